@@ -1,0 +1,154 @@
+# Ichido. The two commands a newcomer needs: `make run` and `make test`. `make help` lists the rest.
+
+# V picks the flavour: release (hardened), dev (-Werror), asan (ASan + UBSan), tsan, fuzz (clang).
+V ?= release
+OUT ?= build/$(V)
+CC := gcc
+NPM_CI := npm ci --no-audit --no-fund --silent
+
+WARN := -Wall -Wextra -Wformat=2 -Wconversion -Wshadow -Wmissing-prototypes -Wvla \
+        -Wstrict-prototypes -Wundef -Wno-format-nonliteral
+HARD := -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection \
+        -fcf-protection -fPIE
+FLAVOUR_release := $(HARD) -g
+FLAVOUR_dev := -O1 -g -Werror
+FLAVOUR_asan := -O1 -g -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+                -fno-omit-frame-pointer
+FLAVOUR_tsan := -O1 -g -Werror -fsanitize=thread -Wno-tsan
+FLAVOUR_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LINK_release := -pie -Wl,-z,relro,-z,now
+LINK_asan := -fsanitize=address,undefined
+LINK_tsan := -fsanitize=thread
+LINK_fuzz := -fsanitize=address,undefined
+ifeq ($(V),fuzz)
+CC := clang
+endif
+
+# llhttp comes as C sources from Debian's node-llhttp; strict in every unit (MECHANISMS.md).
+LLHTTP := /usr/share/llhttp
+PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson
+CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp \
+           $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
+LDFLAGS = -pthread $(LINK_$(V))
+LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+
+FOLDERS ?= base observe domain store http queue flow webhook cli
+SRC := $(wildcard $(FOLDERS:%=src/%/*.c))
+OBJ := $(SRC:src/%.c=$(OUT)/%.o) $(OUT)/gen/migrations.o
+PARSER := $(OUT)/llhttp/api.o $(OUT)/llhttp/http.o $(OUT)/llhttp/llhttp.o
+LIB := $(OUT)/libichido.a
+UNIT := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard $(FOLDERS:%=tests/unit/%/test_*.c)))
+CONTRACT := $(patsubst tests/contract/%.c,$(OUT)/contract/%,$(wildcard tests/contract/test_*.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.DEFAULT_GOAL := all
+.SECONDARY:
+.PHONY: all help run test lint format bench asan tsan clean unit contract e2e crash fuzz sim \
+        packages packages-test node_modules program
+
+all: packages ## build build/ichido
+	@$(MAKE) --no-print-directory build/ichido
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+run: all ## install what is missing, build, serve on SQLite and the sandbox
+	@build/ichido serve
+
+# ---- building -------------------------------------------------------------------------------
+
+packages:
+	@tools/packages build
+packages-test:
+	@tools/packages build test
+node_modules: tests/e2e/node_modules/.installed
+tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
+	cd tests/e2e && $(NPM_CI) && touch node_modules/.installed
+
+program: $(OUT)/ichido
+build/ichido: FORCE
+	@$(MAKE) --no-print-directory V=release OUT=build/release build/release/ichido
+	@cmp -s build/release/ichido $@ || cp build/release/ichido $@
+
+$(OUT)/ichido: $(OUT)/main.o $(LIB)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(LIB): $(OBJ) $(PARSER)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(OUT)/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/llhttp/%.o: $(LLHTTP)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
+
+$(OUT)/gen/migrations.c: tools/embed $(wildcard sql/*/*.sql)
+	@mkdir -p $(@D)
+	tools/embed sql > $@.new && mv $@.new $@
+$(OUT)/gen/migrations.o: $(OUT)/gen/migrations.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# ---- tests ----------------------------------------------------------------------------------
+
+test: packages-test node_modules ## everything that must hold, in under 15 minutes
+	@tests/run
+
+unit: $(UNIT) ## unit tests of this flavour
+	@tests/each $(UNIT)
+contract: $(CONTRACT) ## the store's tests, on SQLite and on a PostgreSQL of their own
+	@tests/with-postgres tests/each $(CONTRACT)
+
+asan: packages-test ## unit and contract tests under ASan + UBSan
+	@$(MAKE) --no-print-directory V=asan unit contract
+tsan: packages-test ## the threaded parts under TSan
+	@$(MAKE) --no-print-directory V=tsan unit contract
+
+e2e: all node_modules ## the real program through HTTP, on both databases
+	@tests/e2e/run
+crash: all node_modules ## kill -9 loop; KILLS=500 a database
+	@KILLS=$(or $(KILLS),500) tests/fault/crash
+sim: packages ## the simulator; SEEDS=100000 FIRST=1
+	@$(MAKE) --no-print-directory V=dev build/dev/sim/ichido-sim
+	@build/dev/sim/ichido-sim --seeds $(or $(SEEDS),1000) --first $(or $(FIRST),1)
+fuzz: packages-test ## fuzz every parser; SECONDS_EACH=600
+	@$(MAKE) --no-print-directory V=fuzz fuzz-programs
+	@SECONDS_EACH=$(or $(SECONDS_EACH),60) tests/fuzz/run
+fuzz-programs: $(FUZZ)
+
+bench: packages-test ## speed against a bare insert loop; writes build/bench.json
+	@$(MAKE) --no-print-directory V=release build/ichido build/release/bench/loadgen \
+	    build/release/bench/bare_sqlite
+	@bench/run
+
+$(OUT)/unit/%: tests/unit/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+$(OUT)/contract/%: tests/contract/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+$(OUT)/fuzz/%: tests/fuzz/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(LIB) $(LDLIBS)
+$(OUT)/bench/%: bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS)
+$(OUT)/sim/ichido-sim: $(wildcard sim/*.c sim/*.h) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -I. $(CFLAGS) $(LDFLAGS) -o $@ $(wildcard sim/*.c) $(LIB) $(LDLIBS)
+
+# ---- care -----------------------------------------------------------------------------------
+
+lint: packages-test ## format, clang-tidy, floors, banned calls, no third-party code
+	@tools/lint
+format: ## let clang-format have its way
+	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h' | grep -v statements.h)
+
+clean: ## forget what was built
+	rm -rf build tests/e2e/node_modules
+
+FORCE:
+-include $(OBJ:.o=.d) $(OUT)/main.d $(UNIT:=.d) $(CONTRACT:=.d)

@@ -1,0 +1,83 @@
+#include "base/rng.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static void kernel_fill(struct rng *r, void *bytes, size_t n)
+{
+    char *p = bytes;
+
+    (void)r;
+    while (n) {
+        ssize_t got = getrandom(p, n, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            abort(); /* without randomness there are no safe ids: never go on */
+        p += got;
+        n -= (size_t)got;
+    }
+}
+
+/* splitmix64: small, even, and the same on every machine. */
+static uint64_t next(struct rng *r)
+{
+    uint64_t z = (r->state += 0x9e3779b97f4a7c15U);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31);
+}
+
+static void seeded_fill(struct rng *r, void *bytes, size_t n)
+{
+    char *p = bytes;
+
+    while (n) {
+        uint64_t word = next(r);
+        size_t take = n < sizeof(word) ? n : sizeof(word);
+
+        memcpy(p, &word, take);
+        p += take;
+        n -= take;
+    }
+}
+
+void rng_init_kernel(struct rng *r)
+{
+    *r = (struct rng){ .fill = kernel_fill };
+}
+
+void rng_init_seeded(struct rng *r, uint64_t seed)
+{
+    *r = (struct rng){ .fill = seeded_fill, .state = seed };
+}
+
+void rng_bytes(struct rng *r, void *bytes, size_t n)
+{
+    r->fill(r, bytes, n);
+}
+
+uint64_t rng_u64(struct rng *r)
+{
+    uint64_t v;
+
+    r->fill(r, &v, sizeof(v));
+    return v;
+}
+
+uint64_t rng_below(struct rng *r, uint64_t bound)
+{
+    uint64_t reject, v;
+
+    assert(bound);
+    reject = (0 - bound) % bound; /* the uneven rest of 2^64 / bound */
+    do
+        v = rng_u64(r);
+    while (v < reject);
+    return v % bound;
+}

@@ -1,0 +1,43 @@
+/* settings.h - the settings, listed once. From the environment, or from the file that ICHIDO_CONFIG
+ * names (NAME=value lines, # comments; the environment wins). NAME_FILE reads a value from a file,
+ * for secrets. Every wrong setting is one clear line, and all of them are said at once. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+enum mode { MODE_DEV, MODE_PRODUCTION };
+
+struct settings {
+    struct arena arena; /* owns all texts */
+    enum mode mode;
+    struct str listen;
+    struct str db;
+    struct str gateway;
+    struct str stripe_secret_key; /* only its prefix matters yet: sk_live_ or sk_test_ (W9) */
+    struct str *webhook_secrets;  /* STRIPE_WEBHOOK_SECRET, split at commas */
+    size_t webhook_secret_count;
+    int webhook_ack;              /* 204 or 200 */
+    struct str webhook_allow;     /* comma-separated CIDRs; empty: everybody (W7) */
+    struct str trusted_proxies;   /* comma-separated CIDRs whose X-Forwarded-For is believed */
+    struct str admin_token;
+    bool test_clock;
+    struct str faults;
+    struct str tls_cert, tls_key; /* file names */
+    struct str log_level;
+    int loops;
+    int db_connections;
+    int max_connections;
+    int rate_limit;               /* requests a second and client address; 0: no limit */
+    int64_t backlog_limit;        /* live messages above which webhooks get 503 (W3) */
+    int64_t oldest_ready_limit_ms; /* /readyz is red above it */
+    int retries;                  /* of webhook jobs (Q2) */
+    int64_t retry_first_ms;
+};
+
+typedef const char *(*settings_getenv)(const char *name);
+
+/* False: `problems` has one line for each wrong setting, and nothing may start. */
+bool settings_load(struct settings *s, settings_getenv get, struct buf *problems);
+void settings_release(struct settings *s); /* wipes the secrets */

@@ -1,0 +1,48 @@
+/* client.h - outgoing HTTP on a thread of its own (libcurl multi). One call in, one answer out, at
+ * the caller's home. What may have reached the other side is never reported as a plain failure. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/home.h"
+#include "http/http.h"
+
+struct client;
+
+enum call_result {
+    CALL_ANSWERED,  /* status, headers and body are there */
+    CALL_NOT_SENT,  /* provably never reached it: resolve, connect or TLS failure, refused address */
+    CALL_UNCERTAIN, /* it may have happened: ask */
+};
+
+struct call {
+    struct str method, url, body;
+    const struct header *headers;
+    size_t header_count;
+    int64_t timeout_ms;
+    size_t answer_max;   /* a longer answer is UNCERTAIN, its status kept */
+    struct arena *arena; /* the answer's memory */
+    struct home *home;
+    void (*done)(struct call *c);
+
+    enum call_result result;
+    int status;
+    struct header *answer_headers;
+    size_t answer_header_count;
+    struct str answer;
+    char why[128]; /* for the log; nothing secret */
+
+    struct task back;
+    struct call *next;
+    void *impl;
+};
+
+struct client_options {
+    struct env *env;
+    int max_per_host, max_total;
+    bool allow_private; /* false: the SSRF guard refuses loopback, private and link-local targets */
+};
+
+enum err client_open(const struct client_options *o, struct client **ret_client, char why[256]);
+void client_call(struct client *c, struct call *call); /* any thread; never fails */
+void client_free(struct client *c); /* calls under way end as UNCERTAIN (or NOT_SENT) */

@@ -1,0 +1,106 @@
+/* http.h - an HTTP/1.1 server: requests in, replies out. It knows no payments.
+ *
+ * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
+ * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
+ * comes home). The request and its arena live until then, even when the peer has gone. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/err.h"
+#include "base/home.h"
+#include "observe/trace.h"
+
+#include <sys/socket.h>
+
+struct request;
+struct server;
+
+struct header {
+    struct str name, value; /* name as it came; compare with str_eq_nocase */
+};
+
+struct route {
+    const char *method; /* "GET" serves HEAD too */
+    const char *path;   /* "/payments/{id}/capture": at most ROUTE_PARAMS names */
+    void (*handle)(struct request *r, void *ctx);
+    void *ctx;
+    size_t body_max; /* 0: LIMIT_BODY */
+};
+
+enum { ROUTE_PARAMS = 4, REQUEST_ID_MAX = 128 };
+
+struct request {
+    struct home *home; /* its loop: units posted for it come back here */
+    struct server *server;
+    struct env *env;
+    struct arena arena;
+    struct str method, target, path, query; /* path is decoded and has no "//", "." or ".." */
+    const struct header *headers;
+    size_t header_count;
+    struct str body; /* raw bytes */
+    struct str params[ROUTE_PARAMS];
+    const struct route *route; /* NULL where none matched */
+    struct sockaddr_storage peer;
+    struct str peer_ip;     /* textual, of the socket */
+    struct str id;          /* X-Request-Id: the client's where it is sane, else a new one */
+    struct trace trace;     /* from traceparent, or new */
+    bool has_traceparent;   /* the client sent a valid one */
+    enum language language; /* from Accept-Language */
+    int64_t began_us;       /* monotonic, at the last byte of its body */
+};
+
+/* The only header of that name; empty where absent. *ret_count (may be NULL) says how many. */
+struct str request_header(const struct request *r, struct str name, size_t *ret_count);
+
+/* --- the reply: headers first, then one of the send calls --- */
+
+void reply_header(struct request *r, struct str name, struct str value); /* CR, LF, NUL refused */
+void reply_send(struct request *r, int status, struct str content_type, struct str body);
+/* RFC 9457 application/problem+json with type, title, status, detail, code, instance = request id.
+ * detail NULL: the err's own words in the client's language. 503 and 429 get Retry-After. */
+void reply_problem(struct request *r, enum err e, const char *detail);
+/* The same with an "errors" array, given as JSON text. */
+void reply_problem_errors(struct request *r, enum err e, const char *detail, struct str errors);
+
+/* --- the server --- */
+
+struct server_options {
+    struct env *env;
+    struct str listen; /* host:port; port 0 takes a free one. Ignored where systemd passed sockets */
+    const struct route *routes;
+    size_t route_count;
+    int loops;              /* threads; 0: one */
+    const char *tls_cert, *tls_key; /* PEM files; NULL: plain */
+    int max_connections;    /* 0: LIMIT_CONNECTIONS */
+    int max_in_flight;      /* 0: LIMIT_IN_FLIGHT */
+    int head_ms, body_ms, idle_ms, reply_ms; /* 0: those of limits.h */
+    /* For every reply, on its loop: for metrics and the access line. */
+    void (*replied)(void *ctx, const struct request *r, int status);
+    /* For what never became a request: broken framing, a slow head, a full house. */
+    void (*refused)(void *ctx, enum err e, struct str peer_ip);
+    void *ctx;
+};
+
+/* Binds and listens, so that an error is known before anything else starts. */
+enum err server_open(const struct server_options *o, struct server **ret_server, char why[256]);
+struct home *server_home(struct server *s); /* the first loop, on the thread that calls server_run */
+int server_port(const struct server *s);
+
+/* Runs until it has stopped. SIGTERM and SIGINT call server_stop. */
+void server_run(struct server *s);
+
+/* Graceful: stops accepting, finishes the requests that began (`Connection: close`), then calls
+ * `drained` on the first loop; server_run returns after server_finish(). A second signal, or
+ * LIMIT_SHUTDOWN_MS, ends it sooner. */
+void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx);
+void server_stop(struct server *s);   /* any thread */
+void server_finish(struct server *s); /* at the first home: nothing more will come back */
+bool server_stopping(const struct server *s);
+void server_free(struct server *s);
+
+struct server_counts {
+    int connections, in_flight;
+    int64_t accepted, refused;
+};
+struct server_counts server_counts(const struct server *s);

@@ -1,6 +1,6 @@
 /* log.h - structured lines: one JSON object each, on standard error, through a ring and a writer
- * thread so that no loop waits for a terminal. Nothing secret is ever given to it; numbers that look
- * like cards are masked by the writer all the same (O1). */
+ * thread so that no loop waits for a terminal. Nothing secret is ever given to it; numbers that
+ * look like cards are masked by the writer all the same (O1). */
 #pragma once
 
 #include "base/clock.h"
@@ -18,7 +18,8 @@ struct log_field {
 };
 
 #define LOG_TEXT(field_name, s) ((struct log_field){ .name = (field_name), .text = (s) })
-#define LOG_NUM(field_name, v) ((struct log_field){ .name = (field_name), .number = (v), .is_number = true })
+#define LOG_NUM(field_name, v)                                                                     \
+    ((struct log_field){ .name = (field_name), .number = (v), .is_number = true })
 
 /* fd: where lines go. threaded false writes at once, for tests, tools and the simulator. */
 struct log *log_new(const struct clock *clock, int fd, enum log_level least, bool threaded);

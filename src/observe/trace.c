@@ -1,0 +1,74 @@
+#include "observe/trace.h"
+
+#include <string.h>
+
+static const char digits[] = "0123456789abcdef";
+
+struct trace trace_new(struct rng *r)
+{
+    struct trace t = { .flags = 1 };
+
+    rng_bytes(r, t.trace_id, sizeof(t.trace_id));
+    rng_bytes(r, t.span_id, sizeof(t.span_id));
+    t.trace_id[0] |= 1; /* all zero means "none" in the standard */
+    t.span_id[0] |= 1;
+    return t;
+}
+
+/* Lower-case hex only, as the standard says; false also where all bytes are zero. */
+static bool hex_bytes(struct str s, unsigned char *bytes, bool zero_is_fine)
+{
+    unsigned char any = 0;
+
+    for (size_t i = 0; i < s.n; i += 2) {
+        const char *high = s.p[i] ? strchr(digits, s.p[i]) : NULL;
+        const char *low = s.p[i + 1] ? strchr(digits, s.p[i + 1]) : NULL;
+
+        if (!high || !low)
+            return false;
+        bytes[i / 2] = (unsigned char)((high - digits) << 4 | (low - digits));
+        any |= bytes[i / 2];
+    }
+    return any || zero_is_fine;
+}
+
+bool trace_parse(struct str s, struct trace *ret_trace)
+{
+    unsigned char version;
+    struct trace t;
+
+    if (s.n < TRACE_TEXT || s.p[2] != '-' || s.p[35] != '-' || s.p[52] != '-')
+        return false;
+    if (!hex_bytes((struct str){ s.p, 2 }, &version, true) || version == 0xff)
+        return false;
+    if (s.n > TRACE_TEXT && (version == 0 || s.p[TRACE_TEXT] != '-'))
+        return false; /* later versions may add fields behind another dash */
+    if (!hex_bytes((struct str){ s.p + 3, 32 }, t.trace_id, false) ||
+        !hex_bytes((struct str){ s.p + 36, 16 }, t.span_id, false) ||
+        !hex_bytes((struct str){ s.p + 53, 2 }, &t.flags, true))
+        return false;
+    *ret_trace = t;
+    return true;
+}
+
+static char *put_hex(char *p, const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        *p++ = digits[bytes[i] >> 4];
+        *p++ = digits[bytes[i] & 15];
+    }
+    return p;
+}
+
+void trace_text(const struct trace *t, char text[TRACE_TEXT + 1])
+{
+    char *p = text;
+
+    memcpy(p, "00-", 3);
+    p = put_hex(p + 3, t->trace_id, sizeof(t->trace_id));
+    *p++ = '-';
+    p = put_hex(p, t->span_id, sizeof(t->span_id));
+    *p++ = '-';
+    p = put_hex(p, &t->flags, 1);
+    *p = '\0';
+}

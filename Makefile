@@ -33,7 +33,7 @@ CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
 LDFLAGS = -pthread $(LINK_$(V))
 LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
-FOLDERS ?= base observe domain store http queue flow webhook cli
+FOLDERS ?= base observe domain store http queue flow api webhook cli
 SRC := $(wildcard $(FOLDERS:%=src/%/*.c))
 OBJ := $(SRC:src/%.c=$(OUT)/%.o) $(OUT)/gen/migrations.o
 PARSER := $(OUT)/llhttp/api.o $(OUT)/llhttp/http.o $(OUT)/llhttp/llhttp.o

@@ -84,6 +84,8 @@ struct server_options {
 
 /* Binds and listens, so that an error is known before anything else starts. */
 enum err server_open(const struct server_options *o, struct server **ret_server, char why[256]);
+/* The routes, where they were not known at server_open. Before server_run; they stay the caller's. */
+void server_set_routes(struct server *s, const struct route *routes, size_t count);
 struct home *server_home(struct server *s); /* the first loop, on the thread that calls server_run */
 int server_port(const struct server *s);
 

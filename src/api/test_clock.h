@@ -1,0 +1,9 @@
+/* test_clock.h - POST /test/clock {"advanceMs":n}: moves this node's wall time forward, so that 24
+ * hours take a second (T5). Leases of this node move along, as if it had renewed them in between. */
+#pragma once
+
+#include "http/http.h"
+
+struct queue;
+
+void api_test_clock(struct request *r, void *ctx); /* ctx: struct queue */

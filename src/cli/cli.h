@@ -1,0 +1,12 @@
+/* cli.h - the subcommands. Each returns the program's exit code: 0 fine, 1 it could not, 2 it was
+ * asked wrongly (settings, arguments), 70 the disk broke its promise. */
+#pragma once
+
+#define ICHIDO_VERSION "0.1.0"
+
+enum { EXIT_FINE = 0, EXIT_CANNOT = 1, EXIT_ASKED_WRONGLY = 2, EXIT_DISK = 70 };
+
+int cli_serve(int argc, char **argv);
+int cli_migrate(int argc, char **argv);
+int cli_help(int argc, char **argv);
+int cli_version(int argc, char **argv);

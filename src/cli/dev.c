@@ -1,0 +1,67 @@
+#include "cli/dev.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+
+enum { SECRET_BYTES = 16 };
+
+bool dev_make_secrets(struct node *n)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[SECRET_BYTES];
+    char text[6 + 2 * SECRET_BYTES] = "whsec_";
+    struct settings *s = &n->settings;
+
+    if (s->webhook_secret_count)
+        return true;
+    rng_bytes(&n->env.rng, bytes, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        text[6 + 2 * i] = digits[bytes[i] >> 4];
+        text[7 + 2 * i] = digits[bytes[i] & 15];
+    }
+    s->webhook_secrets = arena_alloc(&s->arena, 1, sizeof(*s->webhook_secrets));
+    if (!s->webhook_secrets)
+        return false;
+    s->webhook_secrets[0] = arena_str(&s->arena, (struct str){ text, sizeof(text) });
+    s->webhook_secret_count = 1;
+    return true;
+}
+
+void dev_banner(const struct node *n, const char *address)
+{
+    const struct settings *s = &n->settings;
+
+    printf("\n  Ichido is running (dev mode).    http://%s\n"
+           "  database        " STR_FMT "\n"
+           "  webhook secret  " STR_FMT "\n\n"
+           "  Send it an event as Stripe would; paste this into another terminal:\n\n"
+           "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
+           "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}}}'\n"
+           "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac '" STR_FMT
+           "' -r | cut -d' ' -f1)\n"
+           "    curl -i http://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
+           "\"$body\"\n\n"
+           "  Then look: curl -s http://%s/metrics | grep ichido_event_outcome\n"
+           "  Stop with Ctrl-C.\n\n",
+           address, STR_ARG(s->db), STR_ARG(s->webhook_secrets[0]), STR_ARG(s->webhook_secrets[0]),
+           address, address);
+    fflush(stdout);
+}
+
+void dev_front_page(struct request *r, void *ctx)
+{
+    struct buf text;
+
+    buf_init(&text, 4096);
+    buf_fmt(&text,
+            "Ichido - payments that happen once.\n\n"
+            "POST /api/v1/webhooks/stripe   the provider's door\n"
+            "GET  /healthz                  the process lives\n"
+            "GET  /readyz                   the store takes writes, no work is overdue\n"
+            "GET  /metrics                  numbers for Prometheus\n\n"
+            "This server: http://%s\n",
+            (const char *)ctx);
+    reply_send(r, 200, S("text/plain; charset=utf-8"), buf_str(&text));
+    buf_release(&text);
+}

@@ -1,0 +1,98 @@
+#include "cli/node.h"
+
+#include "cli/cli.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *from_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static enum log_level level_of(struct str name)
+{
+    static const struct str names[] = { { "debug", 5 }, { "info", 4 }, { "warn", 4 } };
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_eq(name, names[i]))
+            return (enum log_level)i;
+    return LOG_ERROR;
+}
+
+static bool load_settings(struct settings *s)
+{
+    struct buf problems;
+    bool fine;
+
+    buf_init(&problems, 64 * 1024);
+    fine = settings_load(s, from_environment, environ, &problems);
+    if (!fine)
+        fprintf(stderr, "ichido: the settings are not right:\n" STR_FMT,
+                STR_ARG(buf_str(&problems)));
+    buf_release(&problems);
+    return fine;
+}
+
+bool node_init(struct node *n)
+{
+    *n = (struct node){ 0 };
+    mallopt(M_ARENA_MAX, 2); /* an arena a thread would hold memory that nobody uses */
+    if (!load_settings(&n->settings))
+        return false;
+    clock_init(&n->env.clock);
+    rng_init_kernel(&n->env.rng);
+    n->env.node = env_uuid(&n->env);
+    faults_parse(&n->env.faults, n->settings.faults); /* settings_load has checked the form */
+    n->env.log = log_new(&n->env.clock, STDERR_FILENO, level_of(n->settings.log_level), true);
+    n->env.metrics = metrics_new();
+    return true;
+}
+
+/* An fsync that failed may have lost what it was asked to keep (fsyncgate): answering anybody after
+ * that would be a guess. We leave; a new start reads what the disk really has. */
+static void disk_is_broken(void *ctx, const char *why)
+{
+    (void)ctx;
+    dprintf(STDERR_FILENO,
+            "{\"level\":\"error\",\"message\":\"the database's disk failed; stopping without "
+            "answering\",\"why\":\"%s\"}\n",
+            why);
+    _exit(EXIT_DISK);
+}
+
+bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx)
+{
+    struct store_options o = {
+        .url = n->settings.db,
+        .owner = n->settings.listen,
+        .connections = n->settings.db_connections,
+        .fatal = disk_is_broken,
+        .hint = hint,
+        .hint_ctx = hint_ctx,
+    };
+    char why[256] = "";
+
+    if (store_open(&o, &n->env, &n->store, why) == OK)
+        return true;
+    LOG(n->env.log, LOG_ERROR, "the database could not be opened", LOG_TEXT("why", str_of(why)));
+    return false;
+}
+
+void node_close_store(struct node *n)
+{
+    store_free(n->store);
+    n->store = NULL;
+}
+
+void node_release(struct node *n)
+{
+    node_close_store(n);
+    log_free(n->env.log);
+    metrics_free(n->env.metrics);
+    settings_release(&n->settings);
+}

@@ -1,0 +1,20 @@
+/* node.h - what serve and the other commands need before anything else: settings, log, numbers,
+ * clock, and the database. */
+#pragma once
+
+#include "base/env.h"
+#include "base/settings.h"
+#include "store/store.h"
+
+struct node {
+    struct env env;
+    struct settings settings;
+    struct store *store;
+};
+
+/* Reads the settings and makes the environment. False: it was said on standard error why. */
+bool node_init(struct node *n);
+/* Opens the database; hint may be NULL. */
+bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx);
+void node_close_store(struct node *n); /* before what its threads may still call is freed */
+void node_release(struct node *n);

@@ -1,0 +1,262 @@
+/* serve.c - puts the server together and takes it apart again.
+ *
+ *   start:  settings -> listen -> database -> queue -> doors -> "listening" -> READY=1
+ *   stop:   no new requests -> the begun ones are answered -> the door writes its counts
+ *           -> the queue finishes what runs -> the loops end -> the database closes
+ *
+ * Killed at any point of either, a new start finds everything that was answered. */
+#include "api/health.h"
+#include "api/metrics.h"
+#include "api/test_clock.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/dev.h"
+#include "cli/node.h"
+#include "flow/apply_event.h"
+#include "http/http.h"
+#include "http/systemd.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "queue/queue.h"
+#include "webhook/stripe.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROUTES = 8 };
+
+struct app {
+    struct node node;
+    struct server *server;
+    struct queue *_Atomic queue; /* the store's hints may come before it is there */
+    struct stripe_door *door;
+    struct apply_event apply;
+    struct job_kind kinds[1];
+    struct api_health health;
+    struct api_metrics metrics;
+    struct route routes[ROUTES];
+    size_t route_count;
+    char address[300];
+};
+
+/* ---- what is told about requests ---- */
+
+static void replied(void *ctx, const struct request *r, int status)
+{
+    static const struct str classes[] = { { "2xx", 3 }, { "3xx", 3 }, { "4xx", 3 }, { "5xx", 3 } };
+    struct app *app = ctx;
+    int class = status / 100 - 2;
+
+    if (class >= 0 && class < (int)COUNT(classes))
+        metrics_count_as(app->node.env.metrics, COUNT_HTTP, classes[class], 1);
+    LOG(app->node.env.log, status >= 500 ? LOG_WARN : LOG_DEBUG, "request", LOG_TEXT("method", r->method),
+        LOG_TEXT("path", r->path), LOG_NUM("status", status), LOG_TEXT("requestId", r->id),
+        LOG_NUM("us", clock_mono_us(&app->node.env.clock) - r->began_us));
+}
+
+static void refused(void *ctx, enum err e, struct str peer_ip)
+{
+    struct app *app = ctx;
+
+    metrics_count(app->node.env.metrics, COUNT_HTTP_REFUSED, 1);
+    LOG(app->node.env.log, LOG_DEBUG, "refused", LOG_TEXT("why", str_of(err_code(e))),
+        LOG_TEXT("peer", peer_ip));
+}
+
+static void dead_letter(void *ctx, const struct message *m, const char *why)
+{
+    struct app *app = ctx;
+    char id[UUID_TEXT + 1];
+
+    uuid_text(m->id, id);
+    LOG(app->node.env.log, LOG_ERROR, "dead letter", LOG_TEXT("messageId", str_of(id)),
+        LOG_TEXT("kind", m->kind), LOG_TEXT("ref", m->ref), LOG_NUM("attempts", m->attempt),
+        LOG_TEXT("why", str_of(why)));
+}
+
+static void other_node_added_work(void *ctx)
+{
+    struct app *app = ctx;
+    struct queue *q = atomic_load(&app->queue);
+
+    if (q)
+        queue_wake(q);
+}
+
+/* ---- start ---- */
+
+static void add_route(struct app *app, const char *method, const char *path,
+                      void (*handle)(struct request *, void *), void *ctx, size_t body_max)
+{
+    app->routes[app->route_count++] = (struct route){ method, path, handle, ctx, body_max };
+}
+
+static bool open_server(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    struct server_options o = {
+        .env = &app->node.env,
+        .listen = s->listen,
+        .routes = app->routes,
+        .route_count = ROUTES, /* filled in before the first request is read */
+        .loops = s->loops,
+        .tls_cert = s->tls_cert.p,
+        .tls_key = s->tls_key.p,
+        .max_connections = s->max_connections,
+        .rate_limit = s->rate_limit,
+        .replied = replied,
+        .refused = refused,
+        .ctx = app,
+    };
+    struct str host = s->listen;
+    char why[256] = "";
+
+    if (server_open(&o, &app->server, why)) {
+        LOG(app->node.env.log, LOG_ERROR, "cannot listen", LOG_TEXT("why", str_of(why)));
+        return false;
+    }
+    while (host.n && host.p[host.n - 1] != ':')
+        host.n--;
+    snprintf(app->address, sizeof(app->address), STR_FMT "%d", STR_ARG(host),
+             server_port(app->server));
+    app->node.settings.listen = str_of(app->address); /* with the real port, where it was 0 */
+    return true;
+}
+
+static bool open_queue(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    struct queue *q;
+
+    app->apply = (struct apply_event){
+        .expect_livemode = str_starts(s->stripe_secret_key, S("sk_live_")) ||
+                           str_starts(s->stripe_secret_key, S("rk_live_")),
+    };
+    app->kinds[0] = apply_event_kind(&app->apply, s->retries, s->retry_first_ms);
+    q = queue_new_runner(&(struct queue_options){
+        .store = app->node.store,
+        .home = server_home(app->server),
+        .env = &app->node.env,
+        .kinds = app->kinds,
+        .kind_count = COUNT(app->kinds),
+        .alert = dead_letter,
+        .alert_ctx = app,
+    });
+    atomic_store(&app->queue, q);
+    return q != NULL;
+}
+
+static bool open_doors(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    char why[256] = "";
+
+    app->door = stripe_door_new(&(struct stripe_door_options){
+                                    .env = &app->node.env,
+                                    .store = app->node.store,
+                                    .queue = app->queue,
+                                    .home = server_home(app->server),
+                                    .secrets = s->webhook_secrets,
+                                    .secret_count = s->webhook_secret_count,
+                                    .ack = s->webhook_ack,
+                                    .allow = s->webhook_allow,
+                                    .trusted_proxies = s->trusted_proxies,
+                                    .backlog_limit = s->backlog_limit,
+                                },
+                                why);
+    if (!app->door)
+        LOG(app->node.env.log, LOG_ERROR, "cannot open the Stripe door",
+            LOG_TEXT("why", str_of(why)));
+    return app->door != NULL;
+}
+
+static void fill_routes(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    app->health = (struct api_health){ app->node.store, app->queue, s->oldest_ready_limit_ms,
+                                       s->backlog_limit };
+    app->metrics = (struct api_metrics){ app->node.store, app->queue };
+    add_route(app, "GET", "/", dev_front_page, app->address, 0);
+    add_route(app, "GET", "/healthz", api_healthz, NULL, 0);
+    add_route(app, "GET", "/readyz", api_readyz, &app->health, 0);
+    add_route(app, "GET", "/metrics", api_metrics, &app->metrics, 0);
+    add_route(app, "POST", "/api/v1/webhooks/stripe", stripe_door_handle, app->door,
+              LIMIT_WEBHOOK_BODY);
+    if (s->test_clock)
+        add_route(app, "POST", "/test/clock", api_test_clock, app->queue, 0);
+    server_set_routes(app->server, app->routes, app->route_count);
+}
+
+/* ---- stop ---- */
+
+static void queue_has_stopped(void *ctx)
+{
+    struct app *app = ctx;
+
+    server_finish(app->server);
+}
+
+static void door_has_closed(void *ctx)
+{
+    struct app *app = ctx;
+
+    queue_stop(app->queue, queue_has_stopped, app);
+}
+
+static void requests_are_answered(void *ctx)
+{
+    struct app *app = ctx;
+
+    stripe_door_stop(app->door, door_has_closed, app);
+}
+
+static int run(struct app *app)
+{
+    struct env *env = &app->node.env;
+
+    server_on_drain(app->server, requests_are_answered, app);
+    queue_start(app->queue);
+    LOG(env->log, LOG_INFO, "listening", LOG_TEXT("address", str_of(app->address)),
+        LOG_TEXT("version", S(ICHIDO_VERSION)));
+    if (app->node.settings.mode == MODE_DEV)
+        dev_banner(&app->node, app->address);
+    systemd_notify("READY=1");
+    server_run(app->server);
+    LOG(env->log, LOG_INFO, "stopped", LOG_NUM("live", queue_live(app->queue)));
+    return EXIT_FINE;
+}
+
+static bool start(struct app *app)
+{
+    if (!open_server(app))
+        return false;
+    if (!node_open_store(&app->node, other_node_added_work, app))
+        return false;
+    if (!open_queue(app) || !open_doors(app))
+        return false;
+    fill_routes(app);
+    return true;
+}
+
+int cli_serve(int argc, char **argv)
+{
+    struct app app = { 0 };
+    int code = EXIT_CANNOT;
+
+    (void)argc;
+    (void)argv;
+    if (!node_init(&app.node))
+        return EXIT_ASKED_WRONGLY;
+    if (!dev_make_secrets(&app.node))
+        return EXIT_CANNOT;
+    if (start(&app))
+        code = run(&app);
+    node_close_store(&app.node); /* its threads use the queue and the door */
+    stripe_door_free(app.door);
+    queue_free(app.queue);
+    server_free(app.server);
+    node_release(&app.node);
+    return code;
+}

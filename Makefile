@@ -72,7 +72,8 @@ build/ichido: FORCE
 	@cmp -s build/release/ichido $@ || cp build/release/ichido $@
 
 $(OUT)/ichido: $(OUT)/main.o $(LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	@echo "  ld $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(LIB): $(OBJ) $(PARSER)
 	@rm -f $@
@@ -80,17 +81,19 @@ $(LIB): $(OBJ) $(PARSER)
 
 $(OUT)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OUT)/llhttp/%.o: $(LLHTTP)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
+	@$(CC) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
 
 $(OUT)/gen/migrations.c: tools/embed $(wildcard sql/*/*.sql)
 	@mkdir -p $(@D)
 	tools/embed sql > $@.new && mv $@.new $@
 $(OUT)/gen/migrations.o: $(OUT)/gen/migrations.c
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # ---- tests ----------------------------------------------------------------------------------
 
@@ -119,26 +122,31 @@ fuzz: packages-test ## fuzz every parser; SECONDS_EACH=600
 	@SECONDS_EACH=$(or $(SECONDS_EACH),60) tests/fuzz/run
 fuzz-programs: $(FUZZ)
 
-bench: packages-test ## speed against a bare insert loop; writes build/bench.json
+bench: packages-test node_modules ## speed against a bare insert loop; writes build/bench.json
 	@$(MAKE) --no-print-directory V=release build/ichido build/release/bench/loadgen \
 	    build/release/bench/bare_sqlite
 	@bench/run
 
 $(OUT)/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 $(OUT)/contract/%: tests/contract/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 $(OUT)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(LIB) $(LDLIBS)
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(LIB) $(LDLIBS)
 $(OUT)/bench/%: bench/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS)
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS)
 $(OUT)/sim/ichido-sim: $(wildcard sim/*.c sim/*.h) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -I. $(CFLAGS) $(LDFLAGS) -o $@ $(wildcard sim/*.c) $(LIB) $(LDLIBS)
+	@echo "  cc $@"
+	@$(CC) $(CPPFLAGS) -I. $(CFLAGS) $(LDFLAGS) -o $@ $(wildcard sim/*.c) $(LIB) $(LDLIBS)
 
 # ---- care -----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 
 #define ADVANCE_MAX_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
 
-
 static void moved(void *ctx)
 {
     struct request *r = ctx;

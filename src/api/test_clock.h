@@ -1,5 +1,6 @@
 /* test_clock.h - POST /test/clock {"advanceMs":n}: moves this node's wall time forward, so that 24
- * hours take a second (T5). Leases of this node move along, as if it had renewed them in between. */
+ * hours take a second (T5). Leases of this node move along, as if it had renewed them in between.
+ */
 #pragma once
 
 #include "http/http.h"

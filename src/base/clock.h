@@ -16,7 +16,7 @@ struct clock {
 
 void clock_init(struct clock *c); /* the machine's clocks */
 
-int64_t clock_now_ms(const struct clock *c);  /* wall, with both offsets */
+int64_t clock_now_ms(const struct clock *c); /* wall, with both offsets */
 int64_t clock_mono_us(const struct clock *c);
 int64_t clock_mono_ms(const struct clock *c);
 void clock_advance(struct clock *c, int64_t ms);

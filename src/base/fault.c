@@ -12,8 +12,8 @@ static bool parse_action(struct str s, struct fault_rule *r)
         struct str word;
         enum err err;
     } actions[] = {
-        { { "fail", 4 }, ERR_VALIDATION },   { { "retry", 5 }, ERR_UNAVAILABLE },
-        { { "full", 4 }, ERR_STORE_FULL },   { { "uncertain", 9 }, ERR_UNCERTAIN },
+        { { "fail", 4 }, ERR_VALIDATION }, { { "retry", 5 }, ERR_UNAVAILABLE },
+        { { "full", 4 }, ERR_STORE_FULL }, { { "uncertain", 9 }, ERR_UNCERTAIN },
         { { "io", 2 }, ERR_INTERNAL },
     };
 

@@ -1,6 +1,7 @@
 /* json.h - strict reading over cJSON. Outsiders' text is scanned first: UTF-8, depth, node count,
  * duplicate keys, NUL, numbers and the end of the text are as RFC 8259 says, or it is refused with
- * the place and the reason. (cJSON alone takes 01, duplicate keys, bad UTF-8 and trailing bytes.) */
+ * the place and the reason. (cJSON alone takes 01, duplicate keys, bad UTF-8 and trailing bytes.)
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -17,19 +18,31 @@ struct json_fault {
 
 /* Only the scan. VALIDATION: not JSON by our rules; *ret_fault (may be NULL) says why. */
 enum err json_check(struct str text, struct json_fault *ret_fault);
+/* The same; also says whether a number has a fraction, an exponent or more than 15 digits. */
+enum err json_scan(struct str text, bool *ret_odd_numbers, struct json_fault *ret_fault);
 
-/* Scans, then parses. The tree is freed with json_freep. */
+/* Scans, then parses. The tree is freed with json_freep. Numbers that a double might not hold as
+ * they were written keep their text in valuestring; json_get_int reads it, so that it is exact. */
 enum err json_parse(struct str text, cJSON **ret_tree, struct json_fault *ret_fault);
 void json_freep(cJSON **tree);
 #define CLEANUP(f) __attribute__((cleanup(f)))
 
 /* --- one pass, no tree: for the hot path --- */
 
-enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_OBJECT, JSON_ARRAY };
+enum json_type {
+    JSON_ABSENT,
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_OBJECT,
+    JSON_ARRAY
+};
 
 struct json_value {
     enum json_type type;
-    struct str raw;  /* the value's own bytes; of a string without its quotes, escapes as they came */
+    struct str
+        raw; /* the value's own bytes; of a string without its quotes, escapes as they came */
     bool has_escape; /* a string whose raw bytes are not its value */
 };
 
@@ -52,10 +65,11 @@ void json_problems_release(struct json_problems *p);
 void json_problem(struct json_problems *p, const char *field, const char *message);
 struct str json_problems_array(struct json_problems *p); /* "[...]" */
 
-/* Each returns true and sets its output, or false: absent (only a problem if required) or wrong. */
+/* Each returns true and sets its output, or false: absent (only a problem if required) or wrong.
+ * null counts as absent. A required text may not be empty. Texts live as long as the tree. */
 bool json_get_str(const cJSON *object, const char *field, bool required, size_t max_chars,
                   struct str *ret_text, struct json_problems *p);
-bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least, int64_t most,
-                  int64_t *ret_value, struct json_problems *p);
+bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least,
+                  int64_t most, int64_t *ret_value, struct json_problems *p);
 bool json_get_bool(const cJSON *object, const char *field, bool required, bool *ret_value,
                    struct json_problems *p);

@@ -10,13 +10,28 @@ enum {
     LIMIT_WEBHOOK_BODY = 256 * 1024, /* W5 */
     LIMIT_REQUEST_ARENA = 4 * 1024 * 1024,
     LIMIT_CONNECTIONS = 20000,
-    LIMIT_IN_FLIGHT = 4096, /* requests between admission and answer, over all loops */
-    LIMIT_HEAD_MS = 10 * 1000, /* from a request's first byte to the end of its headers */
-    LIMIT_BODY_MS = 30 * 1000, /* from the end of the headers to the end of the body */
-    LIMIT_IDLE_MS = 75 * 1000, /* between two requests of one connection */
+    LIMIT_IN_FLIGHT = 4096,     /* requests between admission and answer, over all loops */
+    LIMIT_HEAD_MS = 10 * 1000,  /* from a request's first byte to the end of its headers */
+    LIMIT_BODY_MS = 30 * 1000,  /* from the end of the headers to the end of the body */
+    LIMIT_IDLE_MS = 75 * 1000,  /* between two requests of one connection */
     LIMIT_REPLY_MS = 30 * 1000, /* until a reply's last byte is taken by the peer */
     LIMIT_HANDSHAKE_MS = 10 * 1000,
     LIMIT_SHUTDOWN_MS = 40 * 1000,
+    LIMIT_FINISH_MS = 5 * 1000, /* after a forced shutdown, until the loops end whatever waits */
+    LIMIT_LINGER_MS = 2 * 1000, /* a closing connection reads on, so that its reply is not lost */
+    LIMIT_CHUNK_FRAMING = 64 * 1024,  /* chunk lines, extensions, trailers of one body */
+    LIMIT_BODIES = 256 * 1024 * 1024, /* bodies held at a time, over all connections */
+    LIMIT_REPLY = 32 * 1024 * 1024,
+    LIMIT_REPLY_HEADERS = 16 * 1024,
+    LIMIT_READ = 64 * 1024,      /* the read buffer that a loop's connections share */
+    LIMIT_RATE_SLOTS = 4096,     /* client addresses the rate limit remembers */
+    LIMIT_ACCEPTS = 64,          /* connections accepted at one wake-up */
+    LIMIT_ACCEPT_PAUSE_MS = 100, /* after EMFILE and the like */
+    LIMIT_LISTENERS = 8,         /* sockets systemd may pass */
+    LIMIT_LOOPS = 64,
+    LIMIT_SPARE_FILES = 256,       /* descriptors kept for files, databases and egress */
+    LIMIT_SPARE_EXCHANGES = 128,   /* request structures a loop keeps for reuse */
+    LIMIT_SPARE_BYTES = 16 * 1024, /* buffers above this are not kept */
 
     /* the store */
     LIMIT_STORE_WAIT_MS = 1000, /* P6: too old before it starts is 503 */
@@ -26,15 +41,62 @@ enum {
     LIMIT_STATEMENT_ROWS = 200,
     LIMIT_RERUNS = 3,
 
+    /* PostgreSQL */
+    LIMIT_DB_MS = 1000,         /* one statement, on the server (P6) */
+    LIMIT_DB_LOCK_MS = 400,     /* its wait for a lock; then the unit is run again */
+    LIMIT_DB_REPLY_MS = 2000,   /* one round trip, on our side; then the connection is lost */
+    LIMIT_DB_CONNECT_MS = 1000, /* one try to connect */
+    LIMIT_DB_ASK_MS = 1000,     /* finding out what became of a commit */
+    LIMIT_DB_OPEN_MS = 5000,    /* at start, until a database must have answered */
+    LIMIT_DB_MIGRATE_MS = 60 * 1000,
+    LIMIT_DB_RETRY_FIRST_MS = 50,
+    LIMIT_DB_RETRY_MOST_MS = 2000,
+    LIMIT_DB_CONNECTIONS = 64,
+    LIMIT_DB_PIPELINE = 64, /* statements on their way, and their bytes */
+    LIMIT_DB_PIPELINE_BYTES = 256 * 1024,
+    LIMIT_DB_STATEMENT_BYTES = 64 * 1024 * 1024, /* the parameters of one statement */
+    LIMIT_DB_NAMES = 256,                        /* prepared statements of one connection */
+    LIMIT_HINT_MS = 20,                          /* NOTIFY: one in that time (M7) */
+    LIMIT_WAL_STEP = 4000,    /* SQLite: frames (of 4 KB) after which a part is checkpointed */
+    LIMIT_WAL = 32000,        /* SQLite: frames at which the writer waits for the checkpoint */
+    LIMIT_FILE_BUSY_MS = 250, /* SQLite: another program holds the file's write lock */
+    LIMIT_READERS = 16,       /* SQLite: reader threads */
+
     /* the queue */
     LIMIT_LEASE_MS = 10 * 1000,
     LIMIT_RENEW_MS = 3 * 1000,
-    LIMIT_LEASED = 400, /* messages that one node holds at a time */
+    LIMIT_LEASED = 400,       /* messages that one node holds at a time */
     LIMIT_POLL_MS = 5 * 1000, /* PostgreSQL only: the query that needs no hint */
+    LIMIT_LEASE_ROOM = 50, /* after a full fetch the next one waits for so much room */
+    LIMIT_LEASE_ARENA = 8 * 1024 * 1024, /* texts of the messages of one fetch */
+    LIMIT_TROUBLE_MS = 100, /* pause after a database error, doubled up to the next line */
+    LIMIT_TROUBLE_MAX_MS = 2 * 1000,
+    LIMIT_CONTENDED_MS = 10, /* due rows are locked by other nodes: look again, doubled up to 1 s */
+    LIMIT_CONTENDED_MAX_MS = 1000,
+    LIMIT_RECOUNT_MS = 60 * 1000, /* PostgreSQL: how often live messages are counted, if any moved */
+    LIMIT_UNKNOWN_RETRIES = 10, /* of a kind that this program does not know (yet) */
+    LIMIT_UNKNOWN_FIRST_MS = 30 * 1000,
+    LIMIT_UNKNOWN_MAX_MS = 3600 * 1000,
 
     /* JSON */
     LIMIT_JSON_DEPTH = 32,
     LIMIT_JSON_NODES = 20000,
+    LIMIT_JSON_NUMBER = 60, /* characters; cJSON keeps 63 and drops the rest */
+    LIMIT_JSON_TEXT = 16 * 1024 * 1024,
+    LIMIT_JSON_PROBLEMS = 32 * 1024, /* bytes of an "errors" array */
+
+    /* outgoing calls, each where its option is 0 */
+    LIMIT_CALLS_PER_HOST = 64, /* under way at a time; more of them wait */
+    LIMIT_CALLS = 512,
+    LIMIT_CALL_MS = 30 * 1000,
+    LIMIT_CALL_HEADERS = 64 * 1024, /* of an answer */
+    LIMIT_CALL_ANSWER = 1024 * 1024,
+
+    /* settings */
+    LIMIT_SETTING = 16 * 1024,        /* bytes of one value */
+    LIMIT_SETTINGS_FILE = 256 * 1024, /* what ICHIDO_CONFIG names */
+    LIMIT_SETTINGS = 1024 * 1024,     /* all values */
+    LIMIT_ADMIN_TOKEN_MIN = 16,
 
     /* Stripe-Signature */
     LIMIT_SIGNATURE_HEADER = 1024,

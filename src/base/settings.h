@@ -18,9 +18,9 @@ struct settings {
     struct str stripe_secret_key; /* only its prefix matters yet: sk_live_ or sk_test_ (W9) */
     struct str *webhook_secrets;  /* STRIPE_WEBHOOK_SECRET, split at commas */
     size_t webhook_secret_count;
-    int webhook_ack;              /* 204 or 200 */
-    struct str webhook_allow;     /* comma-separated CIDRs; empty: everybody (W7) */
-    struct str trusted_proxies;   /* comma-separated CIDRs whose X-Forwarded-For is believed */
+    int webhook_ack;            /* 204 or 200 */
+    struct str webhook_allow;   /* comma-separated CIDRs; empty: everybody (W7) */
+    struct str trusted_proxies; /* comma-separated CIDRs whose X-Forwarded-For is believed */
     struct str admin_token;
     bool test_clock;
     struct str faults;
@@ -29,15 +29,18 @@ struct settings {
     int loops;
     int db_connections;
     int max_connections;
-    int rate_limit;               /* requests a second and client address; 0: no limit */
-    int64_t backlog_limit;        /* live messages above which webhooks get 503 (W3) */
+    int rate_limit;                /* requests a second and client address; 0: no limit */
+    int64_t backlog_limit;         /* live messages above which webhooks get 503 (W3) */
     int64_t oldest_ready_limit_ms; /* /readyz is red above it */
-    int retries;                  /* of webhook jobs (Q2) */
+    int retries;                   /* of webhook jobs (Q2) */
     int64_t retry_first_ms;
 };
 
 typedef const char *(*settings_getenv)(const char *name);
 
-/* False: `problems` has one line for each wrong setting, and nothing may start. */
-bool settings_load(struct settings *s, settings_getenv get, struct buf *problems);
+/* False: `problems` has one line for each wrong setting, nothing may start, and *s is empty. An
+ * empty value counts as not set. No line ever shows a value that could be a secret. env (environ,
+ * or NULL) lists all names, so that a typing error in an ICHIDO_ name is found; values come through
+ * get. */
+bool settings_load(struct settings *s, settings_getenv get, char *const *env, struct buf *problems);
 void settings_release(struct settings *s); /* wipes the secrets */

@@ -90,7 +90,8 @@ bool str_to_i64(struct str s, int64_t *ret_value)
     return true;
 }
 
-/* The length of the sequence that begins at p, or 0 where it is malformed (Unicode 15, table 3-7). */
+/* The length of the sequence that begins at p, or 0 where it is malformed (Unicode 15, table 3-7).
+ */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {
     unsigned char low = 0x80, high = 0xbf;

@@ -1,5 +1,5 @@
-/* uuid.h - RFC 9562 UUIDs as 16 bytes. New ones are version 7: they sort by the time they were made,
- * so that the index they are keys of grows at its end. */
+/* uuid.h - RFC 9562 UUIDs as 16 bytes. New ones are version 7: they sort by the time they were
+ * made, so that the index they are keys of grows at its end. */
 #pragma once
 
 #include "base/rng.h"
@@ -12,7 +12,7 @@ struct uuid {
 enum { UUID_TEXT = 36 };
 
 struct uuid uuid_new(int64_t now_ms, struct rng *r);
-bool uuid_parse(struct str s, struct uuid *ret_id);   /* 8-4-4-4-12 hex, either case */
+bool uuid_parse(struct str s, struct uuid *ret_id);       /* 8-4-4-4-12 hex, either case */
 void uuid_text(struct uuid id, char text[UUID_TEXT + 1]); /* lower case, NUL behind it */
 bool uuid_eq(struct uuid a, struct uuid b);
 struct str uuid_bytes(const struct uuid *id); /* borrows the 16 bytes */

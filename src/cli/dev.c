@@ -1,7 +1,5 @@
 #include "cli/dev.h"
 
-#include "base/buf.h"
-
 #include <stdio.h>
 
 enum { SECRET_BYTES = 16 };
@@ -37,7 +35,8 @@ void dev_banner(const struct node *n, const char *address)
            "  webhook secret  " STR_FMT "\n\n"
            "  Send it an event as Stripe would; paste this into another terminal:\n\n"
            "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
-           "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}}}'\n"
+           "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}"
+           "}}'\n"
            "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac '" STR_FMT
            "' -r | cut -d' ' -f1)\n"
            "    curl -i http://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
@@ -47,21 +46,4 @@ void dev_banner(const struct node *n, const char *address)
            address, STR_ARG(s->db), STR_ARG(s->webhook_secrets[0]), STR_ARG(s->webhook_secrets[0]),
            address, address);
     fflush(stdout);
-}
-
-void dev_front_page(struct request *r, void *ctx)
-{
-    struct buf text;
-
-    buf_init(&text, 4096);
-    buf_fmt(&text,
-            "Ichido - payments that happen once.\n\n"
-            "POST /api/v1/webhooks/stripe   the provider's door\n"
-            "GET  /healthz                  the process lives\n"
-            "GET  /readyz                   the store takes writes, no work is overdue\n"
-            "GET  /metrics                  numbers for Prometheus\n\n"
-            "This server: http://%s\n",
-            (const char *)ctx);
-    reply_send(r, 200, S("text/plain; charset=utf-8"), buf_str(&text));
-    buf_release(&text);
 }

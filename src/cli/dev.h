@@ -2,12 +2,9 @@
 #pragma once
 
 #include "cli/node.h"
-#include "http/http.h"
 
 /* Makes the webhook secret where none is set. Only in dev mode; production was refused before. */
 bool dev_make_secrets(struct node *n);
 
 /* Prints, on standard output, where it listens and three lines to paste. */
 void dev_banner(const struct node *n, const char *address);
-
-void dev_front_page(struct request *r, void *ctx); /* GET /; ctx: the address */

@@ -5,6 +5,7 @@
  *           -> the queue finishes what runs -> the loops end -> the database closes
  *
  * Killed at any point of either, a new start finds everything that was answered. */
+#include "api/front.h"
 #include "api/health.h"
 #include "api/metrics.h"
 #include "api/test_clock.h"
@@ -50,8 +51,9 @@ static void replied(void *ctx, const struct request *r, int status)
 
     if (class >= 0 && class < (int)COUNT(classes))
         metrics_count_as(app->node.env.metrics, COUNT_HTTP, classes[class], 1);
-    LOG(app->node.env.log, status >= 500 ? LOG_WARN : LOG_DEBUG, "request", LOG_TEXT("method", r->method),
-        LOG_TEXT("path", r->path), LOG_NUM("status", status), LOG_TEXT("requestId", r->id),
+    LOG(app->node.env.log, status >= 500 ? LOG_WARN : LOG_DEBUG, "request",
+        LOG_TEXT("method", r->method), LOG_TEXT("path", r->path), LOG_NUM("status", status),
+        LOG_TEXT("requestId", r->id),
         LOG_NUM("us", clock_mono_us(&app->node.env.clock) - r->began_us));
 }
 
@@ -98,8 +100,6 @@ static bool open_server(struct app *app)
     struct server_options o = {
         .env = &app->node.env,
         .listen = s->listen,
-        .routes = app->routes,
-        .route_count = ROUTES, /* filled in before the first request is read */
         .loops = s->loops,
         .tls_cert = s->tls_cert.p,
         .tls_key = s->tls_key.p,
@@ -152,19 +152,20 @@ static bool open_doors(struct app *app)
     const struct settings *s = &app->node.settings;
     char why[256] = "";
 
-    app->door = stripe_door_new(&(struct stripe_door_options){
-                                    .env = &app->node.env,
-                                    .store = app->node.store,
-                                    .queue = app->queue,
-                                    .home = server_home(app->server),
-                                    .secrets = s->webhook_secrets,
-                                    .secret_count = s->webhook_secret_count,
-                                    .ack = s->webhook_ack,
-                                    .allow = s->webhook_allow,
-                                    .trusted_proxies = s->trusted_proxies,
-                                    .backlog_limit = s->backlog_limit,
-                                },
-                                why);
+    app->door = stripe_door_new(
+        &(struct stripe_door_options){
+            .env = &app->node.env,
+            .store = app->node.store,
+            .queue = app->queue,
+            .home = server_home(app->server),
+            .secrets = s->webhook_secrets,
+            .secret_count = s->webhook_secret_count,
+            .ack = s->webhook_ack,
+            .allow = s->webhook_allow,
+            .trusted_proxies = s->trusted_proxies,
+            .backlog_limit = s->backlog_limit,
+        },
+        why);
     if (!app->door)
         LOG(app->node.env.log, LOG_ERROR, "cannot open the Stripe door",
             LOG_TEXT("why", str_of(why)));
@@ -178,7 +179,7 @@ static void fill_routes(struct app *app)
     app->health = (struct api_health){ app->node.store, app->queue, s->oldest_ready_limit_ms,
                                        s->backlog_limit };
     app->metrics = (struct api_metrics){ app->node.store, app->queue };
-    add_route(app, "GET", "/", dev_front_page, app->address, 0);
+    add_route(app, "GET", "/", api_front, NULL, 0);
     add_route(app, "GET", "/healthz", api_healthz, NULL, 0);
     add_route(app, "GET", "/readyz", api_readyz, &app->health, 0);
     add_route(app, "GET", "/metrics", api_metrics, &app->metrics, 0);

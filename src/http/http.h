@@ -35,7 +35,7 @@ struct request {
     struct server *server;
     struct env *env;
     struct arena arena;
-    struct str method, target, path, query; /* path is decoded and has no "//", "." or ".." */
+    struct str method, target, path, query; /* path is decoded; no segment of it is "." or ".." */
     const struct header *headers;
     size_t header_count;
     struct str body; /* raw bytes */
@@ -50,7 +50,8 @@ struct request {
     int64_t began_us;       /* monotonic, at the last byte of its body */
 };
 
-/* The only header of that name; empty where absent. *ret_count (may be NULL) says how many. */
+/* The only header of that name; empty where absent or where there are several. *ret_count (may be
+ * NULL) says how many. */
 struct str request_header(const struct request *r, struct str name, size_t *ret_count);
 
 /* --- the reply: headers first, then one of the send calls --- */
@@ -74,7 +75,8 @@ struct server_options {
     const char *tls_cert, *tls_key; /* PEM files; NULL: plain */
     int max_connections;    /* 0: LIMIT_CONNECTIONS */
     int max_in_flight;      /* 0: LIMIT_IN_FLIGHT */
-    int head_ms, body_ms, idle_ms, reply_ms; /* 0: those of limits.h */
+    int rate_limit;         /* requests a second and client address, twice that at once; 0: none */
+    int head_ms, body_ms, idle_ms, reply_ms, handshake_ms; /* 0: those of limits.h */
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);
     /* For what never became a request: broken framing, a slow head, a full house. */
@@ -99,6 +101,8 @@ void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx);
 void server_stop(struct server *s);   /* any thread */
 void server_finish(struct server *s); /* at the first home: nothing more will come back */
 bool server_stopping(const struct server *s);
+/* After server_run. Requests that no handler ever answered go with it: whoever might still hold
+ * one (a store, a client thread) is gone before. */
 void server_free(struct server *s);
 
 struct server_counts {

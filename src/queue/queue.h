@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/err.h"
+#include "domain/retry.h"
 #include "store/store.h"
 
 struct message {
@@ -22,10 +23,11 @@ struct message {
     int64_t lane;
     int64_t attempt; /* 1 on the first run */
     int64_t added_ms;
-    struct str ref, body; /* may be empty */
+    struct str ref, body;  /* may be empty */
+    struct str last_error; /* of the attempt before; empty on the first run */
 };
 
-struct queue; /* in-memory side: how many are live, when the next is due */
+struct queue; /* in-memory side: how many are live, when the next is due, and the runner */
 
 /* --- inside a transaction --- */
 
@@ -44,47 +46,78 @@ enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct 
  * inserts other rows before it calls queue_add() calls this first; SQLite needs nothing. */
 enum err queue_lock_lanes(struct tx *tx, const int64_t *lanes, size_t n);
 
-/* Up to max messages that are due become ours until now + LIMIT_LEASE_MS. */
+/* Up to max (LIMIT_STATEMENT_ROWS at most) messages that are due become ours until
+ * now + LIMIT_LEASE_MS; the longest due come first. */
 enum err queue_lease(struct tx *tx, struct arena *a, struct uuid owner, int64_t now_ms, size_t max,
                      struct message *ret_messages, size_t *ret_count);
+/* The leases of these messages end at due_ms, where the fence still holds. */
+enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, int64_t due_ms);
+
+/* STALE: the fence does not hold (any more); the unit must fail. */
 enum err queue_finish(struct queue *q, struct tx *tx, const struct message *m);
+enum err queue_finish_many(struct queue *q, struct tx *tx, const struct message *const *m,
+                           size_t n);
+/* Due again at due_ms. Its lane stays parked behind it: order before speed. */
 enum err queue_retry(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
                      struct str why);
+/* To the dead letters, with an audit row; frees its lane. */
 enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int64_t now_ms,
-                    struct str why); /* to the dead letters; frees its lane */
+                    struct str why);
+
+/* For /readyz and /metrics. */
+struct queue_state {
+    int64_t oldest_ready_ms; /* how long the message that waits longest is due; 0: none waits */
+    int64_t dead;
+};
+enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret_state);
 
 /* --- the runner --- */
 
-struct retry_policy { /* domain/retry.h */
-    int retries;      /* after the first run */
-    int64_t first_ms, max_ms;
-    int factor;
-};
+enum job_end { JOB_DONE, JOB_RETRIED, JOB_DEAD };
 
 struct job_kind {
     const char *name;
-    /* The effect, in the transaction that also finishes the message. OK: done. A retryable err: again
-     * by the policy. Anything else: a dead letter at once. `why` may be filled for the record. */
+    /* The effect, in the transaction that also finishes the message. OK: done. A retryable err:
+     * again by the policy. Anything else: a dead letter at once. `why` may be filled for the
+     * record. */
     enum err (*run)(struct tx *tx, const struct message *m, void *ctx, char why[256]);
     void *ctx;
     struct retry_policy retry;
+
+    /* The rest is optional. */
+
+    /* The effects of n messages at once, all or none: any err, and each is run alone. */
+    enum err (*run_many)(struct tx *tx, const struct message *const *m, size_t n, void *ctx);
+    /* In the transaction that buries it. */
+    enum err (*buried)(struct tx *tx, const struct message *m, void *ctx, const char *why);
+    /* At home, once what happened is durable: for log lines and numbers. */
+    void (*ended)(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why);
 };
 
 struct queue_options {
     struct store *store;
     struct home *home; /* where the runner lives */
     struct env *env;
-    const struct job_kind *kinds;
+    const struct job_kind *kinds; /* borrowed, like what they point to */
     size_t kind_count;
-    void (*alert)(void *ctx, const struct message *m, const char *why); /* at home, on a dead letter */
+    void (*alert)(void *ctx, const struct message *m,
+                  const char *why); /* at home, on a dead letter */
     void *alert_ctx;
 };
 
-struct queue *queue_new_runner(const struct queue_options *o);
-void queue_start(struct queue *q);  /* at home: leases what is due, and goes on */
-void queue_wake(struct queue *q);   /* any thread: something may be due (a hint, a moved clock) */
-/* At home: leases nothing more; `stopped` is called when no message is under way. */
+struct queue *queue_new_runner(const struct queue_options *o); /* NULL: no memory */
+void queue_start(struct queue *q); /* at home: leases what is due, and goes on */
+void queue_wake(struct queue *q);  /* any thread: something may be due (a hint) */
+/* At home: leases nothing more; `stopped` is called at home when no message is under way. */
 void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx);
+/* After store_free(): units that commit still report here. What is under way is forgotten, as in a
+ * crash. NULL is fine. */
 void queue_free(struct queue *q);
 
-int64_t queue_live(const struct queue *q); /* live messages, as far as this node knows; any thread */
+/* At home: moves the test clock by ms (T5) and our leases with it in one unit, so that a step is
+ * not taken for our own death; then calls `moved` (may be NULL) at home. */
+void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), void *ctx);
+
+/* Live messages; any thread. Exact on SQLite, an estimate where other nodes add and finish too. */
+int64_t queue_live(const struct queue *q);

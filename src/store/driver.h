@@ -7,7 +7,8 @@
 #include "store/store.h"
 
 struct tx_ops {
-    enum err (*exec)(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n);
+    enum err (*exec)(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v,
+                     size_t n);
     enum err (*row)(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret);
     enum err (*each)(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, tx_each_fn each,
                      void *ctx);

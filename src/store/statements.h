@@ -1,10 +1,12 @@
 /* statements.h - every SQL statement, under the name that the code uses. $1..$n come in the order of
  * their first use (SQLite numbers them so); a test prepares all of them on both databases. SQL2
- * where the two must differ: first SQLite's, then PostgreSQL's. No include guard: read many times. */
+ * where the two must differ: first SQLite's, then PostgreSQL's. No include guard: read many times.
+ *
+ * "bulk" marks those for tx_bulk: SQLite runs its text once a row, PostgreSQL takes arrays. */
 
 /* --- webhook events --- */
 
-SQL2(webhook_event_add, /* tx_bulk; returns the message_id of each event that is new */
+SQL2(webhook_event_add, /* bulk, sorted by event id; returns the message_id of each that is new */
      "INSERT INTO webhook_events (provider, stripe_event_id, type, livemode, created_at, received_at,"
      " message_id, request_id, trace, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
      " ON CONFLICT (stripe_event_id) DO NOTHING RETURNING message_id",
@@ -12,3 +14,118 @@ SQL2(webhook_event_add, /* tx_bulk; returns the message_id of each event that is
      " message_id, request_id, trace, body) SELECT * FROM unnest($1::text[], $2::text[], $3::text[],"
      " $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[])"
      " ON CONFLICT (stripe_event_id) DO NOTHING RETURNING message_id")
+
+SQL2(webhook_event_find, /* bulk; what became of events that are known */
+     "SELECT stripe_event_id, message_id FROM webhook_events WHERE stripe_event_id = $1",
+     "SELECT stripe_event_id, message_id FROM webhook_events"
+     " WHERE stripe_event_id = ANY ($1::text[])")
+
+SQL2(webhook_duplicate_add, /* bulk, sorted by event id, each of them once */
+     "INSERT INTO webhook_duplicates (stripe_event_id, times, last_at) VALUES ($1, $2, $3)"
+     " ON CONFLICT (stripe_event_id) DO UPDATE SET times = webhook_duplicates.times + excluded.times,"
+     " last_at = excluded.last_at",
+     "INSERT INTO webhook_duplicates (stripe_event_id, times, last_at)"
+     " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])"
+     " ON CONFLICT (stripe_event_id) DO UPDATE SET times = webhook_duplicates.times + excluded.times,"
+     " last_at = excluded.last_at")
+
+SQL2(webhook_outcome_add, /* bulk; only a dead one may be told anew: no row is a second effect */
+     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at) VALUES ($1, $2, $3, $4)"
+     " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
+     " at = excluded.at WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id",
+     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at)"
+     " SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::bigint[])"
+     " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
+     " at = excluded.at WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id")
+
+/* --- the queue --- */
+
+SQL2(lane_lock, /* bulk, sorted; its own statement, so that the next one sees what the lock kept out */
+     "SELECT $1 WHERE 0",
+     "SELECT pg_advisory_xact_lock(lane) FROM unnest($1::bigint[]) AS lane")
+
+SQL2(message_add, /* bulk, under the lane's lock; $8: the first of its lane within this call */
+     "INSERT INTO message (id, kind, lane, due_at, added_at, ref, body, ready)"
+     " VALUES ($1, $2, $3, $4, $5, $6, $7,"
+     " $8 = 1 AND NOT EXISTS (SELECT 1 FROM message WHERE lane = $3))",
+     /* LIMIT 1 and not EXISTS: that might be planned as one hash over the whole table */
+     "INSERT INTO message (id, kind, lane, due_at, added_at, ref, body, ready)"
+     " SELECT n.id, n.kind, n.lane, n.due_at, n.added_at, n.ref, n.body, CASE WHEN n.first = 1 AND"
+     " (SELECT m.seq FROM message m WHERE m.lane = n.lane ORDER BY m.seq LIMIT 1) IS NULL"
+     " THEN 1 ELSE 0 END FROM unnest($1::bytea[], $2::text[], $3::bigint[], $4::bigint[],"
+     " $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH ORDINALITY"
+     " AS n (id, kind, lane, due_at, added_at, ref, body, first, ord) ORDER BY n.ord")
+
+SQL2(message_due, /* to be leased; on PostgreSQL the rows stay locked until the commit */
+     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error FROM message"
+     " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2",
+     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error FROM message"
+     " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED")
+
+SQL2(message_take, /* bulk; the attempt that message_due saw is part of the condition */
+     "UPDATE message SET due_at = $1, owner = $2, attempt = attempt + 1"
+     " WHERE seq = $3 AND attempt = $4",
+     "UPDATE message m SET due_at = n.due_at, owner = n.owner, attempt = m.attempt + 1"
+     " FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[])"
+     " AS n (due_at, owner, seq, attempt) WHERE m.seq = n.seq AND m.attempt = n.attempt")
+
+SQL2(message_renew, /* bulk; a row in use is being finished or taken, one without owner was given back
+                       for a retry meanwhile: leave it */
+     "UPDATE message SET due_at = $1 WHERE seq = $2 AND id = $3 AND attempt = $4"
+     " AND owner IS NOT NULL",
+     "WITH c AS MATERIALIZED (SELECT m.seq, n.due_at FROM unnest($1::bigint[], $2::bigint[],"
+     " $3::bytea[], $4::bigint[]) AS n (due_at, seq, id, attempt) JOIN message m ON m.seq = n.seq"
+     " AND m.id = n.id AND m.attempt = n.attempt AND m.owner IS NOT NULL FOR UPDATE OF m SKIP LOCKED)"
+     " UPDATE message m SET due_at = c.due_at FROM c WHERE m.seq = c.seq")
+
+SQL2(message_finish, /* bulk, sorted by seq; returns those whose fence held */
+     "DELETE FROM message WHERE seq = $1 AND id = $2 AND attempt = $3 RETURNING seq",
+     "DELETE FROM message m USING unnest($1::bigint[], $2::bytea[], $3::bigint[])"
+     " AS n (seq, id, attempt) WHERE m.seq = n.seq AND m.id = n.id AND m.attempt = n.attempt"
+     " RETURNING m.seq")
+
+SQL2(lane_promote, /* bulk, under the lane's lock; returns when each new head is due */
+     "UPDATE message SET ready = 1 WHERE ready = 0"
+     " AND seq = (SELECT min(seq) FROM message WHERE lane = $1) RETURNING due_at",
+     "WITH h AS MATERIALIZED (SELECT (SELECT x.seq FROM message x WHERE x.lane = n.lane"
+     " ORDER BY x.seq LIMIT 1) AS seq FROM unnest($1::bigint[]) AS n (lane))"
+     " UPDATE message m SET ready = 1 FROM h WHERE m.seq = h.seq AND m.ready = 0 RETURNING m.due_at")
+
+SQL(message_retry, /* one row, or the fence did not hold */
+    "UPDATE message SET due_at = $1, owner = NULL, last_error = $2"
+    " WHERE seq = $3 AND id = $4 AND attempt = $5")
+
+SQL(message_bury, /* then message_finish */
+    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
+    " SELECT id, kind, lane, ref, body, CAST($1 AS TEXT), attempt, added_at, CAST($2 AS BIGINT)"
+    " FROM message WHERE seq = $3 AND id = $4 AND attempt = $5"
+    " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, attempts = excluded.attempts,"
+    " died_at = excluded.died_at")
+
+SQL(dead_letter_add, /* what never was a message: it cannot be run at all */
+    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
+    " VALUES ($1, $2, NULL, $3, $4, $5, 0, $6, $7)")
+
+SQL(message_release_all, /* SQLite at start: the owner of every lease is dead */
+    "UPDATE message SET due_at = $1 WHERE ready = 1 AND due_at > $1 AND owner IS NOT NULL")
+
+SQL(message_next_due, /* our own leases are no news: we renew them */
+    "SELECT due_at FROM message WHERE ready = 1 AND (owner IS NULL OR owner <> $1)"
+    " ORDER BY due_at, seq LIMIT 1")
+
+SQL(message_count, "SELECT count(*) FROM message")
+
+SQL(queue_oldest_ready, /* the message that waits longest for its turn */
+    "SELECT due_at FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT 1")
+
+SQL(dead_count, "SELECT count(*) FROM dead_letters")
+
+/* --- audit, health --- */
+
+SQL(audit_add,
+    "INSERT INTO audit (at, operation, subject, result, times, detail)"
+    " VALUES ($1, $2, $3, $4, $5, $6)")
+
+SQL(node_seen,
+    "INSERT INTO node_seen (node, at) VALUES ($1, $2)"
+    " ON CONFLICT (node) DO UPDATE SET at = excluded.at")

@@ -6,8 +6,8 @@
  *
  *   (1) OK means fsynced. Nothing is told before that.
  *   (2) A unit that fails is rolled back alone; its neighbours in the commit do not notice.
- *   (3) A unit may be run again (a neighbour spoiled the batch, PostgreSQL asked for it), so it sets
- *       all of its outputs each time, and ids are made before it. What reaches beyond the
+ *   (3) A unit may be run again (a neighbour spoiled the batch, PostgreSQL asked for it), so it
+ * sets all of its outputs each time, and ids are made before it. What reaches beyond the
  *       transaction goes through tx_after_commit().
  *   (4) UNCERTAIN: the commit was sent and its answer lost, and asking did not help either. */
 #pragma once
@@ -52,14 +52,16 @@ struct unit {
 };
 
 struct store_options {
-    struct str url;   /* sqlite:PATH or postgres://... */
-    struct str owner; /* SQLite: written into the lock file, so that the second server can name us */
-    int connections;  /* PostgreSQL: size of the pool; SQLite: readers. 0: the default */
+    struct str url; /* sqlite:PATH or postgres://... */
+    struct str
+        owner;       /* SQLite: written into the lock file, so that the second server can name us */
+    int connections; /* PostgreSQL: size of the pool; SQLite: readers. 0: the default */
     /* Called from any thread when a commit may have broken the disk's promise (fsync failed): stop
      * answering and leave. It must not return. */
     void (*fatal)(void *ctx, const char *why);
     void *fatal_ctx;
-    /* PostgreSQL: another node says that work may be due. From any thread; a hint, never the truth. */
+    /* PostgreSQL: another node says that work may be due. From any thread; a hint, never the truth.
+     */
     void (*hint)(void *ctx);
     void *hint_ctx;
 };
@@ -78,12 +80,12 @@ void store_hint(struct store *s);
 void store_free(struct store *s);
 
 struct store_health {
-    bool writable;         /* the last commit went well, or none was tried since */
-    int waiting;           /* units posted and not yet begun */
-    int64_t commits;       /* since start */
-    int64_t units;         /* since start */
-    int64_t wal_bytes;     /* SQLite */
-    bool many_nodes;       /* PostgreSQL: other nodes may add and lease */
+    bool writable;     /* the last commit went well, or none was tried since */
+    int waiting;       /* units posted and not yet begun */
+    int64_t commits;   /* since start */
+    int64_t units;     /* since start */
+    int64_t wal_bytes; /* SQLite */
+    bool many_nodes;   /* PostgreSQL: other nodes may add and lease */
 };
 
 struct store_health store_health(struct store *s);

@@ -44,7 +44,8 @@ enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, t
 
 /* One statement over many rows: v holds rows x columns values, row by row, and every column has one
  * type (or NULL). On SQLite the statement is the one for a single row, run for each in turn; on
- * PostgreSQL its twin takes one array a column (unnest). `each` (may be NULL) sees what it returns. */
+ * PostgreSQL its twin takes one array a column (unnest). `each` (may be NULL) sees what it returns.
+ */
 enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows, size_t columns,
                  tx_each_fn each, void *ctx);
 
@@ -55,7 +56,8 @@ enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows
     tx_row(tx, stmt, (const struct val[]){ __VA_ARGS__ },                                          \
            sizeof((const struct val[]){ __VA_ARGS__ }) / sizeof(struct val), ret_row)
 
-/* Calls fn(ctx, arg) once this transaction is durable, on a store thread; never if it rolls back. */
+/* Calls fn(ctx, arg) once this transaction is durable, on a store thread; never if it rolls back.
+ */
 void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg);
 
 struct env *tx_env(struct tx *tx);

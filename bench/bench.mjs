@@ -1,0 +1,196 @@
+// bench.mjs - speed as ratios within one run on one machine: the server against a bare insert loop on
+// the same disk, PostgreSQL against SQLite. Absolute numbers are printed, but only ratios and limits
+// are goals. Writes build/bench.json; exits 1 when a goal is missed.
+import { execFile, execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Server, newFolder } from '../tests/e2e/lib/server.mjs';
+import { postgresStore, sqliteStore } from '../tests/e2e/lib/stores.mjs';
+import { SECRET } from '../tests/e2e/lib/stripe.mjs';
+import { pause, until } from '../tests/e2e/lib/wait.mjs';
+import { folder as evidence } from '../tests/e2e/lib/evidence.mjs';
+
+const run = promisify(execFile);
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const tool = (name) => path.join(process.env.BENCH_BIN ?? path.join(root, 'build/release/bench'), name);
+const SECONDS = Number(process.env.SECONDS_EACH ?? 5);
+const ENV = { ICHIDO_LOG_LEVEL: 'warn', ICHIDO_TEST_CLOCK: undefined };
+
+const rows = [];
+
+function row(what, goal, measured, ok) {
+    rows.push({ what, goal, measured, ok });
+    console.log(`${ok === undefined ? '   ' : ok ? ' ok' : ' !!'}  ${what.padEnd(46)} ${goal.padEnd(22)} ${measured}`);
+}
+
+const whole = (n) => Math.round(n).toLocaleString('en-US');
+const ms = (us) => `${(us / 1000).toFixed(1)} ms`;
+
+// --- pieces ---
+
+async function bareRate() {
+    const folder = newFolder();
+    try {
+        const { stdout } = await run(tool('bare_sqlite'), [path.join(folder, 'bare.db'), String(SECONDS), '64']);
+        return JSON.parse(stdout).rate;
+    } finally {
+        fs.rmSync(folder, { recursive: true, force: true });
+    }
+}
+
+async function load(server, args) {
+    const { stdout } = await run(tool('loadgen'), [String(server.port), '--secret', SECRET, '--seconds', String(SECONDS), ...args]);
+    return JSON.parse(stdout);
+}
+
+// A running server with its own fresh database, stopped and removed afterwards.
+async function withServer(store, env, use, prepare) {
+    const folder = newFolder();
+    const db = await store.fresh(folder);
+    if (prepare) await prepare(db);
+    const began = process.hrtime.bigint();
+    const server = new Server(db, { env: { ...ENV, ...env } });
+    try {
+        await server.listening();
+        server.startMs = Number(process.hrtime.bigint() - began) / 1e6;
+        return await use(server);
+    } finally {
+        if (!server.ended) await server.stop();
+        await db.drop();
+        fs.rmSync(folder, { recursive: true, force: true });
+    }
+}
+
+const memory = (server) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`))[1]) / 1024;
+
+const cpuTicks = (server) => {
+    const fields = fs.readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+};
+
+const live = async (server) => (await server.metrics()).get('ichido_queue_live');
+
+async function drained(server) {
+    const began = Date.now();
+    await until('the queue is empty', async () => await live(server) === 0, 120_000);
+    return (Date.now() - began) / 1000;
+}
+
+const sqlite = (file, sql) => execFileSync('sqlite3', [file], { input: sql, stdio: ['pipe', 'ignore', 'inherit'] });
+
+// Runs the program once, so that the schema is there, and then fills it past the server.
+async function filled(db, sql) {
+    const first = new Server(db, { env: ENV });
+    await first.listening();
+    await first.stop();
+    sqlite(db.file, `PRAGMA synchronous = OFF; BEGIN; ${sql}; COMMIT; PRAGMA wal_checkpoint(TRUNCATE);`);
+}
+
+const series = (count) => `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+const id = "CAST(printf('%016d', i) AS BLOB)";
+
+const manyMessages = `INSERT INTO message (id, kind, lane, ready, due_at, added_at, ref) ${series(1_000_000)}
+    SELECT ${id}, 'stripe.event', i, 1, ${Date.now() + 86_400_000}, ${Date.now()}, 'evt_' || i FROM n`;
+const manyEvents = `INSERT INTO webhook_events (provider, stripe_event_id, type, livemode, created_at, received_at, message_id,
+    request_id, trace, body) ${series(330_000)} SELECT 'stripe', 'evt_' || i || hex(randomblob(8)), 'payment_intent.succeeded', 0, 1,
+    1, ${id}, 'r', 't', zeroblob(2900) FROM n`;
+
+// --- the rows ---
+
+async function webhookRows() {
+    const bare = [await bareRate()];
+    const result = await withServer(sqliteStore, {}, async (server) => {
+        const full = await load(server, []);
+        const drainSeconds = await drained(server);
+        const half = await load(server, ['--rate', String(Math.round(full.rate / 2))]);
+        await drained(server);
+        return { full, drainSeconds, half, memory: memory(server), metrics: await server.metrics() };
+    });
+    bare.push(await bareRate());
+    const limit = (bare[0] + bare[1]) / 2;
+    const { full, half, drainSeconds } = result;
+    const share = full.rate / limit;
+    const endToEnd = full.ok / (full.seconds + drainSeconds);
+    row('bare insert loop, batch 64', '', `${whole(bare[0])} and ${whole(bare[1])} /s`);
+    row('webhook ACK, 64 connections', '>= 60 % of bare', `${whole(full.rate)} /s = ${(100 * share).toFixed(0)} %`, share >= 0.6);
+    row('  latency then', '', `p50 ${ms(full.p50_us)}, p99 ${ms(full.p99_us)}, max ${ms(full.max_us)}`);
+    row('  ACKs that failed', '0', whole(full.failed + half.failed), full.failed + half.failed === 0);
+    row('webhook ACK at half of that, open loop', 'p99 < 10 ms', `p50 ${ms(half.p50_us)}, p99 ${ms(half.p99_us)}, max ${ms(half.max_us)}`, half.p99_us < 10_000);
+    row('  time to drain after full load', '', `${drainSeconds.toFixed(2)} s`);
+    row('  end to end, ACK to processed', '', `${whole(endToEnd)} /s`);
+    row('  memory under load', '', `${result.memory.toFixed(0)} MB`);
+    return full.rate;
+}
+
+async function postgresRows(sqliteRate) {
+    const store = postgresStore(process.env.TEST_POSTGRES);
+    const { full, half, drainSeconds } = await withServer(store, {}, async (server) => {
+        const atFull = await load(server, []);
+        const seconds = await drained(server);
+        const atHalf = await load(server, ['--rate', String(Math.round(atFull.rate / 2))]);
+        return { full: atFull, drainSeconds: seconds, half: atHalf };
+    });
+    const share = sqliteRate ? full.rate / sqliteRate : undefined;
+    row('PostgreSQL: webhook ACK, 64 connections', '>= 50 % of SQLite',
+        `${whole(full.rate)} /s${share ? ` = ${(100 * share).toFixed(0)} %` : ''}`, share === undefined ? undefined : share >= 0.5);
+    row('  latency at half load', '', `p50 ${ms(half.p50_us)}, p99 ${ms(half.p99_us)}, max ${ms(half.max_us)}`);
+    row('  time to drain, end to end', '', `${drainSeconds.toFixed(2)} s, ${whole(full.ok / (full.seconds + drainSeconds))} /s`);
+    row('  ACKs that failed', '0', whole(full.failed + half.failed), full.failed + half.failed === 0);
+}
+
+async function memoryRows() {
+    await withServer(sqliteStore, {}, async (server) => {
+        await server.get('/readyz');
+        const used = memory(server);
+        row('memory, idle', '< 30 MB', `${used.toFixed(1)} MB`, used < 30);
+        const ticks = cpuTicks(server);
+        await pause(3000);
+        const burned = cpuTicks(server) - ticks;
+        row('CPU, idle for 3 s', '0', `${burned * 10} ms`, burned <= 0);
+    });
+    await withServer(sqliteStore, { ICHIDO_BACKLOG_LIMIT: '10000000' }, async (server) => {
+        row('start with 1 M messages queued', '', `${server.startMs.toFixed(0)} ms`);
+        const waiting = await live(server);
+        const few = await load(server, ['--max-events', '20000']);
+        await until('those are through', async () => await live(server) <= waiting, 60_000);
+        const used = memory(server);
+        row('memory, 1 M messages queued, under load', '< 100 MB', `${used.toFixed(1)} MB, ${whole(waiting)} live, ${whole(few.rate)} /s`,
+            used < 100 && waiting >= 1_000_000);
+    }, (db) => filled(db, manyMessages));
+}
+
+async function startRows() {
+    await withServer(sqliteStore, {}, async (server) => {
+        const size = fs.statSync(server.db.file).size / 1e9;
+        const times = [server.startMs];
+        await server.stop();
+        for (let i = 0; i < 4; i++) {
+            const began = process.hrtime.bigint();
+            const again = new Server(server.db, { env: ENV });
+            await again.listening();
+            times.push(Number(process.hrtime.bigint() - began) / 1e6);
+            await again.stop();
+        }
+        const middle = times.sort((a, b) => a - b)[2];
+        row(`start with a store of ${size.toFixed(2)} GB`, '< 100 ms', `${middle.toFixed(0)} ms (of 5)`, middle < 100);
+    }, (db) => filled(db, manyEvents));
+}
+
+// --- all of them ---
+
+const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'postgres', 'memory', 'start'];
+console.log(`${os.cpus()[0].model}, ${os.cpus().length} cores, load ${os.loadavg()[0].toFixed(1)}; ${SECONDS} s a row\n`);
+const rate = wanted.includes('webhook') ? await webhookRows() : 0;
+if (wanted.includes('postgres')) await postgresRows(rate);
+if (wanted.includes('memory')) await memoryRows();
+if (wanted.includes('start')) await startRows();
+
+fs.mkdirSync(path.join(root, 'build'), { recursive: true });
+fs.writeFileSync(path.join(root, 'build/bench.json'), `${JSON.stringify({ at: new Date().toISOString(), rows }, null, 2)}\n`);
+fs.rmSync(evidence, { recursive: true, force: true });
+const missed = rows.filter((r) => r.ok === false).length;
+console.log(`\n${missed ? `${missed} goals missed` : 'all goals met'}; build/bench.json`);
+process.exitCode = missed ? 1 : 0;

@@ -1,0 +1,273 @@
+#include "sim/client.h"
+
+#include "sim/check.h"
+#include "sim/door.h"
+#include "sim/events.h"
+#include "sim/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESEND_MS = 500 };
+
+struct send {
+    struct door door; /* the real unit */
+    struct client *client;
+    struct event *event;
+    struct sim_node *node;
+    struct send *next;
+};
+
+/* --- the events --- */
+
+static enum nature draw_nature(struct sim *s)
+{
+    if (!s->plan.special || sim_below(s, s->plan.special))
+        return PLAIN;
+    return (enum nature)(1 + sim_below(s, NATURES - 1));
+}
+
+static void write_body(struct event *e, size_t number, uint64_t lane)
+{
+    const char *type = e->nature == UNKNOWN_TYPE ? "what.is_this" : "payment_intent.succeeded";
+
+    if (e->nature == UNREADABLE)
+        snprintf(e->body, sizeof(e->body), "{\"id\":\"evt_%zu\", broken", number);
+    else if (lane)
+        snprintf(e->body, sizeof(e->body),
+                 "{\"id\":\"%s\",\"object\":\"event\",\"type\":\"%s\",\"created\":%d,"
+                 "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_%llu\",\"object\":"
+                 "\"payment_intent\",\"metadata\":{\"payment_id\":\"pay_%llu\"}}}}",
+                 e->id, type, 1760000000 + (int)number, (unsigned long long)lane,
+                 (unsigned long long)lane);
+    else
+        snprintf(e->body, sizeof(e->body),
+                 "{\"id\":\"%s\",\"object\":\"event\",\"type\":\"%s\",\"created\":%d,"
+                 "\"livemode\":false,\"data\":{\"object\":{\"object\":\"balance\"}}}",
+                 e->id, type, 1760000000 + (int)number);
+}
+
+static void draw_event(struct client *c, size_t number)
+{
+    struct sim *s = c->sim;
+    struct event *e = &c->events[number];
+    bool has_lane = sim_below(s, 4) != 0;
+
+    e->nature = draw_nature(s);
+    e->fails = 1 + (int)sim_below(s, SIM_RETRIES);
+    e->wanted = sim_chance(s, s->plan.duplicate) ? 2 + (int)sim_below(s, 2) : 1;
+    snprintf(e->id, sizeof(e->id), "evt_%zu_%llx", number, (unsigned long long)sim_below(s, 65536));
+    snprintf(e->key, sizeof(e->key), "%s", e->id);
+    write_body(e, number, has_lane ? 1 + sim_below(s, (uint64_t)s->plan.lanes) : 0);
+    c->special += e->nature != PLAIN;
+    if (e->nature == UNKNOWN_TYPE)
+        sim_mark(s, MARK_UNKNOWN_TYPE);
+}
+
+struct client *client_new(struct sim *s)
+{
+    struct client *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        abort();
+    c->sim = s;
+    c->n = (size_t)s->plan.events;
+    c->events = calloc(c->n, sizeof(*c->events));
+    if (!c->events)
+        abort();
+    for (size_t i = 0; i < c->n; i++)
+        draw_event(c, i);
+    return c;
+}
+
+void client_free(struct client *c)
+{
+    if (!c)
+        return;
+    free(c->events);
+    free(c);
+}
+
+int client_special(const struct client *c)
+{
+    return (int)c->special;
+}
+
+/* --- sending --- */
+
+static bool wants_to_be_sent(const struct client *c, const struct event *e)
+{
+    bool twin = e->wanted > 1 && e->in_flight < 2; /* duplicates may overlap */
+
+    return e->acks < e->wanted && (!e->in_flight || twin) &&
+           c->sim->mono_us / 1000 >= e->not_before_ms;
+}
+
+static struct sim_node *open_door(const struct client *c)
+{
+    struct sim *s = c->sim;
+    int first = (int)sim_below(s, (uint64_t)s->node_count);
+
+    for (int i = 0; i < s->node_count; i++) {
+        struct sim_node *n = s->nodes[(first + i) % s->node_count];
+
+        if (n->up && !n->stopping)
+            return n;
+    }
+    return NULL;
+}
+
+bool client_can_send(const struct client *c)
+{
+    bool open = false;
+
+    for (int i = 0; i < c->sim->node_count; i++)
+        open |= c->sim->nodes[i]->up && !c->sim->nodes[i]->stopping;
+    for (size_t i = 0; open && i < c->n; i++)
+        if (wants_to_be_sent(c, &c->events[i]))
+            return true;
+    return false;
+}
+
+static struct event *pick_event(struct client *c)
+{
+    size_t first = sim_below(c->sim, c->n);
+
+    for (size_t i = 0; i < c->n; i++) {
+        struct event *e = &c->events[(first + i) % c->n];
+
+        if (wants_to_be_sent(c, e))
+            return e;
+    }
+    return NULL;
+}
+
+static void got_ack(struct client *c, struct event *e, const struct receive *r)
+{
+    struct sim *s = c->sim;
+    struct uuid message;
+
+    if (!check_find_event(s->check, str_of(e->key), &message))
+        sim_fail(s, "event %s was ACKed and is not stored once", e->id);
+    else if (!uuid_eq(message, r->message_id))
+        sim_fail(s, "the ACK of event %s names another message", e->id);
+    if (sim_chance(s, s->plan.ack_lost)) {
+        sim_mark(s, MARK_ACK_LOST);
+        return;
+    }
+    e->acks++;
+    if (!r->event.readable)
+        sim_mark(s, MARK_UNREADABLE);
+}
+
+static void drop_send(struct client *c, struct send *send)
+{
+    struct send **at = &c->sends;
+
+    while (*at != send)
+        at = &(*at)->next;
+    *at = send->next;
+    send->event->in_flight--;
+    door_release(&send->door);
+    free(send);
+}
+
+static void answered(struct door *d)
+{
+    struct send *send = CONTAINER_OF(d, struct send, door);
+    struct client *c = send->client;
+    struct event *e = send->event;
+
+    SIM_TRACE(c->sim, "node %d answers %s: %s", send->node->index, e->id,
+              err_code(d->receive.unit.err));
+    e->not_before_ms = c->sim->mono_us / 1000 + (d->receive.unit.err ? RESEND_MS : 0);
+    if (!d->receive.unit.err)
+        got_ack(c, e, &d->receive);
+    drop_send(c, send);
+}
+
+void client_node_died(struct client *c, const struct sim_node *n)
+{
+    for (struct send *s = c->sends, *next; s; s = next) {
+        next = s->next;
+        if (s->node == n)
+            drop_send(c, s);
+    }
+}
+
+static void mark_send(struct client *c, const struct event *e)
+{
+    if (e->acks)
+        sim_mark(c->sim, MARK_DUPLICATE);
+    else if (e->sent && !e->in_flight)
+        sim_mark(c->sim,
+                 check_is_stored(c->sim->check, str_of(e->key)) ? MARK_RESENT_STORED : MARK_RESENT);
+    else if (e->in_flight)
+        sim_mark(c->sim, MARK_DUPLICATE_AT_ONCE);
+}
+
+void client_send(struct client *c)
+{
+    struct event *e = pick_event(c);
+    struct sim_node *n = open_door(c);
+    struct send *send = calloc(1, sizeof(*send));
+
+    if (!send)
+        abort();
+    *send = (struct send){ .client = c, .event = e, .node = n, .next = c->sends };
+    c->sends = send;
+    SIM_TRACE(c->sim, "client sends %s to node %d", e->id, n->index);
+    mark_send(c, e);
+    e->sent++;
+    e->in_flight++;
+    door_post(&send->door, n, str_of(e->body), answered);
+    snprintf(e->key, sizeof(e->key), STR_FMT, STR_ARG(send->door.receive.event.id));
+}
+
+bool client_is_done(const struct client *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->events[i].acks < c->events[i].wanted || c->events[i].in_flight)
+            return false;
+    return true;
+}
+
+/* --- what it holds us to --- */
+
+void client_check_acked(struct client *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->events[i].acks && !check_is_stored(c->sim->check, str_of(c->events[i].key)))
+            sim_fail(c->sim, "event %s was ACKed and is lost", c->events[i].id);
+}
+
+static bool must_die(const struct event *e)
+{
+    return e->nature == UNREADABLE || e->nature == FAILS || e->nature == FAILS_ALWAYS ||
+           e->nature == KILLS;
+}
+
+/* Faults may cost attempts, so an event that would be fine may die too; what must die, dies. */
+static void check_end(struct client *c, const struct event *e)
+{
+    struct sim *s = c->sim;
+    char outcome[32];
+    bool dead;
+
+    if (!check_outcome(s->check, str_of(e->key), outcome, &dead))
+        sim_fail(s, "event %s is not there at the end", e->id);
+    else if (!dead && !outcome[0])
+        sim_fail(s, "event %s has no end", e->id);
+    else if (must_die(e) && !dead)
+        sim_fail(s, "event %s should be a dead letter and is %s", e->id, outcome);
+    else if (!dead && (e->nature == UNKNOWN_TYPE) != (strcmp(outcome, "ignored") == 0))
+        sim_fail(s, "event %s is %s", e->id, outcome);
+    SIM_TRACE(s, "event %s: %s%s", e->id, outcome, dead ? ", dead letter" : "");
+}
+
+void client_check_ends(struct client *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        check_end(c, &c->events[i]);
+}

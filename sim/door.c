@@ -1,0 +1,55 @@
+#include "sim/door.h"
+
+#include "flow/apply_event.h"
+#include "sim/node.h"
+
+#include <assert.h>
+
+enum { DOOR_ARENA = 64 * 1024 };
+
+static void stored(struct unit *u)
+{
+    struct door *d = CONTAINER_OF(u, struct door, receive.unit);
+
+    d->answered(d);
+}
+
+/* As stripe.c does it. */
+static struct str job_of(struct door *d)
+{
+    const struct stripe_event *e = &d->receive.event;
+    struct event_job job = { .type = e->type,
+                             .livemode = e->livemode,
+                             .object_id = e->object_id,
+                             .intent_id = e->intent_id,
+                             .payment_id = e->payment_id,
+                             .trace = str_of(d->receive.trace) };
+
+    return event_job_write(&d->arena, &job);
+}
+
+void door_post(struct door *d, struct sim_node *n, struct str body, void (*answered)(struct door *))
+{
+    struct receive *r = &d->receive;
+    struct trace trace = trace_new(&n->env.rng);
+    enum err e;
+
+    arena_init(&d->arena, DOOR_ARENA);
+    d->answered = answered;
+    *r = (struct receive){ .queue = n->queue,
+                           .body = body,
+                           .request_id = S("sim"),
+                           .received_ms = env_now_ms(&n->env),
+                           .new_id = env_uuid(&n->env) };
+    trace_text(&trace, r->trace);
+    e = stripe_event_read(&d->arena, body, &r->event);
+    assert(!e);
+    r->job = job_of(d);
+    r->unit = (struct unit){ .kind = &receive_kind, .home = &n->home, .done = stored };
+    store_post(&n->store, &r->unit);
+}
+
+void door_release(struct door *d)
+{
+    arena_release(&d->arena);
+}

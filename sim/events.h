@@ -1,0 +1,39 @@
+/* events.h - the inside of the client, shared with the saboteur. */
+#pragma once
+
+#include "sim/client.h"
+
+/* What becomes of an event's job, other than that it is done. */
+enum nature {
+    PLAIN,
+    UNKNOWN_TYPE, /* nobody knows the type: ignored */
+    UNREADABLE,   /* no JSON: a dead letter at the door */
+    FAILS,        /* terminally */
+    FAILS_FIRST,  /* retryably, a few times */
+    FAILS_ALWAYS, /* retryably, beyond its budget */
+    KILLS,        /* every node that runs it */
+    KILLS_ONCE,
+    NATURES
+};
+
+enum { EVENT_ID = 96, EVENT_BODY = 512 };
+
+struct event {
+    char id[EVENT_ID];
+    char key[EVENT_ID]; /* what it is stored under: its id, or a hash of a body without one */
+    char body[EVENT_BODY];
+    enum nature nature;
+    int fails;  /* of FAILS_FIRST */
+    int wanted; /* ACKs that it needs: duplicates need more than one */
+    int acks, sent, in_flight;
+    int64_t not_before_ms; /* monotonic: a polite pause before it is sent again */
+};
+
+struct send;
+
+struct client {
+    struct sim *sim;
+    struct event *events;
+    size_t n, special;
+    struct send *sends; /* under way */
+};

@@ -1,0 +1,115 @@
+/* saboteur.c - stands before the real job and does what the event's nature says. */
+
+#include "sim/check.h"
+#include "sim/events.h"
+#include "sim/node.h"
+
+#include <stdio.h>
+
+static struct event *event_of(struct client *c, const struct message *m)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (str_eq(m->ref, str_of(c->events[i].key)))
+            return &c->events[i];
+    return NULL;
+}
+
+/* As kill -9 would: nothing that this batch did reaches the disk, and nobody is answered. */
+static enum err kill_node(struct sim_node *n)
+{
+    n->job_crash = true;
+    disk_die(n->sim->disk);
+    return ERR_INTERNAL;
+}
+
+static enum err sabotage(struct sim_node *n, const struct event *e, const struct message *m,
+                         char why[256])
+{
+    switch (e->nature) {
+    case FAILS: snprintf(why, 256, "sabotage"); return ERR_VALIDATION;
+    case FAILS_FIRST: return m->attempt <= e->fails ? ERR_UNAVAILABLE : OK;
+    case FAILS_ALWAYS: return ERR_TIMEOUT;
+    case KILLS: return kill_node(n);
+    case KILLS_ONCE: return m->attempt == 1 ? kill_node(n) : OK;
+    case PLAIN:
+    case UNKNOWN_TYPE:
+    case UNREADABLE:
+    case NATURES: return OK;
+    }
+    return OK;
+}
+
+static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct sim_node *n = ctx;
+    struct event *e = event_of(n->sim->client, m);
+    enum err failed;
+
+    if (!e) {
+        sim_fail(n->sim, "a job for an event that nobody sent");
+        return ERR_INTERNAL;
+    }
+    SIM_TRACE(n->sim, "node %d runs %s, attempt %lld", n->index, e->id, (long long)m->attempt);
+    if (m->attempt > SIM_RETRIES + 1)
+        sim_fail(n->sim, "%s runs beyond its budget", e->id);
+    failed = sabotage(n, e, m, why);
+    if (failed)
+        return failed;
+    check_ran(n->sim->check, m);
+    return n->real.run(tx, m, n->real.ctx, why);
+}
+
+static enum err run_many(struct tx *tx, const struct message *const *m, size_t count, void *ctx)
+{
+    struct sim_node *n = ctx;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct event *e = event_of(n->sim->client, m[i]);
+
+        if (!e || e->nature >= FAILS)
+            return ERR_INTERNAL; /* each alone, then */
+    }
+    SIM_TRACE(n->sim, "node %d runs %zu at once", n->index, count);
+    for (size_t i = 0; i < count; i++)
+        check_ran(n->sim->check, m[i]);
+    return n->real.run_many(tx, m, count, n->real.ctx);
+}
+
+static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+{
+    struct sim_node *n = ctx;
+
+    return n->real.buried(tx, m, n->real.ctx, why);
+}
+
+static enum mark mark_of_death(const struct event *e, const struct message *m)
+{
+    if (e->nature == KILLS)
+        return MARK_DEAD_POISON;
+    return m->attempt > SIM_RETRIES ? MARK_DEAD_BUDGET : MARK_DEAD_TERMINAL;
+}
+
+static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why)
+{
+    struct sim_node *n = ctx;
+    struct event *e = event_of(n->sim->client, m);
+
+    if (e && end == JOB_DEAD)
+        sim_mark(n->sim, mark_of_death(e, m));
+    if (n->real.ended)
+        n->real.ended(env, n->real.ctx, m, end, why);
+}
+
+struct job_kind client_job_kind(struct client *c, struct sim_node *n)
+{
+    struct job_kind k = n->real;
+
+    (void)c;
+    k.ctx = n;
+    k.run = run;
+    k.run_many = n->real.run_many ? run_many : NULL;
+    k.buried = n->real.buried ? buried : NULL;
+    k.ended = ended;
+    return k;
+}

@@ -1,0 +1,203 @@
+/* json_tree.c - cJSON trees of text that the scanner has passed, and the fields of their objects.
+ */
+#include "base/json.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- numbers keep their text where a double would lose it --- */
+
+/* Takes the next number out of *text, which the scanner has passed: so only strings need skipping.
+ */
+static struct str next_number(struct str *text)
+{
+    size_t i = 0, from;
+
+    while (i < text->n && !strchr("-0123456789", text->p[i])) {
+        if (text->p[i++] != '"')
+            continue;
+        while (text->p[i] != '"')
+            i += text->p[i] == '\\' ? 2 : 1;
+        i++;
+    }
+    from = i;
+    while (i < text->n && strchr("+-.0123456789eE", text->p[i]))
+        i++;
+    *text = (struct str){ text->p + i, text->n - i };
+    return (struct str){ text->p - (i - from), i - from };
+}
+
+static bool keep_text(cJSON *number, struct str lexeme)
+{
+    char *copy = cJSON_malloc(lexeme.n + 1);
+
+    if (!copy)
+        return false;
+    memcpy(copy, lexeme.p, lexeme.n);
+    copy[lexeme.n] = '\0';
+    number->valuestring = copy; /* cJSON_Delete frees it */
+    return true;
+}
+
+/* Numbers stand in the tree in the order of the text. */
+static bool keep_texts(cJSON *item, struct str *text)
+{
+    for (; item; item = item->next) {
+        if (cJSON_IsNumber(item) && !keep_text(item, next_number(text)))
+            return false;
+        if (item->child && !keep_texts(item->child, text))
+            return false;
+    }
+    return true;
+}
+
+enum err json_parse(struct str text, cJSON **ret_tree, struct json_fault *ret_fault)
+{
+    CLEANUP(json_freep) cJSON *tree = NULL;
+    bool odd_numbers;
+    enum err e = json_scan(text, &odd_numbers, ret_fault);
+
+    if (e)
+        return e;
+    tree = cJSON_ParseWithLength(text.p, text.n);
+    if (!tree || (odd_numbers && !keep_texts(tree, &text))) {
+        if (ret_fault)
+            *ret_fault = (struct json_fault){ 0, "needs more memory than there is" };
+        return ERR_NO_MEMORY; /* the scanner is the stricter one, so nothing else is left */
+    }
+    *ret_tree = tree;
+    tree = NULL;
+    return OK;
+}
+
+void json_freep(cJSON **tree)
+{
+    cJSON_Delete(*tree);
+    *tree = NULL;
+}
+
+/* --- problems --- */
+
+void json_problems_init(struct json_problems *p)
+{
+    buf_init(&p->text, LIMIT_JSON_PROBLEMS);
+    p->count = 0;
+}
+
+void json_problems_release(struct json_problems *p)
+{
+    buf_release(&p->text);
+    p->count = 0;
+}
+
+void json_problem(struct json_problems *p, const char *field, const char *message)
+{
+    size_t before = p->text.n;
+
+    buf_add(&p->text, before ? S(",{\"field\":") : S("[{\"field\":"));
+    buf_json(&p->text, str_of(field));
+    buf_add(&p->text, S(",\"message\":"));
+    buf_json(&p->text, str_of(message));
+    buf_char(&p->text, '}');
+    if (!buf_reserve(&p->text, 1))
+        p->text.n = before; /* the list stays as long as it was, and whole */
+    p->count++;
+}
+
+struct str json_problems_array(struct json_problems *p)
+{
+    if (!p->text.n)
+        return S("[]");
+    p->text.p[p->text.n] = ']'; /* its room was reserved; the next problem writes over it */
+    return (struct str){ p->text.p, p->text.n + 1 };
+}
+
+/* --- fields --- */
+
+/* The field, or NULL where it is absent or null, which is a problem if it is required. */
+static const cJSON *get(const cJSON *object, const char *field, bool required,
+                        struct json_problems *p)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
+
+    if (item && !cJSON_IsNull(item))
+        return item;
+    if (required)
+        json_problem(p, field, "is required");
+    return NULL;
+}
+
+static size_t count_chars(const char *utf8)
+{
+    size_t n = 0;
+
+    for (; *utf8; utf8++)
+        n += ((unsigned char)*utf8 & 0xc0) != 0x80;
+    return n;
+}
+
+bool json_get_str(const cJSON *object, const char *field, bool required, size_t max_chars,
+                  struct str *ret_text, struct json_problems *p)
+{
+    const cJSON *item = get(object, field, required, p);
+    size_t least = required ? 1 : 0, n;
+    char message[96];
+
+    if (!item)
+        return false;
+    n = cJSON_IsString(item) ? count_chars(item->valuestring) : SIZE_MAX;
+    if (n < least || n > max_chars) {
+        snprintf(message, sizeof(message), "must be a text of %zu to %zu characters", least,
+                 max_chars);
+        json_problem(p, field, message);
+        return false;
+    }
+    *ret_text = str_of(item->valuestring);
+    return true;
+}
+
+static bool to_int(const cJSON *item, int64_t *ret_value)
+{
+    if (!cJSON_IsNumber(item))
+        return false;
+    if (item->valuestring)
+        return str_to_i64(str_of(item->valuestring), ret_value);
+    *ret_value = (int64_t)item->valuedouble; /* a plain integer of at most 15 digits */
+    return true;
+}
+
+bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least,
+                  int64_t most, int64_t *ret_value, struct json_problems *p)
+{
+    const cJSON *item = get(object, field, required, p);
+    char message[96];
+    int64_t value;
+
+    if (!item)
+        return false;
+    if (!to_int(item, &value) || value < least || value > most) {
+        snprintf(message, sizeof(message), "must be a whole number from %lld to %lld",
+                 (long long)least, (long long)most);
+        json_problem(p, field, message);
+        return false;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool json_get_bool(const cJSON *object, const char *field, bool required, bool *ret_value,
+                   struct json_problems *p)
+{
+    const cJSON *item = get(object, field, required, p);
+
+    if (!item)
+        return false;
+    if (!cJSON_IsBool(item)) {
+        json_problem(p, field, "must be true or false");
+        return false;
+    }
+    *ret_value = cJSON_IsTrue(item);
+    return true;
+}

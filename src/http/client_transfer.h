@@ -1,0 +1,31 @@
+/* client_transfer.h - one call on one libcurl handle: how it is set up, and what its end means. */
+#pragma once
+
+#include "base/buf.h"
+#include "http/client.h"
+#include "http/client_hosts.h"
+
+#include <curl/curl.h>
+
+struct transfer {
+    struct turn turn;
+    CURL *easy; /* NULL until it is first set up: those that wait need none */
+    struct curl_slist *headers;
+    struct buf head, body;
+    bool guarded;         /* refuse what is not public */
+    bool refused_address; /* the guard said no */
+    bool too_long;
+    struct transfer *next, *prev; /* in the client's list of those under way */
+};
+
+struct transfer *transfer_new(void); /* NULL: no memory */
+void transfer_free(struct transfer *t);
+
+/* Makes the handle ready for t->turn.call. False: it cannot be sent as it is; `why` says so. */
+bool transfer_setup(struct transfer *t, int64_t timeout_ms);
+
+/* Writes result, status, headers and body to the call. */
+void transfer_result(struct transfer *t, CURLcode code);
+
+/* Readies it for another call; keeps the handle, whose memory is worth keeping. */
+void transfer_clear(struct transfer *t);

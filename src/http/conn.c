@@ -1,0 +1,414 @@
+#include "http/conn.h"
+
+#include "http/dispatch.h"
+#include "http/exchange.h"
+#include "http/server.h"
+#include "http/tls.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The text of one read, and of a record that an earlier read had begun. */
+enum { PLAIN_ROOM = LIMIT_READ + 32 * 1024 };
+
+static void resume(struct conn *c);
+
+static enum conn_state state_of(const struct conn *c)
+{
+    return (enum conn_state)c->deadline.kind;
+}
+
+static void enter(struct conn *c, enum conn_state state)
+{
+    loop_watch(c->loop, &c->deadline, (int)state);
+}
+
+static bool takes_input(const struct conn *c)
+{
+    if (c->closing)
+        return false;
+    return state_of(c) == CONN_IDLE || state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY;
+}
+
+/* --- closing --- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *c = CONTAINER_OF(handle, struct conn, tcp);
+    struct loop *l = c->loop;
+
+    tls_free(c->tls);
+    buf_release(&c->pending);
+    free(c);
+    l->live--;
+    l->connections--;
+    atomic_fetch_sub(&l->server->connections, 1);
+    server_loop_settled(l);
+}
+
+void conn_close(struct conn *c)
+{
+    struct exchange *x = c->exchange;
+
+    if (c->closing)
+        return;
+    c->closing = true;
+    c->exchange = NULL;
+    loop_unwatch(c->loop, &c->deadline);
+    if (x && x->admitted)
+        x->conn = NULL; /* its handler still replies */
+    else if (x)
+        exchange_free(x);
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+/* Closing at once could reset the connection and take the reply away from the peer: so we say that
+ * we are done, and read on for a moment until he is. */
+static void finish(struct conn *c)
+{
+    uv_os_fd_t fd;
+
+    if (c->tls) {
+        tls_begin(c->tls, (struct str){ 0 }, &c->loop->cipher);
+        tls_end(c->tls);
+        tls_idle(c->tls);
+        if (!wire_write(c, &c->loop->cipher))
+            return;
+    }
+    if (c->ended || uv_fileno((uv_handle_t *)&c->tcp, &fd)) {
+        conn_close(c);
+        return;
+    }
+    if (!c->queued)
+        shutdown(fd, SHUT_WR);
+    buf_release(&c->pending);
+    enter(c, CONN_LINGER);
+    if (!c->feeding)
+        resume(c);
+}
+
+/* --- requests --- */
+
+static void refuse(struct conn *c, enum err e, const char *detail)
+{
+    struct exchange *x = c->exchange;
+
+    enter(c, CONN_ANSWERING);
+    dispatch_refusal(x, e, detail);
+}
+
+static bool begin(struct conn *c)
+{
+    c->exchange = exchange_new(c->loop, c);
+    if (!c->exchange) {
+        conn_close(c);
+        return false;
+    }
+    enter(c, CONN_HEAD);
+    return true;
+}
+
+static void head_arrived(struct conn *c, bool body_follows)
+{
+    struct exchange *x = c->exchange;
+    const char *detail = NULL;
+    enum err e = dispatch_head(x, &detail);
+
+    if (e) {
+        refuse(c, e, detail);
+        return;
+    }
+    enter(c, CONN_BODY);
+    if (x->parser.expects_continue && parser_has_body(&x->parser) && !body_follows)
+        conn_write(c, S("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+/* False: no more can be done with what there is. */
+static bool step(struct conn *c, struct str *in)
+{
+    struct exchange *x;
+    enum parse result;
+
+    if (state_of(c) == CONN_IDLE && (!in->n || !begin(c)))
+        return false;
+    x = c->exchange;
+    result = parser_feed(&x->parser, in);
+    if (!exchange_count_body(x)) {
+        refuse(c, ERR_OVERLOADED, NULL);
+        return true;
+    }
+    switch (result) {
+    case PARSE_MORE: return false;
+    case PARSE_HEAD: head_arrived(c, in->n > 0); break;
+    case PARSE_DONE:
+        enter(c, CONN_ANSWERING);
+        dispatch(x);
+        break;
+    case PARSE_BAD: refuse(c, x->parser.error, x->parser.why); break;
+    }
+    return true;
+}
+
+static void stop_reading(struct conn *c)
+{
+    if (c->reading)
+        uv_read_stop((uv_stream_t *)&c->tcp);
+    c->reading = false;
+}
+
+/* Keeps what belongs to later requests. Another read would be kept too, so there is none. */
+static void keep(struct conn *c, struct str in)
+{
+    buf_add(&c->pending, in);
+    if (c->pending.failed)
+        conn_close(c);
+    else
+        stop_reading(c);
+}
+
+static void conn_input(struct conn *c, struct str in)
+{
+    c->feeding = true;
+    while (takes_input(c) && step(c, &in))
+        ;
+    c->feeding = false;
+    if (in.n && !c->closing && !c->close_after)
+        keep(c, in);
+}
+
+/* --- reading --- */
+
+/* The peer sends no more. A request under way gets its answer: he may have closed one half. */
+static void input_ended(struct conn *c)
+{
+    c->ended = true;
+    stop_reading(c);
+    if (state_of(c) == CONN_ANSWERING || state_of(c) == CONN_REPLYING)
+        return;
+    if (state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY)
+        refuse(c, ERR_VALIDATION, "The request ended before it was complete.");
+    else
+        conn_close(c);
+}
+
+static enum tls_result shake_hands(struct conn *c)
+{
+    enum tls_result result;
+
+    if (state_of(c) != CONN_HANDSHAKE)
+        return TLS_DATA;
+    result = tls_handshake(c->tls);
+    if (result == TLS_DATA)
+        enter(c, CONN_IDLE);
+    return result;
+}
+
+/* Sends what the session wrote by itself: handshake, alerts, key updates. */
+static bool flush_session(struct conn *c)
+{
+    tls_idle(c->tls);
+    return wire_write(c, &c->loop->cipher);
+}
+
+static void tls_input(struct conn *c, struct str in)
+{
+    struct loop *l = c->loop;
+    enum tls_result result;
+    size_t n;
+
+    buf_clear(&l->plain);
+    if (!buf_reserve(&l->plain, PLAIN_ROOM)) {
+        conn_close(c);
+        return;
+    }
+    tls_begin(c->tls, in, &l->cipher);
+    result = shake_hands(c);
+    while (result == TLS_DATA) {
+        result = tls_read(c->tls, l->plain.p + l->plain.n, PLAIN_ROOM - l->plain.n, &n);
+        l->plain.n += n;
+    }
+    if (!flush_session(c))
+        return;
+    if (l->plain.n)
+        conn_input(c, buf_str(&l->plain));
+    if (c->closing)
+        return;
+    if (result == TLS_BROKEN)
+        conn_close(c);
+    else if (result == TLS_END)
+        input_ended(c);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    struct conn *c = CONTAINER_OF(handle, struct conn, tcp);
+
+    (void)suggested;
+    *buf = uv_buf_init(c->loop->read_bytes, LIMIT_READ);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct conn *c = CONTAINER_OF(stream, struct conn, tcp);
+
+    if (n == 0)
+        return;
+    if (n == UV_EOF)
+        input_ended(c);
+    else if (n < 0)
+        conn_close(c);
+    else if (state_of(c) == CONN_LINGER)
+        return;
+    else if (c->tls)
+        tls_input(c, (struct str){ buf->base, (size_t)n });
+    else
+        conn_input(c, (struct str){ buf->base, (size_t)n });
+}
+
+static void start_reading(struct conn *c)
+{
+    if (c->closing || c->reading || c->ended)
+        return;
+    c->reading = true;
+    if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read))
+        conn_close(c);
+}
+
+/* After a reply that came from a handler's later call: goes on with what waits. */
+static void resume(struct conn *c)
+{
+    struct buf pending = c->pending;
+
+    buf_init(&c->pending, LIMIT_READ * 2u);
+    if (pending.n)
+        conn_input(c, buf_str(&pending));
+    buf_release(&pending);
+    if (c->closing || c->pending.n)
+        return;
+    if (c->ended && (takes_input(c) || state_of(c) == CONN_LINGER))
+        input_ended(c);
+    else
+        start_reading(c);
+}
+
+/* --- writing --- */
+
+static void reply_taken(struct conn *c)
+{
+    if (c->close_after) {
+        finish(c);
+        return;
+    }
+    enter(c, CONN_IDLE);
+    if (!c->feeding)
+        resume(c);
+}
+
+void conn_write_done(struct conn *c)
+{
+    if (state_of(c) == CONN_REPLYING)
+        reply_taken(c);
+}
+
+bool conn_write(struct conn *c, struct str bytes)
+{
+    struct loop *l = c->loop;
+
+    if (c->closing)
+        return false;
+    if (!c->tls)
+        return wire_send(c, bytes);
+    tls_begin(c->tls, (struct str){ 0 }, &l->cipher);
+    if (!tls_write(c->tls, bytes)) {
+        conn_close(c);
+        return false;
+    }
+    return flush_session(c);
+}
+
+void conn_reply(struct conn *c, struct str bytes, bool close)
+{
+    assert(state_of(c) == CONN_ANSWERING && !c->exchange);
+    c->close_after = close;
+    if (!conn_write(c, bytes))
+        return;
+    enter(c, CONN_REPLYING);
+    if (!c->queued)
+        reply_taken(c);
+}
+
+/* --- life --- */
+
+void loop_expired(struct loop *l, struct deadline *x)
+{
+    struct conn *c = CONTAINER_OF(x, struct conn, deadline);
+
+    (void)l;
+    if (state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY)
+        refuse(c, ERR_REQUEST_TIMEOUT, NULL);
+    else
+        conn_close(c);
+}
+
+/* Has the peer sent something that we have not read yet? Then a request has begun. */
+static bool has_input(struct conn *c)
+{
+    uv_os_fd_t fd;
+    char byte;
+
+    if (uv_fileno((uv_handle_t *)&c->tcp, &fd))
+        return false;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void conn_stop(struct conn *c)
+{
+    if (state_of(c) != CONN_IDLE && state_of(c) != CONN_HANDSHAKE)
+        return;
+    if (state_of(c) == CONN_IDLE && has_input(c) && begin(c))
+        return; /* with a deadline for its head from now on */
+    conn_close(c);
+}
+
+void conn_open(struct loop *l, int fd, const union address *peer)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+    struct tls_server *tls = l->server->tls;
+
+    if (c && tls)
+        c->tls = tls_new(tls);
+    if (!c || (tls && !c->tls)) {
+        free(c);
+        close(fd);
+        return;
+    }
+    c->loop = l;
+    c->peer = *peer;
+    deadline_init(&c->deadline);
+    buf_init(&c->pending, LIMIT_READ * 2u);
+    uv_tcp_init(&l->uv, &c->tcp);
+    l->live++;
+    l->connections++;
+    atomic_fetch_add(&l->server->connections, 1);
+    enter(c, tls ? CONN_HANDSHAKE : CONN_IDLE);
+    if (uv_tcp_open(&c->tcp, fd)) {
+        close(fd);
+        conn_close(c);
+        return;
+    }
+    start_reading(c);
+}
+
+/* An IPv4 peer of an IPv6 socket is shown and counted as what it is. */
+void conn_peer(const struct conn *c, struct sockaddr_storage *ret_peer, char ret_ip[48])
+{
+    memcpy(ret_peer, &c->peer, sizeof(c->peer));
+    ret_ip[0] = '\0';
+    if (c->peer.any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &c->peer.v4.sin_addr, ret_ip, 48);
+    else if (c->peer.any.sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &c->peer.v6.sin6_addr, ret_ip, 48);
+}

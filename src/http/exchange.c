@@ -1,0 +1,199 @@
+#include "http/exchange.h"
+
+#include "base/limits.h"
+#include "http/conn.h"
+#include "http/problem.h"
+#include "http/router.h"
+#include "http/server.h"
+#include "http/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct exchange *take_spare(struct loop *l)
+{
+    struct exchange *x = l->spare;
+
+    if (x) {
+        l->spare = x->next;
+        l->spare_count--;
+        return x;
+    }
+    x = calloc(1, sizeof(*x));
+    if (!x)
+        return NULL;
+    parser_init(&x->parser, &x->request.arena);
+    buf_init(&x->headers, LIMIT_REPLY_HEADERS);
+    arena_init(&x->request.arena, LIMIT_REQUEST_ARENA);
+    return x;
+}
+
+struct exchange *exchange_new(struct loop *l, struct conn *c)
+{
+    struct exchange *x = take_spare(l);
+
+    if (!x)
+        return NULL;
+    x->loop = l;
+    x->conn = c;
+    x->request.home = &l->home;
+    x->request.server = l->server;
+    x->request.env = l->server->options.env;
+    conn_peer(c, &x->request.peer, x->ip);
+    x->request.peer_ip = str_of(x->ip);
+    return x;
+}
+
+static void destroy(struct exchange *x)
+{
+    parser_release(&x->parser);
+    buf_release(&x->headers);
+    free(x);
+}
+
+void exchange_admit(struct exchange *x)
+{
+    struct loop *l = x->loop;
+
+    x->admitted = true;
+    x->before = NULL;
+    x->next = l->admitted;
+    if (l->admitted)
+        l->admitted->before = x;
+    l->admitted = x;
+    l->live++;
+    atomic_fetch_add(&l->server->in_flight, 1);
+}
+
+static void dismiss(struct exchange *x)
+{
+    struct loop *l = x->loop;
+
+    if (x->before)
+        x->before->next = x->next;
+    else
+        l->admitted = x->next;
+    if (x->next)
+        x->next->before = x->before;
+    l->live--;
+    atomic_fetch_sub(&l->server->in_flight, 1);
+}
+
+void exchange_free(struct exchange *x)
+{
+    struct loop *l = x->loop;
+    struct arena arena = { .limit = LIMIT_REQUEST_ARENA };
+    struct parser parser;
+    struct buf headers;
+
+    if (x->admitted)
+        dismiss(x);
+    atomic_fetch_sub(&l->server->body_bytes, (long)x->body_bytes);
+    arena_release(&x->request.arena);
+    if (l->spare_count >= LIMIT_SPARE_EXCHANGES) {
+        destroy(x);
+        return;
+    }
+    parser_reset(&x->parser);
+    buf_clear(&x->headers);
+    parser = x->parser;
+    headers = x->headers;
+    *x = (struct exchange){ .next = l->spare, .parser = parser, .headers = headers };
+    x->request.arena = arena;
+    l->spare = x;
+    l->spare_count++;
+}
+
+void exchanges_free(struct loop *l)
+{
+    while (l->admitted)
+        exchange_free(l->admitted);
+    while (l->spare) {
+        struct exchange *next = l->spare->next;
+
+        destroy(l->spare);
+        l->spare = next;
+    }
+    l->spare_count = 0;
+}
+
+struct str request_header(const struct request *r, struct str name, size_t *ret_count)
+{
+    struct str value = { 0 };
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->header_count; i++)
+        if (str_eq_nocase(r->headers[i].name, name) && !count++)
+            value = r->headers[i].value;
+    if (ret_count)
+        *ret_count = count;
+    return count == 1 ? value : (struct str){ 0 };
+}
+
+static bool is_request_id(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+              c == '.' || c == '_' || c == '-'))
+            return false;
+    }
+    return s.n > 0 && s.n <= REQUEST_ID_MAX;
+}
+
+void exchange_identify(struct exchange *x)
+{
+    struct request *r = &x->request;
+    struct str id = request_header(r, S("X-Request-Id"), NULL);
+
+    if (x->identified)
+        return;
+    x->identified = true;
+    if (is_request_id(id)) {
+        r->id = id;
+    } else {
+        uuid_text(env_uuid(r->env), x->id);
+        r->id = (struct str){ x->id, UUID_TEXT };
+    }
+    r->has_traceparent = trace_parse(request_header(r, S("traceparent"), NULL), &r->trace);
+    if (!r->has_traceparent)
+        r->trace = trace_new(&r->env->rng);
+    r->language = language_pick(request_header(r, S("Accept-Language"), NULL));
+}
+
+/* What the request says, and which route takes it. NOT_FOUND and METHOD are kept for the end of its
+ * body: the connection stays in step that way. */
+enum err exchange_head(struct exchange *x, const char **ret_detail)
+{
+    struct request *r = &x->request;
+    const struct server_options *o = &x->loop->server->options;
+    struct target t;
+    enum err e;
+
+    r->method = x->parser.method;
+    r->target = x->parser.target;
+    r->headers = x->parser.headers;
+    r->header_count = x->parser.header_count;
+    exchange_identify(x);
+    e = target_parse(&r->arena, r->target, str_eq(r->method, S("OPTIONS")), &t, ret_detail);
+    if (e)
+        return e;
+    r->path = t.path;
+    r->query = t.query;
+    e = route_find(&r->arena, o->routes, o->route_count, r->method, t.raw_path, &r->route,
+                   r->params, &x->allow);
+    x->route_error = e;
+    return e == ERR_NO_MEMORY ? e : OK;
+}
+
+bool exchange_count_body(struct exchange *x)
+{
+    struct server *s = x->loop->server;
+    long more = (long)x->parser.body.size - (long)x->body_bytes;
+
+    if (!more)
+        return true;
+    x->body_bytes = x->parser.body.size;
+    return atomic_fetch_add(&s->body_bytes, more) + more <= LIMIT_BODIES;
+}

@@ -1,0 +1,39 @@
+/* exchange.h - a request and its reply, from the first byte to the last. It outlives its connection
+ * when the peer goes away while a handler works. Loops keep a few for reuse. */
+#pragma once
+
+#include "http/http.h"
+#include "http/parse.h"
+
+struct conn;
+struct loop;
+
+struct exchange {
+    struct request request;
+    struct conn *conn; /* NULL: the peer has gone */
+    struct loop *loop;
+    struct exchange *before, *next; /* among the spare or the admitted ones of the loop */
+    struct parser parser;
+    struct buf headers; /* of the reply, beyond those that every reply has */
+    size_t body_bytes;  /* counted into the server's sum */
+    enum err route_error;
+    struct str allow;
+    bool identified, admitted, refused, close;
+    bool has_cache_control, has_retry_after;
+    char id[REQUEST_ID_MAX];
+    char ip[48];
+};
+
+struct exchange *exchange_new(struct loop *l, struct conn *c); /* NULL: no memory */
+void exchange_free(struct exchange *x);
+void exchange_admit(struct exchange *x); /* from now on a handler has it */
+/* The loop has ended: the spare ones, and those whose handlers will never reply. */
+void exchanges_free(struct loop *l);
+
+/* The head is there: fills the request in, finds its route. An err is for the client; *ret_detail
+ * (may be NULL) tells more. */
+enum err exchange_head(struct exchange *x, const char **ret_detail);
+/* Gives it an id and a trace, from its headers where they are there. */
+void exchange_identify(struct exchange *x);
+/* Counts the memory of its body. False: all bodies together are at their limit. */
+bool exchange_count_body(struct exchange *x);

@@ -1,0 +1,337 @@
+#include "http/listen.h"
+
+#include "base/limits.h"
+#include "http/conn.h"
+#include "http/server.h"
+#include "http/systemd.h"
+#include "observe/log.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096 };
+
+/* --- binding --- */
+
+static enum err fault(char why[256], struct str address, const char *words)
+{
+    snprintf(why, 256, "cannot listen on " STR_FMT ": %s", STR_ARG(address), words);
+    return ERR_VALIDATION;
+}
+
+/* "host:port", "[::1]:port", ":port" -> a socket address */
+static enum err resolve(struct str address, union address *ret, char why[256])
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    struct addrinfo *found;
+    char text[256], *port, *host = text;
+    int e;
+
+    if (address.n >= sizeof(text))
+        return fault(why, S("it"), "the address is too long");
+    memcpy(text, address.p, address.n);
+    text[address.n] = '\0';
+    port = strrchr(text, ':');
+    if (!port || !port[1])
+        return fault(why, address, "not of the form host:port");
+    *port++ = '\0';
+    if (host[0] == '[' && strlen(host) > 1 && host[strlen(host) - 1] == ']') {
+        host[strlen(host) - 1] = '\0';
+        host++;
+    }
+    e = getaddrinfo(host[0] ? host : NULL, port, &hints, &found);
+    if (e)
+        return fault(why, address, gai_strerror(e));
+    memcpy(ret, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return OK;
+}
+
+static socklen_t size_of(const union address *a)
+{
+    return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
+}
+
+static int port_of(int fd)
+{
+    union address a = { 0 };
+    socklen_t n = sizeof(a);
+
+    if (getsockname(fd, &a.any, &n))
+        return 0;
+    if (a.any.sa_family == AF_INET6)
+        return ntohs(a.v6.sin6_port);
+    return a.any.sa_family == AF_INET ? ntohs(a.v4.sin_port) : 0;
+}
+
+/* A listening socket, or -errno. Its connections inherit TCP_NODELAY. */
+static int listen_at(const union address *a, bool shared)
+{
+    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1, e;
+
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (shared)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (!bind(fd, &a->any, size_of(a)) && !listen(fd, BACKLOG))
+        return fd;
+    e = -errno;
+    close(fd);
+    return e;
+}
+
+static void add_listener(struct loop *l, int fd)
+{
+    l->listeners[l->listener_count++] = (struct listener){ .loop = l, .fd = fd };
+}
+
+static void set_port(union address *a, int port)
+{
+    if (a->any.sa_family == AF_INET6)
+        a->v6.sin6_port = htons((uint16_t)port);
+    else
+        a->v4.sin_port = htons((uint16_t)port);
+}
+
+/* Sockets that share a port would share it with a second server too: a first one that does not
+ * share finds out. */
+static int probe(const union address *a)
+{
+    int fd = listen_at(a, false);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+static enum err listen_each(struct server *s, struct str address, char why[256])
+{
+    bool shared = s->loop_count > 1;
+    union address a = { 0 };
+    enum err e = resolve(address, &a, why);
+    int fd;
+
+    if (e)
+        return e;
+    if (shared && (fd = probe(&a)) < 0)
+        return fault(why, address, strerror(-fd));
+    for (int i = 0; i < s->loop_count; i++) {
+        fd = listen_at(&a, shared);
+        if (fd < 0)
+            return fault(why, address, strerror(-fd));
+        add_listener(&s->loops[i], fd);
+        if (i == 0)
+            s->port = port_of(fd);
+        set_port(&a, s->port);
+    }
+    return OK;
+}
+
+static enum err listen_passed(struct server *s, int count, char why[256])
+{
+    int on = 1;
+
+    if (count > LIMIT_LISTENERS)
+        return fault(why, S("passed sockets"), "too many of them");
+    for (int fd = SYSTEMD_FIRST_FD; fd < SYSTEMD_FIRST_FD + count; fd++) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        for (int i = 0; i < s->loop_count; i++) {
+            int own = i ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : fd;
+
+            if (own < 0)
+                return fault(why, S("passed sockets"), strerror(errno));
+            add_listener(&s->loops[i], own);
+        }
+    }
+    s->port = port_of(SYSTEMD_FIRST_FD);
+    return OK;
+}
+
+enum err listen_open(struct server *s, struct str address, char why[256])
+{
+    int passed = systemd_listen_fds();
+
+    if (passed < 0)
+        return fault(why, S("passed sockets"), "one is no listening stream socket");
+    return passed ? listen_passed(s, passed, why) : listen_each(s, address, why);
+}
+
+int listen_most_connections(int wanted)
+{
+    struct rlimit r;
+    int room;
+
+    if (getrlimit(RLIMIT_NOFILE, &r))
+        return wanted;
+    r.rlim_cur = r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
+    if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur > INT32_MAX)
+        return wanted;
+    room = (int)r.rlim_cur > LIMIT_SPARE_FILES * 2 ? (int)r.rlim_cur - LIMIT_SPARE_FILES
+                                                   : (int)r.rlim_cur / 2;
+    return wanted < room ? wanted : room;
+}
+
+/* --- accepting --- */
+
+/* A full house says so and closes: no connection, no parser, no memory. */
+static void turn_away(struct loop *l, int fd)
+{
+    static const char body[] = "{\"type\":\"/problems/overloaded\",\"title\":\"The server is full; "
+                               "try again shortly.\",\"status\":503,\"code\":\"OVERLOADED\"}";
+    char text[512], rest[4096];
+    int n = snprintf(text, sizeof(text),
+                     "HTTP/1.1 503 Service Unavailable\r\nDate: %s\r\nRetry-After: 1\r\n"
+                     "Content-Type: application/problem+json\r\nContent-Length: %zu\r\n"
+                     "Cache-Control: no-store\r\nConnection: close\r\n\r\n%s",
+                     loop_date(l), sizeof(body) - 1, body);
+
+    if (!l->server->tls) {
+        send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        shutdown(fd, SHUT_WR);
+        while (recv(fd, rest, sizeof(rest), MSG_DONTWAIT) > 0) /* unread bytes would reset it */
+            ;
+    }
+    close(fd);
+}
+
+static void unmap_v4(union address *a)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+        return;
+    v4.sin_port = a->v6.sin6_port;
+    memcpy(&v4.sin_addr, &a->v6.sin6_addr.s6_addr[12], 4);
+    a->v4 = v4;
+}
+
+static void accepted(struct loop *l, int fd, union address *peer)
+{
+    struct server *s = l->server;
+    union address a = *peer;
+
+    atomic_fetch_add(&s->accepted, 1);
+    if (atomic_load(&s->connections) >= s->options.max_connections) {
+        atomic_fetch_add(&s->refused, 1);
+        if (s->options.refused)
+            s->options.refused(s->options.ctx, ERR_OVERLOADED, S(""));
+        turn_away(l, fd);
+        return;
+    }
+    unmap_v4(&a);
+    conn_open(l, fd, &a);
+}
+
+static void poll_listeners(struct loop *l, bool on);
+
+static void on_again(uv_timer_t *t)
+{
+    poll_listeners(t->data, true);
+}
+
+/* No descriptor or no memory is left: to try at once would spin, so the queue waits a little. */
+static void pause_accepting(struct loop *l, int e)
+{
+    struct env *env = l->server->options.env;
+
+    if (env->log)
+        LOG(env->log, LOG_WARN, "cannot accept connections", LOG_TEXT("why", str_of(strerror(e))));
+    poll_listeners(l, false);
+    uv_timer_start(&l->accept_again, on_again, LIMIT_ACCEPT_PAUSE_MS, 0);
+}
+
+/* 0, EAGAIN where nobody waits, or another errno. */
+static int accept_one(struct listener *k)
+{
+    union address peer = { 0 };
+    socklen_t n = sizeof(peer);
+    int fd = accept4(k->fd, &peer.any, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return errno;
+    accepted(k->loop, fd, &peer);
+    return 0;
+}
+
+static bool is_shortage(int e)
+{
+    return e == EMFILE || e == ENFILE || e == ENOBUFS || e == ENOMEM;
+}
+
+static void on_connections(uv_poll_t *poll, int status, int events)
+{
+    struct listener *k = CONTAINER_OF(poll, struct listener, poll);
+    int e = 0;
+
+    (void)status;
+    (void)events;
+    for (int i = 0; i < LIMIT_ACCEPTS && e != EAGAIN && !is_shortage(e); i++)
+        e = accept_one(k); /* what else fails (ECONNABORTED) concerns that connection alone */
+    if (is_shortage(e))
+        pause_accepting(k->loop, e);
+}
+
+static void poll_listeners(struct loop *l, bool on)
+{
+    for (int i = 0; i < l->listener_count; i++) {
+        struct listener *k = &l->listeners[i];
+
+        if (k->open && on)
+            uv_poll_start(&k->poll, UV_READABLE, on_connections);
+        else if (k->open)
+            uv_poll_stop(&k->poll);
+    }
+}
+
+bool listen_start(struct loop *l)
+{
+    for (int i = 0; i < l->listener_count; i++) {
+        struct listener *k = &l->listeners[i];
+
+        if (uv_poll_init(&l->uv, &k->poll, k->fd))
+            return false;
+        k->open = true;
+    }
+    poll_listeners(l, true);
+    return true;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct listener *k = CONTAINER_OF(handle, struct listener, poll);
+
+    close(k->fd);
+    k->fd = -1;
+}
+
+void listen_stop(struct loop *l)
+{
+    uv_timer_stop(&l->accept_again);
+    for (int i = 0; i < l->listener_count; i++) {
+        struct listener *k = &l->listeners[i];
+
+        if (!k->open)
+            continue;
+        for (int n = 0; n < BACKLOG && accept_one(k) == 0; n++)
+            ;
+        k->open = false;
+        uv_close((uv_handle_t *)&k->poll, on_listener_closed);
+    }
+}
+
+void listen_close(struct server *s)
+{
+    for (int i = 0; i < s->loop_count; i++)
+        for (int n = 0; n < s->loops[i].listener_count; n++)
+            if (s->loops[i].listeners[n].fd >= 0)
+                close(s->loops[i].listeners[n].fd);
+}

@@ -1,0 +1,81 @@
+/* loop.h - one thread's event loop: a home for tasks and timers, the owner of its connections.
+ * Everything here belongs to the loop's thread, save loop_wake and the home's give. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/home.h"
+#include "base/limits.h"
+#include "http/deadline.h"
+#include "http/timers.h"
+
+#include <pthread.h>
+#include <uv.h>
+
+struct exchange;
+struct server;
+
+struct listener {
+    uv_poll_t poll;
+    struct loop *loop;
+    int fd;
+    bool open;
+};
+
+struct loop {
+    struct home home;
+    struct server *server;
+    int index;
+    uv_loop_t uv;
+    pthread_t thread;
+
+    /* tasks from other threads: a list under a lock, one wake-up for all that wait */
+    uv_async_t wake;
+    pthread_mutex_t lock;
+    struct task *first, *last;
+    bool closed;
+
+    struct timers timers;
+    uv_timer_t alarm; /* of the first timer */
+
+    struct deadlines deadlines; /* every connection is in one of these, by its state */
+    uv_timer_t sweep;
+    uint64_t sweep_due;
+
+    struct listener listeners[LIMIT_LISTENERS];
+    int listener_count;
+    uv_timer_t accept_again;
+
+    int live;        /* connections, and requests with a handler */
+    int connections; /* not closed yet */
+    int stage;       /* the server's stage as this loop has carried it out */
+    bool reported;   /* that nothing lives here any more */
+
+    char *read_bytes; /* LIMIT_READ, shared by all connections */
+    struct buf plain, out, cipher;
+    struct exchange *spare, *admitted;
+    int spare_count;
+    char date[32];
+    int64_t date_s;
+};
+
+/* False: the system gives no loop; nothing is left behind. */
+bool loop_init(struct loop *l, struct server *s, int index);
+void loop_run(struct loop *l);     /* until loop_close has taken effect */
+void loop_close(struct loop *l);   /* closes its handles; connections are closed before */
+void loop_release(struct loop *l); /* after loop_run, or instead of it */
+void loop_wake(struct loop *l);    /* any thread: server_loop_woken will be called */
+
+static inline uint64_t loop_now(const struct loop *l)
+{
+    return uv_now(&l->uv);
+}
+
+/* The connection enters a state whose time begins now; the sweep is set accordingly. */
+void loop_watch(struct loop *l, struct deadline *x, int kind);
+void loop_unwatch(struct loop *l, struct deadline *x);
+
+const char *loop_date(struct loop *l); /* for the Date header, made once a second */
+
+/* Told upwards, to the owner of the loop. */
+void loop_expired(struct loop *l, struct deadline *x); /* conn.c */
+void server_loop_woken(struct loop *l);                /* server.c */

@@ -1,0 +1,150 @@
+/* reply.c - puts a reply together in one piece, so that one write sends it. */
+#include "base/limits.h"
+#include "http/conn.h"
+#include "http/exchange.h"
+#include "http/problem.h"
+#include "http/server.h"
+
+#include <string.h>
+
+static bool is_safe(struct str s)
+{
+    return !s.n || (!memchr(s.p, '\r', s.n) && !memchr(s.p, '\n', s.n) && !memchr(s.p, '\0', s.n));
+}
+
+static bool is_ours(struct str name)
+{
+    return str_eq_nocase(name, S("Content-Length")) || str_eq_nocase(name, S("Connection")) ||
+           str_eq_nocase(name, S("Transfer-Encoding")) || str_eq_nocase(name, S("Date"));
+}
+
+static void add_header(struct buf *b, struct str name, struct str value)
+{
+    buf_add(b, name);
+    buf_add(b, S(": "));
+    buf_add(b, value);
+    buf_add(b, S("\r\n"));
+}
+
+void reply_header(struct request *r, struct str name, struct str value)
+{
+    struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+
+    if (!name.n || !is_safe(name) || !is_safe(value) || is_ours(name))
+        return;
+    if (name.n + value.n + 4 > LIMIT_REPLY_HEADERS - x->headers.n)
+        return; /* all of a header or none of it */
+    x->has_cache_control |= str_eq_nocase(name, S("Cache-Control"));
+    x->has_retry_after |= str_eq_nocase(name, S("Retry-After"));
+    add_header(&x->headers, name, value);
+}
+
+static void add_status(struct buf *b, int status)
+{
+    buf_add(b, S("HTTP/1.1 "));
+    buf_i64(b, status);
+    buf_char(b, ' ');
+    buf_add(b, str_of(status_phrase(status)));
+    buf_add(b, S("\r\n"));
+}
+
+/* What every reply has. */
+static void add_common(struct exchange *x, struct buf *b, int status)
+{
+    char trace[TRACE_TEXT + 1];
+
+    trace_text(&x->request.trace, trace);
+    add_status(b, status);
+    add_header(b, S("Date"), str_of(loop_date(x->loop)));
+    add_header(b, S("X-Request-Id"), x->request.id);
+    add_header(b, S("traceparent"), (struct str){ trace, TRACE_TEXT });
+    buf_add(b, S("X-Content-Type-Options: nosniff\r\n"));
+    buf_add(b, buf_str(&x->headers));
+    if (status >= 400 && !x->has_cache_control)
+        buf_add(b, S("Cache-Control: no-store\r\n"));
+    if (x->close)
+        buf_add(b, S("Connection: close\r\n"));
+    else if (x->parser.http_1_0)
+        buf_add(b, S("Connection: keep-alive\r\n"));
+}
+
+static void write_reply(struct exchange *x, int status, struct str type, struct str body)
+{
+    struct buf *b = &x->loop->out;
+
+    buf_clear(b);
+    add_common(x, b, status);
+    if (status == 204 || status == 304) {
+        buf_add(b, S("\r\n"));
+        return;
+    }
+    if (type.n && is_safe(type))
+        add_header(b, S("Content-Type"), type);
+    buf_add(b, S("Content-Length: "));
+    buf_i64(b, (int64_t)body.n);
+    buf_add(b, S("\r\n\r\n"));
+    if (!str_eq(x->request.method, S("HEAD")))
+        buf_add(b, body);
+}
+
+static void tell(struct exchange *x, int status, enum err e)
+{
+    const struct server_options *o = &x->loop->server->options;
+
+    if (x->refused && o->refused)
+        o->refused(o->ctx, e, x->request.peer_ip);
+    else if (!x->refused && o->replied)
+        o->replied(o->ctx, &x->request, status);
+}
+
+static void send_reply(struct exchange *x, int status, struct str type, struct str body, enum err e)
+{
+    struct loop *l = x->loop;
+    struct conn *c = x->conn;
+    bool close;
+
+    exchange_identify(x);
+    x->close |= !x->parser.keep_alive || server_stopping(l->server);
+    close = x->close;
+    if (c)
+        write_reply(x, status, type, body);
+    tell(x, status, e);
+    if (c)
+        c->exchange = NULL;
+    exchange_free(x);
+    if (c && l->out.failed)
+        conn_close(c);
+    else if (c)
+        conn_reply(c, buf_str(&l->out), close);
+    if (l->out.size > LIMIT_READ * 2u)
+        buf_release(&l->out);
+    server_loop_settled(l);
+}
+
+void reply_send(struct request *r, int status, struct str content_type, struct str body)
+{
+    send_reply(CONTAINER_OF(r, struct exchange, request), status, content_type, body, OK);
+}
+
+void reply_problem(struct request *r, enum err e, const char *detail)
+{
+    reply_problem_errors(r, e, detail, S(""));
+}
+
+void reply_problem_errors(struct request *r, enum err e, const char *detail, struct str errors)
+{
+    struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+    struct buf body;
+
+    exchange_identify(x);
+    buf_init(&body, LIMIT_REPLY);
+    problem_write(&body, e, r->language, detail, r->id, errors);
+    reply_header(r, S("Content-Language"), r->language == LANG_JA ? S("ja") : S("en"));
+    if (retry_after_s(e) && !x->has_retry_after) {
+        char seconds[2] = { (char)('0' + retry_after_s(e)), 0 };
+
+        reply_header(r, S("Retry-After"), str_of(seconds));
+    }
+    send_reply(x, err_status(e), S("application/problem+json"), buf_str(&body), e);
+    buf_release(&body);
+}

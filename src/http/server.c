@@ -1,0 +1,365 @@
+/* server.c - the server as a whole: opening, running, and ending in good order.
+ *
+ *   RUNNING --signal or server_stop--> STOPPING --second signal or LIMIT_SHUTDOWN_MS--> FORCED
+ *                                         |                                               |
+ *                                         +--------- server_finish, or time --------------+--> FINISHED
+ *
+ * The stage is one atomic number that only rises. Whoever raises it wakes every loop, and each loop
+ * carries the new stage out by itself, on its own thread. A loop where nothing lives any more says
+ * so once; after the last one `drained` is called on the first loop. */
+#include "http/server.h"
+
+#include "base/limits.h"
+#include "http/conn.h"
+#include "http/listen.h"
+#include "http/rate.h"
+#include "http/router.h"
+#include "http/systemd.h"
+#include "http/tls.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- opening --- */
+
+static int or_default(int value, int standard)
+{
+    return value > 0 ? value : standard;
+}
+
+static void fill_in(struct server_options *o)
+{
+    o->loops = or_default(o->loops, 1);
+    if (o->loops > LIMIT_LOOPS)
+        o->loops = LIMIT_LOOPS;
+    o->max_connections = listen_most_connections(or_default(o->max_connections, LIMIT_CONNECTIONS));
+    o->max_in_flight = or_default(o->max_in_flight, LIMIT_IN_FLIGHT);
+    o->head_ms = or_default(o->head_ms, LIMIT_HEAD_MS);
+    o->body_ms = or_default(o->body_ms, LIMIT_BODY_MS);
+    o->idle_ms = or_default(o->idle_ms, LIMIT_IDLE_MS);
+    o->reply_ms = or_default(o->reply_ms, LIMIT_REPLY_MS);
+    o->handshake_ms = or_default(o->handshake_ms, LIMIT_HANDSHAKE_MS);
+}
+
+static void set_durations(struct loop *l, const struct server_options *o)
+{
+    uint64_t *d = l->deadlines.durations;
+
+    for (int i = 0; i < DEADLINE_KINDS; i++)
+        d[i] = DEADLINE_NONE;
+    d[CONN_HANDSHAKE] = (uint64_t)o->handshake_ms;
+    d[CONN_IDLE] = (uint64_t)o->idle_ms;
+    d[CONN_HEAD] = (uint64_t)o->head_ms;
+    d[CONN_BODY] = (uint64_t)o->body_ms;
+    d[CONN_REPLYING] = (uint64_t)o->reply_ms;
+    d[CONN_LINGER] = LIMIT_LINGER_MS;
+}
+
+static enum err open_loops(struct server *s)
+{
+    s->loops = calloc((size_t)s->options.loops, sizeof(*s->loops));
+    if (!s->loops)
+        return ERR_NO_MEMORY;
+    while (s->loop_count < s->options.loops) {
+        struct loop *l = &s->loops[s->loop_count];
+
+        if (!loop_init(l, s, s->loop_count))
+            return ERR_NO_MEMORY;
+        set_durations(l, &s->options);
+        s->loop_count++;
+    }
+    atomic_store(&s->busy_loops, s->loop_count);
+    return OK;
+}
+
+static enum err open_all(struct server *s, char why[256])
+{
+    const struct server_options *o = &s->options;
+    enum err e = open_loops(s);
+
+    if (e) {
+        snprintf(why, 256, "no memory for the server");
+        return e;
+    }
+    if (o->tls_cert || o->tls_key) {
+        snprintf(why, 256, "TLS needs both a certificate and a key");
+        if (!o->tls_cert || !o->tls_key)
+            return ERR_VALIDATION;
+        e = tls_server_new(o->tls_cert, o->tls_key, &s->tls, why);
+        if (e)
+            return e;
+    }
+    if (o->rate_limit > 0) {
+        snprintf(why, 256, "no memory for the rate limit");
+        s->rate = rate_new(o->rate_limit, &o->env->rng);
+        if (!s->rate)
+            return ERR_NO_MEMORY;
+    }
+    return listen_open(s, o->listen, why);
+}
+
+enum err server_open(const struct server_options *o, struct server **ret_server, char why[256])
+{
+    struct server *s = calloc(1, sizeof(*s));
+    enum err e;
+
+    if (!s || !routes_are_sane(o->routes, o->route_count)) {
+        snprintf(why, 256, s ? "the table of routes is broken" : "no memory for the server");
+        free(s);
+        return s ? ERR_INTERNAL : ERR_NO_MEMORY;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    s->options = *o;
+    fill_in(&s->options);
+    e = open_all(s, why);
+    if (e)
+        server_free(s);
+    else
+        *ret_server = s;
+    return e;
+}
+
+struct home *server_home(struct server *s)
+{
+    return &s->loops[0].home;
+}
+
+void server_set_routes(struct server *s, const struct route *routes, size_t count)
+{
+    assert(routes_are_sane(routes, count));
+    s->options.routes = routes;
+    s->options.route_count = count;
+}
+
+int server_port(const struct server *s)
+{
+    return s->port;
+}
+
+struct server_counts server_counts(const struct server *s)
+{
+    return (struct server_counts){
+        .connections = atomic_load(&s->connections),
+        .in_flight = atomic_load(&s->in_flight),
+        .accepted = atomic_load(&s->accepted),
+        .refused = atomic_load(&s->refused),
+    };
+}
+
+/* --- stages --- */
+
+bool server_stopping(const struct server *s)
+{
+    return atomic_load(&s->stage) != STAGE_RUNNING;
+}
+
+bool server_raise(struct server *s, enum stage stage)
+{
+    int now = atomic_load(&s->stage);
+
+    do
+        if (now >= (int)stage)
+            return false;
+    while (!atomic_compare_exchange_weak(&s->stage, &now, (int)stage));
+    for (int i = 0; i < s->loop_count; i++)
+        loop_wake(&s->loops[i]);
+    return true;
+}
+
+void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx)
+{
+    s->drained = drained;
+    s->drained_ctx = ctx;
+}
+
+void server_stop(struct server *s)
+{
+    if (server_raise(s, STAGE_STOPPING))
+        systemd_notify("STOPPING=1");
+}
+
+void server_finish(struct server *s)
+{
+    server_raise(s, STAGE_FINISHED);
+}
+
+/* One step further: by a repeated signal, or because it takes too long. */
+static void hurry(struct server *s)
+{
+    int now = atomic_load(&s->stage);
+
+    if (now < STAGE_FINISHED)
+        server_raise(s, (enum stage)(now + 1));
+}
+
+static void on_late(uv_timer_t *t)
+{
+    hurry(t->data);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct server *s = signal->data;
+
+    (void)number;
+    if (server_stopping(s))
+        hurry(s);
+    else
+        server_stop(s);
+}
+
+/* --- what a loop does at each stage --- */
+
+static void each_connection(struct loop *l, void (*act)(struct conn *c))
+{
+    for (int kind = 0; kind < DEADLINE_KINDS; kind++) {
+        struct deadline *next, *x = l->deadlines.lists[kind].first;
+
+        for (; x; x = next) {
+            next = x->after;
+            act(CONTAINER_OF(x, struct conn, deadline));
+        }
+    }
+}
+
+static void report_empty(struct loop *l)
+{
+    struct server *s = l->server;
+
+    if (l->reported)
+        return;
+    l->reported = true;
+    if (atomic_fetch_sub(&s->busy_loops, 1) != 1)
+        return;
+    atomic_store(&s->drain_due, true);
+    loop_wake(&s->loops[0]);
+}
+
+void server_loop_settled(struct loop *l)
+{
+    if (l->stage >= STAGE_STOPPING && l->live == 0)
+        report_empty(l);
+}
+
+static void set_shutdown_timer(struct loop *l, uint64_t ms)
+{
+    if (l->index == 0 && l->server->signals_open)
+        uv_timer_start(&l->server->shutdown, on_late, ms, 0);
+}
+
+static void close_first_loop(struct server *s)
+{
+    if (!s->signals_open)
+        return;
+    s->signals_open = false;
+    uv_close((uv_handle_t *)&s->signals[0], NULL);
+    uv_close((uv_handle_t *)&s->signals[1], NULL);
+    uv_close((uv_handle_t *)&s->shutdown, NULL);
+}
+
+static void carry_out(struct loop *l, enum stage stage)
+{
+    l->stage = stage;
+    switch (stage) {
+    case STAGE_RUNNING: break;
+    case STAGE_STOPPING:
+        listen_stop(l);
+        each_connection(l, conn_stop);
+        set_shutdown_timer(l, LIMIT_SHUTDOWN_MS);
+        server_loop_settled(l);
+        break;
+    case STAGE_FORCED:
+        each_connection(l, conn_close);
+        set_shutdown_timer(l, LIMIT_FINISH_MS);
+        report_empty(l);
+        break;
+    case STAGE_FINISHED:
+        each_connection(l, conn_close);
+        if (l->index == 0)
+            close_first_loop(l->server);
+        loop_close(l);
+        break;
+    }
+}
+
+static void call_drained(struct server *s)
+{
+    if (s->drained_called || !atomic_load(&s->drain_due) || s->loops[0].stage == STAGE_FINISHED)
+        return;
+    s->drained_called = true;
+    if (s->drained)
+        s->drained(s->drained_ctx);
+    else
+        server_finish(s);
+}
+
+void server_loop_woken(struct loop *l)
+{
+    struct server *s = l->server;
+
+    while (l->stage < atomic_load(&s->stage))
+        carry_out(l, (enum stage)(l->stage + 1));
+    if (l->index == 0)
+        call_drained(s);
+}
+
+/* --- running --- */
+
+static void *run_loop(void *arg)
+{
+    loop_run(arg);
+    return NULL;
+}
+
+static void open_first_loop(struct server *s)
+{
+    static const int numbers[] = { SIGTERM, SIGINT };
+    uv_loop_t *uv = &s->loops[0].uv;
+
+    for (int i = 0; i < 2; i++) {
+        uv_signal_init(uv, &s->signals[i]);
+        s->signals[i].data = s;
+        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+    }
+    uv_timer_init(uv, &s->shutdown);
+    s->shutdown.data = s;
+    s->signals_open = true;
+}
+
+void server_run(struct server *s)
+{
+    int threads = 1;
+
+    s->started = true;
+    open_first_loop(s);
+    for (int i = 0; i < s->loop_count; i++)
+        if (!listen_start(&s->loops[i]))
+            server_raise(s, STAGE_FINISHED);
+    while (threads < s->loop_count &&
+           !pthread_create(&s->loops[threads].thread, NULL, run_loop, &s->loops[threads]))
+        threads++;
+    if (threads < s->loop_count)
+        server_raise(s, STAGE_FINISHED);
+    loop_run(&s->loops[0]);
+    for (int i = 1; i < threads; i++)
+        pthread_join(s->loops[i].thread, NULL);
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    if (!s->started)
+        listen_close(s);
+    server_raise(s, STAGE_FINISHED);
+    for (int i = 0; i < s->loop_count; i++)
+        server_loop_woken(&s->loops[i]); /* for a loop that never ran */
+    for (int i = 0; i < s->loop_count; i++)
+        loop_release(&s->loops[i]);
+    free(s->loops);
+    tls_server_free(s->tls);
+    rate_free(s->rate);
+    free(s);
+}

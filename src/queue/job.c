@@ -1,0 +1,351 @@
+/* job.c - one message under way.
+ *
+ *   leased --run--> OK ------------------------------> gone, with its effect, in one commit
+ *              |--> retryable, budget left --retry---> due again later, its lane parked behind it
+ *              |--> anything else -------bury--------> dead letter; its lane goes on
+ *              |--> STALE: somebody else has it -----> dropped, the effect was rolled back
+ *              |--> UNCERTAIN -----------------------> dropped: the lease expires, the fence
+ * decides
+ *              '--> the database failed us ----------> parked; the same unit is posted again
+ *
+ * The last line costs no attempt: the message did nothing wrong. */
+#include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "queue/runner.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct item *item_of(struct unit *u)
+{
+    return CONTAINER_OF(u, struct item, unit);
+}
+
+/* --- on a store thread --- */
+
+static enum err run_one(struct tx *tx, struct unit *u)
+{
+    struct item *it = item_of(u);
+    const struct message *m = &it->message;
+    const struct job_kind *job = &it->slot->job;
+
+    it->why[0] = '\0';
+    it->stale = false;
+    it->ran = job->run(tx, m, job->ctx, it->why);
+    if (it->ran)
+        return it->ran;
+    return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
+}
+
+static enum err run_many(struct tx *tx, struct unit **u, size_t n)
+{
+    const struct message *m[LIMIT_BULK];
+    const struct job_kind *job = &item_of(u[0])->slot->job;
+    bool stale;
+    enum err e;
+
+    assert(n <= COUNT(m));
+    for (size_t i = 0; i < n; i++) {
+        struct item *it = item_of(u[i]);
+
+        it->ran = OK;
+        it->stale = false;
+        u[i]->err = OK;
+        m[i] = &it->message;
+    }
+    e = job->run_many(tx, m, n, job->ctx);
+    return e ? e : queue_finish_rows(item_of(u[0])->queue, tx, m, n, &stale);
+}
+
+static enum err retry_one(struct tx *tx, struct unit *u)
+{
+    struct item *it = item_of(u);
+
+    return queue_retry(it->queue, tx, &it->message, it->retry_due_ms, str_of(it->why));
+}
+
+static enum err bury_one(struct tx *tx, struct unit *u)
+{
+    struct item *it = item_of(u);
+    const struct job_kind *job = &it->slot->job;
+    enum err e =
+        queue_bury(it->queue, tx, &it->message, env_now_ms(it->queue->o.env), str_of(it->why));
+
+    if (!e && job->buried && !it->plain)
+        e = job->buried(tx, &it->message, job->ctx, it->why);
+    return e;
+}
+
+/* --- at home --- */
+
+static void came_back(struct unit *u);
+
+static void post(struct item *it)
+{
+    static const struct unit_kind retry = { "queue.retry", UNIT_BACK, retry_one, NULL };
+    static const struct unit_kind bury = { "queue.bury", UNIT_BACK, bury_one, NULL };
+    const struct unit_kind *kinds[] = {
+        [ITEM_RUN] = &it->slot->unit, [ITEM_RETRY] = &retry, [ITEM_BURY] = &bury
+    };
+
+    it->ran = OK;
+    it->stale = false;
+    it->parked = false;
+    it->unit =
+        (struct unit){ .kind = kinds[it->phase], .home = it->queue->o.home, .done = came_back };
+    it->queue->posted++;
+    store_post(it->queue->o.store, &it->unit);
+}
+
+static void release(struct item *it)
+{
+    struct queue *q = it->queue;
+    struct batch *b = it->batch;
+
+    if (it->prev)
+        it->prev->next = it->next;
+    else
+        q->items = it->next;
+    if (it->next)
+        it->next->prev = it->prev;
+    q->held--;
+    if (--b->left == 0) {
+        arena_release(&b->arena);
+        free(b);
+    }
+}
+
+/* The row stays behind with our lease on it. */
+static void abandon(struct item *it)
+{
+    queue_expect_expiry(it->queue);
+    release(it);
+}
+
+static void count_job(const struct item *it, struct str result)
+{
+    metrics_count_as(it->queue->o.env->metrics, COUNT_JOB, result, 1);
+}
+
+static void ended(const struct item *it, enum job_end end)
+{
+    const struct job_kind *job = &it->slot->job;
+
+    if (job->ended)
+        job->ended(it->queue->o.env, job->ctx, &it->message, end, it->why);
+}
+
+static void log_item(const struct item *it, enum log_level level, const char *line)
+{
+    char id[UUID_TEXT + 1];
+
+    uuid_text(it->message.id, id);
+    LOG(it->queue->o.env->log, level, line, LOG_TEXT("messageId", str_of(id)),
+        LOG_TEXT("kind", it->message.kind), LOG_TEXT("ref", it->message.ref),
+        LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why)));
+}
+
+static void bury(struct item *it)
+{
+    it->phase = ITEM_BURY;
+    post(it);
+}
+
+static void after_failure(struct item *it, enum err e)
+{
+    struct queue *q = it->queue;
+    int64_t delay = retry_delay_ms(&it->slot->job.retry, it->message.attempt);
+
+    if (!it->why[0])
+        snprintf(it->why, sizeof(it->why), "%s: %s", err_code(e), err_words(e, LANG_EN));
+    if (!err_is_retryable(e) || delay < 0) {
+        bury(it);
+        return;
+    }
+    it->phase = ITEM_RETRY;
+    it->retry_due_ms = env_now_ms(q->o.env) + delay;
+    post(it);
+}
+
+static void park(struct item *it, enum err e)
+{
+    queue_trouble(it->queue, e);
+    it->parked = true;
+    if (it->queue->stopping)
+        release(it);
+}
+
+static void after_run(struct item *it)
+{
+    enum err e = it->unit.err;
+
+    if (!e) {
+        count_job(it, S("done"));
+        ended(it, JOB_DONE);
+        release(it);
+    } else if (it->ran) {
+        after_failure(it, it->ran);
+    } else if (is_trouble(e)) {
+        park(it, e);
+    } else {
+        after_failure(it, e); /* a statement of the job that failed only at the commit */
+    }
+}
+
+static void after_retry(struct item *it)
+{
+    if (it->unit.err) {
+        park(it, it->unit.err);
+        return;
+    }
+    count_job(it, S("retried"));
+    log_item(it, LOG_WARN, "A message failed and will be tried again");
+    ended(it, JOB_RETRIED);
+    release(it);
+}
+
+static void after_bury(struct item *it)
+{
+    struct queue *q = it->queue;
+
+    if (it->unit.err) {
+        it->plain = !is_trouble(it->unit.err); /* the kind's hook must not keep it alive */
+        park(it, it->unit.err);
+        return;
+    }
+    count_job(it, S("dead"));
+    if (q->o.alert)
+        q->o.alert(q->o.alert_ctx, &it->message, it->why);
+    else
+        log_item(it, LOG_ERROR, "A message became a dead letter");
+    ended(it, JOB_DEAD);
+    release(it);
+}
+
+static void came_back(struct unit *u)
+{
+    static void (*const after[])(struct item *) = {
+        [ITEM_RUN] = after_run, [ITEM_RETRY] = after_retry, [ITEM_BURY] = after_bury
+    };
+    struct item *it = item_of(u);
+    struct queue *q = it->queue;
+
+    q->posted--;
+    q->moved_since_count = true;
+    if (!is_trouble(u->err))
+        queue_well(q);
+    if (it->stale || (u->err == ERR_STALE && it->phase != ITEM_RUN)) {
+        count_job(it, S("stale"));
+        release(it);
+    } else if (u->err == ERR_UNCERTAIN && !it->ran) {
+        abandon(it);
+    } else {
+        after[it->phase](it);
+    }
+    queue_pump(q);
+}
+
+/* Beyond its budget: it was leased so often and neither finished nor failed in an orderly way. */
+static void spent(struct item *it)
+{
+    snprintf(it->why, sizeof(it->why),
+             "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
+             (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
+             STR_ARG(it->message.last_error));
+    bury(it);
+}
+
+static void begin(struct item *it)
+{
+    if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
+        spent(it);
+    } else if (it->slot->unknown) {
+        snprintf(it->why, sizeof(it->why), "no worker here knows the kind " STR_FMT,
+                 STR_ARG(it->message.kind));
+        after_failure(it, ERR_UNAVAILABLE); /* a newer node may know it: never judged at once */
+    } else {
+        post(it);
+    }
+}
+
+static const struct slot *slot_for(const struct queue *q, struct str kind)
+{
+    for (size_t i = 0; i < q->o.kind_count; i++)
+        if (str_eq(kind, str_of(q->slots[i].job.name)))
+            return &q->slots[i];
+    return &q->unknown;
+}
+
+static void link_item(struct queue *q, struct item *it)
+{
+    it->next = q->items;
+    if (it->next)
+        it->next->prev = it;
+    q->items = it;
+    q->held++;
+}
+
+void items_take(struct queue *q)
+{
+    struct batch *b = calloc(1, sizeof(*b) + q->got * sizeof(b->items[0]));
+
+    if (!b) { /* their leases expire; there is nothing better without memory */
+        queue_trouble(q, ERR_NO_MEMORY);
+        queue_expect_expiry(q);
+        arena_release(&q->fetch_arena);
+        return;
+    }
+    b->arena = q->fetch_arena;
+    b->left = q->got;
+    arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
+    for (size_t i = 0; i < q->got; i++) {
+        struct item *it = &b->items[i];
+
+        it->queue = q;
+        it->batch = b;
+        it->message = q->fetched[i];
+        it->slot = slot_for(q, it->message.kind);
+        link_item(q, it);
+    }
+    for (size_t i = 0, n = q->got; i < n; i++)
+        begin(&b->items[i]);
+}
+
+void items_unpark(struct queue *q)
+{
+    for (struct item *it = q->items; it; it = it->next)
+        if (it->parked)
+            post(it);
+}
+
+void items_drop(struct queue *q, bool only_parked)
+{
+    for (struct item *it = q->items, *next; it; it = next) {
+        next = it->next;
+        if (it->parked || !only_parked)
+            release(it);
+    }
+}
+
+bool slots_init(struct queue *q)
+{
+    static const struct retry_policy slow = { .retries = LIMIT_UNKNOWN_RETRIES,
+                                              .first_ms = LIMIT_UNKNOWN_FIRST_MS,
+                                              .max_ms = LIMIT_UNKNOWN_MAX_MS,
+                                              .factor = 2 };
+
+    q->unknown = (struct slot){ .job = { .name = "unknown", .retry = slow }, .unknown = true };
+    q->slots = calloc(q->o.kind_count ? q->o.kind_count : 1, sizeof(*q->slots));
+    if (!q->slots)
+        return false;
+    for (size_t i = 0; i < q->o.kind_count; i++) {
+        const struct job_kind *job = &q->o.kinds[i];
+
+        q->slots[i].job = *job;
+        q->slots[i].unit =
+            (struct unit_kind){ job->name, UNIT_BACK, run_one, job->run_many ? run_many : NULL };
+    }
+    return true;
+}

@@ -1,0 +1,109 @@
+/* lease.c - taking messages that are due, keeping them, and looking at the queue as a whole. */
+#include "base/limits.h"
+#include "queue/queue.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct leased {
+    struct arena *arena;
+    struct message *messages;
+    size_t count;
+};
+
+static bool copy(struct arena *a, const struct val *v, struct str *ret_text)
+{
+    if (v->type == VAL_NULL)
+        return true;
+    *ret_text = arena_str(a, v->s);
+    return ret_text->p || !v->s.n;
+}
+
+static enum err keep_message(void *ctx, const struct row *row)
+{
+    struct leased *l = ctx;
+    struct message *m = &l->messages[l->count];
+    const struct val *c = row->col;
+
+    *m = (struct message){ .seq = c[0].i,
+                           .has_lane = c[3].type != VAL_NULL,
+                           .lane = c[3].i,
+                           .attempt = c[4].i,
+                           .added_ms = c[5].i };
+    if (c[1].s.n != sizeof(m->id.b))
+        return ERR_INTERNAL;
+    memcpy(m->id.b, c[1].s.p, sizeof(m->id.b));
+    if (!copy(l->arena, &c[2], &m->kind) || !copy(l->arena, &c[6], &m->ref) ||
+        !copy(l->arena, &c[7], &m->body) || !copy(l->arena, &c[8], &m->last_error))
+        return ERR_NO_MEMORY;
+    l->count++;
+    return OK;
+}
+
+static enum err take(struct tx *tx, struct message *m, size_t n, struct uuid owner, int64_t due_ms)
+{
+    struct val v[LIMIT_STATEMENT_ROWS * 4];
+
+    for (size_t i = 0; i < n; i++) {
+        v[i * 4] = V_INT(due_ms);
+        v[i * 4 + 1] = V_BLOB(uuid_bytes(&owner));
+        v[i * 4 + 2] = V_INT(m[i].seq);
+        v[i * 4 + 3] = V_INT(m[i].attempt);
+        m[i].attempt++;
+    }
+    return tx_bulk(tx, STMT_message_take, v, n, 4, NULL, NULL);
+}
+
+enum err queue_lease(struct tx *tx, struct arena *a, struct uuid owner, int64_t now_ms, size_t max,
+                     struct message *ret_messages, size_t *ret_count)
+{
+    struct leased l = { .arena = a, .messages = ret_messages };
+    struct val due[] = { V_INT(now_ms), V_INT((int64_t)max) };
+    enum err e;
+
+    assert(max <= LIMIT_STATEMENT_ROWS);
+    e = tx_each(tx, STMT_message_due, due, COUNT(due), keep_message, &l);
+    if (!e)
+        e = take(tx, l.messages, l.count, owner, now_ms + LIMIT_LEASE_MS);
+    *ret_count = e ? 0 : l.count;
+    return e;
+}
+
+enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, int64_t due_ms)
+{
+    struct val v[LIMIT_STATEMENT_ROWS * 4];
+
+    for (size_t i = 0; i < n;) {
+        size_t some = 0;
+        enum err e;
+
+        for (; i < n && some < LIMIT_STATEMENT_ROWS; i++, some++) {
+            v[some * 4] = V_INT(due_ms);
+            v[some * 4 + 1] = V_INT(m[i]->seq);
+            v[some * 4 + 2] = V_BLOB(uuid_bytes(&m[i]->id));
+            v[some * 4 + 3] = V_INT(m[i]->attempt);
+        }
+        e = tx_bulk(tx, STMT_message_renew, v, some, 4, NULL, NULL);
+        if (e)
+            return e;
+    }
+    return OK;
+}
+
+enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret_state)
+{
+    struct queue_state s = { 0 };
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_queue_oldest_ready, &row, V_INT(now_ms));
+
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    if (!e)
+        s.oldest_ready_ms = now_ms - row.col[0].i;
+    e = tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    if (e)
+        return e;
+    s.dead = row.col[0].i;
+    *ret_state = s;
+    return OK;
+}

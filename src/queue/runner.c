@@ -1,0 +1,541 @@
+/* runner.c - the queue's heart: a state machine at its home that fetches what is due, posts it, and
+ * sleeps until the exact time of the next.
+ *
+ *     start --> fetch --> items (job.c) --> fetch when there is room and something is due
+ *                 |
+ *                 '-- short: the same unit reads when the next one is due; the timer waits for it
+ *
+ *   (1) At most one fetch is under way. While it is, commits report into `reports`; before it, they
+ *       were seen by it. So no message that is due is overlooked, and none is searched for.
+ *   (2) Nothing is asked of the database while nothing is due. With other nodes (PostgreSQL) one
+ *       fetch every LIMIT_POLL_MS covers lost hints.
+ *   (3) Leases are renewed before anything else is tried, so that after a pause we do not take our
+ *       own messages away from ourselves.
+ *   (4) No error of the database ends the runner: it waits 100 ms, then up to 2 s, and goes on. */
+#include "queue/runner.h"
+
+#include "base/limits.h"
+#include "observe/log.h"
+
+#include <stdlib.h>
+
+_Static_assert(sizeof(((struct queue *)0)->fetched) / sizeof(struct message) ==
+                   LIMIT_STATEMENT_ROWS,
+               "a fetch is one statement");
+
+static int64_t now_of(const struct queue *q)
+{
+    return env_now_ms(q->o.env);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- trouble with the database --- */
+
+bool is_trouble(enum err e)
+{
+    return e != ERR_STALE && e != ERR_UNCERTAIN && err_is_retryable(e);
+}
+
+void queue_trouble(struct queue *q, enum err e)
+{
+    int64_t now = now_of(q);
+
+    if (now < q->trouble_until_ms)
+        return; /* one of many units of the same outage */
+    if (!q->trouble_ms)
+        LOG(q->o.env->log, LOG_WARN, "The queue waits for the database",
+            LOG_TEXT("code", str_of(err_code(e))));
+    q->trouble_ms =
+        q->trouble_ms ? least(q->trouble_ms * 2, LIMIT_TROUBLE_MAX_MS) : LIMIT_TROUBLE_MS;
+    q->trouble_until_ms = now + q->trouble_ms;
+}
+
+void queue_well(struct queue *q)
+{
+    if (!q->trouble_ms)
+        return;
+    LOG(q->o.env->log, LOG_INFO, "The queue goes on", LOG_NUM("held", (int64_t)q->held));
+    q->trouble_ms = 0;
+    q->trouble_until_ms = 0;
+}
+
+static void heed(struct queue *q, enum err e)
+{
+    if (e)
+        queue_trouble(q, e);
+    else
+        queue_well(q);
+}
+
+/* --- start: whose leases they were is dead (SQLite), and how much there is --- */
+
+static enum err count_messages(struct tx *tx, int64_t *ret_count)
+{
+    struct row row;
+    enum err e = tx_row(tx, STMT_message_count, NULL, 0, &row);
+
+    if (!e)
+        *ret_count = row.col[0].i;
+    return e;
+}
+
+static enum err start_run(struct tx *tx, struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, start_unit);
+    int64_t count = 0;
+    enum err e = OK;
+
+    if (!q->many_nodes)
+        e = TX_DO(tx, STMT_message_release_all, -1, V_INT(now_of(q)));
+    if (!e)
+        e = count_messages(tx, &count);
+    if (!e)
+        queue_tell_count(q, tx, count); /* in the writer's order with all other changes: exact */
+    return e;
+}
+
+static void start_done(struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, start_unit);
+
+    q->starting = false;
+    q->started = !u->err;
+    q->next_ms = DUE_NOW;
+    q->counted_ms = now_of(q);
+    heed(q, u->err);
+    queue_pump(q);
+}
+
+static void start(struct queue *q)
+{
+    static const struct unit_kind kind = { "queue.start", UNIT_BACK, start_run, NULL };
+
+    q->starting = true;
+    q->start_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = start_done };
+    store_post(q->o.store, &q->start_unit);
+}
+
+/* --- fetch --- */
+
+void queue_expect_expiry(struct queue *q)
+{
+    q->last_expiry_ms = now_of(q) + LIMIT_LEASE_MS + 1;
+    q->expiry_ms = least(q->expiry_ms, q->last_expiry_ms);
+}
+
+static enum err read_next_due(struct tx *tx, struct uuid me, int64_t *ret_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_next_due, &row, V_BLOB(uuid_bytes(&me)));
+
+    *ret_ms = e ? CLOCK_NEVER : row.col[0].i;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err fetch_run(struct tx *tx, struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
+    const struct env *env = q->o.env;
+    int64_t now = env_now_ms(env);
+    enum err e = queue_lease(tx, &q->fetch_arena, env->node, now, q->asked, q->fetched, &q->got);
+
+    q->fetched_next_ms = DUE_NOW;
+    if (!e && q->got < q->asked)
+        e = read_next_due(tx, env->node, &q->fetched_next_ms);
+    q->contended = !q->got && q->fetched_next_ms <= now;
+    return e;
+}
+
+/* Due and yet not ours to take: other nodes have those rows locked this very moment. */
+static int64_t when_to_look_again(struct queue *q)
+{
+    if (!q->contended) {
+        q->contended_ms = 0;
+        return q->fetched_next_ms;
+    }
+    q->contended_ms =
+        q->contended_ms ? least(q->contended_ms * 2, LIMIT_CONTENDED_MAX_MS) : LIMIT_CONTENDED_MS;
+    return now_of(q) + q->contended_ms;
+}
+
+static void fetch_failed(struct queue *q, enum err e)
+{
+    arena_release(&q->fetch_arena);
+    q->got = 0;
+    if (e == ERR_NO_MEMORY)
+        q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: fewer at a time */
+    if (e == ERR_UNCERTAIN) /* it may have taken some: they come back when the lease ends */
+        queue_expect_expiry(q);
+    q->full = false;
+    q->next_ms = DUE_NOW;
+    queue_trouble(q, e);
+}
+
+static void fetch_done(struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
+
+    q->fetching = false;
+    if (u->err) {
+        fetch_failed(q, u->err);
+    } else {
+        queue_well(q);
+        q->most = q->most * 2 < LIMIT_STATEMENT_ROWS ? q->most * 2 : LIMIT_STATEMENT_ROWS;
+        q->full = q->got == q->asked;
+        q->next_ms = least(q->next_ms, when_to_look_again(q));
+        if (q->got && !q->held)
+            q->renewed_ms = now_of(q);
+        if (q->got)
+            items_take(q);
+        else
+            arena_release(&q->fetch_arena);
+    }
+    queue_pump(q);
+}
+
+static size_t room(const struct queue *q)
+{
+    size_t free = q->held < LIMIT_LEASED ? LIMIT_LEASED - q->held : 0;
+
+    return q->full && free < LIMIT_LEASE_ROOM ? 0 : free;
+}
+
+static void fetch(struct queue *q, int64_t now)
+{
+    static const struct unit_kind kind = { "queue.fetch", UNIT_BACK, fetch_run, NULL };
+    int64_t reported;
+
+    reports_plan(&q->reports, CLOCK_NEVER); /* from here on every report counts */
+    reported = reports_take(&q->reports);
+    q->next_ms = q->next_ms > now ? q->next_ms : CLOCK_NEVER;
+    if (q->expiry_ms <= now)
+        q->expiry_ms = q->last_expiry_ms > now ? q->last_expiry_ms : CLOCK_NEVER;
+    if (reported > now)
+        q->next_ms = least(q->next_ms, reported);
+    q->fetching = true;
+    q->polled_ms = now;
+    q->asked = room(q) < q->most ? room(q) : q->most;
+    q->fetch_unit = (struct unit){
+        .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
+    };
+    store_post(q->o.store, &q->fetch_unit);
+}
+
+/* --- renew --- */
+
+static enum err renew_run(struct tx *tx, struct unit *u)
+{
+    struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
+
+    return queue_renew(tx, r->pointers, r->count, r->due_ms);
+}
+
+static void finish_move(struct queue *q)
+{
+    struct clock_move *m = q->moves;
+
+    q->moves = m->next;
+    clock_advance(&q->o.env->clock, m->ms);
+    q->next_ms = DUE_NOW;
+    q->renewed_ms = now_of(q);
+    q->trouble_until_ms = 0;
+    q->armed_ms = DUE_NOW; /* the same wall time is nearer now: arm it again */
+    if (m->moved)
+        m->moved(m->ctx);
+    free(m);
+}
+
+static void renew_done(struct unit *u)
+{
+    struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
+    struct queue *q = r->queue;
+
+    q->renewal = NULL;
+    if (!u->err)
+        q->renewed_ms = now_of(q);
+    heed(q, u->err);
+    free(r);
+    if (q->moves)
+        finish_move(q);
+    queue_pump(q);
+}
+
+static struct renewal *renewal_new(struct queue *q)
+{
+    size_t bytes = q->held * (sizeof(struct message) + sizeof(struct message *));
+    struct renewal *r = calloc(1, sizeof(*r) + bytes);
+
+    if (!r)
+        return NULL;
+    r->queue = q;
+    r->pointers = (void *)(r->fences + q->held);
+    for (struct item *it = q->items; it; it = it->next) {
+        r->fences[r->count] = it->message;
+        r->pointers[r->count] = &r->fences[r->count];
+        r->count++;
+    }
+    return r;
+}
+
+static void renew(struct queue *q, int64_t due_ms)
+{
+    static const struct unit_kind kind = { "queue.renew", UNIT_BACK, renew_run, NULL };
+    struct renewal *r = renewal_new(q);
+
+    if (!r) {
+        queue_trouble(q, ERR_NO_MEMORY);
+        return;
+    }
+    q->renewal = r;
+    r->due_ms = due_ms;
+    r->unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = renew_done };
+    store_post(q->o.store, &r->unit);
+}
+
+/* --- the estimate, where others add and finish too --- */
+
+static enum err count_run(struct tx *tx, struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, count_unit);
+
+    return count_messages(tx, &q->count);
+}
+
+static void count_done(struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, count_unit);
+
+    q->counting = false;
+    if (!u->err)
+        atomic_store(&q->reports.live, q->count);
+    queue_pump(q);
+}
+
+static void recount(struct queue *q, int64_t now)
+{
+    static const struct unit_kind kind = { "queue.count", UNIT_READ, count_run, NULL };
+
+    q->counting = true;
+    q->moved_since_count = false;
+    q->counted_ms = now;
+    q->count_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = count_done };
+    store_post(q->o.store, &q->count_unit);
+}
+
+/* --- what to do now --- */
+
+static bool renew_is_due(const struct queue *q, int64_t now)
+{
+    return q->held && !q->renewal && now >= q->renewed_ms + LIMIT_RENEW_MS;
+}
+
+static int64_t fetch_at(const struct queue *q)
+{
+    int64_t at = least(q->next_ms, q->expiry_ms);
+
+    return q->many_nodes ? least(at, q->polled_ms + LIMIT_POLL_MS) : at;
+}
+
+static bool count_is_due(const struct queue *q, int64_t now)
+{
+    return q->many_nodes && q->moved_since_count && !q->counting &&
+           now >= q->counted_ms + LIMIT_RECOUNT_MS;
+}
+
+static bool any_parked(const struct queue *q)
+{
+    return q->held > q->posted;
+}
+
+/* A move waits until no fetch and no renewal is under way: their times would be the old ones. */
+static bool move_clock(struct queue *q, int64_t now)
+{
+    while (q->moves && !q->fetching && !q->renewal && !q->held)
+        finish_move(q);
+    if (!q->moves)
+        return false;
+    if (q->fetching || q->renewal)
+        return true;
+    renew(q, now + q->moves->ms + LIMIT_LEASE_MS);
+    if (!q->renewal)
+        finish_move(q); /* no memory: then our leases lapse, and the fence sorts it out */
+    return true;
+}
+
+static void work(struct queue *q, int64_t now)
+{
+    if (now < q->trouble_until_ms || q->renewal)
+        return;
+    if (!q->started) {
+        if (!q->starting)
+            start(q);
+        return;
+    }
+    if (renew_is_due(q, now)) {
+        renew(q, now + LIMIT_LEASE_MS);
+        return;
+    }
+    if (any_parked(q))
+        items_unpark(q);
+    if (!q->fetching && room(q) && now >= fetch_at(q))
+        fetch(q, now);
+    if (count_is_due(q, now))
+        recount(q, now);
+}
+
+static int64_t wake_at(const struct queue *q)
+{
+    int64_t at = CLOCK_NEVER;
+
+    if (q->renewal || q->starting || q->moves)
+        return CLOCK_NEVER; /* what is under way will pump when it comes back */
+    if (q->held)
+        at = least(at, q->renewed_ms + LIMIT_RENEW_MS);
+    if (q->started && !q->fetching && room(q))
+        at = least(at, fetch_at(q));
+    if (q->many_nodes && q->moved_since_count && !q->counting)
+        at = least(at, q->counted_ms + LIMIT_RECOUNT_MS);
+    if (q->trouble_until_ms && at < q->trouble_until_ms)
+        at = q->trouble_until_ms;
+    if (q->trouble_until_ms && (!q->started || any_parked(q)))
+        at = least(at, q->trouble_until_ms);
+    return at;
+}
+
+static void plan(struct queue *q)
+{
+    int64_t at = wake_at(q);
+
+    if (q->fetching)
+        reports_plan(&q->reports, CLOCK_NEVER);
+    else if (!q->started || !room(q))
+        reports_plan(&q->reports, DUE_ANYWAY);
+    else
+        reports_plan(&q->reports, fetch_at(q));
+    if (!q->fetching && !room(q))
+        q->next_ms =
+            DUE_NOW; /* what is reported meanwhile is dropped, so look when there is room */
+    if (at != q->armed_ms)
+        home_arm(q->o.home, &q->timer, at);
+    q->armed_ms = at;
+}
+
+static bool at_rest(const struct queue *q)
+{
+    return !q->posted && !q->fetching && !q->renewal && !q->starting && !q->counting;
+}
+
+static void try_to_stop(struct queue *q)
+{
+    items_drop(q, true);
+    while (q->moves && !q->renewal)
+        finish_move(q);
+    if (!at_rest(q) || q->closed)
+        return;
+    home_arm(q->o.home, &q->timer, CLOCK_NEVER);
+    q->armed_ms = CLOCK_NEVER;
+    if (reports_close(&q->reports)) {
+        q->closed = true;
+        q->stopped(q->stopped_ctx);
+    }
+}
+
+void queue_pump(struct queue *q)
+{
+    int64_t now = now_of(q);
+
+    if (q->stopping) {
+        try_to_stop(q);
+        return;
+    }
+    if (!move_clock(q, now))
+        work(q, now_of(q));
+    plan(q);
+}
+
+static void timer_fired(struct timer *t)
+{
+    struct queue *q = CONTAINER_OF(t, struct queue, timer);
+
+    q->armed_ms = CLOCK_NEVER;
+    queue_pump(q);
+}
+
+static void woken(struct task *t)
+{
+    struct queue *q = CONTAINER_OF(t, struct queue, reports.task);
+
+    reports_landed(&q->reports);
+    q->moved_since_count = true;
+    q->next_ms = least(q->next_ms, reports_take(&q->reports));
+    queue_pump(q);
+}
+
+/* --- from outside --- */
+
+struct queue *queue_new_runner(const struct queue_options *o)
+{
+    struct queue *q = calloc(1, sizeof(*q));
+
+    if (!q)
+        return NULL;
+    q->o = *o;
+    q->many_nodes = store_health(o->store).many_nodes;
+    q->timer = (struct timer){ .fire = timer_fired, .due_ms = CLOCK_NEVER };
+    q->most = LIMIT_STATEMENT_ROWS;
+    q->next_ms = q->expiry_ms = q->armed_ms = CLOCK_NEVER;
+    reports_init(&q->reports, o->home, woken);
+    arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
+    if (!slots_init(q)) {
+        free(q);
+        return NULL;
+    }
+    return q;
+}
+
+void queue_start(struct queue *q)
+{
+    queue_pump(q);
+}
+
+void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx)
+{
+    q->stopping = true;
+    q->stopped = stopped;
+    q->stopped_ctx = ctx;
+    queue_pump(q);
+}
+
+void queue_free(struct queue *q)
+{
+    if (!q)
+        return;
+    items_drop(q, false);
+    free(q->renewal);
+    while (q->moves) {
+        struct clock_move *m = q->moves;
+
+        q->moves = m->next;
+        free(m);
+    }
+    arena_release(&q->fetch_arena);
+    free(q->slots);
+    free(q);
+}
+
+void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), void *ctx)
+{
+    struct clock_move *m = calloc(1, sizeof(*m)), **end = &q->moves;
+
+    if (!m)
+        abort(); /* a test clock that stands still would be silent */
+    *m = (struct clock_move){ .ms = ms, .moved = moved, .ctx = ctx };
+    while (*end)
+        end = &(*end)->next;
+    *end = m;
+    queue_pump(q);
+}

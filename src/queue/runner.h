@@ -1,0 +1,117 @@
+/* runner.h - the parts of the runner. Only queue/ includes this. */
+#pragma once
+
+#include "queue/queue.h"
+#include "queue/report.h"
+
+/* A job kind and the unit kind under which its messages are posted: the store bulks by unit kind.
+ */
+struct slot {
+    struct job_kind job;
+    struct unit_kind unit;
+    bool unknown; /* this program has no such kind */
+};
+
+enum item_phase { ITEM_RUN, ITEM_RETRY, ITEM_BURY };
+
+/* One message under way. In ITEM_RUN its unit is effect + finish; when that fails, a second unit
+ * writes down what follows. An item is posted, or parked until the database is well again. */
+struct item {
+    struct unit unit;
+    struct queue *queue;
+    struct batch *batch;
+    const struct slot *slot;
+    struct message message;
+    enum item_phase phase;
+    enum err ran; /* what the job said; OK where it did not run */
+    bool stale;   /* the fence did not hold */
+    bool parked;
+    bool plain; /* bury it without the kind's own hook: that failed */
+    int64_t retry_due_ms;
+    char why[256];
+    struct item *next, *prev; /* all that are under way */
+};
+
+/* What one fetch brought: its texts live until the last of its messages has ended. */
+struct batch {
+    struct arena arena;
+    size_t left;
+    struct item items[];
+};
+
+/* Renewing leases or moving the clock: a copy of the fences, because items may end meanwhile. */
+struct renewal {
+    struct unit unit;
+    struct queue *queue;
+    int64_t due_ms;
+    size_t count;
+    const struct message **pointers;
+    struct message fences[];
+};
+
+struct clock_move {
+    struct clock_move *next;
+    int64_t ms;
+    void (*moved)(void *ctx);
+    void *ctx;
+};
+
+struct queue {
+    struct queue_options o;
+    struct reports reports;
+    bool many_nodes;
+    struct slot unknown, *slots; /* sorted like the options */
+
+    /* all below: only at home */
+    struct timer timer;
+    int64_t armed_ms;
+    struct item *items;  /* under way */
+    size_t held, posted; /* of them: all, and those that the store has */
+
+    struct unit start_unit;
+    bool started, starting;
+
+    struct unit fetch_unit;
+    struct arena fetch_arena;
+    struct message fetched[200];       /* LIMIT_STATEMENT_ROWS */
+    size_t asked, got, most;           /* most: what to ask for, less after NO_MEMORY */
+    int64_t fetched_next_ms;           /* when the next message is due that was not taken */
+    bool fetching, full;               /* full: the last fetch brought all it asked for */
+    int64_t next_ms;                   /* when to fetch again */
+    int64_t polled_ms;                 /* the last fetch, for LIMIT_POLL_MS */
+    int64_t expiry_ms, last_expiry_ms; /* leases that we hold and forgot end then */
+    bool contended;                    /* due rows were locked by others */
+    int64_t contended_ms;
+
+    struct renewal *renewal; /* under way */
+    int64_t renewed_ms;
+
+    struct unit count_unit;
+    int64_t count, counted_ms;
+    bool counting, moved_since_count;
+
+    struct clock_move *moves;
+    int64_t trouble_ms, trouble_until_ms; /* 0: the database is well */
+
+    bool stopping, closed;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* message.c: queue_finish_many that tells a broken fence from an error of an earlier statement. */
+enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message *const *m, size_t n,
+                           bool *ret_stale);
+
+/* job.c: one message under way. */
+bool slots_init(struct queue *q);
+void items_take(struct queue *q); /* makes items of q->fetched and posts them */
+void items_unpark(struct queue *q);
+void items_drop(struct queue *q, bool only_parked);
+
+/* runner.c */
+void queue_pump(struct queue *q); /* does what can be done now and arms the timer for the rest */
+/* A lease of ours will expire with nobody to renew it: look then. */
+void queue_expect_expiry(struct queue *q);
+void queue_trouble(struct queue *q, enum err e);
+void queue_well(struct queue *q);
+bool is_trouble(enum err e); /* the database's fault and not the message's */

@@ -1,0 +1,375 @@
+#include "store/postgres_conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void be_quiet(void *ctx, const char *message)
+{
+    (void)ctx;
+    (void)message; /* notices; libpq would print them */
+}
+
+void pg_init(struct pg_conn *c, struct env *env, const char *url, _Atomic bool *unnamed)
+{
+    *c = (struct pg_conn){ .env = env, .url = url, .unnamed = unnamed };
+    buf_init(&c->arrays, LIMIT_DB_STATEMENT_BYTES);
+}
+
+void pg_release(struct pg_conn *c)
+{
+    pg_close(c);
+    buf_release(&c->arrays);
+}
+
+void pg_close(struct pg_conn *c)
+{
+    PQfinish(c->db);
+    c->db = NULL;
+    c->first = c->count = c->sent_bytes = c->name_count = 0;
+}
+
+void pg_cut(struct pg_conn *c)
+{
+    if (c->db && PQsocket(c->db) >= 0)
+        shutdown(PQsocket(c->db), SHUT_RDWR);
+}
+
+/* --- waiting --- */
+
+static void begin_waiting(struct pg_conn *c, int64_t wait_ms)
+{
+    c->deadline_ms = clock_mono_ms(&c->env->clock) + wait_ms;
+}
+
+/* What the socket is ready for; 0: it is not, and time is up. */
+static short wait_for(struct pg_conn *c, short events)
+{
+    struct pollfd p = { .fd = PQsocket(c->db), .events = events };
+    int64_t left = c->deadline_ms - clock_mono_ms(&c->env->clock);
+    int n;
+
+    if (p.fd < 0 || left <= 0)
+        return 0;
+    do
+        n = poll(&p, 1, (int)left);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? p.revents : 0;
+}
+
+static bool take_input(struct pg_conn *c)
+{
+    PGnotify *stray;
+
+    if (!PQconsumeInput(c->db))
+        return false;
+    while (!c->listens &&
+           (stray = PQnotifies(c->db))) /* of somebody who shares a pooler's session with us */
+        PQfreemem(stray);
+    return true;
+}
+
+static bool push_out(struct pg_conn *c)
+{
+    for (;;) {
+        int rest = PQflush(c->db);
+        short ready;
+
+        if (rest <= 0)
+            return rest == 0;
+        ready = wait_for(c, POLLIN | POLLOUT);
+        if (!ready)
+            return false;
+        if ((ready & POLLIN) && !take_input(c)) /* or both sides wait with full buffers */
+            return false;
+    }
+}
+
+static bool await_result(struct pg_conn *c)
+{
+    while (PQisBusy(c->db))
+        if (!wait_for(c, POLLIN) || !take_input(c))
+            return false;
+    return true;
+}
+
+/* --- connecting --- */
+
+static const char *option(const PQconninfoOption *options, const char *name)
+{
+    for (; options && options->keyword; options++)
+        if (!strcmp(options->keyword, name))
+            return options->val && *options->val ? options->val : NULL;
+    return NULL;
+}
+
+/* libpq's first line, without the password in case it ever stands there. */
+static void say_why(struct pg_conn *c, const char *message)
+{
+    PQconninfoOption *options = PQconninfo(c->db);
+    const char *password = option(options, "password");
+    const char *end = strchrnul(message, '\n');
+    const char *database = PQdb(c->db), *host = PQhost(c->db), *port = PQport(c->db);
+    char line[120];
+
+    snprintf(line, sizeof(line), "%.*s", (int)(end - message), message);
+    if (password && strstr(line, password))
+        snprintf(line, sizeof(line), "refused");
+    if (strstr(line, "connection to server")) /* it names host and port itself */
+        snprintf(c->why, sizeof(c->why), "database %.40s: %s", database ? database : "?", line);
+    else
+        snprintf(c->why, sizeof(c->why), "database %.40s on %.40s:%.8s: %s",
+                 database ? database : "?", host ? host : "?", port ? port : "?", line);
+    PQconninfoFree(options);
+}
+
+static bool give_up(struct pg_conn *c, const char *why)
+{
+    say_why(c, why ? why : PQerrorMessage(c->db));
+    pg_close(c);
+    return false;
+}
+
+static PGconn *start_connecting(struct pg_conn *c)
+{
+    static const char *const names[] = { "fallback_application_name", "dbname", "client_encoding",
+                                         NULL };
+    const char *const values[] = { "ichido", c->url, "UTF8", NULL };
+
+    return PQconnectStartParams(names, values, 1);
+}
+
+/* libpq repeats the whole address, password and all, where it cannot read it: so it is checked here
+ * and libpq's words are not. */
+bool pg_url_is_readable(struct pg_conn *c)
+{
+    char *error = NULL;
+    PQconninfoOption *options = PQconninfoParse(c->url, &error);
+
+    if (!options)
+        snprintf(c->why, sizeof(c->why), "ICHIDO_DB is not an address that libpq can read");
+    PQconninfoFree(options);
+    PQfreemem(error);
+    return options != NULL;
+}
+
+bool pg_open(struct pg_conn *c, int64_t wait_ms)
+{
+    assert(!c->db);
+    begin_waiting(c, wait_ms);
+    c->db = start_connecting(c);
+    if (!c->db) {
+        snprintf(c->why, sizeof(c->why), "out of memory");
+        return false;
+    }
+    PQsetNoticeProcessor(c->db, be_quiet, NULL);
+    if (PQstatus(c->db) == CONNECTION_BAD)
+        return give_up(c, NULL);
+    for (PostgresPollingStatusType s = PGRES_POLLING_WRITING; s != PGRES_POLLING_OK;) {
+        if (!wait_for(c, s == PGRES_POLLING_READING ? POLLIN : POLLOUT))
+            return give_up(c, "no answer in time");
+        s = PQconnectPoll(c->db);
+        if (s == PGRES_POLLING_FAILED)
+            return give_up(c, NULL);
+    }
+    return PQsetnonblocking(c->db, 1) == 0 || give_up(c, NULL);
+}
+
+/* --- one question --- */
+
+static PGresult *last_result(struct pg_conn *c)
+{
+    PGresult *last = NULL;
+
+    for (;;) {
+        PGresult *r;
+
+        if (!await_result(c)) {
+            PQclear(last);
+            return NULL;
+        }
+        r = PQgetResult(c->db);
+        if (!r)
+            return last;
+        if (last && PQresultStatus(last) == PGRES_FATAL_ERROR) {
+            PQclear(r); /* the first failure is the one to tell */
+            continue;
+        }
+        PQclear(last);
+        last = r;
+    }
+}
+
+PGresult *pg_query(struct pg_conn *c, const char *sql, const struct pg_params *p, int64_t wait_ms)
+{
+    PGresult *r;
+    int sent;
+
+    if (PQpipelineStatus(c->db) != PQ_PIPELINE_OFF && !PQexitPipelineMode(c->db))
+        return NULL;
+    begin_waiting(c, wait_ms);
+    sent =
+        p ? PQsendQueryParams(c->db, sql, p->count, p->types, p->values, p->lengths, p->formats, 0)
+          : PQsendQuery(c->db, sql);
+    if (!sent || !push_out(c))
+        return NULL;
+    r = last_result(c);
+    if (r && PQstatus(c->db) == CONNECTION_BAD) {
+        PQclear(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* --- the pipeline --- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3; /* FNV-1a */
+    return hash;
+}
+
+/* The name says what the statement is, text and types. Behind a pooler that mixes up sessions, one
+ * of this name is this one, whichever version of us prepared it. */
+static uint64_t name_of(const char *sql, const struct pg_params *p)
+{
+    uint64_t hash = mix(0xcbf29ce484222325, sql, strlen(sql));
+
+    return p ? mix(hash, p->types, (size_t)p->count * sizeof(p->types[0])) : hash;
+}
+
+static bool is_prepared(const struct pg_conn *c, uint64_t name)
+{
+    for (size_t i = 0; i < c->name_count; i++)
+        if (c->names[i] == name)
+            return true;
+    return false;
+}
+
+static void forget_name(struct pg_conn *c, uint64_t name)
+{
+    for (size_t i = 0; i < c->name_count; i++)
+        if (c->names[i] == name) {
+            c->names[i] = c->names[--c->name_count];
+            return;
+        }
+}
+
+static void expect(struct pg_conn *c, struct pg_expect want)
+{
+    assert(c->count < COUNT(c->queue));
+    c->queue[(c->first + c->count) % COUNT(c->queue)] = want;
+    c->count++;
+}
+
+static bool prepare(struct pg_conn *c, uint64_t name, const char *text, const char *sql,
+                    const struct pg_params *p, const char *what)
+{
+    if (!PQsendPrepare(c->db, text, sql, p->count, p->types))
+        return false;
+    expect(c, (struct pg_expect){ .want = PG_WANT_PREPARED, .what = what, .name = name });
+    c->names[c->name_count++] = name;
+    return true;
+}
+
+static bool send_named(struct pg_conn *c, uint64_t name, const char *sql, const struct pg_params *p,
+                       const char *what)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "ichido_%016llx", (unsigned long long)name);
+    return (is_prepared(c, name) || prepare(c, name, text, sql, p, what)) &&
+           PQsendQueryPrepared(c->db, text, p->count, p->values, p->lengths, p->formats, 1);
+}
+
+static bool send_unnamed(struct pg_conn *c, const char *sql, const struct pg_params *p)
+{
+    return PQsendQueryParams(c->db, sql, p->count, p->types, p->values, p->lengths, p->formats, 1);
+}
+
+bool pg_send(struct pg_conn *c, const char *sql, const struct pg_params *p, struct pg_expect want)
+{
+    static const struct pg_params none;
+    uint64_t name;
+    bool sent;
+
+    if (PQpipelineStatus(c->db) == PQ_PIPELINE_OFF && !PQenterPipelineMode(c->db))
+        return false;
+    p = p ? p : &none;
+    name = name_of(sql, p);
+    if (atomic_load(c->unnamed) || (c->name_count == COUNT(c->names) && !is_prepared(c, name)))
+        sent = send_unnamed(c, sql, p);
+    else
+        sent = send_named(c, name, sql, p, want.what);
+    if (!sent)
+        return false;
+    expect(c, want);
+    c->sent_bytes += pg_params_bytes(p) + 64;
+    return true;
+}
+
+bool pg_is_full(const struct pg_conn *c)
+{
+    return c->count + 2 > LIMIT_DB_PIPELINE || c->sent_bytes > LIMIT_DB_PIPELINE_BYTES;
+}
+
+static bool ends_with_sync(const struct pg_conn *c)
+{
+    return c->count && c->queue[(c->first + c->count - 1) % COUNT(c->queue)].want == PG_WANT_SYNC;
+}
+
+/* A sync and not only a flush: until it comes the server counts itself as busy, and its timeout for
+ * idle transactions would not free our locks if we were gone. */
+bool pg_flush(struct pg_conn *c)
+{
+    begin_waiting(c, LIMIT_DB_REPLY_MS);
+    if (!ends_with_sync(c)) {
+        if (PQpipelineStatus(c->db) == PQ_PIPELINE_OFF || !PQpipelineSync(c->db))
+            return false;
+        expect(c, (struct pg_expect){ .want = PG_WANT_SYNC, .what = "sync" });
+    }
+    return push_out(c);
+}
+
+/* Between two statements' results libpq gives NULL; which ones is its own affair. */
+static PGresult *next_result(struct pg_conn *c)
+{
+    for (int nulls = 0; nulls < 3; nulls++) {
+        PGresult *r;
+
+        if (!await_result(c))
+            return NULL;
+        r = PQgetResult(c->db);
+        if (r)
+            return r;
+    }
+    return NULL;
+}
+
+bool pg_take(struct pg_conn *c, struct pg_expect *ret_want, PGresult **ret_result)
+{
+    struct pg_expect want;
+    PGresult *r;
+
+    assert(c->count);
+    r = next_result(c);
+    if (!r)
+        return false;
+    want = c->queue[c->first];
+    c->first = (c->first + 1) % COUNT(c->queue);
+    if (!--c->count)
+        c->sent_bytes = 0;
+    if (want.want == PG_WANT_PREPARED && PQresultStatus(r) != PGRES_COMMAND_OK)
+        forget_name(c, want.name);
+    *ret_want = want;
+    *ret_result = r;
+    return true;
+}

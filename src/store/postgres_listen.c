@@ -1,0 +1,210 @@
+#include "store/postgres_listen.h"
+
+#include "base/env.h"
+#include "observe/log.h"
+#include "store/postgres_server.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct pg_listener {
+    struct env *env;
+    void (*hint)(void *ctx);
+    void *hint_ctx;
+    struct pg_conn conn;
+    char node[UUID_TEXT + 1];
+    int wake; /* eventfd */
+    _Atomic bool wanted, stopping;
+    int64_t told_ms, retry_ms, delay_ms;
+    bool complained;
+    pthread_t thread;
+};
+
+static int64_t now_ms(const struct pg_listener *l)
+{
+    return clock_mono_ms(&l->env->clock);
+}
+
+static void wake(struct pg_listener *l)
+{
+    (void)eventfd_write(l->wake, 1);
+}
+
+void pg_listener_tell(struct pg_listener *l)
+{
+    if (!atomic_exchange(&l->wanted, true))
+        wake(l);
+}
+
+static void pass_on(struct pg_listener *l)
+{
+    if (l->hint)
+        l->hint(l->hint_ctx);
+}
+
+static void complain_once(struct pg_listener *l)
+{
+    if (!l->complained && l->env->log)
+        LOG(l->env->log, LOG_WARN, "no hints from other nodes; work of theirs is found by polling",
+            LOG_TEXT("why", str_of(l->conn.why)));
+    l->complained = true;
+}
+
+static bool ask(struct pg_listener *l, const char *sql)
+{
+    PGresult *r = pg_query(&l->conn, sql, NULL, LIMIT_DB_REPLY_MS);
+    bool fine = r && PQresultStatus(r) != PGRES_FATAL_ERROR;
+
+    if (r && !fine)
+        snprintf(l->conn.why, sizeof(l->conn.why), "%.100s",
+                 PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+    PQclear(r);
+    return fine;
+}
+
+static void lose(struct pg_listener *l)
+{
+    pg_close(&l->conn);
+    l->retry_ms = now_ms(l) + l->delay_ms;
+    l->delay_ms =
+        l->delay_ms * 2 < LIMIT_DB_RETRY_MOST_MS ? l->delay_ms * 2 : LIMIT_DB_RETRY_MOST_MS;
+}
+
+static void connect_again(struct pg_listener *l)
+{
+    if (now_ms(l) < l->retry_ms)
+        return;
+    if (pg_connect(&l->conn) || !ask(l, "LISTEN ichido_queue")) {
+        complain_once(l);
+        lose(l);
+        return;
+    }
+    l->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
+    l->complained = false;
+    pass_on(l); /* for what was said while we were deaf */
+}
+
+static void tell(struct pg_listener *l)
+{
+    char sql[80];
+
+    atomic_store(&l->wanted, false);
+    snprintf(sql, sizeof(sql), "NOTIFY ichido_queue, '%s'", l->node);
+    if (!ask(l, sql))
+        lose(l);
+    l->told_ms = now_ms(l);
+}
+
+/* Milliseconds until there is something to do; -1: only when woken. */
+static int patience(const struct pg_listener *l)
+{
+    int64_t until;
+
+    if (!l->conn.db)
+        until = l->retry_ms;
+    else if (atomic_load(&l->wanted))
+        until = l->told_ms + LIMIT_HINT_MS;
+    else
+        return -1;
+    return until > now_ms(l) ? (int)(until - now_ms(l)) : 0;
+}
+
+static void wait_for_news(struct pg_listener *l)
+{
+    struct pollfd p[2] = { { .fd = l->wake, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
+    eventfd_t ignored;
+
+    if (l->conn.db)
+        p[1].fd = PQsocket(l->conn.db);
+    if (poll(p, 2, patience(l)) <= 0)
+        return;
+    if (p[0].revents)
+        (void)eventfd_read(l->wake, &ignored);
+    if (p[1].revents && !PQconsumeInput(l->conn.db))
+        lose(l);
+}
+
+static void hear(struct pg_listener *l)
+{
+    bool others = false;
+    PGnotify *n;
+
+    while ((n = PQnotifies(l->conn.db))) {
+        others = others || strcmp(n->extra, l->node) != 0;
+        PQfreemem(n);
+    }
+    if (others)
+        pass_on(l);
+}
+
+static void *listen_on(void *arg)
+{
+    struct pg_listener *l = arg;
+
+    while (!atomic_load(&l->stopping)) {
+        if (!l->conn.db)
+            connect_again(l);
+        wait_for_news(l);
+        if (l->conn.db)
+            hear(l);
+        if (l->conn.db && atomic_load(&l->wanted) && now_ms(l) >= l->told_ms + LIMIT_HINT_MS)
+            tell(l);
+    }
+    pg_close(&l->conn);
+    return NULL;
+}
+
+static bool start(struct pg_listener *l)
+{
+    sigset_t all, before;
+    int failed;
+
+    sigfillset(&all); /* signals are for the thread that waits for them */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&l->thread, NULL, listen_on, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !failed;
+}
+
+struct pg_listener *pg_listener_new(struct env *env, const char *url, _Atomic bool *unnamed,
+                                    const struct store_options *o)
+{
+    struct pg_listener *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    l->env = env;
+    l->hint = o->hint;
+    l->hint_ctx = o->hint_ctx;
+    l->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
+    pg_init(&l->conn, env, url, unnamed);
+    l->conn.listens = true;
+    uuid_text(env->node, l->node);
+    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->wake >= 0 && start(l))
+        return l;
+    if (l->wake >= 0)
+        close(l->wake);
+    pg_release(&l->conn);
+    free(l);
+    return NULL;
+}
+
+void pg_listener_free(struct pg_listener *l)
+{
+    if (!l)
+        return;
+    atomic_store(&l->stopping, true);
+    wake(l);
+    pthread_join(l->thread, NULL);
+    close(l->wake);
+    pg_release(&l->conn);
+    free(l);
+}

@@ -1,0 +1,134 @@
+#include "store/postgres_server.h"
+
+#include "base/str.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST_SERVER = 140000, CLOCK_TOLERANCE_MS = 50 };
+
+enum column { VERSION, FSYNC, PAGES, COMMIT, ENCODING, STANDBY, NOW, LIFE, COLUMNS };
+
+/* The server throws its statistics away when it starts after a crash, and only then: the time they
+ * begin names one life of it. (pg_postmaster_start_time survives the crash of a backend.) */
+static const char question[] =
+    "SELECT current_setting('server_version_num'), current_setting('fsync'),"
+    " current_setting('full_page_writes'), current_setting('synchronous_commit'),"
+    " current_setting('server_encoding'), pg_is_in_recovery(),"
+    " (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
+    " coalesce(pg_stat_get_bgwriter_stat_reset_time()::text, '')";
+
+static bool says(const PGresult *r, enum column column, const char *word)
+{
+    return !strcmp(PQgetvalue(r, 0, (int)column), word);
+}
+
+static enum err refuse(struct pg_conn *c, const char *what, const char *do_this)
+{
+    snprintf(c->why, sizeof(c->why), "PostgreSQL has %.30s: %.150s", what, do_this);
+    return ERR_VALIDATION;
+}
+
+static enum err judge_server(struct pg_conn *c, const PGresult *r)
+{
+    const char *lossy = "a crash could lose payments that were confirmed; turn it on";
+
+    if (atoi(PQgetvalue(r, 0, VERSION)) < OLDEST_SERVER)
+        return refuse(c, "an old version", "14 or newer is needed");
+    if (says(r, FSYNC, "off"))
+        return refuse(c, "fsync=off", lossy);
+    if (says(r, PAGES, "off"))
+        return refuse(c, "full_page_writes=off", lossy);
+    if (says(r, COMMIT, "off"))
+        return refuse(c, "synchronous_commit=off", lossy);
+    if (!says(r, ENCODING, "UTF8"))
+        return refuse(c, "a database that is not UTF8", "create it with ENCODING 'UTF8'");
+    if (says(r, STANDBY, "t")) {
+        snprintf(c->why, sizeof(c->why), "the server is a read-only standby");
+        return ERR_UNAVAILABLE;
+    }
+    return OK;
+}
+
+/* Nodes agree on the database's time. Small differences are noise, and a clock that is nudged at
+ * every connect would be worse than one that is a little off. */
+static void compare_clocks(struct clock *clock, int64_t server_ms, int64_t asked_us)
+{
+    int64_t trip_ms = (clock_mono_us(clock) - asked_us) / 1000;
+    int64_t difference = server_ms - (clock->wall_ms(clock) - trip_ms / 2);
+    int64_t known = atomic_load(&clock->db_offset_ms);
+    int64_t least = CLOCK_TOLERANCE_MS + trip_ms / 2;
+
+    if (llabs(difference - known) <= least)
+        return;
+    atomic_store(&clock->db_offset_ms, llabs(difference) > least ? difference : 0);
+}
+
+static enum err look(struct pg_conn *c)
+{
+    int64_t asked_us = clock_mono_us(&c->env->clock);
+    PGresult *r = pg_query(c, question, NULL, LIMIT_DB_REPLY_MS);
+    enum err e = ERR_UNAVAILABLE;
+
+    if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQnfields(r) == COLUMNS) {
+        compare_clocks(&c->env->clock, atoll(PQgetvalue(r, 0, NOW)), asked_us);
+        snprintf(c->life, sizeof(c->life), "%.39s", PQgetvalue(r, 0, LIFE));
+        e = judge_server(c, r);
+    } else {
+        const char *words = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+        snprintf(c->why, sizeof(c->why), "the server does not answer: %.100s",
+                 words ? words : "the connection was lost");
+    }
+    PQclear(r);
+    return e;
+}
+
+enum err pg_connect(struct pg_conn *c)
+{
+    enum err e;
+
+    if (!pg_open(c, LIMIT_DB_CONNECT_MS))
+        return ERR_UNAVAILABLE;
+    e = look(c);
+    if (e)
+        pg_close(c);
+    return e;
+}
+
+/* A transaction id that reached no disk is given out again after a crash. So "committed" by a
+ * server in another life may speak of somebody else's; everything but "committed" can be believed.
+ */
+static enum pg_fate read_fate(const struct pg_conn *c, const PGresult *r, const char *life)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+
+    if (PQresultStatus(r) != PGRES_TUPLES_OK) /* 22023: an id it never gave out, in this life */
+        return state && !strcmp(state, "22023") ? PG_FATE_ABORTED : PG_FATE_UNKNOWN;
+    if (PQgetisnull(r, 0, 0))
+        return PG_FATE_ABORTED;
+    if (!strcmp(PQgetvalue(r, 0, 0), "committed"))
+        return strcmp(c->life, life) == 0 ? PG_FATE_COMMITTED : PG_FATE_UNKNOWN;
+    return !strcmp(PQgetvalue(r, 0, 0), "aborted") ? PG_FATE_ABORTED : PG_FATE_LATER;
+}
+
+enum pg_fate pg_ask_fate(struct pg_conn *c, const char *xid, const char *life)
+{
+    struct val v = V_TEXT(str_of(xid));
+    struct pg_params p;
+    enum pg_fate fate;
+    PGresult *r;
+
+    if (fault_point(&c->env->faults, "pg.ask") || pg_params_of(&p, &v, 1))
+        return PG_FATE_UNKNOWN;
+    r = pg_query(c, "SELECT pg_xact_status($1::text::xid8)", &p, LIMIT_DB_REPLY_MS);
+    if (!r) {
+        pg_close(c);
+        return PG_FATE_LATER;
+    }
+    fate = read_fate(c, r, life);
+    PQclear(r);
+    return fate;
+}

@@ -1,0 +1,483 @@
+/* postgres_store.c - the pool: threads with a connection each, and the units that wait for them.
+ *
+ *   post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> home
+ *
+ *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
+ *   (2) A kind that can be run in bulk is run by half of the workers at most: while they are at it,
+ *       the next bulk grows.
+ *   (3) A worker without connection tries to get one, for ever and ever more slowly. While none has
+ *       one, units that waited LIMIT_STORE_WAIT_MS go home UNAVAILABLE. Nothing here gives up.
+ *   (4) A worker with nothing to do sleeps; nobody asks the server whether it is still there.
+ *
+ * One lock guards the lists. It is never held while SQL runs or a unit goes home. */
+#include "observe/log.h"
+#include "store/postgres_listen.h"
+#include "store/postgres_server.h"
+#include "store/postgres_worker.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEFAULT_WORKERS = 4, BACK_SHARE = 4, LOOK_AHEAD = 4 * LIMIT_BULK };
+
+struct unit_list {
+    struct unit *first, **last;
+    int count;
+};
+
+struct pg_store {
+    struct store base;
+    struct pg_shared shared;
+    struct pg_listener *listener;
+    struct pg_worker *workers;
+    int worker_count, started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* for workers with a connection */
+    pthread_cond_t heal; /* for those without */
+    struct unit_list front, back;
+    unsigned picks;
+    int idle;
+    bool connecting; /* one of those without is trying, the others look after the units */
+    bool complained;
+    bool stopping;
+};
+
+static struct pg_store *pg_store_of(struct store *s)
+{
+    return (struct pg_store *)(void *)s;
+}
+
+/* --- lists; the lock is held --- */
+
+static void list_init(struct unit_list *l)
+{
+    *l = (struct unit_list){ .last = &l->first };
+}
+
+static void list_push(struct unit_list *l, struct unit *u)
+{
+    u->next = NULL;
+    *l->last = u;
+    l->last = &u->next;
+    l->count++;
+}
+
+/* Takes the unit that *at points to. */
+static struct unit *list_take(struct unit_list *l, struct unit **at)
+{
+    struct unit *u = *at;
+
+    *at = u->next;
+    if (l->last == &u->next)
+        l->last = at;
+    l->count--;
+    return u;
+}
+
+static int waiting(const struct pg_store *s)
+{
+    return s->front.count + s->back.count;
+}
+
+/* --- picking; the lock is held --- */
+
+static bool has_room(const struct pg_store *s, const struct unit_kind *kind)
+{
+    int running = 0, most = s->worker_count > 1 ? s->worker_count / 2 : 1;
+
+    if (!kind->run_many)
+        return true;
+    for (int i = 0; i < s->worker_count; i++)
+        running += s->workers[i].kind == kind;
+    return running < most;
+}
+
+static size_t take_alike(struct unit_list *l, struct unit **at, struct unit **units)
+{
+    const struct unit_kind *kind = (*at)->kind;
+    size_t most = kind->run_many ? LIMIT_BULK : 1, n = 0;
+
+    for (int looked = 0; *at && n < most && looked < LOOK_AHEAD; looked++)
+        if ((*at)->kind == kind)
+            units[n++] = list_take(l, at);
+        else
+            at = &(*at)->next;
+    return n;
+}
+
+static size_t take_some(struct pg_store *s, struct unit_list *l, struct unit **units)
+{
+    const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
+    int looked = 0;
+
+    for (struct unit **at = &l->first; *at && looked < LOOK_AHEAD; at = &(*at)->next, looked++) {
+        if ((*at)->kind == no_room)
+            continue;
+        if (has_room(s, (*at)->kind))
+            return take_alike(l, at, units);
+        no_room = (*at)->kind;
+    }
+    return 0;
+}
+
+static size_t take_next(struct pg_store *s, struct unit **units)
+{
+    bool back_first = s->picks % BACK_SHARE == BACK_SHARE - 1;
+    size_t n = take_some(s, back_first ? &s->back : &s->front, units);
+
+    if (!n)
+        n = take_some(s, back_first ? &s->front : &s->back, units);
+    if (n)
+        s->picks++;
+    return n;
+}
+
+/* Sleeps until there is something; 0: the store is stopping and nothing is left. */
+static size_t pick(struct pg_worker *w, struct unit **units)
+{
+    struct pg_store *s = w->store;
+    size_t n;
+
+    pthread_mutex_lock(&s->lock);
+    w->kind = NULL;
+    while (!(n = take_next(s, units)) && !(s->stopping && !waiting(s))) {
+        s->idle++;
+        pthread_cond_wait(&s->work, &s->lock);
+        s->idle--;
+    }
+    if (n)
+        w->kind = units[0]->kind;
+    if (n && waiting(s) && s->idle)
+        pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+/* Those who waited too long were told so and are gone; the others move up. */
+static size_t drop_late(struct pg_worker *w, struct unit **units, size_t n)
+{
+    size_t left = 0;
+
+    if (n && units[0]->kind->where == UNIT_BACK)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (!unit_give_up(units[i], w->shared->env))
+            units[left++] = units[i];
+    return left;
+}
+
+/* --- healing --- */
+
+static int64_t now_ms(const struct pg_store *s)
+{
+    return clock_mono_ms(&s->base.env->clock);
+}
+
+static struct unit *take_late(struct pg_store *s, struct unit_list *l)
+{
+    bool late = l->first && (s->stopping || now_ms(s) - l->first->posted_ms > LIMIT_STORE_WAIT_MS);
+
+    return late ? list_take(l, &l->first) : NULL;
+}
+
+/* The lock is held, and given away while a unit goes home. */
+static void send_late_home(struct pg_store *s)
+{
+    struct unit *u;
+
+    if (atomic_load(&s->shared.connected))
+        return;
+    while ((u = take_late(s, &s->front)) || (u = take_late(s, &s->back))) {
+        pthread_mutex_unlock(&s->lock);
+        unit_give_back(u, ERR_UNAVAILABLE);
+        pthread_mutex_lock(&s->lock);
+    }
+}
+
+static int64_t late_at(const struct unit_list *l)
+{
+    return l->first ? l->first->posted_ms + LIMIT_STORE_WAIT_MS + 1 : CLOCK_NEVER;
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Until the next try, or until a unit has waited too long. */
+static void rest(struct pg_store *s, const struct pg_worker *w)
+{
+    int64_t until = earliest(late_at(&s->front), late_at(&s->back));
+    struct timespec t;
+
+    until = earliest(until, s->connecting ? CLOCK_NEVER : w->retry_ms);
+    if (until == CLOCK_NEVER) {
+        pthread_cond_wait(&s->heal, &s->lock);
+        return;
+    }
+    t = (struct timespec){ .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
+    pthread_cond_timedwait(&s->heal, &s->lock, &t);
+}
+
+static void say_lost(struct pg_store *s, const struct pg_worker *w)
+{
+    if (!s->complained && s->base.env->log)
+        LOG(s->base.env->log, LOG_ERROR, "store.lost", LOG_TEXT("why", str_of(w->conn.why)));
+    s->complained = true;
+}
+
+static void say_back(struct pg_store *s)
+{
+    if (s->complained && s->base.env->log)
+        LOG(s->base.env->log, LOG_INFO, "store.back", LOG_NUM("waiting", waiting(s)));
+    s->complained = false;
+}
+
+/* The lock is held, and given away while it tries. */
+static void try_to_connect(struct pg_store *s, struct pg_worker *w)
+{
+    enum err e;
+
+    s->connecting = true;
+    pthread_mutex_unlock(&s->lock);
+    e = pg_worker_connect(w);
+    pthread_mutex_lock(&s->lock);
+    s->connecting = false;
+    if (!e) {
+        w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
+        say_back(s);
+    } else {
+        say_lost(s, w);
+        w->retry_ms = now_ms(s) + w->delay_ms;
+        w->delay_ms = earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS);
+    }
+    pthread_cond_broadcast(&s->heal); /* it is the next one's turn */
+}
+
+/* False: the store is stopping, and this worker has no connection to help with. */
+static bool get_connection(struct pg_worker *w)
+{
+    struct pg_store *s = w->store;
+
+    if (w->conn.db)
+        return true;
+    pthread_mutex_lock(&s->lock);
+    w->kind = NULL;
+    while (!w->conn.db && !s->stopping) {
+        send_late_home(s);
+        if (!s->connecting && now_ms(s) >= w->retry_ms)
+            try_to_connect(s, w);
+        else
+            rest(s, w);
+    }
+    if (!w->conn.db)
+        send_late_home(s); /* stopping: whoever has a connection takes the rest, or nobody has */
+    pthread_mutex_unlock(&s->lock);
+    return w->conn.db != NULL;
+}
+
+/* --- threads --- */
+
+static void *work(void *arg)
+{
+    struct pg_worker *w = arg;
+    struct pg_store *s = w->store;
+    struct unit *units[LIMIT_BULK];
+    size_t n;
+
+    while (get_connection(w) && (n = pick(w, units))) {
+        n = drop_late(w, units, n);
+        if (n)
+            pg_worker_run(w, units, n);
+    }
+    pg_worker_release(w);
+    pthread_mutex_lock(&s->lock);
+    w->kind = NULL;
+    send_late_home(s); /* the last one out leaves nobody behind */
+    pthread_cond_broadcast(&s->work);
+    pthread_cond_broadcast(&s->heal);
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static bool start_workers(struct pg_store *s)
+{
+    sigset_t all, before;
+    int failed = 0;
+
+    sigfillset(&all); /* signals are for the thread that waits for them */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (!failed && s->started < s->worker_count) {
+        struct pg_worker *w = &s->workers[s->started];
+
+        failed = pthread_create(&w->thread, NULL, work, w);
+        s->started += !failed;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !failed;
+}
+
+/* --- the store's operations --- */
+
+static void post(struct store *base, struct unit *u)
+{
+    struct pg_store *s = pg_store_of(base);
+
+    pthread_mutex_lock(&s->lock);
+    list_push(u->kind->where == UNIT_BACK ? &s->back : &s->front, u);
+    if (s->idle)
+        pthread_cond_signal(&s->work);
+    if (!atomic_load(&s->shared.connected))
+        pthread_cond_signal(&s->heal); /* it has to go home in time */
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void hint(struct store *base)
+{
+    struct pg_store *s = pg_store_of(base);
+
+    if (s->listener)
+        pg_listener_tell(s->listener);
+}
+
+static struct store_health health(struct store *base)
+{
+    struct pg_store *s = pg_store_of(base);
+    struct store_health h = { .many_nodes = true };
+
+    h.writable = atomic_load(&s->shared.connected) > 0 && !atomic_load(&s->shared.full);
+    h.commits = atomic_load(&s->shared.commits);
+    h.units = atomic_load(&s->shared.units);
+    pthread_mutex_lock(&s->lock);
+    h.waiting = waiting(s);
+    pthread_mutex_unlock(&s->lock);
+    return h;
+}
+
+static void stop_workers(struct pg_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_broadcast(&s->work);
+    pthread_cond_broadcast(&s->heal);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->started; i++)
+        pthread_join(s->workers[i].thread, NULL);
+    for (int i = s->started; i < s->worker_count; i++)
+        pg_worker_release(&s->workers[i]);
+}
+
+static void free_store(struct store *base)
+{
+    struct pg_store *s = pg_store_of(base);
+
+    stop_workers(s);
+    assert(!waiting(s));
+    pg_listener_free(s->listener);
+    pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->heal);
+    pthread_mutex_destroy(&s->lock);
+    free(s->workers);
+    free(s->shared.url);
+    free(s);
+}
+
+static const struct store_ops ops = {
+    .post = post,
+    .hint = hint,
+    .free = free_store,
+    .health = health,
+};
+
+/* --- opening --- */
+
+static void init_locks(struct pg_store *s)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->heal, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static struct pg_store *new_store(const struct store_options *o, struct env *env)
+{
+    int count = o->connections > 0 ? o->connections : DEFAULT_WORKERS;
+    struct pg_store *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->base = (struct store){ .ops = &ops, .env = env, .options = *o };
+    s->shared.env = env;
+    s->shared.url = strndup(o->url.p, o->url.n);
+    s->worker_count = count < LIMIT_DB_CONNECTIONS ? count : LIMIT_DB_CONNECTIONS;
+    s->workers = calloc((size_t)s->worker_count, sizeof(*s->workers));
+    list_init(&s->front);
+    list_init(&s->back);
+    init_locks(s);
+    if (!s->workers || !s->shared.url) {
+        s->worker_count = 0;
+        free_store(&s->base);
+        return NULL;
+    }
+    for (int i = 0; i < s->worker_count; i++) {
+        pg_worker_init(&s->workers[i], &s->shared);
+        s->workers[i].store = s;
+    }
+    return s;
+}
+
+/* A database that is being started beside us gets some time. */
+static enum err first_connection(struct pg_store *s, char why[256])
+{
+    struct pg_worker *w = &s->workers[0];
+    int64_t until_ms = now_ms(s) + LIMIT_DB_OPEN_MS;
+    enum err e = pg_url_is_readable(&w->conn) ? OK : ERR_VALIDATION;
+
+    while (!e) {
+        e = pg_worker_connect(w);
+        if (e != ERR_UNAVAILABLE || now_ms(s) >= until_ms)
+            break;
+        e = OK;
+        poll(NULL, 0, (int)w->delay_ms);
+        w->delay_ms = earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS / 4);
+    }
+    w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
+    if (e)
+        snprintf(why, 256, "%s", w->conn.why);
+    return e;
+}
+
+enum err postgres_store_open(const struct store_options *o, struct env *env,
+                             struct store **ret_store, char why[256])
+{
+    struct pg_store *s = new_store(o, env);
+    enum err e;
+
+    snprintf(why, 256, "out of memory");
+    if (!s)
+        return ERR_NO_MEMORY;
+    e = first_connection(s, why);
+    if (!e)
+        e = pg_migrate(&s->workers[0].conn, why);
+    if (!e)
+        s->listener = pg_listener_new(env, s->shared.url, &s->shared.unnamed, &s->base.options);
+    if (!e && (!s->listener || !start_workers(s)))
+        e = ERR_NO_MEMORY;
+    if (e) {
+        free_store(&s->base);
+        return e;
+    }
+    *ret_store = &s->base;
+    return OK;
+}

@@ -1,0 +1,379 @@
+#include "store/postgres_tx.h"
+
+#include "observe/log.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct pg_tx *pg_tx_of(struct tx *tx)
+{
+    return (struct pg_tx *)(void *)tx;
+}
+
+/* --- failures --- */
+
+static enum err fail_with(struct pg_tx *x, enum pg_trouble trouble, enum err err)
+{
+    if (!x->err) {
+        x->trouble = trouble;
+        x->err = err;
+    }
+    return x->err;
+}
+
+static enum err lost(struct pg_tx *x)
+{
+    x->err = OK; /* whatever was wrong before: it is worse now */
+    return fail_with(x, PG_GONE, ERR_UNAVAILABLE);
+}
+
+/* Words only where the statement itself is wrong: other messages may repeat what a row holds. */
+static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGresult *r,
+                        enum err err)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (x->base.env->log && err == ERR_INTERNAL)
+        LOG(x->base.env->log, LOG_ERROR, "a statement failed",
+            LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
+            LOG_TEXT("words", str_of(words)));
+    if (x->base.env->log && err == ERR_CONSTRAINT)
+        LOG(x->base.env->log, LOG_ERROR, "a statement broke a constraint",
+            LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
+            LOG_TEXT("constraint", str_of(PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME))));
+}
+
+static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
+{
+    struct pg_meaning m = pg_meaning(PQresultErrorField(r, PG_DIAG_SQLSTATE));
+
+    if (PQstatus(x->conn->db) == CONNECTION_BAD || m.trouble == PG_GONE)
+        return lost(x);
+    if (m.trouble == PG_UNNAMED)
+        atomic_store(x->conn->unnamed, true);
+    log_failure(x, want, r, m.err);
+    return fail_with(x, m.trouble, m.err);
+}
+
+static enum err judge(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
+{
+    switch (PQresultStatus(r)) {
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_EMPTY_QUERY: break; /* a statement that only SQLite needs */
+    case PGRES_PIPELINE_SYNC:
+    case PGRES_PIPELINE_ABORTED: return x->err; /* the failure before it was judged */
+    default: return judge_error(x, want, r);
+    }
+    if (want->want == PG_WANT_XID)
+        snprintf(x->xid, sizeof(x->xid), "%.*s", PQgetlength(r, 0, 0), PQgetvalue(r, 0, 0));
+    if (want->want == PG_WANT_COUNT && want->expected != atoll(PQcmdTuples((PGresult *)r)))
+        return fail_with(x, PG_FAILED, ERR_STALE);
+    return OK;
+}
+
+/* --- taking results --- */
+
+/* Takes all but `leave` results and judges them; ends at the first failure. */
+static enum err catch_up(struct pg_tx *x, size_t leave)
+{
+    struct pg_conn *c = x->conn;
+
+    while (c->count > leave) {
+        struct pg_expect want;
+        PGresult *r;
+        enum err e;
+
+        if (!pg_take(c, &want, &r))
+            return lost(x);
+        e = judge(x, &want, r);
+        PQclear(r);
+        if (e)
+            return e;
+    }
+    if (!leave)
+        x->unchecked = false;
+    return OK;
+}
+
+static enum err round_trip(struct pg_tx *x)
+{
+    return pg_flush(x->conn) ? catch_up(x, 0) : lost(x);
+}
+
+/* Sends all, judges what came before, and hands out the last statement's own result. */
+static enum err fetch(struct pg_tx *x, PGresult **ret_result)
+{
+    struct pg_expect want;
+    PGresult *r;
+    enum err e;
+
+    e = pg_flush(x->conn) ? catch_up(x, 2) : lost(x); /* it and the sync */
+    if (e)
+        return e;
+    if (!pg_take(x->conn, &want, &r))
+        return lost(x);
+    e = judge(x, &want, r);
+    if (!e)
+        e = catch_up(x, 0);
+    if (e)
+        PQclear(r);
+    else
+        *ret_result = r;
+    return e;
+}
+
+/* --- what a unit may do --- */
+
+static enum err send_stmt(struct pg_tx *x, enum stmt stmt, const struct pg_params *p,
+                          enum pg_want wanted, int64_t expected)
+{
+    struct pg_expect want = { .want = wanted, .what = stmt_name(stmt), .expected = expected };
+
+    if (!x->conn->db || !pg_send(x->conn, stmt_postgres(stmt), p, want))
+        return lost(x);
+    if (wanted == PG_WANT_COUNT)
+        x->unchecked = true;
+    return OK;
+}
+
+static enum err exec(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n)
+{
+    struct pg_tx *x = pg_tx_of(tx);
+    struct pg_params p;
+    enum err e = x->err ? x->err : pg_params_of(&p, v, n);
+
+    if (!e)
+        e = send_stmt(x, stmt, &p, expected < 0 ? PG_WANT_DONE : PG_WANT_COUNT, expected);
+    if (!e && pg_is_full(x->conn))
+        e = round_trip(x);
+    return e;
+}
+
+static enum err ask(struct pg_tx *x, enum stmt stmt, const struct val *v, size_t n, PGresult **ret)
+{
+    struct pg_params p;
+    enum err e = x->err ? x->err : pg_params_of(&p, v, n);
+
+    if (!e)
+        e = send_stmt(x, stmt, &p, PG_WANT_ROWS, 0);
+    return e ? e : fetch(x, ret);
+}
+
+static enum err row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret)
+{
+    struct pg_tx *x = pg_tx_of(tx);
+    PGresult *r;
+    enum err e = ask(x, stmt, v, n, &r);
+
+    if (e)
+        return e;
+    e = PQntuples(r) ? pg_row(r, 0, &tx->scratch, ret) : ERR_NOT_FOUND;
+    PQclear(r);
+    return e;
+}
+
+static enum err give_each(struct pg_tx *x, PGresult *r, tx_each_fn each, void *ctx)
+{
+    int rows = PQntuples(r);
+    enum err e = OK;
+
+    for (int i = 0; !e && i < rows; i++) {
+        struct row one;
+
+        e = pg_row(r, i, &x->base.scratch, &one);
+        if (!e)
+            e = each(ctx, &one);
+    }
+    PQclear(r);
+    return e;
+}
+
+static enum err each_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
+                         tx_each_fn each, void *ctx)
+{
+    struct pg_tx *x = pg_tx_of(tx);
+    PGresult *r;
+    enum err e = ask(x, stmt, v, n, &r);
+
+    return e ? e : give_each(x, r, each, ctx);
+}
+
+static enum err bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows,
+                     size_t columns, tx_each_fn each, void *ctx)
+{
+    struct pg_tx *x = pg_tx_of(tx);
+    struct pg_params p;
+    PGresult *r;
+    enum err e = x->err ? x->err : pg_params_bulk(&p, &x->conn->arrays, v, rows, columns);
+
+    if (!e)
+        e = send_stmt(x, stmt, &p, each ? PG_WANT_ROWS : PG_WANT_DONE, 0);
+    if (!e && !each)
+        return pg_is_full(x->conn) ? round_trip(x) : OK;
+    if (!e)
+        e = fetch(x, &r);
+    return e ? e : give_each(x, r, each, ctx);
+}
+
+static const struct tx_ops ops = { .exec = exec, .row = row, .each = each_row, .bulk = bulk };
+
+/* --- begin and end --- */
+
+/* No state of the session: the timeouts end with the transaction, so it works behind a pooler. */
+static void write_opening(char text[PG_OPENING], const char *first)
+{
+    snprintf(text, PG_OPENING,
+             "SELECT %s, set_config('statement_timeout', '%d', true),"
+             " set_config('lock_timeout', '%d', true),"
+             " set_config('idle_in_transaction_session_timeout', '%d', true)",
+             first, LIMIT_DB_MS, LIMIT_DB_LOCK_MS, LIMIT_DB_REPLY_MS);
+}
+
+void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn)
+{
+    *x = (struct pg_tx){ .conn = conn };
+    tx_init(&x->base, &ops, env);
+    write_opening(x->opening, "pg_current_xact_id()::text");
+    write_opening(x->read_opening, "''");
+}
+
+void pg_tx_release(struct pg_tx *x)
+{
+    tx_release(&x->base);
+}
+
+static bool send_plain(struct pg_tx *x, const char *sql, enum pg_want wanted)
+{
+    return pg_send(x->conn, sql, NULL, (struct pg_expect){ .want = wanted, .what = sql });
+}
+
+/* A reader sees one moment, as on SQLite. A writer sees what others committed meanwhile: its
+ * conditional UPDATEs and their row counts decide races. */
+static bool send_begin(struct pg_tx *x)
+{
+    if (x->reads)
+        return send_plain(x, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", PG_WANT_DONE) &&
+               send_plain(x, x->read_opening, PG_WANT_DONE);
+    return send_plain(x, "BEGIN ISOLATION LEVEL READ COMMITTED", PG_WANT_DONE) &&
+           send_plain(x, x->opening, PG_WANT_XID);
+}
+
+void pg_tx_begin(struct pg_tx *x, bool reads)
+{
+    tx_drop_hooks(&x->base, 0);
+    arena_release(&x->base.scratch);
+    x->reads = reads;
+    x->unchecked = false;
+    x->xid[0] = '\0';
+    x->trouble = PG_FINE;
+    x->err = OK;
+    if (!x->conn->db || !send_begin(x))
+        (void)lost(x);
+}
+
+static bool take_all(struct pg_conn *c)
+{
+    while (c->count) {
+        struct pg_expect want;
+        PGresult *r;
+
+        if (!pg_take(c, &want, &r))
+            return false;
+        PQclear(r);
+    }
+    return true;
+}
+
+/* A sync ends what the server skips after a failure; only then does it hear ROLLBACK. */
+static bool roll_back(struct pg_tx *x)
+{
+    struct pg_conn *c = x->conn;
+
+    return pg_flush(c) && send_plain(x, "ROLLBACK", PG_WANT_DONE) && pg_flush(c) && take_all(c) &&
+           PQtransactionStatus(c->db) == PQTRANS_IDLE;
+}
+
+static enum pg_end undo(struct pg_tx *x)
+{
+    if (x->trouble == PG_GONE) {
+        pg_close(x->conn);
+        return PG_LOST;
+    }
+    if (!roll_back(x)) /* nothing was committed, so the verdict stands */
+        pg_close(x->conn);
+    return x->trouble == PG_FAILED ? PG_ROLLED_BACK : PG_RUN_AGAIN;
+}
+
+static enum pg_end in_doubt(struct pg_tx *x)
+{
+    pg_close(x->conn);
+    return x->reads ? PG_LOST : PG_IN_DOUBT;
+}
+
+static bool send_commit(struct pg_tx *x)
+{
+    struct faults *f = &x->base.env->faults;
+
+    if (fault_point(f, "pg.commit_unsent"))
+        pg_cut(x->conn);
+    if (!send_plain(x, "COMMIT", PG_WANT_COMMIT) || !pg_flush(x->conn))
+        return false;
+    if (fault_point(f, "pg.after_commit_sent"))
+        pg_cut(x->conn);
+    return true;
+}
+
+/* A failure here may be that of an earlier statement; then the server skipped COMMIT. */
+static enum pg_end read_commit(struct pg_tx *x)
+{
+    for (;;) {
+        struct pg_expect want;
+        PGresult *r;
+        bool done;
+
+        if (!pg_take(x->conn, &want, &r))
+            return in_doubt(x);
+        done = !judge(x, &want, r) && want.want == PG_WANT_COMMIT;
+        if (done && strcmp(PQcmdStatus(r), "COMMIT") != 0)
+            (void)fail_with(x, PG_FAILED, ERR_INTERNAL);
+        PQclear(r);
+        if (x->trouble == PG_GONE)
+            return in_doubt(x);
+        if (x->err)
+            return undo(x);
+        if (done)
+            break;
+    }
+    if (!take_all(x->conn))
+        pg_close(x->conn); /* committed all the same */
+    return PG_COMMITTED;
+}
+
+static enum pg_end commit(struct pg_tx *x)
+{
+    if (x->unchecked || (!x->reads && !x->xid[0]))
+        (void)round_trip(x);
+    if (!x->err && fault_point(&x->base.env->faults, "pg.before_commit")) {
+        pg_cut(x->conn);
+        (void)lost(x);
+    }
+    if (x->err)
+        return undo(x);
+    return send_commit(x) ? read_commit(x) : in_doubt(x);
+}
+
+enum pg_end pg_tx_end(struct pg_tx *x, enum err verdict)
+{
+    if (!verdict && !x->err)
+        return commit(x);
+    if (!x->err)
+        (void)fail_with(x, PG_FAILED, verdict);
+    else if (verdict && x->trouble == PG_FAILED)
+        x->err = verdict; /* the unit's own word for it */
+    return undo(x);
+}

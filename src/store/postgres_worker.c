@@ -1,0 +1,215 @@
+/* postgres_worker.c - runs units until each has a verdict that is true.
+ *
+ *   run -- committed -------------------------------------------> hooks, home
+ *    ^  -- rolled back for its own reasons ---------------------> home (a bulk: each alone)
+ *    +--- a neighbour was in the way (40001, 40P01, 55P03)
+ *    +--- connection lost, COMMIT not sent
+ *    |                   COMMIT sent --> ask pg_xact_status(xid) -- committed --> hooks, home
+ *    +---------------------------------------- aborted, too old       |
+ *                                                                  no answer --> UNCERTAIN
+ *
+ * The way back up is taken LIMIT_RERUNS times. Running a unit again is harmless even where it was
+ * committed after all: its ids were made before it, so it meets its own rows. */
+#include "store/postgres_worker.h"
+
+#include "observe/metrics.h"
+#include "store/postgres_server.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { FIRST_NAP_MS = 10 };
+
+void pg_worker_init(struct pg_worker *w, struct pg_shared *shared)
+{
+    *w = (struct pg_worker){ .shared = shared, .delay_ms = LIMIT_DB_RETRY_FIRST_MS };
+    pg_init(&w->conn, shared->env, shared->url, &shared->unnamed);
+    pg_tx_init(&w->tx, shared->env, &w->conn);
+}
+
+static void count_connected(struct pg_worker *w)
+{
+    bool connected = w->conn.db != NULL;
+
+    if (connected != w->counted)
+        atomic_fetch_add(&w->shared->connected, connected ? 1 : -1);
+    w->counted = connected;
+}
+
+void pg_worker_release(struct pg_worker *w)
+{
+    pg_tx_release(&w->tx);
+    pg_release(&w->conn);
+    count_connected(w);
+}
+
+enum err pg_worker_connect(struct pg_worker *w)
+{
+    enum err e = pg_connect(&w->conn);
+
+    count_connected(w);
+    return e;
+}
+
+static int64_t now_ms(const struct pg_worker *w)
+{
+    return clock_mono_ms(&w->shared->env->clock);
+}
+
+/* Longer each time, but not beyond `until`. False: that time has come. */
+static bool nap(struct pg_worker *w, int64_t until_ms, int *length_ms)
+{
+    int64_t left = until_ms - now_ms(w);
+
+    if (left <= 0)
+        return false;
+    poll(NULL, 0, *length_ms < left ? *length_ms : (int)left);
+    *length_ms *= 2;
+    return true;
+}
+
+static bool reconnect(struct pg_worker *w)
+{
+    int64_t until_ms = now_ms(w) + LIMIT_STORE_WAIT_MS;
+    int length_ms = FIRST_NAP_MS;
+
+    do
+        if (w->conn.db || pg_worker_connect(w) == OK)
+            return true;
+    while (nap(w, until_ms, &length_ms));
+    return false;
+}
+
+/* What became of the commit: COMMITTED, LOST (it did not happen) or still IN_DOUBT. */
+static enum pg_end find_out(struct pg_worker *w)
+{
+    int64_t until_ms = now_ms(w) + LIMIT_DB_ASK_MS;
+    int length_ms = FIRST_NAP_MS;
+    char life[sizeof(w->conn.life)];
+
+    memcpy(life, w->conn.life, sizeof(life)); /* the next connect writes its own */
+    do {
+        enum pg_fate fate = PG_FATE_LATER;
+
+        if (w->conn.db || pg_worker_connect(w) == OK)
+            fate = pg_ask_fate(&w->conn, w->tx.xid, life);
+        if (fate == PG_FATE_COMMITTED)
+            return PG_COMMITTED;
+        if (fate == PG_FATE_ABORTED)
+            return PG_LOST;
+        if (fate == PG_FATE_UNKNOWN)
+            return PG_IN_DOUBT;
+    } while (nap(w, until_ms, &length_ms));
+    return PG_IN_DOUBT;
+}
+
+static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n)
+{
+    const struct unit_kind *kind = units[0]->kind;
+    struct env *env = w->shared->env;
+    int64_t began_us;
+    enum pg_end end;
+    enum err e;
+
+    for (size_t i = 0; i < n; i++)
+        unit_begin(units[i]);
+    pg_tx_begin(&w->tx, kind->where == UNIT_READ);
+    e = n == 1 ? kind->run(&w->tx.base, units[0]) : kind->run_many(&w->tx.base, units, n);
+    began_us = clock_mono_us(&env->clock);
+    end = pg_tx_end(&w->tx, e);
+    if (end == PG_COMMITTED && env->metrics && kind->where != UNIT_READ)
+        metrics_time(env->metrics, TIME_COMMIT, clock_mono_us(&env->clock) - began_us);
+    if (end == PG_IN_DOUBT)
+        end = find_out(w);
+    return end;
+}
+
+/* OK: committed. Otherwise nothing was, unless it is UNCERTAIN. */
+static enum err run_until_decided(struct pg_worker *w, struct unit **units, size_t n)
+{
+    for (int reruns = 0;; reruns++) {
+        if (!w->conn.db && !reconnect(w))
+            return ERR_UNAVAILABLE;
+        switch (run_once(w, units, n)) {
+        case PG_COMMITTED: return OK;
+        case PG_ROLLED_BACK: return w->tx.err;
+        case PG_IN_DOUBT: return ERR_UNCERTAIN;
+        case PG_RUN_AGAIN:
+        case PG_LOST: break;
+        }
+        count_connected(w);
+        if (reruns == LIMIT_RERUNS) /* a commit that was lost each time has no err of its own */
+            return w->tx.err ? w->tx.err : ERR_UNAVAILABLE;
+    }
+}
+
+static void count_units(struct pg_worker *w, enum err verdict, size_t n, bool reads)
+{
+    struct pg_shared *s = w->shared;
+    bool failed = verdict == ERR_UNAVAILABLE || verdict == ERR_UNCERTAIN ||
+                  verdict == ERR_STORE_FULL || verdict == ERR_TIMEOUT;
+
+    atomic_fetch_add(&s->units, (int64_t)n);
+    if (!verdict && !reads) {
+        atomic_fetch_add(&s->commits, 1);
+        atomic_store(&s->full, false);
+    }
+    if (verdict == ERR_STORE_FULL)
+        atomic_store(&s->full, true);
+    if (!s->env->metrics)
+        return;
+    metrics_count(s->env->metrics, COUNT_UNITS, (int64_t)n);
+    if (!verdict && !reads)
+        metrics_count(s->env->metrics, COUNT_COMMITS, 1);
+    if (failed)
+        metrics_count(s->env->metrics, COUNT_STORE_ERRORS, (int64_t)n);
+}
+
+/* Where the database itself fails, it would fail each of them as well. */
+static bool would_help_alone(enum err e)
+{
+    return e != ERR_UNAVAILABLE && e != ERR_UNCERTAIN && e != ERR_STORE_FULL;
+}
+
+static void run_alone(struct pg_worker *w, struct unit *u)
+{
+    bool reads = u->kind->where == UNIT_READ;
+    enum err verdict = run_until_decided(w, &u, 1);
+
+    count_units(w, verdict, 1, reads);
+    if (!verdict)
+        tx_run_hooks(&w->tx.base);
+    unit_give_back(u, verdict);
+}
+
+static void run_each_alone(struct pg_worker *w, struct unit **units, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (units[i]->kind->where == UNIT_BACK || !unit_give_up(units[i], w->shared->env))
+            run_alone(w, units[i]);
+}
+
+static void run_bulk(struct pg_worker *w, struct unit **units, size_t n)
+{
+    enum err verdict = run_until_decided(w, units, n);
+
+    if (verdict && would_help_alone(verdict)) {
+        run_each_alone(w, units, n);
+        return;
+    }
+    count_units(w, verdict, n, units[0]->kind->where == UNIT_READ);
+    if (!verdict)
+        tx_run_hooks(&w->tx.base);
+    for (size_t i = 0; i < n; i++)
+        unit_give_back(units[i], verdict ? verdict : units[i]->err);
+}
+
+void pg_worker_run(struct pg_worker *w, struct unit **units, size_t n)
+{
+    if (n == 1)
+        run_alone(w, units[0]);
+    else
+        run_bulk(w, units, n);
+    count_connected(w);
+}

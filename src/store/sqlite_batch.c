@@ -1,0 +1,298 @@
+#include "store/sqlite_batch.h"
+
+#include <assert.h>
+
+void sqlite_batch_init(struct sqlite_batch *b, struct sqlite_db *db)
+{
+    *b = (struct sqlite_batch){ .db = db };
+}
+
+size_t sqlite_batch_room(const struct sqlite_batch *b)
+{
+    return SQLITE_BATCH_MAX - b->count;
+}
+
+static struct faults *faults(struct sqlite_batch *b)
+{
+    return &b->db->tx.env->faults;
+}
+
+/* --- the transaction --- */
+
+static enum err begin(struct sqlite_batch *b)
+{
+    enum err e = fault_point(faults(b), "store.begin");
+    int rc;
+
+    assert(!b->db->tx.hook_count);
+    b->db->failure = OK;
+    b->db->wrote = false;
+    if (e)
+        return e;
+    rc = sqlite_control(b->db, CONTROL_BEGIN);
+    b->begun = !rc;
+    return rc ? sqlite_failed(b->db, "begin", rc) : OK;
+}
+
+static void roll_back(struct sqlite_batch *b)
+{
+    if (!sqlite3_get_autocommit(b->db->handle))
+        sqlite_control(b->db, CONTROL_ROLLBACK);
+    tx_drop_hooks(&b->db->tx, 0);
+    b->begun = false;
+}
+
+/* Refusals come before the frames are whole, so nothing happened. After any other failure (a write,
+ * an fsync, memory for the index) the frames may be on the disk or not, and asking the same file
+ * again proves nothing. */
+static enum err commit(struct sqlite_batch *b)
+{
+    enum err e = fault_point(faults(b), "store.commit");
+    int rc;
+
+    if (e)
+        return e == ERR_INTERNAL ? ERR_UNCERTAIN : e;
+    rc = sqlite_control(b->db, CONTROL_COMMIT);
+    if (!rc)
+        return OK;
+    e = sqlite_failed(b->db, "commit", rc);
+    if (e == ERR_STORE_FULL || e == ERR_CONSTRAINT || (rc & 0xff) == SQLITE_BUSY)
+        return e;
+    return ERR_UNCERTAIN;
+}
+
+/* --- running units --- */
+
+/* Keeps or drops what was done since the savepoint. False: SQLite dropped the whole transaction, or
+ * has to. */
+static bool close_savepoint(struct sqlite_batch *b, enum err e, size_t hooks)
+{
+    struct sqlite_db *db = b->db;
+
+    if (sqlite3_get_autocommit(db->handle))
+        return false;
+    if (e) {
+        tx_drop_hooks(&db->tx, hooks);
+        if (sqlite_control(db, CONTROL_ROLLBACK_TO))
+            return false;
+    }
+    return sqlite_control(db, CONTROL_RELEASE) == SQLITE_OK;
+}
+
+/* False: the whole transaction is lost. */
+static bool run_one(struct sqlite_batch *b, struct unit *u)
+{
+    size_t hooks = b->db->tx.hook_count;
+    enum err e;
+
+    sqlite_scratch_reset(b->db);
+    unit_begin(u);
+    if (sqlite_control(b->db, CONTROL_SAVEPOINT))
+        return false;
+    e = u->kind->run(&b->db->tx, u);
+    u->err = e;
+    return close_savepoint(b, e, hooks);
+}
+
+/* Sets *ret_err to what run_many said; OK means that each has its verdict. */
+static bool run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum err *ret_err)
+{
+    size_t hooks = b->db->tx.hook_count;
+
+    sqlite_scratch_reset(b->db);
+    for (size_t i = 0; i < n; i++)
+        unit_begin(units[i]);
+    *ret_err = OK;
+    if (sqlite_control(b->db, CONTROL_SAVEPOINT))
+        return false;
+    *ret_err = units[0]->kind->run_many(&b->db->tx, units, n);
+    return close_savepoint(b, *ret_err, hooks);
+}
+
+/* Moves units of the same kind as the next one behind it; returns how many they are now. */
+static size_t gather(struct sqlite_batch *b)
+{
+    struct unit **u = b->units + b->done;
+    size_t n = b->count - b->done, same = 1;
+
+    if (b->one_by_one || !u[0]->kind->run_many)
+        return 1;
+    for (size_t i = 1; i < n && same < LIMIT_BULK; i++) {
+        struct unit *found = u[i];
+
+        if (found->kind != u[0]->kind)
+            continue;
+        for (size_t k = i; k > same; k--)
+            u[k] = u[k - 1];
+        u[same++] = found;
+    }
+    return same;
+}
+
+/* The transaction is gone and `offender` (NULL: somebody of a bulk) was running. Everybody else
+ * runs again from the first. A disk that refuses does so to all of them, so the attempts are few.
+ */
+static void start_over(struct sqlite_batch *b, struct unit *offender)
+{
+    enum err e = b->db->failure ? b->db->failure : ERR_UNAVAILABLE;
+
+    roll_back(b);
+    if (b->last_chance || b->reruns++ == LIMIT_RERUNS || b->db->broken) {
+        b->failed = e;
+        return;
+    }
+    if (!offender) {
+        b->one_by_one = true;
+    } else {
+        b->aside[b->aside_count++] = offender;
+        b->count--;
+        for (size_t i = b->done; i < b->count; i++)
+            b->units[i] = b->units[i + 1];
+    }
+    b->done = 0;
+}
+
+static void run_next(struct sqlite_batch *b)
+{
+    struct unit **u = b->units + b->done;
+    size_t n = gather(b);
+    enum err e = ERR_INTERNAL;
+
+    if (n > 1 && !run_many(b, u, n, &e)) {
+        start_over(b, NULL);
+        return;
+    }
+    if (n > 1 && !e) {
+        b->done += n;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!run_one(b, u[i])) {
+            start_over(b, u[i]);
+            return;
+        }
+        b->done++;
+    }
+}
+
+void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n)
+{
+    assert(n <= sqlite_batch_room(b));
+    for (size_t i = 0; i < n; i++)
+        b->units[b->count++] = units[i];
+    while (b->done < b->count && !b->failed) {
+        if (!b->begun)
+            b->failed = begin(b);
+        if (!b->failed)
+            run_next(b);
+    }
+}
+
+/* --- the end --- */
+
+static void settle(struct sqlite_batch *b, struct sqlite_commit *c)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct unit *u = b->units[i];
+
+        if (c->err)
+            u->err = c->err;
+        c->full |= u->err == ERR_STORE_FULL;
+        c->errors += u->err == ERR_STORE_FULL || u->err == ERR_UNAVAILABLE;
+    }
+    c->units = (int64_t)b->count;
+    if (b->committed)
+        b->committed(b->ctx, c);
+}
+
+static void answer(struct sqlite_batch *b)
+{
+    tx_run_hooks(&b->db->tx);
+    for (size_t i = 0; i < b->count; i++)
+        unit_give_back(b->units[i], b->units[i]->err);
+    b->count = b->done = 0;
+}
+
+static enum err finish_one_commit(struct sqlite_batch *b)
+{
+    const struct clock *clock = &b->db->tx.env->clock;
+    int64_t began = clock_mono_us(clock);
+    struct sqlite_commit c = { .err = b->failed };
+
+    if (!c.err && b->begun)
+        c.err = commit(b);
+    if (b->db->broken || c.err == ERR_UNCERTAIN)
+        return ERR_UNCERTAIN;
+    c.us = clock_mono_us(clock) - began;
+    c.wrote = !c.err && b->begun && b->db->wrote;
+    if (c.err)
+        roll_back(b);
+    else
+        fault_point(faults(b), "store.committed");
+    b->begun = false;
+    settle(b, &c);
+    answer(b);
+    return c.err;
+}
+
+/* Who spoiled the batch, each in a commit of its own. */
+static enum err finish_aside(struct sqlite_batch *b)
+{
+    enum err worst = OK;
+
+    b->last_chance = true;
+    for (size_t i = 0; i < b->aside_count && worst != ERR_UNCERTAIN; i++) {
+        enum err e;
+
+        b->failed = OK;
+        sqlite_batch_add(b, &b->aside[i], 1);
+        e = finish_one_commit(b);
+        worst = e ? e : worst;
+    }
+    b->aside_count = 0;
+    return worst;
+}
+
+enum err sqlite_batch_finish(struct sqlite_batch *b)
+{
+    enum err e, aside;
+
+    e = finish_one_commit(b);
+    if (e == ERR_UNCERTAIN)
+        return e;
+    aside = finish_aside(b);
+    sqlite_scratch_reset(b->db);
+    return aside ? aside : e;
+}
+
+enum err sqlite_db_run(struct sqlite_db *db, struct unit **units, size_t n)
+{
+    struct sqlite_batch b;
+
+    sqlite_batch_init(&b, db);
+    sqlite_batch_add(&b, units, n);
+    return sqlite_batch_finish(&b);
+}
+
+/* --- reading --- */
+
+enum err sqlite_db_read(struct sqlite_db *db, struct unit *u)
+{
+    int rc = sqlite_control(db, CONTROL_BEGIN_READ);
+    enum err e;
+
+    db->failure = OK;
+    sqlite_scratch_reset(db);
+    unit_begin(u);
+    e = rc ? sqlite_failed(db, "begin", rc) : u->kind->run(&db->tx, u);
+    if (!sqlite3_get_autocommit(db->handle))
+        sqlite_control(db, CONTROL_ROLLBACK); /* there is nothing to commit */
+    if (e)
+        tx_drop_hooks(&db->tx, 0);
+    sqlite_scratch_reset(db);
+    if (db->broken)
+        return ERR_UNCERTAIN; /* nothing it said may be told */
+    tx_run_hooks(&db->tx);
+    unit_give_back(u, e);
+    return OK;
+}

@@ -1,0 +1,136 @@
+#include "store/sqlite_checkpoint.h"
+
+#include "observe/log.h"
+#include "store/sqlite_conn.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CACHE_KB = 256 }; /* it reads one small table, once */
+
+struct checkpointer {
+    struct checkpoint_options options;
+    struct env *env;
+    struct sqlite_db *db;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    int64_t frames, copied_at; /* in the WAL; and when it was copied last */
+    bool wanted, stopping;
+};
+
+static enum err passive(struct checkpointer *c)
+{
+    return sqlite_db_checkpoint(c->db);
+}
+
+/* Copies and syncs twice while the writer goes on, so that the part under the gate is small. When
+ * all is copied, the writer's next commit starts the WAL over by itself. */
+static enum err copy_all(struct checkpointer *c)
+{
+    enum err e = OK;
+
+    for (int i = 0; i < 2 && !e; i++) {
+        e = passive(c);
+        if (!e)
+            e = sqlite_sync_file(c->db);
+    }
+    if (e)
+        return e;
+    c->options.hold(c->options.ctx);
+    e = passive(c);
+    c->options.let_go(c->options.ctx);
+    return e;
+}
+
+/* A full disk is met again at the next step, and commits see it too. A failed write or fsync is a
+ * broken promise. */
+static void judge(struct checkpointer *c, enum err e)
+{
+    if (!e)
+        return;
+    if (c->env->log)
+        LOG(c->env->log, LOG_ERROR, "store.checkpoint_failed",
+            LOG_TEXT("error", str_of(sqlite_db_error(c->db))));
+    if (c->db->broken || sqlite_disk_broke(c->db))
+        c->options.fatal(c->options.ctx, sqlite_db_error(c->db));
+}
+
+static void *work(void *arg)
+{
+    struct checkpointer *c = arg;
+
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        int64_t frames;
+
+        while (!c->wanted && !c->stopping)
+            pthread_cond_wait(&c->more, &c->lock);
+        if (c->stopping)
+            break;
+        c->wanted = false;
+        c->copied_at = frames = c->frames;
+        pthread_mutex_unlock(&c->lock);
+        judge(c, frames >= LIMIT_WAL ? copy_all(c) : passive(c));
+        pthread_mutex_lock(&c->lock);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+void checkpointer_report(struct checkpointer *c, int64_t frames)
+{
+    pthread_mutex_lock(&c->lock);
+    if (frames < c->frames)
+        c->copied_at = 0; /* the WAL started over */
+    c->frames = frames;
+    if (!c->wanted && frames - c->copied_at >= LIMIT_WAL_STEP) {
+        c->wanted = true;
+        pthread_cond_signal(&c->more);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
+                          struct checkpointer **ret_c, char why[256])
+{
+    struct sqlite_options open = { .path = o->path, .cache_kb = CACHE_KB };
+    struct checkpointer *c = calloc(1, sizeof(*c));
+    enum err e;
+
+    if (!c)
+        return ERR_NO_MEMORY;
+    c->options = *o;
+    c->env = env;
+    c->wanted = true; /* what an earlier run left */
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->more, NULL);
+    e = sqlite_db_open(&open, env, &c->db, why);
+    if (!e && pthread_create(&c->thread, NULL, work, c)) {
+        snprintf(why, 256, "cannot start a thread");
+        e = ERR_UNAVAILABLE;
+    }
+    if (e) {
+        sqlite_db_abandon(c->db);
+        free(c);
+        return e;
+    }
+    *ret_c = c;
+    return OK;
+}
+
+void checkpointer_free(struct checkpointer *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    sqlite_db_abandon(c->db); /* the writer's connection empties the WAL, last */
+    pthread_cond_destroy(&c->more);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}

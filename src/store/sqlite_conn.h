@@ -1,0 +1,61 @@
+/* sqlite_conn.h - the inside of one connection, for the sqlite_*.c files only. */
+#pragma once
+
+#include "store/driver.h"
+#include "store/sqlite_db.h"
+
+#include <sqlite3.h>
+
+/* A prepared statement. SQLite numbers $n by first use, so place[n - 1] says where it stands. */
+struct sqlite_prepared {
+    sqlite3_stmt *s;
+    unsigned char place[STATEMENT_PARAMS]; /* 0: this text does not use it */
+    unsigned char params;                  /* the largest n */
+    bool writes;
+};
+
+enum sqlite_control {
+    CONTROL_BEGIN,
+    CONTROL_BEGIN_READ,
+    CONTROL_COMMIT,
+    CONTROL_ROLLBACK,
+    CONTROL_SAVEPOINT,
+    CONTROL_RELEASE,
+    CONTROL_ROLLBACK_TO,
+    CONTROLS
+};
+
+struct sqlite_db {
+    struct tx tx; /* first */
+    sqlite3 *handle;
+    struct sqlite_prepared statements[STMT_COUNT];
+    sqlite3_stmt *controls[CONTROLS];
+    struct arena_mark scratch; /* where each unit's scratch begins */
+    bool read_only;
+    bool broken;      /* the file is damaged: nothing it says may be told */
+    bool wrote;       /* the last commit reached the WAL */
+    enum err failure; /* of the last statement that failed, */
+    int code;         /* and SQLite's word for it */
+    int64_t wal_frames;
+    int page_size;
+    char error[200];
+};
+
+extern const struct tx_ops sqlite_tx_ops; /* sqlite_tx.c */
+
+/* What a result code means to us; keeps its words for sqlite_db_error(). */
+enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc);
+/* True: the last failure was an I/O error, and not just a refusal (quota, read-only, file size). */
+bool sqlite_disk_broke(const struct sqlite_db *db);
+
+/* Prepares a statement unless it is prepared already. */
+enum err sqlite_prepare(struct sqlite_db *db, enum stmt stmt);
+/* Runs BEGIN, COMMIT and the like; the result code is SQLite's. */
+int sqlite_control(struct sqlite_db *db, enum sqlite_control what);
+/* Between two units: their rows' bytes go. */
+void sqlite_scratch_reset(struct sqlite_db *db);
+
+/* Checkpoint by mode; the frames in the WAL and how many of them are in the database by now. */
+enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames, int *ret_copied);
+/* fsyncs the database file through the handle that SQLite has open. */
+enum err sqlite_sync_file(struct sqlite_db *db);

@@ -1,0 +1,103 @@
+#include "store/sqlite_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum err refuse(const char *what, const char *path, char why[256])
+{
+    int code = errno;
+
+    snprintf(why, 256, "cannot %s %s: %s", what, path, strerror(code));
+    return code == ENOSPC || code == EROFS || code == EDQUOT ? ERR_STORE_FULL : ERR_UNAVAILABLE;
+}
+
+/* A power cut must not take a new directory away again, with all that was answered since. */
+static void sync_parent(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+    char *parent = slash ? strndup(dir, slash == dir ? 1 : (size_t)(slash - dir)) : strdup(".");
+    int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(parent);
+}
+
+/* Only the last directory is made: a longer missing path is a typing mistake. */
+static enum err make_directory(const char *database, char why[256])
+{
+    const char *slash = strrchr(database, '/');
+    char *dir = slash ? strndup(database, (size_t)(slash - database)) : NULL;
+    enum err e = OK;
+
+    if (dir && *dir) {
+        if (!mkdir(dir, 0700))
+            sync_parent(dir);
+        else if (errno != EEXIST)
+            e = refuse("make the directory", dir, why);
+    }
+    free(dir);
+    return e;
+}
+
+static enum err name_the_owner(const struct sqlite_lock *l, const char *database, char why[256])
+{
+    char owner[80] = "";
+    ssize_t n = pread(l->fd, owner, sizeof(owner) - 1, 0);
+
+    owner[n > 0 ? n : 0] = '\0';
+    owner[strcspn(owner, "\r\n")] = '\0';
+    snprintf(why, 256,
+             "%s is in use by the server at %s (its lock is %s); stop it first or use PostgreSQL"
+             " for several nodes",
+             database, *owner ? owner : "an unknown address", l->path);
+    return ERR_CONFLICT;
+}
+
+static enum err write_owner(const struct sqlite_lock *l, struct str owner, char why[256])
+{
+    if (ftruncate(l->fd, 0) || pwrite(l->fd, owner.p, owner.n, 0) != (ssize_t)owner.n)
+        return refuse("write", l->path, why);
+    return OK;
+}
+
+enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct str owner,
+                          char why[256])
+{
+    enum err e = make_directory(database, why);
+
+    *l = (struct sqlite_lock){ .fd = -1 };
+    if (e)
+        return e;
+    if (asprintf(&l->path, "%s.lock", database) < 0) {
+        l->path = NULL;
+        snprintf(why, 256, "out of memory");
+        return ERR_NO_MEMORY;
+    }
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (l->fd < 0)
+        e = refuse("open", l->path, why);
+    else if (flock(l->fd, LOCK_EX | LOCK_NB))
+        e = errno == EWOULDBLOCK ? name_the_owner(l, database, why) : refuse("lock", l->path, why);
+    else
+        e = write_owner(l, owner, why);
+    if (e)
+        sqlite_lock_release(l);
+    return e;
+}
+
+void sqlite_lock_release(struct sqlite_lock *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    free(l->path);
+    *l = (struct sqlite_lock){ .fd = -1 };
+}

@@ -1,0 +1,18 @@
+/* sqlite_lock.h - one server a file. The lock is a flock on a file of its own, <database>.lock,
+ * that also says who holds it; the kernel drops it when we die, however we die. The file itself
+ * stays: removing it would let two servers lock two different files of one name. */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct sqlite_lock {
+    int fd;
+    char *path;
+};
+
+/* Makes the database's directory (0700) if only that is missing, then takes the lock. CONFLICT:
+ * another server has it, and `why` names it. */
+enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct str owner,
+                          char why[256]);
+void sqlite_lock_release(struct sqlite_lock *l);

@@ -1,0 +1,94 @@
+/* sqlite_migrate.c - brings the tables up to date, forward only. Each migration and the line that
+ * says so are one transaction: killed in between, the next start goes on where this one stopped. */
+#include "store/sqlite_conn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char make_table[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
+                                 " number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+                                 " applied_at INTEGER NOT NULL) STRICT";
+
+static int exec(struct sqlite_db *db, const char *sql)
+{
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+}
+
+/* The largest number in the file, 0 for a new one. */
+static int applied(struct sqlite_db *db, int *ret_number)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(
+        db->handle, "SELECT coalesce(max(number), 0) FROM schema_migrations", -1, &s, NULL);
+
+    if (!rc && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        *ret_number = sqlite3_column_int(s, 0);
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(s);
+    return rc;
+}
+
+static int write_down(struct sqlite_db *db, const struct migration *m)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(db->handle,
+                                "INSERT INTO schema_migrations (number, name, applied_at)"
+                                " VALUES (?1, ?2, ?3)",
+                                -1, &s, NULL);
+
+    if (!rc) {
+        sqlite3_bind_int(s, 1, m->number);
+        sqlite3_bind_text(s, 2, m->name, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(s, 3, env_now_ms(db->tx.env));
+        rc = sqlite3_step(s);
+    }
+    sqlite3_finalize(s);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int apply(struct sqlite_db *db, const struct migration *m)
+{
+    int rc = exec(db, "BEGIN IMMEDIATE");
+
+    if (!rc)
+        rc = exec(db, m->sql);
+    if (!rc)
+        rc = write_down(db, m);
+    return rc ? rc : exec(db, "COMMIT");
+}
+
+static enum err refuse(struct sqlite_db *db, const char *what, int rc, char why[256])
+{
+    enum err e = sqlite_failed(db, what, rc);
+
+    snprintf(why, 256, "migrating %s: %s", sqlite3_db_filename(db->handle, "main"), db->error);
+    if (!sqlite3_get_autocommit(db->handle))
+        exec(db, "ROLLBACK");
+    return e;
+}
+
+enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
+{
+    const struct migration *m = sqlite_migrations;
+    int number = 0, rc = exec(db, make_table);
+
+    if (!rc)
+        rc = applied(db, &number);
+    if (rc)
+        return refuse(db, "schema_migrations", rc, why);
+    for (; m->number; m++) {
+        if (m->number <= number)
+            continue;
+        rc = apply(db, m);
+        if (rc)
+            return refuse(db, m->name, rc, why);
+        number = m->number;
+    }
+    if (m != sqlite_migrations && number > m[-1].number) {
+        snprintf(why, 256, "%s was written by a newer version (its tables are number %d, ours %d)",
+                 sqlite3_db_filename(db->handle, "main"), number, m[-1].number);
+        return ERR_CONFLICT;
+    }
+    return OK;
+}

@@ -1,0 +1,551 @@
+/* sqlite_store.c - the threads around SQLite.
+ *
+ *   post() -> front, back --> writer: takes what waits, one commit, answers all --> home
+ *          -> reads ---------> readers: each unit a read transaction of its own --> home
+ *                              checkpointer: copies the WAL, now and then holds the writer
+ *
+ *   (1) What arrives during one fsync is the next batch; nobody waits for a batch to fill.
+ *   (2) Front units go first. Back units get the time that is left, and a quarter of the front's
+ *       when more of those wait, so neither starves.
+ *   (3) A thread with nothing to do sleeps; there is no timer.
+ *
+ * One lock guards the lists and the counters. It is never held while SQL runs or a unit goes home.
+ */
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "store/sqlite_batch.h"
+#include "store/sqlite_checkpoint.h"
+#include "store/sqlite_lock.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DEFAULT_READERS = 2, READER_CACHE_KB = 2 * 1024, BACK_SHARE = 4 };
+
+struct unit_list {
+    struct unit *first, **last;
+    int count;
+};
+
+struct sqlite_store {
+    struct store store; /* first */
+    char *path;
+    struct sqlite_lock file_lock;
+    struct sqlite_db *db; /* the writer's */
+    struct checkpointer *checkpointer;
+    struct sqlite_db *reader_dbs[LIMIT_READERS];
+    pthread_t writer, readers[LIMIT_READERS];
+    int reader_count; /* those that run */
+    bool writer_runs;
+    int64_t back_us_each; /* the writer's guess */
+
+    pthread_mutex_t lock;
+    pthread_cond_t to_write, to_read, at_rest;
+    struct unit_list front, back, reads;
+    bool stopping, held, busy;
+    struct store_health health;
+};
+
+/* --- lists; the lock is held --- */
+
+static void list_init(struct unit_list *l)
+{
+    *l = (struct unit_list){ .last = &l->first };
+}
+
+static void list_push(struct unit_list *l, struct unit *u)
+{
+    u->next = NULL;
+    *l->last = u;
+    l->last = &u->next;
+    l->count++;
+}
+
+/* Takes the unit that *at points to. */
+static struct unit *list_take(struct unit_list *l, struct unit **at)
+{
+    struct unit *u = *at;
+
+    *at = u->next;
+    if (l->last == &u->next)
+        l->last = at;
+    l->count--;
+    return u;
+}
+
+static size_t take_all(struct unit_list *l, struct unit **units, size_t max)
+{
+    size_t n = 0;
+
+    while (n < max && l->first)
+        units[n++] = list_take(l, &l->first);
+    return n;
+}
+
+/* The first, and if its kind can be run in bulk, others of its kind. */
+static size_t take_alike(struct unit_list *l, struct unit **units, size_t max)
+{
+    const struct unit_kind *kind = l->first ? l->first->kind : NULL;
+    struct unit **at = &l->first;
+    size_t n = 0, looked = 0;
+
+    if (!kind || !kind->run_many)
+        max = kind && max ? 1 : 0;
+    while (*at && n < max && looked++ < SQLITE_BATCH_MAX)
+        if ((*at)->kind == kind)
+            units[n++] = list_take(l, at);
+        else
+            at = &(*at)->next;
+    return n;
+}
+
+/* --- the writer --- */
+
+static void fatal(void *ctx, const char *why)
+{
+    struct sqlite_store *s = ctx;
+
+    if (s->store.env->log)
+        LOG(s->store.env->log, LOG_ERROR, "store.fatal", LOG_TEXT("error", str_of(why)));
+    if (s->store.options.fatal)
+        s->store.options.fatal(s->store.options.fatal_ctx, why);
+    abort();
+}
+
+static bool nothing_to_write(const struct sqlite_store *s)
+{
+    return !s->front.first && !s->back.first;
+}
+
+/* False: stopping, and everything is done. */
+static bool wait_for_work(struct sqlite_store *s)
+{
+    bool more;
+
+    pthread_mutex_lock(&s->lock);
+    while (s->held || (nothing_to_write(s) && !s->stopping))
+        pthread_cond_wait(&s->to_write, &s->lock);
+    more = !nothing_to_write(s);
+    s->busy = more;
+    pthread_mutex_unlock(&s->lock);
+    return more;
+}
+
+/* Between two batches: this is where the checkpointer's gate is. */
+static void rest(struct sqlite_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->busy = false;
+    if (s->held)
+        pthread_cond_signal(&s->at_rest);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void hold(void *ctx)
+{
+    struct sqlite_store *s = ctx;
+
+    pthread_mutex_lock(&s->lock);
+    s->held = true;
+    while (s->busy)
+        pthread_cond_wait(&s->at_rest, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void let_go(void *ctx)
+{
+    struct sqlite_store *s = ctx;
+
+    pthread_mutex_lock(&s->lock);
+    s->held = false;
+    pthread_cond_signal(&s->to_write);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Who waited too long is sent home; returns how many are left. */
+static size_t drop_old(struct sqlite_store *s, struct unit **units, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!unit_give_up(units[i], s->store.env))
+            units[kept++] = units[i];
+    if (s->store.env->metrics)
+        metrics_count(s->store.env->metrics, COUNT_STORE_ERRORS, (int64_t)(n - kept));
+    return kept;
+}
+
+static int64_t now_us(const struct sqlite_store *s)
+{
+    return clock_mono_us(&s->store.env->clock);
+}
+
+/* Returns the time they took. */
+static int64_t run_front(struct sqlite_store *s, struct sqlite_batch *b)
+{
+    struct unit *units[LIMIT_BATCH];
+    int64_t began = now_us(s);
+    size_t n;
+
+    pthread_mutex_lock(&s->lock);
+    n = take_all(&s->front, units, LIMIT_BATCH);
+    pthread_mutex_unlock(&s->lock);
+    n = drop_old(s, units, n);
+    if (n)
+        sqlite_batch_add(b, units, n);
+    return now_us(s) - began;
+}
+
+/* As many back units as fit into the time that is left for them; at least one. */
+static size_t take_back(struct sqlite_store *s, struct unit **units, size_t room, int64_t front_us,
+                        int64_t spent_us)
+{
+    int64_t budget, fit;
+    size_t n = 0;
+
+    pthread_mutex_lock(&s->lock);
+    budget = s->front.first ? front_us / BACK_SHARE : LIMIT_BACK_US;
+    if (budget > LIMIT_BACK_US)
+        budget = LIMIT_BACK_US;
+    fit = (budget - spent_us) / (s->back_us_each + 1);
+    if (!spent_us && fit < 1)
+        fit = 1;
+    if (fit > LIMIT_BULK)
+        fit = LIMIT_BULK;
+    if (fit > 0)
+        n = take_alike(&s->back, units, (size_t)fit < room ? (size_t)fit : room);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+static void run_back(struct sqlite_store *s, struct sqlite_batch *b, int64_t front_us)
+{
+    struct unit *units[LIMIT_BULK];
+    int64_t began = now_us(s), spent = 0;
+
+    while (!b->failed && sqlite_batch_room(b)) {
+        size_t n = take_back(s, units, sqlite_batch_room(b), front_us, spent);
+        int64_t before = spent;
+
+        if (!n)
+            return;
+        sqlite_batch_add(b, units, n);
+        spent = now_us(s) - began + 1;
+        s->back_us_each = (s->back_us_each * 7 + (spent - before) / (int64_t)n) / 8;
+    }
+}
+
+/* --- after the commit --- */
+
+static void measure(struct sqlite_store *s, const struct sqlite_commit *c)
+{
+    struct metrics *m = s->store.env->metrics;
+
+    if (!m)
+        return;
+    metrics_count(m, COUNT_COMMITS, c->wrote);
+    metrics_count(m, COUNT_UNITS, c->units);
+    metrics_count(m, COUNT_STORE_ERRORS, c->errors);
+    if (c->wrote)
+        metrics_time(m, TIME_COMMIT, c->us);
+    metrics_set(m, GAUGE_WAL, (double)sqlite_db_wal_bytes(s->db));
+}
+
+static void say_writable(struct sqlite_store *s, bool writable)
+{
+    struct log *log = s->store.env->log;
+
+    if (log && !writable)
+        LOG(log, LOG_ERROR, "store.not_writable", LOG_TEXT("error", str_of(s->db->error)));
+    if (log && writable)
+        LOG(log, LOG_INFO, "store.writable_again", LOG_TEXT("path", str_of(s->path)));
+}
+
+/* A commit without a change proves nothing, so only one that reached the WAL heals. */
+static void committed(void *ctx, const struct sqlite_commit *c)
+{
+    struct sqlite_store *s = ctx;
+    bool was, is;
+
+    pthread_mutex_lock(&s->lock);
+    was = s->health.writable;
+    is = !c->err && !c->full && (was || c->wrote);
+    s->health.writable = is;
+    s->health.commits += c->wrote;
+    s->health.units += c->units;
+    s->health.wal_bytes = sqlite_db_wal_bytes(s->db);
+    pthread_mutex_unlock(&s->lock);
+    if (was != is)
+        say_writable(s, is);
+    measure(s, c);
+}
+
+static void finish(struct sqlite_store *s, struct sqlite_batch *b)
+{
+    if (sqlite_batch_finish(b) == ERR_UNCERTAIN)
+        fatal(s, s->db->error[0] ? s->db->error : "the commit's fate is not known");
+    checkpointer_report(s->checkpointer, sqlite_db_wal_frames(s->db));
+}
+
+static void *write_units(void *arg)
+{
+    struct sqlite_store *s = arg;
+    struct sqlite_batch b;
+
+    while (wait_for_work(s)) {
+        sqlite_batch_init(&b, s->db);
+        b.committed = committed;
+        b.ctx = s;
+        run_back(s, &b, run_front(s, &b));
+        finish(s, &b);
+        rest(s);
+    }
+    return NULL;
+}
+
+/* --- readers --- */
+
+static struct unit *wait_for_read(struct sqlite_store *s)
+{
+    struct unit *u = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->reads.first && !s->stopping)
+        pthread_cond_wait(&s->to_read, &s->lock);
+    if (s->reads.first)
+        u = list_take(&s->reads, &s->reads.first);
+    s->health.units += u != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return u;
+}
+
+struct reader {
+    struct sqlite_store *s;
+    struct sqlite_db *db;
+};
+
+static void *read_units(void *arg)
+{
+    struct reader r = *(struct reader *)arg;
+    struct unit *u;
+
+    free(arg);
+    while ((u = wait_for_read(r.s))) {
+        if (unit_give_up(u, r.s->store.env))
+            continue;
+        if (sqlite_db_read(r.db, u))
+            fatal(r.s, sqlite_db_error(r.db));
+        if (r.s->store.env->metrics)
+            metrics_count(r.s->store.env->metrics, COUNT_UNITS, 1);
+    }
+    return NULL;
+}
+
+/* --- the store's own face --- */
+
+static void sqlite_post(struct store *store, struct unit *u)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+
+    pthread_mutex_lock(&s->lock);
+    switch (u->kind->where) {
+    case UNIT_FRONT: list_push(&s->front, u); break;
+    case UNIT_BACK: list_push(&s->back, u); break;
+    case UNIT_READ: list_push(&s->reads, u); break;
+    }
+    if (u->kind->where == UNIT_READ)
+        pthread_cond_signal(&s->to_read);
+    else if (!s->busy)
+        pthread_cond_signal(&s->to_write);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void sqlite_hint(struct store *store)
+{
+    (void)store; /* one node owns the file: there is nobody to tell */
+}
+
+static struct store_health sqlite_health(struct store *store)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    struct store_health h;
+
+    pthread_mutex_lock(&s->lock);
+    h = s->health;
+    h.waiting = s->front.count + s->back.count + s->reads.count;
+    pthread_mutex_unlock(&s->lock);
+    return h;
+}
+
+static void stop_threads(struct sqlite_store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_signal(&s->to_write);
+    pthread_cond_broadcast(&s->to_read);
+    pthread_mutex_unlock(&s->lock);
+    if (s->writer_runs)
+        pthread_join(s->writer, NULL);
+    for (int i = 0; i < s->reader_count; i++)
+        pthread_join(s->readers[i], NULL);
+}
+
+/* Also undoes half an opening. The writer's connection goes last: closing it empties the WAL. */
+static void sqlite_free(struct store *store)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+
+    stop_threads(s);
+    checkpointer_free(s->checkpointer);
+    for (int i = 0; i < LIMIT_READERS; i++)
+        sqlite_db_abandon(s->reader_dbs[i]);
+    sqlite_db_close(s->db);
+    sqlite_lock_release(&s->file_lock);
+    pthread_cond_destroy(&s->to_write);
+    pthread_cond_destroy(&s->to_read);
+    pthread_cond_destroy(&s->at_rest);
+    pthread_mutex_destroy(&s->lock);
+    free(s->path);
+    free(s);
+}
+
+static const struct store_ops ops = {
+    .post = sqlite_post,
+    .hint = sqlite_hint,
+    .free = sqlite_free,
+    .health = sqlite_health,
+};
+
+/* --- opening --- */
+
+static enum err no_thread(char why[256])
+{
+    snprintf(why, 256, "cannot start a thread");
+    return ERR_UNAVAILABLE;
+}
+
+static enum err start_reader(struct sqlite_store *s, int i, char why[256])
+{
+    struct sqlite_options o = { .path = s->path, .read_only = true, .cache_kb = READER_CACHE_KB };
+    enum err e = sqlite_db_open(&o, s->store.env, &s->reader_dbs[i], why);
+    struct reader *r;
+
+    if (e)
+        return e;
+    r = malloc(sizeof(*r));
+    if (!r)
+        return no_thread(why);
+    *r = (struct reader){ s, s->reader_dbs[i] };
+    if (pthread_create(&s->readers[i], NULL, read_units, r)) {
+        free(r);
+        return no_thread(why);
+    }
+    s->reader_count++;
+    return OK;
+}
+
+static enum err start_threads(struct sqlite_store *s, char why[256])
+{
+    struct checkpoint_options c = {
+        .path = s->path, .hold = hold, .let_go = let_go, .fatal = fatal, .ctx = s
+    };
+    int readers = s->store.options.connections;
+    enum err e = checkpointer_new(&c, s->store.env, &s->checkpointer, why);
+
+    if (readers <= 0)
+        readers = DEFAULT_READERS;
+    for (int i = 0; i < readers && i < LIMIT_READERS && !e; i++)
+        e = start_reader(s, i, why);
+    if (e)
+        return e;
+    if (pthread_create(&s->writer, NULL, write_units, s))
+        return no_thread(why);
+    s->writer_runs = true;
+    return OK;
+}
+
+/* Signals are the loops' business: threads inherit the mask of who makes them. */
+static enum err start_threads_deaf(struct sqlite_store *s, char why[256])
+{
+    sigset_t all, before;
+    enum err e;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    e = start_threads(s, why);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return e;
+}
+
+/* The lock file is 0600, and SQLite gives new files its permissions; older ones are narrowed. */
+static enum err open_file(struct sqlite_store *s, char why[256])
+{
+    struct sqlite_options o = { .path = s->path };
+    struct stat st;
+    enum err e = sqlite_lock_take(&s->file_lock, s->path, s->store.options.owner, why);
+
+    if (e)
+        return e;
+    o.mode_of = s->file_lock.path;
+    if (!stat(s->path, &st) && (st.st_mode & 077))
+        chmod(s->path, 0600);
+    e = sqlite_db_open(&o, s->store.env, &s->db, why);
+    return e ? e : sqlite_db_migrate(s->db, why);
+}
+
+static struct sqlite_store *make(const struct store_options *o, struct env *env)
+{
+    struct str path = o->url;
+    struct sqlite_store *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    str_cut(&path, ':');
+    s->path = strndup(path.p, path.n);
+    if (!s->path) {
+        free(s);
+        return NULL;
+    }
+    s->store = (struct store){ .ops = &ops, .env = env, .options = *o };
+    s->file_lock.fd = -1;
+    s->health.writable = true;
+    list_init(&s->front);
+    list_init(&s->back);
+    list_init(&s->reads);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->to_write, NULL);
+    pthread_cond_init(&s->to_read, NULL);
+    pthread_cond_init(&s->at_rest, NULL);
+    return s;
+}
+
+enum err sqlite_store_open(const struct store_options *o, struct env *env, struct store **ret_store,
+                           char why[256])
+{
+    struct sqlite_store *s = make(o, env);
+    enum err e = OK;
+
+    if (!s) {
+        snprintf(why, 256, "out of memory");
+        return ERR_NO_MEMORY;
+    }
+    if (!*s->path) {
+        snprintf(why, 256, "ICHIDO_DB names no file: write sqlite:data/ichido.db");
+        e = ERR_VALIDATION;
+    }
+    if (!e)
+        e = open_file(s, why);
+    if (!e)
+        e = start_threads_deaf(s, why);
+    if (e) {
+        sqlite_free(&s->store);
+        return e;
+    }
+    *ret_store = &s->store;
+    return OK;
+}

@@ -1,0 +1,26 @@
+/* event.h - what the door needs to know of a Stripe event, taken out in one pass over its body. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct stripe_event {
+    bool readable;   /* false: broken JSON, or no sane id or type (W6) */
+    const char *why; /* where it is not readable: static words */
+    struct str id;   /* evt_..., or sha256:<hex of the body> where it names none that is sane */
+    struct str type; /* empty: not readable */
+    int livemode;    /* 0, 1, or -1: the body does not say */
+    bool has_created;
+    int64_t created_ms;
+    struct str object_id, intent_id, payment_id; /* empty: the body does not say */
+    bool has_lane;                               /* D24 */
+    int64_t lane;
+};
+
+/* Texts point into the body or the arena. NO_MEMORY is the only failure: a body that cannot be read
+ * is an event too. */
+enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event *ret_event);
+
+/* 63 bits of SHA-256: the same on every node and in every version, so that they agree on lanes. */
+int64_t lane_of(struct str text);

@@ -1,0 +1,262 @@
+/* receive.c - n events at once:
+ *
+ *   lock the lanes -> insert the events -> the new ones get a message (or a dead letter)
+ *                                       -> the known ones get the id of their first message
+ *
+ * PostgreSQL: lanes first, then events by id: every unit takes its locks in this order, so two of
+ * them never wait for each other. Messages are added in the order in which the events came. */
+#include "webhook/receive.h"
+
+#include "base/limits.h"
+#include "flow/apply_event.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry { /* one request of the batch */
+    struct receive *r;
+    size_t came;          /* its place in the batch */
+    struct entry *leader; /* the first with this event id; itself, mostly */
+    int64_t times;        /* of a leader: how many have its id */
+    bool is_new;
+};
+
+static int by_id_then_place(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = str_cmp(x->r->event.id, y->r->event.id);
+
+    return order ? order : (x->came > y->came) - (x->came < y->came);
+}
+
+static void group(struct entry *e, struct unit **u, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        e[i] = (struct entry){ .r = CONTAINER_OF(u[i], struct receive, unit), .came = i };
+    qsort(e, n, sizeof(*e), by_id_then_place);
+    for (size_t i = 0; i < n; i++) {
+        bool same = i && str_eq(e[i - 1].r->event.id, e[i].r->event.id);
+
+        e[i].leader = same ? e[i - 1].leader : &e[i];
+        e[i].leader->times++;
+    }
+}
+
+static enum err lock_lanes(struct tx *tx, const struct entry *e, size_t n)
+{
+    int64_t lanes[LIMIT_BULK];
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (e[i].r->event.has_lane)
+            lanes[count++] = e[i].r->event.lane;
+    return queue_lock_lanes(tx, lanes, count);
+}
+
+/* --- events --- */
+
+enum { EVENT_COLUMNS = 10 };
+
+static void event_row(struct val *v, const struct receive *r)
+{
+    const struct stripe_event *e = &r->event;
+
+    v[0] = V_TEXT(S("stripe"));
+    v[1] = V_TEXT(e->id);
+    v[2] = e->type.n ? V_TEXT(e->type) : V_NULL;
+    v[3] = e->livemode >= 0 ? V_INT(e->livemode) : V_NULL;
+    v[4] = e->has_created ? V_INT(e->created_ms) : V_NULL;
+    v[5] = V_INT(r->received_ms);
+    v[6] = V_BLOB(uuid_bytes(&r->new_id));
+    v[7] = V_TEXT(r->request_id);
+    v[8] = V_TEXT(str_of(r->trace));
+    v[9] = V_BLOB(r->body);
+}
+
+struct batch {
+    struct entry *e;
+    size_t n, at;
+};
+
+/* Rows come back in the order they went in, so the search goes on where it stopped; all around only
+ * if a database should ever think otherwise. */
+static enum err mark_new(void *ctx, const struct row *row)
+{
+    struct batch *b = ctx;
+    struct str id = row->col[0].s;
+
+    for (size_t tried = 0; tried < b->n; tried++, b->at = (b->at + 1) % b->n) {
+        struct entry *e = &b->e[b->at];
+
+        if (str_eq(id, uuid_bytes(&e->r->new_id))) {
+            e->is_new = true;
+            return OK;
+        }
+    }
+    return ERR_INTERNAL;
+}
+
+static enum err add_events(struct tx *tx, struct batch *b)
+{
+    struct val v[LIMIT_BULK * EVENT_COLUMNS];
+    size_t rows = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->e[i].leader == &b->e[i])
+            event_row(v + rows++ * EVENT_COLUMNS, b->e[i].r);
+    return tx_bulk(tx, STMT_webhook_event_add, v, rows, EVENT_COLUMNS, mark_new, b);
+}
+
+/* --- the new ones --- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;
+
+    return (x->came > y->came) - (x->came < y->came);
+}
+
+static enum err add_messages(struct tx *tx, const struct batch *b)
+{
+    const struct entry *fresh[LIMIT_BULK];
+    struct queue_new m[LIMIT_BULK];
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->e[i].is_new && b->e[i].r->event.readable)
+            fresh[n++] = &b->e[i];
+    if (!n)
+        return OK;
+    qsort(fresh, n, sizeof(*fresh), by_place);
+    for (size_t i = 0; i < n; i++) {
+        const struct receive *r = fresh[i]->r;
+
+        m[i] = (struct queue_new){ .id = r->new_id,
+                                   .kind = APPLY_EVENT_KIND,
+                                   .ref = r->event.id,
+                                   .body = r->job,
+                                   .has_lane = r->event.has_lane,
+                                   .lane = r->event.lane,
+                                   .due_ms = r->received_ms };
+    }
+    return queue_add(fresh[0]->r->queue, tx, fresh[0]->r->received_ms, m, n);
+}
+
+/* Nothing can ever be done with it, so it never becomes a message (W6). */
+static enum err bury_unreadable(struct tx *tx, const struct receive *r)
+{
+    struct str why = str_of(r->event.why);
+    struct val id = V_BLOB(uuid_bytes(&r->new_id)), now = V_INT(r->received_ms);
+    struct val outcome[] = { id, V_TEXT(S("dead")), V_TEXT(why), now };
+    enum err e = TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(APPLY_EVENT_KIND),
+                       V_TEXT(r->event.id), V_NULL, V_TEXT(why), now, now);
+
+    if (!e)
+        e = tx_bulk(tx, STMT_webhook_outcome_add, outcome, 1, COUNT(outcome), NULL, NULL);
+    if (!e)
+        e = TX_DO(tx, STMT_audit_add, 1, now, V_TEXT(S("DEAD_LETTER")), V_TEXT(r->event.id),
+                  V_TEXT(S("failure")), V_INT(1), V_TEXT(why));
+    return e;
+}
+
+static enum err bury_all_unreadable(struct tx *tx, const struct batch *b)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; i < b->n && !e; i++)
+        if (b->e[i].is_new && !b->e[i].r->event.readable)
+            e = bury_unreadable(tx, b->e[i].r);
+    return e;
+}
+
+/* --- the known ones --- */
+
+static enum err note_first(void *ctx, const struct row *row)
+{
+    struct batch *b = ctx;
+
+    for (size_t i = 0; i < b->n; i++) {
+        struct receive *r = b->e[i].r;
+
+        if (row->col[1].s.n == sizeof(r->message_id.b) && str_eq(row->col[0].s, r->event.id))
+            memcpy(r->message_id.b, row->col[1].s.p, sizeof(r->message_id.b));
+    }
+    return OK;
+}
+
+static enum err find_first_messages(struct tx *tx, struct batch *b)
+{
+    struct val v[LIMIT_BULK];
+    size_t rows = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->e[i].leader == &b->e[i] && !b->e[i].is_new)
+            v[rows++] = V_TEXT(b->e[i].r->event.id);
+    return tx_bulk(tx, STMT_webhook_event_find, v, rows, 1, note_first, b);
+}
+
+static enum err count_duplicates(struct tx *tx, const struct batch *b)
+{
+    struct val v[LIMIT_BULK * 3];
+    size_t rows = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const struct entry *e = &b->e[i];
+        int64_t times = e->times - e->is_new;
+
+        if (e->leader != e || !times)
+            continue;
+        v[rows * 3] = V_TEXT(e->r->event.id);
+        v[rows * 3 + 1] = V_INT(times);
+        v[rows * 3 + 2] = V_INT(e->r->received_ms);
+        rows++;
+    }
+    return tx_bulk(tx, STMT_webhook_duplicate_add, v, rows, 3, NULL, NULL);
+}
+
+/* --- all together --- */
+
+static void set_results(const struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const struct entry *e = &b->e[i];
+
+        e->r->unit.err = OK;
+        e->r->duplicate = !e->is_new;
+        if (e->leader->is_new)
+            e->r->message_id = e->leader->r->new_id;
+    }
+}
+
+static enum err receive_many(struct tx *tx, struct unit **u, size_t n)
+{
+    struct entry entries[LIMIT_BULK];
+    struct batch b = { .e = entries, .n = n };
+    enum err e;
+
+    assert(n <= LIMIT_BULK);
+    group(entries, u, n);
+    e = lock_lanes(tx, entries, n);
+    if (!e)
+        e = add_events(tx, &b);
+    if (!e)
+        e = add_messages(tx, &b);
+    if (!e)
+        e = bury_all_unreadable(tx, &b);
+    if (!e)
+        e = find_first_messages(tx, &b);
+    if (!e)
+        e = count_duplicates(tx, &b);
+    if (!e)
+        set_results(&b);
+    return e;
+}
+
+static enum err receive_one(struct tx *tx, struct unit *u)
+{
+    return receive_many(tx, &u, 1);
+}
+
+const struct unit_kind receive_kind = { "webhook.receive", UNIT_FRONT, receive_one, receive_many };

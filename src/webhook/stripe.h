@@ -1,0 +1,33 @@
+/* stripe.h - Stripe's door: POST /api/v1/webhooks/stripe (W1-W7, W9). In the request: verify, one
+ * durable commit, answer. Nothing is acknowledged that is not stored, and nothing is stored twice.
+ */
+#pragma once
+
+#include "http/http.h"
+#include "queue/queue.h"
+#include "store/store.h"
+
+struct stripe_door;
+
+struct stripe_door_options {
+    struct env *env;
+    struct store *store;
+    struct queue *queue;
+    struct home *home; /* where refusals are summed up and written */
+    const struct str *secrets;
+    size_t secret_count;
+    int ack;                    /* 204, or 200 with {"received":true} (W2) */
+    struct str allow;           /* CIDRs; empty: everybody */
+    struct str trusted_proxies; /* CIDRs whose X-Forwarded-For is believed */
+    int64_t backlog_limit;      /* live messages; 0: no limit */
+    /* Optional, on the loop of the request: a dead letter that never was a message. */
+    void (*alert)(void *ctx, const struct message *m, const char *why);
+    void *alert_ctx;
+};
+
+/* NULL: `why` says what to correct. */
+struct stripe_door *stripe_door_new(const struct stripe_door_options *o, char why[256]);
+void stripe_door_handle(struct request *r, void *door); /* for the route; any loop */
+/* At home, when no request comes any more: writes the counts it holds, then calls `stopped`. */
+void stripe_door_stop(struct stripe_door *d, void (*stopped)(void *ctx), void *ctx);
+void stripe_door_free(struct stripe_door *d);

@@ -1,0 +1,89 @@
+// harness.mjs - what a test file imports: forEachStore, and start() for a server that is cleaned
+// up after its test. When a test fails, the last lines of its servers are printed with it.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import nodeTest from 'node:test';
+import { newFolder, Server } from './server.mjs';
+import { stores } from './stores.mjs';
+
+export { assert };
+export { stores };
+export * from './http.mjs';
+export * from './server.mjs';
+export * from './stripe.mjs';
+export * from './wait.mjs';
+
+// Runs a test with its clean-up in reverse order, server before database.
+const wrap = (run) => async (t) => {
+    const servers = [];
+    const last = [];
+    t.servers = servers;
+    t.atEnd = (clean) => last.push(clean);
+    const tell = () => {
+        for (const server of servers) t.diagnostic(`pid ${server.pid} said:\n${server.tail()}`);
+    };
+    let failure;
+    try {
+        await run(t);
+    } catch (error) {
+        failure = error;
+        tell();
+    }
+    for (const clean of last.reverse()) {
+        try {
+            await clean();
+        } catch (error) {
+            failure ??= error;
+        }
+    }
+    if (failure) throw failure;
+};
+
+// test(name, [options,] run)
+export function test(name, ...rest) {
+    const run = rest.pop();
+    return nodeTest(name, { timeout: 120_000, ...rest[0] }, wrap(run));
+}
+
+// The same tests on both databases (T2): the name says which.
+export function forEachStore(define) {
+    for (const store of stores) {
+        const named = (name, ...rest) => test(`${name} [${store.name}]`, ...rest);
+        define(store, named);
+    }
+}
+
+// A database of its own for this test.
+export async function fresh(t, store) {
+    const folder = newFolder();
+    const db = await store.fresh(folder);
+    db.folder = folder;
+    t.atEnd(async () => {
+        await db.drop();
+        fs.rmSync(folder, { recursive: true, force: true });
+    });
+    return db;
+}
+
+// A child that the test looks after itself; it is killed at the end if it still runs.
+export function launch(t, db, options) {
+    const server = new Server(db, options);
+    t.servers.push(server);
+    t.atEnd(async () => {
+        if (!server.ended) await server.kill();
+    });
+    return server;
+}
+
+// A server that listens. At the end of the test it must stop by SIGTERM with code 0.
+export async function start(t, store, options = {}) {
+    const db = options.db ?? await fresh(t, store);
+    const server = new Server(db, options);
+    t.servers.push(server);
+    t.atEnd(async () => {
+        if (server.ended) return;
+        const how = await server.stop();
+        assert.deepEqual(how, { code: 0, signal: null }, `at the end:\n${server.tail()}`);
+    });
+    return server.listening();
+}

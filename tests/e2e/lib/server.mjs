@@ -1,0 +1,187 @@
+// server.mjs - the real program as a child: its own folder, its own free port, every line it
+// prints kept. A server that a test did not kill must end with 0 on SIGTERM.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { record } from './evidence.mjs';
+import { request } from './http.mjs';
+import { nowSeconds, pretty, SECRET, sign } from './stripe.mjs';
+import { until } from './wait.mjs';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
+export const PROGRAM = path.resolve(process.env.ICHIDO_BIN ?? path.join(root, 'build/ichido'));
+export const WEBHOOK = '/api/v1/webhooks/stripe';
+
+export const newFolder = () => fs.mkdtempSync(path.join(os.tmpdir(), 'ichido-e2e-'));
+
+// The settings that a test starts from. Nothing of the caller's environment leaks in.
+const settings = (db, env) => ({
+    PATH: process.env.PATH,
+    ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
+    ICHIDO_LISTEN: '127.0.0.1:0',
+    ICHIDO_DB: db?.url,
+    ICHIDO_LOG_LEVEL: 'debug',
+    ICHIDO_TEST_CLOCK: 'on',
+    STRIPE_WEBHOOK_SECRET: SECRET,
+    ...env,
+});
+
+export class Server {
+    // Options: env, and argv for another command line (to be wrapped in systemd-socket-activate).
+    constructor(db, { env = {}, argv = [PROGRAM, 'serve'], cwd } = {}) {
+        this.db = db;
+        this.lines = [];
+        this.stdout = '';
+        this.stderr = '';
+        this.offsetMs = 0;
+        this.waiters = new Set();
+        const all = Object.entries(settings(db, env)).filter(([, value]) => value !== undefined);
+        this.child = spawn(argv[0], argv.slice(1), {
+            cwd: cwd ?? os.tmpdir(), env: Object.fromEntries(all), stdio: ['ignore', 'pipe', 'pipe'],
+        });
+        this.pid = this.child.pid;
+        this.exit = new Promise((resolve) => {
+            this.child.on('close', (code, signal) => resolve({ code, signal }));
+            this.child.on('error', (error) => resolve({ code: -1, error }));
+        });
+        this.exit.then((how) => {
+            this.ended = how;
+            this.#changed();
+        });
+        this.child.stdout.on('data', (part) => {
+            this.stdout += part; // the dev banner shows its secret on purpose (D25)
+        });
+        this.child.stderr.on('data', (part) => this.#read(part));
+    }
+
+    #read(part) {
+        record(part);
+        this.stderr += part;
+        const whole = this.stderr.split('\n').slice(this.lines.length, -1);
+        for (const line of whole) this.lines.push(parse(line));
+        this.#changed();
+    }
+
+    #changed() {
+        for (const check of [...this.waiters]) check();
+    }
+
+    // Resolves with the first log line that fits, past or future; rejects when the program ends.
+    line(what, fits, limitMs = 20_000) {
+        return new Promise((resolve, reject) => {
+            const finish = (settle, value) => {
+                clearTimeout(timer);
+                this.waiters.delete(check);
+                settle(value);
+            };
+            const check = () => {
+                const found = this.lines.find(fits);
+                if (found) finish(resolve, found);
+                else if (this.ended) finish(reject, new Error(`it ended before: ${what}\n${this.tail()}`));
+            };
+            const timer = setTimeout(
+                () => finish(reject, new Error(`no line came: ${what}\n${this.tail()}`)), limitMs);
+            this.waiters.add(check);
+            check();
+        });
+    }
+
+    async listening(limitMs) {
+        const line = await this.line('listening', (l) => l.message === 'listening', limitMs);
+        this.port = Number(line.address.split(':').pop());
+        return this;
+    }
+
+    tail(count = 25) {
+        return [...this.stdout.split('\n'), ...this.stderr.split('\n')].slice(-count).join('\n');
+    }
+
+    // --- speaking to it ---
+
+    request(options, body) {
+        return request(this.port, { ...this.defaults, ...options }, body);
+    }
+
+    get(where, headers = {}) {
+        return this.request({ path: where, headers });
+    }
+
+    // Delivers an event (object, text or bytes) as Stripe would.
+    deliver(event, { headers = {}, signature, ...how } = {}) {
+        const body = typeof event === 'string' || Buffer.isBuffer(event) ? event : pretty(event);
+        const at = this.nowSeconds();
+        return this.request({
+            method: 'POST', path: WEBHOOK, ...how.options,
+            headers: {
+                'Content-Type': 'application/json; charset=utf-8',
+                'Content-Length': Buffer.byteLength(body),
+                'Stripe-Signature': signature ?? sign(body, { at, ...how }),
+                ...headers,
+            },
+        }, body);
+    }
+
+    nowSeconds() {
+        return nowSeconds() + Math.floor(this.offsetMs / 1000);
+    }
+
+    async advance(ms) {
+        const body = JSON.stringify({ advanceMs: ms });
+        const answer = await this.request({
+            method: 'POST', path: '/test/clock', headers: { 'Content-Type': 'application/json' },
+        }, body);
+        if (answer.status >= 300) throw new Error(`test clock: ${answer.status} ${answer.text}`);
+        this.offsetMs += ms;
+    }
+
+    async metrics() {
+        const { text } = await this.get('/metrics');
+        return new Metrics(text);
+    }
+
+    // Waits until the queue has nothing to do with that event any more.
+    settled(id) {
+        return until(`${id} has an outcome`, () => this.db.outcome(id));
+    }
+
+    // --- ending it ---
+
+    async kill() {
+        this.child.kill('SIGKILL');
+        return this.exit;
+    }
+
+    async stop() {
+        this.child.kill('SIGTERM');
+        return this.exit;
+    }
+}
+
+function parse(line) {
+    try {
+        return JSON.parse(line);
+    } catch {
+        return { plain: line };
+    }
+}
+
+// Prometheus text: get('name') or get('name', {label: 'value'}).
+export class Metrics {
+    constructor(text) {
+        this.text = text;
+        this.values = new Map();
+        for (const line of text.split('\n')) {
+            const cut = line.lastIndexOf(' ');
+            if (line && !line.startsWith('#')) this.values.set(line.slice(0, cut), Number(line.slice(cut + 1)));
+        }
+    }
+
+    get(name, labels = {}) {
+        const inside = Object.entries(labels).map(([key, value]) => `${key}="${value}"`).join(',');
+        const full = inside ? `${name}{${inside}}` : name;
+        if (!this.values.has(full)) throw new Error(`no metric ${full}`);
+        return this.values.get(full);
+    }
+}

@@ -1,0 +1,161 @@
+// stores.mjs - the two databases, behind one face: a fresh one for each server, and reads past the
+// server, so that a test sees what is stored and not what the server says about it.
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const run = promisify(execFile);
+let made = 0;
+
+// SQLite is read through its own command: one short-lived process a question, in its own lock.
+class SqliteDatabase {
+    constructor(folder) {
+        this.kind = 'sqlite';
+        this.file = path.join(folder, 'ichido.db');
+        this.url = `sqlite:${this.file}`;
+    }
+
+    async all(sql) {
+        const args = ['-batch', '-json', '-cmd', '.timeout 5000', this.file, sql];
+        const { stdout } = await run('sqlite3', args, { maxBuffer: 1 << 28 });
+        return stdout.trim() ? JSON.parse(stdout) : [];
+    }
+
+    hex(column) {
+        return `lower(hex(${column}))`;
+    }
+
+    blob(hex) {
+        return `x'${hex}'`;
+    }
+
+    async drop() {
+        fs.rmSync(path.dirname(this.file), { recursive: true, force: true });
+    }
+}
+
+class PostgresDatabase {
+    constructor(admin, name) {
+        this.kind = 'postgres';
+        this.name = name;
+        this.admin = admin;
+        const url = new URL(admin);
+        url.pathname = `/${name}`;
+        this.url = url.href;
+    }
+
+    async create() {
+        await once(this.admin, `CREATE DATABASE ${this.name}`);
+        return this;
+    }
+
+    // A connection for each question: it survives a PostgreSQL that a test stopped in between.
+    all(sql) {
+        return once(this.url, sql);
+    }
+
+    hex(column) {
+        return `encode(${column}, 'hex')`;
+    }
+
+    blob(hex) {
+        return `'\\x${hex}'::bytea`;
+    }
+
+    async drop() {
+        await once(this.admin, `DROP DATABASE IF EXISTS ${this.name} WITH (FORCE)`);
+    }
+}
+
+pg.types.setTypeParser(20, Number); // bigint: our numbers are milliseconds and counts
+
+async function once(url, sql) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+        return (await client.query(sql)).rows;
+    } finally {
+        await client.end().catch(() => {});
+    }
+}
+
+const text = (value) => `'${value.replaceAll("'", "''")}'`;
+
+// What both databases are asked. Ids come back as hex, bodies as hex too.
+const questions = {
+    async count(table, where = '1 = 1') {
+        return (await this.all(`SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0].n;
+    },
+    events(where = '1 = 1') {
+        return this.all(`SELECT seq, provider, stripe_event_id, type, livemode, created_at, received_at,
+            request_id, trace, ${this.hex('message_id')} AS message_id, ${this.hex('body')} AS body
+            FROM webhook_events WHERE ${where} ORDER BY seq`);
+    },
+    event(id) {
+        return this.events(`stripe_event_id = ${text(id)}`).then((rows) => rows[0]);
+    },
+    async outcome(id) {
+        const rows = await this.all(`SELECT o.outcome, o.detail, o.at FROM webhook_outcomes o
+            JOIN webhook_events e ON e.message_id = o.message_id
+            WHERE e.stripe_event_id = ${text(id)}`);
+        return rows[0];
+    },
+    outcomes() {
+        return this.all(`SELECT e.stripe_event_id AS event, o.outcome, o.at FROM webhook_outcomes o
+            JOIN webhook_events e ON e.message_id = o.message_id ORDER BY o.message_id`);
+    },
+    messages() {
+        return this.all(`SELECT seq, ${this.hex('id')} AS id, kind, lane, ready, due_at, attempt,
+            ${this.hex('owner')} AS owner, ref, last_error FROM message ORDER BY seq`);
+    },
+    dead() {
+        return this.all(`SELECT ${this.hex('id')} AS id, kind, lane, ref, reason, attempts
+            FROM dead_letters ORDER BY died_at`);
+    },
+    duplicates(id) {
+        return this.all(`SELECT times FROM webhook_duplicates
+            WHERE stripe_event_id = ${text(id)}`).then((rows) => rows[0]?.times ?? 0);
+    },
+    audit(where = '1 = 1') {
+        return this.all(`SELECT at, operation, subject, result, times, detail FROM audit
+            WHERE ${where} ORDER BY seq`);
+    },
+};
+Object.assign(SqliteDatabase.prototype, questions);
+Object.assign(PostgresDatabase.prototype, questions);
+
+export const sqliteStore = {
+    name: 'SQLite',
+    kind: 'sqlite',
+    // fault points around a commit (base/fault.h), and how one refuses there
+    beforeCommit: 'store.commit',
+    afterCommit: 'store.committed',
+    refusal: 'full',
+    refusalCode: 'STORE_FULL',
+    async fresh(folder) {
+        return new SqliteDatabase(folder);
+    },
+};
+
+export const postgresStore = (admin) => ({
+    name: 'PostgreSQL',
+    kind: 'postgres',
+    beforeCommit: 'pg.before_commit',
+    afterCommit: 'pg.after_commit_sent',
+    refusal: 'retry',
+    refusalCode: 'STORE_UNAVAILABLE',
+    async fresh() {
+        const name = `e2e_${process.pid}_${made++}`;
+        return new PostgresDatabase(admin, name).create();
+    },
+});
+
+const known = [sqliteStore];
+if (process.env.TEST_POSTGRES) known.push(postgresStore(process.env.TEST_POSTGRES));
+
+// STORES=sqlite or STORES=postgres narrows a run by hand; PostgreSQL is there by tests/with-postgres.
+const wanted = process.env.STORES?.split(',') ?? known.map((store) => store.kind);
+export const stores = known.filter((store) => wanted.includes(store.kind));

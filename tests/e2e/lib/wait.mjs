@@ -1,0 +1,22 @@
+// wait.mjs - waiting for a state, never for a while: the condition is read again and again, and
+// the deadline is generous because it only matters when something is broken.
+import { setTimeout as pause } from 'node:timers/promises';
+
+export { pause };
+
+// Resolves with the first truthy value of read(); an error inside read() counts as "not yet".
+export async function until(what, read, limitMs = 15_000) {
+    const deadline = Date.now() + limitMs;
+    let last;
+    for (;;) {
+        try {
+            const value = await read();
+            if (value) return value;
+            last = undefined;
+        } catch (error) {
+            last = error;
+        }
+        if (Date.now() > deadline) throw new Error(`still not so: ${what}`, { cause: last });
+        await pause(15);
+    }
+}

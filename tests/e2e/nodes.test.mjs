@@ -1,0 +1,113 @@
+// Several nodes on one PostgreSQL share the work (Q7), and an idle one costs nothing (Q11).
+import fs from 'node:fs';
+import path from 'node:path';
+import {
+    assert, event, forEachStore, fresh, launch, pause, start, test, until,
+} from './lib/harness.mjs';
+import { stores } from './lib/stores.mjs';
+
+const postgres = stores.find((store) => store.kind === 'postgres');
+
+const cpuTicks = (pid) => {
+    const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+};
+
+if (postgres) {
+    test('Q7 a node that is killed while it holds a lease is replaced by the other within seconds [PostgreSQL]', async (t) => {
+        const db = await fresh(t, postgres);
+        const doomed = launch(t, db, { env: { ICHIDO_FAULTS: 'apply:charge.failed=crash' } });
+        await doomed.listening();
+        const other = await start(t, postgres, { db });
+        const poisoned = [];
+        while (!doomed.ended) { // the other one may be quicker now and then
+            const one = event('charge.failed');
+            if (await doomed.deliver(one).then((a) => a.status === 204, () => false)) poisoned.push(one);
+            await Promise.race([doomed.exit, pause(50)]);
+        }
+        const began = Date.now();
+        await until('the survivor has done everything', async () =>
+            (await db.outcomes()).length === poisoned.length && await db.count('message') === 0, 30_000);
+        assert.ok(Date.now() - began < 20_000, `${Date.now() - began} ms`);
+        assert.deepEqual([...new Set((await db.outcomes()).map((row) => row.outcome))], ['processed']);
+        assert.equal(other.ended, undefined);
+    });
+
+    test('Q7 two nodes share one queue, and every event has one outcome [PostgreSQL]', async (t) => {
+        const db = await fresh(t, postgres);
+        const nodes = [await start(t, postgres, { db }), await start(t, postgres, { db })];
+        const events = Array.from({ length: 300 }, () => event());
+        const answers = await Promise.all(events.flatMap((one, i) =>
+            [nodes[i % 2].deliver(one), nodes[(i + 1) % 2].deliver(one)])); // each to both
+        assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [204]);
+        await until('all are through', async () => (await db.outcomes()).length === events.length);
+        assert.equal(await db.count('webhook_events'), events.length);
+        assert.equal(await db.count('message'), 0);
+        const done = await Promise.all(nodes.map(async (node) =>
+            (await node.metrics()).get('ichido_event_outcome_total', { outcome: 'processed' })));
+        assert.equal(done[0] + done[1], events.length, `once each: ${done}`);
+        const repeated = await Promise.all(nodes.map(async (node) =>
+            (await node.metrics()).get('ichido_webhook_duplicate_total')));
+        assert.equal(repeated[0] + repeated[1], events.length);
+    });
+
+    test('Q11 an idle node asks PostgreSQL at most once in five seconds [PostgreSQL]', async (t) => {
+        const server = await start(t, postgres);
+        const one = event();
+        await server.deliver(one);
+        await server.settled(one.id);
+        await server.db.all(`ALTER DATABASE ${server.db.name} SET log_statement = 'all'`);
+        await server.db.all(`ALTER DATABASE ${server.db.name} SET log_min_messages = 'log'`);
+        await server.db.all(`ALTER DATABASE ${server.db.name} SET log_line_prefix = '%d '`).catch(() => {});
+        // Settings of a database reach new sessions only: the server's are ended, and it heals.
+        await server.db.all(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = '${server.db.name}' AND pid <> pg_backend_pid()`);
+        const two = event();
+        await until('it is back', async () => (await server.deliver(two)).status === 204);
+        await server.settled(two.id);
+        const log = path.join(process.env.TEST_POSTGRES_DIR, 'log');
+        const work = () => fs.readFileSync(log, 'utf8').split('\n')
+            .filter((line) => /FROM message WHERE ready = 1 AND due_at <=.* LIMIT/i.test(line)).length;
+        await pause(1000);
+        const before = work();
+        await pause(10_500);
+        const asked = work() - before;
+        assert.ok(asked <= 3, `${asked} questions in ten seconds`);
+        assert.ok(asked >= 1, 'the poll that needs no hint');
+    });
+}
+
+forEachStore((store, test) => {
+    test('Q11 an idle server uses no CPU and runs no unit of work', async (t) => {
+        const server = await start(t, store);
+        const one = event();
+        await server.deliver(one);
+        await server.settled(one.id);
+        const units = async () => (await server.metrics()).get('ichido_store_units_total');
+        await units();
+        const each = await until('it is quiet', async () => { // what one look costs by itself
+            const [a, b, c] = [await units(), await units(), await units()];
+            return c - b === b - a && { cost: b - a, last: c };
+        });
+        const ticks = cpuTicks(server.pid);
+        await pause(3000); // the one thing that can only be seen by waiting
+        const used = cpuTicks(server.pid) - ticks;
+        const done = await units() - each.last - each.cost;
+        assert.ok(used <= 1, `${used} ticks of 10 ms in 3 s`);
+        assert.ok(done <= (store.kind === 'sqlite' ? 0 : 1), `${done} units while idle`);
+    });
+
+    test('Q11 a day without work is still no work: the clock moves, the store is not asked', async (t) => {
+        const server = await start(t, store);
+        const units = async () => (await server.metrics()).get('ichido_store_units_total');
+        const cost = -(await units()) + await units();
+        await server.advance(1000); // moving the clock is itself a unit
+        const one = await units();
+        await server.advance(1000);
+        const step = await units() - one;
+        const before = await units();
+        await server.advance(24 * 3600 * 1000);
+        const spent = await units() - before;
+        assert.ok(spent <= step + cost + (store.kind === 'sqlite' ? 0 : 1), `${spent} instead of ${step}`);
+    });
+});

@@ -1,0 +1,495 @@
+#include "base/limits.h"
+#include "base/settings.h"
+#include "unit/cm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The environment of a test: a list like environ. settings_getenv has no context, so it is here. */
+static const char *const *current_env;
+
+static const char *from_current(const char *name)
+{
+    for (const char *const *e = current_env; *e; e++)
+        if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=')
+            return *e + strlen(name) + 1;
+    return NULL;
+}
+
+static bool load(struct settings *s, struct buf *problems, const char *const *env)
+{
+    current_env = env;
+    buf_init(problems, 64 * 1024);
+    return settings_load(s, from_current, (char *const *)(uintptr_t)env, problems);
+}
+
+#define ENV(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define PRODUCTION                                                                                 \
+    "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_WEBHOOK_SECRET=whsec_x",            \
+        "ICHIDO_ADMIN_TOKEN=0123456789abcdef"
+
+static void loads(struct settings *s, const char *const *env)
+{
+    struct buf problems;
+
+    if (!load(s, &problems, env))
+        fail_msg(STR_FMT, STR_ARG(buf_str(&problems)));
+    assert_int_equal(problems.n, 0);
+    buf_release(&problems);
+}
+
+static void refuses(const char *const *env, const char *lines)
+{
+    struct settings s;
+    struct buf problems;
+
+    assert_false(load(&s, &problems, env));
+    if (!str_eq(buf_str(&problems), str_of(lines)))
+        fail_msg("wanted: %s\ngot: " STR_FMT, lines, STR_ARG(buf_str(&problems)));
+    assert_null(s.arena.top); /* nothing is left behind */
+    buf_release(&problems);
+}
+
+#define assert_str(s, text) assert_true(str_eq(s, str_of(text)))
+
+static void an_empty_environment_is_a_developers(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    loads(&s, ENV("PATH=/bin", "ICHIDO_LISTEN="));
+    assert_int_equal(s.mode, MODE_DEV);
+    assert_str(s.listen, "127.0.0.1:8787");
+    assert_str(s.db, "sqlite:data/ichido.db");
+    assert_str(s.gateway, "sandbox");
+    assert_str(s.log_level, "info");
+    assert_int_equal(s.webhook_secret_count, 0);
+    assert_int_equal(s.webhook_ack, 204);
+    assert_int_equal(s.loops, 1);
+    assert_int_equal(s.db_connections, 0);
+    assert_int_equal(s.max_connections, LIMIT_CONNECTIONS);
+    assert_int_equal(s.rate_limit, 0);
+    assert_int_equal(s.backlog_limit, 5000000);
+    assert_int_equal(s.oldest_ready_limit_ms, 60000);
+    assert_int_equal(s.retries, 3);
+    assert_int_equal(s.retry_first_ms, 1000);
+    assert_false(s.test_clock);
+    assert_int_equal(s.admin_token.n + s.faults.n + s.tls_cert.n + s.webhook_allow.n, 0);
+    settings_release(&s);
+    settings_release(&s); /* once more is harmless */
+}
+
+static void every_setting_is_read(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    loads(&s,
+          ENV("ICHIDO_MODE=production", "ICHIDO_LISTEN=0.0.0.0:0", "ICHIDO_GATEWAY=manual",
+              "ICHIDO_DB=postgres://u:p@h/d", "ICHIDO_ADMIN_TOKEN=0123456789abcdef",
+              "STRIPE_SECRET_KEY=sk_live_1", "STRIPE_WEBHOOK_SECRET=whsec_a,whsec_b",
+              "ICHIDO_WEBHOOK_ACK=200", "ICHIDO_WEBHOOK_ALLOW=10.0.0.0/8, 2001:db8::/32,1.2.3.4",
+              "ICHIDO_TRUSTED_PROXIES=127.0.0.1/32", "ICHIDO_TLS_CERT=c.pem",
+              "ICHIDO_TLS_KEY=k.pem", "ICHIDO_LOG_LEVEL=debug", "ICHIDO_LOOPS=4",
+              "ICHIDO_DB_CONNECTIONS=8", "ICHIDO_MAX_CONNECTIONS=100", "ICHIDO_RATE_LIMIT=50",
+              "ICHIDO_BACKLOG_LIMIT=10", "ICHIDO_OLDEST_READY_LIMIT_MS=5",
+              "ICHIDO_WEBHOOK_RETRIES=0", "ICHIDO_WEBHOOK_RETRY_MS=7", "ICHIDO_TEST_CLOCK=off",
+              "QSTASH_TOKEN=later", "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off"));
+    assert_int_equal(s.mode, MODE_PRODUCTION);
+    assert_int_equal(s.webhook_secret_count, 2);
+    assert_str(s.webhook_secrets[0], "whsec_a");
+    assert_str(s.webhook_secrets[1], "whsec_b");
+    assert_str(s.stripe_secret_key, "sk_live_1");
+    assert_str(s.tls_key, "k.pem");
+    assert_int_equal(s.tls_key.p[s.tls_key.n], '\0'); /* file names may be used as C strings */
+    assert_int_equal(s.webhook_ack, 200);
+    assert_int_equal(s.loops, 4);
+    assert_int_equal(s.max_connections, 100);
+    assert_int_equal(s.rate_limit, 50);
+    assert_int_equal(s.backlog_limit, 10);
+    assert_int_equal(s.retries, 0);
+    assert_int_equal(s.retry_first_ms, 7);
+    settings_release(&s);
+}
+
+static void a_wrong_value_is_one_clear_line(void **state)
+{
+    static const char *const rows[][2] = {
+        { "ICHIDO_MODE=prod", "ICHIDO_MODE: must be dev or production\n" },
+        { "ICHIDO_GATEWAY=paypal", "ICHIDO_GATEWAY: must be sandbox, stripe, paypay or manual\n" },
+        { "ICHIDO_LOG_LEVEL=INFO", "ICHIDO_LOG_LEVEL: must be debug, info, warn or error\n" },
+        { "ICHIDO_WEBHOOK_ACK=202", "ICHIDO_WEBHOOK_ACK: must be 200 or 204\n" },
+        { "ICHIDO_TEST_CLOCK=yes", "ICHIDO_TEST_CLOCK: must be on or off\n" },
+        { "ICHIDO_LOOPS=0", "ICHIDO_LOOPS: must be a whole number from 1 to 64\n" },
+        { "ICHIDO_LOOPS=65", "ICHIDO_LOOPS: must be a whole number from 1 to 64\n" },
+        { "ICHIDO_LOOPS=1 ", "ICHIDO_LOOPS: must be a whole number from 1 to 64\n" },
+        { "ICHIDO_LOOPS=two", "ICHIDO_LOOPS: must be a whole number from 1 to 64\n" },
+        { "ICHIDO_RATE_LIMIT=99999999999999999999",
+          "ICHIDO_RATE_LIMIT: must be a whole number from 0 to 1000000\n" },
+        { "ICHIDO_DB=mysql://x",
+          "ICHIDO_DB: must be sqlite:FILE, like sqlite:data/ichido.db, or postgres://...\n" },
+        { "ICHIDO_DB=sqlite:",
+          "ICHIDO_DB: must be sqlite:FILE, like sqlite:data/ichido.db, or postgres://...\n" },
+        { "ICHIDO_DB=sqlite:a\nb", "ICHIDO_DB: has a control character or line break in it\n" },
+        { "ICHIDO_FAULTS=commit=explode",
+          "ICHIDO_FAULTS: must be like commit=crash@3,apply:x=fail\n" },
+        { "ICHIDO_WEBHOOK_ALLOW=10.0.0.0/33",
+          "ICHIDO_WEBHOOK_ALLOW: must be networks like 10.0.0.0/8 or 2001:db8::/32, separated by "
+          "commas\n" },
+        { "ICHIDO_WEBHOOK_ALLOW=10.0.0.0/",
+          "ICHIDO_WEBHOOK_ALLOW: must be networks like 10.0.0.0/8 or 2001:db8::/32, separated by "
+          "commas\n" },
+        { "ICHIDO_TRUSTED_PROXIES=proxy.example",
+          "ICHIDO_TRUSTED_PROXIES: must be networks like 10.0.0.0/8 or 2001:db8::/32, separated by "
+          "commas\n" },
+        { "ICHIDO_TLS_CERT=c.pem", "ICHIDO_TLS_KEY: is required with ICHIDO_TLS_CERT\n" },
+        { "ICHIDO_TLS_KEY=k.pem", "ICHIDO_TLS_CERT: is required with ICHIDO_TLS_KEY\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        refuses(ENV(rows[i][0]), rows[i][1]);
+}
+
+static void an_address_is_host_and_port(void **state)
+{
+    static const char *const bad[] = { "8787",
+                                       ":8787",
+                                       "127.0.0.1",
+                                       "127.0.0.1:",
+                                       "127.0.0.1:x",
+                                       "[::1]",
+                                       "[::1]8787",
+                                       "[]:1",
+                                       "[x]:1",
+                                       "::1:8787",
+                                       "[::1:8787",
+                                       "a b:1",
+                                       "127.0.0.1:65536",
+                                       "127.0.0.1:-1",
+                                       "127.0.0.1:08" };
+    static const char *const good[] = { "127.0.0.1:0", "127.9.9.9:65535", "[::1]:8787",
+                                        "localhost:80" };
+    char line[64];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        snprintf(line, sizeof(line), "ICHIDO_LISTEN=%s", bad[i]);
+        refuses(ENV(line), "ICHIDO_LISTEN: must be host:port, like 127.0.0.1:8787\n");
+    }
+    for (size_t i = 0; i < COUNT(good); i++) {
+        struct settings s;
+
+        snprintf(line, sizeof(line), "ICHIDO_LISTEN=%s", good[i]);
+        loads(&s, ENV(line));
+        assert_str(s.listen, good[i]);
+        settings_release(&s);
+    }
+}
+
+static void all_problems_come_at_once(void **state)
+{
+    (void)state;
+    refuses(ENV("ICHIDO_LOOPS=x", "ICHIDO_LISTEN=x", "ICHIDO_LISTN=y"),
+            "ICHIDO_LISTN: is not a setting; did you mean ICHIDO_LISTEN?\n"
+            "ICHIDO_LISTEN: must be host:port, like 127.0.0.1:8787\n"
+            "ICHIDO_LOOPS: must be a whole number from 1 to 64\n");
+}
+
+static void an_unknown_name_is_a_typing_error(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    refuses(ENV("ICHIDO_DBS=x"), "ICHIDO_DBS: is not a setting; did you mean ICHIDO_DB?\n");
+    refuses(ENV("ICHIDO_SOMETHING_ELSE=1"), "ICHIDO_SOMETHING_ELSE: is not a setting\n");
+    refuses(ENV("ICHIDO_CONFIG_FILE=x"), "ICHIDO_CONFIG_FILE: is not a setting\n");
+    loads(&s, ENV("STRIPE_API_KEY=sk_test_cli", "ICHIDOX=1", "QSTASH_TYPO=1")); /* not ours */
+    settings_release(&s);
+}
+
+static void d25_dev_mode_is_for_the_sandbox_on_loopback_only(void **state)
+{
+    static const char not_loopback[] =
+        "ICHIDO_LISTEN: must be a loopback address in dev mode, like 127.0.0.1:8787\n";
+
+    (void)state;
+    refuses(ENV("ICHIDO_GATEWAY=stripe"), "ICHIDO_GATEWAY: must be sandbox in dev mode; for a real "
+                                          "one set ICHIDO_MODE=production\n");
+    refuses(ENV("ICHIDO_LISTEN=0.0.0.0:8787"), not_loopback);
+    refuses(ENV("ICHIDO_LISTEN=[::]:8787"), not_loopback);
+    refuses(ENV("ICHIDO_LISTEN=[::ffff:10.0.0.1]:8787"), not_loopback);
+    refuses(ENV("ICHIDO_LISTEN=128.0.0.1:8787"), not_loopback);
+    refuses(ENV("ICHIDO_LISTEN=example.com:8787"), not_loopback);
+    refuses(ENV("ICHIDO_LISTEN=127.0.0.1.example.com:8787"), not_loopback);
+}
+
+static void d25_production_wants_real_secrets_and_no_test_tools(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    refuses(ENV("ICHIDO_MODE=production"),
+            "ICHIDO_GATEWAY: must not be sandbox in production mode\n"
+            "STRIPE_WEBHOOK_SECRET: is required in production mode\n"
+            "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
+    refuses(ENV(PRODUCTION, "ICHIDO_TEST_CLOCK=on"),
+            "ICHIDO_TEST_CLOCK: must be off in production mode\n");
+    refuses(ENV(PRODUCTION, "ICHIDO_FAULTS=commit=crash@3"),
+            "ICHIDO_FAULTS: must not be set in production mode\n");
+    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_WEBHOOK_SECRET=w",
+                "ICHIDO_ADMIN_TOKEN=0123456789abcde"),
+            "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
+    loads(&s, ENV(PRODUCTION, "ICHIDO_LISTEN=0.0.0.0:80"));
+    settings_release(&s);
+    loads(&s, ENV("ICHIDO_TEST_CLOCK=on", "ICHIDO_FAULTS=commit=crash@3"));
+    assert_true(s.test_clock);
+    settings_release(&s);
+}
+
+static void a4_a_broken_secret_is_refused_and_never_shown(void **state)
+{
+    static const char blank[] =
+        "STRIPE_WEBHOOK_SECRET: has a blank or a line break in it or around it\n";
+    static const char empty[] = "STRIPE_WEBHOOK_SECRET: has an empty element in its list\n";
+    static const char odd[] =
+        "STRIPE_WEBHOOK_SECRET: has a character that is not printable ASCII\n";
+    static const char *const rows[][2] = {
+        { " s3cret", blank },   { "s3cret ", blank },   { "s3 cret", blank },
+        { "s3cret\n", blank },  { "a, s3cret", blank }, { "s3cret\t", blank },
+        { "a,,s3cret", empty }, { ",s3cret", empty },   { "s3cret,", empty },
+        { ",", empty },         { "s3cret\x01", odd },  { "s3cret\xe3\x81\x82", odd },
+        { "s3cret\x7f", odd },
+    };
+    char line[64];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        snprintf(line, sizeof(line), "STRIPE_WEBHOOK_SECRET=%s", rows[i][0]);
+        refuses(ENV(line), rows[i][1]); /* equal to the whole line: the secret is not in it */
+    }
+    refuses(ENV("ICHIDO_ADMIN_TOKEN=my token"),
+            "ICHIDO_ADMIN_TOKEN: has a blank or a line break in it or around it\n");
+}
+
+static void secrets_have_a_limit(void **state)
+{
+    char line[256] = "STRIPE_WEBHOOK_SECRET=s0";
+    struct settings s;
+
+    (void)state;
+    for (int i = 1; i < LIMIT_SECRETS; i++)
+        snprintf(line + strlen(line), sizeof(line) - strlen(line), ",s%d", i);
+    loads(&s, ENV(line));
+    assert_int_equal(s.webhook_secret_count, LIMIT_SECRETS);
+    settings_release(&s);
+    strcat(line, ",more");
+    refuses(ENV(line), "STRIPE_WEBHOOK_SECRET: has more than 16 secrets\n");
+}
+
+/* --- files --- */
+
+struct file {
+    char path[64];
+    char line[128];
+};
+
+static struct file file_with(const char *variable, const void *bytes, size_t n)
+{
+    struct file f = { .path = "/tmp/ichido-setting.XXXXXX" };
+    int fd = mkstemp(f.path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, n), (ssize_t)n);
+    close(fd);
+    snprintf(f.line, sizeof(f.line), "%s=%s", variable, f.path);
+    return f;
+}
+
+static struct file file_of(const char *variable, const char *text)
+{
+    return file_with(variable, text, strlen(text));
+}
+
+static void a_value_may_stand_in_a_file(void **state)
+{
+    static const char *const ends[] = { "", "\n", "\r\n" };
+    struct settings s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        char text[64];
+        struct file f;
+
+        snprintf(text, sizeof(text), "whsec_a,whsec_b%s", ends[i]);
+        f = file_of("STRIPE_WEBHOOK_SECRET_FILE", text);
+        loads(&s, ENV(f.line));
+        assert_int_equal(s.webhook_secret_count, 2);
+        assert_str(s.webhook_secrets[1], "whsec_b");
+        settings_release(&s);
+        unlink(f.path);
+    }
+}
+
+static void a_file_that_is_no_value_is_refused(void **state)
+{
+    char wanted[256], *big = calloc(1, LIMIT_SETTING + 2);
+    struct file f = file_of("ICHIDO_ADMIN_TOKEN_FILE", "two\n\n");
+
+    (void)state;
+    refuses(ENV(f.line), "ICHIDO_ADMIN_TOKEN: has a blank or a line break in it or around it\n");
+    unlink(f.path);
+
+    snprintf(wanted, sizeof(wanted),
+             "ICHIDO_ADMIN_TOKEN: cannot read %s (from ICHIDO_ADMIN_TOKEN_FILE): No such file or "
+             "directory\n",
+             f.path);
+    refuses(ENV(f.line), wanted);
+    refuses(ENV("ICHIDO_DB_FILE=/tmp"),
+            "ICHIDO_DB: cannot read /tmp (from ICHIDO_DB_FILE): Is a directory\n");
+
+    f = file_of("ICHIDO_ADMIN_TOKEN_FILE", "");
+    snprintf(wanted, sizeof(wanted),
+             "ICHIDO_ADMIN_TOKEN: %s (from ICHIDO_ADMIN_TOKEN_FILE) is empty\n", f.path);
+    refuses(ENV(f.line), wanted);
+    unlink(f.path);
+
+    memset(big, 'a', LIMIT_SETTING + 1);
+    f = file_of("ICHIDO_ADMIN_TOKEN_FILE", big);
+    snprintf(wanted, sizeof(wanted),
+             "ICHIDO_ADMIN_TOKEN: cannot read %s (from ICHIDO_ADMIN_TOKEN_FILE): the file is too "
+             "long\n",
+             f.path);
+    refuses(ENV(f.line), wanted);
+    unlink(f.path);
+    free(big);
+
+    f = file_with("ICHIDO_DB_FILE", "sqlite:a\0b", 10);
+    refuses(ENV(f.line), "ICHIDO_DB: has a control character or line break in it\n");
+    unlink(f.path);
+}
+
+static void a_value_and_its_file_are_one_too_many(void **state)
+{
+    (void)state;
+    refuses(ENV("ICHIDO_DB=sqlite:x", "ICHIDO_DB_FILE=/tmp/x"),
+            "ICHIDO_DB: is set, and ICHIDO_DB_FILE too: only one of them\n");
+}
+
+static void a_config_file_has_the_same_names_and_the_environment_wins(void **state)
+{
+    struct file secret = file_of("X", "whsec_of_file\n"), f;
+    char text[512];
+    struct settings s;
+
+    (void)state;
+    snprintf(text, sizeof(text),
+             "# a comment\n\n  ICHIDO_LOOPS=3\r\nICHIDO_LISTEN=127.0.0.1:1\n"
+             "STRIPE_WEBHOOK_SECRET_FILE=%s\nICHIDO_DB=sqlite:a=b#c\nQSTASH_TOKEN=x\n"
+             "ICHIDO_RATE_LIMIT=\nICHIDO_GATEWAY=sandbox",
+             secret.path);
+    f = file_of("ICHIDO_CONFIG", text);
+    loads(&s, ENV(f.line, "ICHIDO_LISTEN=127.0.0.1:2"));
+    assert_int_equal(s.loops, 3);
+    assert_str(s.listen, "127.0.0.1:2");
+    assert_str(s.db, "sqlite:a=b#c");
+    assert_str(s.webhook_secrets[0], "whsec_of_file");
+    assert_int_equal(s.rate_limit, 0);
+    settings_release(&s);
+    loads(&s, ENV(f.line, "STRIPE_WEBHOOK_SECRET=whsec_of_env")); /* not "both are set" */
+    assert_str(s.webhook_secrets[0], "whsec_of_env");
+    settings_release(&s);
+    unlink(f.path);
+    unlink(secret.path);
+}
+
+static void a_wrong_config_line_is_named(void **state)
+{
+    static const char *const rows[][2] = {
+        { "\nICHIDO_LOOPS\n", "%s: line 2 must be NAME=value or a # comment\n" },
+        { "ICHIDO_LOPS=1\n", "ICHIDO_LOPS: line 1 is not a setting; did you mean ICHIDO_LOOPS?\n" },
+        { "=1\n", ": line 1 is not a setting\n" },
+        { "STRIPE_TYPO=1\n", "STRIPE_TYPO: line 1 is not a setting\n" },
+        { "ICHIDO_LOOPS=1\n#\nICHIDO_LOOPS=2\n", "%s: line 3 sets ICHIDO_LOOPS again\n" },
+        { "ICHIDO_CONFIG=x\n", "%s: line 1: ICHIDO_CONFIG belongs to the environment\n" },
+        { "ICHIDO_DB=\"sqlite:x\"\n",
+          "%s: line 1: write the value without quotes\n"
+          "ICHIDO_DB: must be sqlite:FILE, like sqlite:data/ichido.db, or postgres://...\n" },
+    };
+    struct settings s;
+    struct buf problems;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct file f = file_of("ICHIDO_CONFIG", rows[i][0]);
+        char wanted[256];
+
+        snprintf(wanted, sizeof(wanted), rows[i][1], f.path);
+        refuses(ENV(f.line), wanted);
+        unlink(f.path);
+    }
+    assert_false(load(&s, &problems, ENV("ICHIDO_CONFIG=/no/such/file")));
+    assert_str(buf_str(&problems),
+               "ICHIDO_CONFIG: cannot read /no/such/file: No such file or directory\n");
+    buf_release(&problems);
+}
+
+static void names_need_not_be_listed(void **state)
+{
+    struct settings s;
+    struct buf problems;
+
+    (void)state;
+    current_env = ENV("ICHIDO_TYPO=1", "ICHIDO_LOOPS=2");
+    buf_init(&problems, 1024);
+    assert_true(settings_load(&s, from_current, NULL, &problems));
+    assert_int_equal(s.loops, 2);
+    settings_release(&s);
+    buf_release(&problems);
+}
+
+/* The arena's block is freed with its bytes wiped; so look while it is still there. */
+static void a4_release_wipes_the_secrets(void **state)
+{
+    struct settings s;
+    struct arena kept;
+    const char *token;
+
+    (void)state;
+    loads(&s, ENV("ICHIDO_ADMIN_TOKEN=s3cret", "ICHIDO_DB=postgres://u:pw@h/d"));
+    token = s.admin_token.p;
+    kept = s.arena;
+    s.arena = (struct arena){ 0 };
+    settings_release(&s);
+    for (size_t i = 0; i < strlen("s3cret"); i++)
+        assert_int_equal(token[i], 0);
+    arena_release(&kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_empty_environment_is_a_developers),
+        TEST(every_setting_is_read),
+        TEST(a_wrong_value_is_one_clear_line),
+        TEST(an_address_is_host_and_port),
+        TEST(all_problems_come_at_once),
+        TEST(an_unknown_name_is_a_typing_error),
+        TEST(d25_dev_mode_is_for_the_sandbox_on_loopback_only),
+        TEST(d25_production_wants_real_secrets_and_no_test_tools),
+        TEST(a4_a_broken_secret_is_refused_and_never_shown),
+        TEST(secrets_have_a_limit),
+        TEST(a_value_may_stand_in_a_file),
+        TEST(a_file_that_is_no_value_is_refused),
+        TEST(a_value_and_its_file_are_one_too_many),
+        TEST(a_config_file_has_the_same_names_and_the_environment_wins),
+        TEST(a_wrong_config_line_is_named),
+        TEST(names_need_not_be_listed),
+        TEST(a4_release_wipes_the_secrets),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/* rig.h - what the tests of queue, flow and webhook share: a home that the test thread drains, with
+ * timers by a clock that the test moves; a store of its own on SQLite, or on PostgreSQL where
+ * TEST_POSTGRES is set; and plain SQL to look at what is in it. */
+#pragma once
+
+#include "base/env.h"
+#include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "queue/runner.h"
+#include "unit/cm.h"
+
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- time: one clock for all nodes of a test --- */
+
+static _Atomic int64_t rig_now_ms;
+
+static inline int64_t rig_wall_ms(const struct clock *c)
+{
+    (void)c;
+    return atomic_load(&rig_now_ms);
+}
+
+/* --- a home --- */
+
+enum { DEN_TIMERS = 8, RIG_NODES = 2, RIG_PATIENCE_S = 60 };
+
+struct den {
+    struct home home;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct task *first, **last;
+    struct timer *timers[DEN_TIMERS]; /* armed */
+};
+
+static inline void den_give(struct home *h, struct task *t)
+{
+    struct den *d = CONTAINER_OF(h, struct den, home);
+
+    pthread_mutex_lock(&d->lock);
+    t->next = NULL;
+    *d->last = t;
+    d->last = &t->next;
+    pthread_cond_signal(&d->more);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static inline void den_arm(struct home *h, struct timer *t, int64_t due_ms)
+{
+    struct den *d = CONTAINER_OF(h, struct den, home);
+    struct timer **place = NULL;
+
+    for (int i = 0; i < DEN_TIMERS; i++)
+        if (d->timers[i] == t || (!place && !d->timers[i]))
+            place = &d->timers[i];
+    for (int i = 0; i < DEN_TIMERS; i++)
+        if (d->timers[i] == t)
+            place = &d->timers[i];
+    assert_non_null(place);
+    t->due_ms = due_ms;
+    *place = due_ms == CLOCK_NEVER ? NULL : t;
+}
+
+static inline void den_init(struct den *d)
+{
+    static const struct home_ops ops = { den_give, den_arm };
+
+    *d = (struct den){ .home = { &ops }, .last = &d->first };
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->more, NULL);
+}
+
+static inline bool den_is_empty(struct den *d)
+{
+    bool empty;
+
+    pthread_mutex_lock(&d->lock);
+    empty = !d->first;
+    pthread_mutex_unlock(&d->lock);
+    return empty;
+}
+
+/* Runs the next task; waits for one. */
+static inline void den_next(struct den *d)
+{
+    struct timespec end;
+    struct task *t;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += RIG_PATIENCE_S;
+    pthread_mutex_lock(&d->lock);
+    while (!d->first)
+        if (pthread_cond_timedwait(&d->more, &d->lock, &end))
+            fail_msg("nothing came home in %d s", RIG_PATIENCE_S);
+    t = d->first;
+    d->first = t->next;
+    if (!d->first)
+        d->last = &d->first;
+    pthread_mutex_unlock(&d->lock);
+    t->run(t);
+}
+
+/* Fires the timers that are due; true: there was one. */
+static inline bool den_fire(struct den *d)
+{
+    bool fired = false;
+
+    for (int i = 0; i < DEN_TIMERS; i++) {
+        struct timer *t = d->timers[i];
+
+        if (!t || t->due_ms > atomic_load(&rig_now_ms))
+            continue;
+        d->timers[i] = NULL;
+        t->due_ms = CLOCK_NEVER;
+        t->fire(t);
+        fired = true;
+    }
+    return fired;
+}
+
+static inline int64_t den_next_timer(struct den *d)
+{
+    int64_t due = CLOCK_NEVER;
+
+    for (int i = 0; i < DEN_TIMERS; i++)
+        if (d->timers[i] && d->timers[i]->due_ms < due)
+            due = d->timers[i]->due_ms;
+    return due;
+}
+
+/* --- a node, or two, on one database --- */
+
+struct rig {
+    struct env env[RIG_NODES];
+    struct store *store[RIG_NODES]; /* SQLite: the same one */
+    struct queue *queue[RIG_NODES];
+    struct den den;
+    bool postgres;
+    char dir[64], file[128], url[256];
+    int log_fd;
+    int asked; /* by the test, and not yet back */
+};
+
+static inline void rig_env(struct rig *r, struct env *env)
+{
+    memset(env, 0, sizeof(*env));
+    clock_init(&env->clock);
+    env->clock.wall_ms = rig_wall_ms;
+    rng_init_kernel(&env->rng);
+    env->node = env_uuid(env);
+    env->log = log_new(&env->clock, r->log_fd, LOG_DEBUG, false);
+    env->metrics = metrics_new();
+}
+
+static inline void rig_create_database(struct rig *r)
+{
+    static int number;
+    const char *base = getenv("TEST_POSTGRES");
+    PGconn *c = PQconnectdb(base);
+    char name[64], sql[128];
+
+    snprintf(name, sizeof(name), "unit_%d_%d", (int)getpid(), number++);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", name);
+    PQclear(PQexec(c, sql));
+    PQfinish(c);
+    snprintf(r->url, sizeof(r->url), "%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
+}
+
+static inline struct store *rig_store(struct rig *r, struct env *env)
+{
+    struct store_options o = { .url = str_of(r->url), .owner = S("a test") };
+    struct store *s = NULL;
+    char why[256] = "";
+
+    if (store_open(&o, env, &s, why))
+        fail_msg("%s: %s", r->url, why);
+    /* PostgreSQL's clock is the real one; ours is not, and the test moves it. */
+    atomic_store(&env->clock.db_offset_ms, 0);
+    return s;
+}
+
+static inline void rig_init(struct rig *r, bool postgres)
+{
+    memset(r, 0, sizeof(*r));
+    atomic_store(&rig_now_ms, INT64_C(1760000000000));
+    r->postgres = postgres;
+    den_init(&r->den);
+    strcpy(r->dir, "/tmp/ichido-queue.XXXXXX");
+    assert_non_null(mkdtemp(r->dir));
+    snprintf(r->file, sizeof(r->file), "%s/log", r->dir);
+    r->log_fd = open(r->file, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    snprintf(r->file, sizeof(r->file), "%s/ichido.db", r->dir);
+    snprintf(r->url, sizeof(r->url), "sqlite:%s", r->file);
+    if (postgres)
+        rig_create_database(r);
+    for (int i = 0; i < RIG_NODES; i++) {
+        rig_env(r, &r->env[i]);
+        r->store[i] = i && !postgres ? r->store[0] : rig_store(r, &r->env[i]);
+    }
+}
+
+static inline void rig_queue(struct rig *r, int node, struct queue_options o)
+{
+    o.store = r->store[node];
+    o.home = &r->den.home;
+    o.env = &r->env[node];
+    r->queue[node] = queue_new_runner(&o);
+    assert_non_null(r->queue[node]);
+}
+
+static inline bool queue_is_busy(const struct queue *q)
+{
+    return q && (q->posted || q->fetching || q->renewal || q->starting || q->counting);
+}
+
+/* Until nothing is under way and nothing is due at this moment. */
+static inline void rig_settle(struct rig *r)
+{
+    for (;;) {
+        if (!den_is_empty(&r->den) || queue_is_busy(r->queue[0]) || queue_is_busy(r->queue[1]) ||
+            r->asked)
+            den_next(&r->den);
+        else if (!den_fire(&r->den))
+            return;
+    }
+}
+
+static inline void rig_at(struct rig *r, int64_t ms) /* moves time as if all were asleep */
+{
+    atomic_store(&rig_now_ms, ms);
+    rig_settle(r);
+}
+
+static inline void rig_pass(struct rig *r, int64_t ms)
+{
+    rig_at(r, atomic_load(&rig_now_ms) + ms);
+}
+
+static inline void rig_note_stopped(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+static inline void rig_stop(struct rig *r, int node)
+{
+    bool stopped = false;
+
+    queue_stop(r->queue[node], rig_note_stopped, &stopped);
+    while (!stopped)
+        den_next(&r->den);
+}
+
+/* As a crash would: what it held stays leased. */
+static inline void rig_kill(struct rig *r, int node)
+{
+    rig_settle(r);
+    rig_stop(r, node);
+    queue_free(r->queue[node]);
+    r->queue[node] = NULL;
+}
+
+static inline void rig_release(struct rig *r)
+{
+    char command[128];
+
+    for (int i = 0; i < RIG_NODES; i++)
+        if (r->queue[i])
+            rig_stop(r, i);
+    for (int i = 0; i < RIG_NODES; i++)
+        if (!i || r->store[i] != r->store[0])
+            store_free(r->store[i]);
+    for (int i = 0; i < RIG_NODES; i++) {
+        queue_free(r->queue[i]);
+        log_free(r->env[i].log);
+        metrics_free(r->env[i].metrics);
+    }
+    close(r->log_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", r->dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* --- plain SQL, beside the store --- */
+
+static inline void sql_sqlite(struct rig *r, const char *sql, char *text, size_t size)
+{
+    sqlite3_stmt *s = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal(sqlite3_open_v2(r->file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_text(s, 0))
+        snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+}
+
+static inline void sql_postgres(struct rig *r, const char *sql, char *text, size_t size)
+{
+    PGconn *c = PQconnectdb(r->url);
+    PGresult *answer = PQexec(c, sql);
+
+    if (PQresultStatus(answer) != PGRES_TUPLES_OK && PQresultStatus(answer) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQresultErrorMessage(answer));
+    if (PQntuples(answer))
+        snprintf(text, size, "%s", PQgetvalue(answer, 0, 0));
+    PQclear(answer);
+    PQfinish(c);
+}
+
+static inline void sql_text(struct rig *r, const char *sql, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (r->postgres)
+        sql_postgres(r, sql, text, size);
+    else
+        sql_sqlite(r, sql, text, size);
+}
+
+static inline int64_t sql_int(struct rig *r, const char *sql)
+{
+    char text[64];
+
+    sql_text(r, sql, text, sizeof(text));
+    return text[0] ? strtoll(text, NULL, 10) : -1;
+}
+
+/* --- a unit of the test's own --- */
+
+struct asked {
+    struct unit unit;
+    struct rig *rig;
+    enum err (*run)(struct tx *tx, void *ctx);
+    void *ctx;
+    bool back;
+};
+
+static inline enum err asked_run(struct tx *tx, struct unit *u)
+{
+    struct asked *a = CONTAINER_OF(u, struct asked, unit);
+
+    return a->run(tx, a->ctx);
+}
+
+static inline void asked_done(struct unit *u)
+{
+    struct asked *a = CONTAINER_OF(u, struct asked, unit);
+
+    a->back = true;
+    a->rig->asked--;
+}
+
+/* Runs it in a unit of node's store and waits for the verdict; what else comes home is run too. */
+static inline enum err rig_do(struct rig *r, int node, enum err (*run)(struct tx *, void *),
+                              void *ctx)
+{
+    static const struct unit_kind kind = { "test.do", UNIT_FRONT, asked_run, NULL };
+    struct asked a = { .rig = r, .run = run, .ctx = ctx };
+
+    a.unit = (struct unit){ .kind = &kind, .home = &r->den.home, .done = asked_done };
+    r->asked++;
+    store_post(r->store[node], &a.unit);
+    while (!a.back)
+        den_next(&r->den);
+    return a.unit.err;
+}
+
+/* --- the same tests on both databases --- */
+
+static inline int setup_sqlite(void **state)
+{
+    struct rig *r = malloc(sizeof(*r));
+
+    rig_init(r, false);
+    *state = r;
+    return 0;
+}
+
+static inline int setup_postgres(void **state)
+{
+    struct rig *r = malloc(sizeof(*r));
+
+    rig_init(r, true);
+    *state = r;
+    return 0;
+}
+
+static inline int teardown(void **state)
+{
+    rig_release(*state);
+    free(*state);
+    return 0;
+}
+
+#define ON_SQLITE(f) cmocka_unit_test_setup_teardown(f, setup_sqlite, teardown)
+#define ON_POSTGRES(f)                                                                             \
+    {                                                                                              \
+#f " (PostgreSQL)", f, setup_postgres, teardown, NULL                                      \
+    }
+
+/* Runs the first list, and the second where there is a PostgreSQL. */
+#define RUN_BOTH(sqlite, postgres)                                                                 \
+    (cmocka_run_group_tests(sqlite, NULL, NULL) +                                                  \
+     (getenv("TEST_POSTGRES") ? cmocka_run_group_tests(postgres, NULL, NULL) : 0))

@@ -101,7 +101,7 @@ test: packages-test node_modules ## everything that must hold, in under 15 minut
 	@tests/run
 
 unit: $(UNIT) ## unit tests of this flavour
-	@tests/each $(UNIT)
+	@tests/with-postgres tests/each $(UNIT)
 contract: $(CONTRACT) ## the store's tests, on SQLite and on a PostgreSQL of their own
 	@tests/with-postgres tests/each $(CONTRACT)
 

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const tool = (name) => path.join(process.env.BENCH_BIN ?? path.join(root, 'build/release/bench'), name);
 const SECONDS = Number(process.env.SECONDS_EACH ?? 5);
-const ENV = { ICHIDO_LOG_LEVEL: 'warn', ICHIDO_TEST_CLOCK: undefined };
+const ENV = { ICHIDO_LOG_LEVEL: 'info', ICHIDO_TEST_CLOCK: undefined };
 
 const rows = [];
 
@@ -153,7 +153,7 @@ async function memoryRows() {
     });
     await withServer(sqliteStore, { ICHIDO_BACKLOG_LIMIT: '10000000' }, async (server) => {
         row('start with 1 M messages queued', '', `${server.startMs.toFixed(0)} ms`);
-        const waiting = await live(server);
+        const waiting = await until('they are counted', async () => await live(server) >= 1_000_000 && live(server), 60_000);
         const few = await load(server, ['--max-events', '20000']);
         await until('those are through', async () => await live(server) <= waiting, 60_000);
         const used = memory(server);

@@ -4,7 +4,7 @@
 #include "sim/node.h"
 #include "store/sqlite_db.h"
 
-#include <assert.h>
+#include <string.h>
 
 bool sim_node_can_commit(const struct sim_node *n)
 {
@@ -143,24 +143,56 @@ static void after_broken_disk(struct sim_node *n, enum err e, bool sync_failed)
     sim_node_crash(n, n->job_crash ? "in a job" : "in a commit");
 }
 
+static bool has_started(const struct chosen *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->units[i]->kind->name, "queue.start") == 0 && !b->units[i]->err)
+            return true;
+    return false;
+}
+
+/* Alone on its database a runner frees the leases of its earlier lives at once (M8), and knows
+ * exactly how many messages live (W3 rests on it). */
+static void check_alone(struct sim_node *n, const struct chosen *b)
+{
+    bool started = has_started(b);
+
+    if (n->sim->node_count > 1)
+        return;
+    if (started && check_any_lease(n->sim->check))
+        sim_fail(n->sim, "a lease of an earlier life was not freed at the start");
+    n->counted |= started;
+    if (n->counted && queue_live(n->queue) != (int64_t)check_live(n->sim->check))
+        sim_fail(n->sim, "the runner thinks that %lld messages live; there are %zu",
+                 (long long)queue_live(n->queue), check_live(n->sim->check));
+}
+
+static bool any_is_fine(const struct chosen *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (!b->units[i]->err)
+            return true;
+    return false;
+}
+
+/* A batch may become two commits (who spoiled it gets one of its own), so its verdict is the worse
+ * of two; what each unit was told is what counts. */
 static void after_commit(struct sim_node *n, enum err e, bool was_full)
 {
     struct sim *s = n->sim;
     bool changed = check_commit(s->check);
 
-    if (e == OK) {
-        n->commits++;
-        for (int i = 0; changed && i < s->node_count; i++)
-            if (!s->nodes[i]->up)
-                sim_mark(s, MARK_ONE_DOWN);
-        return;
-    }
-    if (was_full && e == ERR_STORE_FULL)
+    n->commits++;
+    if (e == ERR_STORE_FULL && was_full)
         sim_mark(s, MARK_DISK_FULL);
-    else
+    else if (e)
         sim_fail(s, "a batch failed with %s: %s", err_code(e), sqlite_db_error(n->db));
-    if (changed)
+    if (changed && !any_is_fine(n->running))
         sim_fail(s, "a batch that failed with %s left something behind", err_code(e));
+    check_alone(n, n->running);
+    for (int i = 0; changed && i < s->node_count; i++)
+        if (!s->nodes[i]->up)
+            sim_mark(s, MARK_ONE_DOWN);
 }
 
 void sim_node_commit(struct sim_node *n)

@@ -69,6 +69,9 @@ void check_begin(struct check *c, const struct sim_node *by)
 
 void check_ran(struct check *c, const struct message *m)
 {
+    for (size_t i = 0; i < c->ran_count; i++)
+        if (uuid_eq(c->ran[i].id, m->id) && c->ran[i].attempt == m->attempt)
+            sim_mark(c->sim, MARK_RERUN);
     if (c->ran_count < CHECK_RAN)
         c->ran[c->ran_count++] = (struct ran){ m->id, m->attempt };
 }
@@ -315,6 +318,14 @@ bool check_holds_lease(const struct check *c, struct uuid node)
 {
     for (size_t i = 0; i < c->now.n; i++)
         if (c->now.rows[i].has_owner && uuid_eq(c->now.rows[i].owner, node))
+            return true;
+    return false;
+}
+
+bool check_any_lease(const struct check *c)
+{
+    for (size_t i = 0; i < c->now.n; i++)
+        if (c->now.rows[i].has_owner && c->now.rows[i].due_ms > c->sim->wall_ms)
             return true;
     return false;
 }

@@ -32,6 +32,7 @@ void check_after_crash(struct check *c); /* the file is sound and holds what was
 bool check_is_stored(struct check *c, struct str event_id); /* exactly once */
 bool check_find_event(struct check *c, struct str event_id, struct uuid *ret_message);
 bool check_holds_lease(const struct check *c, struct uuid node);
+bool check_any_lease(const struct check *c); /* one that has not expired */
 size_t check_live(const struct check *c);
 bool check_outcome(struct check *c, struct str event_id, char ret_outcome[32], bool *ret_dead);
 void check_hash(struct check *c); /* all tables, into the trace */

@@ -33,6 +33,7 @@
     X(MARK_CHECKPOINT, "checkpoint")                                                               \
     X(MARK_BATCH, "commit of two units or more")                                                   \
     X(MARK_BATCH_MIXED, "commit of front and back units")                                          \
+    X(MARK_RERUN, "job run twice in one batch")                                                    \
     X(MARK_ACK_LOST, "ACK lost on its way")                                                        \
     X(MARK_DUPLICATE, "event sent again after its ACK")                                            \
     X(MARK_DUPLICATE_AT_ONCE, "event under way twice at once")                                     \

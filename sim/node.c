@@ -144,7 +144,7 @@ static void forget_all(struct sim_node *n)
     for (int i = 0; i <= UNIT_READ; i++)
         n->waiting[i].n = 0;
     n->running = NULL;
-    n->hinted = n->stopping = n->stopped = n->job_crash = n->up = false;
+    n->hinted = n->stopping = n->stopped = n->job_crash = n->counted = n->up = false;
     queue_free(n->queue);
     n->queue = NULL;
     client_node_died(n->sim->client, n);
@@ -167,7 +167,9 @@ void sim_node_free(struct sim_node *n)
 
 static bool open_database(struct sim_node *n)
 {
-    struct sqlite_options o = { .path = "ichido.db", .vfs = disk_vfs(n->sim->disk) };
+    struct sqlite_options o = { .path = "ichido.db",
+                                .vfs = disk_vfs(n->sim->disk),
+                                .cache_kb = n->sim->plan.cache_kb };
     char why[256] = "";
 
     if (sqlite_db_open(&o, &n->env, &n->db, why) == OK && sqlite_db_migrate(n->db, why) == OK)
@@ -217,6 +219,8 @@ void sim_node_boot(struct sim_node *n)
     if (n->born > 1)
         sim_mark(s, MARK_RESTART);
     start_runner(n);
+    if (sim_chance(s, s->plan.crash_again))
+        sim_node_crash(n, "right behind its start");
 }
 
 /* --- death --- */

@@ -41,6 +41,7 @@ struct sim_node {
     struct chosen *running; /* what the database has in hand */
     bool hinted;            /* another node told this one that work may be due */
     bool job_crash;         /* a job of the running batch killed the node */
+    bool counted;           /* its runner has begun, and knows how many messages there are */
     int64_t posted;         /* units, over all lives */
     int64_t commits;
 };

@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum {
+    SMALL_CACHE_KB = 8,
     WALL_START_S = 1760000000,
     REST_STEPS = 60 * 1000,   /* to come to rest, at most */
     REST_MS = 120 * 1000,     /* the same in virtual time ... */
@@ -71,9 +72,11 @@ static struct plan draw_plan(struct sim *s)
         .lanes = 1 + (int)sim_below(s, 6),
         .fault_steps = 100 + (int)sim_below(s, 600),
         .batch_max = 1 << sim_below(s, 7),
+        .cache_kb = sim_below(s, 3) ? 0 : SMALL_CACHE_KB,
         .crash = some(s, 30, 400),
         .crash_batch = some(s, 6, 60),
         .crash_boot = some(s, 2, 5),
+        .crash_again = some(s, 3, 9),
         .crash_checkpoint = some(s, 3, 10),
         .sync_fails = some(s, 10, 100),
         .full = some(s, 5, 50),

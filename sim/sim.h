@@ -23,9 +23,11 @@ struct plan {
     int events, lanes;
     int fault_steps; /* then faults stop, and everything has to come to rest */
     int batch_max;
+    int cache_kb;         /* of SQLite; 0: the real one. A small one writes before the commit */
     uint64_t crash;       /* at any step */
     uint64_t crash_batch; /* at the n-th disk operation of a commit */
     uint64_t crash_boot;  /* the same while a node starts */
+    uint64_t crash_again; /* right behind a start */
     uint64_t crash_checkpoint;
     uint64_t sync_fails;
     uint64_t full;

@@ -63,16 +63,22 @@ static bool fail_memory(struct scan *s)
     return false;
 }
 
+/* Loops over bytes use a local pointer: s->p would be stored at every step. */
 static void skip_blanks(struct scan *s)
 {
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t'))
-        s->p++;
+    const char *p = s->p, *end = s->end;
+
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    s->p = p;
 }
 
 /* The next byte, or 0 at the end: NUL is nowhere allowed, so the two need no telling apart. */
 static char peek(const struct scan *s)
 {
-    return s->p < s->end ? *s->p : '\0';
+    if (s->p == s->end)
+        return '\0';
+    return *s->p;
 }
 
 /* --- strings --- */
@@ -91,28 +97,24 @@ static uint64_t bytes_equal(uint64_t v, unsigned char c)
  */
 static bool skip_plain(struct scan *s)
 {
+    const char *p = s->p, *end = s->end;
     uint64_t high = 0;
 
-    while (s->end - s->p >= 8) {
+    for (; end - p >= 8; p += 8) {
         uint64_t v, stop;
 
-        memcpy(&v, s->p, sizeof(v));
+        memcpy(&v, p, sizeof(v));
         v = le64toh(v); /* the first byte is the lowest */
         stop = bytes_equal(v, '"') | bytes_equal(v, '\\') | ((v - ONES * 0x20) & ~v & HIGH_BITS);
         if (stop) {
-            s->p += __builtin_ctzll(stop) / 8;
+            s->p = p + __builtin_ctzll(stop) / 8;
             return high | (v & HIGH_BITS & ((stop & -stop) - 1));
         }
         high |= v & HIGH_BITS;
-        s->p += 8;
     }
-    for (; s->p < s->end; s->p++) {
-        unsigned char c = (unsigned char)*s->p;
-
-        if (c == '"' || c == '\\' || c < 0x20)
-            break;
-        high |= c & 0x80;
-    }
+    for (; p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20; p++)
+        high |= (unsigned char)*p & 0x80;
+    s->p = p;
     return high;
 }
 
@@ -169,11 +171,12 @@ enum err json_unescape(struct arena *a, const struct json_value *v, struct str *
 
 static size_t skip_digits(struct scan *s)
 {
-    const char *from = s->p;
+    const char *from = s->p, *p = from;
 
-    while (s->p < s->end && *s->p >= '0' && *s->p <= '9')
-        s->p++;
-    return (size_t)(s->p - from);
+    while (p < s->end && *p >= '0' && *p <= '9')
+        p++;
+    s->p = p;
+    return (size_t)(p - from);
 }
 
 static bool scan_fraction(struct scan *s)

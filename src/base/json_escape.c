@@ -63,11 +63,9 @@ static size_t unicode_size(struct str text, const char **ret_why)
 
 size_t json_escape_size(struct str text, const char **ret_why)
 {
-    char c = text.n >= SIMPLE ? text.p[1] : '\0';
-
-    if (c == 'u')
+    if (text.n >= SIMPLE && text.p[1] == 'u')
         return unicode_size(text, ret_why);
-    if (c && strchr("\"\\/bfnrt", c))
+    if (text.n >= SIMPLE && text.p[1] && strchr("\"\\/bfnrt", text.p[1]))
         return SIMPLE;
     *ret_why = "no such escape";
     return 0;

@@ -67,13 +67,14 @@ enum {
     LIMIT_RENEW_MS = 3 * 1000,
     LIMIT_LEASED = 400,       /* messages that one node holds at a time */
     LIMIT_POLL_MS = 5 * 1000, /* PostgreSQL only: the query that needs no hint */
-    LIMIT_LEASE_ROOM = 50, /* after a full fetch the next one waits for so much room */
+    LIMIT_LEASE_ROOM = 50,    /* after a full fetch the next one waits for so much room */
     LIMIT_LEASE_ARENA = 8 * 1024 * 1024, /* texts of the messages of one fetch */
     LIMIT_TROUBLE_MS = 100, /* pause after a database error, doubled up to the next line */
     LIMIT_TROUBLE_MAX_MS = 2 * 1000,
     LIMIT_CONTENDED_MS = 10, /* due rows are locked by other nodes: look again, doubled up to 1 s */
     LIMIT_CONTENDED_MAX_MS = 1000,
-    LIMIT_RECOUNT_MS = 60 * 1000, /* PostgreSQL: how often live messages are counted, if any moved */
+    LIMIT_RECOUNT_MS =
+        60 * 1000,              /* PostgreSQL: how often live messages are counted, if any moved */
     LIMIT_UNKNOWN_RETRIES = 10, /* of a kind that this program does not know (yet) */
     LIMIT_UNKNOWN_FIRST_MS = 30 * 1000,
     LIMIT_UNKNOWN_MAX_MS = 3600 * 1000,

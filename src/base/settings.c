@@ -39,7 +39,7 @@ struct setting {
 #define FROM_TO(least_, most_) .least = (least_), .most = (most_)
 #define ONE_OF(choices_) .choices = (choices_)
 #define NOT_READ(name_) { .name = (name_) }
-#define DAY_MS (24 * 60 * 60 * 1000)
+#define DAY_MS 86400000LL
 
 static const struct setting table[] = {
     ROW("ICHIDO_MODE",             read_mode,     mode,            "dev", ONE_OF("dev,production")),
@@ -449,7 +449,7 @@ static void check_rules(struct load *l)
 static void wipe(struct str s)
 {
     if (s.n)
-        OPENSSL_cleanse((char *)(uintptr_t)s.p, s.n); /* the arena's copy: ours to write */
+        OPENSSL_cleanse((char *)s.p, s.n); /* the arena's copy: ours to write */
 }
 
 static bool has_control(struct str value)

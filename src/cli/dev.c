@@ -26,13 +26,28 @@ bool dev_make_secrets(struct node *n)
     return true;
 }
 
+/* The database's address without a password: "postgres://user@host/name". */
+static void print_database(struct str url)
+{
+    struct str rest = url;
+    struct str scheme = str_cut(&rest, '/'); /* "postgres:", then "" and "user:secret@host" */
+    struct str host = rest;
+    struct str user = str_cut(&host, '@');
+
+    if (!host.n)
+        printf("  database        " STR_FMT "\n", STR_ARG(url));
+    else
+        printf("  database        " STR_FMT "/" STR_FMT "@" STR_FMT "\n", STR_ARG(scheme),
+               STR_ARG(str_cut(&user, ':')), STR_ARG(host));
+}
+
 void dev_banner(const struct node *n, const char *address)
 {
     const struct settings *s = &n->settings;
 
-    printf("\n  Ichido is running (dev mode).    http://%s\n"
-           "  database        " STR_FMT "\n"
-           "  webhook secret  " STR_FMT "\n\n"
+    printf("\n  Ichido is running (dev mode).    http://%s\n", address);
+    print_database(s->db);
+    printf("  webhook secret  " STR_FMT "\n\n"
            "  Send it an event as Stripe would; paste this into another terminal:\n\n"
            "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
            "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}"
@@ -43,7 +58,6 @@ void dev_banner(const struct node *n, const char *address)
            "\"$body\"\n\n"
            "  Then look: curl -s http://%s/metrics | grep ichido_event_outcome\n"
            "  Stop with Ctrl-C.\n\n",
-           address, STR_ARG(s->db), STR_ARG(s->webhook_secrets[0]), STR_ARG(s->webhook_secrets[0]),
-           address, address);
+           STR_ARG(s->webhook_secrets[0]), STR_ARG(s->webhook_secrets[0]), address, address);
     fflush(stdout);
 }

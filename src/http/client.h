@@ -10,8 +10,8 @@
 struct client;
 
 enum call_result {
-    CALL_ANSWERED,  /* status, headers and body are there */
-    CALL_NOT_SENT,  /* provably never reached it: resolve, connect or TLS failure, refused address */
+    CALL_ANSWERED, /* status, headers and body are there */
+    CALL_NOT_SENT, /* provably never reached it: resolve, connect or TLS failure, refused address */
     CALL_UNCERTAIN, /* it may have happened: ask */
 };
 

@@ -52,8 +52,7 @@ static void pass_on(struct pg_listener *l)
 static void complain_once(struct pg_listener *l)
 {
     if (!l->complained && l->env->log)
-        LOG(l->env->log, LOG_WARN, "no hints from other nodes; work of theirs is found by polling",
-            LOG_TEXT("why", str_of(l->conn.why)));
+        LOG(l->env->log, LOG_WARN, "store.no_hints", LOG_TEXT("why", str_of(l->conn.why)));
     l->complained = true;
 }
 

@@ -18,7 +18,7 @@ static const char question[] =
     " current_setting('full_page_writes'), current_setting('synchronous_commit'),"
     " current_setting('server_encoding'), pg_is_in_recovery(),"
     " (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
-    " coalesce(pg_stat_get_bgwriter_stat_reset_time()::text, '')";
+    " coalesce(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time())::text, '')";
 
 static bool says(const PGresult *r, enum column column, const char *word)
 {

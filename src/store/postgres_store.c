@@ -3,8 +3,8 @@
  *   post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> home
  *
  *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
- *   (2) A kind that can be run in bulk is run by half of the workers at most: while they are at it,
- *       the next bulk grows.
+ *   (2) While one worker runs a bulk, the next one of that kind grows; another worker joins only
+ *       when it is half full, and half of the workers at most.
  *   (3) A worker without connection tries to get one, for ever and ever more slowly. While none has
  *       one, units that waited LIMIT_STORE_WAIT_MS go home UNAVAILABLE. Nothing here gives up.
  *   (4) A worker with nothing to do sleeps; nobody asks the server whether it is still there.
@@ -88,17 +88,37 @@ static int waiting(const struct pg_store *s)
 
 /* --- picking; the lock is held --- */
 
-static bool has_room(const struct pg_store *s, const struct unit_kind *kind)
+/* A second bulk of one kind only where the next one is half full already: it costs the server about
+ * as much as a full one. */
+static bool has_room(const struct pg_store *s, const struct unit_list *l,
+                     const struct unit_kind *kind)
 {
-    int running = 0, most = s->worker_count > 1 ? s->worker_count / 2 : 1;
+    int running = 0;
 
     if (!kind->run_many)
         return true;
     for (int i = 0; i < s->worker_count; i++)
         running += s->workers[i].kind == kind;
-    return running < most;
+    return !running || (running < s->worker_count / 2 && l->count >= LIMIT_BULK / 2);
 }
 
+/* The first unit that may be run now; NULL: none. */
+static struct unit **find(const struct pg_store *s, struct unit_list *l)
+{
+    const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
+    int looked = 0;
+
+    for (struct unit **at = &l->first; *at && looked < LOOK_AHEAD; at = &(*at)->next, looked++) {
+        if ((*at)->kind == no_room)
+            continue;
+        if (has_room(s, l, (*at)->kind))
+            return at;
+        no_room = (*at)->kind;
+    }
+    return NULL;
+}
+
+/* That unit, and if its kind can be run in bulk, others of its kind. */
 static size_t take_alike(struct unit_list *l, struct unit **at, struct unit **units)
 {
     const struct unit_kind *kind = (*at)->kind;
@@ -112,31 +132,26 @@ static size_t take_alike(struct unit_list *l, struct unit **at, struct unit **un
     return n;
 }
 
-static size_t take_some(struct pg_store *s, struct unit_list *l, struct unit **units)
-{
-    const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
-    int looked = 0;
-
-    for (struct unit **at = &l->first; *at && looked < LOOK_AHEAD; at = &(*at)->next, looked++) {
-        if ((*at)->kind == no_room)
-            continue;
-        if (has_room(s, (*at)->kind))
-            return take_alike(l, at, units);
-        no_room = (*at)->kind;
-    }
-    return 0;
-}
-
 static size_t take_next(struct pg_store *s, struct unit **units)
 {
     bool back_first = s->picks % BACK_SHARE == BACK_SHARE - 1;
-    size_t n = take_some(s, back_first ? &s->back : &s->front, units);
+    struct unit_list *l = back_first ? &s->back : &s->front;
+    struct unit **at = find(s, l);
 
-    if (!n)
-        n = take_some(s, back_first ? &s->front : &s->back, units);
-    if (n)
-        s->picks++;
-    return n;
+    if (!at) {
+        l = back_first ? &s->front : &s->back;
+        at = find(s, l);
+    }
+    if (!at)
+        return 0;
+    s->picks++;
+    return take_alike(l, at, units);
+}
+
+static void wake_another(struct pg_store *s)
+{
+    if (s->idle && (find(s, &s->front) || find(s, &s->back)))
+        pthread_cond_signal(&s->work);
 }
 
 /* Sleeps until there is something; 0: the store is stopping and nothing is left. */
@@ -152,10 +167,10 @@ static size_t pick(struct pg_worker *w, struct unit **units)
         pthread_cond_wait(&s->work, &s->lock);
         s->idle--;
     }
-    if (n)
+    if (n) {
         w->kind = units[0]->kind;
-    if (n && waiting(s) && s->idle)
-        pthread_cond_signal(&s->work);
+        wake_another(s);
+    }
     pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -329,10 +344,11 @@ static bool start_workers(struct pg_store *s)
 static void post(struct store *base, struct unit *u)
 {
     struct pg_store *s = pg_store_of(base);
+    struct unit_list *l = u->kind->where == UNIT_BACK ? &s->back : &s->front;
 
     pthread_mutex_lock(&s->lock);
-    list_push(u->kind->where == UNIT_BACK ? &s->back : &s->front, u);
-    if (s->idle)
+    list_push(l, u);
+    if (s->idle && has_room(s, l, u->kind))
         pthread_cond_signal(&s->work);
     if (!atomic_load(&s->shared.connected))
         pthread_cond_signal(&s->heal); /* it has to go home in time */

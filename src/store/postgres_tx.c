@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KEPT_BYTES = 1024 * 1024 }; /* of the arrays' memory, between two bulks */
+
 static struct pg_tx *pg_tx_of(struct tx *tx)
 {
     return (struct pg_tx *)(void *)tx;
@@ -36,13 +38,14 @@ static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGr
 {
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
     const char *words = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    bool is_wrong = err == ERR_INTERNAL || (state && !strcmp(state, "0A000"));
 
-    if (x->base.env->log && err == ERR_INTERNAL)
-        LOG(x->base.env->log, LOG_ERROR, "a statement failed",
+    if (x->base.env->log && is_wrong)
+        LOG(x->base.env->log, LOG_ERROR, "store.statement_failed",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("words", str_of(words)));
     if (x->base.env->log && err == ERR_CONSTRAINT)
-        LOG(x->base.env->log, LOG_ERROR, "a statement broke a constraint",
+        LOG(x->base.env->log, LOG_ERROR, "store.constraint",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("constraint", str_of(PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME))));
 }
@@ -51,11 +54,11 @@ static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const
 {
     struct pg_meaning m = pg_meaning(PQresultErrorField(r, PG_DIAG_SQLSTATE));
 
+    log_failure(x, want, r, m.err);
     if (PQstatus(x->conn->db) == CONNECTION_BAD || m.trouble == PG_GONE)
         return lost(x);
     if (m.trouble == PG_UNNAMED)
         atomic_store(x->conn->unnamed, true);
-    log_failure(x, want, r, m.err);
     return fail_with(x, m.trouble, m.err);
 }
 
@@ -213,6 +216,8 @@ static enum err bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t 
 
     if (!e)
         e = send_stmt(x, stmt, &p, each ? PG_WANT_ROWS : PG_WANT_DONE, 0);
+    if (x->conn->arrays.size > KEPT_BYTES)
+        buf_release(&x->conn->arrays);
     if (!e && !each)
         return pg_is_full(x->conn) ? round_trip(x) : OK;
     if (!e)

@@ -155,7 +155,7 @@ static void count_units(struct pg_worker *w, enum err verdict, size_t n, bool re
         atomic_fetch_add(&s->commits, 1);
         atomic_store(&s->full, false);
     }
-    if (verdict == ERR_STORE_FULL)
+    if (verdict == ERR_STORE_FULL && !reads)
         atomic_store(&s->full, true);
     if (!s->env->metrics)
         return;

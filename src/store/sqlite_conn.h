@@ -32,7 +32,7 @@ struct sqlite_db {
     sqlite3_stmt *controls[CONTROLS];
     struct arena_mark scratch; /* where each unit's scratch begins */
     bool read_only;
-    bool broken;      /* the file is damaged: nothing it says may be told */
+    bool broken;      /* damaged, or a sync failed: nothing it says may be told */
     bool wrote;       /* the last commit reached the WAL */
     enum err failure; /* of the last statement that failed, */
     int code;         /* and SQLite's word for it */

@@ -16,6 +16,7 @@
 #include "store/sqlite_batch.h"
 #include "store/sqlite_checkpoint.h"
 #include "store/sqlite_lock.h"
+#include "store/unit_list.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -26,11 +27,6 @@
 #include <sys/stat.h>
 
 enum { DEFAULT_READERS = 2, READER_CACHE_KB = 2 * 1024, BACK_SHARE = 4 };
-
-struct unit_list {
-    struct unit *first, **last;
-    int count;
-};
 
 struct sqlite_store {
     struct store store; /* first */
@@ -50,59 +46,6 @@ struct sqlite_store {
     bool stopping, held, busy;
     struct store_health health;
 };
-
-/* --- lists; the lock is held --- */
-
-static void list_init(struct unit_list *l)
-{
-    *l = (struct unit_list){ .last = &l->first };
-}
-
-static void list_push(struct unit_list *l, struct unit *u)
-{
-    u->next = NULL;
-    *l->last = u;
-    l->last = &u->next;
-    l->count++;
-}
-
-/* Takes the unit that *at points to. */
-static struct unit *list_take(struct unit_list *l, struct unit **at)
-{
-    struct unit *u = *at;
-
-    *at = u->next;
-    if (l->last == &u->next)
-        l->last = at;
-    l->count--;
-    return u;
-}
-
-static size_t take_all(struct unit_list *l, struct unit **units, size_t max)
-{
-    size_t n = 0;
-
-    while (n < max && l->first)
-        units[n++] = list_take(l, &l->first);
-    return n;
-}
-
-/* The first, and if its kind can be run in bulk, others of its kind. */
-static size_t take_alike(struct unit_list *l, struct unit **units, size_t max)
-{
-    const struct unit_kind *kind = l->first ? l->first->kind : NULL;
-    struct unit **at = &l->first;
-    size_t n = 0, looked = 0;
-
-    if (!kind || !kind->run_many)
-        max = kind && max ? 1 : 0;
-    while (*at && n < max && looked++ < SQLITE_BATCH_MAX)
-        if ((*at)->kind == kind)
-            units[n++] = list_take(l, at);
-        else
-            at = &(*at)->next;
-    return n;
-}
 
 /* --- the writer --- */
 
@@ -193,7 +136,7 @@ static int64_t run_front(struct sqlite_store *s, struct sqlite_batch *b)
     size_t n;
 
     pthread_mutex_lock(&s->lock);
-    n = take_all(&s->front, units, LIMIT_BATCH);
+    n = unit_list_take(&s->front, units, LIMIT_BATCH);
     pthread_mutex_unlock(&s->lock);
     n = drop_old(s, units, n);
     if (n)
@@ -218,7 +161,7 @@ static size_t take_back(struct sqlite_store *s, struct unit **units, size_t room
     if (fit > LIMIT_BULK)
         fit = LIMIT_BULK;
     if (fit > 0)
-        n = take_alike(&s->back, units, (size_t)fit < room ? (size_t)fit : room);
+        n = unit_list_take_alike(&s->back, units, (size_t)fit < room ? (size_t)fit : room);
     pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -317,8 +260,7 @@ static struct unit *wait_for_read(struct sqlite_store *s)
     pthread_mutex_lock(&s->lock);
     while (!s->reads.first && !s->stopping)
         pthread_cond_wait(&s->to_read, &s->lock);
-    if (s->reads.first)
-        u = list_take(&s->reads, &s->reads.first);
+    unit_list_take(&s->reads, &u, 1);
     s->health.units += u != NULL;
     pthread_mutex_unlock(&s->lock);
     return u;
@@ -354,9 +296,9 @@ static void sqlite_post(struct store *store, struct unit *u)
 
     pthread_mutex_lock(&s->lock);
     switch (u->kind->where) {
-    case UNIT_FRONT: list_push(&s->front, u); break;
-    case UNIT_BACK: list_push(&s->back, u); break;
-    case UNIT_READ: list_push(&s->reads, u); break;
+    case UNIT_FRONT: unit_list_push(&s->front, u); break;
+    case UNIT_BACK: unit_list_push(&s->back, u); break;
+    case UNIT_READ: unit_list_push(&s->reads, u); break;
     }
     if (u->kind->where == UNIT_READ)
         pthread_cond_signal(&s->to_read);
@@ -514,9 +456,9 @@ static struct sqlite_store *make(const struct store_options *o, struct env *env)
     s->store = (struct store){ .ops = &ops, .env = env, .options = *o };
     s->file_lock.fd = -1;
     s->health.writable = true;
-    list_init(&s->front);
-    list_init(&s->back);
-    list_init(&s->reads);
+    unit_list_init(&s->front);
+    unit_list_init(&s->back);
+    unit_list_init(&s->reads);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->to_write, NULL);
     pthread_cond_init(&s->to_read, NULL);

@@ -43,6 +43,10 @@ static enum err meaning(struct sqlite_db *db, int rc)
     case SQLITE_CONSTRAINT_ROWID: return ERR_CONFLICT;
     case SQLITE_IOERR_WRITE: return refused(db) ? ERR_STORE_FULL : ERR_UNAVAILABLE;
     case SQLITE_IOERR_NOMEM: return ERR_NO_MEMORY;
+    /* Also outside of a commit (a large transaction is written before it): a second fsync that goes
+     * well would prove nothing, so there must not be one. */
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_DIR_FSYNC: db->broken = true; return ERR_UNAVAILABLE;
     default: break;
     }
     switch (rc & 0xff) {

@@ -20,7 +20,7 @@ import { folder as evidence } from '../e2e/lib/evidence.mjs';
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.SEED ?? (Date.now() % 1_000_000));
 const SENDERS = 24;
-const ENV = { ICHIDO_WEBHOOK_RETRIES: '100', ICHIDO_LOG_LEVEL: 'warn' }; // a kill is no fault of the message
+const ENV = { ICHIDO_WEBHOOK_RETRIES: '100', ICHIDO_LOG_LEVEL: 'info' }; // a kill is no fault of the message
 
 // mulberry32: small, and good enough to pick moments.
 function random(seed) {

@@ -504,6 +504,19 @@ static void a_timeout_while_connecting_was_not_sent(void **state)
     close(fd);
 }
 
+/* The plain server waits for the end of a request that is none: the handshake never ends. */
+static void a_tls_handshake_that_fails_was_not_sent(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call t = { .call = { .timeout_ms = 100 } };
+    char url[64];
+
+    snprintf(url, sizeof(url), "https://127.0.0.1:%d/", f->box->port);
+    call(f, &t, "POST", url);
+    assert_int_equal(t.call.result, CALL_NOT_SENT);
+    assert_int_equal(atomic_load(&f->box->requests), 0);
+}
+
 static void an_answer_over_its_limit_is_uncertain_and_keeps_its_status(void **state)
 {
     struct fixture *f = *state;
@@ -712,6 +725,7 @@ int main(void)
         CASE(half_an_answer_is_uncertain_and_keeps_its_status),
         CASE(a_timeout_after_the_request_is_uncertain),
         CASE(a_timeout_while_connecting_was_not_sent),
+        CASE(a_tls_handshake_that_fails_was_not_sent),
         CASE(an_answer_over_its_limit_is_uncertain_and_keeps_its_status),
         CASE(an_answer_that_the_arena_cannot_hold_is_uncertain),
         CASE(a_resend_that_is_refused_does_not_hide_the_first_request),

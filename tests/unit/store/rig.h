@@ -248,9 +248,3 @@ static inline int64_t rig_count(struct rig *r)
     assert_int_equal(job_run(r, &j), OK);
     return j.number;
 }
-
-/* kinds that a test does not use are no mistake */
-static inline void rig_uses_all(void)
-{
-    (void)kind_add, (void)kind_add_back, (void)kind_count;
-}

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -39,6 +40,7 @@ static pid_t start_pooler(struct pg_rig *p, int port)
     pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
         if (getuid() == 0)
             execl(pgbouncer, pgbouncer, "-q", "-u", "postgres", path, (char *)NULL);
         else

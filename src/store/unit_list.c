@@ -1,0 +1,53 @@
+#include "store/unit_list.h"
+
+enum { LOOK_AHEAD = 256 }; /* a long list of other kinds is not searched to its end */
+
+void unit_list_init(struct unit_list *l)
+{
+    *l = (struct unit_list){ .last = &l->first };
+}
+
+void unit_list_push(struct unit_list *l, struct unit *u)
+{
+    u->next = NULL;
+    *l->last = u;
+    l->last = &u->next;
+    l->count++;
+}
+
+/* Takes the unit that *at points to. */
+static struct unit *take_at(struct unit_list *l, struct unit **at)
+{
+    struct unit *u = *at;
+
+    *at = u->next;
+    if (l->last == &u->next)
+        l->last = at;
+    l->count--;
+    return u;
+}
+
+size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max)
+{
+    size_t n = 0;
+
+    while (n < max && l->first)
+        units[n++] = take_at(l, &l->first);
+    return n;
+}
+
+size_t unit_list_take_alike(struct unit_list *l, struct unit **units, size_t max)
+{
+    const struct unit_kind *kind = l->first ? l->first->kind : NULL;
+    struct unit **at = &l->first;
+    size_t n = 0;
+
+    if (!kind || !kind->run_many)
+        return unit_list_take(l, units, max ? 1 : 0);
+    for (int looked = 0; *at && n < max && looked < LOOK_AHEAD; looked++)
+        if ((*at)->kind == kind)
+            units[n++] = take_at(l, at);
+        else
+            at = &(*at)->next;
+    return n;
+}

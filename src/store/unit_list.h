@@ -1,0 +1,18 @@
+/* unit_list.h - units that wait, in the order they came. It links the units themselves, so a push
+ * cannot fail. Whoever owns the list locks it. */
+#pragma once
+
+#include "store/store.h"
+
+struct unit_list {
+    struct unit *first, **last;
+    int count;
+};
+
+void unit_list_init(struct unit_list *l);
+void unit_list_push(struct unit_list *l, struct unit *u);
+
+/* Up to max from the front; returns how many. */
+size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max);
+/* The first and, if its kind can be run in bulk, others of its kind. */
+size_t unit_list_take_alike(struct unit_list *l, struct unit **units, size_t max);

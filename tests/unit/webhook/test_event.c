@@ -1,0 +1,198 @@
+#include "unit/cm.h"
+#include "webhook/event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct arena arena;
+
+static struct stripe_event read_event(const char *body)
+{
+    struct stripe_event e;
+
+    arena_release(&arena);
+    arena_init(&arena, 1 << 16);
+    assert_int_equal(stripe_event_read(&arena, str_of(body), &e), OK);
+    return e;
+}
+
+static bool is(struct str s, const char *c)
+{
+    return str_eq(s, str_of(c));
+}
+
+static void the_fields_of_an_intent_event_are_taken_out(void **state)
+{
+    struct stripe_event e = read_event(
+        "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1699564800,\"livemode\":false,"
+        "\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"amount\":2000,"
+        "\"metadata\":{\"payment_id\":\"pay-7\",\"id\":\"no\"}}},"
+        "\"type\":\"payment_intent.succeeded\"}");
+
+    (void)state;
+    assert_true(e.readable);
+    assert_true(is(e.id, "evt_1"));
+    assert_true(is(e.type, "payment_intent.succeeded"));
+    assert_int_equal(e.livemode, 0);
+    assert_true(e.has_created);
+    assert_int_equal(e.created_ms, INT64_C(1699564800000));
+    assert_true(is(e.object_id, "pi_1"));
+    assert_true(is(e.intent_id, "pi_1"));
+    assert_true(is(e.payment_id, "pay-7"));
+    assert_true(e.has_lane);
+    assert_int_equal(e.lane, lane_of(S("pay-7")));
+}
+
+static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
+{
+    static const struct {
+        const char *why, *object, *key;
+    } rows[] = {
+        { "metadata first",
+          "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"metadata\":"
+          "{\"payment_id\":\"p\"}}",
+          "p" },
+        { "the intent itself", "{\"id\":\"pi_1\",\"object\":\"payment_intent\"}", "pi_1" },
+        { "the intent of a charge",
+          "{\"id\":\"ch_1\",\"object\":\"charge\",\"payment_intent\":"
+          "\"pi_1\"}",
+          "pi_1" },
+        { "a metadata of another type",
+          "{\"id\":\"pi_1\",\"object\":\"payment_intent\","
+          "\"metadata\":{\"payment_id\":7}}",
+          "pi_1" },
+        { "an expanded intent is no string",
+          "{\"id\":\"ch_1\",\"object\":\"charge\","
+          "\"payment_intent\":{\"id\":\"pi_1\"}}",
+          NULL },
+        { "no intent", "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":null}",
+          NULL },
+        { "no object at all", "[]", NULL },
+        { "the payment of a charge",
+          "{\"id\":\"ch_1\",\"object\":\"charge\",\"payment_intent\":"
+          "\"pi_1\",\"metadata\":{\"payment_id\":\"p\"}}",
+          "p" },
+    };
+    char body[512];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct stripe_event e;
+
+        snprintf(body, sizeof(body), "{\"id\":\"e\",\"type\":\"t\",\"data\":{\"object\":%s}}",
+                 rows[i].object);
+        e = read_event(body);
+        if (!e.readable || e.has_lane != (rows[i].key != NULL) ||
+            (rows[i].key && e.lane != lane_of(str_of(rows[i].key))))
+            fail_msg("row %zu: %s", i, rows[i].why);
+    }
+}
+
+static void a_lane_never_changes(void **state)
+{
+    (void)state;
+    /* nodes of different versions must agree: SHA-256("abc") begins ba7816bf8f01cfea */
+    assert_int_equal(lane_of(S("abc")), INT64_C(0xba7816bf8f01cfea >> 1));
+    assert_true(lane_of(S("")) > 0);
+}
+
+static void w6_what_names_no_sane_id_or_type_is_named_by_its_content(void **state)
+{
+    static const char *const rows[] = {
+        "",
+        "{",
+        "{\"id\":\"evt_1\",\"type\":\"t\"",
+        "null",
+        "[]",
+        "{}",
+        "{\"id\":\"evt_1\"}",
+        "{\"type\":\"t\"}",
+        "{\"id\":7,\"type\":\"t\"}",
+        "{\"id\":\"evt_1\",\"type\":null}",
+        "{\"id\":\"\",\"type\":\"t\"}",
+        "{\"id\":\"evt_1\",\"type\":\"\"}",
+        "{\"id\":\"evt 1\",\"type\":\"t\"}",
+        "{\"id\":\"evt\\n1\",\"type\":\"t\"}",
+        "{\"id\":\"evt\\u00001\",\"type\":\"t\"}",
+        "{\"id\":\"\xe9\xa0\x98\",\"type\":\"t\"}",
+        "{\"id\":\"evt_1\",\"id\":\"evt_2\",\"type\":\"t\"}",
+        "{\"id\":\"evt_1\",\"type\":\"t\"} trailing",
+        "{\"id\":\"evt_1\",\"type\":\"\xff\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct stripe_event e = read_event(rows[i]);
+
+        if (e.readable || !e.why || !str_starts(e.id, S("sha256:")) || e.id.n != 71 || e.type.n ||
+            e.has_lane)
+            fail_msg("row %zu: %s", i, rows[i]);
+    }
+    assert_true(is(read_event("{").id,
+                   "sha256:021fb596db81e6d02bf3d2586ee3981fe519f275c0ac9ca76bbcf2ebb4097d96"));
+}
+
+static void ids_of_255_characters_are_the_longest(void **state)
+{
+    char body[400] = "{\"type\":\"t\",\"id\":\"";
+    size_t start = strlen(body);
+
+    (void)state;
+    memset(body + start, 'e', 255);
+    strcpy(body + start + 255, "\"}");
+    assert_true(read_event(body).readable);
+    strcpy(body + start + 255, "e\"}");
+    assert_false(read_event(body).readable);
+}
+
+static void escapes_are_resolved(void **state)
+{
+    struct stripe_event e = read_event("{\"id\":\"evt\\u005f1\",\"type\":\"a\\/b\"}");
+
+    (void)state;
+    assert_true(is(e.id, "evt_1"));
+    assert_true(is(e.type, "a/b"));
+}
+
+static void w9_livemode_is_known_only_where_it_is_a_bool(void **state)
+{
+    (void)state;
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":true}").livemode, 1);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":false}").livemode, 0);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\"}").livemode, -1);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":\"true\"}").livemode,
+                     -1);
+}
+
+static void a_created_that_is_no_time_is_left_out(void **state)
+{
+    (void)state;
+    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":1.5}").has_created);
+    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":-1}").has_created);
+    assert_false(
+        read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":9223372036854775807}").has_created);
+    assert_true(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":0}").has_created);
+}
+
+static int release(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_fields_of_an_intent_event_are_taken_out),
+        TEST(d24_the_lane_is_the_payment_else_the_intent_else_none),
+        TEST(a_lane_never_changes),
+        TEST(w6_what_names_no_sane_id_or_type_is_named_by_its_content),
+        TEST(ids_of_255_characters_are_the_longest),
+        TEST(escapes_are_resolved),
+        TEST(w9_livemode_is_known_only_where_it_is_a_bool),
+        TEST(a_created_that_is_no_time_is_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, release);
+}

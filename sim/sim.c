@@ -15,6 +15,8 @@
 
 enum {
     SMALL_CACHE_KB = 8,
+    JUMP_MS = 30 * 1000,
+    MONO_START_US = 1000 * 1000,
     WALL_START_S = 1760000000,
     REST_STEPS = 60 * 1000,   /* to come to rest, at most */
     REST_MS = 120 * 1000,     /* the same in virtual time ... */
@@ -131,7 +133,7 @@ static void let_time_pass(struct sim *s)
 /* Wall time alone: leases and retry times are suddenly nearer or farther. */
 static void jump_clock(struct sim *s)
 {
-    int64_t ms = (int64_t)sim_below(s, 30 * 1000);
+    int64_t ms = (int64_t)sim_below(s, JUMP_MS);
 
     if (sim_below(s, 2)) {
         sim_mark(s, MARK_CLOCK_FORWARD);
@@ -290,7 +292,7 @@ static bool all_is_done(struct sim *s)
 
 static void come_to_rest(struct sim *s)
 {
-    int64_t until = s->mono_us / 1000 + REST_MS + REST_MS_EACH * client_special(s->client);
+    int64_t until = s->mono_us / 1000 + REST_MS + (int64_t)REST_MS_EACH * client_special(s->client);
     int64_t most = s->steps + REST_STEPS;
 
     s->quiet = true;
@@ -335,7 +337,7 @@ static void open_world(struct sim *s)
     s->plan = draw_plan(s);
     s->node_count = s->plan.nodes;
     s->wall_ms = (int64_t)WALL_START_S * 1000;
-    s->mono_us = 1000 * 1000;
+    s->mono_us = MONO_START_US;
     s->disk = disk_new(&s->rng);
     s->check = check_new(s);
     s->client = client_new(s);

@@ -86,6 +86,7 @@ static bool run_one(struct sqlite_batch *b, struct unit *u)
     enum err e;
 
     sqlite_scratch_reset(b->db);
+    b->db->failure = OK;
     unit_begin(u);
     if (sqlite_control(b->db, CONTROL_SAVEPOINT))
         return false;
@@ -100,6 +101,7 @@ static bool run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum
     size_t hooks = b->db->tx.hook_count;
 
     sqlite_scratch_reset(b->db);
+    b->db->failure = OK;
     for (size_t i = 0; i < n; i++)
         unit_begin(units[i]);
     *ret_err = OK;
@@ -130,15 +132,15 @@ static size_t gather(struct sqlite_batch *b)
 }
 
 /* The transaction is gone and `offender` (NULL: somebody of a bulk) was running. Everybody else
- * runs again from the first. A disk that refuses does so to all of them, so the attempts are few.
- */
+ * runs again. A disk that refuses does so to all of them, so the attempts are few. */
 static void start_over(struct sqlite_batch *b, struct unit *offender)
 {
     enum err e = b->db->failure ? b->db->failure : ERR_UNAVAILABLE;
 
     roll_back(b);
     if (b->last_chance || b->reruns++ == LIMIT_RERUNS || b->db->broken) {
-        b->failed = e;
+        /* what one of them did wrong is no answer to the others */
+        b->failed = b->last_chance || err_is_retryable(e) ? e : ERR_UNAVAILABLE;
         return;
     }
     if (!offender) {
@@ -180,7 +182,7 @@ void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n)
     assert(n <= sqlite_batch_room(b));
     for (size_t i = 0; i < n; i++)
         b->units[b->count++] = units[i];
-    while (b->done < b->count && !b->failed) {
+    while (b->done < b->count && !b->failed && !b->db->broken) {
         if (!b->begun)
             b->failed = begin(b);
         if (!b->failed)
@@ -219,8 +221,10 @@ static enum err finish_one_commit(struct sqlite_batch *b)
     int64_t began = clock_mono_us(clock);
     struct sqlite_commit c = { .err = b->failed };
 
-    if (!c.err && b->begun)
+    if (!c.err && b->begun && !b->db->broken)
         c.err = commit(b);
+    if (b->db->broken)
+        roll_back(b);
     if (b->db->broken || c.err == ERR_UNCERTAIN)
         return ERR_UNCERTAIN;
     c.us = clock_mono_us(clock) - began;

@@ -171,7 +171,7 @@ static void run_back(struct sqlite_store *s, struct sqlite_batch *b, int64_t fro
     struct unit *units[LIMIT_BULK];
     int64_t began = now_us(s), spent = 0;
 
-    while (!b->failed && sqlite_batch_room(b)) {
+    while (!b->failed && !s->db->broken && sqlite_batch_room(b)) {
         size_t n = take_back(s, units, sqlite_batch_room(b), front_us, spent);
         int64_t before = spent;
 

@@ -243,6 +243,14 @@ test('W1 production without a webhook secret does not start; dev makes one and s
     assert.ok(!server.stderr.includes(secret), 'but not in the log');
 });
 
+test('A5 SIGTERM in the moment it says "listening" is a graceful stop already', async (t) => {
+    for (let i = 0; i < 10; i++) {
+        const server = launch(t, await fresh(t, stores[0]));
+        server.child.stderr.once('data', () => server.child.kill('SIGTERM'));
+        assert.deepEqual(await server.exit, { code: 0, signal: null });
+    }
+});
+
 test('A5 a second signal ends it at once', async (t) => {
     const server = await start(t, stores[0]);
     const raw = await new Raw(server.port).opened();

@@ -440,6 +440,49 @@ static void q7_two_runners_share_the_work_and_nothing_happens_twice(void **state
     assert_int_equal(sql_int(r, "SELECT max(at) FROM audit"), 1); /* at: the attempt */
 }
 
+/* --- a database in trouble --- */
+
+static void set_faults(struct rig *r, const char *text)
+{
+    assert_true(faults_parse(&r->store_env[0].faults, str_of(text)));
+}
+
+static void a_fetch_that_fails_is_tried_again_with_growing_pauses(void **state)
+{
+    struct rig *r = begin(state, 1);
+    int64_t start;
+
+    add_due("test", "a", 0, 1000);
+    set_faults(r, "store.commit=full@1-7");
+    rig_pass(r, 1000);
+    start = now();
+    while (!w.runs && now() < start + 60000)
+        rig_at(r, den_next_timer(&r->den));
+    /* 100 + 200 + 400 + 800 + 1600 + 2000 + 2000 */
+    assert_int_equal(now() - start, 7100);
+    assert_int_equal(effects(), 1);
+    set_faults(r, "");
+}
+
+static void a_job_that_could_not_be_stored_costs_no_attempt(void **state)
+{
+    struct rig *r = begin(state, 1);
+
+    w.fails = 1;
+    w.err = ERR_UNAVAILABLE;
+    add_due("test", "a", 0, 1000);
+    /* 1 fetch; 2-4 the failed run rolls back with its batch or commits nothing: see below */
+    set_faults(r, "store.commit=full@2-6");
+    rig_pass(r, 1000);
+    for (int i = 0; i < 100 && live(); i++)
+        rig_pass(r, 500);
+    assert_int_equal(effects(), 1);
+    assert_int_equal(dead(), 0);
+    assert_int_equal(sql_int(r, "SELECT at FROM audit"), 2); /* one retry, by the policy */
+    assert_int_equal(metrics_read(r->env[0].metrics, COUNT_JOB, S("retried")), 1);
+    set_faults(r, "");
+}
+
 /* --- a job that takes its time --- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -632,6 +675,8 @@ int main(void)
     static const struct CMUnitTest sqlite[] = {
         ALL(ON_SQLITE),
         ON_SQLITE(at_start_leases_of_the_dead_are_due_at_once),
+        ON_SQLITE(a_fetch_that_fails_is_tried_again_with_growing_pauses),
+        ON_SQLITE(a_job_that_could_not_be_stored_costs_no_attempt),
     };
     static const struct CMUnitTest postgres[] = {
         ALL(ON_POSTGRES),

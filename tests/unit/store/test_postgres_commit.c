@@ -130,6 +130,5 @@ int main(void)
         PG_TEST(faults_all_over_and_every_unit_happens_once),
     };
 
-    rig_uses_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

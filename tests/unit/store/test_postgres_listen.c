@@ -95,6 +95,5 @@ int main(void)
         PG_TEST(a_listener_that_was_cut_off_listens_again),
     };
 
-    rig_uses_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,6 +179,5 @@ int main(void)
         PG_TEST(the_clock_follows_the_database_where_they_differ),
     };
 
-    rig_uses_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

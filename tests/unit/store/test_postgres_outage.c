@@ -199,6 +199,5 @@ int main(void)
         PG_TEST(health_turns_green_without_any_unit),
     };
 
-    rig_uses_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,5 @@ int main(void)
         PG_TEST(units_run_behind_a_pooler_in_transaction_mode),
     };
 
-    rig_uses_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

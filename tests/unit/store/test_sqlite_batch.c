@@ -155,6 +155,23 @@ static void a_bulk_that_loses_the_transaction_is_run_one_by_one(void **state)
     assert_int_equal(rows(b), 4 * 2 + 5);
 }
 
+/* A neighbour's own mistake must not become the verdict of those who did nothing wrong. */
+static void too_many_offenders_fail_with_something_that_may_be_tried_again(void **state)
+{
+    enum { N = 10 };
+    struct bench *b = *state;
+    struct job jobs[N];
+
+    for (int i = 0; i < N; i++) {
+        job_init(&jobs[i], &b->rig, i % 2 ? &kind_evil : &kind_add);
+        jobs[i].number = -1;
+    }
+    jobs[2].id = jobs[0].id; /* a conflict, before the next offender */
+    assert_int_equal(run(b, jobs, N), ERR_UNAVAILABLE);
+    assert_int_equal(jobs[8].verdict, ERR_UNAVAILABLE);
+    assert_int_equal(rows(b), 0);
+}
+
 static void too_many_offenders_fail_the_batch_and_the_next_one_works(void **state)
 {
     enum { N = 12 };
@@ -357,6 +374,13 @@ static void scribble(const char *path, long page)
     fclose(f);
 }
 
+static enum err be_seen(struct tx *tx, struct unit *u)
+{
+    return TX_DO(tx, STMT_node_seen, 1, V_BLOB(uuid_bytes(&job_of(u)->id)), V_INT(1));
+}
+
+static const struct unit_kind kind_seen = { "seen", UNIT_FRONT, be_seen, NULL };
+
 static void a_damaged_file_answers_nobody(void **state)
 {
     struct sqlite_options o = { 0 };
@@ -371,9 +395,11 @@ static void a_damaged_file_answers_nobody(void **state)
     assert_int_equal(sqlite_db_open(&o, &b->rig.env, &b->db, why), OK);
     job_init(&jobs[0], &b->rig, &kind_count);
     assert_int_equal(sqlite_db_read(b->db, &jobs[0].unit), ERR_UNCERTAIN);
+    job_init(&jobs[0], &b->rig, &kind_seen); /* this one could be written */
     job_init(&jobs[1], &b->rig, &kind_count);
-    assert_int_equal(run(b, &jobs[1], 1), ERR_UNCERTAIN);
+    assert_int_equal(run(b, jobs, 2), ERR_UNCERTAIN);
     assert_int_equal(jobs[0].done + jobs[1].done, 0);
+    assert_int_equal(sqlite_db_wal_frames(b->db), 0);
     assert_null(b->rig.desk.first);
 }
 
@@ -466,6 +492,7 @@ int main(void)
         FRESH(the_offender_gets_a_commit_of_its_own),
         FRESH(an_offender_all_alone_fails_and_writes_nothing),
         FRESH(a_bulk_that_loses_the_transaction_is_run_one_by_one),
+        FRESH(too_many_offenders_fail_with_something_that_may_be_tried_again),
         FRESH(too_many_offenders_fail_the_batch_and_the_next_one_works),
         FRESH(a_full_disk_inside_a_statement_fails_who_meets_it),
         FRESH(a_commit_that_finds_the_disk_full_fails_all_and_heals),

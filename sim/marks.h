@@ -25,6 +25,7 @@
     X(MARK_STOP, "graceful stop finished")                                                         \
     X(MARK_RESTART, "node restarted")                                                              \
     X(MARK_ONE_DOWN, "one node down, the other works")                                             \
+    X(MARK_GONE, "one node gone for good")                                                         \
     X(MARK_DATABASE_RESTART, "shared database restarted under live nodes")                         \
     X(MARK_UNCERTAIN_DONE, "UNCERTAIN, and it was committed")                                      \
     X(MARK_UNCERTAIN_NOT_DONE, "UNCERTAIN, and it was not")                                        \

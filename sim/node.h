@@ -29,6 +29,7 @@ struct sim_node {
     struct sim *sim;
     int index;
     bool up, stopping, stopped;
+    bool gone;    /* it never starts again */
     int64_t born; /* how many lives it had */
     struct env env;
     struct home home;

@@ -186,7 +186,7 @@ static void offer(struct choices *c, bool can, enum move m, struct sim_node *n)
 
 static void offer_node(struct choices *c, struct sim_node *n)
 {
-    offer(c, !n->up, MOVE_BOOT, n);
+    offer(c, !n->up && !n->gone, MOVE_BOOT, n);
     if (!n->up)
         return;
     offer(c, n->tasks.n > 0, MOVE_TASK, n);
@@ -284,21 +284,45 @@ static void step(struct sim *s)
 
 static bool all_is_done(struct sim *s)
 {
-    for (int i = 0; i < s->node_count; i++)
-        if (!s->nodes[i]->up || s->nodes[i]->stopping || !is_at_rest(s->nodes[i]))
+    for (int i = 0; i < s->node_count; i++) {
+        const struct sim_node *n = s->nodes[i];
+
+        if (!n->gone && (!n->up || n->stopping || !is_at_rest(n)))
             return false;
+    }
     return client_is_done(s->client) && check_live(s->check) == 0;
+}
+
+/* The last fault: one of two never comes back. Its leases and what only it knew of are for the
+ * other to find. */
+static void lose_one(struct sim *s)
+{
+    struct sim_node *n = s->nodes[sim_below(s, (uint64_t)s->node_count)];
+
+    if (s->node_count == 1 || sim_below(s, 2))
+        return;
+    sim_mark(s, MARK_GONE);
+    if (n->up)
+        sim_node_crash(n, "for good");
+    n->gone = true;
+    for (int i = 0; i < s->node_count; i++)
+        s->nodes[i]->hinted = false; /* its last words are lost, too */
 }
 
 static void come_to_rest(struct sim *s)
 {
     int64_t until = s->mono_us / 1000 + REST_MS + (int64_t)REST_MS_EACH * client_special(s->client);
     int64_t most = s->steps + REST_STEPS;
+    bool lost = false;
 
     s->quiet = true;
     SIM_TRACE(s, "no more faults");
     while (!s->failed && !all_is_done(s)) {
         step(s);
+        if (!lost && client_is_done(s->client)) {
+            lost = true;
+            lose_one(s);
+        }
         if (s->steps > most || s->mono_us / 1000 > until)
             sim_fail(s, "not at rest after %lld steps, %zu messages are left", (long long)s->steps,
                      check_live(s->check));

@@ -1,12 +1,9 @@
 /* conn.h - one connection: bytes in, requests to their handlers one at a time, replies out.
  *
  *   HANDSHAKE ──▶ IDLE ──first byte──▶ HEAD ──empty line──▶ BODY ──last byte──▶ ANSWERING
- *    (TLS only)    ▲                     │ refused            │ refused            │ handler replies
- *                  │                     ▼                    ▼                    ▼
- *                  └──kept alive──────────────────────── REPLYING ◀────────────────┘
- *                                                            │ Connection: close
- *                                                            ▼
- *                                                         LINGER ──▶ closed
+ *    (TLS only)    ▲                     │ refused            │ refused            │ handler
+ * replies │                     ▼                    ▼                    ▼ └──kept
+ * alive──────────────────────── REPLYING ◀────────────────┘ │ Connection: close ▼ LINGER ──▶ closed
  *
  * Each state is a list of the loop's deadlines, so that it ends in time whatever the peer does.
  * Only ANSWERING has none: the handler has its own. While IDLE a connection holds no buffer, no
@@ -65,8 +62,8 @@ void conn_reply(struct conn *c, struct str bytes, bool close);
 /* Sends bytes; false: the connection is being closed. */
 bool conn_write(struct conn *c, struct str bytes);
 
-void conn_write_done(struct conn *c); /* wire.c: the kernel has taken everything */
-bool wire_send(struct conn *c, struct str bytes); /* false: the connection is being closed */
+void conn_write_done(struct conn *c);               /* wire.c: the kernel has taken everything */
+bool wire_send(struct conn *c, struct str bytes);   /* false: the connection is being closed */
 bool wire_write(struct conn *c, struct buf *bytes); /* the same, and empties the buffer */
 
 void conn_peer(const struct conn *c, struct sockaddr_storage *ret_peer, char ret_ip[48]);

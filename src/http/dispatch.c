@@ -53,8 +53,8 @@ static enum err admit(struct exchange *x)
     exchange_admit(x);
     if (atomic_load(&s->in_flight) > s->options.max_in_flight)
         return ERR_OVERLOADED;
-    if (s->rate && !rate_take(s->rate, (const struct sockaddr *)&x->request.peer,
-                              x->request.began_us))
+    if (s->rate &&
+        !rate_take(s->rate, (const struct sockaddr *)&x->request.peer, x->request.began_us))
         return ERR_RATE_LIMITED;
     return OK;
 }

@@ -12,11 +12,11 @@ enum head_state { HEAD_START, HEAD_LINE, HEAD_CR, HEAD_LAST_CR, HEAD_DONE };
 
 struct head_scan {
     enum head_state state;
-    bool in_headers;    /* the request line has ended */
-    size_t lines;       /* begun so far, the request line included */
-    size_t bytes;       /* seen so far */
-    size_t line_start;  /* of the request line: empty lines before it are skipped */
-    size_t line_end;    /* of the request line, before its CRLF */
+    bool in_headers;   /* the request line has ended */
+    size_t lines;      /* begun so far, the request line included */
+    size_t bytes;      /* seen so far */
+    size_t line_start; /* of the request line: empty lines before it are skipped */
+    size_t line_end;   /* of the request line, before its CRLF */
 };
 
 void head_scan_init(struct head_scan *s);

@@ -68,14 +68,15 @@ void reply_problem_errors(struct request *r, enum err e, const char *detail, str
 
 struct server_options {
     struct env *env;
-    struct str listen; /* host:port; port 0 takes a free one. Ignored where systemd passed sockets */
+    struct str
+        listen; /* host:port; port 0 takes a free one. Ignored where systemd passed sockets */
     const struct route *routes;
     size_t route_count;
-    int loops;              /* threads; 0: one */
+    int loops;                      /* threads; 0: one */
     const char *tls_cert, *tls_key; /* PEM files; NULL: plain */
-    int max_connections;    /* 0: LIMIT_CONNECTIONS */
-    int max_in_flight;      /* 0: LIMIT_IN_FLIGHT */
-    int rate_limit;         /* requests a second and client address, twice that at once; 0: none */
+    int max_connections;            /* 0: LIMIT_CONNECTIONS */
+    int max_in_flight;              /* 0: LIMIT_IN_FLIGHT */
+    int rate_limit; /* requests a second and client address, twice that at once; 0: none */
     int head_ms, body_ms, idle_ms, reply_ms, handshake_ms; /* 0: those of limits.h */
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);
@@ -86,9 +87,11 @@ struct server_options {
 
 /* Binds and listens, so that an error is known before anything else starts. */
 enum err server_open(const struct server_options *o, struct server **ret_server, char why[256]);
-/* The routes, where they were not known at server_open. Before server_run; they stay the caller's. */
+/* The routes, where they were not known at server_open. Before server_run; they stay the caller's.
+ */
 void server_set_routes(struct server *s, const struct route *routes, size_t count);
-struct home *server_home(struct server *s); /* the first loop, on the thread that calls server_run */
+struct home *server_home(
+    struct server *s); /* the first loop, on the thread that calls server_run */
 int server_port(const struct server *s);
 
 /* Runs until it has stopped. SIGTERM and SIGINT call server_stop. */

@@ -19,14 +19,7 @@
 
 enum parse { PARSE_MORE, PARSE_HEAD, PARSE_DONE, PARSE_BAD };
 
-enum parse_stage {
-    STAGE_HEAD,
-    STAGE_BODY,
-    STAGE_CHUNKS,
-    STAGE_TRAILERS,
-    STAGE_DONE,
-    STAGE_BAD
-};
+enum parse_stage { STAGE_HEAD, STAGE_BODY, STAGE_CHUNKS, STAGE_TRAILERS, STAGE_DONE, STAGE_BAD };
 
 struct parser {
     struct arena *arena;

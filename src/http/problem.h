@@ -15,4 +15,4 @@ void problem_write(struct buf *out, enum err e, enum language language, const ch
                    struct str instance, struct str errors);
 
 const char *status_phrase(int status); /* "Not Found"; "" for what nobody knows */
-int retry_after_s(enum err e); /* for Retry-After; 0: none */
+int retry_after_s(enum err e);         /* for Retry-After; 0: none */

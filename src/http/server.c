@@ -2,7 +2,8 @@
  *
  *   RUNNING --signal or server_stop--> STOPPING --second signal or LIMIT_SHUTDOWN_MS--> FORCED
  *                                         |                                               |
- *                                         +--------- server_finish, or time --------------+--> FINISHED
+ *                                         +--------- server_finish, or time --------------+-->
+ * FINISHED
  *
  * The stage is one atomic number that only rises. Whoever raises it wakes every loop, and each loop
  * carries the new stage out by itself, on its own thread. A loop where nothing lives any more says
@@ -261,7 +262,7 @@ static void close_first_loop(struct server *s)
 
 static void carry_out(struct loop *l, enum stage stage)
 {
-    l->stage = stage;
+    l->stage = (int)stage;
     switch (stage) {
     case STAGE_RUNNING: break;
     case STAGE_STOPPING:

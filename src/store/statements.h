@@ -62,34 +62,36 @@ SQL2(message_due, /* to be leased; on PostgreSQL the rows stay locked until the 
      "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error FROM message"
      " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED")
 
+/* PostgreSQL, here and below: seq = ANY and not a join with unnest. The queue is planned for while it
+ * is small and run when it is long; a join may then have become a walk over all of it. */
 SQL2(message_take, /* bulk; the attempt that message_due saw is part of the condition */
      "UPDATE message SET due_at = $1, owner = $2, attempt = attempt + 1"
      " WHERE seq = $3 AND attempt = $4",
-     "UPDATE message m SET due_at = n.due_at, owner = n.owner, attempt = m.attempt + 1"
-     " FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[])"
-     " AS n (due_at, owner, seq, attempt) WHERE m.seq = n.seq AND m.attempt = n.attempt")
+     "UPDATE message SET due_at = ($1::bigint[])[1], owner = ($2::bytea[])[1], attempt = attempt + 1"
+     " WHERE seq = ANY ($3::bigint[])"
+     " AND attempt = ($4::bigint[])[array_position($3::bigint[], seq)]")
 
 SQL2(message_renew, /* bulk; a row in use is being finished or taken, one without owner was given back
                        for a retry meanwhile: leave it */
      "UPDATE message SET due_at = $1 WHERE seq = $2 AND id = $3 AND attempt = $4"
      " AND owner IS NOT NULL",
-     "WITH c AS MATERIALIZED (SELECT m.seq, n.due_at FROM unnest($1::bigint[], $2::bigint[],"
-     " $3::bytea[], $4::bigint[]) AS n (due_at, seq, id, attempt) JOIN message m ON m.seq = n.seq"
-     " AND m.id = n.id AND m.attempt = n.attempt AND m.owner IS NOT NULL FOR UPDATE OF m SKIP LOCKED)"
-     " UPDATE message m SET due_at = c.due_at FROM c WHERE m.seq = c.seq")
+     "UPDATE message SET due_at = ($1::bigint[])[1] WHERE seq = ANY (ARRAY (SELECT seq FROM message"
+     " WHERE seq = ANY ($2::bigint[]) AND id = ($3::bytea[])[array_position($2::bigint[], seq)]"
+     " AND attempt = ($4::bigint[])[array_position($2::bigint[], seq)] AND owner IS NOT NULL"
+     " FOR UPDATE SKIP LOCKED))")
 
 SQL2(message_finish, /* bulk, sorted by seq; returns those whose fence held */
      "DELETE FROM message WHERE seq = $1 AND id = $2 AND attempt = $3 RETURNING seq",
-     "DELETE FROM message m USING unnest($1::bigint[], $2::bytea[], $3::bigint[])"
-     " AS n (seq, id, attempt) WHERE m.seq = n.seq AND m.id = n.id AND m.attempt = n.attempt"
-     " RETURNING m.seq")
+     "DELETE FROM message WHERE seq = ANY ($1::bigint[])"
+     " AND id = ($2::bytea[])[array_position($1::bigint[], seq)]"
+     " AND attempt = ($3::bigint[])[array_position($1::bigint[], seq)] RETURNING seq")
 
 SQL2(lane_promote, /* bulk, under the lane's lock; returns when each new head is due */
      "UPDATE message SET ready = 1 WHERE ready = 0"
      " AND seq = (SELECT min(seq) FROM message WHERE lane = $1) RETURNING due_at",
-     "WITH h AS MATERIALIZED (SELECT (SELECT x.seq FROM message x WHERE x.lane = n.lane"
-     " ORDER BY x.seq LIMIT 1) AS seq FROM unnest($1::bigint[]) AS n (lane))"
-     " UPDATE message m SET ready = 1 FROM h WHERE m.seq = h.seq AND m.ready = 0 RETURNING m.due_at")
+     "UPDATE message SET ready = 1 WHERE ready = 0 AND seq = ANY (ARRAY (SELECT (SELECT x.seq"
+     " FROM message x WHERE x.lane = n.lane ORDER BY x.seq LIMIT 1)"
+     " FROM unnest($1::bigint[]) AS n (lane))) RETURNING due_at")
 
 SQL(message_retry, /* one row, or the fence did not hold */
     "UPDATE message SET due_at = $1, owner = NULL, last_error = $2"

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "http/http.h"
+#include "unit/cm.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -11,9 +12,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +20,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define UNUSED __attribute__((unused))
 enum { PATIENCE_S = 20 }; /* what takes longer has failed; nothing waits for it otherwise */

@@ -1,14 +1,11 @@
 /* Requests as bytes: what is taken, what is refused, and that it does not depend on the splits. */
 #include "base/limits.h"
 #include "http/parse.h"
+#include "unit/cm.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct outcome {
     enum err error;
@@ -38,11 +35,10 @@ static enum parse feed_all(struct parser *p, struct str in, size_t *ret_rest)
 
 static void describe(const struct parser *p, struct outcome *o)
 {
-    size_t n = (size_t)snprintf(o->text, sizeof(o->text),
-                                STR_FMT " " STR_FMT " %s%s%s" STR_FMT, STR_ARG(p->method),
-                                STR_ARG(p->target), p->keep_alive ? "keep " : "close ",
-                                p->expects_continue ? "expect " : "",
-                                p->chunked ? "chunked " : "", STR_ARG(p->body));
+    size_t n = (size_t)snprintf(
+        o->text, sizeof(o->text), STR_FMT " " STR_FMT " %s%s%s" STR_FMT, STR_ARG(p->method),
+        STR_ARG(p->target), p->keep_alive ? "keep " : "close ",
+        p->expects_continue ? "expect " : "", p->chunked ? "chunked " : "", STR_ARG(p->body));
 
     for (size_t i = 0; i < p->header_count && n < sizeof(o->text); i++)
         n += (size_t)snprintf(o->text + n, sizeof(o->text) - n, "|" STR_FMT "=" STR_FMT,
@@ -143,7 +139,8 @@ static void a_good_request_is_taken_whole(void **state)
           S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\nHost: b\r\n"
             "Content-Length: 5\r\n\r\nGET"),
           "POST / keep chunked |Host=a|Transfer-Encoding=chunked", 3 },
-        { "blanks around a value", S("GET / HTTP/1.1\r\nHost: \t a \t\r\nA:\r\nB:  \r\nC:d\r\n\r\n"),
+        { "blanks around a value",
+          S("GET / HTTP/1.1\r\nHost: \t a \t\r\nA:\r\nB:  \r\nC:d\r\n\r\n"),
           "GET / keep |Host=a|A=|B=|C=d", 0 },
         { "bytes beyond ASCII in a value", S("GET / HTTP/1.1\r\n" HOST "X: \xe4\xb8\x80\r\n\r\n"),
           "GET / keep |Host=a|X=\xe4\xb8\x80", 0 },
@@ -165,7 +162,8 @@ static void a_good_request_is_taken_whole(void **state)
             "\r\nGET"),
           "GET / keep |Host=a|Connection=Upgrade, HTTP2-Settings|Upgrade=h2c", 3 },
         { "Upgrade with a body",
-          S("POST / HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n"
+          S("POST / HTTP/1.1\r\n" HOST
+            "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n"
             "\r\nhiGET"),
           "POST / keep hi|Host=a|Connection=Upgrade|Upgrade=h2c|Content-Length=2", 3 },
         { "Upgrade with chunks",
@@ -222,13 +220,15 @@ static void what_could_be_read_in_two_ways_is_refused(void **state)
           S("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
           ERR_VALIDATION },
         { "two encodings",
-          S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"
+          S("POST / HTTP/1.1\r\n" HOST
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"
             "\r\n"),
           ERR_VALIDATION },
-        { "chunked is not the last", S("POST / HTTP/1.1\r\n" HOST
-                                       "Transfer-Encoding: chunked, identity\r\n\r\n"),
+        { "chunked is not the last",
+          S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked, identity\r\n\r\n"),
           ERR_VALIDATION },
-        { "another coding", S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n"),
+        { "another coding",
+          S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n"),
           ERR_NOT_IMPLEMENTED },
         { "an almost chunked", S("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: xchunked\r\n\r\n"),
           ERR_VALIDATION },
@@ -287,8 +287,8 @@ static void what_could_be_read_in_two_ways_is_refused(void **state)
           ERR_VALIDATION },
         { "a bare LF in a chunk extension", S(POST_CHUNKED "5;a\nhello\r\n0\r\n\r\n"),
           ERR_VALIDATION },
-        { "a bare LF in a quoted chunk extension", S(POST_CHUNKED "5;a=\"\n\"\r\nhello\r\n0\r\n\r\n"),
-          ERR_VALIDATION },
+        { "a bare LF in a quoted chunk extension",
+          S(POST_CHUNKED "5;a=\"\n\"\r\nhello\r\n0\r\n\r\n"), ERR_VALIDATION },
         { "a bare CR in a chunk extension", S(POST_CHUNKED "5;a=b\rc\r\nhello\r\n0\r\n\r\n"),
           ERR_VALIDATION },
         { "NUL in a chunk extension", S(POST_CHUNKED "5;a=\0\r\nhello\r\n0\r\n\r\n"),
@@ -385,11 +385,9 @@ static void a_parser_is_used_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_request_is_taken_whole),
-        cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
-        cmocka_unit_test(floods_meet_their_limits),
-        cmocka_unit_test(what_is_just_within_the_limits_is_taken),
-        cmocka_unit_test(a_parser_is_used_again),
+        TEST(a_good_request_is_taken_whole), TEST(what_could_be_read_in_two_ways_is_refused),
+        TEST(floods_meet_their_limits),      TEST(what_is_just_within_the_limits_is_taken),
+        TEST(a_parser_is_used_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

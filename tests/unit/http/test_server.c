@@ -46,9 +46,10 @@ static void pipelined_requests_are_answered_in_order(void **state)
 {
     int fd = dial(*state);
 
-    say(fd, S(GET("/later/1") HEAD_OF("POST /echo") "Content-Length: 1\r\n\r\n2" GET("/nowhere")
-                  GET("/later/4") HEAD_OF("POST /later/5") "Transfer-Encoding: chunked\r\n\r\n"
-                  "1\r\nx\r\n0\r\n\r\n" GET("/param/6/end")));
+    say(fd,
+        S(GET("/later/1") HEAD_OF("POST /echo") "Content-Length: 1\r\n\r\n2" GET("/nowhere")
+              GET("/later/4") HEAD_OF("POST /later/5") "Transfer-Encoding: chunked\r\n\r\n"
+                                                       "1\r\nx\r\n0\r\n\r\n" GET("/param/6/end")));
     expect_answer(fd, 200, "/later/1");
     expect_answer(fd, 200, "2");
     expect_answer(fd, 404, NULL);
@@ -103,7 +104,8 @@ static void more_is_pipelined_than_a_read_takes(void **state)
 
 static void bytes_may_come_one_by_one(void **state)
 {
-    struct str in = S(HEAD_OF("POST /echo") "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+    struct str in =
+        S(HEAD_OF("POST /echo") "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
     int fd = dial(*state);
 
     for (size_t i = 0; i < in.n; i++)
@@ -208,8 +210,9 @@ static void ids_and_traces_are_echoed_where_they_are_sane(void **state)
     int fd = dial(*state);
     struct answer a;
 
-    say(fd, S(HEAD_OF("GET /echo") "X-Request-Id: a.B_c-9\r\ntraceparent: "
-                                   "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n"));
+    say(fd,
+        S(HEAD_OF("GET /echo") "X-Request-Id: a.B_c-9\r\ntraceparent: "
+                               "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n"));
     a = hear(fd, true);
     assert_non_null(strstr(a.text, "\r\nX-Request-Id: a.B_c-9\r\n"));
     assert_non_null(strstr(a.text, trace));
@@ -268,8 +271,9 @@ static void broken_framing_ends_the_connection(void **state)
     struct fixture *f = *state;
     int fd = dial(f);
 
-    say(fd, S("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n"
-              "\r\n0\r\n\r\n" GET("/echo")));
+    say(fd,
+        S("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n"
+          "\r\n0\r\n\r\n" GET("/echo")));
     expect_answer(fd, 400, NULL);
     expect_end(fd);
     wait_for(f, &f->refused, 1);
@@ -314,7 +318,8 @@ static void w5_a_slow_body_meets_its_deadline(void **state)
     int fd = dial(*state);
 
     say(fd, S(HEAD_OF("POST /echo") "Content-Length: 500\r\n\r\n"));
-    drip(fd, S("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+    drip(fd,
+         S("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
     expect_answer(fd, 408, NULL);
     expect_end(fd);
 }
@@ -485,37 +490,37 @@ static void a_server_that_never_ran_is_freed(void **state)
     fixture_free(f);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_WITH(name, how) cmocka_unit_test_setup_teardown(name, how, tear_down)
+#define SERVED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SERVED_BY(name, how) cmocka_unit_test_setup_teardown(name, how, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(one_connection_serves_many_requests),
-        TEST(pipelined_requests_are_answered_in_order),
-        TEST(more_is_pipelined_than_a_read_takes),
-        TEST(bytes_may_come_one_by_one),
-        TEST(a_large_body_comes_back),
-        TEST(expect_100_gets_its_continue),
-        TEST(what_will_be_refused_gets_no_continue),
-        TEST(head_has_the_length_and_no_body),
-        TEST(methods_are_told),
-        TEST(ids_and_traces_are_echoed_where_they_are_sane),
-        TEST(http_1_0_is_closed_unless_it_asks),
-        TEST(a_client_may_close_its_half_and_wait),
-        TEST(a_truncated_request_is_told_so),
-        TEST(broken_framing_ends_the_connection),
-        TEST(w5_a_413_reaches_a_client_that_is_still_sending),
-        TEST_WITH(w5_a_slow_head_meets_its_deadline, set_up_impatient),
-        TEST_WITH(w5_a_slow_body_meets_its_deadline, set_up_impatient),
-        TEST_WITH(an_idle_connection_is_closed_in_silence, set_up_impatient),
-        TEST_WITH(a_reply_that_nobody_takes_ends_the_connection, set_up_impatient),
-        TEST(a_handler_may_reply_after_the_peer_has_gone),
-        TEST_WITH(a5_a_full_house_says_so, set_up_narrow),
-        TEST_WITH(a5_a_client_that_asks_too_often_is_slowed_down, set_up_slow_down),
-        TEST_WITH(every_loop_answers, set_up_loops),
-        TEST(an_address_in_use_is_told),
-        cmocka_unit_test(a_server_that_never_ran_is_freed),
+        SERVED(one_connection_serves_many_requests),
+        SERVED(pipelined_requests_are_answered_in_order),
+        SERVED(more_is_pipelined_than_a_read_takes),
+        SERVED(bytes_may_come_one_by_one),
+        SERVED(a_large_body_comes_back),
+        SERVED(expect_100_gets_its_continue),
+        SERVED(what_will_be_refused_gets_no_continue),
+        SERVED(head_has_the_length_and_no_body),
+        SERVED(methods_are_told),
+        SERVED(ids_and_traces_are_echoed_where_they_are_sane),
+        SERVED(http_1_0_is_closed_unless_it_asks),
+        SERVED(a_client_may_close_its_half_and_wait),
+        SERVED(a_truncated_request_is_told_so),
+        SERVED(broken_framing_ends_the_connection),
+        SERVED(w5_a_413_reaches_a_client_that_is_still_sending),
+        SERVED_BY(w5_a_slow_head_meets_its_deadline, set_up_impatient),
+        SERVED_BY(w5_a_slow_body_meets_its_deadline, set_up_impatient),
+        SERVED_BY(an_idle_connection_is_closed_in_silence, set_up_impatient),
+        SERVED_BY(a_reply_that_nobody_takes_ends_the_connection, set_up_impatient),
+        SERVED(a_handler_may_reply_after_the_peer_has_gone),
+        SERVED_BY(a5_a_full_house_says_so, set_up_narrow),
+        SERVED_BY(a5_a_client_that_asks_too_often_is_slowed_down, set_up_slow_down),
+        SERVED_BY(every_loop_answers, set_up_loops),
+        SERVED(an_address_in_use_is_told),
+        TEST(a_server_that_never_ran_is_freed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,18 +221,18 @@ static void tasks_from_every_thread_come_home(void **state)
     wait_for(f, &f->drained, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SERVED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a5_a_stop_finishes_what_began_and_nothing_else),
-        TEST(a_request_half_sent_is_still_served),
-        cmocka_unit_test(what_was_sent_before_the_stop_is_served),
-        TEST(a_signal_stops_it_and_a_second_one_hurries),
-        cmocka_unit_test(without_a_drain_callback_it_ends_by_itself),
-        TEST(timers_fire_once_at_their_time),
-        TEST(tasks_from_every_thread_come_home),
+        SERVED(a5_a_stop_finishes_what_began_and_nothing_else),
+        SERVED(a_request_half_sent_is_still_served),
+        TEST(what_was_sent_before_the_stop_is_served),
+        SERVED(a_signal_stops_it_and_a_second_one_hurries),
+        TEST(without_a_drain_callback_it_ends_by_itself),
+        SERVED(timers_fire_once_at_their_time),
+        SERVED(tasks_from_every_thread_come_home),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

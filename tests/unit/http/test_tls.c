@@ -190,8 +190,10 @@ static void large_bodies_go_both_ways(void **state)
     f = start(&n);
     s = shake(f, TLS1_3_VERSION);
     assert_int_equal(SSL_connect(s.ssl), 1);
-    snprintf(head, sizeof(head), "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
-                                 "Content-Length: %zu\r\n\r\n", sizeof(body));
+    snprintf(head, sizeof(head),
+             "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+             "Content-Length: %zu\r\n\r\n",
+             sizeof(body));
     SSL_write(s.ssl, head, (int)strlen(head));
     assert_int_equal(SSL_write(s.ssl, body, sizeof(body)), sizeof(body));
     assert_true(read_all(s.ssl) > sizeof(body));
@@ -268,12 +270,12 @@ static void a_bad_certificate_is_told_before_anything_starts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a4_both_versions_serve_requests),
-        cmocka_unit_test(a4_old_versions_are_refused),
-        cmocka_unit_test(large_bodies_go_both_ways),
-        cmocka_unit_test(pipelined_requests_in_one_record_are_answered),
-        cmocka_unit_test(what_is_no_handshake_ends_soon),
-        cmocka_unit_test(a_bad_certificate_is_told_before_anything_starts),
+        TEST(a4_both_versions_serve_requests),
+        TEST(a4_old_versions_are_refused),
+        TEST(large_bodies_go_both_ways),
+        TEST(pipelined_requests_in_one_record_are_answered),
+        TEST(what_is_no_handshake_ends_soon),
+        TEST(a_bad_certificate_is_told_before_anything_starts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

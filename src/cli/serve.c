@@ -219,6 +219,7 @@ static int run(struct app *app)
 
     server_on_drain(app->server, requests_are_answered, app);
     queue_start(app->queue);
+    server_take_signals(app->server); /* who reads the next line may stop us at once */
     LOG(env->log, LOG_INFO, "listening", LOG_TEXT("address", str_of(app->address)),
         LOG_TEXT("version", S(ICHIDO_VERSION)));
     if (app->node.settings.mode == MODE_DEV)

@@ -227,10 +227,11 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
 static void tell_done(struct env *env, const struct message *m, const struct event_job *j,
                       struct str outcome)
 {
+    int64_t took_ms = env_now_ms(env) - m->added_ms; /* below 0 where clocks differ */
     char id[UUID_TEXT + 1];
 
     metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, outcome, 1);
-    metrics_time(env->metrics, TIME_END_TO_END, (env_now_ms(env) - m->added_ms) * 1000);
+    metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
     if (str_eq(outcome, S("processed")))
         return;
     uuid_text(m->id, id);

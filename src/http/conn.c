@@ -282,7 +282,7 @@ static void resume(struct conn *c)
 {
     struct buf pending = c->pending;
 
-    buf_init(&c->pending, LIMIT_READ * 2u);
+    buf_init(&c->pending, LIMIT_PENDING);
     if (pending.n)
         conn_input(c, buf_str(&pending));
     buf_release(&pending);
@@ -388,7 +388,7 @@ void conn_open(struct loop *l, int fd, const union address *peer)
     c->loop = l;
     c->peer = *peer;
     deadline_init(&c->deadline);
-    buf_init(&c->pending, LIMIT_READ * 2u);
+    buf_init(&c->pending, LIMIT_PENDING);
     uv_tcp_init(&l->uv, &c->tcp);
     l->live++;
     l->connections++;

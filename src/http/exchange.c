@@ -104,16 +104,22 @@ void exchange_free(struct exchange *x)
     l->spare_count++;
 }
 
+static void destroy_all(struct exchange *x)
+{
+    while (x) {
+        struct exchange *next = x->next;
+
+        arena_release(&x->request.arena);
+        destroy(x);
+        x = next;
+    }
+}
+
 void exchanges_free(struct loop *l)
 {
-    while (l->admitted)
-        exchange_free(l->admitted);
-    while (l->spare) {
-        struct exchange *next = l->spare->next;
-
-        destroy(l->spare);
-        l->spare = next;
-    }
+    destroy_all(l->admitted);
+    destroy_all(l->spare);
+    l->admitted = l->spare = NULL;
     l->spare_count = 0;
 }
 

@@ -87,14 +87,17 @@ struct server_options {
 
 /* Binds and listens, so that an error is known before anything else starts. */
 enum err server_open(const struct server_options *o, struct server **ret_server, char why[256]);
-/* The routes, where they were not known at server_open. Before server_run; they stay the caller's.
+/* The routes, where server_open did not know them yet. Before server_run; they stay the caller's.
  */
 void server_set_routes(struct server *s, const struct route *routes, size_t count);
-struct home *server_home(
-    struct server *s); /* the first loop, on the thread that calls server_run */
+/* The first loop, on the thread that calls server_run. */
+struct home *server_home(struct server *s);
 int server_port(const struct server *s);
 
-/* Runs until it has stopped. SIGTERM and SIGINT call server_stop. */
+/* From now on SIGTERM and SIGINT call server_stop, as soon as server_run runs. server_run does it
+ * too; who tells others that the server is there does it before. Only server_run may follow. */
+void server_take_signals(struct server *s);
+/* Runs until it has stopped. */
 void server_run(struct server *s);
 
 /* Graceful: stops accepting, finishes the requests that began (`Connection: close`), then calls

@@ -166,9 +166,9 @@ static void init_fields(struct loop *l, struct server *s, int index)
 {
     *l = (struct loop){ .home = { &ops }, .server = s, .index = index, .date_s = -1 };
     l->sweep_due = DEADLINE_NONE;
-    buf_init(&l->plain, LIMIT_READ * 2u);
+    buf_init(&l->plain, LIMIT_PENDING);
     buf_init(&l->out, LIMIT_REPLY);
-    buf_init(&l->cipher, LIMIT_REPLY * 2u);
+    buf_init(&l->cipher, LIMIT_CIPHER);
     pthread_mutex_init(&l->lock, NULL);
 }
 

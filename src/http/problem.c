@@ -57,11 +57,20 @@ enum language language_pick(struct str accept_language)
     return ja > 0 && ja > en ? LANG_JA : LANG_EN;
 }
 
+static char kebab(char c)
+{
+    if (c == '_')
+        return '-';
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c + ('a' - 'A'));
+    return c;
+}
+
 /* "NOT_FOUND" -> "not-found" */
 static void add_kebab(struct buf *out, const char *code)
 {
-    for (; *code; code++)
-        buf_char(out, *code == '_' ? '-' : (char)(*code | ('a' - 'A')));
+    while (*code)
+        buf_char(out, kebab(*code++));
 }
 
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,

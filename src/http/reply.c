@@ -116,7 +116,7 @@ static void send_reply(struct exchange *x, int status, struct str type, struct s
         conn_close(c);
     else if (c)
         conn_reply(c, buf_str(&l->out), close);
-    if (l->out.size > LIMIT_READ * 2u)
+    if (l->out.size > LIMIT_PENDING)
         buf_release(&l->out);
     server_loop_settled(l);
 }

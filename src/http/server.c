@@ -30,8 +30,15 @@ static int or_default(int value, int standard)
     return value > 0 ? value : standard;
 }
 
+static const char *or_null(const char *file)
+{
+    return file && file[0] ? file : NULL;
+}
+
 static void fill_in(struct server_options *o)
 {
+    o->tls_cert = or_null(o->tls_cert);
+    o->tls_key = or_null(o->tls_key);
     o->loops = or_default(o->loops, 1);
     if (o->loops > LIMIT_LOOPS)
         o->loops = LIMIT_LOOPS;
@@ -314,11 +321,13 @@ static void *run_loop(void *arg)
     return NULL;
 }
 
-static void open_first_loop(struct server *s)
+void server_take_signals(struct server *s)
 {
     static const int numbers[] = { SIGTERM, SIGINT };
     uv_loop_t *uv = &s->loops[0].uv;
 
+    if (s->signals_open)
+        return;
     for (int i = 0; i < 2; i++) {
         uv_signal_init(uv, &s->signals[i]);
         s->signals[i].data = s;
@@ -334,7 +343,7 @@ void server_run(struct server *s)
     int threads = 1;
 
     s->started = true;
-    open_first_loop(s);
+    server_take_signals(s);
     for (int i = 0; i < s->loop_count; i++)
         if (!listen_start(&s->loops[i]))
             server_raise(s, STAGE_FINISHED);

@@ -73,7 +73,7 @@ bool wire_write(struct conn *c, struct buf *bytes)
 {
     bool sent = wire_send(c, buf_str(bytes));
 
-    if (bytes->size > LIMIT_READ * 2u)
+    if (bytes->size > LIMIT_PENDING)
         buf_release(bytes);
     buf_clear(bytes);
     return sent;

@@ -177,6 +177,16 @@ static void park(struct item *it, enum err e)
         release(it);
 }
 
+/* Not even that could be written down, and not for the database's sake: the lease ends, and the
+ * budget with it. */
+static void park_or_abandon(struct item *it)
+{
+    if (is_trouble(it->unit.err))
+        park(it, it->unit.err);
+    else
+        abandon(it);
+}
+
 static void after_run(struct item *it)
 {
     enum err e = it->unit.err;
@@ -197,7 +207,7 @@ static void after_run(struct item *it)
 static void after_retry(struct item *it)
 {
     if (it->unit.err) {
-        park(it, it->unit.err);
+        park_or_abandon(it);
         return;
     }
     count_job(it, S("retried"));
@@ -210,9 +220,13 @@ static void after_bury(struct item *it)
 {
     struct queue *q = it->queue;
 
+    if (it->unit.err && !is_trouble(it->unit.err) && !it->plain) {
+        it->plain = true; /* the kind's own hook must not keep it alive */
+        post(it);
+        return;
+    }
     if (it->unit.err) {
-        it->plain = !is_trouble(it->unit.err); /* the kind's hook must not keep it alive */
-        park(it, it->unit.err);
+        park_or_abandon(it);
         return;
     }
     count_job(it, S("dead"));

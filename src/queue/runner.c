@@ -19,20 +19,6 @@
 
 #include <stdlib.h>
 
-_Static_assert(sizeof(((struct queue *)0)->fetched) / sizeof(struct message) ==
-                   LIMIT_STATEMENT_ROWS,
-               "a fetch is one statement");
-
-static int64_t now_of(const struct queue *q)
-{
-    return env_now_ms(q->o.env);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- trouble with the database --- */
 
 bool is_trouble(enum err e)
@@ -117,112 +103,6 @@ static void start(struct queue *q)
     q->starting = true;
     q->start_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = start_done };
     store_post(q->o.store, &q->start_unit);
-}
-
-/* --- fetch --- */
-
-void queue_expect_expiry(struct queue *q)
-{
-    q->last_expiry_ms = now_of(q) + LIMIT_LEASE_MS + 1;
-    q->expiry_ms = least(q->expiry_ms, q->last_expiry_ms);
-}
-
-static enum err read_next_due(struct tx *tx, struct uuid me, int64_t *ret_ms)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_message_next_due, &row, V_BLOB(uuid_bytes(&me)));
-
-    *ret_ms = e ? CLOCK_NEVER : row.col[0].i;
-    return e == ERR_NOT_FOUND ? OK : e;
-}
-
-static enum err fetch_run(struct tx *tx, struct unit *u)
-{
-    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
-    const struct env *env = q->o.env;
-    int64_t now = env_now_ms(env);
-    enum err e = queue_lease(tx, &q->fetch_arena, env->node, now, q->asked, q->fetched, &q->got);
-
-    q->fetched_next_ms = DUE_NOW;
-    if (!e && q->got < q->asked)
-        e = read_next_due(tx, env->node, &q->fetched_next_ms);
-    q->contended = !q->got && q->fetched_next_ms <= now;
-    return e;
-}
-
-/* Due and yet not ours to take: other nodes have those rows locked this very moment. */
-static int64_t when_to_look_again(struct queue *q)
-{
-    if (!q->contended) {
-        q->contended_ms = 0;
-        return q->fetched_next_ms;
-    }
-    q->contended_ms =
-        q->contended_ms ? least(q->contended_ms * 2, LIMIT_CONTENDED_MAX_MS) : LIMIT_CONTENDED_MS;
-    return now_of(q) + q->contended_ms;
-}
-
-static void fetch_failed(struct queue *q, enum err e)
-{
-    arena_release(&q->fetch_arena);
-    q->got = 0;
-    if (e == ERR_NO_MEMORY)
-        q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: fewer at a time */
-    if (e == ERR_UNCERTAIN) /* it may have taken some: they come back when the lease ends */
-        queue_expect_expiry(q);
-    q->full = false;
-    q->next_ms = DUE_NOW;
-    queue_trouble(q, e);
-}
-
-static void fetch_done(struct unit *u)
-{
-    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
-
-    q->fetching = false;
-    if (u->err) {
-        fetch_failed(q, u->err);
-    } else {
-        queue_well(q);
-        q->most = q->most * 2 < LIMIT_STATEMENT_ROWS ? q->most * 2 : LIMIT_STATEMENT_ROWS;
-        q->full = q->got == q->asked;
-        q->next_ms = least(q->next_ms, when_to_look_again(q));
-        if (q->got && !q->held)
-            q->renewed_ms = now_of(q);
-        if (q->got)
-            items_take(q);
-        else
-            arena_release(&q->fetch_arena);
-    }
-    queue_pump(q);
-}
-
-static size_t room(const struct queue *q)
-{
-    size_t free = q->held < LIMIT_LEASED ? LIMIT_LEASED - q->held : 0;
-
-    return q->full && free < LIMIT_LEASE_ROOM ? 0 : free;
-}
-
-static void fetch(struct queue *q, int64_t now)
-{
-    static const struct unit_kind kind = { "queue.fetch", UNIT_BACK, fetch_run, NULL };
-    int64_t reported;
-
-    reports_plan(&q->reports, CLOCK_NEVER); /* from here on every report counts */
-    reported = reports_take(&q->reports);
-    q->next_ms = q->next_ms > now ? q->next_ms : CLOCK_NEVER;
-    if (q->expiry_ms <= now)
-        q->expiry_ms = q->last_expiry_ms > now ? q->last_expiry_ms : CLOCK_NEVER;
-    if (reported > now)
-        q->next_ms = least(q->next_ms, reported);
-    q->fetching = true;
-    q->polled_ms = now;
-    q->asked = room(q) < q->most ? room(q) : q->most;
-    q->fetch_unit = (struct unit){
-        .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
-    };
-    store_post(q->o.store, &q->fetch_unit);
 }
 
 /* --- renew --- */
@@ -381,8 +261,8 @@ static void work(struct queue *q, int64_t now)
     }
     if (any_parked(q))
         items_unpark(q);
-    if (!q->fetching && room(q) && now >= fetch_at(q))
-        fetch(q, now);
+    if (!q->fetching && fetch_room(q) && now >= fetch_at(q))
+        fetch_begin(q, now);
     if (count_is_due(q, now))
         recount(q, now);
 }
@@ -395,7 +275,7 @@ static int64_t wake_at(const struct queue *q)
         return CLOCK_NEVER; /* what is under way will pump when it comes back */
     if (q->held)
         at = least(at, q->renewed_ms + LIMIT_RENEW_MS);
-    if (q->started && !q->fetching && room(q))
+    if (q->started && !q->fetching && fetch_room(q))
         at = least(at, fetch_at(q));
     if (q->many_nodes && q->moved_since_count && !q->counting)
         at = least(at, q->counted_ms + LIMIT_RECOUNT_MS);
@@ -412,11 +292,11 @@ static void plan(struct queue *q)
 
     if (q->fetching)
         reports_plan(&q->reports, CLOCK_NEVER);
-    else if (!q->started || !room(q))
+    else if (!q->started || !fetch_room(q))
         reports_plan(&q->reports, DUE_ANYWAY);
     else
         reports_plan(&q->reports, fetch_at(q));
-    if (!q->fetching && !room(q))
+    if (!q->fetching && !fetch_room(q))
         q->next_ms =
             DUE_NOW; /* what is reported meanwhile is dropped, so look when there is room */
     if (at != q->armed_ms)

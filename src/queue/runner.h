@@ -108,6 +108,10 @@ void items_take(struct queue *q); /* makes items of q->fetched and posts them */
 void items_unpark(struct queue *q);
 void items_drop(struct queue *q, bool only_parked);
 
+/* fetch.c */
+size_t fetch_room(const struct queue *q); /* how many may be taken now */
+void fetch_begin(struct queue *q, int64_t now);
+
 /* runner.c */
 void queue_pump(struct queue *q); /* does what can be done now and arms the timer for the rest */
 /* A lease of ours will expire with nobody to renew it: look then. */
@@ -115,3 +119,13 @@ void queue_expect_expiry(struct queue *q);
 void queue_trouble(struct queue *q, enum err e);
 void queue_well(struct queue *q);
 bool is_trouble(enum err e); /* the database's fault and not the message's */
+
+static inline int64_t now_of(const struct queue *q)
+{
+    return env_now_ms(q->o.env);
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}

@@ -385,7 +385,6 @@ static void q12_a_hook_that_fails_does_not_keep_the_dead_alive(void **state)
     w.burying_fails = true;
     add("a", 0);
     rig_settle(r);
-    rig_pass(r, LIMIT_TROUBLE_MAX_MS);
     assert_int_equal(dead(), 1);
     assert_int_equal(live(), 0);
 }
@@ -471,7 +470,6 @@ static void a_job_that_could_not_be_stored_costs_no_attempt(void **state)
     w.fails = 1;
     w.err = ERR_UNAVAILABLE;
     add_due("test", "a", 0, 1000);
-    /* 1 fetch; 2-4 the failed run rolls back with its batch or commits nothing: see below */
     set_faults(r, "store.commit=full@2-6");
     rig_pass(r, 1000);
     for (int i = 0; i < 100 && live(); i++)

@@ -3,12 +3,14 @@
 #include "unit/store/postgres_rig.h"
 
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 static const char pgbouncer[] = "/usr/sbin/pgbouncer";
+static pid_t pooler;
 
 static void write_config(struct pg_rig *p, int port)
 {
@@ -30,6 +32,15 @@ static void write_config(struct pg_rig *p, int port)
     assert_int_equal(chmod(path, 0644), 0);
 }
 
+/* pgbouncer refuses to run as root. */
+static void leave_root(void)
+{
+    const struct passwd *postgres = getpwnam("postgres");
+
+    if (getuid() == 0 && (!postgres || setgid(postgres->pw_gid) || setuid(postgres->pw_uid)))
+        _exit(126);
+}
+
 static pid_t start_pooler(struct pg_rig *p, int port)
 {
     char path[128];
@@ -40,11 +51,9 @@ static pid_t start_pooler(struct pg_rig *p, int port)
     pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
+        leave_root();
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
-        if (getuid() == 0)
-            execl(pgbouncer, pgbouncer, "-q", "-u", "postgres", path, (char *)NULL);
-        else
-            execl(pgbouncer, pgbouncer, "-q", path, (char *)NULL);
+        execl(pgbouncer, pgbouncer, "-q", path, (char *)NULL);
         _exit(127);
     }
     snprintf(p->rig.url, sizeof(p->rig.url), "postgres://postgres@127.0.0.1:%d/%s", port, p->name);
@@ -59,7 +68,6 @@ static void units_run_behind_a_pooler_in_transaction_mode(void **state)
     enum { N = 200 };
     struct pg_rig *p = PG_RIG(state);
     struct job *jobs;
-    pid_t pooler;
 
     if (access(pgbouncer, X_OK)) {
         print_message("skipped: %s is not installed\n", pgbouncer);
@@ -76,16 +84,27 @@ static void units_run_behind_a_pooler_in_transaction_mode(void **state)
     for (int i = 0; i < N; i++)
         assert_int_equal(jobs[i].verdict, OK);
     assert_int_equal(rig_count(&p->rig), N - N / 5);
-    rig_close(&p->rig);
     free(jobs);
-    kill(pooler, SIGKILL);
-    waitpid(pooler, NULL, 0);
+}
+
+static int teardown(void **state)
+{
+    struct pg_rig *p = *state;
+
+    if (p)
+        rig_close(&p->rig);
+    if (pooler) {
+        kill(pooler, SIGKILL);
+        waitpid(pooler, NULL, 0);
+    }
+    return pg_teardown(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PG_TEST(units_run_behind_a_pooler_in_transaction_mode),
+        cmocka_unit_test_setup_teardown(units_run_behind_a_pooler_in_transaction_mode, pg_setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

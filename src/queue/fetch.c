@@ -1,0 +1,111 @@
+/* fetch.c - takes what is due, and learns in the same unit when the next one is. */
+#include "base/limits.h"
+#include "queue/runner.h"
+
+_Static_assert(sizeof(((struct queue *)0)->fetched) / sizeof(struct message) ==
+                   LIMIT_STATEMENT_ROWS,
+               "a fetch is one statement");
+
+void queue_expect_expiry(struct queue *q)
+{
+    q->last_expiry_ms = now_of(q) + LIMIT_LEASE_MS + 1;
+    q->expiry_ms = least(q->expiry_ms, q->last_expiry_ms);
+}
+
+static enum err read_next_due(struct tx *tx, struct uuid me, int64_t *ret_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_next_due, &row, V_BLOB(uuid_bytes(&me)));
+
+    *ret_ms = e ? CLOCK_NEVER : row.col[0].i;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err fetch_run(struct tx *tx, struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
+    const struct env *env = q->o.env;
+    int64_t now = env_now_ms(env);
+    enum err e = queue_lease(tx, &q->fetch_arena, env->node, now, q->asked, q->fetched, &q->got);
+
+    q->fetched_next_ms = DUE_NOW;
+    if (!e && q->got < q->asked)
+        e = read_next_due(tx, env->node, &q->fetched_next_ms);
+    q->contended = !q->got && q->fetched_next_ms <= now;
+    return e;
+}
+
+/* Due and yet not ours to take: other nodes have those rows locked this very moment. */
+static int64_t when_to_look_again(struct queue *q)
+{
+    if (!q->contended) {
+        q->contended_ms = 0;
+        return q->fetched_next_ms;
+    }
+    q->contended_ms =
+        q->contended_ms ? least(q->contended_ms * 2, LIMIT_CONTENDED_MAX_MS) : LIMIT_CONTENDED_MS;
+    return now_of(q) + q->contended_ms;
+}
+
+static void fetch_failed(struct queue *q, enum err e)
+{
+    arena_release(&q->fetch_arena);
+    q->got = 0;
+    if (e == ERR_NO_MEMORY)
+        q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: fewer at a time */
+    if (e == ERR_UNCERTAIN) /* it may have taken some: they come back when the lease ends */
+        queue_expect_expiry(q);
+    q->full = false;
+    q->next_ms = DUE_NOW;
+    queue_trouble(q, e);
+}
+
+static void fetch_done(struct unit *u)
+{
+    struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
+
+    q->fetching = false;
+    if (u->err) {
+        fetch_failed(q, u->err);
+    } else {
+        queue_well(q);
+        q->most = q->most * 2 < LIMIT_STATEMENT_ROWS ? q->most * 2 : LIMIT_STATEMENT_ROWS;
+        q->full = q->got == q->asked;
+        q->next_ms = least(q->next_ms, when_to_look_again(q));
+        if (q->got && !q->held)
+            q->renewed_ms = now_of(q);
+        if (q->got)
+            items_take(q);
+        else
+            arena_release(&q->fetch_arena);
+    }
+    queue_pump(q);
+}
+
+size_t fetch_room(const struct queue *q)
+{
+    size_t free = q->held < LIMIT_LEASED ? LIMIT_LEASED - q->held : 0;
+
+    return q->full && free < LIMIT_LEASE_ROOM ? 0 : free;
+}
+
+void fetch_begin(struct queue *q, int64_t now)
+{
+    static const struct unit_kind kind = { "queue.fetch", UNIT_BACK, fetch_run, NULL };
+    int64_t reported;
+
+    reports_plan(&q->reports, CLOCK_NEVER); /* from here on every report counts */
+    reported = reports_take(&q->reports);
+    q->next_ms = q->next_ms > now ? q->next_ms : CLOCK_NEVER;
+    if (q->expiry_ms <= now)
+        q->expiry_ms = q->last_expiry_ms > now ? q->last_expiry_ms : CLOCK_NEVER;
+    if (reported > now)
+        q->next_ms = least(q->next_ms, reported);
+    q->fetching = true;
+    q->polled_ms = now;
+    q->asked = fetch_room(q) < q->most ? fetch_room(q) : q->most;
+    q->fetch_unit = (struct unit){
+        .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
+    };
+    store_post(q->o.store, &q->fetch_unit);
+}

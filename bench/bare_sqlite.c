@@ -265,8 +265,8 @@ int main(int argc, char **argv)
         return 2;
     }
     b.path = argv[1];
-    b.seconds = argc > 2 ? atof(argv[2]) : 5;
-    b.batch = argc > 3 ? atoi(argv[3]) : 64;
+    b.seconds = argc > 2 ? strtod(argv[2], NULL) : 5;
+    b.batch = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 64;
     open_all(&b);
     began = now();
     loop(&b);

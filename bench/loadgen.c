@@ -35,6 +35,7 @@ enum {
     PLACES = 16,
     ANSWER_MAX = 4096,
     EVENTS_AT_ONCE = 256,
+    REQUEST_MAX = 65536,
     /* latencies: 64 steps in each power of two microseconds, up to 2^32 us */
     STEPS = 64,
     BUCKETS = 33 * STEPS,
@@ -173,8 +174,8 @@ static void make_template(struct load *l, int64_t stamp)
 {
     struct buf body, all;
 
-    buf_init(&body, 64 * 1024);
-    buf_init(&all, 64 * 1024);
+    buf_init(&body, REQUEST_MAX);
+    buf_init(&all, REQUEST_MAX);
     print_body(&body);
     buf_fmt(&all,
             "POST /api/v1/webhooks/stripe HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
@@ -211,7 +212,7 @@ static void make_token(char token[TOKEN], uint64_t run, size_t number)
 
 static void hex(char out[DIGEST], const unsigned char mac[32])
 {
-    for (int i = 0; i < 32; i++) {
+    for (size_t i = 0; i < 32; i++) {
         out[2 * i] = "0123456789abcdef"[mac[i] >> 4];
         out[2 * i + 1] = "0123456789abcdef"[mac[i] & 15];
     }
@@ -373,7 +374,7 @@ static size_t answer_length(const struct connection *c)
 
 static void take_answer(struct load *l, struct connection *c)
 {
-    int status = c->got > 12 ? atoi(c->in + 9) : 0;
+    int status = c->got > 12 ? (int)strtol(c->in + 9, NULL, 10) : 0;
 
     l->last_ns = now_ns();
     note(l, (l->last_ns - c->due_ns) / 1000);
@@ -484,17 +485,17 @@ static void read_options(struct options *o, int argc, char **argv)
         if (c == 's')
             o->secret = optarg;
         else if (c == 'c')
-            o->connections = atoi(optarg);
+            o->connections = (int)strtol(optarg, NULL, 10);
         else if (c == 't')
-            o->seconds = atof(optarg);
+            o->seconds = strtod(optarg, NULL);
         else if (c == 'r')
-            o->rate = atof(optarg);
+            o->rate = strtod(optarg, NULL);
         else if (c == 'n')
             o->max_events = strtoul(optarg, NULL, 10);
         else
             exit(2);
     }
-    o->port = optind < argc ? atoi(argv[optind]) : 0;
+    o->port = optind < argc ? (int)strtol(argv[optind], NULL, 10) : 0;
     if (!o->port || !o->secret || o->connections < 1 || !o->max_events) {
         fprintf(stderr, "loadgen PORT --secret S [--connections N] [--seconds S] [--rate R]"
                         " [--max-events N]\n");

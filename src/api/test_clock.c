@@ -1,3 +1,7 @@
+/* test_clock.c - the clock is moved at the queue's home, which may be another loop than the
+ * request's:
+ *
+ *     request's loop --> queue's home: move, leases with it --> request's loop: answer */
 #include "api/test_clock.h"
 
 #include "base/json.h"
@@ -5,15 +9,49 @@
 
 #define ADVANCE_MAX_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
 
-static void moved(void *ctx)
+struct step {
+    struct task task;
+    struct request *request;
+    const struct api_test_clock *parts;
+    int64_t ms;
+};
+
+static void answer(struct task *t)
 {
-    struct request *r = ctx;
+    struct request *r = CONTAINER_OF(t, struct step, task)->request;
     struct buf text;
 
     buf_init(&text, 256);
     buf_fmt(&text, "{\"nowMs\":%lld}\n", (long long)env_now_ms(r->env));
     reply_send(r, 200, S("application/json"), buf_str(&text));
     buf_release(&text);
+}
+
+static void moved(void *ctx)
+{
+    struct step *s = ctx;
+
+    s->task = (struct task){ .run = answer };
+    home_give(s->request->home, &s->task);
+}
+
+static void move(struct task *t)
+{
+    struct step *s = CONTAINER_OF(t, struct step, task);
+
+    queue_clock_moved(s->parts->queue, s->ms, moved, s);
+}
+
+static void go(struct request *r, const struct api_test_clock *parts, int64_t ms)
+{
+    struct step *s = arena_alloc(&r->arena, 1, sizeof(*s));
+
+    if (!s) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    *s = (struct step){ .task = { .run = move }, .request = r, .parts = parts, .ms = ms };
+    home_give(parts->home, &s->task);
 }
 
 void api_test_clock(struct request *r, void *ctx)
@@ -29,7 +67,7 @@ void api_test_clock(struct request *r, void *ctx)
     }
     json_problems_init(&problems);
     if (json_get_int(body, "advanceMs", true, 0, ADVANCE_MAX_MS, &ms, &problems))
-        queue_clock_moved(ctx, ms, moved, r);
+        go(r, ctx, ms);
     else
         reply_problem_errors(r, ERR_VALIDATION, NULL, json_problems_array(&problems));
     json_problems_release(&problems);

@@ -7,4 +7,9 @@
 
 struct queue;
 
-void api_test_clock(struct request *r, void *ctx); /* ctx: struct queue */
+struct api_test_clock {
+    struct queue *queue;
+    struct home *home; /* the queue's */
+};
+
+void api_test_clock(struct request *r, void *ctx); /* ctx: struct api_test_clock */

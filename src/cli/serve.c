@@ -36,6 +36,7 @@ struct app {
     struct job_kind kinds[1];
     struct api_health health;
     struct api_metrics metrics;
+    struct api_test_clock test_clock;
     struct route routes[ROUTES];
     size_t route_count;
     char address[300];
@@ -179,6 +180,7 @@ static void fill_routes(struct app *app)
     app->health = (struct api_health){ app->node.store, app->queue, s->oldest_ready_limit_ms,
                                        s->backlog_limit };
     app->metrics = (struct api_metrics){ app->node.store, app->queue };
+    app->test_clock = (struct api_test_clock){ app->queue, server_home(app->server) };
     add_route(app, "GET", "/", api_front, NULL, 0);
     add_route(app, "GET", "/healthz", api_healthz, NULL, 0);
     add_route(app, "GET", "/readyz", api_readyz, &app->health, 0);
@@ -186,7 +188,7 @@ static void fill_routes(struct app *app)
     add_route(app, "POST", "/api/v1/webhooks/stripe", stripe_door_handle, app->door,
               LIMIT_WEBHOOK_BODY);
     if (s->test_clock)
-        add_route(app, "POST", "/test/clock", api_test_clock, app->queue, 0);
+        add_route(app, "POST", "/test/clock", api_test_clock, &app->test_clock, 0);
     server_set_routes(app->server, app->routes, app->route_count);
 }
 

@@ -178,8 +178,9 @@ static enum err delete_rows(struct tx *tx, const struct message *const *m, size_
     const struct message *sorted[LIMIT_BULK];
     struct val v[LIMIT_BULK * 3];
 
-    memcpy(sorted, m, n * sizeof(*m));
-    qsort(sorted, n, sizeof(*sorted), by_seq); /* PostgreSQL: rows are locked in one order */
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = m[i];
+    qsort(sorted, n, sizeof(void *), by_seq); /* PostgreSQL: rows are locked in one order */
     for (size_t i = 0; i < n; i++) {
         v[i * 3] = V_INT(sorted[i]->seq);
         v[i * 3 + 1] = V_BLOB(uuid_bytes(&sorted[i]->id));

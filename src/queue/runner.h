@@ -59,8 +59,7 @@ struct clock_move {
 struct queue {
     struct queue_options o;
     struct reports reports;
-    bool many_nodes;
-    struct slot unknown, *slots; /* sorted like the options */
+    struct slot unknown, *slots; /* in the order of the options */
 
     /* all below: only at home */
     struct timer timer;
@@ -69,18 +68,15 @@ struct queue {
     size_t held, posted; /* of them: all, and those that the store has */
 
     struct unit start_unit;
-    bool started, starting;
 
     struct unit fetch_unit;
     struct arena fetch_arena;
     struct message fetched[200];       /* LIMIT_STATEMENT_ROWS */
     size_t asked, got, most;           /* most: what to ask for, less after NO_MEMORY */
     int64_t fetched_next_ms;           /* when the next message is due that was not taken */
-    bool fetching, full;               /* full: the last fetch brought all it asked for */
     int64_t next_ms;                   /* when to fetch again */
     int64_t polled_ms;                 /* the last fetch, for LIMIT_POLL_MS */
     int64_t expiry_ms, last_expiry_ms; /* leases that we hold and forgot end then */
-    bool contended;                    /* due rows were locked by others */
     int64_t contended_ms;
 
     struct renewal *renewal; /* under way */
@@ -88,14 +84,19 @@ struct queue {
 
     struct unit count_unit;
     int64_t count, counted_ms;
-    bool counting, moved_since_count;
 
     struct clock_move *moves;
     int64_t trouble_ms, trouble_until_ms; /* 0: the database is well */
 
-    bool stopping, closed;
     void (*stopped)(void *ctx);
     void *stopped_ctx;
+
+    bool many_nodes; /* never changes */
+    bool started, starting;
+    bool fetching, full; /* full: the last fetch brought all it asked for */
+    bool contended;      /* due rows were locked by others */
+    bool counting, moved_since_count;
+    bool stopping, closed;
 };
 
 /* message.c: queue_finish_many that tells a broken fence from an error of an earlier statement. */

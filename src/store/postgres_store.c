@@ -14,6 +14,7 @@
 #include "store/postgres_listen.h"
 #include "store/postgres_server.h"
 #include "store/postgres_worker.h"
+#include "store/unit_list.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -24,12 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_WORKERS = 4, BACK_SHARE = 4, LOOK_AHEAD = 4 * LIMIT_BULK };
-
-struct unit_list {
-    struct unit *first, **last;
-    int count;
-};
+enum { DEFAULT_WORKERS = 4, BACK_SHARE = 4 };
 
 struct pg_store {
     struct store base;
@@ -52,33 +48,6 @@ struct pg_store {
 static struct pg_store *pg_store_of(struct store *s)
 {
     return (struct pg_store *)(void *)s;
-}
-
-/* --- lists; the lock is held --- */
-
-static void list_init(struct unit_list *l)
-{
-    *l = (struct unit_list){ .last = &l->first };
-}
-
-static void list_push(struct unit_list *l, struct unit *u)
-{
-    u->next = NULL;
-    *l->last = u;
-    l->last = &u->next;
-    l->count++;
-}
-
-/* Takes the unit that *at points to. */
-static struct unit *list_take(struct unit_list *l, struct unit **at)
-{
-    struct unit *u = *at;
-
-    *at = u->next;
-    if (l->last == &u->next)
-        l->last = at;
-    l->count--;
-    return u;
 }
 
 static int waiting(const struct pg_store *s)
@@ -108,7 +77,8 @@ static struct unit **find(const struct pg_store *s, struct unit_list *l)
     const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
     int looked = 0;
 
-    for (struct unit **at = &l->first; *at && looked < LOOK_AHEAD; at = &(*at)->next, looked++) {
+    for (struct unit **at = &l->first; *at && looked < UNIT_LIST_LOOK_AHEAD;
+         at = &(*at)->next, looked++) {
         if ((*at)->kind == no_room)
             continue;
         if (has_room(s, l, (*at)->kind))
@@ -116,20 +86,6 @@ static struct unit **find(const struct pg_store *s, struct unit_list *l)
         no_room = (*at)->kind;
     }
     return NULL;
-}
-
-/* That unit, and if its kind can be run in bulk, others of its kind. */
-static size_t take_alike(struct unit_list *l, struct unit **at, struct unit **units)
-{
-    const struct unit_kind *kind = (*at)->kind;
-    size_t most = kind->run_many ? LIMIT_BULK : 1, n = 0;
-
-    for (int looked = 0; *at && n < most && looked < LOOK_AHEAD; looked++)
-        if ((*at)->kind == kind)
-            units[n++] = list_take(l, at);
-        else
-            at = &(*at)->next;
-    return n;
 }
 
 static size_t take_next(struct pg_store *s, struct unit **units)
@@ -145,7 +101,7 @@ static size_t take_next(struct pg_store *s, struct unit **units)
     if (!at)
         return 0;
     s->picks++;
-    return take_alike(l, at, units);
+    return unit_list_take_alike(l, at, units, LIMIT_BULK);
 }
 
 static void wake_another(struct pg_store *s)
@@ -198,8 +154,11 @@ static int64_t now_ms(const struct pg_store *s)
 static struct unit *take_late(struct pg_store *s, struct unit_list *l)
 {
     bool late = l->first && (s->stopping || now_ms(s) - l->first->posted_ms > LIMIT_STORE_WAIT_MS);
+    struct unit *u = NULL;
 
-    return late ? list_take(l, &l->first) : NULL;
+    if (late)
+        unit_list_take(l, &u, 1);
+    return u;
 }
 
 /* The lock is held, and given away while a unit goes home. */
@@ -347,7 +306,7 @@ static void post(struct store *base, struct unit *u)
     struct unit_list *l = u->kind->where == UNIT_BACK ? &s->back : &s->front;
 
     pthread_mutex_lock(&s->lock);
-    list_push(l, u);
+    unit_list_push(l, u);
     if (s->idle && has_room(s, l, u->kind))
         pthread_cond_signal(&s->work);
     if (!atomic_load(&s->shared.connected))
@@ -438,8 +397,8 @@ static struct pg_store *new_store(const struct store_options *o, struct env *env
     s->shared.url = strndup(o->url.p, o->url.n);
     s->worker_count = count < LIMIT_DB_CONNECTIONS ? count : LIMIT_DB_CONNECTIONS;
     s->workers = calloc((size_t)s->worker_count, sizeof(*s->workers));
-    list_init(&s->front);
-    list_init(&s->back);
+    unit_list_init(&s->front);
+    unit_list_init(&s->back);
     init_locks(s);
     if (!s->workers || !s->shared.url) {
         s->worker_count = 0;

@@ -22,7 +22,7 @@ enum pg_end {
     PG_IN_DOUBT,    /* the connection; COMMIT may have been sent: ask about xid */
 };
 
-enum { PG_XID = 24, PG_OPENING = 256 };
+enum { PG_XID = 24, PG_OPENING = 384 };
 
 struct pg_tx {
     struct tx base;

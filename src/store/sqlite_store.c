@@ -161,7 +161,8 @@ static size_t take_back(struct sqlite_store *s, struct unit **units, size_t room
     if (fit > LIMIT_BULK)
         fit = LIMIT_BULK;
     if (fit > 0)
-        n = unit_list_take_alike(&s->back, units, (size_t)fit < room ? (size_t)fit : room);
+        n = unit_list_take_alike(&s->back, &s->back.first, units,
+                                 (size_t)fit < room ? (size_t)fit : room);
     pthread_mutex_unlock(&s->lock);
     return n;
 }

@@ -1,7 +1,5 @@
 #include "store/unit_list.h"
 
-enum { LOOK_AHEAD = 256 }; /* a long list of other kinds is not searched to its end */
-
 void unit_list_init(struct unit_list *l)
 {
     *l = (struct unit_list){ .last = &l->first };
@@ -36,15 +34,12 @@ size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max)
     return n;
 }
 
-size_t unit_list_take_alike(struct unit_list *l, struct unit **units, size_t max)
+size_t unit_list_take_alike(struct unit_list *l, struct unit **at, struct unit **units, size_t max)
 {
-    const struct unit_kind *kind = l->first ? l->first->kind : NULL;
-    struct unit **at = &l->first;
-    size_t n = 0;
+    const struct unit_kind *kind = *at ? (*at)->kind : NULL;
+    size_t most = kind && !kind->run_many && max ? 1 : max, n = 0;
 
-    if (!kind || !kind->run_many)
-        return unit_list_take(l, units, max ? 1 : 0);
-    for (int looked = 0; *at && n < max && looked < LOOK_AHEAD; looked++)
+    for (int looked = 0; *at && n < most && looked < UNIT_LIST_LOOK_AHEAD; looked++)
         if ((*at)->kind == kind)
             units[n++] = take_at(l, at);
         else

@@ -4,6 +4,8 @@
 
 #include "store/store.h"
 
+enum { UNIT_LIST_LOOK_AHEAD = 256 }; /* a long list of other kinds is not searched to its end */
+
 struct unit_list {
     struct unit *first, **last;
     int count;
@@ -14,5 +16,6 @@ void unit_list_push(struct unit_list *l, struct unit *u);
 
 /* Up to max from the front; returns how many. */
 size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max);
-/* The first and, if its kind can be run in bulk, others of its kind. */
-size_t unit_list_take_alike(struct unit_list *l, struct unit **units, size_t max);
+/* The unit that *at points to (&l->first, or a later link) and, if its kind can be run in bulk,
+ * others of its kind behind it. */
+size_t unit_list_take_alike(struct unit_list *l, struct unit **at, struct unit **units, size_t max);

@@ -129,7 +129,7 @@ static enum err add_messages(struct tx *tx, const struct batch *b)
             fresh[n++] = &b->e[i];
     if (!n)
         return OK;
-    qsort(fresh, n, sizeof(*fresh), by_place);
+    qsort(fresh, n, sizeof(void *), by_place);
     for (size_t i = 0; i < n; i++) {
         const struct receive *r = fresh[i]->r;
 

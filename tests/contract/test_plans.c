@@ -81,16 +81,23 @@ static void pg_must(PGconn *c, const char *sql)
     PQclear(r);
 }
 
+static PGconn *empty_postgres(const char *url)
+{
+    PGconn *c = PQconnectdb(url);
+
+    assert_int_equal(PQstatus(c), CONNECTION_OK);
+    pg_must(c, "SET client_min_messages = error; DROP SCHEMA IF EXISTS plans CASCADE;"
+               " CREATE SCHEMA plans; SET search_path = plans;"
+               " SET plan_cache_mode = force_generic_plan");
+    for (const struct migration *m = postgres_migrations; m->number; m++)
+        pg_must(c, m->sql);
+    return c;
+}
+
 static void fill_postgres(PGconn *c)
 {
     char fill[512];
 
-    pg_must(
-        c,
-        "SET client_min_messages = error; DROP SCHEMA IF EXISTS plans CASCADE;"
-        " CREATE SCHEMA plans; SET search_path = plans; SET plan_cache_mode = force_generic_plan");
-    for (const struct migration *m = postgres_migrations; m->number; m++)
-        pg_must(c, m->sql);
     snprintf(fill, sizeof(fill),
              "INSERT INTO message (id, kind, lane, ready, due_at, added_at)"
              " SELECT decode(md5(i::text), 'hex'), 'k', i / 2, i %% 2, i, i"
@@ -134,6 +141,19 @@ static void explain(PGconn *c, enum stmt stmt, char *plan, size_t size)
     pg_must(c, "DEALLOCATE s");
 }
 
+static void none_walks_a_table(PGconn *c, const char *when)
+{
+    for (size_t i = 0; i < COUNT(hot); i++) {
+        char plan[8192];
+
+        explain(c, hot[i], plan, sizeof(plan));
+        if (strstr(plan, "Seq Scan on message") || strstr(plan, "Seq Scan on webhook"))
+            fail_msg("%s, %s:\n%s", when, stmt_name(hot[i]), plan);
+    }
+}
+
+/* Plans are kept, and a queue is empty most of the time: what is planned then must be right later.
+ * So every transaction tells the planner to take the index (postgres_tx.c). */
 static void no_hot_statement_walks_a_table_on_postgres(void **state)
 {
     const char *url = getenv("TEST_POSTGRES");
@@ -142,16 +162,12 @@ static void no_hot_statement_walks_a_table_on_postgres(void **state)
     (void)state;
     if (!url)
         skip();
-    c = PQconnectdb(url);
-    assert_int_equal(PQstatus(c), CONNECTION_OK);
+    c = empty_postgres(url);
+    pg_must(c, "ANALYZE message; SET enable_seqscan = off; SET enable_bitmapscan = off");
+    none_walks_a_table(c, "planned while empty");
+    pg_must(c, "RESET enable_seqscan; RESET enable_bitmapscan");
     fill_postgres(c);
-    for (size_t i = 0; i < COUNT(hot); i++) {
-        char plan[8192];
-
-        explain(c, hot[i], plan, sizeof(plan));
-        if (strstr(plan, "Seq Scan on message") || strstr(plan, "Seq Scan on webhook"))
-            fail_msg("%s:\n%s", stmt_name(hot[i]), plan);
-    }
+    none_walks_a_table(c, "planned while full");
     pg_must(c, "DROP SCHEMA plans CASCADE");
     PQfinish(c);
 }

@@ -43,10 +43,10 @@ static void a_bulk_kind_takes_its_like_and_leaves_the_others(void **state)
 
     (void)state;
     fill(&l, u, kinds, 5);
-    assert_int_equal(unit_list_take_alike(&l, out, 5), 3);
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 5), 3);
     assert_true(out[0] == &u[0] && out[1] == &u[2] && out[2] == &u[4]);
     unit_list_push(&l, &u[0]); /* the end moved when the last one left */
-    assert_int_equal(unit_list_take_alike(&l, out, 5), 1); /* a single kind comes alone */
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 5), 1); /* a single kind comes alone */
     assert_ptr_equal(out[0], &u[1]);
     assert_int_equal(unit_list_take(&l, out, 5), 2);
     assert_true(out[0] == &u[3] && out[1] == &u[0]);
@@ -60,8 +60,8 @@ static void no_more_than_asked_for(void **state)
 
     (void)state;
     fill(&l, u, kinds, 3);
-    assert_int_equal(unit_list_take_alike(&l, out, 0), 0);
-    assert_int_equal(unit_list_take_alike(&l, out, 2), 2);
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 0), 0);
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 2), 2);
     assert_int_equal(l.count, 1);
 }
 

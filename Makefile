@@ -45,7 +45,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 .DEFAULT_GOAL := all
 .SECONDARY:
 .PHONY: all help run test lint format bench asan tsan clean unit contract e2e crash fuzz sim \
-        packages packages-test node_modules program
+        packages packages-test node_modules program FORCE
 
 all: packages ## build build/ichido
 	@$(MAKE) --no-print-directory build/ichido

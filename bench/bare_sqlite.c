@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     static struct bare b;
     double began;
 
-    if (argc < 2) {
+    if (argc < 2 || argv[1][0] == '-') {
         fprintf(stderr, "bare_sqlite FILE [SECONDS] [BATCH]\n");
         return 2;
     }

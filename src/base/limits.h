@@ -59,7 +59,7 @@ enum {
     LIMIT_DB_STATEMENT_BYTES = 64 * 1024 * 1024, /* the parameters of one statement */
     LIMIT_DB_NAMES = 256,                        /* prepared statements of one connection */
     LIMIT_HINT_MS = 20,                          /* NOTIFY: one in that time (M7) */
-    LIMIT_WAL_STEP = 4000,    /* SQLite: frames (of 4 KB) after which a part is checkpointed */
+    LIMIT_WAL_STEP = 2000,    /* SQLite: frames (of 4 KB) after which a part is checkpointed */
     LIMIT_WAL = 32000,        /* SQLite: frames at which the writer waits for the checkpoint */
     LIMIT_FILE_BUSY_MS = 250, /* SQLite: another program holds the file's write lock */
     LIMIT_READERS = 16,       /* SQLite: reader threads */

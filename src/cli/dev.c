@@ -23,6 +23,7 @@ bool dev_make_secrets(struct node *n)
         return false;
     s->webhook_secrets[0] = arena_str(&s->arena, (struct str){ text, sizeof(text) });
     s->webhook_secret_count = 1;
+    n->made_secret = true;
     return true;
 }
 
@@ -44,20 +45,24 @@ static void print_database(struct str url)
 void dev_banner(const struct node *n, const char *address)
 {
     const struct settings *s = &n->settings;
+    struct str secret = s->webhook_secrets[0];
 
+    if (!n->made_secret) /* yours is not ours to show */
+        secret = S("$STRIPE_WEBHOOK_SECRET");
     printf("\n  Ichido is running (dev mode).    http://%s\n", address);
     print_database(s->db);
-    printf("  webhook secret  " STR_FMT "\n\n"
-           "  Send it an event as Stripe would; paste this into another terminal:\n\n"
-           "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
-           "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}"
-           "}}'\n"
-           "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac '" STR_FMT
-           "' -r | cut -d' ' -f1)\n"
-           "    curl -i http://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
-           "\"$body\"\n\n"
-           "  Then look: curl -s http://%s/metrics | grep ichido_event_outcome\n"
-           "  Stop with Ctrl-C.\n\n",
-           STR_ARG(s->webhook_secrets[0]), STR_ARG(s->webhook_secrets[0]), address, address);
+    printf(
+        "  webhook secret  " STR_FMT "\n\n"
+        "  Send it an event as Stripe would; paste this into another terminal:\n\n"
+        "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
+        "\"livemode\":false,\"data\":{\"object\":{\"id\":\"pi_1\",\"object\":\"payment_intent\"}"
+        "}}'\n"
+        "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac \"" STR_FMT
+        "\" -r | cut -d' ' -f1)\n"
+        "    curl -i http://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
+        "\"$body\"\n\n"
+        "  Then look: curl -s http://%s/metrics | grep ichido_event_outcome\n"
+        "  Stop with Ctrl-C.\n\n",
+        STR_ARG(secret), STR_ARG(secret), address, address);
     fflush(stdout);
 }

@@ -9,6 +9,7 @@
 struct node {
     struct env env;
     struct settings settings;
+    bool made_secret; /* the webhook secret is of this run, not of the settings */
     struct store *store;
 };
 

@@ -43,6 +43,11 @@ int main(int argc, char **argv)
         name = "help";
     if (strcmp(name, "--version") == 0)
         name = "version";
+    if (argc > 2) { /* no command takes any yet; settings come from the environment */
+        fprintf(stderr,
+                "ichido: %s takes no arguments; ichido help says where settings come from\n", name);
+        return 2;
+    }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

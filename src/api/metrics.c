@@ -1,5 +1,6 @@
 #include "api/metrics.h"
 
+#include "observe/log.h"
 #include "observe/metrics.h"
 #include "queue/queue.h"
 #include "store/store.h"
@@ -28,6 +29,7 @@ static void set_gauges(struct metrics *m, const struct scrape *s)
     struct server_counts http = server_counts(s->request->server);
     struct store_health store = store_health(s->parts->store);
 
+    metrics_count(m, COUNT_LOG_DROPPED, log_take_dropped(s->request->env->log));
     metrics_set(m, GAUGE_LIVE, (double)queue_live(s->parts->queue));
     metrics_set(m, GAUGE_CONNECTIONS, http.connections);
     metrics_set(m, GAUGE_IN_FLIGHT, http.in_flight);

@@ -100,6 +100,7 @@ enum {
     LIMIT_SETTINGS_FILE = 256 * 1024, /* what ICHIDO_CONFIG names */
     LIMIT_SETTINGS = 1024 * 1024,     /* all values */
     LIMIT_ADMIN_TOKEN_MIN = 16,
+    LIMIT_WEBHOOK_SECRET_MIN = 16,
 
     /* Stripe-Signature */
     LIMIT_SIGNATURE_HEADER = 1024,

@@ -410,6 +410,12 @@ static void check_dev(struct load *l)
                        "must be a loopback address in dev mode, like 127.0.0.1:8787");
 }
 
+static bool is_stripe_key(struct str key)
+{
+    return str_starts(key, S("sk_live_")) || str_starts(key, S("sk_test_")) ||
+           str_starts(key, S("rk_live_")) || str_starts(key, S("rk_test_"));
+}
+
 static void check_production(struct load *l)
 {
     struct settings *s = l->s;
@@ -423,6 +429,15 @@ static void check_production(struct load *l)
         source_problem(src, "ICHIDO_FAULTS", "must not be set in production mode");
     if (!s->webhook_secret_count)
         source_problem(src, "STRIPE_WEBHOOK_SECRET", "is required in production mode");
+    for (size_t i = 0; i < s->webhook_secret_count; i++)
+        if (s->webhook_secrets[i].n < LIMIT_WEBHOOK_SECRET_MIN)
+            source_problem(src, "STRIPE_WEBHOOK_SECRET",
+                           "secret %zu has fewer than %d characters: too easy to guess", i + 1,
+                           LIMIT_WEBHOOK_SECRET_MIN);
+    if (str_eq(s->gateway, S("stripe")) && !is_stripe_key(s->stripe_secret_key))
+        source_problem(src, "STRIPE_SECRET_KEY",
+                       "is required with the gateway stripe, and begins with sk_live_, sk_test_, "
+                       "rk_live_ or rk_test_: it says whether live events are ours");
     if (s->admin_token.n < LIMIT_ADMIN_TOKEN_MIN)
         source_problem(src, "ICHIDO_ADMIN_TOKEN",
                        "is required in production mode, with at least %d characters",

@@ -187,6 +187,8 @@ static void check_config_line(struct source *s, struct str line, int number)
         source_problem(s, s->config_name, "line %d sets " STR_FMT " again", number, STR_ARG(name));
     else if (value.n && (value.p[0] == '"' || value.p[0] == '\''))
         source_problem(s, s->config_name, "line %d: write the value without quotes", number);
+    else if (memmem(value.p, value.n, " #", 2) || memmem(value.p, value.n, "\t#", 2))
+        source_problem(s, s->config_name, "line %d: a # comment needs a line of its own", number);
 }
 
 static void open_config(struct source *s)
@@ -247,7 +249,7 @@ static struct str value_of_file(struct source *s, struct arena *a, const char *n
         return (struct str){ 0 };
     }
     value = keep(s, a, name, without_newline(buf_str(&text)));
-    if (!text.n)
+    if (!value.n && !without_newline(buf_str(&text)).n)
         source_problem(s, name, STR_FMT " (from %s_FILE) is empty", STR_ARG(path), name);
     wipe(&text);
     return value;

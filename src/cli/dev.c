@@ -27,29 +27,28 @@ bool dev_make_secrets(struct node *n)
     return true;
 }
 
-/* The database's address without a password: "postgres://user@host/name". */
+/* A path has nothing to hide; of a server's address only the kind is shown, never a password. */
 static void print_database(struct str url)
 {
-    struct str rest = url;
-    struct str scheme = str_cut(&rest, '/'); /* "postgres:", then "" and "user:secret@host" */
-    struct str host = rest;
-    struct str user = str_cut(&host, '@');
+    struct str kind = url;
 
-    if (!host.n)
+    kind = str_cut(&kind, ':');
+    if (str_eq(kind, S("sqlite")))
         printf("  database        " STR_FMT "\n", STR_ARG(url));
     else
-        printf("  database        " STR_FMT "/" STR_FMT "@" STR_FMT "\n", STR_ARG(scheme),
-               STR_ARG(str_cut(&user, ':')), STR_ARG(host));
+        printf("  database        PostgreSQL, as ICHIDO_DB says\n");
 }
 
 void dev_banner(const struct node *n, const char *address)
 {
     const struct settings *s = &n->settings;
     struct str secret = s->webhook_secrets[0];
+    const char *curl = s->tls_cert.n ? "curl -k" : "curl",
+               *scheme = s->tls_cert.n ? "https" : "http";
 
     if (!n->made_secret) /* yours is not ours to show */
         secret = S("$STRIPE_WEBHOOK_SECRET");
-    printf("\n  Ichido is running (dev mode).    http://%s\n", address);
+    printf("\n  Ichido is running (dev mode).    %s://%s\n", scheme, address);
     print_database(s->db);
     printf(
         "  webhook secret  " STR_FMT "\n\n"
@@ -59,10 +58,10 @@ void dev_banner(const struct node *n, const char *address)
         "}}'\n"
         "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac \"" STR_FMT
         "\" -r | cut -d' ' -f1)\n"
-        "    curl -i http://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
+        "    %s -i %s://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
         "\"$body\"\n\n"
-        "  Then look: curl -s http://%s/metrics | grep ichido_event_outcome\n"
+        "  Then look: %s -s %s://%s/metrics | grep ichido_event_outcome\n"
         "  Stop with Ctrl-C.\n\n",
-        STR_ARG(secret), STR_ARG(secret), address, address);
+        STR_ARG(secret), STR_ARG(secret), curl, scheme, address, curl, scheme, address);
     fflush(stdout);
 }

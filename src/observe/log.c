@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_LINE_MAX = 16 * 1024, LOG_WAITING_MAX = 1024 * 1024 };
+enum { LOG_LINE_MAX = 16 * 1024, LOG_WAITING_MAX = 1024 * 1024, LOG_LAST_WORDS_S = 1 };
 
 struct log {
     const struct clock *clock;
@@ -24,7 +24,8 @@ struct log {
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct buf waiting, writing;
-    int64_t dropped;
+    int64_t dropped,
+        dropped_untold; /* since the last line that said so; since log_take_dropped() */
 };
 
 static void write_all(int fd, struct str s)
@@ -80,16 +81,27 @@ struct log *log_new(const struct clock *clock, int fd, enum log_level least, boo
     return l;
 }
 
+/* False: nobody reads our lines, and the writer hangs in write(2) with them. */
+static bool writer_ends(struct log *l)
+{
+    struct timespec until;
+
+    pthread_mutex_lock(&l->lock);
+    l->stopping = true;
+    pthread_cond_signal(&l->more);
+    pthread_mutex_unlock(&l->lock);
+    timespec_get(&until, TIME_UTC);
+    until.tv_sec += LOG_LAST_WORDS_S;
+    return pthread_timedjoin_np(l->thread, NULL, &until) == 0;
+}
+
 void log_free(struct log *l)
 {
     if (!l)
         return;
-    if (l->threaded) {
-        pthread_mutex_lock(&l->lock);
-        l->stopping = true;
-        pthread_cond_signal(&l->more);
-        pthread_mutex_unlock(&l->lock);
-        pthread_join(l->thread, NULL);
+    if (l->threaded && !writer_ends(l)) {
+        pthread_detach(l->thread); /* it keeps the log until the process ends */
+        return;
     }
     buf_release(&l->waiting);
     buf_release(&l->writing);
@@ -133,6 +145,25 @@ static void make_line(struct buf *line, const struct log *l, enum log_level leve
     mask_cards(line->p, line->n);
 }
 
+static void drop(struct log *l)
+{
+    l->dropped++;
+    l->dropped_untold++;
+}
+
+int64_t log_take_dropped(struct log *l)
+{
+    int64_t n;
+
+    if (!l)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    n = l->dropped_untold;
+    l->dropped_untold = 0;
+    pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
 /* Under the lock. A dropped line is told by the next one that finds room. */
 static void put(struct log *l, struct str line)
 {
@@ -143,7 +174,7 @@ static void put(struct log *l, struct str line)
         l->dropped = 0;
     }
     if (l->waiting.n + line.n > LOG_WAITING_MAX)
-        l->dropped++;
+        drop(l);
     else
         buf_add(&l->waiting, line);
 }
@@ -159,7 +190,7 @@ void log_write(struct log *l, enum log_level level, const char *message,
     make_line(&line, l, level, message, fields, count);
     pthread_mutex_lock(&l->lock);
     if (line.failed)
-        l->dropped++;
+        drop(l);
     else if (l->threaded)
         put(l, buf_str(&line));
     else

@@ -23,11 +23,15 @@ struct log_field {
 
 /* fd: where lines go. threaded false writes at once, for tests, tools and the simulator. */
 struct log *log_new(const struct clock *clock, int fd, enum log_level least, bool threaded);
-void log_free(struct log *l); /* writes what waits; NULL is fine */
+/* Writes what waits, unless nobody has read it within a second. NULL is fine. */
+void log_free(struct log *l);
 
 /* Never blocks and never fails: a full ring drops the line and the next one says how many. */
 void log_write(struct log *l, enum log_level level, const char *message,
                const struct log_field *fields, size_t count);
+
+/* How many lines found no room since the last call. */
+int64_t log_take_dropped(struct log *l);
 
 #define LOG(l, level, message, ...)                                                                \
     log_write(l, level, message, (const struct log_field[]){ __VA_ARGS__ },                        \

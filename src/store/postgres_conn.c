@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static void be_quiet(void *ctx, const char *message)
 {
@@ -17,7 +18,7 @@ static void be_quiet(void *ctx, const char *message)
 
 void pg_init(struct pg_conn *c, struct env *env, const char *url, _Atomic bool *unnamed)
 {
-    *c = (struct pg_conn){ .env = env, .url = url, .unnamed = unnamed };
+    *c = (struct pg_conn){ .env = env, .url = url, .unnamed = unnamed, .cut_fd = -1 };
     buf_init(&c->arrays, LIMIT_DB_STATEMENT_BYTES);
 }
 
@@ -31,13 +32,24 @@ void pg_close(struct pg_conn *c)
 {
     PQfinish(c->db);
     c->db = NULL;
+    if (c->cut_fd >= 0)
+        close(c->cut_fd);
+    c->cut_fd = -1;
     c->first = c->count = c->sent_bytes = c->name_count = 0;
 }
 
+/* Another socket, dead already, takes the place of ours: an answer that is on its way can never be
+ * read. Ours stays open until pg_close(), so that the server gets all that was sent. */
 void pg_cut(struct pg_conn *c)
 {
-    if (c->db && PQsocket(c->db) >= 0)
-        shutdown(PQsocket(c->db), SHUT_RDWR);
+    int fd = c->db ? PQsocket(c->db) : -1, dead[2];
+
+    if (fd < 0 || c->cut_fd >= 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, dead))
+        return;
+    c->cut_fd = dup(fd);
+    dup2(dead[0], fd);
+    close(dead[0]);
+    close(dead[1]);
 }
 
 /* --- waiting --- */
@@ -146,16 +158,30 @@ static PGconn *start_connecting(struct pg_conn *c)
 
 /* libpq repeats the whole address, password and all, where it cannot read it: so it is checked here
  * and libpq's words are not. */
+/* A password with a bare '/' or '@' is cut there, and its rest becomes the port or the database's
+ * name, which we would print. */
+static bool looks_cut(const PQconninfoOption *options)
+{
+    const char *port = option(options, "port"), *database = option(options, "dbname");
+
+    return (port && strspn(port, "0123456789,") != strlen(port)) ||
+           (database && strchr(database, '@'));
+}
+
 bool pg_url_is_readable(struct pg_conn *c)
 {
+    bool readable;
     char *error = NULL;
     PQconninfoOption *options = PQconninfoParse(c->url, &error);
 
-    if (!options)
-        snprintf(c->why, sizeof(c->why), "ICHIDO_DB is not an address that libpq can read");
+    readable = options && !looks_cut(options);
+    if (!readable)
+        snprintf(c->why, sizeof(c->why),
+                 "ICHIDO_DB is not an address that libpq can read; in a password, write / as %%2F, "
+                 "@ as %%40 and : as %%3A");
     PQconninfoFree(options);
     PQfreemem(error);
-    return options != NULL;
+    return readable;
 }
 
 bool pg_open(struct pg_conn *c, int64_t wait_ms)

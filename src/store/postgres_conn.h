@@ -37,6 +37,7 @@ struct pg_conn {
     _Atomic bool *unnamed; /* of the whole store: a pooler is in between */
     bool listens;          /* keeps notifications for PQnotifies(); others drop them */
     PGconn *db;            /* NULL: not connected */
+    int cut_fd;            /* of pg_cut(); else -1 */
     int64_t deadline_ms;
     struct pg_expect queue[LIMIT_DB_PIPELINE + 8];
     size_t first, count; /* of the queue; statements that were sent and not yet taken */

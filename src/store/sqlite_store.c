@@ -435,7 +435,7 @@ static enum err open_file(struct sqlite_store *s, char why[256])
     if (e)
         return e;
     o.mode_of = s->file_lock.path;
-    if (!stat(s->path, &st) && (st.st_mode & 077))
+    if (!stat(s->path, &st) && S_ISREG(st.st_mode) && (st.st_mode & 077))
         chmod(s->path, 0600);
     e = sqlite_db_open(&o, s->store.env, &s->db, why);
     return e ? e : sqlite_db_migrate(s->db, why);

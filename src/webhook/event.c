@@ -14,6 +14,8 @@ enum {
     AT_TYPE,
     AT_LIVEMODE,
     AT_CREATED,
+    AT_ENVELOPE,
+    AT_DATA_OBJECT,
     AT_OBJECT_ID,
     AT_OBJECT,
     AT_INTENT,
@@ -26,6 +28,8 @@ static const char *const paths[AT_COUNT] = {
     [AT_TYPE] = "type",
     [AT_LIVEMODE] = "livemode",
     [AT_CREATED] = "created",
+    [AT_ENVELOPE] = "object",
+    [AT_DATA_OBJECT] = "data.object",
     [AT_OBJECT_ID] = "data.object.id",
     [AT_OBJECT] = "data.object.object",
     [AT_INTENT] = "data.object.payment_intent",
@@ -96,10 +100,24 @@ static void choose_lane(struct stripe_event *e)
     e->lane = key.n ? lane_of(key) : 0;
 }
 
+/* 003's own smallest event leaves the object's kind out: then the event's type says it. */
+static bool is_intent_event(const struct json_value *v)
+{
+    if (v[AT_OBJECT].type == JSON_ABSENT)
+        return v[AT_TYPE].type == JSON_STRING && str_starts(v[AT_TYPE].raw, S("payment_intent."));
+    return v[AT_OBJECT].type == JSON_STRING && str_eq(v[AT_OBJECT].raw, S("payment_intent"));
+}
+
+/* Thin events of Stripe's v2 API carry no object; every other one does. */
+static bool lacks_object(const struct json_value *v)
+{
+    return v[AT_DATA_OBJECT].type != JSON_OBJECT &&
+           !(v[AT_ENVELOPE].type == JSON_STRING && str_eq(v[AT_ENVELOPE].raw, S("v2.core.event")));
+}
+
 static enum err take_fields(struct arena *a, const struct json_value *v, struct stripe_event *ret)
 {
-    bool is_intent =
-        v[AT_OBJECT].type == JSON_STRING && str_eq(v[AT_OBJECT].raw, S("payment_intent"));
+    bool is_intent = is_intent_event(v);
     enum err e = take_text(a, &v[AT_ID], &ret->id);
 
     if (!e)
@@ -145,6 +163,8 @@ enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event
     struct stripe_event event = { .livemode = -1 };
     enum err e = json_pick(body, paths, AT_COUNT, v, &fault);
 
+    if (e == ERR_NO_MEMORY)
+        return e; /* nothing is known about it: Stripe sends it again */
     if (e)
         return name_by_content(a, body, fault.why ? fault.why : "not JSON", ret_event);
     e = take_fields(a, v, &event);
@@ -154,6 +174,8 @@ enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event
         return name_by_content(a, body, "no sane id", ret_event);
     if (!event.type.n)
         return name_by_content(a, body, "no sane type", ret_event);
+    if (lacks_object(v))
+        return name_by_content(a, body, "no data.object", ret_event);
     event.readable = true;
     choose_lane(&event);
     *ret_event = event;

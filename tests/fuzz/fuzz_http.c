@@ -24,10 +24,10 @@ static void ignore(struct request *r, void *ctx)
 }
 
 static const struct route routes[] = {
-    { "GET", "/", ignore, NULL, 0 },
-    { "POST", "/payments", ignore, NULL, 0 },
-    { "POST", "/payments/{id}/capture", ignore, NULL, 0 },
-    { "GET", "/{a}/{b}/{c}/{d}", ignore, NULL, 0 },
+    { "GET", "/", ignore, NULL, 0, false },
+    { "POST", "/payments", ignore, NULL, 0, false },
+    { "POST", "/payments/{id}/capture", ignore, NULL, 0, false },
+    { "GET", "/{a}/{b}/{c}/{d}", ignore, NULL, 0, false },
 };
 
 static void promise(int holds)

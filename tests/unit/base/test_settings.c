@@ -28,8 +28,8 @@ static bool load(struct settings *s, struct buf *problems, const char *const *en
 
 #define ENV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define PRODUCTION                                                                                 \
-    "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_WEBHOOK_SECRET=whsec_x",            \
-        "ICHIDO_ADMIN_TOKEN=0123456789abcdef"
+    "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_SECRET_KEY=sk_test_1",              \
+        "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcdef"
 
 static void loads(struct settings *s, const char *const *env)
 {
@@ -90,8 +90,9 @@ static void every_setting_is_read(void **state)
     loads(&s,
           ENV("ICHIDO_MODE=production", "ICHIDO_LISTEN=0.0.0.0:0", "ICHIDO_GATEWAY=manual",
               "ICHIDO_DB=postgres://u:p@h/d", "ICHIDO_ADMIN_TOKEN=0123456789abcdef",
-              "STRIPE_SECRET_KEY=sk_live_1", "STRIPE_WEBHOOK_SECRET=whsec_a,whsec_b",
-              "ICHIDO_WEBHOOK_ACK=200", "ICHIDO_WEBHOOK_ALLOW=10.0.0.0/8, 2001:db8::/32,1.2.3.4",
+              "STRIPE_SECRET_KEY=sk_live_1",
+              "STRIPE_WEBHOOK_SECRET=whsec_0123456789a,whsec_0123456789b", "ICHIDO_WEBHOOK_ACK=200",
+              "ICHIDO_WEBHOOK_ALLOW=10.0.0.0/8, 2001:db8::/32,1.2.3.4",
               "ICHIDO_TRUSTED_PROXIES=127.0.0.1/32", "ICHIDO_TLS_CERT=c.pem",
               "ICHIDO_TLS_KEY=k.pem", "ICHIDO_LOG_LEVEL=debug", "ICHIDO_LOOPS=4",
               "ICHIDO_DB_CONNECTIONS=8", "ICHIDO_MAX_CONNECTIONS=100", "ICHIDO_RATE_LIMIT=50",
@@ -100,8 +101,8 @@ static void every_setting_is_read(void **state)
               "QSTASH_TOKEN=later", "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off"));
     assert_int_equal(s.mode, MODE_PRODUCTION);
     assert_int_equal(s.webhook_secret_count, 2);
-    assert_str(s.webhook_secrets[0], "whsec_a");
-    assert_str(s.webhook_secrets[1], "whsec_b");
+    assert_str(s.webhook_secrets[0], "whsec_0123456789a");
+    assert_str(s.webhook_secrets[1], "whsec_0123456789b");
     assert_str(s.stripe_secret_key, "sk_live_1");
     assert_str(s.tls_key, "k.pem");
     assert_int_equal(s.tls_key.p[s.tls_key.n], '\0'); /* file names may be used as C strings */
@@ -240,14 +241,34 @@ static void d25_production_wants_real_secrets_and_no_test_tools(void **state)
             "ICHIDO_TEST_CLOCK: must be off in production mode\n");
     refuses(ENV(PRODUCTION, "ICHIDO_FAULTS=commit=crash@3"),
             "ICHIDO_FAULTS: must not be set in production mode\n");
-    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_WEBHOOK_SECRET=w",
-                "ICHIDO_ADMIN_TOKEN=0123456789abcde"),
+    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
+                "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcde"),
             "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
+    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
+                "STRIPE_WEBHOOK_SECRET=whsec_0123456789,whsec_",
+                "ICHIDO_ADMIN_TOKEN=0123456789abcdef"),
+            "STRIPE_WEBHOOK_SECRET: secret 2 has fewer than 16 characters: too easy to guess\n");
     loads(&s, ENV(PRODUCTION, "ICHIDO_LISTEN=0.0.0.0:80"));
     settings_release(&s);
     loads(&s, ENV("ICHIDO_TEST_CLOCK=on", "ICHIDO_FAULTS=commit=crash@3"));
     assert_true(s.test_clock);
     settings_release(&s);
+}
+
+/* The bug: without a key every live event was acknowledged, marked wrong_mode and never applied. */
+static void w9_the_stripe_gateway_needs_a_key_that_says_its_mode(void **state)
+{
+    static const char line[] = "STRIPE_SECRET_KEY: is required with the gateway stripe, and begins "
+                               "with sk_live_, sk_test_, "
+                               "rk_live_ or rk_test_: it says whether live events are ours\n";
+    static const char *const rest[] = { "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe",
+                                        "STRIPE_WEBHOOK_SECRET=whsec_0123456789",
+                                        "ICHIDO_ADMIN_TOKEN=0123456789abcdef" };
+
+    (void)state;
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3]), line);
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3], "STRIPE_SECRET_KEY=pk_live_x"), line);
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3], "STRIPE_SECRET_KEY=hello"), line);
 }
 
 static void a4_a_broken_secret_is_refused_and_never_shown(void **state)
@@ -324,11 +345,11 @@ static void a_value_may_stand_in_a_file(void **state)
         char text[64];
         struct file f;
 
-        snprintf(text, sizeof(text), "whsec_a,whsec_b%s", ends[i]);
+        snprintf(text, sizeof(text), "whsec_a,whsec_0123456789b%s", ends[i]);
         f = file_of("STRIPE_WEBHOOK_SECRET_FILE", text);
         loads(&s, ENV(f.line));
         assert_int_equal(s.webhook_secret_count, 2);
-        assert_str(s.webhook_secrets[1], "whsec_b");
+        assert_str(s.webhook_secrets[1], "whsec_0123456789b");
         settings_release(&s);
         unlink(f.path);
     }
@@ -351,11 +372,13 @@ static void a_file_that_is_no_value_is_refused(void **state)
     refuses(ENV("ICHIDO_DB_FILE=/tmp"),
             "ICHIDO_DB: cannot read /tmp (from ICHIDO_DB_FILE): Is a directory\n");
 
-    f = file_of("ICHIDO_ADMIN_TOKEN_FILE", "");
-    snprintf(wanted, sizeof(wanted),
-             "ICHIDO_ADMIN_TOKEN: %s (from ICHIDO_ADMIN_TOKEN_FILE) is empty\n", f.path);
-    refuses(ENV(f.line), wanted);
-    unlink(f.path);
+    for (int newline = 0; newline < 2; newline++) { /* a lone newline is as empty as nothing */
+        f = file_of("ICHIDO_ADMIN_TOKEN_FILE", newline ? "\n" : "");
+        snprintf(wanted, sizeof(wanted),
+                 "ICHIDO_ADMIN_TOKEN: %s (from ICHIDO_ADMIN_TOKEN_FILE) is empty\n", f.path);
+        refuses(ENV(f.line), wanted);
+        unlink(f.path);
+    }
 
     memset(big, 'a', LIMIT_SETTING + 1);
     f = file_of("ICHIDO_ADMIN_TOKEN_FILE", big);
@@ -415,6 +438,8 @@ static void a_wrong_config_line_is_named(void **state)
         { "STRIPE_TYPO=1\n", "STRIPE_TYPO: line 1 is not a setting\n" },
         { "ICHIDO_LOOPS=1\n#\nICHIDO_LOOPS=2\n", "%s: line 3 sets ICHIDO_LOOPS again\n" },
         { "ICHIDO_CONFIG=x\n", "%s: line 1: ICHIDO_CONFIG belongs to the environment\n" },
+        { "ICHIDO_DB=sqlite:x   # one node\n",
+          "%s: line 1: a # comment needs a line of its own\n" },
         { "ICHIDO_DB=\"sqlite:x\"\n",
           "%s: line 1: write the value without quotes\n"
           "ICHIDO_DB: must be sqlite:FILE, like sqlite:data/ichido.db, or postgres://...\n" },
@@ -486,6 +511,7 @@ int main(void)
         TEST(a_file_that_is_no_value_is_refused),
         TEST(a_value_and_its_file_are_one_too_many),
         TEST(a_config_file_has_the_same_names_and_the_environment_wins),
+        TEST(w9_the_stripe_gateway_needs_a_key_that_says_its_mode),
         TEST(a_wrong_config_line_is_named),
         TEST(names_need_not_be_listed),
         TEST(a4_release_wipes_the_secrets),

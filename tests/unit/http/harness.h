@@ -174,14 +174,14 @@ static void *run_server(void *arg)
 static struct route *routes_for(struct fixture *f)
 {
     static const struct route table[] = {
-        { "POST", "/echo", handle_echo, NULL, 2 * 1024 * 1024 },
-        { "GET", "/echo", handle_echo, NULL, 0 },
-        { "GET", "/later/{n}", handle_later, NULL, 0 },
-        { "POST", "/later/{n}", handle_later, NULL, 0 },
-        { "POST", "/small", handle_echo, NULL, 16 },
-        { "GET", "/param/{id}/end", handle_param, NULL, 0 },
-        { "GET", "/big", handle_big, NULL, 0 },
-        { "GET", "/hold", handle_hold, NULL, 0 },
+        { "POST", "/echo", handle_echo, NULL, 2 * 1024 * 1024, false },
+        { "GET", "/echo", handle_echo, NULL, 0, false },
+        { "GET", "/later/{n}", handle_later, NULL, 0, false },
+        { "POST", "/later/{n}", handle_later, NULL, 0, false },
+        { "POST", "/small", handle_echo, NULL, 16, false },
+        { "GET", "/param/{id}/end", handle_param, NULL, 0, false },
+        { "GET", "/big", handle_big, NULL, 0, false },
+        { "GET", "/hold", handle_hold, NULL, 0, false },
     };
     struct route *routes = malloc(sizeof(table));
 

@@ -11,13 +11,13 @@ static void nothing(struct request *r, void *ctx)
 }
 
 static const struct route routes[] = {
-    { "GET", "/", nothing, NULL, 0 },
-    { "POST", "/payments", nothing, NULL, 0 },
-    { "GET", "/payments", nothing, NULL, 0 },
-    { "GET", "/payments/search", nothing, NULL, 0 },
-    { "GET", "/payments/{id}", nothing, NULL, 0 },
-    { "POST", "/payments/{id}/capture", nothing, NULL, 0 },
-    { "GET", "/a/{b}/c/{d}/{e}/{f}", nothing, NULL, 0 },
+    { "GET", "/", nothing, NULL, 0, false },
+    { "POST", "/payments", nothing, NULL, 0, false },
+    { "GET", "/payments", nothing, NULL, 0, false },
+    { "GET", "/payments/search", nothing, NULL, 0, false },
+    { "GET", "/payments/{id}", nothing, NULL, 0, false },
+    { "POST", "/payments/{id}/capture", nothing, NULL, 0, false },
+    { "GET", "/a/{b}/c/{d}/{e}/{f}", nothing, NULL, 0, false },
 };
 
 static void a_path_finds_its_row(void **state)
@@ -78,9 +78,9 @@ static void a_path_finds_its_row(void **state)
 static void a_broken_table_is_told(void **state)
 {
     const struct route bad[] = {
-        { "GET", "payments", nothing, NULL, 0 },
-        { "GET", "/{a}/{b}/{c}/{d}/{e}", nothing, NULL, 0 },
-        { "GET", "/", NULL, NULL, 0 },
+        { "GET", "payments", nothing, NULL, 0, false },
+        { "GET", "/{a}/{b}/{c}/{d}/{e}", nothing, NULL, 0, false },
+        { "GET", "/", NULL, NULL, 0, false },
     };
 
     (void)state;

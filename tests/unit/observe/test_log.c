@@ -108,12 +108,31 @@ static void a_reader_that_hangs_costs_lines_not_time(void **state)
     close(ends[1]);
 }
 
+/* The bug: log_free() joined a writer that hung in write(2), so a stop hung as well. */
+static void a_reader_that_hangs_does_not_hold_the_exit(void **state)
+{
+    int ends[2];
+    struct clock clock;
+    struct log *l;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    clock_init(&clock);
+    l = log_new(&clock, ends[1], LOG_INFO, true);
+    for (int i = 0; i < 30000; i++)
+        LOG(l, LOG_INFO, "nobody reads this", LOG_NUM("i", i));
+    assert_true(log_take_dropped(l) > 0);
+    assert_int_equal(log_take_dropped(l), 0);
+    log_free(l); /* comes back; the pipe is still full and open */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_line_is_one_json_object),
         TEST(lines_of_many_threads_stay_whole),
         TEST(a_reader_that_hangs_costs_lines_not_time),
+        TEST(a_reader_that_hangs_does_not_hold_the_exit),
     };
 
     signal(SIGPIPE, SIG_IGN);

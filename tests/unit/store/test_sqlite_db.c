@@ -158,6 +158,26 @@ static void a_directory_in_its_place_is_refused(void **state)
     rig_release(&r);
 }
 
+/* The bug: what stood in the file's place was narrowed to 0600, were it /tmp or /dev/null. */
+static void a_directory_in_its_place_keeps_its_rights(void **state)
+{
+    struct store_options o = { 0 };
+    struct store *store;
+    struct stat st;
+    char why[256], url[300];
+    struct rig r;
+
+    (void)state;
+    rig_init(&r);
+    assert_int_equal(mkdir(r.file, 0755), 0);
+    snprintf(url, sizeof(url), "sqlite:%s", r.file);
+    o.url = str_of(url);
+    assert_int_not_equal(store_open(&o, &r.env, &store, why), OK);
+    assert_int_equal(stat(r.file, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0755);
+    rig_release(&r);
+}
+
 /* As a user without rights: root is refused nothing. */
 static int as_nobody(struct rig *r, enum err wanted, const char *part)
 {
@@ -365,6 +385,7 @@ int main(void)
         TEST(a_path_that_is_not_there_is_named),
         TEST(a_file_that_is_no_database_is_left_alone),
         TEST(a_directory_in_its_place_is_refused),
+        TEST(a_directory_in_its_place_keeps_its_rights),
         TEST(a_directory_that_we_may_not_write_is_named),
         TEST(a_file_that_we_may_not_write_is_named),
         TEST(a_file_from_a_newer_version_is_refused),

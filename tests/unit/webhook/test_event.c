@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OBJECT "\"data\":{\"object\":{}}}"
+
 static struct arena arena;
 
 static struct stripe_event read_event(const char *body)
@@ -67,7 +69,7 @@ static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
           NULL },
         { "no intent", "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":null}",
           NULL },
-        { "no object at all", "[]", NULL },
+        { "an object without a kind, of an intent's event", "{\"id\":\"pi_1\"}", "pi_1" },
         { "the payment of a charge",
           "{\"id\":\"ch_1\",\"object\":\"charge\",\"payment_intent\":"
           "\"pi_1\",\"metadata\":{\"payment_id\":\"p\"}}",
@@ -79,7 +81,8 @@ static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct stripe_event e;
 
-        snprintf(body, sizeof(body), "{\"id\":\"e\",\"type\":\"t\",\"data\":{\"object\":%s}}",
+        snprintf(body, sizeof(body),
+                 "{\"id\":\"e\",\"type\":\"payment_intent.x\",\"data\":{\"object\":%s}}",
                  rows[i].object);
         e = read_event(body);
         if (!e.readable || e.has_lane != (rows[i].key != NULL) ||
@@ -118,6 +121,9 @@ static void w6_what_names_no_sane_id_or_type_is_named_by_its_content(void **stat
         "{\"id\":\"evt_1\",\"id\":\"evt_2\",\"type\":\"t\"}",
         "{\"id\":\"evt_1\",\"type\":\"t\"} trailing",
         "{\"id\":\"evt_1\",\"type\":\"\xff\"}",
+        "{\"id\":\"evt_1\",\"type\":\"t\"}",
+        "{\"id\":\"evt_1\",\"type\":\"t\",\"data\":{}}",
+        "{\"id\":\"evt_1\",\"type\":\"t\",\"data\":{\"object\":[]}}",
     };
 
     (void)state;
@@ -134,7 +140,7 @@ static void w6_what_names_no_sane_id_or_type_is_named_by_its_content(void **stat
 
 static void ids_of_255_characters_are_the_longest(void **state)
 {
-    char body[400] = "{\"type\":\"t\",\"id\":\"";
+    char body[440] = "{\"data\":{\"object\":{}},\"type\":\"t\",\"id\":\"";
     size_t start = strlen(body);
 
     (void)state;
@@ -147,7 +153,7 @@ static void ids_of_255_characters_are_the_longest(void **state)
 
 static void escapes_are_resolved(void **state)
 {
-    struct stripe_event e = read_event("{\"id\":\"evt\\u005f1\",\"type\":\"a\\/b\"}");
+    struct stripe_event e = read_event("{\"id\":\"evt\\u005f1\",\"type\":\"a\\/b\"," OBJECT);
 
     (void)state;
     assert_true(is(e.id, "evt_1"));
@@ -157,21 +163,23 @@ static void escapes_are_resolved(void **state)
 static void w9_livemode_is_known_only_where_it_is_a_bool(void **state)
 {
     (void)state;
-    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":true}").livemode, 1);
-    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":false}").livemode, 0);
-    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\"}").livemode, -1);
-    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":\"true\"}").livemode,
-                     -1);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":true," OBJECT).livemode,
+                     1);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":false," OBJECT).livemode,
+                     0);
+    assert_int_equal(read_event("{\"id\":\"e\",\"type\":\"t\"," OBJECT).livemode, -1);
+    assert_int_equal(
+        read_event("{\"id\":\"e\",\"type\":\"t\",\"livemode\":\"true\"," OBJECT).livemode, -1);
 }
 
 static void a_created_that_is_no_time_is_left_out(void **state)
 {
     (void)state;
-    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":1.5}").has_created);
-    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":-1}").has_created);
-    assert_false(
-        read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":9223372036854775807}").has_created);
-    assert_true(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":0}").has_created);
+    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":1.5," OBJECT).has_created);
+    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":-1," OBJECT).has_created);
+    assert_false(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":9223372036854775807," OBJECT)
+                     .has_created);
+    assert_true(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":0," OBJECT).has_created);
 }
 
 static int release(void **state)

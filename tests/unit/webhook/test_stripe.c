@@ -329,7 +329,9 @@ static void w6_an_unknown_type_is_kept_and_ignored(void **state)
 {
     struct rig *r = begin(state);
 
-    assert_int_equal(deliver(r, "{\"id\":\"evt_1\",\"type\":\"nobody.knows\"}").status, 204);
+    assert_int_equal(
+        deliver(r, "{\"id\":\"evt_1\",\"type\":\"nobody.knows\",\"data\":{\"object\":{}}}").status,
+        204);
     rig_settle(r);
     assert_int_equal(count_of(r, "webhook_outcomes WHERE outcome = 'ignored'"), 1);
     assert_int_equal(count_of(r, "dead_letters"), 0);

@@ -93,7 +93,9 @@ static const struct store_ops store_ops = {
 
 static int64_t virtual_wall(const struct clock *c)
 {
-    return CONTAINER_OF(c, struct sim_node, env.clock)->sim->wall_ms;
+    const struct sim *s = CONTAINER_OF(c, struct sim_node, env.clock)->sim;
+
+    return s->wall_ms + s->calendar_ms;
 }
 
 static int64_t virtual_mono(const struct clock *c)
@@ -106,6 +108,7 @@ static void make_env(struct sim_node *n)
     struct log *log = n->env.log;
     struct metrics *metrics = n->env.metrics;
 
+    n->sim->calendar_ms = 0; /* a machine that starts has asked for the time */
     n->env = (struct env){
         .clock = { .wall_ms = virtual_wall, .mono_us = virtual_mono },
         .log = log,

@@ -138,9 +138,10 @@ static void jump_clock(struct sim *s)
     if (sim_below(s, 2)) {
         sim_mark(s, MARK_CLOCK_FORWARD);
         s->wall_ms += ms;
+        s->calendar_ms = 0;
     } else {
         sim_mark(s, MARK_CLOCK_BACK);
-        s->wall_ms -= ms;
+        s->calendar_ms -= ms;
         ms = -ms;
     }
     SIM_TRACE(s, "the clock jumps by %lld ms", (long long)ms);

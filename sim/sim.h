@@ -48,6 +48,7 @@ struct sim {
     struct marks *marks;
     struct disk *disk;
     int64_t wall_ms, mono_us;
+    int64_t calendar_ms; /* 0, or how far the machines' calendar was set back: nobody may notice */
     int64_t steps, disturbed; /* how often something went wrong */
     struct sim_node *nodes[SIM_NODES];
     int node_count;

@@ -1,8 +1,15 @@
-/* clock.h - time, passed in. Wall time is integer milliseconds since 1970 (UTC) and is what gets
- * stored; monotonic time measures. Tests and the simulator move the first (T5); sockets use only
- * the second. */
+/* clock.h - time, passed in. Stored times are integer milliseconds since 1970 (UTC). There are
+ * three questions, and mixing them up loses work:
+ *
+ *   clock_now_ms   what the queue lives by: it never goes back, whatever happens to the machine's
+ *                  clock, and on PostgreSQL it is the database's, so that nodes agree
+ *   clock_wall_ms  what the world's calendar says now: for what others signed or dated
+ *   clock_mono_*   how long something took; sockets use only this
+ *
+ * Tests and the simulator move the first two (T5). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CLOCK_NEVER INT64_MAX
@@ -10,13 +17,19 @@
 struct clock {
     int64_t (*wall_ms)(const struct clock *c);
     int64_t (*mono_us)(const struct clock *c);
+    _Atomic int64_t base_ms;        /* now = monotonic time + this */
+    _Atomic bool follows_database;  /* then the machine's own calendar does not count */
     _Atomic int64_t test_offset_ms; /* moved by POST /test/clock; 0 in production */
-    _Atomic int64_t db_offset_ms;   /* PostgreSQL's clock minus ours, so that nodes agree */
 };
 
 void clock_init(struct clock *c); /* the machine's clocks */
 
-int64_t clock_now_ms(const struct clock *c); /* wall, with both offsets */
+int64_t clock_now_ms(struct clock *c);
+int64_t clock_wall_ms(const struct clock *c);
 int64_t clock_mono_us(const struct clock *c);
 int64_t clock_mono_ms(const struct clock *c);
 void clock_advance(struct clock *c, int64_t ms);
+
+/* From now on the time is the database's, which said database_ms at monotonic mono_us. Differences
+ * below tolerance_ms are noise and change nothing. */
+void clock_follow(struct clock *c, int64_t database_ms, int64_t mono_us, int64_t tolerance_ms);

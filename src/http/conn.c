@@ -111,6 +111,14 @@ static bool begin(struct conn *c)
     return true;
 }
 
+/* Its body is not read, so the next request cannot be found behind it. */
+static void answer_without_body(struct conn *c)
+{
+    c->exchange->close = true;
+    enter(c, CONN_ANSWERING);
+    dispatch(c->exchange);
+}
+
 static void head_arrived(struct conn *c, bool body_follows)
 {
     struct exchange *x = c->exchange;
@@ -121,9 +129,29 @@ static void head_arrived(struct conn *c, bool body_follows)
         refuse(c, e, detail);
         return;
     }
+    if (exchange_is_unwanted(x)) {
+        answer_without_body(c);
+        return;
+    }
     enter(c, CONN_BODY);
     if (x->parser.expects_continue && parser_has_body(&x->parser) && !body_follows)
         conn_write(c, S("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
+/* Bodies are over their limit: who has been sending his longest gives way, so that slow senders
+ * keep nobody out. False: that is this one. */
+static bool make_room(struct conn *c)
+{
+    struct loop *l = c->loop;
+
+    while (l->body_bytes > l->body_room) {
+        struct deadline *oldest = deadlines_oldest(&l->deadlines, 1u << CONN_BODY);
+
+        if (!oldest || oldest == &c->deadline)
+            return false;
+        refuse(CONTAINER_OF(oldest, struct conn, deadline), ERR_OVERLOADED, NULL);
+    }
+    return true;
 }
 
 /* False: no more can be done with what there is. */
@@ -136,7 +164,7 @@ static bool step(struct conn *c, struct str *in)
         return false;
     x = c->exchange;
     result = parser_feed(&x->parser, in);
-    if (!exchange_count_body(x)) {
+    if (!exchange_count_body(x) && !make_room(c)) {
         refuse(c, ERR_OVERLOADED, NULL);
         return true;
     }
@@ -364,13 +392,41 @@ static bool has_input(struct conn *c)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Then it has a deadline for its head from now on. */
+static bool has_begun(struct conn *c)
+{
+    return state_of(c) == CONN_IDLE && has_input(c) && begin(c);
+}
+
 void conn_stop(struct conn *c)
 {
     if (state_of(c) != CONN_IDLE && state_of(c) != CONN_HANDSHAKE)
         return;
-    if (state_of(c) == CONN_IDLE && has_input(c) && begin(c))
-        return; /* with a deadline for its head from now on */
-    conn_close(c);
+    if (!has_begun(c))
+        conn_close(c);
+}
+
+bool conn_make_way(struct loop *l)
+{
+    static const unsigned silent = 1u << CONN_HANDSHAKE | 1u << CONN_IDLE | 1u << CONN_LINGER;
+    static const unsigned sending = 1u << CONN_HEAD | 1u << CONN_BODY;
+    struct deadline *x;
+    struct conn *c;
+
+    while ((x = deadlines_oldest(&l->deadlines, silent))) {
+        c = CONTAINER_OF(x, struct conn, deadline);
+        if (has_begun(c))
+            continue;
+        conn_close(c);
+        return true;
+    }
+    x = deadlines_oldest(&l->deadlines, sending);
+    if (!x)
+        return false;
+    c = CONTAINER_OF(x, struct conn, deadline);
+    refuse(c, ERR_OVERLOADED, NULL);
+    conn_close(c); /* lingering, it would still count */
+    return true;
 }
 
 void conn_open(struct loop *l, int fd, const union address *peer)

@@ -56,6 +56,9 @@ void conn_open(struct loop *l, int fd, const union address *peer); /* takes fd *
 void conn_close(struct conn *c);
 /* Graceful shutdown: what has not begun a request is closed. */
 void conn_stop(struct conn *c);
+/* A full house: closes the connection of this loop that has waited longest without a request, else
+ * the one that has been sending its request longest. False: all of them are being answered. */
+bool conn_make_way(struct loop *l);
 
 /* Sends the reply of the request under way, whose exchange is gone already. */
 void conn_reply(struct conn *c, struct str bytes, bool close);

@@ -47,6 +47,22 @@ struct deadline *deadlines_expired(struct deadlines *d, uint64_t now)
     return NULL;
 }
 
+struct deadline *deadlines_oldest(const struct deadlines *d, unsigned kinds)
+{
+    struct deadline *oldest = NULL;
+    uint64_t began = DEADLINE_NONE;
+
+    for (int i = 0; i < DEADLINE_KINDS; i++) {
+        struct deadline *x = kinds & 1u << i ? d->lists[i].first : NULL;
+
+        if (!x || x->due - d->durations[i] >= began)
+            continue;
+        began = x->due - d->durations[i];
+        oldest = x;
+    }
+    return oldest;
+}
+
 uint64_t deadlines_next(const struct deadlines *d)
 {
     uint64_t next = DEADLINE_NONE;

@@ -12,8 +12,8 @@ enum err dispatch_head(struct exchange *x, const char **ret_detail)
 
     if (e)
         return e;
-    if (x->route_error && x->parser.expects_continue)
-        return x->route_error; /* the body stays where it is */
+    if (exchange_is_unwanted(x))
+        return OK; /* the body stays where it is */
     route = x->request.route;
     return parser_take_body(&x->parser, route && route->body_max ? route->body_max : LIMIT_BODY);
 }
@@ -45,18 +45,30 @@ static void answer_unrouted(struct exchange *x)
         reply_problem(r, x->route_error, NULL);
 }
 
+static bool is_within_rate(struct exchange *x)
+{
+    const struct server *s = x->loop->server;
+    const struct request *r = &x->request;
+    struct sockaddr_storage client = r->peer;
+
+    if (!s->rate)
+        return true;
+    if (s->options.client && !s->options.client(s->options.ctx, r, &client))
+        client = r->peer;
+    return rate_take(s->rate, (const struct sockaddr *)&client, r->began_us);
+}
+
 /* From here on the request counts until it is answered. */
 static enum err admit(struct exchange *x)
 {
     struct server *s = x->loop->server;
 
     exchange_admit(x);
+    if (x->request.route && x->request.route->unlimited)
+        return OK;
     if (atomic_load(&s->in_flight) > s->options.max_in_flight)
         return ERR_OVERLOADED;
-    if (s->rate &&
-        !rate_take(s->rate, (const struct sockaddr *)&x->request.peer, x->request.began_us))
-        return ERR_RATE_LIMITED;
-    return OK;
+    return is_within_rate(x) ? OK : ERR_RATE_LIMITED;
 }
 
 void dispatch(struct exchange *x)

@@ -88,7 +88,7 @@ void exchange_free(struct exchange *x)
 
     if (x->admitted)
         dismiss(x);
-    atomic_fetch_sub(&l->server->body_bytes, (long)x->body_bytes);
+    l->body_bytes -= x->body_bytes;
     arena_release(&x->request.arena);
     if (l->spare_count >= LIMIT_SPARE_EXCHANGES) {
         destroy(x);
@@ -168,8 +168,8 @@ void exchange_identify(struct exchange *x)
     r->language = language_pick(request_header(r, S("Accept-Language"), NULL));
 }
 
-/* What the request says, and which route takes it. NOT_FOUND and METHOD are kept for the end of its
- * body: the connection stays in step that way. */
+/* What the request says, and which route takes it. NOT_FOUND and METHOD are kept: they are answered
+ * like a request, not like broken bytes. */
 enum err exchange_head(struct exchange *x, const char **ret_detail)
 {
     struct request *r = &x->request;
@@ -193,13 +193,20 @@ enum err exchange_head(struct exchange *x, const char **ret_detail)
     return e == ERR_NO_MEMORY ? e : OK;
 }
 
+bool exchange_is_unwanted(const struct exchange *x)
+{
+    return x->route_error && parser_has_body(&x->parser);
+}
+
 bool exchange_count_body(struct exchange *x)
 {
-    struct server *s = x->loop->server;
-    long more = (long)x->parser.body.size - (long)x->body_bytes;
+    struct loop *l = x->loop;
+    size_t holds = parser_has_body(&x->parser) ? x->parser.body.size : 0;
+    bool grew = holds > x->body_bytes; /* a body's buffer never shrinks */
 
-    if (!more)
+    if (!grew)
         return true;
-    x->body_bytes = x->parser.body.size;
-    return atomic_fetch_add(&s->body_bytes, more) + more <= LIMIT_BODIES;
+    l->body_bytes += holds - x->body_bytes;
+    x->body_bytes = holds;
+    return l->body_bytes <= l->body_room;
 }

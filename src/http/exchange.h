@@ -15,7 +15,7 @@ struct exchange {
     struct exchange *before, *next; /* among the spare or the admitted ones of the loop */
     struct parser parser;
     struct buf headers; /* of the reply, beyond those that every reply has */
-    size_t body_bytes;  /* counted into the server's sum */
+    size_t body_bytes;  /* counted into the loop's sum */
     enum err route_error;
     struct str allow;
     bool identified, admitted, refused, close;
@@ -33,7 +33,10 @@ void exchanges_free(struct loop *l);
 /* The head is there: fills the request in, finds its route. An err is for the client; *ret_detail
  * (may be NULL) tells more. */
 enum err exchange_head(struct exchange *x, const char **ret_detail);
+/* No route takes it, and it has a body: nobody will read that. */
+bool exchange_is_unwanted(const struct exchange *x);
 /* Gives it an id and a trace, from its headers where they are there. */
 void exchange_identify(struct exchange *x);
-/* Counts the memory of its body. False: all bodies together are at their limit. */
+/* Counts the memory of its body. False: it grew, and all bodies of the loop are over their limit.
+ */
 bool exchange_count_body(struct exchange *x);

@@ -26,6 +26,7 @@ struct route {
     void (*handle)(struct request *r, void *ctx);
     void *ctx;
     size_t body_max; /* 0: LIMIT_BODY */
+    bool unlimited;  /* answered whatever the rate and the requests in flight: for probes */
 };
 
 enum { ROUTE_PARAMS = 4, REQUEST_ID_MAX = 128 };
@@ -47,7 +48,7 @@ struct request {
     struct trace trace;     /* from traceparent, or new */
     bool has_traceparent;   /* the client sent a valid one */
     enum language language; /* from Accept-Language */
-    int64_t began_us;       /* monotonic, at the last byte of its body */
+    int64_t began_us;       /* monotonic, at the last byte that it waited for */
 };
 
 /* The only header of that name; empty where absent or where there are several. *ret_count (may be
@@ -76,10 +77,15 @@ struct server_options {
     const char *tls_cert, *tls_key; /* PEM files; NULL: plain */
     int max_connections;            /* 0: LIMIT_CONNECTIONS */
     int max_in_flight;              /* 0: LIMIT_IN_FLIGHT */
-    int rate_limit; /* requests a second and client address, twice that at once; 0: none */
+    size_t max_bodies;              /* bytes held at a time; 0: LIMIT_BODIES */
+    int rate_limit;     /* requests a second and client address, twice that at once; 0: none */
+    bool loopback_only; /* a socket on another address, ours or a passed one, is an error */
     int head_ms, body_ms, idle_ms, reply_ms, handshake_ms; /* 0: those of limits.h */
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);
+    /* Whom the rate limit counts, where that is not the peer: behind a proxy. False, or NULL here:
+     * the peer. */
+    bool (*client)(void *ctx, const struct request *r, struct sockaddr_storage *ret_client);
     /* For what never became a request: broken framing, a slow head, a full house. */
     void (*refused)(void *ctx, enum err e, struct str peer_ip);
     void *ctx;

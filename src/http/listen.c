@@ -57,13 +57,22 @@ static socklen_t size_of(const union address *a)
     return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
 }
 
+/* Where a socket listens; of a family that the union has no room for, the family alone. */
+static union address address_at(int fd)
+{
+    struct sockaddr_storage s = { 0 };
+    socklen_t n = sizeof(s);
+    union address a = { 0 };
+
+    if (!getsockname(fd, (struct sockaddr *)&s, &n))
+        memcpy(&a, &s, sizeof(a));
+    return a;
+}
+
 static int port_of(int fd)
 {
-    union address a = { 0 };
-    socklen_t n = sizeof(a);
+    union address a = address_at(fd);
 
-    if (getsockname(fd, &a.any, &n))
-        return 0;
     if (a.any.sa_family == AF_INET6)
         return ntohs(a.v6.sin6_port);
     return a.any.sa_family == AF_INET ? ntohs(a.v4.sin_port) : 0;
@@ -88,9 +97,9 @@ static int listen_at(const union address *a, bool shared)
     return e;
 }
 
-static void add_listener(struct loop *l, int fd)
+static void add_listener(struct loop *l, int fd, bool passed)
 {
-    l->listeners[l->listener_count++] = (struct listener){ .loop = l, .fd = fd };
+    l->listeners[l->listener_count++] = (struct listener){ .loop = l, .fd = fd, .passed = passed };
 }
 
 static void set_port(union address *a, int port)
@@ -127,7 +136,7 @@ static enum err listen_each(struct server *s, struct str address, char why[256])
         fd = listen_at(&a, shared);
         if (fd < 0)
             return fault(why, address, strerror(-fd));
-        add_listener(&s->loops[i], fd);
+        add_listener(&s->loops[i], fd, false);
         if (i == 0)
             s->port = port_of(fd);
         set_port(&a, s->port);
@@ -148,20 +157,57 @@ static enum err listen_passed(struct server *s, int count, char why[256])
 
             if (own < 0)
                 return fault(why, S("passed sockets"), strerror(errno));
-            add_listener(&s->loops[i], own);
+            add_listener(&s->loops[i], own, true);
         }
     }
     s->port = port_of(SYSTEMD_FIRST_FD);
     return OK;
 }
 
+static void unmap_v4(union address *a)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+        return;
+    v4.sin_port = a->v6.sin6_port;
+    memcpy(&v4.sin_addr, &a->v6.sin6_addr.s6_addr[12], 4);
+    a->v4 = v4;
+}
+
+static bool is_loopback(int fd)
+{
+    union address a = address_at(fd);
+
+    unmap_v4(&a);
+    switch (a.any.sa_family) {
+    case AF_INET: return ntohl(a.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6: return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+    default: return a.any.sa_family == AF_UNIX;
+    }
+}
+
+/* The first loop has one of each. */
+static enum err check_loopback(const struct server *s, struct str name, char why[256])
+{
+    const struct loop *l = &s->loops[0];
+
+    for (int i = 0; s->options.loopback_only && i < l->listener_count; i++)
+        if (!is_loopback(l->listeners[i].fd))
+            return fault(why, name, "it is no loopback address, and only those are allowed");
+    return OK;
+}
+
 enum err listen_open(struct server *s, struct str address, char why[256])
 {
+    const struct str passed_name = S("the sockets that systemd passed (LISTEN_FDS)");
     int passed = systemd_listen_fds();
+    enum err e;
 
     if (passed < 0)
-        return fault(why, S("passed sockets"), "one is no listening stream socket");
-    return passed ? listen_passed(s, passed, why) : listen_each(s, address, why);
+        return fault(why, passed_name, "one of them is no listening stream socket");
+    e = passed ? listen_passed(s, passed, why) : listen_each(s, address, why);
+    return e ? e : check_loopback(s, passed ? passed_name : address, why);
 }
 
 int listen_most_connections(int wanted)
@@ -182,7 +228,7 @@ int listen_most_connections(int wanted)
 
 /* --- accepting --- */
 
-/* A full house says so and closes: no connection, no parser, no memory. */
+/* A house full of work says so and closes: no connection, no parser, no memory. */
 static void turn_away(struct loop *l, int fd)
 {
     static const char body[] = "{\"type\":\"/problems/overloaded\",\"title\":\"The server is full; "
@@ -203,24 +249,13 @@ static void turn_away(struct loop *l, int fd)
     close(fd);
 }
 
-static void unmap_v4(union address *a)
-{
-    struct sockaddr_in v4 = { .sin_family = AF_INET };
-
-    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
-        return;
-    v4.sin_port = a->v6.sin6_port;
-    memcpy(&v4.sin_addr, &a->v6.sin6_addr.s6_addr[12], 4);
-    a->v4 = v4;
-}
-
 static void accepted(struct loop *l, int fd, union address *peer)
 {
     struct server *s = l->server;
     union address a = *peer;
 
     atomic_fetch_add(&s->accepted, 1);
-    if (atomic_load(&s->connections) >= s->options.max_connections) {
+    if (atomic_load(&s->connections) >= s->options.max_connections && !conn_make_way(l)) {
         atomic_fetch_add(&s->refused, 1);
         if (s->options.refused)
             s->options.refused(s->options.ctx, ERR_OVERLOADED, S(""));
@@ -321,7 +356,7 @@ void listen_stop(struct loop *l)
 
         if (!k->open)
             continue;
-        for (int n = 0; n < BACKLOG && accept_one(k) == 0; n++)
+        for (int n = 0; n < BACKLOG && !k->passed && accept_one(k) == 0; n++)
             ;
         k->open = false;
         uv_close((uv_handle_t *)&k->poll, on_listener_closed);

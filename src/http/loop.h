@@ -19,6 +19,7 @@ struct listener {
     struct loop *loop;
     int fd;
     bool open;
+    bool passed; /* by systemd, who keeps it: what waits there waits for the next process */
 };
 
 struct loop {
@@ -45,10 +46,11 @@ struct loop {
     int listener_count;
     uv_timer_t accept_again;
 
-    int live;        /* connections, and requests with a handler */
-    int connections; /* not closed yet */
-    int stage;       /* the server's stage as this loop has carried it out */
-    bool reported;   /* that nothing lives here any more */
+    int live;                     /* connections, and requests with a handler */
+    int connections;              /* not closed yet */
+    size_t body_bytes, body_room; /* that its requests hold; its share of max_bodies */
+    int stage;                    /* the server's stage as this loop has carried it out */
+    bool reported;                /* that nothing lives here any more */
 
     char *read_bytes; /* LIMIT_READ, shared by all connections */
     struct buf plain, out, cipher;

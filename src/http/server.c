@@ -44,6 +44,7 @@ static void fill_in(struct server_options *o)
         o->loops = LIMIT_LOOPS;
     o->max_connections = listen_most_connections(or_default(o->max_connections, LIMIT_CONNECTIONS));
     o->max_in_flight = or_default(o->max_in_flight, LIMIT_IN_FLIGHT);
+    o->max_bodies = o->max_bodies ? o->max_bodies : LIMIT_BODIES;
     o->head_ms = or_default(o->head_ms, LIMIT_HEAD_MS);
     o->body_ms = or_default(o->body_ms, LIMIT_BODY_MS);
     o->idle_ms = or_default(o->idle_ms, LIMIT_IDLE_MS);
@@ -76,6 +77,7 @@ static enum err open_loops(struct server *s)
         if (!loop_init(l, s, s->loop_count))
             return ERR_NO_MEMORY;
         set_durations(l, &s->options);
+        l->body_room = s->options.max_bodies / (size_t)s->options.loops;
         s->loop_count++;
     }
     atomic_store(&s->busy_loops, s->loop_count);
@@ -92,7 +94,7 @@ static enum err open_all(struct server *s, char why[256])
         return e;
     }
     if (o->tls_cert || o->tls_key) {
-        snprintf(why, 256, "TLS needs both a certificate and a key");
+        snprintf(why, 256, "TLS needs both ICHIDO_TLS_CERT and ICHIDO_TLS_KEY");
         if (!o->tls_cert || !o->tls_key)
             return ERR_VALIDATION;
         e = tls_server_new(o->tls_cert, o->tls_key, &s->tls, why);

@@ -33,7 +33,6 @@ struct server {
 
     atomic_int connections, in_flight;
     atomic_long accepted, refused;
-    atomic_long body_bytes; /* that requests hold now */
 };
 
 bool server_raise(struct server *s, enum stage stage); /* false: it is there already */

@@ -1,11 +1,16 @@
 #include "http/tls.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What the operator calls them. */
+#define CERT_NAME "ICHIDO_TLS_CERT"
+#define KEY_NAME "ICHIDO_TLS_KEY"
 
 struct tls_server {
     SSL_CTX *context;
@@ -113,25 +118,41 @@ static void set_up(SSL_CTX *c)
     SSL_CTX_set_alpn_select_cb(c, pick_protocol, NULL);
 }
 
-static enum err fault(char why[256], const char *what, const char *file)
+static enum err fault(char why[256], const char *name, const char *file, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
-    snprintf(why, 256, "%s %s: %s", what, file, reason ? reason : "cannot be used");
+    snprintf(why, 256, "%s: %.150s %s%s%s", name, file, what, reason ? ": " : "",
+             reason ? reason : "");
     ERR_clear_error();
     return ERR_VALIDATION;
 }
 
+/* OpenSSL would say "system library" and no more. */
+static bool can_read(const char *name, const char *file, char why[256])
+{
+    FILE *f = fopen(file, "re");
+    bool can = f && (fgetc(f) != EOF || !ferror(f)); /* a directory opens */
+
+    if (!can)
+        snprintf(why, 256, "%s: cannot read %.150s: %s", name, file, strerror(errno));
+    if (f)
+        fclose(f);
+    return can;
+}
+
 static enum err load(SSL_CTX *c, const char *cert, const char *key, char why[256])
 {
+    if (!can_read(CERT_NAME, cert, why) || !can_read(KEY_NAME, key, why))
+        return ERR_VALIDATION;
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
-        return fault(why, "TLS certificate", cert);
-    if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1)
-        return fault(why, "TLS key", key);
-    if (SSL_CTX_check_private_key(c) != 1)
-        return fault(why, "TLS key does not belong to the certificate:", key);
-    return OK;
+        return fault(why, CERT_NAME, cert, "holds no PEM certificate");
+    if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) == 1)
+        return OK;
+    if (ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509)
+        return fault(why, KEY_NAME, key, "does not belong to the certificate of " CERT_NAME);
+    return fault(why, KEY_NAME, key, "holds no PEM private key without a passphrase");
 }
 
 enum err tls_server_new(const char *cert, const char *key, struct tls_server **ret_server,

@@ -136,7 +136,7 @@ static void make_line(struct buf *line, const struct log *l, enum log_level leve
 {
     static const char *const names[] = { "debug", "info", "warn", "error" };
 
-    add_time(line, clock_now_ms(l->clock));
+    add_time(line, clock_wall_ms(l->clock));
     buf_fmt(line, ",\"level\":\"%s\",\"message\":", names[level]);
     buf_json(line, str_of(message));
     for (size_t i = 0; i < count && fields[i].name; i++)

@@ -24,7 +24,7 @@ static enum err read_next_due(struct tx *tx, struct uuid me, int64_t *ret_ms)
 static enum err fetch_run(struct tx *tx, struct unit *u)
 {
     struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
-    const struct env *env = q->o.env;
+    struct env *env = q->o.env;
     int64_t now = env_now_ms(env);
     enum err e = queue_lease(tx, &q->fetch_arena, env->node, now, q->asked, q->fetched, &q->got);
 

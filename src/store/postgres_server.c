@@ -56,14 +56,9 @@ static enum err judge_server(struct pg_conn *c, const PGresult *r)
  * every connect would be worse than one that is a little off. */
 static void compare_clocks(struct clock *clock, int64_t server_ms, int64_t asked_us)
 {
-    int64_t trip_ms = (clock_mono_us(clock) - asked_us) / 1000;
-    int64_t difference = server_ms - (clock->wall_ms(clock) - trip_ms / 2);
-    int64_t known = atomic_load(&clock->db_offset_ms);
-    int64_t least = CLOCK_TOLERANCE_MS + trip_ms / 2;
+    int64_t trip_us = clock_mono_us(clock) - asked_us;
 
-    if (llabs(difference - known) <= least)
-        return;
-    atomic_store(&clock->db_offset_ms, llabs(difference) > least ? difference : 0);
+    clock_follow(clock, server_ms, asked_us + trip_us / 2, CLOCK_TOLERANCE_MS + trip_us / 2000);
 }
 
 static enum err look(struct pg_conn *c)

@@ -5,7 +5,8 @@
 #include "store/postgres_conn.h"
 
 /* Connects and looks. UNAVAILABLE: not now. VALIDATION: not as it is set up; it could lose what it
- * said was committed, or cannot hold our texts. c->why says which. Sets the clock's db_offset_ms.
+ * said was committed, or cannot hold our texts. c->why says which. The clock follows
+ * the server's.
  */
 enum err pg_connect(struct pg_conn *c);
 

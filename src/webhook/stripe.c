@@ -44,7 +44,7 @@ static enum signature_verdict verify(const struct stripe_door *d, const struct r
 
     if (count > 1)
         return SIGNATURE_MALFORMED;
-    return stripe_verify(d->keys, header, r->body, env_now_ms(d->o.env) / 1000);
+    return stripe_verify(d->keys, header, r->body, clock_wall_ms(&d->o.env->clock) / 1000);
 }
 
 static void refuse_signature(struct stripe_door *d, struct request *r, enum signature_verdict v)

@@ -182,6 +182,7 @@ static struct route *routes_for(struct fixture *f)
         { "GET", "/param/{id}/end", handle_param, NULL, 0, false },
         { "GET", "/big", handle_big, NULL, 0, false },
         { "GET", "/hold", handle_hold, NULL, 0, false },
+        { "GET", "/probe", handle_echo, NULL, 0, true },
     };
     struct route *routes = malloc(sizeof(table));
 

@@ -49,11 +49,31 @@ static void an_old_deadline_leaves_from_the_middle(void **state)
     assert_ptr_equal(x[1].after, &x[3]);
 }
 
+static void the_oldest_of_some_kinds_is_found(void **state)
+{
+    struct deadlines d = { .durations = { 10, 100, 5 } };
+    struct deadline a, b, c;
+
+    (void)state;
+    deadline_init(&a);
+    deadline_init(&b);
+    deadline_init(&c);
+    assert_null(deadlines_oldest(&d, ~0u));
+    deadline_enter(&d, &a, 1, 1); /* began first, ends last */
+    deadline_enter(&d, &b, 0, 2);
+    deadline_enter(&d, &c, 2, 3);
+    assert_ptr_equal(deadlines_oldest(&d, 1u << 0 | 1u << 1), &a);
+    assert_ptr_equal(deadlines_oldest(&d, 1u << 0 | 1u << 2), &b);
+    assert_ptr_equal(deadlines_oldest(&d, 1u << 2), &c);
+    assert_null(deadlines_oldest(&d, 1u << 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(deadlines_come_in_order_of_time),
         TEST(an_old_deadline_leaves_from_the_middle),
+        TEST(the_oldest_of_some_kinds_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

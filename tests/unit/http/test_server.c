@@ -369,71 +369,6 @@ static void a_handler_may_reply_after_the_peer_has_gone(void **state)
     close(fd);
 }
 
-/* --- limits --- */
-
-static int set_up_narrow(void **state)
-{
-    struct fixture *f = fixture_new();
-
-    f->options.max_connections = 2;
-    f->options.max_in_flight = 1;
-    fixture_start(f);
-    *state = f;
-    return 0;
-}
-
-static void a5_a_full_house_says_so(void **state)
-{
-    struct fixture *f = *state;
-    int a = dial(f), b = dial(f), c;
-    struct answer refusal;
-
-    say(a, S(GET("/hold")));
-    wait_for(f, &f->holds, 1);
-    say(b, S(GET("/echo"))); /* one request at a time */
-    expect_answer(b, 503, NULL);
-    c = dial(f); /* two connections at a time */
-    refusal = hear(c, true);
-    assert_int_equal(refusal.status, 503);
-    assert_non_null(strstr(refusal.text, "\r\nRetry-After: "));
-    answer_free(&refusal);
-    expect_end(c);
-    let_go(f);
-    expect_answer(a, 200, "released");
-    say(b, S(GET("/echo")));
-    expect_answer(b, 200, "");
-    close(a);
-    close(b);
-}
-
-static int set_up_slow_down(void **state)
-{
-    struct fixture *f = fixture_new();
-
-    f->options.rate_limit = 2;
-    fixture_start(f);
-    *state = f;
-    return 0;
-}
-
-static void a5_a_client_that_asks_too_often_is_slowed_down(void **state)
-{
-    int fd = dial(*state), refused = 0;
-
-    for (int i = 0; i < 20; i++) {
-        struct answer a;
-
-        say(fd, S(GET("/echo")));
-        a = hear(fd, true);
-        assert_true(a.status == 200 || a.status == 429);
-        assert_true((a.status == 429) == (strstr(a.text, "\r\nRetry-After: ") != NULL));
-        refused += a.status == 429;
-        answer_free(&a);
-    }
-    assert_in_range(refused, 1, 16);
-    close(fd);
-}
-
 /* --- several loops --- */
 
 static int set_up_loops(void **state)
@@ -516,8 +451,6 @@ int main(void)
         SERVED_BY(an_idle_connection_is_closed_in_silence, set_up_impatient),
         SERVED_BY(a_reply_that_nobody_takes_ends_the_connection, set_up_impatient),
         SERVED(a_handler_may_reply_after_the_peer_has_gone),
-        SERVED_BY(a5_a_full_house_says_so, set_up_narrow),
-        SERVED_BY(a5_a_client_that_asks_too_often_is_slowed_down, set_up_slow_down),
         SERVED_BY(every_loop_answers, set_up_loops),
         SERVED(an_address_in_use_is_told),
         TEST(a_server_that_never_ran_is_freed),

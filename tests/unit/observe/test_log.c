@@ -34,6 +34,7 @@ static void a_line_is_one_json_object(void **state)
     (void)state;
     clock_init(&clock);
     clock.wall_ms = fixed_time;
+    clock.mono_us = fixed_time;
     l = log_new(&clock, fileno(f), LOG_INFO, true);
     LOG(l, LOG_DEBUG, "not this one", LOG_NUM("n", 1));
     LOG(l, LOG_WARN, "say \"hi\"\n", LOG_TEXT("who", S("領収書\xff\x01")), LOG_NUM("n", -5),

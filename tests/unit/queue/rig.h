@@ -29,6 +29,12 @@ static inline int64_t rig_wall_ms(const struct clock *c)
     return atomic_load(&rig_now_ms);
 }
 
+static inline int64_t rig_mono_us(const struct clock *c)
+{
+    (void)c;
+    return atomic_load(&rig_now_ms) * 1000;
+}
+
 /* --- a home --- */
 
 enum { DEN_TIMERS = 8, RIG_NODES = 2, RIG_PATIENCE_S = 60 };
@@ -156,6 +162,7 @@ static inline void rig_env(struct rig *r, struct env *env)
     memset(env, 0, sizeof(*env));
     clock_init(&env->clock);
     env->clock.wall_ms = rig_wall_ms;
+    env->clock.mono_us = rig_mono_us;
     rng_init_kernel(&env->rng);
     env->node = env_uuid(env);
     env->log = log_new(&env->clock, r->log_fd, LOG_DEBUG, false);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
 struct str str_of(const char *c)

@@ -132,9 +132,11 @@ forEachStore((store, test) => {
         await until('all are through', async () => await next.db.count('webhook_outcomes') === stored.size);
     });
 
-    test('A5 a client over its rate limit gets 429 with Retry-After', async (t) => {
+    test('A5 a client over its rate limit gets 429 with Retry-After, and probes are never refused', async (t) => {
         const server = await start(t, store, { env: { ICHIDO_RATE_LIMIT: '20' } });
-        const answers = await Promise.all(Array.from({ length: 200 }, () => server.get('/healthz')));
+        const answers = await Promise.all(Array.from({ length: 200 }, () => server.get('/')));
+        assert.equal((await server.get('/healthz')).status, 200);
+        assert.equal((await server.get('/readyz')).status, 200);
         const limited = answers.filter((answer) => answer.status === 429);
         assert.ok(limited.length > 100, `${limited.length} of 200`);
         assert.ok(answers.some((answer) => answer.status === 200));

@@ -1,19 +1,10 @@
 #include "base/json_escape.h"
 
+#include "base/hex.h"
+
 #include <string.h>
 
 enum { SIMPLE = 2, UNIT = 6, PAIR = 12 }; /* \n, \u1234, \ud83d\ude00 */
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 /* The UTF-16 unit of the \uXXXX at p, or -1. */
 static int unit_at(const char *p)
@@ -23,7 +14,7 @@ static int unit_at(const char *p)
     if (p[0] != '\\' || p[1] != 'u')
         return -1;
     for (int i = 2; i < UNIT; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = hex_value(p[i]);
 
         if (digit < 0)
             return -1;

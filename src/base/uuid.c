@@ -1,5 +1,7 @@
 #include "base/uuid.h"
 
+#include "base/hex.h"
+
 #include <string.h>
 
 struct uuid uuid_new(int64_t now_ms, struct rng *r)
@@ -12,17 +14,6 @@ struct uuid uuid_new(int64_t now_ms, struct rng *r)
     id.b[6] = (unsigned char)((id.b[6] & 0x0f) | 0x70);
     id.b[8] = (unsigned char)((id.b[8] & 0x3f) | 0x80);
     return id;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 static bool dash_at(size_t i)
@@ -58,18 +49,17 @@ bool uuid_parse(struct str s, struct uuid *ret_id)
 
 void uuid_text(struct uuid id, char text[UUID_TEXT + 1])
 {
-    static const char digits[] = "0123456789abcdef";
-    size_t n = 0;
+    static const size_t groups[] = { 4, 2, 2, 2, 6 };
+    const unsigned char *b = id.b;
+    char *p = text;
 
-    for (size_t i = 0; i < UUID_TEXT;) {
-        if (dash_at(i)) {
-            text[i++] = '-';
-            continue;
-        }
-        text[i++] = digits[id.b[n] >> 4];
-        text[i++] = digits[id.b[n++] & 15];
+    for (size_t i = 0; i < COUNT(groups); i++) {
+        if (i)
+            *p++ = '-';
+        p = hex_put(p, b, groups[i]);
+        b += groups[i];
     }
-    text[UUID_TEXT] = '\0';
+    *p = '\0';
 }
 
 bool uuid_eq(struct uuid a, struct uuid b)

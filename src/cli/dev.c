@@ -1,12 +1,13 @@
 #include "cli/dev.h"
 
+#include "base/hex.h"
+
 #include <stdio.h>
 
 enum { SECRET_BYTES = 16 };
 
 bool dev_make_secrets(struct node *n)
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char bytes[SECRET_BYTES];
     char text[6 + 2 * SECRET_BYTES] = "whsec_";
     struct settings *s = &n->settings;
@@ -14,10 +15,7 @@ bool dev_make_secrets(struct node *n)
     if (s->webhook_secret_count)
         return true;
     rng_bytes(&n->env.rng, bytes, sizeof(bytes));
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        text[6 + 2 * i] = digits[bytes[i] >> 4];
-        text[7 + 2 * i] = digits[bytes[i] & 15];
-    }
+    hex_put(text + 6, bytes, sizeof(bytes));
     s->webhook_secrets = arena_alloc(&s->arena, 1, sizeof(*s->webhook_secrets));
     if (!s->webhook_secrets)
         return false;

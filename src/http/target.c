@@ -1,17 +1,8 @@
 #include "http/target.h"
 
-#include <string.h>
+#include "base/hex.h"
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include <string.h>
 
 bool percent_next(struct str *s, unsigned char *ret_byte)
 {
@@ -21,9 +12,9 @@ bool percent_next(struct str *s, unsigned char *ret_byte)
         return false;
     *ret_byte = (unsigned char)s->p[0];
     if (s->p[0] == '%') {
-        if (s->n < 3 || hex(s->p[1]) < 0 || hex(s->p[2]) < 0)
+        if (s->n < 3 || hex_value(s->p[1]) < 0 || hex_value(s->p[2]) < 0)
             return false;
-        *ret_byte = (unsigned char)(hex(s->p[1]) * 16 + hex(s->p[2]));
+        *ret_byte = (unsigned char)(hex_value(s->p[1]) * 16 + hex_value(s->p[2]));
         n = 3;
     }
     s->p += n;

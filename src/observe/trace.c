@@ -1,8 +1,8 @@
 #include "observe/trace.h"
 
-#include <string.h>
+#include "base/hex.h"
 
-static const char digits[] = "0123456789abcdef";
+#include <string.h>
 
 struct trace trace_new(struct rng *r)
 {
@@ -21,12 +21,11 @@ static bool hex_bytes(struct str s, unsigned char *bytes, bool zero_is_fine)
     unsigned char any = 0;
 
     for (size_t i = 0; i < s.n; i += 2) {
-        const char *high = s.p[i] ? strchr(digits, s.p[i]) : NULL;
-        const char *low = s.p[i + 1] ? strchr(digits, s.p[i + 1]) : NULL;
+        int high = hex_value_lower(s.p[i]), low = hex_value_lower(s.p[i + 1]);
 
-        if (!high || !low)
+        if (high < 0 || low < 0)
             return false;
-        bytes[i / 2] = (unsigned char)((high - digits) << 4 | (low - digits));
+        bytes[i / 2] = (unsigned char)(high << 4 | low);
         any |= bytes[i / 2];
     }
     return any || zero_is_fine;
@@ -51,24 +50,15 @@ bool trace_parse(struct str s, struct trace *ret_trace)
     return true;
 }
 
-static char *put_hex(char *p, const unsigned char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        *p++ = digits[bytes[i] >> 4];
-        *p++ = digits[bytes[i] & 15];
-    }
-    return p;
-}
-
 void trace_text(const struct trace *t, char text[TRACE_TEXT + 1])
 {
     char *p = text;
 
     memcpy(p, "00-", 3);
-    p = put_hex(p + 3, t->trace_id, sizeof(t->trace_id));
+    p = hex_put(p + 3, t->trace_id, sizeof(t->trace_id));
     *p++ = '-';
-    p = put_hex(p, t->span_id, sizeof(t->span_id));
+    p = hex_put(p, t->span_id, sizeof(t->span_id));
     *p++ = '-';
-    p = put_hex(p, &t->flags, 1);
+    p = hex_put(p, &t->flags, 1);
     *p = '\0';
 }

@@ -1,5 +1,6 @@
 #include "webhook/event.h"
 
+#include "base/hex.h"
 #include "base/json.h"
 
 #include <openssl/evp.h>
@@ -138,7 +139,7 @@ static enum err take_fields(struct arena *a, const struct json_value *v, struct 
 static enum err name_by_content(struct arena *a, struct str body, const char *why,
                                 struct stripe_event *ret)
 {
-    static const char hex[] = "0123456789abcdef", prefix[] = "sha256:";
+    static const char prefix[] = "sha256:";
     size_t skip = sizeof(prefix) - 1;
     unsigned char digest[DIGEST];
     char *name = arena_alloc(a, 1, skip + (size_t)DIGEST * 2);
@@ -148,10 +149,7 @@ static enum err name_by_content(struct arena *a, struct str body, const char *wh
         return ERR_NO_MEMORY;
     memcpy(name, prefix, skip);
     sha256(body, digest);
-    for (size_t i = 0; i < DIGEST; i++) {
-        name[skip + i * 2] = hex[digest[i] >> 4];
-        name[skip + i * 2 + 1] = hex[digest[i] & 15];
-    }
+    hex_put(name + skip, digest, DIGEST);
     ret->id = (struct str){ name, skip + (size_t)DIGEST * 2 };
     return OK;
 }

@@ -1,5 +1,6 @@
 #include "webhook/signature.h"
 
+#include "base/hex.h"
 #include "base/limits.h"
 
 #include <openssl/crypto.h>
@@ -85,19 +86,12 @@ void stripe_keys_free(struct stripe_keys *k)
 
 /* --- the header --- */
 
-static int nibble(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; /* lower case only, as Stripe writes it */
-}
-
 static bool parse_hex(struct str hex, unsigned char ret_digest[DIGEST])
 {
     if (hex.n != (size_t)DIGEST * 2)
         return false;
     for (size_t i = 0; i < DIGEST; i++) {
-        int high = nibble(hex.p[i * 2]), low = nibble(hex.p[i * 2 + 1]);
+        int high = hex_value_lower(hex.p[i * 2]), low = hex_value_lower(hex.p[i * 2 + 1]);
 
         if (high < 0 || low < 0)
             return false;

@@ -29,19 +29,26 @@ static bool parse_action(struct str s, struct fault_rule *r)
     return false;
 }
 
+static bool has(struct str s, char c)
+{
+    return s.n && memchr(s.p, c, s.n);
+}
+
 static bool parse_range(struct str s, struct fault_rule *r)
 {
+    bool is_range = has(s, '-');
     struct str from = str_cut(&s, '-');
 
     if (!str_to_i64(from, &r->from) || r->from < 1)
         return false;
     r->to = r->from;
-    return !s.n || (str_to_i64(s, &r->to) && r->to >= r->from);
+    return !is_range || (str_to_i64(s, &r->to) && r->to >= r->from);
 }
 
 static bool parse_rule(struct str s, struct fault_rule *r)
 {
     struct str name = str_cut(&s, '=');
+    bool is_counted = has(s, '@');
     struct str action = str_cut(&s, '@');
 
     if (!name.n || name.n >= sizeof(r->name) || !parse_action(action, r))
@@ -49,7 +56,7 @@ static bool parse_rule(struct str s, struct fault_rule *r)
     memcpy(r->name, name.p, name.n);
     r->from = 1;
     r->to = INT64_MAX;
-    return !s.n || parse_range(s, r);
+    return !is_counted || parse_range(s, r);
 }
 
 bool faults_parse(struct faults *f, struct str text)

@@ -66,6 +66,8 @@ static void what_is_no_rule_is_refused(void **state)
         "a=fail@x",
         "a=fail@3-2",
         "a=fail@-1",
+        "a=fail@",
+        "a=fail@3-",
         "a=fail,,b=fail",
         "0123456789012345678901234567890123456789012345678901234567890123"
         "=fail",

@@ -83,6 +83,6 @@ CREATE TABLE node_seen (
 
 -- A Stripe event is larger than a page likes and does not compress enough to pay for the time.
 ALTER TABLE webhook_events ALTER COLUMN body SET STORAGE EXTERNAL;
--- The queue's rows live for milliseconds: clean up early, leave room for HOT updates.
-ALTER TABLE message SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02,
+-- The queue's rows live for milliseconds: clean up early.
+ALTER TABLE message SET (autovacuum_vacuum_scale_factor = 0.02,
                          autovacuum_vacuum_threshold = 1000);

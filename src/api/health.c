@@ -4,6 +4,8 @@
 #include "queue/queue.h"
 #include "store/store.h"
 
+enum { FORGET_MS = 24 * 3600 * 1000 }; /* nodes that were not seen for so long */
+
 struct readiness {
     struct unit unit;
     struct request *request;
@@ -62,6 +64,8 @@ static enum err prove(struct tx *tx, struct unit *u)
     int64_t now = env_now_ms(env);
     enum err e = TX_DO(tx, STMT_node_seen, -1, V_BLOB(uuid_bytes(&env->node)), V_INT(now));
 
+    if (!e)
+        e = TX_DO(tx, STMT_node_seen_forget, -1, V_INT(now - FORGET_MS));
     return e ? e : queue_read_state(tx, now, &c->state);
 }
 

@@ -40,12 +40,16 @@ enum {
     LIMIT_BATCH = 128,          /* front units in one commit */
     LIMIT_BULK = 64,            /* units of one bulk kind in one statement */
     LIMIT_BACK_US = 3000,       /* time of back units in one commit */
+    LIMIT_BULK_BYTES = 2 * 1024 * 1024,
     LIMIT_STATEMENT_ROWS = 200,
     LIMIT_RERUNS = 3,
 
     /* PostgreSQL */
     LIMIT_DB_MS = 1000,         /* one statement, on the server (P6) */
     LIMIT_DB_LOCK_MS = 400,     /* its wait for a lock; then the unit is run again */
+    LIMIT_DB_HURRY_MS = 100,    /* the same for one of a bulk that fell apart */
+    LIMIT_DB_ALONE_MS = 3000,   /* all of such a bulk, one by one */
+    LIMIT_DB_CLOCK_MS = 5000,   /* how often its time is looked at (M12) */
     LIMIT_DB_REPLY_MS = 2000,   /* one round trip, on our side; then the connection is lost */
     LIMIT_DB_CONNECT_MS = 1000, /* one try to connect */
     LIMIT_DB_ASK_MS = 1000,     /* finding out what became of a commit */
@@ -77,6 +81,8 @@ enum {
     LIMIT_CONTENDED_MAX_MS = 1000,
     LIMIT_RECOUNT_MS =
         60 * 1000,              /* PostgreSQL: how often live messages are counted, if any moved */
+    LIMIT_PARKS = 5,            /* of one message, while the database did other work of ours */
+    LIMIT_DEAD_SEEN = 10001,    /* dead letters are counted up to here */
     LIMIT_UNKNOWN_RETRIES = 10, /* of a kind that this program does not know (yet) */
     LIMIT_UNKNOWN_FIRST_MS = 30 * 1000,
     LIMIT_UNKNOWN_MAX_MS = 3600 * 1000,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOB_BODY_MAX = 8 * 1024, JOB_ARENA = 64 * 1024 };
+enum { JOB_BODY_MAX = 8 * 1024, JOB_ARENA = 64 * 1024, RETRY_MAX_MS = 24 * 3600 * 1000 };
 
 /* --- the types we apply, sorted --- */
 
@@ -188,8 +188,26 @@ static enum err apply(struct tx *tx, const struct message *m, void *ctx, char wh
     return e;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct message *x = *(const struct message *const *)a;
+    const struct message *y = *(const struct message *const *)b;
+
+    return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
+}
+
+/* PostgreSQL: two nodes may have the same messages after a lease ran out. Rows go in in one order,
+ * or they might wait for each other. */
+static void sort_by_id(const struct message **sorted, const struct message *const *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = m[i];
+    qsort(sorted, n, sizeof(void *), by_id);
+}
+
 static enum err apply_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
+    const struct message *sorted[LIMIT_BULK];
     struct val v[LIMIT_BULK * OUTCOME_COLUMNS];
     struct env *env = tx_env(tx);
     int64_t now_ms = env_now_ms(env);
@@ -199,13 +217,14 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
     assert(n <= LIMIT_BULK);
     if (env->faults.count)
         return ERR_VALIDATION; /* faults are counted: each message passes them once, alone */
+    sort_by_id(sorted, m, n);
     arena_init(&a, JOB_ARENA);
     for (size_t i = 0; i < n && !e; i++) {
         struct event_job j;
 
-        e = event_job_read(&a, m[i]->body, &j);
+        e = event_job_read(&a, sorted[i]->body, &j);
         if (!e)
-            outcome_row(v + i * OUTCOME_COLUMNS, m[i], outcome_of(ctx, &j), now_ms);
+            outcome_row(v + i * OUTCOME_COLUMNS, sorted[i], outcome_of(ctx, &j), now_ms);
     }
     arena_release(&a); /* outcomes are static words */
     return e ? e : write_outcomes(tx, v, n);
@@ -275,7 +294,7 @@ struct job_kind apply_event_kind(struct apply_event *a, int retries, int64_t fir
         .name = "stripe.event",
         .run = apply,
         .ctx = a,
-        .retry = { .retries = retries, .first_ms = first_ms, .factor = 2 },
+        .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
         .run_many = apply_many,
         .buried = buried,
         .ended = ended,

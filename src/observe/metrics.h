@@ -33,7 +33,7 @@
 #define GAUGE_LIST(X)                                                                              \
     X(GAUGE_LIVE, "ichido_queue_live", "Messages in the queue.")                                   \
     X(GAUGE_OLDEST, "ichido_queue_oldest_ready_seconds", "Age of the oldest ready message.")       \
-    X(GAUGE_DEAD, "ichido_queue_dead", "Dead letters that wait for an operator.")                  \
+    X(GAUGE_DEAD, "ichido_queue_dead", "Dead letters that wait for an operator; 10001: or more.")  \
     X(GAUGE_CONNECTIONS, "ichido_http_connections", "Open connections.")                           \
     X(GAUGE_IN_FLIGHT, "ichido_http_in_flight", "Requests being answered.")                        \
     X(GAUGE_WAITING, "ichido_store_waiting", "Units that wait for the database.")                  \

@@ -25,13 +25,16 @@ static enum err fetch_run(struct tx *tx, struct unit *u)
 {
     struct queue *q = CONTAINER_OF(u, struct queue, fetch_unit);
     struct env *env = q->o.env;
-    int64_t now = env_now_ms(env);
-    enum err e = queue_lease(tx, &q->fetch_arena, env->node, now, q->asked, q->fetched, &q->got);
+    struct lease *l = &q->lease;
+    enum err e;
 
+    l->owner = env->node;
+    l->now_ms = env_now_ms(env);
+    e = queue_lease(tx, &q->fetch_arena, l, q->fetched);
     q->fetched_next_ms = DUE_NOW;
-    if (!e && q->got < q->asked)
+    if (!e && l->count < l->max && !l->suspect)
         e = read_next_due(tx, env->node, &q->fetched_next_ms);
-    q->contended = !q->got && q->fetched_next_ms <= now;
+    q->contended = !l->count && !l->suspect && q->fetched_next_ms <= l->now_ms;
     return e;
 }
 
@@ -50,7 +53,7 @@ static int64_t when_to_look_again(struct queue *q)
 static void fetch_failed(struct queue *q, enum err e)
 {
     arena_release(&q->fetch_arena);
-    q->got = 0;
+    q->lease.count = 0;
     if (e == ERR_NO_MEMORY)
         q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: fewer at a time */
     if (e == ERR_UNCERTAIN) /* it may have taken some: they come back when the lease ends */
@@ -70,11 +73,13 @@ static void fetch_done(struct unit *u)
     } else {
         queue_well(q);
         q->most = q->most * 2 < LIMIT_STATEMENT_ROWS ? q->most * 2 : LIMIT_STATEMENT_ROWS;
-        q->full = q->got == q->asked;
+        q->full = q->lease.count == q->lease.max;
+        q->suspect = q->lease.suspect;
         q->next_ms = least(q->next_ms, when_to_look_again(q));
-        if (q->got && !q->held)
+        if (q->lease.count && !q->held)
             q->renewed_ms = now_of(q);
-        if (q->got)
+        q->commits += q->lease.count > 0;
+        if (q->lease.count)
             items_take(q);
         else
             arena_release(&q->fetch_arena);
@@ -86,6 +91,8 @@ size_t fetch_room(const struct queue *q)
 {
     size_t free = q->held < LIMIT_LEASED ? LIMIT_LEASED - q->held : 0;
 
+    if (q->suspect)
+        return q->held ? 0 : 1; /* one: those behind it may be suspects as well */
     return q->full && free < LIMIT_LEASE_ROOM ? 0 : free;
 }
 
@@ -103,7 +110,8 @@ void fetch_begin(struct queue *q, int64_t now)
         q->next_ms = least(q->next_ms, reported);
     q->fetching = true;
     q->polled_ms = now;
-    q->asked = fetch_room(q) < q->most ? fetch_room(q) : q->most;
+    q->lease.max = fetch_room(q) < q->most ? fetch_room(q) : q->most;
+    q->lease.idle = !q->held; /* and stays so: only a fetch brings more */
     q->fetch_unit = (struct unit){
         .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
     };

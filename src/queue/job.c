@@ -8,7 +8,9 @@
  * decides
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
- * The last line costs no attempt: the message did nothing wrong. */
+ * The last line costs no attempt: the message did nothing wrong. But where the database goes on
+ * with our other work and fails this one LIMIT_PARKS times, it is taken for a failed attempt: one
+ * message must not hold up its lane for ever. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -32,10 +34,12 @@ static enum err run_one(struct tx *tx, struct unit *u)
     const struct job_kind *job = &it->slot->job;
 
     it->why[0] = '\0';
-    it->stale = false;
+    it->stale = it->trouble = false;
     it->ran = job->run(tx, m, job->ctx, it->why);
-    if (it->ran)
+    if (it->ran) {
+        it->trouble = tx_trouble(tx);
         return it->ran;
+    }
     return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
 }
 
@@ -51,7 +55,7 @@ static enum err run_many(struct tx *tx, struct unit **u, size_t n)
         struct item *it = item_of(u[i]);
 
         it->ran = OK;
-        it->stale = false;
+        it->stale = it->trouble = false;
         u[i]->err = OK;
         m[i] = &it->message;
     }
@@ -73,9 +77,13 @@ static enum err bury_one(struct tx *tx, struct unit *u)
     enum err e =
         queue_bury(it->queue, tx, &it->message, env_now_ms(it->queue->o.env), str_of(it->why));
 
-    if (!e && job->buried && !it->plain)
-        e = job->buried(tx, &it->message, job->ctx, it->why);
-    return e;
+    it->ran = OK;
+    it->trouble = false;
+    if (e || !job->buried || it->plain)
+        return e;
+    it->ran = job->buried(tx, &it->message, job->ctx, it->why);
+    it->trouble = it->ran && tx_trouble(tx);
+    return it->ran;
 }
 
 /* --- at home --- */
@@ -91,8 +99,7 @@ static void post(struct item *it)
     };
 
     it->ran = OK;
-    it->stale = false;
-    it->parked = false;
+    it->stale = it->trouble = it->parked = false;
     it->unit =
         (struct unit){ .kind = kinds[it->phase], .home = it->queue->o.home, .done = came_back };
     it->queue->posted++;
@@ -147,43 +154,61 @@ static void log_item(const struct item *it, enum log_level level, const char *li
         LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why)));
 }
 
-static void bury(struct item *it)
+static void enter(struct item *it, enum item_phase phase)
 {
-    it->phase = ITEM_BURY;
+    it->phase = phase;
+    it->parks = 0;
     post(it);
 }
 
-static void after_failure(struct item *it, enum err e)
+static int64_t later(int64_t ms, int64_t delay_ms)
 {
-    struct queue *q = it->queue;
+    int64_t at;
+
+    return __builtin_add_overflow(ms, delay_ms, &at) ? CLOCK_NEVER : at;
+}
+
+/* This attempt is over; again: another one may go better. */
+static void after_failure(struct item *it, enum err e, bool again)
+{
     int64_t delay = retry_delay_ms(&it->slot->job.retry, it->message.attempt);
 
     if (!it->why[0])
         snprintf(it->why, sizeof(it->why), "%s: %s", err_code(e), err_words(e, LANG_EN));
-    if (!err_is_retryable(e) || delay < 0) {
-        bury(it);
-        return;
-    }
-    it->phase = ITEM_RETRY;
-    it->retry_due_ms = env_now_ms(q->o.env) + delay;
-    post(it);
+    it->retry_due_ms = later(now_of(it->queue), delay);
+    enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
 }
 
-static void park(struct item *it, enum err e)
+static bool database_failed(const struct item *it)
 {
-    queue_trouble(it->queue, e);
-    it->parked = true;
-    if (it->queue->stopping)
-        release(it);
+    return it->trouble || (!it->ran && is_trouble(it->unit.err));
 }
 
-/* Not even that could be written down, and not for the database's sake: the lease ends, and the
- * budget with it. */
+/* False: it was parked often enough, and the database works for others. */
+static bool park(struct item *it)
+{
+    struct queue *q = it->queue;
+    bool works = it->parks && q->commits != it->parked_commit;
+
+    if (works && it->parks == LIMIT_PARKS)
+        return false;
+    if (works || !it->parks)
+        it->parks++;
+    if (!works)
+        queue_trouble(q, it->unit.err);
+    it->parked = true;
+    it->parked_commit = q->commits;
+    it->parked_until_ms =
+        now_of(q) + least(LIMIT_TROUBLE_MS << (it->parks - 1), LIMIT_TROUBLE_MAX_MS);
+    if (q->stopping)
+        release(it);
+    return true;
+}
+
+/* Not even what follows could be written down. At last the lease ends, and the budget with it. */
 static void park_or_abandon(struct item *it)
 {
-    if (is_trouble(it->unit.err))
-        park(it, it->unit.err);
-    else
+    if (!database_failed(it) || !park(it))
         abandon(it);
 }
 
@@ -195,12 +220,12 @@ static void after_run(struct item *it)
         count_job(it, S("done"));
         ended(it, JOB_DONE);
         release(it);
-    } else if (it->ran) {
-        after_failure(it, it->ran);
-    } else if (is_trouble(e)) {
-        park(it, e);
+    } else if (database_failed(it)) {
+        if (!park(it))
+            after_failure(it, e, true);
     } else {
-        after_failure(it, e); /* a statement of the job that failed only at the commit */
+        e = it->ran ? it->ran : e; /* or a statement of the job that failed only at the commit */
+        after_failure(it, e, err_is_retryable(e));
     }
 }
 
@@ -216,17 +241,22 @@ static void after_retry(struct item *it)
     release(it);
 }
 
+static void bury_again(struct item *it)
+{
+    if (it->plain) {
+        park_or_abandon(it);
+    } else if (!database_failed(it) || !park(it)) {
+        it->plain = true; /* the kind's own hook must not keep it alive */
+        enter(it, ITEM_BURY);
+    }
+}
+
 static void after_bury(struct item *it)
 {
     struct queue *q = it->queue;
 
-    if (it->unit.err && !is_trouble(it->unit.err) && !it->plain) {
-        it->plain = true; /* the kind's own hook must not keep it alive */
-        post(it);
-        return;
-    }
     if (it->unit.err) {
-        park_or_abandon(it);
+        bury_again(it);
         return;
     }
     count_job(it, S("dead"));
@@ -248,7 +278,8 @@ static void came_back(struct unit *u)
 
     q->posted--;
     q->moved_since_count = true;
-    if (!is_trouble(u->err))
+    q->commits += !u->err;
+    if (!database_failed(it))
         queue_well(q);
     if (it->stale || (u->err == ERR_STALE && it->phase != ITEM_RUN)) {
         count_job(it, S("stale"));
@@ -268,7 +299,7 @@ static void spent(struct item *it)
              "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
              (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
              STR_ARG(it->message.last_error));
-    bury(it);
+    enter(it, ITEM_BURY);
 }
 
 static void begin(struct item *it)
@@ -278,7 +309,7 @@ static void begin(struct item *it)
     } else if (it->slot->unknown) {
         snprintf(it->why, sizeof(it->why), "no worker here knows the kind " STR_FMT,
                  STR_ARG(it->message.kind));
-        after_failure(it, ERR_UNAVAILABLE); /* a newer node may know it: never judged at once */
+        after_failure(it, ERR_UNAVAILABLE, true); /* a newer node may know it: never at once */
     } else {
         post(it);
     }
@@ -303,9 +334,10 @@ static void link_item(struct queue *q, struct item *it)
 
 void items_take(struct queue *q)
 {
-    struct batch *b = calloc(1, sizeof(*b) + q->got * sizeof(b->items[0]));
+    size_t n = q->lease.count;
+    struct batch *b = calloc(1, sizeof(*b) + n * sizeof(b->items[0]));
 
-    assert(q->got);
+    assert(n);
     if (!b) { /* their leases expire; there is nothing better without memory */
         queue_trouble(q, ERR_NO_MEMORY);
         queue_expect_expiry(q);
@@ -313,9 +345,9 @@ void items_take(struct queue *q)
         return;
     }
     b->arena = q->fetch_arena;
-    b->left = q->got;
+    b->left = n;
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
-    for (size_t i = 0; i < q->got; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct item *it = &b->items[i];
 
         it->queue = q;
@@ -324,14 +356,24 @@ void items_take(struct queue *q)
         it->slot = slot_for(q, it->message.kind);
         link_item(q, it);
     }
-    for (size_t i = 0, n = q->got; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         begin(&b->items[i]);
 } // NOLINT(clang-analyzer-unix.Malloc): the items hold it, the last one frees it
 
-void items_unpark(struct queue *q)
+int64_t items_unpark_at(const struct queue *q)
+{
+    int64_t at = CLOCK_NEVER;
+
+    for (const struct item *it = q->items; it; it = it->next)
+        if (it->parked)
+            at = least(at, it->parked_until_ms);
+    return at;
+}
+
+void items_unpark(struct queue *q, int64_t now)
 {
     for (struct item *it = q->items; it; it = it->next)
-        if (it->parked)
+        if (it->parked && now >= it->parked_until_ms)
             post(it);
 }
 

@@ -8,7 +8,7 @@
 struct leased {
     struct arena *arena;
     struct message *messages;
-    size_t count;
+    struct lease *lease;
 };
 
 static bool copy(struct arena *a, const struct val *v, struct str *ret_text)
@@ -19,11 +19,23 @@ static bool copy(struct arena *a, const struct val *v, struct str *ret_text)
     return ret_text->p || !v->s.n;
 }
 
+/* False: this one, and all behind it, are for another time. */
+static bool may_take(struct lease *l, bool suspect)
+{
+    if (l->suspect)
+        return false;
+    l->suspect = suspect;
+    return !suspect || (l->idle && !l->count);
+}
+
 static enum err keep_message(void *ctx, const struct row *row)
 {
     struct leased *l = ctx;
-    struct message *m = &l->messages[l->count];
+    struct message *m = &l->messages[l->lease->count];
     const struct val *c = row->col;
+
+    if (!may_take(l->lease, c[9].i))
+        return OK;
 
     *m = (struct message){ .seq = c[0].i,
                            .has_lane = c[3].type != VAL_NULL,
@@ -36,7 +48,7 @@ static enum err keep_message(void *ctx, const struct row *row)
     if (!copy(l->arena, &c[2], &m->kind) || !copy(l->arena, &c[6], &m->ref) ||
         !copy(l->arena, &c[7], &m->body) || !copy(l->arena, &c[8], &m->last_error))
         return ERR_NO_MEMORY;
-    l->count++;
+    l->lease->count++;
     return OK;
 }
 
@@ -54,18 +66,20 @@ static enum err take(struct tx *tx, struct message *m, size_t n, struct uuid own
     return tx_bulk(tx, STMT_message_take, v, n, 4, NULL, NULL);
 }
 
-enum err queue_lease(struct tx *tx, struct arena *a, struct uuid owner, int64_t now_ms, size_t max,
-                     struct message *ret_messages, size_t *ret_count)
+enum err queue_lease(struct tx *tx, struct arena *a, struct lease *l, struct message *ret_messages)
 {
-    struct leased l = { .arena = a, .messages = ret_messages };
-    struct val due[] = { V_INT(now_ms), V_INT((int64_t)max) };
+    struct leased ctx = { .arena = a, .messages = ret_messages, .lease = l };
+    struct val due[] = { V_INT(l->now_ms), V_INT((int64_t)l->max) };
     enum err e;
 
-    assert(max <= LIMIT_STATEMENT_ROWS);
-    e = tx_each(tx, STMT_message_due, due, COUNT(due), keep_message, &l);
+    assert(l->max <= LIMIT_STATEMENT_ROWS);
+    l->count = 0;
+    l->suspect = false;
+    e = tx_each(tx, STMT_message_due, due, COUNT(due), keep_message, &ctx);
     if (!e)
-        e = take(tx, l.messages, l.count, owner, now_ms + LIMIT_LEASE_MS);
-    *ret_count = e ? 0 : l.count;
+        e = take(tx, ret_messages, l->count, l->owner, l->now_ms + LIMIT_LEASE_MS);
+    if (e)
+        l->count = 0;
     return e;
 }
 
@@ -100,7 +114,7 @@ enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret
         return e;
     if (!e)
         s.oldest_ready_ms = now_ms - row.col[0].i;
-    e = tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    e = TX_ROW(tx, STMT_dead_count, &row, V_INT(LIMIT_DEAD_SEEN));
     if (e)
         return e;
     s.dead = row.col[0].i;

@@ -6,7 +6,9 @@
  *   (2) due_at is delay, retry time and lease expiry in one: an expired lease is simply due again.
  *   (3) In a lane only the message with the smallest seq is ready; finishing it readies the next.
  *   (4) The attempt is counted and committed before the run, so a message that kills us meets its
- *       budget and becomes a dead letter. */
+ *       budget and becomes a dead letter.
+ *   (5) A message whose last owner never said what became of it is a suspect: it may have killed
+ *       that owner. It is run with nothing beside it, so that it takes nobody along. */
 #pragma once
 
 #include "base/arena.h"
@@ -46,10 +48,18 @@ enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct 
  * inserts other rows before it calls queue_add() calls this first; SQLite needs nothing. */
 enum err queue_lock_lanes(struct tx *tx, const int64_t *lanes, size_t n);
 
-/* Up to max (LIMIT_STATEMENT_ROWS at most) messages that are due become ours until
- * now + LIMIT_LEASE_MS; the longest due come first. */
-enum err queue_lease(struct tx *tx, struct arena *a, struct uuid owner, int64_t now_ms, size_t max,
-                     struct message *ret_messages, size_t *ret_count);
+struct lease {
+    struct uuid owner;
+    int64_t now_ms;
+    size_t max; /* LIMIT_STATEMENT_ROWS at most */
+    bool idle;  /* nothing is under way here, so a suspect may be taken */
+    /* filled */
+    size_t count;
+    bool suspect; /* one is next: it is the only one that was taken, or was left for later */
+};
+/* Messages that are due become ours until now + LIMIT_LEASE_MS; the longest due come first. It ends
+ * before a suspect, or takes that one and no other. */
+enum err queue_lease(struct tx *tx, struct arena *a, struct lease *l, struct message *ret_messages);
 /* The leases of these messages end at due_ms, where the fence still holds. */
 enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, int64_t due_ms);
 
@@ -67,7 +77,7 @@ enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int
 /* For /readyz and /metrics. */
 struct queue_state {
     int64_t oldest_ready_ms; /* how long the message that waits longest is due; 0: none waits */
-    int64_t dead;
+    int64_t dead;            /* LIMIT_DEAD_SEEN at most: more are not counted */
 };
 enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret_state);
 
@@ -79,7 +89,8 @@ struct job_kind {
     const char *name;
     /* The effect, in the transaction that also finishes the message. OK: done. A retryable err:
      * again by the policy. Anything else: a dead letter at once. `why` may be filled for the
-     * record. */
+     * record. Where a statement failed for the database's own reasons (tx_trouble()) the err is
+     * not the message's: it is run again under the same attempt. */
     enum err (*run)(struct tx *tx, const struct message *m, void *ctx, char why[256]);
     void *ctx;
     struct retry_policy retry;
@@ -119,5 +130,6 @@ void queue_free(struct queue *q);
  * not taken for our own death; then calls `moved` (may be NULL) at home. */
 void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), void *ctx);
 
-/* Live messages; any thread. Exact on SQLite, an estimate where other nodes add and finish too. */
+/* Live messages; any thread. Exact on SQLite, an estimate where other nodes add and finish too: 0
+ * until the first count, which nothing waits for, and rough above 100,000. */
 int64_t queue_live(const struct queue *q);

@@ -11,7 +11,9 @@
  *       fetch every LIMIT_POLL_MS covers lost hints.
  *   (3) Leases are renewed before anything else is tried, so that after a pause we do not take our
  *       own messages away from ourselves.
- *   (4) No error of the database ends the runner: it waits 100 ms, then up to 2 s, and goes on. */
+ *   (4) No error of the database ends the runner: it waits 100 ms, then up to 2 s, and goes on.
+ *   (5) A suspect (queue.h) that is next waits until nothing is under way; then it is fetched, and
+ *       until it has ended nothing else is. */
 #include "queue/runner.h"
 
 #include "base/limits.h"
@@ -23,7 +25,7 @@
 
 bool is_trouble(enum err e)
 {
-    return e != ERR_STALE && e != ERR_UNCERTAIN && err_is_retryable(e);
+    return e == ERR_INTERNAL || (e != ERR_STALE && e != ERR_UNCERTAIN && err_is_retryable(e));
 }
 
 void queue_trouble(struct queue *q, enum err e)
@@ -57,7 +59,7 @@ static void heed(struct queue *q, enum err e)
         queue_well(q);
 }
 
-/* --- start: whose leases they were is dead (SQLite), and how much there is --- */
+/* --- start, on SQLite: whose leases they were is dead; and how much there is --- */
 
 static enum err count_messages(struct tx *tx, int64_t *ret_count)
 {
@@ -73,10 +75,8 @@ static enum err start_run(struct tx *tx, struct unit *u)
 {
     struct queue *q = CONTAINER_OF(u, struct queue, start_unit);
     int64_t count = 0;
-    enum err e = OK;
+    enum err e = TX_DO(tx, STMT_message_release_all, -1, V_INT(now_of(q)));
 
-    if (!q->many_nodes)
-        e = TX_DO(tx, STMT_message_release_all, -1, V_INT(now_of(q)));
     if (!e)
         e = count_messages(tx, &count);
     if (!e)
@@ -91,12 +91,11 @@ static void start_done(struct unit *u)
     q->starting = false;
     q->started = !u->err;
     q->next_ms = DUE_NOW;
-    q->counted_ms = now_of(q);
     heed(q, u->err);
     queue_pump(q);
 }
 
-static void start(struct queue *q)
+static void start_alone(struct queue *q)
 {
     static const struct unit_kind kind = { "queue.start", UNIT_BACK, start_run, NULL };
 
@@ -135,8 +134,10 @@ static void renew_done(struct unit *u)
     struct queue *q = r->queue;
 
     q->renewal = NULL;
-    if (!u->err)
+    if (!u->err) {
         q->renewed_ms = now_of(q);
+        q->commits++;
+    }
     heed(q, u->err);
     free(r);
     if (q->moves)
@@ -190,8 +191,12 @@ static void count_done(struct unit *u)
     struct queue *q = CONTAINER_OF(u, struct queue, count_unit);
 
     q->counting = false;
-    if (!u->err)
+    if (!u->err) {
         atomic_store(&q->reports.live, q->count);
+        q->count_wait_ms = LIMIT_RECOUNT_MS;
+    } else {
+        q->moved_since_count = true; /* try again */
+    }
     queue_pump(q);
 }
 
@@ -204,6 +209,18 @@ static void recount(struct queue *q, int64_t now)
     q->counted_ms = now;
     q->count_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = count_done };
     store_post(q->o.store, &q->count_unit);
+}
+
+/* Where there are many nodes nothing needs to be known, and leases run out by themselves. */
+static void start(struct queue *q, int64_t now)
+{
+    if (!q->many_nodes) {
+        start_alone(q);
+        return;
+    }
+    q->started = true;
+    q->next_ms = DUE_NOW;
+    recount(q, now);
 }
 
 /* --- what to do now --- */
@@ -220,10 +237,11 @@ static int64_t fetch_at(const struct queue *q)
     return q->many_nodes ? least(at, q->polled_ms + LIMIT_POLL_MS) : at;
 }
 
-static bool count_is_due(const struct queue *q, int64_t now)
+static int64_t count_at(const struct queue *q)
 {
-    return q->many_nodes && q->moved_since_count && !q->counting &&
-           now >= q->counted_ms + LIMIT_RECOUNT_MS;
+    bool wanted = q->many_nodes && q->started && q->moved_since_count && !q->counting;
+
+    return wanted ? q->counted_ms + q->count_wait_ms : CLOCK_NEVER;
 }
 
 static bool any_parked(const struct queue *q)
@@ -250,20 +268,19 @@ static void work(struct queue *q, int64_t now)
 {
     if (now < q->trouble_until_ms || q->renewal)
         return;
-    if (!q->started) {
-        if (!q->starting)
-            start(q);
+    if (!q->started && !q->starting)
+        start(q, now);
+    if (!q->started)
         return;
-    }
     if (renew_is_due(q, now)) {
         renew(q, now + LIMIT_LEASE_MS);
         return;
     }
     if (any_parked(q))
-        items_unpark(q);
+        items_unpark(q, now);
     if (!q->fetching && fetch_room(q) && now >= fetch_at(q))
         fetch_begin(q, now);
-    if (count_is_due(q, now))
+    if (now >= count_at(q))
         recount(q, now);
 }
 
@@ -277,11 +294,12 @@ static int64_t wake_at(const struct queue *q)
         at = least(at, q->renewed_ms + LIMIT_RENEW_MS);
     if (q->started && !q->fetching && fetch_room(q))
         at = least(at, fetch_at(q));
-    if (q->many_nodes && q->moved_since_count && !q->counting)
-        at = least(at, q->counted_ms + LIMIT_RECOUNT_MS);
+    at = least(at, count_at(q));
+    if (any_parked(q))
+        at = least(at, items_unpark_at(q));
     if (q->trouble_until_ms && at < q->trouble_until_ms)
         at = q->trouble_until_ms;
-    if (q->trouble_until_ms && (!q->started || any_parked(q)))
+    if (q->trouble_until_ms && !q->started)
         at = least(at, q->trouble_until_ms);
     return at;
 }
@@ -367,6 +385,7 @@ struct queue *queue_new_runner(const struct queue_options *o)
     q->many_nodes = store_health(o->store).many_nodes;
     q->timer = (struct timer){ .fire = timer_fired, .due_ms = CLOCK_NEVER };
     q->most = LIMIT_STATEMENT_ROWS;
+    q->count_wait_ms = LIMIT_TROUBLE_MAX_MS;
     q->next_ms = q->expiry_ms = q->armed_ms = CLOCK_NEVER;
     reports_init(&q->reports, o->home, woken);
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);

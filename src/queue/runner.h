@@ -26,6 +26,10 @@ struct item {
     enum err ran; /* what the job said; OK where it did not run */
     bool stale;   /* the fence did not hold */
     bool parked;
+    bool trouble;          /* what failed was the database and not the message */
+    int parks;             /* in this phase, each with a commit of ours since the one before */
+    int64_t parked_commit; /* queue.commits when it was parked */
+    int64_t parked_until_ms;
     bool plain; /* bury it without the kind's own hook: that failed */
     int64_t retry_due_ms;
     char why[256];
@@ -72,7 +76,8 @@ struct queue {
     struct unit fetch_unit;
     struct arena fetch_arena;
     struct message fetched[200];       /* LIMIT_STATEMENT_ROWS */
-    size_t asked, got, most;           /* most: what to ask for, less after NO_MEMORY */
+    struct lease lease;                /* what the fetch asked for and got */
+    size_t most;                       /* what to ask for, less after NO_MEMORY */
     int64_t fetched_next_ms;           /* when the next message is due that was not taken */
     int64_t next_ms;                   /* when to fetch again */
     int64_t polled_ms;                 /* the last fetch, for LIMIT_POLL_MS */
@@ -83,7 +88,8 @@ struct queue {
     int64_t renewed_ms;
 
     struct unit count_unit;
-    int64_t count, counted_ms;
+    int64_t count, counted_ms, count_wait_ms;
+    int64_t commits; /* of ours that changed something: the database works */
 
     struct clock_move *moves;
     int64_t trouble_ms, trouble_until_ms; /* 0: the database is well */
@@ -95,6 +101,7 @@ struct queue {
     bool started, starting;
     bool fetching, full; /* full: the last fetch brought all it asked for */
     bool contended;      /* due rows were locked by others */
+    bool suspect;        /* is next: nothing is fetched until nothing is under way */
     bool counting, moved_since_count;
     bool stopping, closed;
 };
@@ -105,8 +112,9 @@ enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message 
 
 /* job.c: one message under way. */
 bool slots_init(struct queue *q);
-void items_take(struct queue *q); /* makes items of q->fetched and posts them */
-void items_unpark(struct queue *q);
+void items_take(struct queue *q);               /* makes items of q->fetched and posts them */
+int64_t items_unpark_at(const struct queue *q); /* when the first that is parked may try again */
+void items_unpark(struct queue *q, int64_t now);
 void items_drop(struct queue *q, bool only_parked);
 
 /* fetch.c */
@@ -119,7 +127,7 @@ void queue_pump(struct queue *q); /* does what can be done now and arms the time
 void queue_expect_expiry(struct queue *q);
 void queue_trouble(struct queue *q, enum err e);
 void queue_well(struct queue *q);
-bool is_trouble(enum err e); /* the database's fault and not the message's */
+bool is_trouble(enum err e); /* of the store's own: the database's fault and not the message's */
 
 static inline int64_t now_of(const struct queue *q)
 {

@@ -29,10 +29,12 @@ struct tx {
     struct arena scratch; /* rows' bytes; rewound after each unit */
     struct tx_hook *hooks;
     size_t hook_count, hook_size;
+    enum err trouble; /* see tx_trouble() */
 };
 
 void tx_init(struct tx *tx, const struct tx_ops *ops, struct env *env);
 void tx_release(struct tx *tx);
+void tx_unit_begins(struct tx *tx);             /* each time a unit, or a bulk of them, is run */
 void tx_drop_hooks(struct tx *tx, size_t keep); /* a unit was rolled back: forget its hooks */
 void tx_run_hooks(struct tx *tx);               /* after the commit */
 

@@ -71,7 +71,9 @@ static short wait_for(struct pg_conn *c, short events)
     do
         n = poll(&p, 1, (int)left);
     while (n < 0 && errno == EINTR);
-    return n > 0 ? p.revents : 0;
+    if (n <= 0)
+        return 0;
+    return p.revents;
 }
 
 static bool take_input(struct pg_conn *c)

@@ -19,7 +19,7 @@ enum pg_want {
     PG_WANT_PREPARED, /* the statement's name is known to the session from now on */
     PG_WANT_COUNT,    /* exactly `expected` changed rows */
     PG_WANT_ROWS,
-    PG_WANT_XID,
+    PG_WANT_OPENING,
     PG_WANT_COMMIT,
     PG_WANT_SYNC,
 };

@@ -44,7 +44,7 @@ static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, char why[2
     if (!r || PQresultStatus(r) != PGRES_TUPLES_OK)
         e = explain(r, "table", why);
     else
-        *ret_number = atoll(PQgetvalue(r, 0, 0));
+        *ret_number = pg_number(PQgetvalue(r, 0, 0));
     PQclear(r);
     return e;
 }

@@ -35,7 +35,7 @@ static enum err judge_server(struct pg_conn *c, const PGresult *r)
 {
     const char *lossy = "a crash could lose payments that were confirmed; turn it on";
 
-    if (atoi(PQgetvalue(r, 0, VERSION)) < OLDEST_SERVER)
+    if (pg_number(PQgetvalue(r, 0, VERSION)) < OLDEST_SERVER)
         return refuse(c, "an old version", "14 or newer is needed");
     if (says(r, FSYNC, "off"))
         return refuse(c, "fsync=off", lossy);
@@ -52,11 +52,11 @@ static enum err judge_server(struct pg_conn *c, const PGresult *r)
     return OK;
 }
 
-/* Nodes agree on the database's time. Small differences are noise, and a clock that is nudged at
- * every connect would be worse than one that is a little off. */
-static void compare_clocks(struct clock *clock, int64_t server_ms, int64_t asked_us)
+/* Small differences are noise, and a clock that is nudged each time would be worse than one that is
+ * a little off. */
+void pg_follow_clock(struct clock *clock, int64_t server_ms, int64_t asked_us, int64_t answered_us)
 {
-    int64_t trip_us = clock_mono_us(clock) - asked_us;
+    int64_t trip_us = answered_us - asked_us;
 
     clock_follow(clock, server_ms, asked_us + trip_us / 2, CLOCK_TOLERANCE_MS + trip_us / 2000);
 }
@@ -68,7 +68,8 @@ static enum err look(struct pg_conn *c)
     enum err e = ERR_UNAVAILABLE;
 
     if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQnfields(r) == COLUMNS) {
-        compare_clocks(&c->env->clock, atoll(PQgetvalue(r, 0, NOW)), asked_us);
+        pg_follow_clock(&c->env->clock, pg_number(PQgetvalue(r, 0, NOW)), asked_us,
+                        clock_mono_us(&c->env->clock));
         snprintf(c->life, sizeof(c->life), "%.39s", PQgetvalue(r, 0, LIFE));
         e = judge_server(c, r);
     } else {

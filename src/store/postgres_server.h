@@ -10,6 +10,9 @@
  */
 enum err pg_connect(struct pg_conn *c);
 
+/* Nodes agree on the database's time: it was server_ms at some moment between the two. */
+void pg_follow_clock(struct clock *clock, int64_t server_ms, int64_t asked_us, int64_t answered_us);
+
 enum pg_fate {
     PG_FATE_COMMITTED,
     PG_FATE_ABORTED, /* or so long ago that only the rows can tell: run it again, ids collide */

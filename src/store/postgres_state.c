@@ -9,10 +9,10 @@ static const struct {
     const char *begins;
     struct pg_meaning meaning;
 } table[] = {
-    { "40001", { PG_AGAIN, ERR_TIMEOUT } },  /* serialization failure */
-    { "40P01", { PG_AGAIN, ERR_TIMEOUT } },  /* deadlock */
-    { "55P03", { PG_AGAIN, ERR_TIMEOUT } },  /* lock_timeout */
-    { "57014", { PG_FAILED, ERR_TIMEOUT } }, /* statement_timeout */
+    { "40001", { PG_AGAIN, ERR_TIMEOUT } },   /* serialization failure */
+    { "40P01", { PG_AGAIN, ERR_TIMEOUT } },   /* deadlock */
+    { "55P03", { PG_BLOCKED, ERR_TIMEOUT } }, /* lock_timeout */
+    { "57014", { PG_FAILED, ERR_TIMEOUT } },  /* statement_timeout */
     { "23505", { PG_FAILED, ERR_CONFLICT } },
     { "23", { PG_FAILED, ERR_CONSTRAINT } },
     { "22",

@@ -110,6 +110,19 @@ static void wake_another(struct pg_store *s)
         pthread_cond_signal(&s->work);
 }
 
+/* A worker with trouble leaves its kind to the others, or nobody might ever look at what waits. */
+static void stand_aside(struct pg_worker *w)
+{
+    struct pg_store *s = w->store;
+
+    pthread_mutex_lock(&s->lock);
+    w->kind = NULL;
+    wake_another(s);
+    if (!atomic_load(&s->shared.connected))
+        pthread_cond_signal(&s->heal);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* Sleeps until there is something; 0: the store is stopping and nothing is left. */
 static size_t pick(struct pg_worker *w, struct unit **units)
 {
@@ -188,10 +201,11 @@ static int64_t earliest(int64_t a, int64_t b)
 /* Until the next try, or until a unit has waited too long. */
 static void rest(struct pg_store *s, const struct pg_worker *w)
 {
-    int64_t until = earliest(late_at(&s->front), late_at(&s->back));
+    int64_t until = s->connecting ? CLOCK_NEVER : w->retry_ms;
     struct timespec t;
 
-    until = earliest(until, s->connecting ? CLOCK_NEVER : w->retry_ms);
+    if (!atomic_load(&s->shared.connected))
+        until = earliest(until, earliest(late_at(&s->front), late_at(&s->back)));
     if (until == CLOCK_NEVER) {
         pthread_cond_wait(&s->heal, &s->lock);
         return;
@@ -244,6 +258,7 @@ static bool get_connection(struct pg_worker *w)
         return true;
     pthread_mutex_lock(&s->lock);
     w->kind = NULL;
+    wake_another(s);
     while (!w->conn.db && !s->stopping) {
         send_late_home(s);
         if (!s->connecting && now_ms(s) >= w->retry_ms)
@@ -327,7 +342,8 @@ static struct store_health health(struct store *base)
     struct pg_store *s = pg_store_of(base);
     struct store_health h = { .many_nodes = true };
 
-    h.writable = atomic_load(&s->shared.connected) > 0 && !atomic_load(&s->shared.full);
+    h.writable = atomic_load(&s->shared.connected) > 0 && !atomic_load(&s->shared.full) &&
+                 !atomic_load(&s->shared.unsafe);
     h.commits = atomic_load(&s->shared.commits);
     h.units = atomic_load(&s->shared.units);
     pthread_mutex_lock(&s->lock);
@@ -394,6 +410,7 @@ static struct pg_store *new_store(const struct store_options *o, struct env *env
         return NULL;
     s->base = (struct store){ .ops = &ops, .env = env, .options = *o };
     s->shared.env = env;
+    s->shared.stand_aside = stand_aside;
     s->shared.url = strndup(o->url.p, o->url.n);
     s->worker_count = count < LIMIT_DB_CONNECTIONS ? count : LIMIT_DB_CONNECTIONS;
     s->workers = calloc((size_t)s->worker_count, sizeof(*s->workers));

@@ -62,6 +62,29 @@ static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const
     return fail_with(x, m.trouble, m.err);
 }
 
+enum opening { XID, NOW, FSYNC, PAGES };
+
+/* These two can be turned off while the server runs; we looked only when we connected. */
+static const char *why_unsafe(const PGresult *r)
+{
+    if (!strcmp(PQgetvalue(r, 0, FSYNC), "off"))
+        return "the PostgreSQL server does not fsync; nothing is stored until it does";
+    if (!strcmp(PQgetvalue(r, 0, PAGES), "off"))
+        return "the PostgreSQL server has full_page_writes=off; nothing is stored until it is on";
+    return NULL;
+}
+
+static enum err judge_opening(struct pg_tx *x, const PGresult *r)
+{
+    x->answered_us = clock_mono_us(&x->base.env->clock);
+    x->server_ms = pg_number(PQgetvalue(r, 0, NOW));
+    if (x->mode == PG_READS)
+        return OK;
+    snprintf(x->xid, sizeof(x->xid), "%s", PQgetvalue(r, 0, XID));
+    x->unsafe = why_unsafe(r);
+    return x->unsafe ? fail_with(x, PG_UNSAFE, ERR_UNAVAILABLE) : OK;
+}
+
 static enum err judge(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
 {
     switch (PQresultStatus(r)) {
@@ -72,9 +95,9 @@ static enum err judge(struct pg_tx *x, const struct pg_expect *want, const PGres
     case PGRES_PIPELINE_ABORTED: return x->err; /* the failure before it was judged */
     default: return judge_error(x, want, r);
     }
-    if (want->want == PG_WANT_XID)
-        snprintf(x->xid, sizeof(x->xid), "%.*s", PQgetlength(r, 0, 0), PQgetvalue(r, 0, 0));
-    if (want->want == PG_WANT_COUNT && want->expected != atoll(PQcmdTuples((PGresult *)r)))
+    if (want->want == PG_WANT_OPENING)
+        return judge_opening(x, r);
+    if (want->want == PG_WANT_COUNT && want->expected != pg_number(PQcmdTuples((PGresult *)r)))
         return fail_with(x, PG_FAILED, ERR_STALE);
     return OK;
 }
@@ -232,24 +255,33 @@ static const struct tx_ops ops = { .exec = exec, .row = row, .each = each_row, .
 /* No state of the session: these end with the transaction, so it works behind a pooler. Plans are
  * made once and kept: one made while the queue was empty would walk the whole table when it is
  * full, so the planner is told to take the index (draining 60,000 messages: 8.7k/s without, 24k/s
- * with it). */
-static void write_opening(char text[PG_OPENING], const char *first)
+ * with it). Where there is no index its cost looks huge, and the server would compile the statement
+ * (40 to 120 ms): jit is off. */
+static void write_opening(char text[PG_OPENING], const char *xid, int lock_ms)
 {
-    snprintf(text, PG_OPENING,
-             "SELECT %s, set_config('statement_timeout', '%d', true),"
-             " set_config('lock_timeout', '%d', true),"
-             " set_config('enable_seqscan', 'off', true),"
-             " set_config('enable_bitmapscan', 'off', true),"
-             " set_config('idle_in_transaction_session_timeout', '%d', true)",
-             first, LIMIT_DB_MS, LIMIT_DB_LOCK_MS, LIMIT_DB_REPLY_MS);
+    int n = snprintf(text, PG_OPENING,
+                     "SELECT %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text,"
+                     " current_setting('fsync'), current_setting('full_page_writes'),"
+                     " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
+                     " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true),"
+                     " set_config('statement_timeout', '%d', true),"
+                     " set_config('lock_timeout', '%d', true),"
+                     " set_config('enable_seqscan', 'off', true),"
+                     " set_config('enable_bitmapscan', 'off', true),"
+                     " set_config('jit', 'off', true),"
+                     " set_config('idle_in_transaction_session_timeout', '%d', true)",
+                     xid, LIMIT_DB_MS, lock_ms, LIMIT_DB_REPLY_MS);
+
+    assert(n > 0 && n < PG_OPENING);
 }
 
 void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn)
 {
     *x = (struct pg_tx){ .conn = conn };
     tx_init(&x->base, &ops, env);
-    write_opening(x->opening, "pg_current_xact_id()::text");
-    write_opening(x->read_opening, "''");
+    write_opening(x->opening[PG_WRITES], "pg_current_xact_id()::text", LIMIT_DB_LOCK_MS);
+    write_opening(x->opening[PG_HURRIES], "pg_current_xact_id()::text", LIMIT_DB_HURRY_MS);
+    write_opening(x->opening[PG_READS], "''", LIMIT_DB_LOCK_MS);
 }
 
 void pg_tx_release(struct pg_tx *x)
@@ -266,20 +298,24 @@ static bool send_plain(struct pg_tx *x, const char *sql, enum pg_want wanted)
  * conditional UPDATEs and their row counts decide races. */
 static bool send_begin(struct pg_tx *x)
 {
-    if (x->reads)
-        return send_plain(x, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", PG_WANT_DONE) &&
-               send_plain(x, x->read_opening, PG_WANT_DONE);
-    return send_plain(x, "BEGIN ISOLATION LEVEL READ COMMITTED", PG_WANT_DONE) &&
-           send_plain(x, x->opening, PG_WANT_XID);
+    const char *begin = x->mode == PG_READS ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                                            : "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+    return send_plain(x, begin, PG_WANT_DONE) &&
+           send_plain(x, x->opening[x->mode], PG_WANT_OPENING);
 }
 
-void pg_tx_begin(struct pg_tx *x, bool reads)
+void pg_tx_begin(struct pg_tx *x, enum pg_mode mode)
 {
     tx_drop_hooks(&x->base, 0);
+    tx_unit_begins(&x->base);
     arena_release(&x->base.scratch);
-    x->reads = reads;
+    x->mode = mode;
     x->unchecked = false;
     x->xid[0] = '\0';
+    x->unsafe = NULL;
+    x->server_ms = 0;
+    x->asked_us = clock_mono_us(&x->base.env->clock);
     x->trouble = PG_FINE;
     x->err = OK;
     if (!x->conn->db || !send_begin(x))
@@ -316,13 +352,13 @@ static enum pg_end undo(struct pg_tx *x)
     }
     if (!roll_back(x)) /* nothing was committed, so the verdict stands */
         pg_close(x->conn);
-    return x->trouble == PG_FAILED ? PG_ROLLED_BACK : PG_RUN_AGAIN;
+    return x->trouble == PG_FAILED || x->trouble == PG_UNSAFE ? PG_ROLLED_BACK : PG_RUN_AGAIN;
 }
 
 static enum pg_end in_doubt(struct pg_tx *x)
 {
     pg_close(x->conn);
-    return x->reads ? PG_LOST : PG_IN_DOUBT;
+    return x->mode == PG_READS ? PG_LOST : PG_IN_DOUBT;
 }
 
 static bool send_commit(struct pg_tx *x)
@@ -366,7 +402,7 @@ static enum pg_end read_commit(struct pg_tx *x)
 
 static enum pg_end commit(struct pg_tx *x)
 {
-    if (x->unchecked || (!x->reads && !x->xid[0]))
+    if (x->unchecked || (x->mode != PG_READS && !x->xid[0]))
         (void)round_trip(x);
     if (!x->err && fault_point(&x->base.env->faults, "pg.before_commit")) {
         pg_cut(x->conn);

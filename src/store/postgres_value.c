@@ -186,6 +186,13 @@ enum err pg_params_bulk(struct pg_params *p, struct buf *bytes, const struct val
 
 /* --- rows --- */
 
+int64_t pg_number(const char *text)
+{
+    int64_t number = 0;
+
+    return str_to_i64(str_of(text), &number) ? number : 0;
+}
+
 static enum err read_value(const PGresult *r, int row, int column, struct arena *a, struct val *ret)
 {
     const char *p = PQgetvalue(r, row, column);

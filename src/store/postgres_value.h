@@ -44,4 +44,7 @@ enum err pg_params_bulk(struct pg_params *p, struct buf *bytes, const struct val
  * return (numeric, float: cast it). NO_MEMORY: the arena is full. */
 enum err pg_row(const PGresult *r, int row, struct arena *a, struct row *ret_row);
 
+/* What the server wrote as text; 0 where it is not a number. */
+int64_t pg_number(const char *text);
+
 size_t pg_params_bytes(const struct pg_params *p);

@@ -2,16 +2,20 @@
  *
  *   run -- committed -------------------------------------------> hooks, home
  *    ^  -- rolled back for its own reasons ---------------------> home (a bulk: each alone)
- *    +--- a neighbour was in the way (40001, 40P01, 55P03)
+ *    +--- a neighbour was in the way (40001, 40P01; 55P03: a bulk: each alone)
  *    +--- connection lost, COMMIT not sent
  *    |                   COMMIT sent --> ask pg_xact_status(xid) -- committed --> hooks, home
  *    +---------------------------------------- aborted, too old       |
  *                                                                  no answer --> UNCERTAIN
  *
  * The way back up is taken LIMIT_RERUNS times. Running a unit again is harmless even where it was
- * committed after all: its ids were made before it, so it meets its own rows. */
+ * committed after all: its ids were made before it, so it meets its own rows.
+ *
+ * Of a bulk that fell apart each unit is run alone, and waits only briefly for a lock: one that is
+ * blocked is a TIMEOUT then, and those behind it are done. */
 #include "store/postgres_worker.h"
 
+#include "observe/log.h"
 #include "observe/metrics.h"
 #include "store/postgres_server.h"
 
@@ -74,6 +78,7 @@ static bool reconnect(struct pg_worker *w)
     int64_t until_ms = now_ms(w) + LIMIT_STORE_WAIT_MS;
     int length_ms = FIRST_NAP_MS;
 
+    w->shared->stand_aside(w);
     do
         if (w->conn.db || pg_worker_connect(w) == OK)
             return true;
@@ -89,6 +94,8 @@ static enum pg_end find_out(struct pg_worker *w)
     char life[sizeof(w->conn.life)];
 
     memcpy(life, w->conn.life, sizeof(life)); /* the next connect writes its own */
+    count_connected(w);
+    w->shared->stand_aside(w);
     do {
         enum pg_fate fate = PG_FATE_LATER;
 
@@ -104,7 +111,34 @@ static enum pg_end find_out(struct pg_worker *w)
     return PG_IN_DOUBT;
 }
 
-static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n)
+/* --- what a unit's opening told --- */
+
+static void follow_clock(struct pg_worker *w)
+{
+    const struct pg_tx *x = &w->tx;
+    int64_t last_us = atomic_load(&w->shared->clock_us);
+
+    if (x->server_ms && x->answered_us - last_us >= LIMIT_DB_CLOCK_MS * 1000 &&
+        atomic_compare_exchange_strong(&w->shared->clock_us, &last_us, x->answered_us))
+        pg_follow_clock(&w->shared->env->clock, x->server_ms, x->asked_us, x->answered_us);
+}
+
+static void note_safety(struct pg_worker *w)
+{
+    bool unsafe = w->tx.unsafe != NULL;
+    struct log *log = w->shared->env->log;
+
+    if (!w->tx.xid[0] || atomic_exchange(&w->shared->unsafe, unsafe) == unsafe || !log)
+        return;
+    if (unsafe)
+        LOG(log, LOG_ERROR, "store.unsafe", LOG_TEXT("why", str_of(w->tx.unsafe)));
+    else
+        LOG(log, LOG_INFO, "store.safe", LOG_TEXT("why", S("the PostgreSQL server fsyncs again")));
+}
+
+/* --- running --- */
+
+static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n, enum pg_mode mode)
 {
     const struct unit_kind *kind = units[0]->kind;
     struct env *env = w->shared->env;
@@ -114,10 +148,12 @@ static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n)
 
     for (size_t i = 0; i < n; i++)
         unit_begin(units[i]);
-    pg_tx_begin(&w->tx, kind->where == UNIT_READ);
+    pg_tx_begin(&w->tx, kind->where == UNIT_READ ? PG_READS : mode);
     e = n == 1 ? kind->run(&w->tx.base, units[0]) : kind->run_many(&w->tx.base, units, n);
     began_us = clock_mono_us(&env->clock);
     end = pg_tx_end(&w->tx, e);
+    follow_clock(w);
+    note_safety(w);
     if (end == PG_COMMITTED && env->metrics && kind->where != UNIT_READ)
         metrics_time(env->metrics, TIME_COMMIT, clock_mono_us(&env->clock) - began_us);
     if (end == PG_IN_DOUBT)
@@ -126,12 +162,13 @@ static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n)
 }
 
 /* OK: committed. Otherwise nothing was, unless it is UNCERTAIN. */
-static enum err run_until_decided(struct pg_worker *w, struct unit **units, size_t n)
+static enum err run_until_decided(struct pg_worker *w, struct unit **units, size_t n,
+                                  enum pg_mode mode)
 {
     for (int reruns = 0;; reruns++) {
         if (!w->conn.db && !reconnect(w))
             return ERR_UNAVAILABLE;
-        switch (run_once(w, units, n)) {
+        switch (run_once(w, units, n, mode)) {
         case PG_COMMITTED: return OK;
         case PG_ROLLED_BACK: return w->tx.err;
         case PG_IN_DOUBT: return ERR_UNCERTAIN;
@@ -139,6 +176,8 @@ static enum err run_until_decided(struct pg_worker *w, struct unit **units, size
         case PG_LOST: break;
         }
         count_connected(w);
+        if (w->tx.trouble == PG_BLOCKED && (n > 1 || mode == PG_HURRIES))
+            return w->tx.err;
         if (reruns == LIMIT_RERUNS) /* a commit that was lost each time has no err of its own */
             return w->tx.err ? w->tx.err : ERR_UNAVAILABLE;
     }
@@ -172,27 +211,41 @@ static bool would_help_alone(enum err e)
     return e != ERR_UNAVAILABLE && e != ERR_UNCERTAIN && e != ERR_STORE_FULL;
 }
 
-static void run_alone(struct pg_worker *w, struct unit *u)
+static enum err run_alone(struct pg_worker *w, struct unit *u, enum pg_mode mode)
 {
     bool reads = u->kind->where == UNIT_READ;
-    enum err verdict = run_until_decided(w, &u, 1);
+    enum err verdict = run_until_decided(w, &u, 1, mode);
 
     count_units(w, verdict, 1, reads);
     if (!verdict)
         tx_run_hooks(&w->tx.base);
     unit_give_back(u, verdict);
+    return verdict;
 }
 
+/* They began in time, so their age does not count; but somebody waits, so it ends. */
 static void run_each_alone(struct pg_worker *w, struct unit **units, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (units[i]->kind->where == UNIT_BACK || !unit_give_up(units[i], w->shared->env))
-            run_alone(w, units[i]);
+    bool waits = units[0]->kind->where != UNIT_BACK;
+    int64_t until_ms = now_ms(w) + LIMIT_DB_ALONE_MS;
+    enum err given_up = OK;
+
+    w->shared->stand_aside(w);
+    for (size_t i = 0; i < n; i++) {
+        if (!given_up && waits && now_ms(w) >= until_ms)
+            given_up = ERR_TIMEOUT;
+        if (given_up) {
+            count_units(w, given_up, 1, units[i]->kind->where == UNIT_READ);
+            unit_give_back(units[i], given_up);
+        } else if (run_alone(w, units[i], PG_HURRIES) == ERR_UNAVAILABLE && !w->conn.db) {
+            given_up = ERR_UNAVAILABLE; /* for the others the server is gone as well */
+        }
+    }
 }
 
 static void run_bulk(struct pg_worker *w, struct unit **units, size_t n)
 {
-    enum err verdict = run_until_decided(w, units, n);
+    enum err verdict = run_until_decided(w, units, n, PG_WRITES);
 
     if (verdict && would_help_alone(verdict)) {
         run_each_alone(w, units, n);
@@ -208,7 +261,7 @@ static void run_bulk(struct pg_worker *w, struct unit **units, size_t n)
 void pg_worker_run(struct pg_worker *w, struct unit **units, size_t n)
 {
     if (n == 1)
-        run_alone(w, units[0]);
+        (void)run_alone(w, units[0], PG_WRITES);
     else
         run_bulk(w, units, n);
     count_connected(w);

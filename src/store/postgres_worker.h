@@ -6,14 +6,20 @@
 
 #include <pthread.h>
 
+struct pg_worker;
+
 /* What the workers of one store share. */
 struct pg_shared {
     struct env *env;
     char *url;
-    _Atomic bool unnamed;  /* M7: a pooler is in between, so no prepared statements */
-    _Atomic int connected; /* workers with a connection, as far as they know */
-    _Atomic bool full;     /* the last commit failed for want of room */
+    _Atomic bool unnamed;     /* M7: a pooler is in between, so no prepared statements */
+    _Atomic int connected;    /* workers with a connection, as far as they know */
+    _Atomic bool full;        /* the last commit failed for want of room */
+    _Atomic bool unsafe;      /* the server does not fsync */
+    _Atomic int64_t clock_us; /* when its time was last looked at */
     _Atomic int64_t commits, units;
+    /* The worker will be busy for a while: others may take units of the kind it runs. */
+    void (*stand_aside)(struct pg_worker *w);
 };
 
 struct pg_worker {

@@ -257,6 +257,7 @@ int sqlite_control(struct sqlite_db *db, enum sqlite_control what)
 void sqlite_scratch_reset(struct sqlite_db *db)
 {
     arena_rewind(&db->tx.scratch, db->scratch);
+    tx_unit_begins(&db->tx);
 }
 
 const char *sqlite_db_error(const struct sqlite_db *db)

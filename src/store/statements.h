@@ -57,9 +57,10 @@ SQL2(message_add, /* bulk, under the lane's lock; $8: the first of its lane with
      " AS n (id, kind, lane, due_at, added_at, ref, body, first, ord) ORDER BY n.ord")
 
 SQL2(message_due, /* to be leased; on PostgreSQL the rows stay locked until the commit */
-     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error FROM message"
-     " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2",
-     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error FROM message"
+     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error, owner IS NOT NULL"
+     " FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2",
+     "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error, owner IS NOT NULL"
+     " FROM message"
      " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED")
 
 /* PostgreSQL, here and below: seq = ANY and not a join with unnest. The queue is planned for while it
@@ -115,12 +116,18 @@ SQL(message_next_due, /* our own leases are no news: we renew them */
     "SELECT due_at FROM message WHERE ready = 1 AND (owner IS NULL OR owner <> $1)"
     " ORDER BY due_at, seq LIMIT 1")
 
-SQL(message_count, "SELECT count(*) FROM message")
+SQL2(message_count, /* PostgreSQL: from 100,000 on what the last ANALYZE found; a walk over millions of
+                       rows would take longer than a statement may */
+     "SELECT count(*) FROM message",
+     "SELECT CASE WHEN n < 100000 THEN n ELSE greatest(n, (SELECT reltuples::bigint FROM pg_class"
+     " WHERE oid = 'message'::regclass)) END"
+     " FROM (SELECT count(*) AS n FROM (SELECT 1 FROM message LIMIT 100000) x) y")
 
 SQL(queue_oldest_ready, /* the message that waits longest for its turn */
     "SELECT due_at FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT 1")
 
-SQL(dead_count, "SELECT count(*) FROM dead_letters")
+SQL(dead_count, /* $1 at most: /readyz and /metrics ask often */
+    "SELECT count(*) FROM (SELECT 1 FROM dead_letters LIMIT $1) x")
 
 /* --- audit, health --- */
 
@@ -131,3 +138,8 @@ SQL(audit_add,
 SQL(node_seen,
     "INSERT INTO node_seen (node, at) VALUES ($1, $2)"
     " ON CONFLICT (node) DO UPDATE SET at = excluded.at")
+
+SQL2(node_seen_forget, /* a node has a new name at each start */
+     "DELETE FROM node_seen WHERE at < $1",
+     "DELETE FROM node_seen WHERE node = ANY (ARRAY (SELECT node FROM node_seen WHERE at < $1"
+     " FOR UPDATE SKIP LOCKED))")

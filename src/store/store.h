@@ -42,6 +42,7 @@ struct unit {
     struct home *home;
     void (*done)(struct unit *u); /* at home, once, with err set; the unit is the caller's again */
     struct arena *arena;          /* optional: rewound before each run */
+    size_t bytes;                 /* optional: what it sends; a bulk ends at LIMIT_BULK_BYTES */
     enum err err;
 
     /* the store's */

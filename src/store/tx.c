@@ -5,27 +5,78 @@
 
 enum { TX_SCRATCH = 16 * 1024 * 1024 };
 
+/* --- statements --- */
+
+/* What the unit's own values and rows brought about, however good the database is. */
+static bool is_the_units_own(enum err e)
+{
+    return e == OK || e == ERR_NOT_FOUND || e == ERR_STALE || e == ERR_CONFLICT ||
+           e == ERR_CONSTRAINT || e == ERR_TOO_LARGE;
+}
+
+static enum err note(struct tx *tx, enum err e)
+{
+    if (!tx->trouble && !is_the_units_own(e))
+        tx->trouble = e;
+    return e;
+}
+
 enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n)
 {
-    return tx->ops->exec(tx, stmt, expected, v, n);
+    return note(tx, tx->ops->exec(tx, stmt, expected, v, n));
 }
 
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row)
 {
-    return tx->ops->row(tx, stmt, v, n, ret_row);
+    return note(tx, tx->ops->row(tx, stmt, v, n, ret_row));
+}
+
+/* Stands before the unit's own function: what that one says is no word of the database. */
+struct ear {
+    tx_each_fn each;
+    void *ctx;
+    enum err said;
+};
+
+static enum err hear(void *ctx, const struct row *row)
+{
+    struct ear *ear = ctx;
+
+    ear->said = ear->each(ear->ctx, row);
+    return ear->said;
 }
 
 enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, tx_each_fn each,
                  void *ctx)
 {
-    return tx->ops->each(tx, stmt, v, n, each, ctx);
+    struct ear ear = { .each = each, .ctx = ctx };
+    enum err e = tx->ops->each(tx, stmt, v, n, each ? hear : NULL, &ear);
+
+    return ear.said ? e : note(tx, e);
 }
 
 enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows, size_t columns,
                  tx_each_fn each, void *ctx)
 {
-    return rows ? tx->ops->bulk(tx, stmt, v, rows, columns, each, ctx) : OK;
+    struct ear ear = { .each = each, .ctx = ctx };
+    enum err e = OK;
+
+    if (rows)
+        e = tx->ops->bulk(tx, stmt, v, rows, columns, each ? hear : NULL, &ear);
+    return ear.said ? e : note(tx, e);
 }
+
+enum err tx_trouble(const struct tx *tx)
+{
+    return tx->trouble;
+}
+
+void tx_unit_begins(struct tx *tx)
+{
+    tx->trouble = OK;
+}
+
+/* --- */
 
 struct env *tx_env(struct tx *tx)
 {

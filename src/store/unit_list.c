@@ -1,5 +1,7 @@
 #include "store/unit_list.h"
 
+#include "base/limits.h"
+
 void unit_list_init(struct unit_list *l)
 {
     *l = (struct unit_list){ .last = &l->first };
@@ -37,12 +39,16 @@ size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max)
 size_t unit_list_take_alike(struct unit_list *l, struct unit **at, struct unit **units, size_t max)
 {
     const struct unit_kind *kind = *at ? (*at)->kind : NULL;
-    size_t most = kind && !kind->run_many && max ? 1 : max, n = 0;
+    size_t most = kind && !kind->run_many && max ? 1 : max, n = 0, bytes = 0;
 
     for (int looked = 0; *at && n < most && looked < UNIT_LIST_LOOK_AHEAD; looked++)
-        if ((*at)->kind == kind)
-            units[n++] = take_at(l, at);
-        else
+        if ((*at)->kind != kind) {
             at = &(*at)->next;
+        } else {
+            bytes += (*at)->bytes;
+            if (n && bytes > LIMIT_BULK_BYTES)
+                break;
+            units[n++] = take_at(l, at);
+        }
     return n;
 }

@@ -17,5 +17,5 @@ void unit_list_push(struct unit_list *l, struct unit *u);
 /* Up to max from the front; returns how many. */
 size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max);
 /* The unit that *at points to (&l->first, or a later link) and, if its kind can be run in bulk,
- * others of its kind behind it. */
+ * others of its kind behind it, up to LIMIT_BULK_BYTES. */
 size_t unit_list_take_alike(struct unit_list *l, struct unit **at, struct unit **units, size_t max);

@@ -173,6 +173,7 @@ static struct knock *knock_new(struct stripe_door *d, struct request *r)
     if (stripe_event_read(&r->arena, r->body, &v->event))
         return NULL;
     v->job = v->event.readable ? job_of(r, v) : (struct str){ 0 };
+    v->unit.bytes = v->body.n + v->job.n;
     return v->event.readable && !v->job.p ? NULL : k;
 }
 

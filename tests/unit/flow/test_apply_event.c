@@ -232,6 +232,42 @@ static void q2_a_message_that_cannot_be_read_is_a_dead_letter(void **state)
     arena_release(&arena);
 }
 
+static enum err do_apply_backwards(struct tx *tx, void *ctx)
+{
+    static struct message m[20];
+    const struct message *given[COUNT(m)];
+
+    (void)ctx;
+    for (size_t i = 0; i < COUNT(m); i++) {
+        m[i] = (struct message){ .body = S("{\"type\":\"charge.succeeded\"}") };
+        m[i].id.b[0] = (uint8_t)(7 * i % COUNT(m));
+        given[i] = &m[i];
+    }
+    return kind.run_many(tx, given, COUNT(m), kind.ctx);
+}
+
+/* PostgreSQL: ctid is the order in which the rows, and their locks, came. */
+static void outcomes_are_written_in_the_order_of_their_ids(void **state)
+{
+    struct rig *r = begin(state, "");
+
+    assert_int_equal(rig_do(r, 0, do_apply_backwards, NULL), OK);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM webhook_outcomes"), 20);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM webhook_outcomes a, webhook_outcomes b"
+                                " WHERE a.ctid < b.ctid AND a.message_id > b.message_id"),
+                     0);
+    arena_release(&arena);
+}
+
+static void q2_no_retry_is_later_than_a_day(void **state)
+{
+    struct job_kind k = apply_event_kind(&apply, 1000, 1000);
+
+    (void)state;
+    assert_int_equal(retry_delay_ms(&k.retry, 3), 4000);
+    assert_int_equal(retry_delay_ms(&k.retry, 999), 24 * 3600 * 1000);
+}
+
 #define ALL(ON)                                                                                    \
     ON(w6_w9_each_event_gets_the_outcome_it_deserves),                                             \
         ON(many_events_are_applied_in_few_statements),                                             \
@@ -244,9 +280,13 @@ int main(void)
         TEST(what_is_written_is_read_again),
         TEST(a_body_of_another_making_is_refused),
         TEST(the_table_of_types_is_sorted_and_found),
+        TEST(q2_no_retry_is_later_than_a_day),
         ALL(ON_SQLITE),
     };
-    static const struct CMUnitTest postgres[] = { ALL(ON_POSTGRES) };
+    static const struct CMUnitTest postgres[] = {
+        ALL(ON_POSTGRES),
+        ON_POSTGRES(outcomes_are_written_in_the_order_of_their_ids),
+    };
 
     return RUN_BOTH(sqlite, postgres);
 }

@@ -13,6 +13,7 @@ struct op {
     struct uuid owner;
     struct arena arena;
     int64_t due_ms;
+    bool busy, suspect;
 };
 
 static struct queue_new new_message(struct rig *r, const char *ref, int64_t lane)
@@ -36,7 +37,14 @@ static enum err do_lease(struct tx *tx, void *ctx)
 {
     struct op *o = ctx;
 
-    return queue_lease(tx, &o->arena, o->owner, env_now_ms(&o->rig->env[0]), MOST, o->m, &o->count);
+    struct lease l = {
+        .owner = o->owner, .now_ms = env_now_ms(&o->rig->env[0]), .max = MOST, .idle = !o->busy
+    };
+    enum err e = queue_lease(tx, &o->arena, &l, o->m);
+
+    o->count = l.count;
+    o->suspect = l.suspect;
+    return e;
 }
 
 static enum err do_finish(struct tx *tx, void *ctx)
@@ -320,6 +328,65 @@ static void a_renewed_lease_lasts_and_a_lost_one_is_left_alone(void **state)
     arena_release(&o.arena);
 }
 
+static void q12_what_its_owner_never_ended_is_leased_alone_and_only_when_idle(void **state)
+{
+    struct op o;
+
+    op_init(&o, *state);
+    add(&o, "lapsed-1", 0);
+    add(&o, "lapsed-2", 0);
+    lease_brings(&o, "lapsed-1 lapsed-2");
+    rig_pass(o.rig, LIMIT_LEASE_MS);
+    add(&o, "fresh", 0);
+    o.busy = true;
+    lease_brings(&o, "");
+    assert_true(o.suspect);
+    o.busy = false;
+    lease_brings(&o, "lapsed-1");
+    assert_true(o.suspect);
+    assert_int_equal(o.m[0].attempt, 2);
+    lease_brings(&o, "lapsed-2");
+    o.busy = true;
+    lease_brings(&o, "fresh");
+    assert_false(o.suspect);
+    arena_release(&o.arena);
+}
+
+static void q12_those_before_a_suspect_are_leased_without_it(void **state)
+{
+    struct op o;
+
+    op_init(&o, *state);
+    add(&o, "lapsed", 0);
+    lease_brings(&o, "lapsed");
+    add(&o, "early-1", 0);
+    add(&o, "early-2", 0);
+    rig_pass(o.rig, LIMIT_LEASE_MS);
+    add(&o, "late", 0);
+    lease_brings(&o, "early-1 early-2");
+    assert_true(o.suspect);
+    lease_brings(&o, "lapsed");
+    lease_brings(&o, "late");
+    arena_release(&o.arena);
+}
+
+static void q12_a_message_that_was_given_back_is_no_suspect(void **state)
+{
+    struct op o;
+
+    op_init(&o, *state);
+    add(&o, "a", 0);
+    lease_brings(&o, "a");
+    o.one = &o.m[0];
+    o.due_ms = env_now_ms(&o.rig->env[0]);
+    assert_int_equal(rig_do(o.rig, 0, do_retry, &o), OK);
+    add(&o, "b", 0);
+    o.busy = true;
+    lease_brings(&o, "a b");
+    assert_false(o.suspect);
+    arena_release(&o.arena);
+}
+
 static void finishing_one_readies_only_the_next_of_its_lane(void **state)
 {
     struct op o;
@@ -398,6 +465,24 @@ static void o9_the_oldest_ready_message_is_known(void **state)
     arena_release(&o.arena);
 }
 
+static void o9_dead_letters_are_counted_up_to_a_limit(void **state)
+{
+    struct op o;
+
+    op_init(&o, *state);
+    sql_int(o.rig, o.rig->postgres
+                       ? "INSERT INTO dead_letters (id, kind, reason, attempts, added_at, died_at)"
+                         " SELECT decode(md5(i::text), 'hex'), 'k', 'r', 1, 0, 0"
+                         " FROM generate_series(1, 10100) i"
+                       : "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                         " WHERE i < 10100) INSERT INTO dead_letters"
+                         " (id, kind, reason, attempts, added_at, died_at)"
+                         " SELECT randomblob(16), 'k', 'r', 1, 0, 0 FROM n");
+    assert_int_equal(rig_do(o.rig, 0, do_state, &o), OK);
+    assert_int_equal(o.count, LIMIT_DEAD_SEEN);
+    arena_release(&o.arena);
+}
+
 static enum err do_retry_with_half_a_character(struct tx *tx, void *ctx)
 {
     struct op *o = ctx;
@@ -432,7 +517,10 @@ static void q12_a_reason_that_was_cut_within_a_character_is_stored(void **state)
         ON(a_renewed_lease_lasts_and_a_lost_one_is_left_alone),                                    \
         ON(finishing_one_readies_only_the_next_of_its_lane),                                       \
         ON(finishing_many_readies_the_next_of_each_lane),                                          \
-        ON(o9_the_oldest_ready_message_is_known),                                                  \
+        ON(q12_what_its_owner_never_ended_is_leased_alone_and_only_when_idle),                     \
+        ON(q12_those_before_a_suspect_are_leased_without_it),                                      \
+        ON(q12_a_message_that_was_given_back_is_no_suspect),                                       \
+        ON(o9_dead_letters_are_counted_up_to_a_limit), ON(o9_the_oldest_ready_message_is_known),   \
         ON(q12_a_reason_that_was_cut_within_a_character_is_stored)
 
 int main(void)

@@ -47,6 +47,21 @@ static inline int64_t pg_ask_server(const char *sql)
     return answer;
 }
 
+/* A change of the server's settings reaches new sessions a moment after the call returns, and those
+ * that are there with their next statement. */
+static inline void pg_set_server(const char *name, const char *value)
+{
+    char sql[128];
+    bool there = false;
+
+    snprintf(sql, sizeof(sql), "ALTER SYSTEM SET %s = '%s'", name, value);
+    pg_ask_server(sql);
+    pg_ask_server("SELECT pg_reload_conf()");
+    snprintf(sql, sizeof(sql), "SELECT (current_setting('%s') = '%s')::int", name, value);
+    while (!there)
+        there = pg_ask_server(sql) == 1;
+}
+
 static inline int64_t pg_ask(struct pg_rig *p, const char *sql)
 {
     return pg_ask_on(p->outside, sql);

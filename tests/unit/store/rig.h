@@ -213,7 +213,7 @@ static inline enum err job_add(struct tx *tx, struct unit *u)
 static inline enum err job_count(struct tx *tx, struct unit *u)
 {
     struct row row;
-    enum err e = tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    enum err e = TX_ROW(tx, STMT_dead_count, &row, V_INT(INT64_MAX));
 
     job_of(u)->runs++;
     if (!e)

@@ -63,30 +63,16 @@ static void synchronous_commit_off_is_refused(void **state)
     assert_refused(p, url, ERR_VALIDATION, "synchronous_commit=off");
 }
 
-/* A change of the server's settings reaches new sessions a moment after the call returns. */
-static void set_server(const char *name, const char *value)
-{
-    char sql[128];
-    bool there = false;
-
-    snprintf(sql, sizeof(sql), "ALTER SYSTEM SET %s = %s", name, value);
-    pg_ask_server(sql);
-    pg_ask_server("SELECT pg_reload_conf()");
-    snprintf(sql, sizeof(sql), "SELECT (current_setting('%s') = '%s')::int", name, value);
-    while (!there)
-        there = pg_ask_server(sql) == 1;
-}
-
 static void a_server_that_does_not_fsync_is_refused(void **state)
 {
     struct pg_rig *p = PG_RIG(state);
 
-    set_server("fsync", "off");
+    pg_set_server("fsync", "off");
     assert_refused(p, p->rig.url, ERR_VALIDATION, "fsync=off");
-    set_server("fsync", "on");
-    set_server("full_page_writes", "off");
+    pg_set_server("fsync", "on");
+    pg_set_server("full_page_writes", "off");
     assert_refused(p, p->rig.url, ERR_VALIDATION, "full_page_writes=off");
-    set_server("full_page_writes", "on");
+    pg_set_server("full_page_writes", "on");
     rig_open(&p->rig, 1);
 }
 

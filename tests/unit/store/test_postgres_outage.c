@@ -152,6 +152,71 @@ static void while_it_is_away_units_come_back_and_health_is_red(void **state)
     assert_true_verdict(p, &front);
 }
 
+/* --- a unit that waits for room while idle workers believe in dead connections --- */
+
+static enum err meet_and_add(struct tx *tx, struct unit *u)
+{
+    struct job *j = job_of(u);
+
+    pthread_barrier_wait((pthread_barrier_t *)(void *)(uintptr_t)j->number);
+    return job_insert(tx, j);
+}
+
+/* Every worker has a connection once all of them have met. */
+static void connect_all(struct pg_rig *p, int workers)
+{
+    static const struct unit_kind kind = { "meet", UNIT_BACK, meet_and_add, NULL };
+    pthread_barrier_t all;
+    struct job jobs[8];
+
+    assert_true(workers <= 8);
+    pthread_barrier_init(&all, NULL, (unsigned)workers);
+    for (int i = 0; i < workers; i++) {
+        job_init(&jobs[i], &p->rig, &kind);
+        jobs[i].number = (int64_t)(uintptr_t)&all;
+        store_post(p->rig.store, &jobs[i].unit);
+    }
+    desk_wait(&p->rig.desk, workers);
+    pthread_barrier_destroy(&all);
+}
+
+static enum err add_many(struct tx *tx, struct unit **u, size_t n)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; !e && i < n; i++)
+        e = job_add(tx, u[i]);
+    return e;
+}
+
+static void a_unit_behind_one_of_its_kind_has_its_verdict_too(void **state)
+{
+    static const struct unit_kind kind = { "bulk", UNIT_FRONT, job_add, add_many };
+    struct bell begun = BELL_INIT, go = BELL_INIT;
+    struct pg_rig *p = PG_RIG(state);
+    struct job first, second;
+
+    rig_open(&p->rig, 4);
+    connect_all(p, 4);
+    job_init(&first, &p->rig, &kind);
+    job_init(&second, &p->rig, &kind);
+    first.begun = &begun;
+    first.go = &go;
+    store_post(p->rig.store, &first.unit);
+    bell_wait(&begun);
+    store_post(p->rig.store, &second.unit);
+    pg_ctl("stop");
+    alarm(20); /* in case nobody ever looks at it */
+    bell_ring(&go);
+    desk_wait(&p->rig.desk, 2);
+    alarm(0);
+    assert_int_equal(first.verdict, ERR_UNAVAILABLE);
+    assert_int_not_equal(second.verdict, OK);
+    pg_ctl("start");
+    pg_rig_reconnect(p);
+    heals(p);
+}
+
 static void closing_while_it_is_away_ends(void **state)
 {
     struct pg_rig *p = PG_RIG(state);
@@ -195,6 +260,7 @@ int main(void)
         PG_TEST(a_server_that_loses_power_under_load_loses_nothing_that_was_ok),
         PG_TEST(a_backend_that_is_killed_under_load_loses_nothing_that_was_ok),
         PG_TEST(while_it_is_away_units_come_back_and_health_is_red),
+        PG_TEST(a_unit_behind_one_of_its_kind_has_its_verdict_too),
         PG_TEST(closing_while_it_is_away_ends),
         PG_TEST(health_turns_green_without_any_unit),
     };

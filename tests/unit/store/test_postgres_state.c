@@ -11,7 +11,7 @@ static void a_sqlstate_says_whether_to_run_the_unit_again(void **state)
     } rows[] = {
         { "serialization failure", "40001", PG_AGAIN, ERR_TIMEOUT },
         { "deadlock", "40P01", PG_AGAIN, ERR_TIMEOUT },
-        { "lock timeout", "55P03", PG_AGAIN, ERR_TIMEOUT },
+        { "lock timeout", "55P03", PG_BLOCKED, ERR_TIMEOUT },
         { "statement timeout", "57014", PG_FAILED, ERR_TIMEOUT },
         { "a key that is there", "23505", PG_FAILED, ERR_CONFLICT },
         { "a check", "23514", PG_FAILED, ERR_CONSTRAINT },

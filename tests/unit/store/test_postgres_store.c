@@ -80,6 +80,86 @@ static void a_lock_that_is_never_free_is_a_timeout(void **state)
     assert_int_equal(job_run(&p->rig, &a.job), OK);
 }
 
+static enum err lock_each(struct tx *tx, struct unit **u, size_t n)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; !e && i < n; i++)
+        e = lock_both(tx, u[i]);
+    for (size_t i = 0; i < n; i++)
+        u[i]->err = e;
+    return e;
+}
+
+static const struct unit_kind kind_lock_bulk = { "locks", UNIT_FRONT, lock_both, lock_each };
+
+/* One worker, which takes them all at once when the bell has rung. */
+static void run_as_bulk(struct pg_rig *p, struct locker *l, int n)
+{
+    struct bell begun = BELL_INIT, go = BELL_INIT;
+    struct job blocker;
+
+    job_init(&blocker, &p->rig, &kind_add);
+    blocker.begun = &begun;
+    blocker.go = &go;
+    store_post(p->rig.store, &blocker.unit);
+    bell_wait(&begun);
+    for (int i = 0; i < n; i++) {
+        l[i] = (struct locker){ .lanes = { 100 + i, 200 + i } };
+        job_init(&l[i].job, &p->rig, &kind_lock_bulk);
+        store_post(p->rig.store, &l[i].job.unit);
+    }
+    bell_ring(&go);
+    desk_wait(&p->rig.desk, n + 1);
+}
+
+static void one_blocked_lane_of_a_bulk_is_a_timeout_for_itself_alone(void **state)
+{
+    enum { N = 20, BLOCKED = 3 };
+    struct pg_rig *p = PG_RIG(state);
+    struct locker l[N];
+
+    rig_open(&p->rig, 1);
+    pg_ask(p, "SELECT pg_advisory_lock(103)");
+    run_as_bulk(p, l, N);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(l[i].job.verdict, i == BLOCKED ? ERR_TIMEOUT : OK);
+        assert_int_equal(l[i].job.runs, i <= BLOCKED ? 2 : 1); /* once together, once alone */
+    }
+    assert_int_equal(rig_count(&p->rig), N);
+}
+
+/* Each has waited for more than a second when it is run alone. */
+static enum err fail_late(struct tx *tx, struct unit **u, size_t n)
+{
+    (void)tx, (void)u, (void)n;
+    atomic_fetch_add(&rig_later_us, (LIMIT_STORE_WAIT_MS + 1) * 1000);
+    return ERR_CONFLICT;
+}
+
+static void what_began_in_time_is_not_given_up_when_its_bulk_falls_apart(void **state)
+{
+    static const struct unit_kind kind = { "late", UNIT_FRONT, job_add, fail_late };
+    struct bell begun = BELL_INIT, go = BELL_INIT;
+    struct pg_rig *p = PG_RIG(state);
+    struct job blocker, jobs[4];
+
+    rig_open(&p->rig, 1);
+    job_init(&blocker, &p->rig, &kind_add);
+    blocker.begun = &begun;
+    blocker.go = &go;
+    store_post(p->rig.store, &blocker.unit);
+    bell_wait(&begun);
+    for (size_t i = 0; i < COUNT(jobs); i++) {
+        job_init(&jobs[i], &p->rig, &kind);
+        store_post(p->rig.store, &jobs[i].unit);
+    }
+    bell_ring(&go);
+    desk_wait(&p->rig.desk, 1 + COUNT(jobs));
+    for (size_t i = 0; i < COUNT(jobs); i++)
+        assert_int_equal(jobs[i].verdict, OK);
+}
+
 /* --- failures stick --- */
 
 static enum err conflict_and_go_on(struct tx *tx, struct unit *u)
@@ -88,7 +168,7 @@ static enum err conflict_and_go_on(struct tx *tx, struct unit *u)
     struct row row;
 
     (void)job_insert(tx, j);
-    (void)tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    (void)TX_ROW(tx, STMT_dead_count, &row, V_INT(INT64_MAX));
     return OK; /* a lie */
 }
 
@@ -111,7 +191,7 @@ static enum err look_add_and_miss(struct tx *tx, struct unit *u)
 {
     struct job *j = job_of(u);
     struct row row;
-    enum err e = tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    enum err e = TX_ROW(tx, STMT_dead_count, &row, V_INT(INT64_MAX));
 
     if (!e)
         e = job_insert(tx, j);
@@ -354,13 +434,13 @@ static enum err hang_then_count(struct tx *tx, struct unit *u)
 {
     struct job *j = job_of(u);
     struct row row;
-    enum err e = tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    enum err e = TX_ROW(tx, STMT_dead_count, &row, V_INT(INT64_MAX));
 
     if (!j->runs++) {
         bell_ring(j->begun);
         bell_wait(j->go);
     }
-    return e ? e : tx_row(tx, STMT_dead_count, NULL, 0, &row);
+    return e ? e : TX_ROW(tx, STMT_dead_count, &row, V_INT(INT64_MAX));
 }
 
 static void a_server_that_does_not_answer_is_left_for_another_connection(void **state)
@@ -408,6 +488,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PG_TEST(a_deadlock_is_run_again_and_both_are_done),
         PG_TEST(a_lock_that_is_never_free_is_a_timeout),
+        PG_TEST(one_blocked_lane_of_a_bulk_is_a_timeout_for_itself_alone),
+        PG_TEST(what_began_in_time_is_not_given_up_when_its_bulk_falls_apart),
         PG_TEST(a_unit_that_ignores_its_failure_is_not_believed),
         PG_TEST(a_wrong_row_count_in_the_last_statement_is_not_committed),
         PG_TEST(a_unit_of_many_statements_fits_into_the_pipeline),

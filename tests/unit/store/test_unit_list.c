@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "store/unit_list.h"
 #include "unit/cm.h"
 
@@ -14,7 +15,7 @@ static void fill(struct unit_list *l, struct unit *u, const struct unit_kind *co
 {
     unit_list_init(l);
     for (int i = 0; i < n; i++) {
-        u[i].kind = kinds[i];
+        u[i] = (struct unit){ .kind = kinds[i] };
         unit_list_push(l, &u[i]);
     }
 }
@@ -65,12 +66,30 @@ static void no_more_than_asked_for(void **state)
     assert_int_equal(l.count, 1);
 }
 
+static void a_bulk_ends_before_it_gets_too_heavy(void **state)
+{
+    const struct unit_kind *const kinds[] = { &bulk, &bulk, &bulk, &bulk };
+    struct unit u[4], *out[4];
+    struct unit_list l;
+
+    (void)state;
+    fill(&l, u, kinds, 4);
+    u[0].bytes = u[1].bytes = LIMIT_BULK_BYTES / 2;
+    u[2].bytes = 1;
+    u[3].bytes = LIMIT_BULK_BYTES + 1;
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 4), 2);
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 4), 1);
+    assert_int_equal(unit_list_take_alike(&l, &l.first, out, 4), 1); /* one always goes */
+    assert_int_equal(l.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(units_leave_in_the_order_they_came),
         TEST(a_bulk_kind_takes_its_like_and_leaves_the_others),
         TEST(no_more_than_asked_for),
+        TEST(a_bulk_ends_before_it_gets_too_heavy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

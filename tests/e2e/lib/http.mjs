@@ -1,5 +1,6 @@
 // http.mjs - two ways to speak to the server: a well-behaved client, and a bare socket for
 // everything that a well-behaved client would never send.
+import { check } from './openapi.mjs';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -20,7 +21,13 @@ export function request(port, options = {}, body) {
                 const text = Buffer.concat(parts).toString();
                 const ms = Number(process.hrtime.bigint() - began) / 1e6;
                 record(`${answer.statusCode} ${answer.rawHeaders.join(' ')}\n${text}\n`);
-                resolve({ status: answer.statusCode, headers: answer.headers, text, ms });
+                const got = { status: answer.statusCode, headers: answer.headers, text, ms };
+                try {
+                    if (rest.method !== 'HEAD') check(rest.method ?? 'GET', rest.path ?? '/', got);
+                    resolve(got);
+                } catch (wrong) {
+                    reject(wrong);
+                }
             });
         });
         client.end(body);

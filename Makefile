@@ -48,7 +48,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
         packages packages-test node_modules program FORCE
 
 all: packages ## build build/ichido
-	@$(MAKE) --no-print-directory build/ichido
+	@$(MAKE) --no-print-directory -j$$(nproc) build/ichido
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

@@ -4,8 +4,7 @@
  *              |--> retryable, budget left --retry---> due again later, its lane parked behind it
  *              |--> anything else -------bury--------> dead letter; its lane goes on
  *              |--> STALE: somebody else has it -----> dropped, the effect was rolled back
- *              |--> UNCERTAIN -----------------------> dropped: the lease expires, the fence
- * decides
+ *              |--> UNCERTAIN -----------------------> dropped: the lease ends, the fence decides
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
  * The last line costs no attempt: the message did nothing wrong. But where the database goes on

@@ -13,7 +13,7 @@ struct str {
 
 #define S(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
 #define STR_FMT "%.*s"
-#define STR_ARG(s) (int)(s).n, (s).p
+#define STR_ARG(s) (int)(s).n, (s).p /* twice: give it a variable, never str_cut() */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 

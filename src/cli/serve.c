@@ -203,7 +203,7 @@ static bool open_doors(struct app *app)
             .secret_count = s->webhook_secret_count,
             .ack = s->webhook_ack,
             .allow = s->webhook_allow,
-            .trusted_proxies = s->trusted_proxies,
+            .trusted = &app->trusted_proxies,
             .backlog_limit = s->backlog_limit,
         },
         why);

@@ -14,7 +14,7 @@
 struct stripe_door {
     struct stripe_door_options o;
     struct stripe_keys *keys;
-    struct allow_list allow, trusted;
+    struct allow_list allow;
     struct refusals refusals;
 };
 
@@ -33,7 +33,7 @@ static bool may_knock(const struct stripe_door *d, const struct request *r)
     if (!d->allow.count)
         return true;
     return address_of(&r->peer, &peer) &&
-           client_address(&d->trusted, peer, r->headers, r->header_count, &client) &&
+           client_address(d->o.trusted, peer, r->headers, r->header_count, &client) &&
            allow_has(&d->allow, client);
 }
 
@@ -219,8 +219,6 @@ struct stripe_door *stripe_door_new(const struct stripe_door_options *o, char wh
         snprintf(why, 256, "STRIPE_WEBHOOK_SECRET is not set: nobody could be believed");
     else if (!allow_parse(&d->allow, o->allow, wrong))
         snprintf(why, 256, "ICHIDO_WEBHOOK_ALLOW: %.200s", wrong);
-    else if (!allow_parse(&d->trusted, o->trusted_proxies, wrong))
-        snprintf(why, 256, "ICHIDO_TRUSTED_PROXIES: %.200s", wrong);
     else {
         d->o = *o;
         refusals_init(&d->refusals, o->env, o->store, o->home);

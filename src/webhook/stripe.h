@@ -7,6 +7,7 @@
 #include "queue/queue.h"
 #include "store/store.h"
 
+struct allow_list; /* webhook/allow.h */
 struct stripe_door;
 
 struct stripe_door_options {
@@ -16,10 +17,10 @@ struct stripe_door_options {
     struct home *home; /* where refusals are summed up and written */
     const struct str *secrets;
     size_t secret_count;
-    int ack;                    /* 204, or 200 with {"received":true} (W2) */
-    struct str allow;           /* CIDRs; empty: everybody */
-    struct str trusted_proxies; /* CIDRs whose X-Forwarded-For is believed */
-    int64_t backlog_limit;      /* live messages; 0: no limit */
+    int ack;                          /* 204, or 200 with {"received":true} (W2) */
+    struct str allow;                 /* CIDRs; empty: everybody */
+    const struct allow_list *trusted; /* borrowed: proxies whose X-Forwarded-For is believed */
+    int64_t backlog_limit;            /* live messages; 0: no limit */
     /* Optional, on the loop of the request: a dead letter that never was a message. */
     void (*alert)(void *ctx, const struct message *m, const char *why);
     void *alert_ctx;

@@ -9,6 +9,7 @@
 #include "observe/metrics.h"
 #include "queue/runner.h"
 #include "unit/cm.h"
+#include "unit/desk.h"
 
 #include <fcntl.h>
 #include <libpq-fe.h>
@@ -37,31 +38,16 @@ static inline int64_t rig_mono_us(const struct clock *c)
 
 /* --- a home --- */
 
-enum { DEN_TIMERS = 8, RIG_NODES = 2, RIG_PATIENCE_S = 60 };
+enum { DEN_TIMERS = 8, RIG_NODES = 2 };
 
 struct den {
-    struct home home;
-    pthread_mutex_t lock;
-    pthread_cond_t more;
-    struct task *first, **last;
+    struct desk desk;
     struct timer *timers[DEN_TIMERS]; /* armed */
 };
 
-static inline void den_give(struct home *h, struct task *t)
-{
-    struct den *d = CONTAINER_OF(h, struct den, home);
-
-    pthread_mutex_lock(&d->lock);
-    t->next = NULL;
-    *d->last = t;
-    d->last = &t->next;
-    pthread_cond_signal(&d->more);
-    pthread_mutex_unlock(&d->lock);
-}
-
 static inline void den_arm(struct home *h, struct timer *t, int64_t due_ms)
 {
-    struct den *d = CONTAINER_OF(h, struct den, home);
+    struct den *d = CONTAINER_OF(h, struct den, desk.home);
     struct timer **place = NULL;
 
     for (int i = 0; i < DEN_TIMERS; i++)
@@ -77,41 +63,10 @@ static inline void den_arm(struct home *h, struct timer *t, int64_t due_ms)
 
 static inline void den_init(struct den *d)
 {
-    static const struct home_ops ops = { den_give, den_arm };
+    static const struct home_ops ops = { desk_give, den_arm };
 
-    *d = (struct den){ .home = { &ops }, .last = &d->first };
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_cond_init(&d->more, NULL);
-}
-
-static inline bool den_is_empty(struct den *d)
-{
-    bool empty;
-
-    pthread_mutex_lock(&d->lock);
-    empty = !d->first;
-    pthread_mutex_unlock(&d->lock);
-    return empty;
-}
-
-/* Runs the next task; waits for one. */
-static inline void den_next(struct den *d)
-{
-    struct timespec end;
-    struct task *t;
-
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += RIG_PATIENCE_S;
-    pthread_mutex_lock(&d->lock);
-    while (!d->first)
-        if (pthread_cond_timedwait(&d->more, &d->lock, &end))
-            fail_msg("nothing came home in %d s", RIG_PATIENCE_S);
-    t = d->first;
-    d->first = t->next;
-    if (!d->first)
-        d->last = &d->first;
-    pthread_mutex_unlock(&d->lock);
-    t->run(t);
+    *d = (struct den){ 0 };
+    desk_init_as(&d->desk, &ops);
 }
 
 /* Fires the timers that are due; true: there was one. */
@@ -220,7 +175,7 @@ static inline void rig_init(struct rig *r, bool postgres)
 static inline void rig_queue(struct rig *r, int node, struct queue_options o)
 {
     o.store = r->store[node];
-    o.home = &r->den.home;
+    o.home = &r->den.desk.home;
     o.env = &r->env[node];
     r->queue[node] = queue_new_runner(&o);
     assert_non_null(r->queue[node]);
@@ -235,9 +190,9 @@ static inline bool queue_is_busy(const struct queue *q)
 static inline void rig_settle(struct rig *r)
 {
     for (;;) {
-        if (!den_is_empty(&r->den) || queue_is_busy(r->queue[0]) || queue_is_busy(r->queue[1]) ||
-            r->asked)
-            den_next(&r->den);
+        if (!desk_is_empty(&r->den.desk) || queue_is_busy(r->queue[0]) ||
+            queue_is_busy(r->queue[1]) || r->asked)
+            desk_next(&r->den.desk);
         else if (!den_fire(&r->den))
             return;
     }
@@ -265,7 +220,7 @@ static inline void rig_stop(struct rig *r, int node)
 
     queue_stop(r->queue[node], rig_note_stopped, &stopped);
     while (!stopped)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
 }
 
 /* As a crash would: what it held stays leased. */
@@ -376,11 +331,11 @@ static inline enum err rig_do(struct rig *r, int node, enum err (*run)(struct tx
     static const struct unit_kind kind = { "test.do", UNIT_FRONT, asked_run, NULL };
     struct asked a = { .rig = r, .run = run, .ctx = ctx };
 
-    a.unit = (struct unit){ .kind = &kind, .home = &r->den.home, .done = asked_done };
+    a.unit = (struct unit){ .kind = &kind, .home = &r->den.desk.home, .done = asked_done };
     r->asked++;
     store_post(r->store[node], &a.unit);
     while (!a.back)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     return a.unit.err;
 }
 

@@ -500,7 +500,7 @@ static enum err run_slowly(struct tx *tx, const struct message *m, void *ctx, ch
     pthread_mutex_lock(&gate);
     at_gate++;
     arrived.run = arrived_run;
-    home_give(&w.rig->den.home, &arrived);
+    home_give(&w.rig->den.desk.home, &arrived);
     while (!gate_open)
         pthread_cond_wait(&gate_moved, &gate);
     pthread_mutex_unlock(&gate);
@@ -532,7 +532,7 @@ static void pump_until_gate(struct rig *r, int n)
         pthread_mutex_unlock(&gate);
         if (there)
             return;
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     }
 }
 
@@ -554,7 +554,7 @@ static void q7_a_lease_is_renewed_while_its_message_runs(void **state)
         atomic_fetch_add(&rig_now_ms, LIMIT_RENEW_MS);
         den_fire(&r->den);
         while (r->queue[0]->renewal || r->queue[0]->fetching)
-            den_next(&r->den);
+            desk_next(&r->den.desk);
     }
     assert_true(sql_int(r, "SELECT due_at FROM message") > now());
     assert_int_equal(sql_int(r, "SELECT attempt FROM message"), 1);
@@ -591,7 +591,7 @@ static void t5_a_step_of_the_clock_takes_our_leases_along(void **state)
     if (!r->postgres)
         set_gate(1); /* the renewal stands behind the job at the one writer */
     while (!moved)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     assert_int_equal(t5_offset(r), 3600 * 1000);
     if (r->postgres)
         assert_true(sql_int(r, "SELECT due_at FROM message") >= now() + 3600 * 1000);
@@ -641,12 +641,12 @@ static void stopping_finishes_what_runs_and_leases_no_more(void **state)
     add_many("bulk", 400, 0);
     queue_stop(r->queue[0], rig_note_stopped, &stopped);
     while (!stopped)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     assert_int_equal(r->queue[0]->held, 0);
     assert_int_equal(effects() + live(), 400);
     assert_int_equal(sql_int(r, "SELECT count(*) FROM message WHERE owner IS NOT NULL"), 0);
     queue_wake(r->queue[0]);
-    assert_true(den_is_empty(&r->den));
+    assert_true(desk_is_empty(&r->den.desk));
     queue_free(r->queue[0]);
     r->queue[0] = NULL;
 }

@@ -27,7 +27,7 @@ static void wait_at_gate(void)
     pthread_mutex_lock(&w.lock);
     w.at_gate++;
     w.arrived.run = arrived_run;
-    home_give(&w.rig->den.home, &w.arrived);
+    home_give(&w.rig->den.desk.home, &w.arrived);
     while (!w.gate_open)
         pthread_cond_wait(&w.moved, &w.lock);
     pthread_mutex_unlock(&w.lock);
@@ -167,10 +167,10 @@ static void let_home_rest(struct rig *r)
 {
     struct queue *q = r->queue[0];
 
-    for (int tasks = 0; q->fetching || q->renewal || q->counting || !den_is_empty(&r->den);
+    for (int tasks = 0; q->fetching || q->renewal || q->counting || !desk_is_empty(&r->den.desk);
          tasks++) {
         assert_true(tasks < 100);
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     }
 }
 
@@ -183,7 +183,7 @@ static void q12_a_suspect_waits_for_what_is_under_way_and_nobody_spins(void **st
     start();
     add("slow", 1, 0);
     while (w.at_gate < 1)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     add("s", 1, 60000);
     suspect("s");
     add("behind", 3, 0);
@@ -213,7 +213,7 @@ static void q12_nothing_is_fetched_while_a_suspect_runs(void **state)
     suspect("slow");
     start();
     while (w.at_gate < 1)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     add("behind", 2, 0);
     queue_wake(r->queue[0]);
     let_home_rest(r);

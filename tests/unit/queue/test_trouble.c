@@ -234,7 +234,7 @@ static void a_first_count_that_fails_is_tried_again_soon(void **state)
     rig_queue(r, 0, options);
     queue_start(r->queue[0]);
     while (r->queue[0]->counting)
-        den_next(&r->den);
+        desk_next(&r->den.desk);
     PQclear(PQexec(c, "ROLLBACK"));
     PQfinish(c);
     rig_settle(r);

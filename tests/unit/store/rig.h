@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "store/store.h"
 #include "unit/cm.h"
+#include "unit/desk.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,54 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* --- a home --- */
-
-struct desk {
-    struct home home;
-    pthread_mutex_t lock;
-    pthread_cond_t more;
-    struct task *first, **last;
-};
-
-static inline void desk_give(struct home *h, struct task *t)
-{
-    struct desk *d = CONTAINER_OF(h, struct desk, home);
-
-    pthread_mutex_lock(&d->lock);
-    t->next = NULL;
-    *d->last = t;
-    d->last = &t->next;
-    pthread_cond_signal(&d->more);
-    pthread_mutex_unlock(&d->lock);
-}
-
-static inline void desk_init(struct desk *d)
-{
-    static const struct home_ops ops = { .give = desk_give };
-
-    *d = (struct desk){ .home = { &ops }, .last = &d->first };
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_cond_init(&d->more, NULL);
-}
-
-/* Runs the next n tasks that come home. */
-static inline void desk_wait(struct desk *d, int n)
-{
-    while (n--) {
-        struct task *t;
-
-        pthread_mutex_lock(&d->lock);
-        while (!d->first)
-            pthread_cond_wait(&d->more, &d->lock);
-        t = d->first;
-        d->first = t->next;
-        if (!d->first)
-            d->last = &d->first;
-        pthread_mutex_unlock(&d->lock);
-        t->run(t);
-    }
-}
 
 /* --- a bell: one thread waits until another rings --- */
 

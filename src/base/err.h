@@ -32,6 +32,8 @@
       "Expect には 100-continue だけが使えます。")                                                 \
     X(ERR_UNPROCESSABLE, 422, "UNPROCESSABLE", "The current state does not allow this.",           \
       "現在の状態ではこの操作はできません。")                                                      \
+    X(ERR_PAYMENT_EXISTS, 422, "PAYMENT_EXISTS", "This was paid for, or is being paid for.",       \
+      "すでに支払い済みか、支払い処理中です。")                                                    \
     X(ERR_RATE_LIMITED, 429, "TOO_MANY_REQUESTS", "Too many requests; slow down.",                 \
       "リクエストが多すぎます。間隔を空けてください。")                                            \
     X(ERR_HEADERS_TOO_LARGE, 431, "HEADERS_TOO_LARGE", "The headers are larger than the limit.",   \

@@ -10,7 +10,7 @@ enum {
     LIMIT_WEBHOOK_BODY = 256 * 1024, /* W5 */
     LIMIT_REQUEST_ARENA = 4 * 1024 * 1024,
     LIMIT_CONNECTIONS = 20000,
-    LIMIT_IN_FLIGHT = 4096,     /* requests between admission and answer, over all loops */
+    LIMIT_IN_FLIGHT = 16384,    /* requests between admission and answer, over all loops */
     LIMIT_HEAD_MS = 10 * 1000,  /* from a request's first byte to the end of its headers */
     LIMIT_BODY_MS = 30 * 1000,  /* from the end of the headers to the end of the body */
     LIMIT_IDLE_MS = 75 * 1000,  /* between two requests of one connection */
@@ -107,6 +107,21 @@ enum {
     LIMIT_SETTINGS = 1024 * 1024,     /* all values */
     LIMIT_ADMIN_TOKEN_MIN = 16,
     LIMIT_WEBHOOK_SECRET_MIN = 16,
+    LIMIT_JWT_SECRET_MIN = 32, /* as long as the hash (RFC 7518) */
+
+    /* gateways and payments */
+    LIMIT_GATEWAY_CALL_MS = 15 * 1000,   /* one try (P6) */
+    LIMIT_GATEWAY_BUDGET_MS = 28 * 1000, /* all tries and pauses together */
+    LIMIT_GATEWAY_RETRIES = 2,
+    LIMIT_GATEWAY_PAUSE_MS = 300,          /* before the first retry; doubled, with jitter */
+    LIMIT_GATEWAY_CALLS = 8192,            /* under way at a time */
+    LIMIT_REQUEST_MS = 30 * 1000,          /* a payment request, from its last byte to its answer */
+    LIMIT_WAITERS = 8192,                  /* requests that wait for an operation's answer */
+    LIMIT_RESEND_MS = 30 * 1000,           /* a resume sends again within this of the claim (D6) */
+    LIMIT_ABSENT_MS = 15 * 60 * 1000,      /* surely absent after the last send: FAILED (D6) */
+    LIMIT_KEY_FRESH_MS = 23 * 3600 * 1000, /* never sent again with its key after that */
+    LIMIT_REFUNDS = 200,                   /* of one payment */
+    LIMIT_OUTSIDE = 10000,                 /* messages whose outside part is under way */
 
     /* Stripe-Signature */
     LIMIT_SIGNATURE_HEADER = 1024,

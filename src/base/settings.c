@@ -21,7 +21,8 @@ struct load {
 typedef void reader(struct load *l, const struct setting *row, struct str value, void *field);
 
 static reader read_mode, read_listen, read_db, read_text, read_secret, read_secrets, read_switch;
-static reader read_int, read_i64, read_networks, read_faults;
+static reader read_int, read_i64, read_networks, read_faults, read_pem, read_url, read_owner_may;
+static reader read_sandbox_listen;
 
 struct setting {
     const char *name;
@@ -67,19 +68,33 @@ static const struct setting table[] = {
     ROW("ICHIDO_BACKLOG_LIMIT",    read_i64,      backlog_limit,   "5000000", FROM_TO(1, 1LL << 40)),
     ROW("ICHIDO_OLDEST_READY_LIMIT_MS", read_i64, oldest_ready_limit_ms, "60000",
         FROM_TO(1, DAY_MS)),
+    ROW("ICHIDO_SANDBOX_LISTEN",   read_sandbox_listen, sandbox_listen, "127.0.0.1:12111"),
+    ROW("ICHIDO_SANDBOX_DB",       read_db,       sandbox_db,      NULL),
+    ROW("ICHIDO_SANDBOX_WEBHOOKS", read_switch,   sandbox_webhooks, "on"),
+    ROW("STRIPE_API_BASE",         read_url,      stripe_api_base, NULL),
+    ROW("ICHIDO_REFETCH",          read_text,     refetch,         "auto", ONE_OF("auto,on,off")),
+    ROW("ICHIDO_RETURN_URL",       read_url,      return_url,      NULL),
+    ROW("ICHIDO_KEY_TTL_MS",       read_i64,      key_ttl_ms,      "86400000",
+        FROM_TO(1000, 30 * DAY_MS)),
+    ROW("ICHIDO_ACTION_LIMIT_MS",  read_i64,      action_limit_ms, "3600000", FROM_TO(1000, DAY_MS)),
+    ROW("ICHIDO_JWT_SECRET",       read_secret,   jwt_secret,      NULL),
+    ROW("ICHIDO_JWT_PUBLIC_KEY",   read_pem,      jwt_public_key,  NULL),
+    ROW("ICHIDO_JWKS_URL",         read_url,      jwks_url,        NULL),
+    ROW("ICHIDO_JWT_ISSUER",       read_text,     jwt_issuer,      NULL),
+    ROW("ICHIDO_JWT_AUDIENCE",     read_text,     jwt_audience,    NULL),
+    ROW("ICHIDO_OWNER_MAY",        read_owner_may, owner_may,
+        "create,read,capture,refund,void"),
     ROW("ICHIDO_TEST_CLOCK",       read_switch,   test_clock,      "off"),
     ROW("ICHIDO_FAULTS",           read_faults,   faults,          NULL),
 
     NOT_READ("ICHIDO_CONFIG"), /* settings_source.c reads it */
     NOT_READ("ICHIDO_BIN"),    /* tells the end-to-end tests which program to run */
     /* For parts of Ichido that are not built yet: accepted. */
-    NOT_READ("ICHIDO_SANDBOX_LISTEN"),       NOT_READ("ICHIDO_OWNER_MAY"),
-    NOT_READ("ICHIDO_QUEUE"),                NOT_READ("ICHIDO_JWT_SECRET"),
-    NOT_READ("ICHIDO_JWT_PUBLIC_KEY"),       NOT_READ("ICHIDO_JWKS_URL"),
-    NOT_READ("ICHIDO_JWT_ISSUER"),           NOT_READ("ICHIDO_JWT_AUDIENCE"),
+    NOT_READ("ICHIDO_QUEUE"),                
+    
     NOT_READ("ICHIDO_SMTP_URL"),             NOT_READ("ICHIDO_FCM_CREDENTIALS"),
     NOT_READ("ICHIDO_ALERT_WEBHOOK"),        NOT_READ("ICHIDO_ALERT_MAIL"),
-    NOT_READ("STRIPE_API_BASE"),             NOT_READ("QSTASH_URL"),
+    NOT_READ("QSTASH_URL"),
     NOT_READ("QSTASH_TOKEN"),                NOT_READ("QSTASH_CURRENT_SIGNING_KEY"),
     NOT_READ("QSTASH_NEXT_SIGNING_KEY"),     NOT_READ("PAYPAY_API_KEY"),
     NOT_READ("PAYPAY_API_SECRET"),           NOT_READ("PAYPAY_MERCHANT_ID"),
@@ -245,6 +260,44 @@ static void read_faults(struct load *l, const struct setting *row, struct str va
         source_problem(&l->source, row->name, "must be like commit=crash@3,apply:x=fail");
 }
 
+/* Words of the list "create,read,...", each once; none at all would lock every owner out. */
+static void read_owner_may(struct load *l, const struct setting *row, struct str value, void *field)
+{
+    static const char all[] = "create,read,capture,refund,void";
+    struct str rest = value;
+
+    while (rest.n)
+        if (!is_choice(all, str_trim(str_cut(&rest, ',')))) {
+            source_problem(&l->source, row->name, "must be some of %s, separated by commas", all);
+            return;
+        }
+    *(struct str *)field = value;
+}
+
+/* An http address without a slash at its end. */
+static void read_url(struct load *l, const struct setting *row, struct str value, void *field)
+{
+    bool sane = str_starts(value, S("http://")) || str_starts(value, S("https://"));
+
+    for (size_t i = 0; i < value.n && sane; i++)
+        sane = value.p[i] > ' ' && value.p[i] < 0x7f;
+    if (!sane) {
+        source_problem(&l->source, row->name, "must be an http:// or https:// address");
+        return;
+    }
+    while (value.n && value.p[value.n - 1] == '/')
+        value.n--;
+    *(struct str *)field = value;
+}
+
+static void read_pem(struct load *l, const struct setting *row, struct str value, void *field)
+{
+    if (str_starts(value, S("-----BEGIN PUBLIC KEY-----")))
+        *(struct str *)field = value;
+    else
+        source_problem(&l->source, row->name, "must be a PEM text: -----BEGIN PUBLIC KEY-----...");
+}
+
 /* --- addresses --- */
 
 static bool to_cstr(struct str s, char *out, size_t size)
@@ -296,6 +349,15 @@ static void read_listen(struct load *l, const struct setting *row, struct str va
         *(struct str *)field = value;
     else
         source_problem(&l->source, row->name, "must be host:port, like 127.0.0.1:8787");
+}
+
+static void read_sandbox_listen(struct load *l, const struct setting *row, struct str value,
+                                void *field)
+{
+    if (str_eq(value, S("off")))
+        *(struct str *)field = (struct str){ 0 };
+    else
+        read_listen(l, row, value, field);
 }
 
 static bool is_loopback(struct str listen)
@@ -408,6 +470,12 @@ static void check_dev(struct load *l)
     if (!is_loopback(l->s->listen))
         source_problem(&l->source, "ICHIDO_LISTEN",
                        "must be a loopback address in dev mode, like 127.0.0.1:8787");
+    if (l->s->sandbox_listen.n && !is_loopback(l->s->sandbox_listen))
+        source_problem(&l->source, "ICHIDO_SANDBOX_LISTEN",
+                       "must be a loopback address, like 127.0.0.1:12111, or off");
+    if (!l->s->sandbox_listen.n && !l->s->stripe_api_base.n)
+        source_problem(&l->source, "ICHIDO_SANDBOX_LISTEN",
+                       "is off: then STRIPE_API_BASE must say where another sandbox is");
 }
 
 static bool is_stripe_key(struct str key)
@@ -438,6 +506,13 @@ static void check_production(struct load *l)
         source_problem(src, "STRIPE_SECRET_KEY",
                        "is required with the gateway stripe, and begins with sk_live_, sk_test_, "
                        "rk_live_ or rk_test_: it says whether live events are ours");
+    if (s->jwt_secret.n && s->jwt_secret.n < LIMIT_JWT_SECRET_MIN)
+        source_problem(src, "ICHIDO_JWT_SECRET", "has fewer than %d characters: too easy to guess",
+                       LIMIT_JWT_SECRET_MIN);
+    if (!s->jwt_secret.n && !s->jwt_public_key.n && !s->jwks_url.n)
+        source_problem(
+            src, "ICHIDO_JWT_SECRET",
+            "or ICHIDO_JWT_PUBLIC_KEY or ICHIDO_JWKS_URL is required in production mode");
     if (s->admin_token.n < LIMIT_ADMIN_TOKEN_MIN)
         source_problem(src, "ICHIDO_ADMIN_TOKEN",
                        "is required in production mode, with at least %d characters",
@@ -478,7 +553,7 @@ static bool has_control(struct str value)
 static void read_row(struct load *l, const struct setting *row)
 {
     struct str value = source_value(&l->source, &l->s->arena, row->name);
-    bool secret = row->read == read_secret || row->read == read_secrets;
+    bool secret = row->read == read_secret || row->read == read_secrets || row->read == read_pem;
     int problems = l->source.problem_count;
 
     if (!value.n)
@@ -519,6 +594,7 @@ void settings_release(struct settings *s)
 {
     wipe(s->admin_token);
     wipe(s->stripe_secret_key);
+    wipe(s->jwt_secret);
     wipe(s->db); /* a PostgreSQL address may hold a password */
     for (size_t i = 0; i < s->webhook_secret_count; i++)
         wipe(s->webhook_secrets[i]);

@@ -15,8 +15,17 @@ struct settings {
     struct str listen;
     struct str db;
     struct str gateway;
-    struct str stripe_secret_key; /* only its prefix matters yet: sk_live_ or sk_test_ (W9) */
-    struct str *webhook_secrets;  /* STRIPE_WEBHOOK_SECRET, split at commas */
+    struct str stripe_secret_key; /* its prefix says whether live events are ours (W9) */
+    struct str stripe_api_base;   /* empty: Stripe's own, or our sandbox */
+    struct str sandbox_listen;    /* empty: off */
+    struct str sandbox_db;        /* empty: beside the store */
+    bool sandbox_webhooks;
+    struct str refetch;    /* auto, on, off (E2) */
+    struct str return_url; /* where 3-D Secure sends the customer afterwards */
+    int64_t key_ttl_ms, action_limit_ms;
+    struct str jwt_secret, jwt_public_key, jwks_url, jwt_issuer, jwt_audience;
+    struct str owner_may;        /* words separated by commas (A2) */
+    struct str *webhook_secrets; /* STRIPE_WEBHOOK_SECRET, split at commas */
     size_t webhook_secret_count;
     int webhook_ack;            /* 204 or 200 */
     struct str webhook_allow;   /* comma-separated CIDRs; empty: everybody (W7) */

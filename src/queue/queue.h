@@ -44,6 +44,15 @@ struct queue_new {
 /* n messages, in this order within a lane. CONFLICT: an id exists. */
 enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
                    size_t n);
+/* Adds one message that is ours from the start, as if it had been leased (attempt 1, no lane): who
+ * adds it goes on with it at once through queue_adopt(), and if that never happens its lease runs
+ * out and it is fetched like any other. */
+enum err queue_add_leased(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
+                          struct message *ret_message);
+/* Leases this one message, due or not, if nobody has it under way; its texts go to the arena.
+ * NOT_FOUND: it is under way somewhere, or gone. */
+enum err queue_take(struct queue *q, struct tx *tx, struct arena *a, struct uuid id, int64_t now_ms,
+                    struct message *ret_message);
 /* PostgreSQL: takes the lanes' locks, sorted, before anything else of the unit is done. A unit that
  * inserts other rows before it calls queue_add() calls this first; SQLite needs nothing. */
 enum err queue_lock_lanes(struct tx *tx, const int64_t *lanes, size_t n);
@@ -85,6 +94,17 @@ enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret
 
 enum job_end { JOB_DONE, JOB_RETRIED, JOB_DEAD };
 
+/* A message under way whose kind works outside of the database too (job_kind.outside). */
+struct job {
+    const struct message *message;
+    struct env *env;
+    void *state;      /* the kind's own; NULL unless queue_adopt() gave one */
+    int64_t again_ms; /* set by settle, anew each time: due again then, instead of finished. 0:
+                         finished */
+};
+/* At home, once: the outside part is over. OK: settle runs. Anything else as from run. */
+void job_outside_done(struct job *j, enum err e, const char *why);
+
 struct job_kind {
     const char *name;
     /* The effect, in the transaction that also finishes the message. OK: done. A retryable err:
@@ -96,6 +116,15 @@ struct job_kind {
     struct retry_policy retry;
 
     /* The rest is optional. */
+
+    /* Instead of run. `outside` is called at home; it may post units and make calls, and ends with
+     * job_outside_done(). Its lease is renewed meanwhile, however long that takes, and such jobs
+     * take no room from those that only need the database. Then `settle` is the effect, in the
+     * transaction that finishes the message or, by again_ms, puts it off. `release` (at home) is
+     * called once when the job has ended in whatever way, for what state points to. */
+    void (*outside)(struct job *j, void *ctx);
+    enum err (*settle)(struct tx *tx, struct job *j, void *ctx, char why[256]);
+    void (*release)(struct job *j, void *ctx);
 
     /* The effects of n messages at once, all or none: any err, and each is run alone. */
     enum err (*run_many)(struct tx *tx, const struct message *const *m, size_t n, void *ctx);
@@ -119,7 +148,11 @@ struct queue_options {
 
 struct queue *queue_new_runner(const struct queue_options *o); /* NULL: no memory */
 void queue_start(struct queue *q); /* at home: leases what is due, and goes on */
-void queue_wake(struct queue *q);  /* any thread: something may be due (a hint) */
+/* Any thread, after the commit of queue_add_leased() or queue_take(): goes on with the message as
+ * if it had been fetched. The texts are copied; state becomes the job's, also where this fails for
+ * want of memory (then it is released and the lease runs out). */
+void queue_adopt(struct queue *q, const struct message *m, void *state);
+void queue_wake(struct queue *q); /* any thread: something may be due (a hint) */
 /* At home: leases nothing more; `stopped` is called at home when no message is under way. */
 void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx);
 /* After store_free(): units that commit still report here. What is under way is forgotten, as in a

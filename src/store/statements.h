@@ -143,3 +143,9 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
      "DELETE FROM node_seen WHERE at < $1",
      "DELETE FROM node_seen WHERE node = ANY (ARRAY (SELECT node FROM node_seen WHERE at < $1"
      " FOR UPDATE SKIP LOCKED))")
+
+#include "store/statements_payments.h" /* flow/: payments, operations, keys, refunds */
+
+#include "store/statements_booking.h" /* flow/: bookings, domain events, subscribers */
+
+#include "store/statements_sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */

@@ -22,7 +22,7 @@ struct val {
 #define V_TEXT(x) ((struct val){ .type = VAL_TEXT, .s = (x) })
 #define V_BLOB(x) ((struct val){ .type = VAL_BLOB, .s = (x) })
 
-enum { ROW_COLUMNS = 24, STATEMENT_PARAMS = 24 };
+enum { ROW_COLUMNS = 32, STATEMENT_PARAMS = 32 };
 
 struct row {
     struct val col[ROW_COLUMNS]; /* bytes live until the unit's run ends */

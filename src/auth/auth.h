@@ -1,0 +1,44 @@
+/* auth.h - who asks (A1, A2): a bearer JWT becomes a principal, or 401.
+ *
+ *   (1) The algorithm belongs to the key, never to the token.
+ *   (2) A token that was verified is remembered, so that the next request costs a look-up; it is
+ *       forgotten at its exp, and when its key goes.
+ *   (3) With a JWKS url an unknown kid waits for one fetch (shared, not more often than every 30
+ * s); while its server is down the keys that are known go on working. */
+#pragma once
+
+#include "base/env.h"
+#include "base/uuid.h"
+#include "http/http.h"
+
+struct auth;
+struct client;
+
+struct principal {
+    struct uuid user;    /* sub */
+    bool service, admin; /* scopes: they may act for anybody */
+};
+
+struct auth_options {
+    struct env *env;
+    struct client *client; /* for the JWKS; may be NULL without one */
+    struct str secret;     /* HS256 */
+    struct str public_key; /* PEM: RS256 and PS256, or ES256 */
+    struct str jwks_url;
+    struct str issuer, audience; /* empty: not checked */
+    struct str admin_token; /* `Authorization: Bearer <it>` is service and admin, user all zero */
+};
+
+/* NULL: `why` says what is wrong with a key, in one line; nothing secret. */
+struct auth *auth_new(const struct auth_options *o, char why[256]);
+void auth_free(struct auth *a);
+
+/* Calls then() once, at r->home: at once, or after a fetch of the JWKS. OK and a principal, or
+ * UNAUTHORIZED (WWW-Authenticate is set on the reply). */
+typedef void (*auth_then)(struct request *r, void *ctx, enum err e, const struct principal *p);
+void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx);
+
+/* For dev mode's banner and for tests: a HS256 token. .p NULL: no memory. */
+struct str auth_make_token(struct arena *a, struct str secret, struct str issuer,
+                           struct str audience, struct uuid user, struct str scope, int64_t now_ms,
+                           int64_t life_ms);

@@ -1,0 +1,21 @@
+/* key.h - the rules of Idempotency-Key (I1 to I3). Pure. */
+#pragma once
+
+#include "base/uuid.h"
+#include "domain/money.h"
+
+enum { KEY_HASH = 64 };
+
+/* Any RFC 9562 UUID, either case, bare or as a quoted structured-field string (parameters behind
+ * the quotes are ignored). */
+bool key_parse(struct str header, struct uuid *ret_key);
+
+/* Exactly ttl_ms after the claim it still replays; one millisecond later it is new. */
+bool key_expired(int64_t claimed_ms, int64_t ttl_ms, int64_t now_ms);
+
+/* SHA-256 in 64 hex characters and a NUL, of "bookingId:amount:currency[:paymentMethod]" (I3). */
+void key_hash_create(struct uuid booking, struct money m, struct str payment_method,
+                     char ret_hash[KEY_HASH + 1]);
+/* Of "paymentId:canonical body"; what is absent is left out. has_amount false: the whole amount. */
+void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct str reason,
+                    char ret_hash[KEY_HASH + 1]);

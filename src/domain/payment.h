@@ -1,0 +1,132 @@
+/* payment.h - what a payment is, what a gateway may say about it, and how the one moves by the
+ * other. Pure: API answers, webhooks and the resolver all go through payment_move().
+ *
+ *   PENDING ---authorize---> AUTHORIZED ---capture---> CAPTURED ---refund (all)---> REFUNDED
+ *      |                          '------void or lapse----------------------------> REFUNDED
+ *      '---decline, cancel---> FAILED
+ *
+ *   (1) Status only climbs. A gateway's fact may climb several steps at once (D7).
+ *   (2) A fact that says less than is known is SUPERSEDED; one that says the same is SAME.
+ *   (3) Money that lands where it cannot be taken is a STRAY: it goes back (D2).
+ *   (4) Another currency or more money than asked for is a MISMATCH: nothing is applied (D10). */
+#pragma once
+
+#include "base/str.h"
+#include "domain/money.h"
+
+enum payment_status {
+    PAYMENT_PENDING,
+    PAYMENT_AUTHORIZED,
+    PAYMENT_CAPTURED,
+    PAYMENT_REFUNDED,
+    PAYMENT_FAILED,
+    PAYMENT_STATUSES
+};
+
+enum payment_request { ASK_CAPTURE, ASK_REFUND, ASK_VOID, PAYMENT_REQUESTS };
+
+const char *payment_status_name(enum payment_status s); /* "PENDING" ... */
+bool payment_status_parse(struct str name, enum payment_status *ret_status);
+
+/* What the API allows (P3, P4, D23): the table of states. */
+bool payment_allows(enum payment_status s, enum payment_request r);
+
+/* --- what a gateway says; its own words stop at its adapter --- */
+
+enum fact_kind {
+    FACT_NONE,   /* nothing that concerns a payment */
+    FACT_INTENT, /* the state of the payment at the gateway */
+    FACT_CHARGE, /* fee, net, receipt; never moves a payment by itself */
+    FACT_REFUND, /* one refund object */
+};
+
+/* In the order of their rank (E6): a higher one is never undone by a lower one. */
+enum intent_state {
+    INTENT_OPEN,       /* exists; nothing was tried, or it is being worked on */
+    INTENT_ACTION,     /* the customer has to do something */
+    INTENT_DECLINED,   /* the last try failed; the same intent may still succeed later */
+    INTENT_AUTHORIZED, /* the money is held */
+    INTENT_SUCCEEDED,  /* the money is ours */
+    INTENT_CANCELED,   /* final, like SUCCEEDED: never both */
+    INTENT_STATES
+};
+
+enum refund_status {
+    REFUND_PENDING,
+    REFUND_REQUIRES_ACTION,
+    REFUND_SUCCEEDED,
+    REFUND_FAILED,
+    REFUND_CANCELED,
+    REFUND_STATUSES
+};
+
+struct fact {
+    enum fact_kind kind;
+    struct str intent_id;  /* pi_... */
+    struct str payment_id; /* our own id from its metadata, as text; empty: not ours by metadata */
+    char currency[4];      /* upper case */
+    int64_t amount;        /* of the intent, the charge or the refund */
+
+    /* FACT_INTENT */
+    enum intent_state state;
+    int64_t received;          /* amount_received */
+    int64_t capture_before_ms; /* 0: not said */
+    struct str failure_code, decline_code, failure_message;
+    struct str cancel_reason;
+    struct str action_type, action_url, client_secret;
+
+    /* FACT_INTENT and FACT_CHARGE */
+    struct str charge_id;
+
+    /* FACT_CHARGE */
+    bool captured;
+    bool charge_failed;
+    struct str balance_transaction, receipt_url;
+    bool has_fee;
+    int64_t fee, net;
+
+    /* FACT_REFUND */
+    struct str refund_id, refund_our_id; /* re_..., and ours from its metadata */
+    enum refund_status refund;
+    struct str refund_failure;
+};
+
+const char *refund_status_name(enum refund_status s); /* "pending" ... */
+bool refund_status_parse(struct str name, enum refund_status *ret_status);
+/* Where a refund may go (D12): pending and requires_action to anything, succeeded only to failed
+ * (the one declared descent), failed and canceled nowhere. */
+bool refund_moves(enum refund_status from, enum refund_status to);
+
+/* --- the move --- */
+
+struct payment_view {
+    enum payment_status status;
+    struct money money;
+    int64_t captured;      /* -1: NULL */
+    bool given_up;         /* we cancelled it, or said FAILED for good */
+    bool subject_open;     /* the booking still takes money (not CANCELLED) */
+    bool server_confirmed; /* booking: a decline is FAILED. false: it stays PENDING (D11) */
+};
+
+enum verdict {
+    VERDICT_APPLY,
+    VERDICT_SAME,
+    VERDICT_SUPERSEDED,
+    VERDICT_STRAY_AUTHORIZED, /* void it */
+    VERDICT_STRAY_SUCCEEDED,  /* refund it */
+    VERDICT_MISMATCH,
+};
+
+struct move {
+    enum verdict verdict;
+    enum payment_status to;
+    int64_t captured; /* to be stored; -1: NULL */
+    bool voided;      /* REFUNDED without a capture (D8) */
+    bool lapsed;      /* ... because the authorisation ran out (D9) */
+};
+
+/* FACT_INTENT only. */
+struct move payment_move(const struct payment_view *p, const struct fact *f);
+
+/* What may still be refunded: captured minus all refunds that did not fail. */
+int64_t refund_available(int64_t captured, int64_t reserved);

@@ -1,0 +1,64 @@
+/* operate.h - one money operation of a client, from its claim to its answer (I1 to I7, P6, P7).
+ *
+ *   look up (read) --> replay the stored answer, or wait for the one under way
+ *        '--> claim (one commit: key, payment, operation, message, event)
+ *                 '--> the `op` job: gateway, settle (one commit) --> everybody who waits
+ *
+ * The request only waits; the job is the same that resumes after a crash. */
+#pragma once
+
+#include "domain/key.h"
+#include "flow/payments.h"
+
+enum op_kind { OP_CREATE, OP_CAPTURE, OP_REFUND, OP_VOID, OP_KINDS };
+
+struct operate {
+    /* in: all of it lives until done */
+    struct payments *payments;
+    enum op_kind kind;
+    struct uuid user; /* who asks */
+    bool may_any;     /* service or admin: need not be the owner */
+    struct uuid key;
+    char hash[KEY_HASH + 1];
+    /* OP_CREATE */
+    struct uuid booking;
+    struct money money;
+    struct str method, description; /* may be empty */
+    /* the others */
+    struct uuid payment;
+    bool has_amount;
+    int64_t amount;
+    struct str reason; /* OP_REFUND; may be empty */
+
+    char trace[56];
+    int64_t deadline_mono_ms; /* when the client gets 503 or 504 whatever happens */
+    struct arena *arena;
+    struct home *home;
+    void (*done)(struct operate *o); /* at home, once */
+    void *ctx;
+
+    /* out */
+    enum err err; /* OK: status and body are the answer, which may be a stored problem */
+    int status;   /* as stored: 201 or 200, or a stored problem's */
+    struct str body;
+    bool replayed;
+    const char *why;  /* English detail for a problem; NULL: the err's own words */
+    bool has_payment; /* the problem names it */
+    struct uuid payment_id;
+    bool has_current; /* 422: the state that does not allow it */
+    enum payment_status current;
+};
+
+void operate_begin(struct operate *o); /* at o->home */
+
+/* The job kinds of operations: "op". */
+struct job_kind operation_kind(struct payments *p);
+
+/* --- our own operations, inside a transaction --- */
+
+/* Cancels the intent of a payment that nobody wants any more, or refunds what was captured by
+ * mistake (amount > 0). cause: "declined", "abandoned", "booking_cancelled", "stray". It takes
+ * open_op only where that is free; ids are made by env, from inside the unit, since the message's
+ * id makes a second run collide. */
+enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
+                             enum op_kind kind, int64_t amount, struct str cause);

@@ -1,0 +1,78 @@
+/* payments.h - what all use cases of payments share: the parts they are given, and a payment's row.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/uuid.h"
+#include "domain/payment.h"
+#include "gateway/port.h"
+#include "queue/queue.h"
+
+struct waiting;
+
+struct payments {
+    struct env *env;
+    struct store *store;
+    struct queue *queue;
+    struct gateway *gateway;
+    struct waiting *waiting;   /* requests that wait for an operation's answer */
+    struct str default_method; /* where the client names none; empty: client-confirmed (P1) */
+    struct str return_url;     /* where 3-D Secure sends the customer afterwards; may be empty */
+    int64_t key_ttl_ms;        /* I2: 24 h */
+    int64_t action_limit_ms;   /* D23: 60 min */
+    bool refetch;              /* E2: succeeded is believed only after a fetch */
+    bool expect_livemode;
+};
+
+enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500, GATEWAY_ID_MAX = 255 };
+
+struct payment {
+    struct uuid id, subject_id, user_id, idempotency_key, claim_id;
+    struct str context;
+    bool has_booking;
+    struct uuid booking_id;
+    struct money money;
+    int64_t captured, refunded; /* -1: NULL */
+    enum payment_status status;
+    struct str description, gateway, gateway_transaction_id, failure_reason,
+        action; /* .p NULL: NULL */
+    int64_t version;
+    bool has_open_op;
+    struct uuid open_op;
+    bool given_up, place_held;
+    int64_t capture_before_ms; /* 0: NULL */
+    int64_t created_ms, updated_ms;
+};
+
+struct refund {
+    struct uuid id, payment_id;
+    int64_t amount;
+    enum refund_status status;
+    struct str reason, gateway_refund_id, failure_reason; /* .p NULL: NULL */
+    bool automatic;
+    int64_t created_ms, updated_ms;
+};
+
+/* Texts go to the arena. NOT_FOUND. `lock`: the row is held until the commit (units that write). */
+enum err payment_read(struct tx *tx, struct arena *a, struct uuid id, bool lock,
+                      struct payment *ret_payment);
+enum err payment_read_by_intent(struct tx *tx, struct arena *a, struct str intent_id,
+                                struct payment *ret_payment);
+/* All refunds of a payment, oldest first, at most LIMIT_REFUNDS. */
+enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
+                      struct refund **ret_refunds, size_t *ret_count);
+
+/* The Payment of 004 section 4 as JSON, with its refunds and requiresAction. .p NULL: no memory. */
+struct str payment_json(struct arena *a, const struct payment *p, const struct refund *refunds,
+                        size_t refund_count);
+
+/* Pages of payments, newest first. */
+struct payment_filter {
+    bool has_user, has_booking, has_status, has_before;
+    struct uuid user, booking, before; /* before: an id, exclusive */
+    enum payment_status status;
+    int limit;
+};
+enum err payments_list(struct tx *tx, struct arena *a, const struct payment_filter *f,
+                       struct payment *ret_payments, size_t *ret_count);

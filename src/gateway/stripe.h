@@ -1,0 +1,17 @@
+/* stripe.h - the Stripe adapter (G2): PaymentIntents with manual capture, over HTTP, with a pinned
+ * API version. The sandbox speaks the same, so this is also the adapter of the default gateway. */
+#pragma once
+
+#include "gateway/port.h"
+
+struct client;
+
+struct stripe_options {
+    struct env *env;
+    struct client *client; /* borrowed; an egress thread of the gateway's own */
+    const char *name;      /* "stripe" or "sandbox" */
+    struct str base; /* https://api.stripe.com or the sandbox's address, no slash at the end */
+    struct str secret_key;
+};
+
+struct gateway *stripe_gateway_new(const struct stripe_options *o); /* NULL: no memory */

@@ -1,0 +1,1 @@
+/* statements_booking.h - part of statements.h: read its rules there. No include guard: read many times. */

@@ -1,0 +1,1 @@
+/* statements_sandbox.h - part of statements.h: read its rules there. No include guard: read many times. */

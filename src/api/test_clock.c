@@ -27,12 +27,22 @@ static void answer(struct task *t)
     buf_release(&text);
 }
 
-static void moved(void *ctx)
+static void all_moved(void *ctx)
 {
     struct step *s = ctx;
 
     s->task = (struct task){ .run = answer };
     home_give(s->request->home, &s->task);
+}
+
+static void moved(void *ctx)
+{
+    struct step *s = ctx;
+
+    if (s->parts->also)
+        s->parts->also(s->parts->also_ctx, s->ms, all_moved, s);
+    else
+        all_moved(s);
 }
 
 static void move(struct task *t)

@@ -4,7 +4,7 @@
  *   (2) A token that was verified is remembered, so that the next request costs a look-up; it is
  *       forgotten at its exp, and when its key goes.
  *   (3) With a JWKS url an unknown kid waits for one fetch (shared, not more often than every 30
- * s); while its server is down the keys that are known go on working. */
+ *       s); while its server is down the keys that are known go on working, for a day. */
 #pragma once
 
 #include "base/env.h"
@@ -29,16 +29,23 @@ struct auth_options {
     struct str admin_token; /* `Authorization: Bearer <it>` is service and admin, user all zero */
 };
 
-/* NULL: `why` says what is wrong with a key, in one line; nothing secret. */
+/* Copies what it keeps. NULL: `why` says what is wrong with a key, in one line; nothing secret. */
 struct auth *auth_new(const struct auth_options *o, char why[256]);
+/* When no request waits any more. With a JWKS it may wait for a fetch that is under way, a few
+ * seconds at most, and not at all where the client was freed before. NULL is fine. */
 void auth_free(struct auth *a);
 
-/* Calls then() once, at r->home: at once, or after a fetch of the JWKS. OK and a principal, or
- * UNAUTHORIZED (WWW-Authenticate is set on the reply). */
+/* Calls then() once, at r->home: at once, or after a fetch of the JWKS. OK and a principal (valid
+ * during the call), or UNAUTHORIZED (WWW-Authenticate is set on the reply). OVERLOADED or
+ * NO_MEMORY, seldom: too many wait for that fetch, or the request's arena is full. */
 typedef void (*auth_then)(struct request *r, void *ctx, enum err e, const struct principal *p);
 void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx);
 
-/* For dev mode's banner and for tests: a HS256 token. .p NULL: no memory. */
+/* What owners may (ICHIDO_OWNER_MAY): whether `words`, separated by commas, have the verb. */
+bool auth_owner_may(struct str words, struct str verb);
+
+/* For dev mode's banner and for tests: a HS256 token. .p NULL: no memory, or the secret is too
+ * short. Empty issuer, audience, scope: the claim is left out. */
 struct str auth_make_token(struct arena *a, struct str secret, struct str issuer,
                            struct str audience, struct uuid user, struct str scope, int64_t now_ms,
                            int64_t life_ms);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEYS_INLINE = 256, KEYS_LINEAR = 64, PATHS_MAX = 16, DOUBLE_DIGITS = 15 };
+enum { KEYS_INLINE = 256, KEYS_LINEAR = 64, PATHS_MAX = 64, DOUBLE_DIGITS = 15 };
 
 struct key {
     const char *p; /* unescaped */
@@ -42,7 +42,7 @@ struct scan {
     struct key keys_inline[KEYS_INLINE];
 };
 
-static bool scan_value(struct scan *s, unsigned live, struct json_value *ret_value);
+static bool scan_value(struct scan *s, uint64_t live, struct json_value *ret_value);
 
 static bool fail_at(struct scan *s, size_t offset, const char *why)
 {
@@ -334,17 +334,17 @@ static bool scan_key(struct scan *s, struct object *o, struct str *ret_key)
 }
 
 /* The live paths whose next part is this key. */
-static unsigned match_paths(const struct scan *s, unsigned live, struct str key)
+static uint64_t match_paths(const struct scan *s, uint64_t live, struct str key)
 {
-    unsigned matched = 0;
+    uint64_t matched = 0;
 
     for (; live; live &= live - 1) {
-        int i = __builtin_ctz(live);
+        int i = __builtin_ctzll(live);
         const char *rest = s->rest[i];
 
         if (key.n && rest[0] == key.p[0] && strncmp(rest, key.p, key.n) == 0 &&
             (!rest[key.n] || rest[key.n] == '.'))
-            matched |= 1U << i;
+            matched |= 1ULL << i;
     }
     if (matched && memchr(key.p, '.', key.n))
         return 0; /* the key "a.b" is not the path a.b */
@@ -353,25 +353,25 @@ static unsigned match_paths(const struct scan *s, unsigned live, struct str key)
 
 /* The value behind a key that the paths in `matched` have reached: kept for those that end here,
  * walked on for the others. */
-static bool scan_matched(struct scan *s, unsigned matched, size_t key_size)
+static bool scan_matched(struct scan *s, uint64_t matched, size_t key_size)
 {
     struct json_value v = { 0 };
-    unsigned ends = 0;
+    uint64_t ends = 0;
 
-    for (unsigned m = matched; m; m &= m - 1) {
-        int i = __builtin_ctz(m);
+    for (uint64_t m = matched; m; m &= m - 1) {
+        int i = __builtin_ctzll(m);
 
         if (s->rest[i][key_size])
             s->rest[i] += key_size + 1;
         else
-            ends |= 1U << i;
+            ends |= 1ULL << i;
     }
     if (!scan_value(s, matched & ~ends, &v))
         return false;
-    for (unsigned m = matched; m; m &= m - 1) {
-        int i = __builtin_ctz(m);
+    for (uint64_t m = matched; m; m &= m - 1) {
+        int i = __builtin_ctzll(m);
 
-        if (ends & 1U << i)
+        if (ends & 1ULL << i)
             s->picked[i] = v;
         else
             s->rest[i] -= key_size + 1;
@@ -379,11 +379,11 @@ static bool scan_matched(struct scan *s, unsigned matched, size_t key_size)
     return true;
 }
 
-static bool scan_member(struct scan *s, unsigned live, struct object *o)
+static bool scan_member(struct scan *s, uint64_t live, struct object *o)
 {
     struct json_value ignored;
     struct str key;
-    unsigned matched;
+    uint64_t matched;
 
     if (!scan_key(s, o, &key))
         return false;
@@ -409,7 +409,7 @@ static bool scan_next(struct scan *s, char close, const char *why, bool *ret_mor
     return true;
 }
 
-static bool scan_object(struct scan *s, unsigned live)
+static bool scan_object(struct scan *s, uint64_t live)
 {
     struct object o = { .keys_from = s->key_count };
     bool more = true;
@@ -445,7 +445,7 @@ static bool scan_array(struct scan *s)
     return true;
 }
 
-static bool scan_nested(struct scan *s, unsigned live)
+static bool scan_nested(struct scan *s, uint64_t live)
 {
     bool good;
 
@@ -470,7 +470,7 @@ static enum json_type type_of(char first)
     }
 }
 
-static bool scan_by_type(struct scan *s, unsigned live, struct json_value *v)
+static bool scan_by_type(struct scan *s, uint64_t live, struct json_value *v)
 {
     switch (v->type) {
     case JSON_STRING: return scan_string(s, &v->raw, &v->has_escape);
@@ -484,7 +484,7 @@ static bool scan_by_type(struct scan *s, unsigned live, struct json_value *v)
     abort();
 }
 
-static bool scan_value(struct scan *s, unsigned live, struct json_value *ret_value)
+static bool scan_value(struct scan *s, uint64_t live, struct json_value *ret_value)
 {
     const char *from;
 
@@ -520,7 +520,7 @@ static void scan_init(struct scan *s, struct str text)
     arena_init(&s->arena, 2 * text.n + (size_t)LIMIT_JSON_NODES * 32);
 }
 
-static enum err scan_text(struct scan *s, unsigned live, struct json_fault *ret_fault)
+static enum err scan_text(struct scan *s, uint64_t live, struct json_fault *ret_fault)
 {
     struct json_value root;
 
@@ -570,7 +570,7 @@ enum err json_pick(struct str text, const char *const *paths, size_t n, struct j
         s.rest[i] = paths[i];
         ret[i] = (struct json_value){ 0 };
     }
-    e = scan_text(&s, (1U << n) - 1, ret_fault);
+    e = scan_text(&s, n ? ~0ULL >> (PATHS_MAX - n) : 0, ret_fault);
     for (size_t i = 0; e && i < n; i++)
         ret[i] = (struct json_value){ 0 };
     return e;

@@ -47,7 +47,7 @@ struct json_value {
 };
 
 /* Scans all of text by the rules above and picks values by path ("data.object.id"). Paths walk
- * objects only; what is not there is JSON_ABSENT. At most 16 paths. */
+ * objects only; what is not there is JSON_ABSENT. At most 64 paths. */
 enum err json_pick(struct str text, const char *const *paths, size_t n, struct json_value *ret,
                    struct json_fault *ret_fault);
 
@@ -59,10 +59,15 @@ enum err json_unescape(struct arena *a, const struct json_value *v, struct str *
 struct json_problems { /* an array of {"field","message"} for an RFC 9457 problem */
     struct buf text;
     int count;
+    enum language language; /* of the messages; English unless the caller sets it */
 };
 void json_problems_init(struct json_problems *p);
 void json_problems_release(struct json_problems *p);
 void json_problem(struct json_problems *p, const char *field, const char *message);
+/* The one of the two that the reader understands. */
+void json_problem_in(struct json_problems *p, const char *field, const char *en, const char *ja);
+/* What the scanner said, with the place, about the text that `field` names ("body"). */
+void json_problem_fault(struct json_problems *p, const char *field, const struct json_fault *f);
 struct str json_problems_array(struct json_problems *p); /* "[...]" */
 
 /* Each returns true and sets its output, or false: absent (only a problem if required) or wrong.

@@ -84,6 +84,7 @@ void json_problems_init(struct json_problems *p)
 {
     buf_init(&p->text, LIMIT_JSON_PROBLEMS);
     p->count = 0;
+    p->language = LANG_EN;
 }
 
 void json_problems_release(struct json_problems *p)
@@ -106,6 +107,59 @@ void json_problem(struct json_problems *p, const char *field, const char *messag
     p->count++;
 }
 
+void json_problem_in(struct json_problems *p, const char *field, const char *en, const char *ja)
+{
+    json_problem(p, field, p->language == LANG_JA ? ja : en);
+}
+
+/* The scanner's sentences and their translations; one that is missing here stays English. */
+static const struct {
+    const char *en, *ja;
+} fault_words[] = {
+    { "':' was expected", "「:」がありません" },
+    { "',' or '}' was expected", "「,」か「}」がありません" },
+    { "',' or ']' was expected", "「,」か「]」がありません" },
+    { "a control character in a string", "文字列に制御文字が含まれています" },
+    { "a high surrogate stands alone", "上位サロゲートが単独で使われています" },
+    { "a key was expected", "キーがありません" },
+    { "a low surrogate stands alone", "下位サロゲートが単独で使われています" },
+    { "a number may not begin with 0", "数値を 0 で始めることはできません" },
+    { "a value was expected", "値がありません" },
+    { "digits are missing", "数字がありません" },
+    { "digits are missing behind the decimal point", "小数点の後に数字がありません" },
+    { "digits are missing in the exponent", "指数に数字がありません" },
+    { "needs more memory than there is", "メモリが不足しています" },
+    { "nested too deeply", "入れ子が深すぎます" },
+    { "no such escape", "不明なエスケープです" },
+    { "something stands behind the end", "末尾に余分な文字があります" },
+    { "the key occurs twice in its object", "同じキーが 2 回あります" },
+    { "the number is too long", "数値が長すぎます" },
+    { "the string does not end", "文字列が閉じられていません" },
+    { "the string is not UTF-8", "文字列が UTF-8 ではありません" },
+    { "the text is too long", "本文が長すぎます" },
+    { "too many values", "値が多すぎます" },
+    { "\\u needs four hex digits", "\\u には 16 進数 4 桁が必要です" },
+    { "\\u0000 is not allowed", "\\u0000 は使えません" },
+};
+
+static const char *fault_in_japanese(const char *en)
+{
+    for (size_t i = 0; i < COUNT(fault_words); i++)
+        if (strcmp(fault_words[i].en, en) == 0)
+            return fault_words[i].ja;
+    return en;
+}
+
+void json_problem_fault(struct json_problems *p, const char *field, const struct json_fault *f)
+{
+    char en[128], ja[160];
+
+    snprintf(en, sizeof(en), "is not JSON: %s (at byte %zu)", f->why, f->offset);
+    snprintf(ja, sizeof(ja), "JSON ではありません：%s（%zu バイト目）", fault_in_japanese(f->why),
+             f->offset);
+    json_problem_in(p, field, en, ja);
+}
+
 struct str json_problems_array(struct json_problems *p)
 {
     if (!p->text.n)
@@ -125,7 +179,7 @@ static const cJSON *get(const cJSON *object, const char *field, bool required,
     if (item && !cJSON_IsNull(item))
         return item;
     if (required)
-        json_problem(p, field, "is required");
+        json_problem_in(p, field, "is required", "必須です");
     return NULL;
 }
 
@@ -143,15 +197,15 @@ bool json_get_str(const cJSON *object, const char *field, bool required, size_t 
 {
     const cJSON *item = get(object, field, required, p);
     size_t least = required ? 1 : 0, n;
-    char message[96];
+    char en[96], ja[96];
 
     if (!item)
         return false;
     n = cJSON_IsString(item) ? count_chars(item->valuestring) : SIZE_MAX;
     if (n < least || n > max_chars) {
-        snprintf(message, sizeof(message), "must be a text of %zu to %zu characters", least,
-                 max_chars);
-        json_problem(p, field, message);
+        snprintf(en, sizeof(en), "must be a text of %zu to %zu characters", least, max_chars);
+        snprintf(ja, sizeof(ja), "%zu〜%zu 文字の文字列にしてください", least, max_chars);
+        json_problem_in(p, field, en, ja);
         return false;
     }
     *ret_text = str_of(item->valuestring);
@@ -172,15 +226,17 @@ bool json_get_int(const cJSON *object, const char *field, bool required, int64_t
                   int64_t most, int64_t *ret_value, struct json_problems *p)
 {
     const cJSON *item = get(object, field, required, p);
-    char message[96];
+    char en[96], ja[96];
     int64_t value;
 
     if (!item)
         return false;
     if (!to_int(item, &value) || value < least || value > most) {
-        snprintf(message, sizeof(message), "must be a whole number from %lld to %lld",
-                 (long long)least, (long long)most);
-        json_problem(p, field, message);
+        snprintf(en, sizeof(en), "must be a whole number from %lld to %lld", (long long)least,
+                 (long long)most);
+        snprintf(ja, sizeof(ja), "%lld〜%lld の整数にしてください", (long long)least,
+                 (long long)most);
+        json_problem_in(p, field, en, ja);
         return false;
     }
     *ret_value = value;
@@ -195,7 +251,7 @@ bool json_get_bool(const cJSON *object, const char *field, bool required, bool *
     if (!item)
         return false;
     if (!cJSON_IsBool(item)) {
-        json_problem(p, field, "must be true or false");
+        json_problem_in(p, field, "must be true or false", "true か false にしてください");
         return false;
     }
     *ret_value = cJSON_IsTrue(item);

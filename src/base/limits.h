@@ -115,6 +115,7 @@ enum {
     LIMIT_GATEWAY_RETRIES = 2,
     LIMIT_GATEWAY_PAUSE_MS = 300,          /* before the first retry; doubled, with jitter */
     LIMIT_GATEWAY_CALLS = 8192,            /* under way at a time */
+    LIMIT_DECLINED_MS = 3 * 1000, /* cancelling the intent of a decline, while the client waits */
     LIMIT_REQUEST_MS = 30 * 1000,          /* a payment request, from its last byte to its answer */
     LIMIT_WAITERS = 8192,                  /* requests that wait for an operation's answer */
     LIMIT_RESEND_MS = 30 * 1000,           /* a resume sends again within this of the claim (D6) */
@@ -123,8 +124,90 @@ enum {
     LIMIT_REFUNDS = 200,                   /* of one payment */
     LIMIT_OUTSIDE = 10000,                 /* messages whose outside part is under way */
 
+    /* the payments API */
+    LIMIT_PAYMENT_BODY = 16 * 1024, /* far more than any order needs */
+    LIMIT_PAGE = 100,               /* payments in one answer */
+
+    /* bookings, domain events and who is told */
+    LIMIT_BOOKING_BODY = 16 * 1024,
+    LIMIT_EVENTS_BODY = 256 * 1024,
+    LIMIT_EVENTS_SECRET_MIN = 38, /* whsec_ and the base64 of 24 bytes */
+    LIMIT_EVENTS = 100,        /* in one batch */
+    LIMIT_EVENT_SOURCE = 1024, /* bytes; with the id it is a key of an index */
+    LIMIT_EVENT_ID = 512,
+    LIMIT_EVENT_TYPE = 255,
+    LIMIT_SUBSCRIBERS = 100,
+    LIMIT_SUBSCRIBER_URL = 2048,
+    LIMIT_DOMAIN_EVENT = 64 * 1024,        /* an event as it is sent */
+    LIMIT_DELIVERY_MS = 20 * 1000,         /* one try */
+    LIMIT_DELIVERY_ANSWER = 64 * 1024,     /* of the subscriber; nobody reads it */
+    LIMIT_DELIVERY_ARENA = 256 * 1024,     /* of one delivery */
+    LIMIT_RETRY_AFTER_MS = 60 * 60 * 1000, /* what a subscriber may ask for */
+
+    /* facts on their way through the queue */
+    LIMIT_FACT = 2 * 1024 * 1024, /* bytes as JSON: a webhook body with every byte escaped */
+
+    /* tokens */
+    LIMIT_TOKEN = 8 * 1024,
+    LIMIT_TOKEN_KID = 256,
+    LIMIT_TOKEN_LEEWAY_MS = 30 * 1000, /* nbf and iat; exp has none */
+    LIMIT_TOKEN_CACHE = 4096,          /* verified tokens that are remembered */
+    LIMIT_RSA_BITS_MIN = 2048,
+    LIMIT_RSA_BITS_MAX = 8192, /* a key of a stranger's choice must not cost milliseconds */
+    LIMIT_JWKS_BYTES = 256 * 1024,
+    LIMIT_JWKS_KEYS = 64,
+    LIMIT_JWKS_CALL_MS = 5 * 1000,
+    LIMIT_JWKS_MS = 10 * 60 * 1000,  /* how long fetched keys are taken for the present ones */
+    LIMIT_JWKS_AHEAD_MS = 60 * 1000, /* so long before their end they are fetched again */
+    LIMIT_JWKS_PAUSE_MS = 30 * 1000, /* between two fetches, whoever asks */
+    LIMIT_JWKS_FIRST_MS = 2 * 1000,  /* the same while there is no key at all */
+    LIMIT_JWKS_DOWN_MS = 24 * 3600 * 1000, /* their server is down: so long they go on working */
+    LIMIT_JWKS_WAITERS = 1024,
+
     /* Stripe-Signature */
     LIMIT_SIGNATURE_HEADER = 1024,
     LIMIT_SIGNATURES = 8,
     LIMIT_SECRETS = 16,
+
+    /* the sandbox's events and switches */
+    LIMIT_SANDBOX_EVENT = 256 * 1024,  /* an event as it is sent, indented */
+    LIMIT_SANDBOX_SEND_MS = 20 * 1000, /* one try to deliver it */
+    LIMIT_SANDBOX_ANSWER = 64 * 1024,  /* of the receiver; nobody reads it */
+    LIMIT_SANDBOX_RESEND_FACTOR = 300, /* Stripe's five minutes between two tries become a second */
+    LIMIT_SANDBOX_RULES = 64,          /* fault rules at a time */
+    LIMIT_SANDBOX_SWITCH_MS = 120 * 1000, /* the longest delay or hang that can be asked for */
+    LIMIT_SANDBOX_COPIES = 10,            /* extra deliveries of each event */
+    LIMIT_SANDBOX_REORDER = 8,            /* so many events in a row are sent backwards, */
+    LIMIT_SANDBOX_REORDER_MS = 40,        /* each so much apart */
+    LIMIT_SANDBOX_LISTED = 100,           /* events in one answer of /_sandbox */
+    LIMIT_SANDBOX_BOOKS = 1000,           /* intents in one answer of /_sandbox */
+
+    /* the sandbox's Stripe API; a form is what came as one */
+    LIMIT_FORM_PAIRS = 1000,
+    LIMIT_FORM_DEPTH = 8,
+    LIMIT_SANDBOX_BODY = 256 * 1024,
+    LIMIT_SANDBOX_OBJECT = 8 * 1024 * 1024, /* an answer: 100 intents with all their metadata */
+    LIMIT_SANDBOX_ARENA = 32 * 1024 * 1024,  /* one call or job */
+    LIMIT_SANDBOX_KEY = 255,                /* characters of an Idempotency-Key, as with Stripe */
+    LIMIT_SANDBOX_KEY_MS = 24 * 3600 * 1000, /* how long its answer is kept */
+    LIMIT_SANDBOX_TEXT = 5000,              /* characters of a text */
+    LIMIT_SANDBOX_METADATA = 50,            /* its keys, their characters and those of a value */
+    LIMIT_SANDBOX_METADATA_NAME = 40,
+    LIMIT_SANDBOX_METADATA_VALUE = 500,
+    LIMIT_SANDBOX_AMOUNT_LEAST = 50,        /* 50 yen, 50 cents */
+    LIMIT_SANDBOX_AMOUNT_MOST = 99999999,   /* eight digits */
+    LIMIT_SANDBOX_LAPSE_MS = 7 * 24 * 3600 * 1000, /* an authorisation's life */
+    LIMIT_SANDBOX_REFUND_FAIL_MS = 500,     /* until a refund to pm_card_refundFail comes back */
+    LIMIT_SANDBOX_PAGE = 100,
+
+    /* the Stripe adapter */
+    LIMIT_GATEWAY_LEAST_MS = 500,   /* a retry that would have less time is not begun */
+    LIMIT_GATEWAY_LOST_RETRIES = 1, /* of those: after a connection that broke */
+    LIMIT_GATEWAY_FORM = 64 * 1024, /* a request's form or address */
+    LIMIT_GATEWAY_ANSWER = 4 << 20, /* bytes; a page of intents with all the metadata allowed */
+    LIMIT_GATEWAY_PAGE = 50,        /* objects a page: 100 large ones pass LIMIT_JSON_NODES */
+    LIMIT_GATEWAY_PAGES = 40,       /* asked for in one call */
+    LIMIT_GATEWAY_SKEW_MS = 60000,  /* between our clock and the gateway's */
+    LIMIT_GATEWAY_ID = 255,         /* characters of an id that is not ours */
+    LIMIT_GATEWAY_METADATA = 500,   /* characters of a metadata value, as Stripe has it */
 };

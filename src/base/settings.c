@@ -82,6 +82,7 @@ static const struct setting table[] = {
     ROW("ICHIDO_JWKS_URL",         read_url,      jwks_url,        NULL),
     ROW("ICHIDO_JWT_ISSUER",       read_text,     jwt_issuer,      NULL),
     ROW("ICHIDO_JWT_AUDIENCE",     read_text,     jwt_audience,    NULL),
+    ROW("ICHIDO_EVENTS_SECRET",    read_secret,   events_secret,   NULL),
     ROW("ICHIDO_OWNER_MAY",        read_owner_may, owner_may,
         "create,read,capture,refund,void"),
     ROW("ICHIDO_TEST_CLOCK",       read_switch,   test_clock,      "off"),
@@ -528,6 +529,10 @@ static void check_rules(struct load *l)
         source_problem(&l->source, "ICHIDO_TLS_KEY", "is required with ICHIDO_TLS_CERT");
     if (l->s->tls_key.n && !l->s->tls_cert.n)
         source_problem(&l->source, "ICHIDO_TLS_CERT", "is required with ICHIDO_TLS_KEY");
+    if (l->s->events_secret.n && (l->s->events_secret.n < LIMIT_EVENTS_SECRET_MIN ||
+                                  !str_starts(l->s->events_secret, S("whsec_"))))
+        source_problem(&l->source, "ICHIDO_EVENTS_SECRET",
+                       "must be whsec_ and the base64 of 24 to 64 bytes");
     if (l->s->mode == MODE_PRODUCTION)
         check_production(l);
     else
@@ -595,6 +600,7 @@ void settings_release(struct settings *s)
     wipe(s->admin_token);
     wipe(s->stripe_secret_key);
     wipe(s->jwt_secret);
+    wipe(s->events_secret);
     wipe(s->db); /* a PostgreSQL address may hold a password */
     for (size_t i = 0; i < s->webhook_secret_count; i++)
         wipe(s->webhook_secrets[i]);

@@ -24,6 +24,7 @@ struct settings {
     struct str return_url; /* where 3-D Secure sends the customer afterwards */
     int64_t key_ttl_ms, action_limit_ms;
     struct str jwt_secret, jwt_public_key, jwks_url, jwt_issuer, jwt_audience;
+    struct str events_secret;    /* whsec_...: who signs events for POST /api/v1/events */
     struct str owner_may;        /* words separated by commas (A2) */
     struct str *webhook_secrets; /* STRIPE_WEBHOOK_SECRET, split at commas */
     size_t webhook_secret_count;

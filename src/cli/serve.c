@@ -1,49 +1,21 @@
 /* serve.c - puts the server together and takes it apart again.
  *
- *   start:  settings -> listen -> database -> queue -> doors -> "listening" -> READY=1
+ *   start:  settings -> listen -> database -> sandbox -> gateway -> queue -> doors -> "listening"
  *   stop:   no new requests -> the begun ones are answered -> the door writes its counts
  *           -> the queue finishes what runs -> the loops end -> the database closes
  *
  * Killed at any point of either, a new start finds everything that was answered. */
-#include "api/front.h"
-#include "api/health.h"
-#include "api/metrics.h"
-#include "api/test_clock.h"
 #include "base/limits.h"
+#include "cli/app.h"
 #include "cli/cli.h"
 #include "cli/dev.h"
-#include "cli/node.h"
-#include "flow/apply_event.h"
-#include "http/http.h"
 #include "http/systemd.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "queue/queue.h"
-#include "webhook/allow.h"
-#include "webhook/stripe.h"
 
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { ROUTES = 8 };
-
-struct app {
-    struct node node;
-    struct server *server;
-    struct queue *_Atomic queue; /* the store's hints may come before it is there */
-    struct stripe_door *door;
-    struct apply_event apply;
-    struct job_kind kinds[1];
-    struct api_health health;
-    struct api_metrics metrics;
-    struct api_test_clock test_clock;
-    struct allow_list trusted_proxies;
-    struct route routes[ROUTES];
-    size_t route_count;
-    char address[300];
-};
 
 /* ---- what is told about requests ---- */
 
@@ -112,22 +84,6 @@ static bool client(void *ctx, const struct request *r, struct sockaddr_storage *
 
 /* ---- start ---- */
 
-static void add_route(struct app *app, const char *method, const char *path,
-                      void (*handle)(struct request *, void *), void *ctx, size_t body_max)
-{
-    app->routes[app->route_count++] = (struct route){
-        .method = method, .path = path, .handle = handle, .ctx = ctx, .body_max = body_max
-    };
-}
-
-/* Asked by whoever decides whether we live: an answer is never refused for others' sake. */
-static void add_probe(struct app *app, const char *path, void (*handle)(struct request *, void *),
-                      void *ctx)
-{
-    add_route(app, "GET", path, handle, ctx, 0);
-    app->routes[app->route_count - 1].unlimited = true;
-}
-
 static bool open_server(struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -167,23 +123,21 @@ static bool open_server(struct app *app)
 
 static bool open_queue(struct app *app)
 {
-    const struct settings *s = &app->node.settings;
     struct queue *q;
 
-    app->apply = (struct apply_event){
-        .expect_livemode = str_starts(s->stripe_secret_key, S("sk_live_")) ||
-                           str_starts(s->stripe_secret_key, S("rk_live_")),
-    };
-    app->kinds[0] = apply_event_kind(&app->apply, s->retries, s->retry_first_ms);
+    app_fill_kinds(app);
+    if (!app->payments.waiting)
+        return false;
     q = queue_new_runner(&(struct queue_options){
         .store = app->node.store,
         .home = server_home(app->server),
         .env = &app->node.env,
         .kinds = app->kinds,
-        .kind_count = COUNT(app->kinds),
+        .kind_count = app->kind_count,
         .alert = dead_letter,
         .alert_ctx = app,
     });
+    app->payments.queue = q;
     atomic_store(&app->queue, q);
     return q != NULL;
 }
@@ -211,25 +165,6 @@ static bool open_doors(struct app *app)
         LOG(app->node.env.log, LOG_ERROR, "cannot open the Stripe door",
             LOG_TEXT("why", str_of(why)));
     return app->door != NULL;
-}
-
-static void fill_routes(struct app *app)
-{
-    const struct settings *s = &app->node.settings;
-
-    app->health = (struct api_health){ app->node.store, app->queue, s->oldest_ready_limit_ms,
-                                       s->backlog_limit };
-    app->metrics = (struct api_metrics){ app->node.store, app->queue };
-    app->test_clock = (struct api_test_clock){ app->queue, server_home(app->server) };
-    add_route(app, "GET", "/", api_front, NULL, 0);
-    add_probe(app, "/healthz", api_healthz, NULL);
-    add_probe(app, "/readyz", api_readyz, &app->health);
-    add_route(app, "GET", "/metrics", api_metrics, &app->metrics, 0);
-    add_route(app, "POST", "/api/v1/webhooks/stripe", stripe_door_handle, app->door,
-              LIMIT_WEBHOOK_BODY);
-    if (s->test_clock)
-        add_route(app, "POST", "/test/clock", api_test_clock, &app->test_clock, 0);
-    server_set_routes(app->server, app->routes, app->route_count);
 }
 
 /* ---- stop ---- */
@@ -260,7 +195,13 @@ static int run(struct app *app)
     struct env *env = &app->node.env;
 
     server_on_drain(app->server, requests_are_answered, app);
+    if (app->sandbox) {
+        sandbox_start(app->sandbox);
+        LOG(env->log, LOG_INFO, "sandbox listening",
+            LOG_TEXT("address", str_of(app->sandbox_address)));
+    }
     queue_start(app->queue);
+    app_start_flows(app);
     server_take_signals(app->server); /* who reads the next line may stop us at once */
     LOG(env->log, LOG_INFO, "listening", LOG_TEXT("address", str_of(app->address)),
         LOG_TEXT("version", S(ICHIDO_VERSION)));
@@ -278,9 +219,11 @@ static bool start(struct app *app)
         return false;
     if (!node_open_store(&app->node, other_node_added_work, app))
         return false;
+    if (!app_open_sandbox(app) || !app_open_gateway(app))
+        return false;
     if (!open_queue(app) || !open_doors(app))
         return false;
-    fill_routes(app);
+    app_fill_routes(app);
     return true;
 }
 
@@ -300,6 +243,7 @@ int cli_serve(int argc, char **argv)
     node_close_store(&app.node); /* its threads use the queue and the door */
     stripe_door_free(app.door);
     queue_free(app.queue);
+    app_close_gateway(&app);
     server_free(app.server);
     node_release(&app.node);
     return code;

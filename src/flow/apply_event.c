@@ -2,6 +2,10 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "flow/move.h"
+#include "flow/outcome.h"
+#include "flow/refetch.h"
+#include "gateway/fact.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 
@@ -57,10 +61,9 @@ bool event_type_is_known(struct str type)
 
 /* --- the message's body --- */
 
-enum { AT_TYPE, AT_LIVEMODE, AT_OBJECT, AT_INTENT, AT_PAYMENT, AT_TRACE, AT_COUNT };
-static const char *const paths[AT_COUNT] = {
-    "type", "live", "object", "intent", "payment", "trace"
-};
+enum { AT_TYPE, AT_LIVEMODE, AT_OBJECT, AT_INTENT, AT_PAYMENT, AT_TRACE, AT_FACT, AT_COUNT };
+static const char *const paths[AT_COUNT] = { "type",    "live",  "object", "intent",
+                                             "payment", "trace", "fact" };
 
 static void add_text(struct buf *b, const char *name, struct str text)
 {
@@ -84,6 +87,10 @@ struct str event_job_write(struct arena *a, const struct event_job *j)
     add_text(&b, paths[AT_INTENT], j->intent_id);
     add_text(&b, paths[AT_PAYMENT], j->payment_id);
     add_text(&b, paths[AT_TRACE], j->trace);
+    if (j->fact.n) {
+        buf_add(&b, S(",\"fact\":"));
+        buf_add(&b, j->fact);
+    }
     buf_char(&b, '}');
     if (!b.failed)
         copy = arena_str(a, buf_str(&b));
@@ -123,6 +130,8 @@ enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_
         e = take_text(a, &v[AT_PAYMENT], &j.payment_id);
     if (!e)
         e = take_text(a, &v[AT_TRACE], &j.trace);
+    if (v[AT_FACT].type == JSON_OBJECT)
+        j.fact = v[AT_FACT].raw;
     if (!e)
         *ret_job = j;
     return e;
@@ -130,132 +139,227 @@ enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_
 
 /* --- the effect --- */
 
-static struct str outcome_of(const struct apply_event *a, const struct event_job *j)
+struct applying {
+    struct tx *tx;
+    const struct apply_event *a;
+    const struct message *m;
+    struct event_job job;
+    struct fact fact;
+    struct taking taking;
+    struct payment payment;
+    struct str outcome, detail; /* outcome empty: another message will write it */
+    char *why;
+};
+
+/* Only what has the form of our ids can be ours: others may use the same name in their metadata. */
+static enum err find_payment(struct applying *s)
 {
-    if (j->livemode >= 0 && (j->livemode == 1) != a->expect_livemode)
-        return S("wrong_mode");
-    return event_type_is_known(j->type) ? S("processed") : S("ignored");
+    struct uuid id;
+    bool ours = uuid_parse(s->fact.payment_id, &id);
+    enum err e = ERR_NOT_FOUND;
+
+    if (ours)
+        e = payment_read(s->tx, s->taking.arena, id, true, &s->payment);
+    if (e == ERR_NOT_FOUND && s->fact.intent_id.n)
+        e = payment_read_by_intent(s->tx, s->taking.arena, s->fact.intent_id, &s->payment);
+    if (e == ERR_NOT_FOUND && ours) { /* its claim may not have committed yet (D20) */
+        snprintf(s->why, 256, "no such payment yet");
+        return ERR_UNAVAILABLE;
+    }
+    return e;
 }
 
-enum { OUTCOME_COLUMNS = 4 };
-
-static void outcome_row(struct val *v, const struct message *m, struct str outcome, int64_t now_ms)
+static enum err ask_first(struct applying *s)
 {
-    v[0] = V_BLOB(uuid_bytes(&m->id));
-    v[1] = V_TEXT(outcome);
-    v[2] = V_NULL;
-    v[3] = V_INT(now_ms);
+    s->outcome = (struct str){ 0 };
+    return refetch_later(s->tx, s->a->payments, s->m, &s->fact, &s->payment);
 }
 
-static enum err count_row(void *ctx, const struct row *row)
+/* E2: the confirmation point is believed after a look at the gateway, where that is wished for;
+ * always where what it says cannot be. */
+static enum err apply_intent(struct applying *s)
 {
-    (void)row;
-    (*(size_t *)ctx)++;
+    enum verdict v;
+    enum err e;
+
+    if (s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED)
+        return ask_first(s);
+    e = take_intent(s->tx, &s->taking, &s->payment, &s->fact, &v);
+    if (!e && v == VERDICT_MISMATCH)
+        return ask_first(s);
+    s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
+    return e;
+}
+
+static enum err apply_refund(struct applying *s)
+{
+    enum verdict v;
+    enum err e = take_refund(s->tx, &s->taking, &s->payment, &s->fact, &v);
+
+    if (!e && v == VERDICT_MISMATCH) {
+        snprintf(s->why, 256, "the refund is not of this payment or amount");
+        return ERR_VALIDATION;
+    }
+    s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
+    return e;
+}
+
+/* A payment has one intent. Whatever another one says in its name is for a person to look at. */
+static bool is_other_intent(const struct applying *s)
+{
+    struct str ours = s->payment.gateway_transaction_id;
+
+    return ours.n && s->fact.intent_id.n && !str_eq(ours, s->fact.intent_id);
+}
+
+static enum err apply_fact(struct applying *s)
+{
+    enum err e = find_payment(s);
+
+    if (e == ERR_NOT_FOUND) {
+        s->outcome = S("ignored");
+        s->detail = S("foreign");
+        return OK;
+    }
+    if (e)
+        return e;
+    if (is_other_intent(s)) {
+        s->outcome = S("superseded");
+        s->detail = S("another intent of this payment");
+        return OK;
+    }
+    s->outcome = S("applied");
+    switch (s->fact.kind) {
+    case FACT_INTENT: return apply_intent(s);
+    case FACT_CHARGE: return take_charge(s->tx, &s->taking, &s->payment, &s->fact);
+    case FACT_REFUND: return apply_refund(s);
+    case FACT_NONE: break;
+    }
     return OK;
 }
 
-/* The fence lets a message have one effect only; should it ever fail, this is the second wall. */
-static enum err write_outcomes(struct tx *tx, const struct val *v, size_t n)
+static enum err effect(struct applying *s)
 {
-    size_t written = 0;
-    enum err e = tx_bulk(tx, STMT_webhook_outcome_add, v, n, OUTCOME_COLUMNS, count_row, &written);
+    if (s->job.livemode >= 0 && (s->job.livemode == 1) != s->a->expect_livemode)
+        s->outcome = S("wrong_mode");
+    else if (!event_type_is_known(s->job.type))
+        s->outcome = S("ignored");
+    else if (s->fact.kind == FACT_NONE)
+        s->outcome = S("processed");
+    else
+        return apply_fact(s);
+    return OK;
+}
 
-    if (e)
+/* Reads the message and has its effect; the outcome is for the caller to write. */
+static enum err apply_one(struct tx *tx, struct arena *a, const struct apply_event *ap,
+                          const struct message *m, struct applying *s, char why[256])
+{
+    enum err e;
+
+    *s = (struct applying){ .tx = tx, .a = ap, .m = m, .why = why };
+    s->taking = (struct taking){
+        .payments = ap->payments, .arena = a, .now_ms = env_now_ms(tx_env(tx)), .event_id = m->ref
+    };
+    e = event_job_read(a, m->body, &s->job);
+    if (!e && s->job.fact.n)
+        e = fact_read(a, s->job.fact, &s->fact);
+    if (e) {
+        snprintf(why, 256, "the message's body cannot be read");
         return e;
-    return written == n ? OK : ERR_CONFLICT;
+    }
+    e = fault_point_at(&tx_env(tx)->faults, "apply", s->job.type);
+    if (e) {
+        snprintf(why, 256, "fault point apply:%.*s",
+                 (int)(s->job.type.n < 100 ? s->job.type.n : 100), s->job.type.p);
+        return e;
+    }
+    return effect(s);
 }
 
 static enum err apply(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
-    struct env *env = tx_env(tx);
-    struct val row[OUTCOME_COLUMNS];
-    struct event_job j;
+    struct applying s;
     struct arena a;
     enum err e;
 
     arena_init(&a, JOB_ARENA);
-    e = event_job_read(&a, m->body, &j);
-    if (e) {
-        snprintf(why, 256, "the message's body cannot be read");
-    } else if ((e = fault_point_at(&env->faults, "apply", j.type))) {
-        snprintf(why, 256, "fault point apply:%.*s", (int)(j.type.n < 100 ? j.type.n : 100),
-                 j.type.p);
-    } else {
-        outcome_row(row, m, outcome_of(ctx, &j), env_now_ms(env));
-        e = write_outcomes(tx, row, 1);
-    }
+    e = apply_one(tx, &a, ctx, m, &s, why);
+    if (!e && s.outcome.n)
+        e = outcome_write(tx, m->id, s.outcome, s.detail, s.taking.now_ms);
     arena_release(&a);
     return e;
 }
 
-static int by_id(const void *a, const void *b)
+static int by_lane(const void *a, const void *b)
 {
     const struct message *x = *(const struct message *const *)a;
     const struct message *y = *(const struct message *const *)b;
 
+    if (x->lane != y->lane)
+        return x->lane < y->lane ? -1 : 1;
     return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
 }
 
-/* PostgreSQL: two nodes may have the same messages after a lease ran out. Rows go in in one order,
- * or they might wait for each other. */
-static void sort_by_id(const struct message **sorted, const struct message *const *m, size_t n)
+/* PostgreSQL: payments are locked in the order of their lanes, on every node, or two bulks might
+ * wait for each other. */
+static void sort_by_lane(const struct message **sorted, const struct message *const *m, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         sorted[i] = m[i];
-    qsort(sorted, n, sizeof(void *), by_id);
+    qsort(sorted, n, sizeof(void *), by_lane);
 }
 
 static enum err apply_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     const struct message *sorted[LIMIT_BULK];
-    struct val v[LIMIT_BULK * OUTCOME_COLUMNS];
-    struct env *env = tx_env(tx);
-    int64_t now_ms = env_now_ms(env);
+    struct outcome outcomes[LIMIT_BULK];
+    size_t count = 0;
     struct arena a;
+    char why[256];
     enum err e = OK;
 
     assert(n <= LIMIT_BULK);
-    if (env->faults.count)
+    if (tx_env(tx)->faults.count)
         return ERR_VALIDATION; /* faults are counted: each message passes them once, alone */
-    sort_by_id(sorted, m, n);
-    arena_init(&a, JOB_ARENA);
+    sort_by_lane(sorted, m, n);
+    arena_init(&a, JOB_ARENA * LIMIT_BULK);
     for (size_t i = 0; i < n && !e; i++) {
-        struct event_job j;
+        struct applying s;
 
-        e = event_job_read(&a, sorted[i]->body, &j);
-        if (!e)
-            outcome_row(v + i * OUTCOME_COLUMNS, sorted[i], outcome_of(ctx, &j), now_ms);
+        e = apply_one(tx, &a, ctx, sorted[i], &s, why);
+        if (!e && s.outcome.n)
+            outcomes[count++] =
+                (struct outcome){ sorted[i]->id, s.outcome, s.detail, s.taking.now_ms };
     }
-    arena_release(&a); /* outcomes are static words */
-    return e ? e : write_outcomes(tx, v, n);
+    if (!e)
+        e = outcomes_write(tx, outcomes, count);
+    arena_release(&a);
+    return e;
 }
 
 static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
-    struct val v[] = { V_BLOB(uuid_bytes(&m->id)), V_TEXT(S("dead")), V_NULL,
-                       V_INT(env_now_ms(tx_env(tx))) };
-
     (void)ctx;
-    if (why[0] && str_is_utf8(str_of(why)))
-        v[2] = V_TEXT(str_of(why));
-    return write_outcomes(tx, v, 1);
+    return outcome_write_dead(tx, m->id, why);
 }
 
 /* --- what is told of it --- */
 
-static void tell_done(struct env *env, const struct message *m, const struct event_job *j,
-                      struct str outcome)
+/* Applied, superseded and foreign ones are counted where they are decided: `ended` only knows what
+ * the event itself says. */
+static void tell_done(struct env *env, const struct apply_event *a, const struct message *m,
+                      const struct event_job *j)
 {
     int64_t took_ms = env_now_ms(env) - m->added_ms; /* below 0 where clocks differ */
+    bool wrong = j->livemode >= 0 && (j->livemode == 1) != a->expect_livemode;
     char id[UUID_TEXT + 1];
 
-    metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, outcome, 1);
     metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
-    if (str_eq(outcome, S("processed")))
+    if (event_type_is_known(j->type) && !wrong)
         return;
     uuid_text(m->id, id);
-    LOG(env->log, LOG_INFO,
-        str_eq(outcome, S("ignored")) ? "Unhandled event type" : "Event of the wrong mode",
+    LOG(env->log, LOG_INFO, wrong ? "Event of the wrong mode" : "Unhandled event type",
         LOG_TEXT("eventId", m->ref), LOG_TEXT("eventType", j->type),
         LOG_TEXT("messageId", str_of(id)), LOG_TEXT("trace", j->trace));
 }
@@ -265,8 +369,6 @@ static void tell_failed(struct env *env, const struct message *m, const struct e
 {
     char id[UUID_TEXT + 1];
 
-    if (end == JOB_DEAD)
-        metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, S("dead"), 1);
     uuid_text(m->id, id);
     LOG(env->log, end == JOB_DEAD ? LOG_ERROR : LOG_WARN, "Webhook processing failed",
         LOG_TEXT("eventId", m->ref), LOG_TEXT("eventType", j->type), LOG_TEXT("error", str_of(why)),
@@ -284,7 +386,7 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
     if (event_job_read(&a, m->body, &j) || end != JOB_DONE)
         tell_failed(env, m, &j, end, why);
     else
-        tell_done(env, m, &j, outcome_of(ctx, &j));
+        tell_done(env, ctx, m, &j);
     arena_release(&a);
 }
 

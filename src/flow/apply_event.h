@@ -1,6 +1,7 @@
-/* apply_event.h - the job that applies a provider's event. So far its effect is the outcome alone:
- * known types are `processed`, unknown ones `ignored` (W6), those of the wrong mode kept and never
- * applied (W9). */
+/* apply_event.h - the job that applies a provider's event. What it says about a payment of ours
+ * moves that payment (move.h): `applied`, or `superseded` where more was known. Events of other
+ * people's intents and of unknown types are `ignored` (D20, W6), those of the wrong mode kept and
+ * never applied (W9), known ones that no payment needs `processed`. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,6 +15,7 @@ struct event_job {
     struct str type;
     int livemode;                                       /* 0, 1, or -1: the event does not say */
     struct str object_id, intent_id, payment_id, trace; /* may be empty */
+    struct str fact; /* as fact_write() wrote it; empty: nothing that concerns a payment */
 };
 
 /* The message's body; .p is NULL: no memory. */
@@ -21,8 +23,11 @@ struct str event_job_write(struct arena *a, const struct event_job *j);
 /* VALIDATION: not what event_job_write() wrote. Texts point into the body or the arena. */
 enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_job);
 
+struct payments;
+
 struct apply_event {
     bool expect_livemode; /* what the prefix of our key says */
+    struct payments *payments;
 };
 
 /* `a` is borrowed. Retries double from first_ms on (Q2: 3 of them after 1, 2 and 4 s). */

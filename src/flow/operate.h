@@ -56,9 +56,9 @@ struct job_kind operation_kind(struct payments *p);
 
 /* --- our own operations, inside a transaction --- */
 
-/* Cancels the intent of a payment that nobody wants any more, or refunds what was captured by
- * mistake (amount > 0). cause: "declined", "abandoned", "booking_cancelled", "stray". It takes
- * open_op only where that is free; ids are made by env, from inside the unit, since the message's
- * id makes a second run collide. */
+/* Cancels the intent of a payment that nobody wants any more (OP_VOID), or refunds what was
+ * captured by mistake (OP_REFUND, amount > 0). cause: "declined", "abandoned", "booking_cancelled",
+ * "stray". It is sent until the gateway has answered. It does not touch open_op: no client's
+ * operation may start on such a payment any more. */
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause);

@@ -1,5 +1,10 @@
 /* outbox.h - domain events (B2): a row in the transaction of the change, and one message for each
- * subscriber of its type, in the lane of (subscriber, payment), so that they arrive in order. */
+ * subscriber of its type, in the lane of (subscriber, payment), so that they arrive in order.
+ *
+ *   (1) A change is told once: aggregate and dedupe are unique (E10).
+ *   (2) What is sent is what was stored with the change, byte for byte, on every try.
+ *   (3) webhook-id is made of event and subscriber: the same for ever, on retries and redrives.
+ *   (4) Who is slow or gone parks its own lanes and nobody else's. */
 #pragma once
 
 #include "base/uuid.h"
@@ -19,11 +24,22 @@ struct domain_event {
 /* A second event with the same aggregate and dedupe is told nobody: OK, and nothing is added. */
 enum err outbox_add(struct queue *q, struct tx *tx, struct arena *a, const struct domain_event *e);
 
+/* A list with commas between its types; "*" is all of them. */
+bool outbox_types_have(struct str types, struct str type);
+bool outbox_type_is_known(struct str type);
+
 struct client;
 struct deliveries {
     struct env *env;
     struct store *store;
     struct client *client;
+    struct home *home; /* the queue's */
 };
-/* The job that pushes one event to one subscriber: "event.deliver". */
+/* The job that pushes one event to one subscriber: "event.deliver". `d` is borrowed. */
 struct job_kind delivery_kind(struct deliveries *d);
+
+/* When a delivery that failed on this attempt (1: the first) is tried again; -1: never. A
+ * Retry-After (-1: none) may put it off, up to an hour, but never hurries it. */
+int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms);
+/* Milliseconds from now; -1: absent or junk. wall_ms: the calendar's time, for dates. */
+int64_t retry_after_ms(struct str value, int64_t wall_ms);

@@ -15,6 +15,7 @@ struct payments {
     struct env *env;
     struct store *store;
     struct queue *queue;
+    struct home *home; /* the queue's */
     struct gateway *gateway;
     struct waiting *waiting;   /* requests that wait for an operation's answer */
     struct str default_method; /* where the client names none; empty: client-confirmed (P1) */

@@ -47,12 +47,13 @@ struct gateway_call {
     struct str intent_id, refund_id;
     struct uuid refund;  /* REFUND: ours, for its metadata */
     struct str reason;   /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
-    int64_t since_ms;    /* FETCH without intent_id */
+    int64_t since_ms;    /* FETCH without intent_id: not made before the first send, ... */
+    int64_t until_ms;    /* ... nor long after the last one; 0: not known */
     int64_t budget_ms;   /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
     char trace[56];      /* traceparent to send; "" : none */
     struct arena *arena; /* the answer's texts */
     struct home *home;
-    void (*done)(struct gateway_call *c); /* at home, once */
+    void (*done)(struct gateway_call *c); /* at home, once, never from within gateway_call() */
 
     /* out */
     enum gateway_answer answer;
@@ -61,8 +62,9 @@ struct gateway_call {
     bool sent;                               /* something may have reached it */
     int status;                              /* of the last HTTP answer; 0: none */
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
-    int tries;
+    int tries;                               /* HTTP requests, pages included */
 
+    struct task back; /* the adapter's */
     void *impl;
 };
 

@@ -1,5 +1,9 @@
 /* stripe_read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook door
- * events. Strings, expanded objects and null are all taken where Stripe may send them. */
+ * events. Strings, expanded objects and null are all taken where Stripe may send them.
+ *
+ * A status that we do not know is VALIDATION: a guess could lose money. An object that leaves out
+ * its currency or what it received gives a fact with an empty currency: it fits no payment (D10),
+ * but whose it is can still be told. */
 #pragma once
 
 #include "base/arena.h"

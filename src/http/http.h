@@ -22,7 +22,8 @@ struct header {
 
 struct route {
     const char *method; /* "GET" serves HEAD too */
-    const char *path;   /* "/payments/{id}/capture": at most ROUTE_PARAMS names */
+    const char *path;   /* "/payments/{id}/capture": at most ROUTE_PARAMS names; a last segment of
+                           "*" takes all that follows */
     void (*handle)(struct request *r, void *ctx);
     void *ctx;
     size_t body_max; /* 0: LIMIT_BODY */
@@ -60,10 +61,16 @@ struct str request_header(const struct request *r, struct str name, size_t *ret_
 void reply_header(struct request *r, struct str name, struct str value); /* CR, LF, NUL refused */
 void reply_send(struct request *r, int status, struct str content_type, struct str body);
 /* RFC 9457 application/problem+json with type, title, status, detail, code, instance = request id.
- * detail NULL: the err's own words in the client's language. 503 and 429 get Retry-After. */
+ * detail NULL: the err's own words in the client's language. 429, 502, 503 and 504 get Retry-After.
+ */
 void reply_problem(struct request *r, enum err e, const char *detail);
 /* The same with an "errors" array, given as JSON text. */
 void reply_problem_errors(struct request *r, enum err e, const char *detail, struct str errors);
+/* The same with further members, given as JSON text: "\"a\":1,\"b\":2". Both texts may be empty. */
+void reply_problem_more(struct request *r, enum err e, const char *detail, struct str errors,
+                        struct str members);
+/* Closes the connection without a word, as if we had died: for who plays an unreliable server. */
+void reply_drop(struct request *r);
 
 /* --- the server --- */
 
@@ -80,6 +87,7 @@ struct server_options {
     size_t max_bodies;              /* bytes held at a time; 0: LIMIT_BODIES */
     int rate_limit;     /* requests a second and client address, twice that at once; 0: none */
     bool loopback_only; /* a socket on another address, ours or a passed one, is an error */
+    bool guest; /* beside the server that the process is for: no signals, nothing of systemd's */
     int head_ms, body_ms, idle_ms, reply_ms, handshake_ms; /* 0: those of limits.h */
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);

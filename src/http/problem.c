@@ -76,6 +76,12 @@ static void add_kebab(struct buf *out, const char *code)
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,
                    struct str instance, struct str errors)
 {
+    problem_write_more(out, e, language, detail, instance, errors, S(""));
+}
+
+void problem_write_more(struct buf *out, enum err e, enum language language, const char *detail,
+                        struct str instance, struct str errors, struct str members)
+{
     struct str words = str_of(err_words(e, language));
 
     buf_add(out, S("{\"type\":\"/problems/"));
@@ -94,6 +100,10 @@ void problem_write(struct buf *out, enum err e, enum language language, const ch
         buf_add(out, S(",\"errors\":"));
         buf_add(out, errors);
     }
+    if (members.n) {
+        buf_char(out, ',');
+        buf_add(out, members);
+    }
     buf_char(out, '}');
 }
 
@@ -101,7 +111,7 @@ int retry_after_s(enum err e)
 {
     if (e == ERR_BACKLOG || e == ERR_STORE_FULL)
         return 5;
-    return err_status(e) == 503 || err_status(e) == 429 ? 1 : 0;
+    return err_status(e) == 429 || (err_status(e) >= 502 && err_status(e) <= 504) ? 1 : 0;
 }
 
 const char *status_phrase(int status)

@@ -121,6 +121,20 @@ static void send_reply(struct exchange *x, int status, struct str type, struct s
     server_loop_settled(l);
 }
 
+void reply_drop(struct request *r)
+{
+    struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+    struct loop *l = x->loop;
+    struct conn *c = x->conn;
+
+    if (c)
+        c->exchange = NULL;
+    exchange_free(x);
+    if (c)
+        conn_close(c);
+    server_loop_settled(l);
+}
+
 void reply_send(struct request *r, int status, struct str content_type, struct str body)
 {
     send_reply(CONTAINER_OF(r, struct exchange, request), status, content_type, body, OK);
@@ -133,12 +147,18 @@ void reply_problem(struct request *r, enum err e, const char *detail)
 
 void reply_problem_errors(struct request *r, enum err e, const char *detail, struct str errors)
 {
+    reply_problem_more(r, e, detail, errors, S(""));
+}
+
+void reply_problem_more(struct request *r, enum err e, const char *detail, struct str errors,
+                        struct str members)
+{
     struct exchange *x = CONTAINER_OF(r, struct exchange, request);
     struct buf body;
 
     exchange_identify(x);
     buf_init(&body, LIMIT_REPLY);
-    problem_write(&body, e, r->language, detail, r->id, errors);
+    problem_write_more(&body, e, r->language, detail, r->id, errors, members);
     reply_header(r, S("Content-Language"), r->language == LANG_JA ? S("ja") : S("en"));
     if (retry_after_s(e) && !x->has_retry_after) {
         char seconds[2] = { (char)('0' + retry_after_s(e)), 0 };

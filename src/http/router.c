@@ -37,6 +37,8 @@ static bool matches(const char *pattern, struct str path, struct str raw[ROUTE_P
         more_path = path.n && memchr(path.p, '/', path.n) != NULL;
         want = str_cut(&rest, '/');
         have = str_cut(&path, '/');
+        if (!more_pattern && str_eq(want, S("*")))
+            return true;
         if (is_name(want) && have.n)
             raw[names++] = have;
         else if (is_name(want) || !decodes_to(have, want))

@@ -186,7 +186,7 @@ void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx)
 
 void server_stop(struct server *s)
 {
-    if (server_raise(s, STAGE_STOPPING))
+    if (server_raise(s, STAGE_STOPPING) && !s->options.guest)
         systemd_notify("STOPPING=1");
 }
 
@@ -264,8 +264,8 @@ static void close_first_loop(struct server *s)
     if (!s->signals_open)
         return;
     s->signals_open = false;
-    uv_close((uv_handle_t *)&s->signals[0], NULL);
-    uv_close((uv_handle_t *)&s->signals[1], NULL);
+    for (int i = 0; i < 2 && !s->options.guest; i++)
+        uv_close((uv_handle_t *)&s->signals[i], NULL);
     uv_close((uv_handle_t *)&s->shutdown, NULL);
 }
 
@@ -330,7 +330,7 @@ void server_take_signals(struct server *s)
 
     if (s->signals_open)
         return;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && !s->options.guest; i++) {
         uv_signal_init(uv, &s->signals[i]);
         s->signals[i].data = s;
         uv_signal_start(&s->signals[i], on_signal, numbers[i]);

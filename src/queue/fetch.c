@@ -87,13 +87,26 @@ static void fetch_done(struct unit *u)
     queue_pump(q);
 }
 
+static size_t up_to(size_t limit, size_t n)
+{
+    return n < limit ? limit - n : 0;
+}
+
+/* What is fetched may all work outside, or none of it. */
 size_t fetch_room(const struct queue *q)
 {
-    size_t free = q->held < LIMIT_LEASED ? LIMIT_LEASED - q->held : 0;
+    size_t outside = up_to(LIMIT_OUTSIDE, q->outside), inside = up_to(LIMIT_LEASED, held_inside(q));
 
     if (q->suspect)
-        return q->held ? 0 : 1; /* one: those behind it may be suspects as well */
-    return q->full && free < LIMIT_LEASE_ROOM ? 0 : free;
+        inside = held_inside(q) ? 0 : 1; /* one: those behind it may be suspects as well */
+    else if (q->full && inside < LIMIT_LEASE_ROOM)
+        inside = 0;
+    return inside < outside ? inside : outside;
+}
+
+static bool kind_is_resumed(const void *ctx, struct str kind)
+{
+    return works_outside(slot_for(ctx, kind));
 }
 
 void fetch_begin(struct queue *q, int64_t now)
@@ -111,7 +124,9 @@ void fetch_begin(struct queue *q, int64_t now)
     q->fetching = true;
     q->polled_ms = now;
     q->lease.max = fetch_room(q) < q->most ? fetch_room(q) : q->most;
-    q->lease.idle = !q->held; /* and stays so: only a fetch brings more */
+    q->lease.idle = !held_inside(q); /* and stays so: only a fetch brings more */
+    q->lease.is_resumed = kind_is_resumed;
+    q->lease.is_resumed_ctx = q;
     q->fetch_unit = (struct unit){
         .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
     };

@@ -7,9 +7,14 @@
  *              |--> UNCERTAIN -----------------------> dropped: the lease ends, the fence decides
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
+ *   leased --outside--> (home, calls, other units; the lease is renewed) --settle--> as from run,
+ *                  '--> failed: as when run fails                        '--> or put off, in the
+ *                                                                            effect's own commit
+ *
  * The last line costs no attempt: the message did nothing wrong. But where the database goes on
  * with our other work and fails this one LIMIT_PARKS times, it is taken for a failed attempt: one
- * message must not hold up its lane for ever. */
+ * message must not hold up its lane for ever. What was done outside is not done again for it: only
+ * settle is. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -39,6 +44,25 @@ static enum err run_one(struct tx *tx, struct unit *u)
         it->trouble = tx_trouble(tx);
         return it->ran;
     }
+    return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
+}
+
+static enum err settle_one(struct tx *tx, struct unit *u)
+{
+    struct item *it = item_of(u);
+    const struct message *m = &it->message;
+    const struct job_kind *job = &it->slot->job;
+
+    it->why[0] = '\0';
+    it->stale = it->trouble = false;
+    it->job.again_ms = 0;
+    it->ran = job->settle(tx, &it->job, job->ctx, it->why);
+    if (it->ran) {
+        it->trouble = tx_trouble(tx);
+        return it->ran;
+    }
+    if (it->job.again_ms > 0)
+        return queue_put_off(it->queue, tx, m, it->job.again_ms, &it->stale);
     return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
 }
 
@@ -105,10 +129,9 @@ static void post(struct item *it)
     store_post(it->queue->o.store, &it->unit);
 }
 
-static void release(struct item *it)
+static void unlink_item(struct item *it)
 {
     struct queue *q = it->queue;
-    struct batch *b = it->batch;
 
     if (it->prev)
         it->prev->next = it->next;
@@ -117,6 +140,18 @@ static void release(struct item *it)
     if (it->next)
         it->next->prev = it->prev;
     q->held--;
+    q->outside -= works_outside(it->slot);
+    q->away -= it->away;
+}
+
+void item_release(struct item *it)
+{
+    const struct job_kind *job = &it->slot->job;
+    struct batch *b = it->batch;
+
+    unlink_item(it);
+    if (job->release)
+        job->release(&it->job, job->ctx);
     if (--b->left == 0) {
         arena_release(&b->arena);
         free(b);
@@ -127,7 +162,7 @@ static void release(struct item *it)
 static void abandon(struct item *it)
 {
     queue_expect_expiry(it->queue);
-    release(it);
+    item_release(it);
 }
 
 static void count_job(const struct item *it, struct str result)
@@ -200,7 +235,7 @@ static bool park(struct item *it)
     it->parked_until_ms =
         now_of(q) + least(LIMIT_TROUBLE_MS << (it->parks - 1), LIMIT_TROUBLE_MAX_MS);
     if (q->stopping)
-        release(it);
+        item_release(it);
     return true;
 }
 
@@ -211,14 +246,21 @@ static void park_or_abandon(struct item *it)
         abandon(it);
 }
 
+static void after_success(struct item *it)
+{
+    bool put_off = it->job.again_ms > 0;
+
+    count_job(it, put_off ? S("retried") : S("done"));
+    ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
+    item_release(it);
+}
+
 static void after_run(struct item *it)
 {
     enum err e = it->unit.err;
 
     if (!e) {
-        count_job(it, S("done"));
-        ended(it, JOB_DONE);
-        release(it);
+        after_success(it);
     } else if (database_failed(it)) {
         if (!park(it))
             after_failure(it, e, true);
@@ -237,7 +279,7 @@ static void after_retry(struct item *it)
     count_job(it, S("retried"));
     log_item(it, LOG_WARN, "A message failed and will be tried again");
     ended(it, JOB_RETRIED);
-    release(it);
+    item_release(it);
 }
 
 static void bury_again(struct item *it)
@@ -264,7 +306,7 @@ static void after_bury(struct item *it)
     else
         log_item(it, LOG_ERROR, "A message became a dead letter");
     ended(it, JOB_DEAD);
-    release(it);
+    item_release(it);
 }
 
 static void came_back(struct unit *u)
@@ -282,7 +324,7 @@ static void came_back(struct unit *u)
         queue_well(q);
     if (it->stale || (u->err == ERR_STALE && it->phase != ITEM_RUN)) {
         count_job(it, S("stale"));
-        release(it);
+        item_release(it);
     } else if (u->err == ERR_UNCERTAIN && !it->ran) {
         abandon(it);
     } else {
@@ -301,7 +343,31 @@ static void spent(struct item *it)
     enter(it, ITEM_BURY);
 }
 
-static void begin(struct item *it)
+static void go_outside(struct item *it)
+{
+    const struct job_kind *job = &it->slot->job;
+
+    it->away = true;
+    it->queue->away++;
+    job->outside(&it->job, job->ctx);
+}
+
+void job_outside_done(struct job *j, enum err e, const char *why)
+{
+    struct item *it = CONTAINER_OF(j, struct item, job);
+
+    assert(it->away);
+    it->away = false;
+    it->queue->away--;
+    if (!e) {
+        enter(it, ITEM_RUN);
+        return;
+    }
+    snprintf(it->why, sizeof(it->why), "%s", why ? why : "");
+    after_failure(it, e, err_is_retryable(e));
+}
+
+void item_begin(struct item *it)
 {
     if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
         spent(it);
@@ -309,12 +375,14 @@ static void begin(struct item *it)
         snprintf(it->why, sizeof(it->why), "no worker here knows the kind " STR_FMT,
                  STR_ARG(it->message.kind));
         after_failure(it, ERR_UNAVAILABLE, true); /* a newer node may know it: never at once */
+    } else if (works_outside(it->slot)) {
+        go_outside(it);
     } else {
         post(it);
     }
 }
 
-static const struct slot *slot_for(const struct queue *q, struct str kind)
+const struct slot *slot_for(const struct queue *q, struct str kind)
 {
     for (size_t i = 0; i < q->o.kind_count; i++)
         if (str_eq(kind, str_of(q->slots[i].job.name)))
@@ -322,13 +390,26 @@ static const struct slot *slot_for(const struct queue *q, struct str kind)
     return &q->unknown;
 }
 
-static void link_item(struct queue *q, struct item *it)
+void item_init(struct item *it, struct queue *q, struct batch *b, const struct message *m)
 {
+    it->queue = q;
+    it->batch = b;
+    it->message = *m;
+    it->slot = slot_for(q, m->kind);
+    it->job = (struct job){ .message = &it->message, .env = q->o.env };
+}
+
+void item_link(struct item *it)
+{
+    struct queue *q = it->queue;
+
+    it->prev = NULL;
     it->next = q->items;
     if (it->next)
         it->next->prev = it;
     q->items = it;
     q->held++;
+    q->outside += works_outside(it->slot);
 }
 
 void items_take(struct queue *q)
@@ -347,16 +428,11 @@ void items_take(struct queue *q)
     b->left = n;
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
     for (size_t i = 0; i < n; i++) {
-        struct item *it = &b->items[i];
-
-        it->queue = q;
-        it->batch = b;
-        it->message = q->fetched[i];
-        it->slot = slot_for(q, it->message.kind);
-        link_item(q, it);
+        item_init(&b->items[i], q, b, &q->fetched[i]);
+        item_link(&b->items[i]);
     }
     for (size_t i = 0; i < n; i++)
-        begin(&b->items[i]);
+        item_begin(&b->items[i]);
 } // NOLINT(clang-analyzer-unix.Malloc): the items hold it, the last one frees it
 
 int64_t items_unpark_at(const struct queue *q)
@@ -381,8 +457,18 @@ void items_drop(struct queue *q, bool only_parked)
     for (struct item *it = q->items, *next; it; it = next) {
         next = it->next;
         if (it->parked || !only_parked)
-            release(it);
+            item_release(it);
     }
+}
+
+static struct unit_kind unit_kind_of(const struct job_kind *job)
+{
+    enum unit_class settles = job->patient ? UNIT_BACK : UNIT_FRONT;
+
+    assert(job->outside ? !!job->settle : !!job->run);
+    if (job->outside)
+        return (struct unit_kind){ job->name, settles, settle_one, NULL };
+    return (struct unit_kind){ job->name, UNIT_BACK, run_one, job->run_many ? run_many : NULL };
 }
 
 bool slots_init(struct queue *q)
@@ -399,9 +485,7 @@ bool slots_init(struct queue *q)
     for (size_t i = 0; i < q->o.kind_count; i++) {
         const struct job_kind *job = &q->o.kinds[i];
 
-        q->slots[i].job = *job;
-        q->slots[i].unit =
-            (struct unit_kind){ job->name, UNIT_BACK, run_one, job->run_many ? run_many : NULL };
+        q->slots[i] = (struct slot){ .job = *job, .unit = unit_kind_of(job) };
     }
     return true;
 }

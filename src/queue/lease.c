@@ -1,6 +1,7 @@
 /* lease.c - taking messages that are due, keeping them, and looking at the queue as a whole. */
 #include "base/limits.h"
-#include "queue/queue.h"
+#include "queue/report.h"
+#include "queue/runner.h"
 
 #include <assert.h>
 #include <string.h>
@@ -19,6 +20,32 @@ static bool copy(struct arena *a, const struct val *v, struct str *ret_text)
     return ret_text->p || !v->s.n;
 }
 
+/* The columns of message_due and message_take_one. */
+static enum err read_message(struct arena *a, const struct row *row, struct message *m)
+{
+    const struct val *c = row->col;
+
+    *m = (struct message){ .seq = c[0].i,
+                           .has_lane = c[3].type != VAL_NULL,
+                           .lane = c[3].i,
+                           .attempt = c[4].i,
+                           .added_ms = c[5].i };
+    if (c[1].s.n != sizeof(m->id.b))
+        return ERR_INTERNAL;
+    memcpy(m->id.b, c[1].s.p, sizeof(m->id.b));
+    if (!copy(a, &c[2], &m->kind) || !copy(a, &c[6], &m->ref) || !copy(a, &c[7], &m->body) ||
+        !copy(a, &c[8], &m->last_error))
+        return ERR_NO_MEMORY;
+    return OK;
+}
+
+static bool is_suspect(const struct lease *l, const struct row *row)
+{
+    bool had_owner = row->col[9].i;
+
+    return had_owner && !(l->is_resumed && l->is_resumed(l->is_resumed_ctx, row->col[2].s));
+}
+
 /* False: this one, and all behind it, are for another time. */
 static bool may_take(struct lease *l, bool suspect)
 {
@@ -31,25 +58,13 @@ static bool may_take(struct lease *l, bool suspect)
 static enum err keep_message(void *ctx, const struct row *row)
 {
     struct leased *l = ctx;
-    struct message *m = &l->messages[l->lease->count];
-    const struct val *c = row->col;
+    enum err e;
 
-    if (!may_take(l->lease, c[9].i))
+    if (!may_take(l->lease, is_suspect(l->lease, row)))
         return OK;
-
-    *m = (struct message){ .seq = c[0].i,
-                           .has_lane = c[3].type != VAL_NULL,
-                           .lane = c[3].i,
-                           .attempt = c[4].i,
-                           .added_ms = c[5].i };
-    if (c[1].s.n != sizeof(m->id.b))
-        return ERR_INTERNAL;
-    memcpy(m->id.b, c[1].s.p, sizeof(m->id.b));
-    if (!copy(l->arena, &c[2], &m->kind) || !copy(l->arena, &c[6], &m->ref) ||
-        !copy(l->arena, &c[7], &m->body) || !copy(l->arena, &c[8], &m->last_error))
-        return ERR_NO_MEMORY;
-    l->lease->count++;
-    return OK;
+    e = read_message(l->arena, row, &l->messages[l->lease->count]);
+    l->lease->count += !e;
+    return e;
 }
 
 static enum err take(struct tx *tx, struct message *m, size_t n, struct uuid owner, int64_t due_ms)
@@ -81,6 +96,24 @@ enum err queue_lease(struct tx *tx, struct arena *a, struct lease *l, struct mes
     if (e)
         l->count = 0;
     return e;
+}
+
+enum err queue_take(struct queue *q, struct tx *tx, struct arena *a, struct uuid id, int64_t now_ms,
+                    struct message *ret_message)
+{
+    struct message m;
+    struct row row;
+    enum err e =
+        TX_ROW(tx, STMT_message_take_one, &row, V_INT(now_ms + LIMIT_LEASE_MS),
+               V_BLOB(uuid_bytes(&q->o.env->node)), V_BLOB(uuid_bytes(&id)), V_INT(now_ms));
+
+    if (!e)
+        e = read_message(a, &row, &m);
+    if (e)
+        return e;
+    *ret_message = m;
+    queue_tell_leased(q, tx);
+    return OK;
 }
 
 enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, int64_t due_ms)

@@ -1,4 +1,4 @@
-/* message.c - what a transaction may do to messages: add, finish, retry, bury.
+/* message.c - what a transaction may do to messages: add, finish, retry, put off, bury.
  *
  * On PostgreSQL a lane is guarded by an advisory lock that is taken by a statement of its own, so
  * that the statement behind it has a snapshot that sees what the lock kept out. Without it a
@@ -136,6 +136,30 @@ enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct 
     return OK;
 }
 
+enum err queue_add_leased(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
+                          struct message *ret_message)
+{
+    struct row row;
+    enum err e;
+
+    assert(!m->has_lane);
+    e = TX_ROW(tx, STMT_message_add_leased, &row, V_BLOB(uuid_bytes(&m->id)), V_TEXT(m->kind),
+               V_INT(now_ms + LIMIT_LEASE_MS), V_INT(now_ms), m->ref.n ? V_TEXT(m->ref) : V_NULL,
+               m->body.n ? V_TEXT(m->body) : V_NULL, V_BLOB(uuid_bytes(&q->o.env->node)));
+    if (e)
+        return e;
+    *ret_message = (struct message){ .id = m->id,
+                                     .seq = row.col[0].i,
+                                     .kind = m->kind,
+                                     .attempt = 1,
+                                     .added_ms = now_ms,
+                                     .ref = m->ref,
+                                     .body = m->body };
+    queue_tell_live(q, tx, 1);
+    queue_tell_leased(q, tx);
+    return OK;
+}
+
 /* --- finish --- */
 
 static int by_seq(const void *a, const void *b)
@@ -241,6 +265,19 @@ enum err queue_retry(struct queue *q, struct tx *tx, const struct message *m, in
     if (!e)
         queue_tell_due(q, tx, due_ms);
     return e;
+}
+
+enum err queue_put_off(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
+                       bool *ret_stale)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_put_off, &row, V_INT(due_ms), V_INT(m->seq),
+                        V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
+
+    *ret_stale = e == ERR_NOT_FOUND;
+    if (!e)
+        queue_tell_due(q, tx, due_ms);
+    return *ret_stale ? ERR_STALE : e;
 }
 
 static enum err audit_death(struct tx *tx, const struct message *m, int64_t now_ms, struct str why)

@@ -8,7 +8,9 @@
  *   (4) The attempt is counted and committed before the run, so a message that kills us meets its
  *       budget and becomes a dead letter.
  *   (5) A message whose last owner never said what became of it is a suspect: it may have killed
- *       that owner. It is run with nothing beside it, so that it takes nobody along. */
+ *       that owner. It is run with nothing beside it, so that it takes nobody along. Kinds that
+ *       work outside (job_kind.outside) are neither suspects nor in their way: they are resumed
+ *       all at once, and only their budget ends a series of crashes. */
 #pragma once
 
 #include "base/arena.h"
@@ -44,13 +46,15 @@ struct queue_new {
 /* n messages, in this order within a lane. CONFLICT: an id exists. */
 enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
                    size_t n);
-/* Adds one message that is ours from the start, as if it had been leased (attempt 1, no lane): who
- * adds it goes on with it at once through queue_adopt(), and if that never happens its lease runs
- * out and it is fetched like any other. */
+/* Adds one message that is ours from the start, as if it had been leased (attempt 1, no lane;
+ * due_ms is not looked at): who adds it goes on with it at once through queue_adopt(), and if that
+ * never happens its lease runs out and it is fetched like any other. ret_message borrows m's texts.
+ * CONFLICT: the id exists. */
 enum err queue_add_leased(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
                           struct message *ret_message);
 /* Leases this one message, due or not, if nobody has it under way; its texts go to the arena.
- * NOT_FOUND: it is under way somewhere, or gone. */
+ * NOT_FOUND: it is under way somewhere, waits for its lane's turn, or is gone. As with any lease
+ * the attempt counts. */
 enum err queue_take(struct queue *q, struct tx *tx, struct arena *a, struct uuid id, int64_t now_ms,
                     struct message *ret_message);
 /* PostgreSQL: takes the lanes' locks, sorted, before anything else of the unit is done. A unit that
@@ -62,6 +66,9 @@ struct lease {
     int64_t now_ms;
     size_t max; /* LIMIT_STATEMENT_ROWS at most */
     bool idle;  /* nothing is under way here, so a suspect may be taken */
+    /* Optional. True: one of this kind is never a suspect. */
+    bool (*is_resumed)(const void *ctx, struct str kind);
+    const void *is_resumed_ctx;
     /* filled */
     size_t count;
     bool suspect; /* one is next: it is the only one that was taken, or was left for later */
@@ -92,7 +99,7 @@ enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret
 
 /* --- the runner --- */
 
-enum job_end { JOB_DONE, JOB_RETRIED, JOB_DEAD };
+enum job_end { JOB_DONE, JOB_RETRIED, JOB_DEAD, JOB_PUT_OFF /* by again_ms */ };
 
 /* A message under way whose kind works outside of the database too (job_kind.outside). */
 struct job {
@@ -102,7 +109,8 @@ struct job {
     int64_t again_ms; /* set by settle, anew each time: due again then, instead of finished. 0:
                          finished */
 };
-/* At home, once: the outside part is over. OK: settle runs. Anything else as from run. */
+/* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
+ * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
 
 struct job_kind {
@@ -119,12 +127,18 @@ struct job_kind {
 
     /* Instead of run. `outside` is called at home; it may post units and make calls, and ends with
      * job_outside_done(). Its lease is renewed meanwhile, however long that takes, and such jobs
-     * take no room from those that only need the database. Then `settle` is the effect, in the
-     * transaction that finishes the message or, by again_ms, puts it off. `release` (at home) is
-     * called once when the job has ended in whatever way, for what state points to. */
+     * take no room from those that only need the database; but with LIMIT_OUTSIDE of them under way
+     * nothing at all is fetched until one ends. Then `settle` is the effect, in the transaction
+     * that finishes the message or, by again_ms, puts it off. Where the database fails, only settle
+     * is run again. `release` (at home; queue_adopt() and queue_free() call it where they are) is
+     * called once when the job has ended in whatever way, for what state points to.
+     *
+     * Every lease counts against the budget: one that was put off, one that another job's crash
+     * ended, one that queue_take() took. So the policy has room for those. */
     void (*outside)(struct job *j, void *ctx);
     enum err (*settle)(struct tx *tx, struct job *j, void *ctx, char why[256]);
     void (*release)(struct job *j, void *ctx);
+    bool patient; /* nobody waits for settle: it comes behind what somebody waits for */
 
     /* The effects of n messages at once, all or none: any err, and each is run alone. */
     enum err (*run_many)(struct tx *tx, const struct message *const *m, size_t n, void *ctx);
@@ -149,14 +163,16 @@ struct queue_options {
 struct queue *queue_new_runner(const struct queue_options *o); /* NULL: no memory */
 void queue_start(struct queue *q); /* at home: leases what is due, and goes on */
 /* Any thread, after the commit of queue_add_leased() or queue_take(): goes on with the message as
- * if it had been fetched. The texts are copied; state becomes the job's, also where this fails for
- * want of memory (then it is released and the lease runs out). */
+ * if it had been fetched, also while the queue stops. The texts are copied; state becomes the
+ * job's, also where this fails for want of memory or because the queue has stopped (then it is
+ * released and the lease runs out). */
 void queue_adopt(struct queue *q, const struct message *m, void *state);
 void queue_wake(struct queue *q); /* any thread: something may be due (a hint) */
-/* At home: leases nothing more; `stopped` is called at home when no message is under way. */
+/* At home: leases nothing more; `stopped` is called at home when no message is under way. What is
+ * outside then is waited for and settled. */
 void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx);
 /* After store_free(): units that commit still report here. What is under way is forgotten, as in a
- * crash. NULL is fine. */
+ * crash, and released. NULL is fine. */
 void queue_free(struct queue *q);
 
 /* At home: moves the test clock by ms (T5) and our leases with it in one unit, so that a step is

@@ -9,7 +9,16 @@ void reports_init(struct reports *r, struct home *home, void (*run)(struct task 
     atomic_init(&r->planned_ms, DUE_ANYWAY);
     atomic_init(&r->reported_ms, CLOCK_NEVER);
     atomic_init(&r->live, 0);
+    atomic_init(&r->given, 0);
+    atomic_init(&r->adopted, 0);
     atomic_init(&r->woken, false);
+    atomic_init(&r->watched, false);
+}
+
+void reports_wake(struct reports *r)
+{
+    if (!atomic_exchange(&r->woken, true))
+        home_give(r->home, &r->task);
 }
 
 void reports_due(struct reports *r, int64_t due_ms)
@@ -20,8 +29,14 @@ void reports_due(struct reports *r, int64_t due_ms)
         return;
     while (due_ms < seen && !atomic_compare_exchange_weak(&r->reported_ms, &seen, due_ms))
         ;
-    if (!atomic_exchange(&r->woken, true))
-        home_give(r->home, &r->task);
+    reports_wake(r);
+}
+
+void reports_given(struct reports *r)
+{
+    atomic_fetch_add(&r->given, 1);
+    if (!atomic_exchange(&r->watched, true))
+        reports_wake(r);
 }
 
 int64_t reports_take(struct reports *r)
@@ -61,6 +76,16 @@ static void change_is_durable(void *ctx, int64_t change)
     atomic_fetch_add(&q->reports.live, change);
 }
 
+/* Where there are many nodes somebody looks every LIMIT_POLL_MS anyway. */
+static void lease_is_durable(void *ctx, int64_t unused)
+{
+    struct queue *q = ctx;
+
+    (void)unused;
+    if (!q->many_nodes)
+        reports_given(&q->reports);
+}
+
 static void count_is_durable(void *ctx, int64_t count)
 {
     struct queue *q = ctx;
@@ -78,6 +103,11 @@ void queue_tell_live(struct queue *q, struct tx *tx, int64_t change)
 {
     if (q)
         tx_after_commit(tx, change_is_durable, q, change);
+}
+
+void queue_tell_leased(struct queue *q, struct tx *tx)
+{
+    tx_after_commit(tx, lease_is_durable, q, 0);
 }
 
 void queue_tell_count(struct queue *q, struct tx *tx, int64_t count)

@@ -18,16 +18,22 @@ struct queue;
 /* The one crossing between store threads and home. No report is lost:
  *   (1) A report not before `planned` is dropped: the runner fetches at `planned` anyway.
  *   (2) While a fetch is under way `planned` is CLOCK_NEVER, so what commits behind the fetch's
- * back is kept in `reported`. (3) `woken` is true exactly while the task is in the home's list. */
+ * back is kept in `reported`. (3) `woken` is true exactly while the task is in the home's list.
+ *   (4) A lease that was not fetched but given (queue_add_leased, queue_take) is in nobody's hands
+ * until it is adopted. While `watched` is true the runner will look at the two numbers once more,
+ * behind the time at which every lease that was given until now has run out. */
 struct reports {
     struct home *home;
     struct task task;
     _Atomic int64_t planned_ms, reported_ms, live;
-    _Atomic bool woken;
+    _Atomic int64_t given, adopted;
+    _Atomic bool woken, watched;
 };
 
 void reports_init(struct reports *r, struct home *home, void (*run)(struct task *t));
 void reports_due(struct reports *r, int64_t due_ms); /* any thread */
+void reports_wake(struct reports *r);                /* any thread: the task runs, soon */
+void reports_given(struct reports *r);               /* any thread */
 /* At home. */
 int64_t reports_take(struct reports *r); /* the smallest since the last call, or CLOCK_NEVER */
 void reports_plan(struct reports *r, int64_t ms);
@@ -38,4 +44,5 @@ bool reports_close(struct reports *r);
 /* In a transaction: told once that is durable. q may be NULL: nobody listens. */
 void queue_tell_due(struct queue *q, struct tx *tx, int64_t due_ms);
 void queue_tell_live(struct queue *q, struct tx *tx, int64_t change);
+void queue_tell_leased(struct queue *q, struct tx *tx);
 void queue_tell_count(struct queue *q, struct tx *tx, int64_t count);

@@ -12,8 +12,8 @@
  *   (3) Leases are renewed before anything else is tried, so that after a pause we do not take our
  *       own messages away from ourselves.
  *   (4) No error of the database ends the runner: it waits 100 ms, then up to 2 s, and goes on.
- *   (5) A suspect (queue.h) that is next waits until nothing is under way; then it is fetched, and
- *       until it has ended nothing else is. */
+ *   (5) A suspect (queue.h) that is next waits until nothing is under way, but for those that work
+ *       outside; then it is fetched, and until it has ended nothing else is. */
 #include "queue/runner.h"
 
 #include "base/limits.h"
@@ -75,7 +75,8 @@ static enum err start_run(struct tx *tx, struct unit *u)
 {
     struct queue *q = CONTAINER_OF(u, struct queue, start_unit);
     int64_t count = 0;
-    enum err e = TX_DO(tx, STMT_message_release_all, -1, V_INT(now_of(q)));
+    enum err e = TX_DO(tx, STMT_message_release_all, -1, V_INT(now_of(q)),
+                       V_BLOB(uuid_bytes(&q->o.env->node)));
 
     if (!e)
         e = count_messages(tx, &count);
@@ -106,11 +107,16 @@ static void start_alone(struct queue *q)
 
 /* --- renew --- */
 
+static size_t next_of(const struct renewal *r)
+{
+    return r->count - r->done < LIMIT_LEASED ? r->count - r->done : LIMIT_LEASED;
+}
+
 static enum err renew_run(struct tx *tx, struct unit *u)
 {
     struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
 
-    return queue_renew(tx, r->pointers, r->count, r->due_ms);
+    return queue_renew(tx, r->pointers + r->done, next_of(r), r->due_ms);
 }
 
 static void finish_move(struct queue *q)
@@ -128,11 +134,26 @@ static void finish_move(struct queue *q)
     free(m);
 }
 
+static void renew_done(struct unit *u);
+
+static void renew_some(struct renewal *r)
+{
+    static const struct unit_kind kind = { "queue.renew", UNIT_BACK, renew_run, NULL };
+
+    r->unit = (struct unit){ .kind = &kind, .home = r->queue->o.home, .done = renew_done };
+    store_post(r->queue->o.store, &r->unit);
+}
+
 static void renew_done(struct unit *u)
 {
     struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
     struct queue *q = r->queue;
 
+    r->done += next_of(r);
+    if (!u->err && r->done < r->count) {
+        renew_some(r);
+        return;
+    }
     q->renewal = NULL;
     if (!u->err) {
         q->renewed_ms = now_of(q);
@@ -164,7 +185,6 @@ static struct renewal *renewal_new(struct queue *q)
 
 static void renew(struct queue *q, int64_t due_ms)
 {
-    static const struct unit_kind kind = { "queue.renew", UNIT_BACK, renew_run, NULL };
     struct renewal *r = renewal_new(q);
 
     if (!r) {
@@ -173,8 +193,7 @@ static void renew(struct queue *q, int64_t due_ms)
     }
     q->renewal = r;
     r->due_ms = due_ms;
-    r->unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = renew_done };
-    store_post(q->o.store, &r->unit);
+    renew_some(r);
 }
 
 /* --- the estimate, where others add and finish too --- */
@@ -246,7 +265,7 @@ static int64_t count_at(const struct queue *q)
 
 static bool any_parked(const struct queue *q)
 {
-    return q->held > q->posted;
+    return q->held > q->posted + q->away;
 }
 
 /* A move waits until no fetch and no renewal is under way: their times would be the old ones. */
@@ -278,6 +297,8 @@ static void work(struct queue *q, int64_t now)
     }
     if (any_parked(q))
         items_unpark(q, now);
+    if (now >= q->watch_ms)
+        adoptions_watch(q, now);
     if (!q->fetching && fetch_room(q) && now >= fetch_at(q))
         fetch_begin(q, now);
     if (now >= count_at(q))
@@ -294,6 +315,8 @@ static int64_t wake_at(const struct queue *q)
         at = least(at, q->renewed_ms + LIMIT_RENEW_MS);
     if (q->started && !q->fetching && fetch_room(q))
         at = least(at, fetch_at(q));
+    if (q->started)
+        at = least(at, q->watch_ms);
     at = least(at, count_at(q));
     if (any_parked(q))
         at = least(at, items_unpark_at(q));
@@ -302,6 +325,13 @@ static int64_t wake_at(const struct queue *q)
     if (q->trouble_until_ms && !q->started)
         at = least(at, q->trouble_until_ms);
     return at;
+}
+
+static void arm(struct queue *q, int64_t at)
+{
+    if (at != q->armed_ms)
+        home_arm(q->o.home, &q->timer, at);
+    q->armed_ms = at;
 }
 
 static void plan(struct queue *q)
@@ -317,29 +347,44 @@ static void plan(struct queue *q)
     if (!q->fetching && !fetch_room(q))
         q->next_ms =
             DUE_NOW; /* what is reported meanwhile is dropped, so look when there is room */
-    if (at != q->armed_ms)
-        home_arm(q->o.home, &q->timer, at);
-    q->armed_ms = at;
+    arm(q, at);
 }
 
 static bool at_rest(const struct queue *q)
 {
-    return !q->posted && !q->fetching && !q->renewal && !q->starting && !q->counting;
+    return !q->posted && !q->away && !q->fetching && !q->renewal && !q->starting && !q->counting;
 }
 
-static void try_to_stop(struct queue *q)
+/* True: it has stopped, and may be gone. */
+static bool try_to_stop(struct queue *q)
 {
     items_drop(q, true);
     while (q->moves && !q->renewal)
         finish_move(q);
     if (!at_rest(q) || q->closed)
-        return;
+        return q->closed;
     home_arm(q->o.home, &q->timer, CLOCK_NEVER);
     q->armed_ms = CLOCK_NEVER;
-    if (reports_close(&q->reports)) {
-        q->closed = true;
-        q->stopped(q->stopped_ctx);
-    }
+    if (!reports_close(&q->reports))
+        return false; /* the task comes once more */
+    q->closed = true;
+    adoptions_drop(q);
+    q->stopped(q->stopped_ctx);
+    return true;
+}
+
+/* What is outside may take longer than a lease, and must be ours when it comes back. */
+static void keep_leases(struct queue *q, int64_t now)
+{
+    int64_t at = q->renewed_ms + LIMIT_RENEW_MS;
+
+    if (renew_is_due(q, now) && now >= q->trouble_until_ms)
+        renew(q, now + LIMIT_LEASE_MS);
+    if (!q->held || q->renewal)
+        at = CLOCK_NEVER;
+    else if (at < q->trouble_until_ms)
+        at = q->trouble_until_ms;
+    arm(q, at);
 }
 
 void queue_pump(struct queue *q)
@@ -347,7 +392,8 @@ void queue_pump(struct queue *q)
     int64_t now = now_of(q);
 
     if (q->stopping) {
-        try_to_stop(q);
+        if (!try_to_stop(q))
+            keep_leases(q, now);
         return;
     }
     if (!move_clock(q, now))
@@ -370,6 +416,9 @@ static void woken(struct task *t)
     reports_landed(&q->reports);
     q->moved_since_count = true;
     q->next_ms = least(q->next_ms, reports_take(&q->reports));
+    if (q->watch_ms == CLOCK_NEVER)
+        adoptions_watch(q, now_of(q));
+    adoptions_begin(q);
     queue_pump(q);
 }
 
@@ -386,7 +435,8 @@ struct queue *queue_new_runner(const struct queue_options *o)
     q->timer = (struct timer){ .fire = timer_fired, .due_ms = CLOCK_NEVER };
     q->most = LIMIT_STATEMENT_ROWS;
     q->count_wait_ms = LIMIT_TROUBLE_MAX_MS;
-    q->next_ms = q->expiry_ms = q->armed_ms = CLOCK_NEVER;
+    q->next_ms = q->expiry_ms = q->armed_ms = q->watch_ms = CLOCK_NEVER;
+    atomic_init(&q->adoptions, NULL);
     reports_init(&q->reports, o->home, woken);
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
     if (!slots_init(q)) {
@@ -413,6 +463,7 @@ void queue_free(struct queue *q)
 {
     if (!q)
         return;
+    adoptions_drop(q);
     items_drop(q, false);
     free(q->renewal);
     while (q->moves) {

@@ -15,13 +15,16 @@ struct slot {
 enum item_phase { ITEM_RUN, ITEM_RETRY, ITEM_BURY };
 
 /* One message under way. In ITEM_RUN its unit is effect + finish; when that fails, a second unit
- * writes down what follows. An item is posted, or parked until the database is well again. */
+ * writes down what follows. An item is posted, or parked until the database is well again, or away:
+ * before ITEM_RUN, where its kind works outside. */
 struct item {
     struct unit unit;
     struct queue *queue;
     struct batch *batch;
     const struct slot *slot;
     struct message message;
+    struct job job; /* what a kind that works outside sees of it */
+    bool away;
     enum item_phase phase;
     enum err ran; /* what the job said; OK where it did not run */
     bool stale;   /* the fence did not hold */
@@ -36,19 +39,21 @@ struct item {
     struct item *next, *prev; /* all that are under way */
 };
 
-/* What one fetch brought: its texts live until the last of its messages has ended. */
+/* What one fetch brought, or one adoption: its texts live until the last of its messages has ended.
+ */
 struct batch {
     struct arena arena;
     size_t left;
     struct item items[];
 };
 
-/* Renewing leases or moving the clock: a copy of the fences, because items may end meanwhile. */
+/* Renewing leases or moving the clock: a copy of the fences, because items may end meanwhile. A
+ * unit renews LIMIT_LEASED of them at most, so that thousands do not hold up the writer. */
 struct renewal {
     struct unit unit;
     struct queue *queue;
     int64_t due_ms;
-    size_t count;
+    size_t count, done;
     const struct message **pointers;
     struct message fences[];
 };
@@ -63,13 +68,16 @@ struct clock_move {
 struct queue {
     struct queue_options o;
     struct reports reports;
-    struct slot unknown, *slots; /* in the order of the options */
+    struct slot unknown, *slots;      /* in the order of the options */
+    _Atomic(struct item *) adoptions; /* on their way home, the last one first */
 
     /* all below: only at home */
     struct timer timer;
     int64_t armed_ms;
     struct item *items;  /* under way */
     size_t held, posted; /* of them: all, and those that the store has */
+    size_t outside;      /* of a kind that works outside, in whatever phase ... */
+    size_t away;         /* ... and those whose outside part is under way */
 
     struct unit start_unit;
 
@@ -83,6 +91,7 @@ struct queue {
     int64_t polled_ms;                 /* the last fetch, for LIMIT_POLL_MS */
     int64_t expiry_ms, last_expiry_ms; /* leases that we hold and forgot end then */
     int64_t contended_ms;
+    int64_t watch_ms, watched_given; /* adopt.c: when to look after what was given until then */
 
     struct renewal *renewal; /* under way */
     int64_t renewed_ms;
@@ -109,13 +118,26 @@ struct queue {
 /* message.c: queue_finish_many that tells a broken fence from an error of an earlier statement. */
 enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message *const *m, size_t n,
                            bool *ret_stale);
+/* The same for one that went well and is not over. */
+enum err queue_put_off(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
+                       bool *ret_stale);
 
 /* job.c: one message under way. */
 bool slots_init(struct queue *q);
+const struct slot *slot_for(const struct queue *q, struct str kind);
+void item_init(struct item *it, struct queue *q, struct batch *b, const struct message *m);
+void item_link(struct item *it);
+void item_begin(struct item *it); /* runs it, or what else its attempt allows */
+void item_release(struct item *it);
 void items_take(struct queue *q);               /* makes items of q->fetched and posts them */
 int64_t items_unpark_at(const struct queue *q); /* when the first that is parked may try again */
 void items_unpark(struct queue *q, int64_t now);
 void items_drop(struct queue *q, bool only_parked);
+
+/* adopt.c: messages that were leased elsewhere and come home. */
+void adoptions_begin(struct queue *q);
+void adoptions_drop(struct queue *q);
+void adoptions_watch(struct queue *q, int64_t now); /* looks after those that never came */
 
 /* fetch.c */
 size_t fetch_room(const struct queue *q); /* how many may be taken now */
@@ -128,6 +150,17 @@ void queue_expect_expiry(struct queue *q);
 void queue_trouble(struct queue *q, enum err e);
 void queue_well(struct queue *q);
 bool is_trouble(enum err e); /* of the store's own: the database's fault and not the message's */
+
+static inline bool works_outside(const struct slot *s)
+{
+    return s->job.outside;
+}
+
+/* Those that only need the database: they have LIMIT_LEASED, and suspects, for themselves. */
+static inline size_t held_inside(const struct queue *q)
+{
+    return q->held - q->outside;
+}
 
 static inline int64_t now_of(const struct queue *q)
 {

@@ -68,4 +68,6 @@ struct migration {
     int number;
     const char *name, *sql;
 };
-extern const struct migration sqlite_migrations[], postgres_migrations[]; /* end with number 0 */
+/* Each ends with number 0. The sandbox's numbers begin at SANDBOX_MIGRATIONS. */
+extern const struct migration sqlite_migrations[], postgres_migrations[], sandbox_migrations[];
+enum { SANDBOX_MIGRATIONS = 1001 };

@@ -31,7 +31,7 @@ struct sqlite_db {
     struct sqlite_prepared statements[STMT_COUNT];
     sqlite3_stmt *controls[CONTROLS];
     struct arena_mark scratch; /* where each unit's scratch begins */
-    bool read_only;
+    bool read_only, sandbox;
     bool broken;      /* damaged, or a sync failed: nothing it says may be told */
     bool wrote;       /* the last commit reached the WAL */
     enum err failure; /* of the last statement that failed, */

@@ -174,7 +174,8 @@ static int set_pragmas(struct sqlite_db *db, const struct sqlite_options *o)
     if (!rc && o->read_only)
         rc = exec(db, "PRAGMA query_only = ON;");
     else if (!rc)
-        rc = exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+        rc = exec(db, o->sandbox ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                                 : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     if (!rc)
         rc = exec(db, "PRAGMA wal_autocheckpoint = 0;");
     if (!rc && !o->read_only && sqlite3_db_readonly(db->handle, "main"))
@@ -209,6 +210,7 @@ enum err sqlite_db_open(const struct sqlite_options *o, struct env *env, struct 
     sqlite_setup();
     tx_init(&db->tx, &sqlite_tx_ops, env);
     db->read_only = o->read_only;
+    db->sandbox = o->sandbox;
     rc = open_handle(db, o);
     if (!rc) {
         harden(db->handle);

@@ -2,6 +2,7 @@
  * says so are one transaction: killed in between, the next start goes on where this one stopped. */
 #include "store/sqlite_conn.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,13 +15,16 @@ static int exec(struct sqlite_db *db, const char *sql)
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-/* The largest number in the file, 0 for a new one. */
-static int applied(struct sqlite_db *db, int *ret_number)
+/* The largest number in the file that is below `end`, 0 for a new file. */
+static int applied(struct sqlite_db *db, int end, int *ret_number)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(
-        db->handle, "SELECT coalesce(max(number), 0) FROM schema_migrations", -1, &s, NULL);
+        db->handle, "SELECT coalesce(max(number), 0) FROM schema_migrations WHERE number < ?1", -1,
+        &s, NULL);
 
+    if (!rc)
+        rc = sqlite3_bind_int(s, 1, end);
     if (!rc && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         *ret_number = sqlite3_column_int(s, 0);
         rc = SQLITE_OK;
@@ -68,13 +72,12 @@ static enum err refuse(struct sqlite_db *db, const char *what, int rc, char why[
     return e;
 }
 
-enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
+static enum err apply_all(struct sqlite_db *db, const struct migration *list, int end,
+                          char why[256])
 {
-    const struct migration *m = sqlite_migrations;
-    int number = 0, rc = exec(db, make_table);
+    const struct migration *m = list;
+    int number = 0, rc = applied(db, end, &number);
 
-    if (!rc)
-        rc = applied(db, &number);
     if (rc)
         return refuse(db, "schema_migrations", rc, why);
     for (; m->number; m++) {
@@ -85,10 +88,25 @@ enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
             return refuse(db, m->name, rc, why);
         number = m->number;
     }
-    if (m != sqlite_migrations && number > m[-1].number) {
+    if (m != list && number > m[-1].number) {
         snprintf(why, 256, "%s was written by a newer version (its tables are number %d, ours %d)",
                  sqlite3_db_filename(db->handle, "main"), number, m[-1].number);
         return ERR_CONFLICT;
     }
     return OK;
+}
+
+/* The sandbox's own numbers stand above all others, so that both lists can grow. A server that is
+ * shown the sandbox's file takes it for a newer one and refuses it. */
+enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
+{
+    int rc = exec(db, make_table);
+    enum err e;
+
+    if (rc)
+        return refuse(db, "schema_migrations", rc, why);
+    e = apply_all(db, sqlite_migrations, db->sandbox ? SANDBOX_MIGRATIONS : INT_MAX, why);
+    if (e || !db->sandbox)
+        return e;
+    return apply_all(db, sandbox_migrations, INT_MAX, why);
 }

@@ -428,7 +428,7 @@ static enum err start_threads_deaf(struct sqlite_store *s, char why[256])
 /* The lock file is 0600, and SQLite gives new files its permissions; older ones are narrowed. */
 static enum err open_file(struct sqlite_store *s, char why[256])
 {
-    struct sqlite_options o = { .path = s->path };
+    struct sqlite_options o = { .path = s->path, .sandbox = s->store.options.sandbox };
     struct stat st;
     enum err e = sqlite_lock_take(&s->file_lock, s->path, s->store.options.owner, why);
 

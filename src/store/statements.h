@@ -56,6 +56,10 @@ SQL2(message_add, /* bulk, under the lane's lock; $8: the first of its lane with
      " $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH ORDINALITY"
      " AS n (id, kind, lane, due_at, added_at, ref, body, first, ord) ORDER BY n.ord")
 
+SQL(message_add_leased, /* born under way: no lane, attempt 1 */
+    "INSERT INTO message (id, kind, due_at, added_at, ref, body, owner, ready, attempt)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 1) RETURNING seq")
+
 SQL2(message_due, /* to be leased; on PostgreSQL the rows stay locked until the commit */
      "SELECT seq, id, kind, lane, attempt, added_at, ref, body, last_error, owner IS NOT NULL"
      " FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2",
@@ -71,6 +75,15 @@ SQL2(message_take, /* bulk; the attempt that message_due saw is part of the cond
      "UPDATE message SET due_at = ($1::bigint[])[1], owner = ($2::bytea[])[1], attempt = attempt + 1"
      " WHERE seq = ANY ($3::bigint[])"
      " AND attempt = ($4::bigint[])[array_position($3::bigint[], seq)]")
+
+SQL2(message_take_one, /* due or not; no row: it is under way, waits for its lane, or is gone */
+     "UPDATE message SET due_at = $1, owner = $2, attempt = attempt + 1"
+     " WHERE id = $3 AND ready = 1 AND (owner IS NULL OR due_at <= $4)"
+     " RETURNING seq, id, kind, lane, attempt, added_at, ref, body, last_error",
+     "UPDATE message SET due_at = $1, owner = $2, attempt = attempt + 1 WHERE seq = (SELECT seq"
+     " FROM message WHERE id = $3 AND ready = 1 AND (owner IS NULL OR due_at <= $4)"
+     " FOR UPDATE SKIP LOCKED)"
+     " RETURNING seq, id, kind, lane, attempt, added_at, ref, body, last_error")
 
 SQL2(message_renew, /* bulk; a row in use is being finished or taken, one without owner was given back
                        for a retry meanwhile: leave it */
@@ -98,6 +111,10 @@ SQL(message_retry, /* one row, or the fence did not hold */
     "UPDATE message SET due_at = $1, owner = NULL, last_error = $2"
     " WHERE seq = $3 AND id = $4 AND attempt = $5")
 
+SQL(message_put_off, /* the same for one that went well; no row: the fence did not hold */
+    "UPDATE message SET due_at = $1, owner = NULL, last_error = NULL"
+    " WHERE seq = $2 AND id = $3 AND attempt = $4 RETURNING seq")
+
 SQL(message_bury, /* then message_finish */
     "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
     " SELECT id, kind, lane, ref, body, CAST($1 AS TEXT), attempt, added_at, CAST($2 AS BIGINT)"
@@ -109,8 +126,8 @@ SQL(dead_letter_add, /* what never was a message: it cannot be run at all */
     "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
     " VALUES ($1, $2, NULL, $3, $4, $5, 0, $6, $7)")
 
-SQL(message_release_all, /* SQLite at start: the owner of every lease is dead */
-    "UPDATE message SET due_at = $1 WHERE ready = 1 AND due_at > $1 AND owner IS NOT NULL")
+SQL(message_release_all, /* SQLite at start: the owner of every lease is dead, unless it is $2: us */
+    "UPDATE message SET due_at = $1 WHERE ready = 1 AND due_at > $1 AND owner <> $2")
 
 SQL(message_next_due, /* our own leases are no news: we renew them */
     "SELECT due_at FROM message WHERE ready = 1 AND (owner IS NULL OR owner <> $1)"

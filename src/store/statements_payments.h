@@ -1,1 +1,176 @@
-/* statements_payments.h - part of statements.h: read its rules there. No include guard: read many times. */
+/* statements_payments.h - part of statements.h: read its rules there. No include guard: read many
+ * times.
+ *
+ * PostgreSQL locks rows in one order: key, booking, payment, refund, operation, message (M5). */
+
+#define PAYMENT_COLUMNS                                                                            \
+    "id, context, subject_id, booking_id, user_id, amount, captured_amount, refunded_amount,"      \
+    " currency, status, description, gateway, gateway_transaction_id, failure_reason,"             \
+    " idempotency_key, claim_id, version, open_op, given_up, place_held, action, capture_before,"  \
+    " created_at, updated_at"
+#define OPERATION_COLUMNS                                                                          \
+    "id, payment_id, kind, phase, cause, gateway_key, amount, refund_id, method, user_id,"         \
+    " idempotency_key, message_id, claimed_at, sent_at, sends, asks"
+#define REFUND_COLUMNS                                                                             \
+    "id, payment_id, amount, status, reason, gateway_refund_id, failure_reason, automatic,"        \
+    " created_at, updated_at"
+
+/* --- keys --- */
+
+SQL(key_find,
+    "SELECT k.request_hash, k.state, k.response_status, k.response_body, k.payment_id,"
+    " k.operation_id, k.created_at, o.phase, o.message_id FROM idempotency_records k"
+    " LEFT JOIN operations o ON o.id = k.operation_id"
+    " WHERE k.user_id = $1 AND k.operation = $2 AND k.idempotency_key = $3")
+
+SQL(key_claim, /* a row: it is ours. None: it exists, and is running or not yet expired */
+    "INSERT INTO idempotency_records (user_id, operation, idempotency_key, request_hash, state,"
+    " payment_id, operation_id, created_at, expires_at)"
+    " VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8)"
+    " ON CONFLICT (user_id, operation, idempotency_key) DO UPDATE SET"
+    " request_hash = excluded.request_hash, state = 'running', response_status = NULL,"
+    " response_body = NULL, payment_id = excluded.payment_id, operation_id = excluded.operation_id,"
+    " created_at = excluded.created_at, expires_at = excluded.expires_at"
+    " WHERE idempotency_records.state = 'done' AND idempotency_records.created_at < $9"
+    " RETURNING 1")
+
+SQL(key_done,
+    "UPDATE idempotency_records SET state = 'done', response_status = $1, response_body = $2"
+    " WHERE user_id = $3 AND operation = $4 AND idempotency_key = $5 AND operation_id = $6"
+    " AND state = 'running'")
+
+SQL(key_release, /* nothing happened: the same key may start afresh */
+    "DELETE FROM idempotency_records WHERE user_id = $1 AND operation = $2"
+    " AND idempotency_key = $3 AND operation_id = $4 AND state = 'running'")
+
+SQL2(keys_expire, /* only finished ones (D5); some at a time */
+     "DELETE FROM idempotency_records WHERE rowid IN (SELECT rowid FROM idempotency_records"
+     " WHERE expires_at < $1 AND state = 'done' ORDER BY expires_at LIMIT $2) RETURNING 1",
+     "DELETE FROM idempotency_records WHERE ctid = ANY (ARRAY (SELECT ctid FROM idempotency_records"
+     " WHERE expires_at < $1 AND state = 'done' ORDER BY expires_at LIMIT $2"
+     " FOR UPDATE SKIP LOCKED)) RETURNING 1")
+
+/* --- payments --- */
+
+SQL(payment_add,
+    "INSERT INTO payments (id, context, subject_id, booking_id, user_id, amount, currency, status,"
+    " description, gateway, idempotency_key, claim_id, open_op, created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11, $11, $12, $12)")
+
+SQL(payment_get, "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1")
+
+SQL2(payment_lock, "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1",
+     "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1 FOR UPDATE")
+
+SQL(payment_of_intent,
+    "SELECT payment_id FROM payment_transactions WHERE stripe_payment_intent_id = $1")
+
+SQL(payment_of_place, /* the payment that holds the place of a booking, if any (D1) */
+    "SELECT id FROM payments WHERE context = $1 AND subject_id = $2"
+    " AND status IN ('PENDING', 'AUTHORIZED', 'CAPTURED')"
+    " UNION ALL SELECT id FROM payments WHERE context = $1 AND subject_id = $2 AND place_held = 1"
+    " LIMIT 1")
+
+SQL(payment_store, /* under its lock; the version is what was read */
+    "UPDATE payments SET status = $1, captured_amount = $2, refunded_amount = $3,"
+    " gateway_transaction_id = $4, failure_reason = $5, open_op = $6, given_up = $7,"
+    " place_held = $8, action = $9, capture_before = $10, updated_at = $11, version = version + 1"
+    " WHERE id = $12 AND version = $13")
+
+SQL(payments_by_user,
+    "SELECT " PAYMENT_COLUMNS " FROM payments WHERE user_id = $1 AND id < $2"
+    " AND ($3 = '' OR status = $3) ORDER BY id DESC LIMIT $4")
+SQL(payments_by_booking,
+    "SELECT " PAYMENT_COLUMNS " FROM payments WHERE booking_id = $1 AND id < $2"
+    " AND ($3 = '' OR status = $3) ORDER BY id DESC LIMIT $4")
+SQL(payments_by_both,
+    "SELECT " PAYMENT_COLUMNS " FROM payments WHERE booking_id = $1 AND id < $2"
+    " AND ($3 = '' OR status = $3) AND user_id = $5 ORDER BY id DESC LIMIT $4")
+SQL(payments_all,
+    "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id < $1"
+    " AND ($2 = '' OR status = $2) ORDER BY id DESC LIMIT $3")
+
+/* --- operations --- */
+
+SQL(operation_add,
+    "INSERT INTO operations (id, payment_id, kind, phase, cause, gateway_key, amount, refund_id,"
+    " method, user_id, idempotency_key, message_id, claimed_at, sent_at)"
+    " VALUES ($1, $2, $3, 'send', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)")
+
+SQL(operation_get, "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1")
+
+SQL(operation_own_find, /* one of a cause is enough */
+    "SELECT id FROM operations WHERE payment_id = $1 AND kind = $2 AND cause = $3")
+
+SQL(operation_unknown,
+    "UPDATE operations SET phase = 'unknown', sent_at = $1, sends = $2, asks = $3, result = $4"
+    " WHERE id = $5 AND phase <> 'done'")
+
+SQL(operation_resend, /* the client asks again with its key */
+    "UPDATE operations SET phase = 'send', sent_at = $1 WHERE id = $2 AND phase = 'unknown'")
+
+SQL(operation_end,
+    "UPDATE operations SET phase = 'done', sends = $1, asks = $2, result = $3, ended_at = $4"
+    " WHERE id = $5 AND phase <> 'done'")
+
+/* --- refunds --- */
+
+SQL(refund_add,
+    "INSERT INTO refunds (id, payment_id, amount, reason, status, gateway_refund_id, automatic,"
+    " created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)")
+
+SQL(refund_get, "SELECT " REFUND_COLUMNS " FROM refunds WHERE id = $1")
+
+SQL(refund_of_gateway, "SELECT " REFUND_COLUMNS " FROM refunds WHERE gateway_refund_id = $1")
+
+SQL(refund_store,
+    "UPDATE refunds SET status = $1, gateway_refund_id = $2, failure_reason = $3, updated_at = $4"
+    " WHERE id = $5 AND status = $6")
+
+SQL(refunds_of_payment,
+    "SELECT " REFUND_COLUMNS " FROM refunds WHERE payment_id = $1 ORDER BY id LIMIT $2")
+
+SQL(refund_sums, /* succeeded, and all that still count; what we gave back by ourselves aside */
+    "SELECT CAST(coalesce(sum(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END), 0) AS BIGINT),"
+    " CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE amount END), 0)"
+    " AS BIGINT) FROM refunds WHERE payment_id = $1 AND automatic = 0")
+
+/* --- the gateway's objects --- */
+
+SQL(transaction_add,
+    "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, status,"
+    " amount, currency, created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7, $7)"
+    " ON CONFLICT (stripe_payment_intent_id) DO NOTHING")
+
+SQL(transaction_state, /* a status of a lower rank never replaces a higher one (E6) */
+    "UPDATE payment_transactions SET"
+    " status = $1, amount_received = coalesce($2, amount_received),"
+    " stripe_charge_id = coalesce($3, stripe_charge_id), failure_code = $4, failure_message = $5,"
+    " cancel_reason = coalesce($6, cancel_reason),"
+    " webhook_event_id = coalesce($7, webhook_event_id),"
+    " webhook_received_at = coalesce($8, webhook_received_at),"
+    " authorized_at = CASE WHEN $1 = 'authorized' THEN coalesce(authorized_at, $9)"
+    " ELSE authorized_at END,"
+    " succeeded_at = CASE WHEN $1 = 'succeeded' THEN coalesce(succeeded_at, $9)"
+    " ELSE succeeded_at END,"
+    " failed_at = CASE WHEN $1 = 'failed' THEN coalesce(failed_at, $9) ELSE failed_at END,"
+    " canceled_at = CASE WHEN $1 = 'canceled' THEN coalesce(canceled_at, $9) ELSE canceled_at END,"
+    " updated_at = $9 WHERE stripe_payment_intent_id = $10 AND"
+    " CASE status WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END <="
+    " CASE $1 WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END"
+    " AND (status NOT IN ('succeeded', 'canceled') OR status = $1)")
+
+SQL(transaction_charge, /* what is known stays: a null comes before the value (E3) */
+    "UPDATE payment_transactions SET stripe_charge_id = coalesce($1, stripe_charge_id),"
+    " balance_transaction = coalesce($2, balance_transaction),"
+    " receipt_url = coalesce($3, receipt_url), fee = coalesce($4, fee), net = coalesce($5, net),"
+    " webhook_event_id = coalesce($6, webhook_event_id),"
+    " webhook_received_at = coalesce($7, webhook_received_at), updated_at = $8"
+    " WHERE stripe_payment_intent_id = $9")
+
+/* --- audit of money --- */
+
+SQL(audit_money,
+    "INSERT INTO audit (at, operation, subject, result, times, detail, user_id, payment_id, amount,"
+    " idempotency_key) VALUES ($1, $2, $3, $4, 1, $5, $6, $7, $8, $9)")

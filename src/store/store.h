@@ -65,6 +65,9 @@ struct store_options {
      */
     void (*hint)(void *ctx);
     void *hint_ctx;
+    /* SQLite: the file of the pretend Stripe. It has the tables of sql/sandbox too, and a commit
+     * survives the death of the process, but not that of the machine. */
+    bool sandbox;
 };
 
 /* Opens, migrates, starts its threads. On failure `why` says what to do, in one line. */

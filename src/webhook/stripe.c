@@ -1,6 +1,8 @@
 #include "webhook/stripe.h"
 
 #include "flow/apply_event.h"
+#include "gateway/fact.h"
+#include "gateway/stripe_read.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "webhook/allow.h"
@@ -140,6 +142,20 @@ static void stored(struct unit *u)
 
 /* --- the request --- */
 
+/* What the event says about a payment, taken out here so that applying it reads no body again. An
+ * event of ours that cannot be understood still goes to the queue, and from there to the dead
+ * letters; other people's are not ours to judge. */
+static struct str fact_of(struct request *r, const struct receive *v)
+{
+    struct fact f;
+    struct uuid ours;
+    enum err e = stripe_read_event(&r->arena, v->body, &f);
+
+    if (!e)
+        return f.kind == FACT_NONE ? (struct str){ 0 } : fact_write(&r->arena, &f);
+    return uuid_parse(v->event.payment_id, &ours) ? S("{\"kind\":\"bad\"}") : (struct str){ 0 };
+}
+
 static struct str job_of(struct request *r, const struct receive *v)
 {
     const struct stripe_event *e = &v->event;
@@ -148,7 +164,9 @@ static struct str job_of(struct request *r, const struct receive *v)
                              .object_id = e->object_id,
                              .intent_id = e->intent_id,
                              .payment_id = e->payment_id,
-                             .trace = str_of(v->trace) };
+                             .trace = str_of(v->trace),
+                             .fact =
+                                 event_type_is_known(e->type) ? fact_of(r, v) : (struct str){ 0 } };
 
     return event_job_write(&r->arena, &job);
 }

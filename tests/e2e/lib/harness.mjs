@@ -8,9 +8,11 @@ import { stores } from './stores.mjs';
 
 export { assert };
 export { stores };
+export { asHex, asUuid } from './stores.mjs';
 export * from './http.mjs';
 export * from './server.mjs';
 export * from './stripe.mjs';
+export * from './tokens.mjs';
 export * from './wait.mjs';
 
 // Runs a test with its clean-up in reverse order, server before database.

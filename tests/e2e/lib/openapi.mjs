@@ -28,14 +28,23 @@ function resolved(object, pointer) {
     return { object: target.slice(1).split('/').reduce((o, key) => o[key], description), pointer: target };
 }
 
+// Every path with its servers' prefixes, as a pattern: {id} takes one segment. What has no {id} comes first.
+const patterns = Object.entries(description.paths).flatMap(([template, item]) =>
+    (item.servers ?? [{ url: '' }]).map(({ url }) => ({
+        template, item, names: template.split('{').length - 1,
+        pattern: new RegExp(`^${url.replace(/\/$/, '')}${template.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+    }))).sort((a, b) => a.names - b.names);
+
 // Paths and methods that are not described answer problems, and nothing is said about their status.
 function described(method, path, status) {
     const where = path.split('?')[0];
-    const operation = description.paths[where]?.[method.toLowerCase()];
+    const found = patterns.find(({ pattern }) => pattern.test(where));
+    const operation = found?.item[method.toLowerCase()];
     if (!operation) return undefined;
     const response = operation.responses[status];
     assert.ok(response, `${method} ${where} answered ${status}, which api/openapi.yaml does not list`);
-    return resolved(response, `/paths/${escaped(where)}/${method.toLowerCase()}/responses/${status}`);
+    return resolved(response,
+        `/paths/${escaped(found.template)}/${method.toLowerCase()}/responses/${status}`);
 }
 
 export function check(method, path, answer) {

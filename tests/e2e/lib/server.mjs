@@ -7,7 +7,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { record } from './evidence.mjs';
 import { request } from './http.mjs';
+import { payments } from './payments.mjs';
 import { nowSeconds, pretty, SECRET, sign } from './stripe.mjs';
+import { ADMIN_TOKEN, JWT_SECRET } from './tokens.mjs';
 import { until } from './wait.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
@@ -17,7 +19,7 @@ export const WEBHOOK = '/api/v1/webhooks/stripe';
 export const newFolder = () => fs.mkdtempSync(path.join(os.tmpdir(), 'ichido-e2e-'));
 
 // The settings that a test starts from. Nothing of the caller's environment leaks in.
-const settings = (db, env) => ({
+const settings = (db, sandbox, env) => ({
     PATH: process.env.PATH,
     ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
     ICHIDO_LISTEN: '127.0.0.1:0',
@@ -25,8 +27,23 @@ const settings = (db, env) => ({
     ICHIDO_LOG_LEVEL: 'debug',
     ICHIDO_TEST_CLOCK: 'on',
     STRIPE_WEBHOOK_SECRET: SECRET,
+    ICHIDO_SANDBOX_LISTEN: '127.0.0.1:0',
+    ICHIDO_SANDBOX_DB: sandbox && `sqlite:${sandbox}`,
+    ICHIDO_JWT_SECRET: JWT_SECRET,
+    ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN,
     ...env,
 });
+
+// The sandbox's books: a server that is started again finds those of the one before it, a second one
+// beside it has its own.
+function takeBooks(db) {
+    if (!db?.folder) return undefined;
+    db.books ??= new Set();
+    let file;
+    for (let i = 0; !file || db.books.has(file); i++) file = path.join(db.folder, `sandbox${i || ''}.db`);
+    db.books.add(file);
+    return file;
+}
 
 export class Server {
     // Options: env, and argv for another command line (to be wrapped in systemd-socket-activate).
@@ -37,7 +54,8 @@ export class Server {
         this.stderr = '';
         this.offsetMs = 0;
         this.waiters = new Set();
-        const all = Object.entries(settings(db, env)).filter(([, value]) => value !== undefined);
+        const books = takeBooks(db);
+        const all = Object.entries(settings(db, books, env)).filter(([, value]) => value !== undefined);
         this.child = spawn(argv[0], argv.slice(1), {
             cwd: cwd ?? os.tmpdir(), env: Object.fromEntries(all), stdio: ['ignore', 'pipe', 'pipe'],
         });
@@ -48,6 +66,7 @@ export class Server {
         });
         this.exit.then((how) => {
             this.ended = how;
+            db?.books?.delete(books);
             this.#changed();
         });
         this.child.stdout.on('data', (part) => {
@@ -91,6 +110,8 @@ export class Server {
     async listening(limitMs) {
         const line = await this.line('listening', (l) => l.message === 'listening', limitMs);
         this.port = Number(line.address.split(':').pop());
+        const sandbox = this.lines.find((l) => l.message === 'sandbox listening'); // said before
+        if (sandbox) this.sandboxPort = Number(sandbox.address.split(':').pop());
         return this;
     }
 
@@ -158,6 +179,8 @@ export class Server {
         return this.exit;
     }
 }
+
+Object.assign(Server.prototype, payments);
 
 function parse(line) {
     try {

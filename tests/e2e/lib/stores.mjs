@@ -27,6 +27,10 @@ class SqliteDatabase {
         return `lower(hex(${column}))`;
     }
 
+    columns(table) {
+        return this.all(`SELECT name, type = 'BLOB' AS blob FROM pragma_table_info('${table}')`);
+    }
+
     blob(hex) {
         return `x'${hex}'`;
     }
@@ -60,6 +64,11 @@ class PostgresDatabase {
         return `encode(${column}, 'hex')`;
     }
 
+    columns(table) {
+        return this.all(`SELECT column_name AS name, data_type = 'bytea' AS blob
+            FROM information_schema.columns WHERE table_name = '${table}' ORDER BY ordinal_position`);
+    }
+
     blob(hex) {
         return `'\\x${hex}'::bytea`;
     }
@@ -83,6 +92,15 @@ async function once(url, sql) {
 }
 
 const text = (value) => `'${value.replaceAll("'", "''")}'`;
+
+// 32 hex digits as the API writes them, and back.
+export const asUuid = (hex) => hex && hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+export const asHex = (id) => id.replaceAll('-', '').toLowerCase();
+
+// All that a refused request must leave alone. Of messages only that they are there: the queue's own
+// work goes on meanwhile.
+const BUSINESS = ['bookings', 'inbound_events', 'idempotency_records', 'payments', 'operations', 'refunds',
+    'payment_transactions', 'domain_events', 'subscribers', 'audit', 'dead_letters'];
 
 // What both databases are asked. Ids come back as hex, bodies as hex too.
 const questions = {
@@ -118,6 +136,40 @@ const questions = {
     duplicates(id) {
         return this.all(`SELECT times FROM webhook_duplicates
             WHERE stripe_event_id = ${text(id)}`).then((rows) => rows[0]?.times ?? 0);
+    },
+    // Every row of a table with all of its columns; blobs as hex.
+    async table(name, where = '1 = 1') {
+        const columns = (await this.columns(name)).map((c) => (c.blob ? `${this.hex(c.name)} AS ${c.name}` : c.name));
+        const rows = await this.all(`SELECT ${columns.join(', ')} FROM ${name} WHERE ${where}`);
+        return rows.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    },
+    payments(where) {
+        return this.table('payments', where);
+    },
+    paymentRow(id) {
+        return this.payments(`id = ${this.blob(asHex(id))}`).then((rows) => rows[0]);
+    },
+    refundRows(payment) {
+        return this.table('refunds', `payment_id = ${this.blob(asHex(payment))}`);
+    },
+    operations(payment) {
+        return this.table('operations', `payment_id = ${this.blob(asHex(payment))}`);
+    },
+    keys(where) {
+        return this.table('idempotency_records', where);
+    },
+    // The domain events of a payment in their order, without what differs from run to run.
+    async domainEvents(payment) {
+        const rows = await this.table('domain_events', `aggregate_id = ${this.blob(asHex(payment))}`);
+        return rows.sort((a, b) => a.version - b.version || a.occurred_at - b.occurred_at)
+            .map((row) => ({ ...row, body: JSON.parse(row.body) }));
+    },
+    async state() {
+        const state = {};
+        for (const name of BUSINESS) state[name] = await this.table(name);
+        state.message = await this.all(`SELECT ${this.hex('id')} AS id, kind, ref FROM message
+            WHERE kind IN ('op', 'booking.confirm', 'event.deliver') ORDER BY id`);
+        return state;
     },
     audit(where = '1 = 1') {
         return this.all(`SELECT at, operation, subject, result, times, detail FROM audit

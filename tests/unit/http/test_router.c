@@ -18,6 +18,7 @@ static const struct route routes[] = {
     { "GET", "/payments/{id}", nothing, NULL, 0, false },
     { "POST", "/payments/{id}/capture", nothing, NULL, 0, false },
     { "GET", "/a/{b}/c/{d}/{e}/{f}", nothing, NULL, 0, false },
+    { "GET", "/all/*", nothing, NULL, 0, false },
 };
 
 static void a_path_finds_its_row(void **state)
@@ -39,6 +40,11 @@ static void a_path_finds_its_row(void **state)
         { "GET", "/%70ayments/x", 4, "x" },
         { "POST", "/payments/x/capture", 5, "x" },
         { "GET", "/a/1/c/2/3/4", 6, "1" },
+        { "GET", "/all/x", 7, "" },
+        { "GET", "/all/x/y/", 7, "" },
+        { "GET", "/all/", 7, "" },
+        { "GET", "/all", -1, "" },
+        { "POST", "/all/x", -2, "GET, HEAD, OPTIONS" },
         { "GET", "", -1, "" },
         { "GET", "//", -1, "" },
         { "GET", "/payments/", -1, "" },

@@ -6,7 +6,7 @@
 
 static struct sqlite_db *open_migrated(struct rig *r)
 {
-    struct sqlite_options o = { .path = r->file };
+    struct sqlite_options o = { .path = r->file, .sandbox = true }; /* sandbox_* are there alone */
     struct sqlite_db *db = NULL;
     char why[256] = "";
 

@@ -1,0 +1,151 @@
+#include "api/bookings.h"
+
+#include "api/fields.h"
+#include "flow/booking.h"
+#include "store/store.h"
+
+struct task_of_booking { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    const struct api_bookings *api;
+    struct booking_change change; /* PUT */
+    struct booking_result result;
+    bool may_any; /* GET */
+    struct uuid user;
+};
+
+static struct task_of_booking *task_new(struct request *r, const struct api_bookings *api,
+                                        const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    struct task_of_booking *t = arena_alloc(&r->arena, 1, sizeof(*t));
+
+    if (!t) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return NULL;
+    }
+    t->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
+    t->request = r;
+    t->api = api;
+    return t;
+}
+
+static void show(struct request *r, int status, const struct booking *b)
+{
+    struct str text = booking_json(&r->arena, b);
+
+    if (text.p)
+        reply_send(r, status, S("application/json"), text);
+    else
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+}
+
+/* --- PUT --- */
+
+static enum err put(struct tx *tx, struct unit *u)
+{
+    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+
+    return booking_change(tx, t->api->payments, &t->change, env_now_ms(t->api->payments->env),
+                          &t->result);
+}
+
+static void was_put(struct unit *u)
+{
+    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+    struct request *r = t->request;
+
+    if (u->err)
+        reply_problem(r, u->err, NULL);
+    else if (t->result.put == BOOKING_REFUSED)
+        reply_problem(r, ERR_UNPROCESSABLE,
+                      r->language == LANG_JA
+                          ? "支払いの処理中は、所有者・金額・通貨を変更できません。"
+                          : "Owner, amount and currency cannot change while money is under way.");
+    else
+        show(r, t->result.is_new ? 201 : 200, &t->result.now);
+}
+
+static bool read_change(struct request *r, struct booking_change *ret_change)
+{
+    static const char *const names[] = { "userId", "amount", "currency", "status", "version" };
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &problems);
+    fields_booking(body, true, ret_change, &problems);
+    fields_only(body, names, COUNT(names), &problems);
+    return !fields_refused(r, &problems);
+}
+
+static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "booking.put", UNIT_FRONT, put, NULL };
+    struct booking_change change = { 0 };
+    struct task_of_booking *t;
+
+    if (e || !(p->service || p->admin)) {
+        reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
+        return;
+    }
+    if (!fields_path_id(r, &change.id) || !read_change(r, &change))
+        return;
+    t = task_new(r, ctx, &kind, was_put);
+    if (!t)
+        return;
+    t->change = change;
+    store_post(t->api->store, &t->unit);
+}
+
+void api_booking_put(struct request *r, void *ctx)
+{
+    auth_check(((struct api_bookings *)ctx)->auth, r, put_as, ctx);
+}
+
+/* --- GET --- */
+
+static enum err get(struct tx *tx, struct unit *u)
+{
+    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+
+    return booking_read(tx, t->change.id, false, &t->result.now);
+}
+
+static void was_got(struct unit *u)
+{
+    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+
+    if (u->err)
+        reply_problem(t->request, u->err, NULL);
+    else if (!t->may_any && !uuid_eq(t->user, t->result.now.user_id))
+        reply_problem(t->request, ERR_FORBIDDEN, NULL);
+    else
+        show(t->request, 200, &t->result.now);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "booking.get", UNIT_READ, get, NULL };
+    struct task_of_booking *t;
+    struct uuid id;
+
+    if (e) {
+        reply_problem(r, e, NULL);
+        return;
+    }
+    if (!fields_path_id(r, &id))
+        return;
+    t = task_new(r, ctx, &kind, was_got);
+    if (!t)
+        return;
+    t->change.id = id;
+    t->user = p->user;
+    t->may_any = p->service || p->admin;
+    store_post(t->api->store, &t->unit);
+}
+
+void api_booking_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_bookings *)ctx)->auth, r, get_as, ctx);
+}

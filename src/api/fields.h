@@ -1,0 +1,26 @@
+/* fields.h - reading a JSON object that came with a request, and saying all that is wrong with it
+ * at once (P5). For the routes where a tree is cheap enough. */
+#pragma once
+
+#include "base/json.h"
+#include "flow/booking.h"
+#include "http/http.h"
+
+/* The body as an object. False: 415 or 400 was answered. */
+bool fields_body(struct request *r, cJSON **ret_object);
+
+void fields_problems(struct request *r, struct json_problems *p); /* empty, in its language */
+/* True: there are problems, 400 was answered with all of them. Releases the list either way. */
+bool fields_refused(struct request *r, struct json_problems *p);
+
+/* Every member that is not among the names is a problem: it may be a misspelt one that matters. */
+void fields_only(const cJSON *object, const char *const *names, size_t n, struct json_problems *p);
+bool fields_uuid(const cJSON *object, const char *field, bool required, struct uuid *ret_id,
+                 struct json_problems *p);
+
+/* The first parameter of the path. False: 400 was answered. */
+bool fields_path_id(struct request *r, struct uuid *ret_id);
+
+/* userId, amount, currency, status, version. required: the first three must be there. */
+void fields_booking(const cJSON *object, bool required, struct booking_change *c,
+                    struct json_problems *p);

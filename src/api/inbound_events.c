@@ -1,0 +1,167 @@
+#include "api/inbound_events.h"
+
+#include "api/cloud_event.h"
+#include "base/limits.h"
+#include "flow/signing.h"
+#include "observe/log.h"
+#include "store/store.h"
+
+enum refusal { REFUSED_NOT, REFUSED_MONEY, REFUSED_UNKNOWN };
+
+struct arrival { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    const struct api_events *api;
+    struct cloud_event *events;
+    size_t count;
+    enum refusal refusal; /* set with ERR_UNPROCESSABLE */
+};
+
+/* --- the unit --- */
+
+static struct str outcome_word(enum booking_put put)
+{
+    switch (put) {
+    case BOOKING_STORED: return S("stored");
+    case BOOKING_UNCHANGED: return S("unchanged");
+    case BOOKING_OLDER: return S("older");
+    case BOOKING_REFUSED: break;
+    }
+    return S("refused");
+}
+
+/* An event that is refused leaves no trace: sent again later it may be taken. */
+static enum err apply(struct tx *tx, struct arrival *a, const struct cloud_event *e, int64_t now_ms,
+                      struct str *ret_outcome)
+{
+    struct booking_result result;
+    enum err err = booking_change(tx, a->api->payments, &e->change, now_ms, &result);
+
+    if (err == ERR_NOT_FOUND)
+        a->refusal = REFUSED_UNKNOWN;
+    else if (!err && result.put == BOOKING_REFUSED)
+        a->refusal = REFUSED_MONEY;
+    if (a->refusal)
+        return ERR_UNPROCESSABLE;
+    *ret_outcome = outcome_word(result.put);
+    return err;
+}
+
+static enum err take_one(struct tx *tx, struct arrival *a, const struct cloud_event *e,
+                         int64_t now_ms)
+{
+    struct str outcome = S("ignored");
+    struct row row;
+    enum err err = TX_ROW(tx, STMT_inbound_event_add, &row, V_TEXT(e->key), V_TEXT(e->type),
+                          V_TEXT(outcome), V_INT(now_ms));
+
+    if (err == ERR_NOT_FOUND)
+        return OK; /* it came before */
+    if (err || !e->is_booking)
+        return err;
+    err = apply(tx, a, e, now_ms, &outcome);
+    return err ? err : TX_DO(tx, STMT_inbound_event_outcome, 1, V_TEXT(outcome), V_TEXT(e->key));
+}
+
+static enum err take(struct tx *tx, struct unit *u)
+{
+    struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
+    int64_t now_ms = env_now_ms(a->api->payments->env);
+    enum err e = OK;
+
+    a->refusal = REFUSED_NOT;
+    for (size_t i = 0; i < a->count && !e; i++)
+        e = take_one(tx, a, &a->events[i], now_ms);
+    return e;
+}
+
+static const char *refusal_words(enum refusal refusal, enum language language)
+{
+    static const char *const words[][2] = {
+        [REFUSED_MONEY] = { "Owner, amount and currency cannot change while money is under way.",
+                            "支払いの処理中は、所有者・金額・通貨を変更できません。" },
+        [REFUSED_UNKNOWN] = { "This booking is not known yet: send userId, amount and currency "
+                              "along, or send it again after BookingCreated.",
+                              "この予約はまだ登録されていません。userId・amount・currency "
+                              "を含めるか、"
+                              "BookingCreated の後に再送してください。" },
+    };
+
+    return refusal ? words[refusal][language] : NULL;
+}
+
+static void taken(struct unit *u)
+{
+    struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
+    struct request *r = a->request;
+
+    if (u->err)
+        reply_problem(r, u->err,
+                      u->err == ERR_UNPROCESSABLE ? refusal_words(a->refusal, r->language) : NULL);
+    else
+        reply_send(r, 204, S(""), S(""));
+}
+
+/* --- the request --- */
+
+static void receive(struct request *r, const struct api_events *api)
+{
+    static const struct unit_kind kind = { "events.take", UNIT_FRONT, take, NULL };
+    struct arrival *a = arena_alloc(&r->arena, 1, sizeof(*a));
+
+    if (!a) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = taken };
+    a->request = r;
+    a->api = api;
+    if (!cloud_events_read(r, &a->events, &a->count))
+        return;
+    if (a->count)
+        store_post(api->store, &a->unit);
+    else
+        reply_send(r, 204, S(""), S("")); /* an empty batch */
+}
+
+static void receive_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (e || !(p->service || p->admin))
+        reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
+    else
+        receive(r, ctx);
+}
+
+static bool is_signed(const struct request *r, const struct api_events *api)
+{
+    return signing_verify(api->secret, request_header(r, S("webhook-id"), NULL),
+                          request_header(r, S("webhook-timestamp"), NULL),
+                          request_header(r, S("webhook-signature"), NULL), r->body,
+                          clock_wall_ms(&api->payments->env->clock) / 1000);
+}
+
+static void receive_signed(struct request *r, const struct api_events *api)
+{
+    if (!is_signed(r, api))
+        reply_problem(r, ERR_SIGNATURE, NULL);
+    else if (cloud_event_is_binary(r))
+        reply_problem(
+            r, ERR_MEDIA_TYPE,
+            r->language == LANG_JA
+                ? "binary 形式のヘッダーは署名の対象外です。structured 形式で送ってください。"
+                : "The headers of a binary event are not signed: send it structured.");
+    else
+        receive(r, api);
+}
+
+void api_events_post(struct request *r, void *ctx)
+{
+    const struct api_events *api = ctx;
+    size_t signatures;
+
+    request_header(r, S("webhook-signature"), &signatures);
+    if (signatures && api->secret.n)
+        receive_signed(r, api);
+    else
+        auth_check(api->auth, r, receive_as, ctx);
+}

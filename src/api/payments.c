@@ -1,0 +1,202 @@
+/* payments.c - the four operations that move money. Each is the same walk with another table row:
+ *
+ *   who asks --> what for, checked --> operate_begin() --> the answer, stored or fresh
+ *
+ * The request and its arena wait here for the operation; the operation does not wait for them. */
+#include "api/payments.h"
+
+#include "api/payment_input.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+
+enum { MEMBERS_MAX = 256 };
+
+struct payment_call {
+    struct operate operate;
+    struct request *request;
+};
+
+static const struct str verbs[OP_KINDS] = {
+    [OP_CREATE] = { "create", 6 },
+    [OP_CAPTURE] = { "capture", 7 },
+    [OP_REFUND] = { "refund", 6 },
+    [OP_VOID] = { "void", 4 },
+};
+
+/* --- the answer --- */
+
+static struct str problem_members(const struct operate *o, char text[MEMBERS_MAX])
+{
+    char id[UUID_TEXT + 1] = "";
+    int n = 0;
+
+    if (o->has_payment) {
+        uuid_text(o->payment_id, id);
+        n = snprintf(text, MEMBERS_MAX, "\"paymentId\":\"%s\"", id);
+    }
+    if (o->has_current)
+        n += snprintf(text + n, MEMBERS_MAX - (size_t)n, "%s\"currentStatus\":\"%s\"", n ? "," : "",
+                      payment_status_name(o->current));
+    return (struct str){ text, (size_t)n };
+}
+
+/* Our details are English; who reads Japanese is better served by the error's own words. */
+static void answer_problem(struct request *r, const struct operate *o)
+{
+    char members[MEMBERS_MAX];
+
+    reply_problem_more(r, o->err, r->language == LANG_EN ? o->why : NULL, S(""),
+                       problem_members(o, members));
+}
+
+/* Under the same prefix by which the client came. */
+static void add_location(struct request *r, const struct operate *o)
+{
+    char id[UUID_TEXT + 1], place[64 + UUID_TEXT];
+    int n;
+
+    uuid_text(o->payment_id, id);
+    n = snprintf(place, sizeof(place), "%s/payments/%s",
+                 str_starts(r->path, S("/api/v1/")) ? "/api/v1" : "", id);
+    reply_header(r, S("Location"), (struct str){ place, (size_t)n });
+}
+
+static void answer_stored(struct request *r, const struct operate *o)
+{
+    bool created = o->status == 201;
+
+    if (o->replayed)
+        reply_header(r, S("Idempotent-Replayed"), S("true"));
+    else if (created && o->has_payment)
+        add_location(r, o);
+    reply_send(r, created && o->replayed ? 200 : o->status,
+               o->status >= 400 ? S("application/problem+json") : S("application/json"), o->body);
+}
+
+static void operated(struct operate *o)
+{
+    struct payment_call *c = CONTAINER_OF(o, struct payment_call, operate);
+
+    if (o->err)
+        answer_problem(c->request, o);
+    else
+        answer_stored(c->request, o);
+}
+
+/* --- what is asked for --- */
+
+static void fill(struct operate *o, const struct payment_input *in)
+{
+    o->key = in->key;
+    o->booking = in->booking;
+    o->money = in->money;
+    o->method = in->method;
+    o->description = in->description;
+    o->has_amount = in->has_amount;
+    o->amount = in->has_amount ? in->amount : 0;
+    o->reason = in->reason;
+    if (o->kind == OP_CREATE)
+        key_hash_create(o->booking, o->money, o->method, o->hash);
+    else
+        key_hash_other(o->payment, o->has_amount, o->amount, o->reason, o->hash);
+}
+
+/* All that is wrong is in `p`. NO_MEMORY: the request is larger than its arena. */
+static enum err read_input(struct request *r, enum op_kind kind, struct operate *o,
+                           struct json_problems *p)
+{
+    struct payment_input in = { 0 };
+    size_t keys;
+    struct str key = request_header(r, S("Idempotency-Key"), &keys);
+    enum err e;
+
+    payment_input_key(key, keys, &in, p);
+    if (kind != OP_CREATE && !uuid_parse(r->params[0], &o->payment))
+        json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
+    e = payment_input_body(&r->arena, kind, r->body, &in, p);
+    if (!e && !p->count)
+        fill(o, &in);
+    return e;
+}
+
+static void begin(struct request *r, const struct api_payments *api, struct payment_call *c)
+{
+    struct operate *o = &c->operate;
+
+    o->payments = api->payments;
+    trace_text(&r->trace, o->trace);
+    o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
+    o->arena = &r->arena;
+    o->home = r->home;
+    o->done = operated;
+    operate_begin(o);
+}
+
+void payment_refuse(struct request *r, struct json_problems *p)
+{
+    reply_problem_errors(r, ERR_VALIDATION, NULL, json_problems_array(p));
+    json_problems_release(p);
+}
+
+static void check_and_begin(struct request *r, const struct api_payments *api,
+                            const struct principal *p, enum op_kind kind)
+{
+    struct payment_call *c = arena_alloc(&r->arena, 1, sizeof(*c));
+    struct json_problems problems;
+    enum err e;
+
+    if (!c) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    if (r->body.n && !payment_input_type(request_header(r, S("Content-Type"), NULL))) {
+        reply_problem(r, ERR_MEDIA_TYPE, NULL);
+        return;
+    }
+    *c = (struct payment_call){ .request = r };
+    c->operate.kind = kind;
+    c->operate.user = p->user;
+    c->operate.may_any = p->service || p->admin;
+    json_problems_init(&problems);
+    problems.language = r->language;
+    e = read_input(r, kind, &c->operate, &problems);
+    if (!e && problems.count) {
+        payment_refuse(r, &problems);
+        return;
+    }
+    json_problems_release(&problems);
+    if (e)
+        reply_problem(r, e, NULL);
+    else
+        begin(r, api, c);
+}
+
+/* --- who asks --- */
+
+bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
+                        const struct principal *p, struct str verb)
+{
+    if (!e && !p->service && !p->admin && !auth_owner_may(c->owner_may, verb))
+        e = ERR_FORBIDDEN;
+    if (e)
+        reply_problem(r, e, NULL);
+    return !e;
+}
+
+#define OPERATION(name, kind)                                                                      \
+    static void name##_known(struct request *r, void *ctx, enum err e, const struct principal *p)  \
+    {                                                                                              \
+        if (payment_caller_may(r, ctx, e, p, verbs[kind]))                                         \
+            check_and_begin(r, ctx, p, kind);                                                      \
+    }                                                                                              \
+                                                                                                   \
+    void api_payment_##name(struct request *r, void *ctx)                                          \
+    {                                                                                              \
+        auth_check(((struct api_payments *)ctx)->auth, r, name##_known, ctx);                      \
+    }
+
+OPERATION(create, OP_CREATE)
+OPERATION(capture, OP_CAPTURE)
+OPERATION(refund, OP_REFUND)
+OPERATION(void, OP_VOID)

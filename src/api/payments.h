@@ -1,0 +1,34 @@
+/* payments.h - the routes of payments (P1, P2), for /payments... and /api/v1/payments... alike.
+ *
+ *   401 -> may owners do this at all (403) -> 415, 400 -> the key -> booking or payment
+ *
+ * The first three are decided here, the rest in flow/. Whatever is refused has changed nothing. */
+#pragma once
+
+#include "auth/auth.h"
+#include "base/json.h"
+#include "flow/operate.h"
+#include "http/http.h"
+
+struct api_payments {
+    struct payments *payments;
+    struct auth *auth;
+    struct str owner_may; /* ICHIDO_OWNER_MAY */
+};
+
+/* ctx is a struct api_payments; the first parameter of a path is the payment's id. Bodies need no
+ * more than LIMIT_PAYMENT_BODY. */
+void api_payment_create(struct request *r, void *ctx);
+void api_payment_capture(struct request *r, void *ctx);
+void api_payment_refund(struct request *r, void *ctx);
+void api_payment_void(struct request *r, void *ctx);
+void api_payment_get(struct request *r, void *ctx);  /* payment_read.c */
+void api_payment_list(struct request *r, void *ctx); /* payment_list.c */
+
+/* --- what the files of these routes share --- */
+
+/* Who asks, where that is known and may do `verb`; false: the answer was sent. */
+bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
+                        const struct principal *p, struct str verb);
+/* 400 with all of them, in the client's language; the list is released. */
+void payment_refuse(struct request *r, struct json_problems *p);

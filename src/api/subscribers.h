@@ -1,0 +1,20 @@
+/* subscribers.h - /api/v1/admin/subscribers (B2): who is told what happens to payments. For admin.
+ * A secret is shown once, when it is made. Where a url leads is decided when something is sent: a
+ * name may point elsewhere by then (Q10). */
+#pragma once
+
+#include "auth/auth.h"
+#include "http/http.h"
+
+struct store;
+
+struct api_subscribers {
+    struct env *env;
+    struct store *store;
+    struct auth *auth;
+};
+
+/* ctx is a struct api_subscribers. */
+void api_subscriber_add(struct request *r, void *ctx);
+void api_subscriber_list(struct request *r, void *ctx);
+void api_subscriber_remove(struct request *r, void *ctx); /* the path's first parameter: its id */

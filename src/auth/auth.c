@@ -1,0 +1,244 @@
+/* auth.c - the way of a request:
+ *
+ *   Authorization --> is it the admin token? --> known? --> verify --> then()
+ *                                                  |          |
+ *                                 its key's set is too old    no key fits
+ *                                                  v          v
+ *                                    wait for one fetch, then once more from the start
+ *
+ * A request waits at most once. Whatever is wrong, the client hears the same 401; why is in the log
+ * (debug), the token never is. */
+#include "auth/auth.h"
+
+#include "auth/cache.h"
+#include "auth/jwks.h"
+#include "auth/verify.h"
+#include "base/limits.h"
+#include "observe/log.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct auth {
+    struct env *env;
+    struct arena arena; /* of the texts in verifier.rules */
+    struct verifier verifier;
+    struct cache *cache;
+    struct jwks *jwks; /* NULL: no url */
+    EVP_MD *sha256;
+    bool has_admin;
+    unsigned char admin[TOKEN_DIGEST];
+};
+
+struct check { /* one request's */
+    struct jwks_waiter waiter;
+    struct auth *auth;
+    struct request *r;
+    auth_then then;
+    void *ctx;
+    bool waited;
+};
+
+/* --- the header --- */
+
+/* "Bearer abc" -> "abc"; an empty slice for anything else, and for two Authorization headers. */
+static struct str bearer_token(const struct request *r)
+{
+    struct str value = str_trim(request_header(r, S("Authorization"), NULL));
+
+    if (!str_eq_nocase(str_cut(&value, ' '), S("Bearer")))
+        return (struct str){ 0 };
+    return str_trim(value);
+}
+
+static bool digest_of(const struct auth *a, struct str token, unsigned char ret[TOKEN_DIGEST])
+{
+    return EVP_Digest(token.p, token.n, ret, NULL, a->sha256, NULL) == 1;
+}
+
+/* --- verdicts --- */
+
+static enum verdict verify(struct auth *a, struct request *r, struct str token,
+                           const unsigned char *digest, struct verified *ret)
+{
+    int64_t now_ms = clock_wall_ms(&a->env->clock);
+    struct arena_mark mark = arena_mark(&r->arena);
+    struct key_set *set;
+    enum verdict v;
+
+    if (cache_get(a->cache, digest, now_ms, ret))
+        return VERDICT_OK;
+    set = a->jwks ? jwks_keys(a->jwks) : NULL;
+    v = verify_token(&a->verifier, set, &r->arena, token, now_ms, ret);
+    if (!v)
+        cache_put(a->cache, digest, ret, set ? set->generation : 0);
+    key_set_unref(set);
+    arena_rewind(&r->arena, mark);
+    return v;
+}
+
+static void refuse(const struct check *c, enum verdict v)
+{
+    if (v == VERDICT_NO_MEMORY) {
+        c->then(c->r, c->ctx, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    LOG(c->auth->env->log, LOG_DEBUG, "token refused", LOG_TEXT("why", str_of(verdict_words(v))),
+        LOG_TEXT("requestId", c->r->id));
+    reply_header(c->r, S("WWW-Authenticate"), S("Bearer error=\"invalid_token\""));
+    c->then(c->r, c->ctx, ERR_UNAUTHORIZED, NULL);
+}
+
+/* --- waiting for the JWKS --- */
+
+static void run(struct check *c);
+
+static void fetched(struct task *t)
+{
+    run(CONTAINER_OF(CONTAINER_OF(t, struct jwks_waiter, task), struct check, waiter));
+}
+
+/* False: nothing to wait for; the verdict stands. */
+static bool wait_for_keys(const struct check *c)
+{
+    struct check *kept = arena_alloc(&c->r->arena, 1, sizeof(*kept));
+
+    if (!kept) {
+        refuse(c, VERDICT_NO_MEMORY);
+        return true;
+    }
+    *kept = *c;
+    kept->waited = true;
+    kept->waiter = (struct jwks_waiter){ .task = { .run = fetched }, .home = c->r->home };
+    switch (jwks_await(c->auth->jwks, &kept->waiter)) {
+    case JWKS_WAITS: return true;
+    case JWKS_FULL: c->then(c->r, c->ctx, ERR_OVERLOADED, NULL); return true;
+    case JWKS_NO_USE: return false;
+    }
+    abort();
+}
+
+/* --- a check --- */
+
+static void judge(struct check *c, struct str token, const unsigned char *digest)
+{
+    struct auth *a = c->auth;
+    bool is_old = a->jwks && jwks_tend(a->jwks);
+    struct verified got;
+    enum verdict v = verify(a, c->r, token, digest, &got);
+    bool needs_newer = v == VERDICT_UNKNOWN_KEY || (!v && got.key && is_old);
+
+    if (needs_newer && !c->waited && wait_for_keys(c))
+        return;
+    if (v)
+        refuse(c, v);
+    else
+        c->then(c->r, c->ctx, OK, &got.claims.who);
+}
+
+static void run(struct check *c)
+{
+    static const struct principal operator_ = { .service = true, .admin = true };
+    struct auth *a = c->auth;
+    struct str token = bearer_token(c->r);
+    unsigned char digest[TOKEN_DIGEST];
+
+    if (!token.n)
+        refuse(c, VERDICT_NO_TOKEN);
+    else if (token.n > LIMIT_TOKEN)
+        refuse(c, VERDICT_TOO_LONG);
+    else if (!digest_of(a, token, digest))
+        refuse(c, VERDICT_NO_MEMORY);
+    else if (a->has_admin && CRYPTO_memcmp(digest, a->admin, TOKEN_DIGEST) == 0)
+        c->then(c->r, c->ctx, OK, &operator_);
+    else
+        judge(c, token, digest);
+}
+
+void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx)
+{
+    struct check c = { .auth = a, .r = r, .then = then, .ctx = ctx };
+
+    run(&c);
+}
+
+bool auth_owner_may(struct str words, struct str verb)
+{
+    while (words.n)
+        if (str_eq(str_trim(str_cut(&words, ',')), verb))
+            return true;
+    return false;
+}
+
+/* --- its life --- */
+
+static bool load_keys(struct auth *a, const struct auth_options *o, char why[256])
+{
+    if (o->secret.n && !(a->verifier.secret = secret_key_new(o->secret, why)))
+        return false;
+    if (o->public_key.n && !(a->verifier.pem = public_key_from_pem(o->public_key, why)))
+        return false;
+    if (o->jwks_url.n && !o->client) {
+        snprintf(why, 256, "nobody can fetch the JWKS");
+        return false;
+    }
+    return true;
+}
+
+static bool load_admin(struct auth *a, struct str token)
+{
+    a->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); /* once: a fetch costs more than the hash */
+    a->has_admin = token.n > 0;
+    return a->sha256 && (!token.n || digest_of(a, token, a->admin));
+}
+
+/* Also true for an empty text, which has no copy. */
+static bool keep(struct auth *a, struct str text, struct str *ret)
+{
+    *ret = text.n ? arena_str(&a->arena, text) : (struct str){ 0 };
+    return ret->n == text.n && (!text.n || ret->p);
+}
+
+static bool start_jwks(struct auth *a, const struct auth_options *o)
+{
+    if (!o->jwks_url.n)
+        return true;
+    a->jwks = jwks_new(&(struct jwks_options){
+        .env = o->env, .client = o->client, .url = o->jwks_url, .cache = a->cache });
+    return a->jwks != NULL;
+}
+
+struct auth *auth_new(const struct auth_options *o, char why[256])
+{
+    struct auth *a = calloc(1, sizeof(*a));
+
+    snprintf(why, 256, "it needs more memory than there is");
+    if (!a)
+        return NULL;
+    a->env = o->env;
+    arena_init(&a->arena, 3 * LIMIT_SETTING);
+    a->cache = cache_new();
+    if (a->cache && load_keys(a, o, why) && load_admin(a, o->admin_token) &&
+        keep(a, o->issuer, &a->verifier.rules.issuer) &&
+        keep(a, o->audience, &a->verifier.rules.audience) && start_jwks(a, o))
+        return a;
+    auth_free(a);
+    return NULL;
+}
+
+void auth_free(struct auth *a)
+{
+    if (!a)
+        return;
+    jwks_free(a->jwks);
+    cache_free(a->cache);
+    secret_key_free(a->verifier.secret);
+    public_key_free(a->verifier.pem);
+    EVP_MD_free(a->sha256);
+    arena_release(&a->arena);
+    OPENSSL_cleanse(a, sizeof(*a));
+    free(a);
+}

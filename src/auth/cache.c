@@ -1,0 +1,137 @@
+/* cache.c - 16 shards with a lock each, sets of 4 entries; in a set the one that was not asked for
+ * longest gives way. Only whoever holds a valid token can fill a place, so nobody can flush it from
+ * outside. */
+#include "auth/cache.h"
+
+#include "base/limits.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARDS = 16, WAYS = 4, SETS = LIMIT_TOKEN_CACHE / SHARDS / WAYS };
+
+_Static_assert(SETS *WAYS *SHARDS == LIMIT_TOKEN_CACHE && SETS <= 256, "a byte names the set");
+
+struct entry {
+    unsigned char digest[TOKEN_DIGEST];
+    struct verified v; /* until_ms 0: empty */
+    uint64_t used;
+};
+
+struct shard {
+    _Alignas(64) pthread_mutex_t lock; /* a line of its own: loops do not disturb each other */
+    uint64_t tick;
+    struct entry entries[SETS][WAYS];
+};
+
+struct cache {
+    _Atomic uint64_t generation;
+    struct shard shards[SHARDS];
+};
+
+struct cache *cache_new(void)
+{
+    struct cache *c = aligned_alloc(64, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    memset(c, 0, sizeof(*c));
+    for (size_t i = 0; i < SHARDS; i++)
+        pthread_mutex_init(&c->shards[i].lock, NULL);
+    return c;
+}
+
+void cache_free(struct cache *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < SHARDS; i++)
+        pthread_mutex_destroy(&c->shards[i].lock);
+    free(c);
+}
+
+static struct shard *shard_of(struct cache *c, const unsigned char *digest)
+{
+    return &c->shards[digest[0] % SHARDS];
+}
+
+static struct entry *set_of(struct shard *s, const unsigned char *digest)
+{
+    return s->entries[digest[1] % SETS];
+}
+
+static struct entry *find(struct entry *set, const unsigned char *digest)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        if (set[i].v.claims.until_ms && memcmp(set[i].digest, digest, TOKEN_DIGEST) == 0)
+            return &set[i];
+    return NULL;
+}
+
+bool cache_get(struct cache *c, const unsigned char digest[TOKEN_DIGEST], int64_t now_ms,
+               struct verified *ret)
+{
+    struct shard *s = shard_of(c, digest);
+    struct entry *e;
+
+    pthread_mutex_lock(&s->lock);
+    e = find(set_of(s, digest), digest);
+    if (e && now_ms >= e->v.claims.until_ms) {
+        *e = (struct entry){ 0 };
+        e = NULL;
+    } else if (e && now_ms < e->v.claims.from_ms) {
+        e = NULL; /* the clock was set back */
+    }
+    if (e) {
+        e->used = ++s->tick;
+        *ret = e->v;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return e != NULL;
+}
+
+static struct entry *place_for(struct entry *set, const unsigned char *digest)
+{
+    struct entry *oldest = &set[0], *known = find(set, digest);
+
+    for (size_t i = 0; i < WAYS; i++)
+        if (set[i].used < oldest->used)
+            oldest = &set[i];
+    return known ? known : oldest;
+}
+
+void cache_put(struct cache *c, const unsigned char digest[TOKEN_DIGEST], const struct verified *v,
+               uint64_t generation)
+{
+    struct shard *s = shard_of(c, digest);
+    struct entry *e;
+
+    pthread_mutex_lock(&s->lock);
+    /* Under the lock: cache_rekey raises the generation before it comes to this shard. */
+    if (!v->key || generation == atomic_load(&c->generation)) {
+        e = place_for(set_of(s, digest), digest);
+        *e = (struct entry){ .v = *v, .used = ++s->tick };
+        memcpy(e->digest, digest, TOKEN_DIGEST);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void forget_gone(struct shard *s, const struct key_set *set)
+{
+    for (size_t i = 0; i < SETS; i++)
+        for (struct entry *e = s->entries[i]; e < s->entries[i] + WAYS; e++)
+            if (e->v.key && !key_set_has(set, e->v.key))
+                *e = (struct entry){ 0 };
+}
+
+void cache_rekey(struct cache *c, const struct key_set *set)
+{
+    atomic_store(&c->generation, set->generation);
+    for (size_t i = 0; i < SHARDS; i++) {
+        pthread_mutex_lock(&c->shards[i].lock);
+        forget_gone(&c->shards[i], set);
+        pthread_mutex_unlock(&c->shards[i].lock);
+    }
+}

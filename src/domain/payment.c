@@ -1,0 +1,246 @@
+/* payment.c - the tables behind payment.h.
+ *
+ * How a payment moves by what its gateway says of the intent. Rows: what we know. Columns: what it
+ * says, in the order of their rank (E6).
+ *
+ *                OPEN   ACTION   DECLINED   AUTHORIZED   SUCCEEDED    CANCELED
+ *   PENDING      same   stay     decline?   hold?        take?        FAILED
+ *   AUTHORIZED   less   less     less       same         CAPTURED     void
+ *   CAPTURED     less   less     less       less         same         less
+ *   REFUNDED     less   less     less       less         returned?    undone?
+ *   FAILED       less   less     same       hold?        take?        same
+ *
+ *   less       SUPERSEDED: it was true once
+ *   stay       stays PENDING, what the customer has to do is stored
+ *   void       REFUNDED, nothing was captured; lapsed where the authorisation ran out (D8, D9)
+ *   decline?   FAILED where the server confirms; else PENDING, with its last failure (D11)
+ *   hold?      AUTHORIZED, or a stray: we gave it up, or the booking takes no money now (D2, D21)
+ *   take?      CAPTURED, or a stray in the same cases
+ *   returned?  same, where it was captured once; where it was voided, money landed after all: stray
+ *   undone?    same, where it was voided; where it was captured, a cancel is old news
+ *
+ * An AUTHORIZED payment is captured even if its booking is gone: an operator decides (D21). */
+#include "domain/payment.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names --- */
+
+static const char *const status_names[PAYMENT_STATUSES] = {
+    [PAYMENT_PENDING] = "PENDING",   [PAYMENT_AUTHORIZED] = "AUTHORIZED",
+    [PAYMENT_CAPTURED] = "CAPTURED", [PAYMENT_REFUNDED] = "REFUNDED",
+    [PAYMENT_FAILED] = "FAILED",
+};
+
+static const char *const refund_names[REFUND_STATUSES] = {
+    [REFUND_PENDING] = "pending",     [REFUND_REQUIRES_ACTION] = "requires_action",
+    [REFUND_SUCCEEDED] = "succeeded", [REFUND_FAILED] = "failed",
+    [REFUND_CANCELED] = "canceled",
+};
+
+/* The name's place in the list; n: it is not there. */
+static unsigned find_name(const char *const *names, unsigned n, struct str name)
+{
+    unsigned i = 0;
+
+    while (i < n && !str_eq(name, str_of(names[i])))
+        i++;
+    return i;
+}
+
+const char *payment_status_name(enum payment_status s)
+{
+    assert(s < PAYMENT_STATUSES);
+    return status_names[s];
+}
+
+bool payment_status_parse(struct str name, enum payment_status *ret_status)
+{
+    unsigned i = find_name(status_names, PAYMENT_STATUSES, name);
+
+    if (i == PAYMENT_STATUSES)
+        return false;
+    *ret_status = (enum payment_status)i;
+    return true;
+}
+
+const char *refund_status_name(enum refund_status s)
+{
+    assert(s < REFUND_STATUSES);
+    return refund_names[s];
+}
+
+bool refund_status_parse(struct str name, enum refund_status *ret_status)
+{
+    unsigned i = find_name(refund_names, REFUND_STATUSES, name);
+
+    if (i == REFUND_STATUSES)
+        return false;
+    *ret_status = (enum refund_status)i;
+    return true;
+}
+
+/* --- what may be asked for, and where refunds go; a cell left out is no --- */
+
+bool payment_allows(enum payment_status s, enum payment_request r)
+{
+    static const bool table[PAYMENT_STATUSES][PAYMENT_REQUESTS] = {
+        [PAYMENT_PENDING] = { [ASK_VOID] = true },
+        [PAYMENT_AUTHORIZED] = { [ASK_CAPTURE] = true, [ASK_VOID] = true },
+        [PAYMENT_CAPTURED] = { [ASK_REFUND] = true },
+    };
+
+    assert(s < PAYMENT_STATUSES && r < PAYMENT_REQUESTS);
+    return table[s][r];
+}
+
+bool refund_moves(enum refund_status from, enum refund_status to)
+{
+    static const bool table[REFUND_STATUSES][REFUND_STATUSES] = {
+        [REFUND_PENDING] = { [REFUND_REQUIRES_ACTION] = true,
+                             [REFUND_SUCCEEDED] = true,
+                             [REFUND_FAILED] = true,
+                             [REFUND_CANCELED] = true },
+        [REFUND_REQUIRES_ACTION] = { [REFUND_PENDING] = true,
+                                     [REFUND_SUCCEEDED] = true,
+                                     [REFUND_FAILED] = true,
+                                     [REFUND_CANCELED] = true },
+        [REFUND_SUCCEEDED] = { [REFUND_FAILED] = true },
+    };
+
+    assert(from < REFUND_STATUSES && to < REFUND_STATUSES);
+    return table[from][to];
+}
+
+int64_t refund_available(int64_t captured, int64_t reserved)
+{
+    assert(reserved >= 0);
+    return captured > reserved ? captured - reserved : 0; /* -1, not captured yet, gives 0 too */
+}
+
+/* --- the move --- */
+
+enum cell {
+    LESS,
+    SAME,
+    STAY,
+    FAIL,
+    CAPTURE,
+    VOID,
+    DECLINE_IF_SERVER_CONFIRMED,
+    HOLD_IF_WANTED,
+    TAKE_IF_WANTED,
+    SAME_IF_CAPTURED,
+    SAME_IF_VOIDED,
+};
+
+static const enum cell cells[PAYMENT_STATUSES][INTENT_STATES] = {
+    [PAYMENT_PENDING] = { [INTENT_OPEN] = SAME,
+                          [INTENT_ACTION] = STAY,
+                          [INTENT_DECLINED] = DECLINE_IF_SERVER_CONFIRMED,
+                          [INTENT_AUTHORIZED] = HOLD_IF_WANTED,
+                          [INTENT_SUCCEEDED] = TAKE_IF_WANTED,
+                          [INTENT_CANCELED] = FAIL },
+    [PAYMENT_AUTHORIZED] = { [INTENT_OPEN] = LESS,
+                             [INTENT_ACTION] = LESS,
+                             [INTENT_DECLINED] = LESS,
+                             [INTENT_AUTHORIZED] = SAME,
+                             [INTENT_SUCCEEDED] = CAPTURE,
+                             [INTENT_CANCELED] = VOID },
+    [PAYMENT_CAPTURED] = { [INTENT_OPEN] = LESS,
+                           [INTENT_ACTION] = LESS,
+                           [INTENT_DECLINED] = LESS,
+                           [INTENT_AUTHORIZED] = LESS,
+                           [INTENT_SUCCEEDED] = SAME,
+                           [INTENT_CANCELED] = LESS },
+    [PAYMENT_REFUNDED] = { [INTENT_OPEN] = LESS,
+                           [INTENT_ACTION] = LESS,
+                           [INTENT_DECLINED] = LESS,
+                           [INTENT_AUTHORIZED] = LESS,
+                           [INTENT_SUCCEEDED] = SAME_IF_CAPTURED,
+                           [INTENT_CANCELED] = SAME_IF_VOIDED },
+    [PAYMENT_FAILED] = { [INTENT_OPEN] = LESS,
+                         [INTENT_ACTION] = LESS,
+                         [INTENT_DECLINED] = SAME,
+                         [INTENT_AUTHORIZED] = HOLD_IF_WANTED,
+                         [INTENT_SUCCEEDED] = TAKE_IF_WANTED,
+                         [INTENT_CANCELED] = SAME },
+};
+
+/* D10: another currency, more money than asked for, or a success that brought none. */
+static bool is_mismatch(const struct payment_view *p, const struct fact *f)
+{
+    if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
+        return true;
+    if (f->amount < 0 || f->amount > p->money.minor)
+        return true;
+    if (f->received < 0 || f->received > p->money.minor)
+        return true;
+    return f->state == INTENT_SUCCEEDED && f->received == 0;
+}
+
+/* Stripe's own words for an authorisation that nobody captured in time. */
+static bool is_lapse(struct str cancel_reason)
+{
+    return str_eq(cancel_reason, S("expired")) || str_eq(cancel_reason, S("automatic"));
+}
+
+static bool is_wanted(const struct payment_view *p)
+{
+    return !p->given_up && p->subject_open;
+}
+
+static bool was_captured(const struct payment_view *p)
+{
+    return p->captured >= 0;
+}
+
+static struct move keep(const struct payment_view *p, enum verdict v)
+{
+    return (struct move){ .verdict = v, .to = p->status, .captured = p->captured };
+}
+
+static struct move apply(const struct payment_view *p, enum payment_status to)
+{
+    return (struct move){ .verdict = VERDICT_APPLY, .to = to, .captured = p->captured };
+}
+
+static struct move apply_capture(const struct fact *f)
+{
+    return (struct move){ VERDICT_APPLY, PAYMENT_CAPTURED, f->received, false, false };
+}
+
+static struct move apply_void(const struct fact *f)
+{
+    return (struct move){ VERDICT_APPLY, PAYMENT_REFUNDED, -1, true, is_lapse(f->cancel_reason) };
+}
+
+static struct move run_cell(enum cell c, const struct payment_view *p, const struct fact *f)
+{
+    switch (c) {
+    case LESS: return keep(p, VERDICT_SUPERSEDED);
+    case SAME: return keep(p, VERDICT_SAME);
+    case STAY: return apply(p, PAYMENT_PENDING);
+    case FAIL: return apply(p, PAYMENT_FAILED);
+    case CAPTURE: return apply_capture(f);
+    case VOID: return apply_void(f);
+    case DECLINE_IF_SERVER_CONFIRMED:
+        return apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
+    case HOLD_IF_WANTED:
+        return is_wanted(p) ? apply(p, PAYMENT_AUTHORIZED) : keep(p, VERDICT_STRAY_AUTHORIZED);
+    case TAKE_IF_WANTED: return is_wanted(p) ? apply_capture(f) : keep(p, VERDICT_STRAY_SUCCEEDED);
+    case SAME_IF_CAPTURED: return keep(p, was_captured(p) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
+    case SAME_IF_VOIDED: return keep(p, was_captured(p) ? VERDICT_SUPERSEDED : VERDICT_SAME);
+    }
+    abort();
+}
+
+struct move payment_move(const struct payment_view *p, const struct fact *f)
+{
+    assert(f->kind == FACT_INTENT && f->state < INTENT_STATES && p->status < PAYMENT_STATUSES);
+    if (is_mismatch(p, f))
+        return keep(p, VERDICT_MISMATCH);
+    return run_cell(cells[p->status][f->state], p, f);
+}

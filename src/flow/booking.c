@@ -1,0 +1,430 @@
+/* booking.c - a booking's row, and what its cancellation does to its payment.
+ *
+ *   change --> read locked --> what would stand --> allowed? --> store --> CANCELLED now?
+ *                                                                             |
+ *        payment PENDING or AUTHORIZED: cancel at the gateway  <--------------|
+ *        CAPTURED: audit, alert; an operator decides           <--------------|
+ *        an operation is under way: "booking.cancelled" looks again  <--------'
+ *
+ * The cancellation and what it starts are one commit. Killed before it, the sender sends again. */
+#include "flow/booking.h"
+
+#include "base/buf.h"
+#include "flow/lane.h"
+#include "flow/rows.h"
+#include "flow/text.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { JOB_ARENA = 64 * 1024, BOOKING_JSON_MAX = 1024, LOOK_AGAIN_MS = 1000 };
+
+static const char *const names[BOOKING_STATUSES] = {
+    [BOOKING_PENDING] = "PENDING",
+    [BOOKING_CONFIRMED] = "CONFIRMED",
+    [BOOKING_CANCELLED] = "CANCELLED",
+};
+
+const char *booking_status_name(enum booking_status s)
+{
+    return names[s];
+}
+
+bool booking_status_parse(struct str name, enum booking_status *ret_status)
+{
+    for (int i = 0; i < BOOKING_STATUSES; i++)
+        if (str_eq(name, str_of(names[i]))) {
+            *ret_status = (enum booking_status)i;
+            return true;
+        }
+    return false;
+}
+
+/* --- rows --- */
+
+static bool take_uuid(const struct val *v, struct uuid *ret_id)
+{
+    if (v->type != VAL_BLOB || v->s.n != sizeof(ret_id->b))
+        return false;
+    memcpy(ret_id->b, v->s.p, sizeof(ret_id->b));
+    return true;
+}
+
+static bool booking_of_row(const struct row *row, struct booking *b)
+{
+    b->version = row->col[5].i;
+    b->created_ms = row->col[6].i;
+    b->updated_ms = row->col[7].i;
+    return take_uuid(&row->col[0], &b->id) && take_uuid(&row->col[1], &b->user_id) &&
+           money_make(row->col[2].i, row->col[3].s, &b->money) &&
+           booking_status_parse(row->col[4].s, &b->status);
+}
+
+enum err booking_read(struct tx *tx, struct uuid id, bool lock, struct booking *ret_booking)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, lock ? STMT_booking_lock : STMT_booking_get, &row, v_uuid(&id));
+
+    if (e)
+        return e;
+    return booking_of_row(&row, ret_booking) ? OK : ERR_INTERNAL;
+}
+
+/* CONFLICT: somebody added it since we looked. */
+static enum err add(struct tx *tx, const struct booking *b)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_booking_add, &row, v_uuid(&b->id), v_uuid(&b->user_id),
+                        V_INT(b->money.minor), V_TEXT(str_of(b->money.currency)),
+                        V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->created_ms));
+
+    return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
+}
+
+static enum err store(struct tx *tx, const struct booking *b)
+{
+    return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_INT(b->money.minor),
+                 V_TEXT(str_of(b->money.currency)), V_TEXT(str_of(names[b->status])),
+                 V_INT(b->version), V_INT(b->updated_ms), v_uuid(&b->id));
+}
+
+/* --- D21 --- */
+
+static enum err note_captured(struct tx *tx, const struct payment *p, int64_t now_ms)
+{
+    char payment[UUID_TEXT + 1], booking[UUID_TEXT + 1];
+    enum err e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured, false,
+                             S("the booking was cancelled after its payment was captured"), NULL,
+                             NULL, now_ms);
+
+    uuid_text(p->id, payment);
+    uuid_text(p->booking_id, booking);
+    if (!e)
+        LOG(tx_env(tx)->log, LOG_ERROR, "Booking cancelled after capture",
+            LOG_TEXT("bookingId", str_of(booking)), LOG_TEXT("paymentId", str_of(payment)),
+            LOG_NUM("capturedAmount", p->captured),
+            LOG_TEXT("currency", str_of(p->money.currency)));
+    return e;
+}
+
+/* No client's operation starts on it any more, since its booking is cancelled: so open_op stays
+ * free, and what lands meanwhile goes back (D2). */
+static enum err cancel_at_gateway(struct tx *tx, struct payments *pp, const struct payment *p)
+{
+    if (!p->gateway_transaction_id.n)
+        return OK; /* there is nothing to cancel */
+    return operation_start_own(tx, pp, p, OP_VOID, 0, S("booking_cancelled"));
+}
+
+static enum err let_go(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
+                       bool *ret_busy)
+{
+    *ret_busy = p->has_open_op;
+    if (*ret_busy)
+        return OK;
+    switch (p->status) {
+    case PAYMENT_PENDING:
+    case PAYMENT_AUTHORIZED: return cancel_at_gateway(tx, pp, p);
+    case PAYMENT_CAPTURED: return note_captured(tx, p, now_ms);
+    case PAYMENT_REFUNDED:
+    case PAYMENT_FAILED:
+    case PAYMENT_STATUSES: break;
+    }
+    return OK;
+}
+
+/* The payment that holds the booking's place. NOT_FOUND: none does. */
+static enum err live_payment(struct tx *tx, struct uuid booking, struct uuid *ret_id,
+                             enum payment_status *ret_status)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_booking_payment, &row, v_uuid(&booking));
+
+    if (e)
+        return e;
+    return take_uuid(&row.col[0], ret_id) && payment_status_parse(row.col[1].s, ret_status)
+               ? OK
+               : ERR_INTERNAL;
+}
+
+static enum err release_payment(struct tx *tx, struct payments *pp, struct uuid booking,
+                                int64_t now_ms, bool *ret_busy)
+{
+    enum payment_status status;
+    struct payment p;
+    struct uuid id;
+    struct arena a;
+    enum err e = live_payment(tx, booking, &id, &status);
+
+    *ret_busy = false;
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    arena_init(&a, JOB_ARENA);
+    e = payment_read(tx, &a, id, true, &p);
+    if (!e)
+        e = let_go(tx, pp, &p, now_ms, ret_busy);
+    arena_release(&a);
+    return e;
+}
+
+static enum err look_again(struct tx *tx, struct payments *pp, struct uuid booking, int64_t now_ms)
+{
+    char id[UUID_TEXT + 1];
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("booking.cancelled"),
+                           .due_ms = now_ms + LOOK_AGAIN_MS };
+
+    uuid_text(booking, id);
+    m.ref = str_of(id);
+    return queue_add(pp->queue, tx, now_ms, &m, 1);
+}
+
+static enum err cancelled(struct tx *tx, struct payments *pp, struct uuid booking, int64_t now_ms)
+{
+    bool busy;
+    enum err e = release_payment(tx, pp, booking, now_ms, &busy);
+
+    return e || !busy ? e : look_again(tx, pp, booking, now_ms);
+}
+
+static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct uuid booking;
+    bool busy;
+    enum err e;
+
+    if (!uuid_parse(m->ref, &booking)) {
+        snprintf(why, 256, "the message names no booking");
+        return ERR_VALIDATION;
+    }
+    e = release_payment(tx, ctx, booking, env_now_ms(tx_env(tx)), &busy);
+    if (e || !busy)
+        return e;
+    snprintf(why, 256, "an operation on its payment is under way");
+    return ERR_UNAVAILABLE;
+}
+
+struct job_kind booking_cancelled_kind(struct payments *p)
+{
+    /* More than a day: an unknown outcome may take hours to be known. */
+    static const struct retry_policy patient = {
+        .retries = 350, .first_ms = LOOK_AGAIN_MS, .max_ms = 5 * 60 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){
+        .name = "booking.cancelled", .run = run_cancelled, .ctx = p, .retry = patient
+    };
+}
+
+/* --- changes --- */
+
+static bool is_complete(const struct booking_change *c)
+{
+    return c->has_user && c->has_money;
+}
+
+static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t now_ms,
+                        struct booking *ret_booking)
+{
+    if (!is_complete(c))
+        return ERR_NOT_FOUND;
+    *ret_booking = (struct booking){
+        .id = c->id,
+        .user_id = c->user_id,
+        .money = c->money,
+        .status = c->has_status ? c->status : BOOKING_PENDING,
+        .version = c->has_version ? c->version : now_ms,
+        .created_ms = now_ms,
+        .updated_ms = now_ms,
+    };
+    return add(tx, ret_booking);
+}
+
+/* What would stand if nothing spoke against it. */
+static struct booking changed(const struct booking *b, const struct booking_change *c,
+                              int64_t now_ms)
+{
+    struct booking next = *b;
+
+    if (c->has_user)
+        next.user_id = c->user_id;
+    if (c->has_money)
+        next.money = c->money;
+    if (c->has_status)
+        next.status = c->status;
+    next.version = c->has_version ? c->version : now_ms > b->version ? now_ms : b->version + 1;
+    next.updated_ms = now_ms;
+    return next;
+}
+
+static bool same_terms(const struct booking *a, const struct booking *b)
+{
+    return uuid_eq(a->user_id, b->user_id) && money_eq(a->money, b->money);
+}
+
+static enum booking_put by_version(const struct booking *b, const struct booking *next)
+{
+    bool cancels = next->status == BOOKING_CANCELLED && b->status != BOOKING_CANCELLED;
+
+    if (next->version < b->version)
+        return BOOKING_OLDER;
+    if (next->version == b->version && !cancels)
+        return BOOKING_UNCHANGED;
+    return b->status == BOOKING_CANCELLED && next->status != BOOKING_CANCELLED ? BOOKING_OLDER
+                                                                               : BOOKING_STORED;
+}
+
+/* Money under way keeps the terms as they are. A cancellation is never refused for its terms: they
+ * do not matter any more. */
+static enum err hold_to_payment(struct tx *tx, const struct booking *b, struct booking *next,
+                                enum booking_put *ret_put)
+{
+    bool undoes = b->status == BOOKING_CONFIRMED && next->status == BOOKING_PENDING;
+    enum payment_status status;
+    struct uuid id;
+    enum err e;
+
+    if (same_terms(b, next) && !undoes)
+        return OK;
+    e = live_payment(tx, b->id, &id, &status);
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    if (undoes && status == PAYMENT_CAPTURED)
+        next->status = BOOKING_CONFIRMED;
+    if (!same_terms(b, next) && next->status == BOOKING_CANCELLED) {
+        next->user_id = b->user_id;
+        next->money = b->money;
+    } else if (!same_terms(b, next)) {
+        *ret_put = BOOKING_REFUSED;
+    }
+    return OK;
+}
+
+static enum err change_known(struct tx *tx, struct payments *p, const struct booking_change *c,
+                             int64_t now_ms, struct booking_result *r)
+{
+    struct booking next = changed(&r->now, c, now_ms);
+    bool cancels = next.status == BOOKING_CANCELLED && r->now.status != BOOKING_CANCELLED;
+    enum err e = OK;
+
+    r->put = by_version(&r->now, &next);
+    if (r->put == BOOKING_STORED)
+        e = hold_to_payment(tx, &r->now, &next, &r->put);
+    if (e || r->put != BOOKING_STORED)
+        return e;
+    r->now = next;
+    e = store(tx, &next);
+    return e || !cancels ? e : cancelled(tx, p, next.id, now_ms);
+}
+
+enum err booking_change(struct tx *tx, struct payments *p, const struct booking_change *c,
+                        int64_t now_ms, struct booking_result *ret_result)
+{
+    struct booking_result r = { .put = BOOKING_STORED };
+    enum err e = booking_read(tx, c->id, true, &r.now);
+
+    if (e == ERR_NOT_FOUND) {
+        e = add_new(tx, c, now_ms, &r.now);
+        r.is_new = !e;
+        if (e == ERR_CONFLICT) /* two at once: the other one was first, and is committed */
+            e = booking_read(tx, c->id, true, &r.now);
+    }
+    if (!e && !r.is_new)
+        e = change_known(tx, p, c, now_ms, &r);
+    *ret_result = r;
+    return e;
+}
+
+enum err booking_put(struct tx *tx, struct payments *p, const struct booking *b, int64_t now_ms,
+                     enum booking_put *ret_put)
+{
+    struct booking_change c = { .id = b->id,
+                                .user_id = b->user_id,
+                                .money = b->money,
+                                .status = b->status,
+                                .version = b->version,
+                                .has_user = true,
+                                .has_money = true,
+                                .has_status = true,
+                                .has_version = true };
+    struct booking_result r;
+    enum err e = booking_change(tx, p, &c, now_ms, &r);
+
+    *ret_put = r.put;
+    return e;
+}
+
+/* --- B3 --- */
+
+enum err booking_confirm_later(struct tx *tx, struct queue *q, struct uuid booking,
+                               struct uuid payment, int64_t now_ms)
+{
+    char id[UUID_TEXT + 1], body[64], paid[UUID_TEXT + 1];
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("booking.confirm"),
+                           .has_lane = true,
+                           .lane = lane_of_ids(booking, NULL),
+                           .due_ms = now_ms };
+
+    uuid_text(booking, id);
+    uuid_text(payment, paid);
+    snprintf(body, sizeof(body), "{\"payment\":\"%s\"}", paid);
+    m.ref = str_of(id);
+    m.body = str_of(body);
+    return queue_add(q, tx, now_ms, &m, 1);
+}
+
+static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct uuid booking;
+
+    (void)ctx;
+    if (!uuid_parse(m->ref, &booking)) {
+        snprintf(why, 256, "the message names no booking");
+        return ERR_VALIDATION;
+    }
+    return TX_DO(tx, STMT_booking_confirm, -1, V_INT(env_now_ms(tx_env(tx))), v_uuid(&booking));
+}
+
+struct job_kind booking_confirm_kind(struct payments *p)
+{
+    static const struct retry_policy policy = {
+        .retries = 20, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){
+        .name = "booking.confirm", .run = run_confirm, .ctx = p, .retry = policy
+    };
+}
+
+/* --- JSON --- */
+
+static void add_id(struct buf *b, const char *name, struct uuid id)
+{
+    char text[UUID_TEXT + 1];
+
+    uuid_text(id, text);
+    buf_fmt(b, "\"%s\":\"%s\",", name, text);
+}
+
+struct str booking_json(struct arena *a, const struct booking *b)
+{
+    char created[TIME_TEXT + 1], updated[TIME_TEXT + 1];
+    struct str copy = { 0 };
+    struct buf out;
+
+    time_text(b->created_ms, created);
+    time_text(b->updated_ms, updated);
+    buf_init(&out, BOOKING_JSON_MAX);
+    buf_char(&out, '{');
+    add_id(&out, "id", b->id);
+    add_id(&out, "userId", b->user_id);
+    buf_fmt(&out, "\"amount\":%lld,\"currency\":\"%s\",\"status\":\"%s\",\"version\":%lld,",
+            (long long)b->money.minor, b->money.currency, names[b->status], (long long)b->version);
+    buf_fmt(&out, "\"createdAt\":\"%s\",\"updatedAt\":\"%s\"}", created, updated);
+    if (!out.failed)
+        copy = arena_str(a, buf_str(&out));
+    buf_release(&out);
+    return copy;
+}

@@ -1,0 +1,29 @@
+/* claim.h - the unit that makes an operation exist: key, payment or refund, operation, message and
+ * domain event in one commit, before the gateway hears of it (I7). Only flow/ includes this. */
+#pragma once
+
+#include "flow/run.h"
+
+enum claimed {
+    CLAIMED,         /* ours: run is ready to be adopted with message */
+    CLAIM_DONE,      /* the record has the answer */
+    CLAIM_OTHER,     /* the key was used for something else */
+    CLAIM_RUNNING,   /* somebody is at it: wait */
+    CLAIM_IMPOSSIBLE /* the unit's err says why; nothing was changed */
+};
+
+struct claim {
+    struct unit unit;
+    struct operate *o;
+
+    /* made before the unit (M1) */
+    struct uuid payment_id, operation_id, message_id, refund_id;
+    struct op_run *run; /* becomes the job's when it is adopted */
+
+    /* out */
+    enum claimed result;
+    struct key_record record;
+    struct message message;
+};
+
+extern const struct unit_kind claim_kind;

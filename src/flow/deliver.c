@@ -1,0 +1,293 @@
+/* deliver.c - one event to one subscriber, until it is taken or given up.
+ *
+ *   read (event, subscriber) --> POST, signed --> 2xx: done
+ *        |                                   |--> 410: the subscriber is disabled, done
+ *        '--> no subscriber: done            '--> anything else: again by the schedule, about
+ *                                                 three days in all; then a dead letter
+ *
+ * Killed between the POST and the settle, it is sent again with the same webhook-id: at least once
+ * (D28). The lane stays parked behind it meanwhile, so the payment's events arrive in order. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/time_parse.h"
+#include "flow/outbox.h"
+#include "flow/rows.h"
+#include "flow/signing.h"
+#include "http/client.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, WEBHOOK_ID = 2 * UUID_TEXT + 1 };
+
+enum outcome { OUTCOME_NOBODY, OUTCOME_TAKEN, OUTCOME_GONE, OUTCOME_FAILED };
+
+struct delivery {
+    struct job *job;
+    struct deliveries *parts;
+    struct uuid event, subscriber;
+    struct arena arena; /* of what was read, and of the answer */
+    struct unit unit;
+    struct str body, url, secret;
+    char id[WEBHOOK_ID + 1], at[24], signature[SIGNING_TEXT + 1];
+    struct header headers[4];
+    struct call call;
+    enum outcome outcome;
+    int64_t retry_after_ms;
+    char why[160];
+};
+
+/* --- when again --- */
+
+int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
+{
+    static const int64_t gaps[] = { 5 * SECOND, 5 * MINUTE,         30 * MINUTE,
+                                    2 * HOUR,   5 * HOUR,           10 * HOUR,
+                                    14 * HOUR,  INT64_C(20) * HOUR, INT64_C(24) * HOUR };
+
+    if (attempt < 1 || attempt > (int64_t)COUNT(gaps))
+        return -1;
+    if (retry_after_ms > LIMIT_RETRY_AFTER_MS)
+        retry_after_ms = LIMIT_RETRY_AFTER_MS;
+    return retry_after_ms > gaps[attempt - 1] ? retry_after_ms : gaps[attempt - 1];
+}
+
+int64_t retry_after_ms(struct str value, int64_t wall_ms)
+{
+    int64_t at;
+
+    value = str_trim(value);
+    if (str_to_i64(value, &at))
+        return at < 0 ? -1 : at > LIMIT_RETRY_AFTER_MS / 1000 ? LIMIT_RETRY_AFTER_MS : at * 1000;
+    if (!time_parse_http(value, &at))
+        return -1;
+    return at > wall_ms ? at - wall_ms : 0;
+}
+
+/* --- the answer --- */
+
+static struct str answer_header(const struct call *c, struct str name)
+{
+    for (size_t i = 0; i < c->answer_header_count; i++)
+        if (str_eq_nocase(c->answer_headers[i].name, name))
+            return c->answer_headers[i].value;
+    return (struct str){ 0 };
+}
+
+/* The status counts even where the rest of the answer was lost. */
+static enum outcome outcome_of(const struct call *c)
+{
+    if (c->status >= 200 && c->status < 300)
+        return OUTCOME_TAKEN;
+    return c->status == 410 ? OUTCOME_GONE : OUTCOME_FAILED;
+}
+
+static void answered(struct call *c)
+{
+    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+
+    d->outcome = outcome_of(c);
+    d->retry_after_ms =
+        retry_after_ms(answer_header(c, S("Retry-After")), clock_wall_ms(&d->parts->env->clock));
+    if (c->status)
+        snprintf(d->why, sizeof(d->why), "the subscriber answered %d", c->status);
+    else
+        snprintf(d->why, sizeof(d->why), "the subscriber was not reached: %s", c->why);
+    job_outside_done(d->job, OK, NULL);
+}
+
+/* --- the call --- */
+
+static bool sign(struct delivery *d)
+{
+    char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
+
+    uuid_text(d->event, event);
+    uuid_text(d->subscriber, subscriber);
+    snprintf(d->id, sizeof(d->id), "%s_%s", event, subscriber);
+    snprintf(d->at, sizeof(d->at), "%lld",
+             (long long)(clock_wall_ms(&d->parts->env->clock) / 1000));
+    return signing_sign(d->secret, str_of(d->id), str_of(d->at), d->body, d->signature);
+}
+
+static void push(struct delivery *d)
+{
+    if (!sign(d)) {
+        job_outside_done(d->job, ERR_INTERNAL, "the delivery could not be signed");
+        return;
+    }
+    d->headers[0] = (struct header){ S("Content-Type"), S("application/json") };
+    d->headers[1] = (struct header){ S("webhook-id"), str_of(d->id) };
+    d->headers[2] = (struct header){ S("webhook-timestamp"), str_of(d->at) };
+    d->headers[3] = (struct header){ S("webhook-signature"), str_of(d->signature) };
+    d->call = (struct call){ .method = S("POST"),
+                             .url = d->url,
+                             .body = d->body,
+                             .headers = d->headers,
+                             .header_count = COUNT(d->headers),
+                             .timeout_ms = LIMIT_DELIVERY_MS,
+                             .answer_max = LIMIT_DELIVERY_ANSWER,
+                             .arena = &d->arena,
+                             .home = d->parts->home,
+                             .done = answered };
+    client_call(d->parts->client, &d->call);
+}
+
+/* --- what is sent, and to whom --- */
+
+static enum err read_both(struct tx *tx, struct unit *u)
+{
+    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_delivery_read, &row, v_uuid(&d->subscriber), v_uuid(&d->event));
+
+    d->url = (struct str){ 0 };
+    if (e)
+        return e;
+    if (row.col[1].type == VAL_NULL || row.col[3].type != VAL_NULL)
+        return OK; /* removed or disabled */
+    d->body = arena_str(&d->arena, row.col[0].s);
+    d->url = arena_str(&d->arena, row.col[1].s);
+    d->secret = arena_str(&d->arena, row.col[2].s);
+    return d->body.p && d->url.p && d->secret.p ? OK : ERR_NO_MEMORY;
+}
+
+static void was_read(struct unit *u)
+{
+    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
+
+    if (u->err == ERR_NOT_FOUND)
+        job_outside_done(d->job, ERR_NOT_FOUND, "the event is not there any more");
+    else if (u->err)
+        job_outside_done(d->job, u->err, NULL);
+    else if (d->url.n)
+        push(d);
+    else {
+        snprintf(d->why, sizeof(d->why), "the subscriber was removed or disabled");
+        job_outside_done(d->job, OK, NULL);
+    }
+}
+
+static bool read_message(const struct message *m, struct uuid *ret_event, struct uuid *ret_to)
+{
+    static const char *const paths[] = { "event", "subscriber" };
+    struct json_value v[COUNT(paths)];
+
+    return !json_pick(m->body, paths, COUNT(paths), v, NULL) && v[0].type == JSON_STRING &&
+           v[1].type == JSON_STRING && uuid_parse(v[0].raw, ret_event) &&
+           uuid_parse(v[1].raw, ret_to);
+}
+
+/* --- the job --- */
+
+static void outside(struct job *j, void *ctx)
+{
+    static const struct unit_kind kind = { "event.read", UNIT_READ, read_both, NULL };
+    struct delivery *d = calloc(1, sizeof(*d));
+
+    if (!d) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    j->state = d; /* freed by release() */
+    d->job = j;
+    d->parts = ctx;
+    arena_init(&d->arena, LIMIT_DELIVERY_ARENA);
+    if (!read_message(j->message, &d->event, &d->subscriber)) {
+        job_outside_done(j, ERR_VALIDATION, "the message names no event and subscriber");
+        return;
+    }
+    d->unit = (struct unit){
+        .kind = &kind, .home = d->parts->home, .done = was_read, .arena = &d->arena
+    };
+    store_post(d->parts->store, &d->unit);
+}
+
+static enum err disable(struct tx *tx, const struct delivery *d, int64_t now_ms)
+{
+    char id[UUID_TEXT + 1];
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_subscriber_disable, &row, V_INT(now_ms), v_uuid(&d->subscriber));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e; /* removed, or disabled before */
+    uuid_text(d->subscriber, id);
+    return TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(S("SUBSCRIBER_DISABLE")),
+                 V_TEXT(str_of(id)), V_TEXT(S("success")), V_INT(1), V_TEXT(S("it answered 410")));
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    const struct delivery *d = j->state;
+    int64_t now_ms = env_now_ms(j->env), delay;
+
+    (void)ctx;
+    j->again_ms = 0;
+    snprintf(why, 256, "%s", d->why);
+    if (d->outcome == OUTCOME_GONE)
+        return disable(tx, d, now_ms);
+    if (d->outcome != OUTCOME_FAILED)
+        return OK;
+    delay = delivery_delay_ms(j->message->attempt, d->retry_after_ms);
+    if (delay < 0)
+        return ERR_UNPROCESSABLE; /* terminal: the schedule is at its end */
+    j->again_ms = now_ms + delay;
+    return OK;
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct delivery *d = j->state;
+
+    (void)ctx;
+    if (!d)
+        return;
+    arena_release(&d->arena);
+    free(d);
+    j->state = NULL;
+}
+
+static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why)
+{
+    static const struct {
+        enum log_level level;
+        const char *line;
+    } lines[] = {
+        [JOB_DONE] = { LOG_INFO, "Event delivery done" },
+        [JOB_RETRIED] = { LOG_WARN, "Event delivery failed" },
+        [JOB_DEAD] = { LOG_ERROR, "Event delivery given up" },
+        [JOB_PUT_OFF] = { LOG_WARN, "Event delivery failed" },
+    };
+    struct uuid event, subscriber;
+    char to[UUID_TEXT + 1] = "";
+
+    (void)ctx;
+    if (read_message(m, &event, &subscriber))
+        uuid_text(subscriber, to);
+    LOG(env->log, lines[end].level, lines[end].line, LOG_TEXT("eventId", m->ref),
+        LOG_TEXT("subscriberId", str_of(to)), LOG_NUM("attempt", m->attempt),
+        LOG_TEXT("why", str_of(why)));
+}
+
+struct job_kind delivery_kind(struct deliveries *d)
+{
+    /* Of what is not the subscriber's fault; its own failures go by the schedule. Crashes of ours
+     * count too, so there is room for some. */
+    static const struct retry_policy policy = {
+        .retries = 30, .first_ms = 5 * SECOND, .max_ms = HOUR, .factor = 4
+    };
+
+    return (struct job_kind){
+        .name = "event.deliver",
+        .ctx = d,
+        .retry = policy,
+        .outside = outside,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+        .ended = ended,
+    };
+}

@@ -1,0 +1,104 @@
+#include "flow/follow.h"
+
+#include "flow/rows.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+
+enum { JOB_ARENA = 64 * 1024, DAY = 24 * 3600 * 1000, BUSY_MS = 30 * 1000 };
+
+static enum err add(struct tx *tx, struct payments *pp, struct str kind, const struct payment *p,
+                    int64_t now_ms, int64_t due_ms)
+{
+    char id[UUID_TEXT + 1];
+    struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = kind, .due_ms = due_ms };
+
+    uuid_text(p->id, id);
+    m.ref = str_of(id);
+    return queue_add(pp->queue, tx, now_ms, &m, 1);
+}
+
+enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
+{
+    return add(tx, pp, S("payment.abandon"), p, now_ms, now_ms + pp->action_limit_ms);
+}
+
+enum err follow_lapse(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
+{
+    int64_t due = p->capture_before_ms - DAY;
+
+    return add(tx, pp, S("payment.lapse"), p, now_ms, due > now_ms ? due : now_ms);
+}
+
+static enum err read_payment(struct tx *tx, struct arena *a, const struct message *m,
+                             struct payment *ret)
+{
+    struct uuid id;
+
+    if (!uuid_parse(m->ref, &id))
+        return ERR_VALIDATION;
+    return payment_read(tx, a, id, true, ret);
+}
+
+static enum err cancel_if_pending(struct tx *tx, struct payments *pp, const struct payment *p,
+                                  char why[256])
+{
+    if (p->status != PAYMENT_PENDING || !p->gateway_transaction_id.n)
+        return OK;
+    if (p->has_open_op) { /* somebody is at it; look again when that is over */
+        snprintf(why, 256, "another operation is under way");
+        return ERR_UNAVAILABLE;
+    }
+    return operation_start_own(tx, pp, p, OP_VOID, 0, S("abandoned"));
+}
+
+static enum err abandon(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct payment p;
+    struct arena a;
+    enum err e;
+
+    arena_init(&a, JOB_ARENA);
+    e = read_payment(tx, &a, m, &p);
+    if (!e)
+        e = cancel_if_pending(tx, ctx, &p, why);
+    arena_release(&a);
+    return e;
+}
+
+static enum err lapse(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct payment p;
+    struct arena a;
+    enum err e;
+
+    (void)ctx;
+    (void)why;
+    arena_init(&a, JOB_ARENA);
+    e = read_payment(tx, &a, m, &p);
+    if (!e && p.status == PAYMENT_AUTHORIZED)
+        e = audit_money(tx, "LAPSING", &p, p.money.minor, false,
+                        S("the authorisation lapses within 24 hours"), NULL, NULL,
+                        env_now_ms(tx_env(tx)));
+    if (!e && p.status == PAYMENT_AUTHORIZED)
+        LOG(tx_env(tx)->log, LOG_WARN, "An authorisation lapses within 24 hours",
+            LOG_TEXT("paymentId", m->ref), LOG_NUM("captureBeforeMs", p.capture_before_ms));
+    arena_release(&a);
+    return e;
+}
+
+/* A busy payment is looked at again for hours, not given up after seconds. */
+static const struct retry_policy patient = {
+    .retries = 50, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
+};
+
+struct job_kind follow_abandon_kind(struct payments *pp)
+{
+    return (
+        struct job_kind){ .name = "payment.abandon", .run = abandon, .ctx = pp, .retry = patient };
+}
+
+struct job_kind follow_lapse_kind(struct payments *pp)
+{
+    return (struct job_kind){ .name = "payment.lapse", .run = lapse, .ctx = pp, .retry = patient };
+}

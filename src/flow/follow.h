@@ -1,0 +1,14 @@
+/* follow.h - messages about one payment that come due later. Only flow/ and who registers the kinds
+ * include this. */
+#pragma once
+
+#include "flow/payments.h"
+
+/* Unfinished 3-D Secure is cancelled after action_limit_ms (D23). */
+enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p,
+                        int64_t now_ms);
+/* An alert 24 hours before the authorisation lapses (D9). */
+enum err follow_lapse(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms);
+
+struct job_kind follow_abandon_kind(struct payments *pp); /* "payment.abandon" */
+struct job_kind follow_lapse_kind(struct payments *pp);   /* "payment.lapse" */

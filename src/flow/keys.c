@@ -1,0 +1,139 @@
+#include "flow/keys.h"
+
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HOUR_MS = 3600 * 1000, EXPIRE_ROWS = 200, EXPIRE_PAUSE_MS = 50 };
+
+struct scope key_scope(struct uuid user, enum op_kind kind, struct uuid key)
+{
+    struct scope s;
+
+    memcpy(s.b, user.b, sizeof(user.b));
+    s.b[sizeof(user.b)] = (unsigned char)kind;
+    memcpy(s.b + sizeof(user.b) + 1, key.b, sizeof(key.b));
+    return s;
+}
+
+static bool get_uuid(const struct val *v, struct uuid *ret)
+{
+    if (v->type != VAL_BLOB || v->s.n != sizeof(ret->b))
+        return false;
+    memcpy(ret->b, v->s.p, sizeof(ret->b));
+    return true;
+}
+
+static enum err record_of_row(struct arena *a, const struct row *row, struct key_record *ret)
+{
+    struct key_record k = { .phase = PHASE_DONE };
+
+    if (row->col[0].s.n != KEY_HASH || !get_uuid(&row->col[4], &k.payment) ||
+        !get_uuid(&row->col[5], &k.operation))
+        return ERR_INTERNAL;
+    memcpy(k.hash, row->col[0].s.p, KEY_HASH);
+    k.done = str_eq(row->col[1].s, S("done"));
+    k.created_ms = row->col[6].i;
+    if (k.done) {
+        k.status = (int)row->col[2].i;
+        k.body = arena_str(a, row->col[3].s);
+        if (!k.body.p)
+            return ERR_NO_MEMORY;
+    } else if (get_uuid(&row->col[8], &k.message)) {
+        k.phase = str_eq(row->col[7].s, S("unknown")) ? PHASE_UNKNOWN : PHASE_SEND;
+    }
+    *ret = k;
+    return OK;
+}
+
+enum err key_find(struct tx *tx, struct arena *a, struct uuid user, enum op_kind kind,
+                  struct uuid key, struct key_record *ret_record)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_key_find, &row, v_uuid(&user), V_TEXT(str_of(op_keyword(kind))),
+                        v_uuid(&key));
+
+    return e ? e : record_of_row(a, &row, ret_record);
+}
+
+enum err key_claim(struct tx *tx, const struct operate *o, struct uuid payment,
+                   struct uuid operation, int64_t now_ms, bool *ret_ours)
+{
+    int64_t ttl = o->payments->key_ttl_ms;
+    struct row row;
+    enum err e =
+        TX_ROW(tx, STMT_key_claim, &row, v_uuid(&o->user), V_TEXT(str_of(op_keyword(o->kind))),
+               v_uuid(&o->key), V_TEXT(str_of(o->hash)), v_uuid(&payment), v_uuid(&operation),
+               V_INT(now_ms), V_INT(now_ms + ttl), V_INT(now_ms - ttl));
+
+    *ret_ours = e == OK;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+enum err key_done(struct tx *tx, const struct operation *op, int status, struct str body)
+{
+    if (!op->has_key)
+        return OK;
+    return TX_DO(tx, STMT_key_done, 1, V_INT(status), V_TEXT(body), v_uuid(&op->user),
+                 V_TEXT(str_of(op_keyword(op->kind))), v_uuid(&op->key), v_uuid(&op->id));
+}
+
+enum err key_release(struct tx *tx, const struct operation *op)
+{
+    if (!op->has_key)
+        return OK;
+    return TX_DO(tx, STMT_key_release, 1, v_uuid(&op->user), V_TEXT(str_of(op_keyword(op->kind))),
+                 v_uuid(&op->key), v_uuid(&op->id));
+}
+
+/* --- expiry --- */
+
+static enum err count(void *ctx, const struct row *row)
+{
+    (void)row;
+    (*(int *)ctx)++;
+    return OK;
+}
+
+/* One message for ever, with an id of its own: put off by an hour each time, or not at all while
+ * there is more to delete. It has no outside part; only such a job can be put off. */
+static void expire_outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+static enum err expire(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    int64_t now_ms = env_now_ms(tx_env(tx));
+    struct val v[] = { V_INT(now_ms), V_INT(EXPIRE_ROWS) };
+    int gone = 0;
+    enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), count, &gone);
+
+    (void)ctx;
+    (void)why;
+    j->again_ms = gone == EXPIRE_ROWS ? now_ms + EXPIRE_PAUSE_MS : now_ms + HOUR_MS;
+    return e;
+}
+
+struct job_kind keys_expire_kind(struct payments *pp)
+{
+    return (struct job_kind){
+        .name = "keys.expire",
+        .ctx = pp,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
+        .outside = expire_outside,
+        .settle = expire,
+        .patient = true,
+    };
+}
+
+enum err keys_expire_start(struct tx *tx, struct payments *pp, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'k', 'e', 'y',
+                                        's', 0, 1 } };
+    struct queue_new first = { .id = only, .kind = S("keys.expire"), .due_ms = now_ms + HOUR_MS };
+
+    return queue_add(pp->queue, tx, now_ms, &first, 1);
+}

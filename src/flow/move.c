@@ -1,0 +1,319 @@
+/* move.c - a fact becomes the payment's new state.
+ *
+ *   fact --domain/payment_move--> APPLY ------> payments, payment_transactions, domain_events,
+ *                            |                  what follows (confirm, abandon, lapse, cancel)
+ *                            |--> SAME -------> payment_transactions only
+ *                            |--> SUPERSEDED -> nothing: it is history
+ *                            |--> STRAY ------> payment_transactions, and the money goes back (D2)
+ *                            '--> MISMATCH ---> nothing: for the caller to refuse (D10)
+ *
+ * Everything here is inside the caller's transaction and may be run again. */
+#include "flow/move.h"
+
+#include "base/buf.h"
+#include "flow/booking.h"
+#include "flow/follow.h"
+#include "flow/tell.h"
+#include "flow/text.h"
+#include "observe/log.h"
+
+#include <string.h>
+
+/* --- the gateway's row --- */
+
+static struct str transaction_status(enum intent_state s)
+{
+    static const struct str names[INTENT_STATES] = {
+        [INTENT_OPEN] = { "pending", 7 },        [INTENT_ACTION] = { "pending", 7 },
+        [INTENT_DECLINED] = { "failed", 6 },     [INTENT_AUTHORIZED] = { "authorized", 10 },
+        [INTENT_SUCCEEDED] = { "succeeded", 9 }, [INTENT_CANCELED] = { "canceled", 8 },
+    };
+
+    return names[s];
+}
+
+static enum err transaction_open(struct tx *tx, const struct taking *t, const struct payment *p,
+                                 const struct fact *f)
+{
+    struct uuid id = env_uuid(tx_env(tx));
+
+    return TX_DO(tx, STMT_transaction_add, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
+                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
+                 V_INT(t->now_ms));
+}
+
+static enum err transaction_move(struct tx *tx, const struct taking *t, const struct payment *p,
+                                 const struct fact *f)
+{
+    bool failed = f->state == INTENT_DECLINED;
+    enum err e = transaction_open(tx, t, p, f);
+
+    if (e)
+        return e;
+    return TX_DO(tx, STMT_transaction_state, -1, V_TEXT(transaction_status(f->state)),
+                 f->received > 0 ? V_INT(f->received) : V_NULL, v_text(f->charge_id),
+                 failed ? v_text(f->decline_code.n ? f->decline_code : f->failure_code) : V_NULL,
+                 failed ? v_text(f->failure_message) : V_NULL, v_text(f->cancel_reason),
+                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms),
+                 V_TEXT(f->intent_id));
+}
+
+/* --- what the customer has to do --- */
+
+static struct str action_json(struct arena *a, const struct fact *f)
+{
+    struct str copy;
+    struct buf b;
+
+    buf_init(&b, 8 * 1024);
+    buf_add(&b, S("{\"type\":"));
+    buf_json(&b, f->action_type.n ? f->action_type : S("confirm"));
+    if (f->action_url.n) {
+        buf_add(&b, S(",\"url\":"));
+        buf_json(&b, f->action_url);
+    }
+    if (f->client_secret.n) {
+        buf_add(&b, S(",\"clientSecret\":"));
+        buf_json(&b, f->client_secret);
+    }
+    buf_char(&b, '}');
+    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return copy;
+}
+
+struct str failure_text(struct arena *a, struct str decline_code, struct str code,
+                        struct str message)
+{
+    struct str first = decline_code.n ? decline_code : code, copy = { 0 };
+    struct buf b;
+
+    buf_init(&b, 8 * 1024);
+    buf_add(&b, first.n ? first : S("declined"));
+    if (message.n) {
+        buf_add(&b, S(": "));
+        buf_add(&b, message);
+    }
+    if (!b.failed)
+        copy = arena_str(a, cut_utf8(buf_str(&b), FAILURE_MAX));
+    buf_release(&b);
+    return copy;
+}
+
+/* --- applying --- */
+
+static void remember(struct payment *p, const struct fact *f)
+{
+    if (f->intent_id.n)
+        p->gateway_transaction_id = f->intent_id;
+    if (f->capture_before_ms)
+        p->capture_before_ms = f->capture_before_ms;
+}
+
+static enum err enter_pending(struct tx *tx, const struct taking *t, struct payment *p,
+                              const struct fact *f)
+{
+    if (f->state == INTENT_DECLINED) { /* client-confirmed: another card may still do (D11) */
+        p->failure_reason =
+            failure_text(t->arena, f->decline_code, f->failure_code, f->failure_message);
+        return OK;
+    }
+    p->action = action_json(t->arena, f);
+    return follow_abandon(tx, t->payments, p, t->now_ms);
+}
+
+static enum err enter_authorized(struct tx *tx, const struct taking *t, struct payment *p)
+{
+    p->failure_reason = (struct str){ 0 };
+    p->action = (struct str){ 0 };
+    p->place_held = false;
+    return p->capture_before_ms ? follow_lapse(tx, t->payments, p, t->now_ms) : OK;
+}
+
+static enum err enter_captured(struct tx *tx, const struct taking *t, struct payment *p,
+                               const struct move *m)
+{
+    p->captured = m->captured;
+    p->failure_reason = (struct str){ 0 };
+    p->action = (struct str){ 0 };
+    p->place_held = false;
+    if (!p->has_booking)
+        return OK;
+    return booking_confirm_later(tx, t->payments->queue, p->booking_id, p->id, t->now_ms);
+}
+
+/* A decline leaves the intent alive at the gateway: somebody could still pay it. It is cancelled,
+ * and until that is sure the place stays held (D1, D11). */
+static enum err enter_failed(struct tx *tx, const struct taking *t, struct payment *p,
+                             const struct fact *f)
+{
+    bool dead = f->state == INTENT_CANCELED || t->intent_is_dead;
+
+    if (f->state == INTENT_CANCELED)
+        p->failure_reason = f->cancel_reason.n ? f->cancel_reason : S("canceled");
+    else
+        p->failure_reason =
+            failure_text(t->arena, f->decline_code, f->failure_code, f->failure_message);
+    p->given_up = true;
+    p->action = (struct str){ 0 };
+    p->place_held = !dead;
+    return dead ? OK : operation_start_own(tx, t->payments, p, OP_VOID, 0, S("declined"));
+}
+
+static enum err enter(struct tx *tx, const struct taking *t, struct payment *p,
+                      const struct fact *f, const struct move *m)
+{
+    switch (m->to) {
+    case PAYMENT_PENDING: return enter_pending(tx, t, p, f);
+    case PAYMENT_AUTHORIZED: return enter_authorized(tx, t, p);
+    case PAYMENT_CAPTURED: return enter_captured(tx, t, p, m);
+    case PAYMENT_FAILED: return enter_failed(tx, t, p, f);
+    case PAYMENT_REFUNDED:
+        if (m->lapsed)
+            p->failure_reason = S("authorization_expired");
+        return OK;
+    case PAYMENT_STATUSES: break;
+    }
+    return ERR_INTERNAL;
+}
+
+static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
+                      const struct fact *f, const struct move *m)
+{
+    enum payment_status from = p->status;
+    enum err e;
+
+    remember(p, f);
+    p->status = m->to;
+    e = enter(tx, t, p, f, m);
+    if (!e)
+        e = payment_store(tx, p, t->now_ms);
+    if (!e && from != m->to)
+        e = tell_move(tx, t, p, m);
+    return e;
+}
+
+/* --- money that nobody wants (D2) --- */
+
+static enum err give_back(struct tx *tx, const struct taking *t, struct payment *p,
+                          const struct fact *f, bool captured)
+{
+    struct row row;
+    enum op_kind kind = captured ? OP_REFUND : OP_VOID;
+    enum err e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id),
+                        V_TEXT(str_of(op_name(kind))), V_TEXT(S("stray")));
+
+    if (e != ERR_NOT_FOUND)
+        return e; /* it is on its way already */
+    remember(p, f);
+    e = operation_start_own(tx, t->payments, p, kind, captured ? f->received : 0, S("stray"));
+    if (!e)
+        e = payment_store(tx, p, t->now_ms);
+    if (!e)
+        e = audit_money(tx, captured ? "REFUND" : "VOID", p, captured ? f->received : 0, true,
+                        S("money landed where it cannot be taken; it goes back"), NULL, NULL,
+                        t->now_ms);
+    LOG(tx_env(tx)->log, LOG_ERROR, "Money landed where it cannot be taken; it goes back",
+        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount));
+    return e;
+}
+
+/* --- the whole --- */
+
+/* Only where money is about to be taken does it matter whether its booking still wants it. */
+static enum err subject_is_open(struct tx *tx, const struct payment *p, const struct fact *f,
+                                bool *ret_open)
+{
+    struct booking b;
+    enum err e;
+
+    *ret_open = true;
+    if (!p->has_booking || (f->state != INTENT_AUTHORIZED && f->state != INTENT_SUCCEEDED))
+        return OK;
+    e = booking_read(tx, p->booking_id, false, &b);
+    if (!e)
+        *ret_open = b.status != BOOKING_CANCELLED;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* A cancel that reached an intent whose payment already is FAILED frees its place (D1). */
+static enum err free_place(struct tx *tx, const struct taking *t, struct payment *p,
+                           const struct fact *f)
+{
+    if (!p->place_held || f->state != INTENT_CANCELED)
+        return OK;
+    p->place_held = false;
+    return payment_store(tx, p, t->now_ms);
+}
+
+enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
+                     enum verdict *ret_verdict)
+{
+    struct payment_view view = {
+        .status = p->status,
+        .money = p->money,
+        .captured = p->captured,
+        .given_up = p->given_up,
+        .server_confirmed = p->has_booking,
+    };
+    struct move m;
+    enum err e = subject_is_open(tx, p, f, &view.subject_open);
+
+    if (e)
+        return e;
+    m = payment_move(&view, f);
+    *ret_verdict = m.verdict;
+    switch (m.verdict) {
+    case VERDICT_APPLY: e = transaction_move(tx, t, p, f); return e ? e : apply(tx, t, p, f, &m);
+    case VERDICT_SAME: e = transaction_move(tx, t, p, f); return e ? e : free_place(tx, t, p, f);
+    case VERDICT_STRAY_AUTHORIZED:
+    case VERDICT_STRAY_SUCCEEDED:
+        e = transaction_move(tx, t, p, f);
+        return e ? e : give_back(tx, t, p, f, m.verdict == VERDICT_STRAY_SUCCEEDED);
+    case VERDICT_SUPERSEDED:
+    case VERDICT_MISMATCH: return OK;
+    }
+    return ERR_INTERNAL;
+}
+
+enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
+{
+    enum err e = OK;
+
+    remember(p, f);
+    if (f->client_secret.n) {
+        p->action = action_json(t->arena, f);
+        e = follow_abandon(tx, t->payments, p, t->now_ms);
+    }
+    return e ? e : payment_store(tx, p, t->now_ms);
+}
+
+enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, struct str reason)
+{
+    static const struct move failed = { .verdict = VERDICT_APPLY,
+                                        .to = PAYMENT_FAILED,
+                                        .captured = -1 };
+    enum err e;
+
+    p->status = PAYMENT_FAILED;
+    p->failure_reason = cut_utf8(reason, FAILURE_MAX);
+    p->given_up = true;
+    p->action = (struct str){ 0 };
+    e = payment_store(tx, p, t->now_ms);
+    return e ? e : tell_move(tx, t, p, &failed);
+}
+
+/* --- charges --- */
+
+enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
+{
+    enum err e = transaction_open(tx, t, p, f);
+
+    if (e)
+        return e;
+    return TX_DO(tx, STMT_transaction_charge, -1, v_text(f->charge_id),
+                 v_text(f->balance_transaction), v_text(f->receipt_url),
+                 f->has_fee ? V_INT(f->fee) : V_NULL, f->has_fee ? V_INT(f->net) : V_NULL,
+                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms),
+                 V_TEXT(f->intent_id));
+}

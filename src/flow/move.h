@@ -1,0 +1,42 @@
+/* move.h - the one way in which a payment moves (P8). API answers, webhooks and the resolver bring
+ * a fact; under the payment's lock it becomes the new state, the gateway's row, the domain event,
+ * the audit line and the messages that follow, in the caller's transaction. Only flow/ includes
+ * this. */
+#pragma once
+
+#include "flow/rows.h"
+
+struct taking { /* what brought the fact */
+    struct payments *payments;
+    struct arena *arena;
+    int64_t now_ms;
+    struct str event_id; /* empty: not a webhook */
+    bool
+        intent_is_dead; /* the intent was cancelled in the same breath: nothing is left to cancel */
+};
+
+/* A FACT_INTENT. p was read under its lock and holds the new state afterwards. */
+enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
+                     enum verdict *ret_verdict);
+
+/* An intent that was made and not (yet) paid: what the client has to do with it is kept. */
+enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f);
+
+/* A FACT_REFUND. SAME: nothing new. */
+enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
+                     enum verdict *ret_verdict);
+
+/* A FACT_CHARGE: fee, net, receipt. */
+enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p,
+                     const struct fact *f);
+
+/* It never came to money and never will: FAILED, by our own decision. */
+enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, struct str reason);
+
+/* A refund that ended without a word of the gateway (refused, surely absent). */
+enum err refund_fail(struct tx *tx, const struct taking *t, struct payment *p, struct refund *r,
+                     struct str reason);
+
+/* Why it failed, for people and programs: "insufficient_funds: Your card has ...". */
+struct str failure_text(struct arena *a, struct str decline_code, struct str code,
+                        struct str message);

@@ -1,0 +1,276 @@
+/* operate.c - a client's request: it looks, claims or waits, and is answered once.
+ *
+ *      enter the waiting room
+ *        '-> look (read) --> done: replay    another content: 409
+ *              |-> running --------------------> wait
+ *              '-> none, expired, unknown --> claim (write) --> adopted by the queue --> wait
+ *
+ *   (1) It is in the room before it looks (waiting.h), so no answer is missed.
+ *   (2) A replay touches no writer.
+ *   (3) While it waits nothing is held but its own memory. With other nodes it looks again from
+ * time to time: whoever settles may sit elsewhere (M11). */
+#include "flow/operate.h"
+
+#include "base/limits.h"
+#include "flow/claim.h"
+#include "flow/waiting.h"
+
+#include <string.h>
+
+enum { LOOK_FIRST_MS = 20, LOOK_MAX_MS = 500 };
+
+struct asking {
+    struct operate *o;
+    struct claim claim;
+    struct unit look;
+    struct key_record record;
+    bool found;
+    struct waiter waiter;
+    struct timer timer;
+    int64_t look_ms; /* the pause before the next look; 0: nobody else could settle it */
+    int64_t look_at; /* monotonic */
+    bool busy;       /* a unit is under way */
+    bool answered;   /* and the answer came meanwhile */
+    bool ours;       /* we claimed it: a late answer is the gateway's fault */
+    bool in_room;
+};
+
+static struct store *store_of(const struct asking *a)
+{
+    return a->o->payments->store;
+}
+
+static int64_t mono_ms(const struct asking *a)
+{
+    return clock_mono_ms(&a->o->payments->env->clock);
+}
+
+/* --- the end --- */
+
+static void done(struct asking *a)
+{
+    home_arm(a->o->home, &a->timer, CLOCK_NEVER);
+    run_free(a->claim.run);
+    a->claim.run = NULL;
+    a->o->done(a->o);
+}
+
+/* Leaves the room; if the answer is on its way already, that one counts. */
+static void finish(struct asking *a, enum err e)
+{
+    if (a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter))
+        return;
+    a->in_room = false;
+    a->o->err = e;
+    done(a);
+}
+
+static void finish_stored(struct asking *a, const struct key_record *k)
+{
+    a->o->status = k->status;
+    a->o->body = k->body;
+    a->o->replayed = true;
+    a->o->has_payment = true;
+    a->o->payment_id = k->payment;
+    finish(a, OK);
+}
+
+static void take_answer(struct asking *a)
+{
+    struct answer *answer = a->waiter.answer;
+    struct operate *o = a->o;
+
+    a->in_room = false;
+    o->err = answer->err;
+    o->status = answer->status;
+    o->has_payment = true;
+    o->payment_id = answer->payment;
+    o->replayed = !a->ours;
+    o->body = arena_str(o->arena, (struct str){ answer->body, answer->size });
+    if (!o->err && !o->body.p)
+        o->err = ERR_NO_MEMORY;
+    answer_release(answer);
+    done(a);
+}
+
+static void answered(struct waiter *w)
+{
+    struct asking *a = CONTAINER_OF(w, struct asking, waiter);
+
+    a->answered = true;
+    if (!a->busy)
+        take_answer(a);
+}
+
+/* --- waiting --- */
+
+static void look(struct asking *a);
+
+/* Timers follow the wall clock, which a test may move: what counts is monotonic time. */
+static void wait_on(struct asking *a)
+{
+    int64_t now = mono_ms(a), until = a->o->deadline_mono_ms;
+
+    if (a->look_ms && a->look_at < until)
+        until = a->look_at;
+    home_arm(a->o->home, &a->timer,
+             env_now_ms(a->o->payments->env) + (until > now ? until - now : 0));
+}
+
+static void wait(struct asking *a)
+{
+    if (a->look_ms)
+        a->look_at = mono_ms(a) + a->look_ms;
+    if (a->look_ms && a->look_ms < LOOK_MAX_MS)
+        a->look_ms = a->look_ms * 2 < LOOK_MAX_MS ? a->look_ms * 2 : LOOK_MAX_MS;
+    wait_on(a);
+}
+
+static void time_is_up(struct timer *t)
+{
+    struct asking *a = CONTAINER_OF(t, struct asking, timer);
+    int64_t now = mono_ms(a);
+
+    if (a->busy || a->answered)
+        return;
+    if (now >= a->o->deadline_mono_ms)
+        finish(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
+    else if (a->look_ms && now >= a->look_at)
+        look(a);
+    else
+        wait_on(a);
+}
+
+/* --- claiming --- */
+
+static void adopt(struct asking *a)
+{
+    struct op_run *run = a->claim.run;
+
+    a->ours = true;
+    a->claim.run = NULL; /* the job's from here on */
+    fault_point(&a->o->payments->env->faults, "op.claimed");
+    queue_adopt(a->o->payments->queue, &a->claim.message, run);
+    wait(a);
+}
+
+static void claim_came_back(struct unit *u)
+{
+    struct asking *a = CONTAINER_OF(u, struct asking, claim.unit);
+
+    a->busy = false;
+    if (a->answered) {
+        take_answer(a);
+        return;
+    }
+    if (u->err) {
+        finish(a, u->err);
+        return;
+    }
+    switch (a->claim.result) {
+    case CLAIMED: adopt(a); return;
+    case CLAIM_DONE: finish_stored(a, &a->claim.record); return;
+    case CLAIM_OTHER: finish(a, ERR_KEY_REUSED); return;
+    case CLAIM_RUNNING: wait(a); return;
+    case CLAIM_IMPOSSIBLE: finish(a, ERR_INTERNAL); return;
+    }
+}
+
+static void claim(struct asking *a)
+{
+    struct env *env = a->o->payments->env;
+    struct claim *c = &a->claim;
+
+    *c = (struct claim){ .o = a->o,
+                         .payment_id = env_uuid(env),
+                         .operation_id = env_uuid(env),
+                         .message_id = env_uuid(env),
+                         .refund_id = env_uuid(env),
+                         .run = run_new(a->o->payments) };
+    if (!c->run) {
+        finish(a, ERR_NO_MEMORY);
+        return;
+    }
+    c->unit = (struct unit){
+        .kind = &claim_kind, .home = a->o->home, .done = claim_came_back, .arena = a->o->arena
+    };
+    a->busy = true;
+    store_post(store_of(a), &c->unit);
+}
+
+/* --- looking --- */
+
+static enum err look_run(struct tx *tx, struct unit *u)
+{
+    struct asking *a = CONTAINER_OF(u, struct asking, look);
+    struct operate *o = a->o;
+    enum err e = key_find(tx, o->arena, o->user, o->kind, o->key, &a->record);
+
+    a->found = !e;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static const struct unit_kind look_kind = { "key.look", UNIT_READ, look_run, NULL };
+
+static void decide(struct asking *a)
+{
+    struct payments *p = a->o->payments;
+    const struct key_record *k = &a->record;
+
+    if (!a->found || (k->done && key_expired(k->created_ms, p->key_ttl_ms, env_now_ms(p->env))))
+        claim(a);
+    else if (memcmp(k->hash, a->o->hash, KEY_HASH) != 0)
+        finish(a, ERR_KEY_REUSED);
+    else if (k->done)
+        finish_stored(a, k);
+    else if (k->phase == PHASE_UNKNOWN && !a->ours)
+        claim(a);
+    else
+        wait(a);
+}
+
+static void look_came_back(struct unit *u)
+{
+    struct asking *a = CONTAINER_OF(u, struct asking, look);
+
+    a->busy = false;
+    if (a->answered)
+        take_answer(a);
+    else if (u->err)
+        finish(a, u->err);
+    else
+        decide(a);
+}
+
+static void look(struct asking *a)
+{
+    a->look = (struct unit){
+        .kind = &look_kind, .home = a->o->home, .done = look_came_back, .arena = a->o->arena
+    };
+    a->busy = true;
+    store_post(store_of(a), &a->look);
+}
+
+void operate_begin(struct operate *o)
+{
+    struct asking *a = arena_alloc(o->arena, 1, sizeof(*a));
+
+    if (!a) {
+        o->err = ERR_NO_MEMORY;
+        o->done(o);
+        return;
+    }
+    a->o = o;
+    a->look_ms = store_health(o->payments->store).many_nodes ? LOOK_FIRST_MS : 0;
+    a->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
+    a->waiter = (struct waiter){ .scope = key_scope(o->user, o->kind, o->key),
+                                 .home = o->home,
+                                 .answered = answered };
+    a->in_room = waiting_enter(o->payments->waiting, &a->waiter);
+    if (!a->in_room) {
+        o->err = ERR_OVERLOADED;
+        done(a);
+        return;
+    }
+    look(a);
+}

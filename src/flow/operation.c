@@ -1,0 +1,323 @@
+/* operation.c - the job of one money operation: `op`. The same for the one that was claimed just
+ * now and for the one that a crash left behind.
+ *
+ *   claimed --------------> send --> settle (settle.c)
+ *   found in the queue --> read --> send   within 30 s of its claim, or it is our own
+ *                               '-> ask    afterwards, and whenever its outcome is unknown (D6)
+ *
+ *   (1) The intent was stored before the gateway first hears of it.
+ *   (2) Every send carries the same key, so a repeat is harmless while the gateway keeps the key;
+ *       after 23 hours nothing is sent any more.
+ *   (3) Nothing is open in the database while the call is under way. */
+#include "base/limits.h"
+#include "flow/operate.h"
+#include "flow/run.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN_ARENA = 1024 * 1024, OP_BUDGET = 200, OP_RETRY_MAX_MS = 3600 * 1000 };
+
+struct op_run *run_new(struct payments *p)
+{
+    struct op_run *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->p = p;
+    arena_init(&r->arena, RUN_ARENA);
+    return r;
+}
+
+void run_free(struct op_run *r)
+{
+    if (!r)
+        return;
+    answer_release(r->answer);
+    arena_release(&r->arena);
+    free(r);
+}
+
+/* --- reading what a crash, or an unknown outcome, left behind --- */
+
+static enum err load_run(struct tx *tx, struct unit *u)
+{
+    struct op_run *r = CONTAINER_OF(u, struct op_run, load);
+    struct uuid id;
+    enum err e;
+
+    if (!uuid_parse(r->job->message->body, &id))
+        return ERR_VALIDATION;
+    e = operation_read(tx, &r->arena, id, &r->op);
+    if (!e)
+        e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
+    if (!e && r->op.has_refund)
+        e = refund_read(tx, &r->arena, r->op.refund_id, &r->refund);
+    return e;
+}
+
+static const struct unit_kind load_kind = { "op.load", UNIT_READ, load_run, NULL };
+
+/* --- calling --- */
+
+static void after_fault(struct op_run *r, const char *point)
+{
+    fault_point(&r->p->env->faults, point);
+}
+
+static void cancel_done(struct gateway_call *c)
+{
+    struct op_run *r = CONTAINER_OF(c, struct op_run, cancel);
+
+    r->intent_is_dead =
+        c->answer == GATEWAY_OK && c->fact.kind == FACT_INTENT && c->fact.state == INTENT_CANCELED;
+    job_outside_done(r->job, OK, NULL);
+}
+
+/* Best effort: where it fails, settle leaves the cancel to an operation of its own. */
+static void cancel_declined(struct op_run *r)
+{
+    char *key = arena_alloc(&r->arena, 1, r->op.gateway_key.n + 8);
+    struct gateway_call *c = &r->cancel;
+
+    if (!key) {
+        job_outside_done(r->job, OK, NULL);
+        return;
+    }
+    memcpy(key, r->op.gateway_key.p, r->op.gateway_key.n);
+    memcpy(key + r->op.gateway_key.n, "-cancel", 7);
+    *c = (struct gateway_call){ .ask = GATEWAY_VOID,
+                                .key = { key, r->op.gateway_key.n + 7 },
+                                .payment = r->payment.id,
+                                .user = r->payment.user_id,
+                                .subject = r->payment.subject_id,
+                                .context = r->payment.context,
+                                .money = r->payment.money,
+                                .intent_id = r->call.fact.intent_id,
+                                .reason = S("abandoned"),
+                                .budget_ms = LIMIT_DECLINED_MS,
+                                .arena = &r->arena,
+                                .home = r->p->home,
+                                .done = cancel_done };
+    gateway_call(r->p->gateway, c);
+}
+
+static void tell_answer(const struct op_run *r)
+{
+    static const char *const words[] = {
+        [GATEWAY_OK] = "ok",
+        [GATEWAY_DECLINED] = "declined",
+        [GATEWAY_REFUSED] = "refused",
+        [GATEWAY_ABSENT] = "absent",
+        [GATEWAY_RETRY_LATER] = "retry later",
+        [GATEWAY_UNCERTAIN] = "uncertain",
+    };
+    const struct gateway_call *c = &r->call;
+    bool bad = c->answer == GATEWAY_RETRY_LATER || c->answer == GATEWAY_UNCERTAIN;
+    const char *line = !bad           ? "PaymentGatewayResponse"
+                       : c->timed_out ? "PaymentGatewayTimeout"
+                                      : "PaymentGatewayError";
+    char id[UUID_TEXT + 1];
+
+    uuid_text(r->payment.id, id);
+    LOG(r->p->env->log, bad ? LOG_ERROR : LOG_INFO, line, LOG_TEXT("paymentId", str_of(id)),
+        LOG_TEXT("operation", str_of(op_name(r->op.kind))),
+        LOG_TEXT("asked", r->asked ? S("yes") : S("no")),
+        LOG_TEXT("gatewayTransactionId", c->fact.intent_id),
+        LOG_TEXT("status", str_of(words[c->answer])), LOG_NUM("httpStatus", c->status),
+        LOG_NUM("tries", c->tries), LOG_TEXT("errorCode", str_of(c->error_code)),
+        LOG_TEXT("errorMessage", str_of(c->error_message)), LOG_TEXT("trace", str_of(r->trace)));
+}
+
+static void call_done(struct gateway_call *c)
+{
+    struct op_run *r = CONTAINER_OF(c, struct op_run, call);
+
+    r->called = true;
+    after_fault(r, "op.answered");
+    tell_answer(r);
+    if (r->op.kind == OP_CREATE && !r->asked && c->answer == GATEWAY_DECLINED &&
+        c->fact.kind == FACT_INTENT && c->fact.intent_id.n && c->fact.state != INTENT_CANCELED)
+        cancel_declined(r);
+    else
+        job_outside_done(r->job, OK, NULL);
+}
+
+static enum gateway_ask ask_of(const struct op_run *r)
+{
+    static const enum gateway_ask sends[OP_KINDS] = { GATEWAY_AUTHORIZE, GATEWAY_CAPTURE,
+                                                      GATEWAY_REFUND, GATEWAY_VOID };
+
+    if (!r->asked)
+        return sends[r->op.kind];
+    return r->op.kind == OP_REFUND ? GATEWAY_FETCH_REFUND : GATEWAY_FETCH;
+}
+
+static struct str void_reason(struct str cause)
+{
+    if (str_eq(cause, S("client")) || str_eq(cause, S("booking_cancelled")))
+        return S("requested_by_customer");
+    return str_eq(cause, S("stray")) ? S("duplicate") : S("abandoned");
+}
+
+static void call(struct op_run *r)
+{
+    const struct payment *p = &r->payment;
+    struct gateway_call *c = &r->call;
+
+    *c = (struct gateway_call){ .ask = ask_of(r),
+                                .key = r->asked ? (struct str){ 0 } : r->op.gateway_key,
+                                .payment = p->id,
+                                .user = p->user_id,
+                                .subject = p->subject_id,
+                                .context = p->context,
+                                .money = p->money,
+                                .payment_method = r->op.method,
+                                .description = p->description,
+                                .return_url = r->p->return_url,
+                                .intent_id = p->gateway_transaction_id,
+                                .since_ms = r->op.claimed_ms,
+                                .until_ms = r->op.sent_ms,
+                                .arena = &r->arena,
+                                .home = r->p->home,
+                                .done = call_done };
+    memcpy(c->trace, r->trace, sizeof(c->trace));
+    if (r->op.kind == OP_VOID)
+        c->reason = void_reason(r->op.cause);
+    if (r->op.amount > 0)
+        c->money.minor = r->op.amount;
+    if (r->op.has_refund) {
+        c->refund = r->op.refund_id;
+        c->refund_id = r->refund.gateway_refund_id;
+        c->reason = r->refund.reason;
+    }
+    after_fault(r, "op.calling");
+    gateway_call(r->p->gateway, c);
+}
+
+/* D6. Our own operations are sent until they are answered: nobody else would. */
+static bool may_send(const struct op_run *r)
+{
+    int64_t age_ms = env_now_ms(r->p->env) - r->op.claimed_ms;
+
+    if (age_ms >= LIMIT_KEY_FRESH_MS)
+        return false;
+    return r->fresh || !r->op.has_key || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
+}
+
+static void go_on(struct op_run *r)
+{
+    bool no_intent = r->op.kind != OP_CREATE && !r->payment.gateway_transaction_id.n;
+
+    if (r->op.phase == PHASE_DONE || no_intent) {
+        job_outside_done(r->job, OK, NULL); /* settle sees that there is nothing to do */
+        return;
+    }
+    r->asked = !may_send(r);
+    call(r);
+}
+
+static void loaded(struct unit *u)
+{
+    struct op_run *r = CONTAINER_OF(u, struct op_run, load);
+
+    r->loaded = !u->err;
+    if (u->err)
+        job_outside_done(r->job, u->err == ERR_NOT_FOUND ? ERR_VALIDATION : u->err,
+                         "the operation could not be read");
+    else
+        go_on(r);
+}
+
+static void outside(struct job *j, void *ctx)
+{
+    struct payments *p = ctx;
+    struct op_run *r = j->state;
+
+    if (!r)
+        r = j->state = run_new(p);
+    if (!r) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    r->job = j;
+    if (r->loaded) {
+        go_on(r);
+        return;
+    }
+    r->load =
+        (struct unit){ .kind = &load_kind, .home = p->home, .done = loaded, .arena = &r->arena };
+    store_post(p->store, &r->load);
+}
+
+static void release(struct job *j, void *ctx)
+{
+    (void)ctx;
+    run_free(j->state);
+    j->state = NULL;
+}
+
+struct job_kind operation_kind(struct payments *p)
+{
+    return (struct job_kind){
+        .name = "op",
+        .ctx = p,
+        /* A lease is counted for every ask; at an hour between them this is about a week. */
+        .retry = { .retries = OP_BUDGET, .first_ms = 1000, .max_ms = OP_RETRY_MAX_MS, .factor = 2 },
+        .outside = outside,
+        .settle = operation_settle,
+        .release = release,
+    };
+}
+
+/* --- our own --- */
+
+enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
+                             enum op_kind kind, int64_t amount, struct str cause)
+{
+    struct env *env = tx_env(tx);
+    int64_t now_ms = env_now_ms(env);
+    struct operation op = { .id = env_uuid(env),
+                            .payment_id = payment->id,
+                            .message_id = env_uuid(env),
+                            .kind = kind,
+                            .cause = cause,
+                            .amount = kind == OP_REFUND ? amount : -1,
+                            .claimed_ms = now_ms };
+    struct queue_new m = { .id = op.message_id, .kind = S("op"), .due_ms = now_ms };
+    struct refund refund = { .id = env_uuid(env),
+                             .payment_id = payment->id,
+                             .amount = amount,
+                             .status = REFUND_PENDING,
+                             .reason = cause,
+                             .automatic = true,
+                             .created_ms = now_ms };
+    char key[GATEWAY_KEY + 1], id[UUID_TEXT + 1], payment_id[UUID_TEXT + 1];
+    enum err e = OK;
+
+    gateway_key(payment->id, op.id, key);
+    op.gateway_key = str_of(key);
+    if (kind == OP_REFUND) {
+        op.has_refund = true;
+        op.refund_id = refund.id;
+        e = refund_add(tx, &refund);
+    }
+    if (!e)
+        e = operation_add(tx, &op);
+    uuid_text(op.id, id);
+    uuid_text(payment->id, payment_id);
+    m.body = str_of(id);
+    m.ref = str_of(payment_id);
+    return e ? e : queue_add(p->queue, tx, now_ms, &m, 1);
+}
+
+void gateway_key(struct uuid payment, struct uuid operation, char ret_key[GATEWAY_KEY + 1])
+{
+    char p[UUID_TEXT + 1], o[UUID_TEXT + 1];
+
+    uuid_text(payment, p);
+    uuid_text(operation, o);
+    snprintf(ret_key, GATEWAY_KEY + 1, "ichido-%s-%s", p, o);
+}

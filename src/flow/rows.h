@@ -1,0 +1,67 @@
+/* rows.h - rows of payments, operations and refunds, and back. Only flow/ includes this. */
+#pragma once
+
+#include "flow/operate.h"
+#include "flow/payments.h"
+
+enum op_phase { PHASE_SEND, PHASE_UNKNOWN, PHASE_DONE };
+
+struct operation {
+    struct uuid id, payment_id, message_id;
+    enum op_kind kind;
+    enum op_phase phase;
+    struct str cause;       /* "client", or why we do it ourselves */
+    struct str gateway_key; /* what every call of it carries */
+    int64_t amount;         /* -1: none */
+    bool has_refund, has_key;
+    struct uuid refund_id;
+    struct str method; /* may be empty */
+    struct uuid user, key;
+    int64_t claimed_ms, sent_ms, sends, asks;
+};
+
+/* The key that every call of an operation carries (D5): never the client's own. */
+enum { GATEWAY_KEY = 7 + UUID_TEXT + 1 + UUID_TEXT };
+void gateway_key(struct uuid payment, struct uuid operation, char ret_key[GATEWAY_KEY + 1]);
+
+const char *op_name(enum op_kind k);    /* "create": in operations */
+const char *op_keyword(enum op_kind k); /* "CREATE": in idempotency_records and the audit */
+
+enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct operation *ret_op);
+enum err operation_add(struct tx *tx, const struct operation *o);
+
+enum err payment_add(struct tx *tx, const struct payment *p);
+/* Stores what may change, and raises p->version. STALE: somebody else was here (a bug, under the
+ * lock). */
+enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms);
+
+enum err refund_read(struct tx *tx, struct arena *a, struct uuid id, struct refund *ret_refund);
+enum err refund_read_by_gateway(struct tx *tx, struct arena *a, struct str gateway_id,
+                                struct refund *ret_refund);
+enum err refund_add(struct tx *tx, const struct refund *r);
+/* from: the status that was read. */
+enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status from,
+                      int64_t now_ms);
+/* What went back for good, and what is reserved; automatic ones aside. */
+enum err refund_sums(struct tx *tx, struct uuid payment, int64_t *ret_succeeded,
+                     int64_t *ret_reserved);
+
+/* The audit line of a money operation (O6). key may be NULL. */
+enum err audit_money(struct tx *tx, const char *operation, const struct payment *p, int64_t amount,
+                     bool success, struct str detail, const struct uuid *user,
+                     const struct uuid *key, int64_t now_ms);
+
+static inline struct val v_uuid(const struct uuid *id)
+{
+    return V_BLOB(uuid_bytes(id));
+}
+
+static inline struct val v_text(struct str s) /* empty: NULL */
+{
+    return s.n ? V_TEXT(s) : V_NULL;
+}
+
+static inline struct val v_amount(int64_t v) /* -1: NULL */
+{
+    return v >= 0 ? V_INT(v) : V_NULL;
+}

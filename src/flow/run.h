@@ -1,0 +1,36 @@
+/* run.h - one operation under way: what it needs for its call, and what the call said. Made by a
+ * claim (then it is sent at once) or by the job that found the operation's message (then it is read
+ * first). Owned by the job. Only flow/ includes this. */
+#pragma once
+
+#include "flow/keys.h"
+#include "flow/rows.h"
+
+struct op_run {
+    struct payments *p;
+    struct arena arena;
+    struct operation op;
+    struct payment payment; /* as it was before the call */
+    struct refund refund;   /* op.has_refund */
+    bool loaded;
+    bool fresh;  /* a client asked just now: it may be sent */
+    bool asked;  /* this time the gateway was asked, nothing was sent */
+    bool called; /* call has an answer */
+    char trace[56];
+
+    struct job *job;
+    struct unit load;
+    struct gateway_call call;
+    struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11) */
+    bool intent_is_dead;
+
+    bool marked;
+    struct arena_mark mark; /* settle's texts are forgotten before it runs again */
+    struct answer *answer;  /* of the last run of settle, for after its commit */
+};
+
+struct op_run *run_new(struct payments *p); /* NULL: no memory */
+void run_free(struct op_run *r);
+
+/* settle.c */
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]);

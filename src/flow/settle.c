@@ -1,0 +1,405 @@
+/* settle.c - what the gateway said becomes the answer, in one commit: payment, key, domain event,
+ * audit, and the end of the operation's message (I7).
+ *
+ *   conclude(kind): what the call says about this operation
+ *      END_ANSWER   the payment as it is now is the answer; it is stored and replayed for ever
+ *      END_PROBLEM  it is certain that this cannot be done: 422, stored and replayed too
+ *      END_RELEASE  it is certain that nothing happened: 502, and the key is free again
+ *      END_UNKNOWN  nobody knows yet: 502 or 504, the key resumes, and we ask again later (D6)
+ *
+ * The payment is read again under its lock, and never compared with what the claim saw: a webhook
+ * may have moved it meanwhile, and then that is the answer, whatever became of the call (M10). */
+#include "base/limits.h"
+#include "flow/move.h"
+#include "flow/run.h"
+#include "flow/waiting.h"
+#include "http/problem.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+
+enum ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
+
+enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, PROBLEM_MAX = 4096 };
+
+struct settling {
+    struct tx *tx;
+    struct op_run *r;
+    struct payment p; /* under its lock */
+    struct taking t;
+};
+
+/* --- what a call can prove --- */
+
+/* Asked long enough after the last send, and it is not there: it never happened (D6). */
+static bool surely_absent(const struct settling *s)
+{
+    return s->t.now_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
+}
+
+/* Nothing of this operation can have reached the gateway, now or before. */
+static bool surely_nothing(const struct settling *s)
+{
+    const struct op_run *r = s->r;
+
+    return !r->asked && r->call.answer == GATEWAY_RETRY_LATER && r->op.phase == PHASE_SEND &&
+           !r->op.sends && !r->op.asks;
+}
+
+static enum err take(struct settling *s)
+{
+    enum verdict v = VERDICT_SAME;
+    enum err e = OK;
+
+    if (s->r->call.fact.kind == FACT_INTENT)
+        e = take_intent(s->tx, &s->t, &s->p, &s->r->call.fact, &v);
+    else if (s->r->call.fact.kind == FACT_REFUND)
+        e = take_refund(s->tx, &s->t, &s->p, &s->r->call.fact, &v);
+    if (!e && v == VERDICT_MISMATCH)
+        e = ERR_VALIDATION; /* another currency, or more money than asked for: for a person (D10) */
+    return e;
+}
+
+/* --- each kind --- */
+
+/* The intent exists and waits for the client's own confirmation, or is being worked on. */
+static enum err keep_open_intent(struct settling *s)
+{
+    const struct fact *f = &s->r->call.fact;
+
+    if (s->p.status != PAYMENT_PENDING || s->p.gateway_transaction_id.n || !f->intent_id.n)
+        return OK;
+    return take_open(s->tx, &s->t, &s->p, f);
+}
+
+static enum err conclude_create(struct settling *s, enum ending *ret)
+{
+    const struct gateway_call *c = &s->r->call;
+    enum err e = OK;
+
+    *ret = END_ANSWER;
+    if (s->p.status != PAYMENT_PENDING)
+        return OK;
+    switch (c->answer) {
+    case GATEWAY_OK:
+    case GATEWAY_DECLINED:
+        e = take(s);
+        if (!e && c->fact.kind != FACT_INTENT)
+            e = payment_fail(s->tx, &s->t, &s->p,
+                             failure_text(s->t.arena, c->fact.decline_code, str_of(c->error_code),
+                                          str_of(c->error_message)));
+        return e ? e : keep_open_intent(s);
+    case GATEWAY_REFUSED:
+        return payment_fail(s->tx, &s->t, &s->p,
+                            failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
+                                         str_of(c->error_message)));
+    case GATEWAY_ABSENT:
+        if (surely_absent(s))
+            return payment_fail(s->tx, &s->t, &s->p, S("gateway_timeout"));
+        break;
+    case GATEWAY_RETRY_LATER:
+    case GATEWAY_UNCERTAIN: break;
+    }
+    *ret = END_UNKNOWN; /* PENDING keeps its place, so that the same key can go on */
+    return OK;
+}
+
+/* Captures and voids: the state of the intent decides, whoever brought it there. */
+static enum err conclude_by_state(struct settling *s, bool (*is_done)(const struct payment *),
+                                  enum ending *ret)
+{
+    const struct gateway_call *c = &s->r->call;
+    enum err e = OK;
+
+    *ret = END_ANSWER;
+    if (is_done(&s->p))
+        return OK;
+    if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED)
+        e = take(s);
+    if (e || is_done(&s->p))
+        return e;
+    if (s->p.status != s->r->payment.status)
+        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided */
+    else if (c->answer == GATEWAY_REFUSED || surely_nothing(s))
+        *ret = END_RELEASE;
+    else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&
+             surely_absent(s))
+        *ret = END_RELEASE;
+    else
+        *ret = END_UNKNOWN;
+    return OK;
+}
+
+static bool is_captured(const struct payment *p)
+{
+    return p->captured > 0;
+}
+
+static bool is_void(const struct payment *p)
+{
+    return p->status == PAYMENT_FAILED || (p->status == PAYMENT_REFUNDED && p->captured < 0);
+}
+
+static enum err conclude_capture(struct settling *s, enum ending *ret)
+{
+    return conclude_by_state(s, is_captured, ret);
+}
+
+/* Our own cancel is about the intent, not about the payment, which may be FAILED long since. */
+static enum err conclude_own_void(struct settling *s, enum ending *ret)
+{
+    const struct gateway_call *c = &s->r->call;
+    bool told =
+        c->fact.kind == FACT_INTENT && (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED);
+    enum err e = told ? take(s) : OK;
+
+    *ret = c->answer == GATEWAY_ABSENT ||
+                   (told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED))
+               ? END_ANSWER
+               : END_UNKNOWN;
+    return e;
+}
+
+static enum err conclude_void(struct settling *s, enum ending *ret)
+{
+    return s->r->op.has_key ? conclude_by_state(s, is_void, ret) : conclude_own_void(s, ret);
+}
+
+static enum err fail_refund(struct settling *s, struct refund *refund, struct str why)
+{
+    return refund_fail(s->tx, &s->t, &s->p, refund, why);
+}
+
+static enum err conclude_refund(struct settling *s, enum ending *ret)
+{
+    const struct gateway_call *c = &s->r->call;
+    struct refund refund;
+    enum err e = refund_read(s->tx, s->t.arena, s->r->op.refund_id, &refund);
+
+    *ret = END_ANSWER;
+    if (e || refund.gateway_refund_id.n)
+        return e; /* a webhook was faster */
+    if (c->answer == GATEWAY_OK)
+        return take(s);
+    if (c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED) {
+        *ret = END_PROBLEM;
+        return fail_refund(s, &refund,
+                           failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
+                                        str_of(c->error_message)));
+    }
+    if (s->r->op.has_key &&
+        (surely_nothing(s) || (c->answer == GATEWAY_ABSENT && surely_absent(s)))) {
+        *ret = END_RELEASE;
+        return fail_refund(s, &refund, S("gateway_timeout"));
+    }
+    *ret = END_UNKNOWN;
+    return OK;
+}
+
+/* --- the answer --- */
+
+static enum err render(struct settling *s, struct str *ret_body)
+{
+    struct refund *refunds = NULL;
+    size_t n = 0;
+    enum err e = OK;
+
+    if (s->p.captured > 0) /* before a capture there is nothing to refund */
+        e = refunds_read(s->tx, s->t.arena, s->p.id, &refunds, &n);
+    if (e)
+        return e;
+    *ret_body = payment_json(s->t.arena, &s->p, refunds, n);
+    return ret_body->p ? OK : ERR_NO_MEMORY;
+}
+
+static enum err render_problem(struct settling *s, struct str *ret_body)
+{
+    char members[128], id[UUID_TEXT + 1];
+    const char *why = s->r->call.error_message[0] ? s->r->call.error_message
+                                                  : "The payment went another way meanwhile.";
+    struct buf b;
+
+    uuid_text(s->p.id, id);
+    snprintf(members, sizeof(members), "\"paymentId\":\"%s\",\"currentStatus\":\"%s\"", id,
+             payment_status_name(s->p.status));
+    buf_init(&b, PROBLEM_MAX);
+    problem_write_more(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
+                       str_of(members));
+    *ret_body = b.failed ? (struct str){ 0 } : arena_str(s->t.arena, buf_str(&b));
+    buf_release(&b);
+    return ret_body->p ? OK : ERR_NO_MEMORY;
+}
+
+static void publish(void *ctx, int64_t arg)
+{
+    struct op_run *r = ctx;
+    struct scope scope = key_scope(r->op.user, r->op.kind, r->op.key);
+
+    (void)arg;
+    fault_point(&r->p->env->faults, "op.settled");
+    waiting_answer(r->p->waiting, &scope, r->answer);
+    r->answer = NULL;
+}
+
+/* Everybody who waits for this key is told, once it is durable. */
+static void answer_later(struct settling *s, enum err e, int status, struct str body)
+{
+    struct op_run *r = s->r;
+
+    if (!r->op.has_key)
+        return;
+    answer_release(r->answer);
+    r->answer = answer_new(e, status, s->p.id, body);
+    tx_after_commit(s->tx, publish, r, 0);
+}
+
+/* --- endings --- */
+
+static enum err end_operation(struct settling *s, struct str result)
+{
+    struct op_run *r = s->r;
+
+    return TX_DO(s->tx, STMT_operation_end, 1, V_INT(r->op.sends + !r->asked),
+                 V_INT(r->op.asks + r->asked), V_TEXT(result), V_INT(s->t.now_ms),
+                 v_uuid(&r->op.id));
+}
+
+static enum err audit(struct settling *s, bool success, struct str detail)
+{
+    const struct operation *op = &s->r->op;
+    int64_t amount = op->amount > 0 ? op->amount : s->p.money.minor;
+
+    return audit_money(s->tx, op_keyword(op->kind), &s->p, amount, success, detail,
+                       op->has_key ? &op->user : NULL, op->has_key ? &op->key : NULL, s->t.now_ms);
+}
+
+static enum err end_answered(struct settling *s, bool problem)
+{
+    int status = problem ? 422 : s->r->op.kind == OP_CREATE ? 201 : 200;
+    bool success = !problem && (s->r->op.kind == OP_VOID || s->p.status != PAYMENT_FAILED);
+    struct str body = { 0 };
+    enum err e = OK;
+
+    if (s->r->op.has_key)
+        e = problem ? render_problem(s, &body) : render(s, &body);
+    if (!e)
+        e = key_done(s->tx, &s->r->op, status, body);
+    if (!e)
+        e = end_operation(s, problem ? S("refused") : S("done"));
+    if (!e)
+        e = audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
+    if (!e)
+        answer_later(s, OK, status, body);
+    return e;
+}
+
+static enum err end_released(struct settling *s)
+{
+    enum err e = key_release(s->tx, &s->r->op);
+
+    if (!e)
+        e = end_operation(s, S("nothing happened"));
+    if (!e)
+        e = audit(s, false, str_of(s->r->call.error_code));
+    if (!e)
+        answer_later(s, ERR_GATEWAY, 0, (struct str){ 0 });
+    return e;
+}
+
+static int64_t ask_delay_ms(int64_t asks)
+{
+    int64_t ms = ASK_FIRST_MS;
+
+    while (asks-- > 0 && ms < ASK_MAX_MS)
+        ms *= 2;
+    return ms < ASK_MAX_MS ? ms : ASK_MAX_MS;
+}
+
+static enum err end_unknown(struct settling *s)
+{
+    struct op_run *r = s->r;
+    bool resent = !r->asked && r->call.sent;
+    enum err e =
+        TX_DO(s->tx, STMT_operation_unknown, 1, V_INT(resent ? s->t.now_ms : r->op.sent_ms),
+              V_INT(r->op.sends + resent), V_INT(r->op.asks + 1),
+              v_text(str_of(r->call.error_code)), v_uuid(&r->op.id));
+
+    r->job->again_ms = s->t.now_ms + ask_delay_ms(r->op.asks);
+    if (!e)
+        answer_later(s, r->call.timed_out || r->asked ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0,
+                     (struct str){ 0 });
+    return e;
+}
+
+static enum err end(struct settling *s, enum ending ending)
+{
+    switch (ending) {
+    case END_ANSWER: return end_answered(s, false);
+    case END_PROBLEM: return end_answered(s, true);
+    case END_RELEASE: return end_released(s);
+    case END_UNKNOWN: return end_unknown(s);
+    }
+    return ERR_INTERNAL;
+}
+
+/* open_op goes with the change that ends the operation, in one UPDATE where there is one. */
+static enum err close_operation(struct settling *s, enum ending ending, int64_t version,
+                                bool was_open)
+{
+    bool open = ending == END_UNKNOWN && was_open;
+    bool stored = s->p.version != version ? s->p.has_open_op : was_open;
+
+    s->p.has_open_op = open;
+    return open == stored ? OK : payment_store(s->tx, &s->p, s->t.now_ms);
+}
+
+static enum err settle(struct settling *s)
+{
+    static enum err (*const conclude[OP_KINDS])(struct settling *, enum ending *) = {
+        conclude_create, conclude_capture, conclude_refund, conclude_void
+    };
+    struct op_run *r = s->r;
+    enum ending ending = END_RELEASE;
+    int64_t version = s->p.version;
+    bool was_open = s->p.has_open_op && uuid_eq(s->p.open_op, r->op.id);
+    enum err e;
+
+    if (was_open)
+        s->p.has_open_op = false;
+    e = conclude[r->op.kind](s, &ending);
+    if (!e && was_open)
+        e = close_operation(s, ending, version, was_open);
+    return e ? e : end(s, ending);
+}
+
+/* Where there is nothing to call for: it has ended, or there is no intent that could be cancelled.
+ */
+static enum err settle_nothing(struct settling *s)
+{
+    return s->r->op.phase == PHASE_DONE ? OK : end_operation(s, S("nothing to do"));
+}
+
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct op_run *r = j->state;
+    struct settling s = { .tx = tx, .r = r };
+    enum err e = fault_point(&r->p->env->faults, "op.settling");
+
+    (void)ctx;
+    if (e)
+        return e;
+    if (r->marked)
+        arena_rewind(&r->arena, r->mark);
+    r->mark = arena_mark(&r->arena);
+    r->marked = true;
+    s.t = (struct taking){ .payments = r->p,
+                           .arena = &r->arena,
+                           .now_ms = env_now_ms(tx_env(tx)),
+                           .intent_is_dead = r->intent_is_dead };
+    e = payment_read(tx, &r->arena, r->op.payment_id, true, &s.p);
+    if (!e)
+        e = r->called ? settle(&s) : settle_nothing(&s);
+    if (e == ERR_VALIDATION)
+        snprintf(why, 256, "the gateway's answer does not fit the payment");
+    return e;
+}

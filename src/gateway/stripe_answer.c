@@ -1,0 +1,310 @@
+/* stripe_answer.c - one HTTP answer, judged.
+ *
+ *   2xx                    OK with the fact; DECLINED where an authorisation was declined
+ *   402                    DECLINED
+ *   400 with the intent    OK where it already is what was asked for, else REFUSED
+ *   4xx                    REFUSED: nothing happened
+ *   401, 403               RETRY_LATER: our settings are wrong, and no try heals that
+ *   409                    again; UNCERTAIN: an earlier request with this key is still running
+ *   429                    again; RETRY_LATER
+ *   5xx, 424, 408          again; UNCERTAIN
+ *   anything unreadable    UNCERTAIN
+ *
+ * A key's first answer is repeated for every later request with it, so a 2xx, 400 or 402 is the
+ * truth about the earlier tries too. An answer without Stripe's error object may come from
+ * something that stands in between, and proves nothing.
+ *
+ * A fetch moves nothing: what is no answer to it is RETRY_LATER, and only resource_missing or the
+ * end of the list is ABSENT. */
+#include "gateway/stripe_answer.h"
+
+#include "base/json.h"
+#include "gateway/stripe_form.h"
+#include "gateway/stripe_read.h"
+#include "gateway/stripe_request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stripe_verdict uncertain = { .answer = GATEWAY_UNCERTAIN, .maybe = true };
+static const struct stripe_verdict retry_later = { .answer = GATEWAY_RETRY_LATER };
+
+/* --- words --- */
+
+static void put(char *room, size_t size, struct str s)
+{
+    s = utf8_cut_bytes(s, size - 1);
+    if (s.n)
+        memcpy(room, s.p, s.n);
+    room[s.n] = '\0';
+}
+
+void stripe_say(struct gateway_call *c, struct str code, struct str message)
+{
+    put(c->error_code, sizeof(c->error_code), code);
+    put(c->error_message, sizeof(c->error_message), message);
+}
+
+static struct str field(const cJSON *object, const char *name)
+{
+    return str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name)));
+}
+
+/* Its code, else its type, else the status. */
+static void say_error(struct gateway_call *c, const cJSON *error, int status)
+{
+    struct str code = field(error, "code");
+    char number[32];
+
+    snprintf(number, sizeof(number), "http_%d", status);
+    if (!code.n)
+        code = field(error, "type");
+    stripe_say(c, code.n ? code : str_of(number), field(error, "message"));
+}
+
+static struct stripe_verdict unreadable(struct gateway_call *c, const char *why)
+{
+    c->fact = (struct fact){ 0 };
+    stripe_say(c, S("unreadable_answer"), str_of(why));
+    return uncertain;
+}
+
+/* --- what was done --- */
+
+static bool is_uuid(struct str text, struct uuid wanted)
+{
+    struct uuid id;
+
+    return uuid_parse(text, &id) && uuid_eq(id, wanted);
+}
+
+/* The object is the one we asked about. Anything else is a fault that no guess may paper over. */
+static bool belongs(const struct gateway_call *c, const struct fact *f)
+{
+    switch (c->ask) {
+    case GATEWAY_AUTHORIZE: return !f->payment_id.n || is_uuid(f->payment_id, c->payment);
+    case GATEWAY_CAPTURE:
+    case GATEWAY_VOID:
+    case GATEWAY_FETCH: return !c->intent_id.n || str_eq(f->intent_id, c->intent_id);
+    case GATEWAY_REFUND:
+        return (!f->intent_id.n || str_eq(f->intent_id, c->intent_id)) &&
+               (!f->refund_our_id.n || is_uuid(f->refund_our_id, c->refund));
+    case GATEWAY_FETCH_REFUND: return !c->refund_id.n || str_eq(f->refund_id, c->refund_id);
+    case GATEWAY_ASKS: break;
+    }
+    abort();
+}
+
+static enum fact_kind wanted_kind(const struct gateway_call *c)
+{
+    bool refund = c->ask == GATEWAY_REFUND || c->ask == GATEWAY_FETCH_REFUND;
+
+    return refund ? FACT_REFUND : FACT_INTENT;
+}
+
+static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *object)
+{
+    enum err e = stripe_read_object(c->arena, object, &c->fact);
+    bool declined = c->ask == GATEWAY_AUTHORIZE && c->fact.state == INTENT_DECLINED;
+
+    if (e == ERR_NO_MEMORY)
+        return unreadable(c, "the answer needs more memory than there is");
+    if (e || c->fact.kind != wanted_kind(c))
+        return unreadable(c, "the answer has no object that we know, or one in an unknown state");
+    if (!belongs(c, &c->fact)) {
+        c->fact = (struct fact){ 0 };
+        stripe_say(c, S("answer_mismatch"), S("the answer is about something else"));
+        return uncertain;
+    }
+    if (!declined)
+        return (struct stripe_verdict){ .answer = GATEWAY_OK };
+    stripe_say(c, c->fact.failure_code, c->fact.failure_message);
+    return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
+}
+
+/* --- lists --- */
+
+static const cJSON *find_ours(const struct gateway_call *c, const cJSON *list)
+{
+    bool refund = c->ask == GATEWAY_FETCH_REFUND;
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(item, "metadata");
+
+        if (is_uuid(field(metadata, refund ? "refund_id" : "payment_id"),
+                    refund ? c->refund : c->payment))
+            return item;
+    }
+    return NULL;
+}
+
+static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *page)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(page, "data");
+    const cJSON *has_more = cJSON_GetObjectItemCaseSensitive(page, "has_more");
+    const cJSON *ours = find_ours(c, list);
+    int n = cJSON_GetArraySize(list);
+    struct stripe_verdict v = { .answer = GATEWAY_ABSENT };
+
+    if (ours)
+        return judge_object(c, ours);
+    if (!cJSON_IsArray(list) || !cJSON_IsBool(has_more))
+        return unreadable(c, "the answer is no list");
+    if (cJSON_IsFalse(has_more))
+        return v;
+    v.more = arena_str(c->arena, n ? field(cJSON_GetArrayItem(list, n - 1), "id") : S(""));
+    return v.more.n ? v : unreadable(c, "the list does not say how it goes on");
+}
+
+/* --- what was not done --- */
+
+static struct str copy(struct gateway_call *c, const cJSON *object, const char *name)
+{
+    struct str s = arena_str(c->arena, field(object, name));
+
+    return s.p ? s : (struct str){ 0 };
+}
+
+/* The intent within an error: true where it can be read and is ours. */
+static bool read_inner(struct gateway_call *c, const cJSON *error)
+{
+    const cJSON *intent = cJSON_GetObjectItemCaseSensitive(error, "payment_intent");
+
+    if (cJSON_IsObject(intent) && !stripe_read_object(c->arena, intent, &c->fact) &&
+        c->fact.kind == FACT_INTENT && (c->ask == GATEWAY_REFUND || belongs(c, &c->fact)))
+        return true;
+    c->fact = (struct fact){ 0 };
+    return false;
+}
+
+static struct stripe_verdict judge_decline(struct gateway_call *c, const cJSON *error)
+{
+    struct fact *f = &c->fact;
+
+    if (!cJSON_IsObject(error))
+        return uncertain;
+    if (read_inner(c, error) && f->state == INTENT_OPEN)
+        f->state = INTENT_DECLINED;
+    f->failure_code = copy(c, error, "code");
+    f->decline_code = copy(c, error, "decline_code");
+    f->failure_message = copy(c, error, "message");
+    return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
+}
+
+static bool is_what_was_asked(const struct gateway_call *c)
+{
+    return (c->ask == GATEWAY_CAPTURE && c->fact.state == INTENT_SUCCEEDED) ||
+           (c->ask == GATEWAY_VOID && c->fact.state == INTENT_CANCELED);
+}
+
+static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *error)
+{
+    bool inner;
+
+    if (!cJSON_IsObject(error))
+        return uncertain;
+    if (str_eq(field(error, "type"), S("idempotency_error"))) {
+        stripe_say(c, S("idempotency_error"), field(error, "message"));
+        return uncertain; /* our key came with other parameters: a fault of ours, an alarm */
+    }
+    inner = read_inner(c, error);
+    if (inner && is_what_was_asked(c))
+        return (struct stripe_verdict){ .answer = GATEWAY_OK };
+    if (!inner && str_eq(field(error, "code"), S("payment_intent_unexpected_state")))
+        return uncertain; /* the state may well be what was asked for */
+    return (struct stripe_verdict){ .answer = GATEWAY_REFUSED };
+}
+
+static struct stripe_verdict judge_missing(struct gateway_call *c, const cJSON *error)
+{
+    if (stripe_is_fetch(c->ask) && str_eq(field(error, "code"), S("resource_missing")))
+        return (struct stripe_verdict){ .answer = GATEWAY_ABSENT };
+    return judge_refusal(c, error);
+}
+
+/* Stripe repeats part of a wrong key in its message. */
+static struct stripe_verdict judge_settings(struct gateway_call *c)
+{
+    stripe_say(c, str_of(c->error_code), S("the gateway does not take our key, or not for this"));
+    return retry_later;
+}
+
+static struct stripe_verdict judge_error(struct gateway_call *c, int status, const cJSON *error)
+{
+    say_error(c, error, status);
+    switch (status) {
+    case 401:
+    case 403: return judge_settings(c);
+    case 402: return judge_decline(c, error);
+    case 404: return judge_missing(c, error);
+    case 429: return (struct stripe_verdict){ .answer = GATEWAY_RETRY_LATER, .again = true };
+    case 408:
+    case 409:
+    case 424: break;
+    default:
+        if (status >= 400 && status < 500)
+            return judge_refusal(c, error);
+        if (status < 500)
+            return uncertain; /* a redirect, say: nobody that we know answers so */
+    }
+    return (struct stripe_verdict){ GATEWAY_UNCERTAIN, .again = true, .maybe = true };
+}
+
+/* --- all together --- */
+
+static struct str header(const struct call *http, struct str name)
+{
+    for (size_t i = 0; i < http->answer_header_count; i++)
+        if (str_eq_nocase(http->answer_headers[i].name, name))
+            return http->answer_headers[i].value;
+    return (struct str){ 0 };
+}
+
+/* Stripe's own word on it wins; only what it declined is never tried again. */
+static struct stripe_verdict heed(const struct call *http, struct stripe_verdict v)
+{
+    struct str word = header(http, S("Stripe-Should-Retry"));
+
+    if (str_eq_nocase(word, S("false")))
+        v.again = false;
+    if (str_eq_nocase(word, S("true")) && v.answer == GATEWAY_REFUSED)
+        v = (struct stripe_verdict){ .answer = GATEWAY_RETRY_LATER, .again = true };
+    return v;
+}
+
+static struct stripe_verdict judge_answer(struct gateway_call *c, const struct call *http)
+{
+    CLEANUP(json_freep) cJSON *tree = NULL;
+    bool read = http->answer.n && json_parse(http->answer, &tree, NULL) == OK;
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(tree, "error");
+    struct stripe_verdict v;
+
+    if (http->status < 200 || http->status > 299) {
+        v = heed(http, judge_error(c, http->status, error));
+        if (stripe_is_fetch(c->ask) && v.answer != GATEWAY_ABSENT)
+            v.answer = GATEWAY_RETRY_LATER;
+        return v;
+    }
+    if (!read || error)
+        return unreadable(c, "the answer is not what a success looks like");
+    return stripe_is_listing(c) ? judge_page(c, tree) : judge_object(c, tree);
+}
+
+struct stripe_verdict stripe_judge(struct gateway_call *c, const struct call *http, bool timed_out)
+{
+    c->fact = (struct fact){ 0 };
+    stripe_say(c, S(""), S(""));
+    switch (http->result) {
+    case CALL_ANSWERED: return judge_answer(c, http);
+    case CALL_NOT_SENT:
+        stripe_say(c, S("not_sent"), str_of(http->why));
+        return (struct stripe_verdict){ .answer = GATEWAY_RETRY_LATER, .again = !timed_out };
+    case CALL_UNCERTAIN:
+        stripe_say(c, timed_out ? S("timeout") : S("connection_lost"), str_of(http->why));
+        return (struct stripe_verdict){ GATEWAY_UNCERTAIN, .again = !timed_out, .maybe = true };
+    }
+    abort();
+}

@@ -1,0 +1,19 @@
+/* stripe_answer.h - what the end of one HTTP request means. Pure: it reads, and writes only to the
+ * call: fact, error_code, error_message. */
+#pragma once
+
+#include "gateway/port.h"
+#include "http/client.h"
+
+struct stripe_verdict {
+    enum gateway_answer answer; /* where no further try follows */
+    bool again;                 /* another try may end better */
+    bool maybe;                 /* this one may have had its effect, though it was not told */
+    struct str more;            /* a list: what is looked for may stand behind this id */
+};
+
+/* timed_out: the request took all the time it had. */
+struct stripe_verdict stripe_judge(struct gateway_call *c, const struct call *http, bool timed_out);
+
+/* Cut to their room, never within a character. */
+void stripe_say(struct gateway_call *c, struct str code, struct str message);

@@ -1,0 +1,16 @@
+/* stripe_form.h - application/x-www-form-urlencoded as Stripe reads it: names with bare brackets,
+ * values with everything but RFC 3986's unreserved characters as %XX. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/uuid.h"
+
+void form_escape(struct buf *b, struct str text);
+/* name=value, behind an & where something stands already. The name is ours and is not escaped. */
+void form_add(struct buf *b, const char *name, struct str value);
+void form_int(struct buf *b, const char *name, int64_t value);
+void form_uuid(struct buf *b, const char *name, struct uuid value);
+
+/* At most so many characters, never half of one. */
+struct str utf8_cut_chars(struct str text, size_t chars);
+struct str utf8_cut_bytes(struct str text, size_t bytes);

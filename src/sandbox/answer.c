@@ -1,0 +1,118 @@
+#include "base/limits.h"
+#include "sandbox/visit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void visit_answer(struct visit *v, struct str object)
+{
+    v->status = 200;
+    v->body = object;
+    v->keep = true;
+}
+
+static void put_optional(struct buf *b, struct str key, struct str value)
+{
+    if (value.n)
+        sb_put_text(b, key, value);
+}
+
+bool visit_refuse(struct visit *v, const struct refusal *r)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    sb_put_text(&b, S("{\"error\":{\"type\":"), str_of(r->type));
+    put_optional(&b, S(",\"code\":"), r->code);
+    put_optional(&b, S(",\"decline_code\":"), r->decline_code);
+    put_optional(&b, S(",\"charge\":"), r->charge);
+    sb_put_text(&b, S(",\"message\":"), r->message);
+    put_optional(&b, S(",\"param\":"), r->param);
+    if (r->intent.n)
+        sb_put_raw(&b, S(",\"payment_intent\":"), r->intent);
+    if (r->method.n)
+        sb_put_raw(&b, S(",\"payment_method\":"), r->method);
+    buf_add(&b, S(",\"request_log_url\":null}}"));
+    v->status = r->status;
+    v->body = work_take(&v->w, &b);
+    v->keep = r->began;
+    return false;
+}
+
+bool visit_invalid(struct visit *v, const char *code, const char *param, const char *format, ...)
+{
+    char message[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    return visit_refuse(v, &(struct refusal){ .status = 400,
+                                              .type = "invalid_request_error",
+                                              .code = str_of(code),
+                                              .message = str_of(message),
+                                              .param = str_of(param) });
+}
+
+bool visit_missing(struct visit *v, int status, const char *what, struct str id, const char *param)
+{
+    struct str shown = { id.p, id.n < 200 ? id.n : 200 };
+
+    return visit_refuse(v,
+                        &(struct refusal){ .status = status,
+                                           .type = "invalid_request_error",
+                                           .code = S("resource_missing"),
+                                           .message = work_text(&v->w, "No such %s: '" STR_FMT "'",
+                                                                what, STR_ARG(shown)),
+                                           .param = str_of(param) });
+}
+
+bool visit_unexpected(struct visit *v, const struct intent *p, struct str message)
+{
+    return visit_refuse(v, &(struct refusal){ .status = 400,
+                                              .type = "invalid_request_error",
+                                              .code = S("payment_intent_unexpected_state"),
+                                              .message = message,
+                                              .intent = sb_intent_json(&v->w, p, 0),
+                                              .began = true });
+}
+
+/* What the server says of itself, by status; what is not here is a plain failure. */
+bool visit_failed(struct visit *v, int status)
+{
+    struct refusal r = { .status = status, .type = "api_error", .began = v->keep };
+
+    r.message = S("An unknown error occurred in the sandbox.");
+    if (status == 429) {
+        r.type = "invalid_request_error";
+        r.code = S("rate_limit");
+        r.message = S("Request rate limit exceeded.");
+    } else if (status == 409) {
+        r.type = "idempotency_error";
+        r.code = S("idempotency_key_in_use");
+        r.message = S("There is currently another in-progress request using this Idempotent Key; "
+                      "please try again later.");
+        v->retry = true;
+    } else if (status == 503) {
+        r.message = S("The sandbox's database did not take it; nothing was done.");
+        v->retry = true;
+    }
+    return visit_refuse(v, &r);
+}
+
+void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    buf_add(&b, S("{\"object\":\"list\",\"data\":["));
+    for (size_t i = 0; i < p->count; i++) {
+        if (i)
+            buf_char(&b, ',');
+        buf_add(&b, objects[i]);
+    }
+    sb_put_bool(&b, S("],\"has_more\":"), p->more);
+    sb_put_text(&b, S(",\"url\":"), str_of(url));
+    buf_char(&b, '}');
+    visit_answer(v, work_take(&v->w, &b));
+}

@@ -1,0 +1,277 @@
+/* authenticate.c - the page where the customer answers the 3-D Secure question, with two buttons
+ * and no script. A program answers with {"result":"success"} instead. What the page shows came from
+ * a merchant, so every text of it is escaped, and the browser is told to run nothing. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "domain/money.h"
+#include "sandbox/control.h"
+#include "sandbox/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct question {
+    struct unit unit;
+    struct request *request;
+    struct sandbox *sandbox;
+    struct str intent;
+    bool answering, success, plain; /* plain: a program asks, it gets JSON */
+    /* as the unit found it */
+    enum intent_status status;
+    int64_t amount;
+    struct str currency, description, return_url;
+};
+
+/* --- the unit --- */
+
+static enum err look(struct tx *tx, struct question *q)
+{
+    struct arena *a = &q->request->arena;
+    struct intent p;
+    enum err e = sb_intent_read(tx, q->intent, &p);
+
+    if (e)
+        return e;
+    q->status = p.status;
+    q->amount = p.amount;
+    q->currency = arena_str(a, p.currency);
+    q->description = arena_str(a, p.description);
+    q->return_url = arena_str(a, p.return_url);
+    return q->currency.p && q->description.p && q->return_url.p ? OK : ERR_NO_MEMORY;
+}
+
+static enum err look_run(struct tx *tx, struct unit *u)
+{
+    return look(tx, CONTAINER_OF(u, struct question, unit));
+}
+
+static enum err answer_run(struct tx *tx, struct unit *u)
+{
+    struct question *q = CONTAINER_OF(u, struct question, unit);
+    enum err e = look(tx, q);
+
+    if (!e && q->status != INTENT_NEEDS_ACTION)
+        return ERR_UNPROCESSABLE;
+    if (!e)
+        e = sandbox_authenticate(q->sandbox, tx, &q->request->arena, q->intent, q->success);
+    return e ? e : look(tx, q);
+}
+
+/* --- pages --- */
+
+static void add_html(struct buf *b, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        switch (s.p[i]) {
+        case '&': buf_add(b, S("&amp;")); break;
+        case '<': buf_add(b, S("&lt;")); break;
+        case '>': buf_add(b, S("&gt;")); break;
+        case '"': buf_add(b, S("&quot;")); break;
+        case '\'': buf_add(b, S("&#39;")); break;
+        default: buf_char(b, s.p[i]);
+        }
+    }
+}
+
+/* "1200 JPY", "12.00 USD" */
+static void add_money(struct buf *b, const struct question *q)
+{
+    char code[4] = "";
+    int digits = currency_parse(q->currency, code) ? currency_digits(code) : 0;
+    int64_t one = 1;
+
+    for (int i = 0; i < digits; i++)
+        one *= 10;
+    buf_i64(b, q->amount / one);
+    if (digits > 0)
+        buf_fmt(b, ".%0*lld", digits, (long long)(q->amount % one));
+    buf_fmt(b, " %s", code);
+}
+
+static void begin_page(struct buf *b, const struct question *q)
+{
+    buf_init(b, LIMIT_REPLY);
+    buf_add(b, S("<!doctype html>\n<html lang=\"ja\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width\">\n"
+                 "<title>カード認証 / Card authentication (sandbox)</title>\n</head>\n<body>\n"
+                 "<h1>カード認証 <span lang=\"en\">/ Card authentication</span></h1>\n<p>"));
+    add_money(b, q);
+    buf_add(b, S("</p>\n<p>"));
+    add_html(b, q->description);
+    buf_add(b, S("</p>\n<p><code>"));
+    add_html(b, q->intent);
+    buf_add(b, S("</code></p>\n"));
+}
+
+static void reply_page(const struct question *q, struct buf *b)
+{
+    struct request *r = q->request;
+
+    buf_add(b, S("<p>これはサンドボックスです。お金は動きません。<br>\n"
+                 "<span lang=\"en\">This is a sandbox. No money moves.</span></p>\n"
+                 "</body>\n</html>\n"));
+    /* form-action: browsers hold the redirect behind the form against it, too. */
+    reply_header(r, S("Content-Security-Policy"),
+                 S("default-src 'none'; form-action 'self' https: http:; base-uri 'none'; "
+                   "frame-ancestors 'none'"));
+    reply_header(r, S("Cache-Control"), S("no-store"));
+    reply_header(r, S("Referrer-Policy"), S("no-referrer"));
+    control_reply(r, 200, S("text/html; charset=utf-8"), b);
+}
+
+static void reply_question(const struct question *q)
+{
+    struct buf b;
+
+    begin_page(&b, q);
+    buf_add(&b, S("<form method=\"post\">\n"
+                  "<button name=\"result\" value=\"success\">認証する / Authorise</button>\n"
+                  "<button name=\"result\" value=\"fail\">失敗させる / Fail</button>\n"
+                  "</form>\n"));
+    reply_page(q, &b);
+}
+
+static bool went_well(const struct question *q)
+{
+    return q->status == INTENT_NEEDS_CAPTURE || q->status == INTENT_SUCCEEDED ||
+           q->status == INTENT_PROCESSING || q->status == INTENT_NEEDS_CONFIRM;
+}
+
+static void reply_done(const struct question *q)
+{
+    struct buf b;
+
+    begin_page(&b, q);
+    if (went_well(q))
+        buf_add(&b, S("<p>認証が完了しました。この画面を閉じてください。<br>\n<span lang=\"en\">"
+                      "Done. You may close this page.</span></p>\n"));
+    else
+        buf_add(&b, S("<p>支払いは承認されていません。<br>\n<span lang=\"en\">"
+                      "The payment has not been authorised.</span></p>\n"));
+    reply_page(q, &b);
+}
+
+/* --- after the answer --- */
+
+static bool is_web_address(struct str url)
+{
+    for (size_t i = 0; i < url.n; i++)
+        if (url.p[i] <= ' ' || url.p[i] == 0x7f)
+            return false;
+    return str_starts(url, S("https://")) || str_starts(url, S("http://"));
+}
+
+/* What Stripe adds for the merchant's page; before a fragment, where there is one. */
+static void reply_return(const struct question *q)
+{
+    struct str fragment = q->return_url, url = str_cut(&fragment, '#');
+    struct buf b;
+
+    buf_init(&b, LIMIT_REPLY_HEADERS);
+    buf_add(&b, url);
+    buf_char(&b, memchr(url.p, '?', url.n) ? '&' : '?');
+    buf_add(&b, S("payment_intent="));
+    buf_add(&b, q->intent);
+    buf_fmt(&b, "&redirect_status=%s", went_well(q) ? "succeeded" : "failed");
+    if (fragment.n) {
+        buf_char(&b, '#');
+        buf_add(&b, fragment);
+    }
+    reply_header(q->request, S("Location"), buf_str(&b));
+    reply_header(q->request, S("Cache-Control"), S("no-store"));
+    buf_release(&b);
+    reply_send(q->request, 303, S(""), S(""));
+}
+
+static void reply_json(const struct question *q)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_REPLY);
+    buf_add(&b, S("{\"id\":"));
+    buf_json(&b, q->intent);
+    buf_add(&b, S(",\"status\":"));
+    buf_json(&b, sb_intent_status_text(q->status));
+    buf_add(&b, S("}\n"));
+    control_reply(q->request, 200, S("application/json"), &b);
+}
+
+static void came_back(struct unit *u)
+{
+    struct question *q = CONTAINER_OF(u, struct question, unit);
+
+    if (u->err)
+        reply_problem(q->request, u->err,
+                      u->err == ERR_UNPROCESSABLE ? "nobody waits for an answer any more" : NULL);
+    else if (!q->answering && q->status == INTENT_NEEDS_ACTION)
+        reply_question(q);
+    else if (q->plain)
+        reply_json(q);
+    else if (q->answering && is_web_address(q->return_url))
+        reply_return(q);
+    else
+        reply_done(q);
+}
+
+/* --- the request --- */
+
+static void post(struct request *r, struct sandbox *s, const struct question *as)
+{
+    static const struct unit_kind looks = { "sandbox.question", UNIT_READ, look_run, NULL };
+    static const struct unit_kind answers = { "sandbox.answer", UNIT_FRONT, answer_run, NULL };
+    struct question *q = arena_alloc(&r->arena, 1, sizeof(*q));
+
+    if (!q) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    *q = *as;
+    q->request = r;
+    q->sandbox = s;
+    q->intent = r->params[0];
+    q->unit = (struct unit){ .kind = q->answering ? &answers : &looks,
+                             .home = r->home,
+                             .done = came_back,
+                             .arena = &r->arena };
+    store_post(s->store, &q->unit);
+}
+
+void control_ask_customer(struct request *r, void *sandbox)
+{
+    post(r, sandbox, &(struct question){ 0 });
+}
+
+static bool read_result(struct str result, struct question *q)
+{
+    q->success = str_eq(result, S("success"));
+    return q->success || str_eq(result, S("fail"));
+}
+
+static bool read_json(struct str body, struct question *q)
+{
+    static const char *const path[] = { "result" };
+    struct json_value v;
+
+    q->plain = true;
+    return !json_pick(body, path, 1, &v, NULL) && v.type == JSON_STRING && read_result(v.raw, q);
+}
+
+/* The page's own form: one button was pressed. */
+static bool read_form(struct str body, struct question *q)
+{
+    struct str value = body, name = str_cut(&value, '=');
+
+    return str_eq(name, S("result")) && read_result(value, q);
+}
+
+void control_authenticate(struct request *r, void *sandbox)
+{
+    struct question q = { .answering = true };
+    struct str type = request_header(r, S("Content-Type"), NULL);
+    bool json = str_starts(type, S("application/json"));
+
+    if (json ? read_json(r->body, &q) : read_form(r->body, &q))
+        post(r, sandbox, &q);
+    else
+        reply_problem(r, ERR_VALIDATION, "result is success or fail");
+}

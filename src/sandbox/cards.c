@@ -1,0 +1,108 @@
+#include "sandbox/cards.h"
+
+/* clang-format off */
+static const struct card cards[] = {
+    { "visa", "4242424242424242", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+    { "visa_debit", "4000056655665556", "visa", "debit", "US", CARD_PAYS, 0, 0 },
+    { "mastercard", "5555555555554444", "mastercard", "credit", "US", CARD_PAYS, 0, 0 },
+    { "mastercard_debit", "5200828282828210", "mastercard", "debit", "US", CARD_PAYS, 0, 0 },
+    { "mastercard_prepaid", "5105105105105100", "mastercard", "prepaid", "US", CARD_PAYS, 0, 0 },
+    { "amex", "378282246310005", "amex", "credit", "US", CARD_PAYS, 0, 0 },
+    { "jcb", "3566002020360505", "jcb", "credit", "JP", CARD_PAYS, 0, 0 },
+    { "jp", "4000003920000003", "visa", "credit", "JP", CARD_PAYS, 0, 0 },
+    { "discover", "6011111111111117", "discover", "credit", "US", CARD_PAYS, 0, 0 },
+    { "diners", "3056930009020004", "diners", "credit", "US", CARD_PAYS, 0, 0 },
+    { "unionpay", "6200000000000005", "unionpay", "credit", "CN", CARD_PAYS, 0, 0 },
+
+    { "chargeDeclined", "4000000000000002", "visa", "credit", "US", CARD_DECLINES, "card_declined", "generic_decline" },
+    { "visa_chargeDeclined", "4000000000000002", "visa", "credit", "US", CARD_DECLINES, "card_declined", "generic_decline" },
+    { "chargeDeclinedInsufficientFunds", "4000000000009995", "visa", "credit", "US", CARD_DECLINES, "card_declined", "insufficient_funds" },
+    { "visa_chargeDeclinedInsufficientFunds", "4000000000009995", "visa", "credit", "US", CARD_DECLINES, "card_declined", "insufficient_funds" },
+    { "chargeDeclinedLostCard", "4000000000009987", "visa", "credit", "US", CARD_DECLINES, "card_declined", "lost_card" },
+    { "visa_chargeDeclinedLostCard", "4000000000009987", "visa", "credit", "US", CARD_DECLINES, "card_declined", "lost_card" },
+    { "chargeDeclinedStolenCard", "4000000000009979", "visa", "credit", "US", CARD_DECLINES, "card_declined", "stolen_card" },
+    { "visa_chargeDeclinedStolenCard", "4000000000009979", "visa", "credit", "US", CARD_DECLINES, "card_declined", "stolen_card" },
+    { "chargeDeclinedExpiredCard", "4000000000000069", "visa", "credit", "US", CARD_DECLINES, "expired_card", 0 },
+    { "chargeDeclinedIncorrectCvc", "4000000000000127", "visa", "credit", "US", CARD_DECLINES, "incorrect_cvc", 0 },
+    { "chargeDeclinedProcessingError", "4000000000000119", "visa", "credit", "US", CARD_DECLINES, "processing_error", 0 },
+    { "chargeDeclinedVelocityLimitExceeded", "4000000000006975", "visa", "credit", "US", CARD_DECLINES, "card_declined", "card_velocity_exceeded" },
+    { "visa_chargeDeclinedVelocityLimitExceeded", "4000000000006975", "visa", "credit", "US", CARD_DECLINES, "card_declined", "card_velocity_exceeded" },
+    { "chargeCustomerFail", "4000000000000341", "visa", "credit", "US", CARD_DECLINES, "card_declined", "generic_decline" },
+    { "chargeDeclinedFraudulent", "4100000000000019", "visa", "credit", "US", CARD_BLOCKED, "card_declined", "fraudulent" },
+    { "radarBlock", "4100000000000019", "visa", "credit", "US", CARD_BLOCKED, "card_declined", "fraudulent" },
+    { "riskLevelHighest", "4000000000004954", "visa", "credit", "US", CARD_BLOCKED, "card_declined", "fraudulent" },
+    { "riskLevelElevated", "4000000000009235", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+
+    { "threeDSecure2Required", "4000000000003220", "visa", "credit", "US", CARD_ASKS, 0, 0 },
+    { "threeDSecureRequired", "4000000000003063", "visa", "credit", "US", CARD_ASKS, 0, 0 },
+    { "authenticationRequired", "4000002760003184", "visa", "credit", "DE", CARD_ASKS, 0, 0 },
+    { "authenticationRequiredOnSetup", "4000002500003155", "visa", "credit", "DE", CARD_ASKS, 0, 0 },
+    { "threeDSecureRequiredChargeDeclined", "4000008400001629", "visa", "credit", "US", CARD_ASKS_AND_DECLINES, "card_declined", "generic_decline" },
+    { "authenticationRequiredChargeDeclinedInsufficientFunds", "4000008260003178", "visa", "credit", "GB", CARD_ASKS_AND_DECLINES, "card_declined", "insufficient_funds" },
+    { "threeDSecureOptional", "4000000000003055", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+
+    { "createDispute", "4000000000000259", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+    { "createDisputeProductNotReceived", "4000000000002685", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+    { "createDisputeInquiry", "4000000000001976", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+    { "refundFail", "4000000000005126", "visa", "credit", "US", CARD_REFUND_FAILS, 0, 0 },
+    { "bypassPending", "4000000000000077", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+    { "pendingRefund", "4000000000007726", "visa", "credit", "US", CARD_PAYS, 0, 0 },
+};
+
+/* A decline code that is a code of its own, and words that differ from the usual ones. */
+static const struct { const char *name; bool is_code; const char *message; } words[] = {
+    { "insufficient_funds", false, "Your card has insufficient funds." },
+    { "expired_card", true, "Your card has expired." },
+    { "incorrect_cvc", true, "Your card's security code is incorrect." },
+    { "processing_error", true, "An error occurred while processing your card. Try again in a little bit." },
+    { "card_velocity_exceeded", false, "Your card was declined for making repeated attempts too frequently or exceeding its amount limit." },
+    { "authentication_required", true, "Your card was declined. This transaction requires authentication." },
+};
+/* clang-format on */
+
+const struct card *card_by_name(struct str name)
+{
+    for (size_t i = 0; i < COUNT(cards); i++)
+        if (str_eq(str_of(cards[i].name), name))
+            return &cards[i];
+    return NULL;
+}
+
+const struct card *card_by_token(struct str token)
+{
+    static const struct str prefixes[] = { { "pm_card_", 8 }, { "tok_", 4 } };
+
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (str_starts(token, prefixes[i]))
+            return card_by_name((struct str){ token.p + prefixes[i].n, token.n - prefixes[i].n });
+    return NULL;
+}
+
+const struct card *card_by_number(struct str digits)
+{
+    for (size_t i = 0; i < COUNT(cards); i++)
+        if (str_eq(str_of(cards[i].number), digits))
+            return &cards[i];
+    return NULL;
+}
+
+struct decline decline_of(struct str decline_code)
+{
+    for (size_t i = 0; i < COUNT(words); i++) {
+        struct str name = str_of(words[i].name);
+
+        if (str_eq(name, decline_code))
+            return (struct decline){ words[i].is_code ? name : S("card_declined"), name,
+                                     str_of(words[i].message) };
+    }
+    return (struct decline){ S("card_declined"), decline_code, S("Your card was declined.") };
+}
+
+/* expired_card and its like are codes, and no decline codes. */
+struct decline card_decline(const struct card *c)
+{
+    struct decline d = decline_of(str_of(c->decline_code ? c->decline_code : c->code));
+
+    d.decline_code = str_of(c->decline_code);
+    return d;
+}

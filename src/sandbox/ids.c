@@ -1,0 +1,121 @@
+/* ids.c - names for objects, in Stripe's fashion.
+ *
+ *   pi_ 3 ttttttt ccc rrrrrr xxxxxxx      t: milliseconds, c: counts up, r and x: chance
+ *   ch_ 3 ttttttt ccc rrrrrr TTTTTTT CCC  the intent's stem, then a time and a count of its own
+ *   re_ the same                          txn_ and what stands behind re_ or ch_
+ *
+ *   (1) Digits are base 62 and sort as bytes, so intents sort by the time they were made.
+ *   (2) Two ids of one millisecond differ in the count, which goes round after 238,328 of them.
+ *   (3) The time in an intent's id is its created_ms, exactly: lists by time need no other index.
+ */
+#include "sandbox/impl.h"
+#include "sandbox/model.h"
+
+#include <string.h>
+
+enum { TIME_DIGITS = 7, COUNT_DIGITS = 3, CHANCE_DIGITS = 6, TAIL_DIGITS = 7, MOST_DIGITS = 32 };
+
+static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+static char *put_digits(char *p, uint64_t n, int count)
+{
+    for (int i = count; i--; n /= 62)
+        p[i] = digits[n % 62];
+    return p + count;
+}
+
+static char *put_chance(struct work *w, char *p, size_t count)
+{
+    unsigned char bytes[MOST_DIGITS];
+
+    rng_bytes(&w->s->env.rng, bytes, count); /* 256 is no multiple of 62: even enough for a name */
+    for (size_t i = 0; i < count; i++)
+        p[i] = digits[bytes[i] % 62];
+    return p + count;
+}
+
+static char *put_place(struct work *w, char *p)
+{
+    p = put_digits(p, (uint64_t)w->now_ms, TIME_DIGITS);
+    return put_digits(p, sandbox_count(w->s), COUNT_DIGITS);
+}
+
+static char *put_prefix(char *p, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    memcpy(p, prefix, n);
+    return p + n;
+}
+
+static struct str keep(struct work *w, const char *from, const char *to)
+{
+    struct str s = arena_str(w->a, (struct str){ from, (size_t)(to - from) });
+
+    work_ok(w, s.p ? OK : ERR_NO_MEMORY);
+    return s;
+}
+
+struct str sb_id_intent(struct work *w)
+{
+    char text[64], *p = put_prefix(text, "pi_3");
+
+    p = put_place(w, p);
+    return keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
+}
+
+struct str sb_id_method(struct work *w)
+{
+    char text[64], *p = put_prefix(text, "pm_1");
+
+    p = put_place(w, p);
+    return keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
+}
+
+struct str sb_id_random(struct work *w, const char *prefix, size_t count)
+{
+    char text[64], *p = put_prefix(text, prefix);
+
+    return keep(w, text, put_chance(w, p, count));
+}
+
+static struct str behind_prefix(struct str id)
+{
+    str_cut(&id, '_');
+    return id;
+}
+
+struct str sb_id_stem(struct str id)
+{
+    struct str stem = behind_prefix(id);
+
+    if (stem.n > STEM)
+        stem.n = STEM;
+    return stem;
+}
+
+struct str sb_id_under(struct work *w, const char *prefix, struct str intent)
+{
+    char text[64], *p = put_prefix(text, prefix);
+    struct str stem = sb_id_stem(intent);
+
+    memcpy(p, stem.p, stem.n);
+    return keep(w, text, put_place(w, p + stem.n));
+}
+
+struct str sb_id_balance(struct work *w, struct str id, bool returned)
+{
+    struct str rest = behind_prefix(id);
+
+    return work_text(w, returned ? "txn_returned_" STR_FMT : "txn_" STR_FMT, STR_ARG(rest));
+}
+
+struct str sb_id_first_at(struct work *w, int64_t ms)
+{
+    static const int64_t most = INT64_C(62) * 62 * 62 * 62 * 62 * 62 * 62 - 1;
+    char text[64], *p = put_prefix(text, "pi_3");
+
+    if (ms < 0)
+        ms = 0;
+    return keep(w, text, put_digits(p, (uint64_t)(ms < most ? ms : most), TIME_DIGITS));
+}

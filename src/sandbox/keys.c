@@ -1,0 +1,137 @@
+/* keys.c - Idempotency-Key, as Stripe keeps it:
+ *
+ *   (1) The scope is the account: a key that was used for one endpoint is refused at another.
+ *   (2) The answer and the change that it tells of are one commit. So a key is either unknown and
+ *       nothing happened, or known with its answer.
+ *   (3) Kept is what an operation answered once it had begun, good or bad; refusals of the request
+ *       as such (key, form, parameters) are not.
+ *   (4) While a call is under way, which only the loop knows, its key answers 409. */
+#include "base/limits.h"
+#include "sandbox/impl.h"
+#include "sandbox/visit.h"
+
+#include <openssl/evp.h>
+#include <string.h>
+
+static bool hash(struct str text, unsigned char ret_hash[HASH])
+{
+    unsigned int n = HASH;
+
+    return EVP_Digest(text.p, text.n, ret_hash, &n, EVP_sha256(), NULL) == 1;
+}
+
+enum err keys_hash(struct visit *v)
+{
+    struct request *r = v->request;
+    enum err e;
+    struct buf b;
+
+    buf_init(&b, LIMIT_BODY * 2);
+    buf_add(&b, request_header(r, S("Stripe-Account"), NULL));
+    buf_char(&b, '\n');
+    buf_add(&b, v->key);
+    e = !b.failed && hash(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
+    buf_clear(&b);
+    buf_add(&b, r->method);
+    buf_char(&b, ' ');
+    buf_add(&b, r->path);
+    buf_char(&b, '\n');
+    if (!e)
+        e = form_canonical(&r->arena, &v->form, &b);
+    if (!e && !hash(buf_str(&b), v->order_hash))
+        e = ERR_NO_MEMORY;
+    buf_release(&b);
+    return e;
+}
+
+/* --- under way --- */
+
+static struct visit **bucket_of(struct visit *v)
+{
+    size_t i = (size_t)v->key_hash[0] << 8 | v->key_hash[1];
+
+    return &impl_of(v->w.s)->busy[i % BUSY_KEYS];
+}
+
+bool keys_enter(struct visit *v)
+{
+    struct visit **first = bucket_of(v);
+
+    for (const struct visit *x = *first; x; x = x->next)
+        if (memcmp(x->key_hash, v->key_hash, HASH) == 0)
+            return false;
+    v->next = *first;
+    v->place = first;
+    if (v->next)
+        v->next->place = &v->next;
+    *first = v;
+    return true;
+}
+
+void keys_leave(struct visit *v)
+{
+    if (!v->place)
+        return;
+    *v->place = v->next;
+    if (v->next)
+        v->next->place = v->place;
+    v->place = NULL;
+}
+
+/* --- kept --- */
+
+static bool replay(struct visit *v, const struct row *row)
+{
+    v->original = arena_str(v->w.a, row->col[1].s);
+    v->status = (int)row->col[2].i;
+    v->body = arena_str(v->w.a, row->col[3].s);
+    v->replayed = true;
+    work_ok(&v->w, v->original.p && v->body.p ? OK : ERR_NO_MEMORY);
+    return false;
+}
+
+static bool is_same_order(const struct visit *v, struct str hashed)
+{
+    return hashed.n == HASH && memcmp(hashed.p, v->order_hash, HASH) == 0;
+}
+
+bool keys_claim(struct visit *v)
+{
+    struct str key = { (const char *)v->key_hash, HASH };
+    struct row row;
+    enum err e = TX_ROW(v->w.tx, STMT_sandbox_key_read, &row, V_BLOB(key));
+
+    if (e == ERR_NOT_FOUND)
+        return true;
+    if (!work_ok(&v->w, e))
+        return false;
+    if (row.col[4].i <= v->w.now_ms)
+        return work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_key_drop, 1, V_BLOB(key)));
+    if (is_same_order(v, row.col[0].s))
+        return replay(v, &row);
+    return visit_refuse(
+        v, &(struct refusal){
+               .status = 400,
+               .type = "idempotency_error",
+               .message = work_text(&v->w,
+                                    "Keys for idempotent requests can only be used with the same "
+                                    "endpoint and parameters they were first used with. Try using "
+                                    "a key other than '" STR_FMT
+                                    "' if you meant to execute a different request.",
+                                    STR_ARG(v->key)) });
+}
+
+void keys_save(struct visit *v)
+{
+    enum { PRUNED = 2 }; /* more than one is added, so that old ones get fewer */
+    struct str key = { (const char *)v->key_hash, HASH },
+               order = { (const char *)v->order_hash, HASH };
+    struct tx *tx = v->w.tx;
+    enum err e =
+        TX_DO(tx, STMT_sandbox_key_write, 1, V_BLOB(key), V_BLOB(order), V_TEXT(v->w.request_id),
+              V_INT(v->status), V_TEXT(v->body), V_INT(v->w.now_ms + LIMIT_SANDBOX_KEY_MS));
+
+    if (!e)
+        e = TX_DO(tx, STMT_sandbox_keys_prune, -1, V_INT(PRUNED), V_INT(v->w.now_ms));
+    work_ok(&v->w, e);
+}

@@ -1,0 +1,264 @@
+/* params.c - parameters out of the form, with Stripe's words where they are wrong. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "sandbox/visit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static size_t characters(struct str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* --- scalars --- */
+
+bool take_text(struct visit *v, const char *name, size_t most, struct taken *ret)
+{
+    const struct form *f = form_get(&v->form, str_of(name));
+
+    *ret = (struct taken){ 0 };
+    if (!f)
+        return true;
+    if (!f->has_value)
+        return visit_invalid(v, "parameter_invalid_string", name, "Invalid string: %s has fields.",
+                             name);
+    if (characters(f->value) > most)
+        return visit_invalid(v, "parameter_invalid_string_length", name,
+                             "Invalid string: %s must be at most %zu characters.", name, most);
+    *ret = (struct taken){ .has = true, .text = f->value };
+    return true;
+}
+
+bool take_number(struct visit *v, const char *name, struct taken *ret)
+{
+    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, ret))
+        return false;
+    if (ret->has && !str_to_i64(ret->text, &ret->number))
+        return visit_invalid(v, "parameter_invalid_integer", name, "Invalid integer: %.*s",
+                             (int)(ret->text.n < 100 ? ret->text.n : 100), ret->text.p);
+    return true;
+}
+
+bool take_flag(struct visit *v, const char *name, bool *ret)
+{
+    struct taken t;
+
+    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, &t))
+        return false;
+    if (!t.has)
+        return true;
+    *ret = str_eq(t.text, S("true"));
+    if (*ret || str_eq(t.text, S("false")) || !t.text.n)
+        return true;
+    return visit_invalid(v, "parameter_invalid_boolean", name, "Invalid boolean: %.*s",
+                         (int)(t.text.n < 100 ? t.text.n : 100), t.text.p);
+}
+
+bool take_choice(struct visit *v, const char *name, const char *choices, struct taken *ret)
+{
+    struct str rest = str_of(choices);
+
+    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, ret))
+        return false;
+    if (!ret->has || !ret->text.n)
+        return true;
+    while (rest.n)
+        if (str_eq(str_cut(&rest, '|'), ret->text))
+            return true;
+    return visit_invalid(v, NULL, name, "Invalid %s: must be one of %s", name, choices);
+}
+
+/* --- metadata --- */
+
+/* One more pair, unless it is being cleared. */
+static void put_pair(struct buf *b, size_t *count, struct str name, struct str value)
+{
+    if (!value.n)
+        return;
+    if ((*count)++)
+        buf_char(b, ',');
+    buf_json(b, name);
+    buf_char(b, ':');
+    buf_json(b, value);
+}
+
+/* What was there and is not named again. */
+static bool put_old(struct visit *v, struct buf *b, size_t *count, const struct form *f,
+                    struct str old)
+{
+    CLEANUP(json_freep) cJSON *tree = NULL;
+    const cJSON *x;
+
+    if (str_eq(old, S("{}")))
+        return true;
+    if (!work_ok(&v->w, json_parse(old, &tree, NULL)))
+        return false;
+    cJSON_ArrayForEach(x, tree)
+    {
+        if (!form_get(f, str_of(x->string)))
+            put_pair(b, count, str_of(x->string), str_of(x->valuestring));
+    }
+    return true;
+}
+
+static bool check_metadata(struct visit *v, const struct form *f)
+{
+    if (f->has_value && f->value.n)
+        return visit_invalid(v, NULL, "metadata", "Invalid object: metadata must have fields.");
+    for (const struct form *x = f->first; x; x = x->next) {
+        if (!x->has_value)
+            return visit_invalid(v, NULL, "metadata", "Metadata values can not be nested.");
+        if (characters(x->name) > LIMIT_SANDBOX_METADATA_NAME)
+            return visit_invalid(v, NULL, "metadata", "Metadata keys can have up to %d characters.",
+                                 LIMIT_SANDBOX_METADATA_NAME);
+        if (characters(x->value) > LIMIT_SANDBOX_METADATA_VALUE)
+            return visit_invalid(v, NULL, "metadata",
+                                 "Metadata values can have up to %d characters.",
+                                 LIMIT_SANDBOX_METADATA_VALUE);
+    }
+    return true;
+}
+
+bool take_metadata(struct visit *v, struct str *metadata)
+{
+    const struct form *f = form_get(&v->form, S("metadata"));
+    size_t count = 0;
+    struct buf b;
+
+    if (!f)
+        return true;
+    if (!check_metadata(v, f))
+        return false;
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    buf_char(&b, '{');
+    if (!f->has_value && !put_old(v, &b, &count, f, *metadata)) {
+        buf_release(&b);
+        return false;
+    }
+    for (const struct form *x = f->first; x; x = x->next)
+        put_pair(&b, &count, x->name, x->value);
+    buf_char(&b, '}');
+    *metadata = work_take(&v->w, &b);
+    if (count > LIMIT_SANDBOX_METADATA)
+        return visit_invalid(v, NULL, "metadata", "You can only have %d keys in metadata.",
+                             LIMIT_SANDBOX_METADATA);
+    return !v->w.err;
+}
+
+/* --- addresses --- */
+
+static void put_field(struct buf *b, const struct form *f, const char *name, const char *before)
+{
+    const struct form *x = form_get(f, str_of(name));
+
+    buf_add(b, str_of(before));
+    buf_json(b, str_of(name));
+    sb_put_text(b, S(":"), x && x->has_value ? x->value : S(""));
+}
+
+static void put_address(struct buf *b, const struct form *f)
+{
+    static const char *const names[] = {
+        "city", "country", "line1", "line2", "postal_code", "state"
+    };
+    const struct form *address = form_get(f, S("address"));
+
+    buf_add(b, S("{\"address\":{"));
+    for (size_t i = 0; i < COUNT(names); i++)
+        put_field(b, address, names[i], i ? "," : "");
+    buf_char(b, '}');
+}
+
+bool take_shipping(struct visit *v, struct str *shipping)
+{
+    const struct form *f = form_get(&v->form, S("shipping"));
+    struct buf b;
+
+    if (!f)
+        return true;
+    if (f->has_value && f->value.n)
+        return visit_invalid(v, NULL, "shipping", "Invalid object: shipping must have fields.");
+    *shipping = S("");
+    if (f->has_value)
+        return true;
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    put_address(&b, f);
+    put_field(&b, f, "carrier", ",");
+    put_field(&b, f, "name", ",");
+    put_field(&b, f, "phone", ",");
+    put_field(&b, f, "tracking_number", ",");
+    buf_char(&b, '}');
+    *shipping = work_take(&v->w, &b);
+    return !v->w.err;
+}
+
+bool take_billing(struct visit *v, const struct form *f, struct str *billing)
+{
+    struct buf b;
+
+    f = form_get(f, S("billing_details"));
+    if (!f)
+        return true;
+    if (f->has_value)
+        return visit_invalid(v, NULL, "billing_details", "Invalid object: it must have fields.");
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    put_address(&b, f);
+    put_field(&b, f, "email", ",");
+    put_field(&b, f, "name", ",");
+    put_field(&b, f, "phone", ",");
+    put_field(&b, f, "tax_id", ",");
+    buf_char(&b, '}');
+    *billing = work_take(&v->w, &b);
+    return !v->w.err;
+}
+
+/* --- lists --- */
+
+bool take_page(struct visit *v, const char *first, const char *last, struct page *ret_page)
+{
+    struct page p = { .above = str_of(first), .below = str_of(last), .limit = 10 };
+    struct taken limit, after, before;
+
+    if (!take_number(v, "limit", &limit) ||
+        !take_text(v, "starting_after", LIMIT_SANDBOX_TEXT, &after) ||
+        !take_text(v, "ending_before", LIMIT_SANDBOX_TEXT, &before))
+        return false;
+    if (limit.has && (limit.number < 1 || limit.number > LIMIT_SANDBOX_PAGE))
+        return visit_invalid(v, "parameter_invalid_integer", "limit",
+                             "This value must be between 1 and %d.", LIMIT_SANDBOX_PAGE);
+    if (after.text.n && before.text.n)
+        return visit_invalid(v, "parameters_exclusive", "starting_after",
+                             "You may only specify one of starting_after and ending_before.");
+    if (limit.has)
+        p.limit = limit.number;
+    if (after.text.n)
+        p.below = after.text;
+    if (before.text.n)
+        p.above = before.text;
+    p.backwards = before.text.n > 0;
+    *ret_page = p;
+    return true;
+}
+
+/* What cannot be expanded here is null or an id in any case: nobody is refused for asking. */
+unsigned take_expand(struct visit *v, const struct expansion *known, size_t n)
+{
+    const struct form *f = form_get(&v->form, S("expand"));
+    unsigned expand = 0;
+
+    for (const struct form *x = f ? f->first : NULL; x; x = x->next) {
+        struct str path = x->value;
+
+        if (str_starts(path, S("data.")))
+            path = (struct str){ path.p + 5, path.n - 5 };
+        for (size_t i = 0; i < n; i++)
+            if (str_eq(path, str_of(known[i].path)))
+                expand |= known[i].expand;
+    }
+    return expand;
+}

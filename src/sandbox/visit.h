@@ -1,0 +1,114 @@
+/* visit.h - one call of the API, from its door to its answer.
+ *
+ *   door (at home): key, form, faults --> unit (store): Idempotency-Key, operation --> answer
+ *
+ * An operation runs in one unit. It calls visit_answer() or visit_refuse() once, or leaves an err
+ * in its work. It refuses before it writes anything, or where what it wrote is to stay (a decline).
+ */
+#pragma once
+
+#include "sandbox/form.h"
+#include "sandbox/model.h"
+
+struct visit;
+
+struct operation {
+    const char *method, *path;
+    void (*run)(struct visit *v); /* GET: it only reads */
+};
+
+enum { HASH = 32 };
+
+struct visit {
+    struct work w; /* its arena is ours, beside the request's */
+    struct arena arena;
+    struct unit unit;
+    struct request *request;
+    const struct operation *op;
+    struct form form;
+    struct str id; /* of the path */
+    struct sandbox_fault fault;
+    struct str key; /* Idempotency-Key of a POST; empty: none */
+    unsigned char key_hash[HASH], order_hash[HASH];
+
+    struct visit *next, **place; /* among the busy ones, at home */
+    struct visit *next_waiting, **waiting_place;
+    struct timer timer;
+    void (*then)(struct visit *v); /* after the timer */
+
+    /* the outcome; each run of the unit sets it anew */
+    int status;
+    struct str body;
+    bool keep; /* under its key: the operation had begun */
+    bool replayed;
+    struct str original; /* the request that a replayed answer was made for */
+    bool retry;          /* tell the client to try again */
+};
+
+struct endpoint { /* the ctx of a route */
+    const struct operation *op;
+    struct sandbox *s;
+};
+void visit_begin(struct request *r, void *endpoint);
+void visit_stop_waiting(struct sandbox *s); /* at home: who is held back is dropped */
+
+extern const struct operation sandbox_operations[];
+extern const size_t sandbox_operation_count;
+
+/* --- answer.c --- */
+
+struct refusal {
+    int status;
+    const char *type;
+    struct str code, decline_code, message, param, charge;
+    struct str intent, method; /* JSON */
+    bool began;                /* kept under the key */
+};
+
+void visit_answer(struct visit *v, struct str object); /* 200 */
+bool visit_refuse(struct visit *v, const struct refusal *r);
+/* 400, not kept. code may be NULL. */
+bool visit_invalid(struct visit *v, const char *code, const char *param, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* resource_missing. */
+bool visit_missing(struct visit *v, int status, const char *what, struct str id, const char *param);
+/* payment_intent_unexpected_state, with the intent inside; kept. */
+bool visit_unexpected(struct visit *v, const struct intent *p, struct str message);
+bool visit_failed(struct visit *v, int status); /* an error of the server's own */
+void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects);
+
+/* --- keys.c --- */
+
+enum err keys_hash(struct visit *v);
+bool keys_enter(struct visit *v); /* at home; false: another call with this key is not done yet */
+void keys_leave(struct visit *v); /* at home, once after keys_enter */
+bool keys_claim(struct visit *v); /* false: answered from what was kept */
+void keys_save(struct visit *v);
+
+/* --- params.c: false: refused. What is absent leaves its output as it is. --- */
+
+struct taken { /* a value that may be absent */
+    bool has;
+    int64_t number; /* or a boolean */
+    struct str text;
+};
+bool take_text(struct visit *v, const char *name, size_t most, struct taken *ret);
+bool take_number(struct visit *v, const char *name, struct taken *ret);
+bool take_flag(struct visit *v, const char *name, bool *ret);
+/* One of "a|b|c"; an empty value clears. */
+bool take_choice(struct visit *v, const char *name, const char *choices, struct taken *ret);
+bool take_metadata(struct visit *v, struct str *metadata);
+bool take_shipping(struct visit *v, struct str *shipping);
+bool take_billing(struct visit *v, const struct form *f, struct str *billing);
+bool take_page(struct visit *v, const char *first, const char *last, struct page *ret_page);
+struct expansion {
+    const char *path;
+    unsigned expand;
+};
+unsigned take_expand(struct visit *v, const struct expansion *known, size_t n);
+
+/* --- methods.c --- */
+
+/* A payment method for the intent, from payment_method or payment_method_data; where there is none
+ * nothing changes. New ones are not written yet: then *ret_new is set. */
+bool method_for(struct visit *v, struct intent *p, struct method *ret_method, bool *ret_new);

@@ -1,0 +1,248 @@
+#include "base/json.h"
+#include "domain/money.h"
+#include "unit/cm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct money yen(int64_t minor)
+{
+    return (struct money){ minor, "JPY" };
+}
+
+/* --- currencies --- */
+
+static void a_code_is_taken_in_either_case_and_given_in_upper_case(void **state)
+{
+    static const char *const rows[][2] = {
+        { "JPY", "JPY" }, { "jpy", "JPY" }, { "uSd", "USD" }, { "aed", "AED" }, { "ZWG", "ZWG" },
+    };
+    char code[4];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        memset(code, 'x', sizeof(code));
+        assert_true(currency_parse(str_of(rows[i][0]), code));
+        assert_string_equal(code, rows[i][1]);
+    }
+}
+
+static void what_is_no_code_is_refused_and_the_output_left_alone(void **state)
+{
+    static const struct str rows[] = {
+        { "", 0 },      { "J", 1 },    { "JP", 2 },   { "JPYX", 4 },         { "JP\0", 3 },
+        { "JPY\0", 4 }, { "JPY ", 4 }, { " JPY", 4 }, { "J Y", 3 },          { "123", 3 },
+        { "AAA", 3 },   { "ZZZ", 3 },  { "392", 3 },  { "\xef\xbc\xaa", 3 }, { "[[[", 3 },
+        { "@@@", 3 },   { "```", 3 },  { "{{{", 3 },  { "\xff\xff\xff", 3 }, { "\0\0\0", 3 },
+    };
+    char code[4] = "abc";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (currency_parse(rows[i], code))
+            fail_msg("row %zu was taken", i);
+    assert_string_equal(code, "abc");
+    assert_int_equal(currency_digits((const char[4]){ 0 }), -1);
+    assert_int_equal(currency_digits("jpy"), -1);
+}
+
+static void what_cannot_be_paid_with_is_refused(void **state)
+{
+    static const char refused[] = "XAG XAU XBA XBB XBC XBD XDR XPD XPT XSU XTS XUA XXX " /* N.A. */
+                                  "ANG BGN CUC HRK SLL ZWL";                             /* gone */
+    struct str rest = S("");
+    char code[4];
+
+    (void)state;
+    rest = (struct str){ refused, sizeof(refused) - 1 };
+    while (rest.n) {
+        struct str one = str_cut(&rest, ' ');
+
+        if (currency_parse(one, code))
+            fail_msg(STR_FMT " was taken", STR_ARG(one));
+    }
+}
+
+static bool listed(const char *list, const char *code)
+{
+    return strstr(list, code) != NULL;
+}
+
+/* Where ISO's digits are not two. */
+static const char none[] = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF";
+static const char three[] = "BHD IQD JOD KWD LYD OMR TND";
+static const char four[] = "CLF UYW";
+
+/* Every three letters there are: so the search finds each of its entries, and nothing else. */
+static void the_list_has_165_codes_with_the_digits_of_iso(void **state)
+{
+    int count[5] = { 0 };
+    char code[4] = "", parsed[4];
+
+    (void)state;
+    for (int i = 0; i < 26 * 26 * 26; i++) {
+        int digits;
+
+        code[0] = (char)('A' + i / 676), code[1] = (char)('A' + i / 26 % 26);
+        code[2] = (char)('A' + i % 26);
+        digits = currency_digits(code);
+        assert_int_equal(currency_parse(str_of(code), parsed), digits >= 0);
+        if (digits < 0)
+            continue;
+        assert_int_equal(digits, listed(none, code)    ? 0
+                                 : listed(three, code) ? 3
+                                 : listed(four, code)  ? 4
+                                                       : 2);
+        count[digits]++;
+    }
+    assert_int_equal(count[0], 17);
+    assert_int_equal(count[2], 165 - 17 - 7 - 2);
+    assert_int_equal(count[3], 7);
+    assert_int_equal(count[4], 2);
+}
+
+#define DEBIAN "/usr/share/iso-codes/json/iso_4217.json"
+
+static cJSON *read_debian(char *text, size_t size)
+{
+    FILE *file = fopen(DEBIAN, "r");
+    cJSON *tree = NULL;
+    size_t n;
+
+    if (!file)
+        return NULL;
+    n = fread(text, 1, size, file);
+    fclose(file);
+    assert_int_equal(json_parse((struct str){ text, n }, &tree, NULL), OK);
+    return tree;
+}
+
+/* Debian's list has no digits, keeps what was withdrawn and learns of news late. */
+static void debian_has_the_same_codes_but_for_known_differences(void **state)
+{
+    static const char not_ours[] = "XAG XAU XBA XBB XBC XBD XDR XPD XPT XSU XTS XUA XXX "
+                                   "ANG BGN CUC HRK SLL ZWL";
+    static const char maybe_new[] = "XAD XCG ZWG";
+    static char text[256 * 1024];
+    CLEANUP(json_freep) cJSON *tree = read_debian(text, sizeof(text));
+    const cJSON *entry;
+    int ours = 0;
+
+    (void)state;
+    if (!tree)
+        skip();
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(tree, "4217"))
+    {
+        const char *code = cJSON_GetObjectItemCaseSensitive(entry, "alpha_3")->valuestring;
+
+        if ((currency_digits(code) >= 0) == listed(not_ours, code))
+            fail_msg("%s: Debian has it", code);
+        ours += currency_digits(code) >= 0 && !listed(maybe_new, code);
+    }
+    assert_int_equal(ours, 165 - 3);
+}
+
+/* --- amounts --- */
+
+static void an_amount_is_1_to_the_maximum_in_a_known_currency(void **state)
+{
+    static const struct {
+        int64_t minor;
+        const char *currency;
+        bool taken;
+    } rows[] = {
+        { 1, "JPY", true },          { 99999999, "JPY", true },
+        { 1200, "usd", true },       { 0, "JPY", false },
+        { -1, "JPY", false },        { 100000000, "JPY", false },
+        { INT64_MAX, "JPY", false }, { INT64_MIN, "JPY", false },
+        { 1, "XXX", false },         { 1, "", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct money m = { 7, "EUR" };
+
+        if (money_make(rows[i].minor, str_of(rows[i].currency), &m) != rows[i].taken)
+            fail_msg("row %zu", i);
+        assert_int_equal(m.minor, rows[i].taken ? rows[i].minor : 7);
+        if (!rows[i].taken)
+            assert_string_equal(m.currency, "EUR");
+    }
+}
+
+static void a_sum_is_exact_or_refused(void **state)
+{
+    static const struct {
+        const char *why;
+        int64_t a, b;
+        bool added;
+        int64_t sum;
+        bool subtracted;
+        int64_t rest;
+    } rows[] = {
+        { "plain", 1000, 234, true, 1234, true, 766 },
+        { "nothing is left", 500, 500, true, 1000, true, 0 },
+        { "one too much", 500, 501, true, 1001, false, 0 },
+        { "with zero", 0, 0, true, 0, true, 0 },
+        { "the largest there is", INT64_MAX, 0, true, INT64_MAX, true, INT64_MAX },
+        { "one above it", INT64_MAX, 1, false, 0, true, INT64_MAX - 1 },
+        { "far above it", INT64_MAX, INT64_MAX, false, 0, true, 0 },
+        { "below zero", 1, -2, false, 0, true, 3 },
+        { "overflow downwards", 1, INT64_MIN, false, 0, false, 0 },
+        { "overflow upwards", -2, INT64_MAX, true, INT64_MAX - 2, false, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct money sum = yen(7), rest = yen(7);
+
+        if (money_add(yen(rows[i].a), yen(rows[i].b), &sum) != rows[i].added ||
+            sum.minor != (rows[i].added ? rows[i].sum : 7))
+            fail_msg("add, %s", rows[i].why);
+        if (money_sub(yen(rows[i].a), yen(rows[i].b), &rest) != rows[i].subtracted ||
+            rest.minor != (rows[i].subtracted ? rows[i].rest : 7))
+            fail_msg("sub, %s", rows[i].why);
+        assert_string_equal(sum.currency, "JPY");
+    }
+}
+
+static void two_currencies_are_never_added_or_equal(void **state)
+{
+    struct money usd = { 100, "USD" }, out = yen(7);
+
+    (void)state;
+    assert_false(money_add(yen(100), usd, &out));
+    assert_false(money_sub(yen(100), usd, &out));
+    assert_true(money_eq(out, yen(7)));
+    assert_false(money_eq(yen(100), usd));
+    assert_false(money_eq(yen(100), yen(101)));
+    assert_false(money_same_currency(yen(100), usd));
+    assert_true(money_same_currency(yen(100), yen(1)));
+}
+
+static void amounts_compare_as_numbers_do(void **state)
+{
+    (void)state;
+    assert_int_equal(money_cmp(yen(1), yen(2)), -1);
+    assert_int_equal(money_cmp(yen(2), yen(2)), 0);
+    assert_int_equal(money_cmp(yen(3), yen(2)), 1);
+    assert_int_equal(money_cmp(yen(INT64_MIN), yen(INT64_MAX)), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_code_is_taken_in_either_case_and_given_in_upper_case),
+        TEST(what_is_no_code_is_refused_and_the_output_left_alone),
+        TEST(what_cannot_be_paid_with_is_refused),
+        TEST(the_list_has_165_codes_with_the_digits_of_iso),
+        TEST(debian_has_the_same_codes_but_for_known_differences),
+        TEST(an_amount_is_1_to_the_maximum_in_a_known_currency),
+        TEST(a_sum_is_exact_or_refused),
+        TEST(two_currencies_are_never_added_or_equal),
+        TEST(amounts_compare_as_numbers_do),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -159,7 +159,7 @@ static void check_alone(struct sim_node *n, const struct chosen *b)
 
     if (n->sim->node_count > 1)
         return;
-    if (started && check_any_lease(n->sim->check))
+    if (started && check_other_lease(n->sim->check, n->env.node))
         sim_fail(n->sim, "a lease of an earlier life was not freed at the start");
     n->counted |= started;
     if (n->counted && queue_live(n->queue) != (int64_t)check_live(n->sim->check))

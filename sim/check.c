@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECK_RAN = 4096 };
+enum { CHECK_RAN = 4096, CHECK_TOOK = 512 };
 
 struct ran {
     struct uuid id;
@@ -28,6 +28,8 @@ struct check {
     int64_t began_ms; /* wall time of that batch; its check may come later, behind a crash */
     struct ran ran[CHECK_RAN]; /* jobs whose effect is in the running batch */
     size_t ran_count;
+    struct ran took[CHECK_TOOK]; /* and messages that were taken by their id */
+    size_t took_count;
     struct ended *ended; /* all messages that ended */
     size_t ended_count, ended_size;
 };
@@ -61,7 +63,7 @@ void check_close(struct check *c)
 
 void check_begin(struct check *c, const struct sim_node *by)
 {
-    c->ran_count = 0;
+    c->ran_count = c->took_count = 0;
     c->by = by->env.node;
     c->by_index = by->index;
     c->began_ms = c->sim->wall_ms;
@@ -74,6 +76,20 @@ void check_ran(struct check *c, const struct message *m)
             sim_mark(c->sim, MARK_RERUN);
     if (c->ran_count < CHECK_RAN)
         c->ran[c->ran_count++] = (struct ran){ m->id, m->attempt };
+}
+
+void check_took(struct check *c, const struct message *m)
+{
+    if (c->took_count < CHECK_TOOK)
+        c->took[c->took_count++] = (struct ran){ m->id, m->attempt };
+}
+
+static bool was_taken(const struct check *c, const struct seen_message *m)
+{
+    for (size_t i = 0; i < c->took_count; i++)
+        if (uuid_eq(c->took[i].id, m->id) && c->took[i].attempt == m->attempt)
+            return true;
+    return false;
 }
 
 static bool did_run(const struct check *c, const struct seen_message *m)
@@ -138,7 +154,7 @@ static void check_lease(struct check *c, const struct seen_message *was,
     if (is->attempt > SIM_RETRIES + 2 + s->disturbed)
         sim_fail(s, "message %lld has attempt %lld", (long long)is->seq, (long long)is->attempt);
     /* Its own holder may give it back, due at once, and take it again in one batch. */
-    if (was->due_ms > c->began_ms && !is_held(c, was))
+    if (was->due_ms > c->began_ms && !is_held(c, was) && !(was_taken(c, is) && !was->has_owner))
         sim_fail(s, "message %lld (attempt %lld) was leased %lld ms before it was due",
                  (long long)is->seq, (long long)is->attempt,
                  (long long)(was->due_ms - c->began_ms));
@@ -322,10 +338,11 @@ bool check_holds_lease(const struct check *c, struct uuid node)
     return false;
 }
 
-bool check_any_lease(const struct check *c)
+bool check_other_lease(const struct check *c, struct uuid node)
 {
     for (size_t i = 0; i < c->now.n; i++)
-        if (c->now.rows[i].has_owner && c->now.rows[i].due_ms > c->sim->wall_ms)
+        if (c->now.rows[i].has_owner && !uuid_eq(c->now.rows[i].owner, node) &&
+            c->now.rows[i].due_ms > c->sim->wall_ms)
             return true;
     return false;
 }

@@ -23,6 +23,7 @@ void check_close(struct check *c); /* before the disk goes */
 
 void check_begin(struct check *c, const struct sim_node *by); /* a batch begins */
 void check_ran(struct check *c, const struct message *m);     /* a job's effect is part of it */
+void check_took(struct check *c, const struct message *m); /* one is taken by its id, due or not */
 /* It ended: compares with what was before. After a crash, only when the next life has opened the
  * database: a commit that nobody was told about may be there or not until then. True: rows changed.
  */
@@ -32,7 +33,8 @@ void check_after_crash(struct check *c); /* the file is sound and holds what was
 bool check_is_stored(struct check *c, struct str event_id); /* exactly once */
 bool check_find_event(struct check *c, struct str event_id, struct uuid *ret_message);
 bool check_holds_lease(const struct check *c, struct uuid node);
-bool check_any_lease(const struct check *c); /* one that has not expired */
+/* One that has not expired, of any node but this. */
+bool check_other_lease(const struct check *c, struct uuid node);
 size_t check_live(const struct check *c);
 bool check_outcome(struct check *c, struct str event_id, char ret_outcome[32], bool *ret_dead);
 void check_hash(struct check *c); /* all tables, into the trace */

@@ -23,13 +23,18 @@ struct event {
     char key[EVENT_ID]; /* what it is stored under: its id, or a hash of a body without one */
     char body[EVENT_BODY];
     enum nature nature;
-    int fails;  /* of FAILS_FIRST */
-    int wanted; /* ACKs that it needs: duplicates need more than one */
+    bool is_order;   /* given at the other door (order.h), and done by calling the bank */
+    bool puts_off;   /* ... after its first settle */
+    bool charged;    /* the bank did it */
+    uint64_t called; /* one bit an attempt */
+    int fails;       /* of FAILS_FIRST */
+    int wanted;      /* ACKs that it needs: duplicates need more than one */
     int acks, sent, in_flight;
     int64_t not_before_ms; /* monotonic: a polite pause before it is sent again */
 };
 
 struct send;
+struct sim_node;
 
 struct client {
     struct sim *sim;
@@ -37,3 +42,7 @@ struct client {
     size_t n, special;
     struct send *sends; /* under way */
 };
+
+struct event *client_event_of(struct client *c, struct str key); /* NULL: nobody sent it */
+/* As kill -9 would: nothing that this batch did reaches the disk, and nobody is answered. */
+enum err saboteur_kill(struct sim_node *n);

@@ -42,6 +42,19 @@
     X(MARK_RESENT_STORED, "event resent though it was stored")                                     \
     X(MARK_UNKNOWN_TYPE, "event of a type nobody knows")                                           \
     X(MARK_UNREADABLE, "body that is no JSON")                                                     \
+    X(MARK_CRASH_OUTSIDE, "crash with a call under way")                                           \
+    X(MARK_CRASH_UNSETTLED, "crash between a call's answer and its settling")                      \
+    X(MARK_ANSWER_LOST, "answer of a call lost")                                                   \
+    X(MARK_CALL_LONG, "call longer than a lease")                                                  \
+    X(MARK_CALL_REPEATED, "call repeated that had been done")                                      \
+    X(MARK_CALL_RESUMED, "call settled in a later attempt")                                        \
+    X(MARK_DEAD_CALL, "dead letter of a call")                                                     \
+    X(MARK_PUT_OFF, "message put off by its settling")                                             \
+    X(MARK_ADOPTED, "message adopted")                                                             \
+    X(MARK_ADOPTED_STOPPING, "message adopted while its node stops")                               \
+    X(MARK_NEVER_ADOPTED, "message leased and never adopted")                                      \
+    X(MARK_TAKEN, "message taken by its id")                                                       \
+    X(MARK_STOP_OUTSIDE, "call answered while its node stops")                                     \
     X(MARK_RETRIED, "job failed and was retried")                                                  \
     X(MARK_DEAD_TERMINAL, "dead letter at once")                                                   \
     X(MARK_DEAD_BUDGET, "dead letter after the last retry")                                        \

@@ -7,6 +7,7 @@
 
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/client.h"
 #include "store/sqlite_db.h"
@@ -190,12 +191,13 @@ static void start_runner(struct sim_node *n)
         .store = &n->store,
         .home = &n->home,
         .env = &n->env,
-        .kinds = &n->kind,
-        .kind_count = 1,
+        .kinds = n->kinds,
+        .kind_count = COUNT(n->kinds),
     };
 
     n->real = apply_event_kind(&n->apply, SIM_RETRIES, SIM_RETRY_FIRST_MS);
-    n->kind = client_job_kind(n->sim->client, n);
+    n->kinds[0] = client_job_kind(n->sim->client, n);
+    n->kinds[1] = bank_job_kind(n);
     n->queue = queue_new_runner(&o);
     assert(n->queue);
     queue_start(n->queue);
@@ -247,6 +249,10 @@ static void mark_what_is_lost(struct sim_node *n)
         sim_mark(n->sim, MARK_CRASH_WAITING);
     if (n->tasks.n)
         sim_mark(n->sim, MARK_CRASH_UNANSWERED);
+    if (bank_has_calls_of(n->sim->bank, n))
+        sim_mark(n->sim, MARK_CRASH_OUTSIDE);
+    if (bank_has_unsettled(n->sim->bank, n))
+        sim_mark(n->sim, MARK_CRASH_UNSETTLED);
     if (check_holds_lease(n->sim->check, n->env.node))
         sim_mark(n->sim, MARK_CRASH_LEASED);
 }

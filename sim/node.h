@@ -37,7 +37,8 @@ struct sim_node {
     struct sqlite_db *db;
     struct queue *queue;
     struct apply_event apply;
-    struct job_kind real, kind; /* kind: the real job behind one that may fail or crash */
+    struct job_kind real;
+    struct job_kind kinds[2]; /* the real job behind one that may fail or crash; the bank's */
     struct bag tasks, timers, waiting[UNIT_READ + 1];
     struct chosen *running; /* what the database has in hand */
     bool hinted;            /* another node told this one that work may be due */

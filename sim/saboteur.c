@@ -6,16 +6,15 @@
 
 #include <stdio.h>
 
-static struct event *event_of(struct client *c, const struct message *m)
+struct event *client_event_of(struct client *c, struct str key)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (str_eq(m->ref, str_of(c->events[i].key)))
+        if (str_eq(key, str_of(c->events[i].key)))
             return &c->events[i];
     return NULL;
 }
 
-/* As kill -9 would: nothing that this batch did reaches the disk, and nobody is answered. */
-static enum err kill_node(struct sim_node *n)
+enum err saboteur_kill(struct sim_node *n)
 {
     n->job_crash = true;
     disk_die(n->sim->disk);
@@ -29,8 +28,8 @@ static enum err sabotage(struct sim_node *n, const struct event *e, const struct
     case FAILS: snprintf(why, 256, "sabotage"); return ERR_VALIDATION;
     case FAILS_FIRST: return m->attempt <= e->fails ? ERR_UNAVAILABLE : OK;
     case FAILS_ALWAYS: return ERR_TIMEOUT;
-    case KILLS: return kill_node(n);
-    case KILLS_ONCE: return m->attempt == 1 ? kill_node(n) : OK;
+    case KILLS: return saboteur_kill(n);
+    case KILLS_ONCE: return m->attempt == 1 ? saboteur_kill(n) : OK;
     case PLAIN:
     case UNKNOWN_TYPE:
     case UNREADABLE:
@@ -42,7 +41,7 @@ static enum err sabotage(struct sim_node *n, const struct event *e, const struct
 static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct sim_node *n = ctx;
-    struct event *e = event_of(n->sim->client, m);
+    struct event *e = client_event_of(n->sim->client, m->ref);
     enum err failed;
 
     if (!e) {
@@ -64,7 +63,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t c
     struct sim_node *n = ctx;
 
     for (size_t i = 0; i < count; i++) {
-        const struct event *e = event_of(n->sim->client, m[i]);
+        const struct event *e = client_event_of(n->sim->client, m[i]->ref);
 
         if (!e || e->nature >= FAILS)
             return ERR_INTERNAL; /* each alone, then */
@@ -93,7 +92,7 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
                   const char *why)
 {
     struct sim_node *n = ctx;
-    struct event *e = event_of(n->sim->client, m);
+    struct event *e = client_event_of(n->sim->client, m->ref);
 
     if (e && end == JOB_DEAD)
         sim_mark(n->sim, mark_of_death(e, m));

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "observe/metrics.h"
+#include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/client.h"
 #include "sim/node.h"
@@ -90,6 +91,11 @@ static struct plan draw_plan(struct sim *s)
         .power = 1 + sim_below(s, 3),
         .duplicate = some(s, 2, 8),
         .special = some(s, 2, 8),
+        .order = some(s, 1, 6),
+        .puts_off = some(s, 2, 6),
+        .request_lost = some(s, 3, 20),
+        .answer_lost = some(s, 3, 20),
+        .adopt_lost = some(s, 3, 20),
     };
 
     return p;
@@ -159,13 +165,14 @@ enum move {
     MOVE_HINT,
     MOVE_BOOT,
     MOVE_SEND,
+    MOVE_BANK,
     MOVE_TIME,
     MOVES
 };
 
 static const uint64_t weights[MOVES] = {
-    [MOVE_TASK] = 8, [MOVE_COMMIT] = 6, [MOVE_READ] = 4, [MOVE_TIMER] = 6,
-    [MOVE_HINT] = 2, [MOVE_BOOT] = 2,   [MOVE_SEND] = 6, [MOVE_TIME] = 2,
+    [MOVE_TASK] = 8, [MOVE_COMMIT] = 6, [MOVE_READ] = 4, [MOVE_TIMER] = 6, [MOVE_HINT] = 2,
+    [MOVE_BOOT] = 2, [MOVE_SEND] = 6,   [MOVE_BANK] = 4, [MOVE_TIME] = 2,
 };
 
 struct choice {
@@ -174,7 +181,7 @@ struct choice {
 };
 
 struct choices {
-    struct choice all[SIM_NODES * MOVES];
+    struct choice all[(SIM_NODES + 1) * MOVES];
     size_t n;
     uint64_t weight;
 };
@@ -219,6 +226,7 @@ static void make_move(struct sim *s, struct choice c)
     case MOVE_HINT: sim_node_take_hint(c.node); return;
     case MOVE_BOOT: sim_node_boot(c.node); return;
     case MOVE_SEND: client_send(s->client); return;
+    case MOVE_BANK: bank_answer(s->bank); return;
     case MOVE_TIME:
     case MOVES: let_time_pass(s); return;
     }
@@ -279,6 +287,7 @@ static void step(struct sim *s)
     for (int i = 0; i < s->node_count; i++)
         offer_node(&c, s->nodes[i]);
     offer(&c, client_can_send(s->client), MOVE_SEND, NULL);
+    offer(&c, bank_can_answer(s->bank), MOVE_BANK, NULL);
     offer(&c, !s->quiet || !c.n, MOVE_TIME, NULL); /* in quiet, time waits for work */
     make_move(s, pick(s, &c));
 }
@@ -293,7 +302,7 @@ static bool all_is_done(struct sim *s)
         if (!n->gone && (!n->up || n->stopping || !is_at_rest(n)))
             return false;
     }
-    return client_is_done(s->client) && check_live(s->check) == 0;
+    return client_is_done(s->client) && !bank_is_awaited(s->bank) && check_live(s->check) == 0;
 }
 
 /* The last fault: one of two never comes back. Its leases and what only it knew of are for the
@@ -368,6 +377,7 @@ static void open_world(struct sim *s)
     s->disk = disk_new(&s->rng);
     s->check = check_new(s);
     s->client = client_new(s);
+    s->bank = bank_new(s);
     for (int i = 0; i < s->node_count; i++) {
         s->nodes[i] = sim_node_new(s, i);
         sim_node_boot(s->nodes[i]);
@@ -386,6 +396,7 @@ static void close_world(struct sim *s)
         sim_node_free(s->nodes[i]);
     }
     client_free(s->client);
+    bank_free(s->bank);
     check_free(s->check);
     disk_free(s->disk);
 }
@@ -415,6 +426,8 @@ struct sim_result sim_run(uint64_t seed, bool print, struct marks *marks)
         client_check_ends(s.client);
     if (!s.failed)
         stay_idle(&s);
+    if (!s.failed)
+        bank_check_end(s.bank);
     check_hash(s.check);
     r = (struct sim_result){ !s.failed, s.trace.hash, s.steps, commits_of(&s) };
     if (s.failed) {

@@ -13,6 +13,7 @@
 
 enum { SIM_NODES = 2, SIM_RETRIES = 3, SIM_RETRY_FIRST_MS = 1000, SIM_RETRY_MAX_MS = 60 * 1000 };
 
+struct bank;
 struct check;
 struct client;
 struct sim_node;
@@ -38,6 +39,10 @@ struct plan {
     uint64_t ack_lost;
     uint64_t power; /* of the crashes, one in n is a power cut; the others are kill -9 */
     uint64_t duplicate, special; /* of the events */
+    uint64_t order;              /* of the events: it is an order, with a call to the bank ... */
+    uint64_t puts_off;           /* ... whose first settle puts it off */
+    uint64_t request_lost, answer_lost; /* of the calls */
+    uint64_t adopt_lost;
 };
 
 struct sim {
@@ -53,6 +58,7 @@ struct sim {
     struct sim_node *nodes[SIM_NODES];
     int node_count;
     struct client *client;
+    struct bank *bank;
     struct check *check;
     bool quiet; /* no faults any more */
     bool failed;

@@ -333,16 +333,32 @@ static bool scan_key(struct scan *s, struct object *o, struct str *ret_key)
     return add_key(s, o, raw, offset);
 }
 
-/* The live paths whose next part is this key. */
-static uint64_t match_paths(const struct scan *s, uint64_t live, struct str key)
+/* The live paths by the first letter of their next part: most keys have no path to be compared
+ * with, however many there are. */
+struct fan {
+    uint64_t by_letter[32];
+};
+
+static void fan_out(const struct scan *s, uint64_t live, struct fan *ret)
 {
-    uint64_t matched = 0;
+    *ret = (struct fan){ 0 };
+    for (; live; live &= live - 1) {
+        int i = __builtin_ctzll(live);
+
+        ret->by_letter[s->rest[i][0] & 31] |= 1ULL << i;
+    }
+}
+
+/* The live paths whose next part is this key. */
+static uint64_t match_paths(const struct scan *s, const struct fan *fan, struct str key)
+{
+    uint64_t matched = 0, live = key.n ? fan->by_letter[key.p[0] & 31] : 0;
 
     for (; live; live &= live - 1) {
         int i = __builtin_ctzll(live);
         const char *rest = s->rest[i];
 
-        if (key.n && rest[0] == key.p[0] && strncmp(rest, key.p, key.n) == 0 &&
+        if (rest[0] == key.p[0] && strncmp(rest, key.p, key.n) == 0 &&
             (!rest[key.n] || rest[key.n] == '.'))
             matched |= 1ULL << i;
     }
@@ -379,7 +395,8 @@ static bool scan_matched(struct scan *s, uint64_t matched, size_t key_size)
     return true;
 }
 
-static bool scan_member(struct scan *s, uint64_t live, struct object *o)
+/* fan: NULL where no path leads here. */
+static bool scan_member(struct scan *s, const struct fan *fan, struct object *o)
 {
     struct json_value ignored;
     struct str key;
@@ -387,7 +404,7 @@ static bool scan_member(struct scan *s, uint64_t live, struct object *o)
 
     if (!scan_key(s, o, &key))
         return false;
-    matched = live ? match_paths(s, live, key) : 0;
+    matched = fan ? match_paths(s, fan, key) : 0;
     skip_blanks(s);
     if (peek(s) != ':')
         return fail(s, "':' was expected");
@@ -412,6 +429,7 @@ static bool scan_next(struct scan *s, char close, const char *why, bool *ret_mor
 static bool scan_object(struct scan *s, uint64_t live)
 {
     struct object o = { .keys_from = s->key_count };
+    struct fan fan;
     bool more = true;
 
     s->p++;
@@ -420,9 +438,12 @@ static bool scan_object(struct scan *s, uint64_t live)
         s->p++;
         return true;
     }
+    if (live)
+        fan_out(s, live, &fan);
     while (more) {
         skip_blanks(s);
-        if (!scan_member(s, live, &o) || !scan_next(s, '}', "',' or '}' was expected", &more))
+        if (!scan_member(s, live ? &fan : NULL, &o) ||
+            !scan_next(s, '}', "',' or '}' was expected", &more))
             return false;
     }
     return drop_keys(s, &o);

@@ -22,7 +22,7 @@ typedef void reader(struct load *l, const struct setting *row, struct str value,
 
 static reader read_mode, read_listen, read_db, read_text, read_secret, read_secrets, read_switch;
 static reader read_int, read_i64, read_networks, read_faults, read_pem, read_url, read_owner_may;
-static reader read_sandbox_listen;
+static reader read_sandbox_listen, read_base;
 
 struct setting {
     const char *name;
@@ -71,7 +71,7 @@ static const struct setting table[] = {
     ROW("ICHIDO_SANDBOX_LISTEN",   read_sandbox_listen, sandbox_listen, "127.0.0.1:12111"),
     ROW("ICHIDO_SANDBOX_DB",       read_db,       sandbox_db,      NULL),
     ROW("ICHIDO_SANDBOX_WEBHOOKS", read_switch,   sandbox_webhooks, "on"),
-    ROW("STRIPE_API_BASE",         read_url,      stripe_api_base, NULL),
+    ROW("STRIPE_API_BASE",         read_base,     stripe_api_base, NULL),
     ROW("ICHIDO_REFETCH",          read_text,     refetch,         "auto", ONE_OF("auto,on,off")),
     ROW("ICHIDO_RETURN_URL",       read_url,      return_url,      NULL),
     ROW("ICHIDO_KEY_TTL_MS",       read_i64,      key_ttl_ms,      "86400000",
@@ -91,8 +91,7 @@ static const struct setting table[] = {
     NOT_READ("ICHIDO_CONFIG"), /* settings_source.c reads it */
     NOT_READ("ICHIDO_BIN"),    /* tells the end-to-end tests which program to run */
     /* For parts of Ichido that are not built yet: accepted. */
-    NOT_READ("ICHIDO_QUEUE"),                
-    
+    NOT_READ("ICHIDO_QUEUE"),
     NOT_READ("ICHIDO_SMTP_URL"),             NOT_READ("ICHIDO_FCM_CREDENTIALS"),
     NOT_READ("ICHIDO_ALERT_WEBHOOK"),        NOT_READ("ICHIDO_ALERT_MAIL"),
     NOT_READ("QSTASH_URL"),
@@ -261,7 +260,7 @@ static void read_faults(struct load *l, const struct setting *row, struct str va
         source_problem(&l->source, row->name, "must be like commit=crash@3,apply:x=fail");
 }
 
-/* Words of the list "create,read,...", each once; none at all would lock every owner out. */
+/* Some of the words; none at all would lock every owner out, and is an empty value: not set. */
 static void read_owner_may(struct load *l, const struct setting *row, struct str value, void *field)
 {
     static const char all[] = "create,read,capture,refund,void";
@@ -275,20 +274,33 @@ static void read_owner_may(struct load *l, const struct setting *row, struct str
     *(struct str *)field = value;
 }
 
-/* An http address without a slash at its end. */
-static void read_url(struct load *l, const struct setting *row, struct str value, void *field)
+/* http:// or https://, a host, and nothing that does not belong into an address. */
+static bool is_url(struct str value)
 {
+    struct str rest = value;
     bool sane = str_starts(value, S("http://")) || str_starts(value, S("https://"));
 
+    str_cut(&rest, ':');
+    sane = sane && rest.n > 2 && rest.p[2] != '/' && rest.p[2] != ':' && rest.p[2] != '?';
     for (size_t i = 0; i < value.n && sane; i++)
         sane = value.p[i] > ' ' && value.p[i] < 0x7f;
-    if (!sane) {
+    return sane;
+}
+
+static void read_url(struct load *l, const struct setting *row, struct str value, void *field)
+{
+    if (is_url(value))
+        *(struct str *)field = value;
+    else
         source_problem(&l->source, row->name, "must be an http:// or https:// address");
-        return;
-    }
-    while (value.n && value.p[value.n - 1] == '/')
+}
+
+/* What paths are put behind: without a slash at its end. */
+static void read_base(struct load *l, const struct setting *row, struct str value, void *field)
+{
+    while (is_url(value) && value.p[value.n - 1] == '/')
         value.n--;
-    *(struct str *)field = value;
+    read_url(l, row, value, field);
 }
 
 static void read_pem(struct load *l, const struct setting *row, struct str value, void *field)
@@ -296,7 +308,9 @@ static void read_pem(struct load *l, const struct setting *row, struct str value
     if (str_starts(value, S("-----BEGIN PUBLIC KEY-----")))
         *(struct str *)field = value;
     else
-        source_problem(&l->source, row->name, "must be a PEM text: -----BEGIN PUBLIC KEY-----...");
+        source_problem(&l->source, row->name,
+                       "must be a PEM text, -----BEGIN PUBLIC KEY-----...; best in a file that "
+                       "ICHIDO_JWT_PUBLIC_KEY_FILE names");
 }
 
 /* --- addresses --- */
@@ -507,13 +521,13 @@ static void check_production(struct load *l)
         source_problem(src, "STRIPE_SECRET_KEY",
                        "is required with the gateway stripe, and begins with sk_live_, sk_test_, "
                        "rk_live_ or rk_test_: it says whether live events are ours");
-    if (s->jwt_secret.n && s->jwt_secret.n < LIMIT_JWT_SECRET_MIN)
-        source_problem(src, "ICHIDO_JWT_SECRET", "has fewer than %d characters: too easy to guess",
-                       LIMIT_JWT_SECRET_MIN);
     if (!s->jwt_secret.n && !s->jwt_public_key.n && !s->jwks_url.n)
         source_problem(
             src, "ICHIDO_JWT_SECRET",
             "or ICHIDO_JWT_PUBLIC_KEY or ICHIDO_JWKS_URL is required in production mode");
+    if (s->jwks_url.n && !str_starts(s->jwks_url, S("https://")))
+        source_problem(src, "ICHIDO_JWKS_URL",
+                       "must be https:// in production mode: who can change keys can be anybody");
     if (s->admin_token.n < LIMIT_ADMIN_TOKEN_MIN)
         source_problem(src, "ICHIDO_ADMIN_TOKEN",
                        "is required in production mode, with at least %d characters",
@@ -533,6 +547,9 @@ static void check_rules(struct load *l)
                                   !str_starts(l->s->events_secret, S("whsec_"))))
         source_problem(&l->source, "ICHIDO_EVENTS_SECRET",
                        "must be whsec_ and the base64 of 24 to 64 bytes");
+    if (l->s->jwt_secret.n && l->s->jwt_secret.n < LIMIT_JWT_SECRET_MIN)
+        source_problem(&l->source, "ICHIDO_JWT_SECRET",
+                       "has fewer than %d characters: too easy to guess", LIMIT_JWT_SECRET_MIN);
     if (l->s->mode == MODE_PRODUCTION)
         check_production(l);
     else

@@ -9,7 +9,8 @@
 struct node {
     struct env env;
     struct settings settings;
-    bool made_secret; /* the webhook secret is of this run, not of the settings */
+    /* of this run, not of the settings: the webhook secret, and two that dev.c makes beside it */
+    bool made_secret, made_jwt_secret, made_admin_token;
     struct store *store;
 };
 

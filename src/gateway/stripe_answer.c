@@ -211,8 +211,10 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
         return uncertain; /* our key came with other parameters: a fault of ours, an alarm */
     }
     inner = read_inner(c, error);
-    if (inner && is_what_was_asked(c))
+    if (inner && is_what_was_asked(c)) {
+        stripe_say(c, S(""), S(""));
         return (struct stripe_verdict){ .answer = GATEWAY_OK };
+    }
     if (!inner && str_eq(field(error, "code"), S("payment_intent_unexpected_state")))
         return uncertain; /* the state may well be what was asked for */
     return (struct stripe_verdict){ .answer = GATEWAY_REFUSED };
@@ -284,8 +286,10 @@ static struct stripe_verdict judge_answer(struct gateway_call *c, const struct c
 
     if (http->status < 200 || http->status > 299) {
         v = heed(http, judge_error(c, http->status, error));
-        if (stripe_is_fetch(c->ask) && v.answer != GATEWAY_ABSENT)
+        if (stripe_is_fetch(c->ask) && v.answer != GATEWAY_ABSENT) {
             v.answer = GATEWAY_RETRY_LATER;
+            c->fact = (struct fact){ 0 };
+        }
         return v;
     }
     if (!read || error)

@@ -55,7 +55,7 @@
     X(REFUND_FAILURE, "failure_reason")
 
 #define FIELD_AT(name, path) AT_##name,
-#define FIELD_PATH(name, path) [AT_##name] = path,
+#define FIELD_PATH(name, path) [AT_##name] = "" path,
 #define FIELD_EVENT_PATH(name, path) [AT_##name] = "data.object." path,
 
 enum { FIELDS(FIELD_AT) AT_FIELDS, AT_TYPE = AT_FIELDS, AT_COUNT };
@@ -134,13 +134,13 @@ static bool number(const struct reader *r, int at, int64_t *ret)
 
 static bool upper_code(struct str s, char ret_code[4])
 {
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z'))
+            return false;
     if (s.n != 3)
         return false;
-    for (size_t i = 0; i < 3; i++) {
-        ret_code[i] = s.p[i] >= 'a' && s.p[i] <= 'z' ? (char)(s.p[i] - 'a' + 'A') : s.p[i];
-        if (ret_code[i] < 'A' || ret_code[i] > 'Z')
-            return false;
-    }
+    for (size_t i = 0; i < 3; i++)
+        ret_code[i] = (char)((unsigned char)s.p[i] & 0xdfU); /* a letter without its case */
     ret_code[3] = '\0';
     return true;
 }

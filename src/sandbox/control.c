@@ -320,14 +320,14 @@ static enum err add_event(void *ctx, const struct row *row)
         return OK; /* one more than asked for: there is more */
     if (l->count > 1)
         buf_char(&l->text, ',');
-    buf_add(&l->text, row->col[1].s);
+    buf_add(&l->text, row->col[0].s);
     return OK;
 }
 
 static enum err list_run(struct tx *tx, struct unit *u)
 {
     struct event_list *l = CONTAINER_OF(u, struct event_list, unit);
-    struct val v[] = { V_TEXT(l->type), V_INT(INT64_MAX), V_INT(l->limit + 1) };
+    struct val v[] = { V_TEXT(l->type), V_INT(l->limit + 1) };
     enum err e;
 
     l->count = 0;

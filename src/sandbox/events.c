@@ -117,7 +117,8 @@ static int64_t due_after_ms(struct webhook_switches *w)
     return ms;
 }
 
-static enum err tell_receiver(struct sandbox *s, struct tx *tx, struct str id, int64_t now_ms)
+static enum err tell_receiver(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
+                              int64_t now_ms)
 {
     struct webhook_switches *w = &s->faults->webhooks;
     size_t n = 1 + (size_t)atomic_load(&w->copies);
@@ -126,9 +127,27 @@ static enum err tell_receiver(struct sandbox *s, struct tx *tx, struct str id, i
 
     for (size_t i = 0; i < n; i++)
         m[i] = (struct queue_new){
-            .id = env_uuid(&s->env), .kind = webhook_kind, .ref = id, .due_ms = due_ms
+            .id = i ? env_uuid(&s->env) : first, .kind = webhook_kind, .ref = id, .due_ms = due_ms
         };
     return queue_add(s->queue, tx, now_ms, m, n);
+}
+
+/* The oldest go, a few at a time. Who was not told by then never will be. */
+static enum err forget_old(struct tx *tx, int64_t seq)
+{
+    if (seq % LIMIT_SANDBOX_FORGET)
+        return OK;
+    return TX_DO(tx, STMT_sandbox_event_forget, -1, V_INT(seq - LIMIT_SANDBOX_EVENTS));
+}
+
+static enum err store_event(struct tx *tx, const struct sandbox_event *e, struct str id,
+                            struct str body, int64_t now_ms)
+{
+    struct row row;
+    enum err err = TX_ROW(tx, STMT_sandbox_event_add, &row, V_TEXT(id), V_TEXT(e->type),
+                          V_INT(now_ms), V_TEXT(body));
+
+    return err ? err : forget_old(tx, row.col[0].i);
 }
 
 enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
@@ -136,16 +155,16 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
 {
     int64_t now_ms = env_now_ms(&s->env);
     bool wanted = s->o.webhook_url.n && is_wanted(e->type);
-    struct str id = event_id(a, env_uuid(&s->env)), body = { 0 };
+    struct uuid u = env_uuid(&s->env);
+    struct str id = event_id(a, u), body = { 0 };
     enum err err;
 
     if (id.p)
         body = envelope(a, e, id, now_ms / 1000, wanted);
     if (!body.p)
         return ERR_NO_MEMORY;
-    err = TX_DO(tx, STMT_sandbox_event_add, 1, V_TEXT(id), V_TEXT(e->type), V_INT(now_ms),
-                V_TEXT(body));
-    return err || !wanted ? err : tell_receiver(s, tx, id, now_ms);
+    err = store_event(tx, e, id, body, now_ms);
+    return err || !wanted ? err : tell_receiver(s, tx, u, id, now_ms);
 }
 
 /* --- as it is sent --- */
@@ -159,16 +178,29 @@ static void new_line(struct buf *b, int depth)
     buf_add(b, (struct str){ blanks, n < sizeof(blanks) ? n : sizeof(blanks) - 1 });
 }
 
+/* Behind the quote that ends the string; one with an odd number of backslashes before it does not.
+ */
 static size_t string_end(struct str json, size_t i)
 {
-    for (i++; i < json.n && json.p[i] != '"'; i++)
-        i += json.p[i] == '\\';
-    return i + 1 < json.n ? i + 1 : json.n;
+    for (size_t at = i + 1; at < json.n; at++) {
+        const char *quote = memchr(json.p + at, '"', json.n - at), *p = quote;
+
+        if (!quote)
+            break;
+        while (p[-1] == '\\')
+            p--;
+        at = (size_t)(quote - json.p);
+        if ((quote - p) % 2 == 0)
+            return at + 1;
+    }
+    return json.n;
 }
 
+/* Of a number, true, false or null. */
 static bool is_word(char c)
 {
-    return c && !strchr("{}[],:\" \t\r\n", c);
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '+' ||
+           c == 'E';
 }
 
 static size_t word_end(struct str json, size_t i)
@@ -362,7 +394,7 @@ static void deliver(struct job *j, void *ctx)
     d->job = j;
     d->sandbox = s;
     arena_init(&d->arena, 2 * LIMIT_SANDBOX_EVENT);
-    buf_init(&d->text, 2 * LIMIT_SANDBOX_EVENT);
+    buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* indented */
     if (gets_lost(d)) {
         finish(d);
         return;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct endpoint;
 struct visit;
 
 enum { BUSY_KEYS = 1024 };
@@ -19,8 +20,9 @@ struct sandbox_impl {
     pthread_t thread;
     bool runs;
     struct job_kind *kinds;
-    char address[300];   /* where it listens, with the real port */
-    struct str texts[4]; /* copies of the options */
+    char address[300]; /* where it listens, with the real port */
+    struct endpoint *endpoints;
+    char *texts[4]; /* of the options */
 };
 
 static inline struct sandbox_impl *impl_of(const struct sandbox *s)

@@ -219,9 +219,8 @@ bool take_billing(struct visit *v, const struct form *f, struct str *billing)
 
 /* --- lists --- */
 
-bool take_page(struct visit *v, const char *first, const char *last, struct page *ret_page)
+bool take_page(struct visit *v, struct page *page)
 {
-    struct page p = { .above = str_of(first), .below = str_of(last), .limit = 10 };
     struct taken limit, after, before;
 
     if (!take_number(v, "limit", &limit) ||
@@ -234,14 +233,12 @@ bool take_page(struct visit *v, const char *first, const char *last, struct page
     if (after.text.n && before.text.n)
         return visit_invalid(v, "parameters_exclusive", "starting_after",
                              "You may only specify one of starting_after and ending_before.");
-    if (limit.has)
-        p.limit = limit.number;
-    if (after.text.n)
-        p.below = after.text;
-    if (before.text.n)
-        p.above = before.text;
-    p.backwards = before.text.n > 0;
-    *ret_page = p;
+    page->limit = limit.has ? limit.number : 10;
+    page->backwards = before.text.n > 0;
+    if (after.text.n && (!page->below.n || str_cmp(after.text, page->below) < 0))
+        page->below = after.text;
+    if (before.text.n && str_cmp(before.text, page->above) > 0)
+        page->above = before.text;
     return true;
 }
 

@@ -100,7 +100,8 @@ bool take_choice(struct visit *v, const char *name, const char *choices, struct 
 bool take_metadata(struct visit *v, struct str *metadata);
 bool take_shipping(struct visit *v, struct str *shipping);
 bool take_billing(struct visit *v, const struct form *f, struct str *billing);
-bool take_page(struct visit *v, const char *first, const char *last, struct page *ret_page);
+/* Between the bounds, both left out, that the page holds already. */
+bool take_page(struct visit *v, struct page *page);
 struct expansion {
     const char *path;
     unsigned expand;
@@ -109,6 +110,28 @@ unsigned take_expand(struct visit *v, const struct expansion *known, size_t n);
 
 /* --- methods.c --- */
 
-/* A payment method for the intent, from payment_method or payment_method_data; where there is none
- * nothing changes. New ones are not written yet: then *ret_new is set. */
-bool method_for(struct visit *v, struct intent *p, struct method *ret_method, bool *ret_new);
+/* A payment method for the intent, from payment_method or payment_method_data. Where neither is
+ * given nothing changes; an empty one takes it away. */
+bool method_for(struct visit *v, struct intent *p);
+
+/* --- the operations, by file --- */
+
+void intent_create(struct visit *v); /* intents.c */
+void intent_update(struct visit *v);
+void intent_confirm(struct visit *v);
+void intent_retrieve(struct visit *v);
+void intent_list(struct visit *v);
+void intent_capture(struct visit *v); /* capture.c */
+void intent_void(struct visit *v);
+void refund_create(struct visit *v); /* refunds.c */
+void refund_update(struct visit *v);
+void refund_cancel(struct visit *v);
+void refund_retrieve(struct visit *v);
+void refund_list(struct visit *v);
+void charge_retrieve(struct visit *v); /* charges.c */
+void charge_list(struct visit *v);
+void balance_retrieve(struct visit *v);
+void method_create(struct visit *v); /* methods.c */
+void method_retrieve(struct visit *v);
+
+bool visit_intent(struct visit *v, struct intent *ret_intent); /* of the path; 404 */

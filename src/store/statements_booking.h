@@ -64,3 +64,5 @@ SQL(subscriber_remove, "DELETE FROM subscribers WHERE id = $1 RETURNING 1")
 
 SQL(subscriber_disable,
     "UPDATE subscribers SET disabled_at = $1 WHERE id = $2 AND disabled_at IS NULL RETURNING 1")
+
+#undef BOOKING_COLUMNS

@@ -174,3 +174,7 @@ SQL(transaction_charge, /* what is known stays: a null comes before the value (E
 SQL(audit_money,
     "INSERT INTO audit (at, operation, subject, result, times, detail, user_id, payment_id, amount,"
     " idempotency_key) VALUES ($1, $2, $3, $4, 1, $5, $6, $7, $8, $9)")
+
+#undef PAYMENT_COLUMNS
+#undef OPERATION_COLUMNS
+#undef REFUND_COLUMNS

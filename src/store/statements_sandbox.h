@@ -147,13 +147,15 @@ SQL2(sandbox_keys_prune, /* looks at the oldest few alone */
 /* --- sandbox/events.c, sandbox/control.c --- */
 
 SQL2(sandbox_event_add,
-     "INSERT INTO sandbox_events (id, type, created_at, body) VALUES ($1, $2, $3, $4)", "")
+     "INSERT INTO sandbox_events (id, type, created_at, body) VALUES ($1, $2, $3, $4)"
+     " RETURNING seq", "")
+
+SQL2(sandbox_event_forget, "DELETE FROM sandbox_events WHERE seq <= $1", "")
 
 SQL2(sandbox_event_body, "SELECT body FROM sandbox_events WHERE id = $1", "")
 
-SQL2(sandbox_event_list, /* newest first; $1: a type, or empty for all; $2: only those before this */
-     "SELECT seq, body FROM sandbox_events WHERE ($1 = '' OR type = $1) AND seq < $2"
-     " ORDER BY seq DESC LIMIT $3", "")
+SQL2(sandbox_event_list, /* newest first; $1: a type, or empty for all */
+     "SELECT body FROM sandbox_events WHERE $1 = '' OR type = $1 ORDER BY seq DESC LIMIT $2", "")
 
 SQL2(sandbox_books, /* $1: a payment, or empty for all; $2: intents behind this id. What belongs to an
                        intent shares the middle of its id, so both sums are short walks along a key */

@@ -102,6 +102,11 @@ export const payments = {
     webhooks(switches) {
         return this.sandbox('POST', '/webhooks', switches);
     },
+    // What really moved, to the yen: {intents: […], totals: {held, captured, refunded, charges, …}}.
+    books(payment) {
+        return this.sandbox('GET', `/books${payment ? `?payment_id=${payment.id ?? payment}` : ''}`);
+    },
+
     // Stripe's own API, as its dashboard would ask it.
     async stripe(path, method = 'GET') {
         const headers = { Authorization: 'Bearer sk_test_ichido_e2e' };
@@ -122,6 +127,6 @@ export const payments = {
 
     // What the customer does with the 3-D Secure question.
     authenticate(payment, success = true) {
-        return this.sandbox('POST', `/authenticate/${payment.gatewayTransactionId}`, { success });
+        return this.sandbox('POST', `/authenticate/${payment.gatewayTransactionId}`, { result: success ? 'success' : 'fail' });
     },
 };

@@ -168,7 +168,7 @@ static void a1_a_key_that_is_not_for_us_is_passed_over(void **state)
 
     strcpy(flipped, jwk_of(a, rsa, ""));
     at = strstr(flipped, "\",\"e\"");
-    at[-1] = 'A'; /* 256 bytes end in two characters: the last one's four bits are the lowest */
+    at[-1] = 'A'; /* it holds the two lowest bits */
     strcpy(padded, jwk_of(a, rsa, ""));
     at = strstr(padded, "\",\"e\"");
     memmove(at + 2, at, strlen(at) + 1);

@@ -347,6 +347,21 @@ static void many_paths_are_picked_in_one_pass(void **state)
     assert_int_equal(json_pick(S("{}"), NULL, 0, NULL, NULL), OK);
 }
 
+static void sixty_four_paths_are_the_most_and_all_are_picked(void **state)
+{
+    const char *paths[64];
+    struct json_value v[64], alone = pick(event, "data.object.id");
+
+    (void)state;
+    for (size_t i = 0; i < 64; i++)
+        paths[i] = i % 2 ? "data.object.id" : "data.object";
+    assert_int_equal(json_pick(str_of(event), paths, 64, v, NULL), OK);
+    for (size_t i = 0; i < 64; i++) {
+        assert_int_equal(v[i].type, i % 2 ? JSON_STRING : JSON_OBJECT);
+        assert_true(i % 2 == 0 || str_eq(v[i].raw, alone.raw));
+    }
+}
+
 static void a_fault_behind_a_picked_value_leaves_nothing_picked(void **state)
 {
     const char *path = "id";
@@ -438,6 +453,7 @@ int main(void)
         TEST(escaped_keys_are_compared_by_what_they_mean),
         TEST(values_are_picked_by_path),
         TEST(many_paths_are_picked_in_one_pass),
+        TEST(sixty_four_paths_are_the_most_and_all_are_picked),
         TEST(a_fault_behind_a_picked_value_leaves_nothing_picked),
         TEST(picked_numbers_are_exact),
         TEST(escapes_are_resolved),

@@ -9,12 +9,15 @@
 #include "sandbox/switches.h"
 #include "unit/cm.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,4 +278,29 @@ static inline void stage_until(struct stage *g, const char *sql, int64_t n)
         nanosleep(&pause, NULL);
     }
     fail_msg("%s is still not %lld", sql, (long long)n);
+}
+
+/* --- a client for one request --- */
+
+/* Head and body as they came, NUL behind; the caller frees it. */
+static inline char *stage_ask(struct stage *g, const char *method, const char *path,
+                              const char *type, const char *body)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)server_port(g->s.server)),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t size = 1 << 20, n = 0;
+    char *text = calloc(1, size);
+    ssize_t got;
+
+    assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    dprintf(fd,
+            "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: %s\r\n"
+            "Content-Length: %zu\r\n\r\n%s",
+            method, path, type, strlen(body), body);
+    while (n + 1 < size && (got = recv(fd, text + n, size - 1 - n, 0)) > 0)
+        n += (size_t)got;
+    close(fd);
+    return text;
 }

@@ -123,6 +123,22 @@ static void ids_grow_with_time(void **state)
                      0);
 }
 
+static void the_oldest_events_are_forgotten(void **state)
+{
+    struct stage *g = *state;
+    char text[8];
+
+    for (int i = 0; i < 3; i++)
+        tell(g, "payout.paid", "{}");
+    stage_sql(g,
+              "INSERT INTO sandbox_events (seq, id, type, created_at, body)"
+              " VALUES (64 * 3125 + 63, 'evt_x', 'x', 0, '{}')",
+              text, sizeof(text));
+    assert_int_equal(stage_int(g, "SELECT count(*) FROM sandbox_events"), 4);
+    tell(g, "payout.paid", "{}");
+    assert_int_equal(stage_int(g, "SELECT count(*) FROM sandbox_events"), 2);
+}
+
 /* --- as it is sent --- */
 
 static void assert_signed(const struct heard *h)
@@ -338,6 +354,7 @@ int main(void)
         ON_STAGE(the_receiver_hears_what_is_applied_and_no_more),
         ON_STAGE(without_a_receiver_there_is_only_the_row),
         ON_STAGE(ids_grow_with_time),
+        ON_STAGE(the_oldest_events_are_forgotten),
         ON_STAGE(a_delivery_is_signed_and_indented_as_stripes),
         ON_STAGE(an_event_that_is_far_too_large_fails_its_change),
         ON_STAGE(what_fails_is_sent_again_until_it_is_taken),

@@ -1,0 +1,107 @@
+/* capture.c - an authorised payment is taken, or let go. */
+#include "sandbox/visit.h"
+
+static bool refuse_capture(struct visit *v, const struct intent *p)
+{
+    struct str status = sb_intent_status_text(p->status);
+
+    return visit_unexpected(
+        v, p,
+        work_text(&v->w,
+                  "This PaymentIntent could not be captured because it has a status of " STR_FMT
+                  ". Only a PaymentIntent with one of the following statuses may be captured: "
+                  "requires_capture.",
+                  STR_ARG(status)));
+}
+
+/* Its time is over, but the message that says so has not been run yet. */
+static bool refuse_lapsed(struct visit *v, const struct intent *p)
+{
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .code = S("charge_expired_for_capture"),
+                              .message = S("The authorization has expired and can no longer be "
+                                           "captured."),
+                              .charge = p->latest_charge,
+                              .intent = sb_intent_json(&v->w, p, 0),
+                              .began = true });
+}
+
+static bool take_capture_amount(struct visit *v, const struct intent *p, int64_t *ret_amount)
+{
+    struct taken t;
+
+    if (!take_number(v, "amount_to_capture", &t))
+        return false;
+    *ret_amount = t.has ? t.number : p->amount_capturable;
+    if (*ret_amount < 1)
+        return visit_invalid(v, "parameter_invalid_integer", "amount_to_capture",
+                             "This value must be greater than or equal to 1.");
+    if (*ret_amount > p->amount_capturable)
+        return visit_refuse(
+            v, &(struct refusal){ .status = 400,
+                                  .type = "invalid_request_error",
+                                  .code = S("payment_intent_unexpected_state"),
+                                  .message = S("The requested capture amount is greater than the "
+                                               "amount you can capture for this PaymentIntent."),
+                                  .param = S("amount_to_capture"),
+                                  .intent = sb_intent_json(&v->w, p, 0),
+                                  .began = true });
+    return true;
+}
+
+static void answer(struct visit *v, const struct intent *p)
+{
+    static const struct expansion known[] = {
+        { "latest_charge", EXPAND_CHARGE },
+        { "latest_charge.balance_transaction", EXPAND_CHARGE | EXPAND_BALANCE },
+        { "latest_charge.refunds", EXPAND_CHARGE | EXPAND_REFUNDS },
+    };
+
+    visit_answer(v, sb_intent_json(&v->w, p, take_expand(v, known, COUNT(known))));
+}
+
+void intent_capture(struct visit *v)
+{
+    struct intent p;
+    struct charge c;
+    int64_t amount;
+
+    if (!visit_intent(v, &p))
+        return;
+    if (p.status != INTENT_NEEDS_CAPTURE) {
+        refuse_capture(v, &p);
+        return;
+    }
+    if (!take_capture_amount(v, &p, &amount) ||
+        !work_ok(&v->w, sb_charge_read(v->w.tx, p.latest_charge, &c)))
+        return;
+    if (c.capture_before_ms <= v->w.now_ms)
+        refuse_lapsed(v, &p);
+    else if (sb_intent_settle(&v->w, &p, &c, amount))
+        answer(v, &p);
+}
+
+void intent_void(struct visit *v)
+{
+    struct intent p;
+    struct taken reason;
+
+    if (!visit_intent(v, &p) ||
+        !take_choice(v, "cancellation_reason",
+                     "duplicate|fraudulent|requested_by_customer|abandoned", &reason))
+        return;
+    if (p.status == INTENT_SUCCEEDED || p.status == INTENT_CANCELED) {
+        struct str status = sb_intent_status_text(p.status);
+
+        visit_unexpected(v, &p,
+                         work_text(&v->w,
+                                   "You cannot cancel this PaymentIntent because it has a status "
+                                   "of " STR_FMT ".",
+                                   STR_ARG(status)));
+        return;
+    }
+    if (sb_intent_cancel(&v->w, &p, reason.text))
+        answer(v, &p);
+}

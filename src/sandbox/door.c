@@ -1,0 +1,391 @@
+/* door.c - every call under /v1 comes in here and goes out here.
+ *
+ *   who are you (401) -> what do you say (400) -> what goes wrong (faults) -> is the key free (409)
+ *   -> [delay] -> unit: kept answer, or the operation -> [hang] -> answer, or a closed connection
+ *
+ * All of it but the unit is at home. */
+#include "base/limits.h"
+#include "observe/log.h"
+#include "sandbox/impl.h"
+#include "sandbox/visit.h"
+
+#include <openssl/evp.h>
+
+#define NEWEST_VERSION "2026-10-28.endive"
+
+enum { API_KEY_LEAST = 12, API_KEY_MOST = 512, REQUEST_DIGITS = 14 };
+
+/* --- the answer --- */
+
+static void add_headers(struct visit *v)
+{
+    struct request *r = v->request;
+    struct str version = request_header(r, S("Stripe-Version"), NULL);
+
+    reply_header(r, S("request-id"), v->w.request_id);
+    reply_header(r, S("stripe-version"), version.n ? version : S(NEWEST_VERSION));
+    if (v->key.n)
+        reply_header(r, S("idempotency-key"), v->key);
+    if (v->replayed) {
+        reply_header(r, S("idempotent-replayed"), S("true"));
+        reply_header(r, S("original-request"), v->original);
+    }
+    if (v->retry)
+        reply_header(r, S("stripe-should-retry"), S("true"));
+    else if (v->status >= 500 && (v->keep || v->replayed))
+        reply_header(r, S("stripe-should-retry"), S("false"));
+    if (v->status == 429)
+        reply_header(r, S("stripe-rate-limited-reason"), S("global-rate"));
+    if (v->status == 401)
+        reply_header(r, S("www-authenticate"), S("Bearer realm=\"Stripe\""));
+}
+
+static void answer(struct visit *v)
+{
+    static const struct str no_memory =
+        S("{\"error\":{\"type\":\"api_error\",\"message\":\"The sandbox is out of memory.\"}}");
+    struct arena arena = v->arena;
+    bool whole = v->status && v->body.p;
+
+    keys_leave(v);
+    add_headers(v);
+    reply_send(v->request, whole ? v->status : 500, S("application/json"),
+               whole ? v->body : no_memory);
+    arena_release(&arena); /* v went with the request */
+}
+
+static void drop(struct visit *v)
+{
+    struct arena arena = v->arena;
+
+    keys_leave(v);
+    reply_drop(v->request);
+    arena_release(&arena);
+}
+
+/* --- who is held back --- */
+
+static void stop_waiting(struct visit *v)
+{
+    *v->waiting_place = v->next_waiting;
+    if (v->next_waiting)
+        v->next_waiting->waiting_place = v->waiting_place;
+}
+
+static void time_is_up(struct timer *t)
+{
+    struct visit *v = CONTAINER_OF(t, struct visit, timer);
+
+    stop_waiting(v);
+    v->then(v);
+}
+
+static void hold_back(struct visit *v, int64_t ms, void (*then)(struct visit *v))
+{
+    struct sandbox_impl *impl = impl_of(v->w.s);
+
+    if (ms <= 0) {
+        then(v);
+        return;
+    }
+    if (impl->stopping) {
+        drop(v);
+        return;
+    }
+    v->then = then;
+    v->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
+    v->next_waiting = impl->waiting;
+    v->waiting_place = &impl->waiting;
+    if (v->next_waiting)
+        v->next_waiting->waiting_place = &v->next_waiting;
+    impl->waiting = v;
+    home_arm(v->request->home, &v->timer, env_now_ms(&v->w.s->env) + ms);
+}
+
+void visit_stop_waiting(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+
+    impl->stopping = true;
+    while (impl->waiting) {
+        struct visit *v = impl->waiting;
+
+        home_arm(v->request->home, &v->timer, CLOCK_NEVER);
+        stop_waiting(v);
+        drop(v);
+    }
+}
+
+/* --- the unit --- */
+
+static void forget_outcome(struct visit *v, struct tx *tx)
+{
+    v->w.tx = tx;
+    v->w.now_ms = env_now_ms(&v->w.s->env);
+    v->w.err = OK;
+    v->status = 0;
+    v->body = v->original = (struct str){ 0 };
+    v->keep = v->replayed = v->retry = false;
+}
+
+/* UNPROCESSABLE: there is an answer, but nothing of what was done for it stays. */
+static enum err verdict(struct visit *v)
+{
+    if (!v->w.err && !v->status)
+        return ERR_INTERNAL;
+    if (v->w.err || v->keep || v->replayed)
+        return v->w.err;
+    return ERR_UNPROCESSABLE;
+}
+
+static enum err run_write(struct tx *tx, struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+
+    forget_outcome(v, tx);
+    if (v->key.n && !keys_claim(v))
+        return verdict(v);
+    v->op->run(v);
+    if (!v->w.err && v->keep && v->fault.status_after)
+        visit_failed(v, v->fault.status_after);
+    if (!v->w.err && v->keep && v->key.n)
+        keys_save(v);
+    return verdict(v);
+}
+
+static enum err run_read(struct tx *tx, struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+
+    forget_outcome(v, tx);
+    v->op->run(v);
+    if (!v->w.err && v->fault.status_after)
+        visit_failed(v, v->fault.status_after);
+    return v->w.err;
+}
+
+static void done(struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+
+    keys_leave(v); /* from here on it is kept, or never was */
+    if (u->err && u->err != ERR_UNPROCESSABLE) {
+        LOG(v->w.s->env.log, LOG_WARN, "sandbox call failed", LOG_TEXT("path", v->request->path),
+            LOG_TEXT("code", str_of(err_code(u->err))));
+        v->keep = v->replayed = false;
+        v->w.err = OK;
+        visit_failed(v, err_status(u->err) == 503 ? 503 : 500);
+    }
+    hold_back(v, v->fault.drop_after ? v->fault.hang_ms : 0, v->fault.drop_after ? drop : answer);
+}
+
+static void post(struct visit *v)
+{
+    static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, run_write, NULL };
+    static const struct unit_kind read = { "sandbox.read", UNIT_READ, run_read, NULL };
+    bool reads = str_eq(str_of(v->op->method), S("GET"));
+
+    v->unit = (struct unit){
+        .kind = reads ? &read : &write, .home = v->request->home, .done = done, .arena = &v->arena
+    };
+    store_post(v->w.s->store, &v->unit);
+}
+
+/* --- who are you --- */
+
+/* The user of a Basic header: the key, with a colon and no password behind it. */
+static struct str basic_user(struct arena *a, struct str encoded)
+{
+    unsigned char *text = encoded.n <= API_KEY_MOST ? arena_alloc(a, encoded.n + 4, 1) : NULL;
+    struct str user;
+    int n;
+
+    if (!text)
+        return (struct str){ 0 };
+    n = EVP_DecodeBlock(text, (const unsigned char *)encoded.p, (int)encoded.n);
+    user = (struct str){ (const char *)text, n > 0 ? (size_t)n : 0 };
+    return str_cut(&user, ':');
+}
+
+static struct str api_key(struct request *r)
+{
+    struct str header = request_header(r, S("Authorization"), NULL);
+    struct str scheme = str_cut(&header, ' ');
+
+    if (str_eq_nocase(scheme, S("Bearer")))
+        return str_trim(header);
+    return str_eq_nocase(scheme, S("Basic")) ? basic_user(&r->arena, str_trim(header))
+                                             : (struct str){ 0 };
+}
+
+static bool refuse_key(struct visit *v, const char *message)
+{
+    return visit_refuse(v, &(struct refusal){ .status = 401,
+                                              .type = "invalid_request_error",
+                                              .message = str_of(message) });
+}
+
+static bool knows_key(struct visit *v)
+{
+    struct str key = api_key(v->request);
+
+    if (!key.n)
+        return refuse_key(v, "You did not provide an API key. Send it as a Bearer token or as the "
+                             "user of Basic authentication.");
+    if (str_starts(key, S("sk_live_")) || str_starts(key, S("rk_live_")))
+        return refuse_key(v,
+                          "This is the sandbox. Never send it a live key; roll the one you sent.");
+    if ((!str_starts(key, S("sk_test_")) && !str_starts(key, S("rk_test_"))) ||
+        key.n < API_KEY_LEAST)
+        return refuse_key(v,
+                          "Invalid API Key provided. Any key that begins with sk_test_ will do.");
+    return true;
+}
+
+/* --- what do you say --- */
+
+static bool refuse_form(struct visit *v, enum err e, const struct form_fault *f)
+{
+    struct str name = { f->name.p, f->name.n < 100 ? f->name.n : 100 };
+
+    if (e == ERR_NO_MEMORY)
+        return visit_failed(v, 500);
+    return visit_invalid(v, NULL, NULL, "Invalid request: '" STR_FMT "': %s.", STR_ARG(name),
+                         f->why);
+}
+
+static bool reads_form(struct visit *v)
+{
+    struct request *r = v->request;
+    struct form_fault f;
+    enum err e = form_parse(&r->arena, r->body, &v->form, &f);
+
+    if (!e)
+        e = form_parse(&r->arena, r->query, &v->form, &f);
+    return !e || refuse_form(v, e, &f);
+}
+
+/* For the events of a call that has none. */
+static bool makes_key(struct visit *v)
+{
+    char id[UUID_TEXT + 1];
+
+    uuid_text(env_uuid(&v->w.s->env), id);
+    v->w.idempotency_key = arena_str(&v->request->arena, str_of(id));
+    return v->w.idempotency_key.p || visit_failed(v, 500);
+}
+
+static bool reads_key(struct visit *v)
+{
+    size_t count = 0;
+
+    if (!str_eq(str_of(v->op->method), S("POST")))
+        return true;
+    v->key = request_header(v->request, S("Idempotency-Key"), &count);
+    v->w.idempotency_key = v->key;
+    if (count > 1 || v->key.n > LIMIT_SANDBOX_KEY) {
+        v->key = S("");
+        return visit_invalid(v, NULL, NULL,
+                             "Idempotency-Key must come once, with at most %d "
+                             "characters.",
+                             LIMIT_SANDBOX_KEY);
+    }
+    if (!v->key.n)
+        return makes_key(v);
+    return keys_hash(v) == OK || visit_failed(v, 500);
+}
+
+/* --- the door --- */
+
+static bool takes_key(struct visit *v)
+{
+    return !v->key.n || keys_enter(v) || visit_failed(v, 409);
+}
+
+/* Before anything is done. */
+static void go_on(struct visit *v)
+{
+    if (v->fault.drop_before)
+        drop(v);
+    else if (v->fault.status_before && (visit_failed(v, v->fault.status_before), true))
+        answer(v);
+    else
+        post(v);
+}
+
+static struct visit *visit_new(struct request *r, const struct endpoint *at)
+{
+    struct visit *v = arena_alloc(&r->arena, 1, sizeof(*v));
+
+    if (!v)
+        return NULL;
+    arena_init(&v->arena, LIMIT_SANDBOX_ARENA);
+    v->request = r;
+    v->op = at->op;
+    v->id = r->params[0];
+    v->w = (struct work){ .s = at->s, .a = &r->arena };
+    v->w.request_id = sb_id_random(&v->w, "req_", REQUEST_DIGITS); /* outlives the runs */
+    v->w.a = &v->arena;
+    return v;
+}
+
+void visit_begin(struct request *r, void *endpoint)
+{
+    struct visit *v = visit_new(r, endpoint);
+
+    if (!v) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    if (!knows_key(v) || !reads_form(v) || !reads_key(v)) {
+        answer(v);
+        return;
+    }
+    v->fault = sandbox_fault_take(v->w.s, &r->arena, r->method, r->path);
+    if (!v->fault.drop_before && !v->fault.status_before && !takes_key(v))
+        answer(v);
+    else
+        hold_back(v, v->fault.delay_ms, go_on);
+}
+
+/* --- what there is --- */
+
+static void nothing_here(struct visit *v)
+{
+    struct request *r = v->request;
+    struct str path = { r->path.p, r->path.n < 200 ? r->path.n : 200 };
+
+    visit_refuse(v, &(struct refusal){
+                        .status = 404,
+                        .type = "invalid_request_error",
+                        .message = work_text(&v->w,
+                                             "Unrecognized request URL (" STR_FMT ": " STR_FMT
+                                             "). The sandbox has a part of Stripe's API only.",
+                                             STR_ARG(r->method), STR_ARG(path)) });
+}
+
+const struct operation sandbox_operations[] = {
+    { "POST", "/v1/payment_intents", intent_create },
+    { "GET", "/v1/payment_intents", intent_list },
+    { "POST", "/v1/payment_intents/{id}", intent_update },
+    { "GET", "/v1/payment_intents/{id}", intent_retrieve },
+    { "POST", "/v1/payment_intents/{id}/confirm", intent_confirm },
+    { "POST", "/v1/payment_intents/{id}/capture", intent_capture },
+    { "POST", "/v1/payment_intents/{id}/cancel", intent_void },
+    { "POST", "/v1/refunds", refund_create },
+    { "GET", "/v1/refunds", refund_list },
+    { "POST", "/v1/refunds/{id}", refund_update },
+    { "GET", "/v1/refunds/{id}", refund_retrieve },
+    { "POST", "/v1/refunds/{id}/cancel", refund_cancel },
+    { "GET", "/v1/charges", charge_list },
+    { "GET", "/v1/charges/{id}", charge_retrieve },
+    { "POST", "/v1/payment_methods", method_create },
+    { "GET", "/v1/payment_methods/{id}", method_retrieve },
+    { "GET", "/v1/balance_transactions/{id}", balance_retrieve },
+    { "GET", "/v1/*", nothing_here },
+    { "POST", "/v1/*", nothing_here },
+    { "DELETE", "/v1/*", nothing_here },
+    { "PUT", "/v1/*", nothing_here },
+    { "PATCH", "/v1/*", nothing_here },
+};
+const size_t sandbox_operation_count = COUNT(sandbox_operations);

@@ -1,0 +1,236 @@
+/* pay.c - what becomes of an intent, whoever brought it about: a call, the customer on the 3-D
+ * Secure page, or time.
+ *
+ *   confirm --card ok------------> succeeded             (automatic)   charge.succeeded, succeeded
+ *     |     --card ok------------> requires_capture      (manual)      charge.succeeded, capturable
+ *     |     --declined-----------> requires_payment_method             charge.failed,
+ * payment_failed
+ *     '-----3-D Secure-----------> requires_action --customer--> as above
+ *   requires_capture --capture---> succeeded                           charge.captured, succeeded
+ *                    --cancel, 7 days--> canceled                      canceled
+ *
+ * Each of these is one transaction with its rows, its events and the messages of what comes later.
+ */
+#include "base/limits.h"
+#include "sandbox/model.h"
+
+static struct charge charge_for(struct work *w, const struct intent *p)
+{
+    return (struct charge){ .id = sb_id_under(w, "ch_", p->id),
+                            .intent = p->id,
+                            .created_ms = w->now_ms,
+                            .amount = p->amount,
+                            .status = S("succeeded"),
+                            .currency = p->currency,
+                            .payment_method = p->payment_method,
+                            .card = p->card,
+                            .authenticated = p->authenticated,
+                            .metadata = p->metadata,
+                            .description = p->description,
+                            .customer = p->customer,
+                            .receipt_email = p->receipt_email,
+                            .statement_descriptor = p->statement_descriptor,
+                            .descriptor_suffix = p->descriptor_suffix,
+                            .shipping = p->shipping,
+                            .transfer_group = p->transfer_group };
+}
+
+static bool tell_intent(struct work *w, const char *type, const struct intent *p)
+{
+    return work_event(w, type, sb_intent_json(w, p, 0), S(""));
+}
+
+/* --- paid --- */
+
+static void authorize(struct work *w, struct intent *p, struct charge *c)
+{
+    c->capture_before_ms = w->now_ms + LIMIT_SANDBOX_LAPSE_MS;
+    p->status = INTENT_NEEDS_CAPTURE;
+    p->amount_capturable = p->amount;
+}
+
+static void take_all(struct intent *p, struct charge *c)
+{
+    c->captured = true;
+    c->amount_captured = p->amount;
+    p->status = INTENT_SUCCEEDED;
+    p->amount_received = p->amount;
+}
+
+static bool succeed(struct work *w, struct intent *p)
+{
+    bool manual = str_eq(p->capture_method, S("manual"));
+    struct charge c = charge_for(w, p);
+
+    p->latest_charge = c.id;
+    p->last_error = S("");
+    if (manual)
+        authorize(w, p, &c);
+    else
+        take_all(p, &c);
+    return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
+           work_event(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
+           tell_intent(
+               w, manual ? "payment_intent.amount_capturable_updated" : "payment_intent.succeeded",
+               p) &&
+           (manual ? work_later(w, sb_job_lapse, p->id, c.capture_before_ms)
+                   : work_later(w, sb_job_balance, c.id, w->now_ms));
+}
+
+/* --- not paid --- */
+
+static struct str error_json(struct work *w, const char *type, const struct attempt *a)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    sb_put_text(&b, S("{\"type\":"), str_of(type));
+    sb_put_text(&b, S(",\"code\":"), a->code);
+    if (a->charge.n)
+        sb_put_text(&b, S(",\"charge\":"), a->charge);
+    if (a->decline_code.n)
+        sb_put_text(&b, S(",\"decline_code\":"), a->decline_code);
+    sb_put_text(&b, S(",\"message\":"), a->message);
+    sb_put_raw(&b, S(",\"payment_method\":"), a->method);
+    buf_char(&b, '}');
+    return work_take(w, &b);
+}
+
+static struct str method_text(struct work *w, struct str id)
+{
+    struct method m;
+
+    return work_ok(w, sb_method_read(w->tx, id, &m)) ? sb_method_json(w, &m) : (struct str){ 0 };
+}
+
+/* The method has failed and is taken away; the intent waits for another one. */
+static void ask_for_another(struct work *w, struct intent *p, const char *type,
+                            const struct attempt *a)
+{
+    p->status = INTENT_NEEDS_METHOD;
+    p->last_error = error_json(w, type, a);
+    p->payment_method = p->card = S("");
+    p->authenticated = false;
+}
+
+static bool decline(struct work *w, struct intent *p, const struct decline *d, struct attempt *a)
+{
+    struct charge c = charge_for(w, p);
+
+    c.status = S("failed");
+    c.failure_code = d->code;
+    c.decline_code = d->decline_code;
+    *a = (struct attempt){ .declined = true,
+                           .code = d->code,
+                           .decline_code = d->decline_code,
+                           .message = d->message,
+                           .charge = c.id,
+                           .method = method_text(w, p->payment_method) };
+    ask_for_another(w, p, "card_error", a);
+    p->latest_charge = c.id;
+    return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
+           work_event(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
+           tell_intent(w, "payment_intent.payment_failed", p);
+}
+
+/* --- asked --- */
+
+static bool ask_customer(struct work *w, struct intent *p)
+{
+    p->status = INTENT_NEEDS_ACTION;
+    p->last_error = S("");
+    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.requires_action", p);
+}
+
+bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
+{
+    const struct card *card = card_by_name(p->card);
+    struct decline d;
+
+    *ret = (struct attempt){ 0 };
+    if (how->decline_code.n) {
+        d = decline_of(how->decline_code);
+        return decline(w, p, &d, ret);
+    }
+    if (card->outcome == CARD_PAYS || card->outcome == CARD_REFUND_FAILS)
+        return succeed(w, p);
+    if ((card->outcome == CARD_ASKS || card->outcome == CARD_ASKS_AND_DECLINES) &&
+        !p->authenticated) {
+        d = decline_of(S("authentication_required"));
+        return how->no_action ? decline(w, p, &d, ret) : ask_customer(w, p);
+    }
+    if (card->outcome == CARD_ASKS)
+        return succeed(w, p);
+    d = card_decline(card);
+    return decline(w, p, &d, ret);
+}
+
+static bool customer_refused(struct work *w, struct intent *p)
+{
+    struct attempt a = {
+        .code = S("payment_intent_authentication_failure"),
+        .message = S("The provided PaymentMethod has failed authentication. You can provide "
+                     "payment_method_data or a new PaymentMethod to attempt to fulfill this "
+                     "PaymentIntent again."),
+        .method = method_text(w, p->payment_method),
+    };
+
+    ask_for_another(w, p, "invalid_request_error", &a);
+    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.payment_failed", p);
+}
+
+/* With manual confirmation it is the server's turn again. */
+static bool customer_agreed(struct work *w, struct intent *p)
+{
+    struct confirmation how = { 0 };
+    struct attempt a;
+
+    p->authenticated = true;
+    if (!str_eq(p->confirmation_method, S("manual")))
+        return sb_pay(w, p, &how, &a);
+    p->status = INTENT_NEEDS_CONFIRM;
+    return sb_intent_write(w, p);
+}
+
+enum err sandbox_authenticate(struct sandbox *s, struct tx *tx, struct arena *a,
+                              struct str intent_id, bool success)
+{
+    struct work w = { .s = s, .tx = tx, .a = a, .now_ms = env_now_ms(&s->env) };
+    struct intent p;
+    enum err e = sb_intent_read(tx, intent_id, &p);
+
+    if (e)
+        return e;
+    if (p.status != INTENT_NEEDS_ACTION)
+        return ERR_UNPROCESSABLE;
+    if (success)
+        customer_agreed(&w, &p);
+    else
+        customer_refused(&w, &p);
+    return w.err;
+}
+
+/* --- captured, cancelled --- */
+
+bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c, int64_t amount)
+{
+    c->captured = true;
+    c->amount_captured = amount;
+    p->status = INTENT_SUCCEEDED;
+    p->amount_received = amount;
+    p->amount_capturable = 0;
+    return sb_charge_write(w, c) && sb_intent_write(w, p) &&
+           work_event(w, "charge.captured", sb_charge_json(w, c, 0),
+                      S("{\"amount_captured\":0,\"captured\":false}")) &&
+           tell_intent(w, "payment_intent.succeeded", p) &&
+           work_later(w, sb_job_balance, c->id, w->now_ms);
+}
+
+bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
+{
+    p->status = INTENT_CANCELED;
+    p->canceled_ms = w->now_ms;
+    p->cancellation_reason = reason;
+    p->amount_capturable = 0;
+    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.canceled", p);
+}

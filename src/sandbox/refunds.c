@@ -1,0 +1,290 @@
+/* refunds.c - money that goes back. What a charge has given back is the sum of its refunds that are
+ * neither failed nor cancelled, and never more than was captured. */
+#include "base/limits.h"
+#include "sandbox/visit.h"
+
+static const struct expansion expansions[] = {
+    { "charge", EXPAND_CHARGE },
+    { "payment_intent", EXPAND_INTENT },
+    { "balance_transaction", EXPAND_BALANCE },
+};
+
+static void answer(struct visit *v, const struct refund *r)
+{
+    visit_answer(v, sb_refund_json(&v->w, r, take_expand(v, expansions, COUNT(expansions))));
+}
+
+/* --- which charge --- */
+
+static bool read_charge(struct visit *v, struct str id, const char *param, struct charge *ret)
+{
+    enum err e = sb_charge_read(v->w.tx, id, ret);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "charge", id, param);
+    return work_ok(&v->w, e);
+}
+
+static bool refuse_unpaid(struct visit *v, struct str id)
+{
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .code = S("charge_not_refundable"),
+                              .message = work_text(&v->w,
+                                                   "This payment (" STR_FMT ") does not have a "
+                                                   "successful charge to refund.",
+                                                   STR_ARG(id)),
+                              .began = true });
+}
+
+static bool charge_of_intent(struct visit *v, struct str id, struct charge *ret)
+{
+    struct intent p;
+    enum err e = sb_intent_read(v->w.tx, id, &p);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "payment_intent", id, "payment_intent");
+    if (!work_ok(&v->w, e))
+        return false;
+    if (p.status != INTENT_SUCCEEDED)
+        return refuse_unpaid(v, id);
+    return read_charge(v, p.latest_charge, "charge", ret);
+}
+
+static bool take_charge(struct visit *v, struct charge *ret)
+{
+    struct taken intent, charge;
+
+    if (!take_text(v, "payment_intent", LIMIT_SANDBOX_TEXT, &intent) ||
+        !take_text(v, "charge", LIMIT_SANDBOX_TEXT, &charge))
+        return false;
+    if (!intent.text.n && !charge.text.n)
+        return visit_invalid(v, "parameter_missing", "payment_intent",
+                             "One of the following params should be provided for this request: "
+                             "payment_intent or charge.");
+    if (intent.text.n && charge.text.n)
+        return visit_invalid(v, "parameters_exclusive", "charge",
+                             "You may only specify one of these parameters: charge, "
+                             "payment_intent.");
+    return intent.text.n ? charge_of_intent(v, intent.text, ret)
+                         : read_charge(v, charge.text, "charge", ret);
+}
+
+/* --- how much --- */
+
+static bool refuse_amount(struct visit *v, int64_t asked, int64_t left)
+{
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .message = work_text(&v->w,
+                                                   "Refund amount (%lld) is greater than "
+                                                   "unrefunded amount on charge (%lld)",
+                                                   (long long)asked, (long long)left),
+                              .param = S("amount"),
+                              .began = true });
+}
+
+static bool refuse_whole(struct visit *v, const struct charge *c)
+{
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .code = S("charge_already_refunded"),
+                              .message = work_text(&v->w,
+                                                   "Charge " STR_FMT " has already been "
+                                                   "refunded.",
+                                                   STR_ARG(c->id)),
+                              .charge = c->id,
+                              .began = true });
+}
+
+static bool take_refund_amount(struct visit *v, const struct charge *c, int64_t *ret_amount)
+{
+    int64_t left = c->amount_captured - c->amount_refunded;
+    struct taken t;
+
+    if (!take_number(v, "amount", &t))
+        return false;
+    if (t.has && t.number < 1)
+        return visit_invalid(v, "parameter_invalid_integer", "amount",
+                             "This value must be greater than or equal to 1.");
+    if (!c->captured || c->failure_code.n)
+        return refuse_unpaid(v, c->id);
+    if (!left)
+        return refuse_whole(v, c);
+    *ret_amount = t.has ? t.number : left;
+    return *ret_amount <= left || refuse_amount(v, *ret_amount, left);
+}
+
+/* --- create --- */
+
+static bool tell_refunded(struct visit *v, const struct charge *c, int64_t before)
+{
+    bool whole = c->amount_refunded == c->amount_captured;
+
+    return work_event(&v->w, "charge.refunded", sb_charge_json(&v->w, c, 0),
+                      work_text(&v->w,
+                                whole ? "{\"amount_refunded\":%lld,\"refunded\":false}"
+                                      : "{\"amount_refunded\":%lld}",
+                                (long long)before));
+}
+
+static bool give_back(struct visit *v, struct charge *c, const struct refund *r)
+{
+    const struct card *card = card_by_name(c->card);
+    int64_t before = c->amount_refunded;
+
+    c->amount_refunded += r->amount;
+    return sb_refund_write(&v->w, r) && sb_charge_write(&v->w, c) &&
+           work_event(&v->w, "refund.created", sb_refund_json(&v->w, r, 0), S("")) &&
+           tell_refunded(v, c, before) &&
+           (card->outcome != CARD_REFUND_FAILS ||
+            work_later(&v->w, sb_job_refund_fail, r->id,
+                       v->w.now_ms + LIMIT_SANDBOX_REFUND_FAIL_MS));
+}
+
+void refund_create(struct visit *v)
+{
+    struct refund r = { .created_ms = v->w.now_ms, .status = S("succeeded"), .metadata = S("{}") };
+    struct charge c;
+    struct taken reason;
+
+    if (!take_choice(v, "reason", "duplicate|fraudulent|requested_by_customer", &reason) ||
+        !take_metadata(v, &r.metadata) || !take_charge(v, &c) ||
+        !take_refund_amount(v, &c, &r.amount))
+        return;
+    r.id = sb_id_under(&v->w, "re_", c.intent);
+    r.charge = c.id;
+    r.intent = c.intent;
+    r.currency = c.currency;
+    r.payment_method = c.payment_method;
+    r.reason = reason.text;
+    if (give_back(v, &c, &r))
+        answer(v, &r);
+}
+
+/* --- later --- */
+
+static bool tell_updated(struct work *w, const struct refund *r, struct str previous)
+{
+    struct str object = sb_refund_json(w, r, 0);
+
+    return work_event(w, "refund.updated", object, previous) &&
+           work_event(w, "charge.refund.updated", object, previous);
+}
+
+bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason)
+{
+    struct str previous = work_text(w, "{\"status\":\"" STR_FMT "\"}", STR_ARG(r->status));
+    struct charge c;
+
+    if (!work_ok(w, sb_charge_read(w->tx, r->charge, &c)))
+        return false;
+    c.amount_refunded -= r->amount;
+    r->status = status;
+    r->failure_reason = failure_reason;
+    r->returned_ms = w->now_ms;
+    return sb_refund_write(w, r) && sb_charge_write(w, &c) && tell_updated(w, r, previous) &&
+           (!failure_reason.n || work_event(w, "refund.failed", sb_refund_json(w, r, 0), S("")));
+}
+
+static bool visit_refund(struct visit *v, struct refund *ret)
+{
+    enum err e = sb_refund_read(v->w.tx, v->id, ret);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "refund", v->id, "refund");
+    return work_ok(&v->w, e);
+}
+
+void refund_update(struct visit *v)
+{
+    struct refund r;
+    struct str before;
+
+    if (!visit_refund(v, &r))
+        return;
+    before = r.metadata;
+    if (!take_metadata(v, &r.metadata))
+        return;
+    if (!str_eq(before, r.metadata)) {
+        struct buf b;
+
+        buf_init(&b, LIMIT_SANDBOX_OBJECT);
+        sb_put_raw(&b, S("{\"metadata\":"), before);
+        buf_char(&b, '}');
+        if (!sb_refund_write(&v->w, &r) || !tell_updated(&v->w, &r, work_take(&v->w, &b)))
+            return;
+    }
+    answer(v, &r);
+}
+
+void refund_cancel(struct visit *v)
+{
+    struct refund r;
+
+    if (!visit_refund(v, &r))
+        return;
+    if (!str_eq(r.status, S("requires_action"))) {
+        visit_refuse(v, &(struct refusal){
+                            .status = 400,
+                            .type = "invalid_request_error",
+                            .message = work_text(&v->w,
+                                                 "You cannot cancel this refund because it has a "
+                                                 "status of " STR_FMT ".",
+                                                 STR_ARG(r.status)),
+                            .began = true });
+        return;
+    }
+    if (sb_refund_move(&v->w, &r, S("canceled"), S("")))
+        answer(v, &r);
+}
+
+void refund_retrieve(struct visit *v)
+{
+    struct refund r;
+
+    if (visit_refund(v, &r))
+        answer(v, &r);
+}
+
+/* --- lists --- */
+
+/* Those of one intent stand together by their ids; a charge has the same stem. */
+static bool take_bounds(struct visit *v, struct page *page, bool *ret_of_one)
+{
+    struct taken intent, charge;
+    struct str stem;
+
+    *page = (struct page){ 0 };
+    if (!take_text(v, "payment_intent", LIMIT_SANDBOX_TEXT, &intent) ||
+        !take_text(v, "charge", LIMIT_SANDBOX_TEXT, &charge))
+        return false;
+    *ret_of_one = intent.text.n || charge.text.n;
+    if (*ret_of_one) {
+        stem = sb_id_stem(intent.text.n ? intent.text : charge.text);
+        page->above = work_text(&v->w, "re_" STR_FMT, STR_ARG(stem));
+        page->below = work_text(&v->w, "re_" STR_FMT "~", STR_ARG(stem));
+    }
+    return !v->w.err && take_page(v, page);
+}
+
+void refund_list(struct visit *v)
+{
+    unsigned expand = take_expand(v, expansions, COUNT(expansions));
+    struct refund *r = NULL;
+    struct str *objects;
+    struct page page;
+    bool of_one;
+
+    if (!take_bounds(v, &page, &of_one) || !sb_refund_page(&v->w, &page, of_one, &r))
+        return;
+    objects = arena_alloc(v->w.a, page.count + 1, sizeof(*objects));
+    if (!work_ok(&v->w, objects ? OK : ERR_NO_MEMORY))
+        return;
+    for (size_t i = 0; i < page.count; i++)
+        objects[i] = sb_refund_json(&v->w, &r[i], expand);
+    visit_list(v, "/v1/refunds", &page, objects);
+}

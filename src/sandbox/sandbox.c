@@ -1,0 +1,313 @@
+/* sandbox.c - puts the pretend Stripe together: a server of its own on a thread of its own, and its
+ * own file, queue, clock and numbers, so that nothing of it shows in the server's.
+ *
+ *   open:  file -> listener -> client -> queue -> routes       start: the thread
+ *   free:  who is held back is dropped -> no new calls -> the queue finishes what runs -> the
+ *          thread ends -> the file closes */
+#include "base/limits.h"
+#include "http/client.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "sandbox/impl.h"
+#include "sandbox/visit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = SANDBOX_JOBS + 1 };
+
+/* --- what it is made of --- */
+
+static bool copy_text(struct str *s, char **keep)
+{
+    *keep = strndup(s->p ? s->p : "", s->n);
+    *s = str_of(*keep);
+    return *keep != NULL;
+}
+
+/* Faults of the server's settings are meant for its own store: none are copied. */
+static bool make_env(struct sandbox *s)
+{
+    const struct env *from = s->o.env;
+
+    s->env.clock.wall_ms = from->clock.wall_ms;
+    s->env.clock.mono_us = from->clock.mono_us;
+    atomic_init(&s->env.clock.test_offset_ms, atomic_load(&from->clock.test_offset_ms));
+    s->env.rng = from->rng;
+    s->env.log = from->log;
+    s->env.node = env_uuid(&s->env);
+    s->env.metrics = metrics_new();
+    return s->env.metrics != NULL;
+}
+
+static struct sandbox *make(const struct sandbox_options *o)
+{
+    struct sandbox *s = calloc(1, sizeof(*s));
+    struct sandbox_impl *impl;
+
+    if (!s)
+        return NULL;
+    s->impl = impl = calloc(1, sizeof(*impl));
+    s->o = *o;
+    s->faults = sandbox_faults_new();
+    if (!impl || !s->faults || !make_env(s) || !copy_text(&s->o.listen, &impl->texts[0]) ||
+        !copy_text(&s->o.db, &impl->texts[1]) || !copy_text(&s->o.webhook_url, &impl->texts[2]) ||
+        !copy_text(&s->o.webhook_secret, &impl->texts[3])) {
+        sandbox_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void replied(void *ctx, const struct request *r, int status)
+{
+    struct sandbox *s = ctx;
+
+    LOG(s->env.log, LOG_DEBUG, "sandbox request", LOG_TEXT("method", r->method),
+        LOG_TEXT("path", r->path), LOG_NUM("status", status));
+}
+
+static enum err listen_there(struct sandbox *s, char why[256])
+{
+    struct server_options o = { .env = &s->env,
+                                .listen = s->o.listen,
+                                .loops = 1,
+                                .loopback_only = true,
+                                .guest = true,
+                                .replied = replied,
+                                .ctx = s };
+    struct sandbox_impl *impl = impl_of(s);
+    enum err e = server_open(&o, &s->server, why);
+    struct str host = s->o.listen;
+
+    if (e)
+        return e;
+    while (host.n && host.p[host.n - 1] != ':')
+        host.n--;
+    snprintf(impl->address, sizeof(impl->address), STR_FMT "%d", STR_ARG(host),
+             server_port(s->server));
+    return OK;
+}
+
+static enum err open_store(struct sandbox *s, char why[256])
+{
+    struct store_options o = { .url = s->o.db, .owner = s->o.listen, .sandbox = true };
+
+    if (!str_starts(s->o.db, S("sqlite:"))) {
+        snprintf(why, 256, "the sandbox's database must begin with sqlite:");
+        return ERR_VALIDATION;
+    }
+    return store_open(&o, &s->env, &s->store, why);
+}
+
+static void lost(void *ctx, const struct message *m, const char *why)
+{
+    struct sandbox *s = ctx;
+
+    LOG(s->env.log, LOG_WARN, "sandbox gave up", LOG_TEXT("kind", m->kind), LOG_TEXT("ref", m->ref),
+        LOG_TEXT("why", str_of(why)));
+}
+
+static enum err open_queue(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+
+    impl->kinds = calloc(KINDS, sizeof(*impl->kinds));
+    if (!impl->kinds)
+        return ERR_NO_MEMORY;
+    sandbox_job_kinds(s, impl->kinds);
+    impl->kinds[SANDBOX_JOBS] = sandbox_webhook_kind(s);
+    s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,
+                                                         .home = server_home(s->server),
+                                                         .env = &s->env,
+                                                         .kinds = impl->kinds,
+                                                         .kind_count = KINDS,
+                                                         .alert = lost,
+                                                         .alert_ctx = s });
+    return s->queue ? OK : ERR_NO_MEMORY;
+}
+
+static enum err fill_routes(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+    size_t n = sandbox_operation_count;
+
+    s->routes = calloc(n + sandbox_control_route_count, sizeof(*s->routes));
+    impl->endpoints = calloc(n, sizeof(*impl->endpoints));
+    if (!s->routes || !impl->endpoints)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        impl->endpoints[i] = (struct endpoint){ &sandbox_operations[i], s };
+        s->routes[s->route_count++] = (struct route){ .method = sandbox_operations[i].method,
+                                                      .path = sandbox_operations[i].path,
+                                                      .handle = visit_begin,
+                                                      .ctx = &impl->endpoints[i],
+                                                      .body_max = LIMIT_SANDBOX_BODY };
+    }
+    for (size_t i = 0; i < sandbox_control_route_count; i++) {
+        s->routes[s->route_count] = sandbox_control_routes[i];
+        s->routes[s->route_count++].ctx = s;
+    }
+    server_set_routes(s->server, s->routes, s->route_count);
+    return OK;
+}
+
+static enum err open_all(struct sandbox *s, char why[256])
+{
+    struct client_options c = { .env = &s->env, .allow_private = true };
+    enum err e = listen_there(s, why);
+
+    if (!e)
+        e = open_store(s, why);
+    if (!e)
+        e = client_open(&c, &s->client, why);
+    if (e)
+        return e;
+    snprintf(why, 256, "no memory for the sandbox");
+    e = open_queue(s);
+    return e ? e : fill_routes(s);
+}
+
+enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox, char why[256])
+{
+    struct sandbox *s = make(o);
+    enum err e;
+
+    if (!s) {
+        snprintf(why, 256, "no memory for the sandbox");
+        return ERR_NO_MEMORY;
+    }
+    e = open_all(s, why);
+    if (e) {
+        sandbox_free(s);
+        return e;
+    }
+    *ret_sandbox = s;
+    return OK;
+}
+
+int sandbox_port(const struct sandbox *s)
+{
+    return server_port(s->server);
+}
+
+/* --- its thread --- */
+
+static void queue_has_stopped(void *ctx)
+{
+    struct sandbox *s = ctx;
+
+    server_finish(s->server);
+}
+
+static void calls_are_answered(void *ctx)
+{
+    struct sandbox *s = ctx;
+
+    queue_stop(s->queue, queue_has_stopped, s);
+}
+
+static void *live(void *arg)
+{
+    struct sandbox *s = arg;
+
+    queue_start(s->queue);
+    server_run(s->server);
+    return NULL;
+}
+
+/* Signals are the server's business: threads inherit the mask of who makes them. */
+void sandbox_start(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+    sigset_t all, before;
+
+    server_on_drain(s->server, calls_are_answered, s);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    impl->runs = !pthread_create(&impl->thread, NULL, live, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!impl->runs)
+        LOG(s->env.log, LOG_ERROR, "no thread for the sandbox");
+}
+
+/* --- time --- */
+
+struct clock_step {
+    struct task task;
+    struct sandbox *s;
+    int64_t ms;
+    void (*moved)(void *ctx);
+    void *ctx;
+};
+
+static void step_clock(struct task *t)
+{
+    struct clock_step *step = CONTAINER_OF(t, struct clock_step, task);
+
+    queue_clock_moved(step->s->queue, step->ms, step->moved, step->ctx);
+    free(step);
+}
+
+void sandbox_clock_moved(struct sandbox *s, int64_t ms, void (*moved)(void *ctx), void *ctx)
+{
+    struct clock_step *step = malloc(sizeof(*step));
+
+    if (!step)
+        abort(); /* a test's clock that stands still would tell nobody */
+    *step = (struct clock_step){ { .run = step_clock }, s, ms, moved, ctx };
+    home_give(server_home(s->server), &step->task);
+}
+
+/* --- the end --- */
+
+struct stop {
+    struct task task;
+    struct sandbox *s;
+};
+
+static void stop_at_home(struct task *t)
+{
+    struct sandbox *s = CONTAINER_OF(t, struct stop, task)->s;
+
+    visit_stop_waiting(s);
+    server_stop(s->server);
+}
+
+static void join(struct sandbox *s)
+{
+    struct stop stop = { { .run = stop_at_home }, s };
+
+    if (!impl_of(s)->runs)
+        return;
+    home_give(server_home(s->server), &stop.task);
+    pthread_join(impl_of(s)->thread, NULL);
+}
+
+void sandbox_free(struct sandbox *s)
+{
+    struct sandbox_impl *impl = s ? impl_of(s) : NULL;
+
+    if (!s)
+        return;
+    if (impl)
+        join(s);
+    if (s->client)
+        client_free(s->client);
+    store_free(s->store); /* its threads use the queue */
+    queue_free(s->queue);
+    server_free(s->server);
+    sandbox_faults_free(s->faults);
+    metrics_free(s->env.metrics);
+    for (size_t i = 0; impl && i < COUNT(impl->texts); i++)
+        free(impl->texts[i]);
+    if (impl) {
+        free(impl->kinds);
+        free(impl->endpoints);
+    }
+    free(impl);
+    free(s->routes);
+    free(s);
+}

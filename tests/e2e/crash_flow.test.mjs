@@ -1,0 +1,85 @@
+// kill -9 at every named place of every money operation, then the same request again: one charge,
+// the right state, and the sandbox's own books agree with ours (T6, I4, D5, P7).
+import crypto from 'node:crypto';
+import { assert, forEachStore, fresh, launch, start, until } from './lib/harness.mjs';
+
+const POINTS = ['op.claimed', 'op.calling', 'op.answered', 'op.settling', 'op.settled'];
+
+// What each operation needs before it, how it is asked for, and how all must end.
+const KINDS = {
+    create: {
+        prepare: (server) => server.booking(),
+        ask: (server, booking, key) => server.pay(booking, { key }),
+        status: 'AUTHORIZED',
+        atGateway: { status: 'requires_capture', amount_received: 0 },
+    },
+    capture: {
+        prepare: (server) => server.paid(),
+        ask: (server, payment, key) => server.capture(payment, 700, { key }),
+        status: 'CAPTURED',
+        atGateway: { status: 'succeeded', amount_received: 700 },
+    },
+    refund: {
+        prepare: (server) => server.captured(),
+        ask: (server, payment, key) => server.refund(payment, 500, { key }),
+        status: 'CAPTURED',
+        refunded: 500,
+        atGateway: { status: 'succeeded', amount_received: 1200 },
+    },
+    void: {
+        prepare: (server) => server.paid(),
+        ask: (server, payment, key) => server.void(payment, { key }),
+        status: 'REFUNDED',
+        atGateway: { status: 'canceled', amount_received: 0 },
+    },
+};
+
+// The same request until it is known what became of it: 5xx means ask again with the same key (I5).
+// On PostgreSQL the dead node's lease has to run out first.
+async function askUntilKnown(server, ask) {
+    let answer = await ask(server);
+    for (let i = 0; i < 20 && answer.status >= 500; i++) {
+        await server.advance(5000);
+        answer = await ask(server);
+    }
+    return answer;
+}
+
+async function checkBooks(server, payment, kind) {
+    const intent = await server.intentOf(payment);
+    assert.equal(intent.status, kind.atGateway.status);
+    assert.equal(intent.amount_received, kind.atGateway.amount_received);
+    const { data } = await server.stripe(`/refunds?payment_intent=${intent.id}`);
+    assert.equal(data.reduce((sum, refund) => sum + refund.amount, 0), kind.refunded ?? 0);
+}
+
+forEachStore((store, test) => {
+    for (const [name, kind] of Object.entries(KINDS)) {
+        for (const point of POINTS) {
+            test(`T6 kill -9 at ${point} of a ${name}: the same request again, one effect`, async (t) => {
+                const db = await fresh(t, store);
+                const calm = await start(t, store, { db });
+                const subject = await kind.prepare(calm);
+                await calm.stop();
+                const key = crypto.randomUUID();
+                const ask = (server) => kind.ask(server, subject, key);
+
+                const dying = await launch(t, db, { env: { ICHIDO_FAULTS: `${point}=crash@1` } }).listening();
+                await ask(dying).catch(() => {});
+                assert.equal((await dying.exit).signal, 'SIGKILL', `${point} was passed`);
+
+                const again = await start(t, store, { db });
+                const answer = await askUntilKnown(again, ask);
+                assert.ok([200, 201].includes(answer.status), answer.text);
+                assert.equal(answer.body.status, kind.status);
+                await until('nothing is under way', async () =>
+                    (await db.count('operations', "phase <> 'done'")) === 0);
+                const now = await again.payment(answer.body);
+                assert.equal(now.body.status, kind.status);
+                assert.equal(now.body.refundedAmount ?? 0, kind.refunded ?? 0);
+                await checkBooks(again, now.body, kind);
+                assert.equal((await ask(again)).text, answer.text, 'I2 and it is replayed');
+            });
+        }
+    }
+});

@@ -1,85 +1,28 @@
 // bench.mjs - speed as ratios within one run on one machine: the server against a bare insert loop on
 // the same disk, PostgreSQL against SQLite. Absolute numbers are printed, but only ratios and limits
 // are goals. Writes build/bench.json; exits 1 when a goal is missed.
-import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { Server, newFolder } from '../tests/e2e/lib/server.mjs';
 import { postgresStore, sqliteStore } from '../tests/e2e/lib/stores.mjs';
-import { SECRET } from '../tests/e2e/lib/stripe.mjs';
 import { pause, until } from '../tests/e2e/lib/wait.mjs';
 import { folder as evidence } from '../tests/e2e/lib/evidence.mjs';
-
-const run = promisify(execFile);
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const tool = (name) => path.join(process.env.BENCH_BIN ?? path.join(root, 'build/release/bench'), name);
-const SECONDS = Number(process.env.SECONDS_EACH ?? 5);
-const ENV = { ICHIDO_LOG_LEVEL: 'info', ICHIDO_TEST_CLOCK: undefined };
-
-const rows = [];
-
-function row(what, goal, measured, ok) {
-    rows.push({ what, goal, measured, ok });
-    console.log(`${ok === undefined ? '   ' : ok ? ' ok' : ' !!'}  ${what.padEnd(46)} ${goal.padEnd(22)} ${measured}`);
-}
-
-const whole = (n) => Math.round(n).toLocaleString('en-US');
-const ms = (us) => `${(us / 1000).toFixed(1)} ms`;
+import {
+    cpuTicks, drained, ENV, events, live, memory, root, row, rows, runTool, SECONDS, sqlite, times, whole, withServer,
+} from './kit.mjs';
+import { paymentRows, postgresPaymentRows, slowGatewayRows } from './payments.mjs';
 
 // --- pieces ---
 
 async function bareRate() {
     const folder = newFolder();
     try {
-        const { stdout } = await run(tool('bare_sqlite'), [path.join(folder, 'bare.db'), String(SECONDS), '64']);
-        return JSON.parse(stdout).rate;
+        return (await runTool('bare_sqlite', [path.join(folder, 'bare.db'), SECONDS, 64])).rate;
     } finally {
         fs.rmSync(folder, { recursive: true, force: true });
     }
 }
-
-async function load(server, args) {
-    const { stdout } = await run(tool('loadgen'), [String(server.port), '--secret', SECRET, '--seconds', String(SECONDS), ...args]);
-    return JSON.parse(stdout);
-}
-
-// A running server with its own fresh database, stopped and removed afterwards.
-async function withServer(store, env, use, prepare) {
-    const folder = newFolder();
-    const db = await store.fresh(folder);
-    if (prepare) await prepare(db);
-    const began = process.hrtime.bigint();
-    const server = new Server(db, { env: { ...ENV, ...env } });
-    try {
-        await server.listening();
-        server.startMs = Number(process.hrtime.bigint() - began) / 1e6;
-        return await use(server);
-    } finally {
-        if (!server.ended) await server.stop();
-        await db.drop();
-        fs.rmSync(folder, { recursive: true, force: true });
-    }
-}
-
-const memory = (server) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`))[1]) / 1024;
-
-const cpuTicks = (server) => {
-    const fields = fs.readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-    return Number(fields[11]) + Number(fields[12]);
-};
-
-const live = async (server) => (await server.metrics()).get('ichido_queue_live');
-
-async function drained(server) {
-    const began = Date.now();
-    await until('the queue is empty', async () => await live(server) === 0, 120_000);
-    return (Date.now() - began) / 1000;
-}
-
-const sqlite = (file, sql) => execFileSync('sqlite3', [file], { input: sql, stdio: ['pipe', 'ignore', 'inherit'] });
 
 // Runs the program once, so that the schema is there, and then fills it past the server.
 async function filled(db, sql) {
@@ -103,9 +46,9 @@ const manyEvents = `INSERT INTO webhook_events (provider, stripe_event_id, type,
 async function webhookRows() {
     const bare = [await bareRate()];
     const result = await withServer(sqliteStore, {}, async (server) => {
-        const full = await load(server, []);
+        const full = await events(server);
         const drainSeconds = await drained(server);
-        const half = await load(server, ['--rate', String(Math.round(full.rate / 2))]);
+        const half = await events(server, ['--rate', full.rate / 2]);
         await drained(server);
         return { full, drainSeconds, half, memory: memory(server), metrics: await server.metrics() };
     });
@@ -116,9 +59,9 @@ async function webhookRows() {
     const endToEnd = full.ok / (full.seconds + drainSeconds);
     row('bare insert loop, batch 64', '', `${whole(bare[0])} and ${whole(bare[1])} /s`);
     row('webhook ACK, 64 connections', '>= 60 % of bare', `${whole(full.rate)} /s = ${(100 * share).toFixed(0)} %`, share >= 0.6);
-    row('  latency then', '', `p50 ${ms(full.p50_us)}, p99 ${ms(full.p99_us)}, max ${ms(full.max_us)}`);
+    row('  latency then', '', times(full));
     row('  ACKs that failed', '0', whole(full.failed + half.failed), full.failed + half.failed === 0);
-    row('webhook ACK at half of that, open loop', 'p99 < 10 ms', `p50 ${ms(half.p50_us)}, p99 ${ms(half.p99_us)}, max ${ms(half.max_us)}`, half.p99_us < 10_000);
+    row('webhook ACK at half of that, open loop', 'p99 < 10 ms', times(half), half.p99_us < 10_000);
     row('  time to drain after full load', '', `${drainSeconds.toFixed(2)} s`);
     row('  end to end, ACK to processed', '', `${whole(endToEnd)} /s`);
     row('  memory under load', '', `${result.memory.toFixed(0)} MB`);
@@ -128,15 +71,15 @@ async function webhookRows() {
 async function postgresRows(sqliteRate) {
     const store = postgresStore(process.env.TEST_POSTGRES);
     const { full, half, drainSeconds } = await withServer(store, {}, async (server) => {
-        const atFull = await load(server, []);
+        const atFull = await events(server);
         const seconds = await drained(server);
-        const atHalf = await load(server, ['--rate', String(Math.round(atFull.rate / 2))]);
+        const atHalf = await events(server, ['--rate', atFull.rate / 2]);
         return { full: atFull, drainSeconds: seconds, half: atHalf };
     });
     const share = sqliteRate ? full.rate / sqliteRate : undefined;
     row('PostgreSQL: webhook ACK, 64 connections', '>= 50 % of SQLite',
         `${whole(full.rate)} /s${share ? ` = ${(100 * share).toFixed(0)} %` : ''}`, share === undefined ? undefined : share >= 0.5);
-    row('  latency at half load', '', `p50 ${ms(half.p50_us)}, p99 ${ms(half.p99_us)}, max ${ms(half.max_us)}`);
+    row('  latency at half load', '', times(half));
     row('  time to drain, end to end', '', `${drainSeconds.toFixed(2)} s, ${whole(full.ok / (full.seconds + drainSeconds))} /s`);
     row('  ACKs that failed', '0', whole(full.failed + half.failed), full.failed + half.failed === 0);
 }
@@ -154,7 +97,7 @@ async function memoryRows() {
     await withServer(sqliteStore, { ICHIDO_BACKLOG_LIMIT: '10000000' }, async (server) => {
         row('start with 1 M messages queued', '', `${server.startMs.toFixed(0)} ms`);
         const waiting = await until('they are counted', async () => await live(server) >= 1_000_000 && live(server), 60_000);
-        const few = await load(server, ['--max-events', '20000']);
+        const few = await events(server, ['--count', 20_000]);
         await until('those are through', async () => await live(server) <= waiting, 60_000);
         const used = memory(server);
         row('memory, 1 M messages queued, under load', '< 100 MB', `${used.toFixed(1)} MB, ${whole(waiting)} live, ${whole(few.rate)} /s`,
@@ -181,10 +124,13 @@ async function startRows() {
 
 // --- all of them ---
 
-const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'postgres', 'memory', 'start'];
+const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'postgres', 'payments', 'slow', 'pgpayments', 'memory', 'start'];
 console.log(`${os.cpus()[0].model}, ${os.cpus().length} cores, load ${os.loadavg()[0].toFixed(1)}; ${SECONDS} s a row\n`);
 const rate = wanted.includes('webhook') ? await webhookRows() : 0;
 if (wanted.includes('postgres')) await postgresRows(rate);
+if (wanted.includes('payments')) await paymentRows();
+if (wanted.includes('slow')) await slowGatewayRows();
+if (wanted.includes('pgpayments')) await postgresPaymentRows();
 if (wanted.includes('memory')) await memoryRows();
 if (wanted.includes('start')) await startRows();
 

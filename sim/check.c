@@ -182,6 +182,9 @@ static void check_kept(struct check *c, const struct seen_message *was,
     }
     if (same_owner && was->due_ms == is->due_ms)
         return;
+    if (same_owner && is_held(c, was) && is->due_ms < was->due_ms)
+        sim_fail(s, "node %d cut its own lease of message %lld short", c->by_index,
+                 (long long)was->seq);
     if (same_owner && is_held(c, was))
         sim_mark(s, MARK_RENEWED);
     else if (!is->has_owner && is_held(c, was))

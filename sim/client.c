@@ -55,6 +55,7 @@ static void draw_order(struct sim *s, struct event *e)
 {
     e->is_order = s->plan.order && sim_below(s, s->plan.order) == 0;
     e->puts_off = s->plan.puts_off && sim_below(s, s->plan.puts_off) == 0;
+    e->unadopted = s->plan.unadopted && sim_below(s, s->plan.unadopted) == 0;
     if (e->is_order && (e->nature == UNKNOWN_TYPE || e->nature == UNREADABLE))
         e->nature = PLAIN;
 }

@@ -283,6 +283,8 @@ static void has_stopped(void *ctx)
     struct sim_node *n = ctx;
 
     n->stopped = true;
+    if (bank_has_calls_of(n->sim->bank, n))
+        sim_fail(n->sim, "node %d has stopped with a call under way", n->index);
     SIM_TRACE(n->sim, "node %d has stopped", n->index);
     sim_mark(n->sim, MARK_STOP);
 }

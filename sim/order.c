@@ -2,6 +2,7 @@
 
 #include "sim/bank.h"
 #include "sim/check.h"
+#include "sim/events.h"
 #include "sim/node.h"
 
 #include <string.h>
@@ -73,10 +74,12 @@ static enum err run(struct tx *tx, struct unit *u)
 static void adopt(struct order *o)
 {
     struct sim *s = o->node->sim;
+    struct event *e = client_event_of(s->client, o->id);
 
     if (!o->is_new)
         sim_mark(s, MARK_TAKEN);
-    if (sim_chance(s, s->plan.adopt_lost)) {
+    if (e->unadopted) {
+        e->unadopted = false;
         sim_mark(s, MARK_NEVER_ADOPTED); /* as without memory */
         return;
     }

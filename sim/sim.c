@@ -95,7 +95,7 @@ static struct plan draw_plan(struct sim *s)
         .puts_off = some(s, 2, 6),
         .request_lost = some(s, 3, 20),
         .answer_lost = some(s, 3, 20),
-        .adopt_lost = some(s, 3, 20),
+        .unadopted = some(s, 2, 10),
     };
 
     return p;

@@ -41,8 +41,8 @@ struct plan {
     uint64_t duplicate, special; /* of the events */
     uint64_t order;              /* of the events: it is an order, with a call to the bank ... */
     uint64_t puts_off;           /* ... whose first settle puts it off */
+    uint64_t unadopted;          /* ... which nobody adopts at first */
     uint64_t request_lost, answer_lost; /* of the calls */
-    uint64_t adopt_lost;
 };
 
 struct sim {

@@ -100,7 +100,7 @@ static struct str event_key(struct arena *a, const struct attributes *at)
 {
     char *key = arena_alloc(a, 1, at->source.n + 1 + at->id.n);
 
-    if (!key)
+    if (!key || !at->source.n || !at->id.n)
         return (struct str){ 0 };
     memcpy(key, at->source.p, at->source.n);
     key[at->source.n] = ' ';

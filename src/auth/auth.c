@@ -61,8 +61,9 @@ static bool digest_of(const struct auth *a, struct str token, unsigned char ret[
 
 /* --- verdicts --- */
 
+/* set_is_old: a verdict by keys that are about to be fetched again is not remembered. */
 static enum verdict verify(struct auth *a, struct request *r, struct str token,
-                           const unsigned char *digest, struct verified *ret)
+                           const unsigned char *digest, bool set_is_old, struct verified *ret)
 {
     int64_t now_ms = clock_wall_ms(&a->env->clock);
     struct arena_mark mark = arena_mark(&r->arena);
@@ -73,7 +74,7 @@ static enum verdict verify(struct auth *a, struct request *r, struct str token,
         return VERDICT_OK;
     set = a->jwks ? jwks_keys(a->jwks) : NULL;
     v = verify_token(&a->verifier, set, &r->arena, token, now_ms, ret);
-    if (!v)
+    if (!v && !(set_is_old && ret->key))
         cache_put(a->cache, digest, ret, set ? set->generation : 0);
     key_set_unref(set);
     arena_rewind(&r->arena, mark);
@@ -128,7 +129,7 @@ static void judge(struct check *c, struct str token, const unsigned char *digest
     struct auth *a = c->auth;
     bool is_old = a->jwks && jwks_tend(a->jwks);
     struct verified got;
-    enum verdict v = verify(a, c->r, token, digest, &got);
+    enum verdict v = verify(a, c->r, token, digest, is_old, &got);
     bool needs_newer = v == VERDICT_UNKNOWN_KEY || (!v && got.key && is_old);
 
     if (needs_newer && !c->waited && wait_for_keys(c))

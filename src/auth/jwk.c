@@ -92,9 +92,10 @@ struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid
 {
     const char *fault = fault_of(pkey, &algs);
     struct public_key *k = fault ? NULL : calloc(1, sizeof(*k) + kid.n + 1);
-    char *copy = (char *)(k + 1);
 
     if (k) {
+        char *copy = (char *)(k + 1);
+
         if (kid.n)
             memcpy(copy, kid.p, kid.n);
         *k = (struct public_key){ algs, print_of(pkey, algs, kid), { copy, kid.n }, pkey };

@@ -173,7 +173,7 @@ enum {
     LIMIT_SANDBOX_EVENT = 256 * 1024,  /* an event as it is stored */
     LIMIT_SANDBOX_EVENTS = 200000,     /* stored; the oldest are forgotten, */
     LIMIT_SANDBOX_FORGET = 64,         /* so many at a time */
-    LIMIT_SANDBOX_SEND_MS = 20 * 1000, /* one try to deliver it */
+    LIMIT_SANDBOX_SEND_MS = 10 * 1000, /* one try to deliver it */
     LIMIT_SANDBOX_ANSWER = 64 * 1024,  /* of the receiver; nobody reads it */
     LIMIT_SANDBOX_RESEND_FACTOR = 300, /* Stripe's five minutes between two tries become a second */
     LIMIT_SANDBOX_RULES = 64,          /* fault rules at a time */

@@ -91,7 +91,7 @@ static void print_booking(const struct place *at, const char *booking, struct st
     printf("\n  Take a booking and pay for it; paste this into another terminal:\n\n"
            "    %s -sS -X PUT %s://%s/api/v1/bookings/%s -H \"Authorization: Bearer " STR_FMT
            "\" -H 'Content-Type: application/json' -d '{\"userId\":\"%s\",\"amount\":1200,"
-           "\"currency\":\"JPY\",\"status\":\"PENDING\"}'\n",
+           "\"currency\":\"JPY\",\"status\":\"PENDING\"}'; echo\n",
            at->curl, at->scheme, at->address, booking, STR_ARG(admin), demo_user);
 }
 
@@ -129,12 +129,8 @@ static void print_try_paying(struct node *n, const struct place *at)
     arena_release(&a);
 }
 
-static void print_try_event(const struct node *n, const struct place *at)
+static void print_try_event(struct str secret, const struct place *at)
 {
-    struct str secret = n->settings.webhook_secrets[0];
-
-    if (!n->made_secret) /* yours is not ours to show */
-        secret = S("$STRIPE_WEBHOOK_SECRET");
     printf(
         "\n  Send an event as Stripe would:\n\n"
         "    body='{\"id\":\"evt_1\",\"object\":\"event\",\"type\":\"payment_intent.succeeded\","
@@ -152,11 +148,15 @@ void dev_banner(struct node *n, const char *address)
 {
     bool tls = n->settings.tls_cert.n > 0;
     struct place at = { tls ? "curl -k" : "curl", tls ? "https" : "http", address };
+    struct str secret = n->settings.webhook_secrets[0];
 
+    if (!n->made_secret) /* yours is not ours to show */
+        secret = S("$STRIPE_WEBHOOK_SECRET");
     printf("\n  Ichido is running (dev mode).    %s://%s\n", at.scheme, at.address);
     print_database(n->settings.db);
+    printf("  webhook secret  " STR_FMT "\n", STR_ARG(secret));
     print_try_paying(n, &at);
-    print_try_event(n, &at);
+    print_try_event(secret, &at);
     printf("  Stop with Ctrl-C.\n\n");
     fflush(stdout);
 }

@@ -66,26 +66,6 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
 
 /* --- create --- */
 
-static enum err check_booking(struct tx *tx, struct operate *o, struct booking *ret_booking)
-{
-    enum err e = booking_read(tx, o->booking, true, ret_booking);
-
-    if (e == ERR_NOT_FOUND)
-        return refuse(o, e, "There is no such booking.");
-    if (e)
-        return e;
-    if (!o->may_any && !uuid_eq(ret_booking->user_id, o->user))
-        return refuse(o, ERR_FORBIDDEN, NULL);
-    if (ret_booking->status != BOOKING_PENDING)
-        return refuse(o, ERR_UNPROCESSABLE,
-                      ret_booking->status == BOOKING_CONFIRMED
-                          ? "The booking is CONFIRMED; it cannot be paid again."
-                          : "The booking is CANCELLED; it cannot be paid.");
-    if (!money_eq(ret_booking->money, o->money))
-        return refuse(o, ERR_UNPROCESSABLE, "Amount or currency is not the booking's.");
-    return OK;
-}
-
 static enum err check_place(struct tx *tx, struct operate *o)
 {
     struct row row;
@@ -100,6 +80,29 @@ static enum err check_place(struct tx *tx, struct operate *o)
     return refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
+static enum err check_booking(struct tx *tx, struct operate *o, struct booking *ret_booking)
+{
+    enum err e = booking_read(tx, o->booking, true, ret_booking);
+
+    if (e == ERR_NOT_FOUND)
+        return refuse(o, e, "There is no such booking.");
+    if (e)
+        return e;
+    if (!o->may_any && !uuid_eq(ret_booking->user_id, o->user))
+        return refuse(o, ERR_FORBIDDEN, NULL);
+    e = check_place(tx, o); /* before its status: who paid it already is the better answer (D1) */
+    if (e)
+        return e;
+    if (ret_booking->status != BOOKING_PENDING)
+        return refuse(o, ERR_UNPROCESSABLE,
+                      ret_booking->status == BOOKING_CONFIRMED
+                          ? "The booking is CONFIRMED; it cannot be paid again."
+                          : "The booking is CANCELLED; it cannot be paid.");
+    if (!money_eq(ret_booking->money, o->money))
+        return refuse(o, ERR_UNPROCESSABLE, "Amount or currency is not the booking's.");
+    return OK;
+}
+
 static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct operate *o = c->o;
@@ -108,8 +111,6 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
     struct payment p;
     enum err e = check_booking(tx, o, &b);
 
-    if (!e)
-        e = check_place(tx, o);
     if (e)
         return e;
     p = (struct payment){ .id = c->payment_id,

@@ -5,6 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DIGEST = 32, KEY_TEXT_MAX = 88, PREFIX = 6 };
@@ -92,15 +93,15 @@ static bool digest_of(const struct key *key, struct str id, struct str timestamp
 bool signing_sign(struct str secret, struct str id, struct str timestamp, struct str body,
                   char ret_signature[SIGNING_TEXT + 1])
 {
-    unsigned char digest[DIGEST];
+    unsigned char digest[DIGEST], text[SIGNING_TEXT - 3 + 1];
     struct key key = { .n = 0 };
     bool fine = read_secret(secret, &key) && digest_of(&key, id, timestamp, body, digest);
 
     OPENSSL_cleanse(&key, sizeof(key));
     if (!fine)
         return false;
-    memcpy(ret_signature, "v1,", 3);
-    EVP_EncodeBlock((unsigned char *)ret_signature + 3, digest, DIGEST);
+    EVP_EncodeBlock(text, digest, DIGEST);
+    snprintf(ret_signature, SIGNING_TEXT + 1, "v1,%s", (const char *)text);
     return true;
 }
 

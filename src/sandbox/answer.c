@@ -32,7 +32,7 @@ bool visit_refuse(struct visit *v, const struct refusal *r)
         sb_put_raw(&b, S(",\"payment_intent\":"), r->intent);
     if (r->method.n)
         sb_put_raw(&b, S(",\"payment_method\":"), r->method);
-    buf_add(&b, S(",\"request_log_url\":null}}"));
+    buf_add(&b, S("}}"));
     v->status = r->status;
     v->body = work_take(&v->w, &b);
     v->keep = r->began;

@@ -176,7 +176,7 @@ static void done(struct unit *u)
         v->w.err = OK;
         visit_failed(v, err_status(u->err) == 503 ? 503 : 500);
     }
-    hold_back(v, v->fault.drop_after ? v->fault.hang_ms : 0, v->fault.drop_after ? drop : answer);
+    hold_back(v, v->fault.hang_ms, v->fault.drop_after ? drop : answer);
 }
 
 static void post(struct visit *v)

@@ -29,7 +29,11 @@ static bool load(struct settings *s, struct buf *problems, const char *const *en
 #define ENV(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define PRODUCTION                                                                                 \
     "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe", "STRIPE_SECRET_KEY=sk_test_1",              \
-        "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcdef"
+        "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcdef",           \
+        JWT_SECRET
+#define JWT_SECRET "ICHIDO_JWT_SECRET=0123456789abcdef0123456789abcdef"
+#define EVENTS_SECRET "whsec_0123456789abcdef0123456789abcdef"
+#define PEM "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----"
 
 static void loads(struct settings *s, const char *const *env)
 {
@@ -78,6 +82,15 @@ static void an_empty_environment_is_a_developers(void **state)
     assert_int_equal(s.retry_first_ms, 1000);
     assert_false(s.test_clock);
     assert_int_equal(s.admin_token.n + s.faults.n + s.tls_cert.n + s.webhook_allow.n, 0);
+    assert_str(s.sandbox_listen, "127.0.0.1:12111");
+    assert_true(s.sandbox_webhooks);
+    assert_str(s.refetch, "auto");
+    assert_int_equal(s.key_ttl_ms, 24 * 3600 * 1000);
+    assert_int_equal(s.action_limit_ms, 3600 * 1000);
+    assert_str(s.owner_may, "create,read,capture,refund,void");
+    assert_int_equal(s.sandbox_db.n + s.stripe_api_base.n + s.return_url.n + s.events_secret.n, 0);
+    assert_int_equal(s.jwt_secret.n + s.jwt_public_key.n + s.jwks_url.n, 0);
+    assert_int_equal(s.jwt_issuer.n + s.jwt_audience.n, 0);
     settings_release(&s);
     settings_release(&s); /* once more is harmless */
 }
@@ -98,7 +111,14 @@ static void every_setting_is_read(void **state)
               "ICHIDO_DB_CONNECTIONS=8", "ICHIDO_MAX_CONNECTIONS=100", "ICHIDO_RATE_LIMIT=50",
               "ICHIDO_BACKLOG_LIMIT=10", "ICHIDO_OLDEST_READY_LIMIT_MS=5",
               "ICHIDO_WEBHOOK_RETRIES=0", "ICHIDO_WEBHOOK_RETRY_MS=7", "ICHIDO_TEST_CLOCK=off",
-              "QSTASH_TOKEN=later", "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off"));
+              "QSTASH_TOKEN=later", "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off",
+              "ICHIDO_SANDBOX_DB=sqlite:s.db", "ICHIDO_SANDBOX_WEBHOOKS=off",
+              "STRIPE_API_BASE=http://localhost:12111//", "ICHIDO_REFETCH=on",
+              "ICHIDO_RETURN_URL=https://shop.example/back/", "ICHIDO_KEY_TTL_MS=1000",
+              "ICHIDO_ACTION_LIMIT_MS=2000", JWT_SECRET, "ICHIDO_JWT_PUBLIC_KEY=" PEM,
+              "ICHIDO_JWKS_URL=https://id.example/keys/", "ICHIDO_JWT_ISSUER=https://id.example/",
+              "ICHIDO_JWT_AUDIENCE=ichido", "ICHIDO_OWNER_MAY=create, read",
+              "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET));
     assert_int_equal(s.mode, MODE_PRODUCTION);
     assert_int_equal(s.webhook_secret_count, 2);
     assert_str(s.webhook_secrets[0], "whsec_0123456789a");
@@ -113,6 +133,21 @@ static void every_setting_is_read(void **state)
     assert_int_equal(s.backlog_limit, 10);
     assert_int_equal(s.retries, 0);
     assert_int_equal(s.retry_first_ms, 7);
+    assert_int_equal(s.sandbox_listen.n, 0);
+    assert_str(s.sandbox_db, "sqlite:s.db");
+    assert_false(s.sandbox_webhooks);
+    assert_str(s.stripe_api_base, "http://localhost:12111"); /* paths are put behind it */
+    assert_str(s.refetch, "on");
+    assert_str(s.return_url, "https://shop.example/back/");
+    assert_int_equal(s.key_ttl_ms, 1000);
+    assert_int_equal(s.action_limit_ms, 2000);
+    assert_int_equal(s.jwt_secret.n, 32);
+    assert_str(s.jwt_public_key, PEM);
+    assert_str(s.jwks_url, "https://id.example/keys/"); /* as it is: its slash may matter */
+    assert_str(s.jwt_issuer, "https://id.example/");
+    assert_str(s.jwt_audience, "ichido");
+    assert_str(s.owner_may, "create, read");
+    assert_str(s.events_secret, EVENTS_SECRET);
     settings_release(&s);
 }
 
@@ -147,12 +182,55 @@ static void a_wrong_value_is_one_clear_line(void **state)
           "ICHIDO_TRUSTED_PROXIES: must be networks like 10.0.0.0/8 or 2001:db8::/32, separated by "
           "commas\n" },
         { "ICHIDO_TLS_CERT=c.pem", "ICHIDO_TLS_KEY: is required with ICHIDO_TLS_CERT\n" },
+        { "ICHIDO_REFETCH=yes", "ICHIDO_REFETCH: must be auto, on or off\n" },
+        { "ICHIDO_SANDBOX_WEBHOOKS=no", "ICHIDO_SANDBOX_WEBHOOKS: must be on or off\n" },
+        { "ICHIDO_SANDBOX_LISTEN=OFF",
+          "ICHIDO_SANDBOX_LISTEN: must be host:port, like 127.0.0.1:8787\n" },
+        { "ICHIDO_KEY_TTL_MS=999",
+          "ICHIDO_KEY_TTL_MS: must be a whole number from 1000 to 2592000000\n" },
+        { "ICHIDO_ACTION_LIMIT_MS=86400001",
+          "ICHIDO_ACTION_LIMIT_MS: must be a whole number from 1000 to 86400000\n" },
+        { "ICHIDO_JWT_SECRET=0123456789abcdef0123456789abcde",
+          "ICHIDO_JWT_SECRET: has fewer than 32 characters: too easy to guess\n" },
+        { "ICHIDO_JWT_SECRET=0123456789abcdef 0123456789abcdef",
+          "ICHIDO_JWT_SECRET: has a blank or a line break in it or around it\n" },
+        { "ICHIDO_JWT_PUBLIC_KEY=-----BEGIN PRIVATE KEY-----\nMFkw\n-----END PRIVATE KEY-----",
+          "ICHIDO_JWT_PUBLIC_KEY: must be a PEM text, -----BEGIN PUBLIC KEY-----...; best in a "
+          "file that ICHIDO_JWT_PUBLIC_KEY_FILE names\n" },
+        { "ICHIDO_OWNER_MAY=create,pay",
+          "ICHIDO_OWNER_MAY: must be some of create,read,capture,refund,void, separated by "
+          "commas\n" },
+        { "ICHIDO_OWNER_MAY=,create",
+          "ICHIDO_OWNER_MAY: must be some of create,read,capture,refund,void, separated by "
+          "commas\n" },
+        { "ICHIDO_EVENTS_SECRET=0123456789abcdef0123456789abcdef0123456789",
+          "ICHIDO_EVENTS_SECRET: must be whsec_ and the base64 of 24 to 64 bytes\n" },
         { "ICHIDO_TLS_KEY=k.pem", "ICHIDO_TLS_CERT: is required with ICHIDO_TLS_KEY\n" },
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
         refuses(ENV(rows[i][0]), rows[i][1]);
+}
+
+static void a_url_is_http_with_a_host(void **state)
+{
+    static const char *const names[] = { "ICHIDO_JWKS_URL", "ICHIDO_RETURN_URL",
+                                         "STRIPE_API_BASE" };
+    static const char *const bad[] = { "id.example",         "ftp://id.example", "http://",
+                                       "https:///keys",      "https://:80/",     "https://?x",
+                                       "https://a b",        "HTTPS://a",        "https:a",
+                                       "file:///etc/passwd", "https://\xc3\xa9" };
+    char line[96], wanted[96];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (size_t j = 0; j < COUNT(bad); j++) {
+            snprintf(line, sizeof(line), "%s=%s", names[i], bad[j]);
+            snprintf(wanted, sizeof(wanted), "%s: must be an http:// or https:// address\n",
+                     names[i]);
+            refuses(ENV(line), wanted);
+        }
 }
 
 static void an_address_is_host_and_port(void **state)
@@ -216,6 +294,7 @@ static void d25_dev_mode_is_for_the_sandbox_on_loopback_only(void **state)
 {
     static const char not_loopback[] =
         "ICHIDO_LISTEN: must be a loopback address in dev mode, like 127.0.0.1:8787\n";
+    struct settings s;
 
     (void)state;
     refuses(ENV("ICHIDO_GATEWAY=stripe"), "ICHIDO_GATEWAY: must be sandbox in dev mode; for a real "
@@ -226,6 +305,14 @@ static void d25_dev_mode_is_for_the_sandbox_on_loopback_only(void **state)
     refuses(ENV("ICHIDO_LISTEN=128.0.0.1:8787"), not_loopback);
     refuses(ENV("ICHIDO_LISTEN=example.com:8787"), not_loopback);
     refuses(ENV("ICHIDO_LISTEN=127.0.0.1.example.com:8787"), not_loopback);
+    refuses(ENV("ICHIDO_SANDBOX_LISTEN=0.0.0.0:12111"),
+            "ICHIDO_SANDBOX_LISTEN: must be a loopback address, like 127.0.0.1:12111, or off\n");
+    refuses(ENV("ICHIDO_SANDBOX_LISTEN=off"),
+            "ICHIDO_SANDBOX_LISTEN: is off: then STRIPE_API_BASE must say where another sandbox "
+            "is\n");
+    loads(&s, ENV("ICHIDO_SANDBOX_LISTEN=off", "STRIPE_API_BASE=http://localhost:12111",
+                  "ICHIDO_JWKS_URL=http://127.0.0.1:8080/keys"));
+    settings_release(&s);
 }
 
 static void d25_production_wants_real_secrets_and_no_test_tools(void **state)
@@ -236,23 +323,44 @@ static void d25_production_wants_real_secrets_and_no_test_tools(void **state)
     refuses(ENV("ICHIDO_MODE=production"),
             "ICHIDO_GATEWAY: must not be sandbox in production mode\n"
             "STRIPE_WEBHOOK_SECRET: is required in production mode\n"
+            "ICHIDO_JWT_SECRET: or ICHIDO_JWT_PUBLIC_KEY or ICHIDO_JWKS_URL is required in "
+            "production mode\n"
             "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
     refuses(ENV(PRODUCTION, "ICHIDO_TEST_CLOCK=on"),
             "ICHIDO_TEST_CLOCK: must be off in production mode\n");
     refuses(ENV(PRODUCTION, "ICHIDO_FAULTS=commit=crash@3"),
             "ICHIDO_FAULTS: must not be set in production mode\n");
     refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
-                "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcde"),
+                "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcde",
+                JWT_SECRET),
             "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
     refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
                 "STRIPE_WEBHOOK_SECRET=whsec_0123456789,whsec_",
-                "ICHIDO_ADMIN_TOKEN=0123456789abcdef"),
+                "ICHIDO_ADMIN_TOKEN=0123456789abcdef", JWT_SECRET),
             "STRIPE_WEBHOOK_SECRET: secret 2 has fewer than 16 characters: too easy to guess\n");
     loads(&s, ENV(PRODUCTION, "ICHIDO_LISTEN=0.0.0.0:80"));
     settings_release(&s);
     loads(&s, ENV("ICHIDO_TEST_CLOCK=on", "ICHIDO_FAULTS=commit=crash@3"));
     assert_true(s.test_clock);
     settings_release(&s);
+}
+
+static void a1_production_wants_a_key_for_tokens_of_any_kind(void **state)
+{
+    static const char *const keys[] = { JWT_SECRET, "ICHIDO_JWT_PUBLIC_KEY=" PEM,
+                                        "ICHIDO_JWKS_URL=https://id.example/keys" };
+    struct settings s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        loads(&s,
+              ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual", keys[i],
+                  "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcdef"));
+        settings_release(&s);
+    }
+    refuses(ENV(PRODUCTION, "ICHIDO_JWKS_URL=http://id.example/keys"),
+            "ICHIDO_JWKS_URL: must be https:// in production mode: who can change keys can be "
+            "anybody\n");
 }
 
 /* The bug: without a key every live event was acknowledged, marked wrong_mode and never applied. */
@@ -263,12 +371,12 @@ static void w9_the_stripe_gateway_needs_a_key_that_says_its_mode(void **state)
                                "rk_live_ or rk_test_: it says whether live events are ours\n";
     static const char *const rest[] = { "ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe",
                                         "STRIPE_WEBHOOK_SECRET=whsec_0123456789",
-                                        "ICHIDO_ADMIN_TOKEN=0123456789abcdef" };
+                                        "ICHIDO_ADMIN_TOKEN=0123456789abcdef", JWT_SECRET };
 
     (void)state;
-    refuses(ENV(rest[0], rest[1], rest[2], rest[3]), line);
-    refuses(ENV(rest[0], rest[1], rest[2], rest[3], "STRIPE_SECRET_KEY=pk_live_x"), line);
-    refuses(ENV(rest[0], rest[1], rest[2], rest[3], "STRIPE_SECRET_KEY=hello"), line);
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4]), line);
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4], "STRIPE_SECRET_KEY=pk_live_x"), line);
+    refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4], "STRIPE_SECRET_KEY=hello"), line);
 }
 
 static void a4_a_broken_secret_is_refused_and_never_shown(void **state)
@@ -395,6 +503,18 @@ static void a_file_that_is_no_value_is_refused(void **state)
     unlink(f.path);
 }
 
+static void a_pem_comes_whole_from_its_file(void **state)
+{
+    struct file f = file_of("ICHIDO_JWT_PUBLIC_KEY_FILE", PEM "\n");
+    struct settings s;
+
+    (void)state;
+    loads(&s, ENV(f.line));
+    assert_str(s.jwt_public_key, PEM);
+    settings_release(&s);
+    unlink(f.path);
+}
+
 static void a_value_and_its_file_are_one_too_many(void **state)
 {
     (void)state;
@@ -481,16 +601,20 @@ static void a4_release_wipes_the_secrets(void **state)
 {
     struct settings s;
     struct arena kept;
-    const char *token;
+    struct str secrets[3];
 
     (void)state;
-    loads(&s, ENV("ICHIDO_ADMIN_TOKEN=s3cret", "ICHIDO_DB=postgres://u:pw@h/d"));
-    token = s.admin_token.p;
+    loads(&s, ENV("ICHIDO_ADMIN_TOKEN=s3cret", "ICHIDO_DB=postgres://u:pw@h/d", JWT_SECRET,
+                  "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET));
+    secrets[0] = s.admin_token;
+    secrets[1] = s.jwt_secret;
+    secrets[2] = s.events_secret;
     kept = s.arena;
     s.arena = (struct arena){ 0 };
     settings_release(&s);
-    for (size_t i = 0; i < strlen("s3cret"); i++)
-        assert_int_equal(token[i], 0);
+    for (size_t i = 0; i < COUNT(secrets); i++)
+        for (size_t j = 0; j < secrets[i].n; j++)
+            assert_int_equal(secrets[i].p[j], 0);
     arena_release(&kept);
 }
 
@@ -500,15 +624,18 @@ int main(void)
         TEST(an_empty_environment_is_a_developers),
         TEST(every_setting_is_read),
         TEST(a_wrong_value_is_one_clear_line),
+        TEST(a_url_is_http_with_a_host),
         TEST(an_address_is_host_and_port),
         TEST(all_problems_come_at_once),
         TEST(an_unknown_name_is_a_typing_error),
         TEST(d25_dev_mode_is_for_the_sandbox_on_loopback_only),
         TEST(d25_production_wants_real_secrets_and_no_test_tools),
+        TEST(a1_production_wants_a_key_for_tokens_of_any_kind),
         TEST(a4_a_broken_secret_is_refused_and_never_shown),
         TEST(secrets_have_a_limit),
         TEST(a_value_may_stand_in_a_file),
         TEST(a_file_that_is_no_value_is_refused),
+        TEST(a_pem_comes_whole_from_its_file),
         TEST(a_value_and_its_file_are_one_too_many),
         TEST(a_config_file_has_the_same_names_and_the_environment_wins),
         TEST(w9_the_stripe_gateway_needs_a_key_that_says_its_mode),

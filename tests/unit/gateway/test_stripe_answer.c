@@ -112,6 +112,9 @@ static void a_success_that_cannot_be_understood_is_uncertain(void **state)
           "unreadable_answer" },
         { "an error with a 200", GATEWAY_VOID, 200, ERROR("api_error", "x", ""), NULL,
           GATEWAY_UNCERTAIN, false, true, ANY, "unreadable_answer" },
+        { "an error beside the object", GATEWAY_AUTHORIZE, 200,
+          INTENT("requires_capture", ",'error':{}"), NULL, GATEWAY_UNCERTAIN, false, true, ANY,
+          "unreadable_answer" },
         { "another intent", GATEWAY_CAPTURE, 200,
           "{'id':'pi_2','object':'payment_intent','amount':1,'amount_received':1,"
           "'currency':'jpy','status':'succeeded'}",

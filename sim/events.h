@@ -25,8 +25,8 @@ struct event {
     enum nature nature;
     bool is_order;   /* given at the other door (order.h), and done by calling the bank */
     bool puts_off;   /* ... after its first settle */
-    bool unadopted;  /* its first lease is given and not adopted: also when faults have stopped,
-                        since  only then nothing else makes the runner look */
+    bool unadopted;  /* ... and nobody adopts its first lease. Also once faults have stopped: only
+                        then does nothing else make the runner look */
     bool charged;    /* the bank did it */
     uint64_t called; /* one bit an attempt */
     int fails;       /* of FAILS_FIRST */

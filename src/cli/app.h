@@ -56,6 +56,7 @@ struct app {
 /* Each says in the log why, where it is false. */
 bool app_open_sandbox(struct app *app);  /* app_gateway.c */
 bool app_open_gateway(struct app *app);  /* clients, gateway, auth */
+void app_close_clients(struct app *app); /* before the queue is freed */
 void app_close_gateway(struct app *app); /* after the queue is gone */
 void app_fill_kinds(struct app *app);    /* app_flows.c: what the queue runs */
 void app_start_flows(struct app *app);   /* at home, once the queue has started */

@@ -142,10 +142,15 @@ bool app_open_gateway(struct app *app)
     return open_clients(app) && open_gateway(app) && open_auth(app);
 }
 
-void app_close_gateway(struct app *app)
+/* Their threads write into calls that the queue's jobs own: they go first. */
+void app_close_clients(struct app *app)
 {
     client_free(app->gateway_client);
     client_free(app->delivery_client);
+}
+
+void app_close_gateway(struct app *app)
+{
     if (app->payments.gateway)
         app->payments.gateway->ops->free(app->payments.gateway);
     auth_free(app->auth);

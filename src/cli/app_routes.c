@@ -57,11 +57,12 @@ static void add_bookings(struct app *app)
     app->api_subscribers = (struct api_subscribers){ .env = &app->node.env,
                                                      .store = app->node.store,
                                                      .auth = app->auth };
-    add_route(app, "PUT", "/api/v1/bookings/{id}", api_booking_put, &app->api_bookings, 0);
+    add_route(app, "PUT", "/api/v1/bookings/{id}", api_booking_put, &app->api_bookings,
+              LIMIT_BOOKING_BODY);
     add_route(app, "GET", "/api/v1/bookings/{id}", api_booking_get, &app->api_bookings, 0);
-    add_route(app, "POST", "/api/v1/events", api_events_post, &app->api_events, 0);
+    add_route(app, "POST", "/api/v1/events", api_events_post, &app->api_events, LIMIT_EVENTS_BODY);
     add_route(app, "POST", "/api/v1/admin/subscribers", api_subscriber_add, &app->api_subscribers,
-              0);
+              LIMIT_BOOKING_BODY);
     add_route(app, "GET", "/api/v1/admin/subscribers", api_subscriber_list, &app->api_subscribers,
               0);
     add_route(app, "DELETE", "/api/v1/admin/subscribers/{id}", api_subscriber_remove,

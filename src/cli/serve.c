@@ -242,6 +242,7 @@ int cli_serve(int argc, char **argv)
         code = run(&app);
     node_close_store(&app.node); /* its threads use the queue and the door */
     stripe_door_free(app.door);
+    app_close_clients(&app);
     queue_free(app.queue);
     app_close_gateway(&app);
     server_free(app.server);

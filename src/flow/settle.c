@@ -114,12 +114,12 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
     *ret = END_ANSWER;
     if (is_done(&s->p))
         return OK;
-    if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED)
+    if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED)
         e = take(s);
     if (e || is_done(&s->p))
         return e;
-    if (s->p.status != s->r->payment.status)
-        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided */
+    if (s->p.status != s->r->payment.status || c->answer == GATEWAY_DECLINED)
+        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or the card said no */
     else if (c->answer == GATEWAY_REFUSED || surely_nothing(s))
         *ret = END_RELEASE;
     else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&

@@ -97,15 +97,22 @@ static struct str number_name(struct arena *a, size_t n)
 }
 
 /* "[]": the next place. Inside of a longer name it stays with the last element until that has the
- * field that follows. */
-static struct form *next_element(struct arena *a, struct form *f, const struct str *follows)
+ * field that follows. CONFLICT: the next place has been taken by its number. */
+static enum err next_element(struct arena *a, struct form *f, const struct str *follows,
+                             struct form **ret)
 {
     struct str name;
 
+    *ret = f->last;
     if (follows && follows->n && f->last && !f->last->has_value && !form_get(f->last, *follows))
-        return f->last;
+        return OK;
     name = number_name(a, f->count);
-    return name.p ? add_child(a, f, name) : NULL;
+    if (!name.p)
+        return ERR_NO_MEMORY;
+    if (form_get(f, name))
+        return ERR_CONFLICT;
+    *ret = add_child(a, f, name);
+    return *ret ? OK : ERR_NO_MEMORY;
 }
 
 /* --- names --- */
@@ -142,15 +149,16 @@ static const char *split_name(struct str name, struct path *ret_path)
     return NULL;
 }
 
-static struct form *step(struct arena *a, struct form *f, const struct path *path, size_t i)
+static enum err step(struct arena *a, struct form **f, const struct path *path, size_t i)
 {
     const struct str *follows = i + 1 < path->count ? &path->parts[i + 1] : NULL;
     struct form *child;
 
     if (!path->parts[i].n)
-        return next_element(a, f, follows);
-    child = (struct form *)form_get(f, path->parts[i]);
-    return child ? child : add_child(a, f, path->parts[i]);
+        return next_element(a, *f, follows, f);
+    child = (struct form *)form_get(*f, path->parts[i]);
+    *f = child ? child : add_child(a, *f, path->parts[i]);
+    return *f ? OK : ERR_NO_MEMORY;
 }
 
 static enum err set(struct arena *a, struct form *root, const struct path *path, struct str value,
@@ -160,11 +168,12 @@ static enum err set(struct arena *a, struct form *root, const struct path *path,
 
     *ret_why = "it is a value in one place and has fields in another";
     for (size_t i = 0; i < path->count; i++) {
-        if (f->has_value)
-            return ERR_VALIDATION;
-        f = step(a, f, path, i);
-        if (!f)
-            return ERR_NO_MEMORY;
+        enum err e = f->has_value ? ERR_VALIDATION : step(a, &f, path, i);
+
+        if (e == ERR_CONFLICT)
+            *ret_why = "its elements are counted in two ways";
+        if (e)
+            return e == ERR_CONFLICT ? ERR_VALIDATION : e;
     }
     if (f->first)
         return ERR_VALIDATION;

@@ -722,6 +722,7 @@ static void one_that_another_node_has_cannot_be_taken(void **state)
 {
     struct rig *r = begin(state, 2);
     struct uuid id = add("slow", "a");
+    struct adding b = adding("slow", "b", 3600 * 1000);
     struct message m;
     PGconn *c;
 
@@ -729,14 +730,14 @@ static void one_that_another_node_has_cannot_be_taken(void **state)
     for (int node = 0; node < 2; node++)
         assert_int_equal(take(node, id, &m), ERR_NOT_FOUND);
     done(0);
-    id = adding("slow", "b", 0).m.id;
-    fill("slow", "b", 1, false);
-    sql_int(r, "UPDATE message SET due_at = due_at + 1000000, body = '{}'");
+    assert_int_equal(rig_do(r, 0, do_add, &b), OK);
     c = PQconnectdb(r->url);
     PQclear(PQexec(c, "BEGIN; SELECT * FROM message FOR UPDATE"));
-    assert_int_equal(take(1, id, &m), ERR_NOT_FOUND); /* another id, and no wait for the lock */
+    assert_int_equal(take(1, b.m.id, &m), ERR_NOT_FOUND); /* nobody waits for a lock */
     PQclear(PQexec(c, "ROLLBACK"));
     PQfinish(c);
+    assert_int_equal(take(1, b.m.id, &m), OK);
+    assert_int_equal(take(0, b.m.id, &m), ERR_NOT_FOUND);
 }
 
 static void a_lease_that_lapsed_while_outside_is_the_other_nodes(void **state)

@@ -46,6 +46,8 @@ static void a_form_becomes_a_tree(void **state)
         { "i[0][p]=1&i[0][q]=2&i[1][p]=3", "i{0{p=1, q=2}, 1{p=3}}" },
         { "i[][p]=1&i[][q]=2&i[][p]=3", "i{0{p=1, q=2}, 1{p=3}}" },
         { "metadata[a b]=1", "metadata{a b=1}" },
+        { "a[1]=x&a[]=y", NULL }, /* both would be the second */
+        { "a[0]=x&a[]=y", "a{0=x, 1=y}" },
         { "metadata[%5B]=1", NULL },
         { "a=1&a[b]=2", NULL },
         { "a[b]=2&a=1", NULL },

@@ -33,6 +33,35 @@ static void sqlite_prepares_every_statement(void **state)
     rig_release(&r);
 }
 
+static enum err migrate(struct rig *r, bool sandbox, char why[256])
+{
+    struct sqlite_options o = { .path = r->file, .sandbox = sandbox };
+    struct sqlite_db *db = NULL;
+    enum err e = sqlite_db_open(&o, &r->env, &db, why);
+
+    if (!e)
+        e = sqlite_db_migrate(db, why);
+    sqlite_db_close(db);
+    return e;
+}
+
+static void the_sandboxs_tables_are_in_its_own_file_alone(void **state)
+{
+    struct rig r;
+    char why[256] = "";
+
+    (void)state;
+    rig_init(&r);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(migrate(&r, true, why), OK);
+    assert_int_equal(migrate(&r, false, why), ERR_CONFLICT);
+    for (const struct migration *m = sqlite_migrations; m->number; m++)
+        assert_true(m->number < SANDBOX_MIGRATIONS);
+    for (const struct migration *m = sandbox_migrations; m->number; m++)
+        assert_true(m->number >= SANDBOX_MIGRATIONS);
+    rig_release(&r);
+}
+
 /* The largest $n of a text. */
 static int parameters(const char *sql)
 {
@@ -104,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sqlite_prepares_every_statement),
+        TEST(the_sandboxs_tables_are_in_its_own_file_alone),
         TEST(both_texts_take_the_same_parameters),
         TEST(postgres_prepares_every_statement),
     };

@@ -59,8 +59,10 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
     e = operation_add(tx, &r->op);
     uuid_text(c->operation_id, id);
     uuid_text(p->id, payment_id);
-    m.body = str_of(id);
-    m.ref = str_of(payment_id);
+    m.body = arena_str(&r->arena, str_of(id)); /* the message borrows them until it is adopted */
+    m.ref = arena_str(&r->arena, str_of(payment_id));
+    if (!m.body.p || !m.ref.p)
+        return ERR_NO_MEMORY;
     return e ? e : queue_add_leased(o->payments->queue, tx, now_ms, &m, &c->message);
 }
 

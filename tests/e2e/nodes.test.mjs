@@ -29,7 +29,7 @@ if (postgres) {
         await until('the survivor has done everything', async () =>
             (await db.outcomes()).length === poisoned.length && await db.count('message') === 0, 30_000);
         assert.ok(Date.now() - began < 20_000, `${Date.now() - began} ms`);
-        assert.deepEqual([...new Set((await db.outcomes()).map((row) => row.outcome))], ['processed']);
+        assert.deepEqual([...new Set((await db.outcomes()).map((row) => row.outcome))], ['ignored']);
         assert.equal(other.ended, undefined);
     });
 
@@ -44,7 +44,7 @@ if (postgres) {
         assert.equal(await db.count('webhook_events'), events.length);
         assert.equal(await db.count('message'), 0);
         const done = await Promise.all(nodes.map(async (node) =>
-            (await node.metrics()).get('ichido_event_outcome_total', { outcome: 'processed' })));
+            (await node.metrics()).get('ichido_event_outcome_total', { outcome: 'ignored' })));
         assert.equal(done[0] + done[1], events.length, `once each: ${done}`);
         const repeated = await Promise.all(nodes.map(async (node) =>
             (await node.metrics()).get('ichido_webhook_duplicate_total')));

@@ -92,7 +92,7 @@ if (sqlite) {
         assert.ok(second.stderr.includes(`127.0.0.1:${port}`), `it names the first: ${second.stderr}`);
         const one = event();
         assert.equal((await first.deliver(one)).status, 204);
-        assert.equal((await first.settled(one.id)).outcome, 'processed');
+        assert.equal((await first.settled(one.id)).outcome, 'ignored');
     });
 
     test('Q1 a folder that is missing is made, and the files are for their owner only [SQLite]', async (t) => {

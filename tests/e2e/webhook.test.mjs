@@ -132,7 +132,7 @@ forEachStore((store, test) => {
         assert.equal(answer.headers['x-message-id'].replaceAll('-', ''), row.message_id);
         assert.equal(row.request_id, 'req-from-proxy-1');
         assert.ok(row.trace.includes(trace));
-        assert.equal((await server.settled(one.id)).outcome, 'processed');
+        assert.equal((await server.settled(one.id)).outcome, 'ignored');
     });
 
     test('W2 without ids from outside the answer carries new ones', async (t) => {
@@ -181,7 +181,7 @@ forEachStore((store, test) => {
         assert.equal(await server.db.count('webhook_events'), 0);
         await until('the store heals', async () => (await server.deliver(one)).status === 204);
         assert.equal(await server.db.count('webhook_events'), 1);
-        assert.equal((await server.settled(one.id)).outcome, 'processed');
+        assert.equal((await server.settled(one.id)).outcome, 'ignored');
         assert.ok((await server.metrics()).get('ichido_webhook_unstored_total') > 0);
     });
 
@@ -292,14 +292,14 @@ forEachStore((store, test) => {
         assert.deepEqual(rows.map((row) => row.body), broken.map((body) => Buffer.from(body).toString('hex')));
         const good = event();
         await server.deliver(good);
-        assert.equal((await server.settled(good.id)).outcome, 'processed');
+        assert.equal((await server.settled(good.id)).outcome, 'ignored');
     });
 
     test('W9 livemode other than the key says is kept, marked, and never applied', async (t) => {
         for (const [key, mode, outcome] of [
-            ['sk_test_1234567890abcdef', true, 'wrong_mode'], ['sk_test_1234567890abcdef', false, 'processed'],
-            ['sk_live_1234567890abcdef', false, 'wrong_mode'], ['sk_live_1234567890abcdef', true, 'processed'],
-            ['sk_live_1234567890abcdef', undefined, 'processed'],
+            ['sk_test_1234567890abcdef', true, 'wrong_mode'], ['sk_test_1234567890abcdef', false, 'ignored'],
+            ['sk_live_1234567890abcdef', false, 'wrong_mode'], ['sk_live_1234567890abcdef', true, 'ignored'],
+            ['sk_live_1234567890abcdef', undefined, 'ignored'],
         ]) {
             const server = await start(t, store, { env: { STRIPE_SECRET_KEY: key } });
             const one = event('payment_intent.succeeded', { livemode: mode });

@@ -102,9 +102,12 @@ export const asHex = (id) => id.replaceAll('-', '').toLowerCase();
 const BUSINESS = ['bookings', 'inbound_events', 'idempotency_records', 'payments', 'operations', 'refunds',
     'payment_transactions', 'domain_events', 'subscribers', 'audit', 'dead_letters'];
 
+// The hourly message is always there; no test asks for it.
+const WORK = `kind <> 'keys.expire'`;
+
 // What both databases are asked. Ids come back as hex, bodies as hex too.
 const questions = {
-    async count(table, where = '1 = 1') {
+    async count(table, where = table === 'message' ? WORK : '1 = 1') {
         return (await this.all(`SELECT count(*) AS n FROM ${table} WHERE ${where}`))[0].n;
     },
     events(where = '1 = 1') {
@@ -127,7 +130,7 @@ const questions = {
     },
     messages() {
         return this.all(`SELECT seq, ${this.hex('id')} AS id, kind, lane, ready, due_at, attempt,
-            ${this.hex('owner')} AS owner, ref, last_error FROM message ORDER BY seq`);
+            ${this.hex('owner')} AS owner, ref, last_error FROM message WHERE ${WORK} ORDER BY seq`);
     },
     dead() {
         return this.all(`SELECT ${this.hex('id')} AS id, kind, lane, ref, reason, attempts

@@ -40,25 +40,31 @@ struct reply {
     char *body;
 };
 
+static inline void shop_start(struct shop *shop)
+{
+    struct sandbox_options o = { .env = &shop->env, .listen = S("127.0.0.1:0") };
+    char db[128], why[256] = "";
+
+    snprintf(db, sizeof(db), "sqlite:%s/sandbox.db", shop->dir);
+    o.db = str_of(db);
+    if (sandbox_open(&o, &shop->s, why))
+        fail_msg("%s", why);
+    sandbox_start(shop->s);
+}
+
 static inline struct shop *shop_open(void)
 {
     struct shop *shop = calloc(1, sizeof(*shop));
-    char db[128], why[256] = "";
-    struct sandbox_options o;
 
     arena_init(&shop->arena, 512 * 1024 * 1024);
     snprintf(shop->dir, sizeof(shop->dir), "/tmp/ichido-shop-XXXXXX");
     assert_non_null(mkdtemp(shop->dir));
-    snprintf(db, sizeof(db), "sqlite:%s/sandbox.db", shop->dir);
     clock_init(&shop->env.clock);
     rng_init_kernel(&shop->env.rng);
     shop->log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     shop->env.log = log_new(&shop->env.clock, shop->log_fd, LOG_ERROR, false);
     shop->env.metrics = metrics_new();
-    o = (struct sandbox_options){ .env = &shop->env, .listen = S("127.0.0.1:0"), .db = str_of(db) };
-    if (sandbox_open(&o, &shop->s, why))
-        fail_msg("%s", why);
-    sandbox_start(shop->s);
+    shop_start(shop);
     return shop;
 }
 

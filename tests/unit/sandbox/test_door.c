@@ -289,6 +289,21 @@ static void closing_waits_for_nobody_who_is_held_back(void **state)
         close(fds[i]);
 }
 
+static void a_new_start_knows_what_the_last_one_answered(void **state)
+{
+    struct shop *shop = *state;
+    struct reply a = create(shop, shop_path(shop, PAY, "pm_card_visa", ""), "k"), b;
+
+    sandbox_free(shop->s);
+    shop_start(shop);
+    b = create(shop, shop_path(shop, PAY, "pm_card_visa", ""), "k");
+    assert_string_equal(a.body, b.body);
+    assert_true(says(b, "idempotent-replayed: true"));
+    expect_events(shop, "payment_intent.created charge.succeeded payment_intent.succeeded "
+                        "charge.updated");
+    assert_int_equal(intents(shop), 1);
+}
+
 static void a_sandbox_that_never_ran_can_be_freed(void **state)
 {
     struct shop *shop = *state;
@@ -329,6 +344,7 @@ int main(void)
         SHOP_TEST(a_failure_after_has_done_it),
         SHOP_TEST(a_card_is_declined_on_demand),
         TEST(closing_waits_for_nobody_who_is_held_back),
+        SHOP_TEST(a_new_start_knows_what_the_last_one_answered),
         SHOP_TEST(a_sandbox_that_never_ran_can_be_freed),
     };
 

@@ -39,6 +39,7 @@ struct check { /* one request's */
     struct request *r;
     auth_then then;
     void *ctx;
+    uint64_t seen; /* the generation of the JWKS' keys, from before they were used */
     bool waited;
 };
 
@@ -114,8 +115,9 @@ static bool wait_for_keys(const struct check *c)
     *kept = *c;
     kept->waited = true;
     kept->waiter = (struct jwks_waiter){ .task = { .run = fetched }, .home = c->r->home };
-    switch (jwks_await(c->auth->jwks, &kept->waiter)) {
+    switch (jwks_await(c->auth->jwks, c->seen, &kept->waiter)) {
     case JWKS_WAITS: return true;
+    case JWKS_NEWER: run(kept); return true;
     case JWKS_FULL: c->then(c->r, c->ctx, ERR_OVERLOADED, NULL); return true;
     case JWKS_NO_USE: return false;
     }
@@ -127,11 +129,14 @@ static bool wait_for_keys(const struct check *c)
 static void judge(struct check *c, struct str token, const unsigned char *digest)
 {
     struct auth *a = c->auth;
-    bool is_old = a->jwks && jwks_tend(a->jwks);
     struct verified got;
-    enum verdict v = verify(a, c->r, token, digest, is_old, &got);
-    bool needs_newer = v == VERDICT_UNKNOWN_KEY || (!v && got.key && is_old);
+    bool is_old, needs_newer;
+    enum verdict v;
 
+    c->seen = a->jwks ? jwks_generation(a->jwks) : 0; /* first: a fetch may end at any time */
+    is_old = a->jwks && jwks_tend(a->jwks);
+    v = verify(a, c->r, token, digest, is_old, &got);
+    needs_newer = v == VERDICT_UNKNOWN_KEY || (!v && got.key && is_old);
     if (needs_newer && !c->waited && wait_for_keys(c))
         return;
     if (v)

@@ -29,8 +29,9 @@ struct jwks {
     char *url;
     struct home home;
     struct call call;
-    struct arena arena;       /* of the call's answer */
-    _Atomic int64_t quiet_ms; /* until then jwks_tend has nothing to do */
+    struct arena arena;          /* of the call's answer */
+    _Atomic int64_t quiet_ms;    /* until then jwks_tend has nothing to do */
+    _Atomic uint64_t generation; /* of the set */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t ended;
@@ -47,7 +48,8 @@ struct jwks {
 
 static void install(struct jwks *j, struct key_set *set)
 {
-    set->generation = j->set ? j->set->generation + 1 : 1;
+    set->generation = j->generation + 1;
+    atomic_store(&j->generation, set->generation);
     cache_rekey(j->cache, set);
     key_set_unref(j->set);
     j->set = set;
@@ -182,12 +184,21 @@ bool jwks_tend(struct jwks *j)
     return better_wait;
 }
 
-enum jwks_wait jwks_await(struct jwks *j, struct jwks_waiter *w)
+uint64_t jwks_generation(struct jwks *j)
+{
+    return atomic_load(&j->generation);
+}
+
+enum jwks_wait jwks_await(struct jwks *j, uint64_t seen, struct jwks_waiter *w)
 {
     int64_t now_ms = env_now_ms(j->env);
     enum jwks_wait result = JWKS_NO_USE;
 
     pthread_mutex_lock(&j->lock);
+    if (j->set->generation != seen) {
+        pthread_mutex_unlock(&j->lock);
+        return JWKS_NEWER;
+    }
     if (may_begin(j, now_ms))
         begin(j, now_ms);
     if (j->fetching && j->waiting == LIMIT_JWKS_WAITERS) {

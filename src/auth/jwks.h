@@ -28,6 +28,7 @@ struct jwks *jwks_new(const struct jwks_options *o); /* fetches at once. NULL: n
 void jwks_free(struct jwks *j);
 
 struct key_set *jwks_keys(struct jwks *j); /* the present set, maybe empty; unref it */
+uint64_t jwks_generation(struct jwks *j);  /* of the present set */
 
 /* Before every use: begins the fetch that is due and drops keys that are too old. Costs next to
  * nothing while nothing is due. True: the keys are older than they should be, and a fetch that has
@@ -36,8 +37,10 @@ bool jwks_tend(struct jwks *j);
 
 enum jwks_wait {
     JWKS_WAITS,  /* w->task will run */
+    JWKS_NEWER,  /* there is a newer set than the one that was seen: look again at once */
     JWKS_NO_USE, /* the last fetch is too young for another: there is nothing to wait for */
     JWKS_FULL,   /* too many wait */
 };
-/* Joins the fetch under way, or begins one. */
-enum jwks_wait jwks_await(struct jwks *j, struct jwks_waiter *w);
+/* Joins the fetch under way, or begins one. seen: the generation from before the set was used; a
+ * fetch may have ended since. */
+enum jwks_wait jwks_await(struct jwks *j, uint64_t seen, struct jwks_waiter *w);

@@ -113,12 +113,12 @@ enum {
     LIMIT_GATEWAY_CALL_MS = 15 * 1000,   /* one try (P6) */
     LIMIT_GATEWAY_BUDGET_MS = 28 * 1000, /* all tries and pauses together */
     LIMIT_GATEWAY_RETRIES = 2,
-    LIMIT_GATEWAY_PAUSE_MS = 300,          /* before the first retry; doubled, with jitter */
-    LIMIT_GATEWAY_CALLS = 8192,            /* under way at a time */
+    LIMIT_GATEWAY_PAUSE_MS = 300, /* before the first retry; doubled, with jitter */
+    LIMIT_GATEWAY_CALLS = 8192,   /* under way at a time */
     LIMIT_DECLINED_MS = 3 * 1000, /* cancelling the intent of a decline, while the client waits */
-    LIMIT_REQUEST_MS = 30 * 1000,          /* a payment request, from its last byte to its answer */
-    LIMIT_WAITERS = 8192,                  /* requests that wait for an operation's answer */
-    LIMIT_RESEND_MS = 30 * 1000,           /* a resume sends again within this of the claim (D6) */
+    LIMIT_REQUEST_MS = 30 * 1000, /* a payment request, from its last byte to its answer */
+    LIMIT_WAITERS = 8192,         /* requests that wait for an operation's answer */
+    LIMIT_RESEND_MS = 30 * 1000,  /* a resume sends again within this of the claim (D6) */
     LIMIT_ABSENT_MS = 15 * 60 * 1000,      /* surely absent after the last send: FAILED (D6) */
     LIMIT_KEY_FRESH_MS = 23 * 3600 * 1000, /* never sent again with its key after that */
     LIMIT_REFUNDS = 200,                   /* of one payment */
@@ -132,8 +132,8 @@ enum {
     LIMIT_BOOKING_BODY = 16 * 1024,
     LIMIT_EVENTS_BODY = 256 * 1024,
     LIMIT_EVENTS_SECRET_MIN = 38, /* whsec_ and the base64 of 24 bytes */
-    LIMIT_EVENTS = 100,        /* in one batch */
-    LIMIT_EVENT_SOURCE = 1024, /* bytes; with the id it is a key of an index */
+    LIMIT_EVENTS = 100,           /* in one batch */
+    LIMIT_EVENT_SOURCE = 1024,    /* bytes; with the id it is a key of an index */
     LIMIT_EVENT_ID = 512,
     LIMIT_EVENT_TYPE = 255,
     LIMIT_SUBSCRIBERS = 100,
@@ -188,18 +188,18 @@ enum {
     LIMIT_FORM_PAIRS = 1000,
     LIMIT_FORM_DEPTH = 8,
     LIMIT_SANDBOX_BODY = 256 * 1024,
-    LIMIT_SANDBOX_OBJECT = 8 * 1024 * 1024, /* an answer: 100 intents with all their metadata */
+    LIMIT_SANDBOX_OBJECT = 8 * 1024 * 1024,  /* an answer: 100 intents with all their metadata */
     LIMIT_SANDBOX_ARENA = 32 * 1024 * 1024,  /* one call or job */
-    LIMIT_SANDBOX_KEY = 255,                /* characters of an Idempotency-Key, as with Stripe */
+    LIMIT_SANDBOX_KEY = 255,                 /* characters of an Idempotency-Key, as with Stripe */
     LIMIT_SANDBOX_KEY_MS = 24 * 3600 * 1000, /* how long its answer is kept */
-    LIMIT_SANDBOX_TEXT = 5000,              /* characters of a text */
-    LIMIT_SANDBOX_METADATA = 50,            /* its keys, their characters and those of a value */
+    LIMIT_SANDBOX_TEXT = 5000,               /* characters of a text */
+    LIMIT_SANDBOX_METADATA = 50,             /* its keys, their characters and those of a value */
     LIMIT_SANDBOX_METADATA_NAME = 40,
     LIMIT_SANDBOX_METADATA_VALUE = 500,
-    LIMIT_SANDBOX_AMOUNT_LEAST = 50,        /* 50 yen, 50 cents */
-    LIMIT_SANDBOX_AMOUNT_MOST = 99999999,   /* eight digits */
+    LIMIT_SANDBOX_AMOUNT_LEAST = 50,               /* 50 yen, 50 cents */
+    LIMIT_SANDBOX_AMOUNT_MOST = 99999999,          /* eight digits */
     LIMIT_SANDBOX_LAPSE_MS = 7 * 24 * 3600 * 1000, /* an authorisation's life */
-    LIMIT_SANDBOX_REFUND_FAIL_MS = 500,     /* until a refund to pm_card_refundFail comes back */
+    LIMIT_SANDBOX_REFUND_FAIL_MS = 500, /* until a refund to pm_card_refundFail comes back */
     LIMIT_SANDBOX_PAGE = 100,
 
     /* the Stripe adapter */

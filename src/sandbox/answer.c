@@ -100,6 +100,14 @@ bool visit_failed(struct visit *v, int status)
     return visit_refuse(v, &r);
 }
 
+struct str *visit_objects(struct visit *v, size_t count)
+{
+    struct str *objects = arena_alloc(v->w.a, count + 1, sizeof(*objects));
+
+    work_ok(&v->w, objects ? OK : ERR_NO_MEMORY);
+    return objects;
+}
+
 void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects)
 {
     struct buf b;

@@ -44,8 +44,8 @@ void charge_list(struct visit *v)
 
     if (!take_bounds(v, &page) || !sb_charge_page(&v->w, &page, &c))
         return;
-    objects = arena_alloc(v->w.a, page.count + 1, sizeof(*objects));
-    if (!work_ok(&v->w, objects ? OK : ERR_NO_MEMORY))
+    objects = visit_objects(v, page.count);
+    if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = sb_charge_json(&v->w, &c[i], expand);

@@ -17,7 +17,9 @@ static bool decode_into(struct str s, char *p, size_t *ret_n)
         int high, low;
 
         if (s.p[i] != '%') {
-            p[n++] = s.p[i] == '+' ? ' ' : s.p[i];
+            p[n++] = s.p[i];
+            if (s.p[i] == '+')
+                p[n - 1] = ' ';
             continue;
         }
         if (i + 2 >= s.n)
@@ -35,7 +37,10 @@ static bool decode_into(struct str s, char *p, size_t *ret_n)
 
 static bool is_plain(struct str s)
 {
-    return !s.n || (!memchr(s.p, '%', s.n) && !memchr(s.p, '+', s.n));
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '%' || s.p[i] == '+')
+            return false;
+    return true;
 }
 
 static enum err decode(struct arena *a, struct str s, struct str *ret_text, const char **ret_why)
@@ -43,7 +48,9 @@ static enum err decode(struct arena *a, struct str s, struct str *ret_text, cons
     char *p;
     size_t n;
 
-    *ret_text = s.p ? s : S("");
+    if (!s.p)
+        s = S("");
+    *ret_text = s;
     if (!is_plain(s)) {
         p = arena_alloc(a, s.n, 1);
         if (!p)
@@ -247,12 +254,12 @@ static enum err write_node(struct arena *a, const struct form *f, struct buf *ou
         add_text(out, f->value);
         return OK;
     }
-    sorted = arena_alloc(a, f->count + 1, sizeof(*sorted));
+    sorted = arena_alloc(a, f->count + 1, sizeof(void *));
     if (!sorted)
         return ERR_NO_MEMORY;
     for (const struct form *child = f->first; child; child = child->next)
         sorted[n++] = child;
-    qsort(sorted, n, sizeof(*sorted), by_name);
+    qsort(sorted, n, sizeof(void *), by_name);
     buf_char(out, '{');
     for (size_t i = 0; i < n && !e; i++)
         e = write_node(a, sorted[i], out);

@@ -42,10 +42,9 @@ static char *put_place(struct work *w, char *p)
 
 static char *put_prefix(char *p, const char *prefix)
 {
-    size_t n = strlen(prefix);
-
-    memcpy(p, prefix, n);
-    return p + n;
+    while (*prefix)
+        *p++ = *prefix++;
+    return p;
 }
 
 static struct str keep(struct work *w, const char *from, const char *to)

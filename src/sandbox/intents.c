@@ -380,8 +380,8 @@ void intent_list(struct visit *v)
     page.customer = customer.text;
     if (!sb_intent_page(&v->w, &page, &p))
         return;
-    objects = arena_alloc(v->w.a, page.count + 1, sizeof(*objects));
-    if (!work_ok(&v->w, objects ? OK : ERR_NO_MEMORY))
+    objects = visit_objects(v, page.count);
+    if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = sb_intent_json(&v->w, &p[i], expand);

@@ -22,24 +22,28 @@ static struct str value_of(const struct form *f, struct str name)
     return x ? x->value : S("");
 }
 
-/* {type: card, card: {number or token}}, at the top or below payment_method_data. */
-static bool card_of(struct visit *v, const struct form *f, const struct card **ret_card)
+/* {type: card, card: {number or token}}, at the top or below payment_method_data. NULL: refused. */
+static const struct card *card_of(struct visit *v, const struct form *f)
 {
     const struct form *details = form_get(f, S("card"));
     struct str type = value_of(f, S("type"));
+    const struct card *card = card_by_token(value_of(details, S("token")));
 
-    if (!type.n)
-        return visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
-    if (!str_eq(type, S("card")))
-        return visit_invalid(v, "payment_method_not_available", "type",
-                             "The sandbox has payment methods of type card only.");
-    *ret_card = card_by_token(value_of(details, S("token")));
-    if (!*ret_card)
-        *ret_card = card_by_number(value_of(details, S("number")));
-    if (!*ret_card)
-        return visit_invalid(v, "incorrect_number", "card[number]",
-                             "The sandbox knows Stripe's test cards only.");
-    return true;
+    if (!type.n) {
+        visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
+        return NULL;
+    }
+    if (!str_eq(type, S("card"))) {
+        visit_invalid(v, "payment_method_not_available", "type",
+                      "The sandbox has payment methods of type card only.");
+        return NULL;
+    }
+    if (!card)
+        card = card_by_number(value_of(details, S("number")));
+    if (!card)
+        visit_invalid(v, "incorrect_number", "card[number]",
+                      "The sandbox knows Stripe's test cards only.");
+    return card;
 }
 
 /* --- for an intent --- */
@@ -75,10 +79,10 @@ static bool give_known(struct visit *v, struct intent *p, struct str id)
 
 static bool give_described(struct visit *v, struct intent *p, const struct form *f)
 {
-    const struct card *card;
+    const struct card *card = card_of(v, f);
     struct str billing = { 0 };
 
-    return card_of(v, f, &card) && take_billing(v, f, &billing) && give_new(v, p, card, billing);
+    return card && take_billing(v, f, &billing) && give_new(v, p, card, billing);
 }
 
 bool method_for(struct visit *v, struct intent *p)
@@ -120,10 +124,10 @@ static bool take_expiry(struct visit *v, struct method *m)
 
 void method_create(struct visit *v)
 {
-    const struct card *card;
+    const struct card *card = card_of(v, &v->form);
     struct method m;
 
-    if (!card_of(v, &v->form, &card))
+    if (!card)
         return;
     m = method_of(v, card);
     if (!take_expiry(v, &m) || !take_billing(v, &v->form, &m.billing) ||

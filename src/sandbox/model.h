@@ -34,8 +34,8 @@ enum { STEM = 17 }; /* "3", seven digits of time, three that count, six of chanc
 struct str sb_id_intent(struct work *w);
 struct str sb_id_method(struct work *w);
 struct str sb_id_under(struct work *w, const char *prefix,
-                       struct str intent); /* a charge, a refund */
-struct str sb_id_random(struct work *w, const char *prefix, size_t digits);
+                       struct str intent);                                 /* a charge, a refund */
+struct str sb_id_random(struct work *w, const char *prefix, size_t count); /* of digits */
 struct str sb_id_stem(struct str id); /* what an intent shares with its charges and refunds */
 /* The balance transaction of a charge or refund, and back. Nothing is stored of it. */
 struct str sb_id_balance(struct work *w, struct str id, bool returned);

@@ -148,7 +148,7 @@ static bool give_back(struct visit *v, struct charge *c, const struct refund *r)
 void refund_create(struct visit *v)
 {
     struct refund r = { .created_ms = v->w.now_ms, .status = S("succeeded"), .metadata = S("{}") };
-    struct charge c;
+    struct charge c = { 0 };
     struct taken reason;
 
     if (!take_choice(v, "reason", "duplicate|fraudulent|requested_by_customer", &reason) ||
@@ -281,8 +281,8 @@ void refund_list(struct visit *v)
 
     if (!take_bounds(v, &page, &of_one) || !sb_refund_page(&v->w, &page, of_one, &r))
         return;
-    objects = arena_alloc(v->w.a, page.count + 1, sizeof(*objects));
-    if (!work_ok(&v->w, objects ? OK : ERR_NO_MEMORY))
+    objects = visit_objects(v, page.count);
+    if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = sb_refund_json(&v->w, &r[i], expand);

@@ -19,8 +19,8 @@ struct sqlite_options {
     const char *mode_of; /* optional: new files get the permissions of this file */
     bool exclusive; /* locking_mode=EXCLUSIVE: WAL without shared memory, no second connection */
     bool read_only; /* a reader: the database must exist, and nothing can be written */
-    bool sandbox; /* sql/sandbox is applied too; synchronous=NORMAL: safe against kill -9 alone */
-    int cache_kb; /* 0: the writer's */
+    bool sandbox;   /* sql/sandbox is applied too; synchronous=NORMAL: safe against kill -9 alone */
+    int cache_kb;   /* 0: the writer's */
 };
 
 enum { SQLITE_BATCH_MAX = 256 }; /* units in one sqlite_db_run() */

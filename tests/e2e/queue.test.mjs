@@ -234,7 +234,7 @@ forEachStore((store, test) => {
         await advanceUntil(server, 'all are through', 4000, async () => (await server.db.outcomes()).length === 4);
         const outcomes = (await server.db.outcomes()).map((row) => [row.event, row.outcome]);
         assert.deepEqual(outcomes, [
-            ['evt_s1', 'ignored'], ['evt_s2', 'ignored'], ['evt_s3', 'dead'], ['evt_s4', 'dead'],
+            ['evt_s1', 'processed'], ['evt_s2', 'ignored'], ['evt_s3', 'dead'], ['evt_s4', 'dead'],
         ]);
         const dead = (await server.db.dead()).map((row) => [row.ref, row.attempts]);
         assert.deepEqual(dead, [['evt_s3', 1], ['evt_s4', 4]]);

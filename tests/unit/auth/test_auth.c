@@ -1,5 +1,6 @@
 /* auth_check as a handler sees it, with and without a JWKS. */
 #include "auth/auth.h"
+#include "auth/jwks.h"
 #include "http/client.h"
 #include "http/exchange.h"
 #include "observe/log.h"
@@ -496,10 +497,11 @@ static void while_one_fetch_hangs_known_tokens_do_not_wait_twice(void **state)
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     t = token_of(f, "RS256", "r1", 7200);
     assert_int_equal(check(f, a, t), OK);
-    keys_server_set(f->server, HANGS_UP, NULL);
+    keys_server_set(f->server, HOLDS, NULL);
     clock_advance(&f->env.clock, 10 * MINUTE_MS);
     q = ask(f, a, t);
     assert_int_equal(q->times, 0); /* it may have been revoked: ask first */
+    keys_server_set(f->server, HANGS_UP, NULL);
     assert_int_equal(outcome(f, q), OK);
     keys_server_set(f->server, HOLDS, NULL);
     clock_advance(&f->env.clock, MINUTE_MS);
@@ -582,6 +584,34 @@ static void the_client_may_go_first(void **state)
     assert_int_equal(outcome(f, q), ERR_UNAUTHORIZED);
     auth_free(a);
     assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, why), OK);
+}
+
+static void woken(struct task *t)
+{
+    (void)t;
+}
+
+/* The bug: a set that came between a verdict and the wait for it was not looked at. */
+static void a_fetch_that_ended_meanwhile_is_looked_at(void **state)
+{
+    struct fixture *f = *state;
+    struct jwks_waiter w = { .task = { .run = woken }, .home = &f->desk.home };
+    struct cache *cache = cache_new();
+    struct jwks *j;
+    char url[64];
+    uint64_t seen;
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/keys", f->server->port);
+    keys_server_set(f->server, HOLDS, NULL);
+    j = jwks_new(&(struct jwks_options){ &f->env, f->client, str_of(url), cache });
+    seen = jwks_generation(j);
+    assert_int_equal(jwks_await(j, seen, &w), JWKS_WAITS);
+    keys_server_set(f->server, ANSWERS, NULL);
+    desk_next(&f->desk);
+    assert_int_equal(jwks_await(j, seen, &w), JWKS_NEWER);
+    assert_int_equal(jwks_await(j, jwks_generation(j), &w), JWKS_NO_USE);
+    jwks_free(j);
+    cache_free(cache);
 }
 
 static void a1_the_clients_guard_against_private_targets_counts(void **state)
@@ -691,6 +721,7 @@ int main(void)
         WITH(without_any_key_the_next_try_comes_soon),
         WITH(only_so_many_wait),
         WITH(the_client_may_go_first),
+        WITH(a_fetch_that_ended_meanwhile_is_looked_at),
         WITH(a1_the_clients_guard_against_private_targets_counts),
         WITH(loops_share_one_auth),
     };

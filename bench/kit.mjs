@@ -44,6 +44,9 @@ export const times = (r) => `p50 ${ms(r.p50_us)}, p99 ${ms(r.p99_us)}, max ${ms(
 
 // --- servers ---
 
+// Keeping and parsing every line, as the tests do, would cost us more than the server's own work.
+const stopReading = (server) => server.child.stderr.removeAllListeners('data').resume();
+
 // A running server with its own fresh database, stopped and removed afterwards.
 export async function withServer(store, env, use, prepare) {
     const folder = newFolder();
@@ -54,6 +57,7 @@ export async function withServer(store, env, use, prepare) {
     try {
         await server.listening();
         server.startMs = Number(process.hrtime.bigint() - began) / 1e6;
+        stopReading(server);
         return await use(server);
     } finally {
         if (!server.ended) await server.stop();

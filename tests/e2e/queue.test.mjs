@@ -212,7 +212,7 @@ forEachStore((store, test) => {
         await server.deliver(one);
         await until('it waits', async () => (await server.db.messages())[0]?.last_error);
         await server.advance(23 * 3600 * 1000);
-        assert.equal((await server.get('/readyz')).status, 200);
+        await until('the hourly work is done', async () => (await server.get('/readyz')).status === 200);
         assert.equal((await server.db.messages())[0].attempt, 1, 'not yet');
         await server.advance(3600 * 1000);
         assert.equal((await server.settled(one.id)).outcome, 'ignored');

@@ -171,7 +171,7 @@ forEachStore((store, test) => {
 
     test('W3 what cannot be made durable is 503 with Retry-After, and nothing of it is stored', async (t) => {
         const server = await start(t, store, { env: {
-            ICHIDO_FAULTS: `${store.beforeCommit}=${store.refusal}@1-12`,
+            ICHIDO_FAULTS: `${store.beforeCommit}=${store.refusal}@1-30`,
         } });
         const one = event();
         const first = await server.deliver(one);

@@ -26,7 +26,7 @@ endif
 
 # llhttp comes as C sources from Debian's node-llhttp; strict in every unit (MECHANISMS.md).
 LLHTTP := /usr/share/llhttp
-PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson cjose
+PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson
 CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp \
            $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
@@ -130,7 +130,7 @@ bench: packages-test node_modules ## speed against a bare insert loop; writes bu
 $(OUT)/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
 $(OUT)/contract/%: tests/contract/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"

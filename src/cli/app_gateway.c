@@ -124,7 +124,8 @@ static bool open_auth(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct auth_options o = { .env = &app->node.env,
-                              .client = app->delivery_client,
+                              .client =
+                                  app->gateway_client, /* may be private: the operator named it */
                               .secret = s->jwt_secret,
                               .public_key = s->jwt_public_key,
                               .jwks_url = s->jwks_url,

@@ -195,14 +195,14 @@ static int run(struct app *app)
     struct env *env = &app->node.env;
 
     server_on_drain(app->server, requests_are_answered, app);
-    if (app->sandbox) {
+    if (app->sandbox)
         sandbox_start(app->sandbox);
-        LOG(env->log, LOG_INFO, "sandbox listening",
-            LOG_TEXT("address", str_of(app->sandbox_address)));
-    }
     queue_start(app->queue);
     app_start_flows(app);
     server_take_signals(app->server); /* who reads the next line may stop us at once */
+    if (app->sandbox)
+        LOG(env->log, LOG_INFO, "sandbox listening",
+            LOG_TEXT("address", str_of(app->sandbox_address)));
     LOG(env->log, LOG_INFO, "listening", LOG_TEXT("address", str_of(app->address)),
         LOG_TEXT("version", S(ICHIDO_VERSION)));
     if (app->node.settings.mode == MODE_DEV)

@@ -89,6 +89,7 @@ CREATE TABLE operations (
     amount      bigint,                    -- of a capture or a refund
     refund_id   bytea,
     method      text,                      -- the payment method's token
+    intent_id   text,                      -- where it is not the payment's own: money of another intent (D2)
     user_id     bytea,                     -- whose key; NULL: no client waits for it
     idempotency_key bytea,
     message_id  bytea NOT NULL,

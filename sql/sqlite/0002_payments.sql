@@ -89,6 +89,7 @@ CREATE TABLE operations (
     amount      INTEGER,                    -- of a capture or a refund
     refund_id   BLOB,
     method      TEXT,                      -- the payment method's token
+    intent_id   TEXT,                      -- where it is not the payment's own: money of another intent (D2)
     user_id     BLOB,                     -- whose key; NULL: no client waits for it
     idempotency_key BLOB,
     message_id  BLOB NOT NULL,

@@ -179,7 +179,7 @@ static enum err ask_first(struct applying *s)
  * always where what it says cannot be. */
 static enum err apply_intent(struct applying *s)
 {
-    enum verdict v;
+    enum verdict v = VERDICT_SAME;
     enum err e;
 
     if (s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED)
@@ -193,7 +193,7 @@ static enum err apply_intent(struct applying *s)
 
 static enum err apply_refund(struct applying *s)
 {
-    enum verdict v;
+    enum verdict v = VERDICT_SAME;
     enum err e = take_refund(s->tx, &s->taking, &s->payment, &s->fact, &v);
 
     if (!e && v == VERDICT_MISMATCH) {
@@ -204,12 +204,19 @@ static enum err apply_refund(struct applying *s)
     return e;
 }
 
-/* A payment has one intent. Whatever another one says in its name is for a person to look at. */
+/* A payment has one intent. Money on another one in its name goes back (D2). */
 static bool is_other_intent(const struct applying *s)
 {
     struct str ours = s->payment.gateway_transaction_id;
 
     return ours.n && s->fact.intent_id.n && !str_eq(ours, s->fact.intent_id);
+}
+
+/* Charges and refunds of such an intent: only their own rows. */
+static enum err apply_to_other(struct applying *s)
+{
+    return s->fact.kind == FACT_REFUND ? apply_refund(s)
+                                       : take_charge(s->tx, &s->taking, &s->payment, &s->fact);
 }
 
 static enum err apply_fact(struct applying *s)
@@ -223,12 +230,13 @@ static enum err apply_fact(struct applying *s)
     }
     if (e)
         return e;
-    if (is_other_intent(s)) {
-        s->outcome = S("superseded");
-        s->detail = S("another intent of this payment");
-        return OK;
-    }
     s->outcome = S("applied");
+    if (is_other_intent(s)) {
+        s->detail = S("another intent of this payment");
+        return s->fact.kind == FACT_INTENT
+                   ? give_back_other(s->tx, &s->taking, &s->payment, &s->fact)
+                   : apply_to_other(s);
+    }
     switch (s->fact.kind) {
     case FACT_INTENT: return apply_intent(s);
     case FACT_CHARGE: return take_charge(s->tx, &s->taking, &s->payment, &s->fact);

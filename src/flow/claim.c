@@ -168,13 +168,16 @@ static enum err check_refund(struct tx *tx, struct claim *c, const struct paymen
                              int64_t now_ms, int64_t *ret_amount)
 {
     struct operate *o = c->o;
-    int64_t succeeded, reserved, available;
+    struct refund_sums sums;
+    int64_t available;
     struct refund r;
-    enum err e = refund_sums(tx, p->id, &succeeded, &reserved);
+    enum err e = refund_sums(tx, p->id, &sums);
 
     if (e)
         return e;
-    available = refund_available(p->captured, reserved);
+    if (sums.count >= LIMIT_REFUNDS)
+        return refuse_state(o, p, "This payment has too many refunds already.");
+    available = refund_available(p->captured, sums.reserved);
     *ret_amount = o->has_amount ? o->amount : available;
     if (*ret_amount < 1 || *ret_amount > available)
         return refuse_state(o, p, "More than was captured cannot be refunded.");
@@ -253,9 +256,10 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
     c->result = CLAIM_RUNNING;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), v_uuid(&c->record.operation));
-    if (!e)
-        e = operation_read(tx, &r->arena, c->record.operation, &r->op);
+    e = operation_read(tx, &r->arena, c->record.operation, &r->op);
+    if (!e && now_ms - r->op.claimed_ms < LIMIT_KEY_FRESH_MS) /* else it is only asked for */
+        e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), V_INT(r->op.sends),
+                  v_uuid(&r->op.id));
     if (!e)
         e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
     if (!e && r->op.has_refund)
@@ -271,7 +275,7 @@ static enum err look(struct tx *tx, struct claim *c, int64_t now_ms)
     enum err e = key_find(tx, o->arena, o->user, o->kind, o->key, &c->record);
 
     if (e)
-        return e == ERR_NOT_FOUND ? ERR_STALE : e; /* it went while we looked: again */
+        return e == ERR_NOT_FOUND ? ERR_TIMEOUT : e; /* it went while we looked: 503, again */
     o->has_payment = true;
     o->payment_id = c->record.payment;
     if (memcmp(c->record.hash, o->hash, KEY_HASH) != 0)

@@ -17,6 +17,7 @@
 #include "flow/text.h"
 #include "observe/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- the gateway's row --- */
@@ -118,6 +119,10 @@ static enum err enter_pending(struct tx *tx, const struct taking *t, struct paym
             failure_text(t->arena, f->decline_code, f->failure_code, f->failure_message);
         return OK;
     }
+    if (p->action.n) { /* its end is planned already */
+        p->action = action_json(t->arena, f);
+        return OK;
+    }
     p->action = action_json(t->arena, f);
     return follow_abandon(tx, t->payments, p, t->now_ms);
 }
@@ -133,10 +138,19 @@ static enum err enter_authorized(struct tx *tx, const struct taking *t, struct p
 static enum err enter_captured(struct tx *tx, const struct taking *t, struct payment *p,
                                const struct move *m)
 {
+    struct refund_sums sums;
+    enum err e = refund_sums(tx, p->id, &sums);
+
+    if (e)
+        return e;
     p->captured = m->captured;
     p->failure_reason = (struct str){ 0 };
     p->action = (struct str){ 0 };
     p->place_held = false;
+    if (sums.succeeded && sums.succeeded <= p->captured) { /* a refund that was heard of before */
+        p->refunded = sums.succeeded;
+        p->status = sums.succeeded == p->captured ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
+    }
     if (!p->has_booking)
         return OK;
     return booking_confirm_later(tx, t->payments->queue, p->booking_id, p->id, t->now_ms);
@@ -206,8 +220,11 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
     if (e != ERR_NOT_FOUND)
         return e; /* it is on its way already */
     remember(p, f);
+    p->place_held = p->place_held && !captured; /* a paid intent cannot be paid again */
     e = operation_start_own(tx, t->payments, p, kind, captured ? f->received : 0, S("stray"));
-    if (!e)
+    if (!e && captured && p->status == PAYMENT_PENDING)
+        e = payment_fail(tx, t, p, S("refunded_automatically"));
+    else if (!e)
         e = payment_store(tx, p, t->now_ms);
     if (!e)
         e = audit_money(tx, captured ? "REFUND" : "VOID", p, captured ? f->received : 0, true,
@@ -218,7 +235,63 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
     return e;
 }
 
+enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
+                           const struct fact *f)
+{
+    return transaction_move(tx, t, p, f);
+}
+
+enum err give_back_other(struct tx *tx, const struct taking *t, const struct payment *p,
+                         const struct fact *f)
+{
+    bool captured = f->state == INTENT_SUCCEEDED;
+    enum op_kind kind = captured ? OP_REFUND : OP_VOID;
+    int64_t amount = captured ? f->received : 0;
+    char cause[GATEWAY_ID_MAX + 8];
+    struct row row;
+    enum err e = transaction_move(tx, t, p, f);
+
+    if (e || (!captured && f->state != INTENT_AUTHORIZED))
+        return e;
+    snprintf(cause, sizeof(cause), "stray:%.*s", (int)f->intent_id.n, f->intent_id.p);
+    e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id), V_TEXT(str_of(op_name(kind))),
+               V_TEXT(str_of(cause)));
+    if (e != ERR_NOT_FOUND)
+        return e;
+    e = operation_start_on(tx, t->payments, p, f->intent_id, kind, amount, str_of(cause));
+    if (!e)
+        e = audit_money(tx, captured ? "REFUND" : "VOID", p, amount, true,
+                        S("money on a second intent of this payment; it goes back"), NULL, NULL,
+                        t->now_ms);
+    LOG(tx_env(tx)->log, LOG_ERROR, "Money on a second intent of a payment; it goes back",
+        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount));
+    return e;
+}
+
 /* --- the whole --- */
+
+/* Cancelled is the end of an intent. That it had been authorised before is heard of late: then it
+ * was a void, as it would have been in order (E7); where a try of it had failed, it stays FAILED.
+ */
+static enum err recall_canceled(struct tx *tx, const struct payment *p, const struct fact *f,
+                                struct move *m)
+{
+    struct row row;
+    enum err e;
+
+    if (p->status != PAYMENT_FAILED || f->state != INTENT_AUTHORIZED)
+        return OK;
+    e = TX_ROW(tx, STMT_transaction_canceled, &row, V_TEXT(f->intent_id));
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    if (row.col[0].i)
+        *m = (struct move){
+            .verdict = VERDICT_APPLY, .to = PAYMENT_REFUNDED, .captured = -1, .voided = true
+        };
+    else
+        m->verdict = VERDICT_SUPERSEDED;
+    return OK;
+}
 
 /* Only where money is about to be taken does it matter whether its booking still wants it. */
 static enum err subject_is_open(struct tx *tx, const struct payment *p, const struct fact *f,
@@ -262,6 +335,9 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
     if (e)
         return e;
     m = payment_move(&view, f);
+    e = recall_canceled(tx, p, f, &m);
+    if (e)
+        return e;
     *ret_verdict = m.verdict;
     switch (m.verdict) {
     case VERDICT_APPLY: e = transaction_move(tx, t, p, f); return e ? e : apply(tx, t, p, f, &m);
@@ -278,13 +354,12 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
 
 enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
 {
-    enum err e = OK;
+    enum err e;
 
     remember(p, f);
-    if (f->client_secret.n) {
+    if (f->client_secret.n)
         p->action = action_json(t->arena, f);
-        e = follow_abandon(tx, t->payments, p, t->now_ms);
-    }
+    e = follow_abandon(tx, t->payments, p, t->now_ms); /* or nobody would look at it again */
     return e ? e : payment_store(tx, p, t->now_ms);
 }
 

@@ -22,6 +22,13 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
 /* An intent that was made and not (yet) paid: what the client has to do with it is kept. */
 enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f);
 
+/* An intent that is not the payment's own, but names it: only its own row moves. */
+enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
+                           const struct fact *f);
+/* Money on such an intent goes back, whatever the payment's state (D2). */
+enum err give_back_other(struct tx *tx, const struct taking *t, const struct payment *p,
+                         const struct fact *f);
+
 /* A FACT_REFUND. SAME: nothing new. */
 enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
                      enum verdict *ret_verdict);

@@ -154,15 +154,29 @@ static void adopt(struct asking *a)
     wait(a);
 }
 
+/* An answer that came while we were looking was for whoever had the key before: it is not ours to
+ * take unless the key's content is known to be the same. Back into the room. */
+static void drop_answer(struct asking *a)
+{
+    if (!a->answered)
+        return;
+    a->answered = false;
+    answer_release(a->waiter.answer);
+    a->in_room = waiting_enter(a->o->payments->waiting, &a->waiter);
+    if (!a->in_room && !a->look_ms)
+        a->look_ms = LOOK_FIRST_MS; /* somebody took it: then we look ourselves */
+}
+
 static void claim_came_back(struct unit *u)
 {
     struct asking *a = CONTAINER_OF(u, struct asking, claim.unit);
 
     a->busy = false;
-    if (a->answered) {
+    if (!u->err && a->claim.result == CLAIM_RUNNING && a->answered) {
         take_answer(a);
         return;
     }
+    drop_answer(a);
     if (u->err) {
         finish(a, u->err);
         return;
@@ -233,10 +247,15 @@ static void look_came_back(struct unit *u)
 {
     struct asking *a = CONTAINER_OF(u, struct asking, look);
 
+    bool same = !u->err && a->found && memcmp(a->record.hash, a->o->hash, KEY_HASH) == 0;
+
     a->busy = false;
-    if (a->answered)
+    if (a->answered && same && !a->record.done) {
         take_answer(a);
-    else if (u->err)
+        return;
+    }
+    drop_answer(a);
+    if (u->err)
         finish(a, u->err);
     else
         decide(a);

@@ -62,3 +62,7 @@ struct job_kind operation_kind(struct payments *p);
  * operation may start on such a payment any more. */
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause);
+/* The same for another intent than the payment's own. */
+enum err operation_start_on(struct tx *tx, struct payments *p, const struct payment *payment,
+                            struct str intent_id, enum op_kind kind, int64_t amount,
+                            struct str cause);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_ARENA = 1024 * 1024, OP_BUDGET = 200, OP_RETRY_MAX_MS = 3600 * 1000 };
+enum { RUN_ARENA = 4 * 1024 * 1024, OP_RETRY_MAX_MS = 3600 * 1000 };
 
 struct op_run *run_new(struct payments *p)
 {
@@ -159,7 +159,30 @@ static struct str void_reason(struct str cause)
 {
     if (str_eq(cause, S("client")) || str_eq(cause, S("booking_cancelled")))
         return S("requested_by_customer");
-    return str_eq(cause, S("stray")) ? S("duplicate") : S("abandoned");
+    return str_starts(cause, S("stray")) ? S("duplicate") : S("abandoned");
+}
+
+/* A gateway may keep a failure under its key for ever (Stripe's saved 500), so our own sends get a
+ * new key each time: a cancel is harmless twice, and a refund comes here only when the one before
+ * surely was not done. A client's operation has one key, come what may. */
+static struct str key_of(struct op_run *r)
+{
+    int64_t number = r->op.kind == OP_VOID ? r->op.sends + r->op.asks : r->op.sends;
+    size_t room = r->op.gateway_key.n + 24;
+    char *text;
+
+    if (r->op.has_key || !number)
+        return r->op.gateway_key;
+    text = arena_alloc(&r->arena, 1, room);
+    if (!text)
+        return r->op.gateway_key;
+    snprintf(text, room, STR_FMT "-%lld", STR_ARG(r->op.gateway_key), (long long)number);
+    return str_of(text);
+}
+
+static struct str intent_of(const struct op_run *r)
+{
+    return r->op.intent_id.n ? r->op.intent_id : r->payment.gateway_transaction_id;
 }
 
 static void call(struct op_run *r)
@@ -168,7 +191,7 @@ static void call(struct op_run *r)
     struct gateway_call *c = &r->call;
 
     *c = (struct gateway_call){ .ask = ask_of(r),
-                                .key = r->asked ? (struct str){ 0 } : r->op.gateway_key,
+                                .key = r->asked ? (struct str){ 0 } : key_of(r),
                                 .payment = p->id,
                                 .user = p->user_id,
                                 .subject = p->subject_id,
@@ -177,7 +200,7 @@ static void call(struct op_run *r)
                                 .payment_method = r->op.method,
                                 .description = p->description,
                                 .return_url = r->p->return_url,
-                                .intent_id = p->gateway_transaction_id,
+                                .intent_id = intent_of(r),
                                 .since_ms = r->op.claimed_ms,
                                 .until_ms = r->op.sent_ms,
                                 .arena = &r->arena,
@@ -197,19 +220,31 @@ static void call(struct op_run *r)
     gateway_call(r->p->gateway, c);
 }
 
-/* D6. Our own operations are sent until they are answered: nobody else would. */
+/* Our own operations are sent until they are done: nobody else would. A cancel may be sent at any
+ * time; a refund only while it surely was not done (settle.c says so by the phase), and never again
+ * with a key that the gateway may have forgotten. */
+static bool may_send_own(const struct op_run *r, int64_t now_ms)
+{
+    if (r->op.kind == OP_VOID)
+        return true;
+    return r->op.phase == PHASE_SEND && now_ms - r->op.sent_ms < LIMIT_KEY_FRESH_MS;
+}
+
+/* D6 */
 static bool may_send(const struct op_run *r)
 {
-    int64_t age_ms = env_now_ms(r->p->env) - r->op.claimed_ms;
+    int64_t now_ms = env_now_ms(r->p->env), age_ms = now_ms - r->op.claimed_ms;
 
+    if (!r->op.has_key)
+        return may_send_own(r, now_ms);
     if (age_ms >= LIMIT_KEY_FRESH_MS)
         return false;
-    return r->fresh || !r->op.has_key || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
+    return r->fresh || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
 }
 
 static void go_on(struct op_run *r)
 {
-    bool no_intent = r->op.kind != OP_CREATE && !r->payment.gateway_transaction_id.n;
+    bool no_intent = r->op.kind != OP_CREATE && !intent_of(r).n;
 
     if (r->op.phase == PHASE_DONE || no_intent) {
         job_outside_done(r->job, OK, NULL); /* settle sees that there is nothing to do */
@@ -264,8 +299,12 @@ struct job_kind operation_kind(struct payments *p)
     return (struct job_kind){
         .name = "op",
         .ctx = p,
-        /* A lease is counted for every ask; at an hour between them this is about a week. */
-        .retry = { .retries = OP_BUDGET, .first_ms = 1000, .max_ms = OP_RETRY_MAX_MS, .factor = 2 },
+        /* Every ask and every client's retry costs an attempt. Money of unknown fate is asked for
+         * as long as it takes: a dead letter here would lock its payment and its key for ever. */
+        .retry = { .retries = INT32_MAX - 1,
+                   .first_ms = 1000,
+                   .max_ms = OP_RETRY_MAX_MS,
+                   .factor = 2 },
         .outside = outside,
         .settle = operation_settle,
         .release = release,
@@ -277,6 +316,13 @@ struct job_kind operation_kind(struct payments *p)
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause)
 {
+    return operation_start_on(tx, p, payment, (struct str){ 0 }, kind, amount, cause);
+}
+
+enum err operation_start_on(struct tx *tx, struct payments *p, const struct payment *payment,
+                            struct str intent_id, enum op_kind kind, int64_t amount,
+                            struct str cause)
+{
     struct env *env = tx_env(tx);
     int64_t now_ms = env_now_ms(env);
     struct operation op = { .id = env_uuid(env),
@@ -285,6 +331,7 @@ enum err operation_start_own(struct tx *tx, struct payments *p, const struct pay
                             .kind = kind,
                             .cause = cause,
                             .amount = kind == OP_REFUND ? amount : -1,
+                            .intent_id = intent_id,
                             .claimed_ms = now_ms };
     struct queue_new m = { .id = op.message_id, .kind = S("op"), .due_ms = now_ms };
     struct refund refund = { .id = env_uuid(env),

@@ -3,7 +3,8 @@
 #include "flow/payments.h"
 #include "flow/text.h"
 
-enum { PAYMENT_JSON_MAX = 256 * 1024 };
+/* LIMIT_REFUNDS with reasons of 200 characters, each of them escaped, and more. */
+enum { PAYMENT_JSON_MAX = 1024 * 1024 };
 
 static void add_uuid(struct buf *b, const char *name, struct uuid id)
 {

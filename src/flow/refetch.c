@@ -106,7 +106,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
                         .now_ms = env_now_ms(tx_env(tx)),
                         .event_id = j->message->ref };
     struct payment p;
-    enum verdict v;
+    enum verdict v = VERDICT_SAME;
     enum err e;
 
     if (a->marked)

@@ -244,6 +244,7 @@ enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct o
     o.sent_ms = take_int(&c, 0);
     o.sends = take_int(&c, 0);
     o.asks = take_int(&c, 0);
+    o.intent_id = take_text(&c);
     if (!c.err)
         *ret_op = o;
     return c.err;
@@ -256,7 +257,7 @@ enum err operation_add(struct tx *tx, const struct operation *o)
                  v_amount(o->amount), o->has_refund ? v_uuid(&o->refund_id) : V_NULL,
                  v_text(o->method), o->has_key ? v_uuid(&o->user) : V_NULL,
                  o->has_key ? v_uuid(&o->key) : V_NULL, v_uuid(&o->message_id),
-                 V_INT(o->claimed_ms));
+                 V_INT(o->claimed_ms), v_text(o->intent_id));
 }
 
 /* --- refunds --- */
@@ -314,16 +315,14 @@ enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status 
                  v_uuid(&r->id), V_TEXT(str_of(refund_status_name(from))));
 }
 
-enum err refund_sums(struct tx *tx, struct uuid payment, int64_t *ret_succeeded,
-                     int64_t *ret_reserved)
+enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret_sums)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_refund_sums, &row, v_uuid(&payment));
 
     if (e)
         return e;
-    *ret_succeeded = row.col[0].i;
-    *ret_reserved = row.col[1].i;
+    *ret_sums = (struct refund_sums){ row.col[0].i, row.col[1].i, row.col[2].i };
     return OK;
 }
 

@@ -15,7 +15,8 @@ struct operation {
     int64_t amount;         /* -1: none */
     bool has_refund, has_key;
     struct uuid refund_id;
-    struct str method; /* may be empty */
+    struct str method;    /* may be empty */
+    struct str intent_id; /* empty: the payment's own */
     struct uuid user, key;
     int64_t claimed_ms, sent_ms, sends, asks;
 };
@@ -42,9 +43,11 @@ enum err refund_add(struct tx *tx, const struct refund *r);
 /* from: the status that was read. */
 enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status from,
                       int64_t now_ms);
-/* What went back for good, and what is reserved; automatic ones aside. */
-enum err refund_sums(struct tx *tx, struct uuid payment, int64_t *ret_succeeded,
-                     int64_t *ret_reserved);
+/* What went back for good, what is reserved, and how many there are; automatic ones aside. */
+struct refund_sums {
+    int64_t succeeded, reserved, count;
+};
+enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret_sums);
 
 /* The audit line of a money operation (O6). key may be NULL. */
 enum err audit_money(struct tx *tx, const char *operation, const struct payment *p, int64_t amount,

@@ -27,6 +27,8 @@ struct settling {
     struct op_run *r;
     struct payment p; /* under its lock */
     struct taking t;
+    bool mismatch; /* what the gateway says cannot be */
+    bool resend;   /* an own refund that surely was not done */
 };
 
 /* --- what a call can prove --- */
@@ -37,26 +39,57 @@ static bool surely_absent(const struct settling *s)
     return s->t.now_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
 }
 
-/* Nothing of this operation can have reached the gateway, now or before. */
-static bool surely_nothing(const struct settling *s)
+/* This is the only run there ever was: what it did not do, nobody did. A run that was leased again
+ * may have had a predecessor which died after its call. */
+static bool is_first_run(const struct settling *s)
 {
     const struct op_run *r = s->r;
 
-    return !r->asked && r->call.answer == GATEWAY_RETRY_LATER && r->op.phase == PHASE_SEND &&
-           !r->op.sends && !r->op.asks;
+    return !r->asked && r->fresh && r->job->message->attempt == 1 && !r->op.sends && !r->op.asks;
+}
+
+/* Nothing of this operation can have reached the gateway, now or before. */
+static bool surely_nothing(const struct settling *s)
+{
+    return s->r->call.answer == GATEWAY_RETRY_LATER && is_first_run(s);
+}
+
+/* The gateway will never do it, and has not done it before. */
+static bool surely_refused(const struct settling *s)
+{
+    return s->r->call.answer == GATEWAY_REFUSED &&
+           (s->r->call.fact.kind == FACT_INTENT || is_first_run(s));
+}
+
+/* Another currency, or more money than was asked for: nothing is applied, and a person is called
+ * (D10). The operation ends all the same, or its payment would be locked for ever. */
+static enum err note_mismatch(struct settling *s)
+{
+    const struct fact *f = &s->r->call.fact;
+
+    s->mismatch = true;
+    if (!s->p.gateway_transaction_id.n)
+        s->p.gateway_transaction_id = f->intent_id; /* so that it can be voided */
+    LOG(tx_env(s->tx)->log, LOG_ERROR, "The gateway's answer does not fit the payment",
+        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount),
+        LOG_TEXT("currency", str_of(f->currency)));
+    return payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
 static enum err take(struct settling *s)
 {
+    const struct op_run *r = s->r;
     enum verdict v = VERDICT_SAME;
     enum err e = OK;
 
-    if (s->r->call.fact.kind == FACT_INTENT)
-        e = take_intent(s->tx, &s->t, &s->p, &s->r->call.fact, &v);
-    else if (s->r->call.fact.kind == FACT_REFUND)
-        e = take_refund(s->tx, &s->t, &s->p, &s->r->call.fact, &v);
+    if (r->call.fact.kind == FACT_INTENT && r->op.intent_id.n)
+        e = take_other_intent(s->tx, &s->t, &s->p, &r->call.fact);
+    else if (r->call.fact.kind == FACT_INTENT)
+        e = take_intent(s->tx, &s->t, &s->p, &r->call.fact, &v);
+    else if (r->call.fact.kind == FACT_REFUND)
+        e = take_refund(s->tx, &s->t, &s->p, &r->call.fact, &v);
     if (!e && v == VERDICT_MISMATCH)
-        e = ERR_VALIDATION; /* another currency, or more money than asked for: for a person (D10) */
+        e = note_mismatch(s);
     return e;
 }
 
@@ -70,6 +103,26 @@ static enum err keep_open_intent(struct settling *s)
     if (s->p.status != PAYMENT_PENDING || s->p.gateway_transaction_id.n || !f->intent_id.n)
         return OK;
     return take_open(s->tx, &s->t, &s->p, f);
+}
+
+/* Refused for good. Where an intent was made all the same, it must not stay alive. */
+static enum err refuse_create(struct settling *s)
+{
+    const struct gateway_call *c = &s->r->call;
+    bool made = c->fact.kind == FACT_INTENT && c->fact.intent_id.n;
+    enum err e = made ? take(s) : OK;
+
+    if (e || s->p.status != PAYMENT_PENDING)
+        return e;
+    if (made) {
+        s->p.gateway_transaction_id = c->fact.intent_id;
+        s->p.place_held = true;
+        e = operation_start_own(s->tx, s->t.payments, &s->p, OP_VOID, 0, S("declined"));
+    }
+    return e ? e
+             : payment_fail(s->tx, &s->t, &s->p,
+                            failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
+                                         str_of(c->error_message)));
 }
 
 static enum err conclude_create(struct settling *s, enum ending *ret)
@@ -90,9 +143,9 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
                                           str_of(c->error_message)));
         return e ? e : keep_open_intent(s);
     case GATEWAY_REFUSED:
-        return payment_fail(s->tx, &s->t, &s->p,
-                            failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
-                                         str_of(c->error_message)));
+        if (surely_refused(s))
+            return refuse_create(s);
+        break;
     case GATEWAY_ABSENT:
         if (surely_absent(s))
             return payment_fail(s->tx, &s->t, &s->p, S("gateway_timeout"));
@@ -106,7 +159,7 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
 
 /* Captures and voids: the state of the intent decides, whoever brought it there. */
 static enum err conclude_by_state(struct settling *s, bool (*is_done)(const struct payment *),
-                                  enum ending *ret)
+                                  bool (*is_hopeless)(const struct payment *), enum ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     enum err e = OK;
@@ -118,9 +171,9 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
         e = take(s);
     if (e || is_done(&s->p))
         return e;
-    if (s->p.status != s->r->payment.status || c->answer == GATEWAY_DECLINED)
+    if (is_hopeless(&s->p) || c->answer == GATEWAY_DECLINED)
         *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or the card said no */
-    else if (c->answer == GATEWAY_REFUSED || surely_nothing(s))
+    else if (surely_refused(s) || surely_nothing(s))
         *ret = END_RELEASE;
     else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&
              surely_absent(s))
@@ -142,7 +195,7 @@ static bool is_void(const struct payment *p)
 
 static enum err conclude_capture(struct settling *s, enum ending *ret)
 {
-    return conclude_by_state(s, is_captured, ret);
+    return conclude_by_state(s, is_captured, is_void, ret);
 }
 
 /* Our own cancel is about the intent, not about the payment, which may be FAILED long since. */
@@ -157,12 +210,16 @@ static enum err conclude_own_void(struct settling *s, enum ending *ret)
                    (told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED))
                ? END_ANSWER
                : END_UNKNOWN;
-    return e;
+    if (e || *ret != END_ANSWER || !s->p.place_held)
+        return e;
+    s->p.place_held = false; /* whatever it was, it is not alive any more (D1) */
+    return payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
 static enum err conclude_void(struct settling *s, enum ending *ret)
 {
-    return s->r->op.has_key ? conclude_by_state(s, is_void, ret) : conclude_own_void(s, ret);
+    return s->r->op.has_key ? conclude_by_state(s, is_void, is_captured, ret)
+                            : conclude_own_void(s, ret);
 }
 
 static enum err fail_refund(struct settling *s, struct refund *refund, struct str why)
@@ -181,7 +238,8 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
         return e; /* a webhook was faster */
     if (c->answer == GATEWAY_OK)
         return take(s);
-    if (c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED) {
+    if (c->answer == GATEWAY_DECLINED || surely_refused(s) ||
+        (c->answer == GATEWAY_REFUSED && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
         return fail_refund(s, &refund,
                            failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
@@ -193,6 +251,8 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
         return fail_refund(s, &refund, S("gateway_timeout"));
     }
     *ret = END_UNKNOWN;
+    if (!s->r->op.has_key && c->answer == GATEWAY_ABSENT && surely_absent(s))
+        s->resend = true; /* our own: now it may be sent again, with a new key */
     return OK;
 }
 
@@ -215,8 +275,9 @@ static enum err render(struct settling *s, struct str *ret_body)
 static enum err render_problem(struct settling *s, struct str *ret_body)
 {
     char members[128], id[UUID_TEXT + 1];
-    const char *why = s->r->call.error_message[0] ? s->r->call.error_message
-                                                  : "The payment went another way meanwhile.";
+    const char *why = s->mismatch ? "The gateway's answer does not fit the payment."
+                      : s->r->call.error_message[0] ? s->r->call.error_message
+                                                    : "The payment went another way meanwhile.";
     struct buf b;
 
     uuid_text(s->p.id, id);
@@ -288,6 +349,11 @@ static enum err end_answered(struct settling *s, bool problem)
         e = end_operation(s, problem ? S("refused") : S("done"));
     if (!e)
         e = audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
+    if (problem && !s->r->op.has_key)
+        LOG(tx_env(s->tx)->log, LOG_ERROR, "The gateway refused what we must do: look at it",
+            LOG_TEXT("operation", str_of(op_name(s->r->op.kind))),
+            LOG_TEXT("cause", s->r->op.cause), LOG_TEXT("intent", s->p.gateway_transaction_id),
+            LOG_TEXT("errorCode", str_of(s->r->call.error_code)));
     if (!e)
         answer_later(s, OK, status, body);
     return e;
@@ -315,19 +381,28 @@ static int64_t ask_delay_ms(int64_t asks)
     return ms < ASK_MAX_MS ? ms : ASK_MAX_MS;
 }
 
+static enum err store_unknown(struct settling *s)
+{
+    struct op_run *r = s->r;
+    bool sent = !r->asked && r->call.sent;
+
+    if (s->resend)
+        return TX_DO(s->tx, STMT_operation_resend, 1, V_INT(s->t.now_ms), V_INT(r->op.sends + 1),
+                     v_uuid(&r->op.id));
+    return TX_DO(s->tx, STMT_operation_unknown, 1, V_INT(sent ? s->t.now_ms : r->op.sent_ms),
+                 V_INT(r->op.sends + sent), V_INT(r->op.asks + 1),
+                 v_text(str_of(r->call.error_code)), v_uuid(&r->op.id));
+}
+
 static enum err end_unknown(struct settling *s)
 {
     struct op_run *r = s->r;
-    bool resent = !r->asked && r->call.sent;
-    enum err e =
-        TX_DO(s->tx, STMT_operation_unknown, 1, V_INT(resent ? s->t.now_ms : r->op.sent_ms),
-              V_INT(r->op.sends + resent), V_INT(r->op.asks + 1),
-              v_text(str_of(r->call.error_code)), v_uuid(&r->op.id));
+    bool late = r->call.timed_out || r->asked;
+    enum err e = store_unknown(s);
 
     r->job->again_ms = s->t.now_ms + ask_delay_ms(r->op.asks);
     if (!e)
-        answer_later(s, r->call.timed_out || r->asked ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0,
-                     (struct str){ 0 });
+        answer_later(s, late ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0, (struct str){ 0 });
     return e;
 }
 
@@ -367,6 +442,8 @@ static enum err settle(struct settling *s)
     if (was_open)
         s->p.has_open_op = false;
     e = conclude[r->op.kind](s, &ending);
+    if (s->mismatch)
+        ending = END_PROBLEM;
     if (!e && was_open)
         e = close_operation(s, ending, version, was_open);
     return e ? e : end(s, ending);
@@ -376,7 +453,15 @@ static enum err settle(struct settling *s)
  */
 static enum err settle_nothing(struct settling *s)
 {
-    return s->r->op.phase == PHASE_DONE ? OK : end_operation(s, S("nothing to do"));
+    enum err e = OK;
+
+    if (s->r->op.phase == PHASE_DONE)
+        return OK;
+    if (s->p.place_held) {
+        s->p.place_held = false;
+        e = payment_store(s->tx, &s->p, s->t.now_ms);
+    }
+    return e ? e : end_operation(s, S("nothing to do"));
 }
 
 enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
@@ -386,6 +471,7 @@ enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]
     enum err e = fault_point(&r->p->env->faults, "op.settling");
 
     (void)ctx;
+    (void)why;
     if (e)
         return e;
     if (r->marked)
@@ -399,7 +485,5 @@ enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]
     e = payment_read(tx, &r->arena, r->op.payment_id, true, &s.p);
     if (!e)
         e = r->called ? settle(&s) : settle_nothing(&s);
-    if (e == ERR_VALIDATION)
-        snprintf(why, 256, "the gateway's answer does not fit the payment");
     return e;
 }

@@ -30,25 +30,52 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
                         .status = f->refund,
                         .reason = S("made at the gateway"),
                         .gateway_refund_id = f->refund_id,
-                        .automatic = p->captured < 0,
+                        .automatic = p->status == PAYMENT_FAILED ||
+                                     (p->status == PAYMENT_REFUNDED && p->captured < 0),
                         .created_ms = t->now_ms };
 
     return refund_add(tx, &r);
 }
 
+/* The booking was paid anew since: two payments cannot hold one place (D1). This one stays
+ * REFUNDED, with the true sum, and the alert of the failed refund tells a person. */
+static enum err place_is_taken(struct tx *tx, const struct payment *p, bool *ret_taken)
+{
+    struct row row;
+    enum err e =
+        TX_ROW(tx, STMT_payment_of_place, &row, V_TEXT(p->context), v_uuid(&p->subject_id));
+
+    *ret_taken = !e;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
 /* The sums decide: REFUNDED exactly when all that was captured is back. */
 static enum err recount(struct tx *tx, const struct taking *t, struct payment *p)
 {
-    int64_t succeeded, reserved;
-    enum err e = refund_sums(tx, p->id, &succeeded, &reserved);
+    struct refund_sums sums;
+    bool taken = false;
+    enum err e = refund_sums(tx, p->id, &sums);
 
     if (e || p->captured < 0)
         return e;
-    if (succeeded > p->captured)
+    if (sums.succeeded > p->captured)
         return ERR_CONSTRAINT; /* more back than was taken: for a person to look at */
-    p->refunded = succeeded || p->refunded >= 0 ? succeeded : -1;
-    p->status = succeeded == p->captured ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
+    if (p->status == PAYMENT_REFUNDED && sums.succeeded < p->captured)
+        e = place_is_taken(tx, p, &taken);
+    if (e)
+        return e;
+    p->refunded = sums.succeeded || p->refunded >= 0 ? sums.succeeded : -1;
+    p->status = sums.succeeded == p->captured || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
     return payment_store(tx, p, t->now_ms);
+}
+
+static enum err alert(struct tx *tx, const struct taking *t, const struct payment *p,
+                      const struct refund *r, const char *what)
+{
+    LOG(tx_env(tx)->log, LOG_ERROR, what, LOG_TEXT("refund", r->gateway_refund_id),
+        LOG_NUM("amount", r->amount));
+    return audit_money(tx, "REFUND", p, r->amount, r->status == REFUND_SUCCEEDED, str_of(what),
+                       NULL, NULL, t->now_ms);
 }
 
 static enum err after_change(struct tx *tx, const struct taking *t, struct payment *p,
@@ -58,12 +85,13 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
 
     if (!e && r->status == REFUND_SUCCEEDED)
         e = tell_refund(tx, t, p, r);
-    if (e || from != REFUND_SUCCEEDED)
-        return e;
-    LOG(tx_env(tx)->log, LOG_ERROR, "A refund that had succeeded has failed",
-        LOG_TEXT("refund", r->gateway_refund_id), LOG_NUM("amount", r->amount));
-    return audit_money(tx, "REFUND", p, r->amount, false, S("a refund failed after its success"),
-                       NULL, NULL, t->now_ms);
+    if (!e && from == REFUND_SUCCEEDED)
+        e = alert(tx, t, p, r, "A refund that had succeeded has failed");
+    else if (!e && from == REFUND_FAILED)
+        e = alert(tx, t, p, r, "A refund that was taken for failed came about");
+    else if (!e && r->automatic && r->status == REFUND_FAILED)
+        e = alert(tx, t, p, r, "Money that must go back could not be refunded");
+    return e;
 }
 
 enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
@@ -87,7 +115,10 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
         return OK;
     }
     from = r.status;
-    if (from != f->refund && !refund_moves(from, f->refund)) {
+    /* What we gave up on ourselves, without a word of the gateway, may come about all the same
+     * (D6). */
+    if (from != f->refund && !refund_moves(from, f->refund) &&
+        !(from == REFUND_FAILED && !r.gateway_refund_id.n)) {
         *ret_verdict = VERDICT_SUPERSEDED;
         return OK;
     }

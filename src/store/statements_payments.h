@@ -10,7 +10,7 @@
     " created_at, updated_at"
 #define OPERATION_COLUMNS                                                                          \
     "id, payment_id, kind, phase, cause, gateway_key, amount, refund_id, method, user_id,"         \
-    " idempotency_key, message_id, claimed_at, sent_at, sends, asks"
+    " idempotency_key, message_id, claimed_at, sent_at, sends, asks, intent_id"
 #define REFUND_COLUMNS                                                                             \
     "id, payment_id, amount, status, reason, gateway_refund_id, failure_reason, automatic,"        \
     " created_at, updated_at"
@@ -94,20 +94,22 @@ SQL(payments_all,
 
 SQL(operation_add,
     "INSERT INTO operations (id, payment_id, kind, phase, cause, gateway_key, amount, refund_id,"
-    " method, user_id, idempotency_key, message_id, claimed_at, sent_at)"
-    " VALUES ($1, $2, $3, 'send', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)")
+    " method, user_id, idempotency_key, message_id, claimed_at, sent_at, intent_id)"
+    " VALUES ($1, $2, $3, 'send', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)")
 
 SQL(operation_get, "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1")
 
-SQL(operation_own_find, /* one of a cause is enough */
-    "SELECT id FROM operations WHERE payment_id = $1 AND kind = $2 AND cause = $3")
+SQL(operation_own_find, /* one of a cause is enough, unless it was refused */
+    "SELECT id FROM operations WHERE payment_id = $1 AND kind = $2 AND cause = $3"
+    " AND (phase <> 'done' OR result <> 'refused')")
 
 SQL(operation_unknown,
     "UPDATE operations SET phase = 'unknown', sent_at = $1, sends = $2, asks = $3, result = $4"
     " WHERE id = $5 AND phase <> 'done'")
 
-SQL(operation_resend, /* the client asks again with its key */
-    "UPDATE operations SET phase = 'send', sent_at = $1 WHERE id = $2 AND phase = 'unknown'")
+SQL(operation_resend, /* it will be sent (once more) from now on */
+    "UPDATE operations SET phase = 'send', sent_at = $1, sends = $2 WHERE id = $3"
+    " AND phase = 'unknown'")
 
 SQL(operation_end,
     "UPDATE operations SET phase = 'done', sends = $1, asks = $2, result = $3, ended_at = $4"
@@ -130,10 +132,10 @@ SQL(refund_store,
 SQL(refunds_of_payment,
     "SELECT " REFUND_COLUMNS " FROM refunds WHERE payment_id = $1 ORDER BY id LIMIT $2")
 
-SQL(refund_sums, /* succeeded, and all that still count; what we gave back by ourselves aside */
+SQL(refund_sums, /* succeeded, all that still count, and how many; what we gave back by ourselves aside */
     "SELECT CAST(coalesce(sum(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END), 0) AS BIGINT),"
     " CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE amount END), 0)"
-    " AS BIGINT) FROM refunds WHERE payment_id = $1 AND automatic = 0")
+    " AS BIGINT), count(*) FROM refunds WHERE payment_id = $1 AND automatic = 0")
 
 /* --- the gateway's objects --- */
 
@@ -160,6 +162,10 @@ SQL(transaction_state, /* a status of a lower rank never replaces a higher one (
     " CASE status WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END <="
     " CASE $1 WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END"
     " AND (status NOT IN ('succeeded', 'canceled') OR status = $1)")
+
+SQL(transaction_canceled, /* a row: this intent is dead; 1: and no try of it ever failed */
+    "SELECT CASE WHEN failed_at IS NULL THEN 1 ELSE 0 END FROM payment_transactions"
+    " WHERE stripe_payment_intent_id = $1 AND status = 'canceled'")
 
 SQL(transaction_charge, /* what is known stays: a null comes before the value (E3) */
     "UPDATE payment_transactions SET stripe_charge_id = coalesce($1, stripe_charge_id),"

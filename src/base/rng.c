@@ -6,11 +6,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-static void kernel_fill(struct rng *r, void *bytes, size_t n)
+static void ask_kernel(void *bytes, size_t n)
 {
     char *p = bytes;
 
-    (void)r;
     while (n) {
         ssize_t got = getrandom(p, n, 0);
 
@@ -21,6 +20,34 @@ static void kernel_fill(struct rng *r, void *bytes, size_t n)
         p += got;
         n -= (size_t)got;
     }
+}
+
+/* Ids are small and many: each thread asks for some of them at once. What was given out is wiped,
+ * so that it stands nowhere else; whoever wants more than an id gets it from the kernel directly.
+ * We never fork: a child would have the same bytes before it. */
+enum { POOL = 1024, SMALL = 16 };
+
+struct pool {
+    unsigned char bytes[POOL];
+    size_t left;
+};
+
+static void kernel_fill(struct rng *r, void *bytes, size_t n)
+{
+    static _Thread_local struct pool pool;
+
+    (void)r;
+    if (n > SMALL) {
+        ask_kernel(bytes, n);
+        return;
+    }
+    if (pool.left < n) {
+        ask_kernel(pool.bytes, POOL);
+        pool.left = POOL;
+    }
+    pool.left -= n;
+    memcpy(bytes, pool.bytes + pool.left, n);
+    memset(pool.bytes + pool.left, 0, n);
 }
 
 /* splitmix64: small, even, and the same on every machine. */

@@ -41,7 +41,8 @@ static bool load_settings(struct settings *s)
 bool node_init(struct node *n)
 {
     *n = (struct node){ 0 };
-    mallopt(M_ARENA_MAX, 2); /* an arena a thread would hold memory that nobody uses */
+    mallopt(M_ARENA_MAX,
+            6); /* an arena a thread would hold memory that nobody uses, two make them wait */
     if (!load_settings(&n->settings))
         return false;
     clock_init(&n->env.clock);

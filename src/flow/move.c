@@ -33,30 +33,25 @@ static struct str transaction_status(enum intent_state s)
     return names[s];
 }
 
-static enum err transaction_open(struct tx *tx, const struct taking *t, const struct payment *p,
-                                 const struct fact *f)
-{
-    struct uuid id = env_uuid(tx_env(tx));
-
-    return TX_DO(tx, STMT_transaction_add, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
-                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 V_INT(t->now_ms));
-}
-
 static enum err transaction_move(struct tx *tx, const struct taking *t, const struct payment *p,
                                  const struct fact *f)
 {
+    static const enum intent_state stamps[] = { INTENT_AUTHORIZED, INTENT_SUCCEEDED,
+                                                INTENT_DECLINED, INTENT_CANCELED };
+    struct uuid id = env_uuid(tx_env(tx));
     bool failed = f->state == INTENT_DECLINED;
-    enum err e = transaction_open(tx, t, p, f);
+    struct val at[COUNT(stamps)];
 
-    if (e)
-        return e;
-    return TX_DO(tx, STMT_transaction_state, -1, V_TEXT(transaction_status(f->state)),
+    for (size_t i = 0; i < COUNT(stamps); i++)
+        at[i] = f->state == stamps[i] ? V_INT(t->now_ms) : V_NULL;
+    return TX_DO(tx, STMT_transaction_state, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
+                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
+                 V_TEXT(transaction_status(f->state)),
                  f->received > 0 ? V_INT(f->received) : V_NULL, v_text(f->charge_id),
                  failed ? v_text(f->decline_code.n ? f->decline_code : f->failure_code) : V_NULL,
                  failed ? v_text(f->failure_message) : V_NULL, v_text(f->cancel_reason),
-                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms),
-                 V_TEXT(f->intent_id));
+                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, at[0], at[1],
+                 at[2], at[3], V_INT(t->now_ms));
 }
 
 /* --- what the customer has to do --- */
@@ -382,13 +377,11 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
 
 enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
 {
-    enum err e = transaction_open(tx, t, p, f);
+    struct uuid id = env_uuid(tx_env(tx));
 
-    if (e)
-        return e;
-    return TX_DO(tx, STMT_transaction_charge, -1, v_text(f->charge_id),
-                 v_text(f->balance_transaction), v_text(f->receipt_url),
+    return TX_DO(tx, STMT_transaction_charge, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
+                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
+                 v_text(f->charge_id), v_text(f->balance_transaction), v_text(f->receipt_url),
                  f->has_fee ? V_INT(f->fee) : V_NULL, f->has_fee ? V_INT(f->net) : V_NULL,
-                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms),
-                 V_TEXT(f->intent_id));
+                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms));
 }

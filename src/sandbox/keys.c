@@ -123,7 +123,7 @@ bool keys_claim(struct visit *v)
 
 void keys_save(struct visit *v)
 {
-    enum { PRUNED = 2 }; /* more than one is added, so that old ones get fewer */
+    enum { PRUNE_EVERY = 32, PRUNED = 64 }; /* more than are added, so that old ones get fewer */
     struct str key = { (const char *)v->key_hash, HASH },
                order = { (const char *)v->order_hash, HASH };
     struct tx *tx = v->w.tx;
@@ -131,7 +131,7 @@ void keys_save(struct visit *v)
         TX_DO(tx, STMT_sandbox_key_write, 1, V_BLOB(key), V_BLOB(order), V_TEXT(v->w.request_id),
               V_INT(v->status), V_TEXT(v->body), V_INT(v->w.now_ms + LIMIT_SANDBOX_KEY_MS));
 
-    if (!e)
+    if (!e && rng_below(&tx_env(tx)->rng, PRUNE_EVERY) == 0)
         e = TX_DO(tx, STMT_sandbox_keys_prune, -1, V_INT(PRUNED), V_INT(v->w.now_ms));
     work_ok(&v->w, e);
 }

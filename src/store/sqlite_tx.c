@@ -242,8 +242,8 @@ static enum err db_row(struct tx *tx, enum stmt stmt, const struct val *v, size_
     rc = sqlite3_step(s);
     if (rc == SQLITE_ROW)
         e = copy_row(db, s, ret_row);
-    else if (rc == SQLITE_DONE)
-        e = ERR_NOT_FOUND;
+    else if (rc == SQLITE_DONE) /* without RETURNING: what it changed is the answer */
+        e = !sqlite3_column_count(s) && sqlite3_changes64(db->handle) ? OK : ERR_NOT_FOUND;
     while (rc == SQLITE_ROW && db->statements[stmt].writes)
         rc = sqlite3_step(s);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)

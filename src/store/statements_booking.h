@@ -39,9 +39,11 @@ SQL(inbound_event_outcome, "UPDATE inbound_events SET outcome = $1 WHERE key = $
 
 /* --- events that go out --- */
 
-SQL(domain_event_add, /* no row: this change was told before (E10) */
-    "INSERT INTO domain_events (id, type, aggregate_id, version, dedupe, body, occurred_at)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (aggregate_id, dedupe) DO NOTHING RETURNING 1")
+SQL2(domain_event_add, /* no row: this change was told before (E10) */
+     "INSERT INTO domain_events (id, type, aggregate_id, version, dedupe, body, occurred_at)"
+     " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (aggregate_id, dedupe) DO NOTHING",
+     "INSERT INTO domain_events (id, type, aggregate_id, version, dedupe, body, occurred_at)"
+     " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (aggregate_id, dedupe) DO NOTHING RETURNING 1")
 
 SQL(delivery_read, /* no columns of a subscriber: it was removed */
     "SELECT e.body, s.url, s.secret, s.disabled_at FROM domain_events e"

@@ -23,16 +23,24 @@ SQL(key_find,
     " LEFT JOIN operations o ON o.id = k.operation_id"
     " WHERE k.user_id = $1 AND k.operation = $2 AND k.idempotency_key = $3")
 
-SQL(key_claim, /* a row: it is ours. None: it exists, and is running or not yet expired */
-    "INSERT INTO idempotency_records (user_id, operation, idempotency_key, request_hash, state,"
-    " payment_id, operation_id, created_at, expires_at)"
-    " VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8)"
-    " ON CONFLICT (user_id, operation, idempotency_key) DO UPDATE SET"
-    " request_hash = excluded.request_hash, state = 'running', response_status = NULL,"
-    " response_body = NULL, payment_id = excluded.payment_id, operation_id = excluded.operation_id,"
-    " created_at = excluded.created_at, expires_at = excluded.expires_at"
-    " WHERE idempotency_records.state = 'done' AND idempotency_records.created_at < $9"
-    " RETURNING 1")
+SQL2(key_claim, /* a row: it is ours. None: it exists, and is running or not yet expired */
+     "INSERT INTO idempotency_records (user_id, operation, idempotency_key, request_hash, state,"
+     " payment_id, operation_id, created_at, expires_at)"
+     " VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8)"
+     " ON CONFLICT (user_id, operation, idempotency_key) DO UPDATE SET"
+     " request_hash = excluded.request_hash, state = 'running', response_status = NULL,"
+     " response_body = NULL, payment_id = excluded.payment_id, operation_id = excluded.operation_id,"
+     " created_at = excluded.created_at, expires_at = excluded.expires_at"
+     " WHERE idempotency_records.state = 'done' AND idempotency_records.created_at < $9",
+     "INSERT INTO idempotency_records (user_id, operation, idempotency_key, request_hash, state,"
+     " payment_id, operation_id, created_at, expires_at)"
+     " VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8)"
+     " ON CONFLICT (user_id, operation, idempotency_key) DO UPDATE SET"
+     " request_hash = excluded.request_hash, state = 'running', response_status = NULL,"
+     " response_body = NULL, payment_id = excluded.payment_id, operation_id = excluded.operation_id,"
+     " created_at = excluded.created_at, expires_at = excluded.expires_at"
+     " WHERE idempotency_records.state = 'done' AND idempotency_records.created_at < $9"
+     " RETURNING 1")
 
 SQL(key_done,
     "UPDATE idempotency_records SET state = 'done', response_status = $1, response_body = $2"
@@ -139,41 +147,52 @@ SQL(refund_sums, /* succeeded, all that still count, and how many; what we gave 
 
 /* --- the gateway's objects --- */
 
-SQL(transaction_add,
-    "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, status,"
-    " amount, currency, created_at, updated_at)"
-    " VALUES ($1, $2, $3, $4, 'pending', $5, $6, $7, $7)"
-    " ON CONFLICT (stripe_payment_intent_id) DO NOTHING")
+#define INTENT_RANK(column)                                                                        \
+    " CASE " column " WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END"
 
-SQL(transaction_state, /* a status of a lower rank never replaces a higher one (E6) */
-    "UPDATE payment_transactions SET"
-    " status = $1, amount_received = coalesce($2, amount_received),"
-    " stripe_charge_id = coalesce($3, stripe_charge_id), failure_code = $4, failure_message = $5,"
-    " cancel_reason = coalesce($6, cancel_reason),"
-    " webhook_event_id = coalesce($7, webhook_event_id),"
-    " webhook_received_at = coalesce($8, webhook_received_at),"
-    " authorized_at = CASE WHEN $1 = 'authorized' THEN coalesce(authorized_at, $9)"
-    " ELSE authorized_at END,"
-    " succeeded_at = CASE WHEN $1 = 'succeeded' THEN coalesce(succeeded_at, $9)"
-    " ELSE succeeded_at END,"
-    " failed_at = CASE WHEN $1 = 'failed' THEN coalesce(failed_at, $9) ELSE failed_at END,"
-    " canceled_at = CASE WHEN $1 = 'canceled' THEN coalesce(canceled_at, $9) ELSE canceled_at END,"
-    " updated_at = $9 WHERE stripe_payment_intent_id = $10 AND"
-    " CASE status WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END <="
-    " CASE $1 WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'authorized' THEN 2 ELSE 3 END"
-    " AND (status NOT IN ('succeeded', 'canceled') OR status = $1)")
+SQL(transaction_state, /* new, or moved; a lower status never replaces a higher one (E6) */
+    "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, amount,"
+    " currency, status, amount_received, stripe_charge_id, failure_code, failure_message,"
+    " cancel_reason, webhook_event_id, webhook_received_at, authorized_at, succeeded_at, failed_at,"
+    " canceled_at, created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,"
+    " $19) ON CONFLICT (stripe_payment_intent_id) DO UPDATE SET status = excluded.status,"
+    " amount_received = coalesce(excluded.amount_received, payment_transactions.amount_received),"
+    " stripe_charge_id = coalesce(excluded.stripe_charge_id, payment_transactions.stripe_charge_id),"
+    " failure_code = excluded.failure_code, failure_message = excluded.failure_message,"
+    " cancel_reason = coalesce(excluded.cancel_reason, payment_transactions.cancel_reason),"
+    " webhook_event_id = coalesce(excluded.webhook_event_id, payment_transactions.webhook_event_id),"
+    " webhook_received_at ="
+    " coalesce(excluded.webhook_received_at, payment_transactions.webhook_received_at),"
+    " authorized_at = coalesce(payment_transactions.authorized_at, excluded.authorized_at),"
+    " succeeded_at = coalesce(payment_transactions.succeeded_at, excluded.succeeded_at),"
+    " failed_at = coalesce(payment_transactions.failed_at, excluded.failed_at),"
+    " canceled_at = coalesce(payment_transactions.canceled_at, excluded.canceled_at),"
+    " updated_at = excluded.updated_at"
+    " WHERE" INTENT_RANK("payment_transactions.status") " <=" INTENT_RANK("excluded.status")
+    " AND (payment_transactions.status NOT IN ('succeeded', 'canceled')"
+    " OR payment_transactions.status = excluded.status)")
 
 SQL(transaction_canceled, /* a row: this intent is dead; 1: and no try of it ever failed */
     "SELECT CASE WHEN failed_at IS NULL THEN 1 ELSE 0 END FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1 AND status = 'canceled'")
 
-SQL(transaction_charge, /* what is known stays: a null comes before the value (E3) */
-    "UPDATE payment_transactions SET stripe_charge_id = coalesce($1, stripe_charge_id),"
-    " balance_transaction = coalesce($2, balance_transaction),"
-    " receipt_url = coalesce($3, receipt_url), fee = coalesce($4, fee), net = coalesce($5, net),"
-    " webhook_event_id = coalesce($6, webhook_event_id),"
-    " webhook_received_at = coalesce($7, webhook_received_at), updated_at = $8"
-    " WHERE stripe_payment_intent_id = $9")
+SQL(transaction_charge, /* new, or completed; what is known stays: a null comes before the value (E3) */
+    "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, amount,"
+    " currency, status, stripe_charge_id, balance_transaction, receipt_url, fee, net,"
+    " webhook_event_id, webhook_received_at, created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $14)"
+    " ON CONFLICT (stripe_payment_intent_id) DO UPDATE SET"
+    " stripe_charge_id = coalesce(excluded.stripe_charge_id, payment_transactions.stripe_charge_id),"
+    " balance_transaction ="
+    " coalesce(excluded.balance_transaction, payment_transactions.balance_transaction),"
+    " receipt_url = coalesce(excluded.receipt_url, payment_transactions.receipt_url),"
+    " fee = coalesce(excluded.fee, payment_transactions.fee),"
+    " net = coalesce(excluded.net, payment_transactions.net),"
+    " webhook_event_id = coalesce(excluded.webhook_event_id, payment_transactions.webhook_event_id),"
+    " webhook_received_at ="
+    " coalesce(excluded.webhook_received_at, payment_transactions.webhook_received_at),"
+    " updated_at = excluded.updated_at")
 
 /* --- audit of money --- */
 
@@ -184,3 +203,4 @@ SQL(audit_money,
 #undef PAYMENT_COLUMNS
 #undef OPERATION_COLUMNS
 #undef REFUND_COLUMNS
+#undef INTENT_RANK

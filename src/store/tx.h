@@ -34,7 +34,9 @@ struct row {
  * call or from the commit: never act on its success outside of the transaction. */
 enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n);
 
-/* The first row, or NOT_FOUND. */
+/* The first row, or NOT_FOUND. On SQLite a statement that writes and returns nothing may be asked
+ * the same way: OK if it changed a row, NOT_FOUND if not. (Its twin has RETURNING; on SQLite that
+ * would cost a table for the returned rows.) */
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row);
 
 /* Every row in turn; an err from `each` ends it and is returned. `each` runs no statement. */

@@ -261,7 +261,7 @@ forEachStore((store, test) => {
         const row = await until('the fee is known', async () => {
             const one = await transaction(server, payment);
             return one.fee !== null && one;
-        }, 5000);
+        }, 3000);
         assert.deepEqual([row.fee, row.net], [180, 4820]);
     });
 
@@ -635,7 +635,7 @@ forEachStore((store, test) => {
             await until('it is at its end', async () => {
                 await server.advance(30 * 60_000);
                 return ['FAILED', 'REFUNDED'].includes((await now(server, payment)).status);
-            }, 10_000);
+            }, 4000);
         });
 
     test('D2 money on another intent of a payment that has one already goes back, too', { todo: 'only superseded' }, async (t) => {
@@ -651,7 +651,7 @@ forEachStore((store, test) => {
             await server.advance(5000);
             const { totals } = await server.books(payment);
             return totals.captured === 2400 && totals.refunded === 1200;
-        }, 8000);
+        }, 4000);
         assert.equal((await now(server, payment)).status, 'CAPTURED');
     });
 
@@ -754,7 +754,7 @@ forEachStore((store, test) => {
 
     test('P8 a webhook settles what a hanging call cannot: the payment moves, and the client does not wait for the call', { todo: 'the answer waits for the call' }, async (t) => {
         const server = await start(t, store);
-        const hang = { dropAfter: true, hangMs: 12_000, times: 1 };
+        const hang = { dropAfter: true, hangMs: 7000, times: 1 };
         await server.fault({ path: INTENTS, method: 'POST', ...hang });
         const booking = await server.booking();
         const began = Date.now();
@@ -763,22 +763,22 @@ forEachStore((store, test) => {
             const rows = await server.db.payments(`status = 'AUTHORIZED'`);
             return rows.length && rows;
         }, 5000);
-        assert.ok(Date.now() - began < 5000, 'long before the call comes back');
+        assert.ok(Date.now() - began < 5000, 'before the call comes back');
         const answer = await paying;
         assert.deepEqual([answer.status, answer.body.status], [201, 'AUTHORIZED']);
         assert.equal(asHex(answer.body.id), row.id);
-        assert.ok(answer.ms < 8000, `${answer.ms} ms`);
+        assert.ok(answer.ms < 4000, `${answer.ms} ms`);
     });
 
     test('P8 the same for a capture, and the next operation need not wait either', { todo: 'the answer waits for the call' }, async (t) => {
         const server = await start(t, store);
         const payment = await server.paid();
-        await server.fault({ path: `${INTENTS}/*/capture`, dropAfter: true, hangMs: 12_000, times: 1 });
+        await server.fault({ path: `${INTENTS}/*/capture`, dropAfter: true, hangMs: 7000, times: 1 });
         const capturing = server.capture(payment);
         await until('the webhook has moved it', async () => (await now(server, payment)).status === 'CAPTURED', 5000);
         const answer = await capturing;
         assert.deepEqual([answer.status, answer.body.status], [200, 'CAPTURED']);
-        assert.ok(answer.ms < 8000, `${answer.ms} ms`);
+        assert.ok(answer.ms < 4000, `${answer.ms} ms`);
         assert.equal((await server.refund(payment, 100)).status, 200);
     });
 });

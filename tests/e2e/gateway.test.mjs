@@ -347,6 +347,7 @@ forEachStore((store, test) => {
             const { body: { data: [payment] } } = await server.call('GET', `/payments?bookingId=${booking.id}`, { as: booking.userId });
             assert.equal(payment.status, 'PENDING');
         }
+        await server.kill(); // a stop would wait for who is gone
     });
 
     test('D27 D13 409 is said only for IDEMPOTENCY_CONFLICT, whatever the gateway says and whoever asks', async (t) => {

@@ -48,6 +48,8 @@ const WELL = {
     ask: (call) => [200, intentObject(call)],
     askRefund: () => listOf([]),
 };
+const declining = (call) => [402, { error: { type: 'card_error', code: 'card_declined', message: 'Declined.',
+    payment_intent: intentObject(call, { status: 'requires_payment_method' }) } }];
 
 // The roles may be changed while it runs: gateway.roles.cancel = ….
 async function play(t, roles = {}) {
@@ -127,6 +129,10 @@ async function tell(server, one) {
     assert.equal(answer.status, 204, answer.text);
     return server.settled(one.id);
 }
+const authorizedNews = (payment) => onPayment('payment_intent.amount_capturable_updated', payment,
+    { amount_received: 0, status: 'requires_capture', latest_charge: 'ch_one' });
+const canceledNews = (payment, reason) => onPayment('payment_intent.canceled', payment,
+    { amount_received: 0, status: 'canceled', cancellation_reason: reason, latest_charge: 'ch_one' });
 const cancelBooking = (server, { id, userId }) =>
     server.booking({ id, userId, status: 'CANCELLED', version: Date.now() + 100_000 });
 
@@ -237,6 +243,28 @@ forEachStore((store, test) => {
         });
         assert.equal(answer.body.status, 'AUTHORIZED');
         assert.equal(new Set(gateway.of('create').map((call) => call.key)).size, 1);
+        await nothingHangs(server);
+    });
+
+    test('P7 D6 a gateway that refuses our own credentials over a long weekend locks nothing: afterwards it is asked, and the place is free', async (t) => {
+        const { gateway, server } = await played(t, store, { create: () => broken(401), ask: () => broken(401) });
+        const booking = await server.booking();
+        const key = uuid();
+        const answer = await server.pay(booking, { key });
+        assert.equal(answer.status, 502, answer.text);
+        for (let hour = 0; hour < 60; hour++) {
+            const before = gateway.calls.length;
+            await server.advance(HOUR);
+            await until(`it is asked for in hour ${hour}`, () => gateway.calls.length > before);
+        }
+        assert.equal(await server.db.count('dead_letters'), 0);
+        gateway.roles.create = WELL.create;
+        gateway.roles.ask = () => listOf([]);
+        const sent = gateway.of('create').length;
+        await status(server, { id: answer.body.paymentId }, 'FAILED');
+        assert.equal(gateway.of('create').length, sent, 'nothing is sent after 23 hours');
+        assert.equal((await now(server, { id: answer.body.paymentId })).failureReason, 'gateway_timeout');
+        assert.equal((await server.pay(booking)).status, 201);
         await nothingHangs(server);
     });
 
@@ -385,8 +413,7 @@ forEachStore((store, test) => {
 
     test('D2 a stray refund that the gateway refuses is told and audited, and the next event tries again', async (t) => {
         const { gateway, server } = await played(t, store, {
-            create: (call) => [402, { error: { type: 'card_error', code: 'card_declined', message: 'Declined.',
-                payment_intent: intentObject(call, { status: 'requires_payment_method' }) } }],
+            create: declining,
             refund: () => refused('charge_disputed'),
         });
         const payment = await server.paid();
@@ -449,6 +476,57 @@ forEachStore((store, test) => {
         assert.equal(errors(server, 'Money on a second intent of a payment; it goes back').length, 2);
         assert.equal((await server.refund(payment)).body.status, 'REFUNDED', 'what is its own can still be refunded');
         await nothingHangs(server);
+    });
+
+    test('D2 a refund that somebody makes at the dashboard for the second intent is not counted as a refund of the payment', async (t) => {
+        const { server } = await played(t, store, { refund: () => refused('charge_already_refunded') });
+        const payment = await server.captured();
+        const taken = { ...payment, gatewayTransactionId: 'pi_second' };
+        await tell(server, onPayment('payment_intent.succeeded', taken));
+        await tell(server, onRefund('refund.created', { id: `re_${unique()}`, amount: 1200, status: 'succeeded',
+            payment_intent: 'pi_second', charge: 'ch_second' }));
+        const after = await now(server, payment);
+        assert.equal(after.status, 'CAPTURED');
+        assert.equal(after.refundedAmount ?? 0, 0);
+    });
+
+    test('D2 our own refund whose send was lost and never arrived is sent again, with a new key, once that is sure', async (t) => {
+        const { gateway, server } = await played(t, store, {
+            create: declining,
+            refund: () => LOST,
+        });
+        const payment = await server.paid();
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await until('it was sent', () => gateway.of('refund').length > 0);
+        await inTime(server, 'it was asked for', () => gateway.of('askRefund').length > 0, 5000);
+        assert.equal(new Set(gateway.of('refund').map((call) => call.key)).size, 1, 'not before that');
+        gateway.roles.refund = WELL.refund;
+        await idle(server);
+        assert.equal(new Set(gateway.of('refund').map((call) => call.key)).size, 2);
+        assert.equal((await server.db.refundRows(payment.id)).filter((one) => one.status === 'succeeded').length, 1);
+    });
+
+    test('D2 our own refund that was done, with its answer lost and the gateway dead for a day, is found and not done twice', async (t) => {
+        const done = [];
+        const { gateway, server } = await played(t, store, {
+            create: declining,
+            refund: (call) => {
+                if (!done.some((one) => one.key === call.key)) done.push({ key: call.key, refund: refundObject(call) });
+                return LOST;
+            },
+            askRefund: () => broken(),
+        });
+        const payment = await server.paid();
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await until('it was sent', () => done.length > 0);
+        for (let hour = 0; hour < 26; hour++) {
+            await server.advance(HOUR);
+            await pause(20);
+        }
+        gateway.roles.askRefund = () => listOf(done.map((one) => one.refund));
+        await idle(server);
+        assert.equal(done.length, 1);
+        assert.deepEqual((await server.db.refundRows(payment.id)).map((one) => one.status), ['succeeded']);
     });
 
     // --- refunds ---
@@ -566,33 +644,64 @@ forEachStore((store, test) => {
         assert.deepEqual(errors(server), []);
     });
 
-    test('E7 a cancel, heard of before the authorisation, ends as in order: REFUNDED, no money goes back, nobody is alarmed', async (t) => {
-        const server = await start(t, store, { env: { ICHIDO_SANDBOX_WEBHOOKS: 'off' } });
+    for (const reason of ['requested_by_customer', 'automatic']) {
+        test(`E7 a cancel (${reason}), heard of before the authorisation, ends as in order: REFUNDED, no money goes back, nobody is alarmed`, async (t) => {
+            const server = await start(t, store, { env: { ICHIDO_SANDBOX_WEBHOOKS: 'off' } });
+            const ends = [];
+            for (const cancelFirst of [false, true]) {
+                const payment = await server.paid({ paymentMethod: ASKS });
+                const told = [authorizedNews(payment), canceledNews(payment, reason)];
+                if (cancelFirst) told.reverse();
+                for (const one of told) await tell(server, one);
+                assert.equal((await now(server, payment)).status, 'REFUNDED', `cancel first: ${cancelFirst}`);
+                assert.deepEqual(await own(server, payment), []);
+                assert.equal((await server.pay(payment.booking)).status, 201, 'the place is free');
+                ends.push(await finalState(server, payment));
+            }
+            assert.deepEqual(errors(server), []);
+            assert.deepEqual(ends[1], ends[0]);
+        });
+    }
+
+    test('E7 D2 a stray authorisation that was cancelled, told in any order and twice, leaves the payment FAILED', async (t) => {
+        const { gateway, server } = await played(t, store, {
+            create: (call) => [200, intentObject(call, { ...asking, id: `pi_${unique()}` })],
+            cancel: () => broken(), // what cancels it in the end is told by events
+        });
         const ends = [];
-        for (const cancelFirst of [false, true]) {
-            const payment = await server.paid({ paymentMethod: ASKS });
-            const told = [
-                onPayment('payment_intent.amount_capturable_updated', payment, { amount_received: 0, status: 'requires_capture', latest_charge: 'ch_one' }),
-                onPayment('payment_intent.canceled', payment, { amount_received: 0, status: 'canceled', cancellation_reason: 'requested_by_customer', latest_charge: 'ch_one' }),
-            ];
-            if (cancelFirst) told.reverse();
-            for (const one of told) await tell(server, one);
-            const after = await now(server, payment);
-            assert.equal(after.status, 'REFUNDED', `cancel first: ${cancelFirst}`);
-            assert.deepEqual(await own(server, payment), []);
-            assert.equal((await server.pay(payment.booking)).status, 201, 'the place is free');
+        for (const order of ['held gone', 'gone held', 'held gone held', 'held held gone']) {
+            const payment = await server.paid();
+            await cancelBooking(server, payment.booking);
+            for (const name of order.split(' '))
+                await tell(server, name === 'held' ? authorizedNews(payment) : canceledNews(payment, 'requested_by_customer'));
+            assert.equal((await now(server, payment)).status, 'FAILED', order);
+            assert.ok(!(await types(server, payment)).includes('PaymentRefunded'), order);
             ends.push(await finalState(server, payment));
         }
-        assert.deepEqual(errors(server), []);
-        assert.deepEqual(ends[1], ends[0]);
+        for (const end of ends) assert.deepEqual(end, ends[0]);
+        assert.equal(gateway.of('refund').length, 0);
+    });
+
+    test('E7 D6 a payment that was given up, whose intent surfaces and is cancelled, stays FAILED in any order', async (t) => {
+        const { server } = await played(t, store, { create: () => LOST, cancel: () => broken(), ask: () => listOf([]) });
+        for (const order of ['held gone', 'gone held', 'held gone held']) {
+            const booking = await server.booking();
+            const { body: { paymentId: id } } = await server.pay(booking);
+            await status(server, { id }, 'FAILED');
+            const surfaced = { id, gatewayTransactionId: `pi_${unique()}` };
+            for (const name of order.split(' '))
+                await tell(server, name === 'held' ? authorizedNews(surfaced) : canceledNews(surfaced, 'duplicate'));
+            const after = await now(server, surfaced);
+            assert.equal(after.status, 'FAILED', order);
+            assert.equal(after.failureReason, 'gateway_timeout', order);
+        }
     });
 
     // --- places, and what comes due ---
 
     test('D1 after a decline, a cancel that fails and a success that goes back, the place is free again', async (t) => {
         const { gateway, server } = await played(t, store, {
-            create: (call) => [402, { error: { type: 'card_error', code: 'card_declined', message: 'Declined.',
-                payment_intent: intentObject(call, { status: 'requires_payment_method' }) } }],
+            create: declining,
             cancel: () => broken(),
         });
         const payment = await server.paid();

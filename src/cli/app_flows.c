@@ -62,7 +62,7 @@ void app_fill_kinds(struct app *app)
     };
 
     fill_payments(app);
-    assert(COUNT(kinds) <= KINDS);
+    static_assert(COUNT(kinds) <= KINDS, "room for all kinds");
     for (size_t i = 0; i < COUNT(kinds); i++)
         app->kinds[i] = kinds[i];
     app->kind_count = COUNT(kinds);

@@ -79,17 +79,17 @@ static void cancel_done(struct gateway_call *c)
 /* Best effort: where it fails, settle leaves the cancel to an operation of its own. */
 static void cancel_declined(struct op_run *r)
 {
-    char *key = arena_alloc(&r->arena, 1, r->op.gateway_key.n + 8);
+    size_t room = r->op.gateway_key.n + sizeof("-cancel");
+    char *key = arena_alloc(&r->arena, 1, room);
     struct gateway_call *c = &r->cancel;
 
     if (!key) {
         job_outside_done(r->job, OK, NULL);
         return;
     }
-    memcpy(key, r->op.gateway_key.p, r->op.gateway_key.n);
-    memcpy(key + r->op.gateway_key.n, "-cancel", 7);
+    snprintf(key, room, STR_FMT "-cancel", STR_ARG(r->op.gateway_key));
     *c = (struct gateway_call){ .ask = GATEWAY_VOID,
-                                .key = { key, r->op.gateway_key.n + 7 },
+                                .key = str_of(key),
                                 .payment = r->payment.id,
                                 .user = r->payment.user_id,
                                 .subject = r->payment.subject_id,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 static void ask_kernel(void *bytes, size_t n)
 {
@@ -24,12 +25,14 @@ static void ask_kernel(void *bytes, size_t n)
 
 /* Ids are small and many: each thread asks for some of them at once. What was given out is wiped,
  * so that it stands nowhere else; whoever wants more than an id gets it from the kernel directly.
- * We never fork: a child would have the same bytes before it. */
+ * A
+ * child of fork() must not go on with the bytes of its parent. */
 enum { POOL = 1024, SMALL = 16 };
 
 struct pool {
     unsigned char bytes[POOL];
     size_t left;
+    pid_t owner;
 };
 
 static void kernel_fill(struct rng *r, void *bytes, size_t n)
@@ -41,9 +44,10 @@ static void kernel_fill(struct rng *r, void *bytes, size_t n)
         ask_kernel(bytes, n);
         return;
     }
-    if (pool.left < n) {
+    if (pool.left < n || pool.owner != getpid()) {
         ask_kernel(pool.bytes, POOL);
         pool.left = POOL;
+        pool.owner = getpid();
     }
     pool.left -= n;
     memcpy(bytes, pool.bytes + pool.left, n);

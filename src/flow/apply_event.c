@@ -175,6 +175,14 @@ static enum err ask_first(struct applying *s)
     return refetch_later(s->tx, s->a->payments, s->m, &s->fact, &s->payment);
 }
 
+/* What the event says cannot be all of the truth about this payment. */
+static bool disagrees(const struct applying *s)
+{
+    return !s->fact.currency[0] || s->fact.amount != s->payment.money.minor ||
+           (str_eq(s->job.type, S("payment_intent.succeeded")) &&
+            s->fact.state != INTENT_SUCCEEDED);
+}
+
 /* E2: the confirmation point is believed after a look at the gateway, where that is wished for;
  * always where what it says cannot be. */
 static enum err apply_intent(struct applying *s)
@@ -182,7 +190,7 @@ static enum err apply_intent(struct applying *s)
     enum verdict v = VERDICT_SAME;
     enum err e;
 
-    if (s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED)
+    if ((s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED) || disagrees(s))
         return ask_first(s);
     e = take_intent(s->tx, &s->taking, &s->payment, &s->fact, &v);
     if (!e && v == VERDICT_MISMATCH)
@@ -202,6 +210,16 @@ static enum err apply_refund(struct applying *s)
     }
     s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
     return e;
+}
+
+/* Events name the balance transaction by its id alone; fee and net are the gateway's to tell (E3).
+ */
+static enum err apply_charge(struct applying *s)
+{
+    enum err e = take_charge(s->tx, &s->taking, &s->payment, &s->fact);
+    bool has_more = s->fact.captured && s->fact.balance_transaction.n && !s->fact.has_fee;
+
+    return !e && has_more ? ask_first(s) : e;
 }
 
 /* A payment has one intent. Money on another one in its name goes back (D2). */
@@ -239,7 +257,7 @@ static enum err apply_fact(struct applying *s)
     }
     switch (s->fact.kind) {
     case FACT_INTENT: return apply_intent(s);
-    case FACT_CHARGE: return take_charge(s->tx, &s->taking, &s->payment, &s->fact);
+    case FACT_CHARGE: return apply_charge(s);
     case FACT_REFUND: return apply_refund(s);
     case FACT_NONE: break;
     }

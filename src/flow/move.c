@@ -39,7 +39,7 @@ static enum err transaction_move(struct tx *tx, const struct taking *t, const st
     static const enum intent_state stamps[] = { INTENT_AUTHORIZED, INTENT_SUCCEEDED,
                                                 INTENT_DECLINED, INTENT_CANCELED };
     struct uuid id = env_uuid(tx_env(tx));
-    bool failed = f->state == INTENT_DECLINED;
+    bool failed = f->state == INTENT_DECLINED || f->state == INTENT_CANCELED;
     struct val at[COUNT(stamps)];
 
     for (size_t i = 0; i < COUNT(stamps); i++)
@@ -158,7 +158,7 @@ static enum err enter_failed(struct tx *tx, const struct taking *t, struct payme
 {
     bool dead = f->state == INTENT_CANCELED || t->intent_is_dead;
 
-    if (f->state == INTENT_CANCELED)
+    if (f->state == INTENT_CANCELED && !f->decline_code.n && !f->failure_code.n)
         p->failure_reason = f->cancel_reason.n ? f->cancel_reason : S("canceled");
     else
         p->failure_reason =
@@ -375,10 +375,30 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
 
 /* --- charges --- */
 
+/* When the authorisation lapses stands on the charge: the webhook may be the first to say so. */
+static enum err learn_capture_before(struct tx *tx, const struct taking *t, struct payment *p,
+                                     const struct fact *f)
+{
+    struct str own = p->gateway_transaction_id;
+    enum err e;
+
+    if (!f->capture_before_ms || p->capture_before_ms || (own.n && !str_eq(own, f->intent_id)))
+        return OK;
+    p->capture_before_ms = f->capture_before_ms;
+    e = payment_store(tx, p, t->now_ms);
+    return !e && p->status == PAYMENT_AUTHORIZED ? follow_lapse(tx, t->payments, p, t->now_ms) : e;
+}
+
 enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
 {
     struct uuid id = env_uuid(tx_env(tx));
+    enum err e;
 
+    if (f->charge_failed)
+        return OK; /* the intent's own event names it; it never replaces the charge that paid */
+    e = learn_capture_before(tx, t, p, f);
+    if (e)
+        return e;
     return TX_DO(tx, STMT_transaction_charge, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
                  V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
                  v_text(f->charge_id), v_text(f->balance_transaction), v_text(f->receipt_url),

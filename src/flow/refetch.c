@@ -118,6 +118,10 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
         e = take_intent(tx, &t, &p, &a->call.fact, &v);
     if (e)
         return e;
+    if (a->call.fact.has_fee && v != VERDICT_MISMATCH)
+        e = take_charge(tx, &t, &p, &a->call.fact);
+    if (e)
+        return e;
     if (v == VERDICT_MISMATCH) {
         snprintf(why, 256, "other currency, or more money than was asked for");
         return ERR_UNAVAILABLE;

@@ -1,4 +1,5 @@
-/* refetch.h - an event that is believed only after a look at the gateway (E2). */
+/* refetch.h - an event that is believed only after a look at the gateway (E2), or that does not say
+ * all that is needed (E3: fee and net). */
 #pragma once
 
 #include "flow/payments.h"

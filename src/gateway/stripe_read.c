@@ -28,6 +28,12 @@
     X(LATEST, "latest_charge")                                                                     \
     X(LATEST_ID, "latest_charge.id")                                                               \
     X(LATEST_BEFORE, "latest_charge.payment_method_details.card.capture_before")                   \
+    X(LATEST_BALANCE, "latest_charge.balance_transaction")                                         \
+    X(LATEST_BALANCE_ID, "latest_charge.balance_transaction.id")                                   \
+    X(LATEST_CURRENCY, "latest_charge.balance_transaction.currency")                               \
+    X(LATEST_FEE, "latest_charge.balance_transaction.fee")                                         \
+    X(LATEST_NET, "latest_charge.balance_transaction.net")                                         \
+    X(LATEST_RECEIPT, "latest_charge.receipt_url")                                                 \
     X(OLD_CHARGES, "charges.data")                                                                 \
     X(FAILURE, "last_payment_error")                                                               \
     X(FAILURE_CODE, "last_payment_error.code")                                                     \
@@ -261,6 +267,22 @@ static void read_action(struct reader *r, struct fact *f)
         f->client_secret = id(r, AT_CLIENT_SECRET);
 }
 
+/* fee_at, net_at, currency_at: where the balance transaction has them. Only where Stripe settles in
+ * the charge's own currency: another one's fee would be compared with our amounts. */
+static void read_fee(struct reader *r, int fee_at, int net_at, int currency_at, struct fact *f)
+{
+    int64_t fee, net;
+    char code[4];
+
+    if (!number(r, fee_at, &fee) || !number(r, net_at, &net))
+        return;
+    if (!is_absent(r, currency_at) &&
+        (!upper_code(text(r, currency_at), code) || memcmp(code, f->currency, 4) != 0))
+        return;
+    f->has_fee =
+        stripe_amount_in(fee, f->currency, &f->fee) && stripe_amount_in(net, f->currency, &f->net);
+}
+
 static void read_intent(struct reader *r, struct fact *f)
 {
     f->intent_id = id(r, AT_ID);
@@ -274,6 +296,9 @@ static void read_intent(struct reader *r, struct fact *f)
     if (r->v[AT_LATEST].type == JSON_ABSENT)
         read_old_charge(r, f);
     f->capture_before_ms = time_ms(r, AT_LATEST_BEFORE);
+    f->balance_transaction = ref(r, AT_LATEST_BALANCE, AT_LATEST_BALANCE_ID);
+    f->receipt_url = text(r, AT_LATEST_RECEIPT);
+    read_fee(r, AT_LATEST_FEE, AT_LATEST_NET, AT_LATEST_CURRENCY, f);
     if (f->state == INTENT_CANCELED)
         f->cancel_reason = text(r, AT_CANCEL_REASON);
 }
@@ -281,20 +306,6 @@ static void read_intent(struct reader *r, struct fact *f)
 /* --- the charge --- */
 
 /* Only where Stripe settles in the charge's own currency: a fee in another one has no column. */
-static void read_fee(struct reader *r, struct fact *f)
-{
-    int64_t fee, net;
-    char code[4];
-
-    if (!number(r, AT_FEE, &fee) || !number(r, AT_NET, &net))
-        return;
-    if (!is_absent(r, AT_BALANCE_CURRENCY) &&
-        (!upper_code(text(r, AT_BALANCE_CURRENCY), code) || memcmp(code, f->currency, 4) != 0))
-        return;
-    f->has_fee =
-        stripe_amount_in(fee, f->currency, &f->fee) && stripe_amount_in(net, f->currency, &f->net);
-}
-
 static void read_charge(struct reader *r, struct fact *f)
 {
     f->charge_id = id(r, AT_ID);
@@ -308,7 +319,7 @@ static void read_charge(struct reader *r, struct fact *f)
     f->capture_before_ms = time_ms(r, AT_CAPTURE_BEFORE);
     f->balance_transaction = ref(r, AT_BALANCE, AT_BALANCE_ID);
     f->receipt_url = text(r, AT_RECEIPT);
-    read_fee(r, f);
+    read_fee(r, AT_FEE, AT_NET, AT_BALANCE_CURRENCY, f);
 }
 
 /* --- the refund --- */

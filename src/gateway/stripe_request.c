@@ -55,7 +55,7 @@ static void path_fetch(struct buf *b, const struct gateway_call *c)
     if (c->intent_id.n) {
         path_intent(b, c);
         buf_char(b, '?');
-        form_add(b, "expand[]", S("latest_charge"));
+        form_add(b, "expand[]", S("latest_charge.balance_transaction"));
         return;
     }
     buf_add(b, S("/v1/payment_intents?"));

@@ -171,9 +171,9 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
         e = take(s);
     if (e || is_done(&s->p))
         return e;
-    if (is_hopeless(&s->p) || c->answer == GATEWAY_DECLINED)
-        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or the card said no */
-    else if (surely_refused(s) || surely_nothing(s))
+    if (is_hopeless(&s->p) || c->answer == GATEWAY_DECLINED || surely_refused(s))
+        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or it was refused */
+    else if (surely_nothing(s))
         *ret = END_RELEASE;
     else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&
              surely_absent(s))

@@ -172,6 +172,8 @@ static const enum cell cells[PAYMENT_STATUSES][INTENT_STATES] = {
 /* D10: another currency, more money than asked for, or a success that brought none. */
 static bool is_mismatch(const struct payment_view *p, const struct fact *f)
 {
+    if (f->state == INTENT_CANCELED && !f->received)
+        return false; /* dead: whatever it was about, no money is there */
     if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
         return true;
     if (f->amount < 0 || f->amount > p->money.minor)

@@ -178,8 +178,8 @@ static enum err enter(struct tx *tx, const struct taking *t, struct payment *p,
     case PAYMENT_CAPTURED: return enter_captured(tx, t, p, m);
     case PAYMENT_FAILED: return enter_failed(tx, t, p, f);
     case PAYMENT_REFUNDED:
-        if (m->lapsed)
-            p->failure_reason = S("authorization_expired");
+        p->failure_reason = m->lapsed ? S("authorization_expired") : (struct str){ 0 };
+        p->given_up = false;
         return OK;
     case PAYMENT_STATUSES: break;
     }
@@ -265,11 +265,16 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
 
 /* --- the whole --- */
 
+static bool is_lapse(struct str cancel_reason)
+{
+    return str_eq(cancel_reason, S("expired")) || str_eq(cancel_reason, S("automatic"));
+}
+
 /* Cancelled is the end of an intent. That it had been authorised before is heard of late: then it
  * was a void, as it would have been in order (E7); where a try of it had failed, it stays FAILED.
  */
 static enum err recall_canceled(struct tx *tx, const struct payment *p, const struct fact *f,
-                                struct move *m)
+                                bool subject_open, struct move *m)
 {
     struct row row;
     enum err e;
@@ -279,10 +284,12 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
     e = TX_ROW(tx, STMT_transaction_canceled, &row, V_TEXT(f->intent_id));
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    if (row.col[0].i)
-        *m = (struct move){
-            .verdict = VERDICT_APPLY, .to = PAYMENT_REFUNDED, .captured = -1, .voided = true
-        };
+    if (row.col[0].i && subject_open && str_eq(p->failure_reason, row.col[1].s))
+        *m = (struct move){ .verdict = VERDICT_APPLY,
+                            .to = PAYMENT_REFUNDED,
+                            .captured = -1,
+                            .voided = true,
+                            .lapsed = is_lapse(p->failure_reason) };
     else
         m->verdict = VERDICT_SUPERSEDED;
     return OK;
@@ -330,7 +337,7 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
     if (e)
         return e;
     m = payment_move(&view, f);
-    e = recall_canceled(tx, p, f, &m);
+    e = recall_canceled(tx, p, f, view.subject_open, &m);
     if (e)
         return e;
     *ret_verdict = m.verdict;

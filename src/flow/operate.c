@@ -33,6 +33,7 @@ struct asking {
     bool answered;   /* and the answer came meanwhile */
     bool ours;       /* we claimed it: a late answer is the gateway's fault */
     bool in_room;
+    bool decided; /* our own end is sure; an answer under way is not for us */
 };
 
 static struct store *store_of(const struct asking *a)
@@ -55,14 +56,25 @@ static void done(struct asking *a)
     a->o->done(a->o);
 }
 
-/* Leaves the room; if the answer is on its way already, that one counts. */
+/* Leaves the room. An answer that is on its way already must come home first, and is dropped: it
+ * may be for another content. */
 static void finish(struct asking *a, enum err e)
+{
+    a->o->err = e;
+    a->decided = a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter);
+    if (a->decided)
+        return;
+    a->in_room = false;
+    done(a);
+}
+
+/* Of somebody who waited for this very answer: if it comes now, it counts. */
+static void give_up(struct asking *a, enum err e)
 {
     if (a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter))
         return;
     a->in_room = false;
-    a->o->err = e;
-    done(a);
+    finish(a, e);
 }
 
 static void finish_stored(struct asking *a, const struct key_record *k)
@@ -97,6 +109,11 @@ static void answered(struct waiter *w)
 {
     struct asking *a = CONTAINER_OF(w, struct asking, waiter);
 
+    if (a->decided) {
+        answer_release(w->answer);
+        done(a);
+        return;
+    }
     a->answered = true;
     if (!a->busy)
         take_answer(a);
@@ -131,10 +148,10 @@ static void time_is_up(struct timer *t)
     struct asking *a = CONTAINER_OF(t, struct asking, timer);
     int64_t now = mono_ms(a);
 
-    if (a->busy || a->answered)
+    if (a->busy || a->answered || a->decided)
         return;
     if (now >= a->o->deadline_mono_ms)
-        finish(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
+        give_up(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
     else if (a->look_ms && now >= a->look_at)
         look(a);
     else

@@ -21,6 +21,13 @@ static enum err find(struct tx *tx, const struct taking *t, const struct fact *f
     return e;
 }
 
+/* Money of a second intent never was this payment's (D2). */
+static bool is_of_other(const struct payment *p, const struct fact *f)
+{
+    return p->gateway_transaction_id.n && f->intent_id.n &&
+           !str_eq(p->gateway_transaction_id, f->intent_id);
+}
+
 static enum err add_foreign(struct tx *tx, const struct taking *t, const struct payment *p,
                             const struct fact *f)
 {
@@ -30,7 +37,7 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
                         .status = f->refund,
                         .reason = S("made at the gateway"),
                         .gateway_refund_id = f->refund_id,
-                        .automatic = p->status == PAYMENT_FAILED ||
+                        .automatic = is_of_other(p, f) || p->status == PAYMENT_FAILED ||
                                      (p->status == PAYMENT_REFUNDED && p->captured < 0),
                         .created_ms = t->now_ms };
 

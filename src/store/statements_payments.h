@@ -173,8 +173,9 @@ SQL(transaction_state, /* new, or moved; a lower status never replaces a higher 
     " AND (payment_transactions.status NOT IN ('succeeded', 'canceled')"
     " OR payment_transactions.status = excluded.status)")
 
-SQL(transaction_canceled, /* a row: this intent is dead; 1: and no try of it ever failed */
-    "SELECT CASE WHEN failed_at IS NULL THEN 1 ELSE 0 END FROM payment_transactions"
+SQL(transaction_canceled, /* a row: this intent is dead; 1: and all that we heard of it is its end */
+    "SELECT CASE WHEN failed_at IS NULL AND authorized_at IS NULL THEN 1 ELSE 0 END,"
+    " coalesce(cancel_reason, 'canceled') FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1 AND status = 'canceled'")
 
 SQL(transaction_charge, /* new, or completed; what is known stays: a null comes before the value (E3) */

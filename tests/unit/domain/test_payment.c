@@ -223,12 +223,14 @@ static void other_money_than_asked_for_changes_nothing(void **state)
                               .state = says,
                               .amount = money[i].amount,
                               .received = money[i].received };
+            bool dead = says == INTENT_CANCELED && !money[i].received; /* no money is there */
             struct move m;
 
             memcpy(f.currency, money[i].currency, strlen(money[i].currency));
             m = payment_move(&p, &f);
-            if ((m.verdict == VERDICT_MISMATCH) !=
-                (says == INTENT_SUCCEEDED ? money[i].mismatch_if_succeeded : money[i].mismatch))
+            if ((m.verdict == VERDICT_MISMATCH) != (says == INTENT_SUCCEEDED
+                                                        ? money[i].mismatch_if_succeeded
+                                                        : money[i].mismatch && !dead))
                 fail_msg("%s, intent %d: %s", payment_status_name(s), (int)says, money[i].why);
             if (m.verdict == VERDICT_MISMATCH)
                 assert_true(m.to == s && m.captured == p.captured && !m.voided && !m.lapsed);

@@ -201,6 +201,7 @@ async function crashTest(kind) {
     const folder = newFolder();
     const store = cluster ? cluster.store : sqliteStore;
     const db = await store.fresh(folder);
+    db.folder = folder; // the sandboxes' files are there
     const run = {
         db, cluster, nodes: [new Node(db)], journal: new Journal(), chance: random(SEED), dice: random(SEED + 1), stored: new Set(),
         lastSeq: 0, databaseKills: 0, over: false,

@@ -344,7 +344,8 @@ static void a_fetch_has_no_key_and_no_body(void **state)
     prepare(f, GATEWAY_FETCH);
     play(f, steps, 1);
     r = f->box.requests[0];
-    expect_in(r, "GET /v1/payment_intents/pi_1?expand[]=latest_charge.balance_transaction HTTP/1.1\r\n");
+    expect_in(
+        r, "GET /v1/payment_intents/pi_1?expand[]=latest_charge.balance_transaction HTTP/1.1\r\n");
     assert_null(strstr(r, "Idempotency-Key"));
     assert_null(strstr(r, "Content-Type"));
     assert_null(strstr(r, "traceparent"));

@@ -131,7 +131,8 @@ static void fetching_is_by_id_or_through_the_list(void **state)
                  "");
     c.intent_id = S("pi_1");
     assert_false(stripe_is_listing(&c));
-    expect(&c, "GET", BASE "/v1/payment_intents/pi_1?expand[]=latest_charge.balance_transaction", "");
+    expect(&c, "GET", BASE "/v1/payment_intents/pi_1?expand[]=latest_charge.balance_transaction",
+           "");
     c.ask = GATEWAY_FETCH_REFUND;
     assert_true(stripe_is_listing(&c));
     expect(&c, "GET", BASE "/v1/refunds?payment_intent=pi_1&limit=50", "");

@@ -147,6 +147,7 @@ struct applying {
     struct fact fact;
     struct taking taking;
     struct payment payment;
+    bool foreign;               /* known before: no payment of ours has this intent */
     struct str outcome, detail; /* outcome empty: another message will write it */
     char *why;
 };
@@ -239,7 +240,7 @@ static enum err apply_to_other(struct applying *s)
 
 static enum err apply_fact(struct applying *s)
 {
-    enum err e = find_payment(s);
+    enum err e = s->foreign ? ERR_NOT_FOUND : find_payment(s);
 
     if (e == ERR_NOT_FOUND) {
         s->outcome = S("ignored");
@@ -277,9 +278,8 @@ static enum err effect(struct applying *s)
     return OK;
 }
 
-/* Reads the message and has its effect; the outcome is for the caller to write. */
-static enum err apply_one(struct tx *tx, struct arena *a, const struct apply_event *ap,
-                          const struct message *m, struct applying *s, char why[256])
+static enum err read_one(struct tx *tx, struct arena *a, const struct apply_event *ap,
+                         const struct message *m, struct applying *s, char why[256])
 {
     enum err e;
 
@@ -290,17 +290,19 @@ static enum err apply_one(struct tx *tx, struct arena *a, const struct apply_eve
     e = event_job_read(a, m->body, &s->job);
     if (!e && s->job.fact.n)
         e = fact_read(a, s->job.fact, &s->fact);
-    if (e) {
+    if (e)
         snprintf(why, 256, "the message's body cannot be read");
-        return e;
-    }
-    e = fault_point_at(&tx_env(tx)->faults, "apply", s->job.type);
-    if (e) {
-        snprintf(why, 256, "fault point apply:%.*s",
+    return e;
+}
+
+static enum err pass_fault(struct tx *tx, const struct applying *s)
+{
+    enum err e = fault_point_at(&tx_env(tx)->faults, "apply", s->job.type);
+
+    if (e)
+        snprintf(s->why, 256, "fault point apply:%.*s",
                  (int)(s->job.type.n < 100 ? s->job.type.n : 100), s->job.type.p);
-        return e;
-    }
-    return effect(s);
+    return e;
 }
 
 static enum err apply(struct tx *tx, const struct message *m, void *ctx, char why[256])
@@ -310,7 +312,11 @@ static enum err apply(struct tx *tx, const struct message *m, void *ctx, char wh
     enum err e;
 
     arena_init(&a, JOB_ARENA);
-    e = apply_one(tx, &a, ctx, m, &s, why);
+    e = read_one(tx, &a, ctx, m, &s, why);
+    if (!e)
+        e = pass_fault(tx, &s);
+    if (!e)
+        e = effect(&s);
     if (!e && s.outcome.n)
         e = outcome_write(tx, m->id, s.outcome, s.detail, s.taking.now_ms);
     arena_release(&a);
@@ -336,11 +342,66 @@ static void sort_by_lane(const struct message **sorted, const struct message *co
     qsort(sorted, n, sizeof(void *), by_lane);
 }
 
+struct bulk {
+    struct applying *s;
+    size_t n;
+};
+
+static void claim_intent(struct bulk *b, struct str intent_id)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->s[i].foreign && str_eq(b->s[i].fact.intent_id, intent_id))
+            b->s[i].foreign = false;
+}
+
+static enum err mark_known(void *ctx, const struct row *row)
+{
+    claim_intent(ctx, row->col[0].s);
+    return OK;
+}
+
+/* Whose intents they are that do not name a payment of ours: one question for all of them. Those
+ * that another event of this bulk names as ours may get their row only now. */
+static enum err find_foreign(struct tx *tx, struct bulk *b)
+{
+    struct val v[LIMIT_BULK];
+    struct uuid id;
+    size_t rows = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        struct applying *s = &b->s[i];
+
+        s->foreign = s->fact.kind != FACT_NONE && !uuid_parse(s->fact.payment_id, &id);
+        if (s->foreign && s->fact.intent_id.n)
+            v[rows++] = V_TEXT(s->fact.intent_id);
+    }
+    for (size_t i = 0; i < b->n; i++)
+        if (!b->s[i].foreign && b->s[i].fact.kind != FACT_NONE)
+            claim_intent(b, b->s[i].fact.intent_id);
+    return rows ? tx_bulk(tx, STMT_intents_known, v, rows, 1, mark_known, b) : OK;
+}
+
+static enum err apply_all(struct tx *tx, struct bulk *b)
+{
+    struct outcome outcomes[LIMIT_BULK];
+    size_t count = 0;
+    enum err e = find_foreign(tx, b);
+
+    for (size_t i = 0; i < b->n && !e; i++) {
+        struct applying *s = &b->s[i];
+
+        e = effect(s);
+        if (!e && s->outcome.n)
+            outcomes[count++] =
+                (struct outcome){ s->m->id, s->outcome, s->detail, s->taking.now_ms };
+    }
+    return e ? e : outcomes_write(tx, outcomes, count);
+}
+
 static enum err apply_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     const struct message *sorted[LIMIT_BULK];
-    struct outcome outcomes[LIMIT_BULK];
-    size_t count = 0;
+    struct bulk b = { .n = n };
     struct arena a;
     char why[256];
     enum err e = OK;
@@ -350,16 +411,13 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
         return ERR_VALIDATION; /* faults are counted: each message passes them once, alone */
     sort_by_lane(sorted, m, n);
     arena_init(&a, JOB_ARENA * LIMIT_BULK);
-    for (size_t i = 0; i < n && !e; i++) {
-        struct applying s;
-
-        e = apply_one(tx, &a, ctx, sorted[i], &s, why);
-        if (!e && s.outcome.n)
-            outcomes[count++] =
-                (struct outcome){ sorted[i]->id, s.outcome, s.detail, s.taking.now_ms };
-    }
+    b.s = arena_alloc(&a, n, sizeof(*b.s));
+    if (!b.s)
+        e = ERR_NO_MEMORY;
+    for (size_t i = 0; i < n && !e; i++)
+        e = read_one(tx, &a, ctx, sorted[i], &b.s[i], why);
     if (!e)
-        e = outcomes_write(tx, outcomes, count);
+        e = apply_all(tx, &b);
     arena_release(&a);
     return e;
 }

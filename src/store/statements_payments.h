@@ -73,6 +73,11 @@ SQL2(payment_lock, "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1",
 SQL(payment_of_intent,
     "SELECT payment_id FROM payment_transactions WHERE stripe_payment_intent_id = $1")
 
+SQL2(intents_known, /* bulk; those that belong to a payment of ours */
+     "SELECT stripe_payment_intent_id FROM payment_transactions WHERE stripe_payment_intent_id = $1",
+     "SELECT stripe_payment_intent_id FROM payment_transactions"
+     " WHERE stripe_payment_intent_id = ANY ($1::text[])")
+
 SQL(payment_of_place, /* the payment that holds the place of a booking, if any (D1) */
     "SELECT id FROM payments WHERE context = $1 AND subject_id = $2"
     " AND status IN ('PENDING', 'AUTHORIZED', 'CAPTURED')"

@@ -10,7 +10,7 @@ import {
 } from './kit.mjs';
 
 const ORDERS = Math.round(SECONDS * 8000); // more than can be paid in a row's time
-const PAYING = ['--connections', 128, '--count', ORDERS]; // each waits for three commits and a call
+const PAYING = ['--connections', 256, '--count', ORDERS]; // each waits for three commits and a call
 const WAITING = 5000;
 const QUIET = { ICHIDO_SANDBOX_WEBHOOKS: 'off' };
 
@@ -87,7 +87,7 @@ export async function paymentRows() {
     await withServer(sqliteStore, QUIET, async (server) => {
         await book(server, ORDERS);
         const made = await createFor(server, PAYING);
-        createRows('create and authorise, 128 connections', 3000, made);
+        createRows('create and authorise, 256 connections', 3000, made);
         await replayRows(server, Math.min(made.ok, 20_000));
     });
     await withServer(sqliteStore, {}, async (server) => {

@@ -64,12 +64,10 @@ static bool read_cursor(struct ask *k, struct str value)
 {
     struct str bytes;
 
-    if (value.n != CURSOR_TEXT || base64url_decode(&k->request->arena, value, &bytes) ||
-        bytes.n != sizeof(k->filter->before.b))
+    if (value.n != CURSOR_TEXT || base64url_decode(&k->request->arena, value, &bytes))
         return false;
-    memcpy(k->filter->before.b, bytes.p, bytes.n);
-    k->filter->has_before = true;
-    return true;
+    k->filter->has_before = uuid_of_bytes(bytes, &k->filter->before);
+    return k->filter->has_before;
 }
 
 static const struct parameter {

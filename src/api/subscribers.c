@@ -295,9 +295,8 @@ static enum err add_row(void *ctx, const struct row *row)
 
     if (a->count == LIMIT_SUBSCRIBERS)
         return OK;
-    if (row->col[0].s.n != sizeof(s->id.b))
+    if (!uuid_of_bytes(row->col[0].s, &s->id))
         return ERR_INTERNAL;
-    memcpy(s->id.b, row->col[0].s.p, sizeof(s->id.b));
     s->url = arena_str(a->unit.arena, row->col[1].s);
     s->types = arena_str(a->unit.arena, row->col[2].s);
     s->disabled_ms = row->col[3].type == VAL_INT ? row->col[3].i : 0;

@@ -71,3 +71,11 @@ struct str uuid_bytes(const struct uuid *id)
 {
     return (struct str){ (const char *)id->b, sizeof(id->b) };
 }
+
+bool uuid_of_bytes(struct str bytes, struct uuid *ret_id)
+{
+    if (bytes.n != sizeof(ret_id->b))
+        return false;
+    memcpy(ret_id->b, bytes.p, sizeof(ret_id->b));
+    return true;
+}

@@ -38,8 +38,8 @@ static void fill_payments(struct app *app)
     p->key_ttl_ms = s->key_ttl_ms;
     p->action_limit_ms = s->action_limit_ms;
     p->refetch = wants_refetch(s);
-    p->expect_livemode = is_live_key(s->stripe_secret_key);
-    app->apply = (struct apply_event){ .expect_livemode = p->expect_livemode, .payments = p };
+    app->apply =
+        (struct apply_event){ .expect_livemode = is_live_key(s->stripe_secret_key), .payments = p };
     app->deliveries = (struct deliveries){
         .env = p->env, .store = p->store, .client = app->delivery_client, .home = p->home
     };

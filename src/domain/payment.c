@@ -183,8 +183,7 @@ static bool is_mismatch(const struct payment_view *p, const struct fact *f)
     return f->state == INTENT_SUCCEEDED && f->received == 0;
 }
 
-/* Stripe's own words for an authorisation that nobody captured in time. */
-static bool is_lapse(struct str cancel_reason)
+bool cancel_is_lapse(struct str cancel_reason)
 {
     return str_eq(cancel_reason, S("expired")) || str_eq(cancel_reason, S("automatic"));
 }
@@ -216,7 +215,8 @@ static struct move apply_capture(const struct fact *f)
 
 static struct move apply_void(const struct fact *f)
 {
-    return (struct move){ VERDICT_APPLY, PAYMENT_REFUNDED, -1, true, is_lapse(f->cancel_reason) };
+    return (struct move){ VERDICT_APPLY, PAYMENT_REFUNDED, -1, true,
+                          cancel_is_lapse(f->cancel_reason) };
 }
 
 static struct move run_cell(enum cell c, const struct payment_view *p, const struct fact *f)

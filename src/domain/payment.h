@@ -128,5 +128,8 @@ struct move {
 /* FACT_INTENT only. */
 struct move payment_move(const struct payment_view *p, const struct fact *f);
 
+/* The gateway's words for an authorisation that nobody captured in time (D9). */
+bool cancel_is_lapse(struct str cancel_reason);
+
 /* What may still be refunded: captured minus all refunds that did not fail. */
 int64_t refund_available(int64_t captured, int64_t reserved);

@@ -223,14 +223,6 @@ static enum err apply_charge(struct applying *s)
     return !e && has_more ? ask_first(s) : e;
 }
 
-/* A payment has one intent. Money on another one in its name goes back (D2). */
-static bool is_other_intent(const struct applying *s)
-{
-    struct str ours = s->payment.gateway_transaction_id;
-
-    return ours.n && s->fact.intent_id.n && !str_eq(ours, s->fact.intent_id);
-}
-
 /* Charges and refunds of such an intent: only their own rows. */
 static enum err apply_to_other(struct applying *s)
 {
@@ -250,7 +242,7 @@ static enum err apply_fact(struct applying *s)
     if (e)
         return e;
     s->outcome = S("applied");
-    if (is_other_intent(s)) {
+    if (is_of_other_intent(&s->payment, &s->fact)) {
         s->detail = S("another intent of this payment");
         return s->fact.kind == FACT_INTENT
                    ? give_back_other(s->tx, &s->taking, &s->payment, &s->fact)

@@ -75,9 +75,8 @@ static enum err check_place(struct tx *tx, struct operate *o)
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    if (row.col[0].s.n != sizeof(o->payment_id.b))
+    if (!uuid_of_bytes(row.col[0].s, &o->payment_id))
         return ERR_INTERNAL;
-    memcpy(o->payment_id.b, row.col[0].s.p, sizeof(o->payment_id.b));
     o->has_payment = true;
     return refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
@@ -256,14 +255,10 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
     c->result = CLAIM_RUNNING;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    e = operation_read(tx, &r->arena, c->record.operation, &r->op);
+    e = run_read(tx, r, c->record.operation);
     if (!e && now_ms - r->op.claimed_ms < LIMIT_KEY_FRESH_MS) /* else it is only asked for */
         e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), V_INT(r->op.sends),
                   v_uuid(&r->op.id));
-    if (!e)
-        e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
-    if (!e && r->op.has_refund)
-        e = refund_read(tx, &r->arena, r->op.refund_id, &r->refund);
     r->loaded = r->fresh = true;
     c->result = CLAIMED;
     return e;

@@ -68,14 +68,6 @@ int64_t retry_after_ms(struct str value, int64_t wall_ms)
 
 /* --- the answer --- */
 
-static struct str answer_header(const struct call *c, struct str name)
-{
-    for (size_t i = 0; i < c->answer_header_count; i++)
-        if (str_eq_nocase(c->answer_headers[i].name, name))
-            return c->answer_headers[i].value;
-    return (struct str){ 0 };
-}
-
 /* The status counts even where the rest of the answer was lost. */
 static enum outcome outcome_of(const struct call *c)
 {
@@ -90,7 +82,7 @@ static void answered(struct call *c)
 
     d->outcome = outcome_of(c);
     d->retry_after_ms =
-        retry_after_ms(answer_header(c, S("Retry-After")), clock_wall_ms(&d->parts->env->clock));
+        retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&d->parts->env->clock));
     if (c->status)
         snprintf(d->why, sizeof(d->why), "the subscriber answered %d", c->status);
     else

@@ -19,10 +19,7 @@ struct scope key_scope(struct uuid user, enum op_kind kind, struct uuid key)
 
 static bool get_uuid(const struct val *v, struct uuid *ret)
 {
-    if (v->type != VAL_BLOB || v->s.n != sizeof(ret->b))
-        return false;
-    memcpy(ret->b, v->s.p, sizeof(ret->b));
-    return true;
+    return v->type == VAL_BLOB && uuid_of_bytes(v->s, ret);
 }
 
 static enum err record_of_row(struct arena *a, const struct row *row, struct key_record *ret)

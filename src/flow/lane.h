@@ -1,7 +1,9 @@
-/* lane.h - which lane a message runs in, from the ids that it is about. */
+/* lane.h - which lane a message runs in: 63 bits of SHA-256, the same on every node and in every
+ * version, so that they agree. */
 #pragma once
 
 #include "base/uuid.h"
 
-/* The same ids always give the same lane, in the same order; second may be NULL. */
+int64_t lane_of(struct str text);
+/* From the ids that it is about, in this order; second may be NULL. */
 int64_t lane_of_ids(struct uuid first, const struct uuid *second);

@@ -204,30 +204,44 @@ static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
 
 /* --- money that nobody wants (D2) --- */
 
-static enum err give_back(struct tx *tx, const struct taking *t, struct payment *p,
-                          const struct fact *f, bool captured)
+/* Starts the operation that sends it back, told and audited; *ret_started false: it is on its way
+ * already. intent_id empty: the payment's own. */
+static enum err send_back(struct tx *tx, const struct taking *t, const struct payment *p,
+                          const struct fact *f, struct str intent_id, struct str cause,
+                          const char *line, struct str detail, bool *ret_started)
 {
-    struct row row;
+    bool captured = f->state == INTENT_SUCCEEDED;
     enum op_kind kind = captured ? OP_REFUND : OP_VOID;
+    int64_t amount = captured ? f->received : 0;
+    struct row row;
     enum err e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id),
-                        V_TEXT(str_of(op_name(kind))), V_TEXT(S("stray")));
+                        V_TEXT(str_of(op_name(kind))), V_TEXT(cause));
 
-    if (e != ERR_NOT_FOUND)
-        return e; /* it is on its way already */
+    *ret_started = e == ERR_NOT_FOUND;
+    if (!*ret_started)
+        return e;
+    LOG(tx_env(tx)->log, LOG_ERROR, line, LOG_TEXT("intent", f->intent_id),
+        LOG_NUM("amount", f->amount));
+    e = operation_start_on(tx, t->payments, p, intent_id, kind, amount, cause);
+    return e ? e
+             : audit_money(tx, op_keyword(kind), p, amount, true, detail, NULL, NULL, t->now_ms);
+}
+
+static enum err give_back(struct tx *tx, const struct taking *t, struct payment *p,
+                          const struct fact *f)
+{
+    bool started, captured = f->state == INTENT_SUCCEEDED;
+    enum err e = send_back(tx, t, p, f, S(""), S("stray"),
+                           "Money landed where it cannot be taken; it goes back",
+                           S("money landed where it cannot be taken; it goes back"), &started);
+
+    if (e || !started)
+        return e;
     remember(p, f);
     p->place_held = p->place_held && !captured; /* a paid intent cannot be paid again */
-    e = operation_start_own(tx, t->payments, p, kind, captured ? f->received : 0, S("stray"));
-    if (!e && captured && p->status == PAYMENT_PENDING)
-        e = payment_fail(tx, t, p, S("refunded_automatically"));
-    else if (!e)
-        e = payment_store(tx, p, t->now_ms);
-    if (!e)
-        e = audit_money(tx, captured ? "REFUND" : "VOID", p, captured ? f->received : 0, true,
-                        S("money landed where it cannot be taken; it goes back"), NULL, NULL,
-                        t->now_ms);
-    LOG(tx_env(tx)->log, LOG_ERROR, "Money landed where it cannot be taken; it goes back",
-        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount));
-    return e;
+    if (captured && p->status == PAYMENT_PENDING)
+        return payment_fail(tx, t, p, S("refunded_automatically"));
+    return payment_store(tx, p, t->now_ms);
 }
 
 enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -239,36 +253,19 @@ enum err take_other_intent(struct tx *tx, const struct taking *t, const struct p
 enum err give_back_other(struct tx *tx, const struct taking *t, const struct payment *p,
                          const struct fact *f)
 {
-    bool captured = f->state == INTENT_SUCCEEDED;
-    enum op_kind kind = captured ? OP_REFUND : OP_VOID;
-    int64_t amount = captured ? f->received : 0;
     char cause[GATEWAY_ID_MAX + 8];
-    struct row row;
+    bool started;
     enum err e = transaction_move(tx, t, p, f);
 
-    if (e || (!captured && f->state != INTENT_AUTHORIZED))
+    if (e || (f->state != INTENT_SUCCEEDED && f->state != INTENT_AUTHORIZED))
         return e;
     snprintf(cause, sizeof(cause), "stray:%.*s", (int)f->intent_id.n, f->intent_id.p);
-    e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id), V_TEXT(str_of(op_name(kind))),
-               V_TEXT(str_of(cause)));
-    if (e != ERR_NOT_FOUND)
-        return e;
-    e = operation_start_on(tx, t->payments, p, f->intent_id, kind, amount, str_of(cause));
-    if (!e)
-        e = audit_money(tx, captured ? "REFUND" : "VOID", p, amount, true,
-                        S("money on a second intent of this payment; it goes back"), NULL, NULL,
-                        t->now_ms);
-    LOG(tx_env(tx)->log, LOG_ERROR, "Money on a second intent of a payment; it goes back",
-        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount));
-    return e;
+    return send_back(tx, t, p, f, f->intent_id, str_of(cause),
+                     "Money on a second intent of a payment; it goes back",
+                     S("money on a second intent of this payment; it goes back"), &started);
 }
 
 /* --- the whole --- */
-
-static bool is_lapse(struct str cancel_reason)
-{
-    return str_eq(cancel_reason, S("expired")) || str_eq(cancel_reason, S("automatic"));
-}
 
 /* Cancelled is the end of an intent. That it had been authorised before is heard of late: then it
  * was a void, as it would have been in order (E7); where a try of it had failed, it stays FAILED.
@@ -289,7 +286,7 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
                             .to = PAYMENT_REFUNDED,
                             .captured = -1,
                             .voided = true,
-                            .lapsed = is_lapse(p->failure_reason) };
+                            .lapsed = cancel_is_lapse(p->failure_reason) };
     else
         m->verdict = VERDICT_SUPERSEDED;
     return OK;
@@ -347,7 +344,7 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
     case VERDICT_STRAY_AUTHORIZED:
     case VERDICT_STRAY_SUCCEEDED:
         e = transaction_move(tx, t, p, f);
-        return e ? e : give_back(tx, t, p, f, m.verdict == VERDICT_STRAY_SUCCEEDED);
+        return e ? e : give_back(tx, t, p, f);
     case VERDICT_SUPERSEDED:
     case VERDICT_MISMATCH: return OK;
     }
@@ -386,10 +383,9 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
 static enum err learn_capture_before(struct tx *tx, const struct taking *t, struct payment *p,
                                      const struct fact *f)
 {
-    struct str own = p->gateway_transaction_id;
     enum err e;
 
-    if (!f->capture_before_ms || p->capture_before_ms || (own.n && !str_eq(own, f->intent_id)))
+    if (!f->capture_before_ms || p->capture_before_ms || is_of_other_intent(p, f))
         return OK;
     p->capture_before_ms = f->capture_before_ms;
     e = payment_store(tx, p, t->now_ms);

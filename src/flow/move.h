@@ -15,6 +15,19 @@ struct taking { /* what brought the fact */
         intent_is_dead; /* the intent was cancelled in the same breath: nothing is left to cancel */
 };
 
+/* A payment has one intent. Another one may name it all the same (D2). */
+static inline bool is_of_other_intent(const struct payment *p, const struct fact *f)
+{
+    return p->gateway_transaction_id.n && f->intent_id.n &&
+           !str_eq(p->gateway_transaction_id, f->intent_id);
+}
+
+/* It ended without money: FAILED, or REFUNDED by a void. */
+static inline bool is_void(const struct payment *p)
+{
+    return p->status == PAYMENT_FAILED || (p->status == PAYMENT_REFUNDED && p->captured < 0);
+}
+
 /* A FACT_INTENT. p was read under its lock and holds the new state afterwards. */
 enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
                      enum verdict *ret_verdict);
@@ -41,8 +54,7 @@ enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p,
 enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, struct str reason);
 
 /* A refund that ended without a word of the gateway (refused, surely absent). */
-enum err refund_fail(struct tx *tx, const struct taking *t, struct payment *p, struct refund *r,
-                     struct str reason);
+enum err refund_fail(struct tx *tx, const struct taking *t, struct refund *r, struct str reason);
 
 /* Why it failed, for people and programs: "insufficient_funds: Your card has ...". */
 struct str failure_text(struct arena *a, struct str decline_code, struct str code,

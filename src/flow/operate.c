@@ -263,7 +263,6 @@ static void decide(struct asking *a)
 static void look_came_back(struct unit *u)
 {
     struct asking *a = CONTAINER_OF(u, struct asking, look);
-
     bool same = !u->err && a->found && memcmp(a->record.hash, a->o->hash, KEY_HASH) == 0;
 
     a->busy = false;

@@ -6,8 +6,8 @@
  *                               '-> ask    afterwards, and whenever its outcome is unknown (D6)
  *
  *   (1) The intent was stored before the gateway first hears of it.
- *   (2) Every send carries the same key, so a repeat is harmless while the gateway keeps the key;
- *       after 23 hours nothing is sent any more.
+ *   (2) Every send for a client carries the same key, so a repeat is harmless while the gateway
+ *       keeps the key; after 23 hours nothing is sent for it any more.
  *   (3) Nothing is open in the database while the call is under way. */
 #include "base/limits.h"
 #include "flow/operate.h"
@@ -42,15 +42,10 @@ void run_free(struct op_run *r)
 
 /* --- reading what a crash, or an unknown outcome, left behind --- */
 
-static enum err load_run(struct tx *tx, struct unit *u)
+enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
 {
-    struct op_run *r = CONTAINER_OF(u, struct op_run, load);
-    struct uuid id;
-    enum err e;
+    enum err e = operation_read(tx, &r->arena, operation, &r->op);
 
-    if (!uuid_parse(r->job->message->body, &id))
-        return ERR_VALIDATION;
-    e = operation_read(tx, &r->arena, id, &r->op);
     if (!e)
         e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
     if (!e && r->op.has_refund)
@@ -58,14 +53,17 @@ static enum err load_run(struct tx *tx, struct unit *u)
     return e;
 }
 
+static enum err load_run(struct tx *tx, struct unit *u)
+{
+    struct op_run *r = CONTAINER_OF(u, struct op_run, load);
+    struct uuid id;
+
+    return uuid_parse(r->job->message->body, &id) ? run_read(tx, r, id) : ERR_VALIDATION;
+}
+
 static const struct unit_kind load_kind = { "op.load", UNIT_READ, load_run, NULL };
 
 /* --- calling --- */
-
-static void after_fault(struct op_run *r, const char *point)
-{
-    fault_point(&r->p->env->faults, point);
-}
 
 static void cancel_done(struct gateway_call *c)
 {
@@ -136,7 +134,7 @@ static void call_done(struct gateway_call *c)
     struct op_run *r = CONTAINER_OF(c, struct op_run, call);
 
     r->called = true;
-    after_fault(r, "op.answered");
+    fault_point(&r->p->env->faults, "op.answered");
     tell_answer(r);
     if (r->op.kind == OP_CREATE && !r->asked && c->answer == GATEWAY_DECLINED &&
         c->fact.kind == FACT_INTENT && c->fact.intent_id.n && c->fact.state != INTENT_CANCELED)
@@ -216,7 +214,7 @@ static void call(struct op_run *r)
         c->refund_id = r->refund.gateway_refund_id;
         c->reason = r->refund.reason;
     }
-    after_fault(r, "op.calling");
+    fault_point(&r->p->env->faults, "op.calling");
     gateway_call(r->p->gateway, c);
 }
 
@@ -278,6 +276,7 @@ static void outside(struct job *j, void *ctx)
         return;
     }
     r->job = j;
+    j->arena = &r->arena;
     if (r->loaded) {
         go_on(r);
         return;

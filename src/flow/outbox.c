@@ -47,11 +47,9 @@ static enum err add_listener(void *ctx, const struct row *row)
 {
     struct audience *a = ctx;
 
-    if (row->col[0].s.n != sizeof(a->ids[0].b))
-        return ERR_INTERNAL;
-    if (a->n < LIMIT_SUBSCRIBERS && outbox_types_have(row->col[1].s, a->type))
-        memcpy(a->ids[a->n++].b, row->col[0].s.p, sizeof(a->ids[0].b));
-    return OK;
+    if (a->n == LIMIT_SUBSCRIBERS || !outbox_types_have(row->col[1].s, a->type))
+        return OK;
+    return uuid_of_bytes(row->col[0].s, &a->ids[a->n++]) ? OK : ERR_INTERNAL;
 }
 
 /* --- the event --- */

@@ -23,7 +23,6 @@ struct payments {
     int64_t key_ttl_ms;        /* I2: 24 h */
     int64_t action_limit_ms;   /* D23: 60 min */
     bool refetch;              /* E2: succeeded is believed only after a fetch */
-    bool expect_livemode;
 };
 
 enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500, GATEWAY_ID_MAX = 255 };

@@ -14,8 +14,6 @@ enum { ASK_ARENA = 512 * 1024, RETRY_MAX_MS = 24 * 3600 * 1000 };
 
 struct ask {
     struct arena arena;
-    struct arena_mark mark;
-    bool marked;
     struct uuid event_message, payment;
     struct job *job;
     struct gateway_call call;
@@ -85,6 +83,7 @@ static void outside(struct job *j, void *ctx)
     j->state = a;
     a->job = j;
     arena_init(&a->arena, ASK_ARENA);
+    j->arena = &a->arena;
     if (!read_body(a, j->message->body, &intent)) {
         job_outside_done(j, ERR_VALIDATION, "the message's body cannot be read");
         return;
@@ -109,10 +108,6 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     enum verdict v = VERDICT_SAME;
     enum err e;
 
-    if (a->marked)
-        arena_rewind(&a->arena, a->mark);
-    a->mark = arena_mark(&a->arena);
-    a->marked = true;
     e = payment_read(tx, &a->arena, a->payment, true, &p);
     if (!e)
         e = take_intent(tx, &t, &p, &a->call.fact, &v);

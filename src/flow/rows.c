@@ -23,10 +23,8 @@ static struct uuid take_uuid(struct columns *c, bool *ret_there)
 {
     const struct val *v = next(c);
     struct uuid id = { 0 };
-    bool there = v->type == VAL_BLOB && v->s.n == sizeof(id.b);
+    bool there = v->type == VAL_BLOB && uuid_of_bytes(v->s, &id);
 
-    if (there)
-        memcpy(id.b, v->s.p, sizeof(id.b));
     if (ret_there)
         *ret_there = there;
     else if (!there)
@@ -130,9 +128,8 @@ enum err payment_read_by_intent(struct tx *tx, struct arena *a, struct str inten
 
     if (e)
         return e;
-    if (row.col[0].s.n != sizeof(id.b))
+    if (!uuid_of_bytes(row.col[0].s, &id))
         return ERR_INTERNAL;
-    memcpy(id.b, row.col[0].s.p, sizeof(id.b));
     return payment_read(tx, a, id, true, ret_payment);
 }
 

@@ -24,13 +24,14 @@ struct op_run {
     struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11) */
     bool intent_is_dead;
 
-    bool marked;
-    struct arena_mark mark; /* settle's texts are forgotten before it runs again */
-    struct answer *answer;  /* of the last run of settle, for after its commit */
+    struct answer *answer; /* of the last run of settle, for after its commit */
 };
 
 struct op_run *run_new(struct payments *p); /* NULL: no memory */
 void run_free(struct op_run *r);
+
+/* The operation, its payment and its refund. */
+enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation);
 
 /* settle.c */
 enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]);

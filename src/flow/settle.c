@@ -95,6 +95,14 @@ static enum err take(struct settling *s)
 
 /* --- each kind --- */
 
+/* What the gateway's error said. */
+static struct str error_text(const struct settling *s, struct str decline_code)
+{
+    const struct gateway_call *c = &s->r->call;
+
+    return failure_text(s->t.arena, decline_code, str_of(c->error_code), str_of(c->error_message));
+}
+
 /* The intent exists and waits for the client's own confirmation, or is being worked on. */
 static enum err keep_open_intent(struct settling *s)
 {
@@ -119,10 +127,7 @@ static enum err refuse_create(struct settling *s)
         s->p.place_held = true;
         e = operation_start_own(s->tx, s->t.payments, &s->p, OP_VOID, 0, S("declined"));
     }
-    return e ? e
-             : payment_fail(s->tx, &s->t, &s->p,
-                            failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
-                                         str_of(c->error_message)));
+    return e ? e : payment_fail(s->tx, &s->t, &s->p, error_text(s, S("")));
 }
 
 static enum err conclude_create(struct settling *s, enum ending *ret)
@@ -138,9 +143,7 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
     case GATEWAY_DECLINED:
         e = take(s);
         if (!e && c->fact.kind != FACT_INTENT)
-            e = payment_fail(s->tx, &s->t, &s->p,
-                             failure_text(s->t.arena, c->fact.decline_code, str_of(c->error_code),
-                                          str_of(c->error_message)));
+            e = payment_fail(s->tx, &s->t, &s->p, error_text(s, c->fact.decline_code));
         return e ? e : keep_open_intent(s);
     case GATEWAY_REFUSED:
         if (surely_refused(s))
@@ -188,11 +191,6 @@ static bool is_captured(const struct payment *p)
     return p->captured > 0;
 }
 
-static bool is_void(const struct payment *p)
-{
-    return p->status == PAYMENT_FAILED || (p->status == PAYMENT_REFUNDED && p->captured < 0);
-}
-
 static enum err conclude_capture(struct settling *s, enum ending *ret)
 {
     return conclude_by_state(s, is_captured, is_void, ret);
@@ -222,11 +220,6 @@ static enum err conclude_void(struct settling *s, enum ending *ret)
                             : conclude_own_void(s, ret);
 }
 
-static enum err fail_refund(struct settling *s, struct refund *refund, struct str why)
-{
-    return refund_fail(s->tx, &s->t, &s->p, refund, why);
-}
-
 static enum err conclude_refund(struct settling *s, enum ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
@@ -241,14 +234,12 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
     if (c->answer == GATEWAY_DECLINED || surely_refused(s) ||
         (c->answer == GATEWAY_REFUSED && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
-        return fail_refund(s, &refund,
-                           failure_text(s->t.arena, (struct str){ 0 }, str_of(c->error_code),
-                                        str_of(c->error_message)));
+        return refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
     }
     if (s->r->op.has_key &&
         (surely_nothing(s) || (c->answer == GATEWAY_ABSENT && surely_absent(s)))) {
         *ret = END_RELEASE;
-        return fail_refund(s, &refund, S("gateway_timeout"));
+        return refund_fail(s->tx, &s->t, &refund, S("gateway_timeout"));
     }
     *ret = END_UNKNOWN;
     if (!s->r->op.has_key && c->answer == GATEWAY_ABSENT && surely_absent(s))
@@ -418,11 +409,10 @@ static enum err end(struct settling *s, enum ending ending)
 }
 
 /* open_op goes with the change that ends the operation, in one UPDATE where there is one. */
-static enum err close_operation(struct settling *s, enum ending ending, int64_t version,
-                                bool was_open)
+static enum err close_operation(struct settling *s, enum ending ending, int64_t version)
 {
-    bool open = ending == END_UNKNOWN && was_open;
-    bool stored = s->p.version != version ? s->p.has_open_op : was_open;
+    bool open = ending == END_UNKNOWN;
+    bool stored = s->p.version == version || s->p.has_open_op;
 
     s->p.has_open_op = open;
     return open == stored ? OK : payment_store(s->tx, &s->p, s->t.now_ms);
@@ -445,7 +435,7 @@ static enum err settle(struct settling *s)
     if (s->mismatch)
         ending = END_PROBLEM;
     if (!e && was_open)
-        e = close_operation(s, ending, version, was_open);
+        e = close_operation(s, ending, version);
     return e ? e : end(s, ending);
 }
 
@@ -474,10 +464,6 @@ enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]
     (void)why;
     if (e)
         return e;
-    if (r->marked)
-        arena_rewind(&r->arena, r->mark);
-    r->mark = arena_mark(&r->arena);
-    r->marked = true;
     s.t = (struct taking){ .payments = r->p,
                            .arena = &r->arena,
                            .now_ms = env_now_ms(tx_env(tx)),

@@ -21,13 +21,7 @@ static enum err find(struct tx *tx, const struct taking *t, const struct fact *f
     return e;
 }
 
-/* Money of a second intent never was this payment's (D2). */
-static bool is_of_other(const struct payment *p, const struct fact *f)
-{
-    return p->gateway_transaction_id.n && f->intent_id.n &&
-           !str_eq(p->gateway_transaction_id, f->intent_id);
-}
-
+/* Money of a second intent, or of a payment without any, never was this payment's (D2). */
 static enum err add_foreign(struct tx *tx, const struct taking *t, const struct payment *p,
                             const struct fact *f)
 {
@@ -37,8 +31,7 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
                         .status = f->refund,
                         .reason = S("made at the gateway"),
                         .gateway_refund_id = f->refund_id,
-                        .automatic = is_of_other(p, f) || p->status == PAYMENT_FAILED ||
-                                     (p->status == PAYMENT_REFUNDED && p->captured < 0),
+                        .automatic = is_of_other_intent(p, f) || is_void(p),
                         .created_ms = t->now_ms };
 
     return refund_add(tx, &r);
@@ -142,12 +135,10 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
     return after_change(tx, t, p, &r, from);
 }
 
-enum err refund_fail(struct tx *tx, const struct taking *t, struct payment *p, struct refund *r,
-                     struct str reason)
+enum err refund_fail(struct tx *tx, const struct taking *t, struct refund *r, struct str reason)
 {
     enum refund_status from = r->status;
 
-    (void)p;
     if (!refund_moves(from, REFUND_FAILED))
         return OK;
     r->status = REFUND_FAILED;

@@ -257,18 +257,10 @@ static struct stripe_verdict judge_error(struct gateway_call *c, int status, con
 
 /* --- all together --- */
 
-static struct str header(const struct call *http, struct str name)
-{
-    for (size_t i = 0; i < http->answer_header_count; i++)
-        if (str_eq_nocase(http->answer_headers[i].name, name))
-            return http->answer_headers[i].value;
-    return (struct str){ 0 };
-}
-
 /* Stripe's own word on it wins; only what it declined is never tried again. */
 static struct stripe_verdict heed(const struct call *http, struct stripe_verdict v)
 {
-    struct str word = header(http, S("Stripe-Should-Retry"));
+    struct str word = call_header(http, S("Stripe-Should-Retry"));
 
     if (str_eq_nocase(word, S("false")))
         v.again = false;

@@ -37,6 +37,15 @@ struct call {
     void *impl;
 };
 
+/* The first header of that name in the answer, in any case; empty: none. */
+static inline struct str call_header(const struct call *c, struct str name)
+{
+    for (size_t i = 0; i < c->answer_header_count; i++)
+        if (str_eq_nocase(c->answer_headers[i].name, name))
+            return c->answer_headers[i].value;
+    return (struct str){ 0 };
+}
+
 struct client_options {
     struct env *env;
     int max_per_host, max_total;

@@ -56,6 +56,8 @@ static enum err settle_one(struct tx *tx, struct unit *u)
     it->why[0] = '\0';
     it->stale = it->trouble = false;
     it->job.again_ms = 0;
+    if (it->job.arena)
+        arena_rewind(it->job.arena, it->mark);
     it->ran = job->settle(tx, &it->job, job->ctx, it->why);
     if (it->ran) {
         it->trouble = tx_trouble(tx);
@@ -360,6 +362,8 @@ void job_outside_done(struct job *j, enum err e, const char *why)
     it->away = false;
     it->queue->away--;
     if (!e) {
+        if (j->arena)
+            it->mark = arena_mark(j->arena);
         enter(it, ITEM_RUN);
         return;
     }

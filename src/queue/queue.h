@@ -105,9 +105,11 @@ enum job_end { JOB_DONE, JOB_RETRIED, JOB_DEAD, JOB_PUT_OFF /* by again_ms */ };
 struct job {
     const struct message *message;
     struct env *env;
-    void *state;      /* the kind's own; NULL unless queue_adopt() gave one */
-    int64_t again_ms; /* set by settle, anew each time: due again then, instead of finished. 0:
-                         finished */
+    void *state;         /* the kind's own; NULL unless queue_adopt() gave one */
+    struct arena *arena; /* optional, set by outside: what settle takes from it is forgotten before
+                            it runs again */
+    int64_t again_ms;    /* set by settle, anew each time: due again then, instead of finished. 0:
+                            finished */
 };
 /* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
  * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */

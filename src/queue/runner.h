@@ -23,7 +23,8 @@ struct item {
     struct batch *batch;
     const struct slot *slot;
     struct message message;
-    struct job job; /* what a kind that works outside sees of it */
+    struct job job;         /* what a kind that works outside sees of it */
+    struct arena_mark mark; /* of job.arena, before settle */
     bool away;
     enum item_phase phase;
     enum err ran; /* what the job said; OK where it did not run */

@@ -45,17 +45,6 @@ static void sha256(struct str s, unsigned char ret_digest[DIGEST])
         abort(); /* only without memory, and then there is no safe name for it */
 }
 
-int64_t lane_of(struct str text)
-{
-    unsigned char digest[DIGEST];
-    uint64_t bits = 0;
-
-    sha256(text, digest);
-    for (size_t i = 0; i < 8; i++)
-        bits = bits << 8 | digest[i];
-    return (int64_t)(bits >> 1);
-}
-
 /* 1 to 255 characters that can be shown, logged and sent in a header. */
 static bool is_sane(struct str s)
 {

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "flow/lane.h"
 
 struct stripe_event {
     bool readable;   /* false: broken JSON, or no sane id or type (W6) */
@@ -21,6 +22,3 @@ struct stripe_event {
 /* Texts point into the body or the arena. NO_MEMORY is the only failure: a body that cannot be read
  * is an event too. */
 enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event *ret_event);
-
-/* 63 bits of SHA-256: the same on every node and in every version, so that they agree on lanes. */
-int64_t lane_of(struct str text);

@@ -186,14 +186,20 @@ forEachStore((store, test) => {
     });
 
     test('W3 over its backlog limit the door answers 503, and opens again when work is done', async (t) => {
-        // the hourly clean-up of keys is a message too
         const server = await start(t, store, {
             env: { ICHIDO_BACKLOG_LIMIT: '6', ICHIDO_FAULTS: 'apply:charge.failed=retry' },
         });
-        const parked = [1, 2, 3, 4, 5].map(() => event('charge.failed'));
-        for (const one of parked) assert.equal((await server.deliver(one)).status, 204);
-        const refused = event();
-        const answer = await server.deliver(refused);
+        // The hourly clean-up of keys is a message too. Where many nodes add and finish, the count
+        // is an estimate that is counted anew now and then (LIMIT_RECOUNT_MS).
+        const parked = [];
+        let refused;
+        let answer;
+        do {
+            refused = event('charge.failed');
+            answer = await server.deliver(refused);
+            if (answer.status === 204) parked.push(refused);
+        } while (answer.status === 204 && parked.length < 12);
+        assert.ok(Math.abs(parked.length - 5) <= (store.name === 'SQLite' ? 0 : 2), `${parked.length} were taken`);
         assert.equal(answer.status, 503);
         assert.equal(problem(answer).code, 'BACKLOG_FULL');
         assert.ok(Number(answer.headers['retry-after']) > 0);
@@ -201,9 +207,9 @@ forEachStore((store, test) => {
         assert.equal(await server.db.event(refused.id), undefined);
         await until('the parked ones are dead letters', async () => {
             await server.advance(5_000);
-            return (await server.db.dead()).length === 5;
+            return (await server.db.dead()).length === parked.length;
         });
-        assert.equal((await server.deliver(refused)).status, 204);
+        await until('the door is open again', async () => (await server.deliver(event())).status === 204);
         assert.equal((await server.get('/readyz')).status, 200);
     });
 

@@ -11,6 +11,7 @@ import { folder as evidence } from '../tests/e2e/lib/evidence.mjs';
 import {
     cpuTicks, drained, ENV, events, live, memory, root, row, rows, runTool, SECONDS, sqlite, times, whole, withServer,
 } from './kit.mjs';
+import { applyLateRows, applyRows } from './apply.mjs';
 import { paymentRows, postgresPaymentRows, slowGatewayRows } from './payments.mjs';
 
 // --- pieces ---
@@ -124,9 +125,11 @@ async function startRows() {
 
 // --- all of them ---
 
-const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'postgres', 'payments', 'slow', 'pgpayments', 'memory', 'start'];
+const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'apply', 'postgres', 'payments', 'slow', 'pgpayments', 'memory', 'start'];
 console.log(`${os.cpus()[0].model}, ${os.cpus().length} cores, load ${os.loadavg()[0].toFixed(1)}; ${SECONDS} s a row\n`);
 const rate = wanted.includes('webhook') ? await webhookRows() : 0;
+if (wanted.includes('apply')) await applyRows();
+if (wanted.includes('late')) await applyLateRows(); // minutes, and 5 GB of disk: only when asked for
 if (wanted.includes('postgres')) await postgresRows(rate);
 if (wanted.includes('payments')) await paymentRows();
 if (wanted.includes('slow')) await slowGatewayRows();

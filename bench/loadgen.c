@@ -365,7 +365,7 @@ static bool makes_sense(const struct load *l)
 
     if (!p->port || l->connection_count < 1 || !p->count)
         return false;
-    if (p->mode == MODE_WEBHOOK)
+    if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
         return p->secret != NULL;
     if (p->mode == MODE_BOOKINGS && !all_long(p->user, p->users, UUID_SIZE))
         return false;

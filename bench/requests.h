@@ -6,6 +6,8 @@
  *   bookings   PUT /api/v1/bookings/{id}, owned by the users in turn
  *   create     POST /payments for those bookings, each under a key of its own: 201
  *   replay     the same bookings and keys again and again: 200 with Idempotent-Replayed
+ *   story      what Stripe tells of a payment that is in the books: created, charge.succeeded,
+ * succeeded, charge.updated; 64 payments at a time, step by step. Payment n has the id of 16 digits
  *
  * Ids of bookings and keys follow from the seed and the number, so that a later run knows them. */
 #pragma once
@@ -21,13 +23,28 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { TOKEN = 24, DIGEST = 64, UUID_SIZE = 36, PLACES = 16, USERS = 16, REQUEST_MAX = 65536 };
+enum { TOKEN = 24, DIGEST = 64, UUID_SIZE = 36, PLACES = 32, USERS = 16, REQUEST_MAX = 65536 };
 
-enum mode { MODE_WEBHOOK, MODE_BOOKINGS, MODE_CREATE, MODE_REPLAY, MODES };
+enum mode { MODE_WEBHOOK, MODE_BOOKINGS, MODE_CREATE, MODE_REPLAY, MODE_STORY, MODES };
 
-enum field { EVENT_TOKEN, EVENT_DIGEST, BOOKING, KEY, USER, BEARER };
+enum field {
+    EVENT_TOKEN,
+    EVENT_DIGEST,
+    BOOKING,
+    KEY,
+    USER,
+    BEARER,
+    PAYMENT,
+    INTENT,
+    STEP_TYPE,
+    STEP_PREFIX,
+    STEP_OBJECT,
+    STEP_STATUS,
+    STEP_BALANCE
+};
 /* A mark is its field's character, as often as the value is long; none of them stands elsewhere. */
-static const char marks[] = { '\1', '\2', '\3', '\4', '\5', '\6' };
+static const char marks[] = { '\1',   '\2',   '\3',   '\4',   '\5',   '\6',  '\7',
+                              '\x0b', '\x0c', '\x0e', '\x0f', '\x10', '\x11' };
 
 #define TEN(m) m m m m m m m m m m
 #define TOKEN_MARK TEN("\1") TEN("\1") "\1\1\1\1"
@@ -35,6 +52,22 @@ static const char marks[] = { '\1', '\2', '\3', '\4', '\5', '\6' };
 #define BOOKING_MARK TEN("\3") TEN("\3") TEN("\3") "\3\3\3\3\3\3"
 #define KEY_MARK TEN("\4") TEN("\4") TEN("\4") "\4\4\4\4\4\4"
 #define USER_MARK TEN("\5") TEN("\5") TEN("\5") "\5\5\5\5\5\5"
+
+enum { STORY_STEPS = 4, STORY_BLOCK = 64 };
+
+/* One body for all steps: what differs has one width, filled with blanks outside of its quotes. */
+static const struct step {
+    const char *type, *prefix, *object, *status, *balance;
+} story[STORY_STEPS] = {
+    { "\"payment_intent.created\"  ", "pi", "\"payment_intent\"", "\"requires_payment_method\"",
+      "null                                                           " },
+    { "\"charge.succeeded\"        ", "ch", "\"charge\"        ", "\"succeeded\"              ",
+      "null                                                           " },
+    { "\"payment_intent.succeeded\"", "pi", "\"payment_intent\"", "\"succeeded\"              ",
+      "null                                                           " },
+    { "\"charge.updated\"          ", "ch", "\"charge\"        ", "\"succeeded\"              ",
+      "{\"id\": \"txn_3Story\", \"currency\": \"jpy\", \"fee\": 43, \"net\": 1157}" },
+};
 
 struct kind {
     const char *name;
@@ -48,6 +81,7 @@ static const struct kind kinds[MODES] = {
     [MODE_BOOKINGS] = { "bookings", 0, NULL, false },
     [MODE_CREATE] = { "create", 201, NULL, false },
     [MODE_REPLAY] = { "replay", 200, "\r\nIdempotent-Replayed: true\r\n", true },
+    [MODE_STORY] = { "story", 0, NULL, false },
 };
 
 struct plan { /* what the command line asks for */
@@ -64,6 +98,7 @@ struct plan { /* what the command line asks for */
 union record {
     struct {
         char token[TOKEN], digest[DIGEST];
+        char intent[TOKEN], payment[UUID_SIZE]; /* story */
     } event;
     struct {
         char booking[UUID_SIZE], key[UUID_SIZE];
@@ -150,10 +185,66 @@ static void print_event(struct buf *b)
             "  \"type\": \"payment_intent.succeeded\"\n}");
 }
 
+static void print_mark(struct buf *b, enum field f, size_t n)
+{
+    while (n--)
+        buf_char(b, marks[f]);
+}
+
+static void print_intent(struct buf *b, const char *name, const char *prefix)
+{
+    buf_fmt(b, "      \"%s\": \"%s_", name, prefix);
+    print_mark(b, INTENT, TOKEN);
+    buf_add(b, S("\",\n"));
+}
+
+static void print_step(struct buf *b, const char *name, enum field f, const char *example)
+{
+    buf_fmt(b, "      \"%s\": ", name);
+    print_mark(b, f, strlen(example));
+    buf_add(b, S(",\n"));
+}
+
+/* A charge has fields of an intent here, and an intent those of a charge: who reads one does not
+ * look at the other's. */
+static void print_story(struct buf *b)
+{
+    buf_fmt(b,
+            "{\n  \"id\": \"evt_" TOKEN_MARK "\",\n  \"object\": \"event\",\n"
+            "  \"api_version\": \"2025-09-30.clover\",\n  \"created\": %lld,\n"
+            "  \"data\": {\n    \"object\": {\n      \"id\": \"",
+            (long long)time(NULL));
+    print_mark(b, STEP_PREFIX, 2);
+    buf_char(b, '_');
+    print_mark(b, INTENT, TOKEN);
+    buf_add(b, S("\",\n"));
+    print_step(b, "object", STEP_OBJECT, story[0].object);
+    print_step(b, "status", STEP_STATUS, story[0].status);
+    print_step(b, "balance_transaction", STEP_BALANCE, story[0].balance);
+    print_intent(b, "payment_intent", "pi");
+    print_intent(b, "latest_charge", "ch");
+    buf_add(b, S("      \"amount\": 1200,\n      \"amount_received\": 1200,\n      "
+                 "\"amount_captured\": 1200,\n"
+                 "      \"captured\": true,\n      \"currency\": \"jpy\",\n      \"description\": "
+                 "\"A story\",\n"
+                 "      \"receipt_url\": \"https://pay.example.com/receipts/story\",\n      "
+                 "\"metadata\": {\n"));
+    for (int i = 1; i <= 20; i++)
+        buf_fmt(b, "        \"order_reference_%02d\": \"%d%048d\",\n", i, i, i);
+    buf_add(b, S("        \"payment_id\": \""));
+    print_mark(b, PAYMENT, UUID_SIZE);
+    buf_add(b, S("\"\n      }\n    }\n  },\n  \"livemode\": false,\n  \"pending_webhooks\": 1,\n  "
+                 "\"type\": "));
+    print_mark(b, STEP_TYPE, strlen(story[0].type));
+    buf_add(b, S("\n}"));
+}
+
 static void print_body(struct buf *b, enum mode mode)
 {
     if (mode == MODE_WEBHOOK)
         print_event(b);
+    else if (mode == MODE_STORY)
+        print_story(b);
     else if (mode == MODE_BOOKINGS)
         buf_add(b, S("{\"userId\":\"" USER_MARK "\",\"amount\":1200,\"currency\":\"JPY\","
                      "\"status\":\"PENDING\"}"));
@@ -178,13 +269,14 @@ static void print_head(struct buf *b, const struct plan *p, size_t body, int64_t
         [MODE_BOOKINGS] = "PUT /api/v1/bookings/" BOOKING_MARK,
         [MODE_CREATE] = "POST /payments",
         [MODE_REPLAY] = "POST /payments",
+        [MODE_STORY] = "POST /api/v1/webhooks/stripe",
     };
 
     buf_fmt(b,
             "%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n"
             "Content-Type: application/json; charset=utf-8\r\nContent-Length: %zu\r\n",
             lines[p->mode], p->port, body);
-    if (p->mode == MODE_WEBHOOK)
+    if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
         buf_fmt(b,
                 "User-Agent: Stripe/1.0 (+https://stripe.com/docs/webhooks)\r\n"
                 "Cache-Control: no-cache\r\nStripe-Signature: t=%lld,v1=" DIGEST_MARK "\r\n",
@@ -230,6 +322,11 @@ static void make_template(struct requests *r, int64_t stamp)
 
 /* --- the values --- */
 
+static size_t step_of(size_t i)
+{
+    return i % (STORY_STEPS * STORY_BLOCK) / STORY_BLOCK;
+}
+
 static const char *value_of(const struct requests *r, enum field f, size_t i)
 {
     const struct plan *p = r->plan;
@@ -243,6 +340,13 @@ static const char *value_of(const struct requests *r, enum field f, size_t i)
     case KEY: return record->order.key;
     case USER: return p->user[number % p->users].p;
     case BEARER: return p->bearer[number % p->bearers].p;
+    case PAYMENT: return record->event.payment;
+    case INTENT: return record->event.intent;
+    case STEP_TYPE: return story[step_of(i)].type;
+    case STEP_PREFIX: return story[step_of(i)].prefix;
+    case STEP_OBJECT: return story[step_of(i)].object;
+    case STEP_STATUS: return story[step_of(i)].status;
+    case STEP_BALANCE: return story[step_of(i)].balance;
     }
     abort();
 }
@@ -284,21 +388,27 @@ static uint64_t random_of(uint64_t seed, uint64_t n)
     return z ^ (z >> 31);
 }
 
-/* A random UUID (version 4), as most clients make them. */
-static void put_uuid(char out[UUID_SIZE], uint64_t seed, uint64_t n)
+static void put_uuid_of(char out[UUID_SIZE], const unsigned char b[16])
 {
     static const struct {
         size_t at, from, bytes;
     } groups[] = { { 0, 0, 4 }, { 9, 4, 2 }, { 14, 6, 2 }, { 19, 8, 2 }, { 24, 10, 6 } };
+
+    memset(out, '-', UUID_SIZE);
+    for (size_t i = 0; i < COUNT(groups); i++)
+        put_hex(out + groups[i].at, b + groups[i].from, groups[i].bytes);
+}
+
+/* A random UUID (version 4), as most clients make them. */
+static void put_uuid(char out[UUID_SIZE], uint64_t seed, uint64_t n)
+{
     uint64_t halves[2] = { random_of(seed, 2 * n), random_of(seed, 2 * n + 1) };
     unsigned char b[16];
 
     memcpy(b, halves, sizeof(b));
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    memset(out, '-', UUID_SIZE);
-    for (size_t i = 0; i < COUNT(groups); i++)
-        put_hex(out + groups[i].at, b + groups[i].from, groups[i].bytes);
+    put_uuid_of(out, b);
 }
 
 static void make_orders(struct requests *r)
@@ -319,6 +429,17 @@ static void put_token(char token[TOKEN], uint64_t run, size_t number)
     memcpy(token, text, TOKEN);
 }
 
+/* The payment's number, and the same intent in all its steps. */
+static void put_story(union record *record, size_t i, size_t first)
+{
+    size_t number = first + i / (STORY_STEPS * STORY_BLOCK) * STORY_BLOCK + i % STORY_BLOCK;
+    char text[32];
+
+    snprintf(text, sizeof(text), "%016zu", number);
+    put_uuid_of(record->event.payment, (const unsigned char *)text);
+    put_token(record->event.intent, 0, number);
+}
+
 static void make_events(struct requests *r, int64_t stamp)
 {
     const struct plan *p = r->plan;
@@ -337,6 +458,8 @@ static void make_events(struct requests *r, int64_t stamp)
         unsigned char mac[DIGEST / 2];
 
         put_token(r->records[i].event.token, run, i);
+        if (p->mode == MODE_STORY)
+            put_story(&r->records[i], i, p->first);
         requests_patch(r, out, i);
         EVP_MAC_init(ctx, NULL, 0, NULL);
         EVP_MAC_update(ctx, (unsigned char *)prefix, prefix_size);
@@ -359,7 +482,7 @@ static void requests_prepare(struct requests *r, const struct plan *p)
     if (!r->records)
         die("memory");
     make_template(r, stamp);
-    if (p->mode == MODE_WEBHOOK)
+    if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
         make_events(r, stamp);
     else
         make_orders(r);

@@ -62,6 +62,8 @@ CREATE TABLE payments (
     given_up         bigint NOT NULL DEFAULT 0 CHECK (given_up IN (0, 1)), -- money that lands goes back (D2)
     place_held       bigint NOT NULL DEFAULT 0 CHECK (place_held IN (0, 1)), -- FAILED, but its intent may still live (D1)
     action           text,                 -- what the customer has to do, as JSON, while PENDING
+    checkout_session_id text,           -- cs_..., the last one (D18)
+    disputed         bigint NOT NULL DEFAULT 0 CHECK (disputed IN (0, 1)), -- no refunds meanwhile (D22)
     capture_before   bigint,
     created_at       bigint NOT NULL,
     updated_at       bigint NOT NULL,
@@ -90,6 +92,8 @@ CREATE TABLE operations (
     refund_id   bytea,
     method      text,                      -- the payment method's token
     intent_id   text,                      -- where it is not the payment's own: money of another intent (D2)
+    details     text,                      -- what its subject needs for the call, as JSON
+    of_subject  bigint NOT NULL DEFAULT 0 CHECK (of_subject IN (0, 1)), -- answered with the subject
     user_id     bytea,                     -- whose key; NULL: no client waits for it
     idempotency_key bytea,
     message_id  bytea NOT NULL,
@@ -137,6 +141,9 @@ CREATE TABLE payment_transactions (
     failure_code             text,
     failure_message          text,
     cancel_reason            text,
+    konbini_number           text,
+    konbini_store            text,
+    konbini_expires_at       bigint,
     webhook_event_id         text,
     webhook_received_at      bigint,
     authorized_at            bigint,
@@ -147,6 +154,8 @@ CREATE TABLE payment_transactions (
     updated_at               bigint NOT NULL
 );
 CREATE INDEX payment_transactions_payment ON payment_transactions (payment_id);
+CREATE INDEX payment_transactions_charge ON payment_transactions (stripe_charge_id)
+    WHERE stripe_charge_id IS NOT NULL; -- disputes may name nothing else
 
 -- The outbox: what happened, in the order of each payment's version, with a snapshot (B2, M14).
 CREATE TABLE domain_events (

@@ -62,6 +62,8 @@ CREATE TABLE payments (
     given_up         INTEGER NOT NULL DEFAULT 0 CHECK (given_up IN (0, 1)), -- money that lands goes back (D2)
     place_held       INTEGER NOT NULL DEFAULT 0 CHECK (place_held IN (0, 1)), -- FAILED, but its intent may still live (D1)
     action           TEXT,                 -- what the customer has to do, as JSON, while PENDING
+    checkout_session_id TEXT,           -- cs_..., the last one (D18)
+    disputed         INTEGER NOT NULL DEFAULT 0 CHECK (disputed IN (0, 1)), -- no refunds meanwhile (D22)
     capture_before   INTEGER,
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
@@ -90,6 +92,8 @@ CREATE TABLE operations (
     refund_id   BLOB,
     method      TEXT,                      -- the payment method's token
     intent_id   TEXT,                      -- where it is not the payment's own: money of another intent (D2)
+    details     TEXT,                      -- what its subject needs for the call, as JSON
+    of_subject  INTEGER NOT NULL DEFAULT 0 CHECK (of_subject IN (0, 1)), -- answered with the subject
     user_id     BLOB,                     -- whose key; NULL: no client waits for it
     idempotency_key BLOB,
     message_id  BLOB NOT NULL,
@@ -137,6 +141,9 @@ CREATE TABLE payment_transactions (
     failure_code             TEXT,
     failure_message          TEXT,
     cancel_reason            TEXT,
+    konbini_number           TEXT,
+    konbini_store            TEXT,
+    konbini_expires_at       INTEGER,
     webhook_event_id         TEXT,
     webhook_received_at      INTEGER,
     authorized_at            INTEGER,
@@ -147,6 +154,8 @@ CREATE TABLE payment_transactions (
     updated_at               INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX payment_transactions_payment ON payment_transactions (payment_id);
+CREATE INDEX payment_transactions_charge ON payment_transactions (stripe_charge_id)
+    WHERE stripe_charge_id IS NOT NULL; -- disputes may name nothing else
 
 -- The outbox: what happened, in the order of each payment's version, with a snapshot (B2, M14).
 CREATE TABLE domain_events (

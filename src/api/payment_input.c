@@ -22,6 +22,7 @@ enum { REASON_MAX = 200, FIELDS_MAX = 8, NAME_SHOWN = 64 };
       "200 文字以内の文字列にしてください")                                                        \
     X(NOT_TOKEN, "must be a token of 1 to 255 characters, without blanks",                         \
       "空白を含まない 1〜255 文字のトークンにしてください")                                        \
+    X(NOT_TYPE, "must be card or konbini", "card または konbini を指定してください")               \
     X(CARD, "looks like a card number; send the gateway's token instead",                          \
       "カード番号のようです。決済サービスのトークンを送ってください")
 
@@ -202,6 +203,7 @@ static enum err read_money(struct arena *a, const struct json_value *amount,
 /* --- the operations --- */
 
 enum { CREATE_BOOKING, CREATE_AMOUNT, CREATE_CURRENCY, CREATE_DESCRIPTION, CREATE_METHOD };
+enum { PURCHASE_TYPE, PURCHASE_METHOD };
 enum { OTHER_AMOUNT, OTHER_REASON };
 
 static enum err read_create(struct arena *a, const struct json_value *v, struct payment_input *in,
@@ -214,6 +216,22 @@ static enum err read_create(struct arena *a, const struct json_value *v, struct 
     if (!e)
         e = read_text(a, &v[CREATE_DESCRIPTION], "description", &in->description, p);
     return e ? e : read_method(a, &v[CREATE_METHOD], in, p);
+}
+
+/* What stands for it in a body that names none is not for us to choose. */
+static enum err read_purchase(struct arena *a, const struct json_value *v, struct payment_input *in,
+                              struct json_problems *p)
+{
+    const struct json_value *type = &v[PURCHASE_TYPE];
+    enum err e = text_of(a, type, &in->method_type);
+
+    if (e)
+        return e;
+    if (!is_given(type))
+        say(p, "paymentMethodType", WORDS_REQUIRED);
+    else if (!str_eq(in->method_type, S("card")) && !str_eq(in->method_type, S("konbini")))
+        say(p, "paymentMethodType", WORDS_NOT_TYPE);
+    return read_method(a, &v[PURCHASE_METHOD], in, p);
 }
 
 static enum err read_capture(struct arena *a, const struct json_value *v, struct payment_input *in,
@@ -257,6 +275,8 @@ static const struct order {
     [OP_REFUND] = { { "amount", "reason" }, 2, read_refund },
     [OP_VOID] = { { 0 }, 0, read_void },
 };
+
+static const struct order purchase = { { "paymentMethodType", "paymentMethod" }, 2, read_purchase };
 
 /* --- fields that nobody knows --- */
 
@@ -358,17 +378,13 @@ static bool is_object(struct str body)
     return body.n && body.p[0] == '{';
 }
 
-enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
-                            struct payment_input *in, struct json_problems *p)
+static enum err read_order(struct arena *a, const struct order *o, struct str body,
+                           struct payment_input *in, struct json_problems *p)
 {
-    const struct order *o = &orders[kind];
     struct json_value v[FIELDS_MAX];
     struct json_fault fault;
-    enum err e;
+    enum err e = json_pick(body, o->fields, o->field_count, v, &fault);
 
-    if (kind != OP_CREATE && is_blank(body))
-        body = S("{}");
-    e = json_pick(body, o->fields, o->field_count, v, &fault);
     if (e == ERR_VALIDATION) {
         json_problem_fault(p, "body", &fault);
         return OK;
@@ -381,6 +397,20 @@ enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
     }
     e = o->read(a, v, in, p);
     return e ? e : name_unknown(a, o, body, p);
+}
+
+enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
+                            struct payment_input *in, struct json_problems *p)
+{
+    if (kind != OP_CREATE && is_blank(body))
+        body = S("{}");
+    return read_order(a, &orders[kind], body, in, p);
+}
+
+enum err payment_input_purchase(struct arena *a, struct str body, struct payment_input *in,
+                                struct json_problems *p)
+{
+    return read_order(a, &purchase, body, in, p);
 }
 
 /* --- the content type --- */

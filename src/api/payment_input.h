@@ -18,6 +18,7 @@ struct payment_input {
     struct uuid booking;
     struct money money;
     struct str method, description; /* empty: not given */
+    struct str method_type;         /* of a purchase */
     /* the others */
     bool has_amount;
     int64_t amount;
@@ -32,6 +33,10 @@ void payment_input_key(struct str header, size_t count, struct payment_input *in
  * p->count did not rise; texts go to the arena. NO_MEMORY: the arena is full. */
 enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
                             struct payment_input *in, struct json_problems *p);
+
+/* The same for a purchase: paymentMethodType and paymentMethod. */
+enum err payment_input_purchase(struct arena *a, struct str body, struct payment_input *in,
+                                struct json_problems *p);
 
 /* "application/json", also with charset=utf-8; nothing else. */
 bool payment_input_type(struct str content_type);

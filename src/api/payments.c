@@ -12,11 +12,6 @@
 
 enum { MEMBERS_MAX = 256 };
 
-struct payment_call {
-    struct operate operate;
-    struct request *request;
-};
-
 static const struct str verbs[OP_KINDS] = {
     [OP_CREATE] = { "create", 6 },
     [OP_CAPTURE] = { "capture", 7 },
@@ -51,25 +46,28 @@ static void answer_problem(struct request *r, const struct operate *o)
 }
 
 /* Under the same prefix by which the client came. */
-static void add_location(struct request *r, const struct operate *o)
+static void add_location(struct request *r, const struct payment_call *c)
 {
-    char id[UUID_TEXT + 1], place[64 + UUID_TEXT];
+    const char *place = c->place                             ? c->place
+                        : str_starts(r->path, S("/api/v1/")) ? "/api/v1/payments/"
+                                                             : "/payments/";
+    char id[UUID_TEXT + 1], path[64 + UUID_TEXT];
     int n;
 
-    uuid_text(o->payment_id, id);
-    n = snprintf(place, sizeof(place), "%s/payments/%s",
-                 str_starts(r->path, S("/api/v1/")) ? "/api/v1" : "", id);
-    reply_header(r, S("Location"), (struct str){ place, (size_t)n });
+    uuid_text(c->place ? c->operate.subject_id : c->operate.payment_id, id);
+    n = snprintf(path, sizeof(path), "%s%s", place, id);
+    reply_header(r, S("Location"), (struct str){ path, (size_t)n });
 }
 
-static void answer_stored(struct request *r, const struct operate *o)
+static void answer_stored(struct request *r, const struct payment_call *c)
 {
+    const struct operate *o = &c->operate;
     bool created = o->status == 201;
 
     if (o->replayed)
         reply_header(r, S("Idempotent-Replayed"), S("true"));
-    else if (created && o->has_payment)
-        add_location(r, o);
+    else if (created && (c->place ? o->has_subject : o->has_payment))
+        add_location(r, c);
     reply_send(r, created && o->replayed ? 200 : o->status,
                o->status >= 400 ? S("application/problem+json") : S("application/json"), o->body);
 }
@@ -81,7 +79,7 @@ static void operated(struct operate *o)
     if (o->err)
         answer_problem(c->request, o);
     else
-        answer_stored(c->request, o);
+        answer_stored(c->request, c);
 }
 
 /* --- what is asked for --- */
@@ -89,7 +87,7 @@ static void operated(struct operate *o)
 static void fill(struct operate *o, const struct payment_input *in)
 {
     o->key = in->key;
-    o->booking = in->booking;
+    o->subject = in->booking;
     o->money = in->money;
     o->method = in->method;
     o->description = in->description;
@@ -97,7 +95,7 @@ static void fill(struct operate *o, const struct payment_input *in)
     o->amount = in->has_amount ? in->amount : 0;
     o->reason = in->reason;
     if (o->kind == OP_CREATE)
-        key_hash_create(o->booking, o->money, o->method, o->hash);
+        key_hash_create(o->subject, o->money, o->method, o->hash);
     else
         key_hash_other(o->payment, o->has_amount, o->amount, o->reason, o->hash);
 }
@@ -120,10 +118,11 @@ static enum err read_input(struct request *r, enum op_kind kind, struct operate 
     return e;
 }
 
-static void begin(struct request *r, const struct api_payments *api, struct payment_call *c)
+void payment_begin(struct request *r, const struct api_payments *api, struct payment_call *c)
 {
     struct operate *o = &c->operate;
 
+    c->request = r;
     o->payments = api->payments;
     trace_text(&r->trace, o->trace);
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
@@ -154,7 +153,7 @@ static void check_and_begin(struct request *r, const struct api_payments *api,
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
         return;
     }
-    *c = (struct payment_call){ .request = r };
+    *c = (struct payment_call){ 0 };
     c->operate.kind = kind;
     c->operate.user = p->user;
     c->operate.may_any = p->service || p->admin;
@@ -169,7 +168,7 @@ static void check_and_begin(struct request *r, const struct api_payments *api,
     if (e)
         reply_problem(r, e, NULL);
     else
-        begin(r, api, c);
+        payment_begin(r, api, c);
 }
 
 /* --- who asks --- */

@@ -30,5 +30,16 @@ void api_payment_list(struct request *r, void *ctx); /* payment_list.c */
 /* Who asks, where that is known and may do `verb`; false: the answer was sent. */
 bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
                         const struct principal *p, struct str verb);
+
+/* A request that waits for its operation, in its own arena. */
+struct payment_call {
+    struct operate operate; /* payments, kind, user, may_any, key, hash and what is asked for */
+    struct request *request;
+    const char *place; /* where the subject that it makes can be read: "/api/v1/purchases/";
+                          NULL: it makes a payment */
+};
+/* Starts it, and answers. */
+void payment_begin(struct request *r, const struct api_payments *api, struct payment_call *c);
+
 /* 400 with all of them, in the client's language; the list is released. */
 void payment_refuse(struct request *r, struct json_problems *p);

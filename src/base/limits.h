@@ -122,14 +122,24 @@ enum {
     LIMIT_ABSENT_MS = 15 * 60 * 1000,      /* surely absent after the last send: FAILED (D6) */
     LIMIT_KEY_FRESH_MS = 23 * 3600 * 1000, /* never sent again with its key after that */
     LIMIT_REFUNDS = 200,                   /* of one payment */
+    LIMIT_FEES = 64,                       /* fees that are being asked for */
+    LIMIT_FEE_PAUSE_MS = 20,               /* between two of them: 50 a second */
+    LIMIT_REFUND_LATE_MS = 5 * 60 * 1000,  /* a refund may be told that much behind its charge */
     LIMIT_OUTSIDE = 10000,                 /* messages whose outside part is under way */
+
+    /* purchases */
+    LIMIT_KONBINI_DAYS = 4,              /* how long a slip may be paid (D19) */
+    LIMIT_KONBINI_LATE_MS = 3600 * 1000, /* until the store's word of it must have come */
 
     /* the payments API */
     LIMIT_PAYMENT_BODY = 16 * 1024, /* far more than any order needs */
     LIMIT_PAGE = 100,               /* payments in one answer */
+    LIMIT_HISTORY_ROWS = 2000,      /* events that one page of their history looks at */
 
     /* bookings, domain events and who is told */
     LIMIT_BOOKING_BODY = 16 * 1024,
+    LIMIT_CAMPAIGN_BODY = 64 * 1024,
+    LIMIT_COLLECTION_BODY = 512 * 1024,
     LIMIT_EVENTS_BODY = 256 * 1024,
     LIMIT_EVENTS_SECRET_MIN = 38, /* whsec_ and the base64 of 24 bytes */
     LIMIT_EVENTS = 100,           /* in one batch */
@@ -143,6 +153,11 @@ enum {
     LIMIT_DELIVERY_ANSWER = 64 * 1024,     /* of the subscriber; nobody reads it */
     LIMIT_DELIVERY_ARENA = 256 * 1024,     /* of one delivery */
     LIMIT_RETRY_AFTER_MS = 60 * 60 * 1000, /* what a subscriber may ask for */
+
+    /* campaigns */
+    LIMIT_POSITIONS_PAGE = 1000, /* positions in one answer */
+    LIMIT_CANCELLED = 25,        /* operations that one step of a cancelled campaign starts */
+    LIMIT_TOLD = 50,             /* entries of a draw that one step tells */
 
     /* facts on their way through the queue */
     LIMIT_FACT = 2 * 1024 * 1024, /* bytes as JSON: a webhook body with every byte escaped */
@@ -201,6 +216,13 @@ enum {
     LIMIT_SANDBOX_LAPSE_MS = 7 * 24 * 3600 * 1000, /* an authorisation's life */
     LIMIT_SANDBOX_REFUND_FAIL_MS = 500, /* until a refund to pm_card_refundFail comes back */
     LIMIT_SANDBOX_PAGE = 100,
+    LIMIT_SANDBOX_ITEMS = 100,               /* lines of one Checkout Session */
+    LIMIT_SANDBOX_QUANTITY = 999999,         /* of one line */
+    LIMIT_SANDBOX_SESSION_LEAST_S = 30 * 60, /* a session's life */
+    LIMIT_SANDBOX_SESSION_MOST_S = 24 * 3600,
+    LIMIT_SANDBOX_URL = 8 * 1024,                /* bytes; it must fit into a reply's headers */
+    LIMIT_SANDBOX_VOUCHER_DAYS = 60,             /* a konbini slip's life, at most */
+    LIMIT_SANDBOX_VOUCHER_DELAY_MS = 180 * 1000, /* until a slip that asks for it lapses */
 
     /* the Stripe adapter */
     LIMIT_GATEWAY_LEAST_MS = 500,   /* a retry that would have less time is not begun */
@@ -212,4 +234,6 @@ enum {
     LIMIT_GATEWAY_SKEW_MS = 60000,  /* between our clock and the gateway's */
     LIMIT_GATEWAY_ID = 255,         /* characters of an id that is not ours */
     LIMIT_GATEWAY_METADATA = 500,   /* characters of a metadata value, as Stripe has it */
+    LIMIT_GATEWAY_URL = 4096,       /* bytes of an address it sends; a longer one is left out */
+    LIMIT_GATEWAY_MESSAGE = 1000,   /* characters of its words about a failure; the rest is cut */
 };

@@ -77,6 +77,8 @@ static const struct setting table[] = {
     ROW("ICHIDO_KEY_TTL_MS",       read_i64,      key_ttl_ms,      "86400000",
         FROM_TO(1000, 30 * DAY_MS)),
     ROW("ICHIDO_ACTION_LIMIT_MS",  read_i64,      action_limit_ms, "3600000", FROM_TO(1000, DAY_MS)),
+    ROW("ICHIDO_RESERVATION_MS",   read_i64,      reservation_ms,  "900000",  FROM_TO(1000, 30 * DAY_MS)),
+    ROW("ICHIDO_LANGUAGE",         read_text,     language,        "ja",      ONE_OF("ja,en")),
     ROW("ICHIDO_JWT_SECRET",       read_secret,   jwt_secret,      NULL),
     ROW("ICHIDO_JWT_PUBLIC_KEY",   read_pem,      jwt_public_key,  NULL),
     ROW("ICHIDO_JWKS_URL",         read_url,      jwks_url,        NULL),

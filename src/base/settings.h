@@ -20,8 +20,10 @@ struct settings {
     struct str sandbox_listen;    /* empty: off */
     struct str sandbox_db;        /* empty: beside the store */
     bool sandbox_webhooks;
-    struct str refetch;    /* auto, on, off (E2) */
-    struct str return_url; /* where 3-D Secure sends the customer afterwards */
+    struct str refetch;     /* auto, on, off (E2) */
+    struct str return_url;  /* where 3-D Secure sends the customer afterwards */
+    int64_t reservation_ms; /* how long a position waits for its money (D19) */
+    struct str language;    /* of what people are told: ja, en */
     int64_t key_ttl_ms, action_limit_ms;
     struct str jwt_secret, jwt_public_key, jwks_url, jwt_issuer, jwt_audience;
     struct str events_secret;    /* whsec_...: who signs events for POST /api/v1/events */

@@ -3,6 +3,7 @@
 
 #include "api/bookings.h"
 #include "api/health.h"
+#include "api/history.h"
 #include "api/inbound_events.h"
 #include "api/metrics.h"
 #include "api/payments.h"
@@ -11,6 +12,7 @@
 #include "auth/auth.h"
 #include "cli/node.h"
 #include "flow/apply_event.h"
+#include "flow/charge_later.h"
 #include "flow/outbox.h"
 #include "flow/payments.h"
 #include "http/client.h"
@@ -22,7 +24,7 @@
 
 #include <stdatomic.h>
 
-enum { ROUTES = 40, KINDS = 12 };
+enum { ROUTES = 64, KINDS = 16 };
 
 struct app {
     struct node node;
@@ -36,6 +38,7 @@ struct app {
     struct deliveries deliveries;
     struct stripe_door *door;
     struct apply_event apply;
+    struct charge_later charge_later;
     struct unit start_unit; /* what is written once at start */
     struct job_kind kinds[KINDS];
     size_t kind_count;
@@ -47,6 +50,7 @@ struct app {
     struct api_bookings api_bookings;
     struct api_events api_events;
     struct api_subscribers api_subscribers;
+    struct api_history api_history;
     struct allow_list trusted_proxies;
     struct route routes[ROUTES];
     size_t route_count;

@@ -2,8 +2,11 @@
 #include "base/limits.h"
 #include "cli/app.h"
 #include "flow/booking.h"
+#include "flow/campaign.h"
+#include "flow/draw.h"
 #include "flow/follow.h"
 #include "flow/keys.h"
+#include "flow/notice.h"
 #include "flow/operate.h"
 #include "flow/refetch.h"
 #include "flow/waiting.h"
@@ -37,9 +40,13 @@ static void fill_payments(struct app *app)
     p->return_url = s->return_url;
     p->key_ttl_ms = s->key_ttl_ms;
     p->action_limit_ms = s->action_limit_ms;
+    p->reservation_ms = s->reservation_ms;
+    p->notice_language = str_eq(s->language, S("en")) ? LANG_EN : LANG_JA;
     p->refetch = wants_refetch(s);
-    app->apply =
-        (struct apply_event){ .expect_livemode = is_live_key(s->stripe_secret_key), .payments = p };
+    app->charge_later.payments = p;
+    app->apply = (struct apply_event){ .expect_livemode = is_live_key(s->stripe_secret_key),
+                                       .payments = p,
+                                       .charge_later = &app->charge_later };
     app->deliveries = (struct deliveries){
         .env = p->env, .store = p->store, .client = app->delivery_client, .home = p->home
     };
@@ -59,6 +66,11 @@ void app_fill_kinds(struct app *app)
         booking_confirm_kind(p),
         booking_cancelled_kind(p),
         delivery_kind(&app->deliveries),
+        campaign_cancel_kind(p),
+        draw_kind(p),
+        notice_kind(p),
+        charge_fee_kind(&app->charge_later),
+        charge_refunds_kind(p),
     };
 
     fill_payments(app);

@@ -1,5 +1,8 @@
 /* app_routes.c - which path is whose. */
+#include "api/campaigns.h"
+#include "api/collections.h"
 #include "api/front.h"
+#include "api/purchases.h"
 #include "base/limits.h"
 #include "cli/app.h"
 
@@ -69,6 +72,47 @@ static void add_bookings(struct app *app)
               &app->api_subscribers, 0);
 }
 
+static void add_history(struct app *app)
+{
+    struct api_history *h = &app->api_history;
+
+    *h = (struct api_history){ .store = app->node.store, .auth = app->auth };
+    add_route(app, "GET", "/api/v1/admin/events", api_history_events, h, 0);
+    add_route(app, "GET", "/api/v1/admin/notifications", api_history_notifications, h, 0);
+}
+
+static void add_campaigns(struct app *app)
+{
+    struct api_payments *api = &app->api_payments;
+
+    add_route(app, "PUT", "/api/v1/campaigns/{id}", api_campaign_put, api, LIMIT_CAMPAIGN_BODY);
+    add_route(app, "GET", "/api/v1/campaigns/{id}", api_campaign_get, api, 0);
+    add_route(app, "GET", "/api/v1/campaigns", api_campaign_list, api, 0);
+    add_route(app, "GET", "/api/v1/campaigns/{id}/positions", api_campaign_positions, api, 0);
+    add_route(app, "GET", "/api/v1/campaigns/{id}/draw", api_campaign_draw, api, 0);
+    add_route(app, "POST", "/api/v1/campaigns/{id}/cancel", api_campaign_cancel, api,
+              LIMIT_PAYMENT_BODY);
+    add_route(app, "POST", "/api/v1/positions/{id}/purchase", api_purchase_create, api,
+              LIMIT_PAYMENT_BODY);
+    add_route(app, "POST", "/api/v1/purchases/{id}/cancel", api_purchase_cancel, api,
+              LIMIT_PAYMENT_BODY);
+    add_route(app, "GET", "/api/v1/purchases/{id}", api_purchase_get, api, 0);
+    add_route(app, "GET", "/api/v1/purchases", api_purchase_list, api, 0);
+}
+
+static void add_collections(struct app *app)
+{
+    struct api_payments *api = &app->api_payments;
+
+    add_route(app, "PUT", "/api/v1/collections/{id}", api_collection_put, api,
+              LIMIT_COLLECTION_BODY);
+    add_route(app, "GET", "/api/v1/collections/{id}", api_collection_get, api, 0);
+    add_route(app, "GET", "/api/v1/collections", api_collection_list, api, 0);
+    add_route(app, "POST", "/api/v1/participants/{id}/checkout", api_participant_checkout, api,
+              LIMIT_PAYMENT_BODY);
+    add_route(app, "GET", "/api/v1/participants/{id}", api_participant_get, api, 0);
+}
+
 static void move_sandbox_clock(void *sandbox, int64_t ms, void (*moved)(void *ctx), void *ctx)
 {
     sandbox_clock_moved(sandbox, ms, moved, ctx);
@@ -100,6 +144,9 @@ void app_fill_routes(struct app *app)
               LIMIT_WEBHOOK_BODY);
     add_payments(app);
     add_bookings(app);
+    add_history(app);
+    add_campaigns(app);
+    add_collections(app);
     if (s->test_clock)
         add_test_clock(app);
     server_set_routes(app->server, app->routes, app->route_count);

@@ -176,6 +176,42 @@ void key_hash_create(struct uuid booking, struct money m, struct str payment_met
     hash(&b, ret_hash);
 }
 
+void key_hash_purchase(struct uuid position, struct str method_type, struct str payment_method,
+                       char ret_hash[KEY_HASH + 1])
+{
+    char id[UUID_TEXT + 1];
+    struct buf b;
+
+    uuid_text(position, id);
+    buf_init(&b, sizeof("purchase:") + UUID_TEXT + method_type.n + payment_method.n + 2);
+    buf_add(&b, S("purchase:"));
+    buf_add(&b, str_of(id));
+    buf_char(&b, ':');
+    buf_add(&b, method_type);
+    if (payment_method.n) {
+        buf_char(&b, ':');
+        buf_add(&b, payment_method);
+    }
+    hash(&b, ret_hash);
+}
+
+void key_hash_checkout(struct uuid participant, struct str success_url, struct str cancel_url,
+                       char ret_hash[KEY_HASH + 1])
+{
+    char id[UUID_TEXT + 1];
+    struct buf b;
+
+    uuid_text(participant, id);
+    buf_init(&b, sizeof("checkout:") + UUID_TEXT + success_url.n + cancel_url.n + 2);
+    buf_add(&b, S("checkout:"));
+    buf_add(&b, str_of(id));
+    buf_char(&b, ':');
+    buf_add(&b, success_url);
+    buf_char(&b, ' ');
+    buf_add(&b, cancel_url);
+    hash(&b, ret_hash);
+}
+
 void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct str reason,
                     char ret_hash[KEY_HASH + 1])
 {

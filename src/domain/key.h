@@ -16,6 +16,12 @@ bool key_expired(int64_t claimed_ms, int64_t ttl_ms, int64_t now_ms);
 /* SHA-256 in 64 hex characters and a NUL, of "bookingId:amount:currency[:paymentMethod]" (I3). */
 void key_hash_create(struct uuid booking, struct money m, struct str payment_method,
                      char ret_hash[KEY_HASH + 1]);
+/* Of "purchase:positionId:paymentMethodType[:paymentMethod]". */
+void key_hash_purchase(struct uuid position, struct str method_type, struct str payment_method,
+                       char ret_hash[KEY_HASH + 1]);
+/* Of "checkout:participantId:successUrl cancelUrl"; a url has no blank in it, but it has colons. */
+void key_hash_checkout(struct uuid participant, struct str success_url, struct str cancel_url,
+                       char ret_hash[KEY_HASH + 1]);
 /* Of "paymentId:canonical body"; what is absent is left out. has_amount false: the whole amount. */
 void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct str reason,
                     char ret_hash[KEY_HASH + 1]);

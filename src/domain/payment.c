@@ -11,10 +11,11 @@
  *   FAILED       less   less     same       hold?        take?        same
  *
  *   less       SUPERSEDED: it was true once
- *   stay       stays PENDING, what the customer has to do is stored
+ *   stay       stays PENDING, what the customer has to do is stored, unless a try has failed since:
+ *              equal seconds are no order, so the failure outranks the action in any order (E6)
  *   void       REFUNDED, nothing was captured; lapsed where the authorisation ran out (D8, D9)
  *   decline?   FAILED where the server confirms; else PENDING, with its last failure (D11)
- *   hold?      AUTHORIZED, or a stray: we gave it up, or the booking takes no money now (D2, D21)
+ *   hold?      AUTHORIZED, or a stray: we gave it up, or its subject takes no money now (D2, D21)
  *   take?      CAPTURED, or a stray in the same cases
  *   returned?  same, where it was captured once; where it was voided, money landed after all: stray
  *   undone?    same, where it was voided; where it was captured, a cancel is old news
@@ -32,6 +33,12 @@ static const char *const status_names[PAYMENT_STATUSES] = {
     [PAYMENT_PENDING] = "PENDING",   [PAYMENT_AUTHORIZED] = "AUTHORIZED",
     [PAYMENT_CAPTURED] = "CAPTURED", [PAYMENT_REFUNDED] = "REFUNDED",
     [PAYMENT_FAILED] = "FAILED",
+};
+
+static const char *const context_names[PAYMENT_CONTEXTS] = {
+    [CONTEXT_BOOKING] = "booking",
+    [CONTEXT_PURCHASE] = "purchase",
+    [CONTEXT_PARTICIPANT] = "participant",
 };
 
 static const char *const refund_names[REFUND_STATUSES] = {
@@ -63,6 +70,22 @@ bool payment_status_parse(struct str name, enum payment_status *ret_status)
     if (i == PAYMENT_STATUSES)
         return false;
     *ret_status = (enum payment_status)i;
+    return true;
+}
+
+const char *payment_context_name(enum payment_context c)
+{
+    assert(c < PAYMENT_CONTEXTS);
+    return context_names[c];
+}
+
+bool payment_context_parse(struct str name, enum payment_context *ret_context)
+{
+    unsigned i = find_name(context_names, PAYMENT_CONTEXTS, name);
+
+    if (i == PAYMENT_CONTEXTS)
+        return false;
+    *ret_context = (enum payment_context)i;
     return true;
 }
 
@@ -125,11 +148,11 @@ int64_t refund_available(int64_t captured, int64_t reserved)
 enum cell {
     LESS,
     SAME,
-    STAY,
     FAIL,
     CAPTURE,
     VOID,
     DECLINE_IF_SERVER_CONFIRMED,
+    STAY_UNLESS_DECLINED,
     HOLD_IF_WANTED,
     TAKE_IF_WANTED,
     SAME_IF_CAPTURED,
@@ -138,7 +161,7 @@ enum cell {
 
 static const enum cell cells[PAYMENT_STATUSES][INTENT_STATES] = {
     [PAYMENT_PENDING] = { [INTENT_OPEN] = SAME,
-                          [INTENT_ACTION] = STAY,
+                          [INTENT_ACTION] = STAY_UNLESS_DECLINED,
                           [INTENT_DECLINED] = DECLINE_IF_SERVER_CONFIRMED,
                           [INTENT_AUTHORIZED] = HOLD_IF_WANTED,
                           [INTENT_SUCCEEDED] = TAKE_IF_WANTED,
@@ -224,12 +247,13 @@ static struct move run_cell(enum cell c, const struct payment_view *p, const str
     switch (c) {
     case LESS: return keep(p, VERDICT_SUPERSEDED);
     case SAME: return keep(p, VERDICT_SAME);
-    case STAY: return apply(p, PAYMENT_PENDING);
     case FAIL: return apply(p, PAYMENT_FAILED);
     case CAPTURE: return apply_capture(f);
     case VOID: return apply_void(f);
     case DECLINE_IF_SERVER_CONFIRMED:
         return apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
+    case STAY_UNLESS_DECLINED:
+        return p->declined ? keep(p, VERDICT_SUPERSEDED) : apply(p, PAYMENT_PENDING);
     case HOLD_IF_WANTED:
         return is_wanted(p) ? apply(p, PAYMENT_AUTHORIZED) : keep(p, VERDICT_STRAY_AUTHORIZED);
     case TAKE_IF_WANTED: return is_wanted(p) ? apply_capture(f) : keep(p, VERDICT_STRAY_SUCCEEDED);

@@ -23,6 +23,13 @@ enum payment_status {
     PAYMENT_STATUSES
 };
 
+/* What it is for (D16). A booking's payment is confirmed by the server: a decline ends it. The
+ * others are confirmed by the customer, who may try another card on the same intent (D11). */
+enum payment_context { CONTEXT_BOOKING, CONTEXT_PURCHASE, CONTEXT_PARTICIPANT, PAYMENT_CONTEXTS };
+
+const char *payment_context_name(enum payment_context c); /* "booking" ... */
+bool payment_context_parse(struct str name, enum payment_context *ret_context);
+
 enum payment_request { ASK_CAPTURE, ASK_REFUND, ASK_VOID, PAYMENT_REQUESTS };
 
 const char *payment_status_name(enum payment_status s); /* "PENDING" ... */
@@ -34,10 +41,12 @@ bool payment_allows(enum payment_status s, enum payment_request r);
 /* --- what a gateway says; its own words stop at its adapter --- */
 
 enum fact_kind {
-    FACT_NONE,   /* nothing that concerns a payment */
-    FACT_INTENT, /* the state of the payment at the gateway */
-    FACT_CHARGE, /* fee, net, receipt; never moves a payment by itself */
-    FACT_REFUND, /* one refund object */
+    FACT_NONE,    /* nothing that concerns a payment */
+    FACT_INTENT,  /* the state of the payment at the gateway */
+    FACT_CHARGE,  /* fee, net, receipt; never moves a payment by itself */
+    FACT_REFUND,  /* one refund object */
+    FACT_SESSION, /* a session of the gateway's own page: identifiers, never money (E1) */
+    FACT_DISPUTE, /* a customer's bank wants the money back (E9) */
 };
 
 /* In the order of their rank (E6): a higher one is never undone by a lower one. */
@@ -50,6 +59,8 @@ enum intent_state {
     INTENT_CANCELED,   /* final, like SUCCEEDED: never both */
     INTENT_STATES
 };
+
+enum session_status { SESSION_OPEN, SESSION_EXPIRED, SESSION_COMPLETE, SESSION_STATUSES };
 
 enum refund_status {
     REFUND_PENDING,
@@ -74,6 +85,8 @@ struct fact {
     struct str failure_code, decline_code, failure_message;
     struct str cancel_reason;
     struct str action_type, action_url, client_secret;
+    int64_t action_expires_ms; /* 0: not said. Konbini: when its payment slip ends */
+    struct str konbini_number, konbini_store;
 
     /* FACT_INTENT and FACT_CHARGE */
     struct str charge_id;
@@ -81,6 +94,7 @@ struct fact {
     /* FACT_CHARGE */
     bool captured;
     bool charge_failed;
+    int64_t charge_refunded; /* what its refunds sum up to; only checked, never counted (D12) */
     struct str balance_transaction, receipt_url;
     bool has_fee;
     int64_t fee, net;
@@ -89,6 +103,15 @@ struct fact {
     struct str refund_id, refund_our_id; /* re_..., and ours from its metadata */
     enum refund_status refund;
     struct str refund_failure;
+
+    /* FACT_SESSION; intent_id is empty until somebody has paid */
+    struct str session_id, session_url, customer_id, session_payment_status;
+    enum session_status session;
+    int64_t session_expires_ms;
+
+    /* FACT_DISPUTE */
+    struct str dispute_id, dispute_status, dispute_reason;
+    bool dispute_closed, dispute_lost;
 };
 
 const char *refund_status_name(enum refund_status s); /* "pending" ... */
@@ -102,10 +125,11 @@ bool refund_moves(enum refund_status from, enum refund_status to);
 struct payment_view {
     enum payment_status status;
     struct money money;
-    int64_t captured;      /* -1: NULL */
-    bool given_up;         /* we cancelled it, or said FAILED for good */
-    bool subject_open;     /* the booking still takes money (not CANCELLED) */
+    int64_t captured;  /* -1: NULL */
+    bool given_up;     /* we cancelled it, or said FAILED for good */
+    bool subject_open; /* what it is for still takes money: not cancelled, not somebody else's */
     bool server_confirmed; /* booking: a decline is FAILED. false: it stays PENDING (D11) */
+    bool declined;         /* PENDING, and a try of it has failed: that outranks an action */
 };
 
 enum verdict {

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "flow/charge_later.h"
 #include "flow/move.h"
 #include "flow/outcome.h"
 #include "flow/refetch.h"
@@ -14,7 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOB_BODY_MAX = 8 * 1024, JOB_ARENA = 64 * 1024, RETRY_MAX_MS = 24 * 3600 * 1000 };
+enum {
+    JOB_BODY_MAX = 8 * 1024,
+    JOB_ARENA = 64 * 1024,
+    RETRY_MAX_MS = 24 * 3600 * 1000,
+    UNHANDLED_MAX = 300,
+};
 
 /* --- the types we apply, sorted --- */
 
@@ -147,10 +153,64 @@ struct applying {
     struct fact fact;
     struct taking taking;
     struct payment payment;
+    bool found;                 /* payment is the one that it is about */
     bool foreign;               /* known before: no payment of ours has this intent */
     struct str outcome, detail; /* outcome empty: another message will write it */
     char *why;
 };
+
+static enum err refuse(struct applying *s, const char *why)
+{
+    snprintf(s->why, 256, "%s", why);
+    return ERR_VALIDATION;
+}
+
+static enum err read_payment(struct applying *s, struct uuid id)
+{
+    return payment_read(s->tx, s->taking.arena, id, true, &s->payment);
+}
+
+/* Disputes and charges of old may name no intent; the charge's own row does. */
+static enum err find_by_charge(struct applying *s, struct uuid *ret_payment)
+{
+    struct row row;
+    enum err e = TX_ROW(s->tx, STMT_payment_of_charge, &row, V_TEXT(s->fact.charge_id));
+
+    if (e)
+        return e;
+    s->fact.intent_id = row.col[1].s;
+    return uuid_of_bytes(row.col[0].s, ret_payment) ? OK : ERR_INTERNAL;
+}
+
+static enum err find_by_gateway_ids(struct applying *s)
+{
+    struct uuid id;
+    enum err e = ERR_NOT_FOUND;
+
+    if (s->fact.intent_id.n)
+        return payment_read_by_intent(s->tx, s->taking.arena, s->fact.intent_id, &s->payment);
+    if (s->fact.charge_id.n)
+        e = find_by_charge(s, &id);
+    return e ? e : read_payment(s, id);
+}
+
+/* D18: an intent's own row says whose it is; metadata can be edited by anybody at the gateway. It
+ * is only asked where the payment does not know this intent as its own. */
+static enum err trust_intent(struct applying *s)
+{
+    struct row row;
+    struct uuid id;
+    enum err e;
+
+    if (!s->fact.intent_id.n || str_eq(s->fact.intent_id, s->payment.gateway_transaction_id))
+        return OK;
+    e = TX_ROW(s->tx, STMT_payment_of_intent, &row, V_TEXT(s->fact.intent_id));
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    if (!uuid_of_bytes(row.col[0].s, &id))
+        return ERR_INTERNAL;
+    return uuid_eq(id, s->payment.id) ? OK : read_payment(s, id);
+}
 
 /* Only what has the form of our ids can be ours: others may use the same name in their metadata. */
 static enum err find_payment(struct applying *s)
@@ -160,9 +220,12 @@ static enum err find_payment(struct applying *s)
     enum err e = ERR_NOT_FOUND;
 
     if (ours)
-        e = payment_read(s->tx, s->taking.arena, id, true, &s->payment);
-    if (e == ERR_NOT_FOUND && s->fact.intent_id.n)
-        e = payment_read_by_intent(s->tx, s->taking.arena, s->fact.intent_id, &s->payment);
+        e = read_payment(s, id);
+    if (!e)
+        e = trust_intent(s);
+    else if (e == ERR_NOT_FOUND)
+        e = find_by_gateway_ids(s);
+    s->found = !e;
     if (e == ERR_NOT_FOUND && ours) { /* its claim may not have committed yet (D20) */
         snprintf(s->why, 256, "no such payment yet");
         return ERR_UNAVAILABLE;
@@ -173,7 +236,12 @@ static enum err find_payment(struct applying *s)
 static enum err ask_first(struct applying *s)
 {
     s->outcome = (struct str){ 0 };
-    return refetch_later(s->tx, s->a->payments, s->m, &s->fact, &s->payment);
+    return refetch_later(s->tx, s->a->payments, s->m, s->job.type, &s->fact, &s->payment);
+}
+
+static void set_outcome(struct applying *s, enum verdict v)
+{
+    s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
 }
 
 /* What the event says cannot be all of the truth about this payment. */
@@ -182,6 +250,18 @@ static bool disagrees(const struct applying *s)
     return !s->fact.currency[0] || s->fact.amount != s->payment.money.minor ||
            (str_eq(s->job.type, S("payment_intent.succeeded")) &&
             s->fact.state != INTENT_SUCCEEDED);
+}
+
+static void log_failure(const struct applying *s)
+{
+    const struct fact *f = &s->fact;
+    char user[UUID_TEXT + 1];
+
+    uuid_text(s->payment.user_id, user);
+    LOG(tx_env(s->tx)->log, LOG_ERROR, "Payment failed", LOG_TEXT("paymentIntentId", f->intent_id),
+        LOG_TEXT("errorCode", f->failure_code), LOG_TEXT("userId", str_of(user)),
+        LOG_TEXT("declineCode", f->decline_code), LOG_TEXT("eventId", s->m->ref),
+        LOG_TEXT("trace", s->job.trace));
 }
 
 /* E2: the confirmation point is believed after a look at the gateway, where that is wished for;
@@ -196,38 +276,77 @@ static enum err apply_intent(struct applying *s)
     e = take_intent(s->tx, &s->taking, &s->payment, &s->fact, &v);
     if (!e && v == VERDICT_MISMATCH)
         return ask_first(s);
-    s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
+    if (!e && v != VERDICT_SUPERSEDED && s->fact.state == INTENT_DECLINED)
+        log_failure(s);
+    set_outcome(s, v);
     return e;
 }
 
 static enum err apply_refund(struct applying *s)
 {
+    const struct fact *f = &s->fact;
     enum verdict v = VERDICT_SAME;
-    enum err e = take_refund(s->tx, &s->taking, &s->payment, &s->fact, &v);
+    enum err e;
 
-    if (!e && v == VERDICT_MISMATCH) {
-        snprintf(s->why, 256, "the refund is not of this payment or amount");
-        return ERR_VALIDATION;
-    }
-    s->outcome = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied");
+    if (!is_of_other_intent(&s->payment, f) && f->currency[0] &&
+        !str_eq(str_of(f->currency), str_of(s->payment.money.currency)))
+        return refuse(s, "the refund is in another currency than its payment");
+    e = take_refund(s->tx, &s->taking, &s->payment, f, &v);
+    if (e == ERR_CONSTRAINT)
+        snprintf(s->why, 256, "more would be refunded than was captured");
+    if (!e && v == VERDICT_MISMATCH)
+        return refuse(s, "the refund is not of this payment or amount");
+    set_outcome(s, v);
     return e;
 }
 
-/* Events name the balance transaction by its id alone; fee and net are the gateway's to tell (E3).
- */
+/* E3: it is applied at once; fee and net follow when the gateway was asked. */
 static enum err apply_charge(struct applying *s)
 {
-    enum err e = take_charge(s->tx, &s->taking, &s->payment, &s->fact);
-    bool has_more = s->fact.captured && s->fact.balance_transaction.n && !s->fact.has_fee;
+    struct charge_later *later = s->a->charge_later;
+    const struct taking *t = &s->taking;
+    bool ask_fee = false;
+    struct uuid id;
+    enum err e = s->fact.intent_id.n ? OK : find_by_charge(s, &id);
 
-    return !e && has_more ? ask_first(s) : e;
+    if (e == ERR_NOT_FOUND)
+        return refuse(s, "the charge names no intent");
+    if (!e && !charge_fits(&s->payment, &s->fact))
+        return refuse(s, "other currency, or more money than was asked for");
+    if (!e)
+        e = take_charge(s->tx, t, &s->payment, &s->fact, &ask_fee);
+    if (!e && ask_fee && later)
+        e = charge_ask_fee(s->tx, later, &s->payment, &s->fact, t->now_ms);
+    return e ? e : charge_check_refunds(s->tx, t->payments, &s->payment, &s->fact, t->now_ms);
 }
 
-/* Charges and refunds of such an intent: only their own rows. */
-static enum err apply_to_other(struct applying *s)
+static enum err apply_with(struct applying *s,
+                           enum err (*take)(struct tx *, const struct taking *, struct payment *,
+                                            const struct fact *, enum verdict *))
 {
-    return s->fact.kind == FACT_REFUND ? apply_refund(s)
-                                       : take_charge(s->tx, &s->taking, &s->payment, &s->fact);
+    enum verdict v = VERDICT_SAME;
+    enum err e = take(s->tx, &s->taking, &s->payment, &s->fact, &v);
+
+    if (!e && v == VERDICT_MISMATCH)
+        return refuse(s, "what it is about belongs to another payment");
+    set_outcome(s, v);
+    return e;
+}
+
+static enum err apply_kind(struct applying *s)
+{
+    switch (s->fact.kind) {
+    case FACT_INTENT:
+        return is_of_other_intent(&s->payment, &s->fact)
+                   ? give_back_other(s->tx, &s->taking, &s->payment, &s->fact)
+                   : apply_intent(s);
+    case FACT_CHARGE: return apply_charge(s);
+    case FACT_REFUND: return apply_refund(s);
+    case FACT_SESSION: return apply_with(s, take_session);
+    case FACT_DISPUTE: return apply_with(s, take_dispute);
+    case FACT_NONE: break;
+    }
+    return OK;
 }
 
 static enum err apply_fact(struct applying *s)
@@ -242,19 +361,9 @@ static enum err apply_fact(struct applying *s)
     if (e)
         return e;
     s->outcome = S("applied");
-    if (is_of_other_intent(&s->payment, &s->fact)) {
+    if (is_of_other_intent(&s->payment, &s->fact) && s->fact.kind != FACT_SESSION)
         s->detail = S("another intent of this payment");
-        return s->fact.kind == FACT_INTENT
-                   ? give_back_other(s->tx, &s->taking, &s->payment, &s->fact)
-                   : apply_to_other(s);
-    }
-    switch (s->fact.kind) {
-    case FACT_INTENT: return apply_intent(s);
-    case FACT_CHARGE: return apply_charge(s);
-    case FACT_REFUND: return apply_refund(s);
-    case FACT_NONE: break;
-    }
-    return OK;
+    return apply_kind(s);
 }
 
 static enum err effect(struct applying *s)
@@ -268,6 +377,16 @@ static enum err effect(struct applying *s)
     else
         return apply_fact(s);
     return OK;
+}
+
+static struct outcome outcome_of(const struct applying *s)
+{
+    return (struct outcome){ .message = s->m->id,
+                             .word = s->outcome,
+                             .detail = s->detail,
+                             .at_ms = s->taking.now_ms,
+                             .payment = s->found ? &s->payment.id : NULL,
+                             .event_id = s->m->ref };
 }
 
 static enum err read_one(struct tx *tx, struct arena *a, const struct apply_event *ap,
@@ -309,8 +428,11 @@ static enum err apply(struct tx *tx, const struct message *m, void *ctx, char wh
         e = pass_fault(tx, &s);
     if (!e)
         e = effect(&s);
-    if (!e && s.outcome.n)
-        e = outcome_write(tx, m->id, s.outcome, s.detail, s.taking.now_ms);
+    if (!e && s.outcome.n) {
+        struct outcome o = outcome_of(&s);
+
+        e = outcomes_write(tx, &o, 1);
+    }
     arena_release(&a);
     return e;
 }
@@ -353,7 +475,8 @@ static enum err mark_known(void *ctx, const struct row *row)
 }
 
 /* Whose intents they are that do not name a payment of ours: one question for all of them. Those
- * that another event of this bulk names as ours may get their row only now. */
+ * that another event of this bulk names as ours may get their row only now. What names only a
+ * charge is looked up by itself. */
 static enum err find_foreign(struct tx *tx, struct bulk *b)
 {
     struct val v[LIMIT_BULK];
@@ -363,7 +486,8 @@ static enum err find_foreign(struct tx *tx, struct bulk *b)
     for (size_t i = 0; i < b->n; i++) {
         struct applying *s = &b->s[i];
 
-        s->foreign = s->fact.kind != FACT_NONE && !uuid_parse(s->fact.payment_id, &id);
+        s->foreign = s->fact.kind != FACT_NONE && !uuid_parse(s->fact.payment_id, &id) &&
+                     (s->fact.intent_id.n || !s->fact.charge_id.n);
         if (s->foreign && s->fact.intent_id.n)
             v[rows++] = V_TEXT(s->fact.intent_id);
     }
@@ -384,8 +508,7 @@ static enum err apply_all(struct tx *tx, struct bulk *b)
 
         e = effect(s);
         if (!e && s->outcome.n)
-            outcomes[count++] =
-                (struct outcome){ s->m->id, s->outcome, s->detail, s->taking.now_ms };
+            outcomes[count++] = outcome_of(s);
     }
     return e ? e : outcomes_write(tx, outcomes, count);
 }
@@ -416,8 +539,18 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
 
 static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
+    struct event_job j = { 0 };
+    struct uuid payment;
+    struct arena a;
+    enum err e;
+
     (void)ctx;
-    return outcome_write_dead(tx, m->id, why);
+    arena_init(&a, JOB_ARENA);
+    e = event_job_read(&a, m->body, &j);
+    e = outcome_write_dead(tx, m->id, why,
+                           !e && uuid_parse(j.payment_id, &payment) ? &payment : NULL, m->ref);
+    arena_release(&a);
+    return e;
 }
 
 /* --- what is told of it --- */
@@ -429,13 +562,14 @@ static void tell_done(struct env *env, const struct apply_event *a, const struct
 {
     int64_t took_ms = env_now_ms(env) - m->added_ms; /* below 0 where clocks differ */
     bool wrong = j->livemode >= 0 && (j->livemode == 1) != a->expect_livemode;
-    char id[UUID_TEXT + 1];
+    char id[UUID_TEXT + 1], unhandled[UNHANDLED_MAX];
 
     metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
     if (event_type_is_known(j->type) && !wrong)
         return;
     uuid_text(m->id, id);
-    LOG(env->log, LOG_INFO, wrong ? "Event of the wrong mode" : "Unhandled event type",
+    snprintf(unhandled, sizeof(unhandled), "Unhandled event type: %.*s", (int)j->type.n, j->type.p);
+    LOG(env->log, LOG_INFO, wrong ? "Event of the wrong mode" : unhandled,
         LOG_TEXT("eventId", m->ref), LOG_TEXT("eventType", j->type),
         LOG_TEXT("messageId", str_of(id)), LOG_TEXT("trace", j->trace));
 }

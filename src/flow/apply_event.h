@@ -23,11 +23,13 @@ struct str event_job_write(struct arena *a, const struct event_job *j);
 /* VALIDATION: not what event_job_write() wrote. Texts point into the body or the arena. */
 enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_job);
 
+struct charge_later;
 struct payments;
 
 struct apply_event {
     bool expect_livemode; /* what the prefix of our key says */
     struct payments *payments;
+    struct charge_later *charge_later; /* NULL: fees are never asked for */
 };
 
 /* `a` is borrowed. Retries double from first_ms on (Q2: 3 of them after 1, 2 and 4 s). */

@@ -9,10 +9,9 @@
  * The cancellation and what it starts are one commit. Killed before it, the sender sends again. */
 #include "flow/booking.h"
 
-#include "base/buf.h"
+#include "flow/json_out.h"
 #include "flow/lane.h"
-#include "flow/rows.h"
-#include "flow/text.h"
+#include "flow/subject.h"
 #include "observe/log.h"
 
 #include <stdio.h>
@@ -99,7 +98,7 @@ static enum err note_captured(struct tx *tx, const struct payment *p, int64_t no
                              NULL, now_ms);
 
     uuid_text(p->id, payment);
-    uuid_text(p->booking_id, booking);
+    uuid_text(p->subject_id, booking);
     if (!e)
         LOG(tx_env(tx)->log, LOG_ERROR, "Booking cancelled after capture",
             LOG_TEXT("bookingId", str_of(booking)), LOG_TEXT("paymentId", str_of(payment)),
@@ -355,6 +354,77 @@ enum err booking_put(struct tx *tx, struct payments *p, const struct booking *b,
     return e;
 }
 
+/* --- its payments --- */
+
+static enum err check_claim(struct tx *tx, struct operate *o, struct booking *ret_booking)
+{
+    enum err e = booking_read(tx, o->subject, true, ret_booking);
+
+    if (e == ERR_NOT_FOUND)
+        return claim_refuse(o, e, "There is no such booking.");
+    if (e)
+        return e;
+    if (!o->may_any && !uuid_eq(ret_booking->user_id, o->user))
+        return claim_refuse(o, ERR_FORBIDDEN, NULL);
+    /* before its status: who paid it already is the better answer (D1) */
+    e = claim_check_place(tx, o, CONTEXT_BOOKING, o->subject);
+    if (e)
+        return e;
+    if (ret_booking->status != BOOKING_PENDING)
+        return claim_refuse(o, ERR_UNPROCESSABLE,
+                            ret_booking->status == BOOKING_CONFIRMED
+                                ? "The booking is CONFIRMED; it cannot be paid again."
+                                : "The booking is CANCELLED; it cannot be paid.");
+    if (!money_eq(ret_booking->money, o->money))
+        return claim_refuse(o, ERR_UNPROCESSABLE, "Amount or currency is not the booking's.");
+    return OK;
+}
+
+static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+{
+    struct booking b;
+    enum err e = check_claim(tx, c->o, &b);
+
+    (void)now_ms;
+    if (e)
+        return e;
+    p->subject_id = b.id;
+    p->user_id = b.user_id;
+    p->money = b.money;
+    return OK;
+}
+
+static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+{
+    struct booking b;
+    enum err e = booking_read(tx, p->subject_id, false, &b);
+
+    *ret_open = e || b.status != BOOKING_CANCELLED;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
+                      const struct fact *f)
+{
+    (void)f;
+    if (p->status != PAYMENT_CAPTURED && p->captured < 0)
+        return OK;
+    return booking_confirm_later(tx, t->payments->queue, p->subject_id, p->id, t->now_ms);
+}
+
+static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
+                     const struct fact *f, int64_t *ret_ms)
+{
+    (void)tx;
+    (void)p;
+    *ret_ms = f ? t->now_ms + t->payments->action_limit_ms : t->now_ms;
+    return OK;
+}
+
+const struct subject booking_subject = {
+    .claim = claim, .is_open = is_open, .moved = moved, .ends = ends
+};
+
 /* --- B3 --- */
 
 enum err booking_confirm_later(struct tx *tx, struct queue *q, struct uuid booking,
@@ -400,31 +470,20 @@ struct job_kind booking_confirm_kind(struct payments *p)
 
 /* --- JSON --- */
 
-static void add_id(struct buf *b, const char *name, struct uuid id)
-{
-    char text[UUID_TEXT + 1];
-
-    uuid_text(id, text);
-    buf_fmt(b, "\"%s\":\"%s\",", name, text);
-}
-
 struct str booking_json(struct arena *a, const struct booking *b)
 {
-    char created[TIME_TEXT + 1], updated[TIME_TEXT + 1];
-    struct str copy = { 0 };
     struct buf out;
 
-    time_text(b->created_ms, created);
-    time_text(b->updated_ms, updated);
     buf_init(&out, BOOKING_JSON_MAX);
     buf_char(&out, '{');
-    add_id(&out, "id", b->id);
-    add_id(&out, "userId", b->user_id);
-    buf_fmt(&out, "\"amount\":%lld,\"currency\":\"%s\",\"status\":\"%s\",\"version\":%lld,",
-            (long long)b->money.minor, b->money.currency, names[b->status], (long long)b->version);
-    buf_fmt(&out, "\"createdAt\":\"%s\",\"updatedAt\":\"%s\"}", created, updated);
-    if (!out.failed)
-        copy = arena_str(a, buf_str(&out));
-    buf_release(&out);
-    return copy;
+    out_uuid(&out, "id", b->id);
+    out_uuid(&out, "userId", b->user_id);
+    out_int(&out, "amount", b->money.minor);
+    out_text(&out, "currency", str_of(b->money.currency));
+    out_text(&out, "status", str_of(names[b->status]));
+    out_int(&out, "version", b->version);
+    out_time(&out, "createdAt", b->created_ms);
+    out_time(&out, "updatedAt", b->updated_ms);
+    buf_char(&out, '}');
+    return out_done(&out, a);
 }

@@ -5,12 +5,13 @@
 #include "flow/claim.h"
 
 #include "base/limits.h"
-#include "flow/booking.h"
+#include "flow/purchase.h"
+#include "flow/subject.h"
 #include "flow/tell.h"
 
 #include <string.h>
 
-static enum err refuse(struct operate *o, enum err e, const char *why)
+enum err claim_refuse(struct operate *o, enum err e, const char *why)
 {
     o->why = why;
     return e;
@@ -20,10 +21,19 @@ static enum err refuse_state(struct operate *o, const struct payment *p, const c
 {
     o->has_current = true;
     o->current = p->status;
-    return refuse(o, ERR_UNPROCESSABLE, why);
+    return claim_refuse(o, ERR_UNPROCESSABLE, why);
 }
 
 /* --- the operation and its message --- */
+
+/* Where the client names none, the gateway's default; where that has none either, the client
+ * confirms by itself (P1). On the gateway's own page it always does. */
+static struct str method_of(const struct operate *o)
+{
+    if (o->method.n || o->context == CONTEXT_PARTICIPANT || !o->payments->default_method.n)
+        return o->method;
+    return str_eq(o->method_type, S("konbini")) ? S("konbini") : o->payments->default_method;
+}
 
 static enum err add_operation(struct tx *tx, struct claim *c, const struct payment *p,
                               int64_t amount, int64_t now_ms)
@@ -36,6 +46,7 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
 
     gateway_key(p->id, c->operation_id, key);
     r->op = (struct operation){ .id = c->operation_id,
+                                .of_subject = o->of_subject,
                                 .payment_id = p->id,
                                 .message_id = c->message_id,
                                 .kind = o->kind,
@@ -49,14 +60,18 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
                                 .key = o->key,
                                 .claimed_ms = now_ms,
                                 .sent_ms = now_ms };
-    if (o->kind == OP_CREATE)
-        r->op.method = arena_str(&r->arena, o->method.n ? o->method : o->payments->default_method);
+    if (o->kind == OP_CREATE) {
+        r->op.method = arena_str(&r->arena, method_of(o));
+        r->op.details = c->details;
+    }
     r->payment = *p;
     memcpy(r->trace, o->trace, sizeof(r->trace));
     r->loaded = r->fresh = true;
     if (!r->op.gateway_key.p)
         return ERR_NO_MEMORY;
     e = operation_add(tx, &r->op);
+    if (!e && subject_of(p)->load)
+        e = subject_of(p)->load(tx, r);
     uuid_text(c->operation_id, id);
     uuid_text(p->id, payment_id);
     m.body = arena_str(&r->arena, str_of(id)); /* the message borrows them until it is adopted */
@@ -68,79 +83,68 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
 
 /* --- create --- */
 
-static enum err check_place(struct tx *tx, struct operate *o)
+enum err claim_check_place(struct tx *tx, struct operate *o, enum payment_context context,
+                           struct uuid subject)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_payment_of_place, &row, V_TEXT(S("booking")), v_uuid(&o->booking));
+    enum err e = TX_ROW(tx, STMT_payment_of_place, &row,
+                        V_TEXT(str_of(payment_context_name(context))), v_uuid(&subject));
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     if (!uuid_of_bytes(row.col[0].s, &o->payment_id))
         return ERR_INTERNAL;
     o->has_payment = true;
-    return refuse(o, ERR_PAYMENT_EXISTS, NULL);
+    return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
-static enum err check_booking(struct tx *tx, struct operate *o, struct booking *ret_booking)
+static enum err add_payment(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
-    enum err e = booking_read(tx, o->booking, true, ret_booking);
+    enum err e = payment_add(tx, p);
 
-    if (e == ERR_NOT_FOUND)
-        return refuse(o, e, "There is no such booking.");
-    if (e)
-        return e;
-    if (!o->may_any && !uuid_eq(ret_booking->user_id, o->user))
-        return refuse(o, ERR_FORBIDDEN, NULL);
-    e = check_place(tx, o); /* before its status: who paid it already is the better answer (D1) */
-    if (e)
-        return e;
-    if (ret_booking->status != BOOKING_PENDING)
-        return refuse(o, ERR_UNPROCESSABLE,
-                      ret_booking->status == BOOKING_CONFIRMED
-                          ? "The booking is CONFIRMED; it cannot be paid again."
-                          : "The booking is CANCELLED; it cannot be paid.");
-    if (!money_eq(ret_booking->money, o->money))
-        return refuse(o, ERR_UNPROCESSABLE, "Amount or currency is not the booking's.");
-    return OK;
+    c->o->has_subject = true;
+    c->o->subject_id = p->subject_id;
+    return e ? e : tell_created(tx, c->o->payments, &c->run->arena, p, now_ms);
+}
+
+/* Another try of the same payment, with a new session of Checkout. */
+static enum err go_on(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+{
+    enum err e = key_name_payment(tx, c->o, p->id);
+
+    p->has_open_op = true;
+    p->open_op = c->operation_id;
+    return e ? e : payment_store(tx, p, now_ms);
 }
 
 static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct operate *o = c->o;
     struct op_run *r = c->run;
-    struct booking b;
-    struct payment p;
-    enum err e = check_booking(tx, o, &b);
+    struct payment p = { .id = c->payment_id,
+                         .idempotency_key = o->key,
+                         .claim_id = c->operation_id,
+                         .context = o->context,
+                         .captured = -1,
+                         .refunded = -1,
+                         .status = PAYMENT_PENDING,
+                         .description = arena_str(&r->arena, o->description),
+                         .gateway = str_of(o->payments->gateway->name),
+                         .version = 1,
+                         .has_open_op = true,
+                         .open_op = c->operation_id,
+                         .created_ms = now_ms,
+                         .updated_ms = now_ms };
+    enum err e;
 
+    c->goes_on = false;
+    e = subject_of(&p)->claim(tx, c, &p, now_ms);
     if (e)
         return e;
-    p = (struct payment){ .id = c->payment_id,
-                          .subject_id = o->booking,
-                          .user_id = b.user_id,
-                          .idempotency_key = o->key,
-                          .claim_id = c->operation_id,
-                          .context = S("booking"),
-                          .has_booking = true,
-                          .booking_id = o->booking,
-                          .money = o->money,
-                          .captured = -1,
-                          .refunded = -1,
-                          .status = PAYMENT_PENDING,
-                          .description = arena_str(&r->arena, o->description),
-                          .gateway = str_of(o->payments->gateway->name),
-                          .version = 1,
-                          .has_open_op = true,
-                          .open_op = c->operation_id,
-                          .created_ms = now_ms,
-                          .updated_ms = now_ms };
-    e = payment_add(tx, &p);
-    if (!e)
-        e = add_operation(tx, c, &p, -1, now_ms);
-    if (!e)
-        e = tell_created(tx, o->payments, &r->arena, &p, now_ms);
     o->has_payment = true;
     o->payment_id = p.id;
-    return e;
+    e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
+    return e ? e : add_operation(tx, c, &p, -1, now_ms);
 }
 
 /* --- capture, refund, void --- */
@@ -148,13 +152,13 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 static enum err check_capture(struct tx *tx, struct operate *o, const struct payment *p,
                               int64_t *ret_amount)
 {
-    struct booking b;
-    enum err e = p->has_booking ? booking_read(tx, p->booking_id, false, &b) : ERR_NOT_FOUND;
+    bool open;
+    enum err e = subject_of(p)->is_open(tx, p, &open);
 
-    if (!e && b.status == BOOKING_CANCELLED)
-        return refuse_state(o, p, "The booking is CANCELLED; it cannot be captured.");
-    if (e && e != ERR_NOT_FOUND)
+    if (e)
         return e;
+    if (!open)
+        return refuse_state(o, p, "The booking is CANCELLED; it cannot be captured.");
     *ret_amount = o->has_amount ? o->amount : p->money.minor;
     if (*ret_amount > p->money.minor)
         return refuse_state(o, p, "More than was authorized cannot be captured.");
@@ -174,6 +178,8 @@ static enum err check_refund(struct tx *tx, struct claim *c, const struct paymen
 
     if (e)
         return e;
+    if (p->disputed)
+        return refuse_state(o, p, "The payment is disputed; its bank decides about the money.");
     if (sums.count >= LIMIT_REFUNDS)
         return refuse_state(o, p, "This payment has too many refunds already.");
     available = refund_available(p->captured, sums.reserved);
@@ -211,11 +217,12 @@ static enum err check_payment(struct operate *o, const struct payment *p)
     };
 
     if (!o->may_any && !uuid_eq(p->user_id, o->user))
-        return refuse(o, ERR_FORBIDDEN, NULL);
+        return claim_refuse(o, ERR_FORBIDDEN, NULL);
     o->has_payment = true;
     o->payment_id = p->id;
     if (p->has_open_op)
-        return refuse(o, ERR_UNCERTAIN, "Another operation on this payment has no outcome yet.");
+        return claim_refuse(o, ERR_UNCERTAIN,
+                            "Another operation on this payment has no outcome yet.");
     if (!payment_allows(p->status, asks[o->kind]))
         return refuse_state(o, p, NULL);
     return OK;
@@ -226,14 +233,20 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
     struct operate *o = c->o;
     struct payment p;
     int64_t amount;
-    enum err e = payment_read(tx, &c->run->arena, o->payment, true, &p);
+    struct uuid id = o->payment;
+    enum err e = o->by_purchase ? purchase_payment(tx, o->payment, &id) : OK;
 
+    if (!e)
+        e = payment_read(tx, &c->run->arena, id, true, &p);
     if (e == ERR_NOT_FOUND)
-        return refuse(o, e, "There is no such payment.");
+        return claim_refuse(
+            o, e, o->by_purchase ? "There is no such purchase." : "There is no such payment.");
     if (!e)
         e = check_payment(o, &p);
     if (!e)
         e = check_kind(tx, c, &p, now_ms, &amount);
+    if (!e && o->by_purchase)
+        e = key_name_payment(tx, o, id);
     if (e)
         return e;
     p.has_open_op = true;
@@ -260,6 +273,8 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
         e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), V_INT(r->op.sends),
                   v_uuid(&r->op.id));
     r->loaded = r->fresh = true;
+    c->o->has_subject = !e;
+    c->o->subject_id = r->payment.subject_id;
     c->result = CLAIMED;
     return e;
 }

@@ -17,13 +17,21 @@ struct claim {
     struct operate *o;
 
     /* made before the unit (M1) */
-    struct uuid payment_id, operation_id, message_id, refund_id;
+    struct uuid payment_id, operation_id, message_id, refund_id, subject_id;
     struct op_run *run; /* becomes the job's when it is adopted */
 
     /* out */
     enum claimed result;
     struct key_record record;
     struct message message;
+    struct str details; /* of the operation, in run->arena (subject.h) */
+    bool goes_on;       /* OP_CREATE of a payment that is there already */
 };
+
+/* Why a claim fails; the unit rolls back. */
+enum err claim_refuse(struct operate *o, enum err e, const char *why);
+/* D1: another payment holds the subject's place. Sets o->payment_id. */
+enum err claim_check_place(struct tx *tx, struct operate *o, enum payment_context context,
+                           struct uuid subject);
 
 extern const struct unit_kind claim_kind;

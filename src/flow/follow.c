@@ -1,6 +1,6 @@
 #include "flow/follow.h"
 
-#include "flow/rows.h"
+#include "flow/subject.h"
 #include "observe/log.h"
 
 #include <stdio.h>
@@ -18,9 +18,10 @@ static enum err add(struct tx *tx, struct payments *pp, struct str kind, const s
     return queue_add(pp->queue, tx, now_ms, &m, 1);
 }
 
-enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
+enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
+                        int64_t due_ms)
 {
-    return add(tx, pp, S("payment.abandon"), p, now_ms, now_ms + pp->action_limit_ms);
+    return add(tx, pp, S("payment.abandon"), p, now_ms, due_ms);
 }
 
 enum err follow_lapse(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
@@ -40,28 +41,37 @@ static enum err read_payment(struct tx *tx, struct arena *a, const struct messag
     return payment_read(tx, a, id, true, ret);
 }
 
-static enum err cancel_if_pending(struct tx *tx, struct payments *pp, const struct payment *p,
+static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const struct payment *p,
                                   char why[256])
 {
+    int64_t due_ms;
+    enum err e;
+
     if (p->status != PAYMENT_PENDING || !p->gateway_transaction_id.n)
         return OK;
+    e = subject_of(p)->ends(tx, t, p, NULL, &due_ms);
+    if (e)
+        return e;
+    if (due_ms > t->now_ms) /* it got more time since */
+        return due_ms == CLOCK_NEVER ? OK : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
     if (p->has_open_op) { /* somebody is at it; look again when that is over */
         snprintf(why, 256, "another operation is under way");
         return ERR_UNAVAILABLE;
     }
-    return operation_start_own(tx, pp, p, OP_VOID, 0, S("abandoned"));
+    return operation_start_own(tx, t->payments, p, OP_VOID, 0, S("abandoned"));
 }
 
 static enum err abandon(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct payment p;
     struct arena a;
+    struct taking t = { .payments = ctx, .arena = &a, .now_ms = env_now_ms(tx_env(tx)) };
     enum err e;
 
     arena_init(&a, JOB_ARENA);
     e = read_payment(tx, &a, m, &p);
     if (!e)
-        e = cancel_if_pending(tx, ctx, &p, why);
+        e = cancel_if_pending(tx, &t, &p, why);
     arena_release(&a);
     return e;
 }

@@ -4,9 +4,9 @@
 
 #include "flow/payments.h"
 
-/* Unfinished 3-D Secure is cancelled after action_limit_ms (D23). */
-enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p,
-                        int64_t now_ms);
+/* What the customer has not finished by due_ms is cancelled at the gateway (D19, D23). */
+enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
+                        int64_t due_ms);
 /* An alert 24 hours before the authorisation lapses (D9). */
 enum err follow_lapse(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms);
 

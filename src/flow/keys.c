@@ -68,6 +68,12 @@ enum err key_claim(struct tx *tx, const struct operate *o, struct uuid payment,
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
+enum err key_name_payment(struct tx *tx, const struct operate *o, struct uuid payment)
+{
+    return TX_DO(tx, STMT_key_name_payment, 1, v_uuid(&payment), v_uuid(&o->user),
+                 V_TEXT(str_of(op_keyword(o->kind))), v_uuid(&o->key));
+}
+
 enum err key_done(struct tx *tx, const struct operation *op, int status, struct str body)
 {
     if (!op->has_key)

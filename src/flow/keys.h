@@ -29,4 +29,7 @@ enum err key_release(struct tx *tx, const struct operation *op);
 /* "keys.expire": deletes finished, expired records every hour (I6), some at a time. */
 struct job_kind keys_expire_kind(struct payments *pp);
 /* At each start. CONFLICT: its message is there already. */
+/* The payment turned out to be another one than the claim was made with. */
+enum err key_name_payment(struct tx *tx, const struct operate *o, struct uuid payment);
+
 enum err keys_expire_start(struct tx *tx, struct payments *pp, int64_t now_ms);

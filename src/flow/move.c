@@ -11,8 +11,9 @@
 #include "flow/move.h"
 
 #include "base/buf.h"
-#include "flow/booking.h"
 #include "flow/follow.h"
+#include "flow/json_out.h"
+#include "flow/subject.h"
 #include "flow/tell.h"
 #include "flow/text.h"
 #include "observe/log.h"
@@ -51,31 +52,39 @@ static enum err transaction_move(struct tx *tx, const struct taking *t, const st
                  failed ? v_text(f->decline_code.n ? f->decline_code : f->failure_code) : V_NULL,
                  failed ? v_text(f->failure_message) : V_NULL, v_text(f->cancel_reason),
                  v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, at[0], at[1],
-                 at[2], at[3], V_INT(t->now_ms));
+                 at[2], at[3], V_INT(t->now_ms), v_text(f->konbini_number),
+                 v_text(f->konbini_store),
+                 f->action_expires_ms ? V_INT(f->action_expires_ms) : V_NULL);
+}
+
+/* The slip that was paid is told behind its money: that it was there is kept all the same (E7). */
+static enum err learn_konbini(struct tx *tx, const struct taking *t, const struct fact *f)
+{
+    if (!f->konbini_number.n && !f->konbini_store.n)
+        return OK;
+    return TX_DO(tx, STMT_transaction_konbini, -1, v_text(f->konbini_number),
+                 v_text(f->konbini_store),
+                 f->action_expires_ms ? V_INT(f->action_expires_ms) : V_NULL, V_INT(t->now_ms),
+                 V_TEXT(f->intent_id));
 }
 
 /* --- what the customer has to do --- */
 
 static struct str action_json(struct arena *a, const struct fact *f)
 {
-    struct str copy;
     struct buf b;
 
     buf_init(&b, 8 * 1024);
-    buf_add(&b, S("{\"type\":"));
-    buf_json(&b, f->action_type.n ? f->action_type : S("confirm"));
-    if (f->action_url.n) {
-        buf_add(&b, S(",\"url\":"));
-        buf_json(&b, f->action_url);
-    }
-    if (f->client_secret.n) {
-        buf_add(&b, S(",\"clientSecret\":"));
-        buf_json(&b, f->client_secret);
-    }
+    buf_char(&b, '{');
+    out_text(&b, "type", f->action_type.n ? f->action_type : S("confirm"));
+    if (f->action_url.n)
+        out_text(&b, "url", f->action_url);
+    if (f->client_secret.n)
+        out_text(&b, "clientSecret", f->client_secret);
+    if (f->action_expires_ms)
+        out_time(&b, "expiresAt", f->action_expires_ms);
     buf_char(&b, '}');
-    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
+    return out_done(&b, a);
 }
 
 struct str failure_text(struct arena *a, struct str decline_code, struct str code,
@@ -98,28 +107,43 @@ struct str failure_text(struct arena *a, struct str decline_code, struct str cod
 
 /* --- applying --- */
 
+static bool brings_money(const struct fact *f)
+{
+    return f->state == INTENT_AUTHORIZED || f->state == INTENT_SUCCEEDED;
+}
+
 static void remember(struct payment *p, const struct fact *f)
 {
-    if (f->intent_id.n)
+    if (f->intent_id.n && (!is_paid_on_page(p) || brings_money(f)))
         p->gateway_transaction_id = f->intent_id;
     if (f->capture_before_ms)
         p->capture_before_ms = f->capture_before_ms;
 }
 
+/* What the customer has to do is stored. Unfinished for too long, it is cancelled: planned once. */
+static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct payment *p,
+                                  const struct fact *f)
+{
+    bool planned = p->action.n > 0;
+    int64_t due_ms = CLOCK_NEVER;
+    enum err e = OK;
+
+    if (is_paid_on_page(p)) /* the page asks for it by itself; its session ends by itself */
+        return OK;
+    if (f->action_type.n || f->client_secret.n) /* else it is being worked on */
+        p->action = action_json(t->arena, f);
+    if (!planned)
+        e = subject_of(p)->ends(tx, t, p, f, &due_ms);
+    return e || due_ms == CLOCK_NEVER ? e : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
+}
+
 static enum err enter_pending(struct tx *tx, const struct taking *t, struct payment *p,
                               const struct fact *f)
 {
-    if (f->state == INTENT_DECLINED) { /* client-confirmed: another card may still do (D11) */
+    if (f->state == INTENT_DECLINED) /* the customer confirms: another card may still do (D11) */
         p->failure_reason =
             failure_text(t->arena, f->decline_code, f->failure_code, f->failure_message);
-        return OK;
-    }
-    if (p->action.n) { /* its end is planned already */
-        p->action = action_json(t->arena, f);
-        return OK;
-    }
-    p->action = action_json(t->arena, f);
-    return follow_abandon(tx, t->payments, p, t->now_ms);
+    return wait_for_customer(tx, t, p, f);
 }
 
 static enum err enter_authorized(struct tx *tx, const struct taking *t, struct payment *p)
@@ -130,8 +154,7 @@ static enum err enter_authorized(struct tx *tx, const struct taking *t, struct p
     return p->capture_before_ms ? follow_lapse(tx, t->payments, p, t->now_ms) : OK;
 }
 
-static enum err enter_captured(struct tx *tx, const struct taking *t, struct payment *p,
-                               const struct move *m)
+static enum err enter_captured(struct tx *tx, struct payment *p, const struct move *m)
 {
     struct refund_sums sums;
     enum err e = refund_sums(tx, p->id, &sums);
@@ -146,9 +169,7 @@ static enum err enter_captured(struct tx *tx, const struct taking *t, struct pay
         p->refunded = sums.succeeded;
         p->status = sums.succeeded == p->captured ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
     }
-    if (!p->has_booking)
-        return OK;
-    return booking_confirm_later(tx, t->payments->queue, p->booking_id, p->id, t->now_ms);
+    return OK;
 }
 
 /* A decline leaves the intent alive at the gateway: somebody could still pay it. It is cancelled,
@@ -175,7 +196,7 @@ static enum err enter(struct tx *tx, const struct taking *t, struct payment *p,
     switch (m->to) {
     case PAYMENT_PENDING: return enter_pending(tx, t, p, f);
     case PAYMENT_AUTHORIZED: return enter_authorized(tx, t, p);
-    case PAYMENT_CAPTURED: return enter_captured(tx, t, p, m);
+    case PAYMENT_CAPTURED: return enter_captured(tx, p, m);
     case PAYMENT_FAILED: return enter_failed(tx, t, p, f);
     case PAYMENT_REFUNDED:
         p->failure_reason = m->lapsed ? S("authorization_expired") : (struct str){ 0 };
@@ -199,7 +220,7 @@ static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
         e = payment_store(tx, p, t->now_ms);
     if (!e && from != m->to)
         e = tell_move(tx, t, p, m);
-    return e;
+    return e ? e : subject_of(p)->moved(tx, t, p, f);
 }
 
 /* --- money that nobody wants (D2) --- */
@@ -240,8 +261,10 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
     remember(p, f);
     p->place_held = p->place_held && !captured; /* a paid intent cannot be paid again */
     if (captured && p->status == PAYMENT_PENDING)
-        return payment_fail(tx, t, p, S("refunded_automatically"));
-    return payment_store(tx, p, t->now_ms);
+        e = payment_fail(tx, t, p, S("refunded_automatically"));
+    else
+        e = payment_store(tx, p, t->now_ms);
+    return e || !subject_of(p)->given_back ? e : subject_of(p)->given_back(tx, t, p, f);
 }
 
 enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -257,12 +280,15 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
     bool started;
     enum err e = transaction_move(tx, t, p, f);
 
-    if (e || (f->state != INTENT_SUCCEEDED && f->state != INTENT_AUTHORIZED))
+    if (e || !brings_money(f))
         return e;
     snprintf(cause, sizeof(cause), "stray:%.*s", (int)f->intent_id.n, f->intent_id.p);
-    return send_back(tx, t, p, f, f->intent_id, str_of(cause),
-                     "Money on a second intent of a payment; it goes back",
-                     S("money on a second intent of this payment; it goes back"), &started);
+    e = send_back(tx, t, p, f, f->intent_id, str_of(cause),
+                  "Money on a second intent of a payment; it goes back",
+                  S("money on a second intent of this payment; it goes back"), &started);
+    if (e || !started || !subject_of(p)->given_back)
+        return e;
+    return subject_of(p)->given_back(tx, t, p, f);
 }
 
 /* --- the whole --- */
@@ -292,20 +318,14 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
     return OK;
 }
 
-/* Only where money is about to be taken does it matter whether its booking still wants it. */
+/* Only where money is about to be taken does it matter whether its subject still wants it. */
 static enum err subject_is_open(struct tx *tx, const struct payment *p, const struct fact *f,
                                 bool *ret_open)
 {
-    struct booking b;
-    enum err e;
-
     *ret_open = true;
-    if (!p->has_booking || (f->state != INTENT_AUTHORIZED && f->state != INTENT_SUCCEEDED))
+    if (p->captured >= 0 || !brings_money(f))
         return OK;
-    e = booking_read(tx, p->booking_id, false, &b);
-    if (!e)
-        *ret_open = b.status != BOOKING_CANCELLED;
-    return e == ERR_NOT_FOUND ? OK : e;
+    return subject_of(p)->is_open(tx, p, ret_open);
 }
 
 /* A cancel that reached an intent whose payment already is FAILED frees its place (D1). */
@@ -318,6 +338,14 @@ static enum err free_place(struct tx *tx, const struct taking *t, struct payment
     return payment_store(tx, p, t->now_ms);
 }
 
+/* A try on the gateway's page that came to nothing, and ended with its session: the next session
+ * goes on with the same payment (D18). */
+static bool is_lost_try(const struct payment *p, const struct fact *f)
+{
+    return is_paid_on_page(p) && p->status == PAYMENT_PENDING && !p->gateway_transaction_id.n &&
+           f->state == INTENT_CANCELED;
+}
+
 enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
                      enum verdict *ret_verdict)
 {
@@ -326,13 +354,18 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
         .money = p->money,
         .captured = p->captured,
         .given_up = p->given_up,
-        .server_confirmed = p->has_booking,
+        .server_confirmed = p->context == CONTEXT_BOOKING,
+        .declined = p->status == PAYMENT_PENDING && p->failure_reason.n,
     };
     struct move m;
     enum err e = subject_is_open(tx, p, f, &view.subject_open);
 
     if (e)
         return e;
+    if (is_lost_try(p, f)) {
+        *ret_verdict = VERDICT_SAME;
+        return transaction_move(tx, t, p, f);
+    }
     m = payment_move(&view, f);
     e = recall_canceled(tx, p, f, view.subject_open, &m);
     if (e)
@@ -345,7 +378,7 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
     case VERDICT_STRAY_SUCCEEDED:
         e = transaction_move(tx, t, p, f);
         return e ? e : give_back(tx, t, p, f);
-    case VERDICT_SUPERSEDED:
+    case VERDICT_SUPERSEDED: return learn_konbini(tx, t, f);
     case VERDICT_MISMATCH: return OK;
     }
     return ERR_INTERNAL;
@@ -356,9 +389,7 @@ enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, con
     enum err e;
 
     remember(p, f);
-    if (f->client_secret.n)
-        p->action = action_json(t->arena, f);
-    e = follow_abandon(tx, t->payments, p, t->now_ms); /* or nobody would look at it again */
+    e = wait_for_customer(tx, t, p, f); /* or nobody would look at it again */
     return e ? e : payment_store(tx, p, t->now_ms);
 }
 
@@ -374,37 +405,7 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
     p->given_up = true;
     p->action = (struct str){ 0 };
     e = payment_store(tx, p, t->now_ms);
-    return e ? e : tell_move(tx, t, p, &failed);
-}
-
-/* --- charges --- */
-
-/* When the authorisation lapses stands on the charge: the webhook may be the first to say so. */
-static enum err learn_capture_before(struct tx *tx, const struct taking *t, struct payment *p,
-                                     const struct fact *f)
-{
-    enum err e;
-
-    if (!f->capture_before_ms || p->capture_before_ms || is_of_other_intent(p, f))
-        return OK;
-    p->capture_before_ms = f->capture_before_ms;
-    e = payment_store(tx, p, t->now_ms);
-    return !e && p->status == PAYMENT_AUTHORIZED ? follow_lapse(tx, t->payments, p, t->now_ms) : e;
-}
-
-enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
-{
-    struct uuid id = env_uuid(tx_env(tx));
-    enum err e;
-
-    if (f->charge_failed)
-        return OK; /* the intent's own event names it; it never replaces the charge that paid */
-    e = learn_capture_before(tx, t, p, f);
-    if (e)
-        return e;
-    return TX_DO(tx, STMT_transaction_charge, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
-                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 v_text(f->charge_id), v_text(f->balance_transaction), v_text(f->receipt_url),
-                 f->has_fee ? V_INT(f->fee) : V_NULL, f->has_fee ? V_INT(f->net) : V_NULL,
-                 v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms));
+    if (!e)
+        e = tell_move(tx, t, p, &failed);
+    return e ? e : subject_of(p)->moved(tx, t, p, NULL);
 }

@@ -22,6 +22,13 @@ static inline bool is_of_other_intent(const struct payment *p, const struct fact
            !str_eq(p->gateway_transaction_id, f->intent_id);
 }
 
+/* On the gateway's own page a customer may try several times, and every session has an intent of its
+ * own: only the one that brings money, or that a complete session names, is the payment's. */
+static inline bool is_paid_on_page(const struct payment *p)
+{
+    return p->context == CONTEXT_PARTICIPANT;
+}
+
 /* It ended without money: FAILED, or REFUNDED by a void. */
 static inline bool is_void(const struct payment *p)
 {
@@ -46,9 +53,20 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
 enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
                      enum verdict *ret_verdict);
 
-/* A FACT_CHARGE: fee, net, receipt. */
-enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p,
-                     const struct fact *f);
+/* A FACT_CHARGE: fee, net, receipt. *ret_ask_fee: its fee is to be asked for, once (E3). An intent
+ * that names its charge with the fee may be given, too. */
+enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
+                     bool *ret_ask_fee);
+/* False: other currency, or more money than was asked for (D10). */
+bool charge_fits(const struct payment *p, const struct fact *f);
+
+/* A FACT_SESSION: identifiers are kept, and nothing is paid by it (E1). */
+enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
+                      const struct fact *f, enum verdict *ret_verdict);
+
+/* A FACT_DISPUTE: a flag, an audit line, an alert (E9). */
+enum err take_dispute(struct tx *tx, const struct taking *t, struct payment *p,
+                      const struct fact *f, enum verdict *ret_verdict);
 
 /* It never came to money and never will: FAILED, by our own decision. */
 enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, struct str reason);

@@ -217,6 +217,7 @@ static void claim(struct asking *a)
                          .operation_id = env_uuid(env),
                          .message_id = env_uuid(env),
                          .refund_id = env_uuid(env),
+                         .subject_id = env_uuid(env),
                          .run = run_new(a->o->payments) };
     if (!c->run) {
         finish(a, ERR_NO_MEMORY);

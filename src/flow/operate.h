@@ -21,14 +21,18 @@ struct operate {
     struct uuid key;
     char hash[KEY_HASH + 1];
     /* OP_CREATE */
-    struct uuid booking;
-    struct money money;
-    struct str method, description; /* may be empty */
+    enum payment_context context;
+    struct uuid subject; /* the booking, the position to buy, the participant */
+    struct money money;  /* booking only: the others have a price */
+    struct str method, method_type, description; /* may be empty */
+    struct str success_url, cancel_url;          /* participant */
     /* the others */
     struct uuid payment;
+    bool by_purchase; /* OP_VOID: `payment` is the id of a purchase */
     bool has_amount;
     int64_t amount;
     struct str reason; /* OP_REFUND; may be empty */
+    bool of_subject;   /* the answer is the subject with the payment in it */
 
     char trace[56];
     int64_t deadline_mono_ms; /* when the client gets 503 or 504 whatever happens */
@@ -45,6 +49,8 @@ struct operate {
     const char *why;  /* English detail for a problem; NULL: the err's own words */
     bool has_payment; /* the problem names it */
     struct uuid payment_id;
+    bool has_subject; /* a claim made it: for the Location of the answer */
+    struct uuid subject_id;
     bool has_current; /* 422: the state that does not allow it */
     enum payment_status current;
 };
@@ -58,8 +64,9 @@ struct job_kind operation_kind(struct payments *p);
 
 /* Cancels the intent of a payment that nobody wants any more (OP_VOID), or refunds what was
  * captured by mistake (OP_REFUND, amount > 0). cause: "declined", "abandoned", "booking_cancelled",
- * "stray". It is sent until the gateway has answered. It does not touch open_op: no client's
- * operation may start on such a payment any more. */
+ * "campaign_cancelled", "stray". A refund of a stray never was revenue (D22). It is sent until the
+ * gateway has answered. It does not touch open_op: no client's operation may start on such a
+ * payment any more. */
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause);
 /* The same for another intent than the payment's own. */

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "flow/operate.h"
 #include "flow/run.h"
+#include "flow/subject.h"
 #include "observe/log.h"
 
 #include <stdio.h>
@@ -50,6 +51,8 @@ enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
         e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
     if (!e && r->op.has_refund)
         e = refund_read(tx, &r->arena, r->op.refund_id, &r->refund);
+    if (!e && subject_of(&r->payment)->load)
+        e = subject_of(&r->payment)->load(tx, r);
     return e;
 }
 
@@ -136,11 +139,19 @@ static void call_done(struct gateway_call *c)
     r->called = true;
     fault_point(&r->p->env->faults, "op.answered");
     tell_answer(r);
-    if (r->op.kind == OP_CREATE && !r->asked && c->answer == GATEWAY_DECLINED &&
-        c->fact.kind == FACT_INTENT && c->fact.intent_id.n && c->fact.state != INTENT_CANCELED)
+    if (r->op.kind == OP_CREATE && r->payment.context == CONTEXT_BOOKING && !r->asked &&
+        c->answer == GATEWAY_DECLINED && c->fact.kind == FACT_INTENT && c->fact.intent_id.n &&
+        c->fact.state != INTENT_CANCELED)
         cancel_declined(r);
     else
         job_outside_done(r->job, OK, NULL);
+}
+
+/* A session of the gateway's page is no money: it is made again with its key rather than asked for,
+ * and money that lands by another one than we know still finds its payment (D18). */
+static bool is_checkout(const struct op_run *r)
+{
+    return r->op.kind == OP_CREATE && r->payment.context == CONTEXT_PARTICIPANT;
 }
 
 static enum gateway_ask ask_of(const struct op_run *r)
@@ -148,6 +159,8 @@ static enum gateway_ask ask_of(const struct op_run *r)
     static const enum gateway_ask sends[OP_KINDS] = { GATEWAY_AUTHORIZE, GATEWAY_CAPTURE,
                                                       GATEWAY_REFUND, GATEWAY_VOID };
 
+    if (is_checkout(r))
+        return GATEWAY_CHECKOUT;
     if (!r->asked)
         return sends[r->op.kind];
     return r->op.kind == OP_REFUND ? GATEWAY_FETCH_REFUND : GATEWAY_FETCH;
@@ -155,7 +168,8 @@ static enum gateway_ask ask_of(const struct op_run *r)
 
 static struct str void_reason(struct str cause)
 {
-    if (str_eq(cause, S("client")) || str_eq(cause, S("booking_cancelled")))
+    if (str_eq(cause, S("client")) || str_eq(cause, S("booking_cancelled")) ||
+        str_eq(cause, S("campaign_cancelled")))
         return S("requested_by_customer");
     return str_starts(cause, S("stray")) ? S("duplicate") : S("abandoned");
 }
@@ -194,6 +208,15 @@ static void call(struct op_run *r)
                                 .user = p->user_id,
                                 .subject = p->subject_id,
                                 .context = p->context,
+                                .notes = r->extra.notes,
+                                .note_count = r->extra.note_count,
+                                .capture_now = r->extra.capture_now,
+                                .method_type = r->extra.method_type,
+                                .konbini_days = LIMIT_KONBINI_DAYS,
+                                .success_url = r->extra.success_url,
+                                .cancel_url = r->extra.cancel_url,
+                                .item = r->extra.item,
+                                .email = r->extra.email,
                                 .money = p->money,
                                 .payment_method = r->op.method,
                                 .description = p->description,
@@ -237,7 +260,51 @@ static bool may_send(const struct op_run *r)
         return may_send_own(r, now_ms);
     if (age_ms >= LIMIT_KEY_FRESH_MS)
         return false;
-    return r->fresh || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
+    return r->fresh || is_checkout(r) || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
+}
+
+static void session_expired(struct gateway_call *c)
+{
+    struct op_run *r = CONTAINER_OF(c, struct op_run, cancel);
+    bool ended = c->answer == GATEWAY_ABSENT ||
+                 (c->answer == GATEWAY_OK && c->fact.session == SESSION_EXPIRED);
+
+    if (ended) {
+        call(r);
+        return;
+    }
+    r->call = (struct gateway_call){ .answer = GATEWAY_RETRY_LATER, .timed_out = c->timed_out };
+    memcpy(r->call.error_code, c->error_code, sizeof(c->error_code));
+    if (c->answer == GATEWAY_OK) {
+        r->call.answer = GATEWAY_OK;
+        r->call.fact = c->fact; /* complete: somebody paid on it */
+    }
+    r->called = true;
+    job_outside_done(r->job, OK, NULL);
+}
+
+/* Two sessions of one payment could both be paid: the old one ends first (D18). To end it is
+ * harmless twice, so each time has a key of its own: no saved failure stands in its way for ever. */
+static void expire_session(struct op_run *r)
+{
+    size_t room = r->op.gateway_key.n + 32;
+    char *key = arena_alloc(&r->arena, 1, room);
+
+    if (!key) {
+        job_outside_done(r->job, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    snprintf(key, room, STR_FMT "-expire-%lld", STR_ARG(r->op.gateway_key),
+             (long long)(r->op.sends + r->op.asks));
+    r->cancel = (struct gateway_call){ .ask = GATEWAY_EXPIRE,
+                                       .key = str_of(key),
+                                       .payment = r->payment.id,
+                                       .context = r->payment.context,
+                                       .session_id = r->extra.old_session,
+                                       .arena = &r->arena,
+                                       .home = r->p->home,
+                                       .done = session_expired };
+    gateway_call(r->p->gateway, &r->cancel);
 }
 
 static void go_on(struct op_run *r)
@@ -249,7 +316,12 @@ static void go_on(struct op_run *r)
         return;
     }
     r->asked = !may_send(r);
-    call(r);
+    if (is_checkout(r) && r->asked)
+        job_outside_done(r->job, OK, NULL); /* too late: it is let go */
+    else if (is_checkout(r) && r->extra.old_session.n)
+        expire_session(r);
+    else
+        call(r);
 }
 
 static void loaded(struct unit *u)
@@ -338,7 +410,7 @@ enum err operation_start_on(struct tx *tx, struct payments *p, const struct paym
                              .amount = amount,
                              .status = REFUND_PENDING,
                              .reason = cause,
-                             .automatic = true,
+                             .automatic = str_starts(cause, S("stray")),
                              .created_ms = now_ms };
     char key[GATEWAY_KEY + 1], id[UUID_TEXT + 1], payment_id[UUID_TEXT + 1];
     enum err e = OK;

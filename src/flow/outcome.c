@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 4 };
+enum { COLUMNS = 6 };
 
 /* The words that can be counted; an index travels through tx_after_commit(). */
 static const struct str words[] = {
@@ -50,6 +50,16 @@ static int by_message(const void *a, const void *b)
     return memcmp(x->message.b, y->message.b, sizeof(x->message.b));
 }
 
+static void row_of(const struct outcome *o, struct val v[COLUMNS])
+{
+    v[0] = V_BLOB(uuid_bytes(&o->message));
+    v[1] = V_TEXT(o->word);
+    v[2] = o->detail.n ? V_TEXT(o->detail) : V_NULL;
+    v[3] = V_INT(o->at_ms);
+    v[4] = o->payment ? V_BLOB(uuid_bytes(o->payment)) : V_NULL;
+    v[5] = o->payment && o->event_id.n ? V_TEXT(o->event_id) : V_NULL;
+}
+
 /* PostgreSQL: two nodes may have the same messages after a lease ran out. Rows go in in one order,
  * or they might wait for each other. */
 enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
@@ -63,12 +73,8 @@ enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
     for (size_t i = 0; i < n; i++)
         sorted[i] = &o[i];
     qsort(sorted, n, sizeof(void *), by_message);
-    for (size_t i = 0; i < n; i++) {
-        v[i * COLUMNS] = V_BLOB(uuid_bytes(&sorted[i]->message));
-        v[i * COLUMNS + 1] = V_TEXT(sorted[i]->word);
-        v[i * COLUMNS + 2] = sorted[i]->detail.n ? V_TEXT(sorted[i]->detail) : V_NULL;
-        v[i * COLUMNS + 3] = V_INT(sorted[i]->at_ms);
-    }
+    for (size_t i = 0; i < n; i++)
+        row_of(sorted[i], &v[i * COLUMNS]);
     if (!n)
         return OK;
     e = tx_bulk(tx, STMT_webhook_outcome_add, v, n, COLUMNS, count_row, &written);
@@ -78,19 +84,17 @@ enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
     return written == n ? OK : ERR_CONFLICT;
 }
 
-enum err outcome_write(struct tx *tx, struct uuid message, struct str word, struct str detail,
-                       int64_t now_ms)
+enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
+                            const struct uuid *payment, struct str event_id)
 {
-    struct outcome o = { message, word, detail, now_ms };
+    struct outcome o = { .message = message,
+                         .word = S("dead"),
+                         .detail = str_of(why),
+                         .at_ms = env_now_ms(tx_env(tx)),
+                         .payment = payment,
+                         .event_id = event_id };
 
+    if (!str_is_utf8(o.detail))
+        o.detail = (struct str){ 0 };
     return outcomes_write(tx, &o, 1);
-}
-
-enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why)
-{
-    struct str detail = str_of(why);
-
-    if (!str_is_utf8(detail))
-        detail = (struct str){ 0 };
-    return outcome_write(tx, message, S("dead"), detail, env_now_ms(tx_env(tx)));
 }

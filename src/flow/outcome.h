@@ -10,11 +10,12 @@ struct outcome {
     struct str word;     /* static */
     struct str detail;   /* may be empty */
     int64_t at_ms;
+    const struct uuid *payment; /* that it was about; NULL: none of ours */
+    struct str event_id;        /* kept with the payment */
 };
 
 /* CONFLICT: one of them has an outcome already. The fence lets a message have one effect only;
  * should it ever fail, this is the second wall. */
 enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n); /* LIMIT_BULK at most */
-enum err outcome_write(struct tx *tx, struct uuid message, struct str word, struct str detail,
-                       int64_t now_ms);
-enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why);
+enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
+                            const struct uuid *payment, struct str event_id);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/env.h"
 #include "base/uuid.h"
 #include "domain/payment.h"
@@ -22,25 +23,25 @@ struct payments {
     struct str return_url;     /* where 3-D Secure sends the customer afterwards; may be empty */
     int64_t key_ttl_ms;        /* I2: 24 h */
     int64_t action_limit_ms;   /* D23: 60 min */
-    bool refetch;              /* E2: succeeded is believed only after a fetch */
+    int64_t reservation_ms;    /* D19: how long a position waits for its money */
+    enum language notice_language; /* of what people are told */
+    bool refetch;                  /* E2: succeeded is believed only after a fetch */
 };
 
 enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500, GATEWAY_ID_MAX = 255 };
 
 struct payment {
     struct uuid id, subject_id, user_id, idempotency_key, claim_id;
-    struct str context;
-    bool has_booking;
-    struct uuid booking_id;
+    enum payment_context context;
     struct money money;
     int64_t captured, refunded; /* -1: NULL */
     enum payment_status status;
-    struct str description, gateway, gateway_transaction_id, failure_reason,
-        action; /* .p NULL: NULL */
+    struct str description, gateway, gateway_transaction_id, failure_reason, action,
+        checkout_session_id; /* .p NULL: NULL */
     int64_t version;
     bool has_open_op;
     struct uuid open_op;
-    bool given_up, place_held;
+    bool given_up, place_held, disputed;
     int64_t capture_before_ms; /* 0: NULL */
     int64_t created_ms, updated_ms;
 };
@@ -66,6 +67,9 @@ enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
 /* The Payment of 004 section 4 as JSON, with its refunds and requiresAction. .p NULL: no memory. */
 struct str payment_json(struct arena *a, const struct payment *p, const struct refund *refunds,
                         size_t refund_count);
+
+/* The field that names what it is for: "bookingId", "purchaseId", "participantId". */
+void payment_out_subject(struct buf *b, const struct payment *p);
 
 /* Pages of payments, newest first. */
 struct payment_filter {

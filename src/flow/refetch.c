@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "flow/move.h"
 #include "flow/outcome.h"
+#include "observe/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@ struct ask {
     struct gateway_call call;
 };
 
-enum { AT_MESSAGE, AT_INTENT, AT_PAYMENT, AT_COUNT };
-static const char *const paths[AT_COUNT] = { "message", "intent", "payment" };
+enum { AT_MESSAGE, AT_INTENT, AT_PAYMENT, AT_TYPE, AT_COUNT };
+static const char *const paths[AT_COUNT] = { "message", "intent", "payment", "type" };
 
 enum err refetch_later(struct tx *tx, struct payments *pp, const struct message *event,
-                       const struct fact *f, const struct payment *p)
+                       struct str type, const struct fact *f, const struct payment *p)
 {
     struct env *env = tx_env(tx);
     int64_t now_ms = env_now_ms(env);
@@ -37,6 +38,8 @@ enum err refetch_later(struct tx *tx, struct payments *pp, const struct message 
     buf_init(&b, 2048);
     buf_fmt(&b, "{\"message\":\"%s\",\"payment\":\"%s\",\"intent\":", message, payment);
     buf_json(&b, f->intent_id);
+    buf_add(&b, S(",\"type\":"));
+    buf_json(&b, type);
     buf_char(&b, '}');
     m.ref = event->ref;
     m.body = buf_str(&b);
@@ -104,8 +107,10 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
                         .arena = &a->arena,
                         .now_ms = env_now_ms(tx_env(tx)),
                         .event_id = j->message->ref };
+    struct outcome o;
     struct payment p;
     enum verdict v = VERDICT_SAME;
+    bool ask_fee; /* never: it brings the fee, or there is none yet */
     enum err e;
 
     e = payment_read(tx, &a->arena, a->payment, true, &p);
@@ -114,16 +119,20 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     if (e)
         return e;
     if (a->call.fact.has_fee && v != VERDICT_MISMATCH)
-        e = take_charge(tx, &t, &p, &a->call.fact);
+        e = take_charge(tx, &t, &p, &a->call.fact, &ask_fee);
     if (e)
         return e;
     if (v == VERDICT_MISMATCH) {
         snprintf(why, 256, "other currency, or more money than was asked for");
         return ERR_UNAVAILABLE;
     }
-    return outcome_write(tx, a->event_message,
-                         v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
-                         S("asked the gateway"), t.now_ms);
+    o = (struct outcome){ .message = a->event_message,
+                          .word = v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
+                          .detail = S("asked the gateway"),
+                          .at_ms = t.now_ms,
+                          .payment = &p.id,
+                          .event_id = j->message->ref };
+    return outcomes_write(tx, &o, 1);
 }
 
 static void release(struct job *j, void *ctx)
@@ -143,7 +152,25 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
     struct str intent;
 
     (void)ctx;
-    return read_body(&a, m->body, &intent) ? outcome_write_dead(tx, a.event_message, why) : OK;
+    return read_body(&a, m->body, &intent)
+               ? outcome_write_dead(tx, a.event_message, why, &a.payment, m->ref)
+               : OK;
+}
+
+/* Its death is the event's own. */
+static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why)
+{
+    struct json_value v[AT_COUNT];
+    char id[UUID_TEXT + 1];
+
+    (void)ctx;
+    if (end != JOB_DEAD || json_pick(m->body, paths, AT_COUNT, v, NULL))
+        return;
+    uuid_text(m->id, id);
+    LOG(env->log, LOG_ERROR, "Webhook processing failed", LOG_TEXT("eventId", m->ref),
+        LOG_TEXT("eventType", v[AT_TYPE].raw), LOG_TEXT("error", str_of(why)),
+        LOG_NUM("attempt", m->attempt), LOG_TEXT("messageId", str_of(id)));
 }
 
 struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
@@ -157,5 +184,6 @@ struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
         .release = release,
         .patient = true,
         .buried = buried,
+        .ended = ended,
     };
 }

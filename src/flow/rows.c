@@ -81,9 +81,9 @@ static enum err payment_of_row(struct arena *a, const struct row *row, struct pa
     int64_t minor;
 
     p.id = take_uuid(&c, NULL);
-    p.context = take_text(&c);
+    if (!payment_context_parse(next(&c)->s, &p.context))
+        c.err = ERR_INTERNAL;
     p.subject_id = take_uuid(&c, NULL);
-    p.booking_id = take_uuid(&c, &p.has_booking);
     p.user_id = take_uuid(&c, NULL);
     minor = take_int(&c, 0);
     p.captured = take_int(&c, -1);
@@ -102,6 +102,8 @@ static enum err payment_of_row(struct arena *a, const struct row *row, struct pa
     p.given_up = take_int(&c, 0) != 0;
     p.place_held = take_int(&c, 0) != 0;
     p.action = take_text(&c);
+    p.checkout_session_id = take_text(&c);
+    p.disputed = take_int(&c, 0) != 0;
     p.capture_before_ms = take_int(&c, 0);
     p.created_ms = take_int(&c, 0);
     p.updated_ms = take_int(&c, 0);
@@ -135,8 +137,9 @@ enum err payment_read_by_intent(struct tx *tx, struct arena *a, struct str inten
 
 enum err payment_add(struct tx *tx, const struct payment *p)
 {
-    return TX_DO(tx, STMT_payment_add, 1, v_uuid(&p->id), V_TEXT(p->context),
-                 v_uuid(&p->subject_id), p->has_booking ? v_uuid(&p->booking_id) : V_NULL,
+    return TX_DO(tx, STMT_payment_add, 1, v_uuid(&p->id),
+                 V_TEXT(str_of(payment_context_name(p->context))), v_uuid(&p->subject_id),
+                 p->context == CONTEXT_BOOKING ? v_uuid(&p->subject_id) : V_NULL,
                  v_uuid(&p->user_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
                  v_text(p->description), V_TEXT(p->gateway), v_uuid(&p->idempotency_key),
                  v_uuid(&p->claim_id), V_INT(p->created_ms));
@@ -144,13 +147,13 @@ enum err payment_add(struct tx *tx, const struct payment *p)
 
 enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms)
 {
-    enum err e =
-        TX_DO(tx, STMT_payment_store, 1, V_TEXT(str_of(payment_status_name(p->status))),
-              v_amount(p->captured), v_amount(p->refunded), v_text(p->gateway_transaction_id),
-              v_text(p->failure_reason), p->has_open_op ? v_uuid(&p->open_op) : V_NULL,
-              V_INT(p->given_up), V_INT(p->place_held), v_text(p->action),
-              p->capture_before_ms ? V_INT(p->capture_before_ms) : V_NULL, V_INT(now_ms),
-              v_uuid(&p->id), V_INT(p->version));
+    enum err e = TX_DO(
+        tx, STMT_payment_store, 1, V_TEXT(str_of(payment_status_name(p->status))),
+        v_amount(p->captured), v_amount(p->refunded), v_text(p->gateway_transaction_id),
+        v_text(p->failure_reason), p->has_open_op ? v_uuid(&p->open_op) : V_NULL,
+        V_INT(p->given_up), V_INT(p->place_held), v_text(p->action), v_text(p->checkout_session_id),
+        V_INT(p->disputed), p->capture_before_ms ? V_INT(p->capture_before_ms) : V_NULL,
+        V_INT(now_ms), v_uuid(&p->id), V_INT(p->version));
 
     if (!e) {
         p->version++;
@@ -242,6 +245,8 @@ enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct o
     o.sends = take_int(&c, 0);
     o.asks = take_int(&c, 0);
     o.intent_id = take_text(&c);
+    o.details = take_text(&c);
+    o.of_subject = take_int(&c, 0) != 0;
     if (!c.err)
         *ret_op = o;
     return c.err;
@@ -254,7 +259,8 @@ enum err operation_add(struct tx *tx, const struct operation *o)
                  v_amount(o->amount), o->has_refund ? v_uuid(&o->refund_id) : V_NULL,
                  v_text(o->method), o->has_key ? v_uuid(&o->user) : V_NULL,
                  o->has_key ? v_uuid(&o->key) : V_NULL, v_uuid(&o->message_id),
-                 V_INT(o->claimed_ms), v_text(o->intent_id));
+                 V_INT(o->claimed_ms), v_text(o->intent_id), v_text(o->details),
+                 V_INT(o->of_subject));
 }
 
 /* --- refunds --- */

@@ -17,6 +17,8 @@ struct operation {
     struct uuid refund_id;
     struct str method;    /* may be empty */
     struct str intent_id; /* empty: the payment's own */
+    struct str details;   /* what its subject needs for the call, as JSON; may be empty */
+    bool of_subject;      /* its answer is the subject with the payment in it */
     struct uuid user, key;
     int64_t claimed_ms, sent_ms, sends, asks;
 };

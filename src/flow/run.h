@@ -6,12 +6,25 @@
 #include "flow/keys.h"
 #include "flow/rows.h"
 
+enum { RUN_NOTES = 4 };
+
+/* What a subject has to say to the gateway (subject.h). */
+struct call_extra {
+    bool capture_now;
+    struct str method_type;
+    struct gateway_note notes[RUN_NOTES];
+    size_t note_count;
+    struct str item, email, success_url, cancel_url;
+    struct str old_session; /* to be ended before the new one is made (D18) */
+};
+
 struct op_run {
     struct payments *p;
     struct arena arena;
     struct operation op;
     struct payment payment; /* as it was before the call */
     struct refund refund;   /* op.has_refund */
+    struct call_extra extra;
     bool loaded;
     bool fresh;  /* a client asked just now: it may be sent */
     bool asked;  /* this time the gateway was asked, nothing was sent */
@@ -21,7 +34,8 @@ struct op_run {
     struct job *job;
     struct unit load;
     struct gateway_call call;
-    struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11) */
+    struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11); before a
+                                   session: the old one must not (D18) */
     bool intent_is_dead;
 
     struct answer *answer; /* of the last run of settle, for after its commit */

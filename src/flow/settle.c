@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "flow/move.h"
 #include "flow/run.h"
+#include "flow/subject.h"
 #include "flow/waiting.h"
 #include "http/problem.h"
 #include "observe/log.h"
@@ -54,11 +55,15 @@ static bool surely_nothing(const struct settling *s)
     return s->r->call.answer == GATEWAY_RETRY_LATER && is_first_run(s);
 }
 
-/* The gateway will never do it, and has not done it before. */
+/* The gateway will never do it, and has not done it before. A session's key gives the first answer
+ * each time: what it refuses now was refused before. */
 static bool surely_refused(const struct settling *s)
 {
-    return s->r->call.answer == GATEWAY_REFUSED &&
-           (s->r->call.fact.kind == FACT_INTENT || is_first_run(s));
+    const struct op_run *r = s->r;
+    bool is_session = r->op.kind == OP_CREATE && is_paid_on_page(&s->p);
+
+    return r->call.answer == GATEWAY_REFUSED &&
+           (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
 }
 
 /* Another currency, or more money than was asked for: nothing is applied, and a person is called
@@ -88,6 +93,8 @@ static enum err take(struct settling *s)
         e = take_intent(s->tx, &s->t, &s->p, &r->call.fact, &v);
     else if (r->call.fact.kind == FACT_REFUND)
         e = take_refund(s->tx, &s->t, &s->p, &r->call.fact, &v);
+    else if (r->call.fact.kind == FACT_SESSION)
+        e = take_session(s->tx, &s->t, &s->p, &r->call.fact, &v);
     if (!e && v == VERDICT_MISMATCH)
         e = note_mismatch(s);
     return e;
@@ -108,7 +115,8 @@ static enum err keep_open_intent(struct settling *s)
 {
     const struct fact *f = &s->r->call.fact;
 
-    if (s->p.status != PAYMENT_PENDING || s->p.gateway_transaction_id.n || !f->intent_id.n)
+    if (s->p.status != PAYMENT_PENDING || s->p.gateway_transaction_id.n || !f->intent_id.n ||
+        f->kind != FACT_INTENT)
         return OK;
     return take_open(s->tx, &s->t, &s->p, f);
 }
@@ -136,13 +144,13 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
     enum err e = OK;
 
     *ret = END_ANSWER;
-    if (s->p.status != PAYMENT_PENDING)
-        return OK;
+    if (s->p.status != PAYMENT_PENDING) /* a webhook was faster; a session is kept all the same */
+        return c->fact.kind == FACT_SESSION ? take(s) : OK;
     switch (c->answer) {
     case GATEWAY_OK:
     case GATEWAY_DECLINED:
         e = take(s);
-        if (!e && c->fact.kind != FACT_INTENT)
+        if (!e && c->fact.kind == FACT_NONE)
             e = payment_fail(s->tx, &s->t, &s->p, error_text(s, c->fact.decline_code));
         return e ? e : keep_open_intent(s);
     case GATEWAY_REFUSED:
@@ -260,7 +268,11 @@ static enum err render(struct settling *s, struct str *ret_body)
     if (e)
         return e;
     *ret_body = payment_json(s->t.arena, &s->p, refunds, n);
-    return ret_body->p ? OK : ERR_NO_MEMORY;
+    if (!ret_body->p)
+        return ERR_NO_MEMORY;
+    if (!s->r->op.of_subject)
+        return OK;
+    return subject_of(&s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
 }
 
 static enum err render_problem(struct settling *s, struct str *ret_body)
@@ -439,14 +451,19 @@ static enum err settle(struct settling *s)
     return e ? e : end(s, ending);
 }
 
-/* Where there is nothing to call for: it has ended, or there is no intent that could be cancelled.
- */
+/* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, or
+ * it is too late to send it. */
 static enum err settle_nothing(struct settling *s)
 {
     enum err e = OK;
 
     if (s->r->op.phase == PHASE_DONE)
         return OK;
+    if (s->r->op.has_key) { /* a session that could not be made in time: its key is free again */
+        s->p.has_open_op = false;
+        e = payment_store(s->tx, &s->p, s->t.now_ms);
+        return e ? e : end_released(s);
+    }
     if (s->p.place_held) {
         s->p.place_held = false;
         e = payment_store(s->tx, &s->p, s->t.now_ms);

@@ -1,6 +1,6 @@
 /* take_refund.c - what becomes of a refund, and of its payment with it (D12). Money is counted from
  * refund objects by id, never from the charge's own sums. */
-#include "flow/move.h"
+#include "flow/subject.h"
 #include "flow/tell.h"
 #include "flow/text.h"
 #include "observe/log.h"
@@ -42,8 +42,8 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
 static enum err place_is_taken(struct tx *tx, const struct payment *p, bool *ret_taken)
 {
     struct row row;
-    enum err e =
-        TX_ROW(tx, STMT_payment_of_place, &row, V_TEXT(p->context), v_uuid(&p->subject_id));
+    enum err e = TX_ROW(tx, STMT_payment_of_place, &row,
+                        V_TEXT(str_of(payment_context_name(p->context))), v_uuid(&p->subject_id));
 
     *ret_taken = !e;
     return e == ERR_NOT_FOUND ? OK : e;
@@ -66,7 +66,8 @@ static enum err recount(struct tx *tx, const struct taking *t, struct payment *p
         return e;
     p->refunded = sums.succeeded || p->refunded >= 0 ? sums.succeeded : -1;
     p->status = sums.succeeded == p->captured || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
-    return payment_store(tx, p, t->now_ms);
+    e = payment_store(tx, p, t->now_ms);
+    return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);
 }
 
 static enum err alert(struct tx *tx, const struct taking *t, const struct payment *p,

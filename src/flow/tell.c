@@ -1,47 +1,24 @@
 #include "flow/tell.h"
 
-#include "base/buf.h"
+#include "flow/json_out.h"
 #include "flow/outbox.h"
 #include "flow/text.h"
 
 enum { PAYLOAD_MAX = 16 * 1024, DEDUPE_MAX = 80 };
 
-static void add_id(struct buf *b, const char *name, struct uuid id)
-{
-    char text[UUID_TEXT + 1];
-
-    uuid_text(id, text);
-    buf_fmt(b, "%s\"%s\":\"%s\"", b->n > 1 ? "," : "", name, text);
-}
-
-static void add_text(struct buf *b, const char *name, struct str s)
-{
-    buf_fmt(b, ",\"%s\":", name);
-    if (s.n)
-        buf_json(b, s);
-    else
-        buf_add(b, S("null"));
-}
-
-static void add_int(struct buf *b, const char *name, int64_t v)
-{
-    buf_fmt(b, ",\"%s\":%lld", name, (long long)v);
-}
-
 static void begin(struct buf *b, const struct payment *p)
 {
     buf_init(b, PAYLOAD_MAX);
     buf_char(b, '{');
-    add_id(b, "paymentId", p->id);
-    if (p->has_booking)
-        add_id(b, "bookingId", p->booking_id);
-    add_id(b, "userId", p->user_id);
+    out_uuid(b, "paymentId", p->id);
+    payment_out_subject(b, p);
+    out_uuid(b, "userId", p->user_id);
 }
 
 static void add_money(struct buf *b, const struct payment *p)
 {
-    add_int(b, "amount", p->money.minor);
-    add_text(b, "currency", str_of(p->money.currency));
+    out_int(b, "amount", p->money.minor);
+    out_text(b, "currency", str_of(p->money.currency));
 }
 
 /* Ends the payload and puts the event into the outbox. */
@@ -71,8 +48,8 @@ enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const
 
     begin(&b, p);
     add_money(&b, p);
-    add_text(&b, "status", S("PENDING"));
-    add_id(&b, "idempotencyKey", p->idempotency_key);
+    out_text(&b, "status", S("PENDING"));
+    out_uuid(&b, "idempotencyKey", p->idempotency_key);
     return send(tx, pp, a, p, S("PaymentCreated"), S("CREATED"), &b, now_ms);
 }
 
@@ -82,7 +59,7 @@ static enum err tell_authorized(struct tx *tx, const struct taking *t, const str
 
     begin(&b, p);
     add_money(&b, p);
-    add_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
+    out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     return send(tx, t->payments, t->arena, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b,
                 t->now_ms);
 }
@@ -93,8 +70,8 @@ static enum err tell_captured(struct tx *tx, const struct taking *t, const struc
 
     begin(&b, p);
     add_money(&b, p);
-    add_int(&b, "capturedAmount", p->captured);
-    add_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
+    out_int(&b, "capturedAmount", p->captured);
+    out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     return send(tx, t->payments, t->arena, p, S("PaymentCaptured"), S("CAPTURED"), &b, t->now_ms);
 }
 
@@ -105,8 +82,8 @@ static enum err tell_failed(struct tx *tx, const struct taking *t, const struct 
 
     time_text(t->now_ms, at);
     begin(&b, p);
-    add_text(&b, "failureReason", p->failure_reason);
-    add_text(&b, "failedAt", str_of(at));
+    out_text(&b, "failureReason", p->failure_reason);
+    out_text(&b, "failedAt", str_of(at));
     return send(tx, t->payments, t->arena, p, S("PaymentFailed"), S("FAILED"), &b, t->now_ms);
 }
 
@@ -117,11 +94,11 @@ static enum err tell_voided(struct tx *tx, const struct taking *t, const struct 
 
     begin(&b, p);
     add_money(&b, p);
-    add_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    add_text(&b, "refundId", (struct str){ 0 });
-    add_int(&b, "refundAmount", 0);
-    add_int(&b, "refundedAmount", 0);
-    buf_add(&b, S(",\"voided\":true"));
+    out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
+    out_text(&b, "refundId", (struct str){ 0 });
+    out_int(&b, "refundAmount", 0);
+    out_int(&b, "refundedAmount", 0);
+    out_bool(&b, "voided", true);
     return send(tx, t->payments, t->arena, p, S("PaymentRefunded"), S("VOIDED"), &b, t->now_ms);
 }
 
@@ -148,10 +125,10 @@ enum err tell_refund(struct tx *tx, const struct taking *t, const struct payment
     uuid_text(r->id, dedupe + 9);
     begin(&b, p);
     add_money(&b, p);
-    add_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    add_id(&b, "refundId", r->id);
-    add_int(&b, "refundAmount", r->amount);
-    add_int(&b, "refundedAmount", p->refunded > 0 ? p->refunded : 0);
-    buf_add(&b, S(",\"voided\":false"));
+    out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
+    out_uuid(&b, "refundId", r->id);
+    out_int(&b, "refundAmount", r->amount);
+    out_int(&b, "refundedAmount", p->refunded > 0 ? p->refunded : 0);
+    out_bool(&b, "voided", false);
     return send(tx, t->payments, t->arena, p, S("PaymentRefunded"), str_of(dedupe), &b, t->now_ms);
 }

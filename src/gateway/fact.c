@@ -13,10 +13,8 @@
 #include <string.h>
 
 static const char *const kind_words[] = {
-    [FACT_NONE] = "none",
-    [FACT_INTENT] = "intent",
-    [FACT_CHARGE] = "charge",
-    [FACT_REFUND] = "refund",
+    [FACT_NONE] = "none",     [FACT_INTENT] = "intent",   [FACT_CHARGE] = "charge",
+    [FACT_REFUND] = "refund", [FACT_SESSION] = "session", [FACT_DISPUTE] = "dispute",
 };
 
 static const char *const state_words[INTENT_STATES] = {
@@ -31,11 +29,18 @@ static const char *const refund_words[REFUND_STATUSES] = {
     [REFUND_CANCELED] = "canceled",
 };
 
+static const char *const session_words[SESSION_STATUSES] = {
+    [SESSION_OPEN] = "open",
+    [SESSION_EXPIRED] = "expired",
+    [SESSION_COMPLETE] = "complete",
+};
+
 /* WORD(member, words, enum, when it must be there) */
 #define FACT_MEMBERS(WORD, CODE, TEXT, NUMBER, FLAG)                                               \
     WORD(kind, kind_words, enum fact_kind, true)                                                   \
     WORD(state, state_words, enum intent_state, f->kind == FACT_INTENT)                            \
     WORD(refund, refund_words, enum refund_status, f->kind == FACT_REFUND)                         \
+    WORD(session, session_words, enum session_status, f->kind == FACT_SESSION)                     \
     TEXT(intent_id)                                                                                \
     TEXT(payment_id)                                                                               \
     CODE(currency)                                                                                 \
@@ -49,9 +54,13 @@ static const char *const refund_words[REFUND_STATUSES] = {
     TEXT(action_type)                                                                              \
     TEXT(action_url)                                                                               \
     TEXT(client_secret)                                                                            \
+    NUMBER(action_expires_ms)                                                                      \
+    TEXT(konbini_number)                                                                           \
+    TEXT(konbini_store)                                                                            \
     TEXT(charge_id)                                                                                \
     FLAG(captured)                                                                                 \
     FLAG(charge_failed)                                                                            \
+    NUMBER(charge_refunded)                                                                        \
     TEXT(balance_transaction)                                                                      \
     TEXT(receipt_url)                                                                              \
     FLAG(has_fee)                                                                                  \
@@ -59,7 +68,17 @@ static const char *const refund_words[REFUND_STATUSES] = {
     NUMBER(net)                                                                                    \
     TEXT(refund_id)                                                                                \
     TEXT(refund_our_id)                                                                            \
-    TEXT(refund_failure)
+    TEXT(refund_failure)                                                                           \
+    TEXT(session_id)                                                                               \
+    TEXT(session_url)                                                                              \
+    TEXT(customer_id)                                                                              \
+    TEXT(session_payment_status)                                                                   \
+    NUMBER(session_expires_ms)                                                                     \
+    TEXT(dispute_id)                                                                               \
+    TEXT(dispute_status)                                                                           \
+    TEXT(dispute_reason)                                                                           \
+    FLAG(dispute_closed)                                                                           \
+    FLAG(dispute_lost)
 
 /* --- writing --- */
 
@@ -126,7 +145,7 @@ enum { FACT_MEMBERS(AT_WORD, AT, AT, AT, AT) AT_COUNT };
 #define NAME(m) [AT_##m] = #m,
 static const char *const names[AT_COUNT] = { FACT_MEMBERS(NAME_WORD, NAME, NAME, NAME, NAME) };
 
-enum { PATHS = 16 }; /* what one json_pick() takes */
+_Static_assert(AT_COUNT <= 64, "one json_pick() finds them all");
 
 struct reading {
     struct arena *arena;
@@ -226,18 +245,6 @@ static enum err take_all(struct reading *r, struct fact *f)
     return r->err;
 }
 
-static enum err pick_all(struct str text, struct json_value v[AT_COUNT])
-{
-    for (size_t i = 0; i < AT_COUNT; i += PATHS) {
-        size_t n = AT_COUNT - i < PATHS ? AT_COUNT - i : PATHS;
-        enum err e = json_pick(text, names + i, n, v + i, NULL);
-
-        if (e)
-            return e;
-    }
-    return OK;
-}
-
 /* The braces, and for each member a comma (but the first), two quotes, a colon and the value. */
 static size_t length_of(const struct json_value v[AT_COUNT])
 {
@@ -256,7 +263,7 @@ enum err fact_read(struct arena *a, struct str text, struct fact *ret_fact)
 {
     struct reading r = { .arena = a };
     struct fact f = { 0 };
-    enum err e = pick_all(text, r.v);
+    enum err e = json_pick(text, names, AT_COUNT, r.v, NULL);
 
     if (!e)
         e = length_of(r.v) == text.n ? take_all(&r, &f) : ERR_VALIDATION;

@@ -2,9 +2,11 @@
  *
  *   call --> try --answered--> judge --final---------------------------> done
  *             ^                  | worth another try, and in the budget
- *             '------pause-------'
+ *             |------pause-------|
+ *             '--next page, look-'
  *
- *   (1) All tries send the same bytes with the same key; only a list's next page differs.
+ *   (1) All tries send the same bytes with the same key; what differs is a GET: a list's next page,
+ *       and the look at a session that would not be expired.
  *   (2) Once a try may have had its effect, RETRY_LATER is no answer any more: it is UNCERTAIN,
  *       unless a later try is told what became of it.
  *   (3) A try that took all its time is not repeated (P6); a broken connection once.
@@ -58,7 +60,7 @@ static void finish(struct run *r, enum gateway_answer answer)
 {
     struct gateway_call *c = r->call;
 
-    if (answer == GATEWAY_RETRY_LATER && r->maybe && !stripe_is_fetch(c->ask))
+    if (answer == GATEWAY_RETRY_LATER && r->maybe)
         answer = GATEWAY_UNCERTAIN;
     arena_release(&r->scratch);
     c->answer = answer;
@@ -148,20 +150,39 @@ static bool try_again(struct run *r, bool lost, enum gateway_answer fallback)
     return true;
 }
 
-/* --- lists --- */
+/* --- one request more --- */
+
+static bool has_time(const struct run *r)
+{
+    return mono_ms(r) + LIMIT_GATEWAY_LEAST_MS <= r->ends_ms;
+}
 
 static void next_page(struct run *r, struct str after)
 {
     struct stripe_request request;
     bool room = ++r->pages < LIMIT_GATEWAY_PAGES;
-    bool time = mono_ms(r) + LIMIT_GATEWAY_LEAST_MS <= r->ends_ms;
 
-    if (!room || !time || stripe_request_make(r->call, r->stripe->base, after, &request)) {
+    if (!room || !has_time(r) || stripe_request_make(r->call, r->stripe->base, after, &request)) {
         stripe_say(r->call, S("too_many_pages"), S("the list is too long to be read to its end"));
         finish(r, GATEWAY_UNCERTAIN);
         return;
     }
     r->http.url = request.url;
+    begin_try(r);
+}
+
+static void send_as(struct run *r, const struct stripe_request *request);
+
+/* Asked again later, the key's saved refusal leads here again. */
+static void look(struct run *r)
+{
+    struct stripe_request request;
+
+    if (!has_time(r) || stripe_request_look(r->call, r->stripe->base, &request)) {
+        finish(r, GATEWAY_RETRY_LATER);
+        return;
+    }
+    send_as(r, &request);
     begin_try(r);
 }
 
@@ -178,9 +199,11 @@ static void on_answer(struct call *http)
 
     c->status = http->status;
     c->sent |= http->result != CALL_NOT_SENT;
-    r->maybe |= v.maybe;
+    r->maybe |= v.maybe && !stripe_moves_nothing(http);
     if (v.more.n)
         next_page(r, v.more);
+    else if (v.look)
+        look(r);
     else if (!v.again || !try_again(r, lost, v.answer)) {
         c->timed_out = lost && timed_out;
         finish(r, v.answer);
@@ -199,14 +222,23 @@ static void set_headers(struct run *r)
 {
     struct gateway_call *c = r->call;
 
+    r->http.header_count = 0;
     add_header(r, S("Authorization"), r->stripe->bearer);
     add_header(r, S("Stripe-Version"), S(API_VERSION));
-    if (!stripe_is_fetch(c->ask)) {
+    if (!stripe_moves_nothing(&r->http)) {
         add_header(r, S("Content-Type"), S("application/x-www-form-urlencoded"));
         add_header(r, S("Idempotency-Key"), c->key);
     }
     if (c->trace[0])
         add_header(r, S("traceparent"), str_of(c->trace));
+}
+
+static void send_as(struct run *r, const struct stripe_request *request)
+{
+    r->http.method = request->method;
+    r->http.url = request->url;
+    r->http.body = request->body;
+    set_headers(r);
 }
 
 static void clear_answer(struct gateway_call *c)
@@ -234,12 +266,9 @@ static void on_call(struct gateway *g, struct gateway_call *c)
     }
     *r = (struct run){ .stripe = s, .call = c };
     r->pause = (struct timer){ .fire = on_pause_over, .due_ms = CLOCK_NEVER };
-    r->http.method = request.method;
-    r->http.url = request.url;
-    r->http.body = request.body;
     r->ends_ms = mono_ms(r) + (c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS);
     c->impl = r;
-    set_headers(r);
+    send_as(r, &request);
     begin_try(r);
 }
 

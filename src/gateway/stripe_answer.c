@@ -14,8 +14,9 @@
  * truth about the earlier tries too. An answer without Stripe's error object may come from
  * something that stands in between, and proves nothing.
  *
- * A fetch moves nothing: what is no answer to it is RETRY_LATER, and only resource_missing or the
- * end of the list is ABSENT. */
+ * A GET moves nothing: what is no answer to it is RETRY_LATER, and only resource_missing or the end
+ * of the list is ABSENT. A session that cannot be expired does not say in its refusal what it is,
+ * so it is looked at. */
 #include "gateway/stripe_answer.h"
 
 #include "base/json.h"
@@ -91,36 +92,49 @@ static bool belongs(const struct gateway_call *c, const struct fact *f)
         return (!f->intent_id.n || str_eq(f->intent_id, c->intent_id)) &&
                (!f->refund_our_id.n || is_uuid(f->refund_our_id, c->refund));
     case GATEWAY_FETCH_REFUND: return !c->refund_id.n || str_eq(f->refund_id, c->refund_id);
+    case GATEWAY_CHECKOUT: return !f->payment_id.n || is_uuid(f->payment_id, c->payment);
+    case GATEWAY_EXPIRE: return str_eq(f->session_id, c->session_id);
     case GATEWAY_ASKS: break;
     }
     abort();
 }
 
-static enum fact_kind wanted_kind(const struct gateway_call *c)
-{
-    bool refund = c->ask == GATEWAY_REFUND || c->ask == GATEWAY_FETCH_REFUND;
+static const enum fact_kind wanted_kinds[GATEWAY_ASKS] = {
+    [GATEWAY_AUTHORIZE] = FACT_INTENT, [GATEWAY_CAPTURE] = FACT_INTENT,
+    [GATEWAY_VOID] = FACT_INTENT,      [GATEWAY_REFUND] = FACT_REFUND,
+    [GATEWAY_FETCH] = FACT_INTENT,     [GATEWAY_FETCH_REFUND] = FACT_REFUND,
+    [GATEWAY_CHECKOUT] = FACT_SESSION, [GATEWAY_EXPIRE] = FACT_SESSION,
+};
 
-    return refund ? FACT_REFUND : FACT_INTENT;
+/* What the object says, where it is the right one. */
+static struct stripe_verdict judge_fact(struct gateway_call *c)
+{
+    const struct fact *f = &c->fact;
+
+    if (c->ask == GATEWAY_AUTHORIZE && f->state == INTENT_DECLINED) {
+        stripe_say(c, f->failure_code, f->failure_message);
+        return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
+    }
+    if (c->ask == GATEWAY_EXPIRE && f->session == SESSION_OPEN) {
+        stripe_say(c, S("session_still_open"), S("the session could not be ended yet"));
+        return retry_later;
+    }
+    return (struct stripe_verdict){ .answer = GATEWAY_OK };
 }
 
 static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *object)
 {
     enum err e = stripe_read_object(c->arena, object, &c->fact);
-    bool declined = c->ask == GATEWAY_AUTHORIZE && c->fact.state == INTENT_DECLINED;
 
     if (e == ERR_NO_MEMORY)
         return unreadable(c, "the answer needs more memory than there is");
-    if (e || c->fact.kind != wanted_kind(c))
+    if (e || c->fact.kind != wanted_kinds[c->ask])
         return unreadable(c, "the answer has no object that we know, or one in an unknown state");
-    if (!belongs(c, &c->fact)) {
-        c->fact = (struct fact){ 0 };
-        stripe_say(c, S("answer_mismatch"), S("the answer is about something else"));
-        return uncertain;
-    }
-    if (!declined)
-        return (struct stripe_verdict){ .answer = GATEWAY_OK };
-    stripe_say(c, c->fact.failure_code, c->fact.failure_message);
-    return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
+    if (belongs(c, &c->fact))
+        return judge_fact(c);
+    c->fact = (struct fact){ 0 };
+    stripe_say(c, S("answer_mismatch"), S("the answer is about something else"));
+    return uncertain;
 }
 
 /* --- lists --- */
@@ -210,6 +224,8 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
         stripe_say(c, S("idempotency_error"), field(error, "message"));
         return uncertain; /* our key came with other parameters: a fault of ours, an alarm */
     }
+    if (c->ask == GATEWAY_EXPIRE)
+        return (struct stripe_verdict){ .answer = GATEWAY_REFUSED, .look = true };
     inner = read_inner(c, error);
     if (inner && is_what_was_asked(c)) {
         stripe_say(c, S(""), S(""));
@@ -222,7 +238,9 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
 
 static struct stripe_verdict judge_missing(struct gateway_call *c, const cJSON *error)
 {
-    if (stripe_is_fetch(c->ask) && str_eq(field(error, "code"), S("resource_missing")))
+    bool tells_absence = stripe_is_fetch(c->ask) || c->ask == GATEWAY_EXPIRE;
+
+    if (tells_absence && str_eq(field(error, "code"), S("resource_missing")))
         return (struct stripe_verdict){ .answer = GATEWAY_ABSENT };
     return judge_refusal(c, error);
 }
@@ -257,6 +275,11 @@ static struct stripe_verdict judge_error(struct gateway_call *c, int status, con
 
 /* --- all together --- */
 
+bool stripe_moves_nothing(const struct call *http)
+{
+    return str_eq(http->method, S("GET"));
+}
+
 /* Stripe's own word on it wins; only what it declined is never tried again. */
 static struct stripe_verdict heed(const struct call *http, struct stripe_verdict v)
 {
@@ -278,8 +301,9 @@ static struct stripe_verdict judge_answer(struct gateway_call *c, const struct c
 
     if (http->status < 200 || http->status > 299) {
         v = heed(http, judge_error(c, http->status, error));
-        if (stripe_is_fetch(c->ask) && v.answer != GATEWAY_ABSENT) {
+        if (stripe_moves_nothing(http) && v.answer != GATEWAY_ABSENT) {
             v.answer = GATEWAY_RETRY_LATER;
+            v.look = false;
             c->fact = (struct fact){ 0 };
         }
         return v;

@@ -9,11 +9,14 @@ struct stripe_verdict {
     enum gateway_answer answer; /* where no further try follows */
     bool again;                 /* another try may end better */
     bool maybe;                 /* this one may have had its effect, though it was not told */
+    bool look;                  /* it will not be done; what the session is now tells a GET */
     struct str more;            /* a list: what is looked for may stand behind this id */
 };
 
 /* timed_out: the request took all the time it had. */
 struct stripe_verdict stripe_judge(struct gateway_call *c, const struct call *http, bool timed_out);
+
+bool stripe_moves_nothing(const struct call *http); /* a GET, which may be sent at any time */
 
 /* Cut to their room, never within a character. */
 void stripe_say(struct gateway_call *c, struct str code, struct str message);

@@ -21,10 +21,15 @@ void form_escape(struct buf *b, struct str text)
     }
 }
 
-static void add_name(struct buf *b, const char *name)
+static void add_next(struct buf *b)
 {
     if (b->n && b->p[b->n - 1] != '?')
         buf_char(b, '&');
+}
+
+static void add_name(struct buf *b, const char *name)
+{
+    add_next(b);
     buf_add(b, str_of(name));
     buf_char(b, '=');
 }
@@ -47,6 +52,24 @@ void form_uuid(struct buf *b, const char *name, struct uuid value)
 
     uuid_text(value, text);
     form_add(b, name, str_of(text));
+}
+
+void form_add_in(struct buf *b, const char *group, const char *name, struct str value)
+{
+    add_next(b);
+    buf_add(b, str_of(group));
+    buf_char(b, '[');
+    buf_add(b, str_of(name));
+    buf_add(b, S("]="));
+    form_escape(b, value);
+}
+
+void form_uuid_in(struct buf *b, const char *group, const char *name, struct uuid value)
+{
+    char text[UUID_TEXT + 1];
+
+    uuid_text(value, text);
+    form_add_in(b, group, name, str_of(text));
 }
 
 static bool begins_char(char c)

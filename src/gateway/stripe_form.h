@@ -10,6 +10,9 @@ void form_escape(struct buf *b, struct str text);
 void form_add(struct buf *b, const char *name, struct str value);
 void form_int(struct buf *b, const char *name, int64_t value);
 void form_uuid(struct buf *b, const char *name, struct uuid value);
+/* The same as group[name]=value. */
+void form_add_in(struct buf *b, const char *group, const char *name, struct str value);
+void form_uuid_in(struct buf *b, const char *group, const char *name, struct uuid value);
 
 /* At most so many characters, never half of one. */
 struct str utf8_cut_chars(struct str text, size_t chars);

@@ -1,142 +1,31 @@
-/* stripe_read.c - one list of fields, two ways to find them, one way to read them.
+/* stripe_read.c - one list of fields (stripe_fields.h), two ways to find them, one way to read
+ * them.
  *
- *   tree --pick_tree--> values by field --read--> fact
- *   body --json_pick--^
+ *   tree --fields_of_object--> values by field --read--> fact
+ *   body --fields_of_event---^
  *
  * So an answer and an event that say the same give the same fact. */
 #include "gateway/stripe_read.h"
 
-#include "base/json.h"
 #include "base/limits.h"
+#include "base/uuid.h"
+#include "gateway/stripe_fields.h"
+#include "gateway/stripe_form.h"
 #include "gateway/stripe_money.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#define SECONDS_MAX INT64_C(100000000000) /* so that milliseconds fit in any column */
-
-/*  X(name, path within the object) */
-#define FIELDS(X)                                                                                  \
-    X(OBJECT, "object")                                                                            \
-    X(ID, "id")                                                                                    \
-    X(AMOUNT, "amount")                                                                            \
-    X(CURRENCY, "currency")                                                                        \
-    X(STATUS, "status")                                                                            \
-    X(PAYMENT_ID, "metadata.payment_id")                                                           \
-    /* intents */                                                                                  \
-    X(RECEIVED, "amount_received")                                                                 \
-    X(LATEST, "latest_charge")                                                                     \
-    X(LATEST_ID, "latest_charge.id")                                                               \
-    X(LATEST_BEFORE, "latest_charge.payment_method_details.card.capture_before")                   \
-    X(LATEST_BALANCE, "latest_charge.balance_transaction")                                         \
-    X(LATEST_BALANCE_ID, "latest_charge.balance_transaction.id")                                   \
-    X(LATEST_CURRENCY, "latest_charge.balance_transaction.currency")                               \
-    X(LATEST_FEE, "latest_charge.balance_transaction.fee")                                         \
-    X(LATEST_NET, "latest_charge.balance_transaction.net")                                         \
-    X(LATEST_RECEIPT, "latest_charge.receipt_url")                                                 \
-    X(OLD_CHARGES, "charges.data")                                                                 \
-    X(FAILURE, "last_payment_error")                                                               \
-    X(FAILURE_CODE, "last_payment_error.code")                                                     \
-    X(DECLINE_CODE, "last_payment_error.decline_code")                                             \
-    X(FAILURE_MESSAGE, "last_payment_error.message")                                               \
-    X(CANCEL_REASON, "cancellation_reason")                                                        \
-    X(ACTION, "next_action.type")                                                                  \
-    X(ACTION_URL, "next_action.redirect_to_url.url")                                               \
-    X(CLIENT_SECRET, "client_secret")                                                              \
-    /* charges, refunds */                                                                         \
-    X(INTENT, "payment_intent")                                                                    \
-    X(INTENT_ID, "payment_intent.id")                                                              \
-    X(CAPTURED, "captured")                                                                        \
-    X(AMOUNT_CAPTURED, "amount_captured")                                                          \
-    X(CAPTURE_BEFORE, "payment_method_details.card.capture_before")                                \
-    X(BALANCE, "balance_transaction")                                                              \
-    X(BALANCE_ID, "balance_transaction.id")                                                        \
-    X(BALANCE_CURRENCY, "balance_transaction.currency")                                            \
-    X(FEE, "balance_transaction.fee")                                                              \
-    X(NET, "balance_transaction.net")                                                              \
-    X(RECEIPT, "receipt_url")                                                                      \
-    X(CHARGE, "charge")                                                                            \
-    X(CHARGE_ID, "charge.id")                                                                      \
-    X(REFUND_ID, "metadata.refund_id")                                                             \
-    X(REFUND_FAILURE, "failure_reason")
-
-#define FIELD_AT(name, path) AT_##name,
-#define FIELD_PATH(name, path) [AT_##name] = "" path,
-#define FIELD_EVENT_PATH(name, path) [AT_##name] = "data.object." path,
-
-enum { FIELDS(FIELD_AT) AT_FIELDS, AT_TYPE = AT_FIELDS, AT_COUNT };
-
-static const char *const object_paths[AT_FIELDS] = { FIELDS(FIELD_PATH) };
-static const char *const event_paths[AT_COUNT] = { [AT_TYPE] = "type", FIELDS(FIELD_EVENT_PATH) };
-
 struct reader {
-    struct arena *arena;
-    const struct json_value *v;
-    enum err err;
+    struct stripe_fields *f;
     bool unfit; /* money or currency is left out */
 };
 
-static void fail(struct reader *r, enum err e)
+static void refuse(struct reader *r)
 {
-    if (!r->err)
-        r->err = e;
+    fields_fail(r->f, ERR_VALIDATION);
 }
 
-/* --- single values --- */
-
-/* Empty for anything but a string. */
-static struct str text(struct reader *r, int at)
-{
-    const struct json_value *v = &r->v[at];
-    struct str s = { 0 };
-    enum err e;
-
-    if (v->type != JSON_STRING)
-        return s;
-    if (!v->has_escape)
-        return v->raw;
-    e = json_unescape(r->arena, v, &s);
-    if (e)
-        fail(r, e);
-    return s;
-}
-
-/* What is shown, logged and sent in URLs has 1 to 255 printable characters; all else is empty. */
-static struct str sane(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '!' || s.p[i] > '~')
-            return (struct str){ 0 };
-    return s.n <= LIMIT_GATEWAY_ID ? s : (struct str){ 0 };
-}
-
-static struct str id(struct reader *r, int at)
-{
-    return sane(text(r, at));
-}
-
-/* Either the id, or the object that has it. */
-static struct str ref(struct reader *r, int at, int at_id)
-{
-    return id(r, r->v[at].type == JSON_OBJECT ? at_id : at);
-}
-
-static bool is_absent(const struct reader *r, int at)
-{
-    return r->v[at].type == JSON_ABSENT || r->v[at].type == JSON_NULL;
-}
-
-static bool is_true(const struct reader *r, int at)
-{
-    return r->v[at].type == JSON_BOOL && r->v[at].raw.p[0] == 't';
-}
-
-static bool number(const struct reader *r, int at, int64_t *ret)
-{
-    return r->v[at].type == JSON_NUMBER && str_to_i64(r->v[at].raw, ret);
-}
-
-/* --- money and times --- */
+/* --- money --- */
 
 static bool upper_code(struct str s, char ret_code[4])
 {
@@ -153,10 +42,10 @@ static bool upper_code(struct str s, char ret_code[4])
 
 static void read_currency(struct reader *r, struct fact *f)
 {
-    if (is_absent(r, AT_CURRENCY))
+    if (field_is_absent(r->f, AT_CURRENCY))
         r->unfit = true;
-    else if (!upper_code(text(r, AT_CURRENCY), f->currency))
-        fail(r, ERR_VALIDATION);
+    else if (!upper_code(field_text(r->f, AT_CURRENCY), f->currency))
+        refuse(r);
 }
 
 /* In our units; 0 where it is left out. */
@@ -164,25 +53,18 @@ static int64_t amount(struct reader *r, int at, const char currency[4])
 {
     int64_t wire, minor = 0;
 
-    if (is_absent(r, at))
+    if (field_is_absent(r->f, at))
         r->unfit = true;
-    else if (!number(r, at, &wire) || wire < 0 || !stripe_amount_in(wire, currency, &minor))
-        fail(r, ERR_VALIDATION);
+    else if (!field_number(r->f, at, &wire) || wire < 0 ||
+             !stripe_amount_in(wire, currency, &minor))
+        refuse(r);
     return minor;
 }
 
-static int64_t time_ms(const struct reader *r, int at)
-{
-    int64_t s;
-
-    return number(r, at, &s) && s > 0 && s <= SECONDS_MAX ? s * 1000 : 0;
-}
-
-static void read_common(struct reader *r, struct fact *f)
+static void read_money(struct reader *r, struct fact *f)
 {
     read_currency(r, f);
     f->amount = amount(r, AT_AMOUNT, f->currency);
-    f->payment_id = id(r, AT_PAYMENT_ID);
 }
 
 /* --- the intent --- */
@@ -202,154 +84,278 @@ static const struct {
     { "canceled", INTENT_CANCELED, false },
 };
 
+/* The method that failed says it; only where that is not told, all that were allowed. */
+static bool was_konbini(struct reader *r)
+{
+    CLEANUP(json_freep) cJSON *owned = NULL;
+    const cJSON *types, *item;
+    bool found = false;
+
+    if (r->f->v[AT_FAILED_METHOD].type == JSON_STRING)
+        return str_eq(field_text(r->f, AT_FAILED_METHOD), S("konbini"));
+    types = field_tree(r->f, AT_METHOD_TYPES, &owned);
+    cJSON_ArrayForEach(item, types)
+    {
+        found |= str_eq(str_of(cJSON_GetStringValue(item)), S("konbini"));
+    }
+    return found;
+}
+
+/* Stripe has no word of its own for a slip that nobody paid in time; 003 has. */
 static void read_failure(struct reader *r, struct fact *f)
 {
-    f->failure_code = text(r, AT_FAILURE_CODE);
-    f->decline_code = text(r, AT_DECLINE_CODE);
-    f->failure_message = text(r, AT_FAILURE_MESSAGE);
+    f->failure_code = field_word(r->f, AT_FAILURE_CODE);
+    f->decline_code = field_word(r->f, AT_DECLINE_CODE);
+    f->failure_message =
+        utf8_cut_chars(field_text(r->f, AT_FAILURE_MESSAGE), LIMIT_GATEWAY_MESSAGE);
+    if (!f->decline_code.n &&
+        str_eq(f->failure_code, S("payment_intent_payment_attempt_expired")) && was_konbini(r))
+        f->decline_code = S("konbini_timeout");
 }
 
 static void read_state(struct reader *r, struct fact *f)
 {
-    struct str word = text(r, AT_STATUS);
-    bool failed = r->v[AT_FAILURE].type == JSON_OBJECT;
+    struct str word = field_text(r->f, AT_STATUS);
+    bool failed = r->f->v[AT_FAILURE].type == JSON_OBJECT;
     size_t i = 0;
 
     while (i < COUNT(intent_words) && !str_eq(word, str_of(intent_words[i].word)))
         i++;
     if (i == COUNT(intent_words)) {
-        fail(r, ERR_VALIDATION);
+        refuse(r);
         return;
     }
     f->state = intent_words[i].state;
     if (intent_words[i].confirm)
-        f->action_type = S("confirm");
-    if (failed && str_eq(word, S("requires_payment_method"))) {
+        f->action_type = S("confirm"); /* behind a decline too: with another card (D11) */
+    if (failed && str_eq(word, S("requires_payment_method")))
         f->state = INTENT_DECLINED;
-        f->action_type = (struct str){ 0 };
-    }
     /* A failure of an earlier try is history once the intent goes on. */
     if (failed && (f->state == INTENT_DECLINED || f->state == INTENT_CANCELED))
         read_failure(r, f);
 }
 
-/* Before API version 2022-11-15 an intent carried its charges instead of naming the last one. Only
- * events can be that old: answers have the version we pin. The text was scanned, so nothing but
- * memory can be missing. */
-static void read_old_charge(struct reader *r, struct fact *f)
-{
-    CLEANUP(json_freep) cJSON *list = NULL;
-    const cJSON *first;
-    struct str name;
-
-    if (r->v[AT_OLD_CHARGES].type != JSON_ARRAY || !r->v[AT_OLD_CHARGES].raw.n)
-        return;
-    if (json_parse(r->v[AT_OLD_CHARGES].raw, &list, NULL)) {
-        fail(r, ERR_NO_MEMORY);
-        return;
-    }
-    first = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), "id");
-    name = sane(str_of(cJSON_GetStringValue(first)));
-    if (!name.n)
-        return;
-    f->charge_id = arena_str(r->arena, name);
-    if (!f->charge_id.p)
-        fail(r, ERR_NO_MEMORY);
-}
-
 static void read_action(struct reader *r, struct fact *f)
 {
     if (f->state == INTENT_ACTION) {
-        f->action_type = id(r, AT_ACTION);
-        f->action_url = text(r, AT_ACTION_URL);
+        f->action_type = field_id(r->f, AT_ACTION);
+        f->action_url = field_url(r->f, AT_ACTION_URL);
+        if (!f->action_url.n)
+            f->action_url = field_url(r->f, AT_SLIP_URL);
     }
     if (f->action_type.n)
-        f->client_secret = id(r, AT_CLIENT_SECRET);
+        f->client_secret = field_id(r->f, AT_CLIENT_SECRET);
 }
 
-/* fee_at, net_at, currency_at: where the balance transaction has them. Only where Stripe settles in
- * the charge's own currency: another one's fee would be compared with our amounts. */
-static void read_fee(struct reader *r, int fee_at, int net_at, int currency_at, struct fact *f)
+/* Each chain has its own entry on the slip, but the customer has one number for all of them. */
+static struct str number_on_slip(struct reader *r)
+{
+    CLEANUP(json_freep) cJSON *owned = NULL;
+    const cJSON *stores = field_tree(r->f, AT_SLIP_STORES, &owned), *store;
+    struct str number = { 0 };
+
+    cJSON_ArrayForEach(store, stores)
+    {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(store, "confirmation_number");
+
+        number = str_of(cJSON_GetStringValue(item));
+        if (number.n && number.n <= LIMIT_GATEWAY_ID)
+            break;
+        number = (struct str){ 0 };
+    }
+    if (!number.n)
+        return number;
+    number = arena_str(r->f->arena, number);
+    if (!number.p)
+        fields_fail(r->f, ERR_NO_MEMORY);
+    return number;
+}
+
+/* Only while it can be paid, or where it was: the slip of a try that failed is nobody's any more.
+ */
+static void read_konbini(struct reader *r, struct fact *f)
+{
+    if (f->state != INTENT_ACTION && f->state != INTENT_SUCCEEDED)
+        return;
+    f->konbini_store = field_word(r->f, AT_KONBINI_STORE);
+    f->konbini_number = field_word(r->f, AT_KONBINI_NUMBER);
+    if (!f->konbini_number.n && r->f->v[AT_SLIP_STORES].type == JSON_OBJECT)
+        f->konbini_number = number_on_slip(r);
+    f->action_expires_ms = field_time_ms(r->f, AT_SLIP_EXPIRES);
+    if (!f->action_expires_ms)
+        f->action_expires_ms = field_time_ms(r->f, AT_KONBINI_EXPIRES);
+}
+
+/* --- the charge, alone or within its intent --- */
+
+/* Only where Stripe settles in the charge's own currency: another one's fee would be compared with
+ * our amounts. */
+static void read_fee(struct reader *r, struct fact *f)
 {
     int64_t fee, net;
     char code[4];
 
-    if (!number(r, fee_at, &fee) || !number(r, net_at, &net))
+    if (!field_number(r->f, AT_FEE, &fee) || !field_number(r->f, AT_NET, &net))
         return;
-    if (!is_absent(r, currency_at) &&
-        (!upper_code(text(r, currency_at), code) || memcmp(code, f->currency, 4) != 0))
+    if (!field_is_absent(r->f, AT_BALANCE_CURRENCY) &&
+        (!upper_code(field_text(r->f, AT_BALANCE_CURRENCY), code) ||
+         memcmp(code, f->currency, sizeof(code)) != 0))
         return;
     f->has_fee =
         stripe_amount_in(fee, f->currency, &f->fee) && stripe_amount_in(net, f->currency, &f->net);
 }
 
-static void read_intent(struct reader *r, struct fact *f)
+static void read_charge_details(struct reader *r, struct fact *f)
 {
-    f->intent_id = id(r, AT_ID);
-    if (!f->intent_id.n)
-        fail(r, ERR_VALIDATION);
-    read_state(r, f);
-    read_action(r, f);
-    if (f->state == INTENT_SUCCEEDED || !is_absent(r, AT_RECEIVED))
-        f->received = amount(r, AT_RECEIVED, f->currency);
-    f->charge_id = ref(r, AT_LATEST, AT_LATEST_ID);
-    if (r->v[AT_LATEST].type == JSON_ABSENT)
-        read_old_charge(r, f);
-    f->capture_before_ms = time_ms(r, AT_LATEST_BEFORE);
-    f->balance_transaction = ref(r, AT_LATEST_BALANCE, AT_LATEST_BALANCE_ID);
-    f->receipt_url = text(r, AT_LATEST_RECEIPT);
-    read_fee(r, AT_LATEST_FEE, AT_LATEST_NET, AT_LATEST_CURRENCY, f);
-    if (f->state == INTENT_CANCELED)
-        f->cancel_reason = text(r, AT_CANCEL_REASON);
+    bool has_chain = r->f->v[AT_STORE].type == JSON_OBJECT;
+    struct str store = field_word(r->f, has_chain ? AT_STORE_CHAIN : AT_STORE);
+
+    f->charge_id = field_id(r->f, AT_ID);
+    f->capture_before_ms = field_time_ms(r->f, AT_CAPTURE_BEFORE);
+    f->balance_transaction = field_ref(r->f, AT_BALANCE, AT_BALANCE_ID);
+    f->receipt_url = field_url(r->f, AT_RECEIPT);
+    if (store.n)
+        f->konbini_store = store; /* where it was paid, whatever was planned */
+    read_fee(r, f);
 }
 
-/* --- the charge --- */
+static void read_inner_charge(struct reader *r, const cJSON *charge, struct fact *f)
+{
+    struct stripe_fields fields;
+    struct reader inner = { .f = &fields };
+    enum err e = fields_of_object(&fields, r->f->arena, charge);
 
-/* Only where Stripe settles in the charge's own currency: a fee in another one has no column. */
+    if (!e) {
+        read_charge_details(&inner, f);
+        e = fields.err;
+    }
+    if (e)
+        fields_fail(r->f, e);
+}
+
+/* Before API version 2022-11-15 an intent carried its charges instead of naming the last one. Only
+ * events can be that old: answers have the version we pin. */
+static void read_latest_charge(struct reader *r, struct fact *f)
+{
+    bool whole = r->f->v[AT_LATEST].type == JSON_OBJECT;
+    CLEANUP(json_freep) cJSON *owned = NULL;
+    const cJSON *charge = NULL;
+
+    f->charge_id = field_id(r->f, AT_LATEST);
+    if (whole)
+        charge = field_tree(r->f, AT_LATEST, &owned);
+    else if (field_is_absent(r->f, AT_LATEST) && r->f->v[AT_OLD_CHARGES].type == JSON_ARRAY)
+        charge = cJSON_GetArrayItem(field_tree(r->f, AT_OLD_CHARGES, &owned), 0);
+    if (cJSON_IsObject(charge))
+        read_inner_charge(r, charge, f);
+}
+
 static void read_charge(struct reader *r, struct fact *f)
 {
-    f->charge_id = id(r, AT_ID);
+    read_money(r, f);
+    read_charge_details(r, f);
     if (!f->charge_id.n)
-        fail(r, ERR_VALIDATION);
-    f->intent_id = ref(r, AT_INTENT, AT_INTENT_ID);
-    f->captured = is_true(r, AT_CAPTURED);
-    if (f->captured && !is_absent(r, AT_AMOUNT_CAPTURED))
+        refuse(r);
+    /* A slip or a debit that is still under way says captured, too. */
+    f->captured =
+        field_is_true(r->f, AT_CAPTURED) && !str_eq(field_text(r->f, AT_STATUS), S("pending"));
+    if (f->captured && !field_is_absent(r->f, AT_AMOUNT_CAPTURED))
         f->amount = amount(r, AT_AMOUNT_CAPTURED, f->currency);
-    f->charge_failed = str_eq(text(r, AT_STATUS), S("failed"));
-    f->capture_before_ms = time_ms(r, AT_CAPTURE_BEFORE);
-    f->balance_transaction = ref(r, AT_BALANCE, AT_BALANCE_ID);
-    f->receipt_url = text(r, AT_RECEIPT);
-    read_fee(r, AT_FEE, AT_NET, AT_BALANCE_CURRENCY, f);
+    if (!field_is_absent(r->f, AT_AMOUNT_REFUNDED))
+        f->charge_refunded = amount(r, AT_AMOUNT_REFUNDED, f->currency);
+    f->charge_failed = str_eq(field_text(r->f, AT_STATUS), S("failed"));
+}
+
+static void read_intent(struct reader *r, struct fact *f)
+{
+    read_money(r, f);
+    if (!f->intent_id.n)
+        refuse(r);
+    read_state(r, f);
+    read_action(r, f);
+    read_konbini(r, f);
+    if (f->state == INTENT_SUCCEEDED || !field_is_absent(r->f, AT_RECEIVED))
+        f->received = amount(r, AT_RECEIVED, f->currency);
+    read_latest_charge(r, f);
+    if (f->state == INTENT_CANCELED)
+        f->cancel_reason = field_word(r->f, AT_CANCEL_REASON);
 }
 
 /* --- the refund --- */
 
-static const struct {
-    const char *word;
-    enum refund_status status;
-} refund_words[] = {
-    { "pending", REFUND_PENDING },     { "requires_action", REFUND_REQUIRES_ACTION },
-    { "succeeded", REFUND_SUCCEEDED }, { "failed", REFUND_FAILED },
-    { "canceled", REFUND_CANCELED },
-};
-
 static void read_refund(struct reader *r, struct fact *f)
 {
-    struct str word = text(r, AT_STATUS);
-    size_t i = 0;
+    read_money(r, f);
+    f->refund_id = field_id(r->f, AT_ID);
+    if (!refund_status_parse(field_text(r->f, AT_STATUS), &f->refund) || !f->refund_id.n)
+        refuse(r);
+    f->refund_our_id = field_id(r->f, AT_REFUND_ID);
+    f->refund_failure = field_word(r->f, AT_REFUND_FAILURE);
+    f->charge_id = field_ref(r->f, AT_CHARGE, AT_CHARGE_ID);
+}
 
-    while (i < COUNT(refund_words) && !str_eq(word, str_of(refund_words[i].word)))
-        i++;
-    f->refund_id = id(r, AT_ID);
-    if (i == COUNT(refund_words) || !f->refund_id.n) {
-        fail(r, ERR_VALIDATION);
-        return;
+/* --- the dispute --- */
+
+/* New words for a dispute's status come every year, and nothing but its end turns on them: all are
+ * passed on. */
+static void read_dispute(struct reader *r, struct fact *f)
+{
+    static const char *const ends[] = { "won", "lost", "warning_closed", "prevented" };
+
+    read_money(r, f);
+    f->dispute_id = field_id(r->f, AT_ID);
+    f->dispute_status = field_id(r->f, AT_STATUS);
+    if (!f->dispute_id.n || !f->dispute_status.n)
+        refuse(r);
+    f->dispute_closed = str_eq(field_text(r->f, AT_TYPE), S("charge.dispute.closed"));
+    for (size_t i = 0; i < COUNT(ends); i++)
+        f->dispute_closed |= str_eq(f->dispute_status, str_of(ends[i]));
+    f->dispute_lost = str_eq(f->dispute_status, S("lost"));
+    f->dispute_reason = field_word(r->f, AT_REASON);
+    f->charge_id = field_ref(r->f, AT_CHARGE, AT_CHARGE_ID);
+}
+
+/* --- the Checkout Session --- */
+
+/* Sessions of old API versions have no status; what happened to them tells it. */
+static const struct {
+    const char *word, *type;
+    enum session_status status;
+} session_words[] = {
+    { "open", NULL, SESSION_OPEN },
+    { "expired", "checkout.session.expired", SESSION_EXPIRED },
+    { "complete", "checkout.session.completed", SESSION_COMPLETE },
+    { "complete", "checkout.session.async_payment_succeeded", SESSION_COMPLETE },
+    { "complete", "checkout.session.async_payment_failed", SESSION_COMPLETE },
+};
+
+static void read_session_status(struct reader *r, struct fact *f)
+{
+    bool by_type = field_is_absent(r->f, AT_STATUS);
+    struct str word = field_text(r->f, by_type ? AT_TYPE : AT_STATUS);
+
+    for (size_t i = 0; i < COUNT(session_words); i++) {
+        const char *wanted = by_type ? session_words[i].type : session_words[i].word;
+
+        if (wanted && str_eq(word, str_of(wanted))) {
+            f->session = session_words[i].status;
+            return;
+        }
     }
-    f->refund = refund_words[i].status;
-    f->refund_our_id = id(r, AT_REFUND_ID);
-    f->refund_failure = text(r, AT_REFUND_FAILURE);
-    f->intent_id = ref(r, AT_INTENT, AT_INTENT_ID);
-    f->charge_id = ref(r, AT_CHARGE, AT_CHARGE_ID);
+    refuse(r);
+}
+
+/* E1: identifiers, never money. */
+static void read_session(struct reader *r, struct fact *f)
+{
+    f->session_id = field_id(r->f, AT_ID);
+    if (!f->session_id.n)
+        refuse(r);
+    read_session_status(r, f);
+    f->session_payment_status = field_word(r->f, AT_PAYMENT_STATUS);
+    f->session_url = field_url(r->f, AT_URL);
+    f->session_expires_ms = field_time_ms(r->f, AT_EXPIRES);
+    f->customer_id = field_ref(r->f, AT_CUSTOMER, AT_CUSTOMER_ID);
 }
 
 /* --- any of them --- */
@@ -361,104 +367,113 @@ static const struct kind {
     void (*read)(struct reader *r, struct fact *f);
 } kinds[] = {
     { "payment_intent", "payment_intent.", FACT_INTENT, read_intent },
-    { "charge", NULL, FACT_CHARGE, read_charge }, /* charge.* are also disputes and refunds */
+    { "checkout.session", "checkout.session.", FACT_SESSION, read_session },
     { "refund", "refund.", FACT_REFUND, read_refund },
+    { "refund", "charge.refund.", FACT_REFUND, read_refund },
+    { "dispute", "charge.dispute.", FACT_DISPUTE, read_dispute },
+    { "charge", "charge.", FACT_CHARGE, read_charge }, /* behind the charge.* that are none */
 };
 
-static const struct kind *kind_of(struct reader *r)
+static const struct kind *kind_of(struct stripe_fields *f)
 {
-    struct str object = text(r, AT_OBJECT), type = text(r, AT_TYPE);
-    bool by_type = r->v[AT_OBJECT].type == JSON_ABSENT;
+    struct str object = field_text(f, AT_OBJECT), type = field_text(f, AT_TYPE);
+    bool by_type = f->v[AT_OBJECT].type == JSON_ABSENT;
 
-    for (size_t i = 0; i < COUNT(kinds); i++) {
-        if (by_type && kinds[i].events && str_starts(type, str_of(kinds[i].events)))
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (by_type ? str_starts(type, str_of(kinds[i].events))
+                    : str_eq(object, str_of(kinds[i].object)))
             return &kinds[i];
-        if (!by_type && str_eq(object, str_of(kinds[i].object)))
-            return &kinds[i];
-    }
     return NULL;
 }
 
-static enum err read_fact(struct arena *a, const struct json_value *v, struct fact *ret_fact)
+static struct str intent_of(struct stripe_fields *f, const struct kind *kind)
 {
-    struct reader r = { .arena = a, .v = v };
-    const struct kind *kind = kind_of(&r);
-    struct fact f = { .kind = FACT_NONE };
+    if (kind && kind->kind == FACT_INTENT)
+        return field_id(f, AT_ID);
+    return field_ref(f, AT_INTENT, AT_INTENT_ID);
+}
+
+/* D18. Whoever makes a session may use its reference for something of his own. */
+static struct str payment_of(struct stripe_fields *f, const struct kind *kind)
+{
+    struct str reference = { 0 };
+    struct uuid ours;
+
+    if (kind && kind->kind == FACT_SESSION)
+        reference = field_id(f, AT_REFERENCE);
+    return uuid_parse(reference, &ours) ? reference : field_id(f, AT_PAYMENT_ID);
+}
+
+static enum err read_fact(struct stripe_fields *fields, const struct kind *kind,
+                          struct fact *ret_fact)
+{
+    struct reader r = { .f = fields };
+    struct fact f = { .kind = kind ? kind->kind : FACT_NONE };
 
     if (kind) {
-        f.kind = kind->kind;
-        read_common(&r, &f);
+        f.intent_id = intent_of(fields, kind);
+        f.payment_id = payment_of(fields, kind);
         kind->read(&r, &f);
     }
-    if (r.err)
-        return r.err;
+    if (fields->err)
+        return fields->err;
     if (r.unfit)
         f.currency[0] = '\0';
     *ret_fact = f;
     return OK;
 }
 
-enum err stripe_read_event(struct arena *a, struct str body, struct fact *ret_fact)
-{
-    struct json_value v[AT_COUNT];
-    enum err e = json_pick(body, event_paths, AT_COUNT, v, NULL);
-
-    return e ? e : read_fact(a, v, ret_fact);
-}
-
-/* --- the same out of a tree --- */
-
-static const cJSON *walk(const cJSON *item, const char *path)
-{
-    struct str rest = str_of(path);
-    char name[64];
-
-    while (rest.n && item) {
-        struct str part = str_cut(&rest, '.');
-
-        memcpy(name, part.p, part.n);
-        name[part.n] = '\0';
-        item = cJSON_IsObject(item) ? cJSON_GetObjectItemCaseSensitive(item, name) : NULL;
-    }
-    return item;
-}
-
-/* As it was written; what a double cannot hold exactly and was not kept as text is no number. */
-static struct str number_text(struct arena *a, const cJSON *item)
-{
-    char digits[32] = "";
-
-    if (item->valuestring)
-        return arena_str(a, str_of(item->valuestring));
-    if (item->valuedouble > -1e15 && item->valuedouble < 1e15 &&
-        (double)(int64_t)item->valuedouble == item->valuedouble)
-        snprintf(digits, sizeof(digits), "%lld", (long long)item->valuedouble);
-    return arena_str(a, str_of(digits));
-}
-
-static struct json_value value_of(struct arena *a, const cJSON *item)
-{
-    if (!item)
-        return (struct json_value){ .type = JSON_ABSENT };
-    if (cJSON_IsString(item))
-        return (struct json_value){ JSON_STRING, arena_str(a, str_of(item->valuestring)), false };
-    if (cJSON_IsNumber(item))
-        return (struct json_value){ JSON_NUMBER, number_text(a, item), false };
-    if (cJSON_IsBool(item))
-        return (struct json_value){ JSON_BOOL, cJSON_IsTrue(item) ? S("true") : S("false"), false };
-    if (cJSON_IsObject(item))
-        return (struct json_value){ .type = JSON_OBJECT };
-    return (struct json_value){ .type = cJSON_IsArray(item) ? JSON_ARRAY : JSON_NULL };
-}
-
 enum err stripe_read_object(struct arena *a, const cJSON *object, struct fact *ret_fact)
 {
-    struct json_value v[AT_COUNT] = { 0 };
+    struct stripe_fields fields;
+    enum err e = fields_of_object(&fields, a, object);
 
-    for (int i = 0; i < AT_FIELDS; i++) {
-        v[i] = value_of(a, walk(object, object_paths[i]));
-        if ((v[i].type == JSON_STRING || v[i].type == JSON_NUMBER) && !v[i].raw.p)
-            return ERR_NO_MEMORY;
-    }
-    return read_fact(a, v, ret_fact);
+    return e ? e : read_fact(&fields, kind_of(&fields), ret_fact);
+}
+
+enum err stripe_read_event(struct arena *a, struct str body, struct fact *ret_fact)
+{
+    struct stripe_fields fields;
+    enum err e = fields_of_event(&fields, a, body, NULL);
+
+    return e ? e : read_fact(&fields, kind_of(&fields), ret_fact);
+}
+
+/* --- the envelope --- */
+
+static int livemode(const struct stripe_fields *f)
+{
+    return f->v[AT_LIVEMODE].type == JSON_BOOL ? field_is_true(f, AT_LIVEMODE) : -1;
+}
+
+static void read_envelope(struct stripe_fields *f, const struct kind *kind,
+                          struct stripe_webhook *w)
+{
+    w->id = field_id(f, AT_EVENT_ID);
+    w->type = field_id(f, AT_TYPE);
+    w->livemode = livemode(f);
+    w->has_created = field_time(f, AT_CREATED, &w->created_ms);
+    w->has_object = f->v[AT_DATA_OBJECT].type == JSON_OBJECT;
+    w->thin = str_eq(field_text(f, AT_ENVELOPE), S("v2.core.event"));
+    w->object_id = field_id(f, AT_ID);
+    w->intent_id = intent_of(f, kind);
+    w->charge_id = field_ref(f, AT_CHARGE, AT_CHARGE_ID);
+    w->payment_id = payment_of(f, kind);
+}
+
+enum err stripe_read_webhook(struct arena *a, struct str body, struct stripe_webhook *ret)
+{
+    struct stripe_fields fields;
+    const struct kind *kind;
+    enum err e = fields_of_event(&fields, a, body, &ret->fault);
+
+    if (e)
+        return e;
+    kind = kind_of(&fields);
+    read_envelope(&fields, kind, ret);
+    if (fields.err)
+        return fields.err;
+    ret->fact = (struct fact){ .kind = FACT_NONE };
+    ret->fact_err = read_fact(&fields, kind, &ret->fact);
+    return ret->fact_err == ERR_NO_MEMORY ? ERR_NO_MEMORY : OK;
 }

@@ -16,3 +16,7 @@ bool stripe_is_listing(const struct gateway_call *c); /* it looks through pages 
  * UNPROCESSABLE: Stripe cannot take that amount in that currency; nothing may be sent. */
 enum err stripe_request_make(const struct gateway_call *c, struct str base, struct str after,
                              struct stripe_request *ret_request);
+
+/* EXPIRE was refused: asks what the session is now. */
+enum err stripe_request_look(const struct gateway_call *c, struct str base,
+                             struct stripe_request *ret_request);

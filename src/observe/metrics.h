@@ -18,6 +18,8 @@
       "Verified webhooks answered 503 because they could not be made durable.")                    \
     X(COUNT_EVENT_OUTCOME, "ichido_event_outcome_total", "outcome",                                \
       "processed,applied,superseded,ignored,wrong_mode,dead", "What became of provider events.")   \
+    X(COUNT_REFUND_MISSING, "ichido_refund_missing_total", NULL, NULL,                             \
+      "Charges of which more was refunded than their refunds say.")                                \
     X(COUNT_JOB, "ichido_job_total", "result", "done,retried,dead,stale",                          \
       "Runs of queue messages, by result.")                                                        \
     X(COUNT_HTTP, "ichido_http_requests_total", "class", "2xx,3xx,4xx,5xx",                        \

@@ -3,9 +3,9 @@
  * a merchant, so every text of it is escaped, and the browser is told to run nothing. */
 #include "base/json.h"
 #include "base/limits.h"
-#include "domain/money.h"
 #include "sandbox/control.h"
 #include "sandbox/model.h"
+#include "sandbox/page.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,35 +59,6 @@ static enum err answer_run(struct tx *tx, struct unit *u)
 
 /* --- pages --- */
 
-static void add_html(struct buf *b, struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        switch (s.p[i]) {
-        case '&': buf_add(b, S("&amp;")); break;
-        case '<': buf_add(b, S("&lt;")); break;
-        case '>': buf_add(b, S("&gt;")); break;
-        case '"': buf_add(b, S("&quot;")); break;
-        case '\'': buf_add(b, S("&#39;")); break;
-        default: buf_char(b, s.p[i]);
-        }
-    }
-}
-
-/* "1200 JPY", "12.00 USD" */
-static void add_money(struct buf *b, const struct question *q)
-{
-    char code[4] = "";
-    int digits = currency_parse(q->currency, code) ? currency_digits(code) : 0;
-    int64_t one = 1;
-
-    for (int i = 0; i < digits; i++)
-        one *= 10;
-    buf_i64(b, q->amount / one);
-    if (digits > 0)
-        buf_fmt(b, ".%0*lld", digits, (long long)(q->amount % one));
-    buf_fmt(b, " %s", code);
-}
-
 static void begin_page(struct buf *b, const struct question *q)
 {
     buf_init(b, LIMIT_REPLY);
@@ -95,11 +66,11 @@ static void begin_page(struct buf *b, const struct question *q)
                  "<meta name=\"viewport\" content=\"width=device-width\">\n"
                  "<title>カード認証 / Card authentication (sandbox)</title>\n</head>\n<body>\n"
                  "<h1>カード認証 <span lang=\"en\">/ Card authentication</span></h1>\n<p>"));
-    add_money(b, q);
+    page_money(b, q->amount, q->currency);
     buf_add(b, S("</p>\n<p>"));
-    add_html(b, q->description);
+    page_text(b, q->description);
     buf_add(b, S("</p>\n<p><code>"));
-    add_html(b, q->intent);
+    page_text(b, q->intent);
     buf_add(b, S("</code></p>\n"));
 }
 
@@ -110,12 +81,7 @@ static void reply_page(const struct question *q, struct buf *b)
     buf_add(b, S("<p>これはサンドボックスです。お金は動きません。<br>\n"
                  "<span lang=\"en\">This is a sandbox. No money moves.</span></p>\n"
                  "</body>\n</html>\n"));
-    /* form-action: browsers hold the redirect behind the form against it, too. */
-    reply_header(r, S("Content-Security-Policy"),
-                 S("default-src 'none'; form-action 'self' https: http:; base-uri 'none'; "
-                   "frame-ancestors 'none'"));
-    reply_header(r, S("Cache-Control"), S("no-store"));
-    reply_header(r, S("Referrer-Policy"), S("no-referrer"));
+    page_headers(r);
     control_reply(r, 200, S("text/html; charset=utf-8"), b);
 }
 
@@ -152,14 +118,6 @@ static void reply_done(const struct question *q)
 }
 
 /* --- after the answer --- */
-
-static bool is_web_address(struct str url)
-{
-    for (size_t i = 0; i < url.n; i++)
-        if (url.p[i] <= ' ' || url.p[i] == 0x7f)
-            return false;
-    return str_starts(url, S("https://")) || str_starts(url, S("http://"));
-}
 
 /* What Stripe adds for the merchant's page; before a fragment, where there is one. */
 static void reply_return(const struct question *q)
@@ -207,7 +165,7 @@ static void came_back(struct unit *u)
         reply_question(q);
     else if (q->plain)
         reply_json(q);
-    else if (q->answering && is_web_address(q->return_url))
+    else if (q->answering && page_is_address(q->return_url))
         reply_return(q);
     else
         reply_done(q);

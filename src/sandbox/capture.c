@@ -1,4 +1,5 @@
 /* capture.c - an authorised payment is taken, or let go. */
+#include "sandbox/checkout.h"
 #include "sandbox/visit.h"
 
 static bool refuse_capture(struct visit *v, const struct intent *p)
@@ -83,6 +84,21 @@ void intent_capture(struct visit *v)
         answer(v, &p);
 }
 
+/* While a page may still take a payment for it, only the page's end is its end. */
+static bool belongs_to_nobody(struct visit *v, const struct intent *p)
+{
+    struct session s;
+
+    if (!p->session.n)
+        return true;
+    if (!work_ok(&v->w, sb_session_read(v->w.tx, p->session, &s)))
+        return false;
+    return !str_eq(s.status, S("open")) ||
+           visit_unexpected(v, p,
+                            S("You cannot cancel this PaymentIntent because it belongs to an open "
+                              "Checkout Session. Expire the Checkout Session instead."));
+}
+
 void intent_void(struct visit *v)
 {
     struct intent p;
@@ -102,6 +118,8 @@ void intent_void(struct visit *v)
                                    STR_ARG(status)));
         return;
     }
+    if (!belongs_to_nobody(v, &p))
+        return;
     if (sb_intent_cancel(&v->w, &p, reason.text))
         answer(v, &p);
 }

@@ -49,6 +49,8 @@ static const struct card cards[] = {
     { "pendingRefund", "4000000000007726", "visa", "credit", "US", CARD_PAYS, 0, 0 },
 };
 
+static const struct card konbini = { "konbini", "0000", "", "", "JP", CARD_VOUCHER, 0, 0 };
+
 /* A decline code that is a code of its own, and words that differ from the usual ones. */
 static const struct { const char *name; bool is_code; const char *message; } words[] = {
     { "insufficient_funds", false, "Your card has insufficient funds." },
@@ -60,12 +62,17 @@ static const struct { const char *name; bool is_code; const char *message; } wor
 };
 /* clang-format on */
 
-const struct card *card_by_name(struct str name)
+static const struct card *named(struct str name)
 {
     for (size_t i = 0; i < COUNT(cards); i++)
         if (str_eq(str_of(cards[i].name), name))
             return &cards[i];
     return NULL;
+}
+
+const struct card *card_by_name(struct str name)
+{
+    return str_eq(name, str_of(konbini.name)) ? &konbini : named(name);
 }
 
 const struct card *card_by_token(struct str token)
@@ -74,7 +81,7 @@ const struct card *card_by_token(struct str token)
 
     for (size_t i = 0; i < COUNT(prefixes); i++)
         if (str_starts(token, prefixes[i]))
-            return card_by_name((struct str){ token.p + prefixes[i].n, token.n - prefixes[i].n });
+            return named((struct str){ token.p + prefixes[i].n, token.n - prefixes[i].n });
     return NULL;
 }
 

@@ -10,6 +10,7 @@ enum card_outcome {
     CARD_ASKS,              /* the customer has to answer first, then it pays */
     CARD_ASKS_AND_DECLINES, /* ... and is declined all the same */
     CARD_REFUND_FAILS,      /* pays; what is refunded to it comes back */
+    CARD_VOUCHER,           /* no card: a slip that is paid in a convenience store */
 };
 
 struct card {
@@ -20,7 +21,7 @@ struct card {
     const char *code, *decline_code; /* of a decline; NULL: none */
 };
 
-const struct card *card_by_name(struct str name);   /* NULL: there is none */
+const struct card *card_by_name(struct str name);   /* NULL: there is none. "konbini", too */
 const struct card *card_by_token(struct str token); /* "pm_card_visa", "tok_visa" */
 const struct card *card_by_number(struct str digits);
 

@@ -3,7 +3,6 @@
  * nothing. All of them run on the sandbox's loop. */
 #include "sandbox/control.h"
 
-#include "base/json.h"
 #include "sandbox/switches.h"
 
 #include <stdio.h>
@@ -37,11 +36,6 @@ struct str control_query(const struct request *r, struct str name)
 
 /* --- reading a body of switches --- */
 
-struct reading {
-    cJSON *body;
-    struct json_problems problems;
-};
-
 static void refuse_unknown(struct reading *in, const char *const *names, size_t n)
 {
     const cJSON *field;
@@ -57,8 +51,7 @@ static void refuse_unknown(struct reading *in, const char *const *names, size_t 
     }
 }
 
-/* False: answered already. */
-static bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n)
+bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n)
 {
     struct json_fault fault = { 0 };
 
@@ -77,8 +70,7 @@ static bool reading_begin(struct reading *in, struct request *r, const char *con
     return true;
 }
 
-/* False: something was wrong, and has been answered. Texts of the body are gone in any case. */
-static bool reading_end(struct reading *in, struct request *r)
+bool reading_end(struct reading *in, struct request *r)
 {
     bool fine = !in->problems.count;
 
@@ -386,5 +378,18 @@ const struct route sandbox_control_routes[] = {
     { .method = "GET", .path = "/_sandbox/books", .handle = control_books },
     { .method = "GET", .path = "/_sandbox/authenticate/{intent}", .handle = control_ask_customer },
     { .method = "POST", .path = "/_sandbox/authenticate/{intent}", .handle = control_authenticate },
+    { .method = "POST", .path = "/_sandbox/events/{id}/resend", .handle = control_resend },
+    { .method = "GET", .path = "/_sandbox/checkout/{session}", .handle = control_show_checkout },
+    { .method = "POST", .path = "/_sandbox/checkout/{session}", .handle = control_use_checkout },
+    { .method = "POST",
+      .path = "/_sandbox/checkout/{session}/pay",
+      .handle = control_pay_checkout },
+    { .method = "GET", .path = "/_sandbox/konbini/{intent}", .handle = control_show_voucher },
+    { .method = "POST", .path = "/_sandbox/konbini/{intent}/pay", .handle = control_pay_voucher },
+    { .method = "POST",
+      .path = "/_sandbox/konbini/{intent}/expire",
+      .handle = control_end_voucher },
+    { .method = "POST", .path = "/_sandbox/disputes", .handle = control_open_dispute },
+    { .method = "POST", .path = "/_sandbox/disputes/{id}/close", .handle = control_close_dispute },
 };
 const size_t sandbox_control_route_count = COUNT(sandbox_control_routes);

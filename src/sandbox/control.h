@@ -2,13 +2,63 @@
 #pragma once
 
 #include "base/buf.h"
-#include "sandbox/parts.h"
+#include "base/json.h"
+#include "sandbox/model.h"
 
 /* Answers with the text, or with NO_MEMORY where it did not fit; releases it. */
 void control_reply(struct request *r, int status, struct str type, struct buf *text);
 /* The raw value in the query; empty where it is not there. */
 struct str control_query(const struct request *r, struct str name);
 
+/* A strict body. */
+struct reading {
+    cJSON *body;
+    struct json_problems problems;
+};
+/* False: answered already. */
+bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n);
+/* False: something was wrong, and has been answered. Texts of the body are gone in any case. */
+bool reading_end(struct reading *in, struct request *r);
+
+/* --- act.c: one look or change behind /_sandbox --- */
+
+struct act {
+    struct unit unit;
+    struct request *request;
+    struct sandbox *sandbox;
+    struct str id; /* of the path */
+    struct str text[2];
+    bool form; /* a person asks: a page, and no JSON */
+    /* In the unit. It sets one of the answers below, or fails. */
+    enum err (*run)(struct act *a, struct work *w);
+    struct str json, html, location; /* of the arena */
+    const char *why;                 /* it failed; NULL: the err's own words */
+};
+
+/* The body's texts by their names, into act.text; none may be missing where its `required` is set.
+ * An empty body has none. False: answered already. */
+struct act_text {
+    const char *name;
+    bool required;
+};
+bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n);
+/* A form's value by its name, as it was typed; false: answered already. */
+bool act_read_form(struct request *r, struct act *a, const char *const *names, size_t n);
+bool act_is_form(const struct request *r);
+/* Runs a copy of it; reads: it changes nothing. */
+void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads);
+
+/* --- the handlers, by file --- */
+
 void control_books(struct request *r, void *sandbox);        /* books.c */
 void control_ask_customer(struct request *r, void *sandbox); /* authenticate.c */
 void control_authenticate(struct request *r, void *sandbox);
+void control_resend(struct request *r, void *sandbox);        /* events.c */
+void control_show_checkout(struct request *r, void *sandbox); /* page_checkout.c */
+void control_use_checkout(struct request *r, void *sandbox);
+void control_pay_checkout(struct request *r, void *sandbox);
+void control_show_voucher(struct request *r, void *sandbox); /* page_voucher.c */
+void control_pay_voucher(struct request *r, void *sandbox);
+void control_end_voucher(struct request *r, void *sandbox);
+void control_open_dispute(struct request *r, void *sandbox); /* control_disputes.c */
+void control_close_dispute(struct request *r, void *sandbox);

@@ -14,6 +14,7 @@
 #include "base/hex.h"
 #include "http/client.h"
 #include "observe/log.h"
+#include "sandbox/control.h"
 #include "sandbox/switches.h"
 
 #include <openssl/evp.h>
@@ -30,9 +31,9 @@ static const struct str webhook_kind = { "sandbox.webhook", sizeof("sandbox.webh
 
 static bool is_wanted(struct str type)
 {
-    static const struct str families[] = { { "payment_intent.", 15 },
-                                           { "charge.", 7 },
-                                           { "refund.", 7 } };
+    static const struct str families[] = {
+        { "payment_intent.", 15 }, { "charge.", 7 }, { "refund.", 7 }, { "checkout.session.", 17 }
+    };
 
     for (size_t i = 0; i < COUNT(families); i++)
         if (str_starts(type, families[i]))
@@ -165,6 +166,25 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
         return ERR_NO_MEMORY;
     err = store_event(tx, e, id, body, now_ms);
     return err || !wanted ? err : tell_receiver(s, tx, u, id, now_ms);
+}
+
+/* POST /_sandbox/events/{id}/resend: once more, as the command line asks for it. */
+static enum err resend(struct act *a, struct work *w)
+{
+    struct row row;
+    enum err e = TX_ROW(w->tx, STMT_sandbox_event_body, &row, V_TEXT(a->id));
+
+    if (e)
+        return e;
+    a->json = arena_str(w->a, row.col[0].s);
+    if (!a->json.p)
+        return ERR_NO_MEMORY;
+    return tell_receiver(w->s, w->tx, env_uuid(&w->s->env), a->id, w->now_ms);
+}
+
+void control_resend(struct request *r, void *sandbox)
+{
+    act_post(r, sandbox, &(struct act){ .run = resend }, false);
 }
 
 /* --- as it is sent --- */

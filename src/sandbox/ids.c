@@ -2,7 +2,8 @@
  *
  *   pi_ 3 ttttttt ccc rrrrrr xxxxxxx      t: milliseconds, c: counts up, r and x: chance
  *   ch_ 3 ttttttt ccc rrrrrr TTTTTTT CCC  the intent's stem, then a time and a count of its own
- *   re_ the same                          txn_ and what stands behind re_ or ch_
+ *   re_ the same, and dp_                 txn_ and what stands behind re_ or ch_
+ *   all others: their prefix and what stands behind pi_3
  *
  *   (1) Digits are base 62 and sort as bytes, so intents sort by the time they were made.
  *   (2) Two ids of one millisecond differ in the count, which goes round after 238,328 of them.
@@ -55,20 +56,22 @@ static struct str keep(struct work *w, const char *from, const char *to)
     return s;
 }
 
-struct str sb_id_intent(struct work *w)
+struct str sb_id_new(struct work *w, const char *prefix)
 {
-    char text[64], *p = put_prefix(text, "pi_3");
+    char text[64], *p = put_prefix(text, prefix);
 
     p = put_place(w, p);
     return keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
 }
 
+struct str sb_id_intent(struct work *w)
+{
+    return sb_id_new(w, ID_INTENT);
+}
+
 struct str sb_id_method(struct work *w)
 {
-    char text[64], *p = put_prefix(text, "pm_1");
-
-    p = put_place(w, p);
-    return keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
+    return sb_id_new(w, "pm_1");
 }
 
 struct str sb_id_random(struct work *w, const char *prefix, size_t count)
@@ -109,10 +112,10 @@ struct str sb_id_balance(struct work *w, struct str id, bool returned)
     return work_text(w, returned ? "txn_returned_" STR_FMT : "txn_" STR_FMT, STR_ARG(rest));
 }
 
-struct str sb_id_first_at(struct work *w, int64_t ms)
+struct str sb_id_first_at(struct work *w, const char *prefix, int64_t ms)
 {
     static const int64_t most = INT64_C(62) * 62 * 62 * 62 * 62 * 62 * 62 - 1;
-    char text[64], *p = put_prefix(text, "pi_3");
+    char text[64], *p = put_prefix(text, prefix);
 
     if (ms < 0)
         ms = 0;

@@ -1,6 +1,5 @@
 /* intents.c - POST and GET /v1/payment_intents. */
 #include "base/limits.h"
-#include "domain/money.h"
 #include "sandbox/visit.h"
 
 #include <stddef.h>
@@ -28,20 +27,6 @@ bool visit_intent(struct visit *v, struct intent *ret)
 
 /* --- amount and currency --- */
 
-static bool check_amount(struct visit *v, int64_t amount)
-{
-    if (amount < 1)
-        return visit_invalid(v, "parameter_invalid_integer", "amount",
-                             "This value must be greater than or equal to 1.");
-    if (amount < LIMIT_SANDBOX_AMOUNT_LEAST)
-        return visit_invalid(v, "amount_too_small", "amount", "Amount must be no less than %d.",
-                             LIMIT_SANDBOX_AMOUNT_LEAST);
-    if (amount > LIMIT_SANDBOX_AMOUNT_MOST)
-        return visit_invalid(v, "amount_too_large", "amount", "Amount must be no more than %d.",
-                             LIMIT_SANDBOX_AMOUNT_MOST);
-    return true;
-}
-
 static bool take_amount(struct visit *v, bool required, struct intent *p)
 {
     struct taken t;
@@ -52,24 +37,7 @@ static bool take_amount(struct visit *v, bool required, struct intent *p)
         return !required ||
                visit_invalid(v, "parameter_missing", "amount", "Missing required param: amount.");
     p->amount = t.number;
-    return check_amount(v, t.number);
-}
-
-static bool take_currency(struct visit *v, struct intent *p)
-{
-    struct taken t;
-    char code[4];
-
-    if (!take_text(v, "currency", LIMIT_SANDBOX_TEXT, &t))
-        return false;
-    if (!t.has)
-        return visit_invalid(v, "parameter_missing", "currency",
-                             "Missing required param: currency.");
-    if (!currency_parse(t.text, code))
-        return visit_invalid(v, NULL, "currency", "Invalid currency: %.*s",
-                             (int)(t.text.n < 20 ? t.text.n : 20), t.text.p);
-    p->currency = work_text(&v->w, "%c%c%c", code[0] | 0x20, code[1] | 0x20, code[2] | 0x20);
-    return !v->w.err;
+    return check_amount(v, "amount", t.number);
 }
 
 /* --- the other parameters --- */
@@ -104,27 +72,15 @@ static bool take_fields(struct visit *v, struct intent *p)
     return take_metadata(v, &p->metadata) && take_shipping(v, &p->shipping);
 }
 
-/* Both spellings are taken, whatever the version; who names types has no automatic ones. */
-static bool take_method_types(struct visit *v, struct intent *p)
+/* Who names types has no automatic ones. */
+static bool take_types(struct visit *v, struct intent *p)
 {
-    const struct form *f = form_get(&v->form, S("payment_method_types"));
-    struct buf b;
+    bool named;
 
-    if (!f)
-        f = form_get(&v->form, S("allowed_payment_method_types"));
-    if (!f)
-        return true;
-    if (!f->first)
-        return visit_invalid(v, NULL, "payment_method_types", "Invalid array");
-    buf_init(&b, LIMIT_SANDBOX_OBJECT);
-    for (const struct form *x = f->first; x; x = x->next) {
-        buf_char(&b, x == f->first ? '[' : ',');
-        buf_json(&b, x->value);
-    }
-    buf_char(&b, ']');
-    p->method_types = work_take(&v->w, &b);
-    p->automatic_methods = false;
-    return !v->w.err;
+    if (!take_method_types(v, &p->method_types, &named))
+        return false;
+    p->automatic_methods = p->automatic_methods && !named;
+    return true;
 }
 
 static bool take_ways(struct visit *v, struct intent *p)
@@ -217,7 +173,7 @@ void intent_confirm(struct visit *v)
         return;
     }
     if (!take_text(v, "return_url", LIMIT_SANDBOX_TEXT, &url) || !take_confirmation(v, &how) ||
-        !method_for(v, &p))
+        !method_for(v, &p) || !take_voucher(v, &p))
         return;
     if (url.has)
         p.return_url = url.text;
@@ -226,25 +182,10 @@ void intent_confirm(struct visit *v)
 
 /* --- create --- */
 
-static struct intent blank(struct visit *v)
-{
-    struct str id = sb_id_intent(&v->w), tail = sb_id_random(&v->w, "_secret_", 25);
-
-    return (struct intent){ .id = id,
-                            .created_ms = v->w.now_ms,
-                            .capture_method = S("automatic_async"),
-                            .confirmation_method = S("automatic"),
-                            .client_secret =
-                                work_text(&v->w, STR_FMT STR_FMT, STR_ARG(id), STR_ARG(tail)),
-                            .metadata = S("{}"),
-                            .method_types = S("[\"card\"]"),
-                            .automatic_methods = true };
-}
-
 static bool take_new(struct visit *v, struct intent *p)
 {
-    if (!take_amount(v, true, p) || !take_currency(v, p) || !take_ways(v, p) ||
-        !take_fields(v, p) || !take_method_types(v, p) || !method_for(v, p))
+    if (!take_amount(v, true, p) || !take_currency(v, &p->currency) || !take_ways(v, p) ||
+        !take_fields(v, p) || !take_types(v, p) || !method_for(v, p) || !take_voucher(v, p))
         return false;
     p->status = p->payment_method.n ? INTENT_NEEDS_CONFIRM : INTENT_NEEDS_METHOD;
     return true;
@@ -252,7 +193,7 @@ static bool take_new(struct visit *v, struct intent *p)
 
 void intent_create(struct visit *v)
 {
-    struct intent p = blank(v);
+    struct intent p = sb_intent_blank(&v->w);
     struct confirmation how;
     bool at_once = false;
 
@@ -303,7 +244,7 @@ void intent_update(struct visit *v)
 
     if (!visit_intent(v, &p) || !update_money(v, &p) || !take_fields(v, &p))
         return;
-    if (is_open(&p) && (!take_method_types(v, &p) || !take_ways(v, &p)))
+    if (is_open(&p) && (!take_types(v, &p) || !take_ways(v, &p) || !take_voucher(v, &p)))
         return;
     if (sb_intent_write(&v->w, &p))
         answer(v, &p);
@@ -319,53 +260,6 @@ void intent_retrieve(struct visit *v)
         answer(v, &p);
 }
 
-static void raise(struct str *bound, struct str id)
-{
-    if (str_cmp(id, *bound) > 0)
-        *bound = id;
-}
-
-static void lower(struct str *bound, struct str id)
-{
-    if (str_cmp(id, *bound) < 0)
-        *bound = id;
-}
-
-static struct str at_second(struct visit *v, int64_t s)
-{
-    return sb_id_first_at(&v->w, s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX);
-}
-
-/* Whole seconds: what is created at s is all of the second that begins there. */
-static bool bound_by(struct visit *v, struct str how, struct str text, struct page *page)
-{
-    int64_t s;
-
-    if (!str_to_i64(text, &s) || s < 0 || s > INT64_MAX / 1000)
-        return visit_invalid(v, "parameter_invalid_integer", "created", "Invalid timestamp");
-    if (str_eq(how, S("gte")) || !how.n)
-        raise(&page->above, at_second(v, s));
-    if (str_eq(how, S("gt")))
-        raise(&page->above, at_second(v, s + 1));
-    if (str_eq(how, S("lt")))
-        lower(&page->below, at_second(v, s));
-    if (str_eq(how, S("lte")) || !how.n)
-        lower(&page->below, at_second(v, s + 1));
-    return true;
-}
-
-static bool take_created(struct visit *v, struct page *page)
-{
-    const struct form *f = form_get(&v->form, S("created"));
-
-    if (f && f->has_value)
-        return bound_by(v, S(""), f->value, page);
-    for (const struct form *x = f ? f->first : NULL; x; x = x->next)
-        if (!bound_by(v, x->name, x->value, page))
-            return false;
-    return true;
-}
-
 void intent_list(struct visit *v)
 {
     unsigned expand = take_expand(v, expansions, COUNT(expansions));
@@ -374,10 +268,10 @@ void intent_list(struct visit *v)
     struct str *objects;
     struct taken customer;
 
-    if (!take_text(v, "customer", LIMIT_SANDBOX_TEXT, &customer) || !take_created(v, &page) ||
-        !take_page(v, &page))
+    if (!take_text(v, "customer", LIMIT_SANDBOX_TEXT, &customer) ||
+        !take_created(v, ID_INTENT, &page) || !take_page(v, &page))
         return;
-    page.customer = customer.text;
+    page.filter[0] = customer.text;
     if (!sb_intent_page(&v->w, &page, &p))
         return;
     objects = visit_objects(v, page.count);

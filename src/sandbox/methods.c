@@ -3,16 +3,34 @@
 #include "base/limits.h"
 #include "sandbox/visit.h"
 
+#include <string.h>
+
 enum { EXP_MONTH = 12, EXP_YEAR = 2034 };
 
-static struct method method_of(struct visit *v, const struct card *card)
+bool sb_method_new(struct work *w, const struct card *card, struct str billing, struct method *ret)
 {
-    return (struct method){ .id = sb_id_method(&v->w),
-                            .created_ms = v->w.now_ms,
+    *ret = (struct method){ .id = sb_id_method(w),
+                            .created_ms = w->now_ms,
                             .card = str_of(card->name),
+                            .billing = billing,
                             .metadata = S("{}"),
                             .exp_month = EXP_MONTH,
                             .exp_year = EXP_YEAR };
+    return sb_method_write(w, ret);
+}
+
+struct str sb_billing_of(struct work *w, struct str email)
+{
+    struct buf b;
+
+    if (!email.n)
+        return S("");
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    buf_add(&b, S("{\"address\":{\"city\":null,\"country\":null,\"line1\":null,\"line2\":null,"
+                  "\"postal_code\":null,\"state\":null},\"email\":"));
+    buf_json(&b, email);
+    buf_add(&b, S(",\"name\":null,\"phone\":null,\"tax_id\":null}"));
+    return work_take(w, &b);
 }
 
 static struct str value_of(const struct form *f, struct str name)
@@ -20,6 +38,18 @@ static struct str value_of(const struct form *f, struct str name)
     const struct form *x = form_get(f, name);
 
     return x ? x->value : S("");
+}
+
+/* Who gives billing details for a slip gives the address that it is mailed to. */
+static const struct card *slip_of(struct visit *v, const struct form *f)
+{
+    const struct form *billing = form_get(f, S("billing_details"));
+
+    if (!billing || value_of(billing, S("email")).n)
+        return card_by_name(S("konbini"));
+    visit_invalid(v, "parameter_missing", "billing_details[email]",
+                  "Missing required param: billing_details[email].");
+    return NULL;
 }
 
 /* {type: card, card: {number or token}}, at the top or below payment_method_data. NULL: refused. */
@@ -33,9 +63,11 @@ static const struct card *card_of(struct visit *v, const struct form *f)
         visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
         return NULL;
     }
+    if (str_eq(type, S("konbini")))
+        return slip_of(v, f);
     if (!str_eq(type, S("card"))) {
         visit_invalid(v, "payment_method_not_available", "type",
-                      "The sandbox has payment methods of type card only.");
+                      "The sandbox has payment methods of the types card and konbini only.");
         return NULL;
     }
     if (!card)
@@ -48,20 +80,56 @@ static const struct card *card_of(struct visit *v, const struct form *f)
 
 /* --- for an intent --- */
 
-static void give(struct intent *p, struct str id, struct str card)
+static bool allows(struct visit *v, const struct intent *p, const char *type)
 {
-    p->authenticated = p->authenticated && str_eq(p->payment_method, id);
-    p->payment_method = id;
-    p->card = card;
+    struct str quoted = work_text(&v->w, "\"%s\"", type);
+
+    return !quoted.p || memmem(p->method_types.p, p->method_types.n, quoted.p, quoted.n);
+}
+
+static bool refuse_currency(struct visit *v, const struct intent *p)
+{
+    return visit_invalid(v, NULL, "currency",
+                         "The currency provided (%.*s) is invalid for payments with konbini. "
+                         "Payments with konbini support the following currencies: jpy.",
+                         (int)p->currency.n, p->currency.p);
+}
+
+static bool slip_fits(struct visit *v, struct intent *p)
+{
+    if (str_eq(p->capture_method, S("manual")))
+        return visit_invalid(v, NULL, "capture_method",
+                             "The payment method type konbini does not support manual capture.");
+    if (p->automatic_methods && !allows(v, p, "konbini"))
+        p->method_types = S("[\"card\",\"konbini\"]");
+    return true;
+}
+
+bool method_fits(struct visit *v, struct intent *p)
+{
+    bool slip = str_eq(p->card, S("konbini"));
+    const char *type = slip ? "konbini" : "card";
+
+    if ((slip || allows(v, p, "konbini")) && !str_eq(p->currency, S("jpy")))
+        return refuse_currency(v, p);
+    if (slip && !slip_fits(v, p))
+        return false;
+    if (!p->payment_method.n || allows(v, p, type) || v->w.err)
+        return !v->w.err;
+    return visit_invalid(v, "payment_intent_incompatible_payment_method", "payment_method",
+                         "The PaymentMethod provided (%s) is not allowed for this PaymentIntent. "
+                         "Its payment_method_types do not list it.",
+                         type);
 }
 
 static bool give_new(struct visit *v, struct intent *p, const struct card *card, struct str billing)
 {
-    struct method m = method_of(v, card);
+    struct method m;
 
-    m.billing = billing;
-    give(p, m.id, m.card);
-    return sb_method_write(&v->w, &m);
+    if (!sb_method_new(&v->w, card, billing, &m))
+        return false;
+    sb_intent_give(p, m.id, m.card);
+    return true;
 }
 
 static bool give_known(struct visit *v, struct intent *p, struct str id)
@@ -73,7 +141,7 @@ static bool give_known(struct visit *v, struct intent *p, struct str id)
         return visit_missing(v, 400, "PaymentMethod", id, "payment_method");
     if (!work_ok(&v->w, e))
         return false;
-    give(p, m.id, m.card);
+    sb_intent_give(p, m.id, m.card);
     return true;
 }
 
@@ -85,7 +153,7 @@ static bool give_described(struct visit *v, struct intent *p, const struct form 
     return card && take_billing(v, f, &billing) && give_new(v, p, card, billing);
 }
 
-bool method_for(struct visit *v, struct intent *p)
+static bool take_method(struct visit *v, struct intent *p)
 {
     const struct form *data = form_get(&v->form, S("payment_method_data"));
     const struct card *card;
@@ -100,8 +168,13 @@ bool method_for(struct visit *v, struct intent *p)
     if (data)
         return give_described(v, p, data);
     if (id.has)
-        give(p, S(""), S(""));
+        sb_intent_give(p, S(""), S(""));
     return true;
+}
+
+bool method_for(struct visit *v, struct intent *p)
+{
+    return take_method(v, p) && method_fits(v, p);
 }
 
 /* --- the operations --- */
@@ -129,9 +202,9 @@ void method_create(struct visit *v)
 
     if (!card)
         return;
-    m = method_of(v, card);
-    if (!take_expiry(v, &m) || !take_billing(v, &v->form, &m.billing) ||
-        !take_metadata(v, &m.metadata) || !sb_method_write(&v->w, &m))
+    if (!sb_method_new(&v->w, card, S(""), &m) || !take_expiry(v, &m) ||
+        !take_billing(v, &v->form, &m.billing) || !take_metadata(v, &m.metadata) ||
+        !sb_method_write(&v->w, &m))
         return;
     visit_answer(v, sb_method_json(&v->w, &m));
 }

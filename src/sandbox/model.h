@@ -39,8 +39,12 @@ struct str sb_id_random(struct work *w, const char *prefix, size_t count); /* of
 struct str sb_id_stem(struct str id); /* what an intent shares with its charges and refunds */
 /* The balance transaction of a charge or refund, and back. Nothing is stored of it. */
 struct str sb_id_balance(struct work *w, struct str id, bool returned);
-/* The smallest id an intent of that time can have, for lists by time. */
-struct str sb_id_first_at(struct work *w, int64_t ms);
+/* Any other object's: the prefix, the time, a count and chance. */
+struct str sb_id_new(struct work *w, const char *prefix);
+/* The smallest id that an object of that time can have, for lists by time. */
+struct str sb_id_first_at(struct work *w, const char *prefix, int64_t ms);
+#define ID_INTENT "pi_3"
+#define ID_SESSION "cs_test_a1"
 
 /* --- rows.c --- */
 
@@ -75,6 +79,7 @@ struct intent {
     struct str statement_descriptor, descriptor_suffix, setup_future_usage, shipping;
     struct str transfer_group, method_types;
     bool automatic_methods;
+    struct str session; /* of checkout.h; empty: none */
 };
 
 struct charge {
@@ -87,6 +92,7 @@ struct charge {
     int64_t balanced_ms, capture_before_ms; /* 0: null */
     struct str metadata, description, customer, receipt_email;
     struct str statement_descriptor, descriptor_suffix, shipping, transfer_group;
+    struct str dispute; /* the latest; empty: none */
 };
 
 struct refund {
@@ -117,7 +123,7 @@ bool sb_method_write(struct work *w, const struct method *m);
  * One more than `limit` says that there are more. */
 struct page {
     struct str above, below; /* ids */
-    struct str customer;     /* of intents; empty: any */
+    struct str filter[2];    /* by what the list can be asked for; empty: any */
     int64_t limit;
     bool backwards;
     /* filled */
@@ -137,6 +143,8 @@ enum expand { /* what is there as a whole and not by its id */
               EXPAND_REFUNDS = 4,
               EXPAND_INTENT = 8,
               EXPAND_METHOD = 16,
+              EXPAND_ITEMS = 32,
+              EXPAND_PRODUCT = 64,
 };
 
 struct str sb_intent_json(struct work *w, const struct intent *p, unsigned expand);
@@ -170,10 +178,33 @@ bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how,
 bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c,
                       int64_t amount); /* capture */
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason);
+/* With what the pages and the calls of a session know of it; authenticated for this method only. */
+void sb_intent_give(struct intent *p, struct str method, struct str card);
+/* The customer has to do something; tells it. */
+bool sb_intent_ask(struct work *w, struct intent *p);
+/* Paid: the charge and its events. */
+bool sb_intent_succeed(struct work *w, struct intent *p);
+/* The method has failed and is taken away; the intent waits for another one. */
+bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a);
+struct intent sb_intent_blank(struct work *w);
 bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason);
+
+/* --- checkout.c, vouchers.c, disputes.c, as far as pay.c needs them --- */
+
+/* The session learns what became of its intent; one without a session is nobody's business. */
+bool sb_session_follow(struct work *w, const struct intent *p);
+bool sb_voucher_issue(struct work *w, struct intent *p);
+bool sb_dispute_by_card(struct work *w, struct charge *c);
+
+/* --- methods.c --- */
+
+bool sb_method_new(struct work *w, const struct card *card, struct str billing, struct method *ret);
+/* {"email":...} with the rest of billing_details, as JSON; empty where there is no address. */
+struct str sb_billing_of(struct work *w, struct str email);
 
 /* --- jobs.c: the queue's kinds, all but the webhooks' --- */
 
-extern const struct str sb_job_balance, sb_job_lapse, sb_job_refund_fail;
-enum { SANDBOX_JOBS = 3 };
+extern const struct str sb_job_balance, sb_job_lapse, sb_job_refund_fail, sb_job_session_lapse,
+    sb_job_voucher_lapse, sb_job_voucher_pay;
+enum { SANDBOX_JOBS = 6 };
 void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS]);

@@ -242,6 +242,54 @@ bool take_page(struct visit *v, struct page *page)
     return true;
 }
 
+static void raise(struct str *bound, struct str id)
+{
+    if (str_cmp(id, *bound) > 0)
+        *bound = id;
+}
+
+static void lower(struct str *bound, struct str id)
+{
+    if (str_cmp(id, *bound) < 0)
+        *bound = id;
+}
+
+static struct str at_second(struct visit *v, const char *prefix, int64_t s)
+{
+    return sb_id_first_at(&v->w, prefix, s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX);
+}
+
+/* Whole seconds: what is created at s is all of the second that begins there. */
+static bool bound_by(struct visit *v, const char *prefix, struct str how, struct str text,
+                     struct page *page)
+{
+    int64_t s;
+
+    if (!str_to_i64(text, &s) || s < 0 || s > INT64_MAX / 1000)
+        return visit_invalid(v, "parameter_invalid_integer", "created", "Invalid timestamp");
+    if (str_eq(how, S("gte")) || !how.n)
+        raise(&page->above, at_second(v, prefix, s));
+    if (str_eq(how, S("gt")))
+        raise(&page->above, at_second(v, prefix, s + 1));
+    if (str_eq(how, S("lt")))
+        lower(&page->below, at_second(v, prefix, s));
+    if (str_eq(how, S("lte")) || !how.n)
+        lower(&page->below, at_second(v, prefix, s + 1));
+    return true;
+}
+
+bool take_created(struct visit *v, const char *prefix, struct page *page)
+{
+    const struct form *f = form_get(&v->form, S("created"));
+
+    if (f && f->has_value)
+        return bound_by(v, prefix, S(""), f->value, page);
+    for (const struct form *x = f ? f->first : NULL; x; x = x->next)
+        if (!bound_by(v, prefix, x->name, x->value, page))
+            return false;
+    return true;
+}
+
 /* What cannot be expanded here is null or an id in any case: nobody is refused for asking. */
 unsigned take_expand(struct visit *v, const struct expansion *known, size_t n)
 {

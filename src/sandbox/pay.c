@@ -6,13 +6,37 @@
  *     |     --declined-----------> requires_payment_method             charge.failed,
  * payment_failed
  *     '-----3-D Secure-----------> requires_action --customer--> as above
+ *     '-----konbini--------------> requires_action --paid, lapsed--> vouchers.c
  *   requires_capture --capture---> succeeded                           charge.captured, succeeded
  *                    --cancel, 7 days--> canceled                      canceled
  *
  * Each of these is one transaction with its rows, its events and the messages of what comes later.
  */
 #include "base/limits.h"
-#include "sandbox/model.h"
+#include "sandbox/checkout.h"
+
+struct intent sb_intent_blank(struct work *w)
+{
+    struct str id = sb_id_intent(w), tail = sb_id_random(w, "_secret_", 25);
+
+    return (struct intent){ .id = id,
+                            .created_ms = w->now_ms,
+                            .status = INTENT_NEEDS_METHOD,
+                            .capture_method = S("automatic_async"),
+                            .confirmation_method = S("automatic"),
+                            .client_secret =
+                                work_text(w, STR_FMT STR_FMT, STR_ARG(id), STR_ARG(tail)),
+                            .metadata = S("{}"),
+                            .method_types = S("[\"card\"]"),
+                            .automatic_methods = true };
+}
+
+void sb_intent_give(struct intent *p, struct str method, struct str card)
+{
+    p->authenticated = p->authenticated && str_eq(p->payment_method, method);
+    p->payment_method = method;
+    p->card = card;
+}
 
 static struct charge charge_for(struct work *w, const struct intent *p)
 {
@@ -57,7 +81,7 @@ static void take_all(struct intent *p, struct charge *c)
     p->amount_received = p->amount;
 }
 
-static bool succeed(struct work *w, struct intent *p)
+bool sb_intent_succeed(struct work *w, struct intent *p)
 {
     bool manual = str_eq(p->capture_method, S("manual"));
     struct charge c = charge_for(w, p);
@@ -74,7 +98,8 @@ static bool succeed(struct work *w, struct intent *p)
                w, manual ? "payment_intent.amount_capturable_updated" : "payment_intent.succeeded",
                p) &&
            (manual ? work_later(w, sb_job_lapse, p->id, c.capture_before_ms)
-                   : work_later(w, sb_job_balance, c.id, w->now_ms));
+                   : work_later(w, sb_job_balance, c.id, w->now_ms)) &&
+           sb_session_follow(w, p) && sb_dispute_by_card(w, &c);
 }
 
 /* --- not paid --- */
@@ -135,7 +160,7 @@ static bool decline(struct work *w, struct intent *p, const struct decline *d, s
 
 /* --- asked --- */
 
-static bool ask_customer(struct work *w, struct intent *p)
+bool sb_intent_ask(struct work *w, struct intent *p)
 {
     p->status = INTENT_NEEDS_ACTION;
     p->last_error = S("");
@@ -152,17 +177,26 @@ bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, st
         d = decline_of(how->decline_code);
         return decline(w, p, &d, ret);
     }
+    if (card->outcome == CARD_VOUCHER)
+        return sb_voucher_issue(w, p);
     if (card->outcome == CARD_PAYS || card->outcome == CARD_REFUND_FAILS)
-        return succeed(w, p);
+        return sb_intent_succeed(w, p);
     if ((card->outcome == CARD_ASKS || card->outcome == CARD_ASKS_AND_DECLINES) &&
         !p->authenticated) {
         d = decline_of(S("authentication_required"));
-        return how->no_action ? decline(w, p, &d, ret) : ask_customer(w, p);
+        return how->no_action ? decline(w, p, &d, ret) : sb_intent_ask(w, p);
     }
     if (card->outcome == CARD_ASKS)
-        return succeed(w, p);
+        return sb_intent_succeed(w, p);
     d = card_decline(card);
     return decline(w, p, &d, ret);
+}
+
+bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
+{
+    a->method = method_text(w, p->payment_method);
+    ask_for_another(w, p, "invalid_request_error", a);
+    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.payment_failed", p);
 }
 
 static bool customer_refused(struct work *w, struct intent *p)
@@ -172,11 +206,9 @@ static bool customer_refused(struct work *w, struct intent *p)
         .message = S("The provided PaymentMethod has failed authentication. You can provide "
                      "payment_method_data or a new PaymentMethod to attempt to fulfill this "
                      "PaymentIntent again."),
-        .method = method_text(w, p->payment_method),
     };
 
-    ask_for_another(w, p, "invalid_request_error", &a);
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.payment_failed", p);
+    return sb_intent_failed(w, p, &a);
 }
 
 /* With manual confirmation it is the server's turn again. */
@@ -201,7 +233,7 @@ enum err sandbox_authenticate(struct sandbox *s, struct tx *tx, struct arena *a,
 
     if (e)
         return e;
-    if (p.status != INTENT_NEEDS_ACTION)
+    if (p.status != INTENT_NEEDS_ACTION || sb_voucher_waits(&p))
         return ERR_UNPROCESSABLE;
     if (success)
         customer_agreed(&w, &p);
@@ -223,7 +255,7 @@ bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c, int64_
            work_event(w, "charge.captured", sb_charge_json(w, c, 0),
                       S("{\"amount_captured\":0,\"captured\":false}")) &&
            tell_intent(w, "payment_intent.succeeded", p) &&
-           work_later(w, sb_job_balance, c->id, w->now_ms);
+           work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
 }
 
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)

@@ -1,6 +1,7 @@
 /* refunds.c - money that goes back. What a charge has given back is the sum of its refunds that are
  * neither failed nor cancelled, and never more than was captured. */
 #include "base/limits.h"
+#include "sandbox/checkout.h"
 #include "sandbox/visit.h"
 
 static const struct expansion expansions[] = {
@@ -69,6 +70,29 @@ static bool take_charge(struct visit *v, struct charge *ret)
                              "payment_intent.");
     return intent.text.n ? charge_of_intent(v, intent.text, ret)
                          : read_charge(v, charge.text, "charge", ret);
+}
+
+/* The bank has the money already, or will decide about it. An inquiry is only a question. */
+static bool is_undisputed(struct visit *v, const struct charge *c)
+{
+    struct dispute d;
+
+    if (!c->dispute.n)
+        return true;
+    if (!work_ok(&v->w, sb_dispute_read(v->w.tx, c->dispute, &d)))
+        return false;
+    if (str_eq(d.status, S("won")) || str_starts(d.status, S("warning_")))
+        return true;
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .code = S("charge_disputed"),
+                              .message = work_text(&v->w,
+                                                   "Charge " STR_FMT " has been charged back; "
+                                                   "cannot issue a refund.",
+                                                   STR_ARG(c->id)),
+                              .charge = c->id,
+                              .began = true });
 }
 
 /* --- how much --- */
@@ -152,7 +176,7 @@ void refund_create(struct visit *v)
     struct taken reason;
 
     if (!take_choice(v, "reason", "duplicate|fraudulent|requested_by_customer", &reason) ||
-        !take_metadata(v, &r.metadata) || !take_charge(v, &c) ||
+        !take_metadata(v, &r.metadata) || !take_charge(v, &c) || !is_undisputed(v, &c) ||
         !take_refund_amount(v, &c, &r.amount))
         return;
     r.id = sb_id_under(&v->w, "re_", c.intent);

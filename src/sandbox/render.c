@@ -3,7 +3,10 @@
 #include "sandbox/render.h"
 
 #include "base/limits.h"
+#include "sandbox/checkout.h"
 #include "sandbox/impl.h"
+
+#include <string.h>
 
 void sb_put_text(struct buf *b, struct str key, struct str value)
 {
@@ -87,6 +90,10 @@ static void put_next_action(struct work *w, struct buf *b, const struct intent *
         buf_add(b, S(",\"next_action\":null"));
         return;
     }
+    if (sb_voucher_waits(p)) {
+        sb_put_voucher(w, b, p);
+        return;
+    }
     sb_put_text(b, S(",\"next_action\":{\"redirect_to_url\":{\"return_url\":"), p->return_url);
     buf_add(b, S(",\"url\":\"http://"));
     buf_add(b, str_of(impl_of(w->s)->address));
@@ -120,11 +127,27 @@ static void put_intent_head(struct buf *b, const struct intent *p)
                p->last_error);
 }
 
-static void put_intent_tail(struct buf *b, const struct intent *p)
+/* Only those of the types that it may be paid by. */
+static void put_options(struct work *w, struct buf *b, const struct intent *p)
 {
-    buf_add(b, S(",\"payment_method_configuration_details\":null,\"payment_method_options\":{"
-                 "\"card\":{\"installments\":null,\"mandate_options\":null,\"network\":null,"
-                 "\"request_three_d_secure\":\"automatic\"}}"));
+    struct str types = p->method_types;
+    bool konbini = memmem(types.p, types.n, "\"konbini\"", 9) != NULL;
+    bool card = !konbini || memmem(types.p, types.n, "\"card\"", 6);
+
+    buf_add(b, S(",\"payment_method_configuration_details\":null,\"payment_method_options\":{"));
+    if (card)
+        buf_add(b, S("\"card\":{\"installments\":null,\"mandate_options\":null,\"network\":null,"
+                     "\"request_three_d_secure\":\"automatic\"}"));
+    if (card && konbini)
+        buf_char(b, ',');
+    if (konbini)
+        sb_put_voucher_options(w, b, p);
+    buf_char(b, '}');
+}
+
+static void put_intent_tail(struct work *w, struct buf *b, const struct intent *p)
+{
+    put_options(w, b, p);
     sb_put_raw(b, S(",\"payment_method_types\":"), p->method_types);
     sb_put_text(b, S(",\"payment_record\":null,\"processing\":null,\"receipt_email\":"),
                 p->receipt_email);
@@ -150,7 +173,7 @@ struct str sb_intent_json(struct work *w, const struct intent *p, unsigned expan
                p->metadata);
     put_next_action(w, &b, p);
     sb_put_expanded(&b, S(",\"on_behalf_of\":null,\"payment_method\":"), p->payment_method, method);
-    put_intent_tail(&b, p);
+    put_intent_tail(w, &b, p);
     return work_take(w, &b);
 }
 
@@ -213,9 +236,21 @@ struct str sb_refund_json(struct work *w, const struct refund *r, unsigned expan
 
 /* --- payment methods --- */
 
+static void put_method_card(struct buf *b, const struct method *m, const struct card *card)
+{
+    buf_add(b, S(",\"card\":{\"brand\":"));
+    sb_put_card(b, card, m->exp_month, m->exp_year);
+    sb_put_text(b, S(",\"display_brand\":"), str_of(card->brand));
+    buf_add(b, S(",\"generated_from\":null,\"networks\":{\"available\":["));
+    buf_json(b, str_of(card->brand));
+    buf_add(b, S("],\"preferred\":null},\"regulated_status\":\"unregulated\","
+                 "\"three_d_secure_usage\":{\"supported\":true},\"wallet\":null}"));
+}
+
 struct str sb_method_json(struct work *w, const struct method *m)
 {
     const struct card *card = card_by_name(m->card);
+    bool slip = card->outcome == CARD_VOUCHER;
     struct buf b;
 
     sb_render_begin(&b, S("{"));
@@ -224,16 +259,14 @@ struct str sb_method_json(struct work *w, const struct method *m)
                S(",\"object\":\"payment_method\",\"allow_redisplay\":\"unspecified\","
                  "\"billing_details\":"),
                m->billing.n ? m->billing : S(NO_BILLING));
-    buf_add(&b, S(",\"card\":{\"brand\":"));
-    sb_put_card(&b, card, m->exp_month, m->exp_year);
-    sb_put_text(&b, S(",\"display_brand\":"), str_of(card->brand));
-    buf_add(&b, S(",\"generated_from\":null,\"networks\":{\"available\":["));
-    buf_json(&b, str_of(card->brand));
-    buf_add(&b, S("],\"preferred\":null},\"regulated_status\":\"unregulated\","
-                  "\"three_d_secure_usage\":{\"supported\":true},\"wallet\":null}"));
+    if (!slip)
+        put_method_card(&b, m, card);
     sb_put_time(&b, S(",\"created\":"), m->created_ms);
     sb_put_text(&b, S(",\"customer\":"), m->customer);
-    sb_put_raw(&b, S(",\"customer_account\":null,\"livemode\":false,\"metadata\":"), m->metadata);
-    buf_add(&b, S(",\"type\":\"card\"}"));
+    buf_add(&b, S(",\"customer_account\":null"));
+    if (slip)
+        buf_add(&b, S(",\"konbini\":{}"));
+    sb_put_raw(&b, S(",\"livemode\":false,\"metadata\":"), m->metadata);
+    buf_add(&b, slip ? S(",\"type\":\"konbini\"}") : S(",\"type\":\"card\"}"));
     return work_take(w, &b);
 }

@@ -14,3 +14,10 @@ void sb_render_begin(struct buf *b, struct str first);
 void sb_put_expanded(struct buf *b, struct str key, struct str id, struct str object);
 /* From the value of "brand" to "last4". */
 void sb_put_card(struct buf *b, const struct card *c, int64_t exp_month, int64_t exp_year);
+
+/* --- render_voucher.c --- */
+
+void sb_put_voucher(struct work *w, struct buf *b, const struct intent *p); /* next_action */
+void sb_put_voucher_options(struct work *w, struct buf *b, const struct intent *p);
+void sb_put_voucher_paid(struct work *w, struct buf *b, const struct charge *c);
+struct str sb_billing_text(struct work *w, struct str method); /* billing_details, never empty */

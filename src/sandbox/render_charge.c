@@ -21,6 +21,11 @@ void sb_put_card(struct buf *b, const struct card *c, int64_t exp_month, int64_t
     sb_put_text(b, S(",\"last4\":"), last4);
 }
 
+static bool is_slip(const struct charge *c)
+{
+    return str_eq(c->card, S("konbini"));
+}
+
 static bool has_failed(const struct charge *c)
 {
     return c->failure_code.n > 0;
@@ -98,17 +103,17 @@ static void put_head(struct work *w, struct buf *b, const struct charge *c, stru
                     S(",\"application\":null,\"application_fee\":null,"
                       "\"application_fee_amount\":null,\"balance_transaction\":"),
                     c->balanced_ms ? sb_id_balance(w, c->id, false) : S(""), balance);
-    buf_add(b, S(",\"billing_details\":" NO_BILLING
-                 ",\"calculated_statement_descriptor\":\"ICHIDO SANDBOX\""));
+    sb_put_raw(b, S(",\"billing_details\":"),
+               is_slip(c) ? sb_billing_text(w, c->payment_method) : S(NO_BILLING));
+    buf_add(b, S(",\"calculated_statement_descriptor\":\"ICHIDO SANDBOX\""));
     sb_put_bool(b, S(",\"captured\":"), c->captured);
     sb_put_time(b, S(",\"created\":"), c->created_ms);
     sb_put_text(b, S(",\"currency\":"), c->currency);
     sb_put_text(b, S(",\"customer\":"), c->customer);
     sb_put_text(b, S(",\"description\":"), c->description);
-    sb_put_text(b,
-                S(",\"destination\":null,\"dispute\":null,\"disputed\":false,"
-                  "\"failure_balance_transaction\":null,\"failure_code\":"),
-                c->failure_code);
+    sb_put_text(b, S(",\"destination\":null,\"dispute\":"), c->dispute);
+    sb_put_bool(b, S(",\"disputed\":"), c->dispute.n > 0);
+    sb_put_text(b, S(",\"failure_balance_transaction\":null,\"failure_code\":"), c->failure_code);
     sb_put_text(b, S(",\"failure_message\":"),
                 has_failed(c)
                     ? decline_of(c->decline_code.n ? c->decline_code : c->failure_code).message
@@ -188,7 +193,10 @@ struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expan
     sb_put_bool(&b, S(",\"paid\":"), !has_failed(c));
     sb_put_text(&b, S(",\"payment_intent\":"), c->intent);
     sb_put_text(&b, S(",\"payment_method\":"), c->payment_method);
-    put_details(&b, c, card);
+    if (is_slip(c))
+        sb_put_voucher_paid(w, &b, c);
+    else
+        put_details(&b, c, card);
     put_tail(&b, c, refunds);
     return work_take(w, &b);
 }

@@ -1,9 +1,9 @@
 /* rows.c - objects and their rows. Each table's columns are listed once, in the order of their
  * statements (store/statements_sandbox.h); what binds and what reads is made of the list. */
-#include "base/limits.h"
-#include "sandbox/model.h"
+#include "sandbox/rows.h"
 
-/*  X(kind, field): TEXT; MAYBE and TIME are NULL where they are empty or 0 */
+#include "base/limits.h"
+
 #define INTENT_COLUMNS(X)                                                                          \
     X(TEXT, id)                                                                                    \
     X(NUMBER, created_ms)                                                                          \
@@ -33,7 +33,8 @@
     X(MAYBE, shipping)                                                                             \
     X(MAYBE, transfer_group)                                                                       \
     X(TEXT, method_types)                                                                          \
-    X(FLAG, automatic_methods)
+    X(FLAG, automatic_methods)                                                                     \
+    X(MAYBE, session)
 #define CHARGE_COLUMNS(X)                                                                          \
     X(TEXT, id)                                                                                    \
     X(TEXT, intent)                                                                                \
@@ -58,7 +59,8 @@
     X(MAYBE, statement_descriptor)                                                                 \
     X(MAYBE, descriptor_suffix)                                                                    \
     X(MAYBE, shipping)                                                                             \
-    X(MAYBE, transfer_group)
+    X(MAYBE, transfer_group)                                                                       \
+    X(MAYBE, dispute)
 #define REFUND_COLUMNS(X)                                                                          \
     X(TEXT, id)                                                                                    \
     X(TEXT, charge)                                                                                \
@@ -102,23 +104,7 @@ static enum intent_status status_of(struct str text)
     return s;
 }
 
-/* --- fields to values and back --- */
-
-#define PUT_TEXT(f) V_TEXT(o->f)
-#define PUT_MAYBE(f) (o->f.n ? V_TEXT(o->f) : V_NULL)
-#define PUT_NUMBER(f) V_INT(o->f)
-#define PUT_TIME(f) (o->f ? V_INT(o->f) : V_NULL)
-#define PUT_FLAG(f) V_INT(o->f)
-#define PUT_STATUS(f) V_TEXT(sb_intent_status_text(o->f))
-#define PUT(kind, f) PUT_##kind(f),
-
-#define GET_TEXT(f) o->f = v->s
-#define GET_MAYBE(f) o->f = v->s /* of NULL it is empty */
-#define GET_NUMBER(f) o->f = v->i
-#define GET_TIME(f) o->f = v->i
-#define GET_FLAG(f) o->f = v->i != 0
-#define GET_STATUS(f) o->f = status_of(v->s)
-#define GET(kind, f) GET_##kind(f), v++;
+/* --- objects --- */
 
 static void intent_of_row(const struct row *row, struct intent *o)
 {
@@ -218,13 +204,6 @@ bool sb_method_write(struct work *w, const struct method *o)
 
 /* --- pages --- */
 
-struct gather {
-    struct page *page;
-    char *rows; /* of size each, limit + 1 of them */
-    size_t each;
-    void (*read)(const struct row *row, void *ret);
-};
-
 static enum err take_row(void *ctx, const struct row *row)
 {
     struct gather *g = ctx;
@@ -251,7 +230,7 @@ static void arrange(struct gather *g)
         }
 }
 
-static bool gather(struct work *w, struct gather *g, enum stmt stmt, const struct val *v, size_t n)
+bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct val *v, size_t n)
 {
     g->page->count = 0;
     g->rows = arena_alloc(w->a, (size_t)g->page->limit + 1, g->each);
@@ -280,10 +259,10 @@ static void read_refund(const struct row *row, void *ret)
 bool sb_intent_page(struct work *w, struct page *p, struct intent **ret_intents)
 {
     struct gather g = { .page = p, .each = sizeof(struct intent), .read = read_intent };
-    const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->customer),
+    const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->filter[0]),
                              V_INT(p->limit + 1) };
     enum stmt stmt = p->backwards ? STMT_sandbox_intents_oldest : STMT_sandbox_intents_newest;
-    bool ok = gather(w, &g, stmt, v, COUNT(v));
+    bool ok = sb_gather(w, &g, stmt, v, COUNT(v));
 
     *ret_intents = (struct intent *)(void *)g.rows;
     return ok;
@@ -294,7 +273,7 @@ bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges)
     struct gather g = { .page = p, .each = sizeof(struct charge), .read = read_charge };
     const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_INT(p->limit + 1) };
     enum stmt stmt = p->backwards ? STMT_sandbox_charges_oldest : STMT_sandbox_charges_newest;
-    bool ok = gather(w, &g, stmt, v, COUNT(v));
+    bool ok = sb_gather(w, &g, stmt, v, COUNT(v));
 
     *ret_charges = (struct charge *)(void *)g.rows;
     return ok;
@@ -308,7 +287,7 @@ bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund *
     };
     struct gather g = { .page = p, .each = sizeof(struct refund), .read = read_refund };
     const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_INT(p->limit + 1) };
-    bool ok = gather(w, &g, stmts[of_one][p->backwards], v, COUNT(v));
+    bool ok = sb_gather(w, &g, stmts[of_one][p->backwards], v, COUNT(v));
 
     *ret_refunds = (struct refund *)(void *)g.rows;
     return ok;

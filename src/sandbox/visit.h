@@ -103,6 +103,17 @@ bool take_shipping(struct visit *v, struct str *shipping);
 bool take_billing(struct visit *v, const struct form *f, struct str *billing);
 /* Between the bounds, both left out, that the page holds already. */
 bool take_page(struct visit *v, struct page *page);
+/* created, as bounds of ids that begin so. */
+bool take_created(struct visit *v, const char *prefix, struct page *page);
+/* The takers look at the form. For as long as take() runs that is one of its branches; one that is
+ * not there is empty. */
+bool take_below(struct visit *v, const struct form *f, bool (*take)(struct visit *v, void *ctx),
+                void *ctx);
+bool take_currency(struct visit *v, struct str *currency); /* required; lower case */
+/* payment_method_types or allowed_payment_method_types as a JSON array; absent: false in *ret_has
+ */
+bool take_method_types(struct visit *v, struct str *types, bool *ret_has);
+bool check_amount(struct visit *v, const char *param, int64_t amount); /* of a payment */
 struct expansion {
     const char *path;
     unsigned expand;
@@ -114,6 +125,13 @@ unsigned take_expand(struct visit *v, const struct expansion *known, size_t n);
 /* A payment method for the intent, from payment_method or payment_method_data. Where neither is
  * given nothing changes; an empty one takes it away. */
 bool method_for(struct visit *v, struct intent *p);
+/* Whether an intent may be paid by that method at all. */
+bool method_fits(struct visit *v, struct intent *p);
+
+/* --- vouchers.c --- */
+
+/* payment_method_options[konbini]. */
+bool take_voucher(struct visit *v, const struct intent *p);
 
 /* --- the operations, by file --- */
 
@@ -129,6 +147,26 @@ void refund_update(struct visit *v);
 void refund_cancel(struct visit *v);
 void refund_retrieve(struct visit *v);
 void refund_list(struct visit *v);
+void product_create(struct visit *v); /* catalog.c */
+void product_update(struct visit *v);
+void product_retrieve(struct visit *v);
+void product_list(struct visit *v);
+void price_create(struct visit *v);
+void price_update(struct visit *v);
+void price_retrieve(struct visit *v);
+void price_list(struct visit *v);
+void session_create(struct visit *v); /* sessions_new.c */
+void session_update(struct visit *v); /* sessions.c */
+void session_retrieve(struct visit *v);
+void session_list(struct visit *v);
+void session_items(struct visit *v);
+void session_end(struct visit *v);
+void payment_page_retrieve(struct visit *v);
+void payment_page_confirm(struct visit *v);
+void dispute_retrieve(struct visit *v); /* disputes.c */
+void dispute_list(struct visit *v);
+void dispute_update(struct visit *v);
+void dispute_accept(struct visit *v);
 void charge_retrieve(struct visit *v); /* charges.c */
 void charge_list(struct visit *v);
 void balance_retrieve(struct visit *v);

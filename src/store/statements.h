@@ -30,13 +30,19 @@ SQL2(webhook_duplicate_add, /* bulk, sorted by event id, each of them once */
      " last_at = excluded.last_at")
 
 SQL2(webhook_outcome_add, /* bulk; only a dead one may be told anew: no row is a second effect */
-     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at) VALUES ($1, $2, $3, $4)"
+     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at, payment_id, event_id)"
+     " VALUES ($1, $2, $3, $4, $5, $6)"
      " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
-     " at = excluded.at WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id",
-     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at)"
-     " SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::bigint[])"
+     " at = excluded.at, payment_id = coalesce(excluded.payment_id, webhook_outcomes.payment_id),"
+     " event_id = coalesce(excluded.event_id, webhook_outcomes.event_id)"
+     " WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id",
+     "INSERT INTO webhook_outcomes (message_id, outcome, detail, at, payment_id, event_id)"
+     " SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::bigint[], $5::bytea[],"
+     " $6::text[])"
      " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
-     " at = excluded.at WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id")
+     " at = excluded.at, payment_id = coalesce(excluded.payment_id, webhook_outcomes.payment_id),"
+     " event_id = coalesce(excluded.event_id, webhook_outcomes.event_id)"
+     " WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id")
 
 /* --- the queue --- */
 
@@ -164,5 +170,13 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
 #include "store/statements_payments.h" /* flow/: payments, operations, keys, refunds */
 
 #include "store/statements_booking.h" /* flow/: bookings, domain events, subscribers */
+
+#include "store/statements_campaign.h" /* flow/: campaigns, layers, positions, draws */
+
+#include "store/statements_purchase.h" /* flow/: purchases, users */
+
+#include "store/statements_collection.h" /* flow/: collections, participants, sessions */
+
+#include "store/statements_notice.h" /* flow/: notifications, disputes */
 
 #include "store/statements_sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */

@@ -4,13 +4,13 @@
  * PostgreSQL locks rows in one order: key, booking, payment, refund, operation, message (M5). */
 
 #define PAYMENT_COLUMNS                                                                            \
-    "id, context, subject_id, booking_id, user_id, amount, captured_amount, refunded_amount,"      \
+    "id, context, subject_id, user_id, amount, captured_amount, refunded_amount,"                  \
     " currency, status, description, gateway, gateway_transaction_id, failure_reason,"             \
-    " idempotency_key, claim_id, version, open_op, given_up, place_held, action, capture_before,"  \
-    " created_at, updated_at"
+    " idempotency_key, claim_id, version, open_op, given_up, place_held, action,"                  \
+    " checkout_session_id, disputed, capture_before, created_at, updated_at"
 #define OPERATION_COLUMNS                                                                          \
     "id, payment_id, kind, phase, cause, gateway_key, amount, refund_id, method, user_id,"         \
-    " idempotency_key, message_id, claimed_at, sent_at, sends, asks, intent_id"
+    " idempotency_key, message_id, claimed_at, sent_at, sends, asks, intent_id, details, of_subject"
 #define REFUND_COLUMNS                                                                             \
     "id, payment_id, amount, status, reason, gateway_refund_id, failure_reason, automatic,"        \
     " created_at, updated_at"
@@ -41,6 +41,10 @@ SQL2(key_claim, /* a row: it is ours. None: it exists, and is running or not yet
      " created_at = excluded.created_at, expires_at = excluded.expires_at"
      " WHERE idempotency_records.state = 'done' AND idempotency_records.created_at < $9"
      " RETURNING 1")
+
+SQL(key_name_payment,
+    "UPDATE idempotency_records SET payment_id = $1 WHERE user_id = $2 AND operation = $3"
+    " AND idempotency_key = $4 AND state = 'running'")
 
 SQL(key_done,
     "UPDATE idempotency_records SET state = 'done', response_status = $1, response_body = $2"
@@ -87,8 +91,9 @@ SQL(payment_of_place, /* the payment that holds the place of a booking, if any (
 SQL(payment_store, /* under its lock; the version is what was read */
     "UPDATE payments SET status = $1, captured_amount = $2, refunded_amount = $3,"
     " gateway_transaction_id = $4, failure_reason = $5, open_op = $6, given_up = $7,"
-    " place_held = $8, action = $9, capture_before = $10, updated_at = $11, version = version + 1"
-    " WHERE id = $12 AND version = $13")
+    " place_held = $8, action = $9, checkout_session_id = $10, disputed = $11,"
+    " capture_before = $12, updated_at = $13, version = version + 1"
+    " WHERE id = $14 AND version = $15")
 
 SQL(payments_by_user,
     "SELECT " PAYMENT_COLUMNS " FROM payments WHERE user_id = $1 AND id < $2"
@@ -107,8 +112,9 @@ SQL(payments_all,
 
 SQL(operation_add,
     "INSERT INTO operations (id, payment_id, kind, phase, cause, gateway_key, amount, refund_id,"
-    " method, user_id, idempotency_key, message_id, claimed_at, sent_at, intent_id)"
-    " VALUES ($1, $2, $3, 'send', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13)")
+    " method, user_id, idempotency_key, message_id, claimed_at, sent_at, intent_id, details,"
+    " of_subject)"
+    " VALUES ($1, $2, $3, 'send', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15)")
 
 SQL(operation_get, "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1")
 
@@ -159,9 +165,9 @@ SQL(transaction_state, /* new, or moved; a lower status never replaces a higher 
     "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, amount,"
     " currency, status, amount_received, stripe_charge_id, failure_code, failure_message,"
     " cancel_reason, webhook_event_id, webhook_received_at, authorized_at, succeeded_at, failed_at,"
-    " canceled_at, created_at, updated_at)"
+    " canceled_at, created_at, updated_at, konbini_number, konbini_store, konbini_expires_at)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,"
-    " $19) ON CONFLICT (stripe_payment_intent_id) DO UPDATE SET status = excluded.status,"
+    " $19, $20, $21, $22) ON CONFLICT (stripe_payment_intent_id) DO UPDATE SET status = excluded.status,"
     " amount_received = coalesce(excluded.amount_received, payment_transactions.amount_received),"
     " stripe_charge_id = coalesce(excluded.stripe_charge_id, payment_transactions.stripe_charge_id),"
     " failure_code = excluded.failure_code, failure_message = excluded.failure_message,"
@@ -173,6 +179,10 @@ SQL(transaction_state, /* new, or moved; a lower status never replaces a higher 
     " succeeded_at = coalesce(payment_transactions.succeeded_at, excluded.succeeded_at),"
     " failed_at = coalesce(payment_transactions.failed_at, excluded.failed_at),"
     " canceled_at = coalesce(payment_transactions.canceled_at, excluded.canceled_at),"
+    " konbini_number = coalesce(excluded.konbini_number, payment_transactions.konbini_number),"
+    " konbini_store = coalesce(payment_transactions.konbini_store, excluded.konbini_store),"
+    " konbini_expires_at ="
+    " coalesce(excluded.konbini_expires_at, payment_transactions.konbini_expires_at),"
     " updated_at = excluded.updated_at"
     " WHERE" INTENT_RANK("payment_transactions.status") " <=" INTENT_RANK("excluded.status")
     " AND (payment_transactions.status NOT IN ('succeeded', 'canceled')"
@@ -186,8 +196,8 @@ SQL(transaction_canceled, /* a row: this intent is dead; 1: and all that we hear
 SQL(transaction_charge, /* new, or completed; what is known stays: a null comes before the value (E3) */
     "INSERT INTO payment_transactions (id, payment_id, gateway, stripe_payment_intent_id, amount,"
     " currency, status, stripe_charge_id, balance_transaction, receipt_url, fee, net,"
-    " webhook_event_id, webhook_received_at, created_at, updated_at)"
-    " VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $14)"
+    " webhook_event_id, webhook_received_at, created_at, updated_at, konbini_store)"
+    " VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)"
     " ON CONFLICT (stripe_payment_intent_id) DO UPDATE SET"
     " stripe_charge_id = coalesce(excluded.stripe_charge_id, payment_transactions.stripe_charge_id),"
     " balance_transaction ="
@@ -195,6 +205,7 @@ SQL(transaction_charge, /* new, or completed; what is known stays: a null comes 
     " receipt_url = coalesce(excluded.receipt_url, payment_transactions.receipt_url),"
     " fee = coalesce(excluded.fee, payment_transactions.fee),"
     " net = coalesce(excluded.net, payment_transactions.net),"
+    " konbini_store = coalesce(excluded.konbini_store, payment_transactions.konbini_store),"
     " webhook_event_id = coalesce(excluded.webhook_event_id, payment_transactions.webhook_event_id),"
     " webhook_received_at ="
     " coalesce(excluded.webhook_received_at, payment_transactions.webhook_received_at),"

@@ -8,9 +8,9 @@ SQL2(sandbox_intent_write,
      " customer, description, metadata, payment_method, card, authenticated, latest_charge,"
      " canceled_at, cancellation_reason, return_url, last_error, receipt_email,"
      " statement_descriptor, descriptor_suffix, setup_future_usage, shipping, transfer_group,"
-     " method_types, automatic_methods) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28,"
-     " $29)",
+     " method_types, automatic_methods, session) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+     " $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,"
+     " $28, $29, $30)",
      "")
 
 SQL2(sandbox_intent_read,
@@ -18,7 +18,7 @@ SQL2(sandbox_intent_read,
      " capture_method, confirmation_method, client_secret, customer, description, metadata,"
      " payment_method, card, authenticated, latest_charge, canceled_at, cancellation_reason,"
      " return_url, last_error, receipt_email, statement_descriptor, descriptor_suffix,"
-     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods FROM"
+     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods, session FROM"
      " sandbox_intents WHERE id = $1",
      "")
 
@@ -27,15 +27,15 @@ SQL2(sandbox_charge_write,
      " amount_refunded, captured, status, currency, payment_method, card, authenticated,"
      " failure_code, decline_code, balanced_at, capture_before, metadata, description,"
      " customer, receipt_email, statement_descriptor, descriptor_suffix, shipping,"
-     " transfer_group) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
-     " $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)",
+     " transfer_group, dispute) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
+     " $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)",
      "")
 
 SQL2(sandbox_charge_read,
      "SELECT id, intent, created_at, amount, amount_captured, amount_refunded, captured,"
      " status, currency, payment_method, card, authenticated, failure_code, decline_code,"
      " balanced_at, capture_before, metadata, description, customer, receipt_email,"
-     " statement_descriptor, descriptor_suffix, shipping, transfer_group FROM sandbox_charges"
+     " statement_descriptor, descriptor_suffix, shipping, transfer_group, dispute FROM sandbox_charges"
      " WHERE id = $1",
      "")
 
@@ -67,7 +67,7 @@ SQL2(sandbox_intents_newest,
      " capture_method, confirmation_method, client_secret, customer, description, metadata,"
      " payment_method, card, authenticated, latest_charge, canceled_at, cancellation_reason,"
      " return_url, last_error, receipt_email, statement_descriptor, descriptor_suffix,"
-     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods FROM"
+     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods, session FROM"
      " sandbox_intents WHERE id > $1 AND id < $2 AND ($3 = '' OR customer = $3) ORDER BY id"
      " DESC LIMIT $4",
      "")
@@ -77,7 +77,7 @@ SQL2(sandbox_intents_oldest, /* for a page before another */
      " capture_method, confirmation_method, client_secret, customer, description, metadata,"
      " payment_method, card, authenticated, latest_charge, canceled_at, cancellation_reason,"
      " return_url, last_error, receipt_email, statement_descriptor, descriptor_suffix,"
-     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods FROM"
+     " setup_future_usage, shipping, transfer_group, method_types, automatic_methods, session FROM"
      " sandbox_intents WHERE id > $1 AND id < $2 AND ($3 = '' OR customer = $3) ORDER BY id"
      " LIMIT $4",
      "")
@@ -86,7 +86,7 @@ SQL2(sandbox_charges_newest,
      "SELECT id, intent, created_at, amount, amount_captured, amount_refunded, captured,"
      " status, currency, payment_method, card, authenticated, failure_code, decline_code,"
      " balanced_at, capture_before, metadata, description, customer, receipt_email,"
-     " statement_descriptor, descriptor_suffix, shipping, transfer_group FROM sandbox_charges"
+     " statement_descriptor, descriptor_suffix, shipping, transfer_group, dispute FROM sandbox_charges"
      " WHERE id > $1 AND id < $2 ORDER BY id DESC LIMIT $3",
      "")
 
@@ -94,7 +94,7 @@ SQL2(sandbox_charges_oldest, /* for a page before another */
      "SELECT id, intent, created_at, amount, amount_captured, amount_refunded, captured,"
      " status, currency, payment_method, card, authenticated, failure_code, decline_code,"
      " balanced_at, capture_before, metadata, description, customer, receipt_email,"
-     " statement_descriptor, descriptor_suffix, shipping, transfer_group FROM sandbox_charges"
+     " statement_descriptor, descriptor_suffix, shipping, transfer_group, dispute FROM sandbox_charges"
      " WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3",
      "")
 
@@ -122,6 +122,126 @@ SQL2(sandbox_refunds_of_oldest,
      "SELECT id, charge, intent, created_at, amount, currency, status, reason, metadata,"
      " payment_method, failure_reason, returned_at FROM sandbox_refunds WHERE id > $1 AND id <"
      " $2 ORDER BY id LIMIT $3",
+     "")
+
+/* --- sandbox/rows_checkout.c: all columns in its order --- */
+
+SQL2(sandbox_product_write,
+     "INSERT OR REPLACE INTO sandbox_products (id, created_at, name, description, active,"
+     " metadata) VALUES ($1, $2, $3, $4, $5, $6)",
+     "")
+
+SQL2(sandbox_product_read,
+     "SELECT id, created_at, name, description, active, metadata FROM sandbox_products WHERE"
+     " id = $1",
+     "")
+
+SQL2(sandbox_products_newest,
+     "SELECT id, created_at, name, description, active, metadata FROM sandbox_products WHERE"
+     " id > $1 AND id < $2 AND ($3 = '' OR CAST(active AS TEXT) = $3) ORDER BY id DESC LIMIT"
+     " $4",
+     "")
+
+SQL2(sandbox_products_oldest,
+     "SELECT id, created_at, name, description, active, metadata FROM sandbox_products WHERE"
+     " id > $1 AND id < $2 AND ($3 = '' OR CAST(active AS TEXT) = $3) ORDER BY id LIMIT $4",
+     "")
+
+SQL2(sandbox_price_write,
+     "INSERT OR REPLACE INTO sandbox_prices (id, created_at, product, currency, unit_amount,"
+     " active, nickname, metadata) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+     "")
+
+SQL2(sandbox_price_read,
+     "SELECT id, created_at, product, currency, unit_amount, active, nickname, metadata FROM"
+     " sandbox_prices WHERE id = $1",
+     "")
+
+SQL2(sandbox_prices_newest,
+     "SELECT id, created_at, product, currency, unit_amount, active, nickname, metadata FROM"
+     " sandbox_prices WHERE id > $1 AND id < $2 AND ($3 = '' OR CAST(active AS TEXT) = $3)"
+     " AND ($4 = '' OR product = $4) ORDER BY id DESC LIMIT $5",
+     "")
+
+SQL2(sandbox_prices_oldest,
+     "SELECT id, created_at, product, currency, unit_amount, active, nickname, metadata FROM"
+     " sandbox_prices WHERE id > $1 AND id < $2 AND ($3 = '' OR CAST(active AS TEXT) = $3)"
+     " AND ($4 = '' OR product = $4) ORDER BY id LIMIT $5",
+     "")
+
+SQL2(sandbox_session_write,
+     "INSERT OR REPLACE INTO sandbox_sessions (id, created_at, expires_at, amount, currency,"
+     " status, payment_status, success_url, cancel_url, client_reference, customer,"
+     " customer_email, payer_email, metadata, method_types, intent, capture_method,"
+     " intent_metadata, intent_description, receipt_email, descriptor_suffix,"
+     " setup_future_usage, shipping) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
+     "")
+
+SQL2(sandbox_session_read,
+     "SELECT id, created_at, expires_at, amount, currency, status, payment_status,"
+     " success_url, cancel_url, client_reference, customer, customer_email, payer_email,"
+     " metadata, method_types, intent, capture_method, intent_metadata, intent_description,"
+     " receipt_email, descriptor_suffix, setup_future_usage, shipping FROM sandbox_sessions"
+     " WHERE id = $1",
+     "")
+
+SQL2(sandbox_sessions_newest,
+     "SELECT id, created_at, expires_at, amount, currency, status, payment_status,"
+     " success_url, cancel_url, client_reference, customer, customer_email, payer_email,"
+     " metadata, method_types, intent, capture_method, intent_metadata, intent_description,"
+     " receipt_email, descriptor_suffix, setup_future_usage, shipping FROM sandbox_sessions"
+     " WHERE id > $1 AND id < $2 AND ($3 = '' OR status = $3) ORDER BY id DESC LIMIT $4",
+     "")
+
+SQL2(sandbox_sessions_oldest,
+     "SELECT id, created_at, expires_at, amount, currency, status, payment_status,"
+     " success_url, cancel_url, client_reference, customer, customer_email, payer_email,"
+     " metadata, method_types, intent, capture_method, intent_metadata, intent_description,"
+     " receipt_email, descriptor_suffix, setup_future_usage, shipping FROM sandbox_sessions"
+     " WHERE id > $1 AND id < $2 AND ($3 = '' OR status = $3) ORDER BY id LIMIT $4",
+     "")
+
+SQL2(sandbox_dispute_write,
+     "INSERT OR REPLACE INTO sandbox_disputes (id, created_at, charge, intent, amount,"
+     " currency, reason, status, metadata) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+     "")
+
+SQL2(sandbox_dispute_read,
+     "SELECT id, created_at, charge, intent, amount, currency, reason, status, metadata FROM"
+     " sandbox_disputes WHERE id = $1",
+     "")
+
+SQL2(sandbox_disputes_newest,
+     "SELECT id, created_at, charge, intent, amount, currency, reason, status, metadata FROM"
+     " sandbox_disputes WHERE id > $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+     "")
+
+SQL2(sandbox_disputes_oldest,
+     "SELECT id, created_at, charge, intent, amount, currency, reason, status, metadata FROM"
+     " sandbox_disputes WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3",
+     "")
+
+SQL2(sandbox_item_write,
+     "INSERT INTO sandbox_items (session, line, id, price, description, currency, quantity,"
+     " amount) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+     "")
+
+SQL2(sandbox_items_of,
+     "SELECT session, line, id, price, description, currency, quantity, amount FROM"
+     " sandbox_items WHERE session = $1 ORDER BY line",
+     "")
+
+SQL2(sandbox_voucher_write,
+     "INSERT OR REPLACE INTO sandbox_vouchers (intent, confirmation_number,"
+     " expires_after_days, asked_until, product_description, number, code, shown_until,"
+     " lapses_at, store) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+     "")
+
+SQL2(sandbox_voucher_read,
+     "SELECT intent, confirmation_number, expires_after_days, asked_until,"
+     " product_description, number, code, shown_until, lapses_at, store FROM"
+     " sandbox_vouchers WHERE intent = $1",
      "")
 
 /* --- sandbox/keys.c --- */

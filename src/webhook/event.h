@@ -1,9 +1,11 @@
-/* event.h - what the door needs to know of a Stripe event, taken out in one pass over its body. */
+/* event.h - what the door needs to know of a Stripe event, taken out in one pass over its body: its
+ * names, its lane, and what it says about a payment. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "domain/payment.h"
 #include "flow/lane.h"
 
 struct stripe_event {
@@ -17,6 +19,8 @@ struct stripe_event {
     struct str object_id, intent_id, payment_id; /* empty: the body does not say */
     bool has_lane;                               /* D24 */
     int64_t lane;
+    enum err fact_err; /* VALIDATION: of a kind we know, but not to be understood */
+    struct fact fact;  /* FACT_NONE: nothing that concerns a payment */
 };
 
 /* Texts point into the body or the arena. NO_MEMORY is the only failure: a body that cannot be read

@@ -149,7 +149,7 @@ static enum err bury_unreadable(struct tx *tx, const struct receive *r)
 {
     struct str why = str_of(r->event.why);
     struct val id = V_BLOB(uuid_bytes(&r->new_id)), now = V_INT(r->received_ms);
-    struct val outcome[] = { id, V_TEXT(S("dead")), V_TEXT(why), now };
+    struct val outcome[] = { id, V_TEXT(S("dead")), V_TEXT(why), now, V_NULL, V_NULL };
     enum err e = TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(APPLY_EVENT_KIND),
                        V_TEXT(r->event.id), V_NULL, V_TEXT(why), now, now);
 

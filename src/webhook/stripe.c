@@ -2,7 +2,6 @@
 
 #include "flow/apply_event.h"
 #include "gateway/fact.h"
-#include "gateway/stripe_read.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "webhook/allow.h"
@@ -142,18 +141,18 @@ static void stored(struct unit *u)
 
 /* --- the request --- */
 
-/* What the event says about a payment, taken out here so that applying it reads no body again. An
- * event of ours that cannot be understood still goes to the queue, and from there to the dead
- * letters; other people's are not ours to judge. */
-static struct str fact_of(struct request *r, const struct receive *v)
+/* What the event says about a payment goes along, so that applying it reads no body again. An event
+ * of ours that cannot be understood still goes to the queue, and from there to the dead letters;
+ * other people's are not ours to judge. */
+static struct str fact_of(struct request *r, const struct stripe_event *e)
 {
-    struct fact f;
     struct uuid ours;
-    enum err e = stripe_read_event(&r->arena, v->body, &f);
 
-    if (!e)
-        return f.kind == FACT_NONE ? (struct str){ 0 } : fact_write(&r->arena, &f);
-    return uuid_parse(v->event.payment_id, &ours) ? S("{\"kind\":\"bad\"}") : (struct str){ 0 };
+    if (!event_type_is_known(e->type) || (!e->fact_err && e->fact.kind == FACT_NONE))
+        return S("");
+    if (!e->fact_err)
+        return fact_write(&r->arena, &e->fact);
+    return uuid_parse(e->payment_id, &ours) ? S("{\"kind\":\"bad\"}") : S("");
 }
 
 static struct str job_of(struct request *r, const struct receive *v)
@@ -165,10 +164,9 @@ static struct str job_of(struct request *r, const struct receive *v)
                              .intent_id = e->intent_id,
                              .payment_id = e->payment_id,
                              .trace = str_of(v->trace),
-                             .fact =
-                                 event_type_is_known(e->type) ? fact_of(r, v) : (struct str){ 0 } };
+                             .fact = fact_of(r, e) };
 
-    return event_job_write(&r->arena, &job);
+    return job.fact.p ? event_job_write(&r->arena, &job) : (struct str){ 0 };
 }
 
 static struct knock *knock_new(struct stripe_door *d, struct request *r)

@@ -29,7 +29,7 @@ forEachStore((store, test) => {
         assert.equal(status, 201);
         assert.deepEqual(Object.keys(body), ['id', 'bookingId', 'userId', 'amount', 'capturedAmount',
             'refundedAmount', 'currency', 'status', 'description', 'gatewayTransactionId', 'failureReason',
-            'idempotencyKey', 'createdAt', 'updatedAt', 'requiresAction', 'refunds']);
+            'idempotencyKey', 'createdAt', 'updatedAt', 'requiresAction', 'disputed', 'refunds']);
         assert.match(body.id, UUID);
         assert.match(body.gatewayTransactionId, /^pi_/);
         for (const at of [body.createdAt, body.updatedAt]) {
@@ -40,7 +40,7 @@ forEachStore((store, test) => {
         assert.deepEqual(rest, {
             bookingId: booking.id, userId: booking.userId, amount: 4800, capturedAmount: null,
             refundedAmount: null, currency: 'JPY', status: 'AUTHORIZED', description: null,
-            failureReason: null, idempotencyKey: key, requiresAction: null, refunds: [],
+            failureReason: null, idempotencyKey: key, requiresAction: null, disputed: false, refunds: [],
         });
         assert.equal(headers.location, `/payments/${id}`);
         assert.equal(headers['idempotent-replayed'], undefined);

@@ -1,71 +1,8 @@
 // The sandbox, judged by the real stripe-node SDK (G3): it must believe that it speaks to Stripe.
-import http from 'node:http';
-import Stripe from 'stripe';
-import { remember } from './lib/evidence.mjs';
 import {
     assert, fresh, launch, nowSeconds, pretty, SECRET, start, stores, test, unique, until,
 } from './lib/harness.mjs';
-
-const KEY = 'sk_test_sandbox_judge_0123456789';
-remember(KEY);
-const VERSION = '2026-10-28.endive';
-const portOf = (line) => Number(line.address.split(':').pop());
-
-// A server with its sandbox, and an SDK that takes it for Stripe.
-const open = async (t, options) => meet(await start(t, stores[0], options));
-
-async function meet(server) {
-    const line = await server.line('the sandbox listens', (l) => l.message === 'sandbox listening');
-    const port = portOf(line);
-    const sdk = (key = KEY, more = {}) => new Stripe(key, {
-        host: '127.0.0.1', port, protocol: 'http', telemetry: false, maxNetworkRetries: 0, ...more,
-    });
-    return { server, port, sdk, stripe: sdk(), control: controls(port) };
-}
-
-// One plain request to the sandbox, past the SDK.
-function ask(port, method, path, { body, headers = {} } = {}) {
-    return new Promise((resolve, reject) => {
-        const client = http.request({ host: '127.0.0.1', port, method, path, headers });
-        client.on('error', reject);
-        client.on('response', (answer) => {
-            let text = '';
-            answer.on('data', (part) => { text += part; });
-            answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, text }));
-        });
-        client.end(body);
-    });
-}
-
-function controls(port) {
-    const json = async (method, path, value) => {
-        const answer = await ask(port, method, `/_sandbox${path}`, {
-            body: value && JSON.stringify(value), headers: { 'Content-Type': 'application/json' },
-        });
-        assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`);
-        return JSON.parse(answer.text);
-    };
-    return {
-        fault: (rule) => json('POST', '/faults', rule),
-        faults: async () => (await json('GET', '/faults')).faults,
-        clear: () => json('DELETE', '/faults'),
-        webhooks: (switches) => json('POST', '/webhooks', switches),
-        books: (payment = '') => json('GET', `/books?payment_id=${payment}`),
-        events: async (type = '') => (await json('GET', `/events?type=${type}`)).data,
-        authenticate: (intent, result) => json('POST', `/authenticate/${intent}`, { result }),
-    };
-}
-
-// The failure of a call, which must be of that class; everything else of it is compared by `like`.
-async function fails(promise, type, like = {}) {
-    const error = await promise.then(
-        (value) => assert.fail(`it went well: ${JSON.stringify(value).slice(0, 300)}`), (e) => e);
-    if (error instanceof assert.AssertionError) throw error;
-    assert.equal(error.type, type, `${error.type}: ${error.message}`);
-    for (const [name, value] of Object.entries(like))
-        assert.deepEqual(error[name], value, `${name} of ${JSON.stringify(error.raw)}`);
-    return error;
-}
+import { ask, fails, KEY, keyed, meet, open, receiver, VERSION } from './lib/sandbox.mjs';
 
 const card = (more = {}) => ({
     amount: 1200, currency: 'jpy', payment_method: 'pm_card_visa', confirm: true, ...more,
@@ -348,8 +285,6 @@ test('G3 what was never captured is not refunded', async (t) => {
 
 // --- keys ---
 
-const keyed = (key) => ({ idempotencyKey: key });
-
 test('G3 the same key and order: the same answer, and the money moves once', async (t) => {
     const { stripe, control } = await open(t);
     const order = card({ metadata: { payment_id: 'once', z: '1', a: '2' } });
@@ -428,7 +363,7 @@ test('G3 errors have the classes that the SDK knows', async (t) => {
         { code: 'amount_too_small' });
     await fails(stripe.paymentIntents.create(card({ amount: 100_000_000 })), 'StripeInvalidRequestError',
         { code: 'amount_too_large' });
-    await fails(stripe.products.create({ name: 'no such tier' }), 'StripeInvalidRequestError',
+    await fails(stripe.customers.create({ name: 'no such tier' }), 'StripeInvalidRequestError',
         { statusCode: 404 });
     for (const key of ['sk_live_0123456789abcdef', 'sk_test_', 'pk_test_0123456789abcdef'])
         await fails(sdk(key).paymentIntents.list(), 'StripeAuthenticationError', { statusCode: 401 });
@@ -502,33 +437,6 @@ test('G3 expand puts the object where its id was', async (t) => {
 });
 
 // --- webhooks ---
-
-// A receiver of the test's own: every delivery is kept; `answer(delivery)` gives the status.
-async function receiver(t, { control }, answer = () => 200) {
-    const got = [];
-    const server = http.createServer((request, response) => {
-        const parts = [];
-        request.on('data', (part) => parts.push(part));
-        request.on('end', () => {
-            const body = Buffer.concat(parts).toString();
-            const one = { body, headers: request.headers, at: Date.now(), event: JSON.parse(body) };
-            got.push(one);
-            response.writeHead(answer(one, got)).end();
-        });
-    });
-    await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-    t.atEnd(async () => {
-        server.closeAllConnections();
-        await new Promise((resolve) => { server.close(resolve); });
-    });
-    await control.webhooks({ url: `http://127.0.0.1:${server.address().port}/hook` });
-    return {
-        got,
-        types: () => got.map((one) => one.event.type),
-        ids: () => new Set(got.map((one) => one.event.id)),
-        count: (n, limitMs) => until(`${n} deliveries`, () => got.length >= n, limitMs),
-    };
-}
 
 const HELD_EVENTS = ['charge.succeeded', 'payment_intent.amount_capturable_updated'];
 

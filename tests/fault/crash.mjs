@@ -10,28 +10,17 @@
 // PostgreSQL server itself is. The moments come from a seed, which is printed.
 import http from 'node:http';
 import fs from 'node:fs';
-import { Server, newFolder } from '../e2e/lib/server.mjs';
+import { newFolder } from '../e2e/lib/server.mjs';
 import { event, onIntent, pretty, signature } from '../e2e/lib/stripe.mjs';
 import { Cluster } from '../e2e/lib/postgres.mjs';
 import { sqliteStore } from '../e2e/lib/stores.mjs';
 import { pause, until } from '../e2e/lib/wait.mjs';
 import { folder as evidence } from '../e2e/lib/evidence.mjs';
+import { Node, random } from './victims.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.SEED ?? (Date.now() % 1_000_000));
 const SENDERS = 24;
-const ENV = { ICHIDO_WEBHOOK_RETRIES: '100', ICHIDO_LOG_LEVEL: 'info' }; // a kill is no fault of the message
-
-// mulberry32: small, and good enough to pick moments.
-function random(seed) {
-    let state = seed >>> 0;
-    return () => {
-        state = (state + 0x6d2b79f5) >>> 0;
-        let t = Math.imul(state ^ (state >>> 15), state | 1);
-        t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-}
 
 // --- the client ---
 
@@ -91,39 +80,6 @@ async function sender(run, number) {
         const node = run.nodes[number % run.nodes.length];
         if (!node.up) await pause(5);
         else if (await send(node, run.journal, run.dice) !== 204) await pause(5);
-    }
-}
-
-// --- the victims ---
-
-class Node {
-    constructor(db) {
-        this.db = db;
-        this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
-    }
-
-    spawn() {
-        this.server = new Server(this.db, { env: ENV });
-        return this.server;
-    }
-
-    async start() {
-        this.spawn();
-        await this.server.listening();
-        this.up = true;
-    }
-
-    async kill() {
-        this.up = false;
-        const how = await this.server.kill();
-        if (how.signal !== 'SIGKILL') throw new Error(`it ended by itself: ${JSON.stringify(how)}\n${this.server.tail()}`);
-    }
-
-    // Killed while it starts: recovery and migration are interrupted, too.
-    async dieEarly(ms) {
-        this.spawn();
-        await pause(ms);
-        await this.kill();
     }
 }
 

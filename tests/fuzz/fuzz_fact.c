@@ -30,7 +30,8 @@ static struct str survives(struct arena *a, const struct fact *f)
     must(text.p && json_check(text, NULL) == OK, "a fact is written as JSON");
     must(fact_read(a, text, &back) == OK, "what was written is read");
     must(back.kind == f->kind && back.state == f->state && back.refund == f->refund &&
-             back.amount == f->amount && back.received == f->received &&
+             back.session == f->session && back.amount == f->amount &&
+             back.received == f->received &&
              !memcmp(back.currency, f->currency, sizeof(f->currency)),
          "what decides is the same");
     again = fact_write(a, &back);
@@ -73,12 +74,15 @@ static int64_t next_number(struct str *rest)
 static void write_any(struct str rest)
 {
     unsigned char bits = rest.n ? (unsigned char)rest.p[0] : 0;
-    struct fact f = { .kind = (enum fact_kind)(bits % 4),
+    struct fact f = { .kind = (enum fact_kind)(bits % (FACT_DISPUTE + 1)),
                       .state = (enum intent_state)(bits % INTENT_STATES),
                       .refund = (enum refund_status)(bits % REFUND_STATUSES),
+                      .session = (enum session_status)(bits % SESSION_STATUSES),
                       .captured = bits & 1,
                       .charge_failed = bits & 2,
-                      .has_fee = bits & 4 };
+                      .has_fee = bits & 4,
+                      .dispute_closed = bits & 16,
+                      .dispute_lost = bits & 32 };
     struct arena a;
 
     if (bits & 8)
@@ -91,6 +95,10 @@ static void write_any(struct str rest)
     f.failure_message = next_text(&rest);
     f.action_url = next_text(&rest);
     f.refund_failure = next_text(&rest);
+    f.konbini_number = next_text(&rest);
+    f.session_url = next_text(&rest);
+    f.dispute_reason = next_text(&rest);
+    f.session_expires_ms = next_number(&rest);
     arena_init(&a, ARENA);
     survives(&a, &f);
     arena_release(&a);

@@ -11,12 +11,14 @@
 
 enum flag { NO, YES, ANY };
 
+enum { GIVEN_UP = 1, OPEN = 2, SERVER = 4, DECLINED = 8, FLAGS = 16 }; /* of view() */
+
 enum { PRICE = 1000, PART = 600, OURS = 700 }; /* asked for, received now, captured before */
 
 struct row {
     enum payment_status from;
     enum intent_state says;
-    enum flag given_up, open, server, captured;
+    enum flag given_up, open, server, captured, declined;
     enum verdict verdict;
     enum payment_status to;
     int64_t after; /* captured: -1 or an amount */
@@ -36,60 +38,61 @@ struct row {
 
 // clang-format off
 static const struct row rows[] = {
-    /* from      says               given up, open, server, captured   verdict    to        after */
-    { PENDING, INTENT_OPEN,         ANY, ANY, ANY, ANY,   SAME,      PENDING,    -1, false },
-    { PENDING, INTENT_ACTION,       ANY, ANY, ANY, ANY,   APPLY,     PENDING,    -1, false },
-    { PENDING, INTENT_DECLINED,     ANY, ANY, YES, ANY,   APPLY,     FAILED,     -1, false },
-    { PENDING, INTENT_DECLINED,     ANY, ANY, NO,  ANY,   APPLY,     PENDING,    -1, false },
-    { PENDING, INTENT_AUTHORIZED,   NO,  YES, ANY, ANY,   APPLY,     AUTHORIZED, -1, false },
-    { PENDING, INTENT_AUTHORIZED,   NO,  NO,  ANY, ANY,   VOID_IT,   PENDING,    -1, false },
-    { PENDING, INTENT_AUTHORIZED,   YES, YES, ANY, ANY,   VOID_IT,   PENDING,    -1, false },
-    { PENDING, INTENT_AUTHORIZED,   YES, NO,  ANY, ANY,   VOID_IT,   PENDING,    -1, false },
-    { PENDING, INTENT_SUCCEEDED,    NO,  YES, ANY, ANY,   APPLY,     CAPTURED, PART, false },
-    { PENDING, INTENT_SUCCEEDED,    NO,  NO,  ANY, ANY,   REFUND_IT, PENDING,    -1, false },
-    { PENDING, INTENT_SUCCEEDED,    YES, YES, ANY, ANY,   REFUND_IT, PENDING,    -1, false },
-    { PENDING, INTENT_SUCCEEDED,    YES, NO,  ANY, ANY,   REFUND_IT, PENDING,    -1, false },
-    { PENDING, INTENT_CANCELED,     ANY, ANY, ANY, ANY,   APPLY,     FAILED,     -1, false },
+    /* from      says               given up, open, server, captured, declined  verdict  to  after */
+    { PENDING, INTENT_OPEN,         ANY, ANY, ANY, ANY, ANY,   SAME,      PENDING,    -1, false },
+    { PENDING, INTENT_ACTION,       ANY, ANY, ANY, ANY, NO,    APPLY,     PENDING,    -1, false },
+    { PENDING, INTENT_ACTION,       ANY, ANY, ANY, ANY, YES,   LESS,      PENDING,    -1, false },
+    { PENDING, INTENT_DECLINED,     ANY, ANY, YES, ANY, ANY,   APPLY,     FAILED,     -1, false },
+    { PENDING, INTENT_DECLINED,     ANY, ANY, NO,  ANY, ANY,   APPLY,     PENDING,    -1, false },
+    { PENDING, INTENT_AUTHORIZED,   NO,  YES, ANY, ANY, ANY,   APPLY,     AUTHORIZED, -1, false },
+    { PENDING, INTENT_AUTHORIZED,   NO,  NO,  ANY, ANY, ANY,   VOID_IT,   PENDING,    -1, false },
+    { PENDING, INTENT_AUTHORIZED,   YES, YES, ANY, ANY, ANY,   VOID_IT,   PENDING,    -1, false },
+    { PENDING, INTENT_AUTHORIZED,   YES, NO,  ANY, ANY, ANY,   VOID_IT,   PENDING,    -1, false },
+    { PENDING, INTENT_SUCCEEDED,    NO,  YES, ANY, ANY, ANY,   APPLY,     CAPTURED, PART, false },
+    { PENDING, INTENT_SUCCEEDED,    NO,  NO,  ANY, ANY, ANY,   REFUND_IT, PENDING,    -1, false },
+    { PENDING, INTENT_SUCCEEDED,    YES, YES, ANY, ANY, ANY,   REFUND_IT, PENDING,    -1, false },
+    { PENDING, INTENT_SUCCEEDED,    YES, NO,  ANY, ANY, ANY,   REFUND_IT, PENDING,    -1, false },
+    { PENDING, INTENT_CANCELED,     ANY, ANY, ANY, ANY, ANY,   APPLY,     FAILED,     -1, false },
 
-    { AUTHORIZED, INTENT_OPEN,       ANY, ANY, ANY, ANY,  LESS,      AUTHORIZED, -1, false },
-    { AUTHORIZED, INTENT_ACTION,     ANY, ANY, ANY, ANY,  LESS,      AUTHORIZED, -1, false },
-    { AUTHORIZED, INTENT_DECLINED,   ANY, ANY, ANY, ANY,  LESS,      AUTHORIZED, -1, false },
-    { AUTHORIZED, INTENT_AUTHORIZED, ANY, ANY, ANY, ANY,  SAME,      AUTHORIZED, -1, false },
-    { AUTHORIZED, INTENT_SUCCEEDED,  ANY, ANY, ANY, ANY,  APPLY,     CAPTURED, PART, false },
-    { AUTHORIZED, INTENT_CANCELED,   ANY, ANY, ANY, ANY,  APPLY,     REFUNDED,   -1, true },
+    { AUTHORIZED, INTENT_OPEN,       ANY, ANY, ANY, ANY, ANY,   LESS,      AUTHORIZED, -1, false },
+    { AUTHORIZED, INTENT_ACTION,     ANY, ANY, ANY, ANY, ANY,   LESS,      AUTHORIZED, -1, false },
+    { AUTHORIZED, INTENT_DECLINED,   ANY, ANY, ANY, ANY, ANY,   LESS,      AUTHORIZED, -1, false },
+    { AUTHORIZED, INTENT_AUTHORIZED, ANY, ANY, ANY, ANY, ANY,   SAME,      AUTHORIZED, -1, false },
+    { AUTHORIZED, INTENT_SUCCEEDED,  ANY, ANY, ANY, ANY, ANY,   APPLY,     CAPTURED, PART, false },
+    { AUTHORIZED, INTENT_CANCELED,   ANY, ANY, ANY, ANY, ANY,   APPLY,     REFUNDED,   -1, true },
 
-    { CAPTURED, INTENT_OPEN,       ANY, ANY, ANY, ANY,    LESS,      CAPTURED, OURS, false },
-    { CAPTURED, INTENT_ACTION,     ANY, ANY, ANY, ANY,    LESS,      CAPTURED, OURS, false },
-    { CAPTURED, INTENT_DECLINED,   ANY, ANY, ANY, ANY,    LESS,      CAPTURED, OURS, false },
-    { CAPTURED, INTENT_AUTHORIZED, ANY, ANY, ANY, ANY,    LESS,      CAPTURED, OURS, false },
-    { CAPTURED, INTENT_SUCCEEDED,  ANY, ANY, ANY, ANY,    SAME,      CAPTURED, OURS, false },
-    { CAPTURED, INTENT_CANCELED,   ANY, ANY, ANY, ANY,    LESS,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_OPEN,       ANY, ANY, ANY, ANY, ANY,   LESS,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_ACTION,     ANY, ANY, ANY, ANY, ANY,   LESS,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_DECLINED,   ANY, ANY, ANY, ANY, ANY,   LESS,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_AUTHORIZED, ANY, ANY, ANY, ANY, ANY,   LESS,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_SUCCEEDED,  ANY, ANY, ANY, ANY, ANY,   SAME,      CAPTURED, OURS, false },
+    { CAPTURED, INTENT_CANCELED,   ANY, ANY, ANY, ANY, ANY,   LESS,      CAPTURED, OURS, false },
 
-    { REFUNDED, INTENT_OPEN,       ANY, ANY, ANY, NO,     LESS,      REFUNDED,   -1, false },
-    { REFUNDED, INTENT_ACTION,     ANY, ANY, ANY, NO,     LESS,      REFUNDED,   -1, false },
-    { REFUNDED, INTENT_DECLINED,   ANY, ANY, ANY, NO,     LESS,      REFUNDED,   -1, false },
-    { REFUNDED, INTENT_AUTHORIZED, ANY, ANY, ANY, NO,     LESS,      REFUNDED,   -1, false },
-    { REFUNDED, INTENT_SUCCEEDED,  ANY, ANY, ANY, NO,     REFUND_IT, REFUNDED,   -1, false },
-    { REFUNDED, INTENT_CANCELED,   ANY, ANY, ANY, NO,     SAME,      REFUNDED,   -1, false },
-    { REFUNDED, INTENT_OPEN,       ANY, ANY, ANY, YES,    LESS,      REFUNDED, OURS, false },
-    { REFUNDED, INTENT_ACTION,     ANY, ANY, ANY, YES,    LESS,      REFUNDED, OURS, false },
-    { REFUNDED, INTENT_DECLINED,   ANY, ANY, ANY, YES,    LESS,      REFUNDED, OURS, false },
-    { REFUNDED, INTENT_AUTHORIZED, ANY, ANY, ANY, YES,    LESS,      REFUNDED, OURS, false },
-    { REFUNDED, INTENT_SUCCEEDED,  ANY, ANY, ANY, YES,    SAME,      REFUNDED, OURS, false },
-    { REFUNDED, INTENT_CANCELED,   ANY, ANY, ANY, YES,    LESS,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_OPEN,       ANY, ANY, ANY, NO, ANY,   LESS,      REFUNDED,   -1, false },
+    { REFUNDED, INTENT_ACTION,     ANY, ANY, ANY, NO, ANY,   LESS,      REFUNDED,   -1, false },
+    { REFUNDED, INTENT_DECLINED,   ANY, ANY, ANY, NO, ANY,   LESS,      REFUNDED,   -1, false },
+    { REFUNDED, INTENT_AUTHORIZED, ANY, ANY, ANY, NO, ANY,   LESS,      REFUNDED,   -1, false },
+    { REFUNDED, INTENT_SUCCEEDED,  ANY, ANY, ANY, NO, ANY,   REFUND_IT, REFUNDED,   -1, false },
+    { REFUNDED, INTENT_CANCELED,   ANY, ANY, ANY, NO, ANY,   SAME,      REFUNDED,   -1, false },
+    { REFUNDED, INTENT_OPEN,       ANY, ANY, ANY, YES, ANY,   LESS,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_ACTION,     ANY, ANY, ANY, YES, ANY,   LESS,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_DECLINED,   ANY, ANY, ANY, YES, ANY,   LESS,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_AUTHORIZED, ANY, ANY, ANY, YES, ANY,   LESS,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_SUCCEEDED,  ANY, ANY, ANY, YES, ANY,   SAME,      REFUNDED, OURS, false },
+    { REFUNDED, INTENT_CANCELED,   ANY, ANY, ANY, YES, ANY,   LESS,      REFUNDED, OURS, false },
 
-    { FAILED, INTENT_OPEN,         ANY, ANY, ANY, ANY,    LESS,      FAILED,     -1, false },
-    { FAILED, INTENT_ACTION,       ANY, ANY, ANY, ANY,    LESS,      FAILED,     -1, false },
-    { FAILED, INTENT_DECLINED,     ANY, ANY, ANY, ANY,    SAME,      FAILED,     -1, false },
-    { FAILED, INTENT_AUTHORIZED,   NO,  YES, ANY, ANY,    APPLY,     AUTHORIZED, -1, false },
-    { FAILED, INTENT_AUTHORIZED,   NO,  NO,  ANY, ANY,    VOID_IT,   FAILED,     -1, false },
-    { FAILED, INTENT_AUTHORIZED,   YES, YES, ANY, ANY,    VOID_IT,   FAILED,     -1, false },
-    { FAILED, INTENT_AUTHORIZED,   YES, NO,  ANY, ANY,    VOID_IT,   FAILED,     -1, false },
-    { FAILED, INTENT_SUCCEEDED,    NO,  YES, ANY, ANY,    APPLY,     CAPTURED, PART, false },
-    { FAILED, INTENT_SUCCEEDED,    NO,  NO,  ANY, ANY,    REFUND_IT, FAILED,     -1, false },
-    { FAILED, INTENT_SUCCEEDED,    YES, YES, ANY, ANY,    REFUND_IT, FAILED,     -1, false },
-    { FAILED, INTENT_SUCCEEDED,    YES, NO,  ANY, ANY,    REFUND_IT, FAILED,     -1, false },
-    { FAILED, INTENT_CANCELED,     ANY, ANY, ANY, ANY,    SAME,      FAILED,     -1, false },
+    { FAILED, INTENT_OPEN,         ANY, ANY, ANY, ANY, ANY,   LESS,      FAILED,     -1, false },
+    { FAILED, INTENT_ACTION,       ANY, ANY, ANY, ANY, ANY,   LESS,      FAILED,     -1, false },
+    { FAILED, INTENT_DECLINED,     ANY, ANY, ANY, ANY, ANY,   SAME,      FAILED,     -1, false },
+    { FAILED, INTENT_AUTHORIZED,   NO,  YES, ANY, ANY, ANY,   APPLY,     AUTHORIZED, -1, false },
+    { FAILED, INTENT_AUTHORIZED,   NO,  NO,  ANY, ANY, ANY,   VOID_IT,   FAILED,     -1, false },
+    { FAILED, INTENT_AUTHORIZED,   YES, YES, ANY, ANY, ANY,   VOID_IT,   FAILED,     -1, false },
+    { FAILED, INTENT_AUTHORIZED,   YES, NO,  ANY, ANY, ANY,   VOID_IT,   FAILED,     -1, false },
+    { FAILED, INTENT_SUCCEEDED,    NO,  YES, ANY, ANY, ANY,   APPLY,     CAPTURED, PART, false },
+    { FAILED, INTENT_SUCCEEDED,    NO,  NO,  ANY, ANY, ANY,   REFUND_IT, FAILED,     -1, false },
+    { FAILED, INTENT_SUCCEEDED,    YES, YES, ANY, ANY, ANY,   REFUND_IT, FAILED,     -1, false },
+    { FAILED, INTENT_SUCCEEDED,    YES, NO,  ANY, ANY, ANY,   REFUND_IT, FAILED,     -1, false },
+    { FAILED, INTENT_CANCELED,     ANY, ANY, ANY, ANY, ANY,   SAME,      FAILED,     -1, false },
 };
 // clang-format on
 
@@ -102,7 +105,7 @@ static bool row_fits(const struct row *r, const struct payment_view *p, enum int
 {
     return r->from == p->status && r->says == says && fits(r->given_up, p->given_up) &&
            fits(r->open, p->subject_open) && fits(r->server, p->server_confirmed) &&
-           fits(r->captured, p->captured >= 0);
+           fits(r->captured, p->captured >= 0) && fits(r->declined, p->declined);
 }
 
 static struct fact intent(enum intent_state says)
@@ -119,9 +122,10 @@ static struct payment_view view(enum payment_status s, bool was_captured, unsign
     return (struct payment_view){ .status = s,
                                   .money = { PRICE, "JPY" },
                                   .captured = was_captured ? OURS : -1,
-                                  .given_up = flags & 1,
-                                  .subject_open = flags & 2,
-                                  .server_confirmed = flags & 4 };
+                                  .given_up = flags & GIVEN_UP,
+                                  .subject_open = flags & OPEN,
+                                  .server_confirmed = flags & SERVER,
+                                  .declined = flags & DECLINED };
 }
 
 static void check_cell(const struct payment_view *p, enum intent_state says)
@@ -151,8 +155,8 @@ static void every_cell_moves_as_the_contract_says(void **state)
     (void)state;
     for (unsigned s = 0; s < PAYMENT_STATUSES; s++)
         for (unsigned says = 0; says < INTENT_STATES; says++)
-            for (unsigned flags = 0; flags < 16; flags++) {
-                bool was_captured = flags & 8;
+            for (unsigned flags = 0; flags < FLAGS * 2; flags++) {
+                bool was_captured = flags & FLAGS;
                 struct payment_view p = view((enum payment_status)s, was_captured, flags);
 
                 if (s != PAYMENT_REFUNDED && was_captured != (s == PAYMENT_CAPTURED))
@@ -160,7 +164,7 @@ static void every_cell_moves_as_the_contract_says(void **state)
                 check_cell(&p, (enum intent_state)says);
                 walked++;
             }
-    assert_int_equal(walked, (4 + 2) * INTENT_STATES * 8);
+    assert_int_equal(walked, (4 + 2) * INTENT_STATES * FLAGS);
 }
 
 static void only_an_expired_authorisation_lapses(void **state)
@@ -177,7 +181,7 @@ static void only_an_expired_authorisation_lapses(void **state)
     (void)state;
     for (unsigned s = 0; s < PAYMENT_STATUSES; s++)
         for (size_t i = 0; i < COUNT(reasons); i++) {
-            struct payment_view p = view((enum payment_status)s, s == PAYMENT_CAPTURED, 2);
+            struct payment_view p = view((enum payment_status)s, s == PAYMENT_CAPTURED, OPEN);
             struct fact f = intent(INTENT_CANCELED);
             struct move m;
 
@@ -218,7 +222,7 @@ static void other_money_than_asked_for_changes_nothing(void **state)
         for (size_t i = 0; i < COUNT(money); i++) {
             enum payment_status s = (enum payment_status)(cell / INTENT_STATES);
             enum intent_state says = (enum intent_state)(cell % INTENT_STATES);
-            struct payment_view p = view(s, s == PAYMENT_CAPTURED, 2);
+            struct payment_view p = view(s, s == PAYMENT_CAPTURED, OPEN);
             struct fact f = { .kind = FACT_INTENT,
                               .state = says,
                               .amount = money[i].amount,
@@ -244,7 +248,7 @@ static void what_is_received_is_what_was_captured(void **state)
     (void)state;
     for (unsigned s = PAYMENT_PENDING; s <= PAYMENT_AUTHORIZED; s++)
         for (size_t i = 0; i < COUNT(received); i++) {
-            struct payment_view p = view((enum payment_status)s, false, 2);
+            struct payment_view p = view((enum payment_status)s, false, OPEN);
             struct fact f = intent(INTENT_SUCCEEDED);
             struct move m;
 
@@ -266,6 +270,7 @@ static void follow(struct payment_view *p, enum intent_state says, bool *stray)
     if (m.verdict == VERDICT_APPLY) {
         p->status = m.to;
         p->captured = m.captured;
+        p->declined |= says == INTENT_DECLINED; /* it is stored with the failure's words */
     }
     *stray |= m.verdict == VERDICT_STRAY_AUTHORIZED || m.verdict == VERDICT_STRAY_SUCCEEDED;
 }
@@ -273,10 +278,10 @@ static void follow(struct payment_view *p, enum intent_state says, bool *stray)
 static void the_same_fact_twice_is_no_second_change(void **state)
 {
     (void)state;
-    for (unsigned cell = 0; cell < PAYMENT_STATUSES * INTENT_STATES * 8; cell++) {
-        enum payment_status s = (enum payment_status)(cell / 8 / INTENT_STATES);
-        enum intent_state says = (enum intent_state)(cell / 8 % INTENT_STATES);
-        struct payment_view p = view(s, s == PAYMENT_CAPTURED, cell % 8), once;
+    for (unsigned cell = 0; cell < PAYMENT_STATUSES * INTENT_STATES * FLAGS; cell++) {
+        enum payment_status s = (enum payment_status)(cell / FLAGS / INTENT_STATES);
+        enum intent_state says = (enum intent_state)(cell / FLAGS % INTENT_STATES);
+        struct payment_view p = view(s, s == PAYMENT_CAPTURED, cell % FLAGS), once;
         bool stray = false, again = false;
 
         follow(&p, says, &stray);
@@ -334,8 +339,40 @@ static void every_order_of_a_history_ends_the_same(void **state)
             enum intent_state facts[6];
 
             memcpy(facts, histories[i].facts, sizeof(facts));
-            try_orders(facts, histories[i].n, histories[i].n, 2 | server * 4, histories[i].end);
+            try_orders(facts, histories[i].n, histories[i].n, OPEN | (server ? SERVER : 0),
+                       histories[i].end);
         }
+}
+
+/* Equal seconds are no order: what is left of an action and a decline must not depend on which of
+ * them was read first. */
+static void e6_a_failed_try_outranks_an_action_in_any_order(void **state)
+{
+    static const enum intent_state orders[][3] = {
+        { INTENT_ACTION, INTENT_DECLINED, INTENT_OPEN },
+        { INTENT_ACTION, INTENT_OPEN, INTENT_DECLINED },
+        { INTENT_DECLINED, INTENT_ACTION, INTENT_OPEN },
+        { INTENT_DECLINED, INTENT_OPEN, INTENT_ACTION },
+        { INTENT_OPEN, INTENT_ACTION, INTENT_DECLINED },
+        { INTENT_OPEN, INTENT_DECLINED, INTENT_ACTION },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct payment_view p = view(PAYMENT_PENDING, false, OPEN);
+        enum intent_state shown = INTENT_OPEN;
+
+        for (size_t k = 0; k < COUNT(orders[i]); k++) {
+            struct fact f = intent(orders[i][k]);
+            bool stray = false;
+
+            if (payment_move(&p, &f).verdict == VERDICT_APPLY)
+                shown = orders[i][k];
+            follow(&p, orders[i][k], &stray);
+        }
+        assert_int_equal(p.status, PAYMENT_PENDING);
+        assert_int_equal(shown, INTENT_DECLINED);
+    }
 }
 
 /* --- names, requests, refunds --- */
@@ -365,6 +402,23 @@ static void each_status_has_its_name_and_no_other_text_is_one(void **state)
         assert_true(!payment_status_parse(str_of(wrong[i]), &s) &&
                     !refund_status_parse(str_of(wrong[i]), &r));
     assert_true(s == PAYMENT_FAILED && r == REFUND_CANCELED);
+}
+
+static void d16_each_context_has_its_name_and_no_other_text_is_one(void **state)
+{
+    static const char *const names[] = { "booking", "purchase", "participant" };
+    static const char *const wrong[] = { "", "Booking", "bookings", "book", "subject" };
+    enum payment_context c = CONTEXT_PARTICIPANT;
+
+    (void)state;
+    assert_int_equal(COUNT(names), PAYMENT_CONTEXTS);
+    for (unsigned i = 0; i < COUNT(names); i++) {
+        assert_string_equal(payment_context_name((enum payment_context)i), names[i]);
+        assert_true(payment_context_parse(str_of(names[i]), &c) && c == i);
+    }
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        assert_false(payment_context_parse(str_of(wrong[i]), &c));
+    assert_int_equal(c, CONTEXT_PARTICIPANT);
 }
 
 static void the_api_may_ask_for_what_the_state_allows(void **state)
@@ -431,7 +485,9 @@ int main(void)
         TEST(what_is_received_is_what_was_captured),
         TEST(the_same_fact_twice_is_no_second_change),
         TEST(every_order_of_a_history_ends_the_same),
+        TEST(e6_a_failed_try_outranks_an_action_in_any_order),
         TEST(each_status_has_its_name_and_no_other_text_is_one),
+        TEST(d16_each_context_has_its_name_and_no_other_text_is_one),
         TEST(the_api_may_ask_for_what_the_state_allows),
         TEST(a_refund_moves_only_as_the_contract_says),
         TEST(no_more_goes_back_than_was_captured),

@@ -32,6 +32,9 @@
     "{'id':'re_1','object':'refund','amount':700,'charge':'ch_1','currency':'jpy',"                \
     "'metadata':{'refund_id':'" REFUND "','payment_id':'" PAYMENT "'},'payment_intent':'pi_1',"    \
     "'status':'" status "'}"
+#define SESSION(status, more)                                                                      \
+    "{'id':'cs_1','object':'checkout.session','client_reference_id':'" PAYMENT "',"                \
+    "'status':'" status "','payment_status':'unpaid','url':null,'expires_at':1760086400" more "}"
 #define ERROR(type, code, more)                                                                    \
     "{'error':{'type':'" type "','code':'" code "','message':'words'" more "}}"
 
@@ -96,6 +99,37 @@
     "'metadata':{'payment_id':'" PAYMENT "','refund_id':'" REFUND "'},'payment_intent':'pi_3RWG'," \
     "'payment_method':'pm_1','reason':'requested_by_customer','receipt_number':null,"              \
     "'source_transfer_reversal':null,'status':'" status "','transfer_reversal':null" more "}"
+
+#define WHOLE_SESSION(status, payment_status, intent, reference, metadata)                         \
+    "{'id':'cs_test_a1','object':'checkout.session','adaptive_pricing':{'enabled':false},"         \
+    "'after_expiration':null,'allow_promotion_codes':null,'amount_subtotal':3000,"                 \
+    "'amount_total':3000,'automatic_tax':{'enabled':false,'liability':null,'status':null},"        \
+    "'billing_address_collection':null,'cancel_url':'https://s.example/no',"                       \
+    "'client_reference_id':" reference ",'client_secret':null,'collected_information':null,"       \
+    "'consent':null,'created':1760000000,'currency':'jpy','currency_conversion':null,"             \
+    "'custom_fields':[],'custom_text':{'after_submit':null,'submit':null},'customer':null,"        \
+    "'customer_creation':'if_required','customer_details':{'address':null,'email':"                \
+    "'a@example.com','name':'山田','phone':null,'tax_exempt':'none','tax_ids':[]},"              \
+    "'customer_email':'a@example.com','discounts':[],'expires_at':1760086400,'invoice':null,"      \
+    "'livemode':false,'locale':null,'metadata':" metadata ",'mode':'payment',"                     \
+    "'payment_intent':" intent ",'payment_link':null,'payment_method_collection':'if_required',"   \
+    "'payment_method_options':{'card':{'request_three_d_secure':'automatic'}},"                    \
+    "'payment_method_types':['card'],'payment_status':'" payment_status "','permissions':null,"    \
+    "'setup_intent':null,'shipping_cost':null,'status':'" status "','submit_type':null,"           \
+    "'subscription':null,'success_url':'https://s.example/ok','total_details':"                    \
+    "{'amount_discount':0,'amount_shipping':0,'amount_tax':0},'ui_mode':'hosted',"                 \
+    "'url':'https://checkout.stripe.com/c/pay/cs_test_a1#fid\\u002fx','wallet_options':null}"
+
+#define WHOLE_DISPUTE(status, intent, charge)                                                      \
+    "{'id':'dp_3RWG','object':'dispute','amount':2000,'balance_transaction':'txn_3',"              \
+    "'balance_transactions':[{'id':'txn_3','amount':-2000,'fee':1500,'net':-3500}],"               \
+    "'charge':" charge ",'created':1760000200,'currency':'jpy',"                                   \
+    "'enhanced_eligibility_types':[],'evidence':{'customer_name':null,'receipt':null},"            \
+    "'evidence_details':{'due_by':1760900000,'enhanced_eligibility':{},'has_evidence':false,"      \
+    "'past_due':false,'submission_count':0},'intended_submission_method':null,"                    \
+    "'is_charge_refundable':false,'livemode':false,'metadata':{},'payment_intent':" intent         \
+    ",'payment_method_details':{'card':{'brand':'visa','case_type':'chargeback',"                  \
+    "'network_reason_code':'83'},'type':'card'},'reason':'fraudulent','status':'" status "'}"
 
 #define EVENT(type, object)                                                                        \
     "{\n  'id': 'evt_3RWG',\n  'object': 'event',\n  'api_version': '2026-10-28.endive',\n"        \

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KINDS = FACT_DISPUTE + 1 };
+
 static struct arena arena;
 
 static int set_up(void **state)
@@ -32,7 +34,25 @@ static bool same_intent(const struct fact *a, const struct fact *b)
            str_eq(a->failure_code, b->failure_code) && str_eq(a->decline_code, b->decline_code) &&
            str_eq(a->failure_message, b->failure_message) &&
            str_eq(a->cancel_reason, b->cancel_reason) && str_eq(a->action_type, b->action_type) &&
-           str_eq(a->action_url, b->action_url) && str_eq(a->client_secret, b->client_secret);
+           str_eq(a->action_url, b->action_url) && str_eq(a->client_secret, b->client_secret) &&
+           a->action_expires_ms == b->action_expires_ms &&
+           str_eq(a->konbini_number, b->konbini_number) &&
+           str_eq(a->konbini_store, b->konbini_store);
+}
+
+static bool same_session(const struct fact *a, const struct fact *b)
+{
+    return a->session == b->session && str_eq(a->session_id, b->session_id) &&
+           str_eq(a->session_url, b->session_url) && str_eq(a->customer_id, b->customer_id) &&
+           str_eq(a->session_payment_status, b->session_payment_status) &&
+           a->session_expires_ms == b->session_expires_ms;
+}
+
+static bool same_dispute(const struct fact *a, const struct fact *b)
+{
+    return str_eq(a->dispute_id, b->dispute_id) && str_eq(a->dispute_status, b->dispute_status) &&
+           str_eq(a->dispute_reason, b->dispute_reason) && a->dispute_closed == b->dispute_closed &&
+           a->dispute_lost == b->dispute_lost;
 }
 
 static bool same_charge(const struct fact *a, const struct fact *b)
@@ -48,9 +68,10 @@ static bool same_fact(const struct fact *a, const struct fact *b)
 {
     return a->kind == b->kind && str_eq(a->intent_id, b->intent_id) &&
            str_eq(a->payment_id, b->payment_id) && memcmp(a->currency, b->currency, 4) == 0 &&
-           a->amount == b->amount && same_intent(a, b) && same_charge(a, b) &&
-           str_eq(a->refund_id, b->refund_id) && str_eq(a->refund_our_id, b->refund_our_id) &&
-           a->refund == b->refund && str_eq(a->refund_failure, b->refund_failure);
+           a->amount == b->amount && same_intent(a, b) && same_charge(a, b) && same_session(a, b) &&
+           same_dispute(a, b) && str_eq(a->refund_id, b->refund_id) &&
+           str_eq(a->refund_our_id, b->refund_our_id) && a->refund == b->refund &&
+           str_eq(a->refund_failure, b->refund_failure);
 }
 
 /* The written text, after it was read back and found to say the same. */
@@ -91,6 +112,9 @@ static struct fact full_fact(void)
         .action_type = S("redirect_to_url"),
         .action_url = S("https://example.com/a?b=c&d=\"e\""),
         .client_secret = S("pi_1_secret_x"),
+        .action_expires_ms = 1760313599000,
+        .konbini_number = S("123-456-789"),
+        .konbini_store = S("familymart"),
         .charge_id = S("ch_1"),
         .captured = true,
         .charge_failed = true,
@@ -103,6 +127,17 @@ static struct fact full_fact(void)
         .refund_our_id = S("0190a1b2-c3d4-7e5f-8a6b-000000000000"),
         .refund = REFUND_FAILED,
         .refund_failure = S("lost_or_stolen_card"),
+        .session_id = S("cs_test_a1"),
+        .session_url = S("https://checkout.example.com/c/pay/cs_test_a1#fid"),
+        .customer_id = S("cus_1"),
+        .session_payment_status = S("unpaid"),
+        .session = SESSION_COMPLETE,
+        .session_expires_ms = 1760086400000,
+        .dispute_id = S("dp_1"),
+        .dispute_status = S("lost"),
+        .dispute_reason = S("fraudulent"),
+        .dispute_closed = true,
+        .dispute_lost = true,
     };
 }
 
@@ -118,6 +153,10 @@ static void only_what_is_not_empty_is_written(void **state)
           "{\"kind\":\"charge\",\"captured\":true,\"has_fee\":true}" },
         { { .kind = FACT_REFUND, .refund_id = { "re_1", 4 } },
           "{\"kind\":\"refund\",\"refund\":\"pending\",\"refund_id\":\"re_1\"}" },
+        { { .kind = FACT_SESSION, .session_id = { "cs_1", 4 } },
+          "{\"kind\":\"session\",\"session\":\"open\",\"session_id\":\"cs_1\"}" },
+        { { .kind = FACT_DISPUTE, .dispute_id = { "dp_1", 4 }, .dispute_lost = true },
+          "{\"kind\":\"dispute\",\"dispute_id\":\"dp_1\",\"dispute_lost\":true}" },
         { { .kind = FACT_INTENT,
             .state = INTENT_AUTHORIZED,
             .intent_id = { "pi_1", 4 },
@@ -145,13 +184,13 @@ static void every_member_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i + 1 < text.n; i++)
         members += text.p[i] == ',' && text.p[i + 1] == '"';
-    assert_int_equal(members, 27);
+    assert_int_equal(members, 41);
 }
 
 static void every_word_comes_back(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < KINDS; i++)
         for (unsigned k = 0; k < INTENT_STATES; k++)
             for (unsigned r = 0; r < REFUND_STATUSES; r++) {
                 struct fact f = { .kind = (enum fact_kind)i,
@@ -160,6 +199,11 @@ static void every_word_comes_back(void **state)
 
                 round_trip(&f);
             }
+    for (unsigned k = 0; k < SESSION_STATUSES; k++) {
+        struct fact f = { .kind = FACT_SESSION, .session = (enum session_status)k };
+
+        round_trip(&f);
+    }
 }
 
 /* The words of a refund are those of the database. */
@@ -250,18 +294,26 @@ static int64_t any_number(struct rng *r)
 
 static struct fact any_fact(struct rng *r)
 {
-    struct fact f = { .kind = (enum fact_kind)rng_below(r, 4),
+    struct fact f = { .kind = (enum fact_kind)rng_below(r, KINDS),
                       .state = (enum intent_state)rng_below(r, INTENT_STATES),
                       .refund = (enum refund_status)rng_below(r, REFUND_STATUSES),
+                      .session = (enum session_status)rng_below(r, SESSION_STATUSES),
                       .captured = rng_below(r, 2),
                       .charge_failed = rng_below(r, 2),
-                      .has_fee = rng_below(r, 2) };
-    int64_t *const numbers[] = { &f.amount, &f.received, &f.capture_before_ms, &f.fee, &f.net };
+                      .has_fee = rng_below(r, 2),
+                      .dispute_closed = rng_below(r, 2),
+                      .dispute_lost = rng_below(r, 2) };
+    int64_t *const numbers[] = { &f.amount, &f.received,          &f.capture_before_ms, &f.fee,
+                                 &f.net,    &f.action_expires_ms, &f.session_expires_ms };
     struct str *const texts[] = {
-        &f.intent_id,       &f.payment_id,    &f.failure_code,        &f.decline_code,
-        &f.failure_message, &f.cancel_reason, &f.action_type,         &f.action_url,
-        &f.client_secret,   &f.charge_id,     &f.balance_transaction, &f.receipt_url,
-        &f.refund_id,       &f.refund_our_id, &f.refund_failure,
+        &f.intent_id,      &f.payment_id,          &f.failure_code,
+        &f.decline_code,   &f.failure_message,     &f.cancel_reason,
+        &f.action_type,    &f.action_url,          &f.client_secret,
+        &f.charge_id,      &f.balance_transaction, &f.receipt_url,
+        &f.refund_id,      &f.refund_our_id,       &f.refund_failure,
+        &f.konbini_number, &f.konbini_store,       &f.session_id,
+        &f.session_url,    &f.customer_id,         &f.session_payment_status,
+        &f.dispute_id,     &f.dispute_status,      &f.dispute_reason,
     };
 
     for (size_t i = 0; i < COUNT(numbers); i++)
@@ -318,6 +370,9 @@ static void anything_else_is_refused_and_the_output_left_alone(void **state)
         "{\"kind\":\"none\",\"kind\":\"none\"}",
         "{\"kind\":\"intent\"}",
         "{\"kind\":\"refund\"}",
+        "{\"kind\":\"session\"}",
+        "{\"kind\":\"session\",\"session\":\"paid\"}",
+        "{\"kind\":\"dispute\",\"dispute_closed\":\"true\"}",
         "{\"state\":\"open\"}",
         "{\"kind\":\"intent\",\"state\":\"OPEN\"}",
         "{\"kind\":\"intent\",\"state\":2}",

@@ -251,7 +251,7 @@ static void prepare(struct fixture *f, enum gateway_ask ask)
     struct gateway_call *c = &f->call;
 
     *c = (struct gateway_call){ .ask = ask,
-                                .context = S("booking"),
+                                .context = CONTEXT_BOOKING,
                                 .money = { 2000, "JPY" },
                                 .arena = &f->arena,
                                 .home = &f->desk.home,
@@ -262,7 +262,9 @@ static void prepare(struct fixture *f, enum gateway_ask ask)
     assert_true(uuid_parse(S(REFUND), &c->refund));
     if (ask == GATEWAY_AUTHORIZE)
         c->payment_method = S("pm_card_visa");
-    else
+    else if (ask == GATEWAY_EXPIRE)
+        c->session_id = S("cs_1");
+    else if (ask != GATEWAY_CHECKOUT)
         c->intent_id = S("pi_1");
     if (ask != GATEWAY_FETCH && ask != GATEWAY_FETCH_REFUND)
         c->key = S("ichido-op-1");
@@ -678,6 +680,99 @@ static void d6_a_list_without_an_end_proves_nothing(void **state)
     assert_string_equal(f->call.error_code, "too_many_pages");
 }
 
+/* --- sessions --- */
+
+#define NOT_OPEN                                                                                   \
+    {                                                                                              \
+        SAY, 400, ERROR("invalid_request_error", "", ""), NULL                                     \
+    }
+
+static void s1_a_session_is_made_under_its_key(void **state)
+{
+    static const struct step steps[] = { BROKEN, { SAY, 200, SESSION("open", ""), NULL } };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_CHECKOUT);
+    f->call.item = S("dues");
+    f->call.success_url = S("https://s.example/");
+    play(f, steps, 2);
+    expect_in(f->box.requests[0], "POST /v1/checkout/sessions HTTP/1.1\r\n");
+    expect_in(f->box.requests[1], "\r\nIdempotency-Key: ichido-op-1\r\n");
+    assert_int_equal(f->call.answer, GATEWAY_OK);
+    assert_int_equal(f->call.fact.kind, FACT_SESSION);
+    expect_str("session", f->call.fact.session_id, "cs_1");
+}
+
+static void d18_a_session_that_is_not_open_is_looked_at(void **state)
+{
+    static const struct step steps[] = {
+        NOT_OPEN,
+        BROKEN,
+        { SAY, 200, SESSION("complete", ",'payment_intent':'pi_7'"), NULL },
+    };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_EXPIRE);
+    play(f, steps, 3);
+    expect_in(f->box.requests[0], "POST /v1/checkout/sessions/cs_1/expire HTTP/1.1\r\n");
+    expect_in(f->box.requests[0], "\r\nIdempotency-Key: ichido-op-1\r\n");
+    for (int i = 1; i < 3; i++) {
+        expect_in(f->box.requests[i], "GET /v1/checkout/sessions/cs_1 HTTP/1.1\r\n");
+        expect_in(f->box.requests[i], "\r\nStripe-Version: ");
+        assert_null(strstr(f->box.requests[i], "Idempotency-Key"));
+        assert_null(strstr(f->box.requests[i], "Content-Type"));
+    }
+    assert_int_equal(f->call.answer, GATEWAY_OK);
+    assert_int_equal(f->call.fact.session, SESSION_COMPLETE);
+    expect_str("intent", f->call.fact.intent_id, "pi_7");
+    assert_string_equal(f->call.error_code, "");
+    assert_int_equal(f->call.tries, 3);
+}
+
+static void a_look_that_is_not_answered_says_try_later(void **state)
+{
+    static const struct step steps[] = { NOT_OPEN, BROKEN, BROKEN, BROKEN };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_EXPIRE);
+    play(f, steps, 4);
+    assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
+    assert_int_equal(f->call.fact.kind, FACT_NONE);
+}
+
+static void a_session_that_may_have_ended_is_uncertain(void **state)
+{
+    static const struct step steps[] = { BROKEN, BROKEN, BROKEN };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_EXPIRE);
+    play(f, steps, 3);
+    assert_int_equal(f->call.answer, GATEWAY_UNCERTAIN);
+}
+
+static void without_time_there_is_no_look(void **state)
+{
+    static const struct step steps[] = { NOT_OPEN };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_EXPIRE);
+    f->call.budget_ms = LIMIT_GATEWAY_LEAST_MS / 2;
+    play(f, steps, 1);
+    assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
+}
+
+static void a_session_that_nobody_knows_is_absent(void **state)
+{
+    static const struct step steps[] = {
+        { SAY, 404, ERROR("invalid_request_error", "resource_missing", ""), NULL }
+    };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_EXPIRE);
+    play(f, steps, 1);
+    assert_int_equal(f->call.answer, GATEWAY_ABSENT);
+}
+
 static void a_currency_that_stripe_cannot_take_is_refused_unsent(void **state)
 {
     struct fixture *f = *state;
@@ -726,6 +821,12 @@ int main(void)
         CASE(d6_a_payment_without_an_intent_is_looked_for_page_by_page),
         CASE(d6_the_end_of_the_list_is_the_proof_of_absence),
         CASE(d6_a_list_without_an_end_proves_nothing),
+        CASE(s1_a_session_is_made_under_its_key),
+        CASE(d18_a_session_that_is_not_open_is_looked_at),
+        CASE(a_look_that_is_not_answered_says_try_later),
+        CASE(a_session_that_may_have_ended_is_uncertain),
+        CASE(without_time_there_is_no_look),
+        CASE(a_session_that_nobody_knows_is_absent),
         CASE(a_currency_that_stripe_cannot_take_is_refused_unsent),
         CASE(without_memory_nothing_is_sent),
     };

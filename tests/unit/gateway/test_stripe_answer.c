@@ -1,6 +1,7 @@
 /* Every kind of HTTP answer, and what it means. */
 #include "fixtures.h"
 #include "gateway/stripe_answer.h"
+#include "gateway/stripe_request.h"
 
 #define ANY (-1)
 #define STATE_ERROR(intent)                                                                        \
@@ -22,17 +23,20 @@ static struct gateway_call call_for(enum gateway_ask ask)
     arena_init(&arena, 1 << 20);
     assert_true(uuid_parse(S(PAYMENT), &c.payment));
     assert_true(uuid_parse(S(REFUND), &c.refund));
-    if (ask != GATEWAY_AUTHORIZE)
+    if (ask == GATEWAY_EXPIRE)
+        c.session_id = S("cs_1");
+    else if (ask != GATEWAY_AUTHORIZE && ask != GATEWAY_CHECKOUT)
         c.intent_id = S("pi_1");
     return c;
 }
 
-static struct stripe_verdict judge(struct gateway_call *c, int status, const char *body,
-                                   const char *should_retry)
+static struct stripe_verdict judge_as(const char *method, struct gateway_call *c, int status,
+                                      const char *body, const char *should_retry)
 {
     struct header header = { S("stripe-should-retry"), str_of(should_retry) };
     char *text = json_of(body);
     struct call http = { .result = CALL_ANSWERED,
+                         .method = str_of(method),
                          .status = status,
                          .answer = str_of(text),
                          .answer_headers = &header,
@@ -42,6 +46,12 @@ static struct stripe_verdict judge(struct gateway_call *c, int status, const cha
     memset(text, 'x', strlen(text)); /* nothing may point into it afterwards */
     free(text);
     return v;
+}
+
+static struct stripe_verdict judge(struct gateway_call *c, int status, const char *body,
+                                   const char *should_retry)
+{
+    return judge_as(stripe_is_fetch(c->ask) ? "GET" : "POST", c, status, body, should_retry);
 }
 
 struct row {
@@ -259,6 +269,125 @@ static void a_fetch_that_is_not_answered_means_ask_again(void **state)
     check(rows, COUNT(rows));
 }
 
+/* An open Checkout Session holds its intent. */
+static void an_intent_of_an_open_session_is_not_cancelled(void **state)
+{
+    struct gateway_call c = call_for(GATEWAY_VOID);
+    struct stripe_verdict v =
+        judge(&c, 400, STATE_ERROR(INTENT("requires_payment_method", "")), NULL);
+
+    (void)state;
+    assert_int_equal(v.answer, GATEWAY_REFUSED);
+    assert_false(v.look);
+    assert_int_equal(c.fact.kind, FACT_INTENT);
+    assert_int_equal(c.fact.state, INTENT_OPEN);
+}
+
+static void d11_a_declined_intent_can_be_confirmed_again(void **state)
+{
+    struct gateway_call c = call_for(GATEWAY_AUTHORIZE);
+
+    (void)state;
+    judge(&c, 402,
+          "{'error':{'type':'card_error','code':'card_declined','message':'x','payment_intent':"
+          "{'id':'pi_1','object':'payment_intent','amount':2000,'currency':'jpy','client_secret':"
+          "'pi_1_secret_x','last_payment_error':{'code':'card_declined'},"
+          "'status':'requires_payment_method'}}}",
+          NULL);
+    assert_int_equal(c.fact.state, INTENT_DECLINED);
+    expect_str("action", c.fact.action_type, "confirm");
+    expect_str("secret", c.fact.client_secret, "pi_1_secret_x");
+}
+
+/* --- sessions --- */
+
+struct session_row {
+    const char *why, *method;
+    enum gateway_ask ask;
+    int status;
+    const char *body, *should_retry;
+    enum gateway_answer answer;
+    bool again, maybe, look;
+    int session; /* ANY: there is no fact */
+    const char *code;
+};
+
+static void check_sessions(const struct session_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct session_row *r = &rows[i];
+        struct gateway_call c = call_for(r->ask);
+        struct stripe_verdict v = judge_as(r->method, &c, r->status, r->body, r->should_retry);
+        int session = c.fact.kind == FACT_SESSION ? (int)c.fact.session : ANY;
+
+        if (v.answer != r->answer || v.again != r->again || v.maybe != r->maybe ||
+            v.look != r->look || session != r->session || strcmp(c.error_code, r->code) != 0)
+            fail_msg("%s: answer %d, again %d, maybe %d, look %d, session %d, code %s", r->why,
+                     v.answer, v.again, v.maybe, v.look, session, c.error_code);
+    }
+}
+
+static void a_session_is_made_and_ended(void **state)
+{
+#define NOT_OPEN ERROR("invalid_request_error", "", "")
+    static const struct session_row rows[] = {
+        { "made", "POST", GATEWAY_CHECKOUT, 200, SESSION("open", ""), NULL, GATEWAY_OK, false,
+          false, false, SESSION_OPEN, "" },
+        { "somebody else's", "POST", GATEWAY_CHECKOUT, 200,
+          "{'id':'cs_1','object':'checkout.session','status':'open',"
+          "'client_reference_id':'" OTHER_PAYMENT "'}",
+          NULL, GATEWAY_UNCERTAIN, false, true, false, ANY, "answer_mismatch" },
+        { "an intent is no session", "POST", GATEWAY_CHECKOUT, 200, INTENT_PAID, NULL,
+          GATEWAY_UNCERTAIN, false, true, false, ANY, "unreadable_answer" },
+        { "a status of the future", "POST", GATEWAY_CHECKOUT, 200, SESSION("dreaming", ""), NULL,
+          GATEWAY_UNCERTAIN, false, true, false, ANY, "unreadable_answer" },
+        { "too little", "POST", GATEWAY_CHECKOUT, 400,
+          ERROR("invalid_request_error", "amount_too_small", ""), NULL, GATEWAY_REFUSED, false,
+          false, false, ANY, "amount_too_small" },
+
+        { "ended", "POST", GATEWAY_EXPIRE, 200, SESSION("expired", ""), NULL, GATEWAY_OK, false,
+          false, false, SESSION_EXPIRED, "" },
+        { "not open any more: look", "POST", GATEWAY_EXPIRE, 400, NOT_OPEN, NULL, GATEWAY_REFUSED,
+          false, false, true, ANY, "invalid_request_error" },
+        { "whatever it says about its intent: look", "POST", GATEWAY_EXPIRE, 400,
+          ERROR("invalid_request_error", "payment_intent_unexpected_state", ""), NULL,
+          GATEWAY_REFUSED, false, false, true, ANY, "payment_intent_unexpected_state" },
+        { "Stripe wants it again", "POST", GATEWAY_EXPIRE, 400, NOT_OPEN, "true",
+          GATEWAY_RETRY_LATER, true, false, false, ANY, "invalid_request_error" },
+        { "not Stripe's words", "POST", GATEWAY_EXPIRE, 400, "<html>", NULL, GATEWAY_UNCERTAIN,
+          false, true, false, ANY, "http_400" },
+        { "our key with something else", "POST", GATEWAY_EXPIRE, 400,
+          ERROR("idempotency_error", "", ""), NULL, GATEWAY_UNCERTAIN, false, true, false, ANY,
+          "idempotency_error" },
+        { "never heard of", "POST", GATEWAY_EXPIRE, 404,
+          ERROR("invalid_request_error", "resource_missing", ""), NULL, GATEWAY_ABSENT, false,
+          false, false, ANY, "resource_missing" },
+        { "another session", "POST", GATEWAY_EXPIRE, 200,
+          "{'id':'cs_2','object':'checkout.session','status':'expired'}", NULL, GATEWAY_UNCERTAIN,
+          false, true, false, ANY, "answer_mismatch" },
+        { "still open after all", "POST", GATEWAY_EXPIRE, 200, SESSION("open", ""), NULL,
+          GATEWAY_RETRY_LATER, false, false, false, SESSION_OPEN, "session_still_open" },
+
+        { "seen: paid meanwhile", "GET", GATEWAY_EXPIRE, 200,
+          SESSION("complete", ",'payment_intent':'pi_7'"), NULL, GATEWAY_OK, false, false, false,
+          SESSION_COMPLETE, "" },
+        { "seen: over", "GET", GATEWAY_EXPIRE, 200, SESSION("expired", ""), NULL, GATEWAY_OK, false,
+          false, false, SESSION_EXPIRED, "" },
+        { "seen: open", "GET", GATEWAY_EXPIRE, 200, SESSION("open", ""), NULL, GATEWAY_RETRY_LATER,
+          false, false, false, SESSION_OPEN, "session_still_open" },
+        { "not seen: refused", "GET", GATEWAY_EXPIRE, 400, NOT_OPEN, NULL, GATEWAY_RETRY_LATER,
+          false, false, false, ANY, "invalid_request_error" },
+        { "not seen: its fault", "GET", GATEWAY_EXPIRE, 500, "", NULL, GATEWAY_RETRY_LATER, true,
+          true, false, ANY, "http_500" },
+        { "gone", "GET", GATEWAY_EXPIRE, 404,
+          ERROR("invalid_request_error", "resource_missing", ""), NULL, GATEWAY_ABSENT, false,
+          false, false, ANY, "resource_missing" },
+    };
+
+    (void)state;
+    check_sessions(rows, COUNT(rows));
+}
+
 static void a_decline_tells_its_reasons(void **state)
 {
     struct gateway_call c = call_for(GATEWAY_AUTHORIZE);
@@ -427,6 +556,9 @@ int main(void)
         TEST(what_was_not_done_is_told_by_the_status),
         TEST(a_wrong_state_is_success_where_it_is_what_was_asked_for),
         TEST(a_fetch_that_is_not_answered_means_ask_again),
+        TEST(an_intent_of_an_open_session_is_not_cancelled),
+        TEST(d11_a_declined_intent_can_be_confirmed_again),
+        TEST(a_session_is_made_and_ended),
         TEST(a_decline_tells_its_reasons),
         TEST(a_refund_is_a_refund),
         TEST(a_list_is_read_until_ours_is_found_or_it_ends),

@@ -48,8 +48,12 @@ static enum err no_row(void *ctx, const struct row *row)
 
 static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct val v[] = { V_BLOB(uuid_bytes(&j->message->id)), V_TEXT(S("processed")), V_NULL,
-                       V_INT(j->message->attempt) };
+    struct val v[] = { V_BLOB(uuid_bytes(&j->message->id)),
+                       V_TEXT(S("processed")),
+                       V_NULL,
+                       V_INT(j->message->attempt),
+                       V_NULL,
+                       V_NULL };
     enum err e = effect(tx, j->message);
 
     (void)ctx;

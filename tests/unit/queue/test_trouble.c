@@ -16,7 +16,8 @@ static enum err seen(void *ctx, const struct row *row)
 /* Its failure comes back within the run: the rows are asked for. */
 static enum err write_outcome(struct tx *tx, const struct message *m, struct str outcome)
 {
-    struct val v[] = { V_BLOB(uuid_bytes(&m->id)), V_TEXT(outcome), V_NULL, V_INT(m->attempt) };
+    struct val v[] = { V_BLOB(uuid_bytes(&m->id)), V_TEXT(outcome), V_NULL,
+                       V_INT(m->attempt),          V_NULL,          V_NULL };
     int rows = 0;
 
     return tx_bulk(tx, STMT_webhook_outcome_add, v, 1, COUNT(v), seen, &rows);

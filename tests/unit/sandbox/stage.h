@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define SECRET "whsec_ichido_test_secret_A_0123456789abcdef"
-enum { HEARD = 64, STAGE_ROUTES = 16, STAGE_PATIENCE_S = 30 };
+enum { HEARD = 64, STAGE_ROUTES = 32, STAGE_PATIENCE_S = 30 };
 
 struct heard {
     char *body, signature[256], agent[128], type[128];

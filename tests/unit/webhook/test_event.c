@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PAYMENT "0189c2f0-0000-7000-8000-000000000001"
 #define OBJECT "\"data\":{\"object\":{}}}"
 
 static struct arena arena;
@@ -63,10 +64,31 @@ static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
           "{\"id\":\"pi_1\",\"object\":\"payment_intent\","
           "\"metadata\":{\"payment_id\":7}}",
           "pi_1" },
-        { "an expanded intent is no string",
+        { "an expanded intent",
           "{\"id\":\"ch_1\",\"object\":\"charge\","
           "\"payment_intent\":{\"id\":\"pi_1\"}}",
-          NULL },
+          "pi_1" },
+        { "a session's reference",
+          "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\","
+          "\"client_reference_id\":\"" PAYMENT "\",\"metadata\":{\"payment_id\":\"p\"}}",
+          PAYMENT },
+        { "a reference that is no id of ours",
+          "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\","
+          "\"client_reference_id\":\"order-7\",\"metadata\":{\"payment_id\":\"p\"}}",
+          "p" },
+        { "a reference is only a session's",
+          "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"client_reference_id\":\"" PAYMENT "\"}",
+          "pi_1" },
+        { "a session's intent",
+          "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\"}", "pi_1" },
+        { "a dispute's intent",
+          "{\"id\":\"dp_1\",\"object\":\"dispute\",\"payment_intent\":\"pi_1\","
+          "\"charge\":\"ch_1\"}",
+          "pi_1" },
+        { "a dispute's charge",
+          "{\"id\":\"dp_1\",\"object\":\"dispute\",\"payment_intent\":null,"
+          "\"charge\":{\"id\":\"ch_1\"}}",
+          "ch_1" },
         { "no intent", "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":null}",
           NULL },
         { "an object without a kind, of an intent's event", "{\"id\":\"pi_1\"}", "pi_1" },
@@ -89,6 +111,26 @@ static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
             (rows[i].key && e.lane != lane_of(str_of(rows[i].key))))
             fail_msg("row %zu: %s", i, rows[i].why);
     }
+}
+
+static void what_it_says_about_a_payment_is_taken_out_too(void **state)
+{
+    struct stripe_event e =
+        read_event("{\"id\":\"evt_1\",\"type\":\"checkout.session.completed\",\"data\":{\"object\":"
+                   "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"status\":\"complete\","
+                   "\"client_reference_id\":\"" PAYMENT "\",\"payment_intent\":\"pi_1\"}}}");
+
+    (void)state;
+    assert_true(e.readable);
+    assert_true(is(e.payment_id, PAYMENT));
+    assert_int_equal(e.fact_err, OK);
+    assert_int_equal(e.fact.kind, FACT_SESSION);
+    assert_true(is(e.fact.intent_id, "pi_1"));
+    e = read_event("{\"id\":\"evt_1\",\"type\":\"refund.created\",\"data\":{\"object\":"
+                   "{\"id\":\"re_1\",\"status\":\"thinking\"}}}");
+    assert_true(e.readable);
+    assert_int_equal(e.fact_err, ERR_VALIDATION);
+    assert_int_equal(e.fact.kind, FACT_NONE);
 }
 
 static void a_lane_never_changes(void **state)
@@ -194,6 +236,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(the_fields_of_an_intent_event_are_taken_out),
         TEST(d24_the_lane_is_the_payment_else_the_intent_else_none),
+        TEST(what_it_says_about_a_payment_is_taken_out_too),
         TEST(a_lane_never_changes),
         TEST(w6_what_names_no_sane_id_or_type_is_named_by_its_content),
         TEST(ids_of_255_characters_are_the_longest),

@@ -1,0 +1,175 @@
+#include "api/campaign_input.h"
+
+#include "api/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CURRENCY_MAX = 3, FIELD_MAX = 48, WORDS_MAX = 128 };
+
+struct reading {
+    struct request *request;
+    struct campaign_input *in;
+    struct json_problems problems;
+    int64_t positions; /* of all layers that could be read */
+    bool no_memory;
+};
+
+static struct str keep(struct reading *g, struct str text)
+{
+    struct str copy = arena_str(&g->request->arena, text);
+
+    g->no_memory = g->no_memory || !copy.p;
+    return copy;
+}
+
+/* --- fields of one layer, named by its place: "layers[2].price" --- */
+
+static void layer_problem(struct reading *g, size_t i, const char *field, const char *en,
+                          const char *ja)
+{
+    char name[FIELD_MAX];
+
+    snprintf(name, sizeof(name), "layers[%zu].%s", i, field);
+    json_problem_in(&g->problems, name, en, ja);
+}
+
+static void read_number(struct reading *g, const cJSON *layer, size_t i, const char *field,
+                        int64_t most, int64_t *ret_value)
+{
+    char en[WORDS_MAX], ja[WORDS_MAX];
+    struct json_problems unnamed;
+
+    json_problems_init(&unnamed);
+    if (!json_get_int(layer, field, true, 1, most, ret_value, &unnamed)) {
+        snprintf(en, sizeof(en), "must be a whole number from 1 to %lld", (long long)most);
+        snprintf(ja, sizeof(ja), "1〜%lld の整数にしてください", (long long)most);
+        layer_problem(g, i, field, en, ja);
+    }
+    json_problems_release(&unnamed);
+}
+
+static void read_name(struct reading *g, const cJSON *layer, size_t i, struct layer_input *l)
+{
+    char en[WORDS_MAX], ja[WORDS_MAX];
+    struct json_problems unnamed;
+    struct str name;
+
+    json_problems_init(&unnamed);
+    if (json_get_str(layer, "name", true, LAYER_NAME_MAX, &name, &unnamed)) {
+        l->name = keep(g, name);
+    } else {
+        snprintf(en, sizeof(en), "must be a text of 1 to %d characters", LAYER_NAME_MAX);
+        snprintf(ja, sizeof(ja), "1〜%d 文字の文字列にしてください", LAYER_NAME_MAX);
+        layer_problem(g, i, "name", en, ja);
+    }
+    json_problems_release(&unnamed);
+}
+
+/* Every member of it that nobody knows is a problem, as in the body itself. */
+static void read_strangers(struct reading *g, const cJSON *layer, size_t i)
+{
+    static const char *const names[] = { "name", "price", "positions" };
+
+    for (const cJSON *item = layer->child; item; item = item->next) {
+        bool known = false;
+
+        for (size_t k = 0; k < COUNT(names); k++)
+            known |= strcmp(item->string, names[k]) == 0;
+        if (!known)
+            layer_problem(g, i, item->string, "is not a field of this request",
+                          "このリクエストにない項目です");
+    }
+}
+
+static void read_layer(struct reading *g, const cJSON *layer, size_t i)
+{
+    struct layer_input *l = &g->in->layers[i];
+    char name[FIELD_MAX];
+
+    if (!cJSON_IsObject(layer)) {
+        snprintf(name, sizeof(name), "layers[%zu]", i);
+        json_problem_in(&g->problems, name, "must be a JSON object",
+                        "JSON オブジェクトにしてください");
+        return;
+    }
+    read_name(g, layer, i, l);
+    read_number(g, layer, i, "price", MONEY_MAX, &l->price);
+    read_number(g, layer, i, "positions", POSITIONS_MAX, &l->positions);
+    read_strangers(g, layer, i);
+    g->positions += l->positions;
+}
+
+/* --- the body --- */
+
+static void read_layers(struct reading *g, const cJSON *body)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "layers");
+    int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+    size_t i = 0;
+
+    if (n < 1 || n > LAYERS_MAX) {
+        json_problem_in(&g->problems, "layers", "must be a list of 1 to 50 layers",
+                        "1〜50 件のレイヤーのリストにしてください");
+        return;
+    }
+    g->in->layers = arena_alloc(&g->request->arena, (size_t)n, sizeof(*g->in->layers));
+    g->no_memory = g->no_memory || !g->in->layers;
+    if (!g->in->layers)
+        return;
+    g->in->layer_count = (size_t)n;
+    for (const cJSON *layer = list->child; layer; layer = layer->next)
+        read_layer(g, layer, i++);
+    if (g->positions > POSITIONS_MAX)
+        json_problem_in(&g->problems, "layers", "must have at most 10000 positions in all",
+                        "ポジションは合計 10000 以下にしてください");
+}
+
+static void read_currency(struct reading *g, const cJSON *body)
+{
+    struct str text;
+
+    if (json_get_str(body, "currency", true, CURRENCY_MAX, &text, &g->problems) &&
+        !currency_parse(text, g->in->currency))
+        json_problem_in(&g->problems, "currency", "must be an ISO 4217 code like JPY",
+                        "JPY のような ISO 4217 通貨コードにしてください");
+}
+
+/* Not more than there are positions, where those could be read. */
+static void read_winners(struct reading *g, const cJSON *body)
+{
+    g->in->winners = 1;
+    if (json_get_int(body, "winners", false, 0, POSITIONS_MAX, &g->in->winners, &g->problems) &&
+        g->positions && g->in->winners > g->positions)
+        json_problem_in(&g->problems, "winners", "must not be more than there are positions",
+                        "ポジションの数以下にしてください");
+}
+
+static void read_all(struct reading *g, const cJSON *body)
+{
+    static const char *const names[] = { "title", "currency", "winners", "layers" };
+    struct str title;
+
+    if (json_get_str(body, "title", true, CAMPAIGN_TITLE_MAX, &title, &g->problems))
+        g->in->title = keep(g, title);
+    read_currency(g, body);
+    read_layers(g, body);
+    read_winners(g, body);
+    fields_only(body, names, COUNT(names), &g->problems);
+}
+
+bool campaign_input_read(struct request *r, struct campaign_input *ret_input)
+{
+    struct reading g = { .request = r, .in = ret_input };
+    CLEANUP(json_freep) cJSON *body = NULL;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &g.problems);
+    read_all(&g, body);
+    if (fields_refused(r, &g.problems))
+        return false;
+    if (g.no_memory)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    return !g.no_memory;
+}

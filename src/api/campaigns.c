@@ -1,0 +1,357 @@
+#include "api/campaigns.h"
+
+#include "api/campaign_input.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "flow/draw.h"
+#include "store/store.h"
+
+enum { CAMPAIGNS_DEFAULT = 20, POSITIONS_DEFAULT = 100 };
+
+struct act { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    struct payments *payments;
+    struct uuid id, user;
+    struct campaign_input input; /* PUT */
+    enum campaign_put put;
+    struct position_filter positions;
+    bool has_before; /* the list */
+    struct uuid before;
+    int limit;
+    bool not_drawn;  /* out: the campaign is there, its draw is not */
+    struct str text; /* out */
+};
+
+/* The path's id is read where there is one. NULL: the answer was sent. */
+static struct act *act_new(struct request *r, void *ctx, enum err e, const struct principal *p,
+                           bool has_id)
+{
+    const struct api_payments *api = ctx;
+    struct act *a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
+
+    if (!a) {
+        reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
+        return NULL;
+    }
+    a->request = r;
+    a->payments = api->payments;
+    a->user = p->user;
+    return !has_id || fields_path_id(r, &a->id) ? a : NULL;
+}
+
+/* The same for what only service and admin may do. */
+static struct act *operator_act(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    return act_new(r, ctx, e || p->service || p->admin ? e : ERR_FORBIDDEN, p, true);
+}
+
+static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    a->unit = (struct unit){
+        .kind = kind, .home = a->request->home, .done = done, .arena = &a->request->arena
+    };
+    store_post(a->payments->store, &a->unit);
+}
+
+static void show(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    if (u->err)
+        reply_problem(a->request, u->err, NULL);
+    else
+        reply_send(a->request, 200, S("application/json"), a->text);
+}
+
+/* --- PUT --- */
+
+static enum err put(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    enum err e = campaign_put(tx, &a->input, env_now_ms(a->payments->env), &a->put);
+
+    return e || a->put == CAMPAIGN_DIFFERS ? e : campaign_json(tx, u->arena, a->id, &a->text);
+}
+
+static void was_put(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct request *r = a->request;
+
+    if (u->err)
+        reply_problem(r, u->err, NULL);
+    else if (a->put == CAMPAIGN_DIFFERS)
+        reply_problem(
+            r, ERR_UNPROCESSABLE,
+            r->language == LANG_JA
+                ? "この ID のキャンペーンは別の内容で作成済みです。内容は変更できません。"
+                : "A campaign with this id was made of something else; it cannot change.");
+    else
+        reply_send(r, a->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), a->text);
+}
+
+static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, put, NULL };
+    struct act *a = operator_act(r, ctx, e, p);
+
+    if (!a || !campaign_input_read(r, &a->input))
+        return;
+    a->input.id = a->id;
+    a->input.created_by = a->user;
+    post(a, &kind, was_put);
+}
+
+void api_campaign_put(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, put_as, ctx);
+}
+
+/* --- GET one --- */
+
+static enum err get(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return campaign_json(tx, u->arena, a->id, &a->text);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "campaign.get", UNIT_READ, get, NULL };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (a)
+        post(a, &kind, show);
+}
+
+void api_campaign_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
+}
+
+/* --- GET all --- */
+
+static bool read_limit(struct str value, int64_t most, int *ret_limit)
+{
+    int64_t n;
+
+    if (!str_to_i64(value, &n) || n < 1 || n > most)
+        return false;
+    *ret_limit = (int)n;
+    return true;
+}
+
+static bool list_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return read_limit(value, LIMIT_PAGE, &((struct act *)ctx)->limit);
+}
+
+static bool list_cursor(struct request *r, void *ctx, struct str value)
+{
+    struct act *a = ctx;
+
+    (void)r;
+    a->has_before = uuid_parse(value, &a->before);
+    return a->has_before;
+}
+
+static enum err list(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return campaigns_json(tx, u->arena, a->has_before ? &a->before : NULL, a->limit, &a->text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "limit", list_limit, "must be a whole number from 1 to 100",
+          "1〜100 の整数にしてください" },
+        { "cursor", list_cursor, "must be the nextCursor of an earlier page",
+          "前のページの nextCursor を指定してください" },
+    };
+    static const struct unit_kind kind = { "campaign.list", UNIT_READ, list, NULL };
+    struct act *a = act_new(r, ctx, e, p, false);
+
+    if (!a)
+        return;
+    a->limit = CAMPAIGNS_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), a))
+        post(a, &kind, show);
+}
+
+void api_campaign_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- GET its positions --- */
+
+static bool positions_layer(struct request *r, void *ctx, struct str value)
+{
+    struct position_filter *f = &((struct act *)ctx)->positions;
+
+    (void)r;
+    f->has_layer = uuid_parse(value, &f->layer);
+    return f->has_layer;
+}
+
+static bool positions_status(struct request *r, void *ctx, struct str value)
+{
+    struct position_filter *f = &((struct act *)ctx)->positions;
+
+    (void)r;
+    f->status = value;
+    return str_eq(value, S("available")) || str_eq(value, S("reserved")) ||
+           str_eq(value, S("sold"));
+}
+
+static bool positions_cursor(struct request *r, void *ctx, struct str value)
+{
+    struct position_filter *f = &((struct act *)ctx)->positions;
+
+    (void)r;
+    return str_to_i64(value, &f->after) && f->after >= 1 && f->after <= POSITIONS_MAX;
+}
+
+static bool positions_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return read_limit(value, LIMIT_POSITIONS_PAGE, &((struct act *)ctx)->positions.limit);
+}
+
+static enum err list_positions(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return positions_json(tx, u->arena, &a->positions, &a->text);
+}
+
+static void positions_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "layerId", positions_layer, "must be a UUID", "UUID を指定してください" },
+        { "status", positions_status, "must be available, reserved or sold",
+          "available、reserved、sold のいずれかにしてください" },
+        { "limit", positions_limit, "must be a whole number from 1 to 1000",
+          "1〜1000 の整数にしてください" },
+        { "cursor", positions_cursor, "must be the nextCursor of an earlier page",
+          "前のページの nextCursor を指定してください" },
+    };
+    static const struct unit_kind kind = { "campaign.positions", UNIT_READ, list_positions, NULL };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (!a)
+        return;
+    a->positions = (struct position_filter){ .campaign = a->id,
+                                             .viewer = p->user,
+                                             .sees_all = p->service || p->admin,
+                                             .limit = POSITIONS_DEFAULT };
+    if (query_read(r, parameters, COUNT(parameters), a))
+        post(a, &kind, show);
+}
+
+void api_campaign_positions(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, positions_as, ctx);
+}
+
+/* --- GET its draw --- */
+
+static enum err get_draw(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    enum err e = draw_json(tx, u->arena, a->id, &a->text);
+
+    a->not_drawn = false;
+    if (e != ERR_NOT_FOUND)
+        return e;
+    e = campaign_exists(tx, a->id);
+    a->not_drawn = !e;
+    return e;
+}
+
+static void show_draw(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct request *r = a->request;
+
+    if (!u->err && a->not_drawn)
+        reply_problem(r, ERR_NOT_FOUND,
+                      r->language == LANG_JA
+                          ? "このキャンペーンの抽選はまだ行われていません。"
+                          : "This campaign has not been drawn yet; its draw will stand here.");
+    else
+        show(u);
+}
+
+static void draw_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "campaign.draw.get", UNIT_READ, get_draw, NULL };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (a)
+        post(a, &kind, show_draw);
+}
+
+void api_campaign_draw(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, draw_as, ctx);
+}
+
+/* --- POST cancel --- */
+
+static enum err cancel(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    enum err e = campaign_cancel(tx, a->payments, a->id, a->user, env_now_ms(a->payments->env));
+
+    return e ? e : campaign_json(tx, u->arena, a->id, &a->text);
+}
+
+static void was_cancelled(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct request *r = a->request;
+
+    if (u->err == ERR_UNPROCESSABLE)
+        reply_problem(r, u->err,
+                      r->language == LANG_JA
+                          ? "抽選済みのキャンペーンは中止できません。"
+                          : "The campaign is drawn; it cannot be cancelled any more.");
+    else
+        show(u);
+}
+
+/* Nothing needs to be said with it; what is said all the same must not be misunderstood. */
+static bool body_is_empty(struct request *r)
+{
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+
+    if (!str_trim(r->body).n)
+        return true;
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &problems);
+    fields_only(body, NULL, 0, &problems);
+    return !fields_refused(r, &problems);
+}
+
+static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, cancel, NULL };
+    struct act *a = operator_act(r, ctx, e, p);
+
+    if (a && body_is_empty(r))
+        post(a, &kind, was_cancelled);
+}
+
+void api_campaign_cancel(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, cancel_as, ctx);
+}

@@ -1,0 +1,338 @@
+#include "api/collection_input.h"
+
+#include "api/fields.h"
+#include "api/payment_input.h"
+#include "base/time_parse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CURRENCY_MAX = 3, TIME_MAX = 64, FIELD_MAX = 96, WORDS_MAX = 160 };
+
+/* --- rules --- */
+
+static bool is_letter_or_digit(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* RFC 3986's characters, and the braces of "{CHECKOUT_SESSION_ID}", which the gateway fills in. */
+static bool is_url_char(char c)
+{
+    return is_letter_or_digit(c) || (c && strchr("-._~:/?#[]@!$&'()*+,;=%{}", c));
+}
+
+bool is_web_url(struct str url)
+{
+    size_t scheme = str_starts(url, S("https://"))  ? sizeof("https://") - 1
+                    : str_starts(url, S("http://")) ? sizeof("http://") - 1
+                                                    : 0;
+
+    if (!scheme || url.n <= scheme || url.n > CHECKOUT_URL_MAX)
+        return false;
+    if (!is_letter_or_digit(url.p[scheme]) && url.p[scheme] != '[')
+        return false; /* a host comes first: no user, no port alone */
+    for (size_t i = 0; i < url.n; i++)
+        if (!is_url_char(url.p[i]))
+            return false;
+    return true;
+}
+
+bool is_email(struct str text)
+{
+    const char *at = text.n ? memchr(text.p, '@', text.n) : NULL;
+
+    if (!at || at == text.p || at == text.p + text.n - 1)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] <= ' ' || strchr("<>,;\"\x7f", text.p[i]))
+            return false;
+    return !memchr(at + 1, '@', text.n - (size_t)(at + 1 - text.p));
+}
+
+/* Segments of letters, digits, '_', '+' and '-': no way out of a folder of zones. */
+bool is_zone_name(struct str name)
+{
+    bool begins = true;
+
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+
+        if (c == '/' ? begins : !is_letter_or_digit(c) && (begins || !strchr("_+-", c)))
+            return false;
+        begins = c == '/';
+    }
+    return name.n && name.n <= TIME_ZONE_MAX && !begins && name.p[0] > '9';
+}
+
+/* --- a reader that knows where it is: "participants[2].amount" --- */
+
+struct reading {
+    struct request *request;
+    struct collection_input *in;
+    struct json_problems problems;
+    bool no_memory;
+    size_t place; /* of the participant */
+};
+
+static struct str keep(struct reading *g, struct str text)
+{
+    struct str copy = arena_str(&g->request->arena, text);
+
+    g->no_memory = g->no_memory || !copy.p;
+    return copy;
+}
+
+static void person_problem(struct reading *g, const char *field, const char *en, const char *ja)
+{
+    char name[FIELD_MAX];
+
+    snprintf(name, sizeof(name), "participants[%zu]%s%s", g->place, *field ? "." : "", field);
+    json_problem_in(&g->problems, name, en, ja);
+}
+
+/* The member, or NULL where it is absent or null: then it is a problem if it is required. */
+static const cJSON *member(struct reading *g, const cJSON *person, const char *field, bool required)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(person, field);
+
+    if (item && !cJSON_IsNull(item))
+        return item;
+    if (required)
+        person_problem(g, field, "is required", "必須です");
+    return NULL;
+}
+
+static bool take_id(struct reading *g, const cJSON *person, const char *field, bool required,
+                    struct uuid *ret_id)
+{
+    const cJSON *item = member(g, person, field, required);
+
+    if (!item)
+        return false;
+    if (cJSON_IsString(item) && uuid_parse(str_of(item->valuestring), ret_id))
+        return true;
+    person_problem(g, field, "must be a UUID", "UUID を指定してください");
+    return false;
+}
+
+/* What json_get_str says of a field that is named here in another way. */
+static bool take_words(struct reading *g, const cJSON *person, const char *field, bool required,
+                       int max_chars, struct str *ret_text)
+{
+    char en[WORDS_MAX], ja[WORDS_MAX];
+    struct json_problems unnamed;
+    struct str text = { 0 };
+    bool taken;
+
+    if (!member(g, person, field, required))
+        return false;
+    json_problems_init(&unnamed);
+    taken = json_get_str(person, field, required, (size_t)max_chars, &text, &unnamed);
+    json_problems_release(&unnamed);
+    snprintf(en, sizeof(en), "must be a text of %d to %d characters", required, max_chars);
+    snprintf(ja, sizeof(ja), "%d〜%d 文字の文字列にしてください", required, max_chars);
+    if (!taken)
+        person_problem(g, field, en, ja);
+    else
+        *ret_text = keep(g, text);
+    return taken;
+}
+
+static void take_amount(struct reading *g, const cJSON *person, int64_t *ret_amount)
+{
+    struct json_problems unnamed;
+
+    if (!member(g, person, "amount", true))
+        return;
+    json_problems_init(&unnamed);
+    if (!json_get_int(person, "amount", true, 1, MONEY_MAX, ret_amount, &unnamed))
+        person_problem(g, "amount", "must be a whole number from 1 to 99999999",
+                       "1〜99999999 の整数にしてください");
+    json_problems_release(&unnamed);
+}
+
+static void take_strangers(struct reading *g, const cJSON *person)
+{
+    static const char *const names[] = { "id", "name", "email", "userId", "amount" };
+
+    for (const cJSON *item = person->child; item; item = item->next) {
+        bool known = false;
+
+        for (size_t k = 0; k < COUNT(names); k++)
+            known |= strcmp(item->string, names[k]) == 0;
+        if (!known)
+            person_problem(g, item->string, "is not a field of this request",
+                           "このリクエストにない項目です");
+    }
+}
+
+static void take_person(struct reading *g, const cJSON *person, struct participant_input *ret)
+{
+    if (!cJSON_IsObject(person)) {
+        person_problem(g, "", "must be a JSON object", "JSON オブジェクトにしてください");
+        return;
+    }
+    take_id(g, person, "id", true, &ret->id);
+    take_words(g, person, "name", true, PARTICIPANT_NAME_MAX, &ret->name);
+    if (take_words(g, person, "email", false, PARTICIPANT_EMAIL_MAX, &ret->email) && ret->email.n &&
+        !is_email(ret->email))
+        person_problem(g, "email", "must be a mail address", "メールアドレスを指定してください");
+    ret->has_user = take_id(g, person, "userId", false, &ret->user);
+    take_amount(g, person, &ret->amount);
+    take_strangers(g, person);
+}
+
+/* --- all of them --- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct participant_input *x = a, *y = b;
+
+    return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
+}
+
+/* Sorted, so that rows are locked in one order whoever names them. */
+static void sort_people(struct reading *g)
+{
+    struct participant_input *p = g->in->participants;
+    size_t n = g->in->participant_count;
+
+    qsort(p, n, sizeof(*p), compare_ids);
+    for (size_t i = 1; i < n; i++)
+        if (uuid_eq(p[i - 1].id, p[i].id)) {
+            json_problem_in(&g->problems, "participants", "must name each id once",
+                            "同じ id は 1 回だけ指定してください");
+            return;
+        }
+}
+
+static void read_people(struct reading *g, const cJSON *body)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "participants");
+    int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
+
+    if (n < 0 || n > PARTICIPANTS_MAX) {
+        json_problem_in(&g->problems, "participants", "must be a list of at most 1000 participants",
+                        "1000 人以下の参加者のリストにしてください");
+        return;
+    }
+    g->in->participants =
+        arena_alloc(&g->request->arena, (size_t)n + 1, sizeof(*g->in->participants));
+    g->no_memory = g->no_memory || !g->in->participants;
+    if (!g->in->participants)
+        return;
+    g->in->participant_count = (size_t)n;
+    for (const cJSON *item = list->child; item; item = item->next, g->place++)
+        take_person(g, item, &g->in->participants[g->place]);
+    if (!g->problems.count)
+        sort_people(g);
+}
+
+/* --- the collection's own --- */
+
+static void read_text(struct reading *g, const cJSON *body, const char *field, bool required,
+                      size_t max, struct str *ret)
+{
+    struct str text;
+
+    if (json_get_str(body, field, required, max, &text, &g->problems))
+        *ret = keep(g, text);
+}
+
+static void read_currency(struct reading *g, const cJSON *body)
+{
+    struct str text;
+
+    if (json_get_str(body, "currency", true, CURRENCY_MAX, &text, &g->problems) &&
+        !currency_parse(text, g->in->currency))
+        json_problem_in(&g->problems, "currency", "must be an ISO 4217 code like JPY",
+                        "JPY のような ISO 4217 通貨コードにしてください");
+}
+
+static void read_due(struct reading *g, const cJSON *body)
+{
+    struct str text;
+
+    if (json_get_str(body, "dueAt", false, TIME_MAX, &text, &g->problems) &&
+        (!time_parse(text, &g->in->due_ms) || g->in->due_ms <= 0))
+        json_problem_in(&g->problems, "dueAt", "must be an RFC 3339 time after 1970",
+                        "1970 年より後の RFC 3339 の日時にしてください");
+}
+
+static void read_zone(struct reading *g, const cJSON *body)
+{
+    struct str text;
+
+    g->in->time_zone = S("Asia/Tokyo");
+    if (!json_get_str(body, "timeZone", false, TIME_ZONE_MAX, &text, &g->problems))
+        return;
+    g->in->time_zone = keep(g, text);
+    if (!is_zone_name(text))
+        json_problem_in(&g->problems, "timeZone", "must be a name like Asia/Tokyo",
+                        "Asia/Tokyo のような名前にしてください");
+}
+
+bool collection_input_read(struct request *r, struct collection_input *ret_input)
+{
+    static const char *const names[] = { "title", "description", "currency",
+                                         "dueAt", "timeZone",    "participants" };
+    struct reading g = { .request = r, .in = ret_input };
+    CLEANUP(json_freep) cJSON *body = NULL;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &g.problems);
+    read_text(&g, body, "title", true, COLLECTION_TITLE_MAX, &ret_input->title);
+    read_text(&g, body, "description", false, COLLECTION_DESCRIPTION_MAX, &ret_input->description);
+    read_currency(&g, body);
+    read_due(&g, body);
+    read_zone(&g, body);
+    read_people(&g, body);
+    fields_only(body, names, COUNT(names), &g.problems);
+    if (fields_refused(r, &g.problems))
+        return false;
+    if (g.no_memory)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    return !g.no_memory;
+}
+
+/* --- Checkout --- */
+
+/* json_get_str tells too long ones; a required one that is absent, too. */
+static void read_url(struct request *r, const cJSON *body, const char *field, bool required,
+                     struct str *ret_url, struct json_problems *p)
+{
+    struct str text;
+
+    if (!json_get_str(body, field, required, CHECKOUT_URL_MAX, &text, p))
+        return;
+    if (!is_web_url(text))
+        json_problem_in(p, field, "must be a URL with http or https",
+                        "http か https の URL を指定してください");
+    *ret_url = arena_str(&r->arena, text);
+}
+
+bool checkout_input_read(struct request *r, bool has_return_url, struct checkout_input *ret_input)
+{
+    static const char *const names[] = { "successUrl", "cancelUrl" };
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct payment_input key = { 0 };
+    struct json_problems problems;
+    size_t count;
+    struct str header = request_header(r, S("Idempotency-Key"), &count);
+
+    if (r->body.n ? !fields_body(r, &body) : !(body = cJSON_CreateObject())) {
+        if (!r->body.n)
+            reply_problem(r, ERR_NO_MEMORY, NULL);
+        return false;
+    }
+    fields_problems(r, &problems);
+    payment_input_key(header, count, &key, &problems);
+    ret_input->key = key.key;
+    read_url(r, body, "successUrl", !has_return_url, &ret_input->success_url, &problems);
+    read_url(r, body, "cancelUrl", false, &ret_input->cancel_url, &problems);
+    fields_only(body, names, COUNT(names), &problems);
+    return !fields_refused(r, &problems);
+}

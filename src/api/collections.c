@@ -1,0 +1,305 @@
+/* collections.c - collections, their participants, and the way to pay for one (S1). What is read is
+ * the organiser's; a participant with a user id sees and pays its own part. */
+#include "api/collections.h"
+
+#include "api/collection_input.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "auth/base64url.h"
+#include "base/limits.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+enum { PAGE_DEFAULT = 20, CURSOR_TEXT = 22, MEMBERS_MAX = 80 };
+
+struct act { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    struct payments *payments;
+    struct principal who;
+    struct collection_input input; /* PUT */
+    struct collection_result result;
+    struct collection_view view; /* id is the path's; of the list: after is its cursor */
+    struct uuid owner;           /* the list */
+    struct str text;             /* out */
+};
+
+static bool may_any(const struct principal *p)
+{
+    return p->service || p->admin;
+}
+
+/* The path's id is read where there is one. NULL: the answer was sent. */
+static struct act *act_new(struct request *r, void *ctx, enum err e, const struct principal *p,
+                           bool has_id)
+{
+    const struct api_payments *api = ctx;
+    struct act *a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
+
+    if (!a) {
+        reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
+        return NULL;
+    }
+    a->request = r;
+    a->payments = api->payments;
+    a->who = *p;
+    a->owner = p->user;
+    a->view =
+        (struct collection_view){ .who = p->user, .may_any = may_any(p), .limit = PAGE_DEFAULT };
+    return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
+}
+
+static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    a->unit = (struct unit){
+        .kind = kind, .home = a->request->home, .done = done, .arena = &a->request->arena
+    };
+    store_post(a->payments->store, &a->unit);
+}
+
+static void show(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    if (u->err)
+        reply_problem(a->request, u->err, NULL);
+    else
+        reply_send(a->request, 200, S("application/json"), a->text);
+}
+
+/* --- PUT /collections/{id} --- */
+
+static enum err put(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+    enum err e = collection_put(tx, u->arena, &a->input, a->view.may_any,
+                                env_now_ms(a->payments->env), &a->result);
+
+    return e ? e : collection_json(tx, u->arena, &a->view, &a->text);
+}
+
+static void refuse(struct act *a)
+{
+    static const struct {
+        const char *en, *ja;
+    } words[] = {
+        [REFUSED_NOT] = { NULL, NULL },
+        [REFUSED_CURRENCY] = { "The currency cannot change: somebody has paid or is paying.",
+                               "支払い済み、または支払い処理中の参加者がいるため、通貨は変更できま"
+                               "せん。" },
+        [REFUSED_AMOUNT] = { "The amount of somebody who has paid or is paying cannot change.",
+                             "支払い済み、または支払い処理中の参加者の金額は変更できません。" },
+        [REFUSED_ELSEWHERE] = { "A participant with this id belongs to another collection.",
+                                "この id の参加者は別の集金に属しています。" },
+        [REFUSED_TOO_MANY] = { "A collection has at most 1000 participants.",
+                               "1 つの集金の参加者は 1000 人までです。" },
+    };
+    struct request *r = a->request;
+    enum collection_refusal why = a->result.refusal;
+    char id[UUID_TEXT + 1], members[MEMBERS_MAX];
+    int n = 0;
+
+    if (a->result.has_participant) {
+        uuid_text(a->result.participant, id);
+        n = snprintf(members, sizeof(members), "\"participantId\":\"%s\"", id);
+    }
+    reply_problem_more(r, ERR_UNPROCESSABLE, r->language == LANG_JA ? words[why].ja : words[why].en,
+                       S(""), (struct str){ members, (size_t)n });
+}
+
+static void was_put(struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    if (u->err == ERR_UNPROCESSABLE)
+        refuse(a);
+    else if (u->err)
+        reply_problem(a->request, u->err, NULL);
+    else
+        reply_send(a->request, a->result.put == COLLECTION_MADE ? 201 : 200, S("application/json"),
+                   a->text);
+}
+
+static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "collection.put", UNIT_FRONT, put, NULL };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (!a || !collection_input_read(r, &a->input))
+        return;
+    a->input.id = a->view.id;
+    a->input.owner = a->who.user;
+    post(a, &kind, was_put);
+}
+
+void api_collection_put(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, put_as, ctx);
+}
+
+/* --- pages --- */
+
+static bool read_status(struct request *r, void *ctx, struct str value)
+{
+    struct act *a = ctx;
+
+    (void)r;
+    a->view.status = value;
+    return str_eq(value, S("paid")) || str_eq(value, S("unpaid"));
+}
+
+static bool read_cursor(struct request *r, void *ctx, struct str value)
+{
+    struct act *a = ctx;
+    struct str bytes;
+
+    if (value.n != CURSOR_TEXT || base64url_decode(&r->arena, value, &bytes))
+        return false;
+    a->view.has_after = uuid_of_bytes(bytes, &a->view.after);
+    return a->view.has_after;
+}
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    struct act *a = ctx;
+    int64_t n;
+
+    (void)r;
+    if (!str_to_i64(value, &n) || n < 1 || n > LIMIT_PAGE)
+        return false;
+    a->view.limit = (int)n;
+    return true;
+}
+
+static bool read_owner(struct request *r, void *ctx, struct str value)
+{
+    struct act *a = ctx;
+
+    (void)r;
+    return a->view.may_any && uuid_parse(value, &a->owner);
+}
+
+#define CURSOR                                                                                     \
+    {                                                                                              \
+        "cursor", read_cursor, "must be the nextCursor of a page",                                 \
+            "前のページの nextCursor を指定してください"                            \
+    }
+#define LIMIT                                                                                      \
+    {                                                                                              \
+        "limit", read_limit, "must be 1 to 100", "1〜100 にしてください"                   \
+    }
+
+/* --- GET /collections/{id}, /collections --- */
+
+static enum err get(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return collection_json(tx, u->arena, &a->view, &a->text);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "collection.get", UNIT_READ, get, NULL };
+    static const struct query_parameter parameters[] = {
+        { "status", read_status, "must be paid or unpaid", "paid か unpaid にしてください" },
+        CURSOR,
+        LIMIT,
+    };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (a && query_read(r, parameters, COUNT(parameters), a))
+        post(a, &kind, show);
+}
+
+void api_collection_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
+}
+
+static enum err list(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return collections_json(tx, u->arena, a->owner, a->view.has_after ? &a->view.after : NULL,
+                            a->view.limit, &a->text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "collection.list", UNIT_READ, list, NULL };
+    static const struct query_parameter parameters[] = {
+        { "ownerId", read_owner, "must be a UUID, and is for service and admin only",
+          "UUID を指定してください（service と admin のみ使えます）" },
+        CURSOR,
+        LIMIT,
+    };
+    struct act *a = act_new(r, ctx, e, p, false);
+
+    if (a && query_read(r, parameters, COUNT(parameters), a))
+        post(a, &kind, show);
+}
+
+void api_collection_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- GET /participants/{id} --- */
+
+static enum err get_participant(struct tx *tx, struct unit *u)
+{
+    struct act *a = CONTAINER_OF(u, struct act, unit);
+
+    return participant_json(tx, u->arena, a->view.id, a->view.who, a->view.may_any, &a->text);
+}
+
+static void participant_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "participant.get", UNIT_READ, get_participant, NULL };
+    struct act *a = act_new(r, ctx, e, p, true);
+
+    if (a)
+        post(a, &kind, show);
+}
+
+void api_participant_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, participant_as, ctx);
+}
+
+/* --- POST /participants/{id}/checkout --- */
+
+static void checkout_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    const struct api_payments *api = ctx;
+    struct checkout_input in = { 0 };
+    struct payment_call *c;
+    struct uuid id;
+
+    if (!payment_caller_may(r, api, e, p, S("create")) || !fields_path_id(r, &id) ||
+        !checkout_input_read(r, api->payments->return_url.n, &in))
+        return;
+    c = arena_alloc(&r->arena, 1, sizeof(*c));
+    if (!c) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    c->operate = (struct operate){ .kind = OP_CREATE,
+                                   .user = p->user,
+                                   .may_any = may_any(p),
+                                   .key = in.key,
+                                   .context = CONTEXT_PARTICIPANT,
+                                   .subject = id,
+                                   .success_url = in.success_url,
+                                   .cancel_url = in.cancel_url,
+                                   .of_subject = true };
+    key_hash_checkout(id, in.success_url, in.cancel_url, c->operate.hash);
+    payment_begin(r, api, c);
+}
+
+void api_participant_checkout(struct request *r, void *ctx)
+{
+    auth_check(((struct api_payments *)ctx)->auth, r, checkout_as, ctx);
+}

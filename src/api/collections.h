@@ -1,0 +1,12 @@
+/* collections.h - collections, participants and their Checkout (S1). ctx is a struct api_payments.
+ */
+#pragma once
+
+#include "api/payments.h"
+
+void api_collection_put(struct request *r, void *ctx); /* 201 made, 200 changed, 422 refused */
+void api_collection_get(struct request *r, void *ctx); /* ?status=&cursor=&limit= of participants */
+void api_collection_list(struct request *r, void *ctx);
+void api_participant_checkout(struct request *r,
+                              void *ctx); /* Idempotency-Key; {successUrl?, cancelUrl?} */
+void api_participant_get(struct request *r, void *ctx);

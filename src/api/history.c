@@ -1,0 +1,355 @@
+/* history.c - two lists, newest first. A page of events looks at a stretch of the table and no
+ * further: with a filter that fits little it may be short or empty, and nextCursor goes on. */
+#include "api/history.h"
+
+#include "api/query.h"
+#include "auth/base64url.h"
+#include "base/limits.h"
+#include "flow/json_out.h"
+#include "store/store.h"
+
+#include <string.h>
+
+enum { PAGE_DEFAULT = 20, TYPE_MAX = 255, CURSOR_TEXT = 22 };
+
+struct look { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    int64_t limit, before_seq; /* before_seq 0: from the newest on */
+    bool has_payment;
+    struct uuid payment, before_id; /* before_id: exclusive */
+    struct str type, outcome;       /* empty: any */
+    struct buf out;
+    int64_t count, last_seq;
+    struct uuid last_id;
+    struct str text; /* out */
+};
+
+/* --- the query --- */
+
+static bool read_type(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    ((struct look *)ctx)->type = value;
+    return value.n && value.n <= TYPE_MAX && str_is_utf8(value);
+}
+
+static bool read_outcome(struct request *r, void *ctx, struct str value)
+{
+    static const char *const words[] = { "applied", "duplicate", "superseded",
+                                         "ignored", "failed",    "pending" };
+
+    (void)r;
+    ((struct look *)ctx)->outcome = value;
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (str_eq(value, str_of(words[i])))
+            return true;
+    return false;
+}
+
+static bool read_payment(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    l->has_payment = uuid_parse(value, &l->payment);
+    return l->has_payment;
+}
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    return str_to_i64(value, &l->limit) && l->limit >= 1 && l->limit <= LIMIT_PAGE;
+}
+
+static bool read_seq(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    return str_to_i64(value, &l->before_seq) && l->before_seq > 0;
+}
+
+static bool read_id(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+    struct str bytes;
+
+    return value.n == CURSOR_TEXT && !base64url_decode(&r->arena, value, &bytes) &&
+           uuid_of_bytes(bytes, &l->before_id);
+}
+
+#define PAYMENT_PARAMETER                                                                          \
+    {                                                                                              \
+        "paymentId", read_payment, "must be a UUID", "UUID を指定してください"            \
+    }
+#define LIMIT_PARAMETER                                                                                       \
+    {                                                                                                         \
+        "limit", read_limit, "must be a whole number from 1 to 100", "1〜100 の整数にしてください" \
+    }
+#define CURSOR_PARAMETER(read)                                                                     \
+    {                                                                                              \
+        "cursor", read, "must be the nextCursor of an earlier page",                               \
+            "前のページの nextCursor を指定してください"                            \
+    }
+
+static const struct query_parameter event_parameters[] = {
+    { "type", read_type, "must be the type of an event", "イベントの種類を指定してください" },
+    { "outcome", read_outcome, "must be applied, duplicate, superseded, ignored, failed or pending",
+      "applied、duplicate、superseded、ignored、failed、pending のいずれかにしてください" },
+    PAYMENT_PARAMETER,
+    LIMIT_PARAMETER,
+    CURSOR_PARAMETER(read_seq),
+};
+
+static const struct query_parameter notice_parameters[] = {
+    PAYMENT_PARAMETER,
+    LIMIT_PARAMETER,
+    CURSOR_PARAMETER(read_id),
+};
+
+/* --- one line --- */
+
+static void out_id(struct buf *b, const char *name, const struct val *v)
+{
+    struct uuid id;
+
+    if (v->type == VAL_BLOB && uuid_of_bytes(v->s, &id))
+        out_uuid(b, name, id);
+    else
+        out_json(b, name, S("null"));
+}
+
+static void out_words(struct buf *b, const char *name, const struct val *v)
+{
+    out_text(b, name, v->type == VAL_TEXT ? v->s : (struct str){ 0 });
+}
+
+static void out_when(struct buf *b, const char *name, const struct val *v)
+{
+    out_time(b, name, v->type == VAL_INT ? v->i : 0);
+}
+
+/* One more than is shown says that there is another page. False: this is that one. */
+static bool next_line(struct look *l)
+{
+    if (l->count++ == l->limit)
+        return false;
+    buf_add(&l->out, l->count > 1 ? S(",{") : S("{"));
+    return true;
+}
+
+static enum err add_event(void *ctx, const struct row *row)
+{
+    struct look *l = ctx;
+    const struct val *v = row->col;
+    struct buf *b = &l->out;
+
+    if (!next_line(l))
+        return OK;
+    l->last_seq = v[0].i;
+    out_words(b, "id", &v[1]);
+    out_words(b, "type", &v[2]);
+    if (v[3].type == VAL_INT)
+        out_bool(b, "livemode", v[3].i != 0);
+    else
+        out_json(b, "livemode", S("null"));
+    out_when(b, "createdAt", &v[4]);
+    out_when(b, "receivedAt", &v[5]);
+    out_words(b, "outcome", &v[6]);
+    out_words(b, "detail", &v[7]);
+    out_when(b, "decidedAt", &v[8]);
+    out_id(b, "paymentId", &v[9]);
+    out_int(b, "duplicates", v[10].i);
+    out_when(b, "lastDuplicateAt", &v[11]);
+    buf_char(b, '}');
+    return OK;
+}
+
+static enum err add_notice(void *ctx, const struct row *row)
+{
+    struct look *l = ctx;
+    const struct val *v = row->col;
+    struct buf *b = &l->out;
+
+    if (!next_line(l))
+        return OK;
+    if (!uuid_of_bytes(v[0].s, &l->last_id))
+        return ERR_INTERNAL;
+    out_uuid(b, "id", l->last_id);
+    out_words(b, "type", &v[1]);
+    out_id(b, "userId", &v[2]);
+    out_id(b, "participantId", &v[3]);
+    out_id(b, "paymentId", &v[4]);
+    out_words(b, "language", &v[5]);
+    out_words(b, "title", &v[6]);
+    out_words(b, "body", &v[7]);
+    out_json(b, "data", v[8].s);
+    out_when(b, "createdAt", &v[9]);
+    out_when(b, "recordedAt", &v[10]);
+    buf_char(b, '}');
+    return OK;
+}
+
+/* --- a page --- */
+
+static void page_begin(struct look *l)
+{
+    l->count = 0;
+    buf_init(&l->out, LIMIT_REQUEST_ARENA);
+    buf_add(&l->out, S("{\"data\":["));
+}
+
+static enum err page_end(struct look *l, enum err e)
+{
+    buf_char(&l->out, '}');
+    l->text = e ? (struct str){ 0 } : arena_str(l->unit.arena, buf_str(&l->out));
+    if (!e && (l->out.failed || !l->text.p))
+        e = ERR_NO_MEMORY;
+    buf_release(&l->out);
+    return e;
+}
+
+static enum err find_newest(struct tx *tx, int64_t *ret_seq)
+{
+    struct row row;
+    enum err e = tx_row(tx, STMT_events_end, NULL, 0, &row);
+
+    *ret_seq = e ? 0 : row.col[0].i;
+    return e;
+}
+
+static void end_events(struct look *l, int64_t from_seq)
+{
+    int64_t next = l->count > l->limit ? l->last_seq : from_seq > 1 ? from_seq : 0;
+
+    if (next)
+        buf_fmt(&l->out, "],\"nextCursor\":\"%lld\"", (long long)next);
+    else
+        buf_add(&l->out, S("],\"nextCursor\":null"));
+}
+
+static enum err list_events(struct tx *tx, struct look *l)
+{
+    int64_t before = l->before_seq, from = 0;
+    struct val v[5] = {
+        [2] = V_TEXT(l->type), [3] = V_TEXT(l->outcome), [4] = V_INT(l->limit + 1)
+    };
+    enum err e = before ? OK : find_newest(tx, &before);
+
+    if (e)
+        return e;
+    if (l->has_payment) {
+        v[0] = V_BLOB(uuid_bytes(&l->payment));
+        v[1] = V_INT(before);
+        e = tx_each(tx, STMT_events_of_payment, v, COUNT(v), add_event, l);
+    } else {
+        from = before > LIMIT_HISTORY_ROWS ? before - LIMIT_HISTORY_ROWS : 0;
+        v[0] = V_INT(before);
+        v[1] = V_INT(from);
+        e = tx_each(tx, STMT_events_page, v, COUNT(v), add_event, l);
+    }
+    end_events(l, from);
+    return e;
+}
+
+static enum err list_notices(struct tx *tx, struct look *l)
+{
+    struct val before = V_BLOB(uuid_bytes(&l->before_id)), limit = V_INT(l->limit + 1);
+    struct val page[] = { before, limit };
+    struct val of[] = { V_BLOB(uuid_bytes(&l->payment)), before, limit };
+    enum err e = l->has_payment
+                     ? tx_each(tx, STMT_notifications_of_payment, of, COUNT(of), add_notice, l)
+                     : tx_each(tx, STMT_notifications_page, page, COUNT(page), add_notice, l);
+
+    if (l->count > l->limit) {
+        buf_add(&l->out, S("],\"nextCursor\":\""));
+        base64url_add(&l->out, uuid_bytes(&l->last_id));
+        buf_char(&l->out, '"');
+    } else {
+        buf_add(&l->out, S("],\"nextCursor\":null"));
+    }
+    return e;
+}
+
+static enum err read_events(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, unit);
+
+    page_begin(l);
+    return page_end(l, list_events(tx, l));
+}
+
+static enum err read_notices(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, unit);
+
+    page_begin(l);
+    return page_end(l, list_notices(tx, l));
+}
+
+/* --- the request --- */
+
+static void answer(struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, unit);
+
+    if (u->err)
+        reply_problem(l->request, u->err, NULL);
+    else
+        reply_send(l->request, 200, S("application/json"), l->text);
+}
+
+static void look(struct request *r, const struct api_history *api, const struct unit_kind *kind,
+                 const struct query_parameter *parameters, size_t n)
+{
+    struct look *l = arena_alloc(&r->arena, 1, sizeof(*l));
+
+    if (!l) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    l->unit = (struct unit){ .kind = kind, .home = r->home, .done = answer, .arena = &r->arena };
+    l->request = r;
+    l->limit = PAGE_DEFAULT;
+    memset(l->before_id.b, 0xff, sizeof(l->before_id.b));
+    if (query_read(r, parameters, n, l))
+        store_post(api->store, &l->unit);
+}
+
+/* False: the answer was sent. */
+static bool is_admin(struct request *r, enum err e, const struct principal *p)
+{
+    if (!e && p->admin)
+        return true;
+    reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
+    return false;
+}
+
+static void events_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "history.events", UNIT_READ, read_events, NULL };
+
+    if (is_admin(r, e, p))
+        look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
+}
+
+void api_history_events(struct request *r, void *ctx)
+{
+    auth_check(((struct api_history *)ctx)->auth, r, events_as, ctx);
+}
+
+static void notices_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "history.notices", UNIT_READ, read_notices, NULL };
+
+    if (is_admin(r, e, p))
+        look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
+}
+
+void api_history_notifications(struct request *r, void *ctx)
+{
+    auth_check(((struct api_history *)ctx)->auth, r, notices_as, ctx);
+}

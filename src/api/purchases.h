@@ -1,0 +1,10 @@
+/* purchases.h - buying a position, and letting it go (C1). ctx is a struct api_payments. The POSTs
+ * take an Idempotency-Key and answer {purchase, payment}. */
+#pragma once
+
+#include "api/payments.h"
+
+void api_purchase_create(struct request *r, void *ctx); /* the path names the position */
+void api_purchase_cancel(struct request *r, void *ctx); /* by the buyer, while it is not paid */
+void api_purchase_get(struct request *r, void *ctx);
+void api_purchase_list(struct request *r, void *ctx); /* one's own; ?cursor=&limit= */

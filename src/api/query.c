@@ -1,0 +1,82 @@
+#include "api/query.h"
+
+#include "api/fields.h"
+#include "http/target.h"
+
+#include <assert.h>
+
+enum { NAME_SHOWN = 64, PARAMETERS_MAX = 32 };
+
+struct query {
+    struct request *request;
+    const struct query_parameter *parameters;
+    size_t n;
+    void *ctx;
+    uint32_t seen; /* a bit for each that was given */
+    struct json_problems problems;
+};
+
+static enum err name_unknown(struct query *q, struct str name)
+{
+    char *shown;
+
+    name.n = name.n < NAME_SHOWN ? name.n : NAME_SHOWN;
+    shown = arena_cstr(&q->request->arena, name);
+    if (!shown)
+        return ERR_NO_MEMORY;
+    json_problem_in(&q->problems, shown, "is not a parameter of this request",
+                    "このリクエストにないパラメーターです");
+    return OK;
+}
+
+static const struct query_parameter *parameter_of(const struct query *q, struct str name)
+{
+    for (size_t i = 0; i < q->n; i++)
+        if (str_eq(str_of(q->parameters[i].name), name))
+            return &q->parameters[i];
+    return NULL;
+}
+
+/* "name=value", still encoded. */
+static enum err read_pair(struct query *q, struct str pair)
+{
+    struct request *r = q->request;
+    struct str raw = str_cut(&pair, '='), name, value;
+    const struct query_parameter *known;
+    uint32_t bit;
+
+    name = percent_decode(&r->arena, raw);
+    value = percent_decode(&r->arena, pair);
+    known = name.p ? parameter_of(q, name) : NULL;
+    if (!known)
+        return name_unknown(q, name.p ? name : raw);
+    bit = UINT32_C(1) << (known - q->parameters);
+    if (q->seen & bit)
+        json_problem_in(&q->problems, known->name, "must be given once",
+                        "1 回だけ指定してください");
+    else if ((pair.n && !value.p) || !known->read(r, q->ctx, value))
+        json_problem_in(&q->problems, known->name, known->en, known->ja);
+    q->seen |= bit;
+    return OK;
+}
+
+bool query_read(struct request *r, const struct query_parameter *parameters, size_t n, void *ctx)
+{
+    struct query q = { .request = r, .parameters = parameters, .n = n, .ctx = ctx };
+    struct str rest = r->query;
+    enum err e = OK;
+
+    assert(n <= PARAMETERS_MAX);
+    fields_problems(r, &q.problems);
+    while (!e && rest.n) {
+        struct str pair = str_cut(&rest, '&');
+
+        if (pair.n)
+            e = read_pair(&q, pair);
+    }
+    if (!e)
+        return !fields_refused(r, &q.problems);
+    json_problems_release(&q.problems);
+    reply_problem(r, e, NULL);
+    return false;
+}

@@ -1,0 +1,264 @@
+#include "flow/charge_later.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "flow/json_out.h"
+#include "flow/rows.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ASK_ARENA = 512 * 1024, BODY_MAX = 2048 };
+
+/* --- fees --- */
+
+struct ask {
+    struct arena arena;
+    struct job *job;
+    struct charge_later *later;
+    struct uuid payment;
+    struct str intent, charge;
+    bool put_off; /* enough of them are under way */
+    struct gateway_call call;
+};
+
+static int64_t take_slot(struct charge_later *c, int64_t now_ms)
+{
+    int64_t free_ms = atomic_load(&c->free_ms), due_ms;
+
+    do
+        due_ms = free_ms > now_ms ? free_ms : now_ms;
+    while (!atomic_compare_exchange_weak(&c->free_ms, &free_ms, due_ms + LIMIT_FEE_PAUSE_MS));
+    return due_ms;
+}
+
+enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct payment *p,
+                        const struct fact *f, int64_t now_ms)
+{
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("charge.fee"),
+                           .due_ms = take_slot(c, now_ms) };
+    char payment[UUID_TEXT + 1];
+    struct buf b;
+    enum err e = ERR_NO_MEMORY;
+
+    uuid_text(p->id, payment);
+    buf_init(&b, BODY_MAX);
+    buf_char(&b, '{');
+    out_text(&b, "intent", f->intent_id);
+    out_text(&b, "charge", f->charge_id);
+    buf_char(&b, '}');
+    m.ref = str_of(payment);
+    m.body = buf_str(&b);
+    if (!b.failed)
+        e = queue_add(c->payments->queue, tx, now_ms, &m, 1);
+    buf_release(&b);
+    return e;
+}
+
+static bool read_ask(struct ask *a, const struct message *m)
+{
+    static const char *const paths[] = { "intent", "charge" };
+    struct json_value v[COUNT(paths)];
+
+    if (!uuid_parse(m->ref, &a->payment) || json_pick(m->body, paths, COUNT(paths), v, NULL))
+        return false;
+    if (v[0].type != JSON_STRING || v[1].type != JSON_STRING)
+        return false;
+    return !json_unescape(&a->arena, &v[0], &a->intent) &&
+           !json_unescape(&a->arena, &v[1], &a->charge);
+}
+
+static void fee_answered(struct gateway_call *c)
+{
+    struct ask *a = CONTAINER_OF(c, struct ask, call);
+
+    if (c->answer == GATEWAY_OK)
+        job_outside_done(a->job, OK, NULL);
+    else if (c->answer == GATEWAY_ABSENT || c->answer == GATEWAY_REFUSED)
+        job_outside_done(a->job, ERR_VALIDATION, "the gateway does not know this intent");
+    else
+        job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
+}
+
+static void call_gateway(struct ask *a)
+{
+    struct payments *pp = a->later->payments;
+
+    a->call = (struct gateway_call){ .ask = GATEWAY_FETCH,
+                                     .payment = a->payment,
+                                     .intent_id = a->intent,
+                                     .arena = &a->arena,
+                                     .home = pp->home,
+                                     .done = fee_answered };
+    gateway_call(pp->gateway, &a->call);
+}
+
+static void fee_outside(struct job *j, void *ctx)
+{
+    struct ask *a = calloc(1, sizeof(*a));
+
+    if (!a) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    j->state = a;
+    a->job = j;
+    a->later = ctx;
+    a->put_off = atomic_fetch_add(&a->later->underway, 1) >= LIMIT_FEES;
+    arena_init(&a->arena, ASK_ARENA);
+    j->arena = &a->arena;
+    if (!read_ask(a, j->message))
+        job_outside_done(j, ERR_VALIDATION, "the message's body cannot be read");
+    else if (a->put_off)
+        job_outside_done(j, OK, NULL);
+    else
+        call_gateway(a);
+}
+
+/* Without a fee in the payment's own currency there is none to be stored; and where the intent was
+ * paid by another charge since, that one has a message of its own. */
+static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct ask *a = j->state;
+    const struct fact *f = &a->call.fact;
+    int64_t now_ms = env_now_ms(tx_env(tx));
+
+    (void)why;
+    if (a->put_off) {
+        j->again_ms = take_slot(ctx, now_ms + LIMIT_FEE_PAUSE_MS);
+        return OK;
+    }
+    if (!f->has_fee || !str_eq(f->charge_id, a->charge))
+        return OK;
+    return TX_DO(tx, STMT_transaction_fee, -1, V_INT(f->fee), V_INT(f->net), v_text(f->receipt_url),
+                 V_INT(now_ms), V_TEXT(a->intent), V_TEXT(a->charge));
+}
+
+static void fee_release(struct job *j, void *ctx)
+{
+    struct ask *a = j->state;
+
+    (void)ctx;
+    if (!a)
+        return;
+    atomic_fetch_sub(&a->later->underway, 1);
+    arena_release(&a->arena);
+    free(a);
+    j->state = NULL;
+}
+
+/* A gateway may be gone for hours, and being put off counts as well. */
+struct job_kind charge_fee_kind(struct charge_later *c)
+{
+    static const struct retry_policy policy = {
+        .retries = 100, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){
+        .name = "charge.fee",
+        .ctx = c,
+        .retry = policy,
+        .outside = fee_outside,
+        .settle = fee_settle,
+        .release = fee_release,
+        .patient = true,
+    };
+}
+
+/* --- refunds that we never heard of --- */
+
+static enum err refunds_known(struct tx *tx, struct uuid payment, int64_t *ret_sum)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_refunds_that_stand, &row, v_uuid(&payment));
+
+    *ret_sum = e ? 0 : row.col[0].i;
+    return e;
+}
+
+enum err charge_check_refunds(struct tx *tx, struct payments *pp, const struct payment *p,
+                              const struct fact *f, int64_t now_ms)
+{
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("charge.refunds"),
+                           .due_ms = now_ms + LIMIT_REFUND_LATE_MS };
+    char payment[UUID_TEXT + 1], body[64];
+    int64_t sum;
+    enum err e;
+
+    if (!f->charge_refunded)
+        return OK;
+    e = refunds_known(tx, p->id, &sum);
+    if (e || f->charge_refunded <= sum)
+        return e;
+    uuid_text(p->id, payment);
+    snprintf(body, sizeof(body), "{\"refunded\":%lld}", (long long)f->charge_refunded);
+    m.ref = str_of(payment);
+    m.body = str_of(body);
+    return queue_add(pp->queue, tx, now_ms, &m, 1);
+}
+
+static void count_missing(void *ctx, int64_t arg)
+{
+    (void)arg;
+    metrics_count(((struct env *)ctx)->metrics, COUNT_REFUND_MISSING, 1);
+}
+
+static enum err tell_missing(struct tx *tx, const struct payment *p, int64_t refunded, int64_t sum)
+{
+    char id[UUID_TEXT + 1];
+
+    uuid_text(p->id, id);
+    LOG(tx_env(tx)->log, LOG_WARN, "More was refunded at the gateway than its refunds say",
+        LOG_TEXT("paymentId", str_of(id)), LOG_NUM("refunded", refunded), LOG_NUM("known", sum));
+    tx_after_commit(tx, count_missing, tx_env(tx), 0);
+    return audit_money(tx, "REFUND", p, refunded - sum, false,
+                       S("more was refunded at the gateway than its refunds say"), NULL, NULL,
+                       env_now_ms(tx_env(tx)));
+}
+
+static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment, int64_t refunded)
+{
+    struct payment p;
+    int64_t sum;
+    enum err e = refunds_known(tx, payment, &sum);
+
+    if (e || refunded <= sum)
+        return e;
+    e = payment_read(tx, a, payment, false, &p);
+    return e ? e : tell_missing(tx, &p, refunded, sum);
+}
+
+static enum err check(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    static const char *const paths[] = { "refunded" };
+    struct json_value v[COUNT(paths)];
+    struct uuid payment;
+    int64_t refunded;
+    struct arena a;
+    enum err e;
+
+    (void)ctx;
+    if (!uuid_parse(m->ref, &payment) || json_pick(m->body, paths, COUNT(paths), v, NULL) ||
+        v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded)) {
+        snprintf(why, 256, "the message's body cannot be read");
+        return ERR_VALIDATION;
+    }
+    arena_init(&a, ASK_ARENA);
+    e = look_again(tx, &a, payment, refunded);
+    arena_release(&a);
+    return e;
+}
+
+struct job_kind charge_refunds_kind(struct payments *pp)
+{
+    static const struct retry_policy policy = {
+        .retries = 10, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){ .name = "charge.refunds", .run = check, .ctx = pp, .retry = policy };
+}

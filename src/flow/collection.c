@@ -1,0 +1,397 @@
+/* collection.c - what a collection is, and what may be changed of it.
+ *
+ *   put --> lock the collection --> lock the participants that are named --> who of them pays?
+ *             |                        |                                        |
+ *         not the owner's: 403     another collection's: 422    another amount: 422
+ *                                                       '--> store what differs, in as few
+ *                                                            statements as it takes
+ *
+ * A refusal is an error of the unit, which rolls back: nothing is changed by half. PostgreSQL: a
+ * payment begins under the participant's lock (participant.c), so whoever is seen not to pay here
+ * does not begin before the commit. */
+#include "flow/collection.h"
+
+#include "base/limits.h"
+#include "flow/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows --- */
+
+static bool take_uuid(const struct val *v, struct uuid *ret_id)
+{
+    return v->type == VAL_BLOB && uuid_of_bytes(v->s, ret_id);
+}
+
+static bool take_currency(const struct val *v, char ret[4])
+{
+    return currency_parse(v->s, ret);
+}
+
+static struct str take_text(const struct val *v)
+{
+    return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
+}
+
+static int64_t take_time(const struct val *v)
+{
+    return v->type == VAL_INT ? v->i : 0;
+}
+
+enum err collection_of_row(const struct row *row, struct collection *ret)
+{
+    const struct val *v = row->col;
+    struct collection c = { .title = take_text(&v[2]),
+                            .description = take_text(&v[3]),
+                            .due_ms = take_time(&v[5]),
+                            .time_zone = take_text(&v[6]),
+                            .created_ms = v[7].i,
+                            .updated_ms = v[8].i };
+
+    if (!take_uuid(&v[0], &c.id) || !take_uuid(&v[1], &c.owner) ||
+        !take_currency(&v[4], c.currency))
+        return ERR_INTERNAL;
+    *ret = c;
+    return OK;
+}
+
+enum err collection_read(struct tx *tx, struct uuid id, struct collection *ret)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_collection_get, &row, v_uuid(&id));
+
+    return e ? e : collection_of_row(&row, ret);
+}
+
+enum err participant_of_row(const struct row *row, struct participant *ret)
+{
+    const struct val *v = row->col;
+    struct participant p = { .name = take_text(&v[2]),
+                             .email = take_text(&v[3]),
+                             .amount = v[5].i,
+                             .paid = str_eq(v[6].s, S("paid")),
+                             .paid_amount = v[7].i,
+                             .refunded_amount = v[8].i,
+                             .paid_ms = take_time(&v[9]),
+                             .created_ms = v[10].i,
+                             .updated_ms = v[11].i,
+                             .title = take_text(&v[13]) };
+
+    p.has_user = take_uuid(&v[4], &p.user);
+    p.has_payment = take_uuid(&v[15], &p.payment);
+    if (!take_uuid(&v[0], &p.id) || !take_uuid(&v[1], &p.collection) ||
+        !take_uuid(&v[12], &p.owner) || !take_currency(&v[14], p.currency))
+        return ERR_INTERNAL;
+    *ret = p;
+    return OK;
+}
+
+enum err participant_read(struct tx *tx, struct uuid id, struct participant *ret)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_participant_get, &row, v_uuid(&id));
+
+    return e ? e : participant_of_row(&row, ret);
+}
+
+/* The collection comes first, as in collection_put(): or the two could wait for each other. */
+enum err participant_hold(struct tx *tx, struct uuid id, struct participant *ret)
+{
+    struct participant p;
+    struct row row;
+    enum err e = participant_read(tx, id, &p);
+
+    if (!e)
+        e = TX_ROW(tx, STMT_collection_hold, &row, v_uuid(&p.collection));
+    if (!e)
+        e = TX_ROW(tx, STMT_participant_lock, &row, v_uuid(&id));
+    return e ? e : participant_of_row(&row, ret);
+}
+
+bool participant_is_of(const struct participant *p, struct uuid who)
+{
+    return uuid_eq(p->owner, who) || (p->has_user && uuid_eq(p->user, who));
+}
+
+/* --- the collection itself --- */
+
+struct putting {
+    struct tx *tx;
+    struct arena *arena;
+    const struct collection_input *in;
+    int64_t now_ms;
+    struct person *people; /* as many as are named, in their order */
+    struct collection_result *result;
+};
+
+struct person { /* what is known of somebody who is named */
+    const struct participant_input *in;
+    bool known, same, other_amount, elsewhere, paid, pays;
+};
+
+static enum err refuse(struct putting *s, enum collection_refusal why,
+                       const struct participant_input *who)
+{
+    s->result->refusal = why;
+    s->result->has_participant = who;
+    if (who)
+        s->result->participant = who->id;
+    return ERR_UNPROCESSABLE;
+}
+
+/* CONFLICT: somebody added it since we looked. */
+static enum err add_collection(struct putting *s)
+{
+    const struct collection_input *in = s->in;
+    struct row row;
+    enum err e =
+        TX_ROW(s->tx, STMT_collection_add, &row, v_uuid(&in->id), v_uuid(&in->owner),
+               V_TEXT(in->title), v_text(in->description), V_TEXT(str_of(in->currency)),
+               in->due_ms ? V_INT(in->due_ms) : V_NULL, V_TEXT(in->time_zone), V_INT(s->now_ms));
+
+    s->result->put = COLLECTION_MADE;
+    return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
+}
+
+static enum err check_currency(struct putting *s)
+{
+    struct row row;
+    enum err e = TX_ROW(s->tx, STMT_collection_has_money, &row, v_uuid(&s->in->id));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    return refuse(s, REFUSED_CURRENCY, NULL);
+}
+
+static bool is_same(const struct collection *c, const struct collection_input *in)
+{
+    return str_eq(c->title, in->title) && str_eq(c->description, in->description) &&
+           str_eq(c->time_zone, in->time_zone) && strcmp(c->currency, in->currency) == 0 &&
+           c->due_ms == in->due_ms;
+}
+
+static enum err change_collection(struct putting *s, const struct collection *c)
+{
+    const struct collection_input *in = s->in;
+    enum err e = OK;
+
+    s->result->put = is_same(c, in) ? COLLECTION_UNCHANGED : COLLECTION_CHANGED;
+    if (s->result->put == COLLECTION_UNCHANGED)
+        return OK;
+    if (strcmp(c->currency, in->currency) != 0)
+        e = check_currency(s);
+    if (e)
+        return e;
+    return TX_DO(s->tx, STMT_collection_store, 1, V_TEXT(in->title), v_text(in->description),
+                 V_TEXT(str_of(in->currency)), in->due_ms ? V_INT(in->due_ms) : V_NULL,
+                 V_TEXT(in->time_zone), V_INT(s->now_ms), v_uuid(&in->id));
+}
+
+static enum err lock_collection(struct putting *s, struct collection *ret)
+{
+    struct row row;
+    enum err e = TX_ROW(s->tx, STMT_collection_lock, &row, v_uuid(&s->in->id));
+
+    return e ? e : collection_of_row(&row, ret);
+}
+
+static enum err put_collection(struct putting *s, bool may_any)
+{
+    struct collection c;
+    enum err e = lock_collection(s, &c);
+
+    if (e == ERR_NOT_FOUND) {
+        e = add_collection(s);
+        if (e != ERR_CONFLICT)
+            return e;
+        e = lock_collection(s, &c); /* two at once: the other one was first, and is committed */
+    }
+    if (e)
+        return e;
+    return may_any || uuid_eq(c.owner, s->in->owner) ? change_collection(s, &c) : ERR_FORBIDDEN;
+}
+
+/* --- its participants --- */
+
+/* The statement over all people for whom `fill` has values, LIMIT_STATEMENT_ROWS at a time. */
+static enum err for_people(struct putting *s, enum stmt stmt, size_t columns,
+                           bool (*fill)(const struct putting *s, const struct person *p,
+                                        struct val *ret_values),
+                           tx_each_fn each)
+{
+    struct val *values = arena_alloc(s->arena, LIMIT_STATEMENT_ROWS * columns, sizeof(*values));
+    size_t rows = 0;
+    enum err e = OK;
+
+    if (!values)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; !e && i < s->in->participant_count; i++) {
+        rows += fill(s, &s->people[i], &values[rows * columns]);
+        if (rows < LIMIT_STATEMENT_ROWS)
+            continue;
+        e = tx_bulk(s->tx, stmt, values, rows, columns, each, s);
+        rows = 0;
+    }
+    return e ? e : tx_bulk(s->tx, stmt, values, rows, columns, each, s);
+}
+
+static int compare_person(const void *id, const void *person)
+{
+    const struct person *p = person;
+
+    return memcmp(((const struct uuid *)id)->b, p->in->id.b, sizeof(p->in->id.b));
+}
+
+static struct person *person_of(struct putting *s, const struct val *id)
+{
+    struct uuid wanted;
+
+    if (!take_uuid(id, &wanted))
+        return NULL;
+    return bsearch(&wanted, s->people, s->in->participant_count, sizeof(*s->people),
+                   compare_person);
+}
+
+static bool all_ids(const struct putting *s, const struct person *p, struct val *ret)
+{
+    (void)s;
+    ret[0] = v_uuid(&p->in->id);
+    return true;
+}
+
+static enum err learn(void *ctx, const struct row *row)
+{
+    struct putting *s = ctx;
+    const struct val *v = row->col;
+    struct person *p = person_of(s, &v[0]);
+    struct uuid collection, user;
+    bool has_user = take_uuid(&v[4], &user);
+
+    if (!p || !take_uuid(&v[1], &collection))
+        return ERR_INTERNAL;
+    p->known = true;
+    p->elsewhere = !uuid_eq(collection, s->in->id);
+    p->other_amount = v[5].i != p->in->amount;
+    p->paid = str_eq(v[6].s, S("paid"));
+    p->same = !p->other_amount && str_eq(take_text(&v[2]), p->in->name) &&
+              str_eq(take_text(&v[3]), p->in->email) && has_user == p->in->has_user &&
+              (!has_user || uuid_eq(user, p->in->user));
+    return OK;
+}
+
+static bool ids_with_other_amount(const struct putting *s, const struct person *p, struct val *ret)
+{
+    (void)s;
+    ret[0] = v_uuid(&p->in->id);
+    return p->known && p->other_amount;
+}
+
+static enum err note_payer(void *ctx, const struct row *row)
+{
+    struct person *p = person_of(ctx, &row->col[0]);
+
+    if (!p)
+        return ERR_INTERNAL;
+    p->pays = true;
+    return OK;
+}
+
+static enum err check_people(struct putting *s)
+{
+    for (size_t i = 0; i < s->in->participant_count; i++) {
+        const struct person *p = &s->people[i];
+
+        if (p->elsewhere)
+            return refuse(s, REFUSED_ELSEWHERE, p->in);
+        if (p->known && p->other_amount && (p->paid || p->pays))
+            return refuse(s, REFUSED_AMOUNT, p->in);
+    }
+    return OK;
+}
+
+enum { PUT_COLUMNS = 7 };
+
+static bool what_differs(const struct putting *s, const struct person *p, struct val *ret)
+{
+    const struct participant_input *in = p->in;
+
+    if (p->same)
+        return false;
+    ret[0] = v_uuid(&in->id);
+    ret[1] = v_uuid(&s->in->id);
+    ret[2] = V_TEXT(in->name);
+    ret[3] = v_text(in->email);
+    ret[4] = in->has_user ? v_uuid(&in->user) : V_NULL;
+    ret[5] = V_INT(in->amount);
+    ret[6] = V_INT(s->now_ms);
+    return true;
+}
+
+/* Known from here on, and ours: another collection may have been faster with somebody new. */
+static enum err note_stored(void *ctx, const struct row *row)
+{
+    struct person *p = person_of(ctx, &row->col[0]);
+
+    if (!p)
+        return ERR_INTERNAL;
+    p->known = p->same = true;
+    return OK;
+}
+
+static enum err store_people(struct putting *s)
+{
+    bool changes = false;
+    enum err e;
+
+    for (size_t i = 0; i < s->in->participant_count; i++)
+        changes |= !s->people[i].same;
+    if (!changes)
+        return OK;
+    if (s->result->put == COLLECTION_UNCHANGED)
+        s->result->put = COLLECTION_CHANGED;
+    e = for_people(s, STMT_participant_put, PUT_COLUMNS, what_differs, note_stored);
+    for (size_t i = 0; !e && i < s->in->participant_count; i++)
+        if (!s->people[i].same)
+            e = refuse(s, REFUSED_ELSEWHERE, s->people[i].in);
+    return e;
+}
+
+static enum err check_count(struct putting *s)
+{
+    struct row row;
+    enum err e = TX_ROW(s->tx, STMT_collection_totals, &row, v_uuid(&s->in->id));
+
+    return !e && row.col[0].i > PARTICIPANTS_MAX ? refuse(s, REFUSED_TOO_MANY, NULL) : e;
+}
+
+static enum err put_people(struct putting *s)
+{
+    size_t n = s->in->participant_count;
+    enum err e;
+
+    s->people = arena_alloc(s->arena, n ? n : 1, sizeof(*s->people));
+    if (!s->people)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        s->people[i].in = &s->in->participants[i];
+    e = for_people(s, STMT_participants_known, 1, all_ids, learn);
+    if (!e)
+        e = for_people(s, STMT_participants_paying, 1, ids_with_other_amount, note_payer);
+    if (!e)
+        e = check_people(s);
+    if (!e)
+        e = store_people(s);
+    return e ? e : check_count(s);
+}
+
+enum err collection_put(struct tx *tx, struct arena *a, const struct collection_input *in,
+                        bool may_any, int64_t now_ms, struct collection_result *ret_result)
+{
+    struct putting s = { .tx = tx, .arena = a, .in = in, .now_ms = now_ms, .result = ret_result };
+    enum err e;
+
+    *ret_result = (struct collection_result){ 0 };
+    e = put_collection(&s, may_any);
+    return e ? e : put_people(&s);
+}

@@ -1,0 +1,257 @@
+/* participant.c - what a participant owes, as the subject of its payments (S1, S3, D18).
+ *
+ *   checkout --> a payment under way? --no--> a new one ---------------------.
+ *                  | PENDING                                                 v
+ *                  '--> the same goes on; its last session ends first --> a session
+ *
+ *   (1) What the gateway is sent stands in the operation's details, not in rows that may change
+ *       meanwhile: the same key always comes with the same parameters.
+ *   (2) Nobody is paid by a session: the intent's success moves the payment, and that moves the
+ *       participant, once and upwards (E1, E2).
+ *   (3) PostgreSQL: a payment that goes on is locked before its participant; for one that is being
+ *       made the participant's lock is what keeps a second one out. */
+#include "base/json.h"
+#include "flow/collection.h"
+#include "flow/json_out.h"
+#include "flow/notice.h"
+#include "flow/subject.h"
+
+#include <string.h>
+
+enum { DETAILS_MAX = 32 * 1024, ANSWER_MAX = 1024 * 1024 };
+
+/* --- what the gateway is told --- */
+
+enum { AT_SUCCESS, AT_CANCEL, AT_ITEM, AT_EMAIL, AT_COLLECTION, AT_OLD, AT_COUNT };
+static const char *const details[AT_COUNT] = { "success", "cancel",     "item",
+                                               "email",   "collection", "old" };
+
+static enum err write_details(struct claim *c, const struct participant *who, struct str old)
+{
+    const struct operate *o = c->o;
+    struct str values[AT_COUNT] = {
+        [AT_SUCCESS] = o->success_url.n ? o->success_url : o->payments->return_url,
+        [AT_CANCEL] = o->cancel_url,
+        [AT_ITEM] = who->title,
+        [AT_EMAIL] = who->email,
+        [AT_OLD] = old,
+    };
+    char collection[UUID_TEXT + 1];
+    struct buf b;
+
+    uuid_text(who->collection, collection);
+    values[AT_COLLECTION] = str_of(collection);
+    buf_init(&b, DETAILS_MAX);
+    buf_char(&b, '{');
+    for (size_t i = 0; i < AT_COUNT; i++)
+        if (values[i].n)
+            out_text(&b, details[i], values[i]);
+    buf_char(&b, '}');
+    c->details = out_done(&b, &c->run->arena);
+    return c->details.p ? OK : ERR_NO_MEMORY;
+}
+
+static enum err load(struct tx *tx, struct op_run *r)
+{
+    struct json_value v[AT_COUNT];
+    struct str values[AT_COUNT] = { 0 };
+    enum err e;
+
+    (void)tx;
+    if (r->op.kind != OP_CREATE)
+        return OK;
+    e = json_pick(r->op.details, details, AT_COUNT, v, NULL);
+    for (size_t i = 0; !e && i < AT_COUNT; i++)
+        if (v[i].type == JSON_STRING)
+            e = json_unescape(&r->arena, &v[i], &values[i]);
+    if (e)
+        return e;
+    r->extra = (struct call_extra){ .notes = { { "collection_id", values[AT_COLLECTION] } },
+                                    .note_count = 1,
+                                    .success_url = values[AT_SUCCESS],
+                                    .cancel_url = values[AT_CANCEL],
+                                    .item = values[AT_ITEM],
+                                    .email = values[AT_EMAIL],
+                                    .old_session = values[AT_OLD] };
+    return OK;
+}
+
+/* --- may it be paid, and by which payment --- */
+
+static enum err refuse_paid(struct operate *o, const struct payment *known)
+{
+    o->has_payment = true;
+    o->payment_id = known->id;
+    return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
+}
+
+/* The session that has to end before there is another one: none, where it has ended already. */
+static enum err last_session(struct tx *tx, const struct payment *p, struct str *ret_id)
+{
+    struct row row;
+    enum err e;
+
+    *ret_id = (struct str){ 0 };
+    if (!p->checkout_session_id.n)
+        return OK;
+    e = TX_ROW(tx, STMT_session_get, &row, V_TEXT(p->checkout_session_id));
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    if (e || !str_eq(row.col[2].s, S("expired")))
+        *ret_id = p->checkout_session_id;
+    return OK;
+}
+
+/* The payment that holds its place, or has its money. *ret_gone: it ended since we looked. */
+static enum err go_on(struct tx *tx, struct claim *c, const struct participant *who,
+                      struct payment *p, bool *ret_gone)
+{
+    struct payment known;
+    struct str old;
+    enum err e = payment_read(tx, &c->run->arena, who->payment, true, &known);
+
+    *ret_gone = !e && !who->paid && is_void(&known);
+    if (e || *ret_gone)
+        return e;
+    if (known.status != PAYMENT_PENDING)
+        return refuse_paid(c->o, &known);
+    c->o->has_payment = true;
+    c->o->payment_id = known.id;
+    if (known.has_open_op)
+        return claim_refuse(c->o, ERR_UNCERTAIN,
+                            "Another operation on this payment has no outcome yet.");
+    e = last_session(tx, &known, &old);
+    if (e)
+        return e;
+    *p = known;
+    c->goes_on = true;
+    return write_details(c, who, old);
+}
+
+/* Somebody else may be making one at the same time, or the gateway still has to let the last one
+ * go: then the client comes again. */
+static enum err check_place(struct tx *tx, struct operate *o, const struct participant *who)
+{
+    enum err e = claim_check_place(tx, o, CONTEXT_PARTICIPANT, who->id);
+
+    if (e == ERR_PAYMENT_EXISTS && !who->paid)
+        return claim_refuse(o, ERR_UNCERTAIN, "Another payment of it has no outcome yet.");
+    return e || !who->paid ? e : claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
+}
+
+static enum err begin(struct tx *tx, struct claim *c, struct payment *p)
+{
+    struct participant who;
+    enum err e = participant_hold(tx, c->o->subject, &who);
+
+    if (!e)
+        e = check_place(tx, c->o, &who);
+    if (e)
+        return e;
+    p->subject_id = who.id;
+    p->user_id = who.owner;
+    p->description = arena_str(&c->run->arena, who.title);
+    if (!p->description.p || !money_make(who.amount, str_of(who.currency), &p->money))
+        return ERR_INTERNAL;
+    return write_details(c, &who, (struct str){ 0 });
+}
+
+static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+{
+    struct operate *o = c->o;
+    struct participant who;
+    bool gone = true;
+    enum err e = participant_read(tx, o->subject, &who);
+
+    (void)now_ms;
+    if (e == ERR_NOT_FOUND)
+        return claim_refuse(o, e, "There is no such participant.");
+    if (e)
+        return e;
+    if (!o->may_any && !participant_is_of(&who, o->user))
+        return claim_refuse(o, ERR_FORBIDDEN, NULL);
+    if (who.has_payment)
+        e = go_on(tx, c, &who, p, &gone);
+    return e || !gone ? e : begin(tx, c, p);
+}
+
+/* --- what its payment makes of it --- */
+
+static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+{
+    struct participant who;
+    enum err e = participant_read(tx, p->subject_id, &who);
+
+    *ret_open = !e && (!who.paid || p->captured >= 0); /* paid by another one: it goes back (D2) */
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err refunded(struct tx *tx, const struct taking *t, const struct payment *p)
+{
+    if (p->captured < 0)
+        return OK;
+    return TX_DO(tx, STMT_participant_paid, 1, V_INT(p->captured),
+                 V_INT(p->refunded > 0 ? p->refunded : 0), V_INT(t->now_ms),
+                 v_uuid(&p->subject_id));
+}
+
+static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
+                      const struct fact *f)
+{
+    (void)f;
+    return refunded(tx, t, p);
+}
+
+static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
+                           const struct fact *f)
+{
+    struct notice n = { .type = NOTICE_PAYMENT_REFUNDED,
+                        .subject = p->subject_id,
+                        .attempt = f->intent_id,
+                        .participant = &p->subject_id,
+                        .payment = &p->id };
+
+    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+}
+
+/* A session ends by itself, and another one goes on with the same payment. */
+static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
+                     const struct fact *f, int64_t *ret_ms)
+{
+    (void)tx;
+    (void)t;
+    (void)p;
+    (void)f;
+    *ret_ms = CLOCK_NEVER;
+    return OK;
+}
+
+static enum err render(struct tx *tx, struct arena *a, const struct payment *p, struct str payment,
+                       struct str *ret_body)
+{
+    struct participant who;
+    struct buf b;
+    enum err e = participant_read(tx, p->subject_id, &who);
+
+    if (e)
+        return e;
+    buf_init(&b, ANSWER_MAX);
+    buf_char(&b, '{');
+    out_json(&b, "participant", S("{"));
+    participant_out(&b, &who);
+    buf_char(&b, '}');
+    out_json(&b, "payment", payment);
+    e = checkout_out(tx, &b, p);
+    buf_char(&b, '}');
+    *ret_body = out_done(&b, a);
+    return e || ret_body->p ? e : ERR_NO_MEMORY;
+}
+
+const struct subject participant_subject = { .claim = claim,
+                                             .load = load,
+                                             .is_open = is_open,
+                                             .moved = moved,
+                                             .refunded = refunded,
+                                             .given_back = given_back,
+                                             .ends = ends,
+                                             .render = render };

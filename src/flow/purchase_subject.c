@@ -1,0 +1,430 @@
+/* purchase_subject.c - what a payment does to its purchase, the position and the sums (C2 to C5).
+ *
+ *   the payment            the purchase      the position                     the sums
+ *   made (claim)           pending           available -> reserved, ours      positions_sold + 1
+ *   a try declined         failed            ours and reserved -> available   positions_sold - 1
+ *   its intent cancelled   cancelled         ours and reserved -> available   positions_sold - 1
+ *   FAILED by ourselves    failed            ours and reserved -> available   positions_sold - 1
+ *   captured               completed         ours -> sold, or E8: available   revenue, paid + 1; in
+ *                                            -> sold, ours                    E8 positions_sold + 1
+ *   all of it refunded     refunded          stays sold                       revenue
+ *
+ *   (1) What the purchase is says what was done before: each line is done when it climbs there, and
+ *       its sums are the difference to what it has in them already. So twice is once (E7).
+ *   (2) is_open() holds the position's row, so nobody takes it between that and the sale.
+ *   (3) A campaign that was ended meanwhile counts nothing more: then the unit fails (UNAVAILABLE),
+ *       is run again, and finds it closed. */
+#include "base/limits.h"
+#include "flow/campaign.h"
+#include "flow/notice.h"
+#include "flow/purchase.h"
+#include "flow/subject.h"
+
+enum { DAY_MS = 24 * 3600 * 1000 };
+
+/* --- claim: reserve it --- */
+
+struct offer {
+    bool available;
+    bool has_owner;
+    struct uuid owner, purchase;
+    struct uuid campaign, layer;
+    struct money price;
+    struct str campaign_status; /* the row's */
+};
+
+static enum err read_offer(struct tx *tx, struct uuid position, struct offer *ret_offer)
+{
+    struct offer o = { 0 };
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_position_offer, &row, v_uuid(&position));
+
+    if (e)
+        return e;
+    o.available = str_eq(row.col[0].s, S("available"));
+    o.has_owner = row.col[1].type == VAL_BLOB && uuid_of_bytes(row.col[1].s, &o.owner) &&
+                  uuid_of_bytes(row.col[2].s, &o.purchase);
+    o.campaign_status = row.col[7].s;
+    if (!uuid_of_bytes(row.col[3].s, &o.campaign) || !uuid_of_bytes(row.col[4].s, &o.layer) ||
+        !money_make(row.col[5].i, row.col[6].s, &o.price))
+        return ERR_INTERNAL;
+    *ret_offer = o;
+    return OK;
+}
+
+static enum err check_campaign(struct operate *o, struct str status)
+{
+    if (str_eq(status, S("active")))
+        return OK;
+    return claim_refuse(o, ERR_UNPROCESSABLE,
+                        str_eq(status, S("cancelled"))  ? "The campaign is cancelled."
+                        : str_eq(status, S("sold_out")) ? "The campaign is sold out."
+                                                        : "The campaign is over.");
+}
+
+/* The payment that he has for it already (D1). */
+static enum err name_own(struct tx *tx, struct operate *o, const struct offer *offer)
+{
+    enum err e = purchase_payment(tx, offer->purchase, &o->payment_id);
+
+    if (e)
+        return e;
+    o->has_payment = true;
+    return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
+}
+
+static enum err refuse_taken(struct operate *o)
+{
+    return claim_refuse(o, ERR_UNPROCESSABLE, "Somebody else has the position.");
+}
+
+static enum err check_offer(struct tx *tx, struct operate *o, struct offer *ret_offer)
+{
+    enum err e = read_offer(tx, o->subject, ret_offer);
+
+    if (e == ERR_NOT_FOUND)
+        return claim_refuse(o, e, "There is no such position.");
+    if (!e && ret_offer->has_owner && uuid_eq(ret_offer->owner, o->user))
+        return name_own(tx, o, ret_offer);
+    if (!e)
+        e = check_campaign(o, ret_offer->campaign_status);
+    return !e && !ret_offer->available ? refuse_taken(o) : e;
+}
+
+/* By one statement: of all who come at once, one. */
+static enum err reserve(struct tx *tx, struct operate *o, const struct purchase *p)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_position_reserve, &row, v_uuid(&p->user_id), v_uuid(&p->id),
+                        V_INT(p->created_ms), v_uuid(&p->position_id));
+
+    return e == ERR_NOT_FOUND ? refuse_taken(o) : e;
+}
+
+/* The campaign's row is ours from here on: who cancels it waits, and will find this purchase. Was
+ * it ended since we looked, it counts nothing more. */
+static enum err count_reserved(struct tx *tx, struct operate *o, const struct purchase *p)
+{
+    enum err e = campaign_count(tx, p->campaign_id, p->layer_id, +1, p->created_ms), why;
+    struct row row;
+
+    if (e != ERR_UNAVAILABLE)
+        return e;
+    why = TX_ROW(tx, STMT_campaign_status_get, &row, v_uuid(&p->campaign_id));
+    if (!why)
+        why = check_campaign(o, row.col[0].s);
+    return why ? why : e;
+}
+
+static int64_t reserved_until(const struct operate *o, bool konbini, int64_t now_ms)
+{
+    return now_ms + (konbini ? LIMIT_KONBINI_DAYS * DAY_MS + LIMIT_KONBINI_LATE_MS
+                             : o->payments->reservation_ms);
+}
+
+static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+{
+    struct operate *o = c->o;
+    bool konbini = str_eq(o->method_type, S("konbini"));
+    struct offer offer;
+    struct purchase b;
+    enum err e = check_offer(tx, o, &offer);
+
+    if (e)
+        return e;
+    b = (struct purchase){ .id = c->subject_id,
+                           .campaign_id = offer.campaign,
+                           .layer_id = offer.layer,
+                           .position_id = o->subject,
+                           .user_id = o->user,
+                           .payment_id = p->id,
+                           .money = offer.price,
+                           .konbini = konbini,
+                           .expires_ms = reserved_until(o, konbini, now_ms),
+                           .created_ms = now_ms };
+    p->subject_id = b.id;
+    p->user_id = b.user_id;
+    p->money = b.money;
+    e = reserve(tx, o, &b);
+    if (!e)
+        e = count_reserved(tx, o, &b);
+    return e ? e : purchase_add(tx, &b);
+}
+
+/* --- load: what its intent carries --- */
+
+static struct str id_text(struct arena *a, struct uuid id)
+{
+    char text[UUID_TEXT + 1];
+
+    uuid_text(id, text);
+    return arena_str(a, str_of(text));
+}
+
+static enum err load(struct tx *tx, struct op_run *r)
+{
+    struct call_extra *x = &r->extra;
+    struct purchase b;
+    enum err e;
+
+    if (r->op.kind != OP_CREATE)
+        return OK;
+    e = purchase_read(tx, r->payment.subject_id, &b);
+    if (e)
+        return e;
+    *x = (struct call_extra){ .capture_now = true, .method_type = purchase_method(&b) };
+    x->notes[0] = (struct gateway_note){ "campaign_id", id_text(&r->arena, b.campaign_id) };
+    x->notes[1] = (struct gateway_note){ "position_id", id_text(&r->arena, b.position_id) };
+    x->notes[2] = (struct gateway_note){ "purchase_id", id_text(&r->arena, b.id) };
+    x->note_count = 3;
+    return x->notes[0].value.p && x->notes[1].value.p && x->notes[2].value.p ? OK : ERR_NO_MEMORY;
+}
+
+/* --- is_open --- */
+
+static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+{
+    struct uuid holder;
+    struct purchase b;
+    struct row row;
+    bool ours;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    if (!e)
+        e = TX_ROW(tx, STMT_position_lock, &row, v_uuid(&b.position_id));
+    if (e)
+        return e;
+    ours = row.col[1].type != VAL_BLOB ||
+           (uuid_of_bytes(row.col[1].s, &holder) && uuid_eq(holder, b.id));
+    e = TX_ROW(tx, STMT_campaign_status_get, &row, v_uuid(&b.campaign_id));
+    *ret_open = !e && ours && str_eq(row.col[0].s, S("active"));
+    return e;
+}
+
+/* --- what people are told --- */
+
+static enum err tell(struct tx *tx, const struct taking *t, const struct purchase *b,
+                     struct notice n)
+{
+    n.subject = b->id;
+    n.user = &b->user_id;
+    n.payment = &b->payment_id;
+    n.campaign = &b->campaign_id;
+    n.purchase = &b->id;
+    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+}
+
+/* One try, one notice. A try that never came to a charge is known by why it failed. */
+static enum err tell_declined(struct tx *tx, const struct taking *t, const struct purchase *b,
+                              const struct fact *f)
+{
+    struct str code = f->decline_code.n ? f->decline_code : f->failure_code;
+
+    return tell(tx, t, b,
+                (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                 .attempt = f->charge_id.n ? f->charge_id : code,
+                                 .code = f->failure_code,
+                                 .decline_code = f->decline_code });
+}
+
+/* --- failed, cancelled: the position is free again --- */
+
+static enum err release(struct tx *tx, const struct purchase *b, int64_t now_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    return campaign_count(tx, b->campaign_id, b->layer_id, -1, now_ms);
+}
+
+static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b,
+                       enum purchase_status to)
+{
+    enum err e;
+
+    if (b->status >= to)
+        return OK;
+    b->status = to;
+    *(to == PURCHASE_FAILED ? &b->failed_ms : &b->cancelled_ms) = t->now_ms;
+    e = release(tx, b, t->now_ms);
+    return e ? e : purchase_store(tx, b, t->now_ms);
+}
+
+static enum err declined(struct tx *tx, const struct taking *t, struct purchase *b,
+                         const struct fact *f)
+{
+    enum err e = let_go(tx, t, b, PURCHASE_FAILED);
+
+    return e ? e : tell_declined(tx, t, b, f);
+}
+
+/* 003 tells only who let his reservation run out; who cancelled knows it. */
+static enum err cancelled(struct tx *tx, const struct taking *t, struct purchase *b,
+                          const struct fact *f)
+{
+    enum err e = let_go(tx, t, b, PURCHASE_CANCELLED);
+
+    if (e || !str_eq(f->cancel_reason, S("abandoned")))
+        return e;
+    return tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
+}
+
+/* --- completed, refunded: the sums follow the money --- */
+
+static enum err take_back(struct tx *tx, const struct purchase *b, int64_t now_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_position_take_back, &row, v_uuid(&b->user_id), v_uuid(&b->id),
+                        V_INT(now_ms), v_uuid(&b->position_id));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? ERR_INTERNAL : e; /* is_open() held it */
+    return campaign_count(tx, b->campaign_id, b->layer_id, +1, now_ms);
+}
+
+static enum err sell(struct tx *tx, const struct taking *t, const struct purchase *b)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_position_sell, &row, V_INT(t->now_ms), v_uuid(&b->position_id),
+                        v_uuid(&b->id));
+
+    if (e == ERR_NOT_FOUND)
+        e = take_back(tx, b, t->now_ms);
+    return e ? e : campaign_sold(tx, t->payments, b->campaign_id, t->now_ms);
+}
+
+/* `first`: this money makes it a purchase. */
+static enum err count_money(struct tx *tx, const struct taking *t, struct purchase *b,
+                            int64_t revenue, bool first)
+{
+    struct val currency = V_TEXT(str_of(b->money.currency));
+    int64_t by = revenue - b->revenue;
+    enum err e = OK;
+
+    b->revenue = revenue;
+    if (by)
+        e = campaign_revenue(tx, b->campaign_id, by, t->now_ms);
+    if (!e && first)
+        e = TX_DO(tx, STMT_user_bought, 1, v_uuid(&b->user_id), currency, V_INT(by),
+                  V_INT(t->now_ms));
+    else if (!e && by)
+        e = TX_DO(tx, STMT_user_spent, 1, V_INT(by), V_INT(t->now_ms), v_uuid(&b->user_id),
+                  currency);
+    return e;
+}
+
+/* p was captured, and b follows: from nothing, from a refund, or back from one that failed. */
+static enum err follow_money(struct tx *tx, const struct taking *t, const struct payment *p,
+                             struct purchase *b)
+{
+    bool first = b->status < PURCHASE_COMPLETED, all_back = p->status == PAYMENT_REFUNDED;
+    enum err e = first ? sell(tx, t, b) : OK;
+
+    if (!e)
+        e = count_money(tx, t, b, p->captured - (p->refunded > 0 ? p->refunded : 0), first);
+    if (e)
+        return e;
+    b->status = all_back ? PURCHASE_REFUNDED : PURCHASE_COMPLETED;
+    if (first)
+        b->completed_ms = t->now_ms;
+    if (!all_back || !b->refunded_ms)
+        b->refunded_ms = all_back ? t->now_ms : 0;
+    e = purchase_store(tx, b, t->now_ms);
+    if (e || !first)
+        return e;
+    return tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
+}
+
+/* --- D19 --- */
+
+/* A slip of a convenience store says itself how long it may be paid. */
+static enum err learn_expiry(struct tx *tx, const struct taking *t, struct purchase *b,
+                             const struct fact *f)
+{
+    int64_t expires_ms = f->action_expires_ms + LIMIT_KONBINI_LATE_MS;
+
+    if (!f->action_expires_ms || b->status != PURCHASE_PENDING || b->expires_ms == expires_ms)
+        return OK;
+    b->expires_ms = expires_ms;
+    return purchase_store(tx, b, t->now_ms);
+}
+
+static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
+                     const struct fact *f, int64_t *ret_ms)
+{
+    struct purchase b;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    if (!e && f)
+        e = learn_expiry(tx, t, &b, f);
+    *ret_ms = e ? CLOCK_NEVER : b.expires_ms;
+    return e;
+}
+
+/* --- the subject --- */
+
+static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
+                      const struct fact *f)
+{
+    struct purchase b;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    if (e)
+        return e;
+    if (p->captured >= 0)
+        return follow_money(tx, t, p, &b);
+    if (is_void(p))
+        return f && f->state == INTENT_CANCELED ? cancelled(tx, t, &b, f)
+                                                : let_go(tx, t, &b, PURCHASE_FAILED);
+    if (p->status != PAYMENT_PENDING || !f)
+        return OK;
+    return f->state == INTENT_DECLINED ? declined(tx, t, &b, f) : learn_expiry(tx, t, &b, f);
+}
+
+static enum err refunded(struct tx *tx, const struct taking *t, const struct payment *p)
+{
+    struct purchase b;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    return e ? e : follow_money(tx, t, p, &b);
+}
+
+/* The alert and the audit line were written where it was sent back (move.c). */
+static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
+                           const struct fact *f)
+{
+    struct purchase b;
+    enum err e;
+
+    if (f->state != INTENT_SUCCEEDED)
+        return OK; /* nobody was charged */
+    e = purchase_read(tx, p->subject_id, &b);
+    return e ? e
+             : tell(tx, t, &b,
+                    (struct notice){ .type = NOTICE_PAYMENT_REFUNDED, .attempt = f->charge_id });
+}
+
+static enum err render(struct tx *tx, struct arena *a, const struct payment *p, struct str payment,
+                       struct str *ret_body)
+{
+    struct purchase b;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    if (e)
+        return e;
+    *ret_body = purchase_json(a, &b, payment);
+    return ret_body->p ? OK : ERR_NO_MEMORY;
+}
+
+const struct subject purchase_subject = {
+    .claim = claim,
+    .load = load,
+    .is_open = is_open,
+    .moved = moved,
+    .refunded = refunded,
+    .given_back = given_back,
+    .ends = ends,
+    .render = render,
+};

@@ -1,0 +1,233 @@
+/* catalog.c - products and prices. */
+#include "sandbox/catalog.h"
+
+#include "base/limits.h"
+
+enum { NAME_MAX_CHARS = 5000 };
+
+/* --- products --- */
+
+static bool take_product(struct visit *v, bool required, struct product *p)
+{
+    struct taken name, description;
+
+    if (!take_text(v, "name", NAME_MAX_CHARS, &name) ||
+        !take_text(v, "description", LIMIT_SANDBOX_TEXT, &description) ||
+        !take_flag(v, "active", &p->active) || !take_metadata(v, &p->metadata))
+        return false;
+    if ((required || name.has) && !name.text.n)
+        return visit_invalid(v, "parameter_missing", "name", "Missing required param: name.");
+    if (name.has)
+        p->name = name.text;
+    if (description.has)
+        p->description = description.text;
+    return true;
+}
+
+bool product_new(struct visit *v, struct product *p)
+{
+    *p = (struct product){ .id = sb_id_new(&v->w, "prod_"),
+                           .created_ms = v->w.now_ms,
+                           .active = true,
+                           .metadata = S("{}") };
+    return take_product(v, true, p) && sb_product_write(&v->w, p);
+}
+
+void product_create(struct visit *v)
+{
+    struct product p;
+    struct str object;
+
+    if (!product_new(v, &p))
+        return;
+    object = sb_product_json(&v->w, &p);
+    if (work_event(&v->w, "product.created", object, S("")))
+        visit_answer(v, object);
+}
+
+static bool visit_product(struct visit *v, struct product *ret)
+{
+    enum err e = sb_product_read(v->w.tx, v->id, ret);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "product", v->id, "id");
+    return work_ok(&v->w, e);
+}
+
+void product_update(struct visit *v)
+{
+    struct product p;
+
+    if (visit_product(v, &p) && take_product(v, false, &p) && sb_product_write(&v->w, &p))
+        visit_answer(v, sb_product_json(&v->w, &p));
+}
+
+void product_retrieve(struct visit *v)
+{
+    struct product p;
+
+    if (visit_product(v, &p))
+        visit_answer(v, sb_product_json(&v->w, &p));
+}
+
+static bool take_active(struct visit *v, struct page *page)
+{
+    bool active = false;
+
+    if (!take_flag(v, "active", &active))
+        return false;
+    if (form_get(&v->form, S("active")))
+        page->filter[0] = active ? S("1") : S("0");
+    return true;
+}
+
+void product_list(struct visit *v)
+{
+    struct page page = { .above = S("prod_"), .below = S("prod_~") };
+    struct product *p = NULL;
+    struct str *objects;
+
+    if (!take_active(v, &page) || !take_created(v, "prod_", &page) || !take_page(v, &page) ||
+        !sb_product_page(&v->w, &page, &p))
+        return;
+    objects = visit_objects(v, page.count);
+    if (!objects)
+        return;
+    for (size_t i = 0; i < page.count; i++)
+        objects[i] = sb_product_json(&v->w, &p[i]);
+    visit_list(v, "/v1/products", &page, objects);
+}
+
+/* --- prices --- */
+
+static const struct expansion expansions[] = { { "product", EXPAND_PRODUCT } };
+
+static bool take_unit_amount(struct visit *v, struct price *p)
+{
+    struct taken t;
+
+    if (!take_number(v, "unit_amount", &t))
+        return false;
+    if (!t.has)
+        return visit_invalid(v, "parameter_missing", "unit_amount",
+                             "Missing required param: unit_amount.");
+    if (t.number < 0 || t.number > LIMIT_SANDBOX_AMOUNT_MOST)
+        return visit_invalid(v, "parameter_invalid_integer", "unit_amount",
+                             "This value must be between 0 and %d.", LIMIT_SANDBOX_AMOUNT_MOST);
+    p->unit_amount = t.number;
+    return true;
+}
+
+static bool make_product(struct visit *v, void *ctx)
+{
+    struct price *price = ctx;
+    struct product p;
+
+    if (!product_new(v, &p))
+        return false;
+    price->product = p.id;
+    return true;
+}
+
+/* One that is there, or product_data for a new one. */
+static bool take_price_product(struct visit *v, struct price *p)
+{
+    const struct form *data = form_get(&v->form, S("product_data"));
+    struct taken id;
+    struct product known;
+    enum err e;
+
+    if (!take_text(v, "product", LIMIT_SANDBOX_TEXT, &id))
+        return false;
+    if (!id.text.n && !data)
+        return visit_invalid(v, "parameter_missing", "product", "Missing required param: product.");
+    if (!id.text.n)
+        return take_below(v, data, make_product, p);
+    e = sb_product_read(v->w.tx, id.text, &known);
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 400, "product", id.text, "product");
+    p->product = known.id;
+    return work_ok(&v->w, e);
+}
+
+bool price_new(struct visit *v, struct price *p)
+{
+    *p = (struct price){ .id = sb_id_new(&v->w, "price_1"),
+                         .created_ms = v->w.now_ms,
+                         .active = true,
+                         .metadata = S("{}") };
+    return take_currency(v, &p->currency) && take_unit_amount(v, p) && take_price_product(v, p);
+}
+
+static bool take_price_words(struct visit *v, struct price *p)
+{
+    struct taken nickname;
+
+    if (!take_text(v, "nickname", LIMIT_SANDBOX_TEXT, &nickname) ||
+        !take_flag(v, "active", &p->active) || !take_metadata(v, &p->metadata))
+        return false;
+    if (nickname.has)
+        p->nickname = nickname.text;
+    return true;
+}
+
+static void answer_price(struct visit *v, const struct price *p)
+{
+    visit_answer(v, sb_price_json(&v->w, p, take_expand(v, expansions, COUNT(expansions))));
+}
+
+void price_create(struct visit *v)
+{
+    struct price p;
+
+    if (price_new(v, &p) && take_price_words(v, &p) && sb_price_write(&v->w, &p) &&
+        work_event(&v->w, "price.created", sb_price_json(&v->w, &p, 0), S("")))
+        answer_price(v, &p);
+}
+
+static bool visit_price(struct visit *v, struct price *ret)
+{
+    enum err e = sb_price_read(v->w.tx, v->id, ret);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "price", v->id, "price");
+    return work_ok(&v->w, e);
+}
+
+void price_update(struct visit *v)
+{
+    struct price p;
+
+    if (visit_price(v, &p) && take_price_words(v, &p) && sb_price_write(&v->w, &p))
+        answer_price(v, &p);
+}
+
+void price_retrieve(struct visit *v)
+{
+    struct price p;
+
+    if (visit_price(v, &p))
+        answer_price(v, &p);
+}
+
+void price_list(struct visit *v)
+{
+    unsigned expand = take_expand(v, expansions, COUNT(expansions));
+    struct page page = { .above = S("price_1"), .below = S("price_1~") };
+    struct price *p = NULL;
+    struct taken product;
+    struct str *objects;
+
+    if (!take_active(v, &page) || !take_text(v, "product", LIMIT_SANDBOX_TEXT, &product) ||
+        !take_created(v, "price_1", &page) || !take_page(v, &page))
+        return;
+    page.filter[1] = product.text;
+    if (!sb_price_page(&v->w, &page, &p))
+        return;
+    objects = visit_objects(v, page.count);
+    if (!objects)
+        return;
+    for (size_t i = 0; i < page.count; i++)
+        objects[i] = sb_price_json(&v->w, &p[i], expand);
+    visit_list(v, "/v1/prices", &page, objects);
+}

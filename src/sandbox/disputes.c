@@ -1,0 +1,156 @@
+/* disputes.c - a customer asks the bank for the money back. Minimal: opened by a card that is made
+ * for it or by POST /_sandbox/disputes, closed as won or lost. No money moves here. */
+#include "base/limits.h"
+#include "sandbox/checkout.h"
+#include "sandbox/visit.h"
+
+static const struct expansion expansions[] = { { "charge", EXPAND_CHARGE } };
+
+bool sb_dispute_open(struct work *w, struct charge *c, struct str reason, struct str status,
+                     struct dispute *ret)
+{
+    *ret = (struct dispute){ .id = sb_id_under(w, "dp_", c->intent),
+                             .created_ms = w->now_ms,
+                             .charge = c->id,
+                             .intent = c->intent,
+                             .amount = c->amount_captured,
+                             .currency = c->currency,
+                             .reason = reason,
+                             .status = status,
+                             .metadata = S("{}") };
+    c->dispute = ret->id;
+    return sb_dispute_write(w, ret) && sb_charge_write(w, c) &&
+           work_event(w, "charge.dispute.created", sb_dispute_json(w, ret, 0), S(""));
+}
+
+bool sb_dispute_close(struct work *w, struct dispute *d, struct str status)
+{
+    struct str previous = work_text(w, "{\"status\":\"" STR_FMT "\"}", STR_ARG(d->status));
+
+    d->status = status;
+    return sb_dispute_write(w, d) &&
+           work_event(w, "charge.dispute.closed", sb_dispute_json(w, d, 0), previous);
+}
+
+bool sb_dispute_by_card(struct work *w, struct charge *c)
+{
+    static const struct {
+        struct str card, reason, status;
+    } cards[] = {
+        { { "createDispute", 13 }, { "fraudulent", 10 }, { "needs_response", 14 } },
+        { { "createDisputeProductNotReceived", 31 },
+          { "product_not_received", 20 },
+          { "needs_response", 14 } },
+        { { "createDisputeInquiry", 20 }, { "fraudulent", 10 }, { "warning_needs_response", 22 } },
+    };
+    struct dispute d;
+
+    for (size_t i = 0; c->captured && i < COUNT(cards); i++)
+        if (str_eq(c->card, cards[i].card))
+            return sb_dispute_open(w, c, cards[i].reason, cards[i].status, &d);
+    return true;
+}
+
+/* --- the operations --- */
+
+static bool visit_dispute(struct visit *v, struct dispute *ret)
+{
+    enum err e = sb_dispute_read(v->w.tx, v->id, ret);
+
+    if (e == ERR_NOT_FOUND)
+        return visit_missing(v, 404, "dispute", v->id, "dispute");
+    return work_ok(&v->w, e);
+}
+
+static void answer(struct visit *v, const struct dispute *d)
+{
+    visit_answer(v, sb_dispute_json(&v->w, d, take_expand(v, expansions, COUNT(expansions))));
+}
+
+void dispute_retrieve(struct visit *v)
+{
+    struct dispute d;
+
+    if (visit_dispute(v, &d))
+        answer(v, &d);
+}
+
+static struct str was(struct work *w, struct str metadata)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    sb_put_raw(&b, S("{\"metadata\":"), metadata);
+    buf_char(&b, '}');
+    return work_take(w, &b);
+}
+
+void dispute_update(struct visit *v)
+{
+    struct dispute d;
+    struct str before;
+
+    if (!visit_dispute(v, &d))
+        return;
+    before = d.metadata;
+    if (!take_metadata(v, &d.metadata) || !sb_dispute_write(&v->w, &d))
+        return;
+    if (work_event(&v->w, "charge.dispute.updated", sb_dispute_json(&v->w, &d, 0),
+                   was(&v->w, before)))
+        answer(v, &d);
+}
+
+/* Whoever closes one by a call gives in. An inquiry is only closed. */
+void dispute_accept(struct visit *v)
+{
+    struct dispute d;
+
+    if (!visit_dispute(v, &d))
+        return;
+    if (!str_eq(d.status, S("needs_response")) && !str_eq(d.status, S("warning_needs_response"))) {
+        visit_refuse(v, &(struct refusal){ .status = 400,
+                                           .type = "invalid_request_error",
+                                           .message = S("This dispute is already closed."),
+                                           .began = true });
+        return;
+    }
+    if (sb_dispute_close(&v->w, &d,
+                         str_starts(d.status, S("warning_")) ? S("warning_closed") : S("lost")))
+        answer(v, &d);
+}
+
+/* Those of one intent stand together; a charge has the same stem. */
+static bool take_bounds(struct visit *v, struct page *page)
+{
+    struct taken intent, charge;
+    struct str of, stem;
+
+    if (!take_text(v, "payment_intent", LIMIT_SANDBOX_TEXT, &intent) ||
+        !take_text(v, "charge", LIMIT_SANDBOX_TEXT, &charge))
+        return false;
+    *page = (struct page){ .above = S("dp_"), .below = S("dp_~") };
+    of = intent.text.n ? intent.text : charge.text;
+    if (of.n) {
+        stem = sb_id_stem(of);
+        page->above = work_text(&v->w, "dp_" STR_FMT, STR_ARG(stem));
+        page->below = work_text(&v->w, "dp_" STR_FMT "~", STR_ARG(stem));
+    }
+    return !v->w.err && take_page(v, page);
+}
+
+void dispute_list(struct visit *v)
+{
+    unsigned expand = take_expand(v, expansions, COUNT(expansions));
+    struct dispute *d = NULL;
+    struct str *objects;
+    struct page page;
+
+    if (!take_bounds(v, &page) || !sb_dispute_page(&v->w, &page, &d))
+        return;
+    objects = visit_objects(v, page.count);
+    if (!objects)
+        return;
+    for (size_t i = 0; i < page.count; i++)
+        objects[i] = sb_dispute_json(&v->w, &d[i], expand);
+    visit_list(v, "/v1/disputes", &page, objects);
+}

@@ -1,0 +1,18 @@
+/* page.h - what the sandbox's pages for people share: no script, no style, every text escaped, and
+ * the browser is told to run nothing. */
+#pragma once
+
+#include "base/buf.h"
+#include "http/http.h"
+
+void page_text(struct buf *b, struct str s);                         /* escaped */
+void page_money(struct buf *b, int64_t amount, struct str currency); /* "1200 JPY", "12.00 USD" */
+bool page_is_address(struct str url);                                /* http or https, one line */
+bool page_allows(struct str types, const char *type); /* a JSON array of words has that one */
+
+void page_headers(struct request *r);
+/* From the doctype to the headline. */
+void page_begin(struct buf *b, enum language language, const char *title);
+void page_end(struct buf *b, enum language language);
+/* One of two words. */
+struct str page_say(enum language language, const char *en, const char *ja);

@@ -1,0 +1,125 @@
+/* statements_collection.h - part of statements.h: read its rules there. No include guard: read many
+ * times.
+ *
+ * PostgreSQL locks: collection, participant. A payment is locked before its participant, but for one
+ * that is being made; so who holds a participant only reads its payments. */
+
+#define COLLECTION_COLUMNS                                                                         \
+    "collection_id, owner_id, title, description, currency, due_at, time_zone, created_at,"        \
+    " updated_at"
+#define LIVE "status IN ('PENDING', 'AUTHORIZED', 'CAPTURED')"
+/* Its payment is the one that holds its place; where that was refunded, the one that was captured,
+ * which is looked for among the organiser's. */
+#define PARTICIPANT_PAYMENT                                                                        \
+    "coalesce((SELECT y.id FROM payments y WHERE y.context = 'participant'"                        \
+    " AND y.subject_id = p.participant_id AND y." LIVE "),"                                        \
+    " CASE WHEN p.status = 'paid' AND p.refunded_amount = p.paid_amount THEN"                      \
+    " (SELECT y.id FROM payments y WHERE y.user_id = c.owner_id AND y.context = 'participant'"     \
+    " AND y.subject_id = p.participant_id AND y.captured_amount IS NOT NULL LIMIT 1) END)"
+#define PARTICIPANT_COLUMNS                                                                        \
+    "p.participant_id, p.collection_id, p.name, p.email, p.user_id, p.amount, p.status,"           \
+    " p.paid_amount, p.refunded_amount, p.paid_at, p.created_at, p.updated_at, c.owner_id,"        \
+    " c.title, c.currency"
+#define PARTICIPANT_TABLES                                                                         \
+    " FROM participants p JOIN collections c ON c.collection_id = p.collection_id"
+
+/* --- collections --- */
+
+SQL(collection_get, "SELECT " COLLECTION_COLUMNS " FROM collections WHERE collection_id = $1")
+
+SQL2(collection_lock, "SELECT " COLLECTION_COLUMNS " FROM collections WHERE collection_id = $1",
+     "SELECT " COLLECTION_COLUMNS " FROM collections WHERE collection_id = $1 FOR UPDATE")
+
+SQL2(collection_hold, /* as it is, until the commit: a payment of it is being made */
+     "SELECT 1 FROM collections WHERE collection_id = $1",
+     "SELECT 1 FROM collections WHERE collection_id = $1 FOR SHARE")
+
+SQL(collection_add, /* no row: somebody was faster, and it can be read now */
+    "INSERT INTO collections (" COLLECTION_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)"
+    " ON CONFLICT (collection_id) DO NOTHING RETURNING 1")
+
+SQL(collection_store, /* under its lock */
+    "UPDATE collections SET title = $1, description = $2, currency = $3, due_at = $4,"
+    " time_zone = $5, updated_at = $6 WHERE collection_id = $7")
+
+SQL(collections_by_owner,
+    "SELECT " COLLECTION_COLUMNS " FROM collections WHERE owner_id = $1 AND collection_id < $2"
+    " ORDER BY collection_id DESC LIMIT $3")
+
+SQL(collection_totals, /* participants, paid; due, paid, refunded, still to come */
+    "SELECT count(*), CAST(coalesce(sum(CASE WHEN status = 'paid' THEN 1 ELSE 0 END), 0) AS BIGINT),"
+    " CAST(coalesce(sum(amount), 0) AS BIGINT), CAST(coalesce(sum(paid_amount), 0) AS BIGINT),"
+    " CAST(coalesce(sum(refunded_amount), 0) AS BIGINT),"
+    " CAST(coalesce(sum(CASE WHEN status = 'unpaid' THEN amount ELSE 0 END), 0) AS BIGINT)"
+    " FROM participants WHERE collection_id = $1")
+
+SQL(collection_has_money, /* paid, or under way */
+    "SELECT 1 FROM participants p WHERE p.collection_id = $1 AND (p.status = 'paid' OR EXISTS"
+    " (SELECT 1 FROM payments y WHERE y.context = 'participant' AND y.subject_id = p.participant_id"
+    " AND y." LIVE ")) LIMIT 1")
+
+/* --- participants --- */
+
+SQL(participant_get,
+    "SELECT " PARTICIPANT_COLUMNS ", " PARTICIPANT_PAYMENT PARTICIPANT_TABLES
+    " WHERE p.participant_id = $1")
+
+SQL2(participant_lock, /* without its payment: that is looked for once the lock is held */
+     "SELECT " PARTICIPANT_COLUMNS ", NULL" PARTICIPANT_TABLES " WHERE p.participant_id = $1",
+     "SELECT " PARTICIPANT_COLUMNS ", NULL::bytea" PARTICIPANT_TABLES " WHERE p.participant_id = $1"
+     " FOR UPDATE OF p")
+
+SQL(participants_page,
+    "SELECT " PARTICIPANT_COLUMNS ", " PARTICIPANT_PAYMENT PARTICIPANT_TABLES
+    " WHERE p.collection_id = $1 AND p.participant_id > $2 AND ($3 = '' OR p.status = $3) ORDER BY p.participant_id LIMIT $4")
+
+SQL2(participants_known, /* bulk, sorted; locked: no payment of them begins before the commit */
+     "SELECT participant_id, collection_id, name, email, user_id, amount, status FROM participants"
+     " WHERE participant_id = $1",
+     "SELECT participant_id, collection_id, name, email, user_id, amount, status FROM participants"
+     " WHERE participant_id = ANY ($1::bytea[]) ORDER BY participant_id FOR UPDATE")
+
+SQL2(participants_paying, /* bulk; those with a payment under way, or with its money */
+     "SELECT subject_id FROM payments WHERE context = 'participant' AND subject_id = $1"
+     " AND " LIVE,
+     "SELECT subject_id FROM payments WHERE context = 'participant'"
+     " AND subject_id = ANY ($1::bytea[]) AND " LIVE)
+
+SQL2(participant_put, /* bulk, sorted; a row each, but for those that another collection has */
+     "INSERT INTO participants (participant_id, collection_id, name, email, user_id, amount, status,"
+     " created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, 'unpaid', $7, $7)"
+     " ON CONFLICT (participant_id) DO UPDATE SET name = excluded.name, email = excluded.email,"
+     " user_id = excluded.user_id, amount = excluded.amount, updated_at = excluded.updated_at"
+     " WHERE participants.collection_id = excluded.collection_id RETURNING participant_id",
+     "INSERT INTO participants (participant_id, collection_id, name, email, user_id, amount, status,"
+     " created_at, updated_at) SELECT n.id, n.collection, n.name, n.email, n.person, n.amount,"
+     " 'unpaid', n.at, n.at FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[],"
+     " $5::bytea[], $6::bigint[], $7::bigint[]) AS n (id, collection, name, email, person, amount, at)"
+     " ON CONFLICT (participant_id) DO UPDATE SET name = excluded.name, email = excluded.email,"
+     " user_id = excluded.user_id, amount = excluded.amount, updated_at = excluded.updated_at"
+     " WHERE participants.collection_id = excluded.collection_id RETURNING participant_id")
+
+SQL(participant_paid, /* what its payment is now: the only one that was ever captured (S1) */
+    "UPDATE participants SET status = 'paid', paid_amount = $1, refunded_amount = $2,"
+    " paid_at = coalesce(paid_at, $3), updated_at = $3 WHERE participant_id = $4")
+
+/* --- sessions of the gateway's page; each is written under its payment's lock --- */
+
+#define SESSION_COLUMNS                                                                            \
+    "session_id, payment_id, status, payment_status, intent_id, customer_id, url, expires_at"
+
+SQL(session_get, "SELECT " SESSION_COLUMNS " FROM checkout_sessions WHERE session_id = $1")
+
+SQL(session_put,
+    "INSERT INTO checkout_sessions (" SESSION_COLUMNS ", created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) ON CONFLICT (session_id) DO UPDATE SET"
+    " status = excluded.status, payment_status = excluded.payment_status,"
+    " intent_id = excluded.intent_id, customer_id = excluded.customer_id, url = excluded.url,"
+    " expires_at = excluded.expires_at, updated_at = excluded.updated_at")
+
+#undef COLLECTION_COLUMNS
+#undef LIVE
+#undef PARTICIPANT_PAYMENT
+#undef PARTICIPANT_COLUMNS
+#undef PARTICIPANT_TABLES
+#undef SESSION_COLUMNS

@@ -1,0 +1,101 @@
+/* statements_notice.h - part of statements.h: read its rules there. No include guard: read many
+ * times. What people are told, charges and disputes, and the history of events.
+ *
+ * PostgreSQL: a dispute is locked behind its payment; a notification by nobody else. */
+
+/* --- what people are told --- */
+
+SQL2(notification_add, /* no row: it was told before (E10) */
+     "INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type, language,"
+     " title, body, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+     " ON CONFLICT (dedupe) DO NOTHING",
+     "INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type, language,"
+     " title, body, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+     " ON CONFLICT (dedupe) DO NOTHING RETURNING 1")
+
+SQL2(notification_recorded, /* bulk, sorted by id */
+     "UPDATE notifications SET recorded_at = $1 WHERE id = $2 AND recorded_at IS NULL",
+     "UPDATE notifications SET recorded_at = ($1::bigint[])[1] WHERE id = ANY ($2::bytea[])"
+     " AND recorded_at IS NULL")
+
+/* --- charges --- */
+
+SQL(payment_of_charge, "SELECT payment_id, stripe_payment_intent_id FROM payment_transactions"
+                       " WHERE stripe_charge_id = $1")
+
+SQL(transaction_balance, /* what is known of an intent's balance transaction, its fee included */
+    "SELECT balance_transaction, fee FROM payment_transactions"
+    " WHERE stripe_payment_intent_id = $1")
+
+SQL(transaction_fee, /* no row: it is known, or another charge has paid since */
+    "UPDATE payment_transactions SET fee = $1, net = $2, receipt_url = coalesce(receipt_url, $3),"
+    " updated_at = $4 WHERE stripe_payment_intent_id = $5 AND stripe_charge_id = $6"
+    " AND fee IS NULL")
+
+SQL(transaction_konbini, /* told late: only what is not known yet */
+    "UPDATE payment_transactions SET konbini_number = coalesce(konbini_number, $1),"
+    " konbini_store = coalesce(konbini_store, $2),"
+    " konbini_expires_at = coalesce(konbini_expires_at, $3), updated_at = $4"
+    " WHERE stripe_payment_intent_id = $5")
+
+SQL(refunds_that_stand, /* all that the gateway may have counted, ours of strays included */
+    "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM refunds WHERE payment_id = $1"
+    " AND status NOT IN ('failed', 'canceled')")
+
+/* --- disputes --- */
+
+SQL(dispute_get, "SELECT payment_id, status, closed, lost FROM disputes WHERE dispute_id = $1")
+
+SQL(dispute_put, /* under the payment's lock */
+    "INSERT INTO disputes (dispute_id, payment_id, status, closed, lost, reason, amount, "
+    "created_at,"
+    " updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) ON CONFLICT (dispute_id) DO UPDATE"
+    " SET status = excluded.status, closed = excluded.closed, lost = excluded.lost,"
+    " reason = coalesce(excluded.reason, disputes.reason),"
+    " amount = coalesce(excluded.amount, disputes.amount), updated_at = excluded.updated_at")
+
+SQL(disputes_that_count, /* open, or lost */
+    "SELECT count(*) FROM disputes WHERE payment_id = $1 AND (closed = 0 OR lost = 1)")
+
+/* --- history --- */
+
+/* What became of an event, in the words of the API: a dead letter has failed; what was kept and
+ * never looked at is ignored. */
+#define WORD                                                                                       \
+    " CASE WHEN o.outcome IS NULL THEN 'pending' WHEN o.outcome = 'dead' THEN 'failed'"            \
+    " WHEN o.outcome IN ('processed', 'wrong_mode') THEN 'ignored' ELSE o.outcome END"
+#define HISTORY_COLUMNS                                                                            \
+    "SELECT e.seq, e.stripe_event_id, e.type, e.livemode, e.created_at, e.received_at, (" WORD ")" \
+    ", CASE WHEN o.outcome = 'wrong_mode' THEN 'wrong mode' ELSE o.detail END, o.at,"              \
+    " o.payment_id, coalesce(d.times, 0), d.last_at"
+#define HISTORY_FILTER                                                                             \
+    " AND ($3 = '' OR e.type = $3)"                                                                \
+    " AND ($4 = '' OR $4 = (" WORD ") OR ($4 = 'duplicate' AND d.times > 0))"                      \
+    " ORDER BY e.seq DESC LIMIT $5"
+#define DUPLICATES " LEFT JOIN webhook_duplicates d ON d.stripe_event_id = e.stripe_event_id"
+
+SQL(events_end, "SELECT coalesce(max(seq), 0) + 1 FROM webhook_events")
+
+SQL(events_page, /* newest first; $2 bounds what is looked at, so that a reader is soon done (M3) */
+    HISTORY_COLUMNS
+    " FROM webhook_events e LEFT JOIN webhook_outcomes o ON o.message_id = e.message_id" DUPLICATES
+    " WHERE e.seq < $1 AND e.seq >= $2" HISTORY_FILTER)
+
+SQL(events_of_payment, HISTORY_COLUMNS
+    " FROM webhook_outcomes o JOIN webhook_events e ON e.stripe_event_id = o.event_id" DUPLICATES
+    " WHERE o.payment_id = $1 AND e.seq < $2" HISTORY_FILTER)
+
+#define NOTICE_COLUMNS                                                                             \
+    "SELECT id, type, user_id, participant_id, payment_id, language, title, body, data,"           \
+    " created_at, recorded_at FROM notifications"
+
+SQL(notifications_page, NOTICE_COLUMNS " WHERE id < $1 ORDER BY id DESC LIMIT $2")
+
+SQL(notifications_of_payment,
+    NOTICE_COLUMNS " WHERE payment_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3")
+
+#undef WORD
+#undef HISTORY_COLUMNS
+#undef HISTORY_FILTER
+#undef DUPLICATES
+#undef NOTICE_COLUMNS

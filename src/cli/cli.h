@@ -2,7 +2,7 @@
  * asked wrongly (settings, arguments), 70 the disk broke its promise. */
 #pragma once
 
-#define ICHIDO_VERSION "0.2.0"
+#define ICHIDO_VERSION "0.3.0"
 
 enum { EXIT_FINE = 0, EXIT_CANNOT = 1, EXIT_ASKED_WRONGLY = 2, EXIT_DISK = 70 };
 

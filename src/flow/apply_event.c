@@ -333,8 +333,28 @@ static enum err apply_with(struct applying *s,
     return e;
 }
 
+/* Nobody sends one kind of object under the name of another; who did would choose what is checked.
+ */
+static bool type_fits(struct str type, enum fact_kind kind)
+{
+    bool refund = str_starts(type, S("refund.")) || str_starts(type, S("charge.refund."));
+    bool dispute = str_starts(type, S("charge.dispute."));
+
+    switch (kind) {
+    case FACT_INTENT: return str_starts(type, S("payment_intent."));
+    case FACT_CHARGE: return str_starts(type, S("charge.")) && !refund && !dispute;
+    case FACT_REFUND: return refund;
+    case FACT_SESSION: return str_starts(type, S("checkout.session."));
+    case FACT_DISPUTE: return dispute;
+    case FACT_NONE: break;
+    }
+    return true;
+}
+
 static enum err apply_kind(struct applying *s)
 {
+    if (!type_fits(s->job.type, s->fact.kind))
+        return refuse(s, "the object is not of the event's kind");
     switch (s->fact.kind) {
     case FACT_INTENT:
         return is_of_other_intent(&s->payment, &s->fact)
@@ -497,12 +517,30 @@ static enum err find_foreign(struct tx *tx, struct bulk *b)
     return rows ? tx_bulk(tx, STMT_intents_known, v, rows, 1, mark_known, b) : OK;
 }
 
+/* PostgreSQL: all payments before anything that their subjects share, or who holds one of them and
+ * wants a counter would wait for us while we wait for that payment. */
+static enum err lock_payments(struct tx *tx, const struct bulk *b)
+{
+    struct uuid ids[LIMIT_BULK];
+    struct val v[LIMIT_BULK];
+    size_t rows = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (uuid_parse(b->s[i].fact.payment_id, &ids[rows])) {
+            v[rows] = v_uuid(&ids[rows]);
+            rows++;
+        }
+    return rows ? tx_bulk(tx, STMT_payments_lock, v, rows, 1, NULL, NULL) : OK;
+}
+
 static enum err apply_all(struct tx *tx, struct bulk *b)
 {
     struct outcome outcomes[LIMIT_BULK];
     size_t count = 0;
     enum err e = find_foreign(tx, b);
 
+    if (!e)
+        e = lock_payments(tx, b);
     for (size_t i = 0; i < b->n && !e; i++) {
         struct applying *s = &b->s[i];
 

@@ -125,7 +125,7 @@ static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256
 {
     struct ask *a = j->state;
     const struct fact *f = &a->call.fact;
-    int64_t now_ms = env_now_ms(tx_env(tx));
+    int64_t now_ms = env_now_ms(j->env);
 
     (void)why;
     if (a->put_off) {

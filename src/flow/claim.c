@@ -141,10 +141,16 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
     e = subject_of(&p)->claim(tx, c, &p, now_ms);
     if (e)
         return e;
+    e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
+    if (!e)
+        e = add_operation(tx, c, &p, -1, now_ms);
+    if (!e && subject_of(&p)->claimed)
+        e = subject_of(&p)->claimed(tx, c, &p);
+    if (e)
+        return e;
     o->has_payment = true;
     o->payment_id = p.id;
-    e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
-    return e ? e : add_operation(tx, c, &p, -1, now_ms);
+    return OK;
 }
 
 /* --- capture, refund, void --- */

@@ -360,12 +360,13 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
     struct move m;
     enum err e = subject_is_open(tx, p, f, &view.subject_open);
 
+    *ret_verdict = VERDICT_SAME;
+    if (!e && is_of_other_intent(p, f)) /* since it was asked for, another one has paid */
+        return give_back_other(tx, t, p, f);
+    if (!e && is_lost_try(p, f))
+        return transaction_move(tx, t, p, f);
     if (e)
         return e;
-    if (is_lost_try(p, f)) {
-        *ret_verdict = VERDICT_SAME;
-        return transaction_move(tx, t, p, f);
-    }
     m = payment_move(&view, f);
     e = recall_canceled(tx, p, f, view.subject_open, &m);
     if (e)

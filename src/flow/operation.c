@@ -284,9 +284,10 @@ static void session_expired(struct gateway_call *c)
 }
 
 /* Two sessions of one payment could both be paid: the old one ends first (D18). To end it is
- * harmless twice, so each time has a key of its own: no saved failure stands in its way for ever. */
+ * harmless twice, so each time has a key of its own: no saved failure stands in its way. */
 static void expire_session(struct op_run *r)
 {
+    long long number = r->op.sends + r->op.asks;
     size_t room = r->op.gateway_key.n + 32;
     char *key = arena_alloc(&r->arena, 1, room);
 
@@ -294,8 +295,7 @@ static void expire_session(struct op_run *r)
         job_outside_done(r->job, ERR_NO_MEMORY, NULL);
         return;
     }
-    snprintf(key, room, STR_FMT "-expire-%lld", STR_ARG(r->op.gateway_key),
-             (long long)(r->op.sends + r->op.asks));
+    snprintf(key, room, STR_FMT "-expire-%lld", STR_ARG(r->op.gateway_key), number);
     r->cancel = (struct gateway_call){ .ask = GATEWAY_EXPIRE,
                                        .key = str_of(key),
                                        .payment = r->payment.id,

@@ -146,9 +146,15 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     p->user_id = b.user_id;
     p->money = b.money;
     e = reserve(tx, o, &b);
-    if (!e)
-        e = count_reserved(tx, o, &b);
     return e ? e : purchase_add(tx, &b);
+}
+
+static enum err claimed(struct tx *tx, struct claim *c, const struct payment *p)
+{
+    struct purchase b;
+    enum err e = purchase_read(tx, p->subject_id, &b);
+
+    return e ? e : count_reserved(tx, c->o, &b);
 }
 
 /* --- load: what its intent carries --- */
@@ -248,93 +254,101 @@ static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b
         return OK;
     b->status = to;
     *(to == PURCHASE_FAILED ? &b->failed_ms : &b->cancelled_ms) = t->now_ms;
-    e = release(tx, b, t->now_ms);
-    return e ? e : purchase_store(tx, b, t->now_ms);
+    e = purchase_store(tx, b, t->now_ms);
+    return e ? e : release(tx, b, t->now_ms);
 }
 
 static enum err declined(struct tx *tx, const struct taking *t, struct purchase *b,
                          const struct fact *f)
 {
-    enum err e = let_go(tx, t, b, PURCHASE_FAILED);
+    enum err e = tell_declined(tx, t, b, f);
 
-    return e ? e : tell_declined(tx, t, b, f);
+    return e ? e : let_go(tx, t, b, PURCHASE_FAILED);
 }
 
 /* 003 tells only who let his reservation run out; who cancelled knows it. */
 static enum err cancelled(struct tx *tx, const struct taking *t, struct purchase *b,
                           const struct fact *f)
 {
-    enum err e = let_go(tx, t, b, PURCHASE_CANCELLED);
+    enum err e = OK;
 
-    if (e || !str_eq(f->cancel_reason, S("abandoned")))
-        return e;
-    return tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
+    if (str_eq(f->cancel_reason, S("abandoned")))
+        e = tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
+    return e ? e : let_go(tx, t, b, PURCHASE_CANCELLED);
 }
 
 /* --- completed, refunded: the sums follow the money --- */
 
-static enum err take_back(struct tx *tx, const struct purchase *b, int64_t now_ms)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_position_take_back, &row, v_uuid(&b->user_id), v_uuid(&b->id),
-                        V_INT(now_ms), v_uuid(&b->position_id));
-
-    if (e)
-        return e == ERR_NOT_FOUND ? ERR_INTERNAL : e; /* is_open() held it */
-    return campaign_count(tx, b->campaign_id, b->layer_id, +1, now_ms);
-}
-
-static enum err sell(struct tx *tx, const struct taking *t, const struct purchase *b)
+static enum err sell(struct tx *tx, const struct taking *t, const struct purchase *b,
+                     bool *ret_taken_back)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_sell, &row, V_INT(t->now_ms), v_uuid(&b->position_id),
                         v_uuid(&b->id));
 
+    *ret_taken_back = e == ERR_NOT_FOUND;
     if (e == ERR_NOT_FOUND)
-        e = take_back(tx, b, t->now_ms);
+        e = TX_ROW(tx, STMT_position_take_back, &row, v_uuid(&b->user_id), v_uuid(&b->id),
+                   V_INT(t->now_ms), v_uuid(&b->position_id));
+    return e == ERR_NOT_FOUND ? ERR_INTERNAL : e; /* is_open() held it */
+}
+
+static enum err count_user(struct tx *tx, const struct taking *t, const struct purchase *b,
+                           int64_t by, bool first)
+{
+    struct val currency = V_TEXT(str_of(b->money.currency));
+
+    if (first)
+        return TX_DO(tx, STMT_user_bought, 1, v_uuid(&b->user_id), currency, V_INT(by),
+                     V_INT(t->now_ms));
+    return by ? TX_DO(tx, STMT_user_spent, 1, V_INT(by), V_INT(t->now_ms), v_uuid(&b->user_id),
+                      currency)
+              : OK;
+}
+
+static enum err count_sold(struct tx *tx, const struct taking *t, const struct purchase *b,
+                           bool taken_back)
+{
+    enum err e = OK;
+
+    if (taken_back)
+        e = campaign_count(tx, b->campaign_id, b->layer_id, +1, t->now_ms);
     return e ? e : campaign_sold(tx, t->payments, b->campaign_id, t->now_ms);
 }
 
-/* `first`: this money makes it a purchase. */
-static enum err count_money(struct tx *tx, const struct taking *t, struct purchase *b,
-                            int64_t revenue, bool first)
+/* What it is by this money. */
+static void become(struct purchase *b, const struct payment *p, int64_t now_ms)
 {
-    struct val currency = V_TEXT(str_of(b->money.currency));
-    int64_t by = revenue - b->revenue;
-    enum err e = OK;
+    bool all_back = p->status == PAYMENT_REFUNDED;
 
-    b->revenue = revenue;
-    if (by)
-        e = campaign_revenue(tx, b->campaign_id, by, t->now_ms);
-    if (!e && first)
-        e = TX_DO(tx, STMT_user_bought, 1, v_uuid(&b->user_id), currency, V_INT(by),
-                  V_INT(t->now_ms));
-    else if (!e && by)
-        e = TX_DO(tx, STMT_user_spent, 1, V_INT(by), V_INT(t->now_ms), v_uuid(&b->user_id),
-                  currency);
-    return e;
+    if (b->status < PURCHASE_COMPLETED)
+        b->completed_ms = now_ms;
+    if (!all_back || !b->refunded_ms)
+        b->refunded_ms = all_back ? now_ms : 0;
+    b->status = all_back ? PURCHASE_REFUNDED : PURCHASE_COMPLETED;
+    b->revenue = p->captured - (p->refunded > 0 ? p->refunded : 0);
 }
 
-/* p was captured, and b follows: from nothing, from a refund, or back from one that failed. */
+/* p was captured, and b follows: from nothing, into a refund, or back from one that failed. The
+ * rows that everybody wants come last. */
 static enum err follow_money(struct tx *tx, const struct taking *t, const struct payment *p,
                              struct purchase *b)
 {
-    bool first = b->status < PURCHASE_COMPLETED, all_back = p->status == PAYMENT_REFUNDED;
-    enum err e = first ? sell(tx, t, b) : OK;
+    bool first = b->status < PURCHASE_COMPLETED, taken_back = false;
+    int64_t by = -b->revenue;
+    enum err e = first ? sell(tx, t, b, &taken_back) : OK;
 
+    become(b, p, t->now_ms);
+    by += b->revenue;
     if (!e)
-        e = count_money(tx, t, b, p->captured - (p->refunded > 0 ? p->refunded : 0), first);
-    if (e)
-        return e;
-    b->status = all_back ? PURCHASE_REFUNDED : PURCHASE_COMPLETED;
-    if (first)
-        b->completed_ms = t->now_ms;
-    if (!all_back || !b->refunded_ms)
-        b->refunded_ms = all_back ? t->now_ms : 0;
-    e = purchase_store(tx, b, t->now_ms);
-    if (e || !first)
-        return e;
-    return tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
+        e = purchase_store(tx, b, t->now_ms);
+    if (!e && first)
+        e = tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
+    if (!e)
+        e = count_user(tx, t, b, by, first);
+    if (!e && first)
+        e = count_sold(tx, t, b, taken_back);
+    return e || !by ? e : campaign_revenue(tx, b->campaign_id, by, t->now_ms);
 }
 
 /* --- D19 --- */
@@ -420,6 +434,7 @@ static enum err render(struct tx *tx, struct arena *a, const struct payment *p, 
 
 const struct subject purchase_subject = {
     .claim = claim,
+    .claimed = claimed,
     .load = load,
     .is_open = is_open,
     .moved = moved,

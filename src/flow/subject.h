@@ -19,6 +19,10 @@ struct subject {
      * Checkout), p is that one, read under its lock, and c->goes_on is set. */
     enum err (*claim)(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms);
 
+    /* The last of a claim, once all of its rows are there: for what many claims at once want to
+     * change, so that each holds it for as short as can be. NULL: nothing. */
+    enum err (*claimed)(struct tx *tx, struct claim *c, const struct payment *p);
+
     /* What the gateway is told beside the payment itself: r->op and r->payment are read, r->extra
      * is filled. Texts go to r->arena. NULL: nothing. */
     enum err (*load)(struct tx *tx, struct op_run *r);

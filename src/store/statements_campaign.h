@@ -58,11 +58,9 @@ SQL(positions_page,
 
 /* --- counters --- */
 
-SQL2(layer_count,
-     "UPDATE layers SET positions_sold = positions_sold + $1 WHERE layer_id = $2"
-     " AND campaign_id = $3",
-     "UPDATE layers SET positions_sold = positions_sold + CAST($1 AS BIGINT) WHERE layer_id = $2"
-     " AND campaign_id = $3 RETURNING 1")
+SQL(layer_count,
+    "UPDATE layers SET positions_sold = positions_sold + CAST($1 AS BIGINT) WHERE layer_id = $2"
+    " AND campaign_id = $3")
 
 SQL2(campaign_count, /* no row: nothing more is sold there; what is released always is */
      "UPDATE campaigns SET positions_sold = positions_sold + $1, updated_at = $2"
@@ -81,11 +79,9 @@ SQL2(campaign_sold_out, /* once */
      "UPDATE campaigns SET status = 'sold_out', sold_out_at = $1 WHERE campaign_id = $2"
      " AND status = 'active' AND positions_paid = positions_total RETURNING 1")
 
-SQL2(campaign_revenue,
-     "UPDATE campaigns SET total_revenue = total_revenue + $1, updated_at = $2"
-     " WHERE campaign_id = $3",
-     "UPDATE campaigns SET total_revenue = total_revenue + CAST($1 AS BIGINT), updated_at = $2"
-     " WHERE campaign_id = $3 RETURNING 1")
+SQL(campaign_revenue,
+    "UPDATE campaigns SET total_revenue = total_revenue + CAST($1 AS BIGINT), updated_at = $2"
+    " WHERE campaign_id = $3")
 
 /* --- cancelling --- */
 

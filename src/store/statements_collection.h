@@ -71,7 +71,8 @@ SQL2(participant_lock, /* without its payment: that is looked for once the lock 
 
 SQL(participants_page,
     "SELECT " PARTICIPANT_COLUMNS ", " PARTICIPANT_PAYMENT PARTICIPANT_TABLES
-    " WHERE p.collection_id = $1 AND p.participant_id > $2 AND ($3 = '' OR p.status = $3) ORDER BY p.participant_id LIMIT $4")
+    " WHERE p.collection_id = $1 AND p.participant_id > $2 AND ($3 = '' OR p.status = $3)"
+    " ORDER BY p.participant_id LIMIT $4")
 
 SQL2(participants_known, /* bulk, sorted; locked: no payment of them begins before the commit */
      "SELECT participant_id, collection_id, name, email, user_id, amount, status FROM participants"

@@ -74,6 +74,10 @@ SQL(payment_get, "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1")
 SQL2(payment_lock, "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1",
      "SELECT " PAYMENT_COLUMNS " FROM payments WHERE id = $1 FOR UPDATE")
 
+SQL2(payments_lock, /* bulk; in the order of their ids, on every node */
+     "SELECT $1 WHERE 0",
+     "SELECT id FROM payments WHERE id = ANY ($1::bytea[]) ORDER BY id FOR UPDATE")
+
 SQL(payment_of_intent,
     "SELECT payment_id FROM payment_transactions WHERE stripe_payment_intent_id = $1")
 

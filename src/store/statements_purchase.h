@@ -2,16 +2,16 @@
  * times.
  *
  * PostgreSQL: a purchase's row changes only under the lock of its payment. Then come position,
- * layer, campaign, user, always in this order; a claim begins with the position. */
+ * user, layer, campaign, always in this order; a claim begins with the position. Layer and campaign
+ * are what everybody wants: they come last in every unit, and are held for as short as can be. */
 
 /* For tx_row(): a row, if it changed one. */
 #define SQL_CHANGE(name, text) SQL2(name, text, text " RETURNING 1")
 
 #define PURCHASE_COLUMNS                                                                           \
     "purchase_id, campaign_id, layer_id, position_id, user_id, payment_id, amount, currency,"      \
-    " method_type, status, revenue, expires_at, created_at, completed_at, failed_at, "             \
-    "cancelled_at,"                                                                                \
-    " refunded_at"
+    " method_type, status, revenue, expires_at, created_at, completed_at, failed_at,"              \
+    " cancelled_at, refunded_at"
 
 /* --- the position changes hands: each names who had it --- */
 

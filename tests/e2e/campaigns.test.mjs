@@ -37,6 +37,15 @@ function verify(folder, draw, commitment) {
     return { good: done.status === 0, said: done.stdout + done.stderr };
 }
 
+// Somebody who is told to try again later does so, with the same key.
+async function bids(server, position, how) {
+    const same = { as: uuid(), key: uuid(), ...how };
+    for (let tries = 0; ; tries++) {
+        const answer = await buy(server, position, same);
+        if (answer.status !== 503 || tries === 10) return answer;
+    }
+}
+
 const drawn = (server, id) => until('it is drawn', async () => (await now(server, id)).status === 'drawn', 30_000);
 
 forEachStore((store, test) => {
@@ -341,13 +350,13 @@ forEachStore((store, test) => {
                 return answer;
             };
             if (!after) enough();
-            const buying = ids.slice(0, 40).map((position, i) => buy(server, position, i % 4 ? {} : { method: ASKS }).then(count));
+            const buying = ids.slice(0, 40).map((position, i) => bids(server, position, i % 4 ? {} : { method: ASKS }).then(count));
             const paying = waiting.map(({ payment }) => cancelled.then(() => server.authenticate(payment)).catch(() => {}));
             const answers = await Promise.all(buying);
             await Promise.all(paying);
             assert.equal((await cancelled).status, 200);
-            assert.ok(answers.every(({ status }) => [201, 422].includes(status)), answers.map(({ text }) => text).join('\n'));
-            const made = [...waiting, ...answers.filter(({ status }) => status === 201).map(({ body }) => body)];
+            assert.ok(answers.every(({ status }) => [200, 201, 422].includes(status)), answers.map(({ text }) => text).join('\n'));
+            const made = [...waiting, ...answers.filter(({ status }) => status < 300).map(({ body }) => body)];
             await until('nobody holds money', async () => {
                 await server.advance(1000);
                 return (await Promise.all(made.map(({ payment }) => server.payment(payment, 'admin'))))
@@ -368,7 +377,7 @@ forEachStore((store, test) => {
         const server = await start(t, store);
         const { id, positions: ids } = await campaign(server);
         await server.fault({ path: '/v1/payment_intents', method: 'POST', dropAfter: true, times: 3 });
-        await server.webhooks({ drop: true });
+        await server.webhooks({ on: false });
         const lost = await buy(server, ids[0]);
         assert.ok(lost.status >= 500, lost.text);
         assert.equal((await stop(server, id)).status, 200);

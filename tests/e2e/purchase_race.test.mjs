@@ -1,7 +1,7 @@
 // A thousand buyers for a hundred positions, at once and with all kinds of cards: whoever is charged has a
 // position, whoever has a position is charged, and the draw comes once (C2 C3 D14 E8).
 import { asHex, assert, forEachStore, start, until, uuid } from './lib/harness.mjs';
-import { buy, campaign, confirm, DECLINED, POOR, quiet, recount, rows, VISA } from './lib/purchases.mjs';
+import { ASKS, bought, buy, campaign, confirm, DECLINED, POOR, quiet, recount, rows, VISA } from './lib/purchases.mjs';
 
 const BUYERS = 1000;
 const AT_ONCE = 100;
@@ -96,5 +96,26 @@ forEachStore((store, test) => {
         assert.equal(await server.db.count('notifications', `type = 'payment_refunded'`), automatic);
         assert.equal(await server.db.count('notifications', `type = 'purchase_confirmed'`), 100);
         t.diagnostic(`${automatic} payments came too late and went back; ${all.purchases.length} purchases`);
+    });
+
+    test('C3 D14 webhooks bring the money of many while others buy and fail: everybody is answered, sums are exact', async (t) => {
+        const server = await start(t, store);
+        const c = await campaign(server, { layers: [{ name: 'A', price: 100, positions: 120 }, { name: 'B', price: 200, positions: 120 }] });
+        const open = [];
+        await inTurns(c.positions.slice(0, 120), 40, async (position) =>
+            open.push(await bought(server, position, { method: open.length % 2 ? ASKS : DECLINED })));
+        await Promise.all([
+            inTurns(open, 40, ({ purchase, payment }) => (purchase.status === 'pending'
+                ? server.authenticate(payment) : confirm(server, payment, VISA))),
+            inTurns(c.positions.slice(120), 40, (position) =>
+                bought(server, position, { method: position.charCodeAt(35) % 3 ? VISA : POOR })),
+        ]);
+        await quiet(server, 60_000);
+        const { purchases } = await recount(server);
+        const first = purchases.filter((one) => one.amount === 100);
+        assert.deepEqual(new Set(first.map((one) => one.status)), new Set(['completed']));
+        assert.equal(first.length, 120);
+        const net = (await allBooks(server)).reduce((sum, one) => sum + one.captured - one.refunded, 0);
+        assert.equal((await rows.campaign(server, c.id)).total_revenue, net);
     });
 });

@@ -92,7 +92,8 @@ async function sandboxWork(server, before) {
 export async function quiet(server, limitMs = 20_000) {
     const idle = async () => {
         const soon = Date.now() + server.offsetMs + 10_000;
-        return await server.db.count('message', `due_at <= ${soon} AND kind <> 'keys.expire'`) === 0 &&
+        const work = `due_at <= ${soon} AND kind NOT IN ('keys.expire', 'charge.fee')`; // fees are asked for at leisure
+        return await server.db.count('message', work) === 0 &&
             await sandboxWork(server, soon) === 0;
     };
     let times = 0;

@@ -111,6 +111,45 @@ static void what_is_not_given_is_empty(void **state)
     }
 }
 
+/* --- purchases --- */
+
+static void expect_purchase(const char *body, const char *type, const char *method,
+                            const char *want)
+{
+    struct read r = { .err = OK };
+    char got[1024];
+
+    arena_init(&r.arena, LIMIT_REQUEST_ARENA);
+    json_problems_init(&r.problems);
+    assert_int_equal(payment_input_purchase(&r.arena, str_of(body), &r.in, &r.problems), OK);
+    lines(&r, got, sizeof(got));
+    if (strcmp(got, want) != 0)
+        fail_msg("%s\n  said: %s\n  not:  %s", body, got, want);
+    if (type) {
+        assert_true(str_eq(r.in.method_type, str_of(type)));
+        assert_true(str_eq(r.in.method, str_of(method)));
+    }
+    release(&r);
+}
+
+static void a_purchase_is_by_card_or_konbini(void **state)
+{
+    (void)state;
+    expect_purchase("{\"paymentMethodType\":\"card\"}", "card", "", "");
+    expect_purchase("{\"paymentMethodType\":\"konbini\",\"paymentMethod\":null}", "konbini", "",
+                    "");
+    expect_purchase("{\"paymentMethodType\":\"c\\u0061rd\",\"paymentMethod\":\"pm_1\"}", "card",
+                    "pm_1", "");
+    expect_purchase("{}", NULL, NULL, "paymentMethodType: is required");
+    expect_purchase("{\"paymentMethodType\":7}", NULL, NULL,
+                    "paymentMethodType: must be card or konbini");
+    expect_purchase("{\"paymentMethodType\":\"card\",\"paymentMethod\":\"4242424242424242\"}", NULL,
+                    NULL, "paymentMethod: " CARD);
+    expect_purchase("{\"paymentMethodType\":\"card\",\"amount\":1}", NULL, NULL,
+                    "amount: is not a field of this request");
+    expect_purchase("[]", NULL, NULL, "body: must be a JSON object");
+}
+
 static void an_amount_is_a_whole_number_as_it_is_written(void **state)
 {
     static const char *const wrong[] = {
@@ -398,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_whole_order_is_read),
         TEST(what_is_not_given_is_empty),
+        TEST(a_purchase_is_by_card_or_konbini),
         TEST(an_amount_is_a_whole_number_as_it_is_written),
         TEST(every_bad_field_is_named_at_once),
         TEST(each_operation_has_its_own_fields),

@@ -191,6 +191,26 @@ static void a_create_is_known_by_booking_amount_currency_and_method(void **state
     }
 }
 
+static void a_purchase_is_known_by_position_type_and_method(void **state)
+{
+    static const struct {
+        const char *type, *method, *hash;
+    } rows[] = {
+        { "card", "", "84fa4d4fc1c72bd87538b6cea40043984f27af5650a49e2cc72bda207aad37b0" },
+        { "konbini", "", "38ea92899ba931afbc1d110883088d15f9c6fc596ce848d83851c99658750066" },
+        { "card", "pm_card_visa",
+          "17acd372ef1e6fff29054e813a80674bd1f7c77bacef4db4368b72d83e94d913" },
+    };
+    char hash[KEY_HASH + 1];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        memset(hash, 'x', sizeof(hash));
+        key_hash_purchase(id_of(ID), str_of(rows[i].type), str_of(rows[i].method), hash);
+        assert_string_equal(hash, rows[i].hash);
+    }
+}
+
 static void another_request_is_known_by_payment_and_canonical_body(void **state)
 {
     static const struct {
@@ -219,7 +239,7 @@ static void another_request_is_known_by_payment_and_canonical_body(void **state)
 static void each_difference_gives_another_hash(void **state)
 {
     struct uuid a = id_of(ID), b = id_of("0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2c");
-    char h[12][KEY_HASH + 1];
+    char h[18][KEY_HASH + 1];
     size_t n = 0;
 
     (void)state;
@@ -235,6 +255,12 @@ static void each_difference_gives_another_hash(void **state)
     key_hash_other(b, true, 1, S(""), h[n++]);
     key_hash_other(a, true, 1, S("x"), h[n++]);
     key_hash_other(a, false, 0, S("\",\"amount\":1"), h[n++]);
+    key_hash_checkout(a, S("https://a"), S(""), h[n++]);
+    key_hash_checkout(b, S("https://a"), S(""), h[n++]);
+    key_hash_checkout(a, S(""), S("https://a"), h[n++]);
+    key_hash_checkout(a, S("https://a:https://b"), S("https://c"), h[n++]);
+    key_hash_checkout(a, S("https://a"), S("https://b:https://c"), h[n++]);
+    key_hash_checkout(a, S(""), S(""), h[n++]);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(h[i], h[k]) == 0)
@@ -264,6 +290,7 @@ int main(void)
         TEST(a_cut_header_is_never_read_beyond_its_end),
         TEST(a_key_lives_for_exactly_24_hours),
         TEST(a_create_is_known_by_booking_amount_currency_and_method),
+        TEST(a_purchase_is_known_by_position_type_and_method),
         TEST(another_request_is_known_by_payment_and_canonical_body),
         TEST(each_difference_gives_another_hash),
         TEST(the_longest_texts_have_a_hash_too),

@@ -24,6 +24,8 @@ CREATE TABLE campaigns (
     updated_at      bigint NOT NULL
 );
 
+CREATE INDEX campaigns_created ON campaigns (created_at, campaign_id);
+
 CREATE TABLE layers (
     layer_id        bytea PRIMARY KEY CHECK (length(layer_id) = 16),
     campaign_id     bytea NOT NULL,

@@ -79,6 +79,7 @@ CREATE INDEX idx_payments_status_created ON payments (status, created_at);
 CREATE UNIQUE INDEX payments_one_live ON payments (context, subject_id)
     WHERE status IN ('PENDING', 'AUTHORIZED', 'CAPTURED');
 CREATE INDEX payments_place_held ON payments (context, subject_id) WHERE place_held = 1;
+CREATE INDEX payments_of_participant ON payments (subject_id) WHERE context = 'participant';
 
 -- One money operation: the client's, or our own (a cancel of what nobody wants any more).
 CREATE TABLE operations (

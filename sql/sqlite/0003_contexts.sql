@@ -24,6 +24,8 @@ CREATE TABLE campaigns (
     updated_at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX campaigns_created ON campaigns (created_at, campaign_id);
+
 CREATE TABLE layers (
     layer_id        BLOB PRIMARY KEY CHECK (length(layer_id) = 16),
     campaign_id     BLOB NOT NULL,

@@ -211,7 +211,7 @@ static enum err check_kind(struct tx *tx, struct claim *c, const struct payment 
         return check_capture(tx, c->o, p, ret_amount);
     if (c->o->kind == OP_REFUND)
         return check_refund(tx, c, p, now_ms, ret_amount);
-    return p->gateway_transaction_id.n
+    return p->gateway_transaction_id.n || p->checkout_session_id.n
                ? OK
                : refuse_state(c->o, p, "There is nothing at the gateway that could be cancelled.");
 }

@@ -22,8 +22,8 @@ static inline bool is_of_other_intent(const struct payment *p, const struct fact
            !str_eq(p->gateway_transaction_id, f->intent_id);
 }
 
-/* On the gateway's own page a customer may try several times, and every session has an intent of its
- * own: only the one that brings money, or that a complete session names, is the payment's. */
+/* On the gateway's own page a customer may try several times, and every session has an intent of
+ * its own: only the one that brings money, or that a complete session names, is the payment's. */
 static inline bool is_paid_on_page(const struct payment *p)
 {
     return p->context == CONTEXT_PARTICIPANT;

@@ -154,6 +154,14 @@ static bool is_checkout(const struct op_run *r)
     return r->op.kind == OP_CREATE && r->payment.context == CONTEXT_PARTICIPANT;
 }
 
+/* Nobody has paid on the page yet, so there is no intent to cancel: the page itself is closed. That
+ * is harmless at any time. */
+static bool is_page_void(const struct op_run *r)
+{
+    return r->op.kind == OP_VOID && !r->op.intent_id.n && !r->payment.gateway_transaction_id.n &&
+           r->payment.checkout_session_id.n;
+}
+
 static enum gateway_ask ask_of(const struct op_run *r)
 {
     static const enum gateway_ask sends[OP_KINDS] = { GATEWAY_AUTHORIZE, GATEWAY_CAPTURE,
@@ -161,6 +169,8 @@ static enum gateway_ask ask_of(const struct op_run *r)
 
     if (is_checkout(r))
         return GATEWAY_CHECKOUT;
+    if (is_page_void(r))
+        return GATEWAY_EXPIRE;
     if (!r->asked)
         return sends[r->op.kind];
     return r->op.kind == OP_REFUND ? GATEWAY_FETCH_REFUND : GATEWAY_FETCH;
@@ -183,7 +193,7 @@ static struct str key_of(struct op_run *r)
     size_t room = r->op.gateway_key.n + 24;
     char *text;
 
-    if (r->op.has_key || !number)
+    if ((r->op.has_key && !is_page_void(r)) || !number)
         return r->op.gateway_key;
     text = arena_alloc(&r->arena, 1, room);
     if (!text)
@@ -216,6 +226,7 @@ static void call(struct op_run *r)
                                 .success_url = r->extra.success_url,
                                 .cancel_url = r->extra.cancel_url,
                                 .item = r->extra.item,
+                                .session_id = p->checkout_session_id,
                                 .email = r->extra.email,
                                 .money = p->money,
                                 .payment_method = r->op.method,
@@ -258,6 +269,8 @@ static bool may_send(const struct op_run *r)
 
     if (!r->op.has_key)
         return may_send_own(r, now_ms);
+    if (is_page_void(r))
+        return true;
     if (age_ms >= LIMIT_KEY_FRESH_MS)
         return false;
     return r->fresh || is_checkout(r) || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
@@ -309,7 +322,7 @@ static void expire_session(struct op_run *r)
 
 static void go_on(struct op_run *r)
 {
-    bool no_intent = r->op.kind != OP_CREATE && !intent_of(r).n;
+    bool no_intent = r->op.kind != OP_CREATE && !intent_of(r).n && !is_page_void(r);
 
     if (r->op.phase == PHASE_DONE || no_intent) {
         job_outside_done(r->job, OK, NULL); /* settle sees that there is nothing to do */

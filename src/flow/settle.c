@@ -168,6 +168,19 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
     return OK;
 }
 
+/* A void before anybody has paid closed the gateway's page, or found it gone. */
+static enum err conclude_page(struct settling *s)
+{
+    const struct gateway_call *c = &s->r->call;
+    bool closed = c->ask == GATEWAY_EXPIRE &&
+                  (c->answer == GATEWAY_ABSENT ||
+                   (c->answer == GATEWAY_OK && c->fact.session == SESSION_EXPIRED));
+
+    if (!closed || s->p.status != PAYMENT_PENDING)
+        return OK;
+    return payment_fail(s->tx, &s->t, &s->p, S("requested_by_customer"));
+}
+
 /* Captures and voids: the state of the intent decides, whoever brought it there. */
 static enum err conclude_by_state(struct settling *s, bool (*is_done)(const struct payment *),
                                   bool (*is_hopeless)(const struct payment *), enum ending *ret)
@@ -180,6 +193,8 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
         return OK;
     if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED)
         e = take(s);
+    if (!e)
+        e = conclude_page(s);
     if (e || is_done(&s->p))
         return e;
     if (is_hopeless(&s->p) || c->answer == GATEWAY_DECLINED || surely_refused(s))

@@ -8,13 +8,12 @@
     "collection_id, owner_id, title, description, currency, due_at, time_zone, created_at,"        \
     " updated_at"
 #define LIVE "status IN ('PENDING', 'AUTHORIZED', 'CAPTURED')"
-/* Its payment is the one that holds its place; where that was refunded, the one that was captured,
- * which is looked for among the organiser's. */
+/* Its payment is the one that holds its place; where that was refunded, the one that was captured. */
 #define PARTICIPANT_PAYMENT                                                                        \
     "coalesce((SELECT y.id FROM payments y WHERE y.context = 'participant'"                        \
     " AND y.subject_id = p.participant_id AND y." LIVE "),"                                        \
     " CASE WHEN p.status = 'paid' AND p.refunded_amount = p.paid_amount THEN"                      \
-    " (SELECT y.id FROM payments y WHERE y.user_id = c.owner_id AND y.context = 'participant'"     \
+    " (SELECT y.id FROM payments y WHERE y.context = 'participant'"                                \
     " AND y.subject_id = p.participant_id AND y.captured_amount IS NOT NULL LIMIT 1) END)"
 #define PARTICIPANT_COLUMNS                                                                        \
     "p.participant_id, p.collection_id, p.name, p.email, p.user_id, p.amount, p.status,"           \

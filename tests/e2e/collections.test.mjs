@@ -406,6 +406,50 @@ forEachStore((store, test) => {
         await isPaid(collection);
     });
 
+    test('S1 D23 a void before anybody has paid closes the page: FAILED, the amount may change, the next checkout is a new payment', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server);
+        const { payment, checkout } = await collection.session();
+        const dearer = { participants: [{ ...collection.people[0], amount: 4000 }] };
+        assert.equal((await collection.put(dearer)).status, 422, 'somebody may be paying right now');
+        const key = uuid();
+        const voided = await server.void(payment, { key });
+        assert.deepEqual([voided.status, voided.body.status, voided.body.failureReason], [200, 'FAILED', 'requested_by_customer'], voided.text);
+        assert.equal((await server.void(payment, { key })).text, voided.text);
+        assert.equal((await server.stripe(`/checkout/sessions/${checkout.sessionId}`)).status, 'expired');
+        assert.equal((await collection.put(dearer)).status, 200);
+        const next = await collection.session();
+        assert.notEqual(next.payment.id, payment.id);
+        assert.equal(next.payment.amount, 4000);
+        await payOnPage(server, next.checkout);
+        await isPaid(collection);
+    });
+
+    test('S1 P7 a void of the page whose reply is lost is sent again; a page that was paid just now cannot be voided', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server, { people: 2 });
+        const [one, two] = collection.people;
+        const lost = await collection.session(one);
+        await server.fault({ path: '/v1/checkout/sessions/*/expire', dropAfter: true, times: 1 });
+        const key = uuid();
+        const voided = await until('the void has its answer', async () => {
+            const answer = await server.void(lost.payment, { key });
+            await server.advance(3000);
+            return answer.status < 500 && answer;
+        });
+        assert.deepEqual([voided.status, voided.body.status], [200, 'FAILED'], voided.text);
+        await server.webhooks({ on: false });
+        const paid = await collection.session(two);
+        await payOnPage(server, paid.checkout);
+        const refused = await until('it is known that somebody paid', async () => {
+            const answer = await server.void(paid.payment);
+            await server.advance(3000);
+            return answer.status === 422 && answer;
+        });
+        assert.equal(refused.body.currentStatus, 'CAPTURED');
+        await isPaid(collection, two);
+    });
+
     // --- refunds (D22) ---
 
     test('D22 refunds: the participant stays paid, the totals are net, and it is not paid again', async (t) => {

@@ -39,7 +39,7 @@ enum {
     LIMIT_STORE_WAIT_MS = 1000, /* P6: too old before it starts is 503 */
     LIMIT_BATCH = 128,          /* front units in one commit */
     LIMIT_BULK = 64,            /* units of one bulk kind in one statement */
-    LIMIT_BACK_US = 3000,       /* time of back units in one commit */
+    LIMIT_BACK_US = 6000,       /* time of back units in one commit */
     LIMIT_BULK_BYTES = 2 * 1024 * 1024,
     LIMIT_STATEMENT_ROWS = 200,
     LIMIT_RERUNS = 3,

@@ -21,9 +21,11 @@ SQL(booking_store, /* under its lock */
     "UPDATE bookings SET user_id = $1, amount = $2, currency = $3, status = $4, version = $5,"
     " updated_at = $6 WHERE id = $7")
 
-SQL(booking_confirm, /* not the version: that is the sender's. CANCELLED stays (B3) */
-    "UPDATE bookings SET status = 'CONFIRMED', updated_at = $1 WHERE id = $2"
-    " AND status = 'PENDING'")
+SQL2(booking_confirm, /* bulk; not the version: that is the sender's. CANCELLED stays (B3) */
+     "UPDATE bookings SET status = 'CONFIRMED', updated_at = $1 WHERE id = $2"
+     " AND status = 'PENDING'",
+     "UPDATE bookings SET status = 'CONFIRMED', updated_at = ($1::bigint[])[1]"
+     " WHERE id = ANY ($2::bytea[]) AND status = 'PENDING'")
 
 SQL(booking_payment, /* the one that holds its place or its money */
     "SELECT id, status FROM payments WHERE context = 'booking' AND subject_id = $1"

@@ -474,8 +474,11 @@ static enum err confirm_many(struct tx *tx, const struct message *const *m, size
 
 static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
-    snprintf(why, 256, "the message names no booking");
-    return confirm_many(tx, &m, 1, ctx);
+    enum err e = confirm_many(tx, &m, 1, ctx);
+
+    if (e == ERR_VALIDATION)
+        snprintf(why, 256, "the message names no booking");
+    return e;
 }
 
 struct job_kind booking_confirm_kind(struct payments *p)

@@ -35,7 +35,7 @@ SQL2(webhook_outcome_add, /* bulk; only a dead one may be told anew: no row is a
      " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
      " at = excluded.at, payment_id = coalesce(excluded.payment_id, webhook_outcomes.payment_id),"
      " event_id = coalesce(excluded.event_id, webhook_outcomes.event_id)"
-     " WHERE webhook_outcomes.outcome = 'dead' RETURNING message_id",
+     " WHERE webhook_outcomes.outcome = 'dead'",
      "INSERT INTO webhook_outcomes (message_id, outcome, detail, at, payment_id, event_id)"
      " SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::bigint[], $5::bytea[],"
      " $6::text[])"
@@ -100,15 +100,16 @@ SQL2(message_renew, /* bulk; a row in use is being finished or taken, one withou
      " AND attempt = ($4::bigint[])[array_position($2::bigint[], seq)] AND owner IS NOT NULL"
      " FOR UPDATE SKIP LOCKED))")
 
-SQL2(message_finish, /* bulk, sorted by seq; returns those whose fence held */
-     "DELETE FROM message WHERE seq = $1 AND id = $2 AND attempt = $3 RETURNING seq",
+SQL2(message_finish, /* bulk, sorted by seq; a row for each whose fence held */
+     "DELETE FROM message WHERE seq = $1 AND id = $2 AND attempt = $3",
      "DELETE FROM message WHERE seq = ANY ($1::bigint[])"
      " AND id = ($2::bytea[])[array_position($1::bigint[], seq)]"
      " AND attempt = ($3::bigint[])[array_position($1::bigint[], seq)] RETURNING seq")
 
-SQL2(lane_promote, /* bulk, under the lane's lock; returns when each new head is due */
+SQL2(lane_promote, /* bulk, under the lane's lock; returns when each new head is due, or (SQLite) that
+                      there is one */
      "UPDATE message SET ready = 1 WHERE ready = 0"
-     " AND seq = (SELECT min(seq) FROM message WHERE lane = $1) RETURNING due_at",
+     " AND seq = (SELECT min(seq) FROM message WHERE lane = $1)",
      "UPDATE message SET ready = 1 WHERE ready = 0 AND seq = ANY (ARRAY (SELECT (SELECT x.seq"
      " FROM message x WHERE x.lane = n.lane ORDER BY x.seq LIMIT 1)"
      " FROM unnest($1::bigint[]) AS n (lane))) RETURNING due_at")

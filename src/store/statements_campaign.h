@@ -1,7 +1,7 @@
 /* statements_campaign.h - part of statements.h: read its rules there. No include guard: read many
  * times.
  *
- * PostgreSQL locks rows in one order: payment, purchase, position, layer, campaign, message (M5).
+ * PostgreSQL locks rows in one order: payment, purchase, position, message, campaign, layer (M5).
  * Counters move by one UPDATE each; the CHECKs of their tables keep them between zero and all. */
 
 #define CAMPAIGN_COLUMNS                                                                           \
@@ -58,7 +58,7 @@ SQL(positions_page,
 
 /* --- counters --- */
 
-SQL(layer_count,
+SQL(layer_count, /* only under its campaign's lock: campaign_count comes first */
     "UPDATE layers SET positions_sold = positions_sold + CAST($1 AS BIGINT) WHERE layer_id = $2"
     " AND campaign_id = $3")
 
@@ -94,8 +94,18 @@ SQL(campaign_purchases, /* with what their payments were a moment ago, without a
     " JOIN payments p ON p.id = u.payment_id"
     " WHERE u.campaign_id = $1 AND u.purchase_id > $2 ORDER BY u.purchase_id LIMIT $3")
 
+SQL(campaign_purchase, /* the same for one of them */
+    "SELECT u.purchase_id, u.payment_id, p.status FROM purchases u"
+    " JOIN payments p ON p.id = u.payment_id WHERE u.campaign_id = $1 AND u.purchase_id = $2")
+
+SQL(campaign_tries, /* so often, the last one then, and so many of them have not ended */
+    "SELECT count(*), CAST(coalesce(max(claimed_at), 0) AS BIGINT),"
+    " CAST(coalesce(sum(CASE WHEN phase = 'done' THEN 0 ELSE 1 END), 0) AS BIGINT)"
+    " FROM operations WHERE payment_id = $1 AND kind = $2 AND cause = $3")
+
 SQL(campaign_cancel_noted,
-    "SELECT 1 FROM audit WHERE payment_id = $1 AND operation = 'CAMPAIGN_CANCELLED' LIMIT 1")
+    "SELECT 1 FROM audit WHERE payment_id = $1 AND operation = 'CAMPAIGN_CANCELLED'"
+    " AND detail = $2 LIMIT 1")
 
 /* --- the draw --- */
 

@@ -153,12 +153,14 @@ SQL(refund_store,
     " WHERE id = $5 AND status = $6")
 
 SQL(refunds_of_payment,
-    "SELECT " REFUND_COLUMNS " FROM refunds WHERE payment_id = $1 ORDER BY id LIMIT $2")
+    "SELECT " REFUND_COLUMNS " FROM (SELECT " REFUND_COLUMNS " FROM refunds WHERE payment_id = $1"
+    " ORDER BY id DESC LIMIT $2) newest ORDER BY id")
 
-SQL(refund_sums, /* succeeded, all that still count, and how many; what we gave back by ourselves aside */
+SQL(refund_sums, /* succeeded, all that still count, and how many those are; strays' ones aside */
     "SELECT CAST(coalesce(sum(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END), 0) AS BIGINT),"
     " CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE amount END), 0)"
-    " AS BIGINT), count(*) FROM refunds WHERE payment_id = $1 AND automatic = 0")
+    " AS BIGINT), CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE 1 END), 0)"
+    " AS BIGINT) FROM refunds WHERE payment_id = $1 AND automatic = 0")
 
 /* --- the gateway's objects --- */
 

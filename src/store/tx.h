@@ -39,7 +39,9 @@ enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val
  * would cost a table for the returned rows.) */
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row);
 
-/* Every row in turn; an err from `each` ends it and is returned. `each` runs no statement. */
+/* Every row in turn; an err from `each` ends it and is returned. `each` runs no statement. On
+ * SQLite a statement that writes and returns nothing gives a row without columns for each that it
+ * changed. */
 typedef enum err (*tx_each_fn)(void *ctx, const struct row *row);
 enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, tx_each_fn each,
                  void *ctx);

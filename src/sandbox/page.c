@@ -5,6 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Its hash stands in the policy, so that the browser takes this style and no other; test_page.c
+ * holds one against the other. */
+const char page_style[] =
+    "body{font:1rem/1.6 system-ui,sans-serif;max-width:28rem;margin:2rem auto;padding:0 1"
+    "rem;color:#1a1a1a;background:#fff}h1{font-size:1.4rem}ul{list-style:none;padding:0}s"
+    "trong{font-size:1.6rem}label{cursor:pointer}p:has(>label>input[type=radio]){border:1"
+    "px solid #ccc;border-radius:.5rem;padding:.5rem .75rem;margin:.4rem 0}input[type=ema"
+    "il]{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;border:1px solid #99"
+    "9;border-radius:.4rem}button{font:inherit;padding:.6rem 1.4rem;margin:.5rem .5rem 0 "
+    "0;border:1px solid #0a58ca;border-radius:.4rem;background:#0a58ca;color:#fff;cursor:"
+    "pointer}button[value=cancel],button[value=fail]{background:none;color:inherit;border"
+    "-color:#999}body>p:last-child{color:#666;font-size:.85rem;border-top:1px solid #ddd;"
+    "padding-top:.75rem;margin-top:2rem}@media(prefers-color-scheme:dark){body{color:#eee"
+    ";background:#161616}body>p:last-child{color:#aaa;border-color:#444}}";
+#define STYLE_HASH "sha256-kqR6Qzl4DwZoPCnkioyTKRE7MfLvigfjEs93TR4gD8M="
+
 void page_text(struct buf *b, struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -53,8 +69,9 @@ void page_headers(struct request *r)
 {
     /* form-action: browsers hold the redirect behind the form against it, too. */
     reply_header(r, S("Content-Security-Policy"),
-                 S("default-src 'none'; form-action 'self' https: http:; base-uri 'none'; "
-                   "frame-ancestors 'none'"));
+                 S("default-src 'none'; style-src '" STYLE_HASH
+                   "'; form-action 'self' https: http:; "
+                   "base-uri 'none'; frame-ancestors 'none'"));
     reply_header(r, S("Cache-Control"), S("no-store"));
     reply_header(r, S("Referrer-Policy"), S("no-referrer"));
     reply_header(r, S("Vary"), S("Accept-Language"));
@@ -71,7 +88,9 @@ void page_begin(struct buf *b, enum language language, const char *title)
             language == LANG_JA ? "ja" : "en");
     buf_add(b, S("<meta name=\"viewport\" content=\"width=device-width\">\n<title>"));
     buf_add(b, str_of(title));
-    buf_add(b, S(" (sandbox)</title>\n</head>\n<body>\n<h1>"));
+    buf_add(b, S(" (sandbox)</title>\n<style>"));
+    buf_add(b, str_of(page_style));
+    buf_add(b, S("</style>\n</head>\n<body>\n<h1>"));
     buf_add(b, str_of(title));
     buf_add(b, S("</h1>\n"));
 }

@@ -1,5 +1,5 @@
-/* page.h - what the sandbox's pages for people share: no script, no style, every text escaped, and
- * the browser is told to run nothing. */
+/* page.h - what the sandbox's pages for people share: no script, one style that the policy knows by
+ * its hash, every text escaped, and the browser is told to run nothing. */
 #pragma once
 
 #include "base/buf.h"
@@ -9,6 +9,8 @@ void page_text(struct buf *b, struct str s);                         /* escaped 
 void page_money(struct buf *b, int64_t amount, struct str currency); /* "1200 JPY", "12.00 USD" */
 bool page_is_address(struct str url);                                /* http or https, one line */
 bool page_allows(struct str types, const char *type); /* a JSON array of words has that one */
+
+extern const char page_style[];
 
 void page_headers(struct request *r);
 /* From the doctype to the headline. */

@@ -1,5 +1,6 @@
 // The sandbox's catalogue, Checkout Sessions, konbini slips and disputes, judged by the real stripe-node
 // SDK (T3, G3).
+import crypto from 'node:crypto';
 import { assert, fresh, launch, nowSeconds, SECRET, stores, test, until } from './lib/harness.mjs';
 import { ask, fails, keyed, meet, open, receiver } from './lib/sandbox.mjs';
 
@@ -383,6 +384,8 @@ test('G3 the page: a person sees what it costs, in both languages, and pays', as
     assert.equal(ja.status, 200);
     assert.match(ja.headers['content-type'], /^text\/html; charset=utf-8$/);
     assert.match(ja.headers['content-security-policy'], /default-src 'none'/);
+    const style = crypto.createHash('sha256').update(/<style>(.*)<\/style>/.exec(ja.text)[1]).digest('base64');
+    assert.ok(ja.headers['content-security-policy'].includes(`style-src 'sha256-${style}'`), 'the browser would refuse the style');
     assert.match(ja.text, /<html lang="ja">/);
     assert.match(ja.text, /会費 &lt;2026&gt; × 2: 2400 JPY/);
     assert.match(ja.text, /支払う/);
@@ -606,7 +609,9 @@ test('T3 a session by konbini: complete but unpaid, then paid, or failed', async
     assert.equal(failed.status, 'complete');
     assert.equal(failed.payment_status, 'unpaid');
     await fails(stripe.checkout.sessions.expire(two.id), 'StripeInvalidRequestError', { statusCode: 400 });
-    assert.equal((await stripe.paymentIntents.cancel(open2.payment_intent)).status, 'canceled');
+    const stuck = await fails(stripe.paymentIntents.cancel(open2.payment_intent), 'StripeInvalidRequestError',
+        { statusCode: 400, code: 'payment_intent_unexpected_state' });
+    assert.match(stuck.message, /Checkout Session/, 'complete or not: only a hold may be let go');
 });
 
 // --- automatic capture, again ---

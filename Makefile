@@ -44,7 +44,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .DEFAULT_GOAL := all
 .SECONDARY:
-.PHONY: all help run test lint format bench asan tsan clean unit contract e2e crash fuzz sim \
+.PHONY: all help run test lint format bench asan tsan clean unit contract e2e orders crash fuzz sim \
         packages packages-test node_modules program FORCE
 
 all: packages ## build build/ichido
@@ -112,6 +112,8 @@ tsan: packages-test ## the threaded parts under TSan
 
 e2e: all node_modules ## the real program through HTTP, on both databases
 	@tests/e2e/run
+orders: all node_modules ## every order of a payment's events, in all three ways, on both databases
+	@ORDERS=all tests/e2e/run tests/e2e/orders.test.mjs
 crash: all node_modules ## kill -9 loop; KILLS=500 a database
 	@KILLS=$(or $(KILLS),500) tests/fault/crash
 sim: packages ## the simulator; SEEDS=100000 FIRST=1

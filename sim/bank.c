@@ -234,8 +234,8 @@ static enum err count_row(void *ctx, const struct row *row)
 
 static enum err write_outcome(struct tx *tx, const struct message *m, struct str outcome)
 {
-    struct val v[] = { V_BLOB(uuid_bytes(&m->id)), V_TEXT(outcome), V_NULL,
-                       V_INT(env_now_ms(tx_env(tx))) };
+    struct val v[] = { V_BLOB(uuid_bytes(&m->id)),    V_TEXT(outcome), V_NULL,
+                       V_INT(env_now_ms(tx_env(tx))), V_NULL,          V_NULL };
     int rows = 0;
     enum err e = tx_bulk(tx, STMT_webhook_outcome_add, v, 1, COUNT(v), count_row, &rows);
 

@@ -130,6 +130,7 @@ enum {
     /* purchases */
     LIMIT_KONBINI_DAYS = 4,              /* how long a slip may be paid (D19) */
     LIMIT_KONBINI_LATE_MS = 3600 * 1000, /* until the store's word of it must have come */
+    LIMIT_RESERVED = 20, /* positions of a campaign that one user holds and has not paid */
 
     /* the payments API */
     LIMIT_PAYMENT_BODY = 16 * 1024, /* far more than any order needs */
@@ -156,7 +157,8 @@ enum {
 
     /* campaigns */
     LIMIT_POSITIONS_PAGE = 1000, /* positions in one answer */
-    LIMIT_CANCELLED = 25,        /* operations that one step of a cancelled campaign starts */
+    LIMIT_CANCELLED = 25,        /* payments that one step of a cancelled campaign looks at */
+    LIMIT_CANCEL_TRIES = 5,      /* refunds, or cancels, that it starts for one payment */
     LIMIT_TOLD = 50,             /* entries of a draw that one step tells */
 
     /* facts on their way through the queue */

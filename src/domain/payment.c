@@ -192,7 +192,14 @@ static const enum cell cells[PAYMENT_STATUSES][INTENT_STATES] = {
                          [INTENT_CANCELED] = SAME },
 };
 
-/* D10: another currency, more money than asked for, or a success that brought none. */
+/* Where the whole is captured at once, less is as wrong as more: it would count as paid. */
+static bool is_other_sum(const struct payment_view *p, const struct fact *f)
+{
+    return p->server_confirmed ? f->received == 0 : f->received != p->money.minor;
+}
+
+/* D10: another currency, more money than asked for, or a success that brought none, or not all of
+ * what nobody captures in parts. */
 static bool is_mismatch(const struct payment_view *p, const struct fact *f)
 {
     if (f->state == INTENT_CANCELED && !f->received)
@@ -203,7 +210,7 @@ static bool is_mismatch(const struct payment_view *p, const struct fact *f)
         return true;
     if (f->received < 0 || f->received > p->money.minor)
         return true;
-    return f->state == INTENT_SUCCEEDED && f->received == 0;
+    return f->state == INTENT_SUCCEEDED && is_other_sum(p, f);
 }
 
 bool cancel_is_lapse(struct str cancel_reason)

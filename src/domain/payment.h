@@ -8,7 +8,8 @@
  *   (1) Status only climbs. A gateway's fact may climb several steps at once (D7).
  *   (2) A fact that says less than is known is SUPERSEDED; one that says the same is SAME.
  *   (3) Money that lands where it cannot be taken is a STRAY: it goes back (D2).
- *   (4) Another currency or more money than asked for is a MISMATCH: nothing is applied (D10). */
+ *   (4) Another currency or more money than asked for is a MISMATCH: nothing is applied (D10).
+ *       Less is one, too, but for bookings: those are captured by a step of their own, in part. */
 #pragma once
 
 #include "base/str.h"

@@ -312,7 +312,7 @@ static enum err apply_charge(struct applying *s)
     if (e == ERR_NOT_FOUND)
         return refuse(s, "the charge names no intent");
     if (!e && !charge_fits(&s->payment, &s->fact))
-        return refuse(s, "other currency, or more money than was asked for");
+        return refuse(s, "other currency, or not the money that was asked for");
     if (!e)
         e = take_charge(s->tx, t, &s->payment, &s->fact, &ask_fee);
     if (!e && ask_fee && later)
@@ -369,10 +369,22 @@ static enum err apply_kind(struct applying *s)
     return OK;
 }
 
+/* Money that goes back may be told before the intent of which it was, and with nothing of ours in
+ * it (E7): only then is the gateway asked. All else of an unknown intent names its payment, or is
+ * foreign. */
+static bool may_be_ours(const struct applying *s)
+{
+    bool goes_back = s->fact.kind == FACT_REFUND || s->fact.kind == FACT_DISPUTE;
+
+    return goes_back && s->fact.intent_id.n && type_fits(s->job.type, s->fact.kind);
+}
+
 static enum err apply_fact(struct applying *s)
 {
     enum err e = s->foreign ? ERR_NOT_FOUND : find_payment(s);
 
+    if (e == ERR_NOT_FOUND && may_be_ours(s))
+        return refetch_whose(s->tx, s->a->payments, s->m, s->job.type, &s->fact, s->job.fact);
     if (e == ERR_NOT_FOUND) {
         s->outcome = S("ignored");
         s->detail = S("foreign");

@@ -160,18 +160,19 @@ enum err campaign_exists(struct tx *tx, struct uuid id)
 /* --- counters ---
  *
  * Everybody who buys in a campaign waits for its row, so on PostgreSQL what needs no verdict of its
- * own is sent with the statement behind it: each round trip less is held less. */
+ * own is sent with the statement behind it: each round trip less is held less. Always the campaign
+ * before the layer: a bulk of events holds the campaign from its first sale on, and wants layers
+ * afterwards. */
 
 enum err campaign_count(struct tx *tx, struct uuid campaign, struct uuid layer, int by,
                         int64_t now_ms)
 {
     struct row row;
-    enum err e = TX_DO(tx, STMT_layer_count, 1, V_INT(by), v_uuid(&layer), v_uuid(&campaign));
+    enum err e = TX_ROW(tx, STMT_campaign_count, &row, V_INT(by), V_INT(now_ms), v_uuid(&campaign));
 
     if (e)
-        return e;
-    e = TX_ROW(tx, STMT_campaign_count, &row, V_INT(by), V_INT(now_ms), v_uuid(&campaign));
-    return e == ERR_NOT_FOUND ? ERR_UNAVAILABLE : e;
+        return e == ERR_NOT_FOUND ? ERR_UNAVAILABLE : e;
+    return TX_DO(tx, STMT_layer_count, 1, V_INT(by), v_uuid(&layer), v_uuid(&campaign));
 }
 
 enum err campaign_sold(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t now_ms)

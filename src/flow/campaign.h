@@ -65,6 +65,10 @@ enum err campaign_exists(struct tx *tx, struct uuid id);
 enum err campaign_cancel(struct tx *tx, struct payments *pp, struct uuid id, struct uuid by,
                          int64_t now_ms);
 struct job_kind campaign_cancel_kind(struct payments *pp);
+/* A refund that had succeeded came back. Where the campaign is cancelled, that purchase's money is
+ * sent back again; else nothing. */
+enum err campaign_give_back(struct tx *tx, struct payments *pp, struct uuid campaign,
+                            struct uuid purchase, int64_t now_ms);
 
 /* --- for purchase.c; counters move with the position's row, in the same commit. Where one of these
  * fails, the unit has to fail too. --- */

@@ -4,13 +4,18 @@
  *   cancel (one commit: status, audit, message)
  *      '--> campaign.cancel: some purchases, each under its payment's lock --> the next ones ...
  *                   ^                                                              |
- *                   '---- a while later, while an operation was under way <--------'
+ *                   '---- a while later, until nobody has money here any more <----'
+ *
+ *   a refund that had succeeded comes back --> campaign.cancel of that purchase alone
  *
  *   (1) Every step is one commit with the message of the next; a crash leaves the one or the other.
  *   (2) What was started for a payment is found again (by its cause), so a second walk starts
- *       nothing twice.
+ *       nothing twice. What was started and failed is started again: LIMIT_CANCEL_TRIES times, with
+ *       growing pauses. Then an operator is told, once.
  *   (3) The walk misses nobody: nothing is reserved or sold once the status is cancelled
- *       (campaign.h), and money that lands later goes back by itself (D2). */
+ *       (campaign.h), and money that lands later goes back by itself (D2).
+ *   (4) It ends when each payment is REFUNDED or FAILED, or was left to an operator, who was told:
+ *       a refund that is under way may still fail, weeks later. */
 #include "base/limits.h"
 #include "flow/campaign.h"
 #include "flow/rows.h"
@@ -19,16 +24,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { JOB_ARENA = 64 * 1024, WALK_TEXT = 64, PAUSE_FIRST_MS = 1000, PAUSE_MAX_MS = 5 * 60 * 1000 };
+enum {
+    JOB_ARENA = 64 * 1024,
+    WALK_TEXT = 64,
+    PAUSE_FIRST_MS = 1000,
+    PAUSE_MAX_MS = 3600 * 1000,
+    TRY_FIRST_MS = 60 * 1000, /* between two tries; then eight times as long */
+    TRY_FACTOR = 8,
+};
 
 #define CAUSE S("campaign_cancelled")
 
-/* --- where the walk is: "<walk> <1: somebody was busy> <last purchase>" --- */
+/* --- where the walk is: "<walk> <1: somebody was busy> <last purchase>", or "<walk> one
+ * <purchase>" --- */
 
 struct walk {
     struct uuid campaign;
     int64_t number; /* 0: the first walk */
     bool busy;
+    bool one; /* only the purchase `after` */
     struct uuid after;
 };
 
@@ -37,6 +51,7 @@ static bool walk_parse(const struct message *m, struct walk *ret_walk)
     struct str rest = m->body, number = str_cut(&rest, ' '), busy = str_cut(&rest, ' ');
 
     ret_walk->busy = str_eq(busy, S("1"));
+    ret_walk->one = str_eq(busy, S("one"));
     return uuid_parse(m->ref, &ret_walk->campaign) && str_to_i64(number, &ret_walk->number) &&
            uuid_parse(rest, &ret_walk->after);
 }
@@ -51,7 +66,11 @@ static enum err walk_on(struct tx *tx, struct payments *pp, const struct walk *w
 
     uuid_text(w->after, after);
     uuid_text(w->campaign, campaign);
-    snprintf(body, sizeof(body), "%lld %d %s", (long long)w->number, w->busy, after);
+    snprintf(body, sizeof(body), "%lld %s %s", (long long)w->number,
+             w->one    ? "one"
+             : w->busy ? "1"
+                       : "0",
+             after);
     m.ref = str_of(campaign);
     m.body = str_of(body);
     return queue_add(pp->queue, tx, now_ms, &m, 1);
@@ -64,6 +83,18 @@ static int64_t pause_ms(int64_t walks)
     while (walks-- > 0 && ms < PAUSE_MAX_MS)
         ms *= 2;
     return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
+}
+
+enum err campaign_give_back(struct tx *tx, struct payments *pp, struct uuid campaign,
+                            struct uuid purchase, int64_t now_ms)
+{
+    struct walk w = { .campaign = campaign, .one = true, .after = purchase };
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_campaign_status_get, &row, v_uuid(&campaign));
+
+    if (e || !str_eq(row.col[0].s, S("cancelled")))
+        return e;
+    return walk_on(tx, pp, &w, now_ms, now_ms);
 }
 
 /* --- the operator's call --- */
@@ -102,78 +133,83 @@ enum err campaign_cancel(struct tx *tx, struct payments *pp, struct uuid id, str
 
 /* --- one payment, under its lock --- */
 
-static enum err was_started(struct tx *tx, const struct payment *p, enum op_kind kind,
-                            bool *ret_started)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id),
-                        V_TEXT(str_of(op_name(kind))), V_TEXT(CAUSE));
-
-    *ret_started = !e;
-    return e == ERR_NOT_FOUND ? OK : e;
-}
-
-/* What one look at a payment came to. */
+/* What one look at a payment came to. STARTED and BUSY: it is looked at again. */
 enum fate { FATE_DONE, FATE_STARTED, FATE_BUSY };
 
-static enum err start(struct tx *tx, struct payments *pp, const struct payment *p,
-                      enum op_kind kind, int64_t amount, enum fate *ret_fate)
+/* Told once, however often the walk comes by: the money is an operator's matter now. */
+static enum err leave_to_operator(struct tx *tx, const struct payment *p, const char *why,
+                                  int64_t now_ms)
 {
-    *ret_fate = FATE_STARTED;
-    return operation_start_own(tx, pp, p, kind, amount, CAUSE);
-}
-
-static enum err cancel_intent(struct tx *tx, struct payments *pp, const struct payment *p,
-                              enum fate *ret_fate)
-{
-    bool started;
-    enum err e;
-
-    if (!p->gateway_transaction_id.n)
-        return OK; /* there is nothing to cancel */
-    e = was_started(tx, p, OP_VOID, &started);
-    return e || started ? e : start(tx, pp, p, OP_VOID, 0, ret_fate);
-}
-
-/* Its bank has the money: an operator decides. Told once, however often the walk comes by. */
-static enum err note_disputed(struct tx *tx, const struct payment *p, int64_t now_ms)
-{
+    int64_t amount = p->captured > 0 ? p->captured : p->money.minor;
     char id[UUID_TEXT + 1];
     struct row row;
-    enum err e = TX_ROW(tx, STMT_campaign_cancel_noted, &row, v_uuid(&p->id));
+    enum err e = TX_ROW(tx, STMT_campaign_cancel_noted, &row, v_uuid(&p->id), V_TEXT(str_of(why)));
 
     if (e != ERR_NOT_FOUND)
         return e;
     uuid_text(p->id, id);
-    LOG(tx_env(tx)->log, LOG_ERROR, "Campaign cancelled, but a payment of it is disputed",
-        LOG_TEXT("paymentId", str_of(id)), LOG_NUM("capturedAmount", p->captured),
+    LOG(tx_env(tx)->log, LOG_ERROR,
+        "Campaign cancelled, but a payment of it is left to an operator",
+        LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("why", str_of(why)), LOG_NUM("amount", amount),
         LOG_TEXT("currency", str_of(p->money.currency)));
-    return audit_money(tx, "CAMPAIGN_CANCELLED", p, p->captured, false,
-                       S("the campaign was cancelled, but the payment is disputed"), NULL, NULL,
-                       now_ms);
+    return audit_money(tx, "CAMPAIGN_CANCELLED", p, amount, false, str_of(why), NULL, NULL, now_ms);
 }
 
-/* What is left goes back. Where somebody's own refund holds all of it, that may still fail. */
+/* When the next try may come, after so many: 0, 1, 8, 64 ... minutes behind the last one. */
+static int64_t next_try_ms(int64_t tries, int64_t last_ms)
+{
+    int64_t ms = TRY_FIRST_MS;
+
+    if (!tries)
+        return 0;
+    while (--tries > 0)
+        ms *= TRY_FACTOR;
+    return last_ms + ms;
+}
+
+/* Starts it, unless one is under way, or it was tried a moment ago, or often enough. */
+static enum err try_it(struct tx *tx, struct payments *pp, const struct payment *p,
+                       enum op_kind kind, int64_t amount, int64_t now_ms, enum fate *ret_fate)
+{
+    int64_t tries, last_ms;
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_campaign_tries, &row, v_uuid(&p->id),
+                        V_TEXT(str_of(op_name(kind))), V_TEXT(CAUSE));
+
+    if (e)
+        return e;
+    tries = row.col[0].i;
+    last_ms = row.col[1].i;
+    *ret_fate = FATE_BUSY;
+    if (row.col[2].i) /* under way */
+        return OK;
+    if (tries >= LIMIT_CANCEL_TRIES) {
+        *ret_fate = FATE_DONE;
+        return leave_to_operator(tx, p, "the gateway did not do it, however often it was asked",
+                                 now_ms);
+    }
+    if (now_ms < next_try_ms(tries, last_ms))
+        return OK;
+    *ret_fate = FATE_STARTED;
+    return operation_start_own(tx, pp, p, kind, amount, CAUSE);
+}
+
+/* What is left goes back. What somebody's refund holds may still fail: then it is left again. */
 static enum err refund_rest(struct tx *tx, struct payments *pp, const struct payment *p,
-                            enum fate *ret_fate)
+                            int64_t now_ms, enum fate *ret_fate)
 {
     struct refund_sums sums;
     int64_t available;
-    bool started;
-    enum err e = was_started(tx, p, OP_REFUND, &started);
+    enum err e = refund_sums(tx, p->id, &sums);
 
-    if (e || started)
-        return e;
-    e = refund_sums(tx, p->id, &sums);
     if (e)
         return e;
     available = refund_available(p->captured, sums.reserved);
-    if (available > 0)
-        return start(tx, pp, p, OP_REFUND, available, ret_fate);
     *ret_fate = FATE_BUSY;
-    return OK;
+    return available > 0 ? try_it(tx, pp, p, OP_REFUND, available, now_ms, ret_fate) : OK;
 }
 
+/* Its bank has the money: an operator decides. */
 static enum err let_go(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
                        enum fate *ret_fate)
 {
@@ -182,9 +218,13 @@ static enum err let_go(struct tx *tx, struct payments *pp, const struct payment 
         return OK;
     switch (p->status) {
     case PAYMENT_PENDING:
-    case PAYMENT_AUTHORIZED: return cancel_intent(tx, pp, p, ret_fate);
+    case PAYMENT_AUTHORIZED:
+        if (!p->gateway_transaction_id.n)
+            return OK; /* there is nothing to cancel */
+        return try_it(tx, pp, p, OP_VOID, 0, now_ms, ret_fate);
     case PAYMENT_CAPTURED:
-        return p->disputed ? note_disputed(tx, p, now_ms) : refund_rest(tx, pp, p, ret_fate);
+        return p->disputed ? leave_to_operator(tx, p, "the payment is disputed", now_ms)
+                           : refund_rest(tx, pp, p, now_ms, ret_fate);
     case PAYMENT_REFUNDED:
     case PAYMENT_FAILED:
     case PAYMENT_STATUSES: break;
@@ -207,7 +247,7 @@ static enum err let_go_of(struct tx *tx, struct payments *pp, struct uuid paymen
     return e;
 }
 
-/* --- one step: some purchases, and not more operations than LIMIT_CANCELLED --- */
+/* --- one step: some purchases, and not more locks than LIMIT_CANCELLED --- */
 
 struct purchased {
     struct uuid purchase, payment;
@@ -220,7 +260,7 @@ struct step {
 };
 
 /* FAILED and REFUNDED need nothing: whatever could still bring them to life asks the campaign
- * first, which is cancelled. */
+ * first, which is cancelled; and a refund that comes back starts a walk of its own. */
 static enum err add_purchase(void *ctx, const struct row *row)
 {
     struct step *s = ctx;
@@ -239,16 +279,16 @@ static enum err add_purchase(void *ctx, const struct row *row)
 static enum err let_go_of_some(struct tx *tx, struct payments *pp, const struct step *s,
                                struct walk *w, int64_t now_ms, size_t *ret_n)
 {
-    size_t i, started = 0;
+    size_t i, looked = 0;
     enum err e = OK;
 
-    for (i = 0; !e && i < s->n && started < LIMIT_CANCELLED; i++) {
+    for (i = 0; !e && i < s->n && looked < LIMIT_CANCELLED; i++) {
         enum fate fate = FATE_DONE;
 
         if (!s->all[i].over)
             e = let_go_of(tx, pp, s->all[i].payment, now_ms, &fate);
-        started += fate == FATE_STARTED;
-        w->busy = w->busy || fate == FATE_BUSY;
+        looked += !s->all[i].over;
+        w->busy = w->busy || fate != FATE_DONE;
         w->after = s->all[i].purchase;
     }
     *ret_n = i;
@@ -257,15 +297,25 @@ static enum err let_go_of_some(struct tx *tx, struct payments *pp, const struct 
 
 static enum err end_walk(struct tx *tx, struct payments *pp, const struct walk *w, int64_t now_ms)
 {
-    struct walk again = { .campaign = w->campaign, .number = w->number + 1 };
+    struct walk again = { .campaign = w->campaign, .number = w->number + 1, .one = w->one };
     char id[UUID_TEXT + 1];
 
+    if (w->one)
+        again.after = w->after;
     if (w->busy)
         return walk_on(tx, pp, &again, now_ms, now_ms + pause_ms(w->number));
     uuid_text(w->campaign, id);
     LOG(tx_env(tx)->log, LOG_INFO, "Campaign cancelled: nothing is left to do for it",
         LOG_TEXT("campaignId", str_of(id)), LOG_NUM("walks", w->number + 1));
     return OK;
+}
+
+static enum err read_step(struct tx *tx, const struct walk *w, struct step *s)
+{
+    struct val v[] = { v_uuid(&w->campaign), v_uuid(&w->after), V_INT(LIMIT_STATEMENT_ROWS) };
+
+    return w->one ? tx_each(tx, STMT_campaign_purchase, v, 2, add_purchase, s)
+                  : tx_each(tx, STMT_campaign_purchases, v, COUNT(v), add_purchase, s);
 }
 
 static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
@@ -281,10 +331,7 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
         snprintf(why, 256, "the message names no campaign, or no place in it");
         return ERR_VALIDATION;
     }
-    e = tx_each(
-        tx, STMT_campaign_purchases,
-        (const struct val[]){ v_uuid(&w.campaign), v_uuid(&w.after), V_INT(LIMIT_STATEMENT_ROWS) },
-        3, add_purchase, &s);
+    e = read_step(tx, &w, &s);
     if (!e)
         e = let_go_of_some(tx, pp, &s, &w, now_ms, &n);
     fault_point(&pp->env->faults, "campaign.cancel");

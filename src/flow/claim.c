@@ -224,6 +224,8 @@ static enum err check_payment(struct operate *o, const struct payment *p)
 
     if (!o->may_any && !uuid_eq(p->user_id, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
+    if (!o->may_any && o->kind == OP_REFUND && p->context == CONTEXT_PURCHASE)
+        return claim_refuse(o, ERR_FORBIDDEN, "What was bought is refunded by who sells it.");
     o->has_payment = true;
     o->payment_id = p->id;
     if (p->has_open_op)

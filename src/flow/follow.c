@@ -58,7 +58,8 @@ static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const s
         snprintf(why, 256, "another operation is under way");
         return ERR_UNAVAILABLE;
     }
-    return operation_start_own(tx, t->payments, p, OP_VOID, 0, S("abandoned"));
+    e = operation_start_own(tx, t->payments, p, OP_VOID, 0, S("abandoned"));
+    return e ? e : fault_point(&tx_env(tx)->faults, "payment.abandon");
 }
 
 static enum err abandon(struct tx *tx, const struct message *m, void *ctx, char why[256])
@@ -97,18 +98,22 @@ static enum err lapse(struct tx *tx, const struct message *m, void *ctx, char wh
     return e;
 }
 
-/* A busy payment is looked at again for hours, not given up after seconds. */
-static const struct retry_policy patient = {
-    .retries = 50, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
-};
-
+/* A busy payment is looked at again for as long as it is busy: nobody else would end it. */
 struct job_kind follow_abandon_kind(struct payments *pp)
 {
+    static const struct retry_policy endless = {
+        .retries = INT32_MAX - 1, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
+    };
+
     return (
-        struct job_kind){ .name = "payment.abandon", .run = abandon, .ctx = pp, .retry = patient };
+        struct job_kind){ .name = "payment.abandon", .run = abandon, .ctx = pp, .retry = endless };
 }
 
 struct job_kind follow_lapse_kind(struct payments *pp)
 {
+    static const struct retry_policy patient = {
+        .retries = 50, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
+    };
+
     return (struct job_kind){ .name = "payment.lapse", .run = lapse, .ctx = pp, .retry = patient };
 }

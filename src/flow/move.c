@@ -220,6 +220,8 @@ static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
         e = payment_store(tx, p, t->now_ms);
     if (!e && from != m->to)
         e = tell_move(tx, t, p, m);
+    if (!e && m->to == PAYMENT_CAPTURED)
+        e = take_receipt(tx, t, p);
     return e ? e : subject_of(p)->moved(tx, t, p, f);
 }
 

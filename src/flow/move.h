@@ -57,10 +57,14 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
  * that names its charge with the fee may be given, too. */
 enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
                      bool *ret_ask_fee);
+/* The payment was captured by its own intent just now: the receipt, where its charge was heard of
+ * before. */
+enum err take_receipt(struct tx *tx, const struct taking *t, const struct payment *p);
 /* False: other currency, or more money than was asked for (D10). */
 bool charge_fits(const struct payment *p, const struct fact *f);
 
-/* A FACT_SESSION: identifiers are kept, and nothing is paid by it (E1). */
+/* A FACT_SESSION: identifiers are kept, and nothing is paid by it (E1). MISMATCH: it is another
+ * payment's, or not of one that is paid on the gateway's page. */
 enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, enum verdict *ret_verdict);
 

@@ -2,7 +2,10 @@
  *
  *   checkout --> a payment under way? --no--> a new one ---------------------.
  *                  | PENDING                                                 v
- *                  '--> the same goes on; its last session ends first --> a session
+ *                  |--> the same goes on; its last session ends first --> a session
+ *                  '--> the last session is complete and its try was lost (a slip that nobody paid
+ *                       in time): the same goes on without it. Its intent cannot be cancelled;
+ * money that lands on it all the same is taken if it is the first, or goes back (D2)
  *
  *   (1) What the gateway is sent stands in the operation's details, not in rows that may change
  *       meanwhile: the same key always comes with the same parameters.
@@ -102,9 +105,25 @@ static enum err last_session(struct tx *tx, const struct payment *p, struct str 
     return OK;
 }
 
+/* Own, and yet without its money: a complete session's. A slip may follow a card that was declined
+ * on the same page; while it can be paid, nothing is lost. */
+static enum err drop_lost_try(struct tx *tx, struct payment *p, int64_t now_ms)
+{
+    struct row row;
+    enum err e;
+
+    if (!p->gateway_transaction_id.n)
+        return OK;
+    e = TX_ROW(tx, STMT_transaction_lost, &row, V_TEXT(p->gateway_transaction_id), V_INT(now_ms));
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    p->gateway_transaction_id = p->checkout_session_id = (struct str){ 0 };
+    return OK;
+}
+
 /* The payment that holds its place, or has its money. *ret_gone: it ended since we looked. */
 static enum err go_on(struct tx *tx, struct claim *c, const struct participant *who,
-                      struct payment *p, bool *ret_gone)
+                      struct payment *p, int64_t now_ms, bool *ret_gone)
 {
     struct payment known;
     struct str old;
@@ -120,7 +139,9 @@ static enum err go_on(struct tx *tx, struct claim *c, const struct participant *
     if (known.has_open_op)
         return claim_refuse(c->o, ERR_UNCERTAIN,
                             "Another operation on this payment has no outcome yet.");
-    e = last_session(tx, &known, &old);
+    e = drop_lost_try(tx, &known, now_ms);
+    if (!e)
+        e = last_session(tx, &known, &old);
     if (e)
         return e;
     *p = known;
@@ -163,7 +184,6 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     bool gone = true;
     enum err e = participant_read(tx, o->subject, &who);
 
-    (void)now_ms;
     if (e == ERR_NOT_FOUND)
         return claim_refuse(o, e, "There is no such participant.");
     if (e)
@@ -171,7 +191,7 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     if (!o->may_any && !participant_is_of(&who, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
     if (who.has_payment)
-        e = go_on(tx, c, &who, p, &gone);
+        e = go_on(tx, c, &who, p, now_ms, &gone);
     return e || !gone ? e : begin(tx, c, p);
 }
 
@@ -195,10 +215,26 @@ static enum err refunded(struct tx *tx, const struct taking *t, const struct pay
                  v_uuid(&p->subject_id));
 }
 
+/* Its page may be closed long since: nobody else tells of a slip that ran out. */
+static enum err tell_declined(struct tx *tx, const struct taking *t, const struct payment *p,
+                              const struct fact *f)
+{
+    struct notice n = { .type = NOTICE_PAYMENT_FAILED,
+                        .subject = p->subject_id,
+                        .attempt = f->charge_id.n ? f->charge_id : f->intent_id,
+                        .participant = &p->subject_id,
+                        .payment = &p->id,
+                        .code = f->failure_code,
+                        .decline_code = f->decline_code };
+
+    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+}
+
 static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct fact *f)
 {
-    (void)f;
+    if (f && f->state == INTENT_DECLINED && p->status == PAYMENT_PENDING)
+        return tell_declined(tx, t, p, f);
     return refunded(tx, t, p);
 }
 

@@ -60,7 +60,7 @@ enum err payment_read(struct tx *tx, struct arena *a, struct uuid id, bool lock,
                       struct payment *ret_payment);
 enum err payment_read_by_intent(struct tx *tx, struct arena *a, struct str intent_id,
                                 struct payment *ret_payment);
-/* All refunds of a payment, oldest first, at most LIMIT_REFUNDS. */
+/* The newest refunds of a payment, at most LIMIT_REFUNDS, the oldest of them first. */
 enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
                       struct refund **ret_refunds, size_t *ret_count);
 

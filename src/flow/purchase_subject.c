@@ -20,7 +20,7 @@
 #include "flow/purchase.h"
 #include "flow/subject.h"
 
-enum { DAY_MS = 24 * 3600 * 1000 };
+#include <assert.h>
 
 /* --- claim: reserve it --- */
 
@@ -31,20 +31,26 @@ struct offer {
     struct uuid campaign, layer;
     struct money price;
     struct str campaign_status; /* the row's */
+    int64_t unpaid;             /* how many of this campaign the buyer holds already */
 };
 
-static enum err read_offer(struct tx *tx, struct uuid position, struct offer *ret_offer)
+/* One buyer's claims come one after the other, or many at once would all see too few. */
+static enum err read_offer(struct tx *tx, const struct operate *by, struct offer *ret_offer)
 {
     struct offer o = { 0 };
     struct row row;
-    enum err e = TX_ROW(tx, STMT_position_offer, &row, v_uuid(&position));
+    enum err e = TX_DO(tx, STMT_buyer_lock, -1, v_uuid(&by->user));
 
+    if (!e)
+        e = TX_ROW(tx, STMT_position_offer, &row, v_uuid(&by->user), V_INT(LIMIT_RESERVED),
+                   v_uuid(&by->subject));
     if (e)
         return e;
     o.available = str_eq(row.col[0].s, S("available"));
     o.has_owner = row.col[1].type == VAL_BLOB && uuid_of_bytes(row.col[1].s, &o.owner) &&
                   uuid_of_bytes(row.col[2].s, &o.purchase);
     o.campaign_status = row.col[7].s;
+    o.unpaid = row.col[8].i;
     if (!uuid_of_bytes(row.col[3].s, &o.campaign) || !uuid_of_bytes(row.col[4].s, &o.layer) ||
         !money_make(row.col[5].i, row.col[6].s, &o.price))
         return ERR_INTERNAL;
@@ -78,9 +84,17 @@ static enum err refuse_taken(struct operate *o)
     return claim_refuse(o, ERR_UNPROCESSABLE, "Somebody else has the position.");
 }
 
+static enum err refuse_hoard(struct operate *o)
+{
+    return claim_refuse(o, ERR_UNPROCESSABLE,
+                        "You hold 20 positions of this campaign without having paid them: pay or"
+                        " cancel one of them first.");
+}
+static_assert(LIMIT_RESERVED == 20, "refuse_hoard() names it");
+
 static enum err check_offer(struct tx *tx, struct operate *o, struct offer *ret_offer)
 {
-    enum err e = read_offer(tx, o->subject, ret_offer);
+    enum err e = read_offer(tx, o, ret_offer);
 
     if (e == ERR_NOT_FOUND)
         return claim_refuse(o, e, "There is no such position.");
@@ -88,7 +102,9 @@ static enum err check_offer(struct tx *tx, struct operate *o, struct offer *ret_
         return name_own(tx, o, ret_offer);
     if (!e)
         e = check_campaign(o, ret_offer->campaign_status);
-    return !e && !ret_offer->available ? refuse_taken(o) : e;
+    if (!e && !ret_offer->available)
+        return refuse_taken(o);
+    return !e && ret_offer->unpaid >= LIMIT_RESERVED ? refuse_hoard(o) : e;
 }
 
 /* By one statement: of all who come at once, one. */
@@ -116,12 +132,6 @@ static enum err count_reserved(struct tx *tx, struct operate *o, const struct pu
     return why ? why : e;
 }
 
-static int64_t reserved_until(const struct operate *o, bool konbini, int64_t now_ms)
-{
-    return now_ms + (konbini ? LIMIT_KONBINI_DAYS * DAY_MS + LIMIT_KONBINI_LATE_MS
-                             : o->payments->reservation_ms);
-}
-
 static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     struct operate *o = c->o;
@@ -140,7 +150,7 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
                            .payment_id = p->id,
                            .money = offer.price,
                            .konbini = konbini,
-                           .expires_ms = reserved_until(o, konbini, now_ms),
+                           .expires_ms = now_ms + o->payments->reservation_ms,
                            .created_ms = now_ms };
     p->subject_id = b.id;
     p->user_id = b.user_id;
@@ -242,7 +252,8 @@ static enum err release(struct tx *tx, const struct purchase *b, int64_t now_ms)
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    return campaign_count(tx, b->campaign_id, b->layer_id, -1, now_ms);
+    e = fault_point(&tx_env(tx)->faults, "purchase.release");
+    return e ? e : campaign_count(tx, b->campaign_id, b->layer_id, -1, now_ms);
 }
 
 static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b,
@@ -353,7 +364,8 @@ static enum err follow_money(struct tx *tx, const struct taking *t, const struct
 
 /* --- D19 --- */
 
-/* A slip of a convenience store says itself how long it may be paid. */
+/* A slip of a convenience store says itself how long it may be paid. Until there is one, a position
+ * waits no longer for it than for a card. */
 static enum err learn_expiry(struct tx *tx, const struct taking *t, struct purchase *b,
                              const struct fact *f)
 {
@@ -401,8 +413,13 @@ static enum err refunded(struct tx *tx, const struct taking *t, const struct pay
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
+    bool came_back = !e && b.status == PURCHASE_REFUNDED && p->status == PAYMENT_CAPTURED;
 
-    return e ? e : follow_money(tx, t, p, &b);
+    if (!e)
+        e = follow_money(tx, t, p, &b);
+    if (e || !came_back)
+        return e;
+    return campaign_give_back(tx, t->payments, b.campaign_id, b.id, t->now_ms);
 }
 
 /* The alert and the audit line were written where it was sent back (move.c). */
@@ -414,7 +431,9 @@ static enum err given_back(struct tx *tx, const struct taking *t, const struct p
 
     if (f->state != INTENT_SUCCEEDED)
         return OK; /* nobody was charged */
-    e = purchase_read(tx, p->subject_id, &b);
+    e = fault_point(&tx_env(tx)->faults, "purchase.give_back");
+    if (!e)
+        e = purchase_read(tx, p->subject_id, &b);
     return e ? e
              : tell(tx, t, &b,
                     (struct notice){ .type = NOTICE_PAYMENT_REFUNDED, .attempt = f->charge_id });

@@ -307,7 +307,8 @@ enum err refund_add(struct tx *tx, const struct refund *r)
 {
     return TX_DO(tx, STMT_refund_add, 1, v_uuid(&r->id), v_uuid(&r->payment_id), V_INT(r->amount),
                  v_text(r->reason), V_TEXT(str_of(refund_status_name(r->status))),
-                 v_text(r->gateway_refund_id), V_INT(r->automatic), V_INT(r->created_ms));
+                 v_text(r->gateway_refund_id), V_INT(r->automatic), V_INT(r->created_ms),
+                 v_text(r->failure_reason));
 }
 
 enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status from,

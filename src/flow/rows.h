@@ -45,7 +45,8 @@ enum err refund_add(struct tx *tx, const struct refund *r);
 /* from: the status that was read. */
 enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status from,
                       int64_t now_ms);
-/* What went back for good, what is reserved, and how many there are; automatic ones aside. */
+/* What went back for good, what is reserved, and how many those are that may; automatic ones and
+ * those that failed aside. */
 struct refund_sums {
     int64_t succeeded, reserved, count;
 };

@@ -10,6 +10,7 @@
  * The payment is read again under its lock, and never compared with what the claim saw: a webhook
  * may have moved it meanwhile, and then that is the answer, whatever became of the call (M10). */
 #include "base/limits.h"
+#include "flow/follow.h"
 #include "flow/move.h"
 #include "flow/run.h"
 #include "flow/subject.h"
@@ -56,14 +57,28 @@ static bool surely_nothing(const struct settling *s)
 }
 
 /* The gateway will never do it, and has not done it before. A session's key gives the first answer
- * each time: what it refuses now was refused before. */
+ * each time: what it refuses now was refused before. What it does not have it cannot cancel. */
 static bool surely_refused(const struct settling *s)
 {
     const struct op_run *r = s->r;
     bool is_session = r->op.kind == OP_CREATE && is_paid_on_page(&s->p);
+    bool refused = r->call.answer == GATEWAY_REFUSED ||
+                   (r->call.answer == GATEWAY_ABSENT && r->call.ask == GATEWAY_VOID);
 
-    return r->call.answer == GATEWAY_REFUSED &&
-           (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
+    return refused && (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
+}
+
+/* Nobody else would end what an answer left open that does not fit: cancelled in its time, as if
+ * its customer had never come back. */
+static enum err plan_end(struct settling *s)
+{
+    static const struct fact nothing_said = { 0 };
+    int64_t due_ms = CLOCK_NEVER;
+    enum err e = subject_of(&s->p)->ends(s->tx, &s->t, &s->p, &nothing_said, &due_ms);
+
+    if (e || due_ms == CLOCK_NEVER)
+        return e;
+    return follow_abandon(s->tx, s->t.payments, &s->p, s->t.now_ms, due_ms);
 }
 
 /* Another currency, or more money than was asked for: nothing is applied, and a person is called
@@ -71,6 +86,7 @@ static bool surely_refused(const struct settling *s)
 static enum err note_mismatch(struct settling *s)
 {
     const struct fact *f = &s->r->call.fact;
+    enum err e = OK;
 
     s->mismatch = true;
     if (!s->p.gateway_transaction_id.n)
@@ -78,7 +94,9 @@ static enum err note_mismatch(struct settling *s)
     LOG(tx_env(s->tx)->log, LOG_ERROR, "The gateway's answer does not fit the payment",
         LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount),
         LOG_TEXT("currency", str_of(f->currency)));
-    return payment_store(s->tx, &s->p, s->t.now_ms);
+    if (s->r->op.kind == OP_CREATE && s->p.status == PAYMENT_PENDING)
+        e = plan_end(s);
+    return e ? e : payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
 static enum err take(struct settling *s)
@@ -219,18 +237,49 @@ static enum err conclude_capture(struct settling *s, enum ending *ret)
     return conclude_by_state(s, is_captured, is_void, ret);
 }
 
+/* The gateway does not have it, and said so long enough: a wrong key of ours, or one of another
+ * account, would have been noticed by then. */
+static bool surely_gone(const struct settling *s)
+{
+    const struct gateway_call *c = &s->r->call;
+
+    return c->answer == GATEWAY_ABSENT &&
+           (c->ask != GATEWAY_VOID || s->t.now_ms - s->r->op.claimed_ms >= LIMIT_ABSENT_MS);
+}
+
+/* Its end brought no state that the payment can take: there is no such intent, or it has other
+ * money than was asked for. It ends all the same, and a person is called. */
+static enum err give_up(struct settling *s, struct str why)
+{
+    char id[UUID_TEXT + 1];
+    enum err e;
+
+    if (s->p.status != PAYMENT_PENDING || s->r->op.intent_id.n)
+        return OK;
+    uuid_text(s->p.id, id);
+    LOG(tx_env(s->tx)->log, LOG_ERROR, "A payment was given up: its intent at the gateway is wrong",
+        LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("intent", s->p.gateway_transaction_id),
+        LOG_TEXT("why", why));
+    e = audit_money(s->tx, op_keyword(OP_VOID), &s->p, s->p.money.minor, false, why, NULL, NULL,
+                    s->t.now_ms);
+    return e ? e : payment_fail(s->tx, &s->t, &s->p, why);
+}
+
 /* Our own cancel is about the intent, not about the payment, which may be FAILED long since. */
 static enum err conclude_own_void(struct settling *s, enum ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     bool told =
         c->fact.kind == FACT_INTENT && (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED);
+    bool ended = told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED);
+    bool gone = surely_gone(s);
     enum err e = told ? take(s) : OK;
 
-    *ret = c->answer == GATEWAY_ABSENT ||
-                   (told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED))
-               ? END_ANSWER
-               : END_UNKNOWN;
+    *ret = gone || ended ? END_ANSWER : END_UNKNOWN;
+    if (!e && gone && c->ask == GATEWAY_VOID)
+        e = give_up(s, S("gateway_has_no_intent"));
+    else if (!e && ended && s->mismatch)
+        e = give_up(s, S("gateway_mismatch"));
     if (e || *ret != END_ANSWER || !s->p.place_held)
         return e;
     s->p.place_held = false; /* whatever it was, it is not alive any more (D1) */
@@ -459,7 +508,7 @@ static enum err settle(struct settling *s)
     if (was_open)
         s->p.has_open_op = false;
     e = conclude[r->op.kind](s, &ending);
-    if (s->mismatch)
+    if (s->mismatch && (r->op.has_key || ending != END_UNKNOWN)) /* our own goes on until it ends */
         ending = END_PROBLEM;
     if (!e && was_open)
         e = close_operation(s, ending, version);

@@ -2,7 +2,8 @@
  * fee, its receipt, and until when a hold can be captured (E3).
  *
  *   charge --> fits? --> payment_transactions --> captured: the receipt is told and audited, once
- *                                |
+ *                                |                  the payment is so, too; whichever comes last
+ * (E7)
  *                                '--> a balance transaction that is new: its fee is asked for later
  *
  * Fee and net are not in the event: it names the balance transaction by its id alone. */
@@ -56,28 +57,46 @@ static enum err store(struct tx *tx, const struct taking *t, const struct paymen
                  v_text(f->konbini_store));
 }
 
-/* The last of what a payment tells people. An authorisation has no receipt, and neither has money
- * that is not this payment's. */
-static enum err fix_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
-                            const struct fact *f)
+/* The last of what a payment tells people. */
+static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
+                             struct str charge_id, struct str url)
 {
     bool of_participant = p->context == CONTEXT_PARTICIPANT, is_new;
     struct notice n = { .type = NOTICE_RECEIPT,
                         .subject = p->subject_id,
-                        .attempt = f->charge_id,
+                        .attempt = charge_id,
                         .user = of_participant ? NULL : &p->user_id,
                         .participant = of_participant ? &p->subject_id : NULL,
                         .payment = &p->id,
                         .purchase = p->context == CONTEXT_PURCHASE ? &p->subject_id : NULL,
-                        .url = f->receipt_url };
-    enum err e;
+                        .url = url };
+    enum err e = notice_add(tx, t->payments, t->arena, &n, t->now_ms, &is_new);
 
-    if (!f->captured || is_of_other_intent(p, f))
-        return OK;
-    e = notice_add(tx, t->payments, t->arena, &n, t->now_ms, &is_new);
     if (e || !is_new)
         return e;
-    return audit_money(tx, "RECEIPT", p, f->amount, true, f->charge_id, NULL, NULL, t->now_ms);
+    return audit_money(tx, "RECEIPT", p, p->captured, true, charge_id, NULL, NULL, t->now_ms);
+}
+
+/* An authorisation has no receipt, and neither has money that is not this payment's, or goes back.
+ * Without an address there is nothing to tell of yet. */
+static enum err fix_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
+                            const struct fact *f)
+{
+    if (!f->captured || !f->receipt_url.n || p->captured < 0 ||
+        !str_eq(p->gateway_transaction_id, f->intent_id))
+        return OK;
+    return tell_receipt(tx, t, p, f->charge_id, f->receipt_url);
+}
+
+/* Its charge was captured with it, whatever the charge's own events said up to now. */
+enum err take_receipt(struct tx *tx, const struct taking *t, const struct payment *p)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_transaction_receipt, &row, V_TEXT(p->gateway_transaction_id));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    return tell_receipt(tx, t, p, row.col[0].s, row.col[1].s);
 }
 
 bool charge_fits(const struct payment *p, const struct fact *f)
@@ -86,6 +105,8 @@ bool charge_fits(const struct payment *p, const struct fact *f)
         return true; /* whatever it is, it is not counted here */
     if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
         return false;
+    if (f->captured && p->context != CONTEXT_BOOKING)
+        return f->amount == p->money.minor;
     return f->amount >= 0 && f->amount <= p->money.minor;
 }
 

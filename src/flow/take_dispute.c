@@ -2,7 +2,8 @@
  * audit line and an alert; an operator decides.
  *
  *   (1) A dispute only climbs: by the rank of its words, and its end is its end.
- *   (2) payments.disputed is counted from the rows, so no order of events matters. */
+ *   (2) payments.disputed is counted from the rows, so no order of events matters.
+ *   (3) A dispute of another intent's money, which was never this payment's, locks nothing. */
 #include "flow/move.h"
 #include "observe/log.h"
 
@@ -77,11 +78,14 @@ static enum err put(struct tx *tx, const struct taking *t, const struct payment 
                  V_INT(t->now_ms));
 }
 
-static enum err flag(struct tx *tx, const struct taking *t, struct payment *p)
+static enum err flag(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_disputes_that_count, &row, v_uuid(&p->id));
+    enum err e;
 
+    if (is_of_other_intent(p, f) && !p->disputed)
+        return OK;
+    e = TX_ROW(tx, STMT_disputes_that_count, &row, v_uuid(&p->id));
     if (e || p->disputed == (row.col[0].i > 0))
         return e;
     p->disputed = !p->disputed;
@@ -120,6 +124,6 @@ enum err take_dispute(struct tx *tx, const struct taking *t, struct payment *p,
         return OK;
     e = put(tx, t, p, f);
     if (!e)
-        e = flag(tx, t, p);
+        e = flag(tx, t, p, f);
     return e || (k.exists && !f->dispute_closed) ? e : tell(tx, t, p, f);
 }

@@ -31,6 +31,7 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
                         .status = f->refund,
                         .reason = S("made at the gateway"),
                         .gateway_refund_id = f->refund_id,
+                        .failure_reason = cut_utf8(f->refund_failure, FAILURE_MAX),
                         .automatic = is_of_other_intent(p, f) || is_void(p),
                         .created_ms = t->now_ms };
 
@@ -64,7 +65,7 @@ static enum err recount(struct tx *tx, const struct taking *t, struct payment *p
         e = place_is_taken(tx, p, &taken);
     if (e)
         return e;
-    p->refunded = sums.succeeded || p->refunded >= 0 ? sums.succeeded : -1;
+    p->refunded = sums.succeeded ? sums.succeeded : -1; /* however it came to nothing (E7) */
     p->status = sums.succeeded == p->captured || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
     e = payment_store(tx, p, t->now_ms);
     return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);
@@ -79,9 +80,11 @@ static enum err alert(struct tx *tx, const struct taking *t, const struct paymen
                        NULL, NULL, t->now_ms);
 }
 
+/* Whoever made it takes the money for gone: that it is not has to be said. */
 static enum err after_change(struct tx *tx, const struct taking *t, struct payment *p,
                              const struct refund *r, enum refund_status from)
 {
+    bool failed = r->status == REFUND_FAILED || r->status == REFUND_CANCELED;
     enum err e = r->automatic ? OK : recount(tx, t, p);
 
     if (!e && r->status == REFUND_SUCCEEDED)
@@ -90,8 +93,10 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
         e = alert(tx, t, p, r, "A refund that had succeeded has failed");
     else if (!e && from == REFUND_FAILED)
         e = alert(tx, t, p, r, "A refund that was taken for failed came about");
-    else if (!e && r->automatic && r->status == REFUND_FAILED)
-        e = alert(tx, t, p, r, "Money that must go back could not be refunded");
+    else if (!e && failed)
+        e = alert(tx, t, p, r,
+                  r->automatic ? "Money that must go back could not be refunded"
+                               : "A refund has failed: the money is still here");
     return e;
 }
 

@@ -4,9 +4,10 @@
  *                                  whatever order (E6); what is known of it stays known
  *
  * What the payment takes from it:
- *   its last session   the one that we made last; a complete one is always that one
- *   its intent         only from a complete session. Tries come and go with their sessions, and a
- *                      payment that took the first of them for its own would send the money of the
+ *   its last session   the one that our own call made last; an event never says so. Sessions of
+ *                      somebody else that name the payment are kept, and are no more than that
+ *   its intent         only from its last session, once that is complete. Tries come and go with
+ * their sessions, and a payment that took the first of them for its own would send the money of the
  *                      second one back
  *   the action         while its last session is open, and no longer
  *
@@ -121,20 +122,19 @@ static enum err last_is_complete(struct tx *tx, const struct payment *p, bool *r
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* An event never says that a session was made; our own call does. */
+/* Only the answer to a call of ours says that we made it: anybody at the gateway can copy the
+ * metadata. */
 static enum err choose_last(struct tx *tx, const struct taking *t, struct payment *p, struct str id,
                             const struct session *s, bool *ret_changed)
 {
-    bool ours = !t->event_id.n && s->status == SESSION_OPEN;
-    bool paid = s->status == SESSION_COMPLETE;
-    bool own = paid && s->intent_id.n && str_eq(s->intent_id, p->gateway_transaction_id);
+    bool ours = !t->event_id.n && s->status != SESSION_EXPIRED;
+    bool own = s->status == SESSION_COMPLETE && s->intent_id.n &&
+               str_eq(s->intent_id, p->gateway_transaction_id);
     bool complete = false;
     enum err e;
 
     *ret_changed = false;
-    if (str_eq(p->checkout_session_id, id))
-        return OK;
-    if (p->checkout_session_id.n && !ours && !paid)
+    if (!ours || str_eq(p->checkout_session_id, id))
         return OK;
     e = last_is_complete(tx, p, &complete);
     if (e || (complete && !own)) /* two were paid: the one whose money was taken */
@@ -157,13 +157,13 @@ static enum err fail_if_canceled(struct tx *tx, const struct taking *t, struct p
 
 /* The intent's row is there from now on, so that what names only the intent finds its payment. */
 static enum err choose_intent(struct tx *tx, const struct taking *t, struct payment *p,
-                              const struct session *s, bool *ret_changed)
+                              struct str id, const struct session *s, bool *ret_changed)
 {
     struct fact made = { .kind = FACT_INTENT, .intent_id = s->intent_id, .state = INTENT_OPEN };
     struct taking quiet = *t;
     enum err e;
 
-    if (s->status != SESSION_COMPLETE || !s->intent_id.n)
+    if (s->status != SESSION_COMPLETE || !s->intent_id.n || !str_eq(p->checkout_session_id, id))
         return OK;
     quiet.event_id = (struct str){ 0 };
     e = take_other_intent(tx, &quiet, p, &made);
@@ -213,7 +213,7 @@ static enum err tell_payment(struct tx *tx, const struct taking *t, struct payme
     enum err e = choose_last(tx, t, p, id, s, &changed);
 
     if (!e)
-        e = choose_intent(tx, t, p, s, &more);
+        e = choose_intent(tx, t, p, id, s, &more);
     if (!e)
         e = choose_action(t, p, id, s, &more);
     return e || !(changed || more) ? e : payment_store(tx, p, t->now_ms);
@@ -229,7 +229,7 @@ enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
     *ret_verdict = VERDICT_SAME;
     if (e && e != ERR_NOT_FOUND)
         return e;
-    if (!uuid_eq(s.payment, p->id)) {
+    if (!uuid_eq(s.payment, p->id) || !is_paid_on_page(p)) {
         LOG(tx_env(tx)->log, LOG_WARN, "A session names a payment that is not its own",
             LOG_TEXT("session", f->session_id));
         *ret_verdict = VERDICT_MISMATCH;

@@ -33,7 +33,7 @@ enum gateway_answer {
     GATEWAY_DECLINED, /* the money was refused: fact.failure_*, and fact.state where there is one */
     GATEWAY_REFUSED,  /* it understood and will never do that; nothing happened; error_* says why.
                          Where it told the intent's state, fact is it (kind is FACT_INTENT) */
-    GATEWAY_ABSENT,   /* FETCH and EXPIRE: it surely has no such thing */
+    GATEWAY_ABSENT,   /* FETCH, VOID and EXPIRE: it surely has no such thing */
     GATEWAY_RETRY_LATER, /* surely nothing happened; try again later */
     GATEWAY_UNCERTAIN,   /* it may have happened */
 };

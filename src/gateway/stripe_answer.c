@@ -238,7 +238,8 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
 
 static struct stripe_verdict judge_missing(struct gateway_call *c, const cJSON *error)
 {
-    bool tells_absence = stripe_is_fetch(c->ask) || c->ask == GATEWAY_EXPIRE;
+    bool tells_absence =
+        stripe_is_fetch(c->ask) || c->ask == GATEWAY_EXPIRE || c->ask == GATEWAY_VOID;
 
     if (tells_absence && str_eq(field(error, "code"), S("resource_missing")))
         return (struct stripe_verdict){ .answer = GATEWAY_ABSENT };

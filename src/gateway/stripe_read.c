@@ -393,15 +393,17 @@ static struct str intent_of(struct stripe_fields *f, const struct kind *kind)
     return field_ref(f, AT_INTENT, AT_INTENT_ID);
 }
 
-/* D18. Whoever makes a session may use its reference for something of his own. */
+/* D18. A session's reference can be set by anybody who follows a payment link; its metadata only by
+ * whoever made it. Where both look like ours, they name the same payment, or it is not ours. */
 static struct str payment_of(struct stripe_fields *f, const struct kind *kind)
 {
-    struct str reference = { 0 };
-    struct uuid ours;
+    struct str named = field_id(f, AT_PAYMENT_ID);
+    struct uuid reference, ours;
 
-    if (kind && kind->kind == FACT_SESSION)
-        reference = field_id(f, AT_REFERENCE);
-    return uuid_parse(reference, &ours) ? reference : field_id(f, AT_PAYMENT_ID);
+    if (kind && kind->kind == FACT_SESSION && uuid_parse(field_id(f, AT_REFERENCE), &reference) &&
+        uuid_parse(named, &ours) && !uuid_eq(reference, ours))
+        return (struct str){ 0 };
+    return named;
 }
 
 static enum err read_fact(struct stripe_fields *fields, const struct kind *kind,

@@ -84,18 +84,13 @@ void intent_capture(struct visit *v)
         answer(v, &p);
 }
 
-/* While a page may still take a payment for it, only the page's end is its end. */
+/* Only the page's end is the end of its intent, and a complete page has no end: a hold alone may be
+ * let go. */
 static bool belongs_to_nobody(struct visit *v, const struct intent *p)
 {
-    struct session s;
-
-    if (!p->session.n)
-        return true;
-    if (!work_ok(&v->w, sb_session_read(v->w.tx, p->session, &s)))
-        return false;
-    return !str_eq(s.status, S("open")) ||
+    return !p->session.n || p->status == INTENT_NEEDS_CAPTURE ||
            visit_unexpected(v, p,
-                            S("You cannot cancel this PaymentIntent because it belongs to an open "
+                            S("You cannot cancel this PaymentIntent because it was created by a "
                               "Checkout Session. Expire the Checkout Session instead."));
 }
 

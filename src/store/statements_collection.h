@@ -117,6 +117,11 @@ SQL(session_put,
     " intent_id = excluded.intent_id, customer_id = excluded.customer_id, url = excluded.url,"
     " expires_at = excluded.expires_at, updated_at = excluded.updated_at")
 
+SQL(transaction_lost, /* a row: this intent's try has failed, and no slip of it can be paid now */
+    "SELECT 1 FROM payment_transactions WHERE stripe_payment_intent_id = $1 AND status = 'failed'"
+    " AND (failure_code IN ('konbini_timeout', 'payment_intent_payment_attempt_expired')"
+    " OR konbini_expires_at IS NULL OR konbini_expires_at <= $2)")
+
 #undef COLLECTION_COLUMNS
 #undef LIVE
 #undef PARTICIPANT_PAYMENT

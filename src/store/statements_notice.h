@@ -27,6 +27,11 @@ SQL(transaction_balance, /* what is known of an intent's balance transaction, it
     "SELECT balance_transaction, fee FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1")
 
+SQL(transaction_receipt, /* only a charge itself tells the address */
+    "SELECT stripe_charge_id, receipt_url FROM payment_transactions"
+    " WHERE stripe_payment_intent_id = $1 AND stripe_charge_id IS NOT NULL"
+    " AND receipt_url IS NOT NULL")
+
 SQL(transaction_fee, /* no row: it is known, or another charge has paid since */
     "UPDATE payment_transactions SET fee = $1, net = $2, receipt_url = coalesce(receipt_url, $3),"
     " updated_at = $4 WHERE stripe_payment_intent_id = $5 AND stripe_charge_id = $6"

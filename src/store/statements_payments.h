@@ -142,7 +142,7 @@ SQL(operation_end,
 
 SQL(refund_add,
     "INSERT INTO refunds (id, payment_id, amount, reason, status, gateway_refund_id, automatic,"
-    " created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)")
+    " created_at, updated_at, failure_reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)")
 
 SQL(refund_get, "SELECT " REFUND_COLUMNS " FROM refunds WHERE id = $1")
 

@@ -2,8 +2,9 @@
  * times.
  *
  * PostgreSQL: a purchase's row changes only under the lock of its payment. Then come position,
- * user, layer, campaign, always in this order; a claim begins with the position. Layer and campaign
- * are what everybody wants: they come last in every unit, and are held for as short as can be. */
+ * user, campaign, layer, always in this order; a claim begins with its buyer and the position.
+ * Campaign and layer are what everybody wants: they come last in what each payment does, and are
+ * held for as short as can be (src/flow/README.md). */
 
 /* For tx_row(): a row, if it changed one. */
 #define SQL_CHANGE(name, text) SQL2(name, text, text " RETURNING 1")
@@ -15,10 +16,15 @@
 
 /* --- the position changes hands: each names who had it --- */
 
-SQL(position_offer,
+SQL2(buyer_lock, /* its own statement, so that the next one sees what the lock kept out */
+     "SELECT $1 WHERE 0", "SELECT pg_advisory_xact_lock(2, hashtext(encode($1, 'hex')))")
+
+SQL(position_offer, /* with how many of its campaign $1 has reserved, as far as $2 */
     "SELECT p.status, p.user_id, p.purchase_id, p.campaign_id, p.layer_id, l.price, c.currency,"
-    " c.status FROM positions p JOIN layers l ON l.layer_id = p.layer_id"
-    " JOIN campaigns c ON c.campaign_id = p.campaign_id WHERE p.position_id = $1")
+    " c.status, (SELECT count(*) FROM (SELECT 1 FROM purchases u WHERE u.user_id = $1"
+    " AND u.campaign_id = p.campaign_id AND u.status = 'pending' LIMIT $2) held)"
+    " FROM positions p JOIN layers l ON l.layer_id = p.layer_id"
+    " JOIN campaigns c ON c.campaign_id = p.campaign_id WHERE p.position_id = $3")
 
 SQL2(position_lock, "SELECT status, purchase_id FROM positions WHERE position_id = $1",
      "SELECT status, purchase_id FROM positions WHERE position_id = $1 FOR UPDATE")

@@ -2,6 +2,7 @@
 // whole path runs over the sandbox's own page; orders of events that it would never give are delivered by hand.
 import { asHex, assert, forEachStore, fresh, launch, request, start, token, until, uuid } from './lib/harness.mjs';
 import { about, CANCEL, charge, Collection, intent, payOnPage, person, session, SUCCESS } from './lib/collections.mjs';
+import { dashboard, eventsOf, tellLong } from './lib/events.mjs';
 import { Courier, permutations } from './lib/history.mjs';
 
 const SESSIONS = '/v1/checkout/sessions';
@@ -32,12 +33,13 @@ const transactionsOf = (server, payment) =>
     server.db.table('payment_transactions', `payment_id = ${server.db.blob(asHex(payment.id))}`);
 
 // A session that somebody else made for the same payment, as a call whose answer was lost would leave behind.
-async function strayed(server, payment) {
+async function strayed(server, payment, changes = {}) {
     const body = new URLSearchParams({
         mode: 'payment', success_url: 'https://shop.example/', client_reference_id: payment.id,
         'metadata[payment_id]': payment.id, 'payment_intent_data[metadata][payment_id]': payment.id,
         'line_items[0][price_data][currency]': 'jpy', 'line_items[0][price_data][unit_amount]': payment.amount,
         'line_items[0][price_data][product_data][name]': 'x', 'line_items[0][quantity]': 1,
+        ...changes,
     }).toString();
     const answer = await request(server.sandboxPort, {
         method: 'POST', path: SESSIONS,
@@ -189,6 +191,127 @@ forEachStore((store, test) => {
         const foreign = { ...session(two.payment), client_reference_id: 'order-7', metadata: {} };
         assert.equal(await deliver(server, 'checkout.session.completed', foreign), 'ignored');
         assert.deepEqual({ ...await snapshot(server), audit: before.audit }, before, 'but for the dead letter\'s own line');
+    });
+
+    test('D18 a payment link of somebody with our payment id as its reference is foreign, and pays nothing', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server);
+        const { payment, checkout } = await collection.session();
+        const link = await dashboard(server, '/checkout/sessions', {
+            mode: 'payment', success_url: 'https://shop.example/', client_reference_id: payment.id,
+            'line_items[0][price_data][currency]': 'jpy', 'line_items[0][price_data][unit_amount]': 100,
+            'line_items[0][price_data][product_data][name]': 'sticker', 'line_items[0][quantity]': 1,
+        });
+        await payOnPage(server, link.id);
+        await until('it was heard of', async () => (await server.db.outcomes()).length >= 4);
+        await drained(server);
+        for (const { outcome } of await server.db.outcomes()) assert.equal(outcome, 'ignored');
+        const { body } = await server.payment(payment);
+        assert.deepEqual([body.status, body.gatewayTransactionId, body.requiresAction.url], ['PENDING', null, checkout.url]);
+        assert.equal((await collection.participant()).checkout.sessionId, checkout.sessionId);
+        assert.equal(await server.db.count('checkout_sessions'), 1);
+        await payOnPage(server, checkout);
+        await isPaid(collection);
+        assert.equal((await server.payment(payment)).body.capturedAmount, 3000);
+    });
+
+    test('D18 E1 a session that we did not make never becomes the payment\'s; two references that differ are nobody\'s', async (t) => {
+        const server = await start(t, store, silent);
+        const collection = await Collection.make(server, { people: 2 });
+        const { payment, checkout } = await collection.session();
+        const { payment: other } = await collection.session(collection.people[1]);
+        const odd = session(payment, { status: 'complete', payment_intent: 'pi_odd', metadata: { payment_id: other.id } });
+        assert.equal(await deliver(server, 'checkout.session.completed', odd), 'ignored');
+        const copied = session(payment, { status: 'complete', payment_intent: 'pi_copied', client_reference_id: null });
+        assert.equal(await deliver(server, 'checkout.session.completed', copied), 'applied', 'it is kept, and that is all');
+        assert.equal(await deliver(server, 'checkout.session.async_payment_succeeded', { ...copied, payment_status: 'paid' }), 'applied');
+        const { body } = await server.payment(payment);
+        assert.deepEqual([body.gatewayTransactionId, body.requiresAction.url], [null, checkout.url]);
+        assert.equal((await collection.participant()).checkout.sessionId, checkout.sessionId);
+        const booked = await server.paid();
+        const wrong = about('checkout.session.completed', session({ ...booked, id: booked.id }, { status: 'complete', payment_intent: 'pi_b' }));
+        assert.equal((await tellLong(server, wrong)).outcome, 'dead', 'only participants pay on the page');
+        assert.equal((await server.payment(booked)).body.gatewayTransactionId, booked.gatewayTransactionId);
+    });
+
+    test('D10 less money than is owed is not taken: tried again, a dead letter, an alert; the page can still be paid', async (t) => {
+        const server = await start(t, store, silent);
+        const collection = await Collection.make(server);
+        const { payment, checkout } = await collection.session();
+        const other = await strayed(server, payment, { 'line_items[0][price_data][unit_amount]': 100 });
+        await payOnPage(server, other.id);
+        const cheap = await server.intentOf(payment);
+        assert.equal((await tellLong(server, about('payment_intent.succeeded', cheap))).outcome, 'dead');
+        const alert = await server.line('an alert', (one) => one.level === 'error' && one.message === 'Webhook processing failed');
+        assert.match(alert.error, /money/);
+        assert.deepEqual([(await collection.participant()).status, (await server.payment(payment)).body.status], ['unpaid', 'PENDING']);
+        await payOnPage(server, checkout);
+        const whole = (await server.intents(payment)).find(({ id }) => id !== cheap.id);
+        assert.equal(await deliver(server, 'payment_intent.succeeded', whole), 'applied');
+        assert.equal((await collection.participant()).paidAmount, 3000);
+    });
+
+    // --- E7: what comes back is heard of before its intent ---
+
+    test('E7 E9 a refund and a dispute of a page\'s money, told before anything else: the gateway is asked whose they are', async (t) => {
+        const server = await start(t, store, silent);
+        const collection = await Collection.make(server, { people: 4 });
+        const states = [];
+        for (const [i, who] of collection.people.entries()) {
+            const { payment, checkout } = await collection.session(who);
+            await payOnPage(server, checkout);
+            const paid = await server.intentOf(payment);
+            const back = await dashboard(server, '/refunds', { payment_intent: paid.id, amount: 1000 });
+            const dispute = {
+                id: `dp_${paid.id}`, object: 'dispute', amount: 3000, currency: 'jpy', charge: paid.latest_charge, payment_intent: paid.id,
+                status: 'needs_response', reason: 'fraudulent', metadata: {},
+            };
+            const [events] = await eventsOf(server, [paid.id], ['checkout.session.completed', 'payment_intent.succeeded', 'charge.succeeded']);
+            const all = [...['checkout.session.completed', 'payment_intent.succeeded', 'charge.succeeded'].map((type) => events[type]),
+                about('refund.created', { ...back, metadata: {} }), about('charge.dispute.created', dispute)];
+            const order = [all, [...all].reverse(), [all[3], ...all.slice(0, 3), all[4]], [all[4], all[3], all[2], all[1], all[0]]][i];
+            for (const one of order) {
+                assert.equal((await server.deliver(one)).status, 204);
+                const { outcome } = await server.settled(one.id);
+                assert.ok(['applied', 'superseded'].includes(outcome), `${one.type} ${outcome}`);
+            }
+            await drained(server);
+            const { body } = await server.payment(payment);
+            const now = await collection.participant(who);
+            states.push([body.status, body.capturedAmount, body.refundedAmount, body.disputed, now.status, now.refundedAmount,
+                (await server.refund({ ...payment, userId: collection.owner }, 1)).status,
+                (await server.db.table('notifications', `payment_id = ${server.db.blob(asHex(payment.id))}`)).map(({ type }) => type).join()]);
+        }
+        assert.deepEqual(states[0], ['CAPTURED', 3000, 1000, true, 'paid', 1000, 422, 'receipt']);
+        for (const state of states) assert.deepEqual(state, states[0]);
+    });
+
+    test('E7 D20 refunds and disputes of nobody: asked once, ignored; a gateway that is down is asked again, then a dead letter', async (t) => {
+        const server = await start(t, store, silent);
+        const back = (changes) => about('refund.created', {
+            id: `re_3${uuid()}`, object: 'refund', amount: 100, currency: 'jpy', status: 'succeeded', metadata: {}, reason: null,
+            charge: 'ch_x', payment_intent: `pi_3${uuid()}`, ...changes,
+        });
+        const tell = async (one) => {
+            assert.equal((await server.deliver(one)).status, 204);
+            const { outcome, detail } = await server.settled(one.id);
+            return [outcome, detail];
+        };
+        assert.deepEqual(await tell(back()), ['ignored', 'foreign'], 'no such intent');
+        const theirs = await dashboard(server, '/payment_intents', { amount: 500, currency: 'jpy', confirm: true, payment_method: 'pm_card_visa',
+            return_url: 'https://shop.example/' });
+        assert.deepEqual(await tell(back({ payment_intent: theirs.id })), ['ignored', 'foreign'], 'somebody else\'s');
+        const dispute = { id: 'dp_theirs', object: 'dispute', amount: 500, currency: 'jpy', charge: null, payment_intent: theirs.id,
+            status: 'needs_response', reason: null, metadata: {} };
+        assert.deepEqual(await tell(about('charge.dispute.created', dispute)), ['ignored', 'foreign']);
+        const named = await dashboard(server, '/payment_intents', { amount: 500, currency: 'jpy', 'metadata[payment_id]': uuid() });
+        assert.equal((await tellLong(server, back({ payment_intent: named.id }))).outcome, 'dead', 'ours by its name, and not there');
+        assert.equal((await server.db.dead()).length, 1);
+        await server.fault({ path: '/v1/payment_intents/*', method: 'GET', statusBefore: 500, times: 1000 });
+        assert.equal((await tellLong(server, back({ payment_intent: theirs.id }))).outcome, 'dead');
+        await server.healed();
+        assert.deepEqual(await server.db.table('refunds'), []);
+        assert.deepEqual(await server.db.table('disputes'), []);
     });
 
     test('E7 S3 every order of a session, its intent and its charge, once and doubled, ends in the same rows', { timeout: 240_000 }, async (t) => {
@@ -387,23 +510,81 @@ forEachStore((store, test) => {
         await isPaid(collection);
     });
 
-    test('S1 a slip that lapses: the organiser voids it, and the next checkout is a new payment', async (t) => {
+    // The slip of a complete session lapses; its intent cannot be cancelled, and nobody will pay it.
+    async function lapsed(server, collection) {
+        const { payment, checkout } = await collection.session();
+        await payOnPage(server, checkout, 'konbini');
+        await drained(server);
+        assert.equal((await collection.session()).checkout.sessionId, checkout.sessionId, 'no second way to pay while the first lives');
+        const slip = await server.intentOf(payment);
+        await server.sandbox('POST', `/konbini/${slip.id}/expire`, {});
+        await until('it is heard of', async () => (await server.payment(payment)).body.failureReason);
+        await drained(server);
+        return { payment, checkout, slip };
+    }
+
+    test('D18 S1 a slip that lapses is a lost try: it cannot be voided, the participant is told, the next checkout goes on', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server);
+        const { payment, checkout, slip } = await lapsed(server, collection);
+        const [told, ...more] = await server.db.table('notifications', "type = 'payment_failed'");
+        assert.deepEqual([told.participant_id, told.body, more], [asHex(collection.people[0].id), 'コンビニ決済の支払期限が切れました。', []]);
+        assert.equal((await server.void(payment)).status, 422, 'only the session may end it, and that is complete');
+        assert.equal((await server.payment(payment)).body.status, 'PENDING');
+        const next = await collection.session();
+        assert.equal(next.payment.id, payment.id);
+        assert.deepEqual([next.checkout.status, next.payment.gatewayTransactionId], ['open', null]);
+        assert.notEqual(next.checkout.sessionId, checkout.sessionId);
+        await server.deliver(about('payment_intent.payment_failed', await server.intents(payment).then(([one]) => one)));
+        await server.deliver(about('checkout.session.async_payment_failed', session(payment, { id: checkout.sessionId, status: 'complete', payment_intent: slip.id })));
+        await drained(server);
+        assert.deepEqual([(await collection.participant()).checkout.sessionId, (await server.payment(payment)).body.gatewayTransactionId],
+            [next.checkout.sessionId, null], 'what is told of the old one again changes nothing');
+        await payOnPage(server, next.checkout);
+        await isPaid(collection);
+        const { body } = await server.payment(payment);
+        assert.deepEqual([body.status, body.failureReason], ['CAPTURED', null]);
+        assert.notEqual(body.gatewayTransactionId, slip.id);
+        const { totals } = await server.books();
+        assert.deepEqual([totals.captured, totals.refunded], [3000, 0]);
+    });
+
+    test('D2 a lapsed slip brings money all the same: taken where it is the first, else it goes back', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server);
+        const { payment, slip } = await lapsed(server, collection);
+        const next = await collection.session();
+        const late = { ...slip, status: 'succeeded', amount_received: 3000, last_payment_error: null, next_action: null };
+        assert.equal(await deliver(server, 'payment_intent.succeeded', late), 'applied');
+        assert.equal((await server.payment(payment)).body.gatewayTransactionId, slip.id);
+        assert.equal((await collection.participant()).status, 'paid');
+        await payOnPage(server, next.checkout);
+        await until('the second money is back', async () => (await server.books()).totals.refunded === 3000);
+        await drained(server);
+        assert.deepEqual([(await collection.participant()).paidAmount, (await server.payment(payment)).body.refundedAmount], [3000, null]);
+
+        const other = await Collection.make(server);
+        const lost = await lapsed(server, other);
+        await payOnPage(server, (await other.session()).checkout);
+        await isPaid(other);
+        assert.equal(await deliver(server, 'payment_intent.succeeded', { ...late, id: lost.slip.id, metadata: lost.slip.metadata }), 'applied');
+        const causes = (await server.db.operations(lost.payment.id)).map(({ cause }) => cause);
+        assert.ok(causes.includes(`stray:${lost.slip.id}`), causes.join());
+        assert.equal((await other.participant()).paidAmount, 3000);
+    });
+
+    test('D18 a card that was declined before the slip is no lost try while the slip can be paid', async (t) => {
         const server = await start(t, store);
         const collection = await Collection.make(server);
         const { payment, checkout } = await collection.session();
+        await payOnPage(server, checkout, 'pm_card_visa_chargeDeclined');
         await payOnPage(server, checkout, 'konbini');
-        await server.sandbox('POST', `/konbini/${(await server.intentOf(payment)).id}/expire`, {});
         await drained(server);
-        const lapsed = (await server.payment(payment)).body;
-        assert.equal(lapsed.status, 'PENDING');
-        assert.ok(lapsed.failureReason);
-        assert.equal((await collection.session()).checkout.status, 'complete', 'no second way to pay while the first may live');
-        const voided = await server.void(payment);
-        assert.deepEqual([voided.status, voided.body.status], [200, 'FAILED'], voided.text);
-        const next = await collection.session();
-        assert.notEqual(next.payment.id, payment.id);
-        await payOnPage(server, next.checkout);
+        assert.equal((await collection.session()).checkout.sessionId, checkout.sessionId);
+        await server.sandbox('POST', `/konbini/${(await server.intentOf(payment)).id}/pay`, {});
         await isPaid(collection);
+        const told = await server.db.table('notifications', "type = 'payment_failed'");
+        assert.equal(told.length, 1);
     });
 
     test('S1 D23 a void before anybody has paid closes the page: FAILED, the amount may change, the next checkout is a new payment', async (t) => {

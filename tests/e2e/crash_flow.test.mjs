@@ -2,6 +2,9 @@
 // the right state, and the sandbox's own books agree with ours (T6, I4, D5, P7).
 import crypto from 'node:crypto';
 import { assert, forEachStore, fresh, launch, start, until } from './lib/harness.mjs';
+import {
+    ASKS, bought, campaign, confirm, DECLINED, purchaseNow, quiet, recount, rows, told, types, VISA,
+} from './lib/purchases.mjs';
 
 const POINTS = ['op.claimed', 'op.calling', 'op.answered', 'op.settling', 'op.settled'];
 
@@ -33,6 +36,37 @@ const KINDS = {
         ask: (server, payment, key) => server.void(payment, { key }),
         status: 'REFUNDED',
         atGateway: { status: 'canceled', amount_received: 0 },
+    },
+};
+
+// What happens to a purchase without anybody asking for it: what makes it happen, at which places the server
+// dies over it, and what it must come to, once.
+const MINUTE = 60_000;
+const QUIETLY = {
+    'money that came too late goes back (E8)': {
+        points: ['purchase.give_back', 'apply:payment_intent.succeeded'],
+        prepare: async (server, position) => {
+            const late = await bought(server, position, { method: DECLINED });
+            await bought(server, position, { method: VISA });
+            return late;
+        },
+        happens: (server, { payment }) => confirm(server, payment, VISA),
+        purchase: 'failed', payment: 'FAILED', position: 'sold', net: 2000, told: ['payment_failed', 'payment_refunded'],
+        ours: ['refund done'],
+    },
+    'a reservation that runs out is cancelled (D19)': {
+        points: ['payment.abandon', 'op.calling', 'op.answered', 'op.settling', 'purchase.release'],
+        prepare: (server, position) => bought(server, position, { method: ASKS }),
+        happens: (server) => server.advance(16 * MINUTE),
+        purchase: 'cancelled', payment: 'FAILED', position: 'available', net: 0, told: ['payment_cancelled'],
+        ours: ['void done'],
+    },
+    'a slip that nobody paid lapses (D19)': {
+        points: ['purchase.release', 'apply:payment_intent.payment_failed'],
+        prepare: (server, position) => bought(server, position, { type: 'konbini' }),
+        happens: (server, { payment }) => server.sandbox('POST', `/konbini/${payment.gatewayTransactionId}/expire`, {}),
+        purchase: 'failed', payment: 'PENDING', position: 'available', net: 0, told: ['payment_failed'],
+        ours: [],
     },
 };
 
@@ -83,6 +117,40 @@ forEachStore((store, test) => {
                 assert.equal(now.body.refundedAmount ?? 0, kind.refunded ?? 0);
                 await checkBooks(again, now.body, kind);
                 assert.equal((await ask(again)).text, answer.text, 'I2 and it is replayed');
+            });
+        }
+    }
+
+    for (const [what, kind] of Object.entries(QUIETLY)) {
+        for (const point of kind.points) {
+            test(`T6 kill -9 at ${point}: ${what}, once`, async (t) => {
+                const db = await fresh(t, store);
+                const calm = await start(t, store, { db });
+                const c = await campaign(calm);
+                const made = await kind.prepare(calm, c.positions[0]);
+                await quiet(calm);
+                await calm.stop();
+
+                const dying = await launch(t, db, { env: { ICHIDO_FAULTS: `${point}=crash@1` } }).listening();
+                await kind.happens(dying, made).catch(() => {});
+                assert.equal((await dying.exit).signal, 'SIGKILL', `${point} was passed`);
+
+                const again = await start(t, store, { db });
+                await again.advance(16 * MINUTE); // leases end, and so does what had to end by itself
+                await until(`the purchase is ${kind.purchase}`, async () => {
+                    await again.advance(1000);
+                    return (await purchaseNow(again, made.purchase)).purchase.status === kind.purchase;
+                });
+                await until('nothing is under way', async () =>
+                    (await db.count('operations', "phase <> 'done'")) === 0);
+                await quiet(again);
+                assert.equal((await purchaseNow(again, made.purchase)).payment.status, kind.payment);
+                assert.equal((await rows.position(again, c.positions[0])).status, kind.position);
+                assert.equal((await again.books()).totals.net, kind.net);
+                assert.deepEqual(types(await told(again, made.purchase.userId)), kind.told);
+                const ours = (await db.operations(made.payment.id)).filter((one) => one.cause !== 'client');
+                assert.deepEqual(ours.map((one) => `${one.kind} ${one.result}`), kind.ours);
+                await recount(again);
             });
         }
     }

@@ -179,7 +179,7 @@ forEachStore((store, test) => {
             event('charge.succeeded', { data: { object: { ...charge, metadata } } }),
             refundEvent({ gatewayTransactionId: intent }, { metadata }),
             event('checkout.session.completed', { data: { object: { id: `cs_test_${unique()}`, object: 'checkout.session', status: 'complete',
-                payment_status: 'paid', payment_intent: intent, client_reference_id: id, metadata: {} } } }),
+                payment_status: 'paid', payment_intent: intent, client_reference_id: id, metadata } } }),
         ];
         for (const one of rows) await changesNothing(server, one, 'dead', /no such payment/);
         assert.deepEqual((await server.db.dead()).map(({ attempts }) => attempts), rows.map(() => 4));

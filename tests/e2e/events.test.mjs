@@ -27,21 +27,6 @@ async function finalState(server, payment) {
     };
 }
 
-function* permutations(items) {
-    if (!items.length) yield [];
-    for (const [i, one] of items.entries())
-        for (const rest of permutations([...items.slice(0, i), ...items.slice(i + 1)])) yield [one, ...rest];
-}
-const shuffled = (items, seed) => {
-    const all = [...items];
-    for (let i = all.length - 1, x = seed * 2654435761 % 4294967296; i > 0; i--) {
-        x = (x * 1664525 + 1013904223) % 4294967296;
-        const j = x % (i + 1);
-        [all[i], all[j]] = [all[j], all[i]];
-    }
-    return all;
-};
-
 // PENDING with us and asked for 3-D Secure; what happens at the gateway from here on reaches us as events only.
 const waiting = (server, changes) => server.paid({ paymentMethod: ASKS }, changes);
 
@@ -289,73 +274,7 @@ forEachStore((store, test) => {
         assert.deepEqual(await types(server, payment), ['PaymentCreated', 'PaymentAuthorized', 'PaymentCaptured']);
     });
 
-    // `count` payments in batches, each brought through `act` at the gateway, with the events it made.
-    async function batch(server, count, act, wanted) {
-        const all = [];
-        while (all.length < count) {
-            const some = await Promise.all(Array.from({ length: Math.min(10, count - all.length) }, async () => {
-                const payment = await waiting(server, { amount: 1000 });
-                await server.authenticate(payment);
-                await act(payment);
-                return payment;
-            }));
-            const told = await eventsOf(server, some.map((one) => one.gatewayTransactionId), wanted);
-            all.push(...some.map((payment, i) => ({ payment, told: told[i] })));
-        }
-        return all;
-    }
-    const deliverInOrder = async (server, list) => {
-        for (const one of list) assert.equal((await server.deliver(one)).status, 204);
-    };
-    // Fees are asked for behind them.
-    const drained = (server) => until('every event has its outcome', async () =>
-        await server.db.count('webhook_events') === await server.db.count('webhook_outcomes') &&
-        await server.db.count('message', `kind = 'charge.fee'`) === 0, 60_000);
-
-    test('E7 every order of a payment\'s events, once and doubled under other ids, gives the same final state', async (t) => {
-        const server = await silent(t, store);
-        const orders = [...permutations(CAPTURED)];
-        assert.equal(orders.length, 120);
-        const act = (payment) => captureThere(server, payment, { amount_to_capture: 800 });
-        const all = await batch(server, orders.length, act, CAPTURED);
-        await Promise.all(all.map(({ told }, i) => {
-            const list = orders[i].map((type) => told[type]);
-            const again = i % 2 ? list.flatMap((one) => [one, retold(one)]) : [...list, ...list.map((one) => retold(one)).reverse()];
-            return deliverInOrder(server, i % 3 ? again : list);
-        }));
-        await drained(server);
-        const straight = await finalState(server, all[0].payment);
-        assert.deepEqual([straight.payment.status, straight.payment.captured_amount, straight.transaction.status],
-            ['CAPTURED', 800, 'succeeded']);
-        for (const [i, { payment }] of all.entries()) {
-            assert.deepEqual(await finalState(server, payment), straight, orders[i].join(', '));
-            const news = await types(server, payment);
-            assert.equal(news.filter((type) => type === 'PaymentCaptured').length, 1, orders[i].join(', '));
-        }
-        assert.equal((await server.db.dead()).length, 0);
-        const outcomes = await server.db.outcomes();
-        assert.ok(outcomes.every(({ outcome }) => ['applied', 'superseded'].includes(outcome)));
-    });
-
-    const REFUNDED = [...CAPTURED, 'refund.created', 'charge.refunded'];
-    test('E7 D12 with refunds made at the gateway among them: many orders, one final state', async (t) => {
-        const server = await silent(t, store);
-        const act = async (payment) => {
-            await captureThere(server, payment);
-            await dashboard(server, '/refunds', { payment_intent: payment.gatewayTransactionId });
-        };
-        const all = await batch(server, 40, act, REFUNDED);
-        const orders = all.map((_, i) => (i ? shuffled(REFUNDED, i) : REFUNDED));
-        await Promise.all(all.map(({ told }, i) => deliverInOrder(server, orders[i].map((type) => told[type]))));
-        await drained(server);
-        const straight = await finalState(server, all[0].payment);
-        assert.deepEqual([straight.payment.status, straight.payment.captured_amount, straight.payment.refunded_amount],
-            ['REFUNDED', 1000, 1000]);
-        for (const [i, { payment }] of all.entries())
-            assert.deepEqual(await finalState(server, payment), straight, orders[i].join(', '));
-        assert.equal((await server.db.dead()).length, 0);
-    });
-
+    // Every order of a payment's events: orders.test.mjs.
     test('E7 the webhook before the answer and the answer before the webhook leave the same payment', async (t) => {
         const server = await start(t, store);
         const usual = await server.captured();

@@ -2,8 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import {
-    assert, event, forEachStore, fresh, launch, pause, start, test, until,
+    assert, event, forEachStore, fresh, launch, pause, start, test, until, uuid,
 } from './lib/harness.mjs';
+import { buy, campaign, confirm, DECLINED, quiet, recount, rows, VISA } from './lib/purchases.mjs';
 import { stores } from './lib/stores.mjs';
 
 const postgres = stores.find((store) => store.kind === 'postgres');
@@ -49,6 +50,42 @@ if (postgres) {
         const repeated = await Promise.all(nodes.map(async (node) =>
             (await node.metrics()).get('ichido_webhook_duplicate_total')));
         assert.equal(repeated[0] + repeated[1], events.length);
+    });
+
+    test('C2 E8 sixty buyers for twenty positions over two nodes: whoever is charged has one, and nobody else [PostgreSQL]', async (t) => {
+        const db = await fresh(t, postgres);
+        const first = await start(t, postgres, { db });
+        const env = { STRIPE_API_BASE: `http://127.0.0.1:${first.sandboxPort}` }; // one gateway for both
+        const nodes = [first, await start(t, postgres, { db, env })];
+        const c = await campaign(first, { layers: [{ name: 'S', price: 700, positions: 5 }, { name: 'A', price: 300, positions: 15 }] });
+        const want = async (position, i, method) => {
+            const order = { as: uuid(), key: uuid(), method };
+            for (let tries = 0; ; tries++) { // the same key goes on, at whichever node
+                const answer = await buy(nodes[(i + tries) % 2], position, order);
+                if (answer.status < 500 || tries === 20) return answer;
+            }
+        };
+        const answers = await Promise.all(Array.from({ length: 60 }, async (_, i) => {
+            const answer = await want(c.positions[i % 20], i, i % 3 ? VISA : DECLINED);
+            assert.ok([200, 201, 422].includes(answer.status), answer.text);
+            if (answer.body.purchase?.status === 'failed') await confirm(first, answer.body.payment, VISA); // it may be too late
+            return answer;
+        }));
+        await quiet(first, 40_000);
+        const free = await db.table('positions', `status <> 'sold'`);
+        if (free.length) for (const [i, position] of c.positions.entries()) await want(position, i, VISA);
+        await until('the winner is drawn', async () => (await rows.campaign(first, c.id)).status === 'drawn', 30_000);
+        await quiet(first, 40_000);
+        const all = await recount(first);
+        const revenue = 5 * 700 + 15 * 300;
+        assert.deepEqual([all.campaigns[0].positions_paid, all.campaigns[0].total_revenue], [20, revenue]);
+        assert.deepEqual([(await first.books()).totals.net, await db.count('draws')], [revenue, 1]);
+        const units = await Promise.all(nodes.map(async (node) => (await node.metrics()).get('ichido_store_units_total')));
+        assert.ok(units.every((n) => n > 50), `both worked: ${units}`);
+        assert.ok(answers.filter(({ status }) => status === 201).length >= 20);
+        const automatic = await db.count('refunds', 'automatic = 1');
+        assert.equal(await db.count('notifications', `type = 'payment_refunded'`), automatic);
+        t.diagnostic(`${automatic} payments came too late and went back`);
     });
 
     test('Q11 an idle node asks PostgreSQL at most once in five seconds [PostgreSQL]', async (t) => {

@@ -408,9 +408,9 @@ forEachStore((store, test) => {
             return [p.status, p.revenue, (await rows.campaign(server, c.id)).total_revenue, user.purchases, user.total_spent];
         };
         assert.deepEqual(await sums(), ['completed', 2000, 4000, 2, 4000]);
-        assert.equal((await server.refund(payment, 500)).status, 200);
+        assert.equal((await server.refund(payment, 500, { as: 'admin' })).status, 200);
         assert.deepEqual(await sums(), ['completed', 1500, 3500, 2, 3500]);
-        assert.equal((await server.refund(payment)).status, 200);
+        assert.equal((await server.refund(payment, undefined, { as: 'admin' })).status, 200);
         assert.deepEqual(await sums(), ['refunded', 0, 2000, 2, 2000]);
         assert.equal((await rows.position(server, c.positions[0])).status, 'sold');
         assert.ok((await purchaseNow(server, purchase)).purchase.refundedAt);
@@ -421,13 +421,33 @@ forEachStore((store, test) => {
         const c = await campaign(server);
         const { purchase, payment } = await bought(server, c.positions[0], { method: REFUND_FAILS });
         await quiet(server);
-        assert.equal((await server.refund(payment)).status, 200);
+        assert.equal((await server.refund(payment, undefined, { as: 'admin' })).status, 200);
         assert.equal((await purchaseNow(server, purchase)).purchase.status, 'refunded');
         await becomes(server, purchase, 'completed');
         await settle(server);
         const p = await rows.purchase(server, purchase.id);
         assert.deepEqual([p.status, p.revenue, p.refunded_at], ['completed', 2000, null]);
         assert.equal((await rows.campaign(server, c.id)).total_revenue, 2000);
+    });
+
+    test('D22 A2 who bought cannot take his money back by himself, least of all after the draw', async (t) => {
+        const server = await start(t, store);
+        const c = await campaign(server, { layers: [{ name: 'A', price: 500, positions: 2 }] });
+        const all = [];
+        for (const position of c.positions) all.push(await bought(server, position, { method: VISA }));
+        const early = await server.refund(all[0].payment);
+        assert.match(refused(early, 403, 'FORBIDDEN').detail, /who sells it/);
+        await until('it is drawn', async () => (await rows.campaign(server, c.id)).status === 'drawn');
+        for (const { payment } of all) {
+            refused(await server.refund(payment), 403, 'FORBIDDEN');
+            refused(await server.refund(payment, 100, { prefix: '/api/v1' }), 403, 'FORBIDDEN');
+        }
+        await settle(server);
+        assert.deepEqual([(await rows.campaign(server, c.id)).total_revenue, (await server.books()).totals.refunded], [1000, 0]);
+        const seller = token(uuid(), 'service');
+        assert.equal((await server.refund(all[0].payment, undefined, { bearer: seller, as: undefined })).status, 200);
+        assert.equal((await server.refund(all[1].payment, 100, { as: 'admin' })).status, 200);
+        await settle(server);
     });
 
     test('D22 a refund made at the dashboard counts like ours', async (t) => {
@@ -463,6 +483,35 @@ forEachStore((store, test) => {
         const next = await bought(server, c.positions[1], { as: user, method: VISA });
         assert.notEqual(next.purchase.id, failed.purchase.id);
         assert.equal(refused(await buy(server, c.positions[1], { as: user }), 422, 'PAYMENT_EXISTS').paymentId, next.payment.id);
+        await settle(server);
+    });
+
+    test('C2 nobody holds more than twenty unpaid positions of a campaign, however fast he asks', async (t) => {
+        const server = await start(t, store);
+        const c = await campaign(server, { layers: [{ name: 'A', price: 500, positions: 40 }] });
+        const other = await campaign(server);
+        const hoarder = uuid();
+        const order = (position) => ({ as: hoarder, key: uuid(), method: ASKS, position });
+        const all = await Promise.all(c.positions.slice(0, 30).map(async (position) => {
+            const mine = order(position);
+            for (let i = 0; ; i++) { // many at once wait for each other: then the same key goes on
+                const answer = await buy(server, position, mine);
+                if (answer.status !== 503 || i === 30) return answer;
+            }
+        }));
+        const made = all.filter((one) => one.status < 300);
+        assert.equal(made.length, 20, all.map((one) => one.status).join());
+        for (const no of all.filter((one) => one.status >= 300))
+            assert.match(refused(no, 422, 'UNPROCESSABLE').detail, /20 positions .* without having paid/);
+        await recount(server);
+        refused(await buy(server, c.positions[35], { as: hoarder, method: VISA }), 422, 'UNPROCESSABLE');
+        assert.equal((await bought(server, other.positions[0], { as: hoarder, method: ASKS })).purchase.status, 'pending');
+        assert.equal((await bought(server, c.positions[36], { method: ASKS })).purchase.status, 'pending');
+        await server.authenticate(made[0].body.payment); // what is paid, or let go, counts no more
+        await becomes(server, made[0].body.purchase, 'completed');
+        assert.equal((await cancel(server, made[1].body.purchase)).status, 200);
+        for (const position of [37, 38]) await bought(server, c.positions[position], { as: hoarder, method: ASKS });
+        refused(await buy(server, c.positions[39], { as: hoarder, method: ASKS }), 422, 'UNPROCESSABLE');
         await settle(server);
     });
 

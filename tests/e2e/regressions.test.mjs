@@ -5,6 +5,7 @@ import http from 'node:http';
 import {
     asHex, assert, event, fresh, forEachStore, launch, paymentIntent, pause, start, unique, until, uuid,
 } from './lib/harness.mjs';
+import { bought, buy, campaign, purchaseNow, recount, rows } from './lib/purchases.mjs';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -598,7 +599,7 @@ forEachStore((store, test) => {
         const failed = onRefund('refund.failed', { ...refund, status: 'failed', failure_reason: 'lost_or_stolen_card' });
         assert.equal((await tell(server, failed)).outcome, 'applied');
         const after = await now(server, payment);
-        assert.equal(after.refundedAmount, 0, 'the true sum');
+        assert.equal(after.refundedAmount, null, 'the true sum: nothing is back');
         assert.deepEqual(after.refunds.map((one) => one.status), ['failed']);
         assert.equal(errors(server, 'A refund that had succeeded has failed').length, 1);
         assert.equal((await audits(server, payment, `operation = 'REFUND' AND result = 'failure'`)).length, 1);
@@ -614,7 +615,7 @@ forEachStore((store, test) => {
         await tell(server, onRefund('refund.failed', { ...refund, status: 'failed', failure_reason: 'lost_or_stolen_card' }));
         const after = await now(server, payment);
         assert.equal(after.status, 'CAPTURED');
-        assert.equal(after.refundedAmount, 0);
+        assert.equal(after.refundedAmount, null);
         assert.equal(errors(server, 'A refund that had succeeded has failed').length, 1);
     });
 
@@ -777,5 +778,198 @@ forEachStore((store, test) => {
         assert.equal(gateway.of('cancel').length, 1);
         assert.deepEqual(await types(server, payment), ['PaymentCreated', 'PaymentFailed']);
         await nothingHangs(server);
+    });
+
+    // --- campaigns ---
+
+    const PRICE = 1200;
+    const forSale = (server, positions = 2) => campaign(server, { layers: [{ name: 'A', price: PRICE, positions }] });
+    const stop = (server, { id }) => server.call('POST', `/api/v1/campaigns/${id}/cancel`, { as: 'admin' });
+    const sells = { create: (call) => [200, intentObject(call, succeeded)] };
+    const byCampaign = async (server, payment) =>
+        (await server.db.operations(payment.id)).filter((one) => one.cause === 'campaign_cancelled');
+    const walks = (server) => server.db.count('message', `kind = 'campaign.cancel'`);
+    const LEFT = 'Campaign cancelled, but a payment of it is left to an operator';
+
+    for (const end of ['failed', 'canceled'])
+        test(`C1 a refund of a cancelled campaign that is ${end} days later is made again, and a person is called`, async (t) => {
+            const slow = [];
+            const { gateway, server } = await played(t, store, { ...sells, refund: (call) => {
+                slow.push(refundObject(call, { status: 'pending' }));
+                return [200, slow.at(-1)];
+            } });
+            const c = await forSale(server);
+            const { payment } = await bought(server, c.positions[0]);
+            assert.equal((await stop(server, c)).status, 200);
+            await until('it is on its way', () => slow.length === 1);
+            for (let day = 0; day < 3; day++) await server.advance(24 * HOUR);
+            assert.equal(slow.length, 1, 'one that is under way is waited for');
+            assert.equal(await walks(server), 1);
+            gateway.roles.refund = WELL.refund;
+            await tell(server, onRefund(end === 'failed' ? 'refund.failed' : 'refund.updated', { ...slow[0], status: end }));
+            assert.equal(errors(server, 'A refund has failed: the money is still here').length, 1);
+            assert.equal((await audits(server, payment, `operation = 'REFUND' AND detail LIKE '%still here'`)).length, 1);
+            await status(server, payment, 'REFUNDED', HOUR);
+            await inTime(server, 'the walk is over', async () => await walks(server) === 0, HOUR);
+            assert.equal(gateway.of('refund').length, 2);
+            assert.deepEqual((await server.db.refundRows(payment.id)).map((one) => one.status).sort(), [end, 'succeeded'].sort());
+            await nothingHangs(server);
+            await recount(server);
+        });
+
+    test('C1 a refund of a cancelled campaign that the gateway refuses is tried five times in hours, then a person is called, once', async (t) => {
+        const { gateway, server } = await played(t, store, { ...sells, refund: () => refused('charge_already_refunded') });
+        const c = await forSale(server);
+        const { payment } = await bought(server, c.positions[0]);
+        await stop(server, c);
+        await until('the first try', () => gateway.of('refund').length === 1);
+        for (let i = 0; i < 10; i++) { // not at every look
+            await server.advance(5000);
+            await pause(20);
+        }
+        assert.ok(gateway.of('refund').length <= 2, `${gateway.of('refund').length} within a minute`);
+        await inTime(server, 'the walk is over', async () => await walks(server) === 0, HOUR, 60);
+        await idle(server);
+        assert.equal(gateway.of('refund').length, 5);
+        assert.equal((await byCampaign(server, payment)).length, 5);
+        assert.equal(errors(server, LEFT).length, 1);
+        assert.equal((await audits(server, payment, `operation = 'CAMPAIGN_CANCELLED'`)).length, 1);
+        assert.equal((await now(server, payment)).status, 'CAPTURED');
+
+        gateway.roles.refund = WELL.refund; // what failed is no refund: the operator makes his own
+        assert.equal((await server.refund(payment, undefined, { as: 'admin' })).status, 200);
+        assert.equal((await now(server, payment)).status, 'REFUNDED');
+        await nothingHangs(server);
+        await recount(server);
+    });
+
+    test('C1 D12 a refund of a cancelled campaign that had succeeded and comes back is made again', async (t) => {
+        const made = [];
+        const { gateway, server } = await played(t, store, { ...sells, refund: (call) => {
+            made.push(refundObject(call));
+            return [200, made.at(-1)];
+        } });
+        const c = await forSale(server);
+        const { payment } = await bought(server, c.positions[0]);
+        await stop(server, c);
+        await status(server, payment, 'REFUNDED', 1000);
+        await inTime(server, 'the walk is over', async () => await walks(server) === 0, 1000);
+        await tell(server, onRefund('refund.failed', { ...made[0], status: 'failed' }));
+        await inTime(server, 'another one', () => gateway.of('refund').length === 2, MINUTE);
+        await status(server, payment, 'REFUNDED', MINUTE);
+        await inTime(server, 'the walk is over', async () => await walks(server) === 0, MINUTE);
+        await nothingHangs(server);
+        await recount(server);
+    });
+
+    test('D12 refunds that failed do not use up the number of refunds; the newest are shown', async (t) => {
+        const { gateway, server } = await played(t, store);
+        const payment = await server.captured();
+        gateway.roles.refund = () => refused('charge_already_refunded');
+        const tries = Array.from({ length: 203 }, (_, i) => i);
+        for (const i of tries) {
+            const answer = await server.refund(payment, 1, { reason: `try ${i}` });
+            assert.equal(answer.status, 422, answer.text);
+        }
+        gateway.roles.refund = WELL.refund;
+        const last = await server.refund(payment, 1, { reason: 'at last' });
+        assert.equal(last.status, 200, last.text);
+        assert.equal(last.body.refunds.length, 200);
+        assert.deepEqual([last.body.refunds.at(-1).reason, last.body.refunds[0].reason], ['at last', 'try 4']);
+        await nothingHangs(server);
+    });
+
+    test('D10 D19 a purchase whose intent has the wrong amount ends with its reservation, and the position is free', async (t) => {
+        const wrong = { amount: 999_999 };
+        for (const [ends, reason] of [[canceled, 'abandoned'], [{ status: 'succeeded', amount_received: 999_999 }, 'gateway_mismatch']]) {
+            const { gateway, server } = await played(t, store, {
+                create: (call) => [200, intentObject(call, { ...asking, ...wrong })],
+                cancel: (call) => (ends === canceled ? [200, intentObject(call, { ...ends, ...wrong })]
+                    : refused('payment_intent_unexpected_state', intentObject(call, { ...wrong, ...ends }))),
+            });
+            const c = await forSale(server);
+            const answer = await buy(server, c.positions[0]);
+            assert.equal(answer.status, 422, answer.text);
+            assert.equal((await rows.position(server, c.positions[0])).status, 'reserved');
+            const payment = { id: answer.body.paymentId };
+            await status(server, payment, 'FAILED', 5 * MINUTE);
+            assert.equal((await now(server, payment)).failureReason, reason);
+            assert.equal((await rows.position(server, c.positions[0])).status, 'available');
+            await idle(server);
+            assert.equal(gateway.of('cancel').length, 1);
+            await nothingHangs(server);
+            await recount(server);
+        }
+    });
+
+    test('D19 konbini: without a slip a position waits as for a card, with one as long as the slip says', async (t) => {
+        const waits = { status: 'requires_payment_method', amount_received: 0 };
+        const { gateway, server } = await played(t, store, { create: (call) => [200, intentObject(call, { ...waits, id: `pi_${call.key.slice(-8)}` })],
+            cancel: (call) => [200, intentObject(call, { ...canceled, id: call.path.split('/')[3] })] });
+        const c = await forSale(server);
+        const idle = await bought(server, c.positions[0], { type: 'konbini' });
+        const slip = await bought(server, c.positions[1], { type: 'konbini' });
+        for (const { purchase } of [idle, slip]) assert.equal(Date.parse(purchase.expiresAt) - Date.parse(purchase.createdAt), 15 * MINUTE);
+        const ends = Math.floor(Date.now() / 1000) + 3 * 24 * 3600;
+        await tell(server, onPayment('payment_intent.requires_action', slip.payment, { amount: PRICE, amount_received: 0, status: 'requires_action',
+            client_secret: 'pi_x_secret_x', next_action: { type: 'konbini_display_details', konbini_display_details: { expires_at: ends } } }));
+        assert.equal(Date.parse((await purchaseNow(server, slip.purchase)).purchase.expiresAt), ends * 1000 + HOUR);
+        await status(server, idle.payment, 'FAILED', 5 * MINUTE);
+        assert.equal((await rows.position(server, c.positions[0])).status, 'available');
+        for (let hour = 0; hour < 71; hour++) await server.advance(HOUR);
+        assert.equal((await now(server, slip.payment)).status, 'PENDING', 'its time is not up');
+        assert.equal(gateway.of('cancel').length, 1);
+        await status(server, slip.payment, 'FAILED', HOUR);
+        assert.equal((await rows.position(server, c.positions[1])).status, 'available');
+        await nothingHangs(server);
+        await recount(server);
+    });
+
+    test('D19 an intent that the gateway does not know any more: not believed at once, then given up, and a person is called', async (t) => {
+        const missing = [404, { error: { type: 'invalid_request_error', code: 'resource_missing', message: 'No such payment_intent.' } }];
+        const { gateway, server } = await played(t, store, {
+            create: (call) => [200, intentObject(call, asking)], cancel: () => missing,
+        });
+        const c = await forSale(server);
+        const { purchase, payment } = await bought(server, c.positions[0]);
+        await server.advance(16 * MINUTE);
+        await until('it is asked', () => gateway.of('cancel').length === 1);
+        assert.equal((await now(server, payment)).status, 'PENDING');
+        await status(server, payment, 'FAILED', MINUTE);
+        const sent = gateway.of('cancel').length;
+        assert.equal((await now(server, payment)).failureReason, 'gateway_has_no_intent');
+        assert.equal((await purchaseNow(server, purchase)).purchase.status, 'failed');
+        assert.equal((await rows.position(server, c.positions[0])).status, 'available');
+        assert.equal(errors(server, 'A payment was given up: its intent at the gateway is wrong').length, 1);
+        assert.equal((await audits(server, payment, `result = 'failure' AND detail = 'gateway_has_no_intent'`)).length, 1);
+        await idle(server);
+        await server.advance(24 * HOUR);
+        await pause(100);
+        assert.equal(gateway.of('cancel').length, sent, 'not sent for ever');
+        await nothingHangs(server);
+        await recount(server);
+    });
+
+    test('D19 D23 an operation that has no outcome for weeks does not save the payment from its end', async (t) => {
+        const { gateway, server } = await played(t, store, {
+            create: (call) => [200, intentObject(call, asking)], cancel: () => broken(), ask: () => broken(),
+        });
+        const c = await forSale(server);
+        const { purchase, payment } = await bought(server, c.positions[0]);
+        const asked = await server.call('POST', `/api/v1/purchases/${purchase.id}/cancel`, { as: purchase.userId, key: uuid(), body: {} });
+        assert.ok(asked.status >= 500, asked.text);
+        for (let hour = 0; hour < 24 * 5; hour++) { // more looks than there once were tries
+            await server.advance(HOUR);
+            await pause(15);
+        }
+        assert.equal(await server.db.count('message', `kind = 'payment.abandon'`), 1);
+        assert.equal(await server.db.count('dead_letters'), 0);
+        gateway.roles.ask = (call) => [200, intentObject(call, asking)]; // the cancel surely was not done: it is let go
+        gateway.roles.cancel = WELL.cancel;
+        await status(server, payment, 'FAILED', HOUR);
+        assert.equal((await purchaseNow(server, purchase)).purchase.status, 'cancelled');
+        await idle(server);
+        await nothingHangs(server);
+        await recount(server);
     });
 });

@@ -78,8 +78,41 @@ forEachStore((store, test) => {
         assert.deepEqual(await audited(server, payment, 'RECEIPT'), []);
         await captureThere(server, payment, { amount_to_capture: 700 });
         await tell(server, await eventOf(server, payment, 'charge.captured'));
+        assert.deepEqual(await told(server, payment), [], 'E2 nothing is paid by its charge');
+        await tell(server, await eventOf(server, payment, 'payment_intent.succeeded'));
         assert.deepEqual((await told(server, payment)).map((row) => row.type), ['receipt']);
         assert.equal((await server.db.table('audit', `operation = 'RECEIPT'`))[0].amount, 700);
+    });
+
+    test('E3 E7 the receipt is told when the charge and the capture are known, whichever comes last', async (t) => {
+        const server = await silent(t, store);
+        const lines = [];
+        for (const order of permutations(['charge.captured', 'payment_intent.succeeded', 'charge.updated'])) {
+            const { payment, events } = await captured(server);
+            for (const type of [...order, ...order]) await tell(server, retold(events[type]));
+            const [charge, ...none] = await audited(server, payment, 'RECEIPT');
+            const [row, ...more] = await told(server, payment);
+            lines.push(JSON.stringify([none, more, row.type, row.data.receiptUrl === events['charge.captured'].data.object.receipt_url,
+                charge.detail === events['charge.captured'].data.object.id]));
+        }
+        assert.deepEqual([...new Set(lines)], [JSON.stringify([[], [], 'receipt', true, true])]);
+    });
+
+    test('E3 D2 money that goes back has no receipt', async (t) => {
+        const server = await silent(t, store);
+        const payment = await server.paid({ paymentMethod: ASKS }, { amount: 1000 });
+        assert.equal((await server.void(payment)).body.status, 'FAILED');
+        const paid = (object = {}) => paymentIntent({ object: { id: payment.gatewayTransactionId, amount: 1000, amount_received: 1000,
+            currency: 'jpy', status: 'succeeded', latest_charge: 'ch_late', metadata: { payment_id: payment.id }, ...object } });
+        const charge = { id: 'ch_late', object: 'charge', amount: 1000, amount_captured: 1000, currency: 'jpy', captured: true, status: 'succeeded',
+            payment_intent: payment.gatewayTransactionId, receipt_url: 'https://pay.stripe.com/receipts/1', metadata: {} };
+        for (const one of [event('charge.succeeded', { data: { object: charge } }), event('payment_intent.succeeded', { data: { object: paid() } }),
+            event('charge.updated', { data: { object: charge } })])
+            assert.equal((await tell(server, one)).outcome, 'applied');
+        const [stray] = (await server.db.operations(payment.id)).filter(({ cause }) => cause === 'stray');
+        assert.equal(stray.kind, 'refund');
+        assert.deepEqual(await told(server, payment), []);
+        assert.deepEqual(await audited(server, payment, 'RECEIPT'), []);
     });
 
     test('E3 charge.failed, charge.expired and charge.pending are history: nothing moves, nobody is told', async (t) => {
@@ -99,7 +132,7 @@ forEachStore((store, test) => {
     test('E3 N1 in English where that is set', async (t) => {
         const server = await silent(t, store, { ICHIDO_LANGUAGE: 'en' });
         const { payment, events } = await captured(server);
-        await tell(server, events['charge.captured']);
+        for (const type of ['charge.captured', 'payment_intent.succeeded']) await tell(server, events[type]);
         const [row] = await told(server, payment);
         assert.deepEqual([row.language, row.title], ['en', 'Your receipt']);
     });
@@ -274,6 +307,27 @@ forEachStore((store, test) => {
         assert.deepEqual([...new Set(lines)], [JSON.stringify([[['dp_a', 'won', 1, 0], ['dp_b', 'lost', 1, 1]], 1])]);
     });
 
+    test('E9 D22 a dispute of another intent\'s money is kept, audited and alerted, and does not lock this payment', async (t) => {
+        const server = await silent(t, store);
+        const { payment, events } = await captured(server);
+        for (const type of CAPTURED) await tell(server, events[type]);
+        const metadata = { payment_id: payment.id };
+        const second = paymentIntent({ object: { amount: 1000, amount_received: 0, currency: 'jpy', status: 'requires_payment_method', metadata } });
+        await tell(server, event('payment_intent.created', { data: { object: second } }));
+        const strange = { id: `dp_2${payment.id.slice(0, 8)}`, payment_intent: second.id };
+        assert.equal((await tell(server, disputeEvent('created', payment, strange))).outcome, 'applied');
+        assert.equal(await flagged(server, payment), 0);
+        assert.equal((await disputes(server, payment)).length, 1);
+        assert.equal((await audited(server, payment, 'DISPUTE')).length, 1);
+        assert.equal(server.lines.filter((one) => one.level === 'error' && one.message === 'A payment is disputed').length, 1);
+        assert.equal((await server.refund(payment, 100)).status, 200);
+        await tell(server, disputeEvent('created', payment));
+        assert.equal(await flagged(server, payment), 1, 'its own does');
+        await tell(server, disputeEvent('closed', payment, { status: 'won' }));
+        await tell(server, disputeEvent('closed', payment, { ...strange, status: 'won' }));
+        assert.equal(await flagged(server, payment), 0);
+    });
+
     test('E9 a dispute that names only the charge is found by it; other people\'s are ignored', async (t) => {
         const server = await silent(t, store);
         const { payment, events } = await captured(server);
@@ -372,7 +426,7 @@ forEachStore((store, test) => {
     test('N1 what people were told is listed, for admin alone', async (t) => {
         const server = await silent(t, store);
         const all = [await captured(server), await captured(server), await captured(server)];
-        for (const { events } of all) await tell(server, events['charge.captured']);
+        for (const { events } of all) for (const type of ['charge.captured', 'payment_intent.succeeded']) await tell(server, events[type]);
         const first = await list(server, 'notifications', '?limit=2');
         assert.equal(first.data.length, 2);
         const second = await list(server, 'notifications', `?limit=2&cursor=${first.nextCursor}`);

@@ -1,5 +1,6 @@
 // history.mjs - what Stripe tells about one payment, event by event, without a Stripe: stories of which a
 // test needs every order. The ids are those of the payment; everything else is as in the wire reference.
+// Where the gateway may be asked meanwhile, `charge` is the one that it has.
 import crypto from 'node:crypto';
 import http from 'node:http';
 import { SECRET } from './stripe.mjs';
@@ -31,11 +32,16 @@ function chargeOf(one, name, changes) {
 }
 
 const refundOf = (one, status) => ({
-    id: `re_${cut(one.intent)}`, object: 'refund', amount: one.amount, charge: `ch_${cut(one.intent)}1`,
+    id: `re_${cut(one.intent)}`, object: 'refund', amount: one.amount, charge: first(one),
     created: CREATED, currency: 'jpy', metadata: {}, payment_intent: one.intent, reason: null, status,
 });
 
-const first = (one) => `ch_${cut(one.intent)}1`;
+const disputeOf = (one, status) => ({
+    id: `dp_${cut(one.intent)}`, object: 'dispute', amount: one.amount, charge: first(one), created: CREATED,
+    currency: 'jpy', livemode: false, metadata: {}, payment_intent: one.intent, reason: 'fraudulent', status,
+});
+
+const first = (one) => one.charge?.id ?? `ch_${cut(one.intent)}1`;
 const failed = (one) => ({ last_payment_error: { ...DECLINE, charge: `ch_${cut(one.intent)}0` } });
 const balance = (one) => ({
     id: `txn_${cut(one.intent)}`, object: 'balance_transaction', amount: one.amount, currency: 'jpy', fee: 36,
@@ -68,7 +74,7 @@ const steps = {
         status: 'failed', paid: false, failure_code: 'card_declined', receipt_url: null,
     })],
     'charge.held': (one) => ['charge.succeeded', chargeOf(one, '1')],
-    'charge.succeeded': (one) => ['charge.succeeded', chargeOf(one, '1', taken(one))],
+    'charge.succeeded': (one) => ['charge.succeeded', one.charge ?? chargeOf(one, '1', taken(one))],
     'charge.captured': (one) => ['charge.captured', chargeOf(one, '1', { ...taken(one), balance_transaction: balance(one) })],
     'charge.updated': (one) => ['charge.updated', chargeOf(one, '1', { ...taken(one), balance_transaction: balance(one) })],
     'charge.expired': (one) => ['charge.expired', chargeOf(one, '1', { refunded: false })],
@@ -77,6 +83,15 @@ const steps = {
     })],
     'refund.created': (one) => ['refund.created', refundOf(one, 'pending')],
     'refund.updated': (one) => ['refund.updated', refundOf(one, 'succeeded')],
+    // Refunds and disputes come without a word of ours, as from the dashboard.
+    'refund.succeeded': (one) => ['refund.created', refundOf(one, 'succeeded')],
+    'dispute.created': (one) => ['charge.dispute.created', disputeOf(one, 'needs_response')],
+    'dispute.won': (one) => ['charge.dispute.closed', disputeOf(one, 'won')],
+    'session.completed': (one) => ['checkout.session.completed', {
+        id: one.session, object: 'checkout.session', amount_total: one.amount, client_reference_id: one.payment, created: CREATED,
+        currency: 'jpy', customer: null, expires_at: CREATED + 86400, livemode: false, metadata: { payment_id: one.payment },
+        mode: 'payment', payment_intent: one.intent, payment_status: 'paid', status: 'complete', url: null,
+    }],
     'refund.failed': (one) => ['refund.failed', { ...refundOf(one, 'failed'), failure_reason: 'expired_or_canceled_card' }],
 };
 

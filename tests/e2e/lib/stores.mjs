@@ -142,7 +142,9 @@ const questions = {
     },
     // Every row of a table with all of its columns; blobs as hex.
     async table(name, where = '1 = 1') {
-        const columns = (await this.columns(name)).map((c) => (c.blob ? `${this.hex(c.name)} AS ${c.name}` : c.name));
+        const known = (this.known ??= new Map()); // a table's columns do not change while a server runs
+        if (!known.has(name)) known.set(name, await this.columns(name));
+        const columns = known.get(name).map((c) => (c.blob ? `${this.hex(c.name)} AS ${c.name}` : c.name));
         const rows = await this.all(`SELECT ${columns.join(', ')} FROM ${name} WHERE ${where}`);
         return rows.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
     },

@@ -108,13 +108,19 @@ static bool row_fits(const struct row *r, const struct payment_view *p, enum int
            fits(r->captured, p->captured >= 0) && fits(r->declined, p->declined);
 }
 
-static struct fact intent(enum intent_state says)
+/* A part of it, where that can be: only what the server confirms is captured in parts (D10). */
+static int64_t money_of(const struct payment_view *p)
+{
+    return p->server_confirmed ? PART : PRICE;
+}
+
+static struct fact intent(const struct payment_view *p, enum intent_state says)
 {
     return (struct fact){ .kind = FACT_INTENT,
                           .currency = "JPY",
                           .amount = PRICE,
                           .state = says,
-                          .received = says == INTENT_SUCCEEDED ? PART : 0 };
+                          .received = says == INTENT_SUCCEEDED ? money_of(p) : 0 };
 }
 
 static struct payment_view view(enum payment_status s, bool was_captured, unsigned flags)
@@ -130,15 +136,17 @@ static struct payment_view view(enum payment_status s, bool was_captured, unsign
 
 static void check_cell(const struct payment_view *p, enum intent_state says)
 {
-    struct fact f = intent(says);
+    struct fact f = intent(p, says);
     struct move m = payment_move(p, &f);
     int spoken = 0;
 
     for (size_t i = 0; i < COUNT(rows); i++) {
         if (!row_fits(&rows[i], p, says))
             continue;
+        int64_t after = rows[i].after == PART ? money_of(p) : rows[i].after;
+
         spoken++;
-        if (m.verdict != rows[i].verdict || m.to != rows[i].to || m.captured != rows[i].after ||
+        if (m.verdict != rows[i].verdict || m.to != rows[i].to || m.captured != after ||
             m.voided != rows[i].voided || m.lapsed)
             fail_msg("row %zu: verdict %d to %s captured %lld", i, (int)m.verdict,
                      payment_status_name(m.to), (long long)m.captured);
@@ -182,7 +190,7 @@ static void only_an_expired_authorisation_lapses(void **state)
     for (unsigned s = 0; s < PAYMENT_STATUSES; s++)
         for (size_t i = 0; i < COUNT(reasons); i++) {
             struct payment_view p = view((enum payment_status)s, s == PAYMENT_CAPTURED, OPEN);
-            struct fact f = intent(INTENT_CANCELED);
+            struct fact f = intent(&p, INTENT_CANCELED);
             struct move m;
 
             f.cancel_reason = str_of(reasons[i].reason);
@@ -222,7 +230,7 @@ static void other_money_than_asked_for_changes_nothing(void **state)
         for (size_t i = 0; i < COUNT(money); i++) {
             enum payment_status s = (enum payment_status)(cell / INTENT_STATES);
             enum intent_state says = (enum intent_state)(cell % INTENT_STATES);
-            struct payment_view p = view(s, s == PAYMENT_CAPTURED, OPEN);
+            struct payment_view p = view(s, s == PAYMENT_CAPTURED, OPEN | SERVER);
             struct fact f = { .kind = FACT_INTENT,
                               .state = says,
                               .amount = money[i].amount,
@@ -248,8 +256,8 @@ static void what_is_received_is_what_was_captured(void **state)
     (void)state;
     for (unsigned s = PAYMENT_PENDING; s <= PAYMENT_AUTHORIZED; s++)
         for (size_t i = 0; i < COUNT(received); i++) {
-            struct payment_view p = view((enum payment_status)s, false, OPEN);
-            struct fact f = intent(INTENT_SUCCEEDED);
+            struct payment_view p = view((enum payment_status)s, false, OPEN | SERVER);
+            struct fact f = intent(&p, INTENT_SUCCEEDED);
             struct move m;
 
             f.received = received[i];
@@ -260,11 +268,27 @@ static void what_is_received_is_what_was_captured(void **state)
         }
 }
 
+static void less_is_other_money_where_all_is_captured_at_once(void **state)
+{
+    static const int64_t received[] = { 0, 1, PRICE - 1, PRICE, PRICE + 1 };
+
+    (void)state;
+    for (unsigned s = 0; s < PAYMENT_STATUSES; s++)
+        for (size_t i = 0; i < COUNT(received); i++) {
+            struct payment_view p = view((enum payment_status)s, s == PAYMENT_CAPTURED, OPEN);
+            struct fact f = intent(&p, INTENT_SUCCEEDED);
+
+            f.received = received[i];
+            assert_int_equal(payment_move(&p, &f).verdict == VERDICT_MISMATCH,
+                             received[i] != PRICE);
+        }
+}
+
 /* --- E6, E7: what follows from the table, checked over whole histories --- */
 
 static void follow(struct payment_view *p, enum intent_state says, bool *stray)
 {
-    struct fact f = intent(says);
+    struct fact f = intent(p, says);
     struct move m = payment_move(p, &f);
 
     if (m.verdict == VERDICT_APPLY) {
@@ -363,7 +387,7 @@ static void e6_a_failed_try_outranks_an_action_in_any_order(void **state)
         enum intent_state shown = INTENT_OPEN;
 
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
-            struct fact f = intent(orders[i][k]);
+            struct fact f = intent(&p, orders[i][k]);
             bool stray = false;
 
             if (payment_move(&p, &f).verdict == VERDICT_APPLY)
@@ -483,6 +507,7 @@ int main(void)
         TEST(only_an_expired_authorisation_lapses),
         TEST(other_money_than_asked_for_changes_nothing),
         TEST(what_is_received_is_what_was_captured),
+        TEST(less_is_other_money_where_all_is_captured_at_once),
         TEST(the_same_fact_twice_is_no_second_change),
         TEST(every_order_of_a_history_ends_the_same),
         TEST(e6_a_failed_try_outranks_an_action_in_any_order),

@@ -29,9 +29,9 @@ enum err operation_start_own(struct tx *tx, struct payments *p, const struct pay
                             .kind = kind,
                             .cause = cause,
                             .gateway_key = S("key"),
-                            .amount = kind == OP_REFUND ? amount : -1 };
+                            .amount = kind == OP_REFUND ? amount : -1,
+                            .claimed_ms = env_now_ms(p->env) };
 
-    (void)p;
     assert_true(str_eq(cause, S("campaign_cancelled")));
     w.voids += kind == OP_VOID;
     w.refunds += kind == OP_REFUND;
@@ -455,9 +455,9 @@ static void c1_what_a_cancellation_does_to_each_purchase(void **state)
         int voids, refunds, notes;
         bool stays; /* is looked at again */
     } rows[] = {
-        { "an open intent", { .payment = "PENDING" }, 1, 0, 0, false },
+        { "an open intent", { .payment = "PENDING" }, 1, 0, 0, true },
         { "no intent", { .payment = "PENDING", .no_intent = true }, 0, 0, 0, false },
-        { "sold", { .payment = "CAPTURED", .sell = true }, 0, 1, 0, false },
+        { "sold", { .payment = "CAPTURED", .sell = true }, 0, 1, 0, true },
         { "failed", { .payment = "FAILED" }, 0, 0, 0, false },
         { "refunded", { .payment = "REFUNDED", .sell = true }, 0, 0, 0, false },
         { "disputed", { .payment = "CAPTURED", .sell = true, .disputed = true }, 0, 0, 1, false },
@@ -516,32 +516,48 @@ static void c1_a_long_walk_starts_everything_once(void **state)
     for (int i = 0; i < 10; i++)
         rig_pass(w.rig, 60 * 1000);
     assert_int_equal(w.refunds + w.voids, 299);
-    assert_int_equal(count("SELECT count(*) FROM message"), 1); /* for the one that is busy */
+    assert_int_equal(count("SELECT count(*) FROM message"),
+                     1); /* they are under way, one is busy */
     count("UPDATE payments SET open_op = NULL");
-    rig_pass(w.rig, 5 * 60 * 1000);
+    rig_pass(w.rig, 3600 * 1000);
+    assert_int_equal(w.refunds + w.voids, 300);
+    count("UPDATE operations SET phase = 'done', result = 'done', ended_at = 1");
+    count("UPDATE payments SET status = 'FAILED' WHERE status = 'PENDING'");
+    count("UPDATE payments SET status = 'REFUNDED', refunded_amount = captured_amount"
+          " WHERE status = 'CAPTURED'");
+    rig_pass(w.rig, 3600 * 1000);
     assert_int_equal(w.refunds + w.voids, 300);
     assert_int_equal(count("SELECT count(*) FROM message"), 0);
     assert_int_equal(count("SELECT count(*) FROM dead_letters"), 0);
     is_counted();
 }
 
-static void c1_a_refund_that_was_refused_is_tried_by_the_next_walk_only(void **state)
+/* Minutes after the cancellation at which it may have been started so often. */
+static void c1_a_refund_that_fails_is_tried_five_times_ever_later(void **state)
 {
+    static const struct {
+        int minute, most;
+    } rows[] = { { 1, 2 }, { 8, 2 }, { 70, 3 }, { 120, 4 }, { 500, 4 }, { 1000, 5 }, { 2000, 5 } };
+    int minute = 0;
+
     begin(state);
     make(3, 1);
     sold(1);
-    assert_int_equal(sale((struct sale){ .number = 2, .payment = "PENDING", .busy = true }), OK);
     assert_int_equal(rig_do(w.rig, 0, do_cancel, NULL), OK);
     queue_start(w.rig->queue[0]);
     rig_settle(w.rig);
     assert_int_equal(w.refunds, 1);
-    count("UPDATE operations SET phase = 'done', result = 'refused', ended_at = 1");
-    rig_pass(w.rig, 2000);
-    assert_int_equal(w.refunds, 2);
-    count("UPDATE payments SET open_op = NULL");
-    rig_pass(w.rig, 5 * 60 * 1000);
-    assert_int_equal(w.refunds, 2);
-    assert_int_equal(w.voids, 1);
+    rig_pass(w.rig, 10 * 1000);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        for (; minute < rows[i].minute; minute++) {
+            count("UPDATE operations SET phase = 'done', result = 'refused', ended_at = 1");
+            rig_pass(w.rig, 60 * 1000);
+        }
+        if (w.refunds > rows[i].most)
+            fail_msg("%d tries within %d minutes", w.refunds, minute);
+    }
+    assert_int_equal(w.refunds, 5);
+    assert_int_equal(count("SELECT count(*) FROM audit WHERE operation = 'CAMPAIGN_CANCELLED'"), 1);
     assert_int_equal(count("SELECT count(*) FROM message"), 0);
 }
 
@@ -590,7 +606,7 @@ static void c1_drawn_is_not_cancelled_and_cancelled_is_not_drawn(void **state)
             ON(c6_who_got_all_his_money_back_does_not_take_part),                                  \
             ON(c1_what_a_cancellation_does_to_each_purchase),                                      \
             ON(c1_a_long_walk_starts_everything_once),                                             \
-            ON(c1_a_refund_that_was_refused_is_tried_by_the_next_walk_only),                       \
+            ON(c1_a_refund_that_fails_is_tried_five_times_ever_later),                             \
             ON(c1_nothing_is_reserved_or_sold_once_it_is_cancelled),                               \
             ON(c1_drawn_is_not_cancelled_and_cancelled_is_not_drawn),                              \
     }

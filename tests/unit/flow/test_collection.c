@@ -353,9 +353,35 @@ static void d18_the_end_of_an_old_session_is_not_the_new_ones(void **state)
     say(&ended);
     sql_text(w.rig, PAYMENT_TEXT, text, sizeof(text));
     assert_non_null(strstr(text, "PENDING cs_2 - {\"type\":\"checkout\""));
-    say(&late); /* it was paid after all */
-    is(PAYMENT_TEXT, "PENDING cs_1 pi_1 -");
-    say(&both); /* and so was the other one: its money is another intent's (D2) */
+    say(&late); /* it was paid after all: its intent will say so, and only that counts (E1) */
+    sql_text(w.rig, PAYMENT_TEXT, text, sizeof(text));
+    assert_non_null(strstr(text, "PENDING cs_2 - {\"type\":\"checkout\""));
+    say(&both);
+    is(PAYMENT_TEXT, "PENDING cs_2 pi_2 -");
+    say(&late);
+    is(PAYMENT_TEXT, "PENDING cs_2 pi_2 -");
+    end();
+}
+
+/* Whoever copies our metadata into a session of his own has a row of it, and nothing else. */
+static void d18_a_session_that_we_did_not_make_is_never_the_payments(void **state)
+{
+    static const struct saying strange[] = {
+        { false, SESSION_OPEN, "cs_1", NULL, "unpaid" },
+        { false, SESSION_COMPLETE, "cs_1", "pi_1", "unpaid" },
+        { false, SESSION_COMPLETE, "cs_1", "pi_1", "paid" },
+    };
+    static const struct saying made = { true, SESSION_OPEN, "cs_1", NULL, "unpaid" };
+
+    begin(state);
+    ann_is_paying();
+    for (size_t i = 0; i < COUNT(strange); i++) {
+        say(&strange[i]);
+        is(PAYMENT_TEXT, "PENDING - - -");
+    }
+    is(SESSION_TEXT, "cs_1 complete paid pi_1 -");
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM payment_transactions"), 0);
+    say(&made); /* it was ours, and its answer came late */
     is(PAYMENT_TEXT, "PENDING cs_1 pi_1 -");
     end();
 }
@@ -364,7 +390,8 @@ static void d18_the_end_of_an_old_session_is_not_the_new_ones(void **state)
     X(the_same_again_changes_nothing), X(only_its_owner_changes_it),                               \
         X(what_is_being_paid_stands_still), X(a_participant_has_one_collection),                   \
         X(of_two_collections_one_gets_them_all), X(e1_a_session_only_informs),                     \
-        X(e7_sessions_climb_in_any_order), X(d18_the_end_of_an_old_session_is_not_the_new_ones)
+        X(e7_sessions_climb_in_any_order), X(d18_the_end_of_an_old_session_is_not_the_new_ones),   \
+        X(d18_a_session_that_we_did_not_make_is_never_the_payments)
 
 int main(void)
 {

@@ -183,6 +183,11 @@ static void what_was_not_done_is_told_by_the_status(void **state)
         { "no such intent", GATEWAY_CAPTURE, 404,
           ERROR("invalid_request_error", "resource_missing", ""), NULL, GATEWAY_REFUSED, false,
           false, ANY, "resource_missing" },
+        { "nothing to cancel", GATEWAY_VOID, 404,
+          ERROR("invalid_request_error", "resource_missing", ""), NULL, GATEWAY_ABSENT, false,
+          false, ANY, "resource_missing" },
+        { "a cancel that somebody in between does not know", GATEWAY_VOID, 404, "nginx", NULL,
+          GATEWAY_UNCERTAIN, false, true, ANY, "http_404" },
         { "no such page", GATEWAY_CAPTURE, 404, "nginx", NULL, GATEWAY_UNCERTAIN, false, true, ANY,
           "http_404" },
 
@@ -335,7 +340,7 @@ static void a_session_is_made_and_ended(void **state)
           false, false, SESSION_OPEN, "" },
         { "somebody else's", "POST", GATEWAY_CHECKOUT, 200,
           "{'id':'cs_1','object':'checkout.session','status':'open',"
-          "'client_reference_id':'" OTHER_PAYMENT "'}",
+          "'metadata':{'payment_id':'" OTHER_PAYMENT "'}}",
           NULL, GATEWAY_UNCERTAIN, false, true, false, ANY, "answer_mismatch" },
         { "an intent is no session", "POST", GATEWAY_CHECKOUT, 200, INTENT_PAID, NULL,
           GATEWAY_UNCERTAIN, false, true, false, ANY, "unreadable_answer" },

@@ -555,7 +555,7 @@ static void e1_a_session_tells_identifiers_and_no_money(void **state)
 {
     struct fact f = fact_of(EVENT("checkout.session.completed",
                                   WHOLE_SESSION("complete", "paid", "'pi_3RWG'", "'" PAYMENT "'",
-                                                "{'payment_id':'" OTHER_PAYMENT "'}")));
+                                                "{'payment_id':'" PAYMENT "'}")));
 
     (void)state;
     assert_int_equal(f.kind, FACT_SESSION);
@@ -576,8 +576,16 @@ static void a_sessions_references_come_in_every_form(void **state)
     static const struct {
         const char *why, *fields, *payment, *intent, *customer;
     } rows[] = {
-        { "ids", "'payment_intent':'pi_1','customer':'cus_1','client_reference_id':'" PAYMENT "'",
+        { "ids",
+          "'payment_intent':'pi_1','customer':'cus_1','client_reference_id':'" PAYMENT
+          "','metadata':{'payment_id':'" PAYMENT "'}",
           PAYMENT, "pi_1", "cus_1" },
+        { "a reference alone can be anybody's",
+          "'payment_intent':'pi_1','client_reference_id':'" PAYMENT "'", "", "pi_1", "" },
+        { "two that differ are nobody's",
+          "'client_reference_id':'3f2504e0-4f89-41d3-9a0c-0305e82c3301','metadata':{'payment_id':"
+          "'" PAYMENT "'}",
+          "", "", "" },
         { "objects", "'payment_intent':{'id':'pi_1','amount':5},'customer':{'id':'cus_1'}", "",
           "pi_1", "cus_1" },
         { "null", "'payment_intent':null,'customer':null,'client_reference_id':null", "", "", "" },

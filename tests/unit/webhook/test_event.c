@@ -68,10 +68,14 @@ static void d24_the_lane_is_the_payment_else_the_intent_else_none(void **state)
           "{\"id\":\"ch_1\",\"object\":\"charge\","
           "\"payment_intent\":{\"id\":\"pi_1\"}}",
           "pi_1" },
-        { "a session's reference",
+        { "a session's reference and metadata",
           "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\","
-          "\"client_reference_id\":\"" PAYMENT "\",\"metadata\":{\"payment_id\":\"p\"}}",
+          "\"client_reference_id\":\"" PAYMENT "\",\"metadata\":{\"payment_id\":\"" PAYMENT "\"}}",
           PAYMENT },
+        { "a session's reference alone, which anybody can set",
+          "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\","
+          "\"client_reference_id\":\"" PAYMENT "\"}",
+          "pi_1" },
         { "a reference that is no id of ours",
           "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"payment_intent\":\"pi_1\","
           "\"client_reference_id\":\"order-7\",\"metadata\":{\"payment_id\":\"p\"}}",
@@ -118,7 +122,7 @@ static void what_it_says_about_a_payment_is_taken_out_too(void **state)
     struct stripe_event e =
         read_event("{\"id\":\"evt_1\",\"type\":\"checkout.session.completed\",\"data\":{\"object\":"
                    "{\"id\":\"cs_1\",\"object\":\"checkout.session\",\"status\":\"complete\","
-                   "\"client_reference_id\":\"" PAYMENT "\",\"payment_intent\":\"pi_1\"}}}");
+                   "\"metadata\":{\"payment_id\":\"" PAYMENT "\"},\"payment_intent\":\"pi_1\"}}}");
 
     (void)state;
     assert_true(e.readable);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CURRENCY_MAX = 3, FIELD_MAX = 48, WORDS_MAX = 128 };
+enum { FIELD_MAX = 48, WORDS_MAX = 128 };
 
 struct reading {
     struct request *request;
@@ -125,16 +125,6 @@ static void read_layers(struct reading *g, const cJSON *body)
                         "ポジションは合計 10000 以下にしてください");
 }
 
-static void read_currency(struct reading *g, const cJSON *body)
-{
-    struct str text;
-
-    if (json_get_str(body, "currency", true, CURRENCY_MAX, &text, &g->problems) &&
-        !currency_parse(text, g->in->currency))
-        json_problem_in(&g->problems, "currency", "must be an ISO 4217 code like JPY",
-                        "JPY のような ISO 4217 通貨コードにしてください");
-}
-
 /* Not more than there are positions, where those could be read. */
 static void read_winners(struct reading *g, const cJSON *body)
 {
@@ -152,7 +142,7 @@ static void read_all(struct reading *g, const cJSON *body)
 
     if (json_get_str(body, "title", true, CAMPAIGN_TITLE_MAX, &title, &g->problems))
         g->in->title = keep(g, title);
-    read_currency(g, body);
+    fields_currency(body, true, g->in->currency, &g->problems);
     read_layers(g, body);
     read_winners(g, body);
     fields_only(body, names, COUNT(names), &g->problems);

@@ -1,17 +1,16 @@
 #include "api/campaigns.h"
 
+#include "api/answer.h"
 #include "api/campaign_input.h"
 #include "api/fields.h"
 #include "api/query.h"
 #include "base/limits.h"
 #include "flow/draw.h"
-#include "store/store.h"
 
 enum { CAMPAIGNS_DEFAULT = 20, POSITIONS_DEFAULT = 100 };
 
 struct act { /* one request, in its own arena */
-    struct unit unit;
-    struct request *request;
+    struct api_answer answer;
     struct payments *payments;
     struct uuid id, user;
     struct campaign_input input; /* PUT */
@@ -20,8 +19,7 @@ struct act { /* one request, in its own arena */
     bool has_before; /* the list */
     struct uuid before;
     int limit;
-    bool not_drawn;  /* out: the campaign is there, its draw is not */
-    struct str text; /* out */
+    bool not_drawn; /* out: the campaign is there, its draw is not */
 };
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
@@ -35,7 +33,7 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
         reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
         return NULL;
     }
-    a->request = r;
+    a->answer.request = r;
     a->payments = api->payments;
     a->user = p->user;
     return !has_id || fields_path_id(r, &a->id) ? a : NULL;
@@ -49,36 +47,24 @@ static struct act *operator_act(struct request *r, void *ctx, enum err e, const 
 
 static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
 {
-    a->unit = (struct unit){
-        .kind = kind, .home = a->request->home, .done = done, .arena = &a->request->arena
-    };
-    store_post(a->payments->store, &a->unit);
-}
-
-static void show(struct unit *u)
-{
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-
-    if (u->err)
-        reply_problem(a->request, u->err, NULL);
-    else
-        reply_send(a->request, 200, S("application/json"), a->text);
+    api_answer_post(&a->answer, a->answer.request, a->payments->store, kind, done);
 }
 
 /* --- PUT --- */
 
 static enum err put(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
     enum err e = campaign_put(tx, &a->input, env_now_ms(a->payments->env), &a->put);
 
-    return e || a->put == CAMPAIGN_DIFFERS ? e : campaign_json(tx, u->arena, a->id, &a->text);
+    return e || a->put == CAMPAIGN_DIFFERS ? e
+                                           : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
 static void was_put(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-    struct request *r = a->request;
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct request *r = a->answer.request;
 
     if (u->err)
         reply_problem(r, u->err, NULL);
@@ -89,7 +75,7 @@ static void was_put(struct unit *u)
                 ? "この ID のキャンペーンは別の内容で作成済みです。内容は変更できません。"
                 : "A campaign with this id was made of something else; it cannot change.");
     else
-        reply_send(r, a->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), a->text);
+        reply_send(r, a->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), a->answer.text);
 }
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -113,9 +99,9 @@ void api_campaign_put(struct request *r, void *ctx)
 
 static enum err get(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return campaign_json(tx, u->arena, a->id, &a->text);
+    return campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -124,7 +110,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     struct act *a = act_new(r, ctx, e, p, true);
 
     if (a)
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_campaign_get(struct request *r, void *ctx)
@@ -134,20 +120,10 @@ void api_campaign_get(struct request *r, void *ctx)
 
 /* --- GET all --- */
 
-static bool read_limit(struct str value, int64_t most, int *ret_limit)
-{
-    int64_t n;
-
-    if (!str_to_i64(value, &n) || n < 1 || n > most)
-        return false;
-    *ret_limit = (int)n;
-    return true;
-}
-
 static bool list_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return read_limit(value, LIMIT_PAGE, &((struct act *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct act *)ctx)->limit);
 }
 
 static bool list_cursor(struct request *r, void *ctx, struct str value)
@@ -161,18 +137,17 @@ static bool list_cursor(struct request *r, void *ctx, struct str value)
 
 static enum err list(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return campaigns_json(tx, u->arena, a->has_before ? &a->before : NULL, a->limit, &a->text);
+    return campaigns_json(tx, u->arena, a->has_before ? &a->before : NULL, a->limit,
+                          &a->answer.text);
 }
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        { "limit", list_limit, "must be a whole number from 1 to 100",
-          "1〜100 の整数にしてください" },
-        { "cursor", list_cursor, "must be the nextCursor of an earlier page",
-          "前のページの nextCursor を指定してください" },
+        QUERY_LIMIT(list_limit),
+        QUERY_CURSOR(list_cursor),
     };
     static const struct unit_kind kind = { "campaign.list", UNIT_READ, list, NULL };
     struct act *a = act_new(r, ctx, e, p, false);
@@ -181,7 +156,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
         return;
     a->limit = CAMPAIGNS_DEFAULT;
     if (query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_campaign_list(struct request *r, void *ctx)
@@ -221,14 +196,14 @@ static bool positions_cursor(struct request *r, void *ctx, struct str value)
 static bool positions_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return read_limit(value, LIMIT_POSITIONS_PAGE, &((struct act *)ctx)->positions.limit);
+    return query_limit(value, LIMIT_POSITIONS_PAGE, &((struct act *)ctx)->positions.limit);
 }
 
 static enum err list_positions(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return positions_json(tx, u->arena, &a->positions, &a->text);
+    return positions_json(tx, u->arena, &a->positions, &a->answer.text);
 }
 
 static void positions_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -239,8 +214,7 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
           "available、reserved、sold のいずれかにしてください" },
         { "limit", positions_limit, "must be a whole number from 1 to 1000",
           "1〜1000 の整数にしてください" },
-        { "cursor", positions_cursor, "must be the nextCursor of an earlier page",
-          "前のページの nextCursor を指定してください" },
+        QUERY_CURSOR(positions_cursor),
     };
     static const struct unit_kind kind = { "campaign.positions", UNIT_READ, list_positions, NULL };
     struct act *a = act_new(r, ctx, e, p, true);
@@ -252,7 +226,7 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
                                              .sees_all = p->service || p->admin,
                                              .limit = POSITIONS_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_campaign_positions(struct request *r, void *ctx)
@@ -264,8 +238,8 @@ void api_campaign_positions(struct request *r, void *ctx)
 
 static enum err get_draw(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-    enum err e = draw_json(tx, u->arena, a->id, &a->text);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    enum err e = draw_json(tx, u->arena, a->id, &a->answer.text);
 
     a->not_drawn = false;
     if (e != ERR_NOT_FOUND)
@@ -277,8 +251,8 @@ static enum err get_draw(struct tx *tx, struct unit *u)
 
 static void show_draw(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-    struct request *r = a->request;
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct request *r = a->answer.request;
 
     if (!u->err && a->not_drawn)
         reply_problem(r, ERR_NOT_FOUND,
@@ -286,7 +260,7 @@ static void show_draw(struct unit *u)
                           ? "このキャンペーンの抽選はまだ行われていません。"
                           : "This campaign has not been drawn yet; its draw will stand here.");
     else
-        show(u);
+        api_answer_show(u);
 }
 
 static void draw_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -307,16 +281,16 @@ void api_campaign_draw(struct request *r, void *ctx)
 
 static enum err cancel(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
     enum err e = campaign_cancel(tx, a->payments, a->id, a->user, env_now_ms(a->payments->env));
 
-    return e ? e : campaign_json(tx, u->arena, a->id, &a->text);
+    return e ? e : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
 static void was_cancelled(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-    struct request *r = a->request;
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct request *r = a->answer.request;
 
     if (u->err == ERR_UNPROCESSABLE)
         reply_problem(r, u->err,
@@ -324,7 +298,7 @@ static void was_cancelled(struct unit *u)
                           ? "抽選済みのキャンペーンは中止できません。"
                           : "The campaign is drawn; it cannot be cancelled any more.");
     else
-        show(u);
+        api_answer_show(u);
 }
 
 /* Nothing needs to be said with it; what is said all the same must not be misunderstood. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CURRENCY_MAX = 3, TIME_MAX = 64, FIELD_MAX = 96, WORDS_MAX = 160 };
+enum { TIME_MAX = 64, FIELD_MAX = 96, WORDS_MAX = 160 };
 
 /* --- rules --- */
 
@@ -241,16 +241,6 @@ static void read_text(struct reading *g, const cJSON *body, const char *field, b
         *ret = keep(g, text);
 }
 
-static void read_currency(struct reading *g, const cJSON *body)
-{
-    struct str text;
-
-    if (json_get_str(body, "currency", true, CURRENCY_MAX, &text, &g->problems) &&
-        !currency_parse(text, g->in->currency))
-        json_problem_in(&g->problems, "currency", "must be an ISO 4217 code like JPY",
-                        "JPY のような ISO 4217 通貨コードにしてください");
-}
-
 static void read_due(struct reading *g, const cJSON *body)
 {
     struct str text;
@@ -286,7 +276,7 @@ bool collection_input_read(struct request *r, struct collection_input *ret_input
     fields_problems(r, &g.problems);
     read_text(&g, body, "title", true, COLLECTION_TITLE_MAX, &ret_input->title);
     read_text(&g, body, "description", false, COLLECTION_DESCRIPTION_MAX, &ret_input->description);
-    read_currency(&g, body);
+    fields_currency(body, true, ret_input->currency, &g.problems);
     read_due(&g, body);
     read_zone(&g, body);
     read_people(&g, body);

@@ -2,27 +2,24 @@
  * the organiser's; a participant with a user id sees and pays its own part. */
 #include "api/collections.h"
 
+#include "api/answer.h"
 #include "api/collection_input.h"
 #include "api/fields.h"
 #include "api/query.h"
-#include "auth/base64url.h"
 #include "base/limits.h"
-#include "store/store.h"
 
 #include <stdio.h>
 
-enum { PAGE_DEFAULT = 20, CURSOR_TEXT = 22, MEMBERS_MAX = 80 };
+enum { PAGE_DEFAULT = 20, MEMBERS_MAX = 80 };
 
 struct act { /* one request, in its own arena */
-    struct unit unit;
-    struct request *request;
+    struct api_answer answer;
     struct payments *payments;
     struct principal who;
     struct collection_input input; /* PUT */
     struct collection_result result;
     struct collection_view view; /* id is the path's; of the list: after is its cursor */
     struct uuid owner;           /* the list */
-    struct str text;             /* out */
 };
 
 static bool may_any(const struct principal *p)
@@ -41,7 +38,7 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
         reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
         return NULL;
     }
-    a->request = r;
+    a->answer.request = r;
     a->payments = api->payments;
     a->who = *p;
     a->owner = p->user;
@@ -52,31 +49,18 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
 
 static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
 {
-    a->unit = (struct unit){
-        .kind = kind, .home = a->request->home, .done = done, .arena = &a->request->arena
-    };
-    store_post(a->payments->store, &a->unit);
-}
-
-static void show(struct unit *u)
-{
-    struct act *a = CONTAINER_OF(u, struct act, unit);
-
-    if (u->err)
-        reply_problem(a->request, u->err, NULL);
-    else
-        reply_send(a->request, 200, S("application/json"), a->text);
+    api_answer_post(&a->answer, a->answer.request, a->payments->store, kind, done);
 }
 
 /* --- PUT /collections/{id} --- */
 
 static enum err put(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
     enum err e = collection_put(tx, u->arena, &a->input, a->view.may_any,
                                 env_now_ms(a->payments->env), &a->result);
 
-    return e ? e : collection_json(tx, u->arena, &a->view, &a->text);
+    return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
 static void refuse(struct act *a)
@@ -95,7 +79,7 @@ static void refuse(struct act *a)
         [REFUSED_TOO_MANY] = { "A collection has at most 1000 participants.",
                                "1 つの集金の参加者は 1000 人までです。" },
     };
-    struct request *r = a->request;
+    struct request *r = a->answer.request;
     enum collection_refusal why = a->result.refusal;
     char id[UUID_TEXT + 1], members[MEMBERS_MAX];
     int n = 0;
@@ -110,15 +94,15 @@ static void refuse(struct act *a)
 
 static void was_put(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
     if (u->err == ERR_UNPROCESSABLE)
         refuse(a);
     else if (u->err)
-        reply_problem(a->request, u->err, NULL);
+        reply_problem(a->answer.request, u->err, NULL);
     else
-        reply_send(a->request, a->result.put == COLLECTION_MADE ? 201 : 200, S("application/json"),
-                   a->text);
+        reply_send(a->answer.request, a->result.put == COLLECTION_MADE ? 201 : 200,
+                   S("application/json"), a->answer.text);
 }
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -152,24 +136,14 @@ static bool read_status(struct request *r, void *ctx, struct str value)
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct act *a = ctx;
-    struct str bytes;
 
-    if (value.n != CURSOR_TEXT || base64url_decode(&r->arena, value, &bytes))
-        return false;
-    a->view.has_after = uuid_of_bytes(bytes, &a->view.after);
-    return a->view.has_after;
+    return query_cursor(&r->arena, value, &a->view.has_after, &a->view.after);
 }
 
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
-    struct act *a = ctx;
-    int64_t n;
-
     (void)r;
-    if (!str_to_i64(value, &n) || n < 1 || n > LIMIT_PAGE)
-        return false;
-    a->view.limit = (int)n;
-    return true;
+    return query_limit(value, LIMIT_PAGE, &((struct act *)ctx)->view.limit);
 }
 
 static bool read_owner(struct request *r, void *ctx, struct str value)
@@ -194,9 +168,9 @@ static bool read_owner(struct request *r, void *ctx, struct str value)
 
 static enum err get(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return collection_json(tx, u->arena, &a->view, &a->text);
+    return collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -210,7 +184,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     struct act *a = act_new(r, ctx, e, p, true);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_collection_get(struct request *r, void *ctx)
@@ -220,25 +194,24 @@ void api_collection_get(struct request *r, void *ctx)
 
 static enum err list(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
     return collections_json(tx, u->arena, a->owner, a->view.has_after ? &a->view.after : NULL,
-                            a->view.limit, &a->text);
+                            a->view.limit, &a->answer.text);
 }
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "collection.list", UNIT_READ, list, NULL };
     static const struct query_parameter parameters[] = {
-        { "ownerId", read_owner, "must be a UUID, and is for service and admin only",
-          "UUID を指定してください（service と admin のみ使えます）" },
+        QUERY_USER("ownerId", read_owner),
         CURSOR,
         LIMIT,
     };
     struct act *a = act_new(r, ctx, e, p, false);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_collection_list(struct request *r, void *ctx)
@@ -250,9 +223,10 @@ void api_collection_list(struct request *r, void *ctx)
 
 static enum err get_participant(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return participant_json(tx, u->arena, a->view.id, a->view.who, a->view.may_any, &a->text);
+    return participant_json(tx, u->arena, a->view.id, a->view.who, a->view.may_any,
+                            &a->answer.text);
 }
 
 static void participant_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -261,7 +235,7 @@ static void participant_as(struct request *r, void *ctx, enum err e, const struc
     struct act *a = act_new(r, ctx, e, p, true);
 
     if (a)
-        post(a, &kind, show);
+        post(a, &kind, api_answer_show);
 }
 
 void api_participant_get(struct request *r, void *ctx)

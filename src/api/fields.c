@@ -24,6 +24,15 @@ bool fields_refused(struct request *r, struct json_problems *p)
     return refused;
 }
 
+bool fields_failed(struct request *r, struct json_problems *p, enum err e)
+{
+    if (!e)
+        return fields_refused(r, p);
+    json_problems_release(p);
+    reply_problem(r, e, NULL);
+    return true;
+}
+
 static bool refuse_one(struct request *r, const char *field, const char *en, const char *ja)
 {
     struct json_problems p;
@@ -94,22 +103,30 @@ bool fields_uuid(const cJSON *object, const char *field, bool required, struct u
     return false;
 }
 
+bool fields_currency(const cJSON *object, bool required, char ret_code[4], struct json_problems *p)
+{
+    struct str text;
+
+    if (!json_get_str(object, "currency", required, CURRENCY_MAX, &text, p))
+        return false;
+    if (currency_parse(text, ret_code))
+        return true;
+    json_problem_in(p, "currency", "must be an ISO 4217 code like JPY",
+                    "JPY のような ISO 4217 通貨コードにしてください");
+    return false;
+}
+
 /* --- a booking --- */
 
 static void read_money(const cJSON *object, bool required, struct booking_change *c,
                        struct json_problems *p)
 {
-    struct str currency = { 0 };
     int64_t amount = 0;
     char code[4];
     bool has_amount = json_get_int(object, "amount", required, 1, MONEY_MAX, &amount, p);
-    bool has_currency = json_get_str(object, "currency", required, CURRENCY_MAX, &currency, p);
+    bool has_currency = fields_currency(object, required, code, p);
 
-    if (has_currency && !currency_parse(currency, code))
-        json_problem_in(p, "currency", "must be an ISO 4217 code like JPY",
-                        "JPY のような ISO 4217 通貨コードにしてください");
-    else
-        c->has_money = has_amount && has_currency && money_make(amount, currency, &c->money);
+    c->has_money = has_amount && has_currency && money_make(amount, str_of(code), &c->money);
 }
 
 static void read_status(const cJSON *object, struct booking_change *c, struct json_problems *p)

@@ -12,11 +12,14 @@ bool fields_body(struct request *r, cJSON **ret_object);
 void fields_problems(struct request *r, struct json_problems *p); /* empty, in its language */
 /* True: there are problems, 400 was answered with all of them. Releases the list either way. */
 bool fields_refused(struct request *r, struct json_problems *p);
+/* The same after a reading that may itself have failed, which is answered instead. */
+bool fields_failed(struct request *r, struct json_problems *p, enum err e);
 
 /* Every member that is not among the names is a problem: it may be a misspelt one that matters. */
 void fields_only(const cJSON *object, const char *const *names, size_t n, struct json_problems *p);
 bool fields_uuid(const cJSON *object, const char *field, bool required, struct uuid *ret_id,
                  struct json_problems *p);
+bool fields_currency(const cJSON *object, bool required, char ret_code[4], struct json_problems *p);
 
 /* The first parameter of the path. False: 400 was answered. */
 bool fields_path_id(struct request *r, struct uuid *ret_id);

@@ -2,27 +2,25 @@
  * further: with a filter that fits little it may be short or empty, and nextCursor goes on. */
 #include "api/history.h"
 
+#include "api/answer.h"
 #include "api/query.h"
-#include "auth/base64url.h"
 #include "base/limits.h"
 #include "flow/json_out.h"
-#include "store/store.h"
 
 #include <string.h>
 
-enum { PAGE_DEFAULT = 20, TYPE_MAX = 255, CURSOR_TEXT = 22 };
+enum { PAGE_DEFAULT = 20, TYPE_MAX = 255 };
 
 struct look { /* one request, in its own arena */
-    struct unit unit;
-    struct request *request;
-    int64_t limit, before_seq; /* before_seq 0: from the newest on */
+    struct api_answer answer;
+    int limit;
+    int64_t before_seq; /* 0: from the newest on */
     bool has_payment;
     struct uuid payment, before_id; /* before_id: exclusive */
     struct str type, outcome;       /* empty: any */
     struct buf out;
     int64_t count, last_seq;
     struct uuid last_id;
-    struct str text; /* out */
 };
 
 /* --- the query --- */
@@ -58,10 +56,8 @@ static bool read_payment(struct request *r, void *ctx, struct str value)
 
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
-
     (void)r;
-    return str_to_i64(value, &l->limit) && l->limit >= 1 && l->limit <= LIMIT_PAGE;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
 }
 
 static bool read_seq(struct request *r, void *ctx, struct str value)
@@ -75,24 +71,14 @@ static bool read_seq(struct request *r, void *ctx, struct str value)
 static bool read_id(struct request *r, void *ctx, struct str value)
 {
     struct look *l = ctx;
-    struct str bytes;
+    bool has;
 
-    return value.n == CURSOR_TEXT && !base64url_decode(&r->arena, value, &bytes) &&
-           uuid_of_bytes(bytes, &l->before_id);
+    return query_cursor(&r->arena, value, &has, &l->before_id);
 }
 
 #define PAYMENT_PARAMETER                                                                          \
     {                                                                                              \
         "paymentId", read_payment, "must be a UUID", "UUID を指定してください"            \
-    }
-#define LIMIT_PARAMETER                                                                                       \
-    {                                                                                                         \
-        "limit", read_limit, "must be a whole number from 1 to 100", "1〜100 の整数にしてください" \
-    }
-#define CURSOR_PARAMETER(read)                                                                     \
-    {                                                                                              \
-        "cursor", read, "must be the nextCursor of an earlier page",                               \
-            "前のページの nextCursor を指定してください"                            \
     }
 
 static const struct query_parameter event_parameters[] = {
@@ -100,14 +86,14 @@ static const struct query_parameter event_parameters[] = {
     { "outcome", read_outcome, "must be applied, duplicate, superseded, ignored, failed or pending",
       "applied、duplicate、superseded、ignored、failed、pending のいずれかにしてください" },
     PAYMENT_PARAMETER,
-    LIMIT_PARAMETER,
-    CURSOR_PARAMETER(read_seq),
+    QUERY_LIMIT(read_limit),
+    QUERY_CURSOR(read_seq),
 };
 
 static const struct query_parameter notice_parameters[] = {
     PAYMENT_PARAMETER,
-    LIMIT_PARAMETER,
-    CURSOR_PARAMETER(read_id),
+    QUERY_LIMIT(read_limit),
+    QUERY_CURSOR(read_id),
 };
 
 /* --- one line --- */
@@ -205,8 +191,8 @@ static void page_begin(struct look *l)
 static enum err page_end(struct look *l, enum err e)
 {
     buf_char(&l->out, '}');
-    l->text = e ? (struct str){ 0 } : arena_str(l->unit.arena, buf_str(&l->out));
-    if (!e && (l->out.failed || !l->text.p))
+    l->answer.text = e ? (struct str){ 0 } : arena_str(l->answer.unit.arena, buf_str(&l->out));
+    if (!e && (l->out.failed || !l->answer.text.p))
         e = ERR_NO_MEMORY;
     buf_release(&l->out);
     return e;
@@ -228,7 +214,7 @@ static void end_events(struct look *l, int64_t from_seq)
     if (next)
         buf_fmt(&l->out, "],\"nextCursor\":\"%lld\"", (long long)next);
     else
-        buf_add(&l->out, S("],\"nextCursor\":null"));
+        query_next_cursor(&l->out, NULL);
 }
 
 static enum err list_events(struct tx *tx, struct look *l)
@@ -264,19 +250,13 @@ static enum err list_notices(struct tx *tx, struct look *l)
                      ? tx_each(tx, STMT_notifications_of_payment, of, COUNT(of), add_notice, l)
                      : tx_each(tx, STMT_notifications_page, page, COUNT(page), add_notice, l);
 
-    if (l->count > l->limit) {
-        buf_add(&l->out, S("],\"nextCursor\":\""));
-        base64url_add(&l->out, uuid_bytes(&l->last_id));
-        buf_char(&l->out, '"');
-    } else {
-        buf_add(&l->out, S("],\"nextCursor\":null"));
-    }
+    query_next_cursor(&l->out, l->count > l->limit ? &l->last_id : NULL);
     return e;
 }
 
 static enum err read_events(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, unit);
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
 
     page_begin(l);
     return page_end(l, list_events(tx, l));
@@ -284,23 +264,13 @@ static enum err read_events(struct tx *tx, struct unit *u)
 
 static enum err read_notices(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, unit);
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
 
     page_begin(l);
     return page_end(l, list_notices(tx, l));
 }
 
 /* --- the request --- */
-
-static void answer(struct unit *u)
-{
-    struct look *l = CONTAINER_OF(u, struct look, unit);
-
-    if (u->err)
-        reply_problem(l->request, u->err, NULL);
-    else
-        reply_send(l->request, 200, S("application/json"), l->text);
-}
 
 static void look(struct request *r, const struct api_history *api, const struct unit_kind *kind,
                  const struct query_parameter *parameters, size_t n)
@@ -311,12 +281,10 @@ static void look(struct request *r, const struct api_history *api, const struct 
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    l->unit = (struct unit){ .kind = kind, .home = r->home, .done = answer, .arena = &r->arena };
-    l->request = r;
     l->limit = PAGE_DEFAULT;
     memset(l->before_id.b, 0xff, sizeof(l->before_id.b));
     if (query_read(r, parameters, n, l))
-        store_post(api->store, &l->unit);
+        api_answer_post(&l->answer, r, api->store, kind, api_answer_show);
 }
 
 /* False: the answer was sent. */

@@ -1,19 +1,39 @@
 /* payment_read.c - GET /payments/{id}: one payment as it is now, read beside the writer. */
+#include "api/fields.h"
 #include "api/payments.h"
-#include "store/store.h"
 
-struct look {
-    struct unit unit;
-    struct request *request;
-    struct uuid id, user;
-    bool may_any;
-    struct uuid owner; /* out */
-    struct str text;
-};
+static void answer(struct unit *u)
+{
+    struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
+
+    if (!u->err && !l->may_any && !uuid_eq(l->owner, l->user))
+        reply_problem(l->answer.request, ERR_FORBIDDEN, NULL); /* and nothing about it (A2) */
+    else
+        api_answer_show(u);
+}
+
+void payment_look_up(struct request *r, const struct api_payments *api, enum err e,
+                     const struct principal *p, const struct unit_kind *kind)
+{
+    struct payment_look *l;
+    struct uuid id;
+
+    if (!payment_caller_may(r, api, e, p, S("read")) || !fields_path_id(r, &id))
+        return;
+    l = arena_alloc(&r->arena, 1, sizeof(*l));
+    if (!l) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    l->id = id;
+    l->user = p->user;
+    l->may_any = p->service || p->admin;
+    api_answer_post(&l->answer, r, api->payments->store, kind, answer);
+}
 
 static enum err read_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, unit);
+    struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
     struct payment payment;
     struct refund *refunds;
     size_t count;
@@ -24,57 +44,15 @@ static enum err read_one(struct tx *tx, struct unit *u)
     if (e)
         return e;
     l->owner = payment.user_id;
-    l->text = payment_json(u->arena, &payment, refunds, count);
-    return l->text.p ? OK : ERR_NO_MEMORY;
-}
-
-static void answer(struct unit *u)
-{
-    struct look *l = CONTAINER_OF(u, struct look, unit);
-
-    if (u->err)
-        reply_problem(l->request, u->err, NULL);
-    else if (!l->may_any && !uuid_eq(l->owner, l->user))
-        reply_problem(l->request, ERR_FORBIDDEN, NULL); /* and nothing about the payment (A2) */
-    else
-        reply_send(l->request, 200, S("application/json"), l->text);
-}
-
-static void look_up(struct request *r, const struct api_payments *api, const struct principal *p,
-                    struct uuid id)
-{
-    static const struct unit_kind kind = { "payment.read", UNIT_READ, read_one, NULL };
-    struct look *l = arena_alloc(&r->arena, 1, sizeof(*l));
-
-    if (!l) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
-        return;
-    }
-    *l = (struct look){
-        .unit = { .kind = &kind, .home = r->home, .done = answer, .arena = &r->arena },
-        .request = r,
-        .id = id,
-        .user = p->user,
-        .may_any = p->service || p->admin,
-    };
-    store_post(api->payments->store, &l->unit);
+    l->answer.text = payment_json(u->arena, &payment, refunds, count);
+    return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
 static void known(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct json_problems problems;
-    struct uuid id;
+    static const struct unit_kind kind = { "payment.read", UNIT_READ, read_one, NULL };
 
-    if (!payment_caller_may(r, ctx, e, p, S("read")))
-        return;
-    if (uuid_parse(r->params[0], &id)) {
-        look_up(r, ctx, p, id);
-        return;
-    }
-    json_problems_init(&problems);
-    problems.language = r->language;
-    json_problem_in(&problems, "id", "must be a UUID", "UUID を指定してください");
-    payment_refuse(r, &problems);
+    payment_look_up(r, ctx, e, p, &kind);
 }
 
 void api_payment_get(struct request *r, void *ctx)

@@ -5,6 +5,7 @@
  * The request and its arena wait here for the operation; the operation does not wait for them. */
 #include "api/payments.h"
 
+#include "api/fields.h"
 #include "api/payment_input.h"
 #include "base/limits.h"
 
@@ -101,8 +102,7 @@ static void fill(struct operate *o, const struct payment_input *in)
 }
 
 /* All that is wrong is in `p`. NO_MEMORY: the request is larger than its arena. */
-static enum err read_input(struct request *r, enum op_kind kind, struct operate *o,
-                           struct json_problems *p)
+static enum err read_input(struct request *r, struct operate *o, struct json_problems *p)
 {
     struct payment_input in = { 0 };
     size_t keys;
@@ -110,9 +110,9 @@ static enum err read_input(struct request *r, enum op_kind kind, struct operate 
     enum err e;
 
     payment_input_key(key, keys, &in, p);
-    if (kind != OP_CREATE && !uuid_parse(r->params[0], &o->payment))
+    if (o->kind != OP_CREATE && !uuid_parse(r->params[0], &o->payment))
         json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
-    e = payment_input_body(&r->arena, kind, r->body, &in, p);
+    e = payment_input_body(&r->arena, o->kind, r->body, &in, p);
     if (!e && !p->count)
         fill(o, &in);
     return e;
@@ -132,43 +132,44 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
     operate_begin(o);
 }
 
-void payment_refuse(struct request *r, struct json_problems *p)
-{
-    reply_problem_errors(r, ERR_VALIDATION, NULL, json_problems_array(p));
-    json_problems_release(p);
-}
-
-static void check_and_begin(struct request *r, const struct api_payments *api,
-                            const struct principal *p, enum op_kind kind)
+struct payment_call *payment_call_new(struct request *r, const struct principal *p,
+                                      enum op_kind kind)
 {
     struct payment_call *c = arena_alloc(&r->arena, 1, sizeof(*c));
-    struct json_problems problems;
-    enum err e;
 
     if (!c) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
-        return;
+        return NULL;
     }
     if (r->body.n && !payment_input_type(request_header(r, S("Content-Type"), NULL))) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
-        return;
+        return NULL;
     }
-    *c = (struct payment_call){ 0 };
     c->operate.kind = kind;
     c->operate.user = p->user;
     c->operate.may_any = p->service || p->admin;
-    json_problems_init(&problems);
-    problems.language = r->language;
-    e = read_input(r, kind, &c->operate, &problems);
-    if (!e && problems.count) {
-        payment_refuse(r, &problems);
-        return;
-    }
-    json_problems_release(&problems);
-    if (e)
-        reply_problem(r, e, NULL);
-    else
+    return c;
+}
+
+void payment_check_and_begin(struct request *r, const struct api_payments *api,
+                             struct payment_call *c,
+                             enum err (*read)(struct request *r, struct operate *o,
+                                              struct json_problems *p))
+{
+    struct json_problems problems;
+
+    fields_problems(r, &problems);
+    if (!fields_failed(r, &problems, read(r, &c->operate, &problems)))
         payment_begin(r, api, c);
+}
+
+static void operate(struct request *r, const struct api_payments *api, const struct principal *p,
+                    enum op_kind kind)
+{
+    struct payment_call *c = payment_call_new(r, p, kind);
+
+    if (c)
+        payment_check_and_begin(r, api, c, read_input);
 }
 
 /* --- who asks --- */
@@ -187,7 +188,7 @@ bool payment_caller_may(struct request *r, const struct api_payments *c, enum er
     static void name##_known(struct request *r, void *ctx, enum err e, const struct principal *p)  \
     {                                                                                              \
         if (payment_caller_may(r, ctx, e, p, verbs[kind]))                                         \
-            check_and_begin(r, ctx, p, kind);                                                      \
+            operate(r, ctx, p, kind);                                                              \
     }                                                                                              \
                                                                                                    \
     void api_payment_##name(struct request *r, void *ctx)                                          \

@@ -5,6 +5,7 @@
  * The first three are decided here, the rest in flow/. Whatever is refused has changed nothing. */
 #pragma once
 
+#include "api/answer.h"
 #include "auth/auth.h"
 #include "base/json.h"
 #include "flow/operate.h"
@@ -41,5 +42,23 @@ struct payment_call {
 /* Starts it, and answers. */
 void payment_begin(struct request *r, const struct api_payments *api, struct payment_call *c);
 
-/* 400 with all of them, in the client's language; the list is released. */
-void payment_refuse(struct request *r, struct json_problems *p);
+/* One of them, where its body is of a type that we read. NULL: the answer was sent. */
+struct payment_call *payment_call_new(struct request *r, const struct principal *p,
+                                      enum op_kind kind);
+/* Reads what is asked for, and begins, or answers all that is wrong with it. read() says NO_MEMORY
+ * where the request is larger than its arena. */
+void payment_check_and_begin(struct request *r, const struct api_payments *api,
+                             struct payment_call *c,
+                             enum err (*read)(struct request *r, struct operate *o,
+                                              struct json_problems *p));
+
+/* A look at the one whose id is in the path; another user's is 403 and nothing more (A2). */
+struct payment_look {
+    struct api_answer answer;
+    struct uuid id, user;
+    bool may_any;
+    struct uuid owner; /* out, with the answer's text */
+};
+/* Who asks, and then the unit; its run() fills the struct payment_look around it. */
+void payment_look_up(struct request *r, const struct api_payments *api, enum err e,
+                     const struct principal *p, const struct unit_kind *kind);

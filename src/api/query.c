@@ -1,11 +1,12 @@
 #include "api/query.h"
 
 #include "api/fields.h"
+#include "auth/base64url.h"
 #include "http/target.h"
 
 #include <assert.h>
 
-enum { NAME_SHOWN = 64, PARAMETERS_MAX = 32 };
+enum { NAME_SHOWN = 64, PARAMETERS_MAX = 32, CURSOR_TEXT = 22 };
 
 struct query {
     struct request *request;
@@ -74,9 +75,37 @@ bool query_read(struct request *r, const struct query_parameter *parameters, siz
         if (pair.n)
             e = read_pair(&q, pair);
     }
-    if (!e)
-        return !fields_refused(r, &q.problems);
-    json_problems_release(&q.problems);
-    reply_problem(r, e, NULL);
-    return false;
+    return !fields_failed(r, &q.problems, e);
+}
+
+/* --- pages --- */
+
+bool query_limit(struct str value, int most, int *ret_limit)
+{
+    int64_t n;
+
+    if (!str_to_i64(value, &n) || n < 1 || n > most)
+        return false;
+    *ret_limit = (int)n;
+    return true;
+}
+
+bool query_cursor(struct arena *a, struct str value, bool *ret_has, struct uuid *ret_id)
+{
+    struct str bytes;
+
+    *ret_has = value.n == CURSOR_TEXT && !base64url_decode(a, value, &bytes) &&
+               uuid_of_bytes(bytes, ret_id);
+    return *ret_has;
+}
+
+void query_next_cursor(struct buf *out, const struct uuid *last)
+{
+    if (!last) {
+        buf_add(out, S("],\"nextCursor\":null"));
+        return;
+    }
+    buf_add(out, S("],\"nextCursor\":\""));
+    base64url_add(out, uuid_bytes(last));
+    buf_char(out, '"');
 }

@@ -121,12 +121,15 @@ static void m12_a_clock_that_drifts_apart_is_set_right_by_the_next_unit(void **s
 static void m12_it_is_looked_at_only_now_and_then(void **state)
 {
     struct pg_rig *p = PG_RIG(state);
+    int64_t began;
 
     rig_open(&p->rig, 1);
     assert_int_equal(add_one(p), OK); /* looks */
+    began = clock_mono_ms(&p->rig.env.clock);
     atomic_fetch_add(&p->rig.env.clock.base_ms, 3600 * 1000);
     assert_int_equal(add_one(p), OK);
-    assert_true(ahead_ms(p) > 3500 * 1000);
+    if (clock_mono_ms(&p->rig.env.clock) - began < LIMIT_DB_CLOCK_MS) /* else it may look again */
+        assert_true(ahead_ms(p) > 3500 * 1000);
     atomic_fetch_add(&rig_later_us, LIMIT_DB_CLOCK_MS * 1000);
     assert_int_equal(add_one(p), OK);
     assert_true(ahead_ms(p) < 1000 * 1000);

@@ -170,7 +170,7 @@ forEachStore((store, test) => {
     for (const story of stories) {
         const name = `E7 a ${story.of}'s ${story.steps.join(', ')}: every order, once and doubled, ends ${Object.values(story.ends).join(', ')}`;
         test(name, { timeout: 600_000 }, async (t) => {
-            const server = await start(t, store, { env: { ICHIDO_SANDBOX_WEBHOOKS: 'off' } });
+            const server = await start(t, store, { env: { ICHIDO_SANDBOX_WEBHOOKS: 'off', ICHIDO_LOG_LEVEL: 'info' } });
             const orders = tellings(story, stores.indexOf(store));
             const made = await makers[story.of](server, orders.length);
             const intents = new Map((await server.db.payments()).map((row) => [row.id, row.gateway_transaction_id]));

@@ -150,14 +150,24 @@ static void hash(struct buf *text, char ret_hash[KEY_HASH + 1])
     buf_release(text);
 }
 
-static void begin(struct buf *b, struct uuid id, size_t more)
+/* what: its own for each kind of content, so that two of them never hash the same. */
+static void begin(struct buf *b, struct str what, struct uuid id, size_t more)
 {
     char text[UUID_TEXT + 1];
 
     uuid_text(id, text);
-    buf_init(b, UUID_TEXT + 1 + more);
+    buf_init(b, what.n + UUID_TEXT + 1 + more);
+    buf_add(b, what);
     buf_add(b, str_of(text));
     buf_char(b, ':');
+}
+
+static void add_method(struct buf *b, struct str payment_method)
+{
+    if (!payment_method.n)
+        return;
+    buf_char(b, ':');
+    buf_add(b, payment_method);
 }
 
 void key_hash_create(struct uuid booking, struct money m, struct str payment_method,
@@ -165,47 +175,31 @@ void key_hash_create(struct uuid booking, struct money m, struct str payment_met
 {
     struct buf b;
 
-    begin(&b, booking, NUMBER + 1 + sizeof(m.currency) + payment_method.n);
+    begin(&b, S(""), booking, NUMBER + 1 + sizeof(m.currency) + payment_method.n);
     buf_i64(&b, m.minor);
     buf_char(&b, ':');
     buf_add(&b, str_of(m.currency));
-    if (payment_method.n) {
-        buf_char(&b, ':');
-        buf_add(&b, payment_method);
-    }
+    add_method(&b, payment_method);
     hash(&b, ret_hash);
 }
 
 void key_hash_purchase(struct uuid position, struct str method_type, struct str payment_method,
                        char ret_hash[KEY_HASH + 1])
 {
-    char id[UUID_TEXT + 1];
     struct buf b;
 
-    uuid_text(position, id);
-    buf_init(&b, sizeof("purchase:") + UUID_TEXT + method_type.n + payment_method.n + 2);
-    buf_add(&b, S("purchase:"));
-    buf_add(&b, str_of(id));
-    buf_char(&b, ':');
+    begin(&b, S("purchase:"), position, method_type.n + 1 + payment_method.n);
     buf_add(&b, method_type);
-    if (payment_method.n) {
-        buf_char(&b, ':');
-        buf_add(&b, payment_method);
-    }
+    add_method(&b, payment_method);
     hash(&b, ret_hash);
 }
 
 void key_hash_checkout(struct uuid participant, struct str success_url, struct str cancel_url,
                        char ret_hash[KEY_HASH + 1])
 {
-    char id[UUID_TEXT + 1];
     struct buf b;
 
-    uuid_text(participant, id);
-    buf_init(&b, sizeof("checkout:") + UUID_TEXT + success_url.n + cancel_url.n + 2);
-    buf_add(&b, S("checkout:"));
-    buf_add(&b, str_of(id));
-    buf_char(&b, ':');
+    begin(&b, S("checkout:"), participant, success_url.n + 1 + cancel_url.n);
     buf_add(&b, success_url);
     buf_char(&b, ' ');
     buf_add(&b, cancel_url);
@@ -217,7 +211,7 @@ void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct
 {
     struct buf b;
 
-    begin(&b, payment, BODY_WORDS + NUMBER + reason.n * JSON_WORST);
+    begin(&b, S(""), payment, BODY_WORDS + NUMBER + reason.n * JSON_WORST);
     buf_char(&b, '{');
     if (has_amount) {
         buf_add(&b, S("\"amount\":"));

@@ -52,7 +52,7 @@ struct subject {
 };
 
 extern const struct subject booking_subject;     /* booking.c */
-extern const struct subject purchase_subject;    /* purchase.c */
+extern const struct subject purchase_subject;    /* purchase_subject.c */
 extern const struct subject participant_subject; /* participant.c */
 
 static inline const struct subject *subject_of(const struct payment *p)

@@ -15,8 +15,7 @@ import { event, onIntent, pretty, signature } from '../e2e/lib/stripe.mjs';
 import { Cluster } from '../e2e/lib/postgres.mjs';
 import { sqliteStore } from '../e2e/lib/stores.mjs';
 import { pause, until } from '../e2e/lib/wait.mjs';
-import { folder as evidence } from '../e2e/lib/evidence.mjs';
-import { Node, random } from './victims.mjs';
+import { Node, random, runOnEach } from './victims.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.SEED ?? (Date.now() % 1_000_000));
@@ -194,17 +193,4 @@ async function crashTest(kind) {
     }
 }
 
-const wanted = process.env.STORES?.split(',') ?? ['sqlite', 'postgres'];
-console.log(`crash: seed ${SEED}, ${KILLS} kills on each database`);
-let failed = 0;
-for (const kind of wanted) {
-    try {
-        await crashTest(kind);
-    } catch (error) {
-        failed++;
-        console.log(`not ok  ${kind}: ${error.stack}\n        again with: SEED=${SEED} KILLS=${KILLS} STORES=${kind} tests/fault/crash`);
-    }
-}
-if (!process.env.E2E_EVIDENCE) fs.rmSync(evidence, { recursive: true, force: true });
-console.log(`${wanted.length - failed} passed, ${failed} failed`);
-process.exitCode = failed ? 1 : 0;
+await runOnEach('crash', { seed: SEED, kills: KILLS }, crashTest);

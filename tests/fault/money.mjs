@@ -16,9 +16,8 @@ import { Cluster } from '../e2e/lib/postgres.mjs';
 import { sqliteStore } from '../e2e/lib/stores.mjs';
 import { ADMIN_TOKEN, token, uuid } from '../e2e/lib/tokens.mjs';
 import { pause, until } from '../e2e/lib/wait.mjs';
-import { folder as evidence } from '../e2e/lib/evidence.mjs';
 import { quiet, recount } from '../e2e/lib/purchases.mjs';
-import { Node, random } from './victims.mjs';
+import { Node, random, runOnEach } from './victims.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 12);
 const SEED = Number(process.env.SEED ?? (Date.now() % 1_000_000));
@@ -237,17 +236,4 @@ async function moneyTest(kind) {
     }
 }
 
-const wanted = process.env.STORES?.split(',') ?? ['sqlite', 'postgres'];
-console.log(`money: seed ${SEED}, ${KILLS} kills on each database`);
-let bad = 0;
-for (const kind of wanted) {
-    try {
-        await moneyTest(kind);
-    } catch (error) {
-        bad++;
-        console.log(`not ok  ${kind}: ${error.stack}\n        again with: SEED=${SEED} KILLS=${KILLS} STORES=${kind} node tests/fault/money.mjs`);
-    }
-}
-if (!process.env.E2E_EVIDENCE) fs.rmSync(evidence, { recursive: true, force: true });
-console.log(`${wanted.length - bad} passed, ${bad} failed`);
-process.exitCode = bad ? 1 : 0;
+await runOnEach('money', { seed: SEED, kills: KILLS }, moneyTest);

@@ -1,5 +1,7 @@
 // victims.mjs - what the crash tests share: moments from a seed, and servers that die.
+import fs from 'node:fs';
 import http from 'node:http';
+import { folder as evidence } from '../e2e/lib/evidence.mjs';
 import { Server } from '../e2e/lib/server.mjs';
 import { pause } from '../e2e/lib/wait.mjs';
 
@@ -45,4 +47,22 @@ export class Node {
         await pause(ms);
         await this.kill();
     }
+}
+
+// The test on each database that is wanted; says how to run again what failed, and sets the exit code.
+export async function runOnEach(name, { seed, kills }, test) {
+    const wanted = process.env.STORES?.split(',') ?? ['sqlite', 'postgres'];
+    let failed = 0;
+    console.log(`${name}: seed ${seed}, ${kills} kills on each database`);
+    for (const kind of wanted) {
+        try {
+            await test(kind);
+        } catch (error) {
+            failed++;
+            console.log(`not ok  ${kind}: ${error.stack}\n        again with: SEED=${seed} KILLS=${kills} STORES=${kind} node tests/fault/${name}.mjs`);
+        }
+    }
+    if (!process.env.E2E_EVIDENCE) fs.rmSync(evidence, { recursive: true, force: true });
+    console.log(`${wanted.length - failed} passed, ${failed} failed`);
+    process.exitCode = failed ? 1 : 0;
 }

@@ -31,30 +31,40 @@ CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/
            $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
 LDFLAGS = -pthread $(LINK_$(V))
-LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 
-FOLDERS ?= base observe domain store http queue gateway auth flow api webhook sandbox cli
+FOLDERS ?= base observe domain store http queue gateway auth telemetry flow qstash api admin webhook notify sandbox cli
 SRC := $(wildcard $(FOLDERS:%=src/%/*.c))
-OBJ := $(SRC:src/%.c=$(OUT)/%.o) $(OUT)/gen/migrations.o
+OBJ := $(SRC:src/%.c=$(OUT)/%.o) $(OUT)/gen/migrations.o $(OUT)/gen/web.o
 PARSER := $(OUT)/llhttp/api.o $(OUT)/llhttp/http.o $(OUT)/llhttp/llhttp.o
 LIB := $(OUT)/libichido.a
-UNIT := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard $(FOLDERS:%=tests/unit/%/test_*.c)))
+TESTED ?= $(FOLDERS)
+THREADED := observe store http queue auth webhook qstash notify sandbox
+UNIT := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard $(TESTED:%=tests/unit/%/test_*.c)))
 CONTRACT := $(patsubst tests/contract/%.c,$(OUT)/contract/%,$(wildcard tests/contract/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .DEFAULT_GOAL := all
 .SECONDARY:
-.PHONY: all help run test lint format bench asan tsan clean unit contract e2e orders crash fuzz sim \
+.PHONY: all help run install test lint format bench asan tsan clean unit contract e2e orders chaos crash fuzz sim \
         packages packages-test node_modules program FORCE
 
 all: packages ## build build/ichido
 	@$(MAKE) --no-print-directory -j$$(nproc) build/ichido
 
 help: ## this list
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 run: all ## install what is missing, build, serve on SQLite and the sandbox
 	@build/ichido serve
+
+PREFIX ?= /usr/local
+install: all ## the program, its manual page and completions, below DESTDIR and PREFIX
+	install -D -m 755 build/ichido $(DESTDIR)$(PREFIX)/bin/ichido
+	install -D -m 644 docs/ichido.1 $(DESTDIR)$(PREFIX)/share/man/man1/ichido.1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	build/ichido completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ichido
+	build/ichido completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ichido
 
 # ---- building -------------------------------------------------------------------------------
 
@@ -62,7 +72,7 @@ packages:
 	@tools/packages build
 packages-test:
 	@tools/packages build test
-node_modules: tests/e2e/node_modules/.installed
+node_modules: tests/e2e/node_modules/.installed ## install what the end-to-end tests need from npm
 tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 	cd tests/e2e && $(NPM_CI) && touch node_modules/.installed
 
@@ -88,10 +98,13 @@ $(OUT)/llhttp/%.o: $(LLHTTP)/%.c
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
 
-$(OUT)/gen/migrations.c: tools/embed $(wildcard sql/*/*.sql)
+$(OUT)/gen/migrations.c: tools/embed $(wildcard sql/*/*.sql) $(wildcard sql/*)
 	@mkdir -p $(@D)
 	tools/embed sql > $@.new && mv $@.new $@
-$(OUT)/gen/migrations.o: $(OUT)/gen/migrations.c
+$(OUT)/gen/web.c: tools/embed_web $(shell find web -type f)
+	@mkdir -p $(@D)
+	tools/embed_web web > $@.new && mv $@.new $@
+$(OUT)/gen/%.o: $(OUT)/gen/%.c
 	@echo "  cc $@"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
@@ -101,19 +114,21 @@ test: packages-test node_modules ## everything that must hold, in under 15 minut
 	@tests/run
 
 unit: $(UNIT) ## unit tests of this flavour
-	@tests/with-postgres tests/each $(UNIT)
+	@tests/each $(UNIT)
 contract: $(CONTRACT) ## the store's tests, on SQLite and on a PostgreSQL of their own
-	@tests/with-postgres tests/each $(CONTRACT)
+	@tests/each $(CONTRACT)
 
 asan: packages-test ## unit and contract tests under ASan + UBSan
 	@$(MAKE) --no-print-directory V=asan unit contract
 tsan: packages-test ## the threaded parts under TSan
-	@$(MAKE) --no-print-directory V=tsan unit contract
+	@$(MAKE) --no-print-directory V=tsan TESTED="$(THREADED)" unit contract
 
 e2e: all node_modules ## the real program through HTTP, on both databases
 	@tests/e2e/run
 orders: all node_modules ## every order of a payment's events, in all three ways, on both databases
 	@ORDERS=all tests/e2e/run tests/e2e/orders.test.mjs
+chaos: all node_modules ## every fault of the sandbox at once; N=10000 payments a database, SEED=7 STORES=sqlite
+	@CHAOS_N=$(or $(N),10000) CHAOS_SEED=$(or $(SEED),7) tests/e2e/run tests/e2e/chaos.test.mjs
 crash: all node_modules ## kill -9 loop; KILLS=500 a database
 	@KILLS=$(or $(KILLS),500) tests/fault/crash
 sim: packages ## the simulator; SEEDS=100000 FIRST=1
@@ -126,7 +141,7 @@ fuzz-programs: $(FUZZ)
 
 bench: packages-test node_modules ## speed against a bare insert loop; writes build/bench.json
 	@$(MAKE) --no-print-directory V=release build/ichido build/release/bench/loadgen \
-	    build/release/bench/bare_sqlite
+	    build/release/bench/bare_sqlite build/release/bench/receiver
 	@bench/run
 
 $(OUT)/unit/%: tests/unit/%.c $(LIB)

@@ -11,8 +11,13 @@ import { folder as evidence } from '../tests/e2e/lib/evidence.mjs';
 import {
     cpuTicks, drained, ENV, events, live, memory, root, row, rows, runTool, SECONDS, sqlite, times, whole, withServer,
 } from './kit.mjs';
+import { adminRows } from './admin.mjs';
+import { pageRows } from './page.mjs';
 import { applyLateRows, applyRows } from './apply.mjs';
-import { paymentRows, postgresPaymentRows, slowGatewayRows } from './payments.mjs';
+import { qstashRows } from './qstash.mjs';
+import { sandboxRows } from './sandbox.mjs';
+import { seeingRows } from './seeing.mjs';
+import { hangingGatewayRows, paymentRows, postgresPaymentRows, slowGatewayRows } from './payments.mjs';
 
 // --- pieces ---
 
@@ -125,7 +130,7 @@ async function startRows() {
 
 // --- all of them ---
 
-const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'apply', 'postgres', 'payments', 'slow', 'pgpayments', 'memory', 'start'];
+const wanted = process.env.ONLY?.split(',') ?? ['webhook', 'apply', 'postgres', 'payments', 'slow', 'hanging', 'pgpayments', 'qstash', 'sandbox', 'seeing', 'admin', 'page', 'memory', 'start'];
 console.log(`${os.cpus()[0].model}, ${os.cpus().length} cores, load ${os.loadavg()[0].toFixed(1)}; ${SECONDS} s a row\n`);
 const rate = wanted.includes('webhook') ? await webhookRows() : 0;
 if (wanted.includes('apply')) await applyRows();
@@ -133,7 +138,13 @@ if (wanted.includes('late')) await applyLateRows(); // minutes, and 5 GB of disk
 if (wanted.includes('postgres')) await postgresRows(rate);
 if (wanted.includes('payments')) await paymentRows();
 if (wanted.includes('slow')) await slowGatewayRows();
+if (wanted.includes('hanging')) await hangingGatewayRows();
 if (wanted.includes('pgpayments')) await postgresPaymentRows();
+if (wanted.includes('qstash')) await qstashRows(rate);
+if (wanted.includes('sandbox')) await sandboxRows();
+if (wanted.includes('seeing')) await seeingRows();
+if (wanted.includes('admin')) await adminRows();
+if (wanted.includes('page')) await pageRows();
 if (wanted.includes('memory')) await memoryRows();
 if (wanted.includes('start')) await startRows();
 

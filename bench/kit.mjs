@@ -1,8 +1,9 @@
 // kit.mjs - what all rows of the table need: a server on a fresh database, the load generator, a look
 // at the server's process, and the table itself.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Server, newFolder } from '../tests/e2e/lib/server.mjs';
@@ -14,7 +15,7 @@ export const SECONDS = Number(process.env.SECONDS_EACH ?? 5);
 export const ENV = { ICHIDO_LOG_LEVEL: 'info', ICHIDO_TEST_CLOCK: undefined };
 
 const execute = promisify(execFile);
-const tool = (name) => path.join(process.env.BENCH_BIN ?? path.join(root, 'build/release/bench'), name);
+export const tool = (name) => path.join(process.env.BENCH_BIN ?? path.join(root, 'build/release/bench'), name);
 
 // Their last words are JSON, also where they exit 1 because an answer was not the one wanted.
 export async function runTool(name, args) {
@@ -47,6 +48,11 @@ export const times = (r) => `p50 ${ms(r.p50_us)}, p99 ${ms(r.p99_us)}, max ${ms(
 // Keeping and parsing every line, as the tests do, would cost us more than the server's own work.
 const stopReading = (server) => server.child.stderr.removeAllListeners('data').resume();
 
+async function silentlyListening(server, env) {
+    server.port = Number(env.ICHIDO_LISTEN.split(':')[1]);
+    await until('it answers', () => server.get('/healthz').then(({ status }) => status === 200, () => false));
+}
+
 // A running server with its own fresh database, stopped and removed afterwards.
 export async function withServer(store, env, use, prepare) {
     const folder = newFolder();
@@ -55,7 +61,8 @@ export async function withServer(store, env, use, prepare) {
     const began = process.hrtime.bigint();
     const server = new Server(db, { env: { ...ENV, ...env } });
     try {
-        await server.listening();
+        if (env.ICHIDO_LOG_LEVEL === 'error') await silentlyListening(server, env); // no line says so
+        else await server.listening();
         server.startMs = Number(process.hrtime.bigint() - began) / 1e6;
         stopReading(server);
         return await use(server);
@@ -63,6 +70,24 @@ export async function withServer(store, env, use, prepare) {
         if (!server.ended) await server.stop();
         await db.drop();
         fs.rmSync(folder, { recursive: true, force: true });
+    }
+}
+
+// A destination that answers 200 and counts.
+export async function withReceiver(use) {
+    const child = spawn(tool('receiver'), { stdio: ['pipe', 'pipe', 'inherit'] });
+    const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const line = async () => JSON.parse((await lines.next()).value);
+    const { port } = await line();
+    const count = async () => {
+        child.stdin.write('?\n');
+        return (await line()).count;
+    };
+    try {
+        return await use({ port, count });
+    } finally {
+        child.stdin.end();
+        child.kill();
     }
 }
 

@@ -4,6 +4,8 @@
  *   loadgen PORT --secret S                                            signed events
  *   loadgen PORT --mode bookings --seed N --bearer ADMIN --user ID...  what will be paid
  *   loadgen PORT --mode create|replay --seed N --bearer TOKEN...       payments, as those users
+ *   loadgen PORT --mode publish --bearer TOKEN --target PORT [--delay S] messages for a receiver
+ *   loadgen PORT --mode call --bearer TOKEN --path P [--form TEXT]     one call of another's API
  *   [--connections 64] [--seconds 5] [--rate R] [--count N] [--first N]
  *
  * requests.h says what is sent. Two ways to send:
@@ -307,9 +309,11 @@ static void report(const struct load *l, double cpu)
 
 static void usage(void)
 {
-    fprintf(stderr, "loadgen PORT [--mode webhook|bookings|create|replay] [--secret S] [--seed N]"
-                    " [--bearer T]... [--user ID]... [--connections N] [--seconds S] [--rate R]"
-                    " [--count N] [--first N]\n");
+    fprintf(stderr,
+            "loadgen PORT [--mode webhook|bookings|create|replay|story|publish|call] [--secret S]"
+            " [--seed N]"
+            " [--bearer T]... [--user ID]... [--connections N] [--seconds S] [--rate R]"
+            " [--count N] [--first N] [--target PORT] [--delay S] [--path P] [--form F]\n");
     exit(2);
 }
 
@@ -346,6 +350,10 @@ static void take_option(struct load *l, int c, const char *arg)
     case 'r': l->rate = strtod(arg, NULL); break;
     case 'n': p->count = strtoul(arg, NULL, 10); break;
     case 'f': p->first = strtoul(arg, NULL, 10); break;
+    case 'T': p->target = (int)strtol(arg, NULL, 10); break;
+    case 'd': p->delay = (int)strtol(arg, NULL, 10); break;
+    case 'p': p->path = arg; break;
+    case 'F': p->form = arg; break;
     default: usage();
     }
 }
@@ -367,6 +375,8 @@ static bool makes_sense(const struct load *l)
         return false;
     if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
         return p->secret != NULL;
+    if (p->mode == MODE_CALL && !p->path)
+        return false;
     if (p->mode == MODE_BOOKINGS && !all_long(p->user, p->users, UUID_SIZE))
         return false;
     return all_long(p->bearer, p->bearers, p->bearer[0].n);
@@ -385,6 +395,10 @@ static void read_options(struct load *l, int argc, char **argv)
         { "rate", required_argument, 0, 'r' },
         { "count", required_argument, 0, 'n' },
         { "first", required_argument, 0, 'f' },
+        { "target", required_argument, 0, 'T' },
+        { "delay", required_argument, 0, 'd' },
+        { "path", required_argument, 0, 'p' },
+        { "form", required_argument, 0, 'F' },
         { 0, 0, 0, 0 },
     };
     int c;

@@ -41,6 +41,12 @@ async function createFor(server, args) {
 const answers = (r) => Object.entries(r.statuses).map(([status, n]) => `${status}: ${whole(n)}`).join(', ');
 const cost = (r) => `${whole(r.cpuUs)} us in the server and its sandbox, ${whole(r.loadUs)} us to send`;
 
+// Payments for a row's time, each with a booking of its own.
+export async function payFor(server) {
+    await book(server, ORDERS);
+    return createFor(server, PAYING);
+}
+
 // --- create and authorise, replays ---
 
 function createRows(what, goal, made) {
@@ -57,7 +63,9 @@ async function written(server) {
 }
 
 async function replayRows(server, keys) {
-    await replay(server, ['--count', keys, '--seconds', 0.5]); // what creating left behind is written by now
+    await replay(server, ['--count', keys, '--seconds', 0.5]); // what creating left behind is written by now,
+    await until('and sealed', () => sqliteRead(server.db.file, 'SELECT count(*) AS n FROM audit WHERE seq > (SELECT coalesce(max(audit_seq), 0) FROM audit_seals)')[0].n === 0, 60_000);
+    const began = performance.now();
     const before = await written(server);
     const full = await replay(server, ['--count', keys]);
     const half = await replay(server, ['--count', keys, '--rate', full.rate / 2]);
@@ -68,8 +76,11 @@ async function replayRows(server, keys) {
     row('  latency then', '', times(full));
     row('replays at half of that, open loop', 'p99 < 5 ms', times(half), half.p99_us < 5000);
     row('  answers other than a replay', '0', failed ? `${answers(full)}; ${answers(half)}` : '0', failed === 0);
-    row('  written meanwhile', 'nothing', `${after.commits - before.commits} commits, WAL ${
-        same ? 'untouched' : `${before.size} to ${after.size} bytes`}`, same);
+    // How often keys came again is summed and written once in ten seconds: 4,096 rows at most, 200 a commit.
+    const commits = after.commits - before.commits;
+    const sums = 21 * Math.ceil((performance.now() - began) / 10_000 + 1);
+    row('  written meanwhile', 'sums in 10 s', `${commits} commits, WAL ${
+        same ? 'untouched' : `${before.size} to ${after.size} bytes`}`, commits <= sums);
 }
 
 // Of every event that the sandbox has sent or will send: that the server has said what became of it.
@@ -167,5 +178,64 @@ export async function slowGatewayRows() {
         row('  answers other than wanted', '0', whole(during.acks.failed + during.replays.failed),
             during.acks.failed + during.replays.failed === 0);
         row('  those payments in the end', `${whole(WAITING)} x 201`, `${answers(made)}; ${times(made)}`, made.ok === WAITING);
+    });
+}
+
+// --- a gateway that never answers (G5) ---
+
+const TURNS = Number(process.env.TURNS ?? 5);
+const middle = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+
+// p99 of replays and webhooks at steady rates, beside payments at 100 a second.
+async function steady(server, keys, rates) {
+    const replays = await replay(server, ['--seconds', 4, '--count', keys, '--rate', rates.replays]);
+    const acks = await events(server, ['--seconds', 4, '--count', Math.round(rates.acks * 4.2), '--rate', rates.acks]);
+    return { replays: replays.p99_us, acks: acks.p99_us };
+}
+
+// The middle of what each turn says: a machine that is slow for a minute is slow in both halves of a turn.
+function changeRow(what, turns, name) {
+    const change = middle(turns.map(({ before, during }) => 100 * (during[name] / before[name] - 1)));
+    const of = (when) => ms(middle(turns.map((turn) => turn[when][name])));
+    row(what, 'p99 changes < 20 %', `p99 ${of('during')}, before ${of('before')} (${change.toFixed(0)} %, the middle of ${TURNS} turns)`, change < 20);
+}
+
+export async function hangingGatewayRows() {
+    await withServer(sqliteStore, QUIET, async (server) => {
+        const keys = 10_000;
+        const others = 1200; // payments of each half of a turn: 100 a second while it lasts
+        await book(server, keys + 2 * TURNS * others);
+        await create(server, ['--count', keys, '--seconds', 60]);
+        const rates = {
+            replays: (await replay(server, ['--count', keys, '--seconds', 2])).rate / 2,
+            acks: (await events(server, ['--seconds', 2, '--count', 60_000])).rate / 2,
+        };
+        await drained(server);
+        let first = keys;
+        const pay = () => {
+            const paying = create(server, ['--count', others, '--first', first, '--connections', others, '--rate', 100, '--seconds', 60]);
+            first += others;
+            paying.catch(() => {}); // it is awaited later
+            return paying;
+        };
+        const turns = [];
+        const ends = {};
+        for (let i = 0; i < TURNS; i++) {
+            const answered = pay();
+            const before = await steady(server, keys, rates);
+            await answered;
+            await drained(server);
+            await server.fault({ path: '/v1/', delayMs: 20_000, times: 1_000_000 });
+            const hanging = pay();
+            await until('many hang', async () => await inFlight(server) >= 300);
+            turns.push({ before, during: await steady(server, keys, rates) });
+            await server.healed();
+            for (const [status, n] of Object.entries((await hanging).statuses)) ends[status] = (ends[status] ?? 0) + n;
+            await until('it is trusted again', async () => await inFlight(server) <= 0);
+            await drained(server);
+        }
+        changeRow('webhook ACK while every gateway call hangs', turns, 'acks');
+        changeRow('  replays then', turns, 'replays');
+        row('  those payments', '', answers({ statuses: ends }));
     });
 }

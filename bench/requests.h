@@ -8,6 +8,8 @@
  *   replay     the same bookings and keys again and again: 200 with Idempotent-Replayed
  *   story      what Stripe tells of a payment that is in the books: created, charge.succeeded,
  * succeeded, charge.updated; 64 payments at a time, step by step. Payment n has the id of 16 digits
+ *   publish    POST /v2/publish/http://127.0.0.1:TARGET/hook, the same 2.9 KB; later with --delay
+ *   call       GET of --path, or POST of --form to it: the same bytes each time, but for the key
  *
  * Ids of bookings and keys follow from the seed and the number, so that a later run knows them. */
 #pragma once
@@ -25,7 +27,16 @@
 
 enum { TOKEN = 24, DIGEST = 64, UUID_SIZE = 36, PLACES = 32, USERS = 16, REQUEST_MAX = 65536 };
 
-enum mode { MODE_WEBHOOK, MODE_BOOKINGS, MODE_CREATE, MODE_REPLAY, MODE_STORY, MODES };
+enum mode {
+    MODE_WEBHOOK,
+    MODE_BOOKINGS,
+    MODE_CREATE,
+    MODE_REPLAY,
+    MODE_STORY,
+    MODE_PUBLISH,
+    MODE_CALL,
+    MODES
+};
 
 enum field {
     EVENT_TOKEN,
@@ -82,6 +93,8 @@ static const struct kind kinds[MODES] = {
     [MODE_CREATE] = { "create", 201, NULL, false },
     [MODE_REPLAY] = { "replay", 200, "\r\nIdempotent-Replayed: true\r\n", true },
     [MODE_STORY] = { "story", 0, NULL, false },
+    [MODE_PUBLISH] = { "publish", 200, NULL, true },
+    [MODE_CALL] = { "call", 200, NULL, true },
 };
 
 struct plan { /* what the command line asks for */
@@ -93,6 +106,9 @@ struct plan { /* what the command line asks for */
     size_t first;       /* from this number on */
     struct str bearer[USERS], user[USERS];
     size_t bearers, users;
+    int target;              /* publish: whom to tell, */
+    int delay;               /* so many seconds later */
+    const char *path, *form; /* call; form NULL: a GET */
 };
 
 union record {
@@ -239,9 +255,13 @@ static void print_story(struct buf *b)
     buf_add(b, S("\n}"));
 }
 
-static void print_body(struct buf *b, enum mode mode)
+static void print_body(struct buf *b, const struct plan *p)
 {
-    if (mode == MODE_WEBHOOK)
+    enum mode mode = p->mode;
+
+    if (mode == MODE_CALL)
+        buf_add(b, str_of(p->form));
+    else if (mode == MODE_WEBHOOK || mode == MODE_PUBLISH)
         print_event(b);
     else if (mode == MODE_STORY)
         print_story(b);
@@ -262,6 +282,16 @@ static void print_bearer(struct buf *b, const struct plan *p)
     buf_add(b, S("\r\n"));
 }
 
+static void print_line(struct buf *b, const struct plan *p, const char *line)
+{
+    if (p->mode == MODE_PUBLISH)
+        buf_fmt(b, "POST /v2/publish/http://127.0.0.1:%d/hook", p->target);
+    else if (p->mode == MODE_CALL)
+        buf_fmt(b, "%s %s", p->form ? "POST" : "GET", p->path);
+    else
+        buf_add(b, str_of(line));
+}
+
 static void print_head(struct buf *b, const struct plan *p, size_t body, int64_t stamp)
 {
     static const char *const lines[MODES] = {
@@ -272,10 +302,14 @@ static void print_head(struct buf *b, const struct plan *p, size_t body, int64_t
         [MODE_STORY] = "POST /api/v1/webhooks/stripe",
     };
 
+    print_line(b, p, lines[p->mode]);
     buf_fmt(b,
-            "%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n"
-            "Content-Type: application/json; charset=utf-8\r\nContent-Length: %zu\r\n",
-            lines[p->mode], p->port, body);
+            " HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n"
+            "Content-Type: %s\r\nContent-Length: %zu\r\n",
+            p->port,
+            p->mode == MODE_CALL ? "application/x-www-form-urlencoded"
+                                 : "application/json; charset=utf-8",
+            body);
     if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
         buf_fmt(b,
                 "User-Agent: Stripe/1.0 (+https://stripe.com/docs/webhooks)\r\n"
@@ -283,8 +317,12 @@ static void print_head(struct buf *b, const struct plan *p, size_t body, int64_t
                 (long long)stamp);
     else
         print_bearer(b, p);
-    if (p->mode == MODE_CREATE || p->mode == MODE_REPLAY)
+    if (p->mode == MODE_CREATE || p->mode == MODE_REPLAY || p->form)
         buf_add(b, S("Idempotency-Key: " KEY_MARK "\r\n"));
+    if (p->mode == MODE_PUBLISH)
+        buf_add(b, S("Upstash-Method: POST\r\n"));
+    if (p->delay)
+        buf_fmt(b, "Upstash-Delay: %ds\r\n", p->delay);
     buf_add(b, S("\r\n"));
 }
 
@@ -308,7 +346,7 @@ static void make_template(struct requests *r, int64_t stamp)
 
     buf_init(&body, REQUEST_MAX);
     buf_init(&all, REQUEST_MAX);
-    print_body(&body, r->plan->mode);
+    print_body(&body, r->plan);
     print_head(&all, r->plan, body.n, stamp);
     r->head = all.n;
     buf_add(&all, buf_str(&body));
@@ -443,6 +481,7 @@ static void put_story(union record *record, size_t i, size_t first)
 static void make_events(struct requests *r, int64_t stamp)
 {
     const struct plan *p = r->plan;
+    const char *secret = p->secret ? p->secret : "nobody asks";
     EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(hmac);
     OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", (char[]){ "SHA256" }, 0),
@@ -453,7 +492,7 @@ static void make_events(struct requests *r, int64_t stamp)
 
     if (getrandom(&run, sizeof(run), 0) != sizeof(run))
         die("getrandom");
-    EVP_MAC_init(ctx, (const unsigned char *)p->secret, strlen(p->secret), params);
+    EVP_MAC_init(ctx, (const unsigned char *)secret, strlen(secret), params);
     for (size_t i = 0; i < p->count; i++) {
         unsigned char mac[DIGEST / 2];
 
@@ -482,7 +521,7 @@ static void requests_prepare(struct requests *r, const struct plan *p)
     if (!r->records)
         die("memory");
     make_template(r, stamp);
-    if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY)
+    if (p->mode == MODE_WEBHOOK || p->mode == MODE_STORY || p->mode == MODE_PUBLISH)
         make_events(r, stamp);
     else
         make_orders(r);

@@ -174,7 +174,7 @@ void bank_check_end(struct bank *b)
 
 static struct event *ordered(struct sim_node *n, const struct message *m)
 {
-    struct event *e = client_event_of(n->sim->client, m->ref);
+    struct event *e = sim_client_event_of(n->sim->client, m->ref);
 
     if (!e || !e->is_order)
         sim_fail(n->sim, "a call for an order that nobody gave");

@@ -317,7 +317,7 @@ void check_after_crash(struct check *c)
 {
     if (!view_open(c->view, disk_vfs(c->sim->disk)) || !view_is_sound(c->view))
         sim_fail(c->sim, "the database is damaged");
-    client_check_acked(c->sim->client);
+    sim_client_check_acked(c->sim->client);
 }
 
 bool check_find_event(struct check *c, struct str event_id, struct uuid *ret_message)

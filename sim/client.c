@@ -15,7 +15,7 @@ enum { RESEND_MS = 500 };
 struct send {
     struct door door;   /* the real unit ... */
     struct order order; /* ... or that of an order */
-    struct client *client;
+    struct sim_client *client;
     struct event *event;
     struct sim_node *node;
     struct send *next;
@@ -60,7 +60,7 @@ static void draw_order(struct sim *s, struct event *e)
         e->nature = PLAIN;
 }
 
-static void draw_event(struct client *c, size_t number)
+static void draw_event(struct sim_client *c, size_t number)
 {
     struct sim *s = c->sim;
     struct event *e = &c->events[number];
@@ -78,9 +78,9 @@ static void draw_event(struct client *c, size_t number)
         sim_mark(s, MARK_UNKNOWN_TYPE);
 }
 
-struct client *client_new(struct sim *s)
+struct sim_client *sim_client_new(struct sim *s)
 {
-    struct client *c = calloc(1, sizeof(*c));
+    struct sim_client *c = calloc(1, sizeof(*c));
 
     if (!c)
         abort();
@@ -94,7 +94,7 @@ struct client *client_new(struct sim *s)
     return c;
 }
 
-void client_free(struct client *c)
+void sim_client_free(struct sim_client *c)
 {
     if (!c)
         return;
@@ -102,14 +102,14 @@ void client_free(struct client *c)
     free(c);
 }
 
-int client_special(const struct client *c)
+int sim_client_special(const struct sim_client *c)
 {
     return (int)c->special;
 }
 
 /* --- sending --- */
 
-static bool wants_to_be_sent(const struct client *c, const struct event *e)
+static bool wants_to_be_sent(const struct sim_client *c, const struct event *e)
 {
     bool twin = e->wanted > 1 && e->in_flight < 2; /* duplicates may overlap */
 
@@ -117,7 +117,7 @@ static bool wants_to_be_sent(const struct client *c, const struct event *e)
            c->sim->mono_us / 1000 >= e->not_before_ms;
 }
 
-static struct sim_node *open_door(const struct client *c)
+static struct sim_node *open_door(const struct sim_client *c)
 {
     struct sim *s = c->sim;
     int first = (int)sim_below(s, (uint64_t)s->node_count);
@@ -131,7 +131,7 @@ static struct sim_node *open_door(const struct client *c)
     return NULL;
 }
 
-bool client_can_send(const struct client *c)
+bool sim_client_can_send(const struct sim_client *c)
 {
     bool open = false;
 
@@ -143,7 +143,7 @@ bool client_can_send(const struct client *c)
     return false;
 }
 
-static struct event *pick_event(struct client *c)
+static struct event *pick_event(struct sim_client *c)
 {
     size_t first = sim_below(c->sim, c->n);
 
@@ -156,7 +156,7 @@ static struct event *pick_event(struct client *c)
     return NULL;
 }
 
-static void got_ack(struct client *c, struct event *e, struct uuid named)
+static void got_ack(struct sim_client *c, struct event *e, struct uuid named)
 {
     struct sim *s = c->sim;
     struct uuid message;
@@ -174,7 +174,7 @@ static void got_ack(struct client *c, struct event *e, struct uuid named)
         sim_mark(s, MARK_UNREADABLE);
 }
 
-static void drop_send(struct client *c, struct send *send)
+static void drop_send(struct sim_client *c, struct send *send)
 {
     struct send **at = &c->sends;
 
@@ -189,7 +189,7 @@ static void drop_send(struct client *c, struct send *send)
 
 static void answered(struct send *send, enum err verdict, struct uuid message)
 {
-    struct client *c = send->client;
+    struct sim_client *c = send->client;
     struct event *e = send->event;
 
     SIM_TRACE(c->sim, "node %d answers %s: %s", send->node->index, e->id, err_code(verdict));
@@ -209,7 +209,7 @@ static void order_answered(struct order *o)
     answered(CONTAINER_OF(o, struct send, order), o->unit.err, o->message_id);
 }
 
-void client_node_died(struct client *c, const struct sim_node *n)
+void sim_client_node_died(struct sim_client *c, const struct sim_node *n)
 {
     for (struct send *s = c->sends, *next; s; s = next) {
         next = s->next;
@@ -218,7 +218,7 @@ void client_node_died(struct client *c, const struct sim_node *n)
     }
 }
 
-static void mark_send(struct client *c, const struct event *e)
+static void mark_send(struct sim_client *c, const struct event *e)
 {
     if (e->acks)
         sim_mark(c->sim, MARK_DUPLICATE);
@@ -229,7 +229,7 @@ static void mark_send(struct client *c, const struct event *e)
         sim_mark(c->sim, MARK_DUPLICATE_AT_ONCE);
 }
 
-void client_send(struct client *c)
+void sim_client_send(struct sim_client *c)
 {
     struct event *e = pick_event(c);
     struct sim_node *n = open_door(c);
@@ -251,7 +251,7 @@ void client_send(struct client *c)
     snprintf(e->key, sizeof(e->key), STR_FMT, STR_ARG(send->door.receive.event.id));
 }
 
-bool client_is_done(const struct client *c)
+bool sim_client_is_done(const struct sim_client *c)
 {
     for (size_t i = 0; i < c->n; i++)
         if (c->events[i].acks < c->events[i].wanted || c->events[i].in_flight)
@@ -261,7 +261,7 @@ bool client_is_done(const struct client *c)
 
 /* --- what it holds us to --- */
 
-void client_check_acked(struct client *c)
+void sim_client_check_acked(struct sim_client *c)
 {
     for (size_t i = 0; i < c->n; i++)
         if (c->events[i].acks && !check_is_stored(c->sim->check, str_of(c->events[i].key)))
@@ -284,7 +284,7 @@ static const char *outcome_when_done(const struct event *e)
 }
 
 /* Faults may cost attempts, so an event that would be fine may die too; what must die, dies. */
-static void check_end(struct client *c, const struct event *e)
+static void check_end(struct sim_client *c, const struct event *e)
 {
     struct sim *s = c->sim;
     char outcome[32];
@@ -301,7 +301,7 @@ static void check_end(struct client *c, const struct event *e)
     SIM_TRACE(s, "event %s: %s%s", e->id, outcome, dead ? ", dead letter" : "");
 }
 
-void client_check_ends(struct client *c)
+void sim_client_check_ends(struct sim_client *c)
 {
     for (size_t i = 0; i < c->n; i++)
         check_end(c, &c->events[i]);

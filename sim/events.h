@@ -38,13 +38,13 @@ struct event {
 struct send;
 struct sim_node;
 
-struct client {
+struct sim_client {
     struct sim *sim;
     struct event *events;
     size_t n, special;
     struct send *sends; /* under way */
 };
 
-struct event *client_event_of(struct client *c, struct str key); /* NULL: nobody sent it */
+struct event *sim_client_event_of(struct sim_client *c, struct str key); /* NULL: nobody sent it */
 /* As kill -9 would: nothing that this batch did reaches the disk, and nobody is answered. */
 enum err saboteur_kill(struct sim_node *n);

@@ -151,7 +151,7 @@ static void forget_all(struct sim_node *n)
     n->hinted = n->stopping = n->stopped = n->job_crash = n->counted = n->up = false;
     queue_free(n->queue);
     n->queue = NULL;
-    client_node_died(n->sim->client, n);
+    sim_client_node_died(n->sim->client, n);
 }
 
 void sim_node_free(struct sim_node *n)
@@ -196,7 +196,7 @@ static void start_runner(struct sim_node *n)
     };
 
     n->real = apply_event_kind(&n->apply, SIM_RETRIES, SIM_RETRY_FIRST_MS);
-    n->kinds[0] = client_job_kind(n->sim->client, n);
+    n->kinds[0] = sim_client_job_kind(n->sim->client, n);
     n->kinds[1] = bank_job_kind(n);
     n->queue = queue_new_runner(&o);
     assert(n->queue);

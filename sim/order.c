@@ -74,7 +74,7 @@ static enum err run(struct tx *tx, struct unit *u)
 static void adopt(struct order *o)
 {
     struct sim *s = o->node->sim;
-    struct event *e = client_event_of(s->client, o->id);
+    struct event *e = sim_client_event_of(s->client, o->id);
 
     if (!o->is_new)
         sim_mark(s, MARK_TAKEN);

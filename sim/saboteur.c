@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-struct event *client_event_of(struct client *c, struct str key)
+struct event *sim_client_event_of(struct sim_client *c, struct str key)
 {
     for (size_t i = 0; i < c->n; i++)
         if (str_eq(key, str_of(c->events[i].key)))
@@ -41,7 +41,7 @@ static enum err sabotage(struct sim_node *n, const struct event *e, const struct
 static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct sim_node *n = ctx;
-    struct event *e = client_event_of(n->sim->client, m->ref);
+    struct event *e = sim_client_event_of(n->sim->client, m->ref);
     enum err failed;
 
     if (!e) {
@@ -63,7 +63,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t c
     struct sim_node *n = ctx;
 
     for (size_t i = 0; i < count; i++) {
-        const struct event *e = client_event_of(n->sim->client, m[i]->ref);
+        const struct event *e = sim_client_event_of(n->sim->client, m[i]->ref);
 
         if (!e || e->nature >= FAILS)
             return ERR_INTERNAL; /* each alone, then */
@@ -92,7 +92,7 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
                   const char *why)
 {
     struct sim_node *n = ctx;
-    struct event *e = client_event_of(n->sim->client, m->ref);
+    struct event *e = sim_client_event_of(n->sim->client, m->ref);
 
     if (e && end == JOB_DEAD)
         sim_mark(n->sim, mark_of_death(e, m));
@@ -100,7 +100,7 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
         n->real.ended(env, n->real.ctx, m, end, why);
 }
 
-struct job_kind client_job_kind(struct client *c, struct sim_node *n)
+struct job_kind sim_client_job_kind(struct sim_client *c, struct sim_node *n)
 {
     struct job_kind k = n->real;
 

@@ -157,7 +157,7 @@ static void jump_clock(struct sim *s)
 
 /* --- what could happen next --- */
 
-enum move {
+enum sim_move {
     MOVE_TASK,
     MOVE_COMMIT,
     MOVE_READ,
@@ -176,7 +176,7 @@ static const uint64_t weights[MOVES] = {
 };
 
 struct choice {
-    enum move move;
+    enum sim_move move;
     struct sim_node *node;
 };
 
@@ -186,7 +186,7 @@ struct choices {
     uint64_t weight;
 };
 
-static void offer(struct choices *c, bool can, enum move m, struct sim_node *n)
+static void offer(struct choices *c, bool can, enum sim_move m, struct sim_node *n)
 {
     if (!can)
         return;
@@ -225,7 +225,7 @@ static void make_move(struct sim *s, struct choice c)
     case MOVE_TIMER: sim_node_fire(c.node); return;
     case MOVE_HINT: sim_node_take_hint(c.node); return;
     case MOVE_BOOT: sim_node_boot(c.node); return;
-    case MOVE_SEND: client_send(s->client); return;
+    case MOVE_SEND: sim_client_send(s->client); return;
     case MOVE_BANK: bank_answer(s->bank); return;
     case MOVE_TIME:
     case MOVES: let_time_pass(s); return;
@@ -286,7 +286,7 @@ static void step(struct sim *s)
     let_stopped_leave(s);
     for (int i = 0; i < s->node_count; i++)
         offer_node(&c, s->nodes[i]);
-    offer(&c, client_can_send(s->client), MOVE_SEND, NULL);
+    offer(&c, sim_client_can_send(s->client), MOVE_SEND, NULL);
     offer(&c, bank_can_answer(s->bank), MOVE_BANK, NULL);
     offer(&c, !s->quiet || !c.n, MOVE_TIME, NULL); /* in quiet, time waits for work */
     make_move(s, pick(s, &c));
@@ -302,7 +302,7 @@ static bool all_is_done(struct sim *s)
         if (!n->gone && (!n->up || n->stopping || !is_at_rest(n)))
             return false;
     }
-    return client_is_done(s->client) && !bank_is_awaited(s->bank) && check_live(s->check) == 0;
+    return sim_client_is_done(s->client) && !bank_is_awaited(s->bank) && check_live(s->check) == 0;
 }
 
 /* The last fault: one of two never comes back. Its leases and what only it knew of are for the
@@ -323,7 +323,8 @@ static void lose_one(struct sim *s)
 
 static void come_to_rest(struct sim *s)
 {
-    int64_t until = s->mono_us / 1000 + REST_MS + (int64_t)REST_MS_EACH * client_special(s->client);
+    int64_t until =
+        s->mono_us / 1000 + REST_MS + (int64_t)REST_MS_EACH * sim_client_special(s->client);
     int64_t most = s->steps + REST_STEPS;
     bool lost = false;
 
@@ -331,7 +332,7 @@ static void come_to_rest(struct sim *s)
     SIM_TRACE(s, "no more faults");
     while (!s->failed && !all_is_done(s)) {
         step(s);
-        if (!lost && client_is_done(s->client)) {
+        if (!lost && sim_client_is_done(s->client)) {
             lost = true;
             lose_one(s);
         }
@@ -376,7 +377,7 @@ static void open_world(struct sim *s)
     s->mono_us = MONO_START_US;
     s->disk = disk_new(&s->rng);
     s->check = check_new(s);
-    s->client = client_new(s);
+    s->client = sim_client_new(s);
     s->bank = bank_new(s);
     for (int i = 0; i < s->node_count; i++) {
         s->nodes[i] = sim_node_new(s, i);
@@ -395,7 +396,7 @@ static void close_world(struct sim *s)
         s->marks->n[MARK_STALE] += metrics_read(s->nodes[i]->env.metrics, COUNT_JOB, S("stale"));
         sim_node_free(s->nodes[i]);
     }
-    client_free(s->client);
+    sim_client_free(s->client);
     bank_free(s->bank);
     check_free(s->check);
     disk_free(s->disk);
@@ -423,7 +424,7 @@ struct sim_result sim_run(uint64_t seed, bool print, struct marks *marks)
     if (!s.failed)
         come_to_rest(&s);
     if (!s.failed)
-        client_check_ends(s.client);
+        sim_client_check_ends(s.client);
     if (!s.failed)
         stay_idle(&s);
     if (!s.failed)

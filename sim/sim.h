@@ -15,7 +15,7 @@ enum { SIM_NODES = 2, SIM_RETRIES = 3, SIM_RETRY_FIRST_MS = 1000, SIM_RETRY_MAX_
 
 struct bank;
 struct check;
-struct client;
+struct sim_client;
 struct sim_node;
 
 /* Chances are "one in n"; 0 is never. */
@@ -57,7 +57,7 @@ struct sim {
     int64_t steps, disturbed; /* how often something went wrong */
     struct sim_node *nodes[SIM_NODES];
     int node_count;
-    struct client *client;
+    struct sim_client *client;
     struct bank *bank;
     struct check *check;
     bool quiet; /* no faults any more */

@@ -2,6 +2,7 @@
  * keeps for it. */
 #pragma once
 
+#include "auth/auth.h"
 #include "http/http.h"
 #include "store/store.h"
 
@@ -17,3 +18,9 @@ void api_answer_post(struct api_answer *a, struct request *r, struct store *stor
 
 /* 200 with the text, or the unit's problem. */
 void api_answer_show(struct unit *u);
+
+/* An operator, or a viewer who changes nothing. False: 401, 403 or what else auth said was
+ * answered. */
+bool api_is_admin(struct request *r, enum err e, const struct principal *p);
+/* Zeroed, in the request's arena. NULL: that was answered. */
+void *api_room(struct request *r, size_t size);

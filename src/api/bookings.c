@@ -1,5 +1,6 @@
 #include "api/bookings.h"
 
+#include "api/act.h"
 #include "api/fields.h"
 #include "flow/booking.h"
 #include "store/store.h"
@@ -10,8 +11,8 @@ struct task_of_booking { /* one request, in its own arena */
     const struct api_bookings *api;
     struct booking_change change; /* PUT */
     struct booking_result result;
-    bool may_any; /* GET */
-    struct uuid user;
+    bool may_any;     /* GET */
+    struct uuid user; /* who asks */
 };
 
 static struct task_of_booking *task_new(struct request *r, const struct api_bookings *api,
@@ -44,9 +45,10 @@ static void show(struct request *r, int status, const struct booking *b)
 static enum err put(struct tx *tx, struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+    enum err e = booking_change(tx, t->api->payments, &t->change, env_now_ms(t->api->payments->env),
+                                &t->result);
 
-    return booking_change(tx, t->api->payments, &t->change, env_now_ms(t->api->payments->env),
-                          &t->result);
+    return e ? e : act_audit_booking(tx, &t->result, &t->user);
 }
 
 static void was_put(struct unit *u)
@@ -95,6 +97,7 @@ static void put_as(struct request *r, void *ctx, enum err e, const struct princi
     if (!t)
         return;
     t->change = change;
+    t->user = p->user;
     store_post(t->api->store, &t->unit);
 }
 
@@ -141,7 +144,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
         return;
     t->change.id = id;
     t->user = p->user;
-    t->may_any = p->service || p->admin;
+    t->may_any = auth_sees_all(p);
     store_post(t->api->store, &t->unit);
 }
 

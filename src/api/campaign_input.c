@@ -15,14 +15,6 @@ struct reading {
     bool no_memory;
 };
 
-static struct str keep(struct reading *g, struct str text)
-{
-    struct str copy = arena_str(&g->request->arena, text);
-
-    g->no_memory = g->no_memory || !copy.p;
-    return copy;
-}
-
 /* --- fields of one layer, named by its place: "layers[2].price" --- */
 
 static void layer_problem(struct reading *g, size_t i, const char *field, const char *en,
@@ -57,7 +49,7 @@ static void read_name(struct reading *g, const cJSON *layer, size_t i, struct la
 
     json_problems_init(&unnamed);
     if (json_get_str(layer, "name", true, LAYER_NAME_MAX, &name, &unnamed)) {
-        l->name = keep(g, name);
+        l->name = fields_keep(g->request, name, &g->no_memory);
     } else {
         snprintf(en, sizeof(en), "must be a text of 1 to %d characters", LAYER_NAME_MAX);
         snprintf(ja, sizeof(ja), "1〜%d 文字の文字列にしてください", LAYER_NAME_MAX);
@@ -141,7 +133,7 @@ static void read_all(struct reading *g, const cJSON *body)
     struct str title;
 
     if (json_get_str(body, "title", true, CAMPAIGN_TITLE_MAX, &title, &g->problems))
-        g->in->title = keep(g, title);
+        g->in->title = fields_keep(g->request, title, &g->no_memory);
     fields_currency(body, true, g->in->currency, &g->problems);
     read_layers(g, body);
     read_winners(g, body);

@@ -129,7 +129,7 @@ static void read_version(const struct attributes *at, struct booking_change *c,
                         "RFC 3339 の日時にしてください");
     } else if (!c->has_version && ms > 0) {
         c->version = ms;
-        c->has_version = true;
+        c->has_version = c->version_is_time = true;
     }
 }
 

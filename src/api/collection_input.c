@@ -2,6 +2,8 @@
 
 #include "api/fields.h"
 #include "api/payment_input.h"
+#include "base/limits.h"
+#include "base/settings_address.h"
 #include "base/time_parse.h"
 
 #include <stdio.h>
@@ -39,18 +41,6 @@ bool is_web_url(struct str url)
     return true;
 }
 
-bool is_email(struct str text)
-{
-    const char *at = text.n ? memchr(text.p, '@', text.n) : NULL;
-
-    if (!at || at == text.p || at == text.p + text.n - 1)
-        return false;
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] <= ' ' || strchr("<>,;\"\x7f", text.p[i]))
-            return false;
-    return !memchr(at + 1, '@', text.n - (size_t)(at + 1 - text.p));
-}
-
 /* Segments of letters, digits, '_', '+' and '-': no way out of a folder of zones. */
 bool is_zone_name(struct str name)
 {
@@ -75,14 +65,6 @@ struct reading {
     bool no_memory;
     size_t place; /* of the participant */
 };
-
-static struct str keep(struct reading *g, struct str text)
-{
-    struct str copy = arena_str(&g->request->arena, text);
-
-    g->no_memory = g->no_memory || !copy.p;
-    return copy;
-}
 
 static void person_problem(struct reading *g, const char *field, const char *en, const char *ja)
 {
@@ -136,7 +118,7 @@ static bool take_words(struct reading *g, const cJSON *person, const char *field
     if (!taken)
         person_problem(g, field, en, ja);
     else
-        *ret_text = keep(g, text);
+        *ret_text = fields_keep(g->request, text, &g->no_memory);
     return taken;
 }
 
@@ -177,8 +159,9 @@ static void take_person(struct reading *g, const cJSON *person, struct participa
     take_id(g, person, "id", true, &ret->id);
     take_words(g, person, "name", true, PARTICIPANT_NAME_MAX, &ret->name);
     if (take_words(g, person, "email", false, PARTICIPANT_EMAIL_MAX, &ret->email) && ret->email.n &&
-        !is_email(ret->email))
-        person_problem(g, "email", "must be a mail address", "メールアドレスを指定してください");
+        !address_is_mail(ret->email))
+        person_problem(g, "email", "must be a mail address in ASCII like taro@example.jp",
+                       "taro@example.jp のような ASCII のメールアドレスを指定してください");
     ret->has_user = take_id(g, person, "userId", false, &ret->user);
     take_amount(g, person, &ret->amount);
     take_strangers(g, person);
@@ -238,7 +221,7 @@ static void read_text(struct reading *g, const cJSON *body, const char *field, b
     struct str text;
 
     if (json_get_str(body, field, required, max, &text, &g->problems))
-        *ret = keep(g, text);
+        *ret = fields_keep(g->request, text, &g->no_memory);
 }
 
 static void read_due(struct reading *g, const cJSON *body)
@@ -251,6 +234,7 @@ static void read_due(struct reading *g, const cJSON *body)
                         "1970 年より後の RFC 3339 の日時にしてください");
 }
 
+/* Whether there is such a zone is looked up with the change: on this thread no file is read. */
 static void read_zone(struct reading *g, const cJSON *body)
 {
     struct str text;
@@ -258,16 +242,87 @@ static void read_zone(struct reading *g, const cJSON *body)
     g->in->time_zone = S("Asia/Tokyo");
     if (!json_get_str(body, "timeZone", false, TIME_ZONE_MAX, &text, &g->problems))
         return;
-    g->in->time_zone = keep(g, text);
+    g->in->time_zone = fields_keep(g->request, text, &g->no_memory);
     if (!is_zone_name(text))
         json_problem_in(&g->problems, "timeZone", "must be a name like Asia/Tokyo",
                         "Asia/Tokyo のような名前にしてください");
 }
 
-bool collection_input_read(struct request *r, struct collection_input *ret_input)
+/* --- its reminders --- */
+
+static bool take_day(const cJSON *item, struct reminder_rule *rule)
 {
-    static const char *const names[] = { "title", "description", "currency",
-                                         "dueAt", "timeZone",    "participants" };
+    double day = cJSON_IsNumber(item) ? item->valuedouble : LIMIT_REMINDER_DAYS + 1;
+
+    if (!(day >= -LIMIT_REMINDER_DAYS && day <= LIMIT_REMINDER_DAYS))
+        return false;
+    return (double)(int)day == day && reminder_days_add(rule, (int)day);
+}
+
+static void read_days(struct reading *g, const cJSON *reminders, struct reminder_rule *rule)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(reminders, "days");
+    bool fine = cJSON_IsArray(list);
+
+    for (const cJSON *item = fine ? list->child : NULL; fine && item; item = item->next)
+        fine = take_day(item, rule);
+    if (!fine)
+        json_problem_in(&g->problems, "reminders.days",
+                        "must be a list of at most 12 different whole numbers from -90 to 90",
+                        "-90〜90 の異なる整数を 12 個以内のリストにしてください");
+}
+
+static void read_time(struct reading *g, const cJSON *reminders, struct reminder_rule *rule)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(reminders, "time");
+
+    if (!item || cJSON_IsNull(item))
+        return;
+    if (!cJSON_IsString(item) || !reminder_time_read(str_of(item->valuestring), &rule->minute))
+        json_problem_in(&g->problems, "reminders.time", "must be a time like 10:00, up to 23:59",
+                        "10:00 のような 23:59 までの時刻にしてください");
+}
+
+static void read_other_members(struct reading *g, const cJSON *reminders)
+{
+    char name[FIELD_MAX];
+
+    for (const cJSON *item = reminders->child; item; item = item->next) {
+        if (strcmp(item->string, "days") == 0 || strcmp(item->string, "time") == 0)
+            continue;
+        snprintf(name, sizeof(name), "reminders.%s", item->string);
+        json_problem_in(&g->problems, name, "is not a field of this request",
+                        "このリクエストにない項目です");
+    }
+}
+
+/* Absent and null: the server's. */
+static void read_reminders(struct reading *g, const cJSON *body, int usual_minute)
+{
+    const cJSON *reminders = cJSON_GetObjectItemCaseSensitive(body, "reminders");
+    struct reminder_rule rule = { .minute = usual_minute };
+    char days[REMINDER_DAYS_MAX + 1], time[REMINDER_TIME_TEXT + 1];
+
+    if (!reminders || cJSON_IsNull(reminders))
+        return;
+    if (!cJSON_IsObject(reminders)) {
+        json_problem_in(&g->problems, "reminders", "must be a JSON object, or null",
+                        "JSON オブジェクトか null にしてください");
+        return;
+    }
+    read_days(g, reminders, &rule);
+    read_time(g, reminders, &rule);
+    read_other_members(g, reminders);
+    g->in->has_reminders = true;
+    reminder_time_text(rule.minute, time);
+    g->in->reminder_days = fields_keep(g->request, reminder_days_text(&rule, days), &g->no_memory);
+    g->in->reminder_time = fields_keep(g->request, str_of(time), &g->no_memory);
+}
+
+bool collection_input_read(struct request *r, int usual_minute, struct collection_input *ret_input)
+{
+    static const char *const names[] = { "title",    "description", "currency",    "dueAt",
+                                         "timeZone", "reminders",   "participants" };
     struct reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
@@ -279,6 +334,7 @@ bool collection_input_read(struct request *r, struct collection_input *ret_input
     fields_currency(body, true, ret_input->currency, &g.problems);
     read_due(&g, body);
     read_zone(&g, body);
+    read_reminders(&g, body, usual_minute);
     read_people(&g, body);
     fields_only(body, names, COUNT(names), &g.problems);
     if (fields_refused(r, &g.problems))

@@ -7,8 +7,8 @@
 #include "http/http.h"
 
 /* The body of a PUT: all but id and owner. Texts go to the request's arena, participants are
- * sorted. False: the answer was sent. */
-bool collection_input_read(struct request *r, struct collection_input *ret_input);
+ * sorted. usual_minute: of the day, for reminders that name none. False: the answer was sent. */
+bool collection_input_read(struct request *r, int usual_minute, struct collection_input *ret_input);
 
 struct checkout_input {
     struct uuid key;
@@ -20,5 +20,4 @@ bool checkout_input_read(struct request *r, bool has_return_url, struct checkout
 
 /* Pure rules. */
 bool is_web_url(struct str url);    /* http or https, with a host, nothing that a url cannot have */
-bool is_email(struct str text);     /* something@somewhere; who can read it decides the rest */
 bool is_zone_name(struct str name); /* has the form of "Asia/Tokyo" or "UTC" */

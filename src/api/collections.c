@@ -2,6 +2,7 @@
  * the organiser's; a participant with a user id sees and pays its own part. */
 #include "api/collections.h"
 
+#include "api/act.h"
 #include "api/answer.h"
 #include "api/collection_input.h"
 #include "api/fields.h"
@@ -10,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { PAGE_DEFAULT = 20, MEMBERS_MAX = 80 };
+enum { PAGE_DEFAULT = 20, MEMBERS_MAX = 80, DETAIL_MAX = 48 };
 
 struct act { /* one request, in its own arena */
     struct api_answer answer;
@@ -20,11 +21,19 @@ struct act { /* one request, in its own arena */
     struct collection_result result;
     struct collection_view view; /* id is the path's; of the list: after is its cursor */
     struct uuid owner;           /* the list */
+    bool everybody;              /* the list: of no owner in particular */
 };
 
-static bool may_any(const struct principal *p)
+/* A viewer looks at whatever an operator may look at (A3). */
+static bool may_any(const struct request *r, const struct principal *p)
 {
-    return p->service || p->admin;
+    return p->service || p->admin || (p->viewer && str_eq(r->method, S("GET")));
+}
+
+/* The same handlers stand below /api/v1/admin/, for operators and viewers alone. */
+static bool is_for_operators(const struct request *r)
+{
+    return str_starts(r->path, S("/api/v1/admin/"));
 }
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
@@ -32,8 +41,11 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
                            bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct act *a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
+    struct act *a;
 
+    if (is_for_operators(r) && !api_is_admin(r, e, p))
+        return NULL;
+    a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
     if (!a) {
         reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
         return NULL;
@@ -43,7 +55,8 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
     a->who = *p;
     a->owner = p->user;
     a->view =
-        (struct collection_view){ .who = p->user, .may_any = may_any(p), .limit = PAGE_DEFAULT };
+        (struct collection_view){ .who = p->user, .may_any = may_any(r, p), .limit = PAGE_DEFAULT };
+    a->everybody = is_for_operators(r);
     return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
 }
 
@@ -54,12 +67,27 @@ static void post(struct act *a, const struct unit_kind *kind, void (*done)(struc
 
 /* --- PUT /collections/{id} --- */
 
+/* What its organiser does is his own business. */
+static enum err audit_put(struct tx *tx, const struct act *a)
+{
+    char id[UUID_TEXT + 1], detail[DETAIL_MAX];
+
+    if (!a->view.may_any || a->result.put == COLLECTION_UNCHANGED)
+        return OK;
+    uuid_text(a->view.id, id);
+    snprintf(detail, sizeof(detail), "participants named: %zu", a->input.participant_count);
+    return act_audit(tx, a->result.put == COLLECTION_MADE ? "COLLECTION_MAKE" : "COLLECTION_CHANGE",
+                     str_of(id), str_of(detail), a->who.user);
+}
+
 static enum err put(struct tx *tx, struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, answer.unit);
-    enum err e = collection_put(tx, u->arena, &a->input, a->view.may_any,
+    enum err e = collection_put(tx, a->payments, u->arena, &a->input, a->view.may_any,
                                 env_now_ms(a->payments->env), &a->result);
 
+    if (!e)
+        e = audit_put(tx, a);
     return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
@@ -92,11 +120,23 @@ static void refuse(struct act *a)
                        S(""), (struct str){ members, (size_t)n });
 }
 
+static void refuse_zone(struct request *r)
+{
+    struct json_problems problems;
+
+    fields_problems(r, &problems);
+    json_problem_in(&problems, "timeZone", "is not a time zone that is known here",
+                    "このサーバーにないタイムゾーンです");
+    fields_refused(r, &problems);
+}
+
 static void was_put(struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    if (u->err == ERR_UNPROCESSABLE)
+    if (u->err == ERR_UNPROCESSABLE && a->result.refusal == REFUSED_ZONE)
+        refuse_zone(a->answer.request);
+    else if (u->err == ERR_UNPROCESSABLE)
         refuse(a);
     else if (u->err)
         reply_problem(a->answer.request, u->err, NULL);
@@ -110,7 +150,7 @@ static void put_as(struct request *r, void *ctx, enum err e, const struct princi
     static const struct unit_kind kind = { "collection.put", UNIT_FRONT, put, NULL };
     struct act *a = act_new(r, ctx, e, p, true);
 
-    if (!a || !collection_input_read(r, &a->input))
+    if (!a || !collection_input_read(r, a->payments->reminders.minute, &a->input))
         return;
     a->input.id = a->view.id;
     a->input.owner = a->who.user;
@@ -151,6 +191,7 @@ static bool read_owner(struct request *r, void *ctx, struct str value)
     struct act *a = ctx;
 
     (void)r;
+    a->everybody = false;
     return a->view.may_any && uuid_parse(value, &a->owner);
 }
 
@@ -196,8 +237,9 @@ static enum err list(struct tx *tx, struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, answer.unit);
 
-    return collections_json(tx, u->arena, a->owner, a->view.has_after ? &a->view.after : NULL,
-                            a->view.limit, &a->answer.text);
+    return collections_json(tx, u->arena, a->everybody ? NULL : &a->owner,
+                            a->view.has_after ? &a->view.after : NULL, a->view.limit,
+                            &a->answer.text);
 }
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -262,7 +304,7 @@ static void checkout_as(struct request *r, void *ctx, enum err e, const struct p
     }
     c->operate = (struct operate){ .kind = OP_CREATE,
                                    .user = p->user,
-                                   .may_any = may_any(p),
+                                   .may_any = may_any(r, p),
                                    .key = in.key,
                                    .context = CONTEXT_PARTICIPANT,
                                    .subject = id,

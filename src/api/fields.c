@@ -71,6 +71,14 @@ bool fields_body(struct request *r, cJSON **ret_object)
            refuse_one(r, "body", "must be a JSON object", "JSON オブジェクトにしてください");
 }
 
+struct str fields_keep(struct request *r, struct str text, bool *no_memory)
+{
+    struct str copy = arena_str(&r->arena, text);
+
+    *no_memory = *no_memory || !copy.p;
+    return copy;
+}
+
 bool fields_path_id(struct request *r, struct uuid *ret_id)
 {
     return uuid_parse(r->params[0], ret_id) ||

@@ -21,6 +21,10 @@ bool fields_uuid(const cJSON *object, const char *field, bool required, struct u
                  struct json_problems *p);
 bool fields_currency(const cJSON *object, bool required, char ret_code[4], struct json_problems *p);
 
+/* Texts live as long as the tree; this copy as long as the request. Sets *no_memory, or leaves it.
+ */
+struct str fields_keep(struct request *r, struct str text, bool *no_memory);
+
 /* The first parameter of the path. False: 400 was answered. */
 bool fields_path_id(struct request *r, struct uuid *ret_id);
 

@@ -3,6 +3,7 @@
 #include "api/history.h"
 
 #include "api/answer.h"
+#include "api/history_notices.h"
 #include "api/query.h"
 #include "base/limits.h"
 #include "flow/json_out.h"
@@ -20,16 +21,16 @@ struct look { /* one request, in its own arena */
     struct str type, outcome;       /* empty: any */
     struct buf out;
     int64_t count, last_seq;
-    struct uuid last_id;
 };
 
 /* --- the query --- */
 
+/* PostgreSQL has no text with a NUL in it. */
 static bool read_type(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     ((struct look *)ctx)->type = value;
-    return value.n && value.n <= TYPE_MAX && str_is_utf8(value);
+    return value.n && value.n <= TYPE_MAX && str_is_utf8(value) && !memchr(value.p, '\0', value.n);
 }
 
 static bool read_outcome(struct request *r, void *ctx, struct str value)
@@ -98,21 +99,6 @@ static const struct query_parameter notice_parameters[] = {
 
 /* --- one line --- */
 
-static void out_id(struct buf *b, const char *name, const struct val *v)
-{
-    struct uuid id;
-
-    if (v->type == VAL_BLOB && uuid_of_bytes(v->s, &id))
-        out_uuid(b, name, id);
-    else
-        out_json(b, name, S("null"));
-}
-
-static void out_words(struct buf *b, const char *name, const struct val *v)
-{
-    out_text(b, name, v->type == VAL_TEXT ? v->s : (struct str){ 0 });
-}
-
 static void out_when(struct buf *b, const char *name, const struct val *v)
 {
     out_time(b, name, v->type == VAL_INT ? v->i : 0);
@@ -136,45 +122,21 @@ static enum err add_event(void *ctx, const struct row *row)
     if (!next_line(l))
         return OK;
     l->last_seq = v[0].i;
-    out_words(b, "id", &v[1]);
-    out_words(b, "type", &v[2]);
+    out_val_text(b, "id", &v[1]);
+    out_val_text(b, "type", &v[2]);
     if (v[3].type == VAL_INT)
         out_bool(b, "livemode", v[3].i != 0);
     else
         out_json(b, "livemode", S("null"));
     out_when(b, "createdAt", &v[4]);
     out_when(b, "receivedAt", &v[5]);
-    out_words(b, "outcome", &v[6]);
-    out_words(b, "detail", &v[7]);
+    out_val_text(b, "outcome", &v[6]);
+    out_val_text(b, "detail", &v[7]);
     out_when(b, "decidedAt", &v[8]);
-    out_id(b, "paymentId", &v[9]);
+    out_val_uuid(b, "paymentId", &v[9]);
     out_int(b, "duplicates", v[10].i);
     out_when(b, "lastDuplicateAt", &v[11]);
-    buf_char(b, '}');
-    return OK;
-}
-
-static enum err add_notice(void *ctx, const struct row *row)
-{
-    struct look *l = ctx;
-    const struct val *v = row->col;
-    struct buf *b = &l->out;
-
-    if (!next_line(l))
-        return OK;
-    if (!uuid_of_bytes(v[0].s, &l->last_id))
-        return ERR_INTERNAL;
-    out_uuid(b, "id", l->last_id);
-    out_words(b, "type", &v[1]);
-    out_id(b, "userId", &v[2]);
-    out_id(b, "participantId", &v[3]);
-    out_id(b, "paymentId", &v[4]);
-    out_words(b, "language", &v[5]);
-    out_words(b, "title", &v[6]);
-    out_words(b, "body", &v[7]);
-    out_json(b, "data", v[8].s);
-    out_when(b, "createdAt", &v[9]);
-    out_when(b, "recordedAt", &v[10]);
+    out_bool(b, "edited", v[12].i != 0);
     buf_char(b, '}');
     return OK;
 }
@@ -241,19 +203,6 @@ static enum err list_events(struct tx *tx, struct look *l)
     return e;
 }
 
-static enum err list_notices(struct tx *tx, struct look *l)
-{
-    struct val before = V_BLOB(uuid_bytes(&l->before_id)), limit = V_INT(l->limit + 1);
-    struct val page[] = { before, limit };
-    struct val of[] = { V_BLOB(uuid_bytes(&l->payment)), before, limit };
-    enum err e = l->has_payment
-                     ? tx_each(tx, STMT_notifications_of_payment, of, COUNT(of), add_notice, l)
-                     : tx_each(tx, STMT_notifications_page, page, COUNT(page), add_notice, l);
-
-    query_next_cursor(&l->out, l->count > l->limit ? &l->last_id : NULL);
-    return e;
-}
-
 static enum err read_events(struct tx *tx, struct unit *u)
 {
     struct look *l = CONTAINER_OF(u, struct look, answer.unit);
@@ -267,7 +216,12 @@ static enum err read_notices(struct tx *tx, struct unit *u)
     struct look *l = CONTAINER_OF(u, struct look, answer.unit);
 
     page_begin(l);
-    return page_end(l, list_notices(tx, l));
+    return page_end(l, history_notices(tx, &(struct notice_page){
+                                               .arena = u->arena,
+                                               .payment = l->has_payment ? &l->payment : NULL,
+                                               .before = l->before_id,
+                                               .limit = l->limit,
+                                               .out = &l->out }));
 }
 
 /* --- the request --- */
@@ -287,20 +241,11 @@ static void look(struct request *r, const struct api_history *api, const struct 
         api_answer_post(&l->answer, r, api->store, kind, api_answer_show);
 }
 
-/* False: the answer was sent. */
-static bool is_admin(struct request *r, enum err e, const struct principal *p)
-{
-    if (!e && p->admin)
-        return true;
-    reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
-    return false;
-}
-
 static void events_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "history.events", UNIT_READ, read_events, NULL };
 
-    if (is_admin(r, e, p))
+    if (api_is_admin(r, e, p))
         look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
 }
 
@@ -313,7 +258,7 @@ static void notices_as(struct request *r, void *ctx, enum err e, const struct pr
 {
     static const struct unit_kind kind = { "history.notices", UNIT_READ, read_notices, NULL };
 
-    if (is_admin(r, e, p))
+    if (api_is_admin(r, e, p))
         look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
 }
 

@@ -1,5 +1,6 @@
 #include "api/inbound_events.h"
 
+#include "api/act.h"
 #include "api/cloud_event.h"
 #include "base/limits.h"
 #include "flow/signing.h"
@@ -14,6 +15,8 @@ struct arrival { /* one request, in its own arena */
     const struct api_events *api;
     struct cloud_event *events;
     size_t count;
+    bool has_user; /* else it is signed, and nobody's */
+    struct uuid user;
     enum refusal refusal; /* set with ERR_UNPROCESSABLE */
 };
 
@@ -44,7 +47,7 @@ static enum err apply(struct tx *tx, struct arrival *a, const struct cloud_event
     if (a->refusal)
         return ERR_UNPROCESSABLE;
     *ret_outcome = outcome_word(result.put);
-    return err;
+    return err ? err : act_audit_booking(tx, &result, a->has_user ? &a->user : NULL);
 }
 
 static enum err take_one(struct tx *tx, struct arrival *a, const struct cloud_event *e,
@@ -104,7 +107,7 @@ static void taken(struct unit *u)
 
 /* --- the request --- */
 
-static void receive(struct request *r, const struct api_events *api)
+static void receive(struct request *r, const struct api_events *api, const struct principal *p)
 {
     static const struct unit_kind kind = { "events.take", UNIT_FRONT, take, NULL };
     struct arrival *a = arena_alloc(&r->arena, 1, sizeof(*a));
@@ -116,6 +119,9 @@ static void receive(struct request *r, const struct api_events *api)
     a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = taken };
     a->request = r;
     a->api = api;
+    a->has_user = p;
+    if (p)
+        a->user = p->user;
     if (!cloud_events_read(r, &a->events, &a->count))
         return;
     if (a->count)
@@ -129,7 +135,7 @@ static void receive_as(struct request *r, void *ctx, enum err e, const struct pr
     if (e || !(p->service || p->admin))
         reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
     else
-        receive(r, ctx);
+        receive(r, ctx, p);
 }
 
 static bool is_signed(const struct request *r, const struct api_events *api)
@@ -151,7 +157,7 @@ static void receive_signed(struct request *r, const struct api_events *api)
                 ? "binary 形式のヘッダーは署名の対象外です。structured 形式で送ってください。"
                 : "The headers of a binary event are not signed: send it structured.");
     else
-        receive(r, api);
+        receive(r, api, NULL);
 }
 
 void api_events_post(struct request *r, void *ctx)

@@ -1,5 +1,10 @@
 #include "api/metrics.h"
 
+#include "api/collections.h"
+#include "api/payments.h"
+#include "api/purchases.h"
+#include "api/sandbox.h"
+#include "flow/unknown.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "queue/queue.h"
@@ -15,14 +20,119 @@ struct scrape {
     struct request *request;
     const struct api_metrics *parts;
     struct queue_state state;
+    struct unknown_state unknown;
 };
 
+/* --- which format --- */
+
+static bool is_text(struct str type)
+{
+    return str_eq_nocase(type, S("text/plain")) || str_eq_nocase(type, S("text/*")) ||
+           str_eq_nocase(type, S("*/*"));
+}
+
+/* "0.75" in thousandths; what is no weight counts for 1. */
+static int weight_of(struct str q)
+{
+    int weight = 0, unit = 1000;
+
+    if (!q.n || (q.p[0] != '0' && q.p[0] != '1') || (q.n > 1 && q.p[1] != '.'))
+        return 1000;
+    weight = (q.p[0] - '0') * 1000;
+    for (size_t i = 2; i < q.n && q.p[i] >= '0' && q.p[i] <= '9' && unit > 1; i++) {
+        unit /= 10;
+        weight += (q.p[i] - '0') * unit;
+    }
+    return weight < 1000 ? weight : 1000;
+}
+
+struct wish { /* one element of Accept */
+    struct str type, version;
+    int weight;
+};
+
+static struct wish read_wish(struct str element)
+{
+    struct wish w = { .type = str_trim(str_cut(&element, ';')), .weight = 1000 };
+
+    while (element.n) {
+        struct str value = str_cut(&element, ';'), name = str_trim(str_cut(&value, '='));
+
+        value = str_trim(value);
+        if (str_eq_nocase(name, S("q")))
+            w.weight = weight_of(value);
+        else if (str_eq_nocase(name, S("version")))
+            w.version = value;
+    }
+    return w;
+}
+
+/* Wanted more than the plain text; where both weigh the same, it is the one that says more. */
 static bool wants_openmetrics(const struct request *r)
 {
     struct str accept = request_header(r, S("Accept"), NULL);
+    int openmetrics = 0, text = 0;
 
-    return accept.n && memmem(accept.p, accept.n, "application/openmetrics-text", 28);
+    while (accept.n) {
+        struct wish w = read_wish(str_cut(&accept, ','));
+        bool ours = !w.version.n || str_eq(w.version, S("1.0.0"));
+
+        if (str_eq_nocase(w.type, S("application/openmetrics-text")) && ours &&
+            w.weight > openmetrics)
+            openmetrics = w.weight;
+        else if (is_text(w.type) && w.weight > text)
+            text = w.weight;
+    }
+    return openmetrics && openmetrics >= text;
 }
+
+/* --- answers --- */
+
+static bool creates_payment(const struct route *route)
+{
+    return route && (route->handle == api_payment_create || route->handle == api_purchase_create ||
+                     route->handle == api_participant_checkout || route->handle == api_sandbox_pay);
+}
+
+/* False: it is neither; what fails by ourselves stands in ichido_http_requests_total. */
+static bool create_status(const struct request *r, int status, enum create_status *ret)
+{
+    if (status == 502 || status == 504)
+        *ret = CREATE_GATEWAY_ERROR;
+    else if ((status >= 400 && status < 500) || r->note == NOTE_DECLINED)
+        *ret = CREATE_FAILED;
+    else if (status < 300)
+        *ret = CREATE_SUCCESS;
+    else
+        return false;
+    return true;
+}
+
+static void count_create(const struct request *r, int status)
+{
+    struct env *env = r->env;
+    enum create_status s;
+
+    if (!create_status(r, status, &s))
+        return;
+    metrics_count_at(env->metrics, COUNT_PAYMENT_CREATE, AT((unsigned char)s), 1);
+    metrics_time_at(env->metrics, TIME_CREATE, AT((unsigned char)s),
+                    clock_mono_us(&env->clock) - r->began_us);
+}
+
+void api_count_answer(const struct request *r, int status)
+{
+    int class = status / 100 - 2;
+
+    if (class >= 0 && class <= 3)
+        metrics_count_at(r->env->metrics, COUNT_HTTP, AT((unsigned char)class), 1);
+    if (r->note == NOTE_REPLAYED)
+        metrics_count(r->env->metrics, COUNT_IDEMPOTENCY_HIT, 1);
+    else if (creates_payment(r->route))
+        count_create(r, status);
+}
+
+/* --- the scrape --- */
 
 static void set_gauges(struct metrics *m, const struct scrape *s)
 {
@@ -39,6 +149,9 @@ static void set_gauges(struct metrics *m, const struct scrape *s)
         return; /* the database is away: its last known numbers stand, readyz says why */
     metrics_set(m, GAUGE_OLDEST, (double)s->state.oldest_ready_ms / 1000);
     metrics_set(m, GAUGE_DEAD, (double)s->state.dead);
+    metrics_set(m, GAUGE_DEAD_OLDEST, (double)s->state.dead_oldest_ms / 1000);
+    metrics_set(m, GAUGE_UNKNOWN, (double)s->unknown.count);
+    metrics_set(m, GAUGE_UNKNOWN_OLDEST, (double)s->unknown.oldest_ms / 1000);
 }
 
 static void answer(struct unit *u)
@@ -65,7 +178,10 @@ static enum err read_state(struct tx *tx, struct unit *u)
 {
     struct scrape *s = CONTAINER_OF(u, struct scrape, unit);
 
-    return queue_read_state(tx, env_now_ms(tx_env(tx)), &s->state);
+    int64_t now_ms = env_now_ms(tx_env(tx));
+    enum err e = queue_read_state(tx, now_ms, &s->state);
+
+    return e ? e : unknown_read_state(tx, now_ms, &s->unknown);
 }
 
 void api_metrics(struct request *r, void *ctx)

@@ -1,4 +1,4 @@
-/* metrics.h - GET /metrics. */
+/* metrics.h - GET /metrics, and what answers to clients count for in it (O2). */
 #pragma once
 
 #include "http/http.h"
@@ -12,3 +12,6 @@ struct api_metrics {
 };
 
 void api_metrics(struct request *r, void *ctx); /* ctx: struct api_metrics */
+
+/* Of every answer, before it is sent: for server_options.replied. */
+void api_count_answer(const struct request *r, int status);

@@ -18,7 +18,7 @@ struct payment_input {
     struct uuid booking;
     struct money money;
     struct str method, description; /* empty: not given */
-    struct str method_type;         /* of a purchase */
+    struct str method_type;         /* empty: not given */
     /* the others */
     bool has_amount;
     int64_t amount;

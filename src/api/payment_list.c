@@ -10,6 +10,7 @@ enum { PAGE_DEFAULT = 20 };
 struct page {
     struct api_answer answer;
     bool may_any;
+    struct payment_look who;      /* of which only the caller is used */
     struct payment_filter filter; /* while it is read, its limit is one more than was asked for */
 };
 
@@ -72,9 +73,10 @@ static const struct query_parameter parameters[] = {
 
 /* --- the page --- */
 
-static enum err add_payment(struct tx *tx, struct arena *a, const struct payment *payment,
+static enum err add_payment(struct tx *tx, const struct page *g, const struct payment *payment,
                             struct buf *out)
 {
+    struct arena *a = g->answer.unit.arena;
     struct refund *refunds = NULL;
     struct str text;
     size_t count = 0;
@@ -84,7 +86,7 @@ static enum err add_payment(struct tx *tx, struct arena *a, const struct payment
         e = refunds_read(tx, a, payment->id, &refunds, &count);
     if (e)
         return e;
-    text = payment_json(a, payment, refunds, count);
+    text = payment_look_json(&g->who, a, payment, refunds, count);
     buf_add(out, text);
     return text.p ? OK : ERR_NO_MEMORY;
 }
@@ -99,7 +101,7 @@ static enum err write_page(struct tx *tx, struct page *g, const struct payment *
     for (size_t i = 0; !e && i < shown; i++) {
         if (i)
             buf_char(out, ',');
-        e = add_payment(tx, g->answer.unit.arena, &payments[i], out);
+        e = add_payment(tx, g, &payments[i], out);
     }
     query_next_cursor(out, count > shown ? &payments[shown - 1].id : NULL);
     buf_char(out, '}');
@@ -141,7 +143,8 @@ static void known(struct request *r, void *ctx, enum err e, const struct princip
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    g->may_any = p->service || p->admin;
+    g->may_any = auth_sees_all(p);
+    g->who = (struct payment_look){ .user = p->user, .only_looks = auth_only_looks(p) };
     g->filter =
         (struct payment_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (!query_read(r, parameters, COUNT(parameters), g))

@@ -27,8 +27,17 @@ void payment_look_up(struct request *r, const struct api_payments *api, enum err
     }
     l->id = id;
     l->user = p->user;
-    l->may_any = p->service || p->admin;
+    l->may_any = auth_sees_all(p);
+    l->only_looks = auth_only_looks(p);
     api_answer_post(&l->answer, r, api->payments->store, kind, answer);
+}
+
+struct str payment_look_json(const struct payment_look *l, struct arena *a, const struct payment *p,
+                             const struct refund *refunds, size_t refund_count)
+{
+    bool others = l->only_looks && !uuid_eq(p->user_id, l->user);
+
+    return (others ? payment_json_seen : payment_json)(a, p, refunds, refund_count);
 }
 
 static enum err read_one(struct tx *tx, struct unit *u)
@@ -44,7 +53,7 @@ static enum err read_one(struct tx *tx, struct unit *u)
     if (e)
         return e;
     l->owner = payment.user_id;
-    l->answer.text = payment_json(u->arena, &payment, refunds, count);
+    l->answer.text = payment_look_json(l, u->arena, &payment, refunds, count);
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MEMBERS_MAX = 256 };
 
@@ -37,13 +38,28 @@ static struct str problem_members(const struct operate *o, char text[MEMBERS_MAX
     return (struct str){ text, (size_t)n };
 }
 
-/* Our details are English; who reads Japanese is better served by the error's own words. */
+/* Our other details are English; who reads Japanese is better served by the error's own words. */
+static const char *detail_of(const struct request *r, const struct operate *o)
+{
+    bool ja = r->language == LANG_JA;
+
+    if (o->unknown)
+        return ja ? "結果はまだわかりません。同じ Idempotency-Key "
+                    "でリクエストをもう一度送ってください。"
+                  : "Its outcome is not known yet. Send the request again with the same "
+                    "Idempotency-Key.";
+    if (o->err == ERR_GATEWAY && !o->why)
+        return ja ? "何も行われていません。同じ Idempotency-Key "
+                    "でリクエストをもう一度送ってください。"
+                  : "Nothing was done. Send the request again with the same Idempotency-Key.";
+    return ja ? NULL : o->why;
+}
+
 static void answer_problem(struct request *r, const struct operate *o)
 {
     char members[MEMBERS_MAX];
 
-    reply_problem_more(r, o->err, r->language == LANG_EN ? o->why : NULL, S(""),
-                       problem_members(o, members));
+    reply_problem_more(r, o->err, detail_of(r, o), S(""), problem_members(o, members));
 }
 
 /* Under the same prefix by which the client came. */
@@ -73,10 +89,21 @@ static void answer_stored(struct request *r, const struct payment_call *c)
                o->status >= 400 ? S("application/problem+json") : S("application/json"), o->body);
 }
 
+/* A decline stands in the answer alone: whoever settled it may have been another node. No text of
+ * anybody's can look like this, since its quotes would be escaped. */
+static bool is_decline(const struct operate *o)
+{
+    static const char failed[] = "\"status\":\"FAILED\"";
+
+    return !o->err && o->kind == OP_CREATE && o->status == 201 &&
+           memmem(o->body.p, o->body.n, failed, sizeof(failed) - 1);
+}
+
 static void operated(struct operate *o)
 {
     struct payment_call *c = CONTAINER_OF(o, struct payment_call, operate);
 
+    c->request->note = o->replayed ? NOTE_REPLAYED : is_decline(o) ? NOTE_DECLINED : NOTE_NONE;
     if (o->err)
         answer_problem(c->request, o);
     else
@@ -91,12 +118,13 @@ static void fill(struct operate *o, const struct payment_input *in)
     o->subject = in->booking;
     o->money = in->money;
     o->method = in->method;
+    o->method_type = in->method_type;
     o->description = in->description;
     o->has_amount = in->has_amount;
     o->amount = in->has_amount ? in->amount : 0;
     o->reason = in->reason;
     if (o->kind == OP_CREATE)
-        key_hash_create(o->subject, o->money, o->method, o->hash);
+        key_hash_create(o->subject, o->money, o->method_type, o->method, o->hash);
     else
         key_hash_other(o->payment, o->has_amount, o->amount, o->reason, o->hash);
 }
@@ -125,6 +153,7 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
     c->request = r;
     o->payments = api->payments;
     trace_text(&r->trace, o->trace);
+    o->request_id = r->id;
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
     o->arena = &r->arena;
     o->home = r->home;
@@ -163,8 +192,8 @@ void payment_check_and_begin(struct request *r, const struct api_payments *api,
         payment_begin(r, api, c);
 }
 
-static void operate(struct request *r, const struct api_payments *api, const struct principal *p,
-                    enum op_kind kind)
+void payment_operate(struct request *r, const struct api_payments *api, const struct principal *p,
+                     enum op_kind kind)
 {
     struct payment_call *c = payment_call_new(r, p, kind);
 
@@ -177,7 +206,7 @@ static void operate(struct request *r, const struct api_payments *api, const str
 bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
                         const struct principal *p, struct str verb)
 {
-    if (!e && !p->service && !p->admin && !auth_owner_may(c->owner_may, verb))
+    if (!e && !auth_sees_all(p) && !auth_owner_may(c->owner_may, verb))
         e = ERR_FORBIDDEN;
     if (e)
         reply_problem(r, e, NULL);
@@ -188,7 +217,7 @@ bool payment_caller_may(struct request *r, const struct api_payments *c, enum er
     static void name##_known(struct request *r, void *ctx, enum err e, const struct principal *p)  \
     {                                                                                              \
         if (payment_caller_may(r, ctx, e, p, verbs[kind]))                                         \
-            operate(r, ctx, p, kind);                                                              \
+            payment_operate(r, ctx, p, kind);                                                      \
     }                                                                                              \
                                                                                                    \
     void api_payment_##name(struct request *r, void *ctx)                                          \

@@ -26,6 +26,13 @@ void api_payment_void(struct request *r, void *ctx);
 void api_payment_get(struct request *r, void *ctx);  /* payment_read.c */
 void api_payment_list(struct request *r, void *ctx); /* payment_list.c */
 
+/* What a handler notes on its request, for who counts answers (api/metrics.c). */
+enum payment_note {
+    NOTE_NONE,
+    NOTE_REPLAYED, /* the answer of an earlier request with the same key */
+    NOTE_DECLINED, /* 201, and the payment FAILED (P5) */
+};
+
 /* --- what the files of these routes share --- */
 
 /* Who asks, where that is known and may do `verb`; false: the answer was sent. */
@@ -39,6 +46,9 @@ struct payment_call {
     const char *place; /* where the subject that it makes can be read: "/api/v1/purchases/";
                           NULL: it makes a payment */
 };
+/* Capture, refund or void of the payment in the path, for who was found to be allowed to ask. */
+void payment_operate(struct request *r, const struct api_payments *api, const struct principal *p,
+                     enum op_kind kind);
 /* Starts it, and answers. */
 void payment_begin(struct request *r, const struct api_payments *api, struct payment_call *c);
 
@@ -56,9 +66,12 @@ void payment_check_and_begin(struct request *r, const struct api_payments *api,
 struct payment_look {
     struct api_answer answer;
     struct uuid id, user;
-    bool may_any;
+    bool may_any, only_looks;
     struct uuid owner; /* out, with the answer's text */
 };
+/* As this caller may see it (A6). */
+struct str payment_look_json(const struct payment_look *l, struct arena *a, const struct payment *p,
+                             const struct refund *refunds, size_t refund_count);
 /* Who asks, and then the unit; its run() fills the struct payment_look around it. */
 void payment_look_up(struct request *r, const struct api_payments *api, enum err e,
                      const struct principal *p, const struct unit_kind *kind);

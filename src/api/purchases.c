@@ -127,7 +127,7 @@ static enum err read_one(struct tx *tx, struct unit *u)
     if (e)
         return e;
     l->owner = purchase.user_id;
-    text = payment_json(u->arena, &payment, refunds, count);
+    text = payment_look_json(l, u->arena, &payment, refunds, count);
     l->answer.text = text.p ? purchase_json(u->arena, &purchase, text) : text;
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
@@ -200,7 +200,7 @@ static void list_known(struct request *r, void *ctx, enum err e, const struct pr
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    g->may_any = p->service || p->admin;
+    g->may_any = auth_sees_all(p);
     g->filter =
         (struct purchase_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), g))

@@ -1,5 +1,7 @@
 #include "api/subscribers.h"
 
+#include "api/act.h"
+#include "api/answer.h"
 #include "api/fields.h"
 #include "base/limits.h"
 #include "flow/outbox.h"
@@ -24,6 +26,7 @@ struct act { /* one request, in its own arena */
     struct request *request;
     const struct api_subscribers *api;
     struct subscriber subscriber;
+    struct uuid user; /* who asks */
     struct str secret;
     struct subscriber *all; /* the list */
     size_t count;
@@ -42,15 +45,6 @@ static struct act *act_new(struct request *r, const struct api_subscribers *api,
     a->request = r;
     a->api = api;
     return a;
-}
-
-/* False: the answer was sent. */
-static bool is_admin(struct request *r, enum err e, const struct principal *p)
-{
-    if (!e && p->admin)
-        return true;
-    reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
-    return false;
 }
 
 /* --- as JSON --- */
@@ -102,13 +96,12 @@ static void send_json(struct request *r, int status, struct buf *out)
     buf_release(out);
 }
 
-static enum err audit(struct tx *tx, struct str what, const struct subscriber *s, int64_t now_ms)
+static enum err audit(struct tx *tx, const char *what, const struct act *a)
 {
     char id[UUID_TEXT + 1];
 
-    uuid_text(s->id, id);
-    return TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(what), V_TEXT(str_of(id)),
-                 V_TEXT(S("success")), V_INT(1), s->url.n ? V_TEXT(s->url) : V_NULL);
+    uuid_text(a->subscriber.id, id);
+    return act_audit(tx, what, str_of(id), a->subscriber.url, a->user);
 }
 
 /* --- POST --- */
@@ -125,7 +118,7 @@ static enum err add(struct tx *tx, struct unit *u)
     if (!e)
         e = TX_DO(tx, STMT_subscriber_add, 1, V_BLOB(uuid_bytes(&s->id)), V_TEXT(s->url),
                   V_TEXT(s->types), V_TEXT(a->secret), V_INT(s->created_ms));
-    return e ? e : audit(tx, S("SUBSCRIBER_ADD"), s, s->created_ms);
+    return e ? e : audit(tx, "SUBSCRIBER_ADD", a);
 }
 
 static void was_added(struct unit *u)
@@ -271,11 +264,12 @@ static void add_as(struct request *r, void *ctx, enum err e, const struct princi
     static const struct unit_kind kind = { "subscriber.add", UNIT_FRONT, add, NULL };
     struct act *a;
 
-    if (!is_admin(r, e, p))
+    if (!api_is_admin(r, e, p))
         return;
     a = act_new(r, ctx, &kind, was_added);
     if (!a || !read_subscriber(a))
         return;
+    a->user = p->user;
     a->subscriber.id = env_uuid(a->api->env);
     a->subscriber.created_ms = env_now_ms(a->api->env);
     store_post(a->api->store, &a->unit);
@@ -339,7 +333,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
     static const struct unit_kind kind = { "subscriber.list", UNIT_READ, list, NULL };
     struct act *a;
 
-    if (!is_admin(r, e, p))
+    if (!api_is_admin(r, e, p))
         return;
     a = act_new(r, ctx, &kind, was_listed);
     if (!a)
@@ -361,7 +355,7 @@ static enum err forget(struct tx *tx, struct unit *u)
     struct row row;
     enum err e = TX_ROW(tx, STMT_subscriber_remove, &row, V_BLOB(uuid_bytes(&a->subscriber.id)));
 
-    return e ? e : audit(tx, S("SUBSCRIBER_REMOVE"), &a->subscriber, env_now_ms(a->api->env));
+    return e ? e : audit(tx, "SUBSCRIBER_REMOVE", a);
 }
 
 static void was_forgotten(struct unit *u)
@@ -380,11 +374,12 @@ static void remove_as(struct request *r, void *ctx, enum err e, const struct pri
     struct uuid id;
     struct act *a;
 
-    if (!is_admin(r, e, p) || !fields_path_id(r, &id))
+    if (!api_is_admin(r, e, p) || !fields_path_id(r, &id))
         return;
     a = act_new(r, ctx, &kind, was_forgotten);
     if (!a)
         return;
+    a->user = p->user;
     a->subscriber.id = id;
     store_post(a->api->store, &a->unit);
 }

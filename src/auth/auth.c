@@ -1,5 +1,7 @@
 /* auth.c - the way of a request:
  *
+ *   no Authorization, a path of the admin API, a cookie --> its session --> then()
+ *
  *   Authorization --> is it the admin token? --> known? --> verify --> then()
  *                                                  |          |
  *                                 its key's set is too old    no key fits
@@ -31,6 +33,7 @@ struct auth {
     EVP_MD *sha256;
     bool has_admin;
     unsigned char admin[TOKEN_DIGEST];
+    struct sessions sessions;
 };
 
 struct check { /* one request's */
@@ -61,6 +64,17 @@ static bool digest_of(const struct auth *a, struct str token, unsigned char ret[
 }
 
 /* --- verdicts --- */
+
+/* A viewer reaches no handler that changes something: none of them has to think of it. */
+static void admit(const struct check *c, const struct principal *p)
+{
+    bool looks = str_eq(c->r->method, S("GET")) || str_eq(c->r->method, S("HEAD"));
+
+    if (p->viewer && !p->admin && !p->service && !looks)
+        c->then(c->r, c->ctx, ERR_FORBIDDEN, NULL);
+    else
+        c->then(c->r, c->ctx, OK, p);
+}
 
 /* set_is_old: a verdict by keys that are about to be fetched again is not remembered. */
 static enum verdict verify(struct auth *a, struct request *r, struct str token,
@@ -142,7 +156,7 @@ static void judge(struct check *c, struct str token, const unsigned char *digest
     if (v)
         refuse(c, v);
     else
-        c->then(c->r, c->ctx, OK, &got.claims.who);
+        admit(c, &got.claims.who);
 }
 
 static void run(struct check *c)
@@ -164,11 +178,64 @@ static void run(struct check *c)
         judge(c, token, digest);
 }
 
+/* --- a session --- */
+
+static void session_known(struct request *r, void *ctx, enum err e, const struct session *s)
+{
+    const struct check *c = ctx;
+    struct principal p = { 0 };
+
+    if (e == ERR_UNAUTHORIZED) {
+        refuse(c, VERDICT_SESSION);
+        return;
+    }
+    if (e) {
+        c->then(r, c->ctx, e, NULL);
+        return;
+    }
+    p = (struct principal){ .user = s->user, .viewer = s->viewer, .name = s->name };
+    p.admin = p.service = !s->viewer;
+    admit(c, &p);
+}
+
+static bool has_session(const struct auth *a, const struct request *r)
+{
+    size_t given;
+
+    if (!a->sessions.store || !str_starts(r->path, S(SESSION_PATH "/")))
+        return false;
+    request_header(r, S("Authorization"), &given);
+    return !given && session_token(r).n;
+}
+
 void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx)
 {
-    struct check c = { .auth = a, .r = r, .then = then, .ctx = ctx };
+    struct check c = { .auth = a, .r = r, .then = then, .ctx = ctx }, *kept;
 
-    run(&c);
+    if (!has_session(a, r)) {
+        run(&c);
+        return;
+    }
+    kept = arena_alloc(&r->arena, 1, sizeof(*kept));
+    if (!kept) {
+        refuse(&c, VERDICT_NO_MEMORY);
+        return;
+    }
+    *kept = c;
+    session_check(&a->sessions, r, session_known, kept);
+}
+
+const struct sessions *auth_sessions(const struct auth *a)
+{
+    return &a->sessions;
+}
+
+bool auth_is_admin_token(const struct auth *a, struct str token)
+{
+    unsigned char digest[TOKEN_DIGEST];
+
+    return a->has_admin && token.n <= LIMIT_TOKEN && digest_of(a, token, digest) &&
+           CRYPTO_memcmp(digest, a->admin, TOKEN_DIGEST) == 0;
 }
 
 bool auth_owner_may(struct str words, struct str verb)
@@ -208,6 +275,14 @@ static bool keep(struct auth *a, struct str text, struct str *ret)
     return ret->n == text.n && (!text.n || ret->p);
 }
 
+static bool keep_sessions(struct auth *a, const struct auth_options *o)
+{
+    a->sessions = (struct sessions){ .env = o->env,
+                                     .store = o->store,
+                                     .admin = a->has_admin ? a->admin : NULL };
+    return keep(a, o->public_url, &a->sessions.public_url);
+}
+
 static bool start_jwks(struct auth *a, const struct auth_options *o)
 {
     if (!o->jwks_url.n)
@@ -225,11 +300,12 @@ struct auth *auth_new(const struct auth_options *o, char why[256])
     if (!a)
         return NULL;
     a->env = o->env;
-    arena_init(&a->arena, 3 * LIMIT_SETTING);
+    arena_init(&a->arena, 4 * LIMIT_SETTING);
     a->cache = cache_new();
     if (a->cache && load_keys(a, o, why) && load_admin(a, o->admin_token) &&
         keep(a, o->issuer, &a->verifier.rules.issuer) &&
-        keep(a, o->audience, &a->verifier.rules.audience) && start_jwks(a, o))
+        keep(a, o->audience, &a->verifier.rules.audience) && keep_sessions(a, o) &&
+        start_jwks(a, o))
         return a;
     auth_free(a);
     return NULL;

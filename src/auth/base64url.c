@@ -38,7 +38,7 @@ enum err base64url_decode(struct arena *a, struct str text, struct str *ret_byte
     return OK;
 }
 
-void base64url_add(struct buf *b, struct str bytes)
+char *base64url_put(char *p, struct str bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned bits = 0, held = 0;
@@ -46,8 +46,15 @@ void base64url_add(struct buf *b, struct str bytes)
     for (size_t i = 0; i < bytes.n; i++) {
         bits = (bits << 8 | (unsigned char)bytes.p[i]) & 0xffff;
         for (held += 8; held >= 6; held -= 6)
-            buf_char(b, digits[bits >> (held - 6) & 63]);
+            *p++ = digits[bits >> (held - 6) & 63];
     }
     if (held)
-        buf_char(b, digits[bits << (6 - held) & 63]);
+        *p++ = digits[bits << (6 - held) & 63];
+    return p;
+}
+
+void base64url_add(struct buf *b, struct str bytes)
+{
+    if (bytes.n && buf_reserve(b, BASE64URL_SIZE(bytes.n)))
+        b->n = (size_t)(base64url_put(b->p + b->n, bytes) - b->p);
 }

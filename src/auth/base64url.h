@@ -9,4 +9,8 @@
 /* VALIDATION: not base64url. NO_MEMORY: over the arena's limit. */
 enum err base64url_decode(struct arena *a, struct str text, struct str *ret_bytes);
 
+#define BASE64URL_SIZE(n) (((n)*4 + 2) / 3) /* characters for n bytes */
+
 void base64url_add(struct buf *b, struct str bytes);
+/* The same into p, which has the room; returns what stands behind it, and writes no NUL. */
+char *base64url_put(char *p, struct str bytes);

@@ -241,6 +241,7 @@ static void take_scopes(void *ctx, struct str words)
 
         p->service |= str_eq(word, S("service"));
         p->admin |= str_eq(word, S("admin"));
+        p->viewer |= str_eq(word, S("viewer"));
     }
 }
 

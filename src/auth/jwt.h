@@ -26,6 +26,7 @@
     X(VERDICT_AUDIENCE, "aud does not name us")                                                    \
     X(VERDICT_SUBJECT, "sub is not a user's UUID")                                                 \
     X(VERDICT_SCOPE, "the scopes are not texts")                                                   \
+    X(VERDICT_SESSION, "the cookie's session is over, or was never one")                           \
     X(VERDICT_NO_MEMORY, "the request needs more memory than it may have")
 
 #define VERDICT_NAME(name, words) name,

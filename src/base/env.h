@@ -9,6 +9,7 @@
 
 struct log;     /* observe/log.h */
 struct metrics; /* observe/metrics.h */
+struct spans;   /* observe/span.h */
 
 struct env {
     struct clock clock;
@@ -17,6 +18,7 @@ struct env {
     struct uuid node; /* made at start; owns this node's leases */
     struct log *log;
     struct metrics *metrics;
+    struct spans *spans; /* NULL: nobody wants traces, and none are recorded */
 };
 
 static inline int64_t env_now_ms(struct env *e)

@@ -15,6 +15,10 @@
     X(ERR_UNAUTHORIZED, 401, "UNAUTHORIZED", "Credentials are missing or not valid.",              \
       "認証情報がないか、正しくありません。")                                                      \
     X(ERR_FORBIDDEN, 403, "FORBIDDEN", "You may not do this.", "この操作は許可されていません。")   \
+    X(ERR_CREDENTIALS, 401, "INVALID_CREDENTIALS", "The name, password or token is wrong.",        \
+      "ユーザー名、パスワード、またはトークンが正しくありません。")                                \
+    X(ERR_CSRF, 403, "CSRF", "This did not come from our own page; load it again.",                \
+      "管理画面からの操作として確認できません。再読み込みしてください。")                          \
     X(ERR_NOT_FOUND, 404, "NOT_FOUND", "There is no such thing here.", "見つかりませんでした。")   \
     X(ERR_METHOD, 405, "METHOD_NOT_ALLOWED", "This path does not take that method.",               \
       "このパスではそのメソッドは使えません。")                                                    \
@@ -38,6 +42,9 @@
       "リクエストが多すぎます。間隔を空けてください。")                                            \
     X(ERR_HEADERS_TOO_LARGE, 431, "HEADERS_TOO_LARGE", "The headers are larger than the limit.",   \
       "ヘッダーが上限を超えています。")                                                            \
+    /* what a QStash sends to a worker and must not send again (Q3) */                             \
+    X(ERR_NON_RETRYABLE, 489, "NON_RETRYABLE", "Sending this again cannot help.",                  \
+      "再送しても処理できません。")                                                                \
     X(ERR_NOT_IMPLEMENTED, 501, "NOT_IMPLEMENTED", "The server does not know this.",               \
       "サーバーが対応していない要求です。")                                                        \
     X(ERR_HTTP_VERSION, 505, "HTTP_VERSION_NOT_SUPPORTED", "Only HTTP/1.0 and 1.1 are spoken.",    \

@@ -9,12 +9,33 @@
 
 enum mode { MODE_DEV, MODE_PRODUCTION };
 
+enum setting_source {
+    SETTING_DEFAULT,
+    SETTING_ENVIRONMENT,
+    SETTING_CONFIG,  /* a line of ICHIDO_CONFIG's file */
+    SETTING_CONTENTS /* what is in the file that NAME_FILE names */
+};
+struct setting_given;
+
 struct settings {
-    struct arena arena; /* owns all texts */
+    struct arena arena;          /* owns all texts */
+    struct setting_given *given; /* for settings_view() */
     enum mode mode;
     struct str listen;
     struct str db;
-    struct str gateway;
+    struct str gateway;         /* takes what no route names */
+    struct str routes;          /* "paypay=paypay,card:USD=stripe" (G5) */
+    struct str gateway_calls;   /* "200" or "stripe=200,paypay=50": settings_of_gateway() */
+    struct str gateway_timeout; /* the same, in milliseconds */
+    struct str paypay_api_key, paypay_api_secret, paypay_merchant_id;
+    struct str paypay_api_base; /* its keys do not say whether they are live: no default but ours */
+    struct str paypay_allow;    /* comma-separated CIDRs whose notifications are taken (W8) */
+    struct str bank_account;    /* what people are told to pay to, as they shall read it (G4) */
+    int bank_days;              /* until a transfer must have come */
+    int64_t heal_ms;            /* how often the provider's events are looked through; 0: never */
+    struct str reconcile_at;    /* "04:00" of time_zone, or off (E11) */
+    struct str time_zone;       /* whose days a report's are */
+    int64_t unknown_alert_ms;   /* an outcome that is unknown for so long is an alarm (P7) */
     struct str stripe_secret_key; /* its prefix says whether live events are ours (W9) */
     struct str stripe_api_base;   /* empty: Stripe's own, or our sandbox */
     struct str sandbox_listen;    /* empty: off */
@@ -38,6 +59,8 @@ struct settings {
     struct str faults;
     struct str tls_cert, tls_key; /* file names */
     struct str log_level;
+    struct str log_format; /* auto: JSON, but words on a terminal; json, text (O1) */
+    int retention_days;    /* then a provider's payloads go (A6) */
     int loops;
     int db_connections;
     int max_connections;
@@ -46,6 +69,32 @@ struct settings {
     int64_t oldest_ready_limit_ms; /* /readyz is red above it */
     int retries;                   /* of webhook jobs (Q2) */
     int64_t retry_first_ms;
+    bool queue_remote;     /* ICHIDO_QUEUE=qstash: webhook events go through a remote QStash (Q5) */
+    struct str qstash_url; /* of that remote */
+    struct str qstash_token; /* whom our QStash API lets in; with queue_remote, who we are there */
+    struct str qstash_current_key, qstash_next_key; /* both or none; signatures to us and from us */
+    struct str public_url;                          /* how the outside reaches us */
+    int64_t qstash_dedup_ms;                        /* our QStash API forgets an id after that */
+    bool qstash_private; /* its deliveries may go to loopback and private addresses */
+
+    /* what people are told (N1, S2) */
+    struct str smtp_url, mail_from;       /* smtp://user:password@host:587; empty: no mail */
+    struct str fcm_credentials;           /* a service account's JSON; empty: no push */
+    struct str fcm_base;                  /* empty: Google's own */
+    struct str notify_url, notify_secret; /* the channel webhook: both or none */
+    struct str reminder_days;             /* from a collection's due date: "-3,0,7" */
+    struct str reminder_time;             /* "10:00" in the collection's zone, or off */
+
+    /* what leaves the house (O3, O4) */
+    struct str otlp_endpoint, otlp_traces_endpoint; /* the base; or as it is, which wins */
+    struct str otlp_headers, otlp_protocol;
+    struct str otel_service_name, otel_attributes;
+    struct str otel_sampler, otel_sampler_arg;
+    bool otel_disabled;
+    int64_t otlp_timeout_ms, otel_delay_ms, otel_queue_max, otel_batch_max;
+    struct str sentry_dsn, sentry_environment;
+    struct str alert_url, alert_secret; /* the secret may be empty: not signed */
+    struct str alert_mail;              /* addresses, separated by commas */
 };
 
 typedef const char *(*settings_getenv)(const char *name);
@@ -56,3 +105,23 @@ typedef const char *(*settings_getenv)(const char *name);
  * get. */
 bool settings_load(struct settings *s, settings_getenv get, char *const *env, struct buf *problems);
 void settings_release(struct settings *s); /* wipes the secrets */
+
+/* Is that gateway set up: the default one, or one that a route names? */
+bool settings_has_gateway(const struct settings *s, struct str name);
+/* Out of a list of numbers, "200,paypay=50": the gateway's own, else the bare one, else fallback.
+ * The list was checked when it was read. */
+int64_t settings_of_gateway(struct str list, struct str name, int64_t fallback);
+
+/* How a setting stands, as an operator may see it (O8). */
+struct setting_view {
+    const char *name;
+    enum setting_source source;
+    bool secret;
+    bool set;         /* it has a value, whether shown or not */
+    struct str value; /* empty: not set, or not to be seen. Borrowed from `text` */
+};
+/* The i-th of them, in the order of the manual; false: there are no more. A secret has no value
+ * here, an address none of its passwords (base/url_mask.h), and what a file holds is not shown at
+ * all. `text` is cleared and holds the value. */
+bool settings_view(const struct settings *s, size_t i, struct buf *text,
+                   struct setting_view *ret_view);

@@ -255,7 +255,8 @@ static struct str value_of_file(struct source *s, struct arena *a, const char *n
     return value;
 }
 
-struct str source_value(struct source *s, struct arena *a, const char *name)
+struct str source_value(struct source *s, struct arena *a, const char *name,
+                        enum setting_source *ret_source)
 {
     struct str (*const places[])(const struct source *, struct str) = { from_env, from_config };
     char file_name[128];
@@ -269,6 +270,8 @@ struct str source_value(struct source *s, struct arena *a, const char *name)
             source_problem(s, name, "is set, and %s_FILE too: only one of them", name);
             return (struct str){ 0 };
         }
+        if (value.n || path.n)
+            *ret_source = path.n ? SETTING_CONTENTS : i ? SETTING_CONFIG : SETTING_ENVIRONMENT;
         if (value.n)
             return keep(s, a, name, value);
         if (path.n)

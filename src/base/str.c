@@ -133,3 +133,34 @@ bool str_is_utf8(struct str s)
     }
     return true;
 }
+
+/* --- likeness --- */
+
+enum { NAME_MAX_SIZE = 48 };
+
+/* One row of the table at a time. */
+size_t str_distance(struct str a, struct str b)
+{
+    size_t row[NAME_MAX_SIZE + 1];
+
+    if (a.n > NAME_MAX_SIZE || b.n > NAME_MAX_SIZE)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.n; j++) {
+            size_t best = diagonal + (a.p[i - 1] != b.p[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[b.n];
+}

@@ -33,4 +33,8 @@ struct str str_trim(struct str s); /* without blanks and tabs at both ends */
 /* A plain decimal number and nothing else: "-12", "0", "34". False for "", "+1", "01", "1 ". */
 bool str_to_i64(struct str s, int64_t *ret_value);
 
+/* How many letters to add, drop or change until a is b (Levenshtein), for "did you mean". SIZE_MAX:
+ * one of them is longer than a name. */
+size_t str_distance(struct str a, struct str b);
+
 bool str_is_utf8(struct str s); /* well-formed: no surrogates, no overlong forms */

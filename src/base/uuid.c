@@ -67,6 +67,11 @@ bool uuid_eq(struct uuid a, struct uuid b)
     return memcmp(a.b, b.b, sizeof(a.b)) == 0;
 }
 
+int uuid_order(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct uuid));
+}
+
 struct str uuid_bytes(const struct uuid *id)
 {
     return (struct str){ (const char *)id->b, sizeof(id->b) };

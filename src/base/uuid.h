@@ -15,5 +15,6 @@ struct uuid uuid_new(int64_t now_ms, struct rng *r);
 bool uuid_parse(struct str s, struct uuid *ret_id);       /* 8-4-4-4-12 hex, either case */
 void uuid_text(struct uuid id, char text[UUID_TEXT + 1]); /* lower case, NUL behind it */
 bool uuid_eq(struct uuid a, struct uuid b);
-struct str uuid_bytes(const struct uuid *id);              /* borrows the 16 bytes */
+int uuid_order(const void *a, const void *b); /* for qsort: of ids, or of what begins with one */
+struct str uuid_bytes(const struct uuid *id); /* borrows the 16 bytes */
 bool uuid_of_bytes(struct str bytes, struct uuid *ret_id); /* false: not 16 of them */

@@ -1,11 +1,17 @@
-/* app_gateway.c - whom we call: the gateway (Stripe, or the sandbox that speaks like it), the
- * subscribers, the JWKS server; and the sandbox itself. */
+/* app_gateway.c - whom we call: the gateways (Stripe, or the sandbox that speaks like it, and those
+ * that routes name), the subscribers, the JWKS server; and the sandbox itself. */
 #include "base/limits.h"
+#include "base/zone.h"
 #include "cli/app.h"
+#include "flow/replays.h"
 #include "flow/waiting.h"
+#include "gateway/guard.h"
+#include "gateway/manual.h"
+#include "gateway/paypay.h"
 #include "gateway/stripe.h"
 #include "observe/log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,12 +54,18 @@ static void choose_webhook_url(struct app *app)
 
     snprintf(app->webhook_url, sizeof(app->webhook_url), "http%s://%s/api/v1/webhooks/stripe",
              s->tls_cert.n ? "s" : "", app->address);
+    snprintf(app->paypay_hook, sizeof(app->paypay_hook), "http%s://%s/api/v1/webhooks/paypay",
+             s->tls_cert.n ? "s" : "", app->address);
 }
 
 bool app_open_sandbox(struct app *app)
 {
     const struct settings *s = &app->node.settings;
-    struct sandbox_options o = { .env = &app->node.env, .listen = s->sandbox_listen };
+    struct sandbox_options o = { .env = &app->node.env,
+                                 .listen = s->sandbox_listen,
+                                 .paypay_key = s->paypay_api_key,
+                                 .paypay_secret = s->paypay_api_secret,
+                                 .paypay_merchant = s->paypay_merchant_id };
     char why[256] = "";
 
     if (!is_sandbox(app) || !s->sandbox_listen.n)
@@ -63,10 +75,15 @@ bool app_open_sandbox(struct app *app)
     o.db = str_of(app->sandbox_db);
     if (s->sandbox_webhooks)
         o.webhook_url = str_of(app->webhook_url);
+    if (s->sandbox_webhooks && settings_has_gateway(s, S("paypay")))
+        o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
     if (sandbox_open(&o, &app->sandbox, why))
-        return fails(app, "cannot open the sandbox; ICHIDO_SANDBOX_LISTEN says where it listens",
-                     why);
+        return fails(
+            app,
+            "cannot open the sandbox; where its address is taken, stop that program or set "
+            "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
+            why);
     snprintf(app->sandbox_address, sizeof(app->sandbox_address), "127.0.0.1:%d",
              sandbox_port(app->sandbox));
     return true;
@@ -90,19 +107,22 @@ static bool open_clients(struct app *app)
     return true;
 }
 
+static struct str sandbox_base(struct app *app)
+{
+    snprintf(app->sandbox_base, sizeof(app->sandbox_base), "http://%s", app->sandbox_address);
+    return str_of(app->sandbox_base);
+}
+
 static struct str gateway_base(struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
     if (s->stripe_api_base.n)
         return s->stripe_api_base;
-    if (!is_sandbox(app))
-        return STRIPE_BASE;
-    snprintf(app->sandbox_base, sizeof(app->sandbox_base), "http://%s", app->sandbox_address);
-    return str_of(app->sandbox_base);
+    return is_sandbox(app) ? sandbox_base(app) : STRIPE_BASE;
 }
 
-static bool open_gateway(struct app *app)
+static struct gateway *open_stripe(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct stripe_options o = {
@@ -111,13 +131,95 @@ static bool open_gateway(struct app *app)
         .name = is_sandbox(app) ? "sandbox" : "stripe",
         .base = gateway_base(app),
         .secret_key = s->stripe_secret_key.n ? s->stripe_secret_key : SANDBOX_KEY,
+        .default_method = is_sandbox(app) ? S("pm_card_visa") : S(""),
+    };
+    struct stripe_lister_options books = {
+        .env = o.env, .client = o.client, .base = o.base, .secret_key = o.secret_key
     };
 
-    if (!is_sandbox(app) && !str_eq(s->gateway, S("stripe")))
+    app->lister = app->lister ? app->lister : stripe_lister_new(&books);
+    return app->lister ? stripe_gateway_new(&o) : NULL;
+}
+
+/* Production mode does not start without PAYPAY_API_BASE. */
+static struct gateway *open_paypay(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    struct paypay_options o = { .env = &app->node.env,
+                                .client = app->gateway_client,
+                                .base =
+                                    s->paypay_api_base.n ? s->paypay_api_base : sandbox_base(app),
+                                .api_key = s->paypay_api_key,
+                                .api_secret = s->paypay_api_secret,
+                                .merchant_id = s->paypay_merchant_id };
+
+    return paypay_gateway_new(&o);
+}
+
+static struct gateway *open_manual(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    struct manual_options o = { .env = &app->node.env,
+                                .store = app->node.store,
+                                .account = s->bank_account,
+                                .days = s->bank_days };
+
+    if (zone_load(s->time_zone, &o.zone)) {
+        fails(app, "bank transfers need a time zone for their deadlines", "ICHIDO_TIME_ZONE");
+        return NULL;
+    }
+    return manual_gateway_new(&o);
+}
+
+static const struct opener {
+    const char *name;
+    struct gateway *(*open)(struct app *app); /* NULL: no memory */
+} openers[] = {
+    { "sandbox", open_stripe },
+    { "stripe", open_stripe },
+    { "paypay", open_paypay },
+    { "manual", open_manual },
+};
+
+/* Each behind a guard of its own (G5). */
+static bool open_one(struct app *app, const struct opener *o)
+{
+    const struct settings *s = &app->node.settings;
+    struct str name = str_of(o->name);
+    struct guard_options guard = {
+        .env = &app->node.env,
+        .calls = (int)settings_of_gateway(s->gateway_calls, name, LIMIT_GATEWAY_CALLS),
+        .try_ms = settings_of_gateway(s->gateway_timeout, name, LIMIT_GATEWAY_CALL_MS),
+    };
+    struct gateway *g = o->open(app);
+
+    if (g)
+        g = guard_new(&guard, g);
+    if (!g)
+        return fails(app, "cannot open the gateway", "no memory");
+    app->gateways.all[app->gateways.count++] = g;
+    return true;
+}
+
+/* The default one comes first. */
+static bool open_gateways(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    char why[160];
+
+    static_assert(COUNT(openers) <= GATEWAYS_MAX, "room for all gateways");
+    for (int others = 0; others < 2; others++)
+        for (size_t i = 0; i < COUNT(openers); i++) {
+            struct str name = str_of(openers[i].name);
+
+            if (others != str_eq(s->gateway, name) && settings_has_gateway(s, name) &&
+                !open_one(app, &openers[i]))
+                return false;
+        }
+    if (!app->gateways.count)
         return fails(app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
                      "ICHIDO_GATEWAY");
-    app->payments.gateway = stripe_gateway_new(&o);
-    return app->payments.gateway || fails(app, "cannot open the gateway", "no memory");
+    return gateways_route(&app->gateways, s->routes, why) || fails(app, "ICHIDO_ROUTES", why);
 }
 
 static bool open_auth(struct app *app)
@@ -131,7 +233,9 @@ static bool open_auth(struct app *app)
                               .jwks_url = s->jwks_url,
                               .issuer = s->jwt_issuer,
                               .audience = s->jwt_audience,
-                              .admin_token = s->admin_token };
+                              .admin_token = s->admin_token,
+                              .store = app->node.store,
+                              .public_url = s->public_url };
     char why[256] = "";
 
     app->auth = auth_new(&o, why);
@@ -140,7 +244,7 @@ static bool open_auth(struct app *app)
 
 bool app_open_gateway(struct app *app)
 {
-    return open_clients(app) && open_gateway(app) && open_auth(app);
+    return open_clients(app) && open_gateways(app) && open_auth(app);
 }
 
 /* Their threads write into calls that the queue's jobs own: they go first. */
@@ -148,13 +252,17 @@ void app_close_clients(struct app *app)
 {
     client_free(app->gateway_client);
     client_free(app->delivery_client);
+    client_free(app->qstash_client);
+    client_free(app->publish_client);
+    client_free(app->notify_client);
+    client_free(app->telemetry_client);
 }
 
 void app_close_gateway(struct app *app)
 {
-    if (app->payments.gateway)
-        app->payments.gateway->ops->free(app->payments.gateway);
+    gateways_free(&app->gateways);
     auth_free(app->auth);
     waiting_free(app->payments.waiting);
+    replays_free(app->payments.replays);
     sandbox_free(app->sandbox);
 }

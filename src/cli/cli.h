@@ -2,11 +2,23 @@
  * asked wrongly (settings, arguments), 70 the disk broke its promise. */
 #pragma once
 
-#define ICHIDO_VERSION "0.3.0"
+#define ICHIDO_VERSION "0.7.0"
 
 enum { EXIT_FINE = 0, EXIT_CANNOT = 1, EXIT_ASKED_WRONGLY = 2, EXIT_DISK = 70 };
 
 int cli_serve(int argc, char **argv);
 int cli_migrate(int argc, char **argv);
+int cli_audit(int argc, char **argv);
+int cli_dlq(int argc, char **argv);
+int cli_payments(int argc, char **argv);
+int cli_keys(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+int cli_backup(int argc, char **argv);
+int cli_operators(int argc, char **argv);
+int cli_reconcile(int argc, char **argv);
+int cli_replay(int argc, char **argv);
+int cli_transfers(int argc, char **argv);
+int cli_trigger(int argc, char **argv);
+int cli_completion(int argc, char **argv);
 int cli_help(int argc, char **argv);
 int cli_version(int argc, char **argv);

@@ -1,43 +1,35 @@
 #include "cli/dev.h"
 
 #include "auth/auth.h"
-#include "base/hex.h"
 #include "base/limits.h"
+#include "cli/dev_secrets.h"
+#include "observe/log.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SECRET_BYTES = 32, PREFIX_MAX = 8, TOKEN_LIFE_MS = 24 * 3600 * 1000 };
+enum { TOKEN_LIFE_MS = 24 * 3600 * 1000 };
 
 static const char demo_user[] = "01900000-0000-7000-8000-00000000d3a0";
 
-/* --- secrets of this run --- */
+/* --- secrets --- */
 
-/* prefix and 64 hex digits, in the settings' arena. */
-static bool make(struct node *n, const char *prefix, struct str *ret_secret)
+static bool keep(struct node *n, const char *text, struct str *ret_secret)
 {
-    unsigned char bytes[SECRET_BYTES];
-    char text[PREFIX_MAX + 2 * SECRET_BYTES], *p = text;
-
-    rng_bytes(&n->env.rng, bytes, sizeof(bytes));
-    while (*prefix)
-        *p++ = *prefix++;
-    p = hex_put(p, bytes, sizeof(bytes));
-    *ret_secret = arena_str(&n->settings.arena, (struct str){ text, (size_t)(p - text) });
-    OPENSSL_cleanse(bytes, sizeof(bytes));
-    OPENSSL_cleanse(text, sizeof(text));
+    *ret_secret = arena_str(&n->settings.arena, str_of(text));
     return ret_secret->p;
 }
 
-static bool make_webhook_secret(struct node *n)
+static bool keep_webhook_secret(struct node *n, const char *text)
 {
     struct settings *s = &n->settings;
 
     if (s->webhook_secret_count)
         return true;
     s->webhook_secrets = arena_alloc(&s->arena, 1, sizeof(*s->webhook_secrets));
-    if (!s->webhook_secrets || !make(n, "whsec_", &s->webhook_secrets[0]))
+    if (!s->webhook_secrets || !keep(n, text, &s->webhook_secrets[0]))
         return false;
     s->webhook_secret_count = 1;
     n->made_secret = true;
@@ -45,27 +37,67 @@ static bool make_webhook_secret(struct node *n)
 }
 
 /* Whoever has a key of his own, of whatever kind, gets no second one beside it. */
-static bool make_jwt_secret(struct node *n)
+static bool has_jwt_key(const struct settings *s)
+{
+    return s->jwt_secret.n || s->jwt_public_key.n || s->jwks_url.n;
+}
+
+/* What is set wins; the file's own stays for a start without it. */
+static bool keep_missing(struct node *n, const struct dev_secrets *made)
 {
     struct settings *s = &n->settings;
 
-    if (s->jwt_secret.n || s->jwt_public_key.n || s->jwks_url.n)
+    if (!keep_webhook_secret(n, made->text[DEV_WEBHOOK_SECRET]))
+        return false;
+    if (!has_jwt_key(s)) {
+        n->made_jwt_secret = keep(n, made->text[DEV_JWT_SECRET], &s->jwt_secret);
+        if (!n->made_jwt_secret)
+            return false;
+    }
+    if (s->admin_token.n)
         return true;
-    n->made_jwt_secret = make(n, "", &s->jwt_secret);
-    return n->made_jwt_secret;
+    n->made_admin_token = keep(n, made->text[DEV_ADMIN_TOKEN], &s->admin_token);
+    return n->made_admin_token;
 }
 
-static bool make_admin_token(struct node *n)
+/* Production mode does without a webhook secret where no gateway sends webhooks: one that nobody
+ * knows closes that door. */
+static bool make_for_production(struct node *n, struct dev_secrets *made)
 {
-    if (n->settings.admin_token.n)
-        return true;
-    n->made_admin_token = make(n, "admin_", &n->settings.admin_token);
-    return n->made_admin_token;
+    dev_secret_make(&n->env.rng, DEV_WEBHOOK_SECRET, made->text[DEV_WEBHOOK_SECRET]);
+    return keep_webhook_secret(n, made->text[DEV_WEBHOOK_SECRET]);
+}
+
+static bool get_kept(struct node *n, struct dev_secrets *made)
+{
+    char why[256] = "";
+
+    switch (dev_secrets_get(&n->env.rng, n->settings.db, made, why)) {
+    case DEV_REFUSED:
+        LOG(n->env.log, LOG_ERROR, "the file with dev mode's secrets cannot be used",
+            LOG_TEXT("why", str_of(why)));
+        return false;
+    case DEV_NOT_KEPT:
+        LOG(n->env.log, LOG_WARN, "the secrets are good for this run only",
+            LOG_TEXT("why", str_of(why)));
+        return keep_missing(n, made);
+    case DEV_KEPT: return keep_missing(n, made);
+    }
+    abort();
 }
 
 bool dev_make_secrets(struct node *n)
 {
-    return make_webhook_secret(n) && make_jwt_secret(n) && make_admin_token(n);
+    const struct settings *s = &n->settings;
+    struct dev_secrets made = { 0 };
+    bool fine = true;
+
+    if (s->mode == MODE_PRODUCTION)
+        fine = make_for_production(n, &made);
+    else if (!s->webhook_secret_count || !has_jwt_key(s) || !s->admin_token.n)
+        fine = get_kept(n, &made);
+    OPENSSL_cleanse(&made, sizeof(made));
+    return fine;
 }
 
 /* --- the banner --- */
@@ -86,46 +118,100 @@ static void print_database(struct str url)
         printf("  database        PostgreSQL, as ICHIDO_DB says\n");
 }
 
-static void print_booking(const struct place *at, const char *booking, struct str admin)
+/* Public, the SDK's own (settings_rules.c): with it, on plain 127.0.0.1, the SDK finds us. */
+static const struct str sdk_token = {
+    "eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=", 72
+};
+
+static void print_qstash(const struct settings *s, const struct place *at)
 {
-    printf("\n  Take a booking and pay for it; paste this into another terminal:\n\n"
-           "    %s -sS -X PUT %s://%s/api/v1/bookings/%s -H \"Authorization: Bearer " STR_FMT
-           "\" -H 'Content-Type: application/json' -d '{\"userId\":\"%s\",\"amount\":1200,"
-           "\"currency\":\"JPY\",\"status\":\"PENDING\"}'; echo\n",
-           at->curl, at->scheme, at->address, booking, STR_ARG(admin), demo_user);
+    bool is_sdks = str_eq(s->qstash_token, sdk_token);
+    struct str port = str_of(at->address), host = str_cut(&port, ':');
+
+    if (s->queue_remote) /* then those are a remote's, and our own door is closed */
+        return;
+    if (is_sdks && !s->tls_cert.n && str_eq(host, S("127.0.0.1")))
+        printf("  QStash API      %s://%s/v2/    QSTASH_DEV=1 QSTASH_DEV_PORT=" STR_FMT
+               " attaches the SDK\n",
+               at->scheme, at->address, STR_ARG(port));
+    else
+        printf("  QStash API      QSTASH_URL=%s://%s QSTASH_TOKEN=" STR_FMT "\n", at->scheme,
+               at->address, STR_ARG(is_sdks ? s->qstash_token : S("$QSTASH_TOKEN")));
 }
 
-static void print_payment(const struct place *at, const char *booking, struct str token)
+#define BEARER(name) " -H \"Authorization: Bearer $" name "\""
+#define JSON_BODY " -H 'Content-Type: application/json' -d "
+
+/* A key of theirs that we cannot sign with: they do. */
+static void print_tokens(const struct node *n, struct str token)
 {
-    printf("    %s -sS -i %s://%s/payments -H \"Authorization: Bearer " STR_FMT
-           "\" -H 'Idempotency-Key: %s' -H 'Content-Type: application/json' -d "
-           "'{\"bookingId\":\"%s\",\"amount\":1200,\"currency\":\"JPY\"}'\n\n"
-           "  The last line again: the same answer, and no second payment. Its token is good for "
-           "24 hours.\n",
-           at->curl, at->scheme, at->address, STR_ARG(token), booking, booking);
+    printf("\n  Take a booking and pay for it; paste this into another terminal:\n\n");
+    if (n->made_admin_token)
+        printf("    export ICHIDO_ADMIN_TOKEN=" STR_FMT "\n", STR_ARG(n->settings.admin_token));
+    if (token.n)
+        printf("    token=" STR_FMT "\n", STR_ARG(token));
+    else
+        printf(
+            "    token=...    # yours to sign, with the key that you have set; \"sub\": \"%s\"\n",
+            demo_user);
 }
 
-/* Only with a key that we made: with yours, tokens are yours to make. The booking is new at every
- * start, so that the lines work as often as one likes. */
+static void print_payment(const struct place *at, const char *booking)
+{
+    printf("    %s -sS -X PUT %s://%s/api/v1/bookings/%s" BEARER("ICHIDO_ADMIN_TOKEN") JSON_BODY
+           "'{\"userId\":\"%s\",\"amount\":1200,\"currency\":\"JPY\",\"status\":\"PENDING\"}'; "
+           "echo\n",
+           at->curl, at->scheme, at->address, booking, demo_user);
+    printf("    %s -sS -i %s://%s/payments" BEARER(
+               "token") " -H 'Idempotency-Key: %s'" JSON_BODY
+                        "'{\"bookingId\":\"%s\",\"amount\":1200,\"currency\":\"JPY\"}'; echo\n\n"
+                        "  The last line again: the same answer, and no second payment, also after "
+                        "kill -9 and a "
+                        "new start.\n",
+           at->curl, at->scheme, at->address, booking, booking);
+}
+
+static void print_operation(const struct place *at, const char *what, struct uuid key,
+                            const char *body)
+{
+    char text[UUID_TEXT + 1];
+
+    uuid_text(key, text);
+    printf("    %s -sS %s://%s/payments/$id/%s" BEARER(
+               "token") " -H 'Idempotency-Key: %s'" JSON_BODY "'%s'; echo\n",
+           at->curl, at->scheme, at->address, what, text, body);
+}
+
+static void print_operations(struct node *n, const struct place *at, const char *booking)
+{
+    printf("  Capture it, and give 200 back (every operation has its own key, a UUID):\n\n"
+           "    id=$(%s -sS '%s://%s/payments?bookingId=%s'" BEARER(
+               "token") " | sed "
+                        "'s/.*\"id\":\"\\([^\"]*\\)\",\"bookingId\".*/\\1/')\n",
+           at->curl, at->scheme, at->address, booking);
+    print_operation(at, "capture", env_uuid(&n->env), "{}");
+    print_operation(at, "refund", env_uuid(&n->env), "{\"amount\":200}");
+}
+
+/* The booking is new at every start, so that the lines work as often as one likes. */
 static void print_try_paying(struct node *n, const struct place *at)
 {
     const struct settings *s = &n->settings;
-    struct str admin = n->made_admin_token ? s->admin_token : S("$ICHIDO_ADMIN_TOKEN");
     char booking[UUID_TEXT + 1];
+    struct str token = { 0 };
     struct uuid user;
     struct arena a;
-    struct str token;
 
-    if (!n->made_jwt_secret || !uuid_parse(str_of(demo_user), &user))
+    if (!uuid_parse(str_of(demo_user), &user))
         return;
     arena_init(&a, 4 * LIMIT_TOKEN);
     uuid_text(env_uuid(&n->env), booking);
-    token = auth_make_token(&a, s->jwt_secret, s->jwt_issuer, s->jwt_audience, user, S(""),
-                            clock_wall_ms(&n->env.clock), TOKEN_LIFE_MS);
-    if (token.p) {
-        print_booking(at, booking, admin);
-        print_payment(at, booking, token);
-    }
+    if (s->jwt_secret.n)
+        token = auth_make_token(&a, s->jwt_secret, s->jwt_issuer, s->jwt_audience, user, S(""),
+                                clock_wall_ms(&n->env.clock), TOKEN_LIFE_MS);
+    print_tokens(n, token);
+    print_payment(at, booking);
+    print_operations(n, at, booking);
     arena_release(&a);
 }
 
@@ -138,13 +224,28 @@ static void print_try_event(struct str secret, const struct place *at)
         "}}'\n"
         "    t=$(date +%%s); v1=$(printf %%s \"$t.$body\" | openssl dgst -sha256 -hmac \"" STR_FMT
         "\" -r | cut -d' ' -f1)\n"
-        "    %s -i %s://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
+        "    %s -sSi %s://%s/api/v1/webhooks/stripe -H \"Stripe-Signature: t=$t,v1=$v1\" -d "
         "\"$body\"\n\n"
         "  Then look: %s -s %s://%s/metrics | grep ichido_event_outcome\n",
         STR_ARG(secret), at->curl, at->scheme, at->address, at->curl, at->scheme, at->address);
 }
 
-void dev_banner(struct node *n, const char *address)
+/* What stands behind '#' never leaves the browser: the page logs in with it, and removes it. */
+static void print_page(const struct node *n, const struct place *at)
+{
+    struct str token = n->made_admin_token ? n->settings.admin_token : (struct str){ 0 };
+
+    printf("  admin page      %s://%s/admin%s" STR_FMT "\n", at->scheme, at->address,
+           token.n ? "#token=" : "    (log in with your ICHIDO_ADMIN_TOKEN)", STR_ARG(token));
+}
+
+static void print_next(void)
+{
+    printf("\n  What next: the admin page's sandbox makes payments and faults with a click;\n"
+           "  ichido help lists the commands, ichido doctor looks for what is wrong.\n");
+}
+
+void dev_banner(struct node *n, const char *address, const char *sandbox)
 {
     bool tls = n->settings.tls_cert.n > 0;
     struct place at = { tls ? "curl -k" : "curl", tls ? "https" : "http", address };
@@ -153,10 +254,15 @@ void dev_banner(struct node *n, const char *address)
     if (!n->made_secret) /* yours is not ours to show */
         secret = S("$STRIPE_WEBHOOK_SECRET");
     printf("\n  Ichido is running (dev mode).    %s://%s\n", at.scheme, at.address);
+    print_page(n, &at);
     print_database(n->settings.db);
     printf("  webhook secret  " STR_FMT "\n", STR_ARG(secret));
+    print_qstash(&n->settings, &at);
+    if (sandbox)
+        printf("  sandbox         http://%s/_sandbox\n", sandbox);
     print_try_paying(n, &at);
     print_try_event(secret, &at);
+    print_next();
     printf("  Stop with Ctrl-C.\n\n");
     fflush(stdout);
 }

@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *from_environment(const char *name)
@@ -22,6 +23,30 @@ static enum log_level level_of(struct str name)
         if (str_eq(name, names[i]))
             return (enum log_level)i;
     return LOG_ERROR;
+}
+
+static bool wants_words(struct str format)
+{
+    if (str_eq(format, S("auto")))
+        return isatty(STDERR_FILENO);
+    return str_eq(format, S("text"));
+}
+
+/* https://no-color.org: there, and not empty. */
+static bool wants_colours(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(STDERR_FILENO) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+struct log *node_log_new(struct node *n, enum log_level least, bool threaded)
+{
+    struct log *l = log_new(&n->env.clock, STDERR_FILENO, least, threaded);
+
+    if (wants_words(n->settings.log_format))
+        log_set_text(l, wants_colours());
+    return l;
 }
 
 static bool load_settings(struct settings *s)
@@ -49,8 +74,10 @@ bool node_init(struct node *n)
     rng_init_kernel(&n->env.rng);
     n->env.node = env_uuid(&n->env);
     faults_parse(&n->env.faults, n->settings.faults); /* settings_load has checked the form */
-    n->env.log = log_new(&n->env.clock, STDERR_FILENO, level_of(n->settings.log_level), true);
+    n->env.log = node_log_new(n, level_of(n->settings.log_level), true);
     n->env.metrics = metrics_new();
+    metrics_set_version(n->env.metrics, ICHIDO_VERSION);
+    metrics_set(n->env.metrics, GAUGE_START, (double)clock_wall_ms(&n->env.clock) / 1000);
     return true;
 }
 

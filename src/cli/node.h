@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/settings.h"
+#include "observe/log.h"
 #include "store/store.h"
 
 struct node {
@@ -20,3 +21,5 @@ bool node_init(struct node *n);
 bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx);
 void node_close_store(struct node *n); /* before what its threads may still call is freed */
 void node_release(struct node *n);
+/* To standard error, as ICHIDO_LOG_FORMAT says. */
+struct log *node_log_new(struct node *n, enum log_level least, bool threaded);

@@ -170,15 +170,20 @@ static void add_method(struct buf *b, struct str payment_method)
     buf_add(b, payment_method);
 }
 
-void key_hash_create(struct uuid booking, struct money m, struct str payment_method,
-                     char ret_hash[KEY_HASH + 1])
+void key_hash_create(struct uuid booking, struct money m, struct str method_type,
+                     struct str payment_method, char ret_hash[KEY_HASH + 1])
 {
     struct buf b;
 
-    begin(&b, S(""), booking, NUMBER + 1 + sizeof(m.currency) + payment_method.n);
+    begin(&b, S(""), booking, NUMBER + 3 + sizeof(m.currency) + method_type.n + payment_method.n);
     buf_i64(&b, m.minor);
     buf_char(&b, ':');
     buf_add(&b, str_of(m.currency));
+    if (method_type.n) {
+        buf_char(&b, ':');
+        buf_add(&b, method_type);
+        buf_char(&b, ' ');
+    }
     add_method(&b, payment_method);
     hash(&b, ret_hash);
 }

@@ -13,9 +13,11 @@ bool key_parse(struct str header, struct uuid *ret_key);
 /* Exactly ttl_ms after the claim it still replays; one millisecond later it is new. */
 bool key_expired(int64_t claimed_ms, int64_t ttl_ms, int64_t now_ms);
 
-/* SHA-256 in 64 hex characters and a NUL, of "bookingId:amount:currency[:paymentMethod]" (I3). */
-void key_hash_create(struct uuid booking, struct money m, struct str payment_method,
-                     char ret_hash[KEY_HASH + 1]);
+/* SHA-256 in 64 hex characters and a NUL, of "bookingId:amount:currency[:paymentMethod]" (I3), with
+ * "paymentMethodType " before the method where the client names one: a method has no blank in it.
+ */
+void key_hash_create(struct uuid booking, struct money m, struct str method_type,
+                     struct str payment_method, char ret_hash[KEY_HASH + 1]);
 /* Of "purchase:positionId:paymentMethodType[:paymentMethod]". */
 void key_hash_purchase(struct uuid position, struct str method_type, struct str payment_method,
                        char ret_hash[KEY_HASH + 1]);

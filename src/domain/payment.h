@@ -86,16 +86,18 @@ struct fact {
     struct str failure_code, decline_code, failure_message;
     struct str cancel_reason;
     struct str action_type, action_url, client_secret;
+    struct str action_details; /* JSON, for the customer: where to transfer the money, and how */
     int64_t action_expires_ms; /* 0: not said. Konbini: when its payment slip ends */
     struct str konbini_number, konbini_store;
 
     /* FACT_INTENT and FACT_CHARGE */
     struct str charge_id;
+    bool has_refunded;       /* FACT_INTENT: charge_refunded is told, be it 0 (PayPay) */
+    int64_t charge_refunded; /* what its refunds sum up to; only checked, never counted (D12) */
 
     /* FACT_CHARGE */
     bool captured;
     bool charge_failed;
-    int64_t charge_refunded; /* what its refunds sum up to; only checked, never counted (D12) */
     struct str balance_transaction, receipt_url;
     bool has_fee;
     int64_t fee, net;

@@ -9,6 +9,8 @@
 #include "gateway/fact.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "queue/message_span.h"
+#include "store/tx_log.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -16,132 +18,10 @@
 #include <string.h>
 
 enum {
-    JOB_BODY_MAX = 8 * 1024,
-    JOB_ARENA = 64 * 1024,
+    JOB_ARENA = 2 * EVENT_JOB_MAX,
     RETRY_MAX_MS = 24 * 3600 * 1000,
     UNHANDLED_MAX = 300,
 };
-
-/* --- the types we apply, sorted --- */
-
-static const char *const known[] = {
-    "charge.captured",
-    "charge.dispute.closed",
-    "charge.dispute.created",
-    "charge.dispute.funds_reinstated",
-    "charge.dispute.funds_withdrawn",
-    "charge.dispute.updated",
-    "charge.expired",
-    "charge.failed",
-    "charge.pending",
-    "charge.refund.updated",
-    "charge.refunded",
-    "charge.succeeded",
-    "charge.updated",
-    "checkout.session.async_payment_failed",
-    "checkout.session.async_payment_succeeded",
-    "checkout.session.completed",
-    "checkout.session.expired",
-    "payment_intent.amount_capturable_updated",
-    "payment_intent.canceled",
-    "payment_intent.created",
-    "payment_intent.partially_funded",
-    "payment_intent.payment_failed",
-    "payment_intent.processing",
-    "payment_intent.requires_action",
-    "payment_intent.succeeded",
-    "refund.created",
-    "refund.failed",
-    "refund.updated",
-};
-
-static int compare_type(const void *type, const void *entry)
-{
-    return str_cmp(*(const struct str *)type, str_of(*(const char *const *)entry));
-}
-
-bool event_type_is_known(struct str type)
-{
-    return bsearch(&type, known, COUNT(known), sizeof(known[0]), compare_type);
-}
-
-/* --- the message's body --- */
-
-enum { AT_TYPE, AT_LIVEMODE, AT_OBJECT, AT_INTENT, AT_PAYMENT, AT_TRACE, AT_FACT, AT_COUNT };
-static const char *const paths[AT_COUNT] = { "type",    "live",  "object", "intent",
-                                             "payment", "trace", "fact" };
-
-static void add_text(struct buf *b, const char *name, struct str text)
-{
-    if (!text.n)
-        return;
-    buf_fmt(b, ",\"%s\":", name);
-    buf_json(b, text);
-}
-
-struct str event_job_write(struct arena *a, const struct event_job *j)
-{
-    struct str copy = { 0 };
-    struct buf b;
-
-    buf_init(&b, JOB_BODY_MAX);
-    buf_add(&b, S("{\"type\":"));
-    buf_json(&b, j->type);
-    if (j->livemode >= 0)
-        buf_add(&b, j->livemode ? S(",\"live\":true") : S(",\"live\":false"));
-    add_text(&b, paths[AT_OBJECT], j->object_id);
-    add_text(&b, paths[AT_INTENT], j->intent_id);
-    add_text(&b, paths[AT_PAYMENT], j->payment_id);
-    add_text(&b, paths[AT_TRACE], j->trace);
-    if (j->fact.n) {
-        buf_add(&b, S(",\"fact\":"));
-        buf_add(&b, j->fact);
-    }
-    buf_char(&b, '}');
-    if (!b.failed)
-        copy = arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
-}
-
-static enum err take_text(struct arena *a, const struct json_value *v, struct str *ret_text)
-{
-    *ret_text = (struct str){ 0 };
-    if (v->type == JSON_ABSENT)
-        return OK;
-    if (v->type != JSON_STRING)
-        return ERR_VALIDATION;
-    *ret_text = v->raw;
-    return v->has_escape ? json_unescape(a, v, ret_text) : OK;
-}
-
-enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_job)
-{
-    struct json_value v[AT_COUNT];
-    struct event_job j = { .livemode = -1 };
-    enum err e = json_pick(body, paths, AT_COUNT, v, NULL);
-
-    if (e)
-        return e;
-    if (v[AT_LIVEMODE].type == JSON_BOOL)
-        j.livemode = str_eq(v[AT_LIVEMODE].raw, S("true"));
-    e = take_text(a, &v[AT_TYPE], &j.type);
-    if (!e && !j.type.n)
-        e = ERR_VALIDATION;
-    if (!e)
-        e = take_text(a, &v[AT_OBJECT], &j.object_id);
-    if (!e)
-        e = take_text(a, &v[AT_INTENT], &j.intent_id);
-    if (!e)
-        e = take_text(a, &v[AT_PAYMENT], &j.payment_id);
-    if (!e)
-        e = take_text(a, &v[AT_TRACE], &j.trace);
-    if (v[AT_FACT].type == JSON_OBJECT)
-        j.fact = v[AT_FACT].raw;
-    if (!e)
-        *ret_job = j;
-    return e;
-}
 
 /* --- the effect --- */
 
@@ -156,6 +36,7 @@ struct applying {
     bool found;                 /* payment is the one that it is about */
     bool foreign;               /* known before: no payment of ours has this intent */
     struct str outcome, detail; /* outcome empty: another message will write it */
+    char trace[TRACE_TEXT + 1]; /* of this run */
     char *why;
 };
 
@@ -236,7 +117,8 @@ static enum err find_payment(struct applying *s)
 static enum err ask_first(struct applying *s)
 {
     s->outcome = (struct str){ 0 };
-    return refetch_later(s->tx, s->a->payments, s->m, s->job.type, &s->fact, &s->payment);
+    return refetch_later(s->tx, s->a->payments, s->m, s->job.type, &s->fact, &s->payment,
+                         s->taking.trace);
 }
 
 static void set_outcome(struct applying *s, enum verdict v)
@@ -254,24 +136,33 @@ static bool disagrees(const struct applying *s)
 
 static void log_failure(const struct applying *s)
 {
-    const struct fact *f = &s->fact;
-    char user[UUID_TEXT + 1];
+    struct decline d = { .message = s->m->id,
+                         .event_id = s->m->ref,
+                         .type = s->job.type,
+                         .participant_id = s->job.participant_id,
+                         .trace = s->job.trace };
 
-    uuid_text(s->payment.user_id, user);
-    LOG(tx_env(s->tx)->log, LOG_ERROR, "Payment failed", LOG_TEXT("paymentIntentId", f->intent_id),
-        LOG_TEXT("errorCode", f->failure_code), LOG_TEXT("userId", str_of(user)),
-        LOG_TEXT("declineCode", f->decline_code), LOG_TEXT("eventId", s->m->ref),
-        LOG_TEXT("trace", s->job.trace));
+    log_decline(s->tx, &s->payment, &s->fact, &d);
+}
+
+/* A booking's decline ends its payment and cancels its intent (D11). It may be told behind another
+ * card that has paid on the same intent, which wins (E4): so the last word is the gateway's (E6).
+ */
+static bool may_be_outdated(const struct applying *s)
+{
+    return s->fact.state == INTENT_DECLINED && s->payment.context == CONTEXT_BOOKING &&
+           s->payment.status == PAYMENT_PENDING;
 }
 
 /* E2: the confirmation point is believed after a look at the gateway, where that is wished for;
- * always where what it says cannot be. */
+ * always where what it says cannot be, or may not be so any more. */
 static enum err apply_intent(struct applying *s)
 {
     enum verdict v = VERDICT_SAME;
     enum err e;
 
-    if ((s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED) || disagrees(s))
+    if ((s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED) || disagrees(s) ||
+        may_be_outdated(s))
         return ask_first(s);
     e = take_intent(s->tx, &s->taking, &s->payment, &s->fact, &v);
     if (!e && v == VERDICT_MISMATCH)
@@ -316,7 +207,7 @@ static enum err apply_charge(struct applying *s)
     if (!e)
         e = take_charge(s->tx, t, &s->payment, &s->fact, &ask_fee);
     if (!e && ask_fee && later)
-        e = charge_ask_fee(s->tx, later, &s->payment, &s->fact, t->now_ms);
+        e = charge_ask_fee(s->tx, later, &s->payment, &s->fact, t->now_ms, t->trace);
     return e ? e : charge_check_refunds(s->tx, t->payments, &s->payment, &s->fact, t->now_ms);
 }
 
@@ -333,27 +224,9 @@ static enum err apply_with(struct applying *s,
     return e;
 }
 
-/* Nobody sends one kind of object under the name of another; who did would choose what is checked.
- */
-static bool type_fits(struct str type, enum fact_kind kind)
-{
-    bool refund = str_starts(type, S("refund.")) || str_starts(type, S("charge.refund."));
-    bool dispute = str_starts(type, S("charge.dispute."));
-
-    switch (kind) {
-    case FACT_INTENT: return str_starts(type, S("payment_intent."));
-    case FACT_CHARGE: return str_starts(type, S("charge.")) && !refund && !dispute;
-    case FACT_REFUND: return refund;
-    case FACT_SESSION: return str_starts(type, S("checkout.session."));
-    case FACT_DISPUTE: return dispute;
-    case FACT_NONE: break;
-    }
-    return true;
-}
-
 static enum err apply_kind(struct applying *s)
 {
-    if (!type_fits(s->job.type, s->fact.kind))
+    if (!event_type_fits(s->job.type, s->fact.kind))
         return refuse(s, "the object is not of the event's kind");
     switch (s->fact.kind) {
     case FACT_INTENT:
@@ -376,7 +249,7 @@ static bool may_be_ours(const struct applying *s)
 {
     bool goes_back = s->fact.kind == FACT_REFUND || s->fact.kind == FACT_DISPUTE;
 
-    return goes_back && s->fact.intent_id.n && type_fits(s->job.type, s->fact.kind);
+    return goes_back && s->fact.intent_id.n && event_type_fits(s->job.type, s->fact.kind);
 }
 
 static enum err apply_fact(struct applying *s)
@@ -384,7 +257,8 @@ static enum err apply_fact(struct applying *s)
     enum err e = s->foreign ? ERR_NOT_FOUND : find_payment(s);
 
     if (e == ERR_NOT_FOUND && may_be_ours(s))
-        return refetch_whose(s->tx, s->a->payments, s->m, s->job.type, &s->fact, s->job.fact);
+        return refetch_whose(s->tx, s->a->payments, s->m, s->job.type, &s->fact, s->job.fact,
+                             s->taking.trace);
     if (e == ERR_NOT_FOUND) {
         s->outcome = S("ignored");
         s->detail = S("foreign");
@@ -392,16 +266,33 @@ static enum err apply_fact(struct applying *s)
     }
     if (e)
         return e;
+    if (!is_at(s->a->payments, &s->payment, S("stripe")))
+        return refuse(s, "the payment that it names is another gateway's");
     s->outcome = S("applied");
     if (is_of_other_intent(&s->payment, &s->fact) && s->fact.kind != FACT_SESSION)
         s->detail = S("another intent of this payment");
     return apply_kind(s);
 }
 
+/* Whose it is, and what is so, is for the gateway to say. */
+static enum err ask_for_edited(struct applying *s)
+{
+    bool refund = event_type_is_refund(s->job.type);
+    struct str id = refund ? s->job.object_id : s->job.intent_id;
+
+    if (!id.n)
+        return refuse(s, "the edited event names nothing that the gateway can be asked for");
+    s->outcome = (struct str){ 0 };
+    return refetch_edited(s->tx, s->a->payments, s->m, s->job.type, refund ? S("") : id,
+                          refund ? id : S(""), s->taking.trace);
+}
+
 static enum err effect(struct applying *s)
 {
     if (s->job.livemode >= 0 && (s->job.livemode == 1) != s->a->expect_livemode)
         s->outcome = S("wrong_mode");
+    else if (s->job.ask)
+        return ask_for_edited(s);
     else if (!event_type_is_known(s->job.type))
         s->outcome = S("ignored");
     else if (s->fact.kind == FACT_NONE)
@@ -417,6 +308,7 @@ static struct outcome outcome_of(const struct applying *s)
                              .word = s->outcome,
                              .detail = s->detail,
                              .at_ms = s->taking.now_ms,
+                             .received_ms = s->m->added_ms,
                              .payment = s->found ? &s->payment.id : NULL,
                              .event_id = s->m->ref };
 }
@@ -433,6 +325,10 @@ static enum err read_one(struct tx *tx, struct arena *a, const struct apply_even
     e = event_job_read(a, m->body, &s->job);
     if (!e && s->job.fact.n)
         e = fact_read(a, s->job.fact, &s->fact);
+    if (!e) {
+        message_place(tx_env(tx), m, s->job.trace, s->trace);
+        s->taking.trace = str_of(s->trace);
+    }
     if (e)
         snprintf(why, 256, "the message's body cannot be read");
     return e;
@@ -610,18 +506,17 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
 static void tell_done(struct env *env, const struct apply_event *a, const struct message *m,
                       const struct event_job *j)
 {
-    int64_t took_ms = env_now_ms(env) - m->added_ms; /* below 0 where clocks differ */
     bool wrong = j->livemode >= 0 && (j->livemode == 1) != a->expect_livemode;
     char id[UUID_TEXT + 1], unhandled[UNHANDLED_MAX];
 
-    metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
     if (event_type_is_known(j->type) && !wrong)
         return;
     uuid_text(m->id, id);
     snprintf(unhandled, sizeof(unhandled), "Unhandled event type: %.*s", (int)j->type.n, j->type.p);
     LOG(env->log, LOG_INFO, wrong ? "Event of the wrong mode" : unhandled,
         LOG_TEXT("eventId", m->ref), LOG_TEXT("eventType", j->type),
-        LOG_TEXT("messageId", str_of(id)), LOG_TEXT("trace", j->trace));
+        LOG_SOME("participant_id", j->participant_id), LOG_TEXT("messageId", str_of(id)),
+        LOG_TRACE(j->trace));
 }
 
 static void tell_failed(struct env *env, const struct message *m, const struct event_job *j,
@@ -632,8 +527,19 @@ static void tell_failed(struct env *env, const struct message *m, const struct e
     uuid_text(m->id, id);
     LOG(env->log, end == JOB_DEAD ? LOG_ERROR : LOG_WARN, "Webhook processing failed",
         LOG_TEXT("eventId", m->ref), LOG_TEXT("eventType", j->type), LOG_TEXT("error", str_of(why)),
-        LOG_NUM("attempt", m->attempt), LOG_TEXT("messageId", str_of(id)),
-        LOG_TEXT("trace", j->trace));
+        LOG_TEXT("error_type", end == JOB_DEAD ? S("permanent") : S("temporary")),
+        LOG_SOME("participant_id", j->participant_id), LOG_NUM("attempt", m->attempt),
+        LOG_TEXT("messageId", str_of(id)), LOG_TRACE(j->trace));
+}
+
+static void tell_span(struct env *env, const struct message *m, const struct event_job *j,
+                      enum job_end end, const char *why)
+{
+    struct span s = message_span(env, m, j->trace, "Webhook.process");
+    struct attribute more[] = { SPAN_TEXT("event.id", m->ref), SPAN_TEXT("event.type", j->type),
+                                SPAN_TEXT("payment.id", j->payment_id) };
+
+    message_span_end(&s, m, end, why, more, COUNT(more));
 }
 
 static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
@@ -642,11 +548,14 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
     struct event_job j = { .livemode = -1 };
     struct arena a;
 
+    if (end != JOB_DONE) /* that is counted with its outcome: it may have been handed over */
+        processing_count(env, end);
     arena_init(&a, JOB_ARENA);
     if (event_job_read(&a, m->body, &j) || end != JOB_DONE)
         tell_failed(env, m, &j, end, why);
     else
         tell_done(env, ctx, m, &j);
+    tell_span(env, m, &j, end, why);
     arena_release(&a);
 }
 

@@ -9,11 +9,13 @@
  * The cancellation and what it starts are one commit. Killed before it, the sender sends again. */
 #include "flow/booking.h"
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "flow/json_out.h"
 #include "flow/lane.h"
+#include "flow/notice.h"
 #include "flow/subject.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,7 @@ static bool booking_of_row(const struct row *row, struct booking *b)
     b->version = row->col[5].i;
     b->created_ms = row->col[6].i;
     b->updated_ms = row->col[7].i;
+    b->sender_version = row->col[8].i;
     return take_uuid(&row->col[0], &b->id) && take_uuid(&row->col[1], &b->user_id) &&
            money_make(row->col[2].i, row->col[3].s, &b->money) &&
            booking_status_parse(row->col[4].s, &b->status);
@@ -78,7 +81,8 @@ static enum err add(struct tx *tx, const struct booking *b)
     struct row row;
     enum err e = TX_ROW(tx, STMT_booking_add, &row, v_uuid(&b->id), v_uuid(&b->user_id),
                         V_INT(b->money.minor), V_TEXT(str_of(b->money.currency)),
-                        V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->created_ms));
+                        V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->created_ms),
+                        V_INT(b->sender_version));
 
     return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
 }
@@ -87,25 +91,29 @@ static enum err store(struct tx *tx, const struct booking *b)
 {
     return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_INT(b->money.minor),
                  V_TEXT(str_of(b->money.currency)), V_TEXT(str_of(names[b->status])),
-                 V_INT(b->version), V_INT(b->updated_ms), v_uuid(&b->id));
+                 V_INT(b->version), V_INT(b->sender_version), V_INT(b->updated_ms), v_uuid(&b->id));
 }
 
 /* --- D21 --- */
 
-static enum err note_captured(struct tx *tx, const struct payment *p, int64_t now_ms)
+/* Told once: a cancellation that waits for a capture comes by when that one has been told of. */
+static enum err note_captured(struct tx *tx, const struct payment *p, const char *line,
+                              struct str why, int64_t now_ms)
 {
     char payment[UUID_TEXT + 1], booking[UUID_TEXT + 1];
-    enum err e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured, false,
-                             S("the booking was cancelled after its payment was captured"), NULL,
-                             NULL, now_ms);
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_booking_cancel_noted, &row, v_uuid(&p->id));
 
+    if (e != ERR_NOT_FOUND)
+        return e;
+    e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured, false, why, NULL, NULL, now_ms);
     uuid_text(p->id, payment);
     uuid_text(p->subject_id, booking);
     if (!e)
-        LOG(tx_env(tx)->log, LOG_ERROR, "Booking cancelled after capture",
-            LOG_TEXT("bookingId", str_of(booking)), LOG_TEXT("paymentId", str_of(payment)),
-            LOG_NUM("capturedAmount", p->captured),
-            LOG_TEXT("currency", str_of(p->money.currency)));
+        LOG_AFTER_COMMIT(tx, LOG_ERROR, line, LOG_TEXT("bookingId", str_of(booking)),
+                         LOG_TEXT("paymentId", str_of(payment)),
+                         LOG_NUM("capturedAmount", p->captured),
+                         LOG_TEXT("currency", str_of(p->money.currency)));
     return e;
 }
 
@@ -127,7 +135,9 @@ static enum err let_go(struct tx *tx, struct payments *pp, const struct payment 
     switch (p->status) {
     case PAYMENT_PENDING:
     case PAYMENT_AUTHORIZED: return cancel_at_gateway(tx, pp, p);
-    case PAYMENT_CAPTURED: return note_captured(tx, p, now_ms);
+    case PAYMENT_CAPTURED:
+        return note_captured(tx, p, "Booking cancelled after capture",
+                             S("the booking was cancelled after its payment was captured"), now_ms);
     case PAYMENT_REFUNDED:
     case PAYMENT_FAILED:
     case PAYMENT_STATUSES: break;
@@ -225,6 +235,11 @@ static bool is_complete(const struct booking_change *c)
     return c->has_user && c->has_money;
 }
 
+static bool has_number(const struct booking_change *c)
+{
+    return c->has_version && !c->version_is_time;
+}
+
 static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t now_ms,
                         struct booking *ret_booking)
 {
@@ -236,25 +251,42 @@ static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t n
         .money = c->money,
         .status = c->has_status ? c->status : BOOKING_PENDING,
         .version = c->has_version ? c->version : now_ms,
+        .sender_version = has_number(c) ? c->version : 0,
         .created_ms = now_ms,
         .updated_ms = now_ms,
     };
     return add(tx, ret_booking);
 }
 
-/* What would stand if nothing spoke against it. */
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Below 0: it is older than what is known; 0: as old. Without a version it is the newest. */
+static int age_of(const struct booking *b, const struct booking_change *c)
+{
+    int64_t known = has_number(c) ? b->sender_version : b->version;
+
+    return c->has_version ? (c->version > known) - (c->version < known) : 1;
+}
+
+/* What would stand if nothing spoke against it. The terms of an older change are old ones. */
 static struct booking changed(const struct booking *b, const struct booking_change *c,
                               int64_t now_ms)
 {
     struct booking next = *b;
+    bool older = age_of(b, c) < 0;
 
-    if (c->has_user)
+    if (c->has_user && !older)
         next.user_id = c->user_id;
-    if (c->has_money)
+    if (c->has_money && !older)
         next.money = c->money;
     if (c->has_status)
         next.status = c->status;
-    next.version = c->has_version ? c->version : now_ms > b->version ? now_ms : b->version + 1;
+    next.version = larger(c->has_version ? c->version : now_ms, b->version + !c->has_version);
+    if (has_number(c))
+        next.sender_version = larger(c->version, b->sender_version);
     next.updated_ms = now_ms;
     return next;
 }
@@ -264,14 +296,16 @@ static bool same_terms(const struct booking *a, const struct booking *b)
     return uuid_eq(a->user_id, b->user_id) && money_eq(a->money, b->money);
 }
 
-static enum booking_put by_version(const struct booking *b, const struct booking *next)
+static enum booking_put by_version(const struct booking *b, const struct booking_change *c,
+                                   const struct booking *next)
 {
     bool cancels = next->status == BOOKING_CANCELLED && b->status != BOOKING_CANCELLED;
+    int age = age_of(b, c);
 
-    if (next->version < b->version)
-        return BOOKING_OLDER;
-    if (next->version == b->version && !cancels)
-        return BOOKING_UNCHANGED;
+    if (cancels)
+        return BOOKING_STORED;
+    if (age <= 0)
+        return age < 0 ? BOOKING_OLDER : BOOKING_UNCHANGED;
     return b->status == BOOKING_CANCELLED && next->status != BOOKING_CANCELLED ? BOOKING_OLDER
                                                                                : BOOKING_STORED;
 }
@@ -309,12 +343,13 @@ static enum err change_known(struct tx *tx, struct payments *p, const struct boo
     bool cancels = next.status == BOOKING_CANCELLED && r->now.status != BOOKING_CANCELLED;
     enum err e = OK;
 
-    r->put = by_version(&r->now, &next);
+    r->put = by_version(&r->now, c, &next);
     if (r->put == BOOKING_STORED)
         e = hold_to_payment(tx, &r->now, &next, &r->put);
     if (e || r->put != BOOKING_STORED)
         return e;
     r->now = next;
+    r->cancelled = cancels;
     e = store(tx, &next);
     return e || !cancels ? e : cancelled(tx, p, next.id, now_ms);
 }
@@ -382,6 +417,21 @@ static enum err check_claim(struct tx *tx, struct operate *o, struct booking *re
     return OK;
 }
 
+static const char *const details[] = { "type" };
+
+/* How the customer wants to pay, for the gateway; one of a few words, so nothing is escaped. */
+static enum err write_details(struct claim *c)
+{
+    char text[64];
+
+    if (!c->o->method_type.n)
+        return OK;
+    snprintf(text, sizeof(text), "{\"%s\":\"" STR_FMT "\"}", details[0],
+             STR_ARG(c->o->method_type));
+    c->details = arena_str(&c->run->arena, str_of(text));
+    return c->details.p ? OK : ERR_NO_MEMORY;
+}
+
 static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     struct booking b;
@@ -393,7 +443,21 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     p->subject_id = b.id;
     p->user_id = b.user_id;
     p->money = b.money;
-    return OK;
+    return write_details(c);
+}
+
+static enum err load(struct tx *tx, struct op_run *r)
+{
+    struct json_value type;
+    enum err e;
+
+    (void)tx;
+    if (r->op.kind != OP_CREATE || !r->op.details.n)
+        return OK;
+    e = json_pick(r->op.details, details, 1, &type, NULL);
+    if (!e && type.type == JSON_STRING)
+        r->extra.method_type = type.raw;
+    return e;
 }
 
 static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
@@ -405,27 +469,72 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
+/* 004: its subscriber Notification hears of PaymentAuthorized and of PaymentFailed. */
+static enum err tell(struct tx *tx, const struct taking *t, const struct payment *p,
+                     struct notice n)
+{
+    n.subject = p->id;
+    n.user = &p->user_id;
+    n.booking = &p->subject_id;
+    n.payment = &p->id;
+    n.trace = t->trace;
+    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+}
+
 static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct fact *f)
 {
-    (void)f;
+    if (p->status == PAYMENT_AUTHORIZED)
+        return tell(tx, t, p,
+                    (struct notice){ .type = NOTICE_PAYMENT_AUTHORIZED, .money = p->money });
+    if (p->status == PAYMENT_FAILED && f && (f->decline_code.n || f->failure_code.n))
+        return tell(tx, t, p,
+                    (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                     .code = f->failure_code,
+                                     .decline_code = f->decline_code });
     if (p->status != PAYMENT_CAPTURED && p->captured < 0)
         return OK;
     return booking_confirm_later(tx, t->payments->queue, p->subject_id, p->id, t->now_ms);
 }
 
+/* A customer who confirms in the browser gets the slip after the end was planned, and may pay it as
+ * long as it says. It was kept with its transaction, whatever came behind it. */
+static enum err slip_end(struct tx *tx, const struct payment *p, int64_t *ret_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_transaction_slip, &row, V_TEXT(p->gateway_transaction_id));
+
+    *ret_ms = e ? 0 : row.col[0].i + LIMIT_KONBINI_LATE_MS;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err captured_late(struct tx *tx, const struct taking *t, const struct payment *p)
+{
+    return note_captured(tx, p, "Captured after its booking was cancelled",
+                         S("the payment was captured after its booking was cancelled"), t->now_ms);
+}
+
 static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
                      const struct fact *f, int64_t *ret_ms)
 {
-    (void)tx;
-    (void)p;
-    *ret_ms = f ? t->now_ms + t->payments->action_limit_ms : t->now_ms;
-    return OK;
+    int64_t slip_ms = 0;
+    enum err e = f ? OK : slip_end(tx, p, &slip_ms);
+
+    if (f && f->action_expires_ms) /* a slip, a code, a transfer: they have a time of their own */
+        *ret_ms = f->action_expires_ms + LIMIT_KONBINI_LATE_MS;
+    else if (f)
+        *ret_ms = t->now_ms + t->payments->action_limit_ms;
+    else
+        *ret_ms = larger(slip_ms, t->now_ms);
+    return e;
 }
 
-const struct subject booking_subject = {
-    .claim = claim, .is_open = is_open, .moved = moved, .ends = ends
-};
+const struct subject booking_subject = { .claim = claim,
+                                         .load = load,
+                                         .is_open = is_open,
+                                         .moved = moved,
+                                         .captured_late = captured_late,
+                                         .ends = ends };
 
 /* --- B3 --- */
 
@@ -447,11 +556,6 @@ enum err booking_confirm_later(struct tx *tx, struct queue *q, struct uuid booki
     return queue_add(q, tx, now_ms, &m, 1);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct uuid));
-}
-
 /* Locked in the order of their ids, on every node, so that two bulks never wait for each other. */
 static enum err confirm_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
@@ -464,7 +568,7 @@ static enum err confirm_many(struct tx *tx, const struct message *const *m, size
     for (size_t i = 0; i < n; i++)
         if (!uuid_parse(m[i]->ref, &ids[i]))
             return ERR_VALIDATION;
-    qsort(ids, n, sizeof(ids[0]), by_id);
+    qsort(ids, n, sizeof(ids[0]), uuid_order);
     for (size_t i = 0; i < n; i++) {
         v[i * COLUMNS] = V_INT(now_ms);
         v[i * COLUMNS + 1] = v_uuid(&ids[i]);

@@ -1,9 +1,10 @@
 /* booking.h - what can be paid (B1), and what its payment makes of it (B3, D21).
  *
  *   (1) A version only rises; what is older changes nothing. It is the sender's own number, or its
- *       time in milliseconds, or ours. The same version again changes nothing either, but for a
- *       cancellation: clocks that count seconds give both the same.
- *   (2) CANCELLED is final: whatever comes behind it counts as older.
+ *       time in milliseconds, or ours. Numbers are held against numbers alone: a change without one
+ *       never makes those with one deaf. The same version again changes nothing either.
+ *   (2) CANCELLED is final: whatever comes behind it counts as older. So a cancellation is true
+ *       however late it comes, and behind whatever version; only its terms are old ones then.
  *   (3) Owner, amount and currency stand still while money is under way.
  *   (4) PENDING does not undo a CONFIRMED whose money is captured.
  *   (5) PostgreSQL: the booking is locked before a payment of it. Who holds the payment's lock
@@ -24,7 +25,9 @@ struct booking {
     struct uuid id, user_id;
     struct money money;
     enum booking_status status;
-    int64_t version, created_ms, updated_ms;
+    int64_t version;        /* the highest of all, times too: what is shown */
+    int64_t sender_version; /* the highest that a sender gave as a number; 0: none did */
+    int64_t created_ms, updated_ms;
 };
 
 /* NOT_FOUND. lock: held until the commit. */
@@ -44,10 +47,12 @@ struct booking_change {
     enum booking_status status;
     int64_t version;
     bool has_user, has_money, has_status, has_version;
+    bool version_is_time; /* the sender gave no number */
 };
 struct booking_result {
     enum booking_put put;
     bool is_new;
+    bool cancelled;     /* by this change */
     struct booking now; /* what stands afterwards */
 };
 /* NOT_FOUND: it is not known, and the change does not say whose it is and what it costs. */

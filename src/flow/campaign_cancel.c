@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "flow/campaign.h"
 #include "flow/rows.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -148,10 +148,10 @@ static enum err leave_to_operator(struct tx *tx, const struct payment *p, const 
     if (e != ERR_NOT_FOUND)
         return e;
     uuid_text(p->id, id);
-    LOG(tx_env(tx)->log, LOG_ERROR,
-        "Campaign cancelled, but a payment of it is left to an operator",
-        LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("why", str_of(why)), LOG_NUM("amount", amount),
-        LOG_TEXT("currency", str_of(p->money.currency)));
+    LOG_AFTER_COMMIT(tx, LOG_ERROR,
+                     "Campaign cancelled, but a payment of it is left to an operator",
+                     LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("why", str_of(why)),
+                     LOG_NUM("amount", amount), LOG_TEXT("currency", str_of(p->money.currency)));
     return audit_money(tx, "CAMPAIGN_CANCELLED", p, amount, false, str_of(why), NULL, NULL, now_ms);
 }
 
@@ -305,8 +305,8 @@ static enum err end_walk(struct tx *tx, struct payments *pp, const struct walk *
     if (w->busy)
         return walk_on(tx, pp, &again, now_ms, now_ms + pause_ms(w->number));
     uuid_text(w->campaign, id);
-    LOG(tx_env(tx)->log, LOG_INFO, "Campaign cancelled: nothing is left to do for it",
-        LOG_TEXT("campaignId", str_of(id)), LOG_NUM("walks", w->number + 1));
+    LOG_AFTER_COMMIT(tx, LOG_INFO, "Campaign cancelled: nothing is left to do for it",
+                     LOG_TEXT("campaignId", str_of(id)), LOG_NUM("walks", w->number + 1));
     return OK;
 }
 

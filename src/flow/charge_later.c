@@ -3,10 +3,11 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "flow/attempts.h"
 #include "flow/json_out.h"
 #include "flow/rows.h"
-#include "observe/log.h"
 #include "observe/metrics.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +21,10 @@ struct ask {
     struct job *job;
     struct charge_later *later;
     struct uuid payment;
-    struct str intent, charge;
+    struct str intent, charge, trace;
     bool put_off; /* enough of them are under way */
     struct gateway_call call;
+    struct gateway_tries tries;
 };
 
 static int64_t take_slot(struct charge_later *c, int64_t now_ms)
@@ -36,7 +38,7 @@ static int64_t take_slot(struct charge_later *c, int64_t now_ms)
 }
 
 enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct payment *p,
-                        const struct fact *f, int64_t now_ms)
+                        const struct fact *f, int64_t now_ms, struct str trace)
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("charge.fee"),
@@ -50,6 +52,8 @@ enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct paym
     buf_char(&b, '{');
     out_text(&b, "intent", f->intent_id);
     out_text(&b, "charge", f->charge_id);
+    if (trace.n)
+        out_text(&b, "trace", trace);
     buf_char(&b, '}');
     m.ref = str_of(payment);
     m.body = buf_str(&b);
@@ -61,13 +65,14 @@ enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct paym
 
 static bool read_ask(struct ask *a, const struct message *m)
 {
-    static const char *const paths[] = { "intent", "charge" };
+    static const char *const paths[] = { "intent", "charge", "trace" };
     struct json_value v[COUNT(paths)];
 
     if (!uuid_parse(m->ref, &a->payment) || json_pick(m->body, paths, COUNT(paths), v, NULL))
         return false;
     if (v[0].type != JSON_STRING || v[1].type != JSON_STRING)
         return false;
+    a->trace = v[2].raw;
     return !json_unescape(&a->arena, &v[0], &a->intent) &&
            !json_unescape(&a->arena, &v[1], &a->charge);
 }
@@ -91,10 +96,14 @@ static void call_gateway(struct ask *a)
     a->call = (struct gateway_call){ .ask = GATEWAY_FETCH,
                                      .payment = a->payment,
                                      .intent_id = a->intent,
+                                     .env = pp->env,
+                                     .span_name = "Payment.fetchFee",
+                                     .seen = &a->tries,
                                      .arena = &a->arena,
                                      .home = pp->home,
                                      .done = fee_answered };
-    gateway_call(pp->gateway, &a->call);
+    span_place(&(struct span){ 0 }, a->trace, a->call.trace);
+    gateways_call(gateways_of(pp->gateways, S("stripe")), &a->call);
 }
 
 static void fee_outside(struct job *j, void *ctx)
@@ -108,6 +117,7 @@ static void fee_outside(struct job *j, void *ctx)
     j->state = a;
     a->job = j;
     a->later = ctx;
+    a->tries.env = j->env;
     a->put_off = atomic_fetch_add(&a->later->underway, 1) >= LIMIT_FEES;
     arena_init(&a->arena, ASK_ARENA);
     j->arena = &a->arena;
@@ -126,14 +136,16 @@ static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256
     struct ask *a = j->state;
     const struct fact *f = &a->call.fact;
     int64_t now_ms = env_now_ms(j->env);
+    enum err e;
 
     (void)why;
     if (a->put_off) {
         j->again_ms = take_slot(ctx, now_ms + LIMIT_FEE_PAUSE_MS);
         return OK;
     }
-    if (!f->has_fee || !str_eq(f->charge_id, a->charge))
-        return OK;
+    e = attempts_write(tx, a->payment, j->message->id, &a->tries);
+    if (e || !f->has_fee || !str_eq(f->charge_id, a->charge))
+        return e;
     return TX_DO(tx, STMT_transaction_fee, -1, V_INT(f->fee), V_INT(f->net), v_text(f->receipt_url),
                  V_INT(now_ms), V_TEXT(a->intent), V_TEXT(a->charge));
 }
@@ -213,8 +225,9 @@ static enum err tell_missing(struct tx *tx, const struct payment *p, int64_t ref
     char id[UUID_TEXT + 1];
 
     uuid_text(p->id, id);
-    LOG(tx_env(tx)->log, LOG_WARN, "More was refunded at the gateway than its refunds say",
-        LOG_TEXT("paymentId", str_of(id)), LOG_NUM("refunded", refunded), LOG_NUM("known", sum));
+    LOG_AFTER_COMMIT(tx, LOG_WARN, "More was refunded at the gateway than its refunds say",
+                     LOG_TEXT("paymentId", str_of(id)), LOG_NUM("refunded", refunded),
+                     LOG_NUM("known", sum));
     tx_after_commit(tx, count_missing, tx_env(tx), 0);
     return audit_money(tx, "REFUND", p, refunded - sum, false,
                        S("more was refunded at the gateway than its refunds say"), NULL, NULL,

@@ -16,7 +16,7 @@ struct charge_later {
 
 /* The message that asks for fee and net of f's charge, and writes them: "charge.fee". */
 enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct payment *p,
-                        const struct fact *f, int64_t now_ms);
+                        const struct fact *f, int64_t now_ms, struct str trace);
 struct job_kind charge_fee_kind(struct charge_later *c);
 
 /* Where the charge says that more was refunded than we know of: refunds may still be on their way,

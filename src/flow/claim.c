@@ -5,6 +5,8 @@
 #include "flow/claim.h"
 
 #include "base/limits.h"
+#include "flow/allowed.h"
+#include "flow/operate_span.h"
 #include "flow/purchase.h"
 #include "flow/subject.h"
 #include "flow/tell.h"
@@ -28,11 +30,14 @@ static enum err refuse_state(struct operate *o, const struct payment *p, const c
 
 /* Where the client names none, the gateway's default; where that has none either, the client
  * confirms by itself (P1). On the gateway's own page it always does. */
-static struct str method_of(const struct operate *o)
+static struct str method_of(const struct operate *o, const struct payment *p)
 {
-    if (o->method.n || o->context == CONTEXT_PARTICIPANT || !o->payments->default_method.n)
+    const struct gateway *g = gateways_named(o->payments->gateways, p->gateway);
+
+    if (o->method.n || o->context == CONTEXT_PARTICIPANT || !g || !g->default_method.n)
         return o->method;
-    return str_eq(o->method_type, S("konbini")) ? S("konbini") : o->payments->default_method;
+    return o->method_type.n && !str_eq(o->method_type, S("card")) ? o->method_type
+                                                                  : g->default_method;
 }
 
 static enum err add_operation(struct tx *tx, struct claim *c, const struct payment *p,
@@ -61,7 +66,7 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
                                 .claimed_ms = now_ms,
                                 .sent_ms = now_ms };
     if (o->kind == OP_CREATE) {
-        r->op.method = arena_str(&r->arena, method_of(o));
+        r->op.method = arena_str(&r->arena, method_of(o, p));
         r->op.details = c->details;
     }
     r->payment = *p;
@@ -104,7 +109,20 @@ static enum err add_payment(struct tx *tx, struct claim *c, struct payment *p, i
 
     c->o->has_subject = true;
     c->o->subject_id = p->subject_id;
-    return e ? e : tell_created(tx, c->o->payments, &c->run->arena, p, now_ms);
+    return e ? e : tell_created(tx, c->o->payments, &c->run->arena, p, now_ms, str_of(c->o->trace));
+}
+
+/* G5: it stays with this one. */
+static enum err choose_gateway(struct operate *o, struct payment *p)
+{
+    struct str method = o->context == CONTEXT_PARTICIPANT ? S("checkout") : o->method_type;
+    const struct gateway *g = gateways_for(o->payments->gateways, method, p->money.currency);
+
+    if (!g)
+        return claim_refuse(o, ERR_UNPROCESSABLE,
+                            "No gateway here takes this payment method in this currency.");
+    p->gateway = str_of(g->name);
+    return OK;
 }
 
 /* Another try of the same payment, with a new session of Checkout. */
@@ -129,7 +147,6 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
                          .refunded = -1,
                          .status = PAYMENT_PENDING,
                          .description = arena_str(&r->arena, o->description),
-                         .gateway = str_of(o->payments->gateway->name),
                          .version = 1,
                          .has_open_op = true,
                          .open_op = c->operation_id,
@@ -138,7 +155,11 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
     enum err e;
 
     c->goes_on = false;
-    e = subject_of(&p)->claim(tx, c, &p, now_ms);
+    c->validating = claim_lap_begin(o);
+    e = c->invalid = subject_of(&p)->claim(tx, c, &p, now_ms);
+    lap_end(&c->validating, S(""));
+    if (!e && !c->goes_on)
+        e = choose_gateway(o, &p);
     if (e)
         return e;
     e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
@@ -155,50 +176,19 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 
 /* --- capture, refund, void --- */
 
-static enum err check_capture(struct tx *tx, struct operate *o, const struct payment *p,
-                              int64_t *ret_amount)
-{
-    bool open;
-    enum err e = subject_of(p)->is_open(tx, p, &open);
-
-    if (e)
-        return e;
-    if (!open)
-        return refuse_state(o, p, "The booking is CANCELLED; it cannot be captured.");
-    *ret_amount = o->has_amount ? o->amount : p->money.minor;
-    if (*ret_amount > p->money.minor)
-        return refuse_state(o, p, "More than was authorized cannot be captured.");
-    return OK;
-}
-
 /* The amount is reserved before the gateway is asked, so that two refunds never give back more than
  * was taken (D12). */
-static enum err check_refund(struct tx *tx, struct claim *c, const struct payment *p,
-                             int64_t now_ms, int64_t *ret_amount)
+static enum err reserve_refund(struct tx *tx, struct claim *c, const struct payment *p,
+                               int64_t amount, int64_t now_ms)
 {
-    struct operate *o = c->o;
-    struct refund_sums sums;
-    int64_t available;
-    struct refund r;
-    enum err e = refund_sums(tx, p->id, &sums);
+    struct refund r = { .id = c->refund_id,
+                        .payment_id = p->id,
+                        .amount = amount,
+                        .status = REFUND_PENDING,
+                        .reason = arena_str(&c->run->arena, c->o->reason),
+                        .created_ms = now_ms,
+                        .updated_ms = now_ms };
 
-    if (e)
-        return e;
-    if (p->disputed)
-        return refuse_state(o, p, "The payment is disputed; its bank decides about the money.");
-    if (sums.count >= LIMIT_REFUNDS)
-        return refuse_state(o, p, "This payment has too many refunds already.");
-    available = refund_available(p->captured, sums.reserved);
-    *ret_amount = o->has_amount ? o->amount : available;
-    if (*ret_amount < 1 || *ret_amount > available)
-        return refuse_state(o, p, "More than was captured cannot be refunded.");
-    r = (struct refund){ .id = c->refund_id,
-                         .payment_id = p->id,
-                         .amount = *ret_amount,
-                         .status = REFUND_PENDING,
-                         .reason = arena_str(&c->run->arena, o->reason),
-                         .created_ms = now_ms,
-                         .updated_ms = now_ms };
     c->run->refund = r;
     return refund_add(tx, &r);
 }
@@ -206,22 +196,24 @@ static enum err check_refund(struct tx *tx, struct claim *c, const struct paymen
 static enum err check_kind(struct tx *tx, struct claim *c, const struct payment *p, int64_t now_ms,
                            int64_t *ret_amount)
 {
-    *ret_amount = -1;
-    if (c->o->kind == OP_CAPTURE)
-        return check_capture(tx, c->o, p, ret_amount);
-    if (c->o->kind == OP_REFUND)
-        return check_refund(tx, c, p, now_ms, ret_amount);
-    return p->gateway_transaction_id.n || p->checkout_session_id.n
-               ? OK
-               : refuse_state(c->o, p, "There is nothing at the gateway that could be cancelled.");
+    struct operate *o = c->o;
+    struct allowed allowed;
+    enum err e = allowed_read(tx, p, o->kind, &allowed);
+
+    if (e)
+        return e;
+    if (!allowed.yes)
+        return refuse_state(o, p, allowed.why);
+    *ret_amount = o->has_amount && o->kind != OP_VOID ? o->amount : allowed.most;
+    if (*ret_amount > allowed.most || (o->kind == OP_REFUND && *ret_amount < 1))
+        return refuse_state(o, p,
+                            o->kind == OP_CAPTURE ? "More than was authorized cannot be captured."
+                                                  : "More than was captured cannot be refunded.");
+    return o->kind == OP_REFUND ? reserve_refund(tx, c, p, *ret_amount, now_ms) : OK;
 }
 
 static enum err check_payment(struct operate *o, const struct payment *p)
 {
-    static const enum payment_request asks[OP_KINDS] = {
-        [OP_CAPTURE] = ASK_CAPTURE, [OP_REFUND] = ASK_REFUND, [OP_VOID] = ASK_VOID
-    };
-
     if (!o->may_any && !uuid_eq(p->user_id, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
     if (!o->may_any && o->kind == OP_REFUND && p->context == CONTEXT_PURCHASE)
@@ -231,8 +223,6 @@ static enum err check_payment(struct operate *o, const struct payment *p)
     if (p->has_open_op)
         return claim_refuse(o, ERR_UNCERTAIN,
                             "Another operation on this payment has no outcome yet.");
-    if (!payment_allows(p->status, asks[o->kind]))
-        return refuse_state(o, p, NULL);
     return OK;
 }
 
@@ -240,10 +230,11 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct operate *o = c->o;
     struct payment p;
-    int64_t amount;
+    int64_t amount = 0;
     struct uuid id = o->payment;
     enum err e = o->by_purchase ? purchase_payment(tx, o->payment, &id) : OK;
 
+    c->validating = claim_lap_begin(o);
     if (!e)
         e = payment_read(tx, &c->run->arena, id, true, &p);
     if (e == ERR_NOT_FOUND)
@@ -253,6 +244,8 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
         e = check_payment(o, &p);
     if (!e)
         e = check_kind(tx, c, &p, now_ms, &amount);
+    c->invalid = e;
+    lap_end(&c->validating, S(""));
     if (!e && o->by_purchase)
         e = key_name_payment(tx, o, id);
     if (e)
@@ -281,6 +274,7 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
         e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), V_INT(r->op.sends),
                   v_uuid(&r->op.id));
     r->loaded = r->fresh = true;
+    memcpy(r->trace, c->o->trace, sizeof(r->trace));
     c->o->has_subject = !e;
     c->o->subject_id = r->payment.subject_id;
     c->result = CLAIMED;
@@ -319,6 +313,7 @@ static enum err claim_run(struct tx *tx, struct unit *u)
     o->why = NULL;
     o->has_payment = o->has_current = false;
     c->result = CLAIM_IMPOSSIBLE;
+    c->validating = (struct lap){ 0 };
     arena_release(&c->run->arena);
     e = key_claim(tx, o, payment, c->operation_id, now_ms, &ours);
     if (e)

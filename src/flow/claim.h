@@ -24,8 +24,10 @@ struct claim {
     enum claimed result;
     struct key_record record;
     struct message message;
-    struct str details; /* of the operation, in run->arena (subject.h) */
-    bool goes_on;       /* OP_CREATE of a payment that is there already */
+    struct str details;    /* of the operation, in run->arena (subject.h) */
+    bool goes_on;          /* OP_CREATE of a payment that is there already */
+    struct lap validating; /* may it be paid? */
+    enum err invalid;      /* what that came to */
 };
 
 /* Why a claim fails; the unit rolls back. */

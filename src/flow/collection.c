@@ -12,6 +12,8 @@
 #include "flow/collection.h"
 
 #include "base/limits.h"
+#include "base/zone.h"
+#include "flow/reminder.h"
 #include "flow/rows.h"
 
 #include <stdlib.h>
@@ -47,7 +49,13 @@ enum err collection_of_row(const struct row *row, struct collection *ret)
                             .due_ms = take_time(&v[5]),
                             .time_zone = take_text(&v[6]),
                             .created_ms = v[7].i,
-                            .updated_ms = v[8].i };
+                            .updated_ms = v[8].i,
+                            .has_reminders = v[9].type == VAL_TEXT,
+                            .reminder_days = take_text(&v[9]),
+                            .reminder_time = take_text(&v[10]),
+                            .plan = v[11].i,
+                            .rule = take_text(&v[12]),
+                            .reminder_ms = take_time(&v[13]) };
 
     if (!take_uuid(&v[0], &c.id) || !take_uuid(&v[1], &c.owner) ||
         !take_currency(&v[4], c.currency))
@@ -118,6 +126,7 @@ bool participant_is_of(const struct participant *p, struct uuid who)
 
 struct putting {
     struct tx *tx;
+    struct payments *payments;
     struct arena *arena;
     const struct collection_input *in;
     int64_t now_ms;
@@ -128,6 +137,7 @@ struct putting {
 struct person { /* what is known of somebody who is named */
     const struct participant_input *in;
     bool known, same, other_amount, elsewhere, paid, pays;
+    struct str old_email; /* empty: it stays; lives as long as the unit */
 };
 
 static enum err refuse(struct putting *s, enum collection_refusal why,
@@ -140,18 +150,43 @@ static enum err refuse(struct putting *s, enum collection_refusal why,
     return ERR_UNPROCESSABLE;
 }
 
+static struct val v_due(const struct collection_input *in)
+{
+    return in->due_ms ? V_INT(in->due_ms) : V_NULL;
+}
+
+static struct val v_own(const struct collection_input *in, struct str reminders)
+{
+    return in->has_reminders ? V_TEXT(reminders) : V_NULL;
+}
+
+/* What reminders are made of, as the input has it. */
+static void take_reminders(struct collection *c, const struct collection_input *in)
+{
+    c->id = in->id;
+    c->time_zone = in->time_zone;
+    c->due_ms = in->due_ms;
+    c->has_reminders = in->has_reminders;
+    c->reminder_days = in->reminder_days;
+    c->reminder_time = in->reminder_time;
+}
+
 /* CONFLICT: somebody added it since we looked. */
 static enum err add_collection(struct putting *s)
 {
     const struct collection_input *in = s->in;
+    struct collection c = { .plan = 0 };
     struct row row;
-    enum err e =
-        TX_ROW(s->tx, STMT_collection_add, &row, v_uuid(&in->id), v_uuid(&in->owner),
-               V_TEXT(in->title), v_text(in->description), V_TEXT(str_of(in->currency)),
-               in->due_ms ? V_INT(in->due_ms) : V_NULL, V_TEXT(in->time_zone), V_INT(s->now_ms));
+    enum err e = TX_ROW(s->tx, STMT_collection_add, &row, v_uuid(&in->id), v_uuid(&in->owner),
+                        V_TEXT(in->title), v_text(in->description), V_TEXT(str_of(in->currency)),
+                        v_due(in), V_TEXT(in->time_zone), v_own(in, in->reminder_days),
+                        v_own(in, in->reminder_time), V_INT(s->now_ms));
 
     s->result->put = COLLECTION_MADE;
-    return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
+    if (e)
+        return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
+    take_reminders(&c, in);
+    return reminder_plan(s->tx, s->payments, &c, s->now_ms);
 }
 
 static enum err check_currency(struct putting *s)
@@ -168,7 +203,19 @@ static bool is_same(const struct collection *c, const struct collection_input *i
 {
     return str_eq(c->title, in->title) && str_eq(c->description, in->description) &&
            str_eq(c->time_zone, in->time_zone) && strcmp(c->currency, in->currency) == 0 &&
-           c->due_ms == in->due_ms;
+           c->due_ms == in->due_ms && c->has_reminders == in->has_reminders &&
+           (!c->has_reminders || (str_eq(c->reminder_days, in->reminder_days) &&
+                                  str_eq(c->reminder_time, in->reminder_time)));
+}
+
+static enum err plan_anew(struct putting *s, const struct collection *before)
+{
+    struct collection c = *before;
+
+    take_reminders(&c, s->in);
+    if (!reminders_differ(s->payments, before, &c))
+        return OK;
+    return reminder_plan(s->tx, s->payments, &c, s->now_ms);
 }
 
 static enum err change_collection(struct putting *s, const struct collection *c)
@@ -183,9 +230,11 @@ static enum err change_collection(struct putting *s, const struct collection *c)
         e = check_currency(s);
     if (e)
         return e;
-    return TX_DO(s->tx, STMT_collection_store, 1, V_TEXT(in->title), v_text(in->description),
-                 V_TEXT(str_of(in->currency)), in->due_ms ? V_INT(in->due_ms) : V_NULL,
-                 V_TEXT(in->time_zone), V_INT(s->now_ms), v_uuid(&in->id));
+    e = TX_DO(s->tx, STMT_collection_store, 1, V_TEXT(in->title), v_text(in->description),
+              V_TEXT(str_of(in->currency)), v_due(in), V_TEXT(in->time_zone),
+              v_own(in, in->reminder_days), v_own(in, in->reminder_time), V_INT(s->now_ms),
+              v_uuid(&in->id));
+    return e ? e : plan_anew(s, c);
 }
 
 static enum err lock_collection(struct putting *s, struct collection *ret)
@@ -220,13 +269,14 @@ static enum err for_people(struct putting *s, enum stmt stmt, size_t columns,
                                         struct val *ret_values),
                            tx_each_fn each)
 {
-    struct val *values = arena_alloc(s->arena, LIMIT_STATEMENT_ROWS * columns, sizeof(*values));
-    size_t rows = 0;
+    size_t count = s->in->participant_count, rows = 0;
+    size_t room = count < LIMIT_STATEMENT_ROWS ? count + 1 : LIMIT_STATEMENT_ROWS;
+    struct val *values = arena_alloc(s->arena, room * columns, sizeof(*values));
     enum err e = OK;
 
     if (!values)
         return ERR_NO_MEMORY;
-    for (size_t i = 0; !e && i < s->in->participant_count; i++) {
+    for (size_t i = 0; !e && i < count; i++) {
         rows += fill(s, &s->people[i], &values[rows * columns]);
         if (rows < LIMIT_STATEMENT_ROWS)
             continue;
@@ -274,6 +324,8 @@ static enum err learn(void *ctx, const struct row *row)
     p->elsewhere = !uuid_eq(collection, s->in->id);
     p->other_amount = v[5].i != p->in->amount;
     p->paid = str_eq(v[6].s, S("paid"));
+    if (!str_eq(take_text(&v[3]), p->in->email))
+        p->old_email = take_text(&v[3]);
     p->same = !p->other_amount && str_eq(take_text(&v[2]), p->in->name) &&
               str_eq(take_text(&v[3]), p->in->email) && has_user == p->in->has_user &&
               (!has_user || uuid_eq(user, p->in->user));
@@ -328,6 +380,16 @@ static bool what_differs(const struct putting *s, const struct person *p, struct
     return true;
 }
 
+enum { MOVED_COLUMNS = 2 };
+
+static bool who_moved(const struct putting *s, const struct person *p, struct val *ret)
+{
+    (void)s;
+    ret[0] = v_uuid(&p->in->id);
+    ret[1] = V_TEXT(p->old_email);
+    return p->old_email.n > 0;
+}
+
 /* Known from here on, and ours: another collection may have been faster with somebody new. */
 static enum err note_stored(void *ctx, const struct row *row)
 {
@@ -354,7 +416,7 @@ static enum err store_people(struct putting *s)
     for (size_t i = 0; !e && i < s->in->participant_count; i++)
         if (!s->people[i].same)
             e = refuse(s, REFUSED_ELSEWHERE, s->people[i].in);
-    return e;
+    return e ? e : for_people(s, STMT_sends_moved, MOVED_COLUMNS, who_moved, NULL);
 }
 
 static enum err check_count(struct putting *s)
@@ -385,13 +447,28 @@ static enum err put_people(struct putting *s)
     return e ? e : check_count(s);
 }
 
-enum err collection_put(struct tx *tx, struct arena *a, const struct collection_input *in,
-                        bool may_any, int64_t now_ms, struct collection_result *ret_result)
+/* Here, since it may read a file: a thread of the store can wait for that. */
+static enum err check_zone(struct putting *s)
 {
-    struct putting s = { .tx = tx, .arena = a, .in = in, .now_ms = now_ms, .result = ret_result };
+    struct zone *z = NULL;
+    enum err e = zone_load(s->in->time_zone, &z);
+
+    zone_free(z);
+    return e == ERR_NOT_FOUND || e == ERR_VALIDATION ? refuse(s, REFUSED_ZONE, NULL) : e;
+}
+
+enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,
+                        const struct collection_input *in, bool may_any, int64_t now_ms,
+                        struct collection_result *ret_result)
+{
+    struct putting s = {
+        .tx = tx, .payments = pp, .arena = a, .in = in, .now_ms = now_ms, .result = ret_result
+    };
     enum err e;
 
     *ret_result = (struct collection_result){ 0 };
-    e = put_collection(&s, may_any);
+    e = check_zone(&s);
+    if (!e)
+        e = put_collection(&s, may_any);
     return e ? e : put_people(&s);
 }

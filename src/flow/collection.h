@@ -30,6 +30,11 @@ struct collection {
     char currency[4];
     int64_t due_ms; /* 0: none */
     int64_t created_ms, updated_ms;
+    bool has_reminders; /* of its own; else the server's */
+    struct str reminder_days, reminder_time;
+    int64_t plan;        /* the number of its plan of reminders (reminder.h) */
+    struct str rule;     /* that it was made by */
+    int64_t reminder_ms; /* the next of them; 0: none */
 };
 
 struct participant {
@@ -68,8 +73,10 @@ struct collection_input {
     struct uuid id, owner; /* owner: of a new one */
     struct str title, description, time_zone;
     char currency[4];
-    int64_t due_ms;                         /* 0: none */
-    struct participant_input *participants; /* sorted by id, each once */
+    int64_t due_ms; /* 0: none */
+    bool has_reminders;
+    struct str reminder_days, reminder_time; /* "-3,0,7" (may be empty), "10:00" */
+    struct participant_input *participants;  /* sorted by id, each once */
     size_t participant_count;
 };
 
@@ -80,7 +87,8 @@ enum collection_refusal {
     REFUSED_CURRENCY,  /* there is money in the old one */
     REFUSED_AMOUNT,    /* of somebody who has paid or is paying */
     REFUSED_ELSEWHERE, /* the participant is in another collection */
-    REFUSED_TOO_MANY
+    REFUSED_TOO_MANY,
+    REFUSED_ZONE /* it is not known here */
 };
 
 struct collection_result {
@@ -93,8 +101,9 @@ struct collection_result {
 /* Makes it, or changes it: participants that are named are added or changed, others stay.
  * UNPROCESSABLE: refused, for the unit to fail by, so that nothing is changed. FORBIDDEN: somebody
  * else's, unless may_any. */
-enum err collection_put(struct tx *tx, struct arena *a, const struct collection_input *in,
-                        bool may_any, int64_t now_ms, struct collection_result *ret_result);
+enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,
+                        const struct collection_input *in, bool may_any, int64_t now_ms,
+                        struct collection_result *ret_result);
 
 /* --- as the API shows them (collection_json.c). FORBIDDEN, NOT_FOUND --- */
 
@@ -109,8 +118,9 @@ struct collection_view {
 };
 enum err collection_json(struct tx *tx, struct arena *a, const struct collection_view *v,
                          struct str *ret_json);
-/* An owner's, without participants; those with the highest ids first. before NULL: from the top. */
-enum err collections_json(struct tx *tx, struct arena *a, struct uuid owner,
+/* An owner's (NULL: everybody's), without participants; those with the highest ids first. before
+ * NULL: from the top. */
+enum err collections_json(struct tx *tx, struct arena *a, const struct uuid *owner,
                           const struct uuid *before, int limit, struct str *ret_json);
 
 /* One participant with the state of its payment; who: the owner or the participant itself. */

@@ -110,6 +110,20 @@ enum err participant_json(struct tx *tx, struct arena *a, struct uuid id, struct
 
 /* --- a collection --- */
 
+/* The days are stored as they stand in JSON. */
+static void out_reminders(struct buf *b, const struct collection *c)
+{
+    if (!c->has_reminders) {
+        out_json(b, "reminders", S("null"));
+        return;
+    }
+    out_json(b, "reminders", S("{"));
+    out_name(b, "days");
+    buf_fmt(b, "[" STR_FMT "]", STR_ARG(c->reminder_days));
+    out_text(b, "time", c->reminder_time);
+    buf_char(b, '}');
+}
+
 static void out_collection(struct buf *b, const struct collection *c)
 {
     out_uuid(b, "id", c->id);
@@ -119,6 +133,8 @@ static void out_collection(struct buf *b, const struct collection *c)
     out_text(b, "currency", str_of(c->currency));
     out_time(b, "dueAt", c->due_ms);
     out_text(b, "timeZone", c->time_zone);
+    out_reminders(b, c);
+    out_time(b, "nextReminderAt", c->reminder_ms);
     out_time(b, "createdAt", c->created_ms);
     out_time(b, "updatedAt", c->updated_ms);
 }
@@ -208,7 +224,7 @@ enum err collection_json(struct tx *tx, struct arena *a, const struct collection
     return e || ret_json->p ? e : ERR_NO_MEMORY;
 }
 
-/* --- all of somebody's --- */
+/* --- all of somebody's, or of everybody --- */
 
 static enum err add_collection(void *ctx, const struct row *row)
 {
@@ -229,14 +245,15 @@ static enum err add_collection(void *ctx, const struct row *row)
     return OK;
 }
 
-enum err collections_json(struct tx *tx, struct arena *a, struct uuid owner,
+enum err collections_json(struct tx *tx, struct arena *a, const struct uuid *owner,
                           const struct uuid *before, int limit, struct str *ret_json)
 {
     static const char above_all[sizeof(struct uuid) + 1] = /* one byte longer than any id */
         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
     struct buf b;
     struct page g = { .out = &b, .limit = limit };
-    struct val values[] = { v_uuid(&owner),
+    static const struct uuid nobody;
+    struct val values[] = { v_uuid(owner ? owner : &nobody),
                             before ? v_uuid(before)
                                    : V_BLOB(((struct str){ above_all, sizeof(above_all) })),
                             V_INT(limit + 1) };
@@ -244,7 +261,10 @@ enum err collections_json(struct tx *tx, struct arena *a, struct uuid owner,
 
     buf_init(&b, LIMIT_REQUEST_ARENA);
     buf_add(&b, S("{\"data\":["));
-    e = tx_each(tx, STMT_collections_by_owner, values, COUNT(values), add_collection, &g);
+    if (owner)
+        e = tx_each(tx, STMT_collections_by_owner, values, COUNT(values), add_collection, &g);
+    else
+        e = tx_each(tx, STMT_collections_all, values + 1, COUNT(values) - 1, add_collection, &g);
     buf_char(&b, ']');
     out_cursor(&b, g.has_more ? &g.last : NULL);
     buf_char(&b, '}');

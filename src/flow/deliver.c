@@ -9,12 +9,12 @@
  * (D28). The lane stays parked behind it meanwhile, so the payment's events arrive in order. */
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
 #include "flow/outbox.h"
 #include "flow/rows.h"
 #include "flow/signing.h"
 #include "http/client.h"
 #include "observe/log.h"
+#include "observe/span.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +32,12 @@ struct delivery {
     struct unit unit;
     struct str body, url, secret;
     char id[WEBHOOK_ID + 1], at[24], signature[SIGNING_TEXT + 1];
-    struct header headers[4];
+    struct header headers[5];
     struct call call;
     enum outcome outcome;
     int64_t retry_after_ms;
+    char trace[TRACE_TEXT + 1];
+    struct span span;
     char why[160];
 };
 
@@ -49,21 +51,7 @@ int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
 
     if (attempt < 1 || attempt > (int64_t)COUNT(gaps))
         return -1;
-    if (retry_after_ms > LIMIT_RETRY_AFTER_MS)
-        retry_after_ms = LIMIT_RETRY_AFTER_MS;
-    return retry_after_ms > gaps[attempt - 1] ? retry_after_ms : gaps[attempt - 1];
-}
-
-int64_t retry_after_ms(struct str value, int64_t wall_ms)
-{
-    int64_t at;
-
-    value = str_trim(value);
-    if (str_to_i64(value, &at))
-        return at < 0 ? -1 : at > LIMIT_RETRY_AFTER_MS / 1000 ? LIMIT_RETRY_AFTER_MS : at * 1000;
-    if (!time_parse_http(value, &at))
-        return -1;
-    return at > wall_ms ? at - wall_ms : 0;
+    return retry_no_sooner_ms(gaps[attempt - 1], retry_after_ms);
 }
 
 /* --- the answer --- */
@@ -74,6 +62,18 @@ static enum outcome outcome_of(const struct call *c)
     if (c->status >= 200 && c->status < 300)
         return OUTCOME_TAKEN;
     return c->status == 410 ? OUTCOME_GONE : OUTCOME_FAILED;
+}
+
+static void tell_span(struct delivery *d)
+{
+    char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
+
+    uuid_text(d->event, event);
+    uuid_text(d->subscriber, subscriber);
+    SPAN_END(&d->span, d->outcome == OUTCOME_FAILED ? d->why : NULL,
+             SPAN_TEXT("event.id", str_of(event)), SPAN_TEXT("subscriber.id", str_of(subscriber)),
+             SPAN_NUM("http.response.status_code", d->call.status),
+             SPAN_NUM("messaging.attempt", d->job->message->attempt));
 }
 
 static void answered(struct call *c)
@@ -87,6 +87,7 @@ static void answered(struct call *c)
         snprintf(d->why, sizeof(d->why), "the subscriber answered %d", c->status);
     else
         snprintf(d->why, sizeof(d->why), "the subscriber was not reached: %s", c->why);
+    tell_span(d);
     job_outside_done(d->job, OK, NULL);
 }
 
@@ -114,11 +115,12 @@ static void push(struct delivery *d)
     d->headers[1] = (struct header){ S("webhook-id"), str_of(d->id) };
     d->headers[2] = (struct header){ S("webhook-timestamp"), str_of(d->at) };
     d->headers[3] = (struct header){ S("webhook-signature"), str_of(d->signature) };
+    d->headers[4] = (struct header){ S("traceparent"), str_of(d->trace) };
     d->call = (struct call){ .method = S("POST"),
                              .url = d->url,
                              .body = d->body,
                              .headers = d->headers,
-                             .header_count = COUNT(d->headers),
+                             .header_count = COUNT(d->headers) - !d->trace[0],
                              .timeout_ms = LIMIT_DELIVERY_MS,
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &d->arena,
@@ -162,14 +164,17 @@ static void was_read(struct unit *u)
     }
 }
 
-static bool read_message(const struct message *m, struct uuid *ret_event, struct uuid *ret_to)
+static bool read_message(const struct message *m, struct uuid *ret_event, struct uuid *ret_to,
+                         struct str *ret_trace)
 {
-    static const char *const paths[] = { "event", "subscriber" };
+    static const char *const paths[] = { "event", "subscriber", "trace" };
     struct json_value v[COUNT(paths)];
 
-    return !json_pick(m->body, paths, COUNT(paths), v, NULL) && v[0].type == JSON_STRING &&
-           v[1].type == JSON_STRING && uuid_parse(v[0].raw, ret_event) &&
-           uuid_parse(v[1].raw, ret_to);
+    if (json_pick(m->body, paths, COUNT(paths), v, NULL))
+        return false;
+    *ret_trace = v[2].raw;
+    return v[0].type == JSON_STRING && v[1].type == JSON_STRING &&
+           uuid_parse(v[0].raw, ret_event) && uuid_parse(v[1].raw, ret_to);
 }
 
 /* --- the job --- */
@@ -178,6 +183,7 @@ static void outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "event.read", UNIT_READ, read_both, NULL };
     struct delivery *d = calloc(1, sizeof(*d));
+    struct str trace = { 0 };
 
     if (!d) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -187,10 +193,12 @@ static void outside(struct job *j, void *ctx)
     d->job = j;
     d->parts = ctx;
     arena_init(&d->arena, LIMIT_DELIVERY_ARENA);
-    if (!read_message(j->message, &d->event, &d->subscriber)) {
+    if (!read_message(j->message, &d->event, &d->subscriber, &trace)) {
         job_outside_done(j, ERR_VALIDATION, "the message names no event and subscriber");
         return;
     }
+    d->span = span_begin(j->env, trace, SPAN_CLIENT, "Event.deliver");
+    span_place(&d->span, trace, d->trace);
     d->unit = (struct unit){
         .kind = &kind, .home = d->parts->home, .done = was_read, .arena = &d->arena
     };
@@ -255,9 +263,10 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
     };
     struct uuid event, subscriber;
     char to[UUID_TEXT + 1] = "";
+    struct str trace;
 
     (void)ctx;
-    if (read_message(m, &event, &subscriber))
+    if (read_message(m, &event, &subscriber, &trace))
         uuid_text(subscriber, to);
     LOG(env->log, lines[end].level, lines[end].line, LOG_TEXT("eventId", m->ref),
         LOG_TEXT("subscriberId", str_of(to)), LOG_NUM("attempt", m->attempt),

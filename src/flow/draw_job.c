@@ -15,7 +15,7 @@
 #include "flow/json_out.h"
 #include "flow/notice.h"
 #include "flow/rows.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -136,8 +136,8 @@ static enum err note(struct tx *tx, const struct drawing *d, int64_t now_ms)
     uuid_text(d->campaign, id);
     snprintf(detail, sizeof(detail), "%zu entries, digest %s, at most %zu winners", d->n, d->digest,
              d->winners);
-    LOG(tx_env(tx)->log, LOG_INFO, "Campaign drawn", LOG_TEXT("campaignId", str_of(id)),
-        LOG_NUM("entries", (int64_t)d->n), LOG_TEXT("digest", str_of(d->digest)));
+    LOG_AFTER_COMMIT(tx, LOG_INFO, "Campaign drawn", LOG_TEXT("campaignId", str_of(id)),
+                     LOG_NUM("entries", (int64_t)d->n), LOG_TEXT("digest", str_of(d->digest)));
     return TX_DO(tx, STMT_campaign_audit, 1, V_INT(now_ms), V_TEXT(S("DRAW")), V_TEXT(str_of(id)),
                  V_TEXT(str_of(detail)), V_NULL);
 }

@@ -1,7 +1,8 @@
 #include "flow/follow.h"
 
+#include "flow/poll.h"
 #include "flow/subject.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 
@@ -83,17 +84,19 @@ static enum err lapse(struct tx *tx, const struct message *m, void *ctx, char wh
     struct arena a;
     enum err e;
 
-    (void)ctx;
     (void)why;
     arena_init(&a, JOB_ARENA);
     e = read_payment(tx, &a, m, &p);
+    if (!e && p.status == PAYMENT_AUTHORIZED)
+        e = poll_lapsed(tx, ctx, &p, env_now_ms(tx_env(tx)));
     if (!e && p.status == PAYMENT_AUTHORIZED)
         e = audit_money(tx, "LAPSING", &p, p.money.minor, false,
                         S("the authorisation lapses within 24 hours"), NULL, NULL,
                         env_now_ms(tx_env(tx)));
     if (!e && p.status == PAYMENT_AUTHORIZED)
-        LOG(tx_env(tx)->log, LOG_WARN, "An authorisation lapses within 24 hours",
-            LOG_TEXT("paymentId", m->ref), LOG_NUM("captureBeforeMs", p.capture_before_ms));
+        LOG_AFTER_COMMIT(tx, LOG_WARN, "An authorisation lapses within 24 hours",
+                         LOG_TEXT("paymentId", m->ref),
+                         LOG_NUM("captureBeforeMs", p.capture_before_ms));
     arena_release(&a);
     return e;
 }

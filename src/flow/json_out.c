@@ -65,6 +65,21 @@ void out_json(struct buf *b, const char *name, struct str json)
     buf_add(b, json.n ? json : S("null"));
 }
 
+void out_val_uuid(struct buf *b, const char *name, const struct val *v)
+{
+    struct uuid id;
+
+    if (v->type == VAL_BLOB && uuid_of_bytes(v->s, &id))
+        out_uuid(b, name, id);
+    else
+        out_json(b, name, S("null"));
+}
+
+void out_val_text(struct buf *b, const char *name, const struct val *v)
+{
+    out_text(b, name, v->type == VAL_TEXT ? v->s : (struct str){ 0 });
+}
+
 struct str out_done(struct buf *b, struct arena *a)
 {
     struct str copy = b->failed ? (struct str){ 0 } : arena_str(a, buf_str(b));

@@ -1,6 +1,7 @@
 #include "flow/keys.h"
 
 #include "base/limits.h"
+#include "flow/dead_letter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -112,11 +113,15 @@ static enum err expire(struct tx *tx, struct job *j, void *ctx, char why[256])
     int64_t now_ms = env_now_ms(tx_env(tx));
     struct val v[] = { V_INT(now_ms), V_INT(EXPIRE_ROWS) };
     int gone = 0;
+    bool more = false;
     enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), count, &gone);
 
     (void)ctx;
     (void)why;
-    j->again_ms = gone == EXPIRE_ROWS ? now_ms + EXPIRE_PAUSE_MS : now_ms + HOUR_MS;
+    if (!e)
+        e = dead_failures_expire(tx, now_ms, &more); /* the hourly message serves them too */
+    more = more || gone == EXPIRE_ROWS;
+    j->again_ms = more ? now_ms + EXPIRE_PAUSE_MS : now_ms + HOUR_MS;
     return e;
 }
 

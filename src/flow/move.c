@@ -11,15 +11,20 @@
 #include "flow/move.h"
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "flow/follow.h"
 #include "flow/json_out.h"
+#include "flow/poll.h"
 #include "flow/subject.h"
 #include "flow/tell.h"
 #include "flow/text.h"
-#include "observe/log.h"
+#include "observe/metrics.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { ACTION_MAX = 8 * 1024 + LIMIT_BANK_DETAILS };
 
 /* --- the gateway's row --- */
 
@@ -74,7 +79,7 @@ static struct str action_json(struct arena *a, const struct fact *f)
 {
     struct buf b;
 
-    buf_init(&b, 8 * 1024);
+    buf_init(&b, ACTION_MAX);
     buf_char(&b, '{');
     out_text(&b, "type", f->action_type.n ? f->action_type : S("confirm"));
     if (f->action_url.n)
@@ -83,6 +88,8 @@ static struct str action_json(struct arena *a, const struct fact *f)
         out_text(&b, "clientSecret", f->client_secret);
     if (f->action_expires_ms)
         out_time(&b, "expiresAt", f->action_expires_ms);
+    if (f->action_details.n)
+        out_json(&b, "details", f->action_details);
     buf_char(&b, '}');
     return out_done(&b, a);
 }
@@ -133,6 +140,8 @@ static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct 
     if (f->action_type.n || f->client_secret.n) /* else it is being worked on */
         p->action = action_json(t->arena, f);
     if (!planned)
+        e = poll_begin(tx, t, p, f);
+    if (!planned && !e)
         e = subject_of(p)->ends(tx, t, p, f, &due_ms);
     return e || due_ms == CLOCK_NEVER ? e : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
 }
@@ -207,6 +216,18 @@ static enum err enter(struct tx *tx, const struct taking *t, struct payment *p,
     return ERR_INTERNAL;
 }
 
+/* Counted with the commit, so once, whoever brought it and however often it is run (O2). */
+static void count_amount(struct tx *tx, const struct payment *p, const struct move *m)
+{
+    bool captured = m->to == PAYMENT_CAPTURED;
+
+    if (captured || m->to == PAYMENT_AUTHORIZED)
+        tx_after_commit(tx, metrics_add,
+                        metrics_amount_cell(tx_env(tx)->metrics, p->money.currency,
+                                            captured ? AMOUNT_CAPTURED : AMOUNT_AUTHORIZED),
+                        captured ? p->captured : p->money.minor);
+}
+
 static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, const struct move *m)
 {
@@ -219,10 +240,24 @@ static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
     if (!e)
         e = payment_store(tx, p, t->now_ms);
     if (!e && from != m->to)
+        count_amount(tx, p, m);
+    if (!e && from != m->to)
         e = tell_move(tx, t, p, m);
     if (!e && m->to == PAYMENT_CAPTURED)
         e = take_receipt(tx, t, p);
     return e ? e : subject_of(p)->moved(tx, t, p, f);
+}
+
+static enum err apply_known(struct tx *tx, const struct taking *t, struct payment *p,
+                            const struct fact *f, const struct move *m, bool subject_open)
+{
+    enum err e = transaction_move(tx, t, p, f);
+
+    if (!e)
+        e = apply(tx, t, p, f, m);
+    if (e || subject_open || p->status != PAYMENT_CAPTURED || !subject_of(p)->captured_late)
+        return e;
+    return subject_of(p)->captured_late(tx, t, p);
 }
 
 /* --- money that nobody wants (D2) --- */
@@ -236,6 +271,7 @@ static enum err send_back(struct tx *tx, const struct taking *t, const struct pa
     bool captured = f->state == INTENT_SUCCEEDED;
     enum op_kind kind = captured ? OP_REFUND : OP_VOID;
     int64_t amount = captured ? f->received : 0;
+    char id[UUID_TEXT + 1];
     struct row row;
     enum err e = TX_ROW(tx, STMT_operation_own_find, &row, v_uuid(&p->id),
                         V_TEXT(str_of(op_name(kind))), V_TEXT(cause));
@@ -243,8 +279,9 @@ static enum err send_back(struct tx *tx, const struct taking *t, const struct pa
     *ret_started = e == ERR_NOT_FOUND;
     if (!*ret_started)
         return e;
-    LOG(tx_env(tx)->log, LOG_ERROR, line, LOG_TEXT("intent", f->intent_id),
-        LOG_NUM("amount", f->amount));
+    uuid_text(p->id, id);
+    LOG_AFTER_COMMIT(tx, LOG_ERROR, line, LOG_TEXT("paymentId", str_of(id)),
+                     LOG_NUM("amount", f->amount), LOG_TRACE(t->trace));
     e = operation_start_on(tx, t->payments, p, intent_id, kind, amount, cause);
     return e ? e
              : audit_money(tx, op_keyword(kind), p, amount, true, detail, NULL, NULL, t->now_ms);
@@ -288,6 +325,10 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
     e = send_back(tx, t, p, f, f->intent_id, str_of(cause),
                   "Money on a second intent of a payment; it goes back",
                   S("money on a second intent of this payment; it goes back"), &started);
+    if (!e && started) /* paid twice: two of our intents for one payment */
+        tx_after_commit(
+            tx, metrics_add,
+            metrics_cell(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_PAYMENT)), 1);
     if (e || !started || !subject_of(p)->given_back)
         return e;
     return subject_of(p)->given_back(tx, t, p, f);
@@ -375,7 +416,7 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
         return e;
     *ret_verdict = m.verdict;
     switch (m.verdict) {
-    case VERDICT_APPLY: e = transaction_move(tx, t, p, f); return e ? e : apply(tx, t, p, f, &m);
+    case VERDICT_APPLY: return apply_known(tx, t, p, f, &m, view.subject_open);
     case VERDICT_SAME: e = transaction_move(tx, t, p, f); return e ? e : free_place(tx, t, p, f);
     case VERDICT_STRAY_AUTHORIZED:
     case VERDICT_STRAY_SUCCEEDED:

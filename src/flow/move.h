@@ -13,6 +13,8 @@ struct taking { /* what brought the fact */
     struct str event_id; /* empty: not a webhook */
     bool
         intent_is_dead; /* the intent was cancelled in the same breath: nothing is left to cancel */
+    struct str trace;   /* traceparent, for whoever is told of it; may be empty */
+    struct lap *publishing; /* NULL: nobody wants to know how long telling took */
 };
 
 /* A payment has one intent. Another one may name it all the same (D2). */

@@ -6,13 +6,16 @@
  *              '-> none, expired, unknown --> claim (write) --> adopted by the queue --> wait
  *
  *   (1) It is in the room before it looks (waiting.h), so no answer is missed.
- *   (2) A replay touches no writer.
+ *   (2) A replay touches no writer; how many there are is summed in memory (replays.h).
  *   (3) While it waits nothing is held but its own memory. With other nodes it looks again from
  * time to time: whoever settles may sit elsewhere (M11). */
 #include "flow/operate.h"
 
 #include "base/limits.h"
 #include "flow/claim.h"
+#include "flow/operate_log.h"
+#include "flow/operate_span.h"
+#include "flow/replays.h"
 #include "flow/waiting.h"
 
 #include <string.h>
@@ -33,7 +36,9 @@ struct asking {
     bool answered;   /* and the answer came meanwhile */
     bool ours;       /* we claimed it: a late answer is the gateway's fault */
     bool in_room;
-    bool decided; /* our own end is sure; an answer under way is not for us */
+    struct uuid operation;   /* whose answer it is, where that is known */
+    bool decided;            /* our own end is sure; an answer under way is not for us */
+    struct span span, check; /* all of it; is the key known? */
 };
 
 static struct store *store_of(const struct asking *a)
@@ -48,9 +53,22 @@ static int64_t mono_ms(const struct asking *a)
 
 /* --- the end --- */
 
+/* Once; what is looked at later is no news. */
+static void end_check(struct asking *a, bool known)
+{
+    SPAN_END(&a->check, NULL, SPAN_BOOL("payment.key_known", known));
+}
+
 static void done(struct asking *a)
 {
+    const struct operate *o = a->o;
+
     home_arm(a->o->home, &a->timer, CLOCK_NEVER);
+    end_check(a, a->found);
+    operate_log_answered(o);
+    if (!o->err && o->replayed)
+        replays_add(o->payments->replays, o->payment_id, a->operation, o->kind);
+    operate_span_end(&a->span, a->o);
     run_free(a->claim.run);
     a->claim.run = NULL;
     a->o->done(a->o);
@@ -74,6 +92,7 @@ static void give_up(struct asking *a, enum err e)
     if (a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter))
         return;
     a->in_room = false;
+    a->o->unknown = e == ERR_GATEWAY_TIMEOUT;
     finish(a, e);
 }
 
@@ -84,6 +103,7 @@ static void finish_stored(struct asking *a, const struct key_record *k)
     a->o->replayed = !a->ours; /* our own look may be faster than the waiting room */
     a->o->has_payment = true;
     a->o->payment_id = k->payment;
+    a->operation = k->operation;
     finish(a, OK);
 }
 
@@ -94,10 +114,12 @@ static void take_answer(struct asking *a)
 
     a->in_room = false;
     o->err = answer->err;
+    o->unknown = answer->unknown;
     o->status = answer->status;
     o->has_payment = true;
     o->payment_id = answer->payment;
     o->replayed = !a->ours;
+    a->operation = a->found ? a->record.operation : a->claim.record.operation;
     o->body = arena_str(o->arena, (struct str){ answer->body, answer->size });
     if (!o->err && !o->body.p)
         o->err = ERR_NO_MEMORY;
@@ -136,6 +158,7 @@ static void wait_on(struct asking *a)
 
 static void wait(struct asking *a)
 {
+    end_check(a, true);
     if (a->look_ms)
         a->look_at = mono_ms(a) + a->look_ms;
     if (a->look_ms && a->look_ms < LOOK_MAX_MS)
@@ -189,6 +212,8 @@ static void claim_came_back(struct unit *u)
     struct asking *a = CONTAINER_OF(u, struct asking, claim.unit);
 
     a->busy = false;
+    end_check(a, !u->err && a->claim.result != CLAIMED);
+    claim_span(&a->claim);
     if (!u->err && a->claim.result == CLAIM_RUNNING && a->answered) {
         take_answer(a);
         return;
@@ -212,6 +237,7 @@ static void claim(struct asking *a)
     struct env *env = a->o->payments->env;
     struct claim *c = &a->claim;
 
+    run_free(c->run); /* of a claim that found somebody else at work, before the last look */
     *c = (struct claim){ .o = a->o,
                          .payment_id = env_uuid(env),
                          .operation_id = env_uuid(env),
@@ -302,11 +328,15 @@ void operate_begin(struct operate *o)
     a->waiter = (struct waiter){ .scope = key_scope(o->user, o->kind, o->key),
                                  .home = o->home,
                                  .answered = answered };
+    operate_log_attempted(o);
+    a->span = operate_span_begin(o);
     a->in_room = waiting_enter(o->payments->waiting, &a->waiter);
     if (!a->in_room) {
         o->err = ERR_OVERLOADED;
         done(a);
         return;
     }
+    a->check =
+        span_begin(o->payments->env, str_of(o->trace), SPAN_INTERNAL, "Payment.checkIdempotency");
     look(a);
 }

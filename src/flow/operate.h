@@ -35,6 +35,7 @@ struct operate {
     bool of_subject;   /* the answer is the subject with the payment in it */
 
     char trace[56];
+    struct str request_id;    /* for the log; may be empty */
     int64_t deadline_mono_ms; /* when the client gets 503 or 504 whatever happens */
     struct arena *arena;
     struct home *home;
@@ -46,6 +47,7 @@ struct operate {
     int status;   /* as stored: 201 or 200, or a stored problem's */
     struct str body;
     bool replayed;
+    bool unknown;     /* with an err of the gateway: whether it happened is not known yet */
     const char *why;  /* English detail for a problem; NULL: the err's own words */
     bool has_payment; /* the problem names it */
     struct uuid payment_id;

@@ -11,9 +11,10 @@
  *   (3) Nothing is open in the database while the call is under way. */
 #include "base/limits.h"
 #include "flow/operate.h"
+#include "flow/operate_log.h"
+#include "flow/operate_span.h"
 #include "flow/run.h"
 #include "flow/subject.h"
-#include "observe/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct op_run *run_new(struct payments *p)
     if (!r)
         return NULL;
     r->p = p;
+    r->tries.env = p->env;
     arena_init(&r->arena, RUN_ARENA);
     return r;
 }
@@ -68,10 +70,16 @@ static const struct unit_kind load_kind = { "op.load", UNIT_READ, load_run, NULL
 
 /* --- calling --- */
 
+static struct gateway *gateway_of(const struct op_run *r)
+{
+    return gateways_named(r->p->gateways, r->payment.gateway);
+}
+
 static void cancel_done(struct gateway_call *c)
 {
     struct op_run *r = CONTAINER_OF(c, struct op_run, cancel);
 
+    operate_log_answer(r, c);
     r->intent_is_dead =
         c->answer == GATEWAY_OK && c->fact.kind == FACT_INTENT && c->fact.state == INTENT_CANCELED;
     job_outside_done(r->job, OK, NULL);
@@ -99,38 +107,30 @@ static void cancel_declined(struct op_run *r)
                                 .intent_id = r->call.fact.intent_id,
                                 .reason = S("abandoned"),
                                 .budget_ms = LIMIT_DECLINED_MS,
+                                .env = r->p->env,
+                                .seen = &r->tries,
                                 .arena = &r->arena,
                                 .home = r->p->home,
                                 .done = cancel_done };
-    gateway_call(r->p->gateway, c);
+    memcpy(c->trace, r->trace, sizeof(c->trace));
+    operate_log_request(r, c);
+    gateways_call(gateway_of(r), c);
 }
 
-static void tell_answer(const struct op_run *r)
+/* A gateway may keep a failure under a key (Stripe's saved 500): a client that sends again hears it
+ * for ever, and each time puts off the resolver's own question. So where sending again came to
+ * nothing, it is asked for at once. */
+static bool hears_kept_failure(const struct op_run *r)
 {
-    static const char *const words[] = {
-        [GATEWAY_OK] = "ok",
-        [GATEWAY_DECLINED] = "declined",
-        [GATEWAY_REFUSED] = "refused",
-        [GATEWAY_ABSENT] = "absent",
-        [GATEWAY_RETRY_LATER] = "retry later",
-        [GATEWAY_UNCERTAIN] = "uncertain",
-    };
     const struct gateway_call *c = &r->call;
-    bool bad = c->answer == GATEWAY_RETRY_LATER || c->answer == GATEWAY_UNCERTAIN;
-    const char *line = !bad           ? "PaymentGatewayResponse"
-                       : c->timed_out ? "PaymentGatewayTimeout"
-                                      : "PaymentGatewayError";
-    char id[UUID_TEXT + 1];
 
-    uuid_text(r->payment.id, id);
-    LOG(r->p->env->log, bad ? LOG_ERROR : LOG_INFO, line, LOG_TEXT("paymentId", str_of(id)),
-        LOG_TEXT("operation", str_of(op_name(r->op.kind))),
-        LOG_TEXT("asked", r->asked ? S("yes") : S("no")),
-        LOG_TEXT("gatewayTransactionId", c->fact.intent_id),
-        LOG_TEXT("status", str_of(words[c->answer])), LOG_NUM("httpStatus", c->status),
-        LOG_NUM("tries", c->tries), LOG_TEXT("errorCode", str_of(c->error_code)),
-        LOG_TEXT("errorMessage", str_of(c->error_message)), LOG_TEXT("trace", str_of(r->trace)));
+    return !r->asked && r->op.has_key && r->op.sends > 0 && c->answer == GATEWAY_UNCERTAIN &&
+           c->status >= 500 &&
+           (c->ask == GATEWAY_AUTHORIZE || c->ask == GATEWAY_CAPTURE || c->ask == GATEWAY_REFUND ||
+            c->ask == GATEWAY_VOID);
 }
+
+static void call(struct op_run *r);
 
 static void call_done(struct gateway_call *c)
 {
@@ -138,7 +138,13 @@ static void call_done(struct gateway_call *c)
 
     r->called = true;
     fault_point(&r->p->env->faults, "op.answered");
-    tell_answer(r);
+    operate_log_answer(r, c);
+    if (hears_kept_failure(r)) {
+        r->asked = true;
+        r->op.sent_ms = env_now_ms(r->p->env); /* just now: so its absence proves nothing (D6) */
+        call(r);
+        return;
+    }
     if (r->op.kind == OP_CREATE && r->payment.context == CONTEXT_BOOKING && !r->asked &&
         c->answer == GATEWAY_DECLINED && c->fact.kind == FACT_INTENT && c->fact.intent_id.n &&
         c->fact.state != INTENT_CANCELED)
@@ -207,11 +213,22 @@ static struct str intent_of(const struct op_run *r)
     return r->op.intent_id.n ? r->op.intent_id : r->payment.gateway_transaction_id;
 }
 
+/* An ask goes on with the search that the one before could not end. What was sent since may stand
+ * before its place, so behind a send all of it begins anew. */
+static void find_place(struct op_run *r)
+{
+    if (r->asked && r->op.list_after.n && r->op.list_ms > r->op.sent_ms)
+        return;
+    r->op.list_after = (struct str){ 0 };
+    r->op.list_ms = env_now_ms(r->p->env);
+}
+
 static void call(struct op_run *r)
 {
     const struct payment *p = &r->payment;
     struct gateway_call *c = &r->call;
 
+    find_place(r);
     *c = (struct gateway_call){ .ask = ask_of(r),
                                 .key = r->asked ? (struct str){ 0 } : key_of(r),
                                 .payment = p->id,
@@ -233,8 +250,13 @@ static void call(struct op_run *r)
                                 .description = p->description,
                                 .return_url = r->p->return_url,
                                 .intent_id = intent_of(r),
+                                .action = p->action,
                                 .since_ms = r->op.claimed_ms,
                                 .until_ms = r->op.sent_ms,
+                                .list_after = r->op.list_after,
+                                .env = r->p->env,
+                                .span_name = "Payment.callGateway",
+                                .seen = &r->tries,
                                 .arena = &r->arena,
                                 .home = r->p->home,
                                 .done = call_done };
@@ -249,7 +271,8 @@ static void call(struct op_run *r)
         c->reason = r->refund.reason;
     }
     fault_point(&r->p->env->faults, "op.calling");
-    gateway_call(r->p->gateway, c);
+    operate_log_request(r, c);
+    gateways_call(gateway_of(r), c);
 }
 
 /* Our own operations are sent until they are done: nobody else would. A cancel may be sent at any
@@ -282,6 +305,7 @@ static void session_expired(struct gateway_call *c)
     bool ended = c->answer == GATEWAY_ABSENT ||
                  (c->answer == GATEWAY_OK && c->fact.session == SESSION_EXPIRED);
 
+    operate_log_answer(r, c);
     if (ended) {
         call(r);
         return;
@@ -314,17 +338,33 @@ static void expire_session(struct op_run *r)
                                        .payment = r->payment.id,
                                        .context = r->payment.context,
                                        .session_id = r->extra.old_session,
+                                       .env = r->p->env,
+                                       .seen = &r->tries,
                                        .arena = &r->arena,
                                        .home = r->p->home,
                                        .done = session_expired };
-    gateway_call(r->p->gateway, &r->cancel);
+    memcpy(r->cancel.trace, r->trace, sizeof(r->trace));
+    operate_log_request(r, &r->cancel);
+    gateways_call(gateway_of(r), &r->cancel);
+}
+
+/* Its customer came after all, or another card of his did: the money is in the books, and no longer
+ * ours to cancel. */
+static bool was_not_abandoned(const struct op_run *r)
+{
+    enum payment_status s = r->payment.status;
+    bool for_want_of_money =
+        str_eq(r->op.cause, S("abandoned")) || str_eq(r->op.cause, S("declined"));
+
+    return r->op.kind == OP_VOID && !r->op.has_key && !r->op.intent_id.n && for_want_of_money &&
+           s != PAYMENT_PENDING && s != PAYMENT_FAILED;
 }
 
 static void go_on(struct op_run *r)
 {
     bool no_intent = r->op.kind != OP_CREATE && !intent_of(r).n && !is_page_void(r);
 
-    if (r->op.phase == PHASE_DONE || no_intent) {
+    if (r->op.phase == PHASE_DONE || no_intent || was_not_abandoned(r)) {
         job_outside_done(r->job, OK, NULL); /* settle sees that there is nothing to do */
         return;
     }
@@ -337,6 +377,13 @@ static void go_on(struct op_run *r)
         call(r);
 }
 
+static void resume(struct op_run *r)
+{
+    resume_span_begin(r);
+    operate_log_resumed(r);
+    go_on(r);
+}
+
 static void loaded(struct unit *u)
 {
     struct op_run *r = CONTAINER_OF(u, struct op_run, load);
@@ -346,7 +393,7 @@ static void loaded(struct unit *u)
         job_outside_done(r->job, u->err == ERR_NOT_FOUND ? ERR_VALIDATION : u->err,
                          "the operation could not be read");
     else
-        go_on(r);
+        resume(r);
 }
 
 static void outside(struct job *j, void *ctx)
@@ -374,6 +421,8 @@ static void outside(struct job *j, void *ctx)
 static void release(struct job *j, void *ctx)
 {
     (void)ctx;
+    if (j->state)
+        resume_span_end(j->state, "it was not settled");
     run_free(j->state);
     j->state = NULL;
 }

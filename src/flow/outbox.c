@@ -5,11 +5,12 @@
 #include "flow/lane.h"
 #include "flow/rows.h"
 #include "flow/text.h"
+#include "observe/trace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { BODY_MAX = 128 };
+enum { BODY_MAX = 256 };
 
 /* --- types --- */
 
@@ -94,11 +95,13 @@ static enum err add_event(struct tx *tx, struct arena *a, const struct domain_ev
 static bool message_for(struct tx *tx, struct arena *a, const struct domain_event *e,
                         const struct uuid *subscriber, struct queue_new *ret_message)
 {
+    struct str trace = trace_is_sampled(e->trace) ? e->trace : S("");
     char event[UUID_TEXT + 1], to[UUID_TEXT + 1], body[BODY_MAX];
 
     uuid_text(e->id, event);
     uuid_text(*subscriber, to);
-    snprintf(body, sizeof(body), "{\"event\":\"%s\",\"subscriber\":\"%s\"}", event, to);
+    snprintf(body, sizeof(body), "{\"event\":\"%s\",\"subscriber\":\"%s\"%s" STR_FMT "%s}", event,
+             to, trace.n ? ",\"trace\":\"" : "", STR_ARG(trace), trace.n ? "\"" : "");
     *ret_message = (struct queue_new){
         .id = env_uuid(tx_env(tx)),
         .kind = S("event.deliver"),

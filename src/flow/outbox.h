@@ -19,6 +19,7 @@ struct domain_event {
         dedupe; /* transition and attempt, like "AUTHORIZED" or "REFUNDED:<refund id>" (E10) */
     struct str payload; /* JSON object */
     int64_t occurred_ms;
+    struct str trace; /* traceparent of the change, for the deliveries; may be empty */
 };
 
 /* A second event with the same aggregate and dedupe is told nobody: OK, and nothing is added. */
@@ -41,5 +42,3 @@ struct job_kind delivery_kind(struct deliveries *d);
 /* When a delivery that failed on this attempt (1: the first) is tried again; -1: never. A
  * Retry-After (-1: none) may put it off, up to an hour, but never hurries it. */
 int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms);
-/* Milliseconds from now; -1: absent or junk. wall_ms: the calendar's time, for dates. */
-int64_t retry_after_ms(struct str value, int64_t wall_ms);

@@ -3,12 +3,13 @@
 #include "base/env.h"
 #include "base/limits.h"
 #include "observe/metrics.h"
+#include "store/tx_log.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 6 };
+enum { COLUMNS = 6, REPLAY_COLUMNS = 5, NAMED_COLUMNS = 3 };
 
 /* The words that can be counted; an index travels through tx_after_commit(). */
 static const struct str words[] = {
@@ -23,6 +24,16 @@ static void count_word(void *ctx, int64_t arg)
     metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, words[arg & 0xff], arg >> 8);
 }
 
+/* On a store thread, once it is durable. */
+static void count_done(void *ctx, int64_t received_ms)
+{
+    struct env *env = ctx;
+    int64_t took_ms = env_now_ms(env) - received_ms; /* below 0 where clocks differ */
+
+    processing_count(env, JOB_DONE);
+    metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
+}
+
 static void count_later(struct tx *tx, const struct outcome *o, size_t n)
 {
     for (size_t w = 0; w < COUNT(words); w++) {
@@ -33,6 +44,9 @@ static void count_later(struct tx *tx, const struct outcome *o, size_t n)
         if (times)
             tx_after_commit(tx, count_word, tx_env(tx), times << 8 | (int64_t)w);
     }
+    for (size_t i = 0; i < n; i++)
+        if (!str_eq(o[i].word, S("dead")))
+            tx_after_commit(tx, count_done, tx_env(tx), o[i].received_ms);
 }
 
 static enum err count_row(void *ctx, const struct row *row)
@@ -60,6 +74,40 @@ static void row_of(const struct outcome *o, struct val v[COLUMNS])
     v[5] = o->payment && o->event_id.n ? V_TEXT(o->event_id) : V_NULL;
 }
 
+/* An event that an operator replays has its first outcome already: this one is the replay's. */
+static enum err end_replays(struct tx *tx, const struct outcome *const *o, size_t n,
+                            size_t *written)
+{
+    struct val v[LIMIT_BULK * REPLAY_COLUMNS];
+
+    for (size_t i = 0; i < n; i++) {
+        struct val *row = &v[i * REPLAY_COLUMNS];
+
+        row[0] = V_TEXT(o[i]->word);
+        row[1] = o[i]->detail.n ? V_TEXT(o[i]->detail) : V_NULL;
+        row[2] = V_INT(o[i]->at_ms);
+        row[3] = o[i]->payment ? V_BLOB(uuid_bytes(o[i]->payment)) : V_NULL;
+        row[4] = V_BLOB(uuid_bytes(&o[i]->message));
+    }
+    return tx_bulk(tx, STMT_event_replay_end, v, n, REPLAY_COLUMNS, count_row, written);
+}
+
+/* What came before its payment is found with it from now on. */
+static enum err name_payments(struct tx *tx, const struct outcome *const *o, size_t n)
+{
+    struct val v[LIMIT_BULK * NAMED_COLUMNS];
+
+    for (size_t i = 0; i < n; i++) {
+        struct val *row = &v[i * NAMED_COLUMNS];
+        bool named = o[i]->payment && o[i]->event_id.n;
+
+        row[0] = named ? V_BLOB(uuid_bytes(o[i]->payment)) : V_NULL;
+        row[1] = named ? V_TEXT(o[i]->event_id) : V_NULL;
+        row[2] = V_BLOB(uuid_bytes(&o[i]->message));
+    }
+    return tx_bulk(tx, STMT_event_replay_payment, v, n, NAMED_COLUMNS, NULL, NULL);
+}
+
 /* PostgreSQL: two nodes may have the same messages after a lease ran out. Rows go in in one order,
  * or they might wait for each other. */
 enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
@@ -67,6 +115,7 @@ enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
     const struct outcome *sorted[LIMIT_BULK];
     struct val v[LIMIT_BULK * COLUMNS];
     size_t written = 0;
+    bool replayed;
     enum err e;
 
     assert(n <= LIMIT_BULK);
@@ -78,10 +127,22 @@ enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
     if (!n)
         return OK;
     e = tx_bulk(tx, STMT_webhook_outcome_add, v, n, COLUMNS, count_row, &written);
+    replayed = written < n;
+    if (!e && replayed)
+        e = end_replays(tx, sorted, n, &written);
+    if (!e && replayed)
+        e = name_payments(tx, sorted, n);
     if (e)
         return e;
     count_later(tx, o, n);
     return written == n ? OK : ERR_CONFLICT;
+}
+
+void processing_count(struct env *env, enum job_end end)
+{
+    static_assert(JOB_DONE == 0 && JOB_RETRIED == 1 && JOB_DEAD == 2, "in the order of metrics.h");
+    if (end <= JOB_DEAD)
+        metrics_count_at(env->metrics, COUNT_PROCESSING, AT((unsigned char)end), 1);
 }
 
 enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
@@ -93,8 +154,29 @@ enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
                          .at_ms = env_now_ms(tx_env(tx)),
                          .payment = payment,
                          .event_id = event_id };
+    enum err e;
 
     if (!str_is_utf8(o.detail))
         o.detail = (struct str){ 0 };
-    return outcomes_write(tx, &o, 1);
+    e = outcomes_write(tx, &o, 1);
+    if (e == ERR_CONFLICT) /* its fence holds, so nobody else may have given it one */
+        metrics_count_at(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_EFFECT), 1);
+    return e;
+}
+
+void log_decline(struct tx *tx, const struct payment *p, const struct fact *f,
+                 const struct decline *d)
+{
+    char user[UUID_TEXT + 1], payment[UUID_TEXT + 1], message[UUID_TEXT + 1];
+
+    uuid_text(p->user_id, user);
+    uuid_text(p->id, payment);
+    uuid_text(d->message, message);
+    LOG_AFTER_COMMIT(
+        tx, LOG_ERROR, "Payment failed", LOG_TEXT("paymentIntentId", f->intent_id),
+        LOG_TEXT("errorCode", f->failure_code), LOG_TEXT("userId", str_of(user)),
+        LOG_SOME("declineCode", f->decline_code), LOG_TEXT("paymentId", str_of(payment)),
+        LOG_SOME("participant_id", d->participant_id), LOG_TEXT("error_type", S("declined")),
+        LOG_TEXT("eventId", d->event_id), LOG_TEXT("eventType", d->type),
+        LOG_TEXT("messageId", str_of(message)), LOG_TRACE(d->trace));
 }

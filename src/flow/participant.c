@@ -225,7 +225,8 @@ static enum err tell_declined(struct tx *tx, const struct taking *t, const struc
                         .participant = &p->subject_id,
                         .payment = &p->id,
                         .code = f->failure_code,
-                        .decline_code = f->decline_code };
+                        .decline_code = f->decline_code,
+                        .trace = t->trace };
 
     return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
 }
@@ -245,7 +246,8 @@ static enum err given_back(struct tx *tx, const struct taking *t, const struct p
                         .subject = p->subject_id,
                         .attempt = f->intent_id,
                         .participant = &p->subject_id,
-                        .payment = &p->id };
+                        .payment = &p->id,
+                        .trace = t->trace };
 
     return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
 }

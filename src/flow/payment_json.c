@@ -1,6 +1,10 @@
 /* payment_json.c - a payment as its owner sees it (004 section 4), field by field. */
+#include "base/json.h"
+#include "base/url_mask.h"
 #include "flow/json_out.h"
 #include "flow/payments.h"
+
+#include <string.h>
 
 /* LIMIT_REFUNDS with reasons of 200 characters, each of them escaped, and more. */
 enum { PAYMENT_JSON_MAX = 1024 * 1024 };
@@ -66,4 +70,58 @@ struct str payment_json(struct arena *a, const struct payment *p, const struct r
     add_refunds(&b, refunds, refund_count);
     buf_char(&b, '}');
     return out_done(&b, a);
+}
+
+/* --- for who only looks --- */
+
+static struct str print(struct arena *a, const cJSON *tree)
+{
+    char *text = cJSON_PrintUnformatted(tree);
+    struct str copy = text ? arena_str(a, str_of(text)) : (struct str){ 0 };
+
+    cJSON_free(text);
+    return copy;
+}
+
+/* Stripe's page of 3-D Secure is told the secret in its query. False: no memory. */
+static bool mask_url(cJSON *action)
+{
+    cJSON *url = cJSON_GetObjectItemCaseSensitive(action, "url");
+    const char *text = cJSON_GetStringValue(url);
+    struct buf b;
+    bool fine;
+
+    if (!text || !strstr(text, "client_secret"))
+        return true;
+    buf_init(&b, PAYMENT_JSON_MAX);
+    url_mask(&b, str_of(text), false);
+    buf_char(&b, '\0');
+    fine = !b.failed && cJSON_SetValuestring(url, b.p);
+    buf_release(&b);
+    return fine;
+}
+
+/* .p NULL: no memory. It was written by us; should it not be JSON, nothing of it is shown. */
+static struct str without_secret(struct arena *a, struct str action)
+{
+    CLEANUP(json_freep) cJSON *tree = NULL;
+    enum err e = json_parse(action, &tree, NULL);
+
+    if (e)
+        return e == ERR_NO_MEMORY ? (struct str){ 0 } : S("null");
+    cJSON_DeleteItemFromObjectCaseSensitive(tree, "clientSecret");
+    return mask_url(tree) ? print(a, tree) : (struct str){ 0 };
+}
+
+struct str payment_json_seen(struct arena *a, const struct payment *p, const struct refund *refunds,
+                             size_t refund_count)
+{
+    struct payment seen = *p;
+
+    if (p->action.n) {
+        seen.action = without_secret(a, p->action);
+        if (!seen.action.p)
+            return (struct str){ 0 };
+    }
+    return payment_json(a, &seen, refunds, refund_count);
 }

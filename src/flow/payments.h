@@ -7,9 +7,11 @@
 #include "base/env.h"
 #include "base/uuid.h"
 #include "domain/payment.h"
-#include "gateway/port.h"
+#include "domain/reminder.h"
+#include "gateway/gateways.h"
 #include "queue/queue.h"
 
+struct replays;
 struct waiting;
 
 struct payments {
@@ -17,15 +19,17 @@ struct payments {
     struct store *store;
     struct queue *queue;
     struct home *home; /* the queue's */
-    struct gateway *gateway;
-    struct waiting *waiting;   /* requests that wait for an operation's answer */
-    struct str default_method; /* where the client names none; empty: client-confirmed (P1) */
-    struct str return_url;     /* where 3-D Secure sends the customer afterwards; may be empty */
-    int64_t key_ttl_ms;        /* I2: 24 h */
-    int64_t action_limit_ms;   /* D23: 60 min */
-    int64_t reservation_ms;    /* D19: how long a position waits for its money */
-    enum language notice_language; /* of what people are told */
-    bool refetch;                  /* E2: succeeded is believed only after a fetch */
+    const struct gateways *gateways;
+    struct waiting *waiting; /* requests that wait for an operation's answer */
+    struct replays *replays; /* how often keys came again; NULL: not counted */
+    struct str return_url;   /* where 3-D Secure sends the customer afterwards; may be empty */
+    int64_t key_ttl_ms;      /* I2: 24 h */
+    int64_t action_limit_ms; /* D23: 60 min; a slip and a bank transfer have their own time */
+    int64_t reservation_ms;  /* D19: how long a position waits for its money */
+    enum language notice_language;  /* of what people are told, unless they say otherwise */
+    bool tells;                     /* this node has a transport (others may: notice.c) */
+    struct reminder_rule reminders; /* S2: of collections that have no rule of their own */
+    bool refetch;                   /* E2: succeeded is believed only after a fetch */
 };
 
 enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500, GATEWAY_ID_MAX = 255 };
@@ -67,6 +71,11 @@ enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
 /* The Payment of 004 section 4 as JSON, with its refunds and requiresAction. .p NULL: no memory. */
 struct str payment_json(struct arena *a, const struct payment *p, const struct refund *refunds,
                         size_t refund_count);
+
+/* The same for who looks at somebody else's: without the clientSecret of requiresAction, with which
+ * the customer's browser confirms the payment, also where an address has it. */
+struct str payment_json_seen(struct arena *a, const struct payment *p, const struct refund *refunds,
+                             size_t refund_count);
 
 /* The field that names what it is for: "bookingId", "purchaseId", "participantId". */
 void payment_out_subject(struct buf *b, const struct payment *p);

@@ -227,6 +227,7 @@ static enum err tell(struct tx *tx, const struct taking *t, const struct purchas
     n.payment = &b->payment_id;
     n.campaign = &b->campaign_id;
     n.purchase = &b->id;
+    n.trace = t->trace;
     return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
 }
 

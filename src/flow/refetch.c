@@ -4,14 +4,24 @@
  *   not known         the intent's metadata names the payment: first the intent is taken, then what
  *                     the event said; without our name in it, or without an intent, it is foreign
  *
- * Where even that does not fit the payment, it is tried again, and at last a dead letter (D10). */
+ *   edited            as not known, but the event says nothing: of a refund the gateway is asked
+ * for the refund, then for its intent. What the gateway does not know is dead
+ *
+ * Where even that does not fit the payment, it is tried again, and at last a dead letter (D10).
+ *
+ * PayPay's notifications are nothing but such messages: the payment that one names is fetched, and
+ * what it says itself is not looked at. A name that is not ours, and one of another gateway's
+ * payment, are foreign. */
 #include "flow/refetch.h"
 
 #include "base/json.h"
+#include "flow/attempts.h"
 #include "flow/move.h"
 #include "flow/outcome.h"
 #include "gateway/fact.h"
 #include "observe/log.h"
+#include "observe/metrics.h"
+#include "queue/message_span.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,33 +33,90 @@ struct ask {
     struct arena arena;
     struct uuid event_message, payment;
     bool has_payment;
-    struct str intent, fact; /* fact: of the event, where its payment is not known */
+    bool of_paypay;
+    bool edited; /* then there is no payment, and no fact of the event's */
+    struct str type, intent, refund, trace;
+    struct str fact;            /* fact: of the event, where its payment is not known */
+    char place[TRACE_TEXT + 1]; /* of this run of the message */
     struct job *job;
-    struct gateway_call call;
+    struct payments *payments;
+    struct gateway_call call, refund_call;
+    struct gateway_tries tries;
 };
 
-enum { AT_MESSAGE, AT_INTENT, AT_PAYMENT, AT_TYPE, AT_FACT, AT_COUNT };
-static const char *const paths[AT_COUNT] = { "message", "intent", "payment", "type", "fact" };
+enum {
+    AT_MESSAGE,
+    AT_INTENT,
+    AT_PAYMENT,
+    AT_TYPE,
+    AT_FACT,
+    AT_TRACE,
+    AT_REFUND,
+    AT_EDITED,
+    AT_COUNT
+};
+static const char *const paths[AT_COUNT] = { "message", "intent", "payment", "type",
+                                             "fact",    "trace",  "refund",  "edited" };
 
-static void add_subject(struct buf *b, const struct payment *p, struct str fact)
+/* Random bits of a message's id: one of them turned, nobody else has it. */
+struct uuid refetch_id(struct uuid event_message)
+{
+    event_message.b[sizeof(event_message.b) - 1] ^= 1;
+    return event_message;
+}
+
+bool is_at(const struct payments *pp, const struct payment *p, struct str provider)
+{
+    const struct gateway *g = pp->gateways ? gateways_named(pp->gateways, p->gateway) : NULL;
+
+    if (g)
+        return str_eq(str_of(g->provider), provider);
+    return str_eq(str_eq(p->gateway, S("sandbox")) ? S("stripe") : p->gateway, provider);
+}
+
+static void add_payment(struct buf *b, struct uuid id)
 {
     char payment[UUID_TEXT + 1];
 
-    if (!p) {
-        buf_add(b, S(",\"fact\":"));
-        buf_add(b, fact);
-        return;
-    }
-    uuid_text(p->id, payment);
+    uuid_text(id, payment);
     buf_fmt(b, ",\"payment\":\"%s\"", payment);
 }
 
-static enum err add(struct tx *tx, struct payments *pp, const struct message *event,
-                    struct str type, struct str intent_id, const struct payment *p, struct str fact)
+static void add_subject(struct buf *b, const struct payment *p, struct str fact)
 {
-    struct env *env = tx_env(tx);
-    int64_t now_ms = env_now_ms(env);
-    struct queue_new m = { .id = env_uuid(env), .kind = S("stripe.refetch"), .due_ms = now_ms };
+    if (p) {
+        add_payment(b, p->id);
+        return;
+    }
+    buf_add(b, S(",\"fact\":"));
+    buf_add(b, fact);
+}
+
+static void add_trace(struct buf *b, struct str trace)
+{
+    if (!trace.n)
+        return;
+    buf_add(b, S(",\"trace\":"));
+    buf_json(b, trace);
+}
+
+/* The event is as old as it is. */
+static enum err add_message(struct tx *tx, struct payments *pp, const struct message *event,
+                            struct str body)
+{
+    struct queue_new m = { .id = refetch_id(event->id),
+                           .kind = REFETCH_KIND,
+                           .ref = event->ref,
+                           .body = body,
+                           .due_ms = env_now_ms(tx_env(tx)) };
+
+    return queue_add(pp->queue, tx, event->added_ms, &m, 1);
+}
+
+static enum err add(struct tx *tx, struct payments *pp, const struct message *event,
+                    struct str type, struct str intent_id, const struct payment *p, struct str fact,
+                    struct str trace)
+{
     char message[UUID_TEXT + 1];
     struct buf b;
     enum err e = ERR_NO_MEMORY;
@@ -62,53 +129,181 @@ static enum err add(struct tx *tx, struct payments *pp, const struct message *ev
     buf_json(&b, intent_id);
     buf_add(&b, S(",\"type\":"));
     buf_json(&b, type);
+    add_trace(&b, trace);
     buf_char(&b, '}');
-    m.ref = event->ref;
-    m.body = buf_str(&b);
     if (!b.failed)
-        e = queue_add(pp->queue, tx, now_ms, &m, 1);
+        e = add_message(tx, pp, event, buf_str(&b));
     buf_release(&b);
     return e;
 }
 
 enum err refetch_later(struct tx *tx, struct payments *pp, const struct message *event,
-                       struct str type, const struct fact *f, const struct payment *p)
+                       struct str type, const struct fact *f, const struct payment *p,
+                       struct str trace)
 {
-    return add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 });
+    return add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 }, trace);
 }
 
 enum err refetch_whose(struct tx *tx, struct payments *pp, const struct message *event,
-                       struct str type, const struct fact *f, struct str fact)
+                       struct str type, const struct fact *f, struct str fact, struct str trace)
 {
-    return add(tx, pp, event, type, f->intent_id, NULL, fact);
+    return add(tx, pp, event, type, f->intent_id, NULL, fact, trace);
 }
 
-static bool read_body(struct ask *a, struct str body)
+static void put_edited(struct buf *b, struct uuid event_message, struct str type,
+                       struct str intent_id, struct str refund_id, struct str trace)
+{
+    char message[UUID_TEXT + 1];
+
+    uuid_text(event_message, message);
+    buf_fmt(b, "{\"message\":\"%s\",\"edited\":true,\"intent\":", message);
+    buf_json(b, intent_id);
+    buf_add(b, S(",\"refund\":"));
+    buf_json(b, refund_id);
+    buf_add(b, S(",\"type\":"));
+    buf_json(b, type);
+    add_trace(b, trace);
+    buf_char(b, '}');
+}
+
+struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
+                               struct str intent_id, struct str refund_id, struct str trace)
+{
+    struct str copy;
+    struct buf b;
+
+    buf_init(&b, BODY_MAX);
+    put_edited(&b, event_message, type, intent_id, refund_id, trace);
+    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return copy;
+}
+
+enum err refetch_edited(struct tx *tx, struct payments *pp, const struct message *event,
+                        struct str type, struct str intent_id, struct str refund_id,
+                        struct str trace)
+{
+    enum err e = ERR_NO_MEMORY;
+    struct buf b;
+
+    buf_init(&b, BODY_MAX);
+    put_edited(&b, event->id, type, intent_id, refund_id, trace);
+    if (!b.failed)
+        e = add_message(tx, pp, event, buf_str(&b));
+    buf_release(&b);
+    return e;
+}
+
+struct str paypay_refetch_body(struct arena *a, struct uuid message, struct str type,
+                               struct str intent, const struct uuid *payment, struct str trace)
+{
+    char id[UUID_TEXT + 1];
+    struct str copy;
+    struct buf b;
+
+    uuid_text(message, id);
+    buf_init(&b, BODY_MAX);
+    buf_fmt(&b, "{\"message\":\"%s\"", id);
+    if (payment)
+        add_payment(&b, *payment);
+    buf_add(&b, S(",\"intent\":"));
+    buf_json(&b, intent);
+    buf_add(&b, S(",\"type\":"));
+    buf_json(&b, type);
+    add_trace(&b, trace);
+    buf_char(&b, '}');
+    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return copy;
+}
+
+static bool is_of_paypay(const struct message *m)
+{
+    return str_eq(m->kind, PAYPAY_REFETCH_KIND);
+}
+
+static bool read_body(struct ask *a, const struct message *m)
 {
     struct json_value v[AT_COUNT];
 
-    if (json_pick(body, paths, AT_COUNT, v, NULL) || v[AT_INTENT].type != JSON_STRING ||
+    if (json_pick(m->body, paths, AT_COUNT, v, NULL) || v[AT_INTENT].type != JSON_STRING ||
         !uuid_parse(v[AT_MESSAGE].raw, &a->event_message))
         return false;
+    a->of_paypay = is_of_paypay(m);
     a->has_payment = v[AT_PAYMENT].type == JSON_STRING;
-    if (a->has_payment ? !uuid_parse(v[AT_PAYMENT].raw, &a->payment)
-                       : v[AT_FACT].type != JSON_OBJECT)
+    if (a->has_payment && !uuid_parse(v[AT_PAYMENT].raw, &a->payment))
         return false;
+    a->edited = v[AT_EDITED].type != JSON_ABSENT;
+    if (a->edited && (a->has_payment || a->of_paypay || v[AT_REFUND].type != JSON_STRING))
+        return false;
+    if (!a->has_payment && !a->of_paypay && !a->edited && v[AT_FACT].type != JSON_OBJECT)
+        return false;
+    a->refund = v[AT_REFUND].raw;
     a->fact = v[AT_FACT].raw;
     a->intent = v[AT_INTENT].raw;
-    return !v[AT_INTENT].has_escape;
+    a->type = v[AT_TYPE].raw;
+    a->trace = v[AT_TRACE].raw;
+    return !v[AT_INTENT].has_escape && !v[AT_REFUND].has_escape;
 }
 
 static void call_done(struct gateway_call *c)
 {
     struct ask *a = CONTAINER_OF(c, struct ask, call);
 
-    if (c->answer == GATEWAY_OK || (c->answer == GATEWAY_ABSENT && !a->has_payment))
+    if (c->answer == GATEWAY_OK ||
+        (c->answer == GATEWAY_ABSENT && !a->edited && (!a->has_payment || a->of_paypay)))
         job_outside_done(a->job, OK, NULL);
     else if (c->answer == GATEWAY_ABSENT || c->answer == GATEWAY_REFUSED)
         job_outside_done(a->job, ERR_VALIDATION, "the gateway does not know this intent");
     else
         job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
+}
+
+static struct gateway_call call_of(struct ask *a, struct payments *pp, enum gateway_ask ask)
+{
+    struct gateway_call c = { .ask = ask,
+                              .payment = a->payment,
+                              .intent_id = a->intent,
+                              .env = a->job->env,
+                              .span_name = "Webhook.fetch",
+                              .seen = &a->tries,
+                              .arena = &a->arena,
+                              .home = pp->home,
+                              .done = call_done };
+
+    memcpy(c.trace, a->place, sizeof(a->place));
+    return c;
+}
+
+static void ask_for_intent(struct ask *a, struct payments *pp)
+{
+    a->call = call_of(a, pp, GATEWAY_FETCH);
+    gateways_call(gateways_of(pp->gateways, a->of_paypay ? S("paypay") : S("stripe")), &a->call);
+}
+
+/* Which intent it is of is the gateway's word, too. */
+static void refund_done(struct gateway_call *c)
+{
+    struct ask *a = CONTAINER_OF(c, struct ask, refund_call);
+
+    if (c->answer == GATEWAY_ABSENT || c->answer == GATEWAY_REFUSED) {
+        job_outside_done(a->job, ERR_VALIDATION, "the gateway does not know this refund");
+    } else if (c->answer != GATEWAY_OK) {
+        job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
+    } else if (!c->fact.intent_id.n) {
+        job_outside_done(a->job, ERR_VALIDATION, "the refund names no intent");
+    } else {
+        a->intent = c->fact.intent_id;
+        ask_for_intent(a, a->payments);
+    }
+}
+
+static void ask_for_refund(struct ask *a, struct payments *pp)
+{
+    a->refund_call = call_of(a, pp, GATEWAY_FETCH_REFUND);
+    a->refund_call.refund_id = a->refund;
+    a->refund_call.done = refund_done;
+    gateways_call(gateways_of(pp->gateways, S("stripe")), &a->refund_call);
 }
 
 static void outside(struct job *j, void *ctx)
@@ -122,19 +317,23 @@ static void outside(struct job *j, void *ctx)
     }
     j->state = a;
     a->job = j;
+    a->payments = pp;
+    a->tries.env = j->env;
     arena_init(&a->arena, ASK_ARENA);
     j->arena = &a->arena;
-    if (!read_body(a, j->message->body)) {
+    if (!read_body(a, j->message)) {
         job_outside_done(j, ERR_VALIDATION, "the message's body cannot be read");
         return;
     }
-    a->call = (struct gateway_call){ .ask = GATEWAY_FETCH,
-                                     .payment = a->payment,
-                                     .intent_id = a->intent,
-                                     .arena = &a->arena,
-                                     .home = pp->home,
-                                     .done = call_done };
-    gateway_call(pp->gateway, &a->call);
+    message_place(j->env, j->message, a->trace, a->place);
+    if (a->of_paypay && !a->has_payment) { /* settle says what it is */
+        job_outside_done(j, OK, NULL);
+        return;
+    }
+    if (a->refund.n)
+        ask_for_refund(a, pp);
+    else
+        ask_for_intent(a, pp);
 }
 
 /* --- what it said --- */
@@ -161,10 +360,14 @@ static enum err write_outcome(const struct settling *s, struct str word, struct 
                          .word = word,
                          .detail = detail,
                          .at_ms = s->t.now_ms,
+                         .received_ms = s->a->job->message->added_ms,
                          .payment = payment,
                          .event_id = s->a->job->message->ref };
+    enum err e = OK;
 
-    return outcomes_write(s->tx, &o, 1);
+    if (payment)
+        e = attempts_write(s->tx, *payment, s->a->job->message->id, &s->a->tries);
+    return e ? e : outcomes_write(s->tx, &o, 1);
 }
 
 static enum err take_answer(struct settling *s, const struct taking *t)
@@ -191,6 +394,13 @@ static enum err find_payment(struct settling *s)
         return e;
     e = payment_read(s->tx, &a->arena, id, true, &s->p);
     return e == ERR_NOT_FOUND ? refuse(s, ERR_UNAVAILABLE, "no such payment yet") : e;
+}
+
+static enum err check_provider(const struct settling *s)
+{
+    if (is_at(s->t.payments, &s->p, S("stripe")))
+        return OK;
+    return refuse(s, ERR_VALIDATION, "the payment that it names is another gateway's");
 }
 
 static enum err take_event(struct settling *s, const struct fact *f)
@@ -221,17 +431,84 @@ static enum err settle_whose(struct settling *s, bool *ret_foreign)
         return OK;
     quiet.event_id = (struct str){ 0 };
     if (!e)
+        e = check_provider(s);
+    if (!e)
         e = fact_read(&s->a->arena, s->a->fact, &f);
     if (!e && s->a->call.answer == GATEWAY_OK)
         e = take_answer(s, &quiet);
     return e ? e : take_event(s, &f);
 }
 
+/* All that is taken is what the gateway said. */
+static enum err settle_edited(struct settling *s, bool *ret_foreign)
+{
+    bool of_refund = s->a->refund.n;
+    struct taking quiet = s->t;
+    enum err e = find_payment(s);
+
+    *ret_foreign = e == ERR_NOT_FOUND;
+    if (*ret_foreign)
+        return OK;
+    if (of_refund)
+        quiet.event_id = (struct str){ 0 };
+    if (!e)
+        e = check_provider(s);
+    if (!e)
+        e = take_answer(s, &quiet);
+    return e || !of_refund ? e : take_event(s, &s->a->refund_call.fact);
+}
+
 static enum err settle_known(struct settling *s)
 {
-    enum err e = payment_read(s->tx, &s->a->arena, s->a->payment, true, &s->p);
+    const struct ask *a = s->a;
+    struct decline d = { .message = a->event_message,
+                         .event_id = a->job->message->ref,
+                         .type = a->type,
+                         .trace = a->trace };
+    enum err e = payment_read(s->tx, &s->a->arena, a->payment, true, &s->p);
 
-    return e ? e : take_answer(s, &s->t);
+    if (!e)
+        e = take_answer(s, &s->t);
+    if (!e && s->v != VERDICT_SUPERSEDED && a->call.fact.state == INTENT_DECLINED)
+        log_decline(s->tx, &s->p, &a->call.fact, &d);
+    return e;
+}
+
+static enum err write_taken(const struct settling *s)
+{
+    return write_outcome(s, s->v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
+                         S("asked the gateway"), &s->p.id);
+}
+
+/* Somebody cancelled it at PayPay, which sent its money back: no refund of ours says so. */
+static bool was_taken_back(const struct settling *s)
+{
+    return s->a->call.fact.state == INTENT_CANCELED && s->p.status == PAYMENT_CAPTURED;
+}
+
+/* Whatever the notification said: only money that PayPay itself tells of, or its end, moves
+ * anything. */
+static enum err settle_paypay(struct settling *s)
+{
+    struct ask *a = s->a;
+    bool about_payment = str_eq(a->type, S("Transaction"));
+    enum err e = ERR_NOT_FOUND;
+
+    if (a->has_payment)
+        e = payment_read(s->tx, &a->arena, a->payment, true, &s->p);
+    if (e == ERR_NOT_FOUND || (!e && !is_at(s->t.payments, &s->p, S("paypay"))))
+        return write_outcome(s, S("ignored"), about_payment ? S("foreign") : S(""), NULL);
+    if (e)
+        return e;
+    if (a->call.answer == GATEWAY_ABSENT || a->call.fact.state == INTENT_OPEN)
+        return write_outcome(s, S("ignored"), S("asked the gateway: nobody has paid it"), &s->p.id);
+    if (was_taken_back(s))
+        return refuse(
+            s, ERR_VALIDATION,
+            "PayPay has cancelled a payment that is captured here, and its money is gone: "
+            "it was cancelled outside Ichido, and a person must look at it");
+    e = take_answer(s, &s->t);
+    return e ? e : write_taken(s);
 }
 
 static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
@@ -243,12 +520,17 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     s.t = (struct taking){ .payments = ctx,
                            .arena = &s.a->arena,
                            .now_ms = env_now_ms(tx_env(tx)),
-                           .event_id = j->message->ref };
-    e = s.a->has_payment ? settle_known(&s) : settle_whose(&s, &foreign);
+                           .event_id = j->message->ref,
+                           .trace = str_of(s.a->place) };
+    if (s.a->of_paypay)
+        return settle_paypay(&s);
+    if (s.a->edited)
+        e = settle_edited(&s, &foreign);
+    else
+        e = s.a->has_payment ? settle_known(&s) : settle_whose(&s, &foreign);
     if (e || foreign)
         return e ? e : write_outcome(&s, S("ignored"), S("foreign"), NULL);
-    return write_outcome(&s, s.v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
-                         S("asked the gateway"), &s.p.id);
+    return write_taken(&s);
 }
 
 static void release(struct job *j, void *ctx)
@@ -267,9 +549,23 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
     struct ask a;
 
     (void)ctx;
-    if (!read_body(&a, m->body))
+    if (!read_body(&a, m))
         return OK;
     return outcome_write_dead(tx, a.event_message, why, a.has_payment ? &a.payment : NULL, m->ref);
+}
+
+static void tell_span(struct env *env, const struct message *m, enum job_end end, const char *why)
+{
+    struct json_value v[AT_COUNT];
+    struct attribute more[2];
+    struct span s;
+
+    if (!env->spans || json_pick(m->body, paths, AT_COUNT, v, NULL))
+        return;
+    s = message_span(env, m, v[AT_TRACE].raw, "Webhook.refetch");
+    more[0] = SPAN_TEXT("event.id", m->ref);
+    more[1] = SPAN_TEXT("payment.id", v[AT_PAYMENT].raw);
+    message_span_end(&s, m, end, why, more, COUNT(more));
 }
 
 /* Its death is the event's own. */
@@ -280,18 +576,22 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
     char id[UUID_TEXT + 1];
 
     (void)ctx;
+    if (end != JOB_DONE) /* that is counted with its outcome */
+        processing_count(env, end);
+    tell_span(env, m, end, why);
     if (end != JOB_DEAD || json_pick(m->body, paths, AT_COUNT, v, NULL))
         return;
     uuid_text(m->id, id);
     LOG(env->log, LOG_ERROR, "Webhook processing failed", LOG_TEXT("eventId", m->ref),
         LOG_TEXT("eventType", v[AT_TYPE].raw), LOG_TEXT("error", str_of(why)),
-        LOG_NUM("attempt", m->attempt), LOG_TEXT("messageId", str_of(id)));
+        LOG_TEXT("error_type", S("permanent")), LOG_NUM("attempt", m->attempt),
+        LOG_TEXT("messageId", str_of(id)), LOG_TRACE(v[AT_TRACE].raw));
 }
 
-struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
+static struct job_kind kind_of(const char *name, struct payments *pp, int retries, int64_t first_ms)
 {
     return (struct job_kind){
-        .name = "stripe.refetch",
+        .name = name,
         .ctx = pp,
         .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
         .outside = outside,
@@ -301,4 +601,14 @@ struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
         .buried = buried,
         .ended = ended,
     };
+}
+
+struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
+{
+    return kind_of("stripe.refetch", pp, retries, first_ms);
+}
+
+struct job_kind paypay_refetch_kind(struct payments *pp, int retries, int64_t first_ms)
+{
+    return kind_of("paypay.refetch", pp, retries, first_ms);
 }

@@ -74,7 +74,7 @@ static struct money take_money(int64_t minor, struct str currency)
     return m;
 }
 
-static enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret)
+enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret)
 {
     struct columns c = { .row = row, .arena = a };
     struct payment p = { 0 };
@@ -247,6 +247,8 @@ enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct o
     o.intent_id = take_text(&c);
     o.details = take_text(&c);
     o.of_subject = take_int(&c, 0) != 0;
+    o.list_after = take_text(&c);
+    o.list_ms = take_int(&c, 0);
     if (!c.err)
         *ret_op = o;
     return c.err;
@@ -370,6 +372,6 @@ enum err audit_money(struct tx *tx, const char *operation, const struct payment 
     uuid_text(p->id, id);
     return TX_DO(tx, STMT_audit_money, 1, V_INT(now_ms), V_TEXT(str_of(operation)),
                  V_TEXT(str_of(id)), V_TEXT(success ? S("success") : S("failure")), v_text(detail),
-                 v_uuid(user ? user : &p->user_id), v_uuid(&p->id), V_INT(amount),
+                 user ? v_uuid(user) : V_NULL, v_uuid(&p->id), V_INT(amount),
                  key ? v_uuid(key) : V_NULL);
 }

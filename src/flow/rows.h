@@ -21,6 +21,8 @@ struct operation {
     bool of_subject;      /* its answer is the subject with the payment in it */
     struct uuid user, key;
     int64_t claimed_ms, sent_ms, sends, asks;
+    struct str list_after; /* a search through the gateway's list stopped there; may be empty */
+    int64_t list_ms;       /* when that search began */
 };
 
 /* The key that every call of an operation carries (D5): never the client's own. */
@@ -33,6 +35,8 @@ const char *op_keyword(enum op_kind k); /* "CREATE": in idempotency_records and 
 enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct operation *ret_op);
 enum err operation_add(struct tx *tx, const struct operation *o);
 
+/* A row with all of a payment's columns, in their order. */
+enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret);
 enum err payment_add(struct tx *tx, const struct payment *p);
 /* Stores what may change, and raises p->version. STALE: somebody else was here (a bug, under the
  * lock). */
@@ -52,7 +56,8 @@ struct refund_sums {
 };
 enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret_sums);
 
-/* The audit line of a money operation (O6). key may be NULL. */
+/* The audit line of a money operation (O6). user NULL: nobody did it but the server itself, and
+ * detail says why. key may be NULL. */
 enum err audit_money(struct tx *tx, const char *operation, const struct payment *p, int64_t amount,
                      bool success, struct str detail, const struct uuid *user,
                      const struct uuid *key, int64_t now_ms);

@@ -30,12 +30,16 @@ struct op_run {
     bool asked;  /* this time the gateway was asked, nothing was sent */
     bool called; /* call has an answer */
     char trace[56];
+    struct span resumed, persist; /* operate_span.h */
+    struct lap publishing;
+    enum payment_status settled_as;
 
     struct job *job;
     struct unit load;
     struct gateway_call call;
     struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11); before a
                                    session: the old one must not (D18) */
+    struct gateway_tries tries; /* of both: settle writes them (O7) */
     bool intent_is_dead;
 
     struct answer *answer; /* of the last run of settle, for after its commit */

@@ -10,19 +10,24 @@
  * The payment is read again under its lock, and never compared with what the claim saw: a webhook
  * may have moved it meanwhile, and then that is the answer, whatever became of the call (M10). */
 #include "base/limits.h"
+#include "flow/attempts.h"
 #include "flow/follow.h"
 #include "flow/move.h"
+#include "flow/operate_log.h"
+#include "flow/operate_span.h"
+#include "flow/refund_again.h"
 #include "flow/run.h"
 #include "flow/subject.h"
+#include "flow/unknown.h"
 #include "flow/waiting.h"
 #include "http/problem.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 
 enum ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
 
-enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, PROBLEM_MAX = 4096 };
+enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
 
 struct settling {
     struct tx *tx;
@@ -31,14 +36,16 @@ struct settling {
     struct taking t;
     bool mismatch; /* what the gateway says cannot be */
     bool resend;   /* an own refund that surely was not done */
+    bool paid;     /* an own cancel that came too late: nothing was voided */
 };
 
 /* --- what a call can prove --- */
 
-/* Asked long enough after the last send, and it is not there: it never happened (D6). */
+/* Asked long enough after the last send, and it is not there: it never happened (D6). A search of
+ * several asks is as old as the first of them: what came later may stand before it. */
 static bool surely_absent(const struct settling *s)
 {
-    return s->t.now_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
+    return s->r->op.list_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
 }
 
 /* This is the only run there ever was: what it did not do, nobody did. A run that was leased again
@@ -68,6 +75,16 @@ static bool surely_refused(const struct settling *s)
     return refused && (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
 }
 
+/* An answer with an intent speaks for every try. A decline without says no more than that this try
+ * made none: behind one that may have had its effect it counts only if it is that one's answer. */
+static bool speaks_for_all(const struct settling *s)
+{
+    const struct op_run *r = s->r;
+    const struct gateway *g = gateways_named(r->p->gateways, s->p.gateway);
+
+    return r->call.fact.kind != FACT_NONE || is_first_run(s) || (!r->asked && g && g->replays);
+}
+
 /* Nobody else would end what an answer left open that does not fit: cancelled in its time, as if
  * its customer had never come back. */
 static enum err plan_end(struct settling *s)
@@ -86,17 +103,30 @@ static enum err plan_end(struct settling *s)
 static enum err note_mismatch(struct settling *s)
 {
     const struct fact *f = &s->r->call.fact;
+    char id[UUID_TEXT + 1];
     enum err e = OK;
 
     s->mismatch = true;
+    uuid_text(s->p.id, id);
     if (!s->p.gateway_transaction_id.n)
         s->p.gateway_transaction_id = f->intent_id; /* so that it can be voided */
-    LOG(tx_env(s->tx)->log, LOG_ERROR, "The gateway's answer does not fit the payment",
-        LOG_TEXT("intent", f->intent_id), LOG_NUM("amount", f->amount),
-        LOG_TEXT("currency", str_of(f->currency)));
+    LOG_AFTER_COMMIT(s->tx, LOG_ERROR, "The gateway's answer does not fit the payment",
+                     LOG_TEXT("paymentId", str_of(id)), LOG_NUM("amount", f->amount),
+                     LOG_TEXT("currency", str_of(f->currency)), LOG_TRACE(s->t.trace));
     if (s->r->op.kind == OP_CREATE && s->p.status == PAYMENT_PENDING)
         e = plan_end(s);
     return e ? e : payment_store(s->tx, &s->p, s->t.now_ms);
+}
+
+/* A second intent of the payment. Captured before our cancel reached it, its money goes back by a
+ * refund (D2): there may be no webhook that would say so. */
+static enum err take_other(struct settling *s)
+{
+    const struct op_run *r = s->r;
+    bool too_late = r->op.kind == OP_VOID && r->call.fact.state == INTENT_SUCCEEDED;
+
+    return too_late ? give_back_other(s->tx, &s->t, &s->p, &r->call.fact)
+                    : take_other_intent(s->tx, &s->t, &s->p, &r->call.fact);
 }
 
 static enum err take(struct settling *s)
@@ -106,7 +136,7 @@ static enum err take(struct settling *s)
     enum err e = OK;
 
     if (r->call.fact.kind == FACT_INTENT && r->op.intent_id.n)
-        e = take_other_intent(s->tx, &s->t, &s->p, &r->call.fact);
+        e = take_other(s);
     else if (r->call.fact.kind == FACT_INTENT)
         e = take_intent(s->tx, &s->t, &s->p, &r->call.fact, &v);
     else if (r->call.fact.kind == FACT_REFUND)
@@ -167,6 +197,8 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
     switch (c->answer) {
     case GATEWAY_OK:
     case GATEWAY_DECLINED:
+        if (!speaks_for_all(s))
+            break;
         e = take(s);
         if (!e && c->fact.kind == FACT_NONE)
             e = payment_fail(s->tx, &s->t, &s->p, error_text(s, c->fact.decline_code));
@@ -199,6 +231,12 @@ static enum err conclude_page(struct settling *s)
     return payment_fail(s->tx, &s->t, &s->p, S("requested_by_customer"));
 }
 
+/* A capture that its customer has to agree to (PayPay): it may still happen, however late. */
+static bool waits_for_customer(const struct gateway_call *c)
+{
+    return c->fact.state == INTENT_AUTHORIZED && c->fact.action_type.n;
+}
+
 /* Captures and voids: the state of the intent decides, whoever brought it there. */
 static enum err conclude_by_state(struct settling *s, bool (*is_done)(const struct payment *),
                                   bool (*is_hopeless)(const struct payment *), enum ending *ret)
@@ -220,7 +258,7 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
     else if (surely_nothing(s))
         *ret = END_RELEASE;
     else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&
-             surely_absent(s))
+             !waits_for_customer(c) && surely_absent(s))
         *ret = END_RELEASE;
     else
         *ret = END_UNKNOWN;
@@ -257,9 +295,9 @@ static enum err give_up(struct settling *s, struct str why)
     if (s->p.status != PAYMENT_PENDING || s->r->op.intent_id.n)
         return OK;
     uuid_text(s->p.id, id);
-    LOG(tx_env(s->tx)->log, LOG_ERROR, "A payment was given up: its intent at the gateway is wrong",
-        LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("intent", s->p.gateway_transaction_id),
-        LOG_TEXT("why", why));
+    LOG_AFTER_COMMIT(s->tx, LOG_ERROR, "A payment was given up: its intent at the gateway is wrong",
+                     LOG_TEXT("paymentId", str_of(id)), LOG_TEXT("why", why),
+                     LOG_TRACE(s->t.trace));
     e = audit_money(s->tx, op_keyword(OP_VOID), &s->p, s->p.money.minor, false, why, NULL, NULL,
                     s->t.now_ms);
     return e ? e : payment_fail(s->tx, &s->t, &s->p, why);
@@ -275,6 +313,7 @@ static enum err conclude_own_void(struct settling *s, enum ending *ret)
     bool gone = surely_gone(s);
     enum err e = told ? take(s) : OK;
 
+    s->paid = told && c->fact.state == INTENT_SUCCEEDED;
     *ret = gone || ended ? END_ANSWER : END_UNKNOWN;
     if (!e && gone && c->ask == GATEWAY_VOID)
         e = give_up(s, S("gateway_has_no_intent"));
@@ -306,7 +345,8 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
     if (c->answer == GATEWAY_DECLINED || surely_refused(s) ||
         (c->answer == GATEWAY_REFUSED && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
-        return refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
+        e = refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
+        return e || !refund.automatic ? e : refund_again(s->tx, &s->t, &s->p, &refund);
     }
     if (s->r->op.has_key &&
         (surely_nothing(s) || (c->answer == GATEWAY_ABSENT && surely_absent(s)))) {
@@ -401,10 +441,24 @@ static enum err audit(struct settling *s, bool success, struct str detail)
                        op->has_key ? &op->user : NULL, op->has_key ? &op->key : NULL, s->t.now_ms);
 }
 
+/* Of an operation of our own: nobody else hears of it. */
+static void tell_refusal(const struct settling *s)
+{
+    char id[UUID_TEXT + 1];
+
+    uuid_text(s->p.id, id);
+    LOG_AFTER_COMMIT(s->tx, LOG_ERROR, "The gateway refused what we must do: look at it",
+                     LOG_TEXT("paymentId", str_of(id)),
+                     LOG_TEXT("operation", str_of(op_name(s->r->op.kind))),
+                     LOG_TEXT("cause", s->r->op.cause),
+                     LOG_TEXT("errorCode", str_of(s->r->call.error_code)), LOG_TRACE(s->t.trace));
+}
+
 static enum err end_answered(struct settling *s, bool problem)
 {
     int status = problem ? 422 : s->r->op.kind == OP_CREATE ? 201 : 200;
-    bool success = !problem && (s->r->op.kind == OP_VOID || s->p.status != PAYMENT_FAILED);
+    bool done = s->r->op.kind == OP_VOID ? !s->paid : s->p.status != PAYMENT_FAILED;
+    bool success = !problem && done;
     struct str body = { 0 };
     enum err e = OK;
 
@@ -417,10 +471,9 @@ static enum err end_answered(struct settling *s, bool problem)
     if (!e)
         e = audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
     if (problem && !s->r->op.has_key)
-        LOG(tx_env(s->tx)->log, LOG_ERROR, "The gateway refused what we must do: look at it",
-            LOG_TEXT("operation", str_of(op_name(s->r->op.kind))),
-            LOG_TEXT("cause", s->r->op.cause), LOG_TEXT("intent", s->p.gateway_transaction_id),
-            LOG_TEXT("errorCode", str_of(s->r->call.error_code)));
+        tell_refusal(s);
+    if (!e && !problem && s->r->op.kind == OP_CREATE)
+        tx_after_commit(s->tx, operate_log_created, s->r, s->p.status);
     if (!e)
         answer_later(s, OK, status, body);
     return e;
@@ -458,18 +511,25 @@ static enum err store_unknown(struct settling *s)
                      v_uuid(&r->op.id));
     return TX_DO(s->tx, STMT_operation_unknown, 1, V_INT(sent ? s->t.now_ms : r->op.sent_ms),
                  V_INT(r->op.sends + sent), V_INT(r->op.asks + 1),
-                 v_text(str_of(r->call.error_code)), v_uuid(&r->op.id));
+                 v_text(str_of(r->call.error_code)), v_text(r->call.list_after),
+                 V_INT(r->op.list_ms), v_uuid(&r->op.id));
 }
 
 static enum err end_unknown(struct settling *s)
 {
     struct op_run *r = s->r;
     bool late = r->call.timed_out || r->asked;
+    /* A long list is read on sooner, about each minute; many that do so ask for the same pages. */
+    bool soon = r->call.list_more && r->op.asks > ASK_ON_MOST;
     enum err e = store_unknown(s);
 
-    r->job->again_ms = s->t.now_ms + ask_delay_ms(r->op.asks);
+    r->job->again_ms = s->t.now_ms + ask_delay_ms(soon ? ASK_ON_MOST : r->op.asks);
+    if (!e)
+        e = unknown_hasten(s->tx, r->p, s->t.now_ms);
     if (!e)
         answer_later(s, late ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0, (struct str){ 0 });
+    if (!e && r->op.has_key && r->answer)
+        r->answer->unknown = true;
     return e;
 }
 
@@ -515,8 +575,8 @@ static enum err settle(struct settling *s)
     return e ? e : end(s, ending);
 }
 
-/* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, or
- * it is too late to send it. */
+/* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, its
+ * customer has paid meanwhile, or it is too late to send it. */
 static enum err settle_nothing(struct settling *s)
 {
     enum err e = OK;
@@ -545,12 +605,18 @@ enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]
     (void)why;
     if (e)
         return e;
+    settle_span_begin(tx, r);
     s.t = (struct taking){ .payments = r->p,
                            .arena = &r->arena,
                            .now_ms = env_now_ms(tx_env(tx)),
-                           .intent_is_dead = r->intent_is_dead };
+                           .intent_is_dead = r->intent_is_dead,
+                           .trace = str_of(r->trace),
+                           .publishing = &r->publishing };
     e = payment_read(tx, &r->arena, r->op.payment_id, true, &s.p);
     if (!e)
         e = r->called ? settle(&s) : settle_nothing(&s);
+    if (!e)
+        e = attempts_write(tx, r->op.payment_id, r->op.id, &r->tries);
+    r->settled_as = s.p.status;
     return e;
 }

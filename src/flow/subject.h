@@ -34,6 +34,10 @@ struct subject {
     enum err (*moved)(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct fact *f);
 
+    /* Its money was held, and is captured now although the subject takes none any more: somebody
+     * was faster than our cancel. NULL: it cannot be, or nobody needs to know. */
+    enum err (*captured_late)(struct tx *tx, const struct taking *t, const struct payment *p);
+
     /* The sum that went back has changed, and is stored. NULL: that is no matter of the subject. */
     enum err (*refunded)(struct tx *tx, const struct taking *t, const struct payment *p);
 

@@ -69,7 +69,8 @@ static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct
                         .participant = of_participant ? &p->subject_id : NULL,
                         .payment = &p->id,
                         .purchase = p->context == CONTEXT_PURCHASE ? &p->subject_id : NULL,
-                        .url = url };
+                        .url = url,
+                        .trace = t->trace };
     enum err e = notice_add(tx, t->payments, t->arena, &n, t->now_ms, &is_new);
 
     if (e || !is_new)

@@ -5,7 +5,7 @@
  *   (2) payments.disputed is counted from the rows, so no order of events matters.
  *   (3) A dispute of another intent's money, which was never this payment's, locks nothing. */
 #include "flow/move.h"
-#include "observe/log.h"
+#include "store/tx_log.h"
 
 #include <stdio.h>
 
@@ -104,9 +104,9 @@ static enum err tell(struct tx *tx, const struct taking *t, const struct payment
     uuid_text(p->id, payment);
     snprintf(detail, sizeof(detail), "%.*s: %.*s", (int)f->dispute_status.n, f->dispute_status.p,
              (int)f->dispute_reason.n, f->dispute_reason.n ? f->dispute_reason.p : "");
-    LOG(tx_env(tx)->log, f->dispute_closed && !f->dispute_lost ? LOG_WARN : LOG_ERROR, what,
-        LOG_TEXT("paymentId", str_of(payment)), LOG_TEXT("status", f->dispute_status),
-        LOG_TEXT("reason", f->dispute_reason), LOG_NUM("amount", f->amount));
+    LOG_AFTER_COMMIT(tx, f->dispute_closed && !f->dispute_lost ? LOG_WARN : LOG_ERROR, what,
+                     LOG_TEXT("paymentId", str_of(payment)), LOG_TEXT("status", f->dispute_status),
+                     LOG_TEXT("reason", f->dispute_reason), LOG_NUM("amount", f->amount));
     return audit_money(tx, "DISPUTE", p, f->amount, f->dispute_closed && !f->dispute_lost,
                        str_of(detail), NULL, NULL, t->now_ms);
 }

@@ -1,9 +1,11 @@
 /* take_refund.c - what becomes of a refund, and of its payment with it (D12). Money is counted from
  * refund objects by id, never from the charge's own sums. */
+#include "flow/refund_again.h"
 #include "flow/subject.h"
 #include "flow/tell.h"
 #include "flow/text.h"
-#include "observe/log.h"
+#include "observe/metrics.h"
+#include "store/tx_log.h"
 
 #include <string.h>
 
@@ -50,32 +52,51 @@ static enum err place_is_taken(struct tx *tx, const struct payment *p, bool *ret
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
+/* PostgreSQL: somebody on another node may have claimed the place without its commit being seen
+ * here. The index waits for that one and then refuses us. It is no fault of the refund: tried
+ * again, it sees that the place is taken. The row is read so that the statement has surely run. */
+static enum err take_place_back(struct tx *tx, const struct taking *t, struct payment *p)
+{
+    bool taken;
+    enum err e = payment_store(tx, p, t->now_ms);
+
+    if (!e)
+        e = place_is_taken(tx, p, &taken);
+    return e == ERR_CONFLICT ? ERR_UNAVAILABLE : e;
+}
+
 /* The sums decide: REFUNDED exactly when all that was captured is back. */
 static enum err recount(struct tx *tx, const struct taking *t, struct payment *p)
 {
+    bool was_refunded = p->status == PAYMENT_REFUNDED, taken = false;
     struct refund_sums sums;
-    bool taken = false;
     enum err e = refund_sums(tx, p->id, &sums);
 
     if (e || p->captured < 0)
         return e;
     if (sums.succeeded > p->captured)
         return ERR_CONSTRAINT; /* more back than was taken: for a person to look at */
-    if (p->status == PAYMENT_REFUNDED && sums.succeeded < p->captured)
+    if (was_refunded && sums.succeeded < p->captured)
         e = place_is_taken(tx, p, &taken);
     if (e)
         return e;
     p->refunded = sums.succeeded ? sums.succeeded : -1; /* however it came to nothing (E7) */
     p->status = sums.succeeded == p->captured || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
-    e = payment_store(tx, p, t->now_ms);
+    e = was_refunded && p->status == PAYMENT_CAPTURED ? take_place_back(tx, t, p)
+                                                      : payment_store(tx, p, t->now_ms);
     return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);
 }
 
 static enum err alert(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct refund *r, const char *what)
 {
-    LOG(tx_env(tx)->log, LOG_ERROR, what, LOG_TEXT("refund", r->gateway_refund_id),
-        LOG_NUM("amount", r->amount));
+    char payment[UUID_TEXT + 1], id[UUID_TEXT + 1];
+
+    uuid_text(p->id, payment);
+    uuid_text(r->id, id);
+    LOG_AFTER_COMMIT(tx, LOG_ERROR, what, LOG_TEXT("paymentId", str_of(payment)),
+                     LOG_TEXT("refundId", str_of(id)), LOG_NUM("amount", r->amount),
+                     LOG_TRACE(t->trace));
     return audit_money(tx, "REFUND", p, r->amount, r->status == REFUND_SUCCEEDED, str_of(what),
                        NULL, NULL, t->now_ms);
 }
@@ -87,6 +108,12 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
     bool failed = r->status == REFUND_FAILED || r->status == REFUND_CANCELED;
     enum err e = r->automatic ? OK : recount(tx, t, p);
 
+    if (!e && r->status == REFUND_SUCCEEDED &&
+        !r->automatic) /* what never was revenue is not (D22) */
+        tx_after_commit(
+            tx, metrics_add,
+            metrics_amount_cell(tx_env(tx)->metrics, p->money.currency, AMOUNT_REFUNDED),
+            r->amount);
     if (!e && r->status == REFUND_SUCCEEDED)
         e = tell_refund(tx, t, p, r);
     if (!e && from == REFUND_SUCCEEDED)
@@ -97,7 +124,7 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
         e = alert(tx, t, p, r,
                   r->automatic ? "Money that must go back could not be refunded"
                                : "A refund has failed: the money is still here");
-    return e;
+    return !e && failed && r->automatic ? refund_again(tx, t, p, r) : e;
 }
 
 enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,

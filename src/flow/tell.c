@@ -22,35 +22,39 @@ static void add_money(struct buf *b, const struct payment *p)
 }
 
 /* Ends the payload and puts the event into the outbox. */
-static enum err send(struct tx *tx, struct payments *pp, struct arena *a, const struct payment *p,
-                     struct str type, struct str dedupe, struct buf *b, int64_t now_ms)
+static enum err send(struct tx *tx, const struct taking *t, const struct payment *p,
+                     struct str type, struct str dedupe, struct buf *b)
 {
     struct domain_event e = { .id = env_uuid(tx_env(tx)),
                               .type = type,
                               .aggregate = p->id,
                               .version = p->version,
                               .dedupe = dedupe,
-                              .occurred_ms = now_ms };
+                              .occurred_ms = t->now_ms,
+                              .trace = t->trace };
     enum err err = ERR_NO_MEMORY;
 
     buf_char(b, '}');
     e.payload = buf_str(b);
+    lap_begin(t->publishing);
     if (!b->failed)
-        err = outbox_add(pp->queue, tx, a, &e);
+        err = outbox_add(t->payments->queue, tx, t->arena, &e);
+    lap_end(t->publishing, type);
     buf_release(b);
     return err;
 }
 
 enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const struct payment *p,
-                      int64_t now_ms)
+                      int64_t now_ms, struct str trace)
 {
+    struct taking t = { .payments = pp, .arena = a, .now_ms = now_ms, .trace = trace };
     struct buf b;
 
     begin(&b, p);
     add_money(&b, p);
     out_text(&b, "status", S("PENDING"));
     out_uuid(&b, "idempotencyKey", p->idempotency_key);
-    return send(tx, pp, a, p, S("PaymentCreated"), S("CREATED"), &b, now_ms);
+    return send(tx, &t, p, S("PaymentCreated"), S("CREATED"), &b);
 }
 
 static enum err tell_authorized(struct tx *tx, const struct taking *t, const struct payment *p)
@@ -60,8 +64,7 @@ static enum err tell_authorized(struct tx *tx, const struct taking *t, const str
     begin(&b, p);
     add_money(&b, p);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    return send(tx, t->payments, t->arena, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b,
-                t->now_ms);
+    return send(tx, t, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b);
 }
 
 static enum err tell_captured(struct tx *tx, const struct taking *t, const struct payment *p)
@@ -72,7 +75,7 @@ static enum err tell_captured(struct tx *tx, const struct taking *t, const struc
     add_money(&b, p);
     out_int(&b, "capturedAmount", p->captured);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    return send(tx, t->payments, t->arena, p, S("PaymentCaptured"), S("CAPTURED"), &b, t->now_ms);
+    return send(tx, t, p, S("PaymentCaptured"), S("CAPTURED"), &b);
 }
 
 static enum err tell_failed(struct tx *tx, const struct taking *t, const struct payment *p)
@@ -84,7 +87,7 @@ static enum err tell_failed(struct tx *tx, const struct taking *t, const struct 
     begin(&b, p);
     out_text(&b, "failureReason", p->failure_reason);
     out_text(&b, "failedAt", str_of(at));
-    return send(tx, t->payments, t->arena, p, S("PaymentFailed"), S("FAILED"), &b, t->now_ms);
+    return send(tx, t, p, S("PaymentFailed"), S("FAILED"), &b);
 }
 
 /* D8: nothing was captured, so nothing is refunded; the hold is gone. */
@@ -99,7 +102,7 @@ static enum err tell_voided(struct tx *tx, const struct taking *t, const struct 
     out_int(&b, "refundAmount", 0);
     out_int(&b, "refundedAmount", 0);
     out_bool(&b, "voided", true);
-    return send(tx, t->payments, t->arena, p, S("PaymentRefunded"), S("VOIDED"), &b, t->now_ms);
+    return send(tx, t, p, S("PaymentRefunded"), S("VOIDED"), &b);
 }
 
 enum err tell_move(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -130,5 +133,5 @@ enum err tell_refund(struct tx *tx, const struct taking *t, const struct payment
     out_int(&b, "refundAmount", r->amount);
     out_int(&b, "refundedAmount", p->refunded > 0 ? p->refunded : 0);
     out_bool(&b, "voided", false);
-    return send(tx, t->payments, t->arena, p, S("PaymentRefunded"), str_of(dedupe), &b, t->now_ms);
+    return send(tx, t, p, S("PaymentRefunded"), str_of(dedupe), &b);
 }

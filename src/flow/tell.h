@@ -5,7 +5,7 @@
 #include "flow/move.h"
 
 enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const struct payment *p,
-                      int64_t now_ms);
+                      int64_t now_ms, struct str trace);
 enum err tell_move(struct tx *tx, const struct taking *t, const struct payment *p,
                    const struct move *m);
 enum err tell_refund(struct tx *tx, const struct taking *t, const struct payment *p,

@@ -20,6 +20,7 @@ struct scope { /* whose key, for which operation (I1) */
 struct answer {
     _Atomic int refs;
     enum err err; /* OK: status and body */
+    bool unknown; /* with an err: whether it happened is not known yet */
     int status;
     struct uuid payment;
     size_t size;

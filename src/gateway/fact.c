@@ -54,12 +54,14 @@ static const char *const session_words[SESSION_STATUSES] = {
     TEXT(action_type)                                                                              \
     TEXT(action_url)                                                                               \
     TEXT(client_secret)                                                                            \
+    TEXT(action_details)                                                                           \
     NUMBER(action_expires_ms)                                                                      \
     TEXT(konbini_number)                                                                           \
     TEXT(konbini_store)                                                                            \
     TEXT(charge_id)                                                                                \
     FLAG(captured)                                                                                 \
     FLAG(charge_failed)                                                                            \
+    FLAG(has_refunded)                                                                             \
     NUMBER(charge_refunded)                                                                        \
     TEXT(balance_transaction)                                                                      \
     TEXT(receipt_url)                                                                              \

@@ -12,6 +12,7 @@
 #include "base/home.h"
 #include "base/uuid.h"
 #include "domain/payment.h"
+#include "observe/span.h"
 
 enum gateway_ask {
     GATEWAY_AUTHORIZE, /* makes the intent and, with a payment method, confirms it */
@@ -43,6 +44,25 @@ struct gateway_note { /* one more entry of the intent's metadata */
     struct str value;
 };
 
+/* One request to the gateway, for who tells of them one by one (O7). */
+struct gateway_try {
+    struct gateway_try *next;
+    enum gateway_ask ask;
+    enum gateway_answer answer; /* what this one alone was taken for */
+    bool timed_out, sent;
+    bool retried; /* another one of the same ask came behind it, since this one did not do */
+    int status;   /* of its HTTP answer; 0: none */
+    int64_t at_ms, began_us, took_ms; /* began_us: monotonic */
+    struct str code;                  /* the gateway's word for what was wrong; may be empty */
+    int64_t times;                    /* this one, and those that found no room behind it */
+};
+
+struct gateway_tries {
+    struct env *env; /* whose clock */
+    struct gateway_try *first, *last;
+    int count; /* those that are kept: LIMIT_GATEWAY_TRIES at most */
+};
+
 struct gateway_call {
     /* in: all of it lives until done */
     enum gateway_ask ask;
@@ -52,7 +72,7 @@ struct gateway_call {
     const struct gateway_note *notes; /* AUTHORIZE, CHECKOUT */
     size_t note_count;
     bool capture_now;          /* AUTHORIZE: captured at once, no second step */
-    struct str method_type;    /* AUTHORIZE: "card" or "konbini"; empty: card */
+    struct str method_type;    /* AUTHORIZE: one of the gateway's methods; empty: its first */
     int konbini_days;          /* ... until its slip ends */
     struct money money;        /* AUTHORIZE: asked for; CAPTURE, REFUND: this much */
     struct str payment_method; /* AUTHORIZE; empty: client-confirmed, do not confirm. "konbini": a
@@ -62,27 +82,54 @@ struct gateway_call {
     struct str description;                                      /* may be empty */
     struct str return_url;                                       /* may be empty */
     struct str intent_id, refund_id;
-    struct uuid refund;  /* REFUND: ours, for its metadata */
-    struct str reason;   /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
-    int64_t since_ms;    /* FETCH without intent_id: not made before the first send, ... */
-    int64_t until_ms;    /* ... nor long after the last one; 0: not known */
-    int64_t budget_ms;   /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
-    char trace[56];      /* traceparent to send; "" : none */
-    struct arena *arena; /* the answer's texts */
+    struct str action;  /* VOID: what the customer was told to do, as it is stored; may be empty */
+    struct uuid refund; /* REFUND: ours, for its metadata */
+    struct str reason;  /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
+    int64_t since_ms;   /* FETCH without intent_id: not made before the first send, ... */
+    int64_t until_ms;   /* ... nor long after the last one; 0: not known */
+    int64_t budget_ms;  /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
+    int64_t try_ms;     /* one of them; 0: LIMIT_GATEWAY_CALL_MS. Set by guard.c */
+    char trace[56];     /* traceparent to send; "" : none. With env, its span's own */
+    struct env *env;    /* for a span of the call (O3); NULL: none */
+    const char *span_name;      /* NULL: "Gateway.call" */
+    struct gateway_tries *seen; /* each try is noted here, in the arena; NULL: nobody asks */
+    struct arena *arena;        /* the answer's texts */
     struct home *home;
     void (*done)(struct gateway_call *c); /* at home, once, never from within gateway_call() */
+
+    /* in and out. FETCH among many: goes on behind this id; empty: from the beginning. Afterwards
+     * the last id that was looked at; empty: there are no more, or the place is lost. */
+    struct str list_after;
 
     /* out */
     enum gateway_answer answer;
     struct fact fact;
     bool timed_out;                          /* UNCERTAIN because of time */
     bool sent;                               /* something may have reached it */
+    bool list_more;                          /* UNCERTAIN only because the list goes on */
     int status;                              /* of the last HTTP answer; 0: none */
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
 
+    struct { /* gateways.c's */
+        void (*done)(struct gateway_call *c);
+        const char *gateway;
+        struct span span;
+    } traced;
+    struct { /* the same */
+        void (*done)(struct gateway_call *c);
+        int64_t at_ms, began_us;
+    } noted;
     struct task back; /* the adapter's */
     void *impl;
+    struct { /* guard.c's */
+        void (*done)(struct gateway_call *c);
+        struct guard *guard;
+        struct gateway_call *next;
+        int64_t came_ms;  /* monotonic */
+        int64_t began_us; /* the same */
+        bool probe;
+    } guarded;
 };
 
 struct gateway;
@@ -94,8 +141,19 @@ struct gateway_ops {
 
 struct gateway {
     const struct gateway_ops *ops;
-    const char *name; /* "stripe", "sandbox" */
+    const char *name;          /* "stripe", "sandbox", "paypay", "manual": in the payment's row */
+    const char *provider;      /* whose words it speaks: "stripe" is also the sandbox's */
+    const char *methods;       /* separated by commas; the first where a client names none */
+    bool replays;              /* a key that it knows gets its first answer again, a decline too */
+    struct str default_method; /* of the type "card", where a client names none; empty: the client
+                                  confirms by itself (P1) */
 };
+
+bool gateway_takes(const struct gateway *g, struct str method); /* gateways.c */
+const char *gateway_ask_name(enum gateway_ask ask);             /* "authorize"; gateways.c */
+/* Nothing was sent: this answer with these words, later, at home. */
+void gateway_turn_away(struct gateway_call *c, enum gateway_answer answer, const char *code,
+                       const char *message); /* tries.c */
 
 static inline void gateway_call(struct gateway *g, struct gateway_call *c)
 {

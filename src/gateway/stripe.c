@@ -25,8 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define API_VERSION "2026-10-28.endive"
-enum { HEADERS_MAX = 5, CLOCK_SLACK_MS = 5 };
+enum { HEADERS_MAX = 5 };
 
 struct stripe {
     struct gateway gateway;
@@ -42,17 +41,13 @@ struct run {
     struct call http;
     struct header headers[HEADERS_MAX];
     struct timer pause;
-    struct arena scratch;      /* one answer at a time */
-    int64_t began_ms, ends_ms; /* monotonic: this try, the budget */
-    int retries, lost_retries, pages;
+    struct arena scratch; /* one answer at a time */
+    struct tries tries;
+    int pages;
+    struct str after;             /* of a list: the last id of the page before */
     bool maybe;                   /* an earlier try may have had its effect */
     enum gateway_answer fallback; /* what the last try gave, should there be no time for another */
 };
-
-static int64_t mono_ms(const struct run *r)
-{
-    return clock_mono_ms(&r->stripe->env->clock);
-}
 
 /* --- the end --- */
 
@@ -64,31 +59,19 @@ static void finish(struct run *r, enum gateway_answer answer)
         answer = GATEWAY_UNCERTAIN;
     arena_release(&r->scratch);
     c->answer = answer;
+    c->list_after = answer == GATEWAY_UNCERTAIN || answer == GATEWAY_RETRY_LATER ? r->after : S("");
     c->impl = NULL;
     c->done(c);
 }
 
-static void run_done(struct task *t)
-{
-    struct gateway_call *c = CONTAINER_OF(t, struct gateway_call, back);
-
-    c->done(c);
-}
-
-/* Nothing was sent; who asked hears it as always: later, at home. */
 static void turn_away(struct gateway_call *c, enum err e)
 {
-    bool amount = e == ERR_UNPROCESSABLE;
-
-    c->answer = amount ? GATEWAY_REFUSED : GATEWAY_RETRY_LATER;
-    if (amount)
-        stripe_say(c, S("currency_not_supported"),
-                   S("the gateway cannot take this amount in this currency"));
+    if (e == ERR_UNPROCESSABLE)
+        gateway_turn_away(c, GATEWAY_REFUSED, "currency_not_supported",
+                          "the gateway cannot take this amount in this currency");
     else
-        stripe_say(c, S("no_memory"), S("the request needs more memory than there is"));
-    c->impl = NULL;
-    c->back = (struct task){ .run = run_done };
-    home_give(c->home, &c->back);
+        gateway_turn_away(c, GATEWAY_RETRY_LATER, "no_memory",
+                          "the request needs more memory than there is");
 }
 
 /* --- one try --- */
@@ -97,78 +80,55 @@ static void on_answer(struct call *http);
 
 static void begin_try(struct run *r)
 {
-    int64_t now = mono_ms(r), left = r->ends_ms - now;
-
-    r->began_ms = now;
     arena_release(&r->scratch);
     arena_init(&r->scratch, 2 * (size_t)LIMIT_GATEWAY_ANSWER);
-    r->http.timeout_ms = left < LIMIT_GATEWAY_CALL_MS ? left : LIMIT_GATEWAY_CALL_MS;
-    r->http.answer_max = LIMIT_GATEWAY_ANSWER;
+    tries_send(&r->tries, r->call, &r->http);
     r->http.headers = r->headers;
     r->http.arena = &r->scratch;
-    r->http.home = r->call->home;
     r->http.done = on_answer;
-    r->call->tries++;
     client_call(r->stripe->client, &r->http);
 }
 
-/* A busy loop may call late. A request with no time left could only be lost. */
 static void on_pause_over(struct timer *t)
 {
     struct run *r = CONTAINER_OF(t, struct run, pause);
 
-    if (r->ends_ms - mono_ms(r) < LIMIT_GATEWAY_LEAST_MS / 2)
+    if (tries_is_too_late(&r->tries))
         finish(r, r->fallback);
     else
         begin_try(r);
 }
 
-/* Doubled each time; the second half of it is chance, so that those who failed together do not come
- * back together. */
-static int64_t pause_ms(struct run *r)
-{
-    int64_t whole = (int64_t)LIMIT_GATEWAY_PAUSE_MS << r->retries;
-
-    return whole / 2 + (int64_t)rng_below(&r->stripe->env->rng, (uint64_t)(whole / 2 + 1));
-}
-
-/* False: no try is left, or no time for one. */
-static bool try_again(struct run *r, bool lost, enum gateway_answer fallback)
-{
-    int64_t wait_ms;
-
-    if (r->retries == LIMIT_GATEWAY_RETRIES ||
-        (lost && r->lost_retries == LIMIT_GATEWAY_LOST_RETRIES))
-        return false;
-    wait_ms = pause_ms(r);
-    if (mono_ms(r) + wait_ms + LIMIT_GATEWAY_LEAST_MS > r->ends_ms)
-        return false;
-    r->retries++;
-    r->lost_retries += lost;
-    r->fallback = fallback;
-    home_arm(r->call->home, &r->pause, env_now_ms(r->stripe->env) + wait_ms);
-    return true;
-}
-
 /* --- one request more --- */
 
-static bool has_time(const struct run *r)
-{
-    return mono_ms(r) + LIMIT_GATEWAY_LEAST_MS <= r->ends_ms;
-}
-
+/* What one ask has no room or time for is left to the next one, which goes on behind it. */
 static void next_page(struct run *r, struct str after)
 {
     struct stripe_request request;
     bool room = ++r->pages < LIMIT_GATEWAY_PAGES;
 
-    if (!room || !has_time(r) || stripe_request_make(r->call, r->stripe->base, after, &request)) {
-        stripe_say(r->call, S("too_many_pages"), S("the list is too long to be read to its end"));
+    r->after = after;
+    if (!room || !tries_has_time(&r->tries) ||
+        stripe_request_make(r->call, r->stripe->base, after, &request)) {
+        r->call->list_more = true;
+        gateway_say(r->call, S("too_many_pages"), S("the list is long: the next ask reads on"));
         finish(r, GATEWAY_UNCERTAIN);
         return;
     }
     r->http.url = request.url;
     begin_try(r);
+}
+
+/* The gateway does not know the place any more. That says nothing of what is looked for, which is
+ * looked for from the beginning the next time. */
+static bool lost_place(struct run *r, const struct call *http)
+{
+    bool lost =
+        r->after.n && http->result == CALL_ANSWERED && (http->status == 400 || http->status == 404);
+
+    if (lost)
+        r->after = S("");
+    return lost;
 }
 
 static void send_as(struct run *r, const struct stripe_request *request);
@@ -178,7 +138,7 @@ static void look(struct run *r)
 {
     struct stripe_request request;
 
-    if (!has_time(r) || stripe_request_look(r->call, r->stripe->base, &request)) {
+    if (!tries_has_time(&r->tries) || stripe_request_look(r->call, r->stripe->base, &request)) {
         finish(r, GATEWAY_RETRY_LATER);
         return;
     }
@@ -193,18 +153,21 @@ static void on_answer(struct call *http)
     struct run *r = CONTAINER_OF(http, struct run, http);
     struct gateway_call *c = r->call;
     bool lost = http->result == CALL_UNCERTAIN;
-    bool timed_out = http->result != CALL_ANSWERED &&
-                     mono_ms(r) - r->began_ms + CLOCK_SLACK_MS >= http->timeout_ms;
+    bool timed_out = tries_timed_out(&r->tries, http);
     struct stripe_verdict v = stripe_judge(c, http, timed_out);
 
+    if (lost_place(r, http))
+        v = (struct stripe_verdict){ .answer = GATEWAY_RETRY_LATER };
+    tries_heard(&r->tries, c, http, v.answer);
     c->status = http->status;
     c->sent |= http->result != CALL_NOT_SENT;
     r->maybe |= v.maybe && !stripe_moves_nothing(http);
+    r->fallback = v.answer;
     if (v.more.n)
         next_page(r, v.more);
     else if (v.look)
         look(r);
-    else if (!v.again || !try_again(r, lost, v.answer)) {
+    else if (!v.again || !tries_again(&r->tries, c, lost, &r->pause)) {
         c->timed_out = lost && timed_out;
         finish(r, v.answer);
     }
@@ -224,7 +187,7 @@ static void set_headers(struct run *r)
 
     r->http.header_count = 0;
     add_header(r, S("Authorization"), r->stripe->bearer);
-    add_header(r, S("Stripe-Version"), S(API_VERSION));
+    add_header(r, S("Stripe-Version"), S(STRIPE_VERSION));
     if (!stripe_moves_nothing(&r->http)) {
         add_header(r, S("Content-Type"), S("application/x-www-form-urlencoded"));
         add_header(r, S("Idempotency-Key"), c->key);
@@ -241,32 +204,23 @@ static void send_as(struct run *r, const struct stripe_request *request)
     set_headers(r);
 }
 
-static void clear_answer(struct gateway_call *c)
-{
-    c->answer = GATEWAY_UNCERTAIN;
-    c->fact = (struct fact){ 0 };
-    c->timed_out = c->sent = false;
-    c->status = c->tries = 0;
-    stripe_say(c, S(""), S(""));
-}
-
 static void on_call(struct gateway *g, struct gateway_call *c)
 {
     struct stripe *s = CONTAINER_OF(g, struct stripe, gateway);
     struct run *r = arena_alloc(c->arena, 1, sizeof(*r));
+    struct str after = stripe_is_listing(c) ? c->list_after : S("");
     struct stripe_request request;
     enum err e;
 
     assert(stripe_is_fetch(c->ask) || c->key.n);
-    clear_answer(c);
-    e = r ? stripe_request_make(c, s->base, S(""), &request) : ERR_NO_MEMORY;
+    gateway_clear(c);
+    e = r ? stripe_request_make(c, s->base, after, &request) : ERR_NO_MEMORY;
     if (e) {
         turn_away(c, e);
         return;
     }
-    *r = (struct run){ .stripe = s, .call = c };
+    *r = (struct run){ .stripe = s, .call = c, .tries = tries_begin(s->env, c), .after = after };
     r->pause = (struct timer){ .fire = on_pause_over, .due_ms = CLOCK_NEVER };
-    r->ends_ms = mono_ms(r) + (c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS);
     c->impl = r;
     send_as(r, &request);
     begin_try(r);
@@ -303,7 +257,12 @@ struct gateway *stripe_gateway_new(const struct stripe_options *o)
 
     if (!s)
         return NULL;
-    s->gateway = (struct gateway){ .ops = &ops, .name = o->name };
+    s->gateway = (struct gateway){ .ops = &ops,
+                                   .name = o->name,
+                                   .provider = "stripe",
+                                   .methods = "card,konbini,paypay,checkout",
+                                   .replays = true,
+                                   .default_method = o->default_method };
     s->env = o->env;
     s->client = o->client;
     s->base = join("", o->base);

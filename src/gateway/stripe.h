@@ -4,6 +4,8 @@
 
 #include "gateway/port.h"
 
+#define STRIPE_VERSION "2026-10-28.endive" /* of the API: what every request asks for */
+
 struct client;
 
 struct stripe_options {
@@ -12,6 +14,7 @@ struct stripe_options {
     const char *name;      /* "stripe" or "sandbox" */
     struct str base; /* https://api.stripe.com or the sandbox's address, no slash at the end */
     struct str secret_key;
+    struct str default_method; /* static; empty: none */
 };
 
 struct gateway *stripe_gateway_new(const struct stripe_options *o); /* NULL: no memory */

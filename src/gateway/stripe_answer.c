@@ -33,20 +33,6 @@ static const struct stripe_verdict retry_later = { .answer = GATEWAY_RETRY_LATER
 
 /* --- words --- */
 
-static void put(char *room, size_t size, struct str s)
-{
-    s = utf8_cut_bytes(s, size - 1);
-    if (s.n)
-        memcpy(room, s.p, s.n);
-    room[s.n] = '\0';
-}
-
-void stripe_say(struct gateway_call *c, struct str code, struct str message)
-{
-    put(c->error_code, sizeof(c->error_code), code);
-    put(c->error_message, sizeof(c->error_message), message);
-}
-
 static struct str field(const cJSON *object, const char *name)
 {
     return str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name)));
@@ -61,13 +47,13 @@ static void say_error(struct gateway_call *c, const cJSON *error, int status)
     snprintf(number, sizeof(number), "http_%d", status);
     if (!code.n)
         code = field(error, "type");
-    stripe_say(c, code.n ? code : str_of(number), field(error, "message"));
+    gateway_say(c, code.n ? code : str_of(number), field(error, "message"));
 }
 
 static struct stripe_verdict unreadable(struct gateway_call *c, const char *why)
 {
     c->fact = (struct fact){ 0 };
-    stripe_say(c, S("unreadable_answer"), str_of(why));
+    gateway_say(c, S("unreadable_answer"), str_of(why));
     return uncertain;
 }
 
@@ -99,6 +85,22 @@ static bool belongs(const struct gateway_call *c, const struct fact *f)
     abort();
 }
 
+/* In the currency that we asked with: another one is no answer to it, whatever else it says. What
+ * is true is asked for, as behind any answer that was garbled on its way. */
+static bool is_our_money(const struct gateway_call *c)
+{
+    const struct fact *f = &c->fact;
+
+    return !c->money.currency[0] || !f->currency[0] || strcmp(c->money.currency, f->currency) == 0;
+}
+
+static struct stripe_verdict mismatch(struct gateway_call *c, const char *why)
+{
+    c->fact = (struct fact){ 0 };
+    gateway_say(c, S("answer_mismatch"), str_of(why));
+    return uncertain;
+}
+
 static const enum fact_kind wanted_kinds[GATEWAY_ASKS] = {
     [GATEWAY_AUTHORIZE] = FACT_INTENT, [GATEWAY_CAPTURE] = FACT_INTENT,
     [GATEWAY_VOID] = FACT_INTENT,      [GATEWAY_REFUND] = FACT_REFUND,
@@ -112,11 +114,11 @@ static struct stripe_verdict judge_fact(struct gateway_call *c)
     const struct fact *f = &c->fact;
 
     if (c->ask == GATEWAY_AUTHORIZE && f->state == INTENT_DECLINED) {
-        stripe_say(c, f->failure_code, f->failure_message);
+        gateway_say(c, f->failure_code, f->failure_message);
         return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
     }
     if (c->ask == GATEWAY_EXPIRE && f->session == SESSION_OPEN) {
-        stripe_say(c, S("session_still_open"), S("the session could not be ended yet"));
+        gateway_say(c, S("session_still_open"), S("the session could not be ended yet"));
         return retry_later;
     }
     return (struct stripe_verdict){ .answer = GATEWAY_OK };
@@ -130,11 +132,11 @@ static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *o
         return unreadable(c, "the answer needs more memory than there is");
     if (e || c->fact.kind != wanted_kinds[c->ask])
         return unreadable(c, "the answer has no object that we know, or one in an unknown state");
-    if (belongs(c, &c->fact))
-        return judge_fact(c);
-    c->fact = (struct fact){ 0 };
-    stripe_say(c, S("answer_mismatch"), S("the answer is about something else"));
-    return uncertain;
+    if (!belongs(c, &c->fact))
+        return mismatch(c, "the answer is about something else");
+    if (!is_our_money(c))
+        return mismatch(c, "the answer is about money in another currency");
+    return judge_fact(c);
 }
 
 /* --- lists --- */
@@ -202,6 +204,8 @@ static struct stripe_verdict judge_decline(struct gateway_call *c, const cJSON *
         return uncertain;
     if (read_inner(c, error) && f->state == INTENT_OPEN)
         f->state = INTENT_DECLINED;
+    if (!is_our_money(c))
+        return mismatch(c, "the answer is about money in another currency");
     f->failure_code = copy(c, error, "code");
     f->decline_code = copy(c, error, "decline_code");
     f->failure_message = copy(c, error, "message");
@@ -221,14 +225,16 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
     if (!cJSON_IsObject(error))
         return uncertain;
     if (str_eq(field(error, "type"), S("idempotency_error"))) {
-        stripe_say(c, S("idempotency_error"), field(error, "message"));
+        gateway_say(c, S("idempotency_error"), field(error, "message"));
         return uncertain; /* our key came with other parameters: a fault of ours, an alarm */
     }
     if (c->ask == GATEWAY_EXPIRE)
         return (struct stripe_verdict){ .answer = GATEWAY_REFUSED, .look = true };
     inner = read_inner(c, error);
+    if (!is_our_money(c))
+        return mismatch(c, "the answer is about money in another currency");
     if (inner && is_what_was_asked(c)) {
-        stripe_say(c, S(""), S(""));
+        gateway_say(c, S(""), S(""));
         return (struct stripe_verdict){ .answer = GATEWAY_OK };
     }
     if (!inner && str_eq(field(error, "code"), S("payment_intent_unexpected_state")))
@@ -249,7 +255,7 @@ static struct stripe_verdict judge_missing(struct gateway_call *c, const cJSON *
 /* Stripe repeats part of a wrong key in its message. */
 static struct stripe_verdict judge_settings(struct gateway_call *c)
 {
-    stripe_say(c, str_of(c->error_code), S("the gateway does not take our key, or not for this"));
+    gateway_say(c, str_of(c->error_code), S("the gateway does not take our key, or not for this"));
     return retry_later;
 }
 
@@ -317,14 +323,14 @@ static struct stripe_verdict judge_answer(struct gateway_call *c, const struct c
 struct stripe_verdict stripe_judge(struct gateway_call *c, const struct call *http, bool timed_out)
 {
     c->fact = (struct fact){ 0 };
-    stripe_say(c, S(""), S(""));
+    gateway_say(c, S(""), S(""));
     switch (http->result) {
     case CALL_ANSWERED: return judge_answer(c, http);
     case CALL_NOT_SENT:
-        stripe_say(c, S("not_sent"), str_of(http->why));
+        gateway_say(c, S("not_sent"), str_of(http->why));
         return (struct stripe_verdict){ .answer = GATEWAY_RETRY_LATER, .again = !timed_out };
     case CALL_UNCERTAIN:
-        stripe_say(c, timed_out ? S("timeout") : S("connection_lost"), str_of(http->why));
+        gateway_say(c, timed_out ? S("timeout") : S("connection_lost"), str_of(http->why));
         return (struct stripe_verdict){ GATEWAY_UNCERTAIN, .again = !timed_out, .maybe = true };
     }
     abort();

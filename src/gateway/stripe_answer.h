@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/port.h"
-#include "http/client.h"
+#include "gateway/tries.h"
 
 struct stripe_verdict {
     enum gateway_answer answer; /* where no further try follows */
@@ -17,6 +17,3 @@ struct stripe_verdict {
 struct stripe_verdict stripe_judge(struct gateway_call *c, const struct call *http, bool timed_out);
 
 bool stripe_moves_nothing(const struct call *http); /* a GET, which may be sent at any time */
-
-/* Cut to their room, never within a character. */
-void stripe_say(struct gateway_call *c, struct str code, struct str message);

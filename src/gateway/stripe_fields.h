@@ -13,6 +13,8 @@
     X(CURRENCY, "currency")                                                                        \
     X(STATUS, "status")                                                                            \
     X(PAYMENT_ID, "metadata.payment_id")                                                           \
+    X(CONTEXT, "metadata.context")                                                                 \
+    X(SUBJECT_ID, "metadata.subject_id")                                                           \
     /* intents */                                                                                  \
     X(RECEIVED, "amount_received")                                                                 \
     X(LATEST, "latest_charge")                                                                     \

@@ -461,6 +461,8 @@ static void read_envelope(struct stripe_fields *f, const struct kind *kind,
     w->intent_id = intent_of(f, kind);
     w->charge_id = field_ref(f, AT_CHARGE, AT_CHARGE_ID);
     w->payment_id = payment_of(f, kind);
+    if (str_eq(field_text(f, AT_CONTEXT), str_of(payment_context_name(CONTEXT_PARTICIPANT))))
+        w->participant_id = field_id(f, AT_SUBJECT_ID);
 }
 
 enum err stripe_read_webhook(struct arena *a, struct str body, struct stripe_webhook *ret)

@@ -26,6 +26,7 @@ struct stripe_webhook {
     bool has_object; /* data.object is one; thin: an event of the v2 API, which carries none */
     bool thin;
     struct str object_id, intent_id, charge_id;
+    struct str participant_id; /* our own, from the metadata, for the log; maybe no UUID */
     struct str payment_id; /* our own, from client_reference_id or the metadata; maybe no UUID */
     enum err fact_err;     /* as of stripe_read_object() */
     struct fact fact;

@@ -6,12 +6,15 @@
  *     goes home exactly once, with a result.
  * (2) Only the inbox is shared, under one mutex; all else belongs to the thread.
  * (3) It sleeps in epoll until a socket, a timeout of libcurl or the inbox wakes it: an idle client
- *     costs nothing. While calls wait for their turn it looks every SWEEP_MS for those too late. */
+ *     costs nothing. While calls wait for their turn it looks every SWEEP_MS for those too late.
+ * (4) A mail is libcurl's until it has connected and logged in, then it talks (client_mail.h): its
+ *     socket and its deadline are ours. */
 #include "http/client.h"
 
 #include "base/env.h"
 #include "base/limits.h"
 #include "http/client_hosts.h"
+#include "http/client_mail.h"
 #include "http/client_transfer.h"
 
 #include <assert.h>
@@ -29,6 +32,7 @@ enum { EVENTS = 64, SWEEP_MS = 100, SPARES = 64 };
 struct client {
     struct env *env;
     bool allow_private;
+    const char *ca_file; /* SSL_CERT_FILE, as everywhere where there is OpenSSL */
     pthread_t thread;
     int epoll, wake; /* wake: an eventfd, written when the inbox gets its first call */
 
@@ -40,6 +44,7 @@ struct client {
     int64_t timer_us; /* when libcurl wants to be called; CLOCK_NEVER: not */
     struct hosts hosts;
     struct transfer *under_way;
+    struct mails mails;     /* those of them that are mails past the login */
     struct transfer *spare; /* cleared ones, for the next calls */
     int spares;
 };
@@ -63,8 +68,10 @@ static void go_home(struct call *c)
 static void give_up(struct call *c, const char *why)
 {
     c->result = CALL_NOT_SENT;
-    if (!c->why[0])
+    if (!c->why[0]) {
         snprintf(c->why, sizeof(c->why), "%s", why);
+        c->ours = true;
+    }
     go_home(c);
 }
 
@@ -119,11 +126,18 @@ static void finish(struct client *c, struct transfer *t, CURLcode code)
     struct call *call = t->turn.call;
 
     transfer_result(t, code);
+    if (t->is_talking)
+        mails_remove(&c->mails, t);
     curl_multi_remove_handle(c->multi, t->easy);
     unlink_transfer(c, t);
     hosts_done(&c->hosts, &t->turn);
     drop_transfer(c, t);
     go_home(call);
+}
+
+static int64_t timeout_of(const struct call *call)
+{
+    return call->timeout_ms > 0 ? call->timeout_ms : LIMIT_CALL_MS;
 }
 
 static void start(struct client *c, struct transfer *t)
@@ -133,6 +147,10 @@ static void start(struct client *c, struct transfer *t)
     const char *why = "it waited too long for its turn";
 
     t->guarded = !c->allow_private;
+    t->ca_file = c->ca_file;
+    if (call->turn_ms > 0)
+        left_ms = timeout_of(call);
+    t->mail_deadline_us = clock_mono_us(&c->env->clock) + left_ms * 1000;
     if (left_ms > 0 && transfer_setup(t, left_ms)) {
         link_transfer(c, t);
         if (curl_multi_add_handle(c->multi, t->easy) == CURLM_OK)
@@ -161,7 +179,7 @@ static struct call *take_inbox(struct client *c, bool *ret_stopping)
 
 static void await_turn(struct client *c, struct call *call)
 {
-    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : LIMIT_CALL_MS;
+    int64_t wait_ms = call->turn_ms > 0 ? call->turn_ms : timeout_of(call);
     struct transfer *t = take_transfer(c);
 
     if (!t) {
@@ -169,7 +187,7 @@ static void await_turn(struct client *c, struct call *call)
         return;
     }
     t->turn = (struct turn){ .call = call,
-                             .deadline_us = clock_mono_us(&c->env->clock) + timeout_ms * 1000 };
+                             .deadline_us = clock_mono_us(&c->env->clock) + wait_ms * 1000 };
     call->impl = t;
     if (!hosts_add(&c->hosts, &t->turn)) {
         drop_transfer(c, t);
@@ -207,6 +225,37 @@ static void expire_turns(struct client *c, int64_t now_us, const char *why)
     }
 }
 
+/* --- mails that talk --- */
+
+static void talk(struct client *c, struct transfer *t)
+{
+    if (mail_step(t))
+        finish(c, t, CURLE_OK);
+    else
+        mails_watch(&c->mails, t);
+}
+
+static void begin_talk(struct client *c, struct transfer *t)
+{
+    if (mails_add(&c->mails, t))
+        talk(c, t);
+    else
+        finish(c, t, CURLE_COULDNT_CONNECT);
+}
+
+static void expire_talks(struct client *c)
+{
+    int64_t now_us = clock_mono_us(&c->env->clock);
+
+    for (struct transfer *t = c->mails.first, *next; t; t = next) {
+        next = t->mail_next;
+        if (t->mail_deadline_us <= now_us)
+            finish(c, t, CURLE_OPERATION_TIMEDOUT);
+    }
+}
+
+/* --- what libcurl has done --- */
+
 static void finish_done(struct client *c)
 {
     CURLMsg *m;
@@ -219,7 +268,10 @@ static void finish_done(struct client *c)
         if (m->msg != CURLMSG_DONE)
             continue;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        finish(c, t, code);
+        if (code == CURLE_OK && t->turn.call->mail_to.n)
+            begin_talk(c, t);
+        else
+            finish(c, t, code);
     }
 }
 
@@ -267,10 +319,10 @@ static void run_timer(struct client *c)
 
 static int sleep_ms(const struct client *c)
 {
-    int64_t ms = -1;
+    int64_t due_us = mails_due_us(&c->mails, c->timer_us), ms = -1;
 
-    if (c->timer_us != CLOCK_NEVER) {
-        ms = (c->timer_us - clock_mono_us(&c->env->clock) + 999) / 1000;
+    if (due_us != CLOCK_NEVER) {
+        ms = (due_us - clock_mono_us(&c->env->clock) + 999) / 1000;
         ms = ms < 0 ? 0 : ms;
     }
     if (c->hosts.waiting && (ms < 0 || ms > SWEEP_MS))
@@ -280,12 +332,17 @@ static int sleep_ms(const struct client *c)
 
 static void run_event(struct client *c, const struct epoll_event *e)
 {
+    struct transfer *mail = mails_find(&c->mails, e->data.fd);
     int mask = 0, running;
     uint64_t count;
 
     if (e->data.fd == c->wake) {
         if (read(c->wake, &count, sizeof(count)) < 0)
             assert(errno == EAGAIN || errno == EINTR);
+        return;
+    }
+    if (mail) {
+        talk(c, mail);
         return;
     }
     if (e->events & EPOLLIN)
@@ -318,6 +375,7 @@ static void *run(void *ctx)
             run_event(c, &events[i]);
         run_timer(c);
         finish_done(c);
+        expire_talks(c);
         take_calls(c, &stopping);
         if (c->hosts.waiting)
             expire_turns(c, clock_mono_us(&c->env->clock), "it waited too long for its turn");
@@ -348,6 +406,7 @@ void client_call(struct client *c, struct call *call)
     call->answer = (struct str){ 0 };
     call->answer_headers = NULL;
     call->answer_header_count = 0;
+    call->ours = false;
     call->why[0] = '\0';
     pthread_mutex_lock(&c->lock);
     assert(!c->stopping); /* who frees the client has stopped its callers */
@@ -385,7 +444,7 @@ static bool prepare(struct client *c)
 {
     struct epoll_event e = { .events = EPOLLIN };
 
-    c->epoll = epoll_create1(EPOLL_CLOEXEC);
+    c->mails.epoll = c->epoll = epoll_create1(EPOLL_CLOEXEC);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     c->multi = curl_multi_init();
     if (c->epoll < 0 || c->wake < 0 || !c->multi)
@@ -402,10 +461,27 @@ static bool prepare(struct client *c)
     return pthread_create(&c->thread, NULL, run, c) == 0;
 }
 
+/* NULL: not set. False: it is set, and of no use. */
+static bool find_ca_file(const char **ret_file, char why[256])
+{
+    const char *file = getenv("SSL_CERT_FILE");
+
+    *ret_file = file && *file ? file : NULL;
+    if (!*ret_file || !access(file, R_OK))
+        return true;
+    snprintf(why, 256, "the file that SSL_CERT_FILE names cannot be read: %s",
+             strerrordesc_np(errno));
+    return false;
+}
+
 enum err client_open(const struct client_options *o, struct client **ret_client, char why[256])
 {
     struct client *c = calloc(1, sizeof(*c));
 
+    if (c && !find_ca_file(&c->ca_file, why)) {
+        free(c);
+        return ERR_INTERNAL;
+    }
     if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         snprintf(why, 256, "libcurl does not start");
         free(c);

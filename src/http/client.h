@@ -20,8 +20,17 @@ struct call {
     const struct header *headers;
     size_t header_count;
     int64_t timeout_ms;
-    size_t answer_max;   /* a longer answer is UNCERTAIN, its status kept */
-    struct arena *arena; /* the answer's memory */
+    int64_t turn_ms;   /* how long it may wait for its turn; 0: that counts as part of timeout_ms */
+    size_t answer_max; /* a longer answer is UNCERTAIN, its status kept */
+    bool cut_answer;   /* ... or it is ANSWERED, with what fits of its headers and body */
+    bool once;         /* sent one time at most: libcurl would send again by itself where a kept
+                          connection breaks without a word; then it is UNCERTAIN */
+    /* A mail, where the url is smtp:// or smtps:// (user and password in it): body is the whole
+     * message, headers and all. ANSWERED: the server's word on it is status, 2xx taken, 4xx later,
+     * 5xx never. NOT_SENT: it was not reached, refused the login (status, if it said one), or broke
+     * off before the mail's end. UNCERTAIN once its end was sent and no answer came. */
+    struct str mail_from, mail_to; /* bare addresses */
+    struct arena *arena;           /* the answer's memory */
     struct home *home;
     void (*done)(struct call *c);
 
@@ -30,7 +39,10 @@ struct call {
     struct header *answer_headers;
     size_t answer_header_count;
     struct str answer;
-    char why[128]; /* for the log; nothing secret */
+    /* The other side had no part in the failure: stopped, no turn, no memory. Again later. */
+    bool ours;
+    bool refuses_us; /* a mail: ANSWERED 5xx, but it is about our settings; mended, it goes out */
+    char why[128];   /* for the log; nothing secret */
 
     struct task back;
     struct call *next;

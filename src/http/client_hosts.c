@@ -69,7 +69,7 @@ static void make_hungry(struct hosts *h, struct host *host)
         return;
     host->is_hungry = true;
     host->hungry_next = NULL;
-    if (h->hungry)
+    if (h->hungry_last)
         h->hungry_last->hungry_next = host;
     else
         h->hungry = host;
@@ -94,14 +94,31 @@ bool hosts_add(struct hosts *h, struct turn *t)
     return true;
 }
 
+/* Of the last quarter everybody has only one. Where one host may have all places there is nobody to
+ * keep some for. */
+static bool may_run(const struct hosts *h, const struct host *host)
+{
+    int left = h->max_total - h->running;
+
+    return !host->running || host->running < left - h->max_total / 4 ||
+           h->max_per_host >= h->max_total;
+}
+
+/* The first that may; those that it passes over have many under way, so there are few of them. */
 static struct host *pop_hungry(struct hosts *h)
 {
-    struct host *host = h->hungry;
+    struct host **at = &h->hungry, *before = NULL, *host;
 
-    if (host) {
-        h->hungry = host->hungry_next;
-        host->is_hungry = false;
+    while ((host = *at) && !may_run(h, host)) {
+        before = host;
+        at = &host->hungry_next;
     }
+    if (!host)
+        return NULL;
+    *at = host->hungry_next;
+    if (h->hungry_last == host)
+        h->hungry_last = before;
+    host->is_hungry = false;
     return host;
 }
 

@@ -1,7 +1,8 @@
 /* client_hosts.h - calls that wait for their turn. No host has more than its share under way, all
  * together no more than the total, and hosts with waiting calls take turns: one that hangs holds up
- * nobody else. (libcurl's own limits retry one pending transfer at a time and can stall.) One
- * thread only. */
+ * nobody else. Nor do many: nobody takes more than what he leaves, and the last quarter is for
+ * those who have nothing under way. (libcurl's own limits retry
+ * one pending transfer at a time and can stall.) One thread only. */
 #pragma once
 
 #include "http/client.h"
@@ -12,7 +13,7 @@ enum { HOST_BUCKETS = 256 };
 
 struct hosts {
     struct host *buckets[HOST_BUCKETS];
-    struct host *hungry, *hungry_last; /* have a waiting call and room for it */
+    struct host *hungry, *hungry_last; /* have a waiting call and fewer than max_per_host */
     int max_per_host, max_total;
     int running, waiting;
 };

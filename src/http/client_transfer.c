@@ -1,6 +1,7 @@
 #include "http/client_transfer.h"
 
 #include "base/limits.h"
+#include "http/client_mail.h"
 #include "http/ssrf.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ void transfer_clear(struct transfer *t)
     curl_slist_free_all(t->headers);
     buf_release(&t->head);
     buf_release(&t->body);
+    smtp_release(&t->smtp);
     *t = (struct transfer){ .easy = t->easy };
 }
 
@@ -33,23 +35,36 @@ void transfer_free(struct transfer *t)
 
 /* --- what libcurl calls --- */
 
+/* True: s was cut to what the buffer still takes. */
+static bool cut_to(const struct buf *b, struct str *s)
+{
+    size_t room = b->limit - b->n;
+
+    if (s->n <= room)
+        return false;
+    s->n = room;
+    return true;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct transfer *t = ctx;
+    struct str part = { bytes, size * count };
 
-    buf_add(&t->body, (struct str){ bytes, size * count });
+    t->is_cut |= t->turn.call->cut_answer && cut_to(&t->body, &part);
+    buf_add(&t->body, part);
     t->too_long |= t->body.failed;
-    return t->body.failed ? 0 : size * count; /* 0 ends the transfer */
+    return t->body.failed || t->is_cut ? 0 : part.n; /* 0 ends the transfer */
 }
 
 static size_t take_header(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct transfer *t = ctx;
-    struct str line = { bytes, size * count };
+    struct str line = { bytes, size * count }, part = line;
 
     if (str_starts(line, S("HTTP/"))) /* what came before was a 100 Continue */
         buf_clear(&t->head);
-    else
+    else if (!t->turn.call->cut_answer || !cut_to(&t->head, &part))
         buf_add(&t->head, line);
     t->too_long |= t->head.failed;
     return t->head.failed ? 0 : line.n;
@@ -78,6 +93,15 @@ static bool is_clean(struct str s)
     return true;
 }
 
+/* Within a value a tab is fine (RFC 9110). */
+static bool is_value(struct str s)
+{
+    while (s.n)
+        if (!is_clean(str_cut(&s, '\t')))
+            return false;
+    return true;
+}
+
 static bool add_line(struct transfer *t, const char *line)
 {
     struct curl_slist *list = curl_slist_append(t->headers, line);
@@ -92,7 +116,7 @@ static bool add_header(struct transfer *t, const struct header *h)
     struct buf line;
     bool fine;
 
-    if (!h->name.n || !is_clean(h->name) || !is_clean(h->value) ||
+    if (!h->name.n || !is_clean(h->name) || !is_value(h->value) ||
         memchr(h->name.p, ':', h->name.n))
         return false;
     buf_init(&line, LIMIT_HEADERS);
@@ -108,15 +132,17 @@ static bool add_header(struct transfer *t, const struct header *h)
 static bool set_headers(struct transfer *t)
 {
     const struct call *c = t->turn.call;
-    bool typed = false;
+    bool typed = false, accepts = false;
 
     for (size_t i = 0; i < c->header_count; i++) {
         if (!add_header(t, &c->headers[i]))
             return false;
         typed |= str_eq_nocase(c->headers[i].name, S("Content-Type"));
+        accepts |= str_eq_nocase(c->headers[i].name, S("Accept"));
     }
-    /* No waiting for 100 Continue, and no form type that nobody asked for. */
-    if (!add_line(t, "Expect:") || (!typed && !add_line(t, "Content-Type:")))
+    /* No waiting for 100 Continue, and nothing that nobody asked for. */
+    if (!add_line(t, "Expect:") || (!typed && !add_line(t, "Content-Type:")) ||
+        (!accepts && !add_line(t, "Accept:")))
         return false;
     return curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
 }
@@ -154,6 +180,18 @@ static bool set_request(struct transfer *t)
     return set_text(t, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
+/* Just before a request is written; the second time of one call, where the first connection broke.
+ */
+static int before_request(void *ctx, char *to, char *from, int to_port, int from_port)
+{
+    struct transfer *t = ctx;
+
+    (void)to, (void)from, (void)to_port, (void)from_port;
+    t->sent_once = t->sent && t->turn.call->once;
+    t->sent = true;
+    return t->sent_once ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 static void set_rules(struct transfer *t, int64_t timeout_ms)
 {
     CURL *e = t->easy;
@@ -161,6 +199,7 @@ static void set_rules(struct transfer *t, int64_t timeout_ms)
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_PROXY, ""); /* not even one of the environment */
     curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L); /* a signature may stand for these very bytes */
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -174,6 +213,22 @@ static void set_rules(struct transfer *t, int64_t timeout_ms)
     curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
     curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, before_request);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
+    if (t->ca_file)
+        curl_easy_setopt(e, CURLOPT_CAINFO, t->ca_file);
+}
+
+static bool set_up(struct transfer *t)
+{
+    struct call *c = t->turn.call;
+
+    if (c->mail_to.n && !mail_setup(t))
+        return false;
+    if (c->mail_to.n ? set_text(t, CURLOPT_URL, c->url) : set_request(t) && set_headers(t))
+        return true;
+    snprintf(c->why, sizeof(c->why), "the method, URL or a header cannot be sent");
+    return false;
 }
 
 bool transfer_setup(struct transfer *t, int64_t timeout_ms)
@@ -182,15 +237,13 @@ bool transfer_setup(struct transfer *t, int64_t timeout_ms)
 
     if (!t->easy && !(t->easy = curl_easy_init())) {
         snprintf(c->why, sizeof(c->why), "needs more memory than there is");
+        c->ours = true;
         return false;
     }
     buf_init(&t->head, LIMIT_CALL_HEADERS);
     buf_init(&t->body, c->answer_max ? c->answer_max : LIMIT_CALL_ANSWER);
     set_rules(t, timeout_ms);
-    if (set_request(t) && set_headers(t))
-        return true;
-    snprintf(c->why, sizeof(c->why), "the method, URL or a header cannot be sent");
-    return false;
+    return set_up(t);
 }
 
 /* --- what the end means --- */
@@ -277,6 +330,8 @@ static const char *words_for(const struct transfer *t, CURLcode code)
         return "the target's address is not public";
     if (t->too_long)
         return "the answer is longer than the limit";
+    if (t->sent_once)
+        return "the connection broke without an answer";
     return code == CURLE_ABORTED_BY_CALLBACK ? "the client was stopped" : curl_easy_strerror(code);
 }
 
@@ -285,13 +340,21 @@ void transfer_result(struct transfer *t, CURLcode code)
     struct call *c = t->turn.call;
     long status = 0;
 
+    if (c->mail_to.n) {
+        mail_result(t, code);
+        return;
+    }
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     c->status = (int)status;
+    if (t->is_cut && code == CURLE_WRITE_ERROR)
+        code = CURLE_OK;
     if (code == CURLE_OK && keep_answer(c, t)) {
         c->result = CALL_ANSWERED;
         return;
     }
-    c->result = was_never_sent(t->easy, code) ? CALL_NOT_SENT : CALL_UNCERTAIN;
+    c->result = !t->sent_once && was_never_sent(t->easy, code) ? CALL_NOT_SENT : CALL_UNCERTAIN;
+    c->ours = !status && !t->sent_once &&
+              (code == CURLE_ABORTED_BY_CALLBACK || code == CURLE_OUT_OF_MEMORY);
     snprintf(c->why, sizeof(c->why), "%s",
              code ? words_for(t, code) : "the answer needs more memory than there is");
 }

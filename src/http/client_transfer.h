@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "http/client.h"
 #include "http/client_hosts.h"
+#include "http/smtp.h"
 
 #include <curl/curl.h>
 
@@ -12,10 +13,21 @@ struct transfer {
     CURL *easy; /* NULL until it is first set up: those that wait need none */
     struct curl_slist *headers;
     struct buf head, body;
+    const char *ca_file;  /* certificates that are trusted besides the system's; NULL: none */
     bool guarded;         /* refuse what is not public */
     bool refused_address; /* the guard said no */
     bool too_long;
+    bool is_cut;                  /* what fits is there, and wanted */
+    bool sent;                    /* a connection was given to it: the request went out, perhaps */
+    bool sent_once;               /* ... and it was not sent again */
     struct transfer *next, *prev; /* in the client's list of those under way */
+
+    /* a mail (client_mail.h) */
+    struct smtp smtp;
+    bool is_talking; /* libcurl has done its part; the dialogue runs at mail_fd */
+    curl_socket_t mail_fd;
+    int64_t mail_deadline_us;
+    struct transfer *mail_next; /* in the client's list of those that talk */
 };
 
 struct transfer *transfer_new(void); /* NULL: no memory */

@@ -4,6 +4,7 @@
 #include "http/exchange.h"
 #include "http/server.h"
 #include "http/tls.h"
+#include "http/websocket.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -40,6 +41,8 @@ static void on_closed(uv_handle_t *handle)
     struct conn *c = CONTAINER_OF(handle, struct conn, tcp);
     struct loop *l = c->loop;
 
+    if (c->websocket)
+        websocket_gone(c->websocket);
     tls_free(c->tls);
     buf_release(&c->pending);
     free(c);
@@ -202,6 +205,11 @@ static void conn_input(struct conn *c, struct str in)
     c->feeding = true;
     while (takes_input(c) && step(c, &in))
         ;
+    if (state_of(c) == CONN_WEBSOCKET && in.n) {
+        conn_alive(c);
+        websocket_input(c->websocket, in);
+        in.n = 0;
+    }
     c->feeding = false;
     if (in.n && !c->closing && !c->close_after)
         keep(c, in);
@@ -316,7 +324,7 @@ static void resume(struct conn *c)
     buf_release(&pending);
     if (c->closing || c->pending.n)
         return;
-    if (c->ended && (takes_input(c) || state_of(c) == CONN_LINGER))
+    if (c->ended && state_of(c) != CONN_ANSWERING && state_of(c) != CONN_REPLYING)
         input_ended(c);
     else
         start_reading(c);
@@ -339,6 +347,8 @@ void conn_write_done(struct conn *c)
 {
     if (state_of(c) == CONN_REPLYING)
         reply_taken(c);
+    else if (state_of(c) == CONN_WEBSOCKET)
+        websocket_write_done(c->websocket);
 }
 
 bool conn_write(struct conn *c, struct str bytes)
@@ -368,6 +378,33 @@ void conn_reply(struct conn *c, struct str bytes, bool close)
         reply_taken(c);
 }
 
+/* --- after an upgrade --- */
+
+void conn_upgrade(struct conn *c, struct websocket *w, struct str bytes)
+{
+    assert(state_of(c) == CONN_ANSWERING && !c->exchange);
+    c->websocket = w;
+    if (conn_write(c, bytes))
+        conn_alive(c);
+}
+
+void conn_go_on(struct conn *c)
+{
+    if (!c->feeding && !c->closing)
+        resume(c);
+}
+
+void conn_alive(struct conn *c)
+{
+    enter(c, CONN_WEBSOCKET);
+}
+
+void conn_finish(struct conn *c)
+{
+    if (!c->closing)
+        finish(c);
+}
+
 /* --- life --- */
 
 void loop_expired(struct loop *l, struct deadline *x)
@@ -377,6 +414,8 @@ void loop_expired(struct loop *l, struct deadline *x)
     (void)l;
     if (state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY)
         refuse(c, ERR_REQUEST_TIMEOUT, NULL);
+    else if (state_of(c) == CONN_WEBSOCKET)
+        websocket_silent(c->websocket);
     else
         conn_close(c);
 }
@@ -400,6 +439,8 @@ static bool has_begun(struct conn *c)
 
 void conn_stop(struct conn *c)
 {
+    if (state_of(c) == CONN_WEBSOCKET)
+        websocket_stopping(c->websocket);
     if (state_of(c) != CONN_IDLE && state_of(c) != CONN_HANDSHAKE)
         return;
     if (!has_begun(c))
@@ -459,12 +500,20 @@ void conn_open(struct loop *l, int fd, const union address *peer)
 }
 
 /* An IPv4 peer of an IPv6 socket is shown and counted as what it is. */
+void conn_address_text(const struct sockaddr *address, char ret_ip[48])
+{
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+
+    ret_ip[0] = '\0';
+    if (address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &v4->sin_addr, ret_ip, 48);
+    else if (address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &v6->sin6_addr, ret_ip, 48);
+}
+
 void conn_peer(const struct conn *c, struct sockaddr_storage *ret_peer, char ret_ip[48])
 {
     memcpy(ret_peer, &c->peer, sizeof(c->peer));
-    ret_ip[0] = '\0';
-    if (c->peer.any.sa_family == AF_INET)
-        inet_ntop(AF_INET, &c->peer.v4.sin_addr, ret_ip, 48);
-    else if (c->peer.any.sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &c->peer.v6.sin6_addr, ret_ip, 48);
+    conn_address_text(&c->peer.any, ret_ip);
 }

@@ -5,6 +5,8 @@
  * replies │                     ▼                    ▼                    ▼ └──kept
  * alive──────────────────────── REPLYING ◀────────────────┘ │ Connection: close ▼ LINGER ──▶ closed
  *
+ * An upgrade (websocket.h) leads from ANSWERING to WEBSOCKET, and from there to LINGER or the end.
+ *
  * Each state is a list of the loop's deadlines, so that it ends in time whatever the peer does.
  * Only ANSWERING has none: the handler has its own. While IDLE a connection holds no buffer, no
  * parser and no arena. Bytes that come while a request is answered wait, at most one read of them:
@@ -19,6 +21,7 @@
 
 struct exchange;
 struct tls;
+struct websocket;
 
 enum conn_state {
     CONN_HANDSHAKE,
@@ -28,6 +31,7 @@ enum conn_state {
     CONN_ANSWERING,
     CONN_REPLYING,
     CONN_LINGER,
+    CONN_WEBSOCKET,
 };
 
 union address { /* without sockaddr_storage's 100 unused bytes */
@@ -41,9 +45,10 @@ struct conn {
     struct deadline deadline; /* its kind is the state */
     struct loop *loop;
     struct exchange *exchange;
-    struct tls *tls;    /* NULL: plain */
-    struct buf pending; /* came while a request was answered */
-    size_t queued;      /* bytes the kernel has not taken yet */
+    struct websocket *websocket; /* NULL: it speaks HTTP */
+    struct tls *tls;             /* NULL: plain */
+    struct buf pending;          /* came while a request was answered */
+    size_t queued;               /* bytes the kernel has not taken yet */
     union address peer;
     bool feeding;     /* inside conn_input: what follows a reply happens there */
     bool reading;     /* the socket is read */
@@ -62,6 +67,12 @@ bool conn_make_way(struct loop *l);
 
 /* Sends the reply of the request under way, whose exchange is gone already. */
 void conn_reply(struct conn *c, struct str bytes, bool close);
+/* Instead of a reply: bytes are its head, and what comes from now on is w's, with whom it is freed.
+ * conn_go_on() then takes what has come already. */
+void conn_upgrade(struct conn *c, struct websocket *w, struct str bytes);
+void conn_go_on(struct conn *c);
+void conn_alive(struct conn *c);  /* a WebSocket's time begins again */
+void conn_finish(struct conn *c); /* closes, but lets the peer read what was sent */
 /* Sends bytes; false: the connection is being closed. */
 bool conn_write(struct conn *c, struct str bytes);
 
@@ -69,4 +80,6 @@ void conn_write_done(struct conn *c);               /* wire.c: the kernel has ta
 bool wire_send(struct conn *c, struct str bytes);   /* false: the connection is being closed */
 bool wire_write(struct conn *c, struct buf *bytes); /* the same, and empties the buffer */
 
+void conn_address_text(const struct sockaddr *address,
+                       char ret_ip[48]); /* empty: neither 4 nor 6 */
 void conn_peer(const struct conn *c, struct sockaddr_storage *ret_peer, char ret_ip[48]);

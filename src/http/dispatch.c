@@ -48,14 +48,12 @@ static void answer_unrouted(struct exchange *x)
 static bool is_within_rate(struct exchange *x)
 {
     const struct server *s = x->loop->server;
-    const struct request *r = &x->request;
-    struct sockaddr_storage client = r->peer;
+    struct sockaddr_storage client;
 
     if (!s->rate)
         return true;
-    if (s->options.client && !s->options.client(s->options.ctx, r, &client))
-        client = r->peer;
-    return rate_take(s->rate, (const struct sockaddr *)&client, r->began_us);
+    exchange_client(x, &client);
+    return rate_take(s->rate, (const struct sockaddr *)&client, x->request.began_us);
 }
 
 /* From here on the request counts until it is answered. */

@@ -6,6 +6,7 @@
 #include "http/router.h"
 #include "http/server.h"
 #include "http/target.h"
+#include "observe/span.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,29 @@ struct str request_header(const struct request *r, struct str name, size_t *ret_
     return count == 1 ? value : (struct str){ 0 };
 }
 
+/* --- who --- */
+
+void exchange_client(struct exchange *x, struct sockaddr_storage *ret_client)
+{
+    const struct server_options *o = &x->loop->server->options;
+
+    *ret_client = x->request.peer;
+    if (o->client && !o->client(o->ctx, &x->request, ret_client))
+        *ret_client = x->request.peer;
+}
+
+struct str request_client_ip(struct request *r)
+{
+    struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+    struct sockaddr_storage client;
+
+    if (!x->client_ip[0]) {
+        exchange_client(x, &client);
+        conn_address_text((const struct sockaddr *)&client, x->client_ip);
+    }
+    return str_of(x->client_ip);
+}
+
 static bool is_request_id(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -146,6 +170,18 @@ static bool is_request_id(struct str s)
             return false;
     }
     return s.n > 0 && s.n <= REQUEST_ID_MAX;
+}
+
+/* The client's traceparent says where he is: what we do is a place of its own below it (O3). Beside
+ * the server that the process is for nobody records anything. */
+static void take_trace(struct request *r, struct spans *spans)
+{
+    struct trace client;
+
+    r->has_traceparent = trace_parse(request_header(r, S("traceparent"), NULL), &client);
+    if (r->has_traceparent)
+        memcpy(r->parent_span, client.span_id, sizeof(r->parent_span));
+    r->trace = trace_enter(spans, &r->env->rng, r->has_traceparent ? &client : NULL);
 }
 
 void exchange_identify(struct exchange *x)
@@ -162,9 +198,7 @@ void exchange_identify(struct exchange *x)
         uuid_text(env_uuid(r->env), x->id);
         r->id = (struct str){ x->id, UUID_TEXT };
     }
-    r->has_traceparent = trace_parse(request_header(r, S("traceparent"), NULL), &r->trace);
-    if (!r->has_traceparent)
-        r->trace = trace_new(&r->env->rng);
+    take_trace(r, x->loop->server->options.guest ? NULL : r->env->spans);
     r->language = language_pick(request_header(r, S("Accept-Language"), NULL));
 }
 
@@ -182,7 +216,9 @@ enum err exchange_head(struct exchange *x, const char **ret_detail)
     r->headers = x->parser.headers;
     r->header_count = x->parser.header_count;
     exchange_identify(x);
-    e = target_parse(&r->arena, r->target, str_eq(r->method, S("OPTIONS")), &t, ret_detail);
+    e = target_split(r->target, str_eq(r->method, S("OPTIONS")), &t, ret_detail);
+    if (!e && !route_is_raw(o->routes, o->route_count, t.raw_path))
+        e = target_decode(&r->arena, &t, ret_detail);
     if (e)
         return e;
     r->path = t.path;

@@ -16,12 +16,13 @@ struct exchange {
     struct parser parser;
     struct buf headers; /* of the reply, beyond those that every reply has */
     size_t body_bytes;  /* counted into the loop's sum */
+    size_t cut;         /* so many bytes at the reply's end are never sent */
     enum err route_error;
     struct str allow;
     bool identified, admitted, refused, close;
     bool has_cache_control, has_retry_after;
     char id[REQUEST_ID_MAX];
-    char ip[48];
+    char ip[48], client_ip[48]; /* the second is empty until somebody asks */
 };
 
 struct exchange *exchange_new(struct loop *l, struct conn *c); /* NULL: no memory */
@@ -35,6 +36,8 @@ void exchanges_free(struct loop *l);
 enum err exchange_head(struct exchange *x, const char **ret_detail);
 /* No route takes it, and it has a body: nobody will read that. */
 bool exchange_is_unwanted(const struct exchange *x);
+/* Who asks: behind a proxy the client, else the peer. */
+void exchange_client(struct exchange *x, struct sockaddr_storage *ret_client);
 /* Gives it an id and a trace, from its headers where they are there. */
 void exchange_identify(struct exchange *x);
 /* Counts the memory of its body. False: it grew, and all bodies of the loop are over their limit.

@@ -2,7 +2,8 @@
  *
  * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
  * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
- * comes home). The request and its arena live until then, even when the peer has gone. */
+ * comes home). The request and its arena live until then, even when the peer has gone. Instead of
+ * a reply it may become a WebSocket: websocket.h. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,6 +14,7 @@
 
 #include <sys/socket.h>
 
+struct buf;
 struct request;
 struct server;
 
@@ -28,6 +30,13 @@ struct route {
     void *ctx;
     size_t body_max; /* 0: LIMIT_BODY */
     bool unlimited;  /* answered whatever the rate and the requests in flight: for probes */
+    /* Of a path that ends in "*": what stands there may be any bytes, and dots mean nothing.
+     * Neither decoded nor judged, the request's path is as it came; the rest of the pattern has no
+     * names, and is compared as it came. */
+    bool raw;
+    /* Optional: the body of reply_problem(), as application/json. Also of what the server refuses
+     * by itself once the route is known: too large, too slow, too many. */
+    void (*problem)(struct buf *out, enum err e, const char *words);
 };
 
 enum { ROUTE_PARAMS = 4, REQUEST_ID_MAX = 128 };
@@ -37,24 +46,31 @@ struct request {
     struct server *server;
     struct env *env;
     struct arena arena;
-    struct str method, target, path, query; /* path is decoded; no segment of it is "." or ".." */
+    struct str method, target, path, query; /* path is decoded, and no segment of it is "." or "..";
+                                               of a raw route it is as it came */
     const struct header *headers;
     size_t header_count;
     struct str body; /* raw bytes */
     struct str params[ROUTE_PARAMS];
     const struct route *route; /* NULL where none matched */
     struct sockaddr_storage peer;
-    struct str peer_ip;     /* textual, of the socket */
-    struct str id;          /* X-Request-Id: the client's where it is sane, else a new one */
-    struct trace trace;     /* from traceparent, or new */
-    bool has_traceparent;   /* the client sent a valid one */
+    struct str peer_ip;   /* textual, of the socket */
+    struct str id;        /* X-Request-Id: the client's where it is sane, else a new one */
+    struct trace trace;   /* our place in the client's trace, or in a new one */
+    bool has_traceparent; /* the client sent a valid one; its own place in it: */
+    unsigned char parent_span[8];
     enum language language; /* from Accept-Language */
     int64_t began_us;       /* monotonic, at the last byte that it waited for */
+    int note;               /* the handler's own word to server_options.replied; 0: none */
 };
 
 /* The only header of that name; empty where absent or where there are several. *ret_count (may be
  * NULL) says how many. */
 struct str request_header(const struct request *r, struct str name, size_t *ret_count);
+
+/* Textual: of the client behind trusted proxies (server_options.client), else of the peer. Lives as
+ * long as the request. */
+struct str request_client_ip(struct request *r);
 
 /* --- the reply: headers first, then one of the send calls --- */
 
@@ -71,6 +87,8 @@ void reply_problem_more(struct request *r, enum err e, const char *detail, struc
                         struct str members);
 /* Closes the connection without a word, as if we had died: for who plays an unreliable server. */
 void reply_drop(struct request *r);
+/* The same in the middle of the body: its last `cut` bytes are promised and never sent. */
+void reply_cut(struct request *r, int status, struct str content_type, struct str body, size_t cut);
 
 /* --- the server --- */
 
@@ -88,11 +106,12 @@ struct server_options {
     int rate_limit;     /* requests a second and client address, twice that at once; 0: none */
     bool loopback_only; /* a socket on another address, ours or a passed one, is an error */
     bool guest; /* beside the server that the process is for: no signals, nothing of systemd's */
-    int head_ms, body_ms, idle_ms, reply_ms, handshake_ms; /* 0: those of limits.h */
+    /* 0: those of limits.h */
+    int head_ms, body_ms, idle_ms, reply_ms, handshake_ms, websocket_ms;
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);
-    /* Whom the rate limit counts, where that is not the peer: behind a proxy. False, or NULL here:
-     * the peer. */
+    /* Who asks, where that is not the peer: behind a proxy. For the rate limit, and for
+     * request_client_ip(). False, or NULL here: the peer. */
     bool (*client)(void *ctx, const struct request *r, struct sockaddr_storage *ret_client);
     /* For what never became a request: broken framing, a slow head, a full house. */
     void (*refused)(void *ctx, enum err e, struct str peer_ip);

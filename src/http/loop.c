@@ -17,22 +17,29 @@ static struct loop *loop_of(struct home *h)
     return CONTAINER_OF(h, struct loop, home);
 }
 
-static void give(struct home *h, struct task *t)
+static bool link_task(struct loop *l, struct task *t)
 {
-    struct loop *l = loop_of(h);
-    bool first, closed;
+    bool first = !l->first;
 
-    t->next = NULL;
-    pthread_mutex_lock(&l->lock);
-    first = !l->first;
-    closed = l->closed;
     if (first)
         l->first = t;
     else
         l->last->next = t;
     l->last = t;
+    return first;
+}
+
+/* When the loop has gone nobody runs it any more, and those that wait there may have been freed. */
+static void give(struct home *h, struct task *t)
+{
+    struct loop *l = loop_of(h);
+    bool wake;
+
+    t->next = NULL;
+    pthread_mutex_lock(&l->lock);
+    wake = !l->closed && link_task(l, t);
     pthread_mutex_unlock(&l->lock);
-    if (first && !closed)
+    if (wake)
         uv_async_send(&l->wake);
 }
 

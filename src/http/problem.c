@@ -145,6 +145,7 @@ const char *status_phrase(int status)
     case 425: return "Too Early";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
+    case 489: return "Non-Retryable Error"; /* QStash's own */
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
     case 502: return "Bad Gateway";

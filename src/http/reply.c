@@ -84,7 +84,7 @@ static void write_reply(struct exchange *x, int status, struct str type, struct 
     buf_i64(b, (int64_t)body.n);
     buf_add(b, S("\r\n\r\n"));
     if (!str_eq(x->request.method, S("HEAD")))
-        buf_add(b, body);
+        buf_add(b, (struct str){ body.p, body.n - x->cut });
 }
 
 static void tell(struct exchange *x, int status, enum err e)
@@ -140,6 +140,15 @@ void reply_send(struct request *r, int status, struct str content_type, struct s
     send_reply(CONTAINER_OF(r, struct exchange, request), status, content_type, body, OK);
 }
 
+void reply_cut(struct request *r, int status, struct str content_type, struct str body, size_t cut)
+{
+    struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+
+    x->cut = cut < body.n ? cut : body.n;
+    x->close |= x->cut > 0;
+    send_reply(x, status, content_type, body, OK);
+}
+
 void reply_problem(struct request *r, enum err e, const char *detail)
 {
     reply_problem_errors(r, e, detail, S(""));
@@ -150,21 +159,31 @@ void reply_problem_errors(struct request *r, enum err e, const char *detail, str
     reply_problem_more(r, e, detail, errors, S(""));
 }
 
+static void add_retry_after(struct exchange *x, enum err e)
+{
+    char seconds[2] = { (char)('0' + retry_after_s(e)), 0 };
+
+    if (retry_after_s(e) && !x->has_retry_after)
+        reply_header(&x->request, S("Retry-After"), str_of(seconds));
+}
+
 void reply_problem_more(struct request *r, enum err e, const char *detail, struct str errors,
                         struct str members)
 {
     struct exchange *x = CONTAINER_OF(r, struct exchange, request);
+    struct str type = S("application/problem+json");
     struct buf body;
 
     exchange_identify(x);
     buf_init(&body, LIMIT_REPLY);
-    problem_write_more(&body, e, r->language, detail, r->id, errors, members);
-    reply_header(r, S("Content-Language"), r->language == LANG_JA ? S("ja") : S("en"));
-    if (retry_after_s(e) && !x->has_retry_after) {
-        char seconds[2] = { (char)('0' + retry_after_s(e)), 0 };
-
-        reply_header(r, S("Retry-After"), str_of(seconds));
+    add_retry_after(x, e);
+    if (r->route && r->route->problem) {
+        type = S("application/json");
+        r->route->problem(&body, e, detail ? detail : err_words(e, LANG_EN));
+    } else {
+        problem_write_more(&body, e, r->language, detail, r->id, errors, members);
+        reply_header(r, S("Content-Language"), r->language == LANG_JA ? S("ja") : S("en"));
     }
-    send_reply(x, err_status(e), S("application/problem+json"), buf_str(&body), e);
+    send_reply(x, err_status(e), type, buf_str(&body), e);
     buf_release(&body);
 }

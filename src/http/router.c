@@ -47,6 +47,33 @@ static bool matches(const char *pattern, struct str path, struct str raw[ROUTE_P
     return more_pattern == more_path;
 }
 
+/* As it came, byte for byte: so "/%76%32/x" is not "/v2/x". */
+static bool matches_raw(const char *pattern, struct str path)
+{
+    struct str want = str_of(pattern);
+
+    if (!str_ends(want, S("*")))
+        return str_eq(path, want);
+    want.n--;
+    return str_starts(path, want);
+}
+
+bool route_is_raw(const struct route *routes, size_t count, struct str raw_path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (routes[i].raw && matches_raw(routes[i].path, raw_path))
+            return true;
+    return false;
+}
+
+/* What was not judged goes to those who asked for that, and to nobody else. */
+static bool fits(const struct route *r, bool is_raw, struct str path, struct str raw[ROUTE_PARAMS])
+{
+    if (r->raw != is_raw)
+        return false;
+    return is_raw ? matches_raw(r->path, path) : matches(r->path, path, raw);
+}
+
 static bool takes(const struct route *r, struct str method)
 {
     struct str own = str_of(r->method);
@@ -102,6 +129,7 @@ enum err route_find(struct arena *a, const struct route *routes, size_t count, s
                     struct str raw_path, const struct route **ret_route,
                     struct str params[ROUTE_PARAMS], struct str *ret_allow)
 {
+    bool is_raw = route_is_raw(routes, count, raw_path);
     struct buf allowed;
     enum err e;
 
@@ -109,7 +137,7 @@ enum err route_find(struct arena *a, const struct route *routes, size_t count, s
     for (size_t i = 0; i < count; i++) {
         struct str raw[ROUTE_PARAMS] = { { 0 } };
 
-        if (!matches(routes[i].path, raw_path, raw))
+        if (!fits(&routes[i], is_raw, raw_path, raw))
             continue;
         if (takes(&routes[i], method)) {
             *ret_route = &routes[i];
@@ -133,7 +161,7 @@ bool routes_are_sane(const struct route *routes, size_t count)
             return false;
         while (path.n)
             names += is_name(str_cut(&path, '/'));
-        if (names > ROUTE_PARAMS)
+        if (names > (routes[i].raw ? 0 : ROUTE_PARAMS))
             return false;
     }
     return true;

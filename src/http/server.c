@@ -50,6 +50,7 @@ static void fill_in(struct server_options *o)
     o->idle_ms = or_default(o->idle_ms, LIMIT_IDLE_MS);
     o->reply_ms = or_default(o->reply_ms, LIMIT_REPLY_MS);
     o->handshake_ms = or_default(o->handshake_ms, LIMIT_HANDSHAKE_MS);
+    o->websocket_ms = or_default(o->websocket_ms, LIMIT_WEBSOCKET_IDLE_MS);
 }
 
 static void set_durations(struct loop *l, const struct server_options *o)
@@ -64,6 +65,7 @@ static void set_durations(struct loop *l, const struct server_options *o)
     d[CONN_BODY] = (uint64_t)o->body_ms;
     d[CONN_REPLYING] = (uint64_t)o->reply_ms;
     d[CONN_LINGER] = LIMIT_LINGER_MS;
+    d[CONN_WEBSOCKET] = (uint64_t)o->websocket_ms;
 }
 
 static enum err open_loops(struct server *s)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+static const char control_words[] = "The path has control bytes or is not UTF-8.";
+
 bool percent_next(struct str *s, unsigned char *ret_byte)
 {
     size_t n = 1;
@@ -83,7 +85,29 @@ static bool cut_authority(struct str *target)
     return i > 2;
 }
 
-static enum err check_path(struct arena *a, struct target *t, const char **ret_why)
+enum err target_split(struct str target, bool is_options, struct target *ret, const char **ret_why)
+{
+    struct target t;
+
+    *ret_why = "The request target is neither a path nor an http URL.";
+    if (memchr(target.p, '#', target.n))
+        return ERR_VALIDATION;
+    if (!(is_options && str_eq(target, S("*"))) && target.p[0] != '/' && !cut_authority(&target))
+        return ERR_VALIDATION;
+    t.query = target;
+    t.raw_path = str_cut(&t.query, '?');
+    if (!t.raw_path.n)
+        t.raw_path = S("/");
+    *ret_why = control_words;
+    if (has_control(t.raw_path)) /* a tab may stand in a line */
+        return ERR_VALIDATION;
+    t.path = t.raw_path;
+    *ret = t;
+    *ret_why = NULL;
+    return OK;
+}
+
+enum err target_decode(struct arena *a, struct target *t, const char **ret_why)
 {
     size_t used = a->used;
 
@@ -91,7 +115,7 @@ static enum err check_path(struct arena *a, struct target *t, const char **ret_w
     *ret_why = "The path has broken percent-encoding.";
     if (!t->path.p)
         return a->used > used ? ERR_VALIDATION : ERR_NO_MEMORY;
-    *ret_why = "The path has control bytes or is not UTF-8.";
+    *ret_why = control_words;
     if (has_control(t->path) || !str_is_utf8(t->path))
         return ERR_VALIDATION;
     *ret_why = "The path has a segment of dots.";
@@ -99,29 +123,4 @@ static enum err check_path(struct arena *a, struct target *t, const char **ret_w
         return ERR_VALIDATION;
     *ret_why = NULL;
     return OK;
-}
-
-enum err target_parse(struct arena *a, struct str target, bool is_options, struct target *ret,
-                      const char **ret_why)
-{
-    struct target t;
-
-    *ret_why = "The request target is neither a path nor an http URL.";
-    if (memchr(target.p, '#', target.n))
-        return ERR_VALIDATION;
-    if (is_options && str_eq(target, S("*"))) {
-        *ret = (struct target){ .raw_path = target, .path = target };
-        *ret_why = NULL;
-        return OK;
-    }
-    if (target.p[0] != '/' && !cut_authority(&target))
-        return ERR_VALIDATION;
-    t.query = target;
-    t.raw_path = str_cut(&t.query, '?');
-    if (!t.raw_path.n)
-        t.raw_path = S("/");
-    enum err e = check_path(a, &t, ret_why);
-    if (!e)
-        *ret = t;
-    return e;
 }

@@ -11,13 +11,15 @@
 
 struct target {
     struct str raw_path; /* as it came, a slice; the router walks it, so that %2F divides nothing */
-    struct str path;     /* decoded; a slice where there was nothing to decode */
+    struct str path;     /* decoded; a slice where there was nothing to decode, or nobody did */
     struct str query;    /* as it came, without its '?' */
 };
 
-/* VALIDATION: not such a target; *ret_why (static) tells more. NO_MEMORY: the arena is full. */
-enum err target_parse(struct arena *a, struct str target, bool is_options, struct target *ret,
-                      const char **ret_why);
+/* VALIDATION: not such a target; *ret_why (static) tells more. The path is not looked at: until
+ * target_decode() it is the raw one. */
+enum err target_split(struct str target, bool is_options, struct target *ret, const char **ret_why);
+/* VALIDATION: a path that is refused. NO_MEMORY: the arena is full. */
+enum err target_decode(struct arena *a, struct target *t, const char **ret_why);
 
 /* Takes the next byte of *s, decoded. False: at the end, or broken encoding. */
 bool percent_next(struct str *s, unsigned char *ret_byte);

@@ -1,10 +1,13 @@
-/* log.c - lines are made by the caller (into a buffer of its own stack), masked, and put into one
- * of two buffers under a short lock; the writer thread swaps the buffers and writes the full one.
- * A terminal or pipe that does not read can so fill 1 MiB, but never stop a loop. */
+/* log.c - lines are made by the caller, masked, and put into one of two buffers under a short lock;
+ * the writer thread swaps the buffers and writes the full one. A terminal or pipe that does not
+ * read can so fill 1 MiB, but never stop a loop.
+ *
+ * Lines that only inform wait some milliseconds for others: waking the writer and writing cost more
+ * than all the rest of a line, and a busy server has thousands of them a second. */
 #include "observe/log.h"
 
 #include "base/buf.h"
-#include "observe/mask.h"
+#include "observe/log_line.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,13 +16,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_LINE_MAX = 16 * 1024, LOG_WAITING_MAX = 1024 * 1024, LOG_LAST_WORDS_S = 1 };
+enum {
+    LOG_LINE_MAX = 16 * 1024,
+    LOG_LINE_USUAL = 512,
+    LOG_WAITING_MAX = 1024 * 1024,
+    LOG_WAITING_MANY = 64 * 1024, /* these do not wait for more */
+    LOG_GATHER_MS = 5,
+    LOG_LAST_WORDS_S = 1,
+};
 
 struct log {
     const struct clock *clock;
     int fd;
     enum log_level least;
-    bool threaded, stopping;
+    enum log_style style;
+    bool threaded, stopping, urgent;
+    void (*hook)(void *ctx, struct str json);
+    void *hook_ctx;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
@@ -41,6 +54,22 @@ static void write_all(int fd, struct str s)
     }
 }
 
+/* Under the lock: until there is something, and nothing more is worth waiting for. */
+static void gather(struct log *l)
+{
+    struct timespec until;
+    int64_t until_us;
+
+    while (!l->waiting.n && !l->stopping)
+        pthread_cond_wait(&l->more, &l->lock);
+    until_us = clock_mono_us(l->clock) + LOG_GATHER_MS * 1000;
+    until = (struct timespec){ until_us / 1000000, until_us % 1000000 * 1000 };
+    while (!l->urgent && !l->stopping && l->waiting.n < LOG_WAITING_MANY)
+        if (pthread_cond_timedwait(&l->more, &l->lock, &until) != 0)
+            break;
+    l->urgent = false;
+}
+
 static void *writer(void *arg)
 {
     struct log *l = arg;
@@ -49,8 +78,7 @@ static void *writer(void *arg)
     for (;;) {
         struct buf full;
 
-        while (!l->waiting.n && !l->stopping)
-            pthread_cond_wait(&l->more, &l->lock);
+        gather(l);
         if (!l->waiting.n)
             break;
         full = l->waiting;
@@ -68,12 +96,16 @@ static void *writer(void *arg)
 struct log *log_new(const struct clock *clock, int fd, enum log_level least, bool threaded)
 {
     struct log *l = calloc(1, sizeof(*l));
+    pthread_condattr_t monotonic;
 
     if (!l)
         return NULL;
     *l = (struct log){ .clock = clock, .fd = fd, .least = least, .threaded = threaded };
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->more, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->more, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     buf_init(&l->waiting, LOG_WAITING_MAX);
     buf_init(&l->writing, LOG_WAITING_MAX);
     if (threaded && pthread_create(&l->thread, NULL, writer, l) != 0)
@@ -110,41 +142,6 @@ void log_free(struct log *l)
     free(l);
 }
 
-static void add_time(struct buf *line, int64_t ms)
-{
-    time_t s = (time_t)(ms / 1000);
-    struct tm tm;
-
-    gmtime_r(&s, &tm);
-    buf_fmt(line, "{\"time\":\"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ\"", tm.tm_year + 1900,
-            tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
-}
-
-static void add_field(struct buf *line, const struct log_field *f)
-{
-    buf_char(line, ',');
-    buf_json(line, str_of(f->name));
-    buf_char(line, ':');
-    if (f->is_number)
-        buf_i64(line, f->number);
-    else
-        buf_json(line, f->text);
-}
-
-static void make_line(struct buf *line, const struct log *l, enum log_level level,
-                      const char *message, const struct log_field *fields, size_t count)
-{
-    static const char *const names[] = { "debug", "info", "warn", "error" };
-
-    add_time(line, clock_wall_ms(l->clock));
-    buf_fmt(line, ",\"level\":\"%s\",\"message\":", names[level]);
-    buf_json(line, str_of(message));
-    for (size_t i = 0; i < count && fields[i].name; i++)
-        add_field(line, &fields[i]);
-    buf_add(line, S("}\n"));
-    mask_cards(line->p, line->n);
-}
-
 static void drop(struct log *l)
 {
     l->dropped++;
@@ -164,38 +161,95 @@ int64_t log_take_dropped(struct log *l)
     return n;
 }
 
-/* Under the lock. A dropped line is told by the next one that finds room. */
-static void put(struct log *l, struct str line)
+static struct log_line line_of(const struct log *l, enum log_level level, const char *message,
+                               const struct log_field *fields, size_t count)
 {
-    if (l->dropped && l->waiting.n + line.n + 100 <= LOG_WAITING_MAX) {
-        buf_fmt(&l->waiting,
-                "{\"level\":\"warn\",\"message\":\"log lines dropped\",\"count\":%lld}\n",
-                (long long)l->dropped);
-        l->dropped = 0;
-    }
+    return (struct log_line){ clock_wall_ms(l->clock), level, message, fields, count };
+}
+
+/* Under the lock. A dropped line is told by the next one that finds room. */
+static void tell_dropped(struct log *l)
+{
+    struct log_field count = LOG_NUM("count", l->dropped);
+    struct log_line line = line_of(l, LOG_WARN, "log lines dropped", &count, 1);
+
+    log_line_add(&l->waiting, &line, l->style);
+    l->dropped = 0;
+}
+
+/* Under the lock. */
+static void put(struct log *l, struct str line, bool urgent)
+{
+    size_t before = l->waiting.n;
+
+    if (l->dropped && l->waiting.n + line.n + 200 <= LOG_WAITING_MAX)
+        tell_dropped(l);
     if (l->waiting.n + line.n > LOG_WAITING_MAX)
         drop(l);
     else
         buf_add(&l->waiting, line);
+    l->urgent = l->urgent || urgent;
+    if (urgent || !before || (before < LOG_WAITING_MANY && l->waiting.n >= LOG_WAITING_MANY))
+        pthread_cond_signal(&l->more);
+}
+
+/* Under the lock, so that who takes the hook away knows that it does not run. */
+static void call_hook(struct log *l, const struct log_line *line, const struct buf *made)
+{
+    struct buf json;
+    struct str s;
+
+    buf_init(&json, LOG_LINE_MAX);
+    if (l->style != LOG_JSON)
+        log_line_add(&json, line, LOG_JSON);
+    s = buf_str(l->style == LOG_JSON ? made : &json);
+    if (s.n && !json.failed)
+        l->hook(l->hook_ctx, (struct str){ s.p, s.n - 1 });
+    buf_release(&json);
+}
+
+bool log_wants(const struct log *l, enum log_level level)
+{
+    return l && level >= l->least;
 }
 
 void log_write(struct log *l, enum log_level level, const char *message,
                const struct log_field *fields, size_t count)
 {
-    struct buf line;
+    struct log_line line;
+    struct buf made;
 
-    if (!l || level < l->least)
+    if (!log_wants(l, level))
         return;
-    buf_init(&line, LOG_LINE_MAX);
-    make_line(&line, l, level, message, fields, count);
+    line = line_of(l, level, message, fields, count);
+    buf_init(&made, LOG_LINE_MAX);
+    buf_reserve(&made, LOG_LINE_USUAL);
+    log_line_add(&made, &line, l->style);
     pthread_mutex_lock(&l->lock);
-    if (line.failed)
+    if (made.failed)
         drop(l);
     else if (l->threaded)
-        put(l, buf_str(&line));
+        put(l, buf_str(&made), level >= LOG_WARN);
     else
-        write_all(l->fd, buf_str(&line));
-    pthread_cond_signal(&l->more);
+        write_all(l->fd, buf_str(&made));
+    if (level == LOG_ERROR && l->hook && !made.failed)
+        call_hook(l, &line, &made);
     pthread_mutex_unlock(&l->lock);
-    buf_release(&line);
+    buf_release(&made);
+}
+
+void log_hook(struct log *l, void (*hook)(void *ctx, struct str json), void *ctx)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->hook = hook;
+    l->hook_ctx = ctx;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void log_set_text(struct log *l, bool colours)
+{
+    if (l)
+        l->style = colours ? LOG_COLOURS : LOG_PLAIN;
 }

@@ -1,50 +1,88 @@
 #include "observe/metrics.h"
 
-#include <stdatomic.h>
+#include "observe/metrics_parts.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_VALUES = 12, BUCKETS = 14 };
-
-static const struct {
-    const char *name, *label, *values, *help;
-} counters[COUNTERS] = {
-#define ROW(id, name, label, values, help) [id] = { name, label, values, help },
-    COUNTER_LIST(ROW)
-#undef ROW
-};
-static const struct {
-    const char *name, *help;
-} gauges[GAUGES] = {
-#define ROW(id, name, help) [id] = { name, help },
-    GAUGE_LIST(ROW)
-#undef ROW
-}, histograms[HISTOGRAMS] = {
-#define ROW(id, name, help) [id] = { name, help },
-    HISTOGRAM_LIST(ROW)
-#undef ROW
+struct row {
+    const char *name, *labels, *values, *help;
 };
 
-/* Bounds of the buckets in microseconds, and as both text formats want them written. */
-static const struct {
-    int64_t us;
-    const char *le;
-} bounds[BUCKETS] = {
-    { 500, "0.0005" },  { 1000, "0.001" },    { 2500, "0.0025" }, { 5000, "0.005" },
-    { 10000, "0.01" },  { 25000, "0.025" },   { 50000, "0.05" },  { 100000, "0.1" },
-    { 200000, "0.2" },  { 500000, "0.5" },    { 1000000, "1.0" }, { 2500000, "2.5" },
-    { 5000000, "5.0" }, { 10000000, "10.0" },
+#define ROW(id, name, labels, values, help) [id] = { name, labels, values, help },
+static const struct row counters[COUNTERS] = { COUNTER_LIST(ROW) };
+static const struct row histograms[HISTOGRAMS] = { HISTOGRAM_LIST(ROW) };
+#undef ROW
+
+/* In microseconds; metrics_print.c has them as text. Every threshold of an alert or a goal is one
+ * of them, and has others above it: a quantile beyond the last one would look like the last one. */
+static const int64_t bounds_us[METRICS_BUCKETS] = {
+    500,    1000,   2500,    5000,    10000,   25000,    50000,    100000,
+    200000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 60000000,
 };
 
-struct metrics {
-    _Atomic int64_t counter[COUNTERS][LABEL_VALUES];
-    _Atomic double gauge[GAUGES];
-    _Atomic int64_t bucket[HISTOGRAMS][BUCKETS + 1], sum_us[HISTOGRAMS];
-};
+/* --- shapes --- */
+
+static size_t list_size(struct str list)
+{
+    size_t n = 0;
+
+    if (str_eq(list, S("*")))
+        return METRICS_CURRENCIES + 1;
+    while (list.n) {
+        str_cut(&list, ',');
+        n++;
+    }
+    return n;
+}
+
+struct str metrics_listed(struct str list, size_t i)
+{
+    struct str value = str_cut(&list, ',');
+
+    while (i-- && list.n)
+        value = str_cut(&list, ',');
+    return value;
+}
+
+/* Reads a row of the lists; *next is where the next family's run begins. */
+static void shape(struct family *f, const struct row *row, size_t *next)
+{
+    struct str labels = str_of(row->labels), values = str_of(row->values);
+
+    *f = (struct family){ .name = str_of(row->name), .help = str_of(row->help), .size = 1 };
+    for (size_t i = 0; i < METRICS_LABELS; i++) {
+        f->count[i] = 1;
+        if (!labels.n)
+            continue;
+        f->label[i] = str_cut(&labels, ',');
+        f->values[i] = str_cut(&values, ';');
+        f->count[i] = list_size(f->values[i]);
+        assert(f->count[i] && f->count[i] <= LIST_MAX);
+        f->size *= f->count[i];
+        f->labels++;
+    }
+    assert(!labels.n && !values.n);
+    f->by_gateway = str_eq(f->label[0], S("gateway"));
+    f->by_currency = str_eq(f->values[0], S("*"));
+    f->first = *next;
+    *next += f->size;
+}
 
 struct metrics *metrics_new(void)
 {
-    return calloc(1, sizeof(struct metrics));
+    struct metrics *m = calloc(1, sizeof(*m));
+    size_t counted = 0, timed = 0;
+
+    if (!m)
+        return NULL;
+    for (size_t i = 0; i < COUNTERS; i++)
+        shape(&m->counters[i], &counters[i], &counted);
+    for (size_t i = 0; i < HISTOGRAMS; i++)
+        shape(&m->histograms[i], &histograms[i], &timed);
+    assert(counted <= COUNTER_SERIES && timed <= HISTOGRAM_SERIES);
+    return m;
 }
 
 void metrics_free(struct metrics *m)
@@ -52,29 +90,98 @@ void metrics_free(struct metrics *m)
     free(m);
 }
 
-/* Where the value stands in the counter's list; the last place for one that is not listed. */
-static size_t value_index(enum counter c, struct str value)
+void metrics_set_version(struct metrics *m, const char *version)
 {
-    struct str left = str_of(counters[c].values);
+    if (m)
+        m->version = version;
+}
+
+/* --- places --- */
+
+/* Where the value stands in its list; the last place for one that is not listed. */
+static size_t value_index(struct str list, struct str value)
+{
     size_t i = 0;
 
-    while (left.n) {
-        if (str_eq(str_cut(&left, ','), value) || !left.n)
+    while (list.n) {
+        if (str_eq(str_cut(&list, ','), value) || !list.n)
             return i;
         i++;
     }
     return 0;
 }
 
+size_t metrics_place(const struct family *f, struct labels at)
+{
+    size_t place = 0;
+
+    for (size_t i = 0; i < f->labels; i++) {
+        assert(at.at[i] < f->count[i]);
+        place = place * f->count[i] + at.at[i];
+    }
+    return f->first + place;
+}
+
+unsigned char metrics_gateway(struct metrics *m, struct str name)
+{
+    size_t at = value_index(S(METRICS_GATEWAYS), name);
+
+    if (m)
+        atomic_fetch_or(&m->gateways, 1U << at);
+    return (unsigned char)at;
+}
+
+/* Who comes first with a currency takes the next free slot. */
+static size_t currency_index(struct metrics *m, const char currency[4])
+{
+    uint32_t wanted = METRICS_CURRENCY(currency);
+
+    for (size_t i = 0; i < METRICS_CURRENCIES; i++) {
+        uint32_t found = atomic_load_explicit(&m->currency[i], memory_order_relaxed);
+
+        if (!found && atomic_compare_exchange_strong(&m->currency[i], &found, wanted))
+            return i;
+        if (found == wanted)
+            return i;
+    }
+    return METRICS_CURRENCIES;
+}
+
+/* --- counting --- */
+
+void *metrics_cell(struct metrics *m, enum counter c, struct labels at)
+{
+    return m ? &m->counter[metrics_place(&m->counters[c], at)] : NULL;
+}
+
+void *metrics_amount_cell(struct metrics *m, const char currency[4], enum amount_status s)
+{
+    if (!m)
+        return NULL;
+    return metrics_cell(m, COUNT_PAYMENT_AMOUNT,
+                        AT((unsigned char)currency_index(m, currency), (unsigned char)s));
+}
+
+void metrics_add(void *cell, int64_t n)
+{
+    if (cell)
+        atomic_fetch_add_explicit((_Atomic int64_t *)cell, n, memory_order_relaxed);
+}
+
+void metrics_count_at(struct metrics *m, enum counter c, struct labels at, int64_t n)
+{
+    metrics_add(metrics_cell(m, c, at), n);
+}
+
 void metrics_count_as(struct metrics *m, enum counter c, struct str value, int64_t n)
 {
     if (m)
-        atomic_fetch_add_explicit(&m->counter[c][value_index(c, value)], n, memory_order_relaxed);
+        metrics_count_at(m, c, AT((unsigned char)value_index(m->counters[c].values[0], value)), n);
 }
 
 void metrics_count(struct metrics *m, enum counter c, int64_t n)
 {
-    metrics_count_as(m, c, (struct str){ 0 }, n);
+    metrics_count_at(m, c, AT(0), n);
 }
 
 void metrics_set(struct metrics *m, enum gauge g, double value)
@@ -83,83 +190,92 @@ void metrics_set(struct metrics *m, enum gauge g, double value)
         atomic_store_explicit(&m->gauge[g], value, memory_order_relaxed);
 }
 
-void metrics_time(struct metrics *m, enum histogram h, int64_t us)
+void metrics_time_at(struct metrics *m, enum histogram h, struct labels at, int64_t us)
 {
-    size_t i = 0;
+    size_t i = 0, place;
 
     if (!m)
         return;
-    while (i < BUCKETS && us > bounds[i].us)
+    place = metrics_place(&m->histograms[h], at);
+    while (i < METRICS_BUCKETS && us > bounds_us[i])
         i++;
-    atomic_fetch_add_explicit(&m->bucket[h][i], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&m->sum_us[h], us, memory_order_relaxed);
+    atomic_fetch_add_explicit(&m->bucket[place][i], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&m->sum_us[place], us > 0 ? us : 0, memory_order_relaxed);
+}
+
+void metrics_time(struct metrics *m, enum histogram h, int64_t us)
+{
+    metrics_time_at(m, h, AT(0), us);
+}
+
+/* --- reading --- */
+
+int64_t metrics_read_at(const struct metrics *m, enum counter c, struct labels at)
+{
+    return atomic_load(&m->counter[metrics_place(&m->counters[c], at)]);
 }
 
 int64_t metrics_read(const struct metrics *m, enum counter c, struct str value)
 {
-    return atomic_load(&m->counter[c][value_index(c, value)]);
+    const struct family *f = &m->counters[c];
+
+    return metrics_read_at(m, c, AT((unsigned char)value_index(f->values[0], value)));
 }
 
-/* OpenMetrics names the family of a counter without its _total. */
-static struct str family(const char *name, bool openmetrics)
+/* The place of the currency that is called so; that of "other" where none is. */
+static size_t currency_place(const struct metrics *m, struct str name)
 {
-    struct str s = str_of(name);
-
-    if (openmetrics && str_ends(s, S("_total")))
-        s.n -= 6;
-    return s;
+    for (size_t i = 0; i < METRICS_CURRENCIES && name.n == 3; i++)
+        if (atomic_load(&m->currency[i]) == METRICS_CURRENCY(name.p))
+            return i;
+    return METRICS_CURRENCIES;
 }
 
-static void print_head(struct buf *out, struct str name, const char *type, const char *help)
+int64_t metrics_sum(const struct metrics *m, enum counter c, struct str label, struct str value)
 {
-    buf_fmt(out, "# HELP " STR_FMT " %s\n# TYPE " STR_FMT " %s\n", STR_ARG(name), help,
-            STR_ARG(name), type);
-}
+    const struct family *f = &m->counters[c];
+    size_t step = f->size, count = 1, wanted = 0;
+    int64_t sum = 0;
 
-static void print_counter(const struct metrics *m, enum counter c, bool openmetrics,
-                          struct buf *out)
-{
-    struct str left = str_of(counters[c].values);
-    size_t i = 0;
-
-    print_head(out, family(counters[c].name, openmetrics), "counter", counters[c].help);
-    if (!left.n) {
-        buf_fmt(out, "%s %lld\n", counters[c].name, (long long)atomic_load(&m->counter[c][0]));
-        return;
+    for (size_t i = 0, left = f->size; i < f->labels; i++) {
+        left /= f->count[i];
+        if (!str_eq(label, f->label[i]))
+            continue;
+        step = left;
+        count = f->count[i];
+        wanted =
+            i == 0 && f->by_currency ? currency_place(m, value) : value_index(f->values[i], value);
     }
-    while (left.n) {
-        struct str value = str_cut(&left, ',');
-
-        buf_fmt(out, "%s{%s=\"" STR_FMT "\"} %lld\n", counters[c].name, counters[c].label,
-                STR_ARG(value), (long long)atomic_load(&m->counter[c][i++]));
-    }
+    for (size_t i = 0; i < f->size; i++)
+        if (i / step % count == wanted)
+            sum += atomic_load(&m->counter[f->first + i]);
+    return sum;
 }
 
-static void print_histogram(const struct metrics *m, enum histogram h, struct buf *out)
+double metrics_gauge(const struct metrics *m, enum gauge g)
 {
-    const char *name = histograms[h].name;
-    long long total = 0;
-
-    print_head(out, str_of(name), "histogram", histograms[h].help);
-    for (size_t i = 0; i < BUCKETS; i++) {
-        total += atomic_load(&m->bucket[h][i]);
-        buf_fmt(out, "%s_bucket{le=\"%s\"} %lld\n", name, bounds[i].le, total);
-    }
-    total += atomic_load(&m->bucket[h][BUCKETS]);
-    buf_fmt(out, "%s_bucket{le=\"+Inf\"} %lld\n%s_sum %.6f\n%s_count %lld\n", name, total, name,
-            (double)atomic_load(&m->sum_us[h]) / 1e6, name, total);
+    return atomic_load(&m->gauge[g]);
 }
 
-void metrics_print(const struct metrics *m, bool openmetrics, struct buf *out)
+int64_t metrics_buckets(const struct metrics *m, enum histogram h, int place,
+                        int64_t ret_buckets[METRICS_BUCKETS + 1])
 {
-    for (int c = 0; c < COUNTERS; c++)
-        print_counter(m, (enum counter)c, openmetrics, out);
-    for (int g = 0; g < GAUGES; g++) {
-        print_head(out, str_of(gauges[g].name), "gauge", gauges[g].help);
-        buf_fmt(out, "%s %.15g\n", gauges[g].name, atomic_load(&m->gauge[g]));
-    }
-    for (int h = 0; h < HISTOGRAMS; h++)
-        print_histogram(m, (enum histogram)h, out);
-    if (openmetrics)
-        buf_add(out, S("# EOF\n"));
+    const struct family *f = &m->histograms[h];
+    int64_t total = 0;
+
+    assert(place < (int)f->size);
+    memset(ret_buckets, 0, (METRICS_BUCKETS + 1) * sizeof(*ret_buckets));
+    for (size_t s = 0; s < f->size; s++)
+        for (size_t i = 0; i <= METRICS_BUCKETS && (place < 0 || (size_t)place == s); i++) {
+            int64_t n = atomic_load(&m->bucket[f->first + s][i]);
+
+            ret_buckets[i] += n;
+            total += n;
+        }
+    return total;
+}
+
+const int64_t *metrics_bounds_us(void)
+{
+    return bounds_us;
 }

@@ -4,14 +4,27 @@
 
 #include <string.h>
 
+static void new_place(struct rng *r, struct trace *t)
+{
+    rng_bytes(r, t->span_id, sizeof(t->span_id));
+    t->span_id[0] |= 1; /* all zero means "none" in the standard */
+}
+
 struct trace trace_new(struct rng *r)
 {
-    struct trace t = { .flags = 1 };
+    struct trace t = { .flags = TRACE_RANDOM };
 
     rng_bytes(r, t.trace_id, sizeof(t.trace_id));
-    rng_bytes(r, t.span_id, sizeof(t.span_id));
-    t.trace_id[0] |= 1; /* all zero means "none" in the standard */
-    t.span_id[0] |= 1;
+    t.trace_id[0] |= 1; /* the last 7 bytes are what samplers look at: those stay as they are */
+    new_place(r, &t);
+    return t;
+}
+
+struct trace trace_child(struct rng *r, const struct trace *parent)
+{
+    struct trace t = *parent;
+
+    new_place(r, &t);
     return t;
 }
 
@@ -36,6 +49,7 @@ bool trace_parse(struct str s, struct trace *ret_trace)
     unsigned char version;
     struct trace t;
 
+    s = str_trim(s);
     if (s.n < TRACE_TEXT || s.p[2] != '-' || s.p[35] != '-' || s.p[52] != '-')
         return false;
     if (!hex_bytes((struct str){ s.p, 2 }, &version, true) || version == 0xff)
@@ -46,6 +60,7 @@ bool trace_parse(struct str s, struct trace *ret_trace)
         !hex_bytes((struct str){ s.p + 36, 16 }, t.span_id, false) ||
         !hex_bytes((struct str){ s.p + 53, 2 }, &t.flags, true))
         return false;
+    t.flags &= TRACE_SAMPLED | TRACE_RANDOM;
     *ret_trace = t;
     return true;
 }

@@ -6,11 +6,25 @@
 
 enum { TRACE_TEXT = 55 };
 
-struct trace {
-    unsigned char trace_id[16], span_id[8];
-    unsigned char flags;
+enum trace_flag {
+    TRACE_SAMPLED = 1, /* spans of this trace are recorded */
+    TRACE_RANDOM = 2,  /* its id is random enough to be sampled by (level 2) */
 };
 
-struct trace trace_new(struct rng *r);
-bool trace_parse(struct str traceparent, struct trace *ret_trace); /* strict; unknown versions ok */
+struct trace {
+    unsigned char trace_id[16], span_id[8];
+    unsigned char flags; /* of enum trace_flag; whatever else somebody sends is dropped */
+};
+
+struct trace trace_new(struct rng *r); /* not sampled: span.h decides that */
+/* The same trace, another place in it. */
+struct trace trace_child(struct rng *r, const struct trace *parent);
+/* Blanks and tabs around it are fine, later versions too; else strict. */
+bool trace_parse(struct str traceparent, struct trace *ret_trace);
 void trace_text(const struct trace *t, char text[TRACE_TEXT + 1]); /* 00-...-...-01 */
+
+/* Of what trace_text() wrote, without reading all of it: is it sampled? */
+static inline bool trace_is_sampled(struct str text)
+{
+    return text.n == TRACE_TEXT && text.p[TRACE_TEXT - 1] & TRACE_SAMPLED;
+}

@@ -8,8 +8,8 @@
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
  *   leased --outside--> (home, calls, other units; the lease is renewed) --settle--> as from run,
- *                  '--> failed: as when run fails                        '--> or put off, in the
- *                                                                            effect's own commit
+ *                  |--> failed: as when run fails                        '--> or put off, in the
+ *                  '--> nothing to settle: put off, many at a time           effect's own commit
  *
  * The last line costs no attempt: the message did nothing wrong. But where the database goes on
  * with our other work and fails this one LIMIT_PARKS times, it is taken for a failed attempt: one
@@ -88,6 +88,29 @@ static enum err run_many(struct tx *tx, struct unit **u, size_t n)
     return e ? e : queue_finish_rows(item_of(u[0])->queue, tx, m, n, &stale);
 }
 
+static enum err put_off_many(struct tx *tx, struct unit **u, size_t n)
+{
+    const struct message *m[LIMIT_BULK];
+    int64_t due_ms[LIMIT_BULK];
+    bool stale;
+    enum err e;
+
+    assert(n <= COUNT(m));
+    for (size_t i = 0; i < n; i++) {
+        m[i] = &item_of(u[i])->message;
+        due_ms[i] = item_of(u[i])->job.again_ms;
+        u[i]->err = OK;
+    }
+    e = queue_put_off_rows(item_of(u[0])->queue, tx, m, due_ms, n, &stale);
+    item_of(u[0])->stale = stale && n == 1; /* of many, each is tried alone */
+    return e;
+}
+
+static enum err put_off_one(struct tx *tx, struct unit *u)
+{
+    return put_off_many(tx, &u, 1);
+}
+
 static enum err retry_one(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
@@ -117,11 +140,14 @@ static void came_back(struct unit *u);
 
 static void post(struct item *it)
 {
+    static const struct unit_kind put_off = { "queue.put_off", UNIT_BACK, put_off_one,
+                                              put_off_many };
     static const struct unit_kind retry = { "queue.retry", UNIT_BACK, retry_one, NULL };
     static const struct unit_kind bury = { "queue.bury", UNIT_BACK, bury_one, NULL };
-    const struct unit_kind *kinds[] = {
-        [ITEM_RUN] = &it->slot->unit, [ITEM_RETRY] = &retry, [ITEM_BURY] = &bury
-    };
+    const struct unit_kind *kinds[] = { [ITEM_RUN] = &it->slot->unit,
+                                        [ITEM_PUT_OFF] = &put_off,
+                                        [ITEM_RETRY] = &retry,
+                                        [ITEM_BURY] = &bury };
 
     it->ran = OK;
     it->stale = it->trouble = it->parked = false;
@@ -167,9 +193,12 @@ static void abandon(struct item *it)
     item_release(it);
 }
 
-static void count_job(const struct item *it, struct str result)
+/* As in metrics.h. */
+enum counted { COUNTED_DONE, COUNTED_RETRIED, COUNTED_DEAD, COUNTED_STALE, COUNTED_PUT_OFF };
+
+static void count_job(const struct item *it, enum counted result)
 {
-    metrics_count_as(it->queue->o.env->metrics, COUNT_JOB, result, 1);
+    metrics_count_at(it->queue->o.env->metrics, COUNT_JOB, AT((unsigned char)result), 1);
 }
 
 static void ended(const struct item *it, enum job_end end)
@@ -252,7 +281,7 @@ static void after_success(struct item *it)
 {
     bool put_off = it->job.again_ms > 0;
 
-    count_job(it, put_off ? S("retried") : S("done"));
+    count_job(it, put_off ? COUNTED_PUT_OFF : COUNTED_DONE);
     ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
     item_release(it);
 }
@@ -272,13 +301,21 @@ static void after_run(struct item *it)
     }
 }
 
+static void after_put_off(struct item *it)
+{
+    if (it->unit.err)
+        park_or_abandon(it);
+    else
+        after_success(it);
+}
+
 static void after_retry(struct item *it)
 {
     if (it->unit.err) {
         park_or_abandon(it);
         return;
     }
-    count_job(it, S("retried"));
+    count_job(it, COUNTED_RETRIED);
     log_item(it, LOG_WARN, "A message failed and will be tried again");
     ended(it, JOB_RETRIED);
     item_release(it);
@@ -302,7 +339,7 @@ static void after_bury(struct item *it)
         bury_again(it);
         return;
     }
-    count_job(it, S("dead"));
+    count_job(it, COUNTED_DEAD);
     if (q->o.alert)
         q->o.alert(q->o.alert_ctx, &it->message, it->why);
     else
@@ -313,9 +350,10 @@ static void after_bury(struct item *it)
 
 static void came_back(struct unit *u)
 {
-    static void (*const after[])(struct item *) = {
-        [ITEM_RUN] = after_run, [ITEM_RETRY] = after_retry, [ITEM_BURY] = after_bury
-    };
+    static void (*const after[])(struct item *) = { [ITEM_RUN] = after_run,
+                                                    [ITEM_PUT_OFF] = after_put_off,
+                                                    [ITEM_RETRY] = after_retry,
+                                                    [ITEM_BURY] = after_bury };
     struct item *it = item_of(u);
     struct queue *q = it->queue;
 
@@ -325,7 +363,7 @@ static void came_back(struct unit *u)
     if (!database_failed(it))
         queue_well(q);
     if (it->stale || (u->err == ERR_STALE && it->phase != ITEM_RUN)) {
-        count_job(it, S("stale"));
+        count_job(it, COUNTED_STALE);
         item_release(it);
     } else if (u->err == ERR_UNCERTAIN && !it->ran) {
         abandon(it);
@@ -354,13 +392,29 @@ static void go_outside(struct item *it)
     job->outside(&it->job, job->ctx);
 }
 
-void job_outside_done(struct job *j, enum err e, const char *why)
+static struct item *come_back_in(struct job *j)
 {
     struct item *it = CONTAINER_OF(j, struct item, job);
 
     assert(it->away);
     it->away = false;
     it->queue->away--;
+    return it;
+}
+
+void job_put_off(struct job *j, int64_t due_ms)
+{
+    struct item *it = come_back_in(j);
+
+    assert(due_ms > 0);
+    j->again_ms = due_ms;
+    enter(it, ITEM_PUT_OFF);
+}
+
+void job_outside_done(struct job *j, enum err e, const char *why)
+{
+    struct item *it = come_back_in(j);
+
     if (!e) {
         if (j->arena)
             it->mark = arena_mark(j->arena);
@@ -373,6 +427,7 @@ void job_outside_done(struct job *j, enum err e, const char *why)
 
 void item_begin(struct item *it)
 {
+    it->message.began_us = clock_mono_us(&it->queue->o.env->clock);
     if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
         spent(it);
     } else if (it->slot->unknown) {

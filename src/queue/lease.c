@@ -137,6 +137,23 @@ enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, in
     return OK;
 }
 
+enum err queue_read_dead(struct tx *tx, int64_t now_ms, int64_t *ret_dead, int64_t *ret_oldest_ms)
+{
+    struct row row;
+    int64_t dead;
+    enum err e = TX_ROW(tx, STMT_dead_count, &row, V_INT(LIMIT_DEAD_SEEN));
+
+    if (e)
+        return e;
+    dead = row.col[0].i;
+    e = dead ? TX_ROW(tx, STMT_dead_oldest, &row) : ERR_NOT_FOUND;
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    *ret_oldest_ms = !e && now_ms > row.col[0].i ? now_ms - row.col[0].i : 0;
+    *ret_dead = dead;
+    return OK;
+}
+
 enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret_state)
 {
     struct queue_state s = { 0 };
@@ -147,10 +164,8 @@ enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret
         return e;
     if (!e)
         s.oldest_ready_ms = now_ms - row.col[0].i;
-    e = TX_ROW(tx, STMT_dead_count, &row, V_INT(LIMIT_DEAD_SEEN));
-    if (e)
-        return e;
-    s.dead = row.col[0].i;
-    *ret_state = s;
-    return OK;
+    e = queue_read_dead(tx, now_ms, &s.dead, &s.dead_oldest_ms);
+    if (!e)
+        *ret_state = s;
+    return e;
 }

@@ -1,4 +1,4 @@
-/* message.c - what a transaction may do to messages: add, finish, retry, put off, bury.
+/* message.c - what a transaction may do to messages: add, finish, retry, put off, bury, revive.
  *
  * On PostgreSQL a lane is guarded by an advisory lock that is taken by a statement of its own, so
  * that the statement behind it has a snapshot that sees what the lock kept out. Without it a
@@ -6,6 +6,8 @@
  * still sees the old row, the finisher does not yet see the new one. SQLite has one writer and
  * needs no lock. */
 #include "base/limits.h"
+#include "domain/cause.h"
+#include "observe/metrics.h"
 #include "queue/report.h"
 #include "queue/runner.h"
 
@@ -196,6 +198,13 @@ static size_t lanes_of(const struct message *const *m, size_t n, int64_t *lanes)
     return sort_lanes(lanes, count);
 }
 
+static void fence(struct val v[3], const struct message *m)
+{
+    v[0] = V_INT(m->seq);
+    v[1] = V_BLOB(uuid_bytes(&m->id));
+    v[2] = V_INT(m->attempt);
+}
+
 static enum err delete_rows(struct tx *tx, const struct message *const *m, size_t n,
                             size_t *ret_deleted)
 {
@@ -205,11 +214,8 @@ static enum err delete_rows(struct tx *tx, const struct message *const *m, size_
     for (size_t i = 0; i < n; i++)
         sorted[i] = m[i];
     qsort(sorted, n, sizeof(void *), by_seq); /* PostgreSQL: rows are locked in one order */
-    for (size_t i = 0; i < n; i++) {
-        v[i * 3] = V_INT(sorted[i]->seq);
-        v[i * 3 + 1] = V_BLOB(uuid_bytes(&sorted[i]->id));
-        v[i * 3 + 2] = V_INT(sorted[i]->attempt);
-    }
+    for (size_t i = 0; i < n; i++)
+        fence(v + i * 3, sorted[i]);
     *ret_deleted = 0;
     return tx_bulk(tx, STMT_message_finish, v, n, 3, count_row, ret_deleted);
 }
@@ -256,28 +262,80 @@ enum err queue_finish(struct queue *q, struct tx *tx, const struct message *m)
 
 /* --- not finished --- */
 
+/* Q6: every attempt that failed, in the commit that says so. */
+static enum err keep_failure(struct tx *tx, const struct message *m, int64_t now_ms, struct str why)
+{
+    return TX_DO(tx, STMT_message_failure_add, 1, V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt),
+                 V_INT(now_ms), text_or(why, S("no reason given")));
+}
+
 enum err queue_retry(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
                      struct str why)
 {
+    int64_t now_ms = env_now_ms(q ? q->o.env : tx_env(tx));
     enum err e = TX_DO(tx, STMT_message_retry, 1, V_INT(due_ms), text_or_null(why), V_INT(m->seq),
                        V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
 
+    if (!e)
+        e = keep_failure(tx, m, now_ms, why);
     if (!e)
         queue_tell_due(q, tx, due_ms);
     return e;
 }
 
+static int by_seq_of_row(const void *a, const void *b)
+{
+    const struct val *x = a, *y = b;
+
+    return (x[1].i > y[1].i) - (x[1].i < y[1].i);
+}
+
+enum err queue_put_off_rows(struct queue *q, struct tx *tx, const struct message *const *m,
+                            const int64_t *due_ms, size_t n, bool *ret_stale)
+{
+    struct val v[LIMIT_BULK * 4];
+    int64_t first_ms = CLOCK_NEVER;
+    size_t changed = 0;
+    enum err e;
+
+    assert(n && n <= LIMIT_BULK);
+    for (size_t i = 0; i < n; i++) {
+        v[i * 4] = V_INT(due_ms[i]);
+        fence(v + i * 4 + 1, m[i]);
+        first_ms = due_ms[i] < first_ms ? due_ms[i] : first_ms;
+    }
+    qsort(v, n, 4 * sizeof(*v), by_seq_of_row); /* as in delete_rows() */
+    e = tx_bulk(tx, STMT_message_put_off, v, n, 4, count_row, &changed);
+    *ret_stale = !e && changed != n;
+    if (!e && !*ret_stale)
+        queue_tell_due(q, tx, first_ms);
+    return *ret_stale ? ERR_STALE : e;
+}
+
 enum err queue_put_off(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
                        bool *ret_stale)
 {
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_message_put_off, &row, V_INT(due_ms), V_INT(m->seq),
-                        V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
+    return queue_put_off_rows(q, tx, &m, &due_ms, 1, ret_stale);
+}
 
-    *ret_stale = e == ERR_NOT_FOUND;
+enum err queue_cancel(struct queue *q, struct tx *tx, struct uuid id, int64_t now_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_cancel, &row, V_BLOB(uuid_bytes(&id)), V_INT(now_ms));
+
+    if (!e)
+        queue_tell_live(q, tx, -1);
+    return e;
+}
+
+enum err queue_hasten(struct queue *q, struct tx *tx, struct uuid id, int64_t due_ms)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_hasten, &row, V_INT(due_ms), V_BLOB(uuid_bytes(&id)));
+
     if (!e)
         queue_tell_due(q, tx, due_ms);
-    return *ret_stale ? ERR_STALE : e;
+    return e == ERR_NOT_FOUND ? OK : e;
 }
 
 static enum err audit_death(struct tx *tx, const struct message *m, int64_t now_ms, struct str why)
@@ -292,14 +350,103 @@ static enum err audit_death(struct tx *tx, const struct message *m, int64_t now_
                  text_or_null(str_of(detail)));
 }
 
+void queue_count_dead(struct tx *tx)
+{
+    tx_after_commit(tx, metrics_add, metrics_cell(tx_env(tx)->metrics, COUNT_DEAD, AT(0)), 1);
+}
+
+/* An alert that reached nobody raises none (flow/alert.h), here as in statements.h: dead_count. */
+static bool counts_when_dead(const struct message *m)
+{
+    return !str_eq(m->kind, S("alert"));
+}
+
 enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int64_t now_ms,
                     struct str why)
 {
     struct val reason = text_or(why, S("no reason given"));
-    enum err e = TX_DO(tx, STMT_message_bury, 1, reason, V_INT(now_ms), V_INT(m->seq),
-                       V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
+    char cause[CAUSE_TEXT + 1];
+    enum err e = TX_DO(tx, STMT_message_bury, 1, reason, V_TEXT(cause_of(reason.s, cause)),
+                       V_INT(now_ms), V_INT(m->seq), V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
 
     if (!e)
+        e = keep_failure(tx, m, now_ms, why);
+    if (!e)
         e = audit_death(tx, m, now_ms, reason.s);
+    if (!e && q && q->o.buried)
+        e = q->o.buried(tx, m);
+    if (!e && counts_when_dead(m))
+        queue_count_dead(tx);
     return e ? e : queue_finish(q, tx, m);
+}
+
+/* --- dead, and alive again --- */
+
+static bool first_letter_of_lane(const struct queue_letter *l, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (l[i].has_lane && l[k].has_lane && l[k].lane == l[i].lane)
+            return false;
+    return true;
+}
+
+static enum err lock_lanes_of(struct tx *tx, const struct queue_letter *l, size_t n)
+{
+    int64_t lanes[LIMIT_STATEMENT_ROWS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (l[i].has_lane)
+            lanes[count++] = l[i].lane;
+    return queue_lock_lanes(tx, lanes, count);
+}
+
+static enum err over_letters(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
+                             size_t columns)
+{
+    size_t changed = 0;
+    enum err e = tx_bulk(tx, stmt, v, n, columns, count_row, &changed);
+
+    return !e && changed != n ? ERR_STALE : e;
+}
+
+enum err queue_revive(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_letter *l,
+                      size_t n)
+{
+    struct val v[LIMIT_STATEMENT_ROWS * 3], ids[LIMIT_STATEMENT_ROWS];
+    enum err e;
+
+    assert(n <= LIMIT_STATEMENT_ROWS);
+    if (!n)
+        return OK;
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = V_BLOB(uuid_bytes(&l[i].id));
+        v[i * 3] = V_INT(now_ms);
+        v[i * 3 + 1] = ids[i];
+        v[i * 3 + 2] = V_INT(first_letter_of_lane(l, i));
+    }
+    e = lock_lanes_of(tx, l, n);
+    if (!e)
+        e = over_letters(tx, STMT_letters_revive, v, n, 3);
+    if (!e)
+        e = over_letters(tx, STMT_letters_delete, ids, n, 1);
+    if (e)
+        return e;
+    queue_tell_live(q, tx, (int64_t)n);
+    queue_tell_due(q, tx, now_ms);
+    return OK;
+}
+
+enum err queue_stand(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m)
+{
+    struct val id = V_BLOB(uuid_bytes(&m->id));
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_standing, &row, id);
+    bool live = !e && row.col[0].i, dead = !e && row.col[1].i;
+
+    if (dead)
+        e = tx_bulk(tx, STMT_letters_delete, &id, 1, 1, NULL, NULL);
+    if (dead && !e)
+        e = tx_bulk(tx, STMT_letters_failures_delete, &id, 1, 1, NULL, NULL);
+    return e || live ? e : queue_add(q, tx, now_ms, m, 1);
 }

@@ -29,6 +29,7 @@ struct message {
     int64_t added_ms;
     struct str ref, body;  /* may be empty */
     struct str last_error; /* of the attempt before; empty on the first run */
+    int64_t began_us;      /* monotonic: when this run of it began here; 0: it has not */
 };
 
 struct queue; /* in-memory side: how many are live, when the next is due, and the runner */
@@ -46,6 +47,9 @@ struct queue_new {
 /* n messages, in this order within a lane. CONFLICT: an id exists. */
 enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m,
                    size_t n);
+/* A statement of the caller's own may have added a message that other nodes are to run: they look
+ * once this is durable. q may be NULL. */
+void queue_tell_others(struct queue *q, struct tx *tx);
 /* Adds one message that is ours from the start, as if it had been leased (attempt 1, no lane;
  * due_ms is not looked at): who adds it goes on with it at once through queue_adopt(), and if that
  * never happens its lease runs out and it is fetched like any other. ret_message borrows m's texts.
@@ -83,19 +87,50 @@ enum err queue_renew(struct tx *tx, const struct message *const *m, size_t n, in
 enum err queue_finish(struct queue *q, struct tx *tx, const struct message *m);
 enum err queue_finish_many(struct queue *q, struct tx *tx, const struct message *const *m,
                            size_t n);
-/* Due again at due_ms. Its lane stays parked behind it: order before speed. */
+/* Due again at due_ms; the failed attempt is kept. Its lane stays parked behind it: order before
+ * speed. */
 enum err queue_retry(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
                      struct str why);
 /* To the dead letters, with an audit row; frees its lane. */
 enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int64_t now_ms,
                     struct str why);
 
+/* Of a dead letter that came in another way than by queue_bury(): counted with the commit. */
+void queue_count_dead(struct tx *tx);
+
+struct queue_letter { /* a dead letter, as far as the queue needs to know it */
+    struct uuid id;
+    bool has_lane;
+    int64_t lane;
+};
+/* Dead letters, held by the caller, become messages again in this order: the same id, due at once,
+ * attempt 0, last in their lanes. LIMIT_STATEMENT_ROWS at most. q may be NULL where no queue runs.
+ * CONFLICT: a message has that id. STALE: one of them is no dead letter. */
+enum err queue_revive(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_letter *l,
+                      size_t n);
+
+/* Sees to it that a message is there of which there is always one, by its fixed id: adds it where
+ * it is not, takes away a dead letter of it. A node of an older version buries what it does not
+ * know; people delete letters. CONFLICT: another node was first, which is as good. */
+enum err queue_stand(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_new *m);
+
+/* A message that waits for its time comes at due_ms, where that is sooner. One that is under way or
+ * gone is left alone. */
+enum err queue_hasten(struct queue *q, struct tx *tx, struct uuid id, int64_t due_ms);
+
+/* Takes a message without a lane out of the queue, as if it had never been added. NOT_FOUND: it is
+ * under way somewhere, or gone. */
+enum err queue_cancel(struct queue *q, struct tx *tx, struct uuid id, int64_t now_ms);
+
 /* For /readyz and /metrics. */
 struct queue_state {
     int64_t oldest_ready_ms; /* how long the message that waits longest is due; 0: none waits */
-    int64_t dead;            /* LIMIT_DEAD_SEEN at most: more are not counted */
+    int64_t dead; /* without those of kind "alert"; LIMIT_DEAD_SEEN at most: more are not counted */
+    int64_t dead_oldest_ms; /* how long the oldest of them lies there; 0: none */
 };
 enum err queue_read_state(struct tx *tx, int64_t now_ms, struct queue_state *ret_state);
+/* The last two of them. Quick enough for the one writer's line: it counts within an index. */
+enum err queue_read_dead(struct tx *tx, int64_t now_ms, int64_t *ret_dead, int64_t *ret_oldest_ms);
 
 /* --- the runner --- */
 
@@ -114,6 +149,9 @@ struct job {
 /* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
  * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
+/* Instead of it, where there is nothing to settle: due again at due_ms. Of many that are put off at
+ * the same time each costs next to nothing. */
+void job_put_off(struct job *j, int64_t due_ms);
 
 struct job_kind {
     const char *name;
@@ -128,12 +166,12 @@ struct job_kind {
     /* The rest is optional. */
 
     /* Instead of run. `outside` is called at home; it may post units and make calls, and ends with
-     * job_outside_done(). Its lease is renewed meanwhile, however long that takes, and such jobs
-     * take no room from those that only need the database; but with LIMIT_OUTSIDE of them under way
-     * nothing at all is fetched until one ends. Then `settle` is the effect, in the transaction
-     * that finishes the message or, by again_ms, puts it off. Where the database fails, only settle
-     * is run again. `release` (at home; queue_adopt() and queue_free() call it where they are) is
-     * called once when the job has ended in whatever way, for what state points to.
+     * job_outside_done() or job_put_off(). Its lease is renewed meanwhile, however long that takes,
+     * and such jobs take no room from those that only need the database; but with LIMIT_OUTSIDE of
+     * them under way nothing at all is fetched until one ends. Then `settle` is the effect, in the
+     * transaction that finishes the message or, by again_ms, puts it off. Where the database fails,
+     * only settle is run again. `release` (at home; queue_adopt() and queue_free() call it where
+     * they are) is called once when the job has ended in whatever way, for what state points to.
      *
      * Every lease counts against the budget: one that was put off, one that another job's crash
      * ended, one that queue_take() took. So the policy has room for those. */
@@ -160,6 +198,9 @@ struct queue_options {
     void (*alert)(void *ctx, const struct message *m,
                   const char *why); /* at home, on a dead letter */
     void *alert_ctx;
+    /* Optional: in the transaction that buries a message of whatever kind. It fails only where the
+     * database does. */
+    enum err (*buried)(struct tx *tx, const struct message *m);
 };
 
 struct queue *queue_new_runner(const struct queue_options *o); /* NULL: no memory */

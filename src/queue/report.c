@@ -99,6 +99,21 @@ void queue_tell_due(struct queue *q, struct tx *tx, int64_t due_ms)
         tx_after_commit(tx, due_is_durable, q, due_ms);
 }
 
+static void others_are_told(void *ctx, int64_t unused)
+{
+    struct queue *q = ctx;
+
+    (void)unused;
+    if (q->many_nodes)
+        store_hint(q->o.store);
+}
+
+void queue_tell_others(struct queue *q, struct tx *tx)
+{
+    if (q)
+        tx_after_commit(tx, others_are_told, q, 0);
+}
+
 void queue_tell_live(struct queue *q, struct tx *tx, int64_t change)
 {
     if (q)

@@ -12,7 +12,7 @@ struct slot {
     bool unknown; /* this program has no such kind */
 };
 
-enum item_phase { ITEM_RUN, ITEM_RETRY, ITEM_BURY };
+enum item_phase { ITEM_RUN, ITEM_PUT_OFF, ITEM_RETRY, ITEM_BURY };
 
 /* One message under way. In ITEM_RUN its unit is effect + finish; when that fails, a second unit
  * writes down what follows. An item is posted, or parked until the database is well again, or away:
@@ -119,7 +119,9 @@ struct queue {
 /* message.c: queue_finish_many that tells a broken fence from an error of an earlier statement. */
 enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message *const *m, size_t n,
                            bool *ret_stale);
-/* The same for one that went well and is not over. */
+/* The same for those that went well and are not over. */
+enum err queue_put_off_rows(struct queue *q, struct tx *tx, const struct message *const *m,
+                            const int64_t *due_ms, size_t n, bool *ret_stale);
 enum err queue_put_off(struct queue *q, struct tx *tx, const struct message *m, int64_t due_ms,
                        bool *ret_stale);
 

@@ -107,6 +107,8 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
     static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, run, NULL };
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
+    if (!reads && !control_is_own(r))
+        return;
     if (!a) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;

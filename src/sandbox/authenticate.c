@@ -19,6 +19,7 @@ struct question {
     /* as the unit found it */
     enum intent_status status;
     int64_t amount;
+    bool wallet; /* no card */
     struct str currency, description, return_url;
 };
 
@@ -34,6 +35,7 @@ static enum err look(struct tx *tx, struct question *q)
         return e;
     q->status = p.status;
     q->amount = p.amount;
+    q->wallet = str_eq(p.card, S("paypay"));
     q->currency = arena_str(a, p.currency);
     q->description = arena_str(a, p.description);
     q->return_url = arena_str(a, p.return_url);
@@ -59,42 +61,38 @@ static enum err answer_run(struct tx *tx, struct unit *u)
 
 /* --- pages --- */
 
-static void begin_page(struct buf *b, const struct question *q)
+static void begin_page(struct buf *b, const struct question *q, enum language l)
 {
     buf_init(b, LIMIT_REPLY);
-    buf_add(b, S("<!doctype html>\n<html lang=\"ja\">\n<head>\n<meta charset=\"utf-8\">\n"
-                 "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                 "<title>カード認証 / Card authentication (sandbox)</title>\n</head>\n<body>\n"
-                 "<h1>カード認証 <span lang=\"en\">/ Card authentication</span></h1>\n<p>"));
+    page_begin(b, l, q->wallet ? "PayPay" : l == LANG_JA ? "カード認証" : "Card authentication");
+    buf_add(b, S("<p><strong>"));
     page_money(b, q->amount, q->currency);
-    buf_add(b, S("</p>\n<p>"));
+    buf_add(b, S("</strong></p>\n<p>"));
     page_text(b, q->description);
     buf_add(b, S("</p>\n<p><code>"));
     page_text(b, q->intent);
     buf_add(b, S("</code></p>\n"));
 }
 
-static void reply_page(const struct question *q, struct buf *b)
+static void reply_page(const struct question *q, struct buf *b, enum language l)
 {
-    struct request *r = q->request;
-
-    buf_add(b, S("<p>これはサンドボックスです。お金は動きません。<br>\n"
-                 "<span lang=\"en\">This is a sandbox. No money moves.</span></p>\n"
-                 "</body>\n</html>\n"));
-    page_headers(r);
-    control_reply(r, 200, S("text/html; charset=utf-8"), b);
+    page_end(b, l);
+    page_headers(q->request);
+    control_reply(q->request, 200, S("text/html; charset=utf-8"), b);
 }
 
 static void reply_question(const struct question *q)
 {
+    enum language l = page_language(q->request);
     struct buf b;
 
-    begin_page(&b, q);
-    buf_add(&b, S("<form method=\"post\">\n"
-                  "<button name=\"result\" value=\"success\">認証する / Authorise</button>\n"
-                  "<button name=\"result\" value=\"fail\">失敗させる / Fail</button>\n"
-                  "</form>\n"));
-    reply_page(q, &b);
+    begin_page(&b, q, l);
+    buf_add(&b, S("<form method=\"post\">\n<button name=\"result\" value=\"success\">"));
+    buf_add(&b, q->wallet ? page_say(l, "Pay", "支払う") : page_say(l, "Authorise", "認証する"));
+    buf_add(&b, S("</button>\n<button name=\"result\" value=\"fail\">"));
+    buf_add(&b, page_say(l, "Fail", "失敗させる"));
+    buf_add(&b, S("</button>\n</form>\n"));
+    reply_page(q, &b, l);
 }
 
 static bool went_well(const struct question *q)
@@ -105,16 +103,17 @@ static bool went_well(const struct question *q)
 
 static void reply_done(const struct question *q)
 {
+    enum language l = page_language(q->request);
     struct buf b;
 
-    begin_page(&b, q);
-    if (went_well(q))
-        buf_add(&b, S("<p>認証が完了しました。この画面を閉じてください。<br>\n<span lang=\"en\">"
-                      "Done. You may close this page.</span></p>\n"));
-    else
-        buf_add(&b, S("<p>支払いは承認されていません。<br>\n<span lang=\"en\">"
-                      "The payment has not been authorised.</span></p>\n"));
-    reply_page(q, &b);
+    begin_page(&b, q, l);
+    buf_add(&b, S("<p role=\"status\">"));
+    buf_add(&b, went_well(q) ? page_say(l, "Done. You may close this page.",
+                                        "認証が完了しました。この画面を閉じてください。")
+                             : page_say(l, "The payment has not been authorised.",
+                                        "支払いは承認されていません。"));
+    buf_add(&b, S("</p>\n"));
+    reply_page(q, &b, l);
 }
 
 /* --- after the answer --- */

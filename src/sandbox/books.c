@@ -1,71 +1,75 @@
-/* books.c - GET /_sandbox/books?payment_id=&after=: what really moved, from the sandbox's own rows,
- * so that a test compares to the yen. Amounts are in minor units. Only money that moved counts: an
- * authorisation is held, a declined charge and a refund that failed are nothing. The totals are of
- * what is listed; has_more says when that is not all of it. */
+/* books.c - GET /_sandbox/books?payment_id=&after= and GET
+ * /_sandbox/paypay/books?merchant_payment_id=&after=: what really moved, from the sandbox's own
+ * rows, so that a test compares to the yen. Amounts are in minor units. Only money that moved
+ * counts: an authorisation is held; a declined charge, a refund that failed and what was cancelled
+ * are nothing. `after` is an id; the totals are of what is listed; has_more says when that is not
+ * all of it. */
 #include "base/limits.h"
 #include "sandbox/control.h"
+#include "sandbox/paypay.h"
 
-struct sums {
-    int64_t intents, held, captured, refunded, charges, refunds;
+enum { TEXTS = 4, NUMBERS = 6 };
+enum {
+    HELD = 1,
+    CAPTURED,
+    REFUNDED,
+    OTHERS
+}; /* places among the numbers; what is first is no sum */
+
+struct ledger { /* whose books; its columns are the texts, then the numbers */
+    enum stmt stmt;
+    const char *list;
+    struct str whose; /* the parameter that names a payment */
+    const char *texts[TEXTS + 1], *numbers[NUMBERS + 1];
 };
 
 struct books {
     struct unit unit;
     struct request *request;
+    const struct ledger *of;
     struct str payment, after;
     bool more;
-    struct sums sums;
+    int64_t count, sums[NUMBERS];
     struct buf text;
 };
 
-static void write_texts(struct buf *b, const struct val *v)
-{
-    static const char *const names[] = { "id", "payment_id", "status", "currency" };
-
-    for (size_t i = 0; i < COUNT(names); i++) {
-        buf_fmt(b, "%c\"%s\":", i ? ',' : '{', names[i]);
-        if (v[i].type == VAL_TEXT)
-            buf_json(b, v[i].s);
-        else
-            buf_add(b, S("null"));
-    }
-}
-
-static enum err add_intent(void *ctx, const struct row *row)
+static enum err add_one(void *ctx, const struct row *row)
 {
     struct books *k = ctx;
     const struct val *v = row->col;
-    struct sums *s = &k->sums;
 
-    k->more = s->intents == LIMIT_SANDBOX_BOOKS;
+    k->more = k->count == LIMIT_SANDBOX_BOOKS;
     if (k->more)
         return OK;
-    if (s->intents++)
+    if (k->count++)
         buf_char(&k->text, ',');
-    write_texts(&k->text, v);
-    buf_fmt(&k->text,
-            ",\"amount\":%lld,\"held\":%lld,\"captured\":%lld,\"refunded\":%lld,\"charges\":%lld,"
-            "\"refunds\":%lld}",
-            (long long)v[4].i, (long long)v[5].i, (long long)v[6].i, (long long)v[7].i,
-            (long long)v[8].i, (long long)v[9].i);
-    s->held += v[5].i;
-    s->captured += v[6].i;
-    s->refunded += v[7].i;
-    s->charges += v[8].i;
-    s->refunds += v[9].i;
+    for (size_t i = 0; k->of->texts[i]; i++, v++) {
+        buf_fmt(&k->text, "%c\"%s\":", i ? ',' : '{', k->of->texts[i]);
+        if (v->type == VAL_TEXT)
+            buf_json(&k->text, v->s);
+        else
+            buf_add(&k->text, S("null"));
+    }
+    for (size_t i = 0; k->of->numbers[i]; i++, v++) {
+        buf_fmt(&k->text, ",\"%s\":%lld", k->of->numbers[i], (long long)v->i);
+        k->sums[i] += v->i;
+    }
+    buf_char(&k->text, '}');
     return OK;
 }
 
 static void write_totals(struct books *k)
 {
-    const struct sums *s = &k->sums;
+    const int64_t *s = k->sums;
 
-    buf_fmt(&k->text,
-            "],\"has_more\":%s,\"totals\":{\"intents\":%lld,\"held\":%lld,\"captured\":%lld,"
-            "\"refunded\":%lld,\"net\":%lld,\"charges\":%lld,\"refunds\":%lld}}\n",
-            k->more ? "true" : "false", (long long)s->intents, (long long)s->held,
-            (long long)s->captured, (long long)s->refunded, (long long)(s->captured - s->refunded),
-            (long long)s->charges, (long long)s->refunds);
+    buf_fmt(&k->text, "],\"has_more\":%s,\"totals\":{\"%s\":%lld", k->more ? "true" : "false",
+            k->of->list, (long long)k->count);
+    for (size_t i = HELD; k->of->numbers[i]; i++) {
+        if (i == OTHERS)
+            buf_fmt(&k->text, ",\"net\":%lld", (long long)(s[CAPTURED] - s[REFUNDED]));
+        buf_fmt(&k->text, ",\"%s\":%lld", k->of->numbers[i], (long long)s[i]);
+    }
+    buf_add(&k->text, S("}}\n"));
 }
 
 static enum err books_run(struct tx *tx, struct unit *u)
@@ -75,10 +79,12 @@ static enum err books_run(struct tx *tx, struct unit *u)
     enum err e;
 
     k->more = false;
-    k->sums = (struct sums){ 0 };
+    k->count = 0;
+    for (size_t i = 0; i < NUMBERS; i++)
+        k->sums[i] = 0;
     buf_clear(&k->text);
-    buf_add(&k->text, S("{\"intents\":["));
-    e = tx_each(tx, STMT_sandbox_books, v, COUNT(v), add_intent, k);
+    buf_fmt(&k->text, "{\"%s\":[", k->of->list);
+    e = tx_each(tx, k->of->stmt, v, COUNT(v), add_one, k);
     write_totals(k);
     return e;
 }
@@ -95,10 +101,9 @@ static void books_read(struct unit *u)
     reply_problem(k->request, u->err, NULL);
 }
 
-void control_books(struct request *r, void *sandbox)
+static void look(struct request *r, struct sandbox *s, const struct ledger *of)
 {
     static const struct unit_kind kind = { "sandbox.books", UNIT_READ, books_run, NULL };
-    struct sandbox *s = sandbox;
     struct books *k = arena_alloc(&r->arena, 1, sizeof(*k));
 
     if (!k) {
@@ -106,9 +111,36 @@ void control_books(struct request *r, void *sandbox)
         return;
     }
     k->request = r;
-    k->payment = control_query(r, S("payment_id"));
+    k->of = of;
+    k->payment = control_query(r, of->whose);
     k->after = control_query(r, S("after"));
     buf_init(&k->text, LIMIT_REPLY);
     k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = books_read };
     store_post(s->store, &k->unit);
+}
+
+void control_books(struct request *r, void *sandbox)
+{
+    static const struct ledger of = {
+        .stmt = STMT_sandbox_books,
+        .list = "intents",
+        .whose = { "payment_id", 10 },
+        .texts = { "id", "payment_id", "status", "currency" },
+        .numbers = { "amount", "held", "captured", "refunded", "charges", "refunds" },
+    };
+
+    look(r, sandbox, &of);
+}
+
+void pp_control_books(struct request *r, void *sandbox)
+{
+    static const struct ledger of = {
+        .stmt = STMT_sandbox_paypay_books,
+        .list = "payments",
+        .whose = { "merchant_payment_id", 19 },
+        .texts = { "payment_id", "merchant_payment_id", "status" },
+        .numbers = { "amount", "held", "captured", "refunded", "refunds" },
+    };
+
+    look(r, sandbox, &of);
 }

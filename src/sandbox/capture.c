@@ -103,7 +103,8 @@ void intent_void(struct visit *v)
         !take_choice(v, "cancellation_reason",
                      "duplicate|fraudulent|requested_by_customer|abandoned", &reason))
         return;
-    if (p.status == INTENT_SUCCEEDED || p.status == INTENT_CANCELED) {
+    if (p.status == INTENT_SUCCEEDED || p.status == INTENT_CANCELED ||
+        p.status == INTENT_PROCESSING) {
         struct str status = sb_intent_status_text(p.status);
 
         visit_unexpected(v, &p,

@@ -1,9 +1,9 @@
 /* checkout.c - what becomes of a Checkout Session.
  *
  *   open --paid by card----------> complete, paid      checkout.session.completed
- *    |   --konbini slip----------> complete, unpaid    checkout.session.completed
- *    |                                |--slip paid---> paid       async_payment_succeeded
- *    |                                '--slip lapsed-> unpaid     async_payment_failed
+ *    |   --konbini slip, debit---> complete, unpaid    checkout.session.completed
+ *    |                                |--money comes-> paid       async_payment_succeeded
+ *    |                                '--lapsed, none> unpaid     async_payment_failed
  *    |   --declined, 3-D Secure--> open                (its intent stays for the next try)
  *    '---expired, or by call-----> expired             payment_intent.canceled, session.expired
  *
@@ -32,12 +32,17 @@ static bool complete(struct work *w, struct session *s, const struct intent *p)
     return sb_session_write(w, s) && tell(w, "checkout.session.completed", s);
 }
 
+static bool is_delayed(const struct intent *p)
+{
+    return method_type_of(p->card)->delayed;
+}
+
 /* Money that was only held until now is no news of its own: the capture told it. */
 static bool money_came(struct work *w, struct session *s, const struct intent *p)
 {
     s->payment_status = S("paid");
-    return sb_session_write(w, s) && (!str_eq(p->card, S("konbini")) ||
-                                      tell(w, "checkout.session.async_payment_succeeded", s));
+    return sb_session_write(w, s) &&
+           (!is_delayed(p) || tell(w, "checkout.session.async_payment_succeeded", s));
 }
 
 bool sb_session_follow(struct work *w, const struct intent *p)
@@ -50,7 +55,7 @@ bool sb_session_follow(struct work *w, const struct intent *p)
         return false;
     if (str_eq(s.status, S("open")))
         return p->status == INTENT_SUCCEEDED || p->status == INTENT_NEEDS_CAPTURE ||
-                       sb_voucher_waits(p)
+                       p->status == INTENT_PROCESSING || sb_voucher_waits(p)
                    ? complete(w, &s, p)
                    : true;
     if (!str_eq(s.status, S("complete")) || str_eq(s.payment_status, S("paid")))

@@ -3,9 +3,8 @@
  * nothing. All of them run on the sandbox's loop. */
 #include "sandbox/control.h"
 
-#include "sandbox/switches.h"
+#include "base/limits.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* --- answers --- */
@@ -81,219 +80,6 @@ bool reading_end(struct reading *in, struct request *r)
     return fine;
 }
 
-static int64_t number(struct reading *in, const char *field, int64_t least, int64_t most,
-                      int64_t otherwise)
-{
-    int64_t value;
-
-    return json_get_int(in->body, field, false, least, most, &value, &in->problems) ? value
-                                                                                    : otherwise;
-}
-
-static bool flag(struct reading *in, const char *field, bool otherwise)
-{
-    bool value;
-
-    return json_get_bool(in->body, field, false, &value, &in->problems) ? value : otherwise;
-}
-
-static void text(struct reading *in, const char *field, char *out, size_t size)
-{
-    struct str value;
-
-    if (!json_get_str(in->body, field, false, size - 1, &value, &in->problems))
-        return;
-    if (value.n < size)
-        memcpy(out, value.p, value.n);
-    else
-        json_problem(&in->problems, field, "is too long");
-}
-
-/* --- /_sandbox/faults --- */
-
-static void write_text(struct buf *b, const char *name, const char *value)
-{
-    if (!value[0])
-        return;
-    buf_fmt(b, "\"%s\":", name);
-    buf_json(b, str_of(value));
-    buf_char(b, ',');
-}
-
-static void write_number(struct buf *b, const char *name, int64_t value)
-{
-    if (value)
-        buf_fmt(b, "\"%s\":%lld,", name, (long long)value);
-}
-
-static void write_rule(struct buf *b, const struct call_rule *rule)
-{
-    const struct sandbox_fault *f = &rule->fault;
-
-    buf_char(b, '{');
-    write_text(b, "method", rule->method);
-    write_text(b, "path", rule->path);
-    write_number(b, "delayMs", f->delay_ms);
-    write_number(b, "statusBefore", f->status_before);
-    write_number(b, "statusAfter", f->status_after);
-    write_number(b, "hangMs", f->hang_ms);
-    if (f->drop_before)
-        buf_add(b, S("\"dropBefore\":true,"));
-    if (f->drop_after)
-        buf_add(b, S("\"dropAfter\":true,"));
-    write_text(b, "declineCode", rule->decline_code);
-    buf_fmt(b, "\"skip\":%lld,\"times\":%lld}", (long long)rule->skip, (long long)rule->times);
-}
-
-static void reply_rules(struct request *r, const struct sandbox_faults *f)
-{
-    struct buf b;
-
-    buf_init(&b, LIMIT_REPLY);
-    buf_add(&b, S("{\"faults\":["));
-    for (size_t i = 0; i < f->count; i++) {
-        if (i)
-            buf_char(&b, ',');
-        write_rule(&b, &f->rules[i]);
-    }
-    buf_add(&b, S("]}\n"));
-    control_reply(r, 200, S("application/json"), &b);
-}
-
-static void list_rules(struct request *r, void *ctx)
-{
-    reply_rules(r, ((struct sandbox *)ctx)->faults);
-}
-
-static void clear_rules(struct request *r, void *ctx)
-{
-    struct sandbox *s = ctx;
-
-    rules_clear(s->faults);
-    reply_rules(r, s->faults);
-}
-
-static bool says_something(const struct call_rule *rule)
-{
-    const struct sandbox_fault *f = &rule->fault;
-
-    return f->delay_ms || f->status_before || f->status_after || f->hang_ms || f->drop_before ||
-           f->drop_after || rule->decline_code[0];
-}
-
-static struct call_rule read_rule(struct reading *in)
-{
-    struct call_rule rule = { .skip = number(in, "skip", 0, 1000000, 0),
-                              .times = number(in, "times", 1, 1000000, 1) };
-    struct sandbox_fault *f = &rule.fault;
-
-    text(in, "path", rule.path, sizeof(rule.path));
-    text(in, "method", rule.method, sizeof(rule.method));
-    text(in, "declineCode", rule.decline_code, sizeof(rule.decline_code));
-    f->delay_ms = number(in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
-    f->hang_ms = number(in, "hangMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
-    f->status_before = (int)number(in, "statusBefore", 400, 599, 0);
-    f->status_after = (int)number(in, "statusAfter", 400, 599, 0);
-    f->drop_before = flag(in, "dropBefore", false);
-    f->drop_after = flag(in, "dropAfter", false);
-    if (rule.path[0] && rule.path[0] != '/')
-        json_problem(&in->problems, "path", "begins with /");
-    if (!says_something(&rule) && !in->problems.count)
-        json_problem(&in->problems, "statusBefore", "a rule needs something to do");
-    return rule;
-}
-
-static void add_rule(struct request *r, void *ctx)
-{
-    static const char *const names[] = { "path",      "method",       "times",       "skip",
-                                         "delayMs",   "statusBefore", "statusAfter", "dropBefore",
-                                         "dropAfter", "hangMs",       "declineCode" };
-    struct sandbox *s = ctx;
-    struct call_rule rule;
-    struct reading in;
-
-    if (!reading_begin(&in, r, names, COUNT(names)))
-        return;
-    rule = read_rule(&in);
-    if (!reading_end(&in, r))
-        return;
-    if (rules_add(s->faults, &rule))
-        reply_problem(r, ERR_OVERLOADED, "there are too many rules; DELETE /_sandbox/faults");
-    else
-        reply_rules(r, s->faults);
-}
-
-/* --- /_sandbox/webhooks --- */
-
-static void reply_webhooks(struct request *r, struct webhook_switches *w)
-{
-    struct buf b;
-
-    buf_init(&b, LIMIT_REPLY);
-    buf_add(&b, S("{\"url\":"));
-    buf_json(&b, str_of(w->url));
-    buf_fmt(&b,
-            ",\"on\":%s,\"duplicate\":%lld,\"reorder\":%s,\"delayMs\":%lld,\"dropFirst\":%lld,"
-            "\"factor\":%lld}\n",
-            w->on ? "true" : "false", (long long)atomic_load(&w->copies),
-            atomic_load(&w->reorder) ? "true" : "false", (long long)atomic_load(&w->delay_ms),
-            (long long)w->drop_first, (long long)atomic_load(&w->factor));
-    control_reply(r, 200, S("application/json"), &b);
-}
-
-static void list_webhooks(struct request *r, void *ctx)
-{
-    reply_webhooks(r, &((struct sandbox *)ctx)->faults->webhooks);
-}
-
-/* Another receiver; "" is the first one again. */
-static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
-{
-    struct str u;
-
-    if (!cJSON_GetObjectItemCaseSensitive(in->body, "url"))
-        return;
-    memset(url, 0, WEBHOOK_URL_MAX);
-    text(in, "url", url, WEBHOOK_URL_MAX);
-    u = str_of(url);
-    if (u.n && !str_starts(u, S("http://")) && !str_starts(u, S("https://")))
-        json_problem(&in->problems, "url", "begins with http:// or https://");
-}
-
-/* What is not named keeps its value. */
-static void set_webhooks(struct request *r, void *ctx)
-{
-    static const char *const names[] = { "url",     "on",        "duplicate", "reorder",
-                                         "delayMs", "dropFirst", "factor" };
-    struct webhook_switches *w = &((struct sandbox *)ctx)->faults->webhooks;
-    int64_t copies, delay_ms, drop_first, factor;
-    char url[WEBHOOK_URL_MAX];
-    bool on, reorder;
-    struct reading in;
-
-    if (!reading_begin(&in, r, names, COUNT(names)))
-        return;
-    memcpy(url, w->url, sizeof(url));
-    read_url(&in, url);
-    on = flag(&in, "on", w->on);
-    reorder = flag(&in, "reorder", atomic_load(&w->reorder));
-    copies = number(&in, "duplicate", 0, LIMIT_SANDBOX_COPIES, atomic_load(&w->copies));
-    delay_ms = number(&in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, atomic_load(&w->delay_ms));
-    drop_first = number(&in, "dropFirst", 0, 1000000, w->drop_first);
-    factor = number(&in, "factor", 1, 1000000, atomic_load(&w->factor));
-    if (!reading_end(&in, r))
-        return;
-    memcpy(w->url, url, sizeof(url));
-    w->on = on;
-    w->drop_first = drop_first;
-    atomic_store(&w->reorder, reorder);
-    atomic_store(&w->turn, 0);
-    atomic_store(&w->copies, copies);
-    atomic_store(&w->delay_ms, delay_ms);
-    atomic_store(&w->factor, factor);
-    reply_webhooks(r, w);
-}
-
 /* --- GET /_sandbox/events?type=&limit= --- */
 
 struct event_list {
@@ -366,30 +152,135 @@ static void list_events(struct request *r, void *ctx)
     store_post(((struct sandbox *)ctx)->store, &l->unit);
 }
 
+/* --- who may change something --- */
+
+/* Of "http://localhost:12111", or of a Host: the name of this machine, whatever the port. */
+static bool is_loopback(struct str host)
+{
+    static const struct str names[] = { { "localhost", 9 }, { "127.0.0.1", 9 }, { "[::1]", 5 } };
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        struct str port = host;
+
+        if (!str_starts(host, names[i]))
+            continue;
+        port.p += names[i].n;
+        port.n -= names[i].n;
+        return !port.n || port.p[0] == ':';
+    }
+    return false;
+}
+
+/* A browser says where a request comes from, and it must come from our own pages: a stranger's page
+ * may not press the buttons of a sandbox that happens to run on the same machine. Its host must be
+ * a loopback name too, since a stranger's name may be made to point here. Programs say nothing. */
+static bool is_own(const struct request *r)
+{
+    struct str site = request_header(r, S("Sec-Fetch-Site"), NULL);
+    struct str origin = request_header(r, S("Origin"), NULL);
+    struct str host = request_header(r, S("Host"), NULL);
+
+    if (site.n)
+        return (str_eq(site, S("same-origin")) || str_eq(site, S("none"))) && is_loopback(host);
+    if (!origin.n)
+        return true;
+    if (!str_starts(origin, S("http://")))
+        return false;
+    origin.p += 7;
+    origin.n -= 7;
+    return str_eq_nocase(origin, host) && is_loopback(host);
+}
+
+bool control_is_own(struct request *r)
+{
+    if (is_own(r))
+        return true;
+    reply_problem(r, ERR_FORBIDDEN,
+                  "another site's page may not change the sandbox; open /_sandbox itself");
+    return false;
+}
+
+#define OWN(handler)                                                                               \
+    static void own_##handler(struct request *r, void *sandbox)                                    \
+    {                                                                                              \
+        if (control_is_own(r))                                                                     \
+            handler(r, sandbox);                                                                   \
+    }
+OWN(control_add_rule)
+OWN(control_clear_rules)
+OWN(control_set_webhooks)
+OWN(control_set_chaos)
+OWN(control_end_chaos)
+OWN(control_press)
+OWN(control_authenticate)
+OWN(control_resend)
+OWN(control_use_checkout)
+OWN(control_pay_checkout)
+OWN(control_pay_voucher)
+OWN(control_end_voucher)
+OWN(control_open_dispute)
+OWN(control_close_dispute)
+OWN(control_send_transfer)
+OWN(control_roll)
+OWN(control_set_strict)
+OWN(control_move_refund)
+OWN(control_lapse)
+#undef OWN
+
 /* --- the table --- */
 
+/* Whoever opens the bare address in a browser. */
+static void go_home(struct request *r, void *sandbox)
+{
+    (void)sandbox;
+    reply_header(r, S("Location"), S("/_sandbox"));
+    reply_send(r, 303, S(""), S(""));
+}
+
+#define GET(where, how)                                                                            \
+    {                                                                                              \
+        .method = "GET", .path = (where), .handle = (how)                                          \
+    }
+#define POST(where, how)                                                                           \
+    {                                                                                              \
+        .method = "POST", .path = (where), .handle = own_##how                                     \
+    }
+#define DELETE(where, how)                                                                         \
+    {                                                                                              \
+        .method = "DELETE", .path = (where), .handle = own_##how                                   \
+    }
+
 const struct route sandbox_control_routes[] = {
-    { .method = "GET", .path = "/_sandbox/faults", .handle = list_rules },
-    { .method = "POST", .path = "/_sandbox/faults", .handle = add_rule },
-    { .method = "DELETE", .path = "/_sandbox/faults", .handle = clear_rules },
-    { .method = "GET", .path = "/_sandbox/webhooks", .handle = list_webhooks },
-    { .method = "POST", .path = "/_sandbox/webhooks", .handle = set_webhooks },
-    { .method = "GET", .path = "/_sandbox/events", .handle = list_events },
-    { .method = "GET", .path = "/_sandbox/books", .handle = control_books },
-    { .method = "GET", .path = "/_sandbox/authenticate/{intent}", .handle = control_ask_customer },
-    { .method = "POST", .path = "/_sandbox/authenticate/{intent}", .handle = control_authenticate },
-    { .method = "POST", .path = "/_sandbox/events/{id}/resend", .handle = control_resend },
-    { .method = "GET", .path = "/_sandbox/checkout/{session}", .handle = control_show_checkout },
-    { .method = "POST", .path = "/_sandbox/checkout/{session}", .handle = control_use_checkout },
-    { .method = "POST",
-      .path = "/_sandbox/checkout/{session}/pay",
-      .handle = control_pay_checkout },
-    { .method = "GET", .path = "/_sandbox/konbini/{intent}", .handle = control_show_voucher },
-    { .method = "POST", .path = "/_sandbox/konbini/{intent}/pay", .handle = control_pay_voucher },
-    { .method = "POST",
-      .path = "/_sandbox/konbini/{intent}/expire",
-      .handle = control_end_voucher },
-    { .method = "POST", .path = "/_sandbox/disputes", .handle = control_open_dispute },
-    { .method = "POST", .path = "/_sandbox/disputes/{id}/close", .handle = control_close_dispute },
+    GET("/", go_home),
+    GET("/_sandbox", control_home),
+    POST("/_sandbox", control_press),
+    GET("/_sandbox/faults", control_rules),
+    POST("/_sandbox/faults", control_add_rule),
+    DELETE("/_sandbox/faults", control_clear_rules),
+    GET("/_sandbox/webhooks", control_webhooks),
+    POST("/_sandbox/webhooks", control_set_webhooks),
+    GET("/_sandbox/chaos", control_chaos),
+    POST("/_sandbox/chaos", control_set_chaos),
+    DELETE("/_sandbox/chaos", control_end_chaos),
+    GET("/_sandbox/events", list_events),
+    GET("/_sandbox/books", control_books),
+    GET("/_sandbox/authenticate/{intent}", control_ask_customer),
+    POST("/_sandbox/authenticate/{intent}", control_authenticate),
+    POST("/_sandbox/events/{id}/resend", control_resend),
+    GET("/_sandbox/checkout/{session}", control_show_checkout),
+    POST("/_sandbox/checkout/{session}", control_use_checkout),
+    POST("/_sandbox/checkout/{session}/pay", control_pay_checkout),
+    GET("/_sandbox/konbini/{intent}", control_show_voucher),
+    POST("/_sandbox/konbini/{intent}/pay", control_pay_voucher),
+    POST("/_sandbox/konbini/{intent}/expire", control_end_voucher),
+    GET("/_sandbox/transfer/{intent}", control_show_transfer),
+    POST("/_sandbox/transfer/{intent}", control_send_transfer),
+    POST("/_sandbox/webhooks/roll", control_roll),
+    GET("/_sandbox/strict", control_strict),
+    POST("/_sandbox/strict", control_set_strict),
+    POST("/_sandbox/refunds/{id}", control_move_refund),
+    POST("/_sandbox/intents/{id}/lapse", control_lapse),
+    POST("/_sandbox/disputes", control_open_dispute),
+    POST("/_sandbox/disputes/{id}/close", control_close_dispute),
 };
 const size_t sandbox_control_route_count = COUNT(sandbox_control_routes);

@@ -10,6 +10,9 @@ void control_reply(struct request *r, int status, struct str type, struct buf *t
 /* The raw value in the query; empty where it is not there. */
 struct str control_query(const struct request *r, struct str name);
 
+/* For what changes something: false: a stranger's page asked for it, and has been refused. */
+bool control_is_own(struct request *r);
+
 /* A strict body. */
 struct reading {
     cJSON *body;
@@ -28,6 +31,7 @@ struct act {
     struct sandbox *sandbox;
     struct str id; /* of the path */
     struct str text[2];
+    int64_t number;
     bool form; /* a person asks: a page, and no JSON */
     /* In the unit. It sets one of the answers below, or fails. */
     enum err (*run)(struct act *a, struct work *w);
@@ -50,6 +54,16 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
 
 /* --- the handlers, by file --- */
 
+void control_rules(struct request *r, void *sandbox); /* control_faults.c */
+void control_add_rule(struct request *r, void *sandbox);
+void control_clear_rules(struct request *r, void *sandbox);
+void control_webhooks(struct request *r, void *sandbox);
+void control_set_webhooks(struct request *r, void *sandbox);
+void control_chaos(struct request *r, void *sandbox);
+void control_set_chaos(struct request *r, void *sandbox);
+void control_end_chaos(struct request *r, void *sandbox);
+void control_home(struct request *r, void *sandbox);         /* page_home.c */
+void control_press(struct request *r, void *sandbox);        /* page_press.c */
 void control_books(struct request *r, void *sandbox);        /* books.c */
 void control_ask_customer(struct request *r, void *sandbox); /* authenticate.c */
 void control_authenticate(struct request *r, void *sandbox);
@@ -60,5 +74,12 @@ void control_pay_checkout(struct request *r, void *sandbox);
 void control_show_voucher(struct request *r, void *sandbox); /* page_voucher.c */
 void control_pay_voucher(struct request *r, void *sandbox);
 void control_end_voucher(struct request *r, void *sandbox);
+void control_show_transfer(struct request *r, void *sandbox); /* page_transfer.c */
+void control_send_transfer(struct request *r, void *sandbox);
+void control_roll(struct request *r, void *sandbox);   /* secrets.c */
+void control_strict(struct request *r, void *sandbox); /* strict.c */
+void control_set_strict(struct request *r, void *sandbox);
+void control_move_refund(struct request *r, void *sandbox); /* control_money.c */
+void control_lapse(struct request *r, void *sandbox);
 void control_open_dispute(struct request *r, void *sandbox); /* control_disputes.c */
 void control_close_dispute(struct request *r, void *sandbox);

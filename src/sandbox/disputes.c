@@ -42,6 +42,7 @@ bool sb_dispute_by_card(struct work *w, struct charge *c)
           { "product_not_received", 20 },
           { "needs_response", 14 } },
         { { "createDisputeInquiry", 20 }, { "fraudulent", 10 }, { "warning_needs_response", 22 } },
+        { { "sepa_debit_disputed", 19 }, { "debit_not_authorized", 20 }, { "lost", 4 } },
     };
     struct dispute d;
 

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/impl.h"
+#include "sandbox/relay.h"
 #include "sandbox/visit.h"
 
 #include <openssl/evp.h>
@@ -30,7 +31,10 @@ static void add_headers(struct visit *v)
         reply_header(r, S("idempotent-replayed"), S("true"));
         reply_header(r, S("original-request"), v->original);
     }
-    if (v->retry)
+    if (v->status >= 400 && v->fault.should_retry)
+        reply_header(r, S("stripe-should-retry"),
+                     v->fault.should_retry == RETRY_SAYS_TRUE ? S("true") : S("false"));
+    else if (v->retry)
         reply_header(r, S("stripe-should-retry"), S("true"));
     else if (v->status >= 500 && (v->keep || v->replayed))
         reply_header(r, S("stripe-should-retry"), S("false"));
@@ -49,8 +53,8 @@ static void answer(struct visit *v)
 
     keys_leave(v);
     add_headers(v);
-    reply_send(v->request, whole ? v->status : 500, S("application/json"),
-               whole ? v->body : no_memory);
+    sandbox_answer_send(v->request, &v->fault, whole ? v->status : 500,
+                        whole ? v->body : no_memory);
     arena_release(&arena); /* v went with the request */
 }
 
@@ -145,7 +149,8 @@ static enum err run_write(struct tx *tx, struct unit *u)
     forget_outcome(v, tx);
     if (v->key.n && !keys_claim(v))
         return verdict(v);
-    v->op->run(v);
+    if (strict_allows(v))
+        v->op->run(v);
     if (!v->w.err && v->keep && v->fault.status_after)
         visit_failed(v, v->fault.status_after);
     if (!v->w.err && v->keep && v->key.n)
@@ -158,7 +163,8 @@ static enum err run_read(struct tx *tx, struct unit *u)
     struct visit *v = CONTAINER_OF(u, struct visit, unit);
 
     forget_outcome(v, tx);
-    v->op->run(v);
+    if (strict_allows(v))
+        v->op->run(v);
     if (!v->w.err && v->fault.status_after)
         visit_failed(v, v->fault.status_after);
     return v->w.err;
@@ -402,6 +408,23 @@ const struct operation sandbox_operations[] = {
     { "GET", "/v1/disputes/{id}", dispute_retrieve },
     { "POST", "/v1/disputes/{id}", dispute_update },
     { "POST", "/v1/disputes/{id}/close", dispute_accept },
+    { "GET", "/v1/events", event_list },
+    { "GET", "/v1/events/{id}", event_retrieve },
+    { "POST", "/v1/events/{id}/retry", event_retry },
+    { "POST", "/v1/webhook_endpoints", hook_create },
+    { "GET", "/v1/webhook_endpoints", hook_list },
+    { "POST", "/v1/webhook_endpoints/{id}", hook_update },
+    { "GET", "/v1/webhook_endpoints/{id}", hook_retrieve },
+    { "DELETE", "/v1/webhook_endpoints/{id}", hook_delete },
+    { "POST", "/v1/customers", customer_create },
+    { "GET", "/v1/customers", customer_list },
+    { "POST", "/v1/customers/{id}", customer_update },
+    { "GET", "/v1/customers/{id}", customer_retrieve },
+    { "DELETE", "/v1/customers/{id}", customer_delete },
+    { "GET", "/v1/customers/{id}/cash_balance", customer_cash },
+    { "POST", "/v1/test_helpers/customers/{id}/fund_cash_balance", customer_fund },
+    { "POST", "/v1/test_helpers/refunds/{id}/expire", refund_expire },
+    { "POST", "/v1/stripecli/sessions", relay_session_create },
     { "GET", "/v1/*", nothing_here },
     { "POST", "/v1/*", nothing_here },
     { "DELETE", "/v1/*", nothing_here },

@@ -1,62 +1,116 @@
-/* events.c - what happened, told to whoever listens.
+/* events.c - what happened, written down, and who is to be told.
  *
- *   change --same commit--> row of sandbox_events + message "sandbox.webhook"
- *   message --> read the event --> sign, POST --> 2xx: done
- *                                            '--> anything else: again by the schedule, then dead
+ *   change --same commit--> row of sandbox_events
+ *                       |-> message "sandbox.webhook" for each receiver that wants it   deliver.c
+ *                       '-> message "sandbox.relay" while somebody listens              relay.c
  *
  *   (1) An event's text is written once and never changes; only its signature is new on each try.
  *   (2) Events have no order among each other, as with Stripe: no lanes.
- *   (3) There is one receiver. It is told what Ichido applies; of all else there is only the row.
+ *   (3) The receiver of the options is told what Ichido applies; an endpoint what it asked for.
+ *   (4) Ids grow: by their time, and within a millisecond by a count. So they sort as `seq` does.
+ *   (5) A receiver's message has an id that is made of the event's and the receiver's: as long as
+ *       there is one, that webhook is pending.
  *
- * Rows hold the compact text. What is sent is indented by two blanks, as Stripe's is, so that a
- * receiver who signs or compares something else than the raw bytes is found out here. */
+ * Rows hold the compact text. */
 #include "base/buf.h"
-#include "base/hex.h"
-#include "http/client.h"
-#include "observe/log.h"
+#include "base/limits.h"
 #include "sandbox/control.h"
-#include "sandbox/switches.h"
+#include "sandbox/hooks.h"
+#include "sandbox/relay.h"
 
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define API_VERSION "2026-10-28.endive"
 
 static const struct str webhook_kind = { "sandbox.webhook", sizeof("sandbox.webhook") - 1 };
 
-/* --- the event --- */
+/* --- ids --- */
 
-static bool is_wanted(struct str type)
+enum {
+    ID_DIGITS = 22,
+    COUNT_BITS = 12,
+    TYPE_MAX = 128
+}; /* digits of base 62, for the 128 bits of a UUID */
+
+static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+struct str sb_event_id(struct arena *a, struct uuid u)
 {
-    static const struct str families[] = {
-        { "payment_intent.", 15 }, { "charge.", 7 }, { "refund.", 7 }, { "checkout.session.", 17 }
-    };
-
-    for (size_t i = 0; i < COUNT(families); i++)
-        if (str_starts(type, families[i]))
-            return !str_eq(type, S("payment_intent.created"));
-    return false;
-}
-
-enum { ID_DIGITS = 22 }; /* of base 62, for the 128 bits of a UUID */
-
-/* evt_3 and a UUIDv7 in digits that sort as it does. */
-static struct str event_id(struct arena *a, struct uuid u)
-{
-    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    char text[] = "evt_3ichidoichidoichidoichi";
+    char text[] = ID_EVENT "ichidoichidoichidoichi";
     unsigned __int128 bits = 0;
 
-    _Static_assert(sizeof(text) == 5 + ID_DIGITS + 1, "room for every digit");
+    _Static_assert(sizeof(text) == sizeof(ID_EVENT) + ID_DIGITS, "room for every digit");
     for (size_t i = 0; i < sizeof(u.b); i++)
         bits = bits << 8 | u.b[i];
     for (size_t i = ID_DIGITS; i--; bits /= 62)
-        text[5 + i] = digits[bits % 62];
+        text[sizeof(ID_EVENT) - 1 + i] = digits[bits % 62];
     return arena_str(a, (struct str){ text, sizeof(text) - 1 });
 }
+
+bool sb_event_uuid(struct str id, struct uuid *ret_uuid)
+{
+    unsigned __int128 bits = 0;
+
+    if (id.n != sizeof(ID_EVENT) - 1 + ID_DIGITS || !str_starts(id, S(ID_EVENT)))
+        return false;
+    for (size_t i = sizeof(ID_EVENT) - 1; i < id.n; i++) {
+        const char *at = memchr(digits, id.p[i], sizeof(digits) - 1);
+
+        if (!at)
+            return false;
+        bits = bits * 62 + (unsigned)(at - digits); /* wraps for what no UUID makes */
+    }
+    for (size_t i = sizeof(ret_uuid->b); i--; bits >>= 8)
+        ret_uuid->b[i] = (unsigned char)bits;
+    return true;
+}
+
+struct str sb_event_first_at(struct work *w, int64_t ms)
+{
+    static const int64_t most = (INT64_C(1) << 48) - 1;
+    uint64_t t = (uint64_t)(ms < 0 ? 0 : ms < most ? ms : most);
+    struct uuid u = { { 0 } };
+    struct str id;
+
+    for (int i = 0; i < 6; i++)
+        u.b[i] = (unsigned char)(t >> (8 * (5 - i)));
+    id = sb_event_id(w->a, u);
+    work_ok(w, id.p ? OK : ERR_NO_MEMORY);
+    return id;
+}
+
+/* Only the store's one writer comes here. */
+static struct uuid next_uuid(struct sandbox *s, int64_t now_ms)
+{
+    struct uuid u;
+
+    if (now_ms > s->event_ms) {
+        s->event_ms = now_ms;
+        s->event_count = 0;
+    } else if (++s->event_count >> COUNT_BITS) {
+        s->event_ms++;
+        s->event_count = 0;
+    }
+    u = uuid_new(s->event_ms, &s->env.rng);
+    u.b[6] = (unsigned char)(0x70 | s->event_count >> 8);
+    u.b[7] = (unsigned char)s->event_count;
+    return u;
+}
+
+/* Those of one event stay beside each other in the queue's index. */
+struct uuid sb_told_id(struct uuid event, struct str endpoint)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE] = { 0 };
+
+    if (endpoint.n && EVP_Digest(endpoint.p, endpoint.n, hash, NULL, EVP_sha256(), NULL))
+        for (size_t i = 9; i < sizeof(event.b); i++)
+            event.b[i] ^= hash[i];
+    return event;
+}
+
+/* --- the event --- */
 
 static void add_request(struct buf *b, const struct sandbox_event *e)
 {
@@ -76,7 +130,7 @@ static void add_request(struct buf *b, const struct sandbox_event *e)
 
 /* The keys stand in Stripe's order. */
 static struct str envelope(struct arena *a, const struct sandbox_event *e, struct str id,
-                           int64_t created_s, bool wanted)
+                           int64_t created_s, size_t pending)
 {
     struct str copy = { 0 };
     struct buf b;
@@ -93,8 +147,9 @@ static struct str envelope(struct arena *a, const struct sandbox_event *e, struc
         buf_add(&b, S(",\"previous_attributes\":"));
         buf_add(&b, e->previous);
     }
-    buf_add(&b, wanted ? S("},\"livemode\":false,\"pending_webhooks\":1,\"request\":")
-                       : S("},\"livemode\":false,\"pending_webhooks\":0,\"request\":"));
+    buf_add(&b, S("},\"livemode\":false,\"pending_webhooks\":"));
+    buf_i64(&b, (int64_t)pending);
+    buf_add(&b, S(",\"request\":"));
     add_request(&b, e);
     buf_add(&b, S(",\"type\":"));
     buf_json(&b, e->type);
@@ -105,36 +160,8 @@ static struct str envelope(struct arena *a, const struct sandbox_event *e, struc
     return copy;
 }
 
-/* Backwards in groups: the first of a group waits longest. */
-static int64_t due_after_ms(struct webhook_switches *w)
-{
-    int64_t ms = atomic_load(&w->delay_ms);
-
-    if (atomic_load(&w->reorder)) {
-        uint32_t turn = atomic_fetch_add(&w->turn, 1) % LIMIT_SANDBOX_REORDER;
-
-        ms += (int64_t)(LIMIT_SANDBOX_REORDER - turn) * LIMIT_SANDBOX_REORDER_MS;
-    }
-    return ms;
-}
-
-static enum err tell_receiver(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
-                              int64_t now_ms)
-{
-    struct webhook_switches *w = &s->faults->webhooks;
-    size_t n = 1 + (size_t)atomic_load(&w->copies);
-    int64_t due_ms = now_ms + due_after_ms(w);
-    struct queue_new m[1 + LIMIT_SANDBOX_COPIES];
-
-    for (size_t i = 0; i < n; i++)
-        m[i] = (struct queue_new){
-            .id = i ? env_uuid(&s->env) : first, .kind = webhook_kind, .ref = id, .due_ms = due_ms
-        };
-    return queue_add(s->queue, tx, now_ms, m, n);
-}
-
-/* The oldest go, a few at a time. Who was not told by then never will be. */
-static enum err forget_old(struct tx *tx, int64_t seq)
+/* The oldest go, a few at a time, where there are too many; jobs.c has those that are too old. */
+static enum err forget_most(struct tx *tx, int64_t seq)
 {
     if (seq % LIMIT_SANDBOX_FORGET)
         return OK;
@@ -148,27 +175,130 @@ static enum err store_event(struct tx *tx, const struct sandbox_event *e, struct
     enum err err = TX_ROW(tx, STMT_sandbox_event_add, &row, V_TEXT(id), V_TEXT(e->type),
                           V_INT(now_ms), V_TEXT(body));
 
-    return err ? err : forget_old(tx, row.col[0].i);
+    return err ? err : forget_most(tx, row.col[0].i);
+}
+
+/* --- who is told --- */
+
+bool sb_builtin_wants(const struct sandbox *s, struct str type)
+{
+    static const struct str families[] = {
+        { "payment_intent.", 15 }, { "charge.", 7 }, { "refund.", 7 }, { "checkout.session.", 17 }
+    };
+
+    for (size_t i = 0; s->o.webhook_url.n && i < COUNT(families); i++)
+        if (str_starts(type, families[i]))
+            return !str_eq(type, S("payment_intent.created"));
+    return false;
+}
+
+bool sb_hook_wants(struct str events, struct str type)
+{
+    char quoted[TYPE_MAX];
+    int n = snprintf(quoted, sizeof(quoted), "\"" STR_FMT "\"", STR_ARG(type));
+
+    return memmem(events.p, events.n, "\"*\"", 3) ||
+           (n < TYPE_MAX && memmem(events.p, events.n, quoted, (size_t)n));
+}
+
+struct audience {
+    struct str type;
+    size_t count;
+    struct str endpoints[1 + LIMIT_SANDBOX_ENDPOINTS]; /* empty: the receiver of the options */
+    bool any;                                          /* there are endpoints at all */
+};
+
+static enum err add_listener(void *ctx, const struct row *row)
+{
+    struct audience *a = ctx;
+
+    a->any = true;
+    if (a->count < COUNT(a->endpoints) && sb_hook_wants(row->col[1].s, a->type))
+        a->endpoints[a->count++] = row->col[0].s;
+    return OK;
+}
+
+/* Most sandboxes have no endpoints: that is remembered until one is made. Both happen on the
+ * store's one writer. */
+static enum err find_audience(struct sandbox *s, struct tx *tx, struct str type,
+                              struct audience *ret)
+{
+    enum err e;
+
+    *ret = (struct audience){ .type = type };
+    if (sb_builtin_wants(s, type))
+        ret->count++;
+    if (s->no_endpoints)
+        return OK;
+    e = tx_each(tx, STMT_sandbox_hooks_told, NULL, 0, add_listener, ret);
+    s->no_endpoints = !e && !ret->any;
+    return e;
+}
+
+static enum err tell(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
+                     struct str endpoint, int64_t now_ms)
+{
+    struct telling t = sandbox_telling(s, now_ms);
+    struct queue_new m[1 + LIMIT_SANDBOX_COPIES];
+
+    for (size_t i = 0; i <= t.copies; i++)
+        m[i] = (struct queue_new){ .id = i ? env_uuid(&s->env) : first,
+                                   .kind = webhook_kind,
+                                   .ref = id,
+                                   .body = endpoint,
+                                   .due_ms = t.due_ms };
+    return queue_add(s->queue, tx, now_ms, m, t.copies + 1);
+}
+
+static enum err tell_all(struct sandbox *s, struct tx *tx, struct uuid u, struct str id,
+                         const struct audience *a, int64_t now_ms)
+{
+    enum err e = relay_is_on(s) ? relay_event(s, tx, id, now_ms) : OK;
+
+    for (size_t i = 0; i < a->count && !e; i++)
+        e = tell(s, tx, sb_told_id(u, a->endpoints[i]), id, a->endpoints[i], now_ms);
+    return e;
 }
 
 enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
                            const struct sandbox_event *e)
 {
     int64_t now_ms = env_now_ms(&s->env);
-    bool wanted = s->o.webhook_url.n && is_wanted(e->type);
-    struct uuid u = env_uuid(&s->env);
-    struct str id = event_id(a, u), body = { 0 };
-    enum err err;
+    struct uuid u = next_uuid(s, now_ms);
+    struct str id = sb_event_id(a, u), body = { 0 };
+    struct audience audience;
+    enum err err = find_audience(s, tx, e->type, &audience);
 
+    if (err)
+        return err;
     if (id.p)
-        body = envelope(a, e, id, now_ms / 1000, wanted);
+        body = envelope(a, e, id, now_ms / 1000, audience.count);
     if (!body.p)
         return ERR_NO_MEMORY;
     err = store_event(tx, e, id, body, now_ms);
-    return err || !wanted ? err : tell_receiver(s, tx, u, id, now_ms);
+    return err ? err : tell_all(s, tx, u, id, &audience, now_ms);
 }
 
-/* POST /_sandbox/events/{id}/resend: once more, as the command line asks for it. */
+/* --- once more --- */
+
+enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
+                        int64_t now_ms)
+{
+    return tell(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
+}
+
+enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
+                            int64_t now_ms)
+{
+    struct audience a;
+    enum err e = find_audience(s, tx, type, &a);
+
+    for (size_t i = 0; i < a.count && !e; i++)
+        e = sb_event_again(s, tx, id, a.endpoints[i], now_ms);
+    return e;
+}
+
+/* POST /_sandbox/events/{id}/resend: to the receiver of the options, whatever it is. */
 static enum err resend(struct act *a, struct work *w)
 {
     struct row row;
@@ -179,302 +309,10 @@ static enum err resend(struct act *a, struct work *w)
     a->json = arena_str(w->a, row.col[0].s);
     if (!a->json.p)
         return ERR_NO_MEMORY;
-    return tell_receiver(w->s, w->tx, env_uuid(&w->s->env), a->id, w->now_ms);
+    return sb_event_again(w->s, w->tx, a->id, S(""), w->now_ms);
 }
 
 void control_resend(struct request *r, void *sandbox)
 {
     act_post(r, sandbox, &(struct act){ .run = resend }, false);
-}
-
-/* --- as it is sent --- */
-
-static void new_line(struct buf *b, int depth)
-{
-    static const char blanks[] = "                                                                ";
-    size_t n = (size_t)depth * 2;
-
-    buf_char(b, '\n');
-    buf_add(b, (struct str){ blanks, n < sizeof(blanks) ? n : sizeof(blanks) - 1 });
-}
-
-/* Behind the quote that ends the string; one with an odd number of backslashes before it does not.
- */
-static size_t string_end(struct str json, size_t i)
-{
-    for (size_t at = i + 1; at < json.n; at++) {
-        const char *quote = memchr(json.p + at, '"', json.n - at), *p = quote;
-
-        if (!quote)
-            break;
-        while (p[-1] == '\\')
-            p--;
-        at = (size_t)(quote - json.p);
-        if ((quote - p) % 2 == 0)
-            return at + 1;
-    }
-    return json.n;
-}
-
-/* Of a number, true, false or null. */
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '+' ||
-           c == 'E';
-}
-
-static size_t word_end(struct str json, size_t i)
-{
-    while (i < json.n && is_word(json.p[i]))
-        i++;
-    return i;
-}
-
-static bool is_empty_pair(struct str json, size_t i)
-{
-    return i + 1 < json.n && (json.p[i + 1] == '}' || json.p[i + 1] == ']');
-}
-
-/* The one character that is neither blank, string nor word. */
-static void indent_mark(struct buf *b, struct str json, size_t i, int *depth)
-{
-    char c = json.p[i];
-    bool opens = c == '{' || c == '[', closes = c == '}' || c == ']';
-    bool was_empty = closes && i && (json.p[i - 1] == '{' || json.p[i - 1] == '[');
-
-    *depth -= closes;
-    if (closes && !was_empty)
-        new_line(b, *depth);
-    buf_char(b, c);
-    *depth += opens;
-    if (c == ':')
-        buf_char(b, ' ');
-    if (c == ',' || (opens && !is_empty_pair(json, i)))
-        new_line(b, *depth);
-}
-
-/* Adds compact JSON, which is known to be sound, with two blanks a level. */
-static void indent(struct buf *b, struct str json)
-{
-    int depth = 0;
-
-    for (size_t i = 0; i < json.n;) {
-        size_t end = json.p[i] == '"' ? string_end(json, i) : word_end(json, i);
-
-        if (end > i) {
-            buf_add(b, (struct str){ json.p + i, end - i });
-            i = end;
-        } else {
-            indent_mark(b, json, i++, &depth);
-        }
-    }
-}
-
-/* --- one delivery --- */
-
-enum { DIGEST = 32, HEADERS = 5 };
-
-struct delivery {
-    struct job *job;
-    struct sandbox *sandbox;
-    struct unit load;
-    struct arena arena;
-    struct buf text; /* "1760000000." and behind it the body: what is signed, in one piece */
-    struct str body;
-    struct call call;
-    struct header headers[HEADERS];
-    char signature[sizeof("t=,v1=") + 20 + (size_t)DIGEST * 2];
-    bool delivered;
-    char why[256];
-};
-
-static void finish(struct delivery *d)
-{
-    job_outside_done(d->job, OK, d->why);
-}
-
-static void answered(struct call *c)
-{
-    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
-
-    d->delivered = c->result == CALL_ANSWERED && c->status >= 200 && c->status < 300;
-    if (c->result == CALL_ANSWERED && !d->delivered)
-        snprintf(d->why, sizeof(d->why), "the receiver answered %d", c->status);
-    else if (!d->delivered)
-        snprintf(d->why, sizeof(d->why), "the receiver was not reached: %s", c->why);
-    LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
-        LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
-        LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
-        LOG_TEXT("why", str_of(d->why)));
-    finish(d);
-}
-
-static bool sign(struct delivery *d, struct str signed_text, int64_t t)
-{
-    struct str secret = d->sandbox->o.webhook_secret;
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int n = 0;
-    int used = snprintf(d->signature, sizeof(d->signature), "t=%lld,v1=", (long long)t);
-
-    if (!HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)signed_text.p,
-              signed_text.n, digest, &n) ||
-        n != DIGEST)
-        return false;
-    *hex_put(d->signature + used, digest, DIGEST) = '\0';
-    return true;
-}
-
-/* The clock is the one that the receiver's tests move, too. */
-static bool write_text(struct delivery *d)
-{
-    int64_t t = clock_wall_ms(&d->sandbox->env.clock) / 1000;
-    size_t skip;
-
-    buf_reserve(&d->text, d->body.n * 2);
-    buf_fmt(&d->text, "%lld.", (long long)t);
-    skip = d->text.n;
-    indent(&d->text, d->body);
-    if (d->text.failed || !sign(d, buf_str(&d->text), t))
-        return false;
-    d->body = (struct str){ d->text.p + skip, d->text.n - skip };
-    return true;
-}
-
-static void send_it(struct delivery *d)
-{
-    struct sandbox *s = d->sandbox;
-    struct str url = str_of(s->faults->webhooks.url);
-
-    if (url.n)
-        url = arena_str(&d->arena, url); /* the switch may change while this is under way */
-    d->headers[0] = (struct header){ S("Content-Type"), S("application/json; charset=utf-8") };
-    d->headers[1] =
-        (struct header){ S("User-Agent"), S("Stripe/1.0 (+https://stripe.com/docs/webhooks)") };
-    d->headers[2] = (struct header){ S("Stripe-Signature"), str_of(d->signature) };
-    d->headers[3] = (struct header){ S("Accept"), S("*/*; q=0.5, application/xml") };
-    d->headers[4] = (struct header){ S("Cache-Control"), S("no-cache") };
-    d->call = (struct call){ .method = S("POST"),
-                             .url = url.n ? url : s->o.webhook_url,
-                             .body = d->body,
-                             .headers = d->headers,
-                             .header_count = HEADERS,
-                             .timeout_ms = LIMIT_SANDBOX_SEND_MS,
-                             .answer_max = LIMIT_SANDBOX_ANSWER,
-                             .arena = &d->arena,
-                             .home = d->load.home,
-                             .done = answered };
-    client_call(s->client, &d->call);
-}
-
-static enum err load_run(struct tx *tx, struct unit *u)
-{
-    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_sandbox_event_body, &row, V_TEXT(d->job->message->ref));
-
-    d->body = e ? (struct str){ 0 } : arena_str(&d->arena, row.col[0].s);
-    return e || d->body.p ? e : ERR_NO_MEMORY;
-}
-
-static void loaded(struct unit *u)
-{
-    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
-
-    if (u->err)
-        job_outside_done(d->job, u->err, "its event could not be read");
-    else if (!write_text(d))
-        job_outside_done(d->job, ERR_NO_MEMORY, "no memory to sign it");
-    else
-        send_it(d);
-}
-
-/* What the switches keep from ever leaving. */
-static bool gets_lost(struct delivery *d)
-{
-    struct webhook_switches *w = &d->sandbox->faults->webhooks;
-
-    if (!w->on)
-        snprintf(d->why, sizeof(d->why), "webhooks are switched off");
-    else if (w->drop_first > 0 && w->drop_first--)
-        snprintf(d->why, sizeof(d->why), "dropped on demand");
-    return d->why[0];
-}
-
-static void deliver(struct job *j, void *ctx)
-{
-    static const struct unit_kind load = { "sandbox.event", UNIT_READ, load_run, NULL };
-    struct sandbox *s = ctx;
-    struct delivery *d = calloc(1, sizeof(*d));
-
-    if (!d) {
-        job_outside_done(j, ERR_NO_MEMORY, "no memory to send it");
-        return;
-    }
-    j->state = d;
-    d->job = j;
-    d->sandbox = s;
-    arena_init(&d->arena, 2 * LIMIT_SANDBOX_EVENT);
-    buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* indented */
-    if (gets_lost(d)) {
-        finish(d);
-        return;
-    }
-    d->load = (struct unit){
-        .kind = &load, .home = server_home(s->server), .done = loaded, .arena = &d->arena
-    };
-    store_post(s->store, &d->load);
-}
-
-/* --- again --- */
-
-#define MINUTE_MS INT64_C(60000)
-
-/* The gaps of 003's schedule. Ten hours again and again up to three days: eleven tries. */
-static const int64_t gaps_ms[] = {
-    5 * MINUTE_MS,       30 * MINUTE_MS,      2 * 60 * MINUTE_MS,  5 * 60 * MINUTE_MS,
-    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
-    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
-};
-
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
-{
-    struct sandbox *s = ctx;
-    const struct delivery *d = j->state;
-    size_t tries = (size_t)j->message->attempt;
-
-    (void)tx;
-    if (d->delivered)
-        return OK;
-    snprintf(why, 256, "%s", d->why);
-    if (tries > COUNT(gaps_ms))
-        return ERR_UNPROCESSABLE; /* a dead letter; no policy tries it again */
-    j->again_ms =
-        env_now_ms(j->env) + gaps_ms[tries - 1] / atomic_load(&s->faults->webhooks.factor);
-    return OK;
-}
-
-static void release(struct job *j, void *ctx)
-{
-    struct delivery *d = j->state;
-
-    (void)ctx;
-    if (!d)
-        return;
-    arena_release(&d->arena);
-    buf_release(&d->text);
-    free(d);
-}
-
-struct job_kind sandbox_webhook_kind(struct sandbox *s)
-{
-    return (struct job_kind){
-        .name = webhook_kind.p,
-        .ctx = s,
-        /* for our own troubles; settle() has the schedule. A crash counts as a try. */
-        .retry = { .retries = 1000, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
-        .outside = deliver,
-        .settle = settle,
-        .release = release,
-        .patient = true,
-    };
 }

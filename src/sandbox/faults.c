@@ -1,6 +1,6 @@
 /* faults.c - what goes wrong next, on demand. Every rule that fits a call applies to it, and where
  * two say something about the same thing the older one wins; each counts down by itself and is gone
- * when it has been used up. */
+ * when it has been used up. What chance adds comes behind the rules. */
 #include "sandbox/switches.h"
 
 #include <stdlib.h>
@@ -10,15 +10,23 @@ struct sandbox_faults *sandbox_faults_new(void)
 {
     struct sandbox_faults *f = calloc(1, sizeof(*f));
 
-    if (f) {
-        f->webhooks.on = true;
-        atomic_init(&f->webhooks.factor, LIMIT_SANDBOX_RESEND_FACTOR);
+    if (!f)
+        return NULL;
+    f->kept = kept_new();
+    if (!f->kept) {
+        free(f);
+        return NULL;
     }
+    f->webhooks.on = true;
+    atomic_init(&f->webhooks.factor, LIMIT_SANDBOX_RESEND_FACTOR);
     return f;
 }
 
 void sandbox_faults_free(struct sandbox_faults *f)
 {
+    if (!f)
+        return;
+    kept_free(f->kept);
     free(f);
 }
 
@@ -79,21 +87,26 @@ static void join(struct sandbox_fault *f, const struct sandbox_fault *more)
         f->status_after = more->status_after;
     if (!f->hang_ms)
         f->hang_ms = more->hang_ms;
+    if (!f->answer)
+        f->answer = more->answer;
+    if (!f->should_retry)
+        f->should_retry = more->should_retry;
     f->drop_before |= more->drop_before;
     f->drop_after |= more->drop_after;
 }
 
-/* False: the rule is used up. */
-static bool use_rule(struct call_rule *r, struct arena *a, struct sandbox_fault *f)
+static void use_rule(struct sandbox *s, struct call_rule *r, struct arena *a,
+                     struct sandbox_fault *f)
 {
     if (r->skip > 0) {
         r->skip--;
-        return true;
+    } else {
+        join(f, &r->fault);
+        if (r->decline_code[0] && !f->decline_code.n)
+            f->decline_code = arena_str(a, str_of(r->decline_code));
+        r->times--;
     }
-    join(f, &r->fault);
-    if (r->decline_code[0] && !f->decline_code.n)
-        f->decline_code = arena_str(a, str_of(r->decline_code));
-    return --r->times > 0;
+    kept_rule_used(s, r);
 }
 
 struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, struct str method,
@@ -106,12 +119,72 @@ struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, stru
     for (size_t i = 0; i < f->count; i++) {
         struct call_rule *r = &f->rules[i];
 
-        if (rule_fits(r, method, path) && !use_rule(r, a, &fault))
+        if (rule_fits(r, method, path))
+            use_rule(s, r, a, &fault);
+        if (!r->times)
             continue;
         if (kept != i)
             f->rules[kept] = *r;
         kept++;
     }
     f->count = kept;
+    if (atomic_load(&f->chaos.on))
+        chaos_spoil(&f->chaos, env_now_ms(&s->env), may_charge(method, path), &fault);
     return fault;
+}
+
+/* --- webhooks --- */
+
+/* Backwards in groups: the first of a group waits longest. */
+static int64_t reorder_ms(struct webhook_switches *w)
+{
+    uint32_t turn = atomic_fetch_add(&w->turn, 1) % LIMIT_SANDBOX_REORDER;
+
+    return (int64_t)(LIMIT_SANDBOX_REORDER - turn) * LIMIT_SANDBOX_REORDER_MS;
+}
+
+/* The end of the second, which is what Stripe's `created` counts. */
+static int64_t second_over_ms(int64_t ms)
+{
+    return (ms / 1000 + 1) * 1000;
+}
+
+struct telling sandbox_telling(struct sandbox *s, int64_t now_ms)
+{
+    struct webhook_switches *w = &s->faults->webhooks;
+    struct chaos *c = &s->faults->chaos;
+    struct telling t = { (size_t)atomic_load(&w->copies), now_ms + atomic_load(&w->delay_ms) };
+    uint64_t chance;
+
+    if (atomic_load(&w->reorder))
+        t.due_ms += reorder_ms(w);
+    if (atomic_load(&w->burst))
+        t.due_ms = second_over_ms(t.due_ms);
+    if (!chaos_is_on(c, now_ms))
+        return t;
+    if (chaos_strikes(c, CHAOS_DUPLICATE, now_ms, NULL) && t.copies < LIMIT_SANDBOX_COPIES)
+        t.copies++;
+    if (chaos_strikes(c, CHAOS_REORDER, now_ms, &chance))
+        t.due_ms += (int64_t)(chance % (LIMIT_SANDBOX_REORDER * LIMIT_SANDBOX_REORDER_MS));
+    if (chaos_strikes(c, CHAOS_LATE, now_ms, &chance))
+        t.due_ms += 1 + (int64_t)(chance % (uint64_t)atomic_load(&c->delay_ms));
+    if (chaos_strikes(c, CHAOS_BURST, now_ms, NULL))
+        t.due_ms = second_over_ms(t.due_ms);
+    return t;
+}
+
+const char *sandbox_webhook_lost(struct sandbox *s)
+{
+    struct webhook_switches *w = &s->faults->webhooks;
+
+    if (!w->on)
+        return "webhooks are switched off";
+    if (w->drop_first > 0) {
+        w->drop_first--;
+        kept_webhooks_used(s);
+        return "dropped on demand";
+    }
+    return chaos_strikes(&s->faults->chaos, CHAOS_DROP, env_now_ms(&s->env), NULL)
+               ? "dropped by chance"
+               : NULL;
 }

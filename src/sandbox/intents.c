@@ -1,5 +1,6 @@
 /* intents.c - POST and GET /v1/payment_intents. */
 #include "base/limits.h"
+#include "sandbox/customers.h"
 #include "sandbox/visit.h"
 
 #include <stddef.h>
@@ -232,7 +233,7 @@ static bool update_money(struct visit *v, struct intent *p)
         return true;
     if (!is_open(p))
         return refuse_state(v, p, "update the amount or payment method of");
-    if (!take_amount(v, false, p) || !method_for(v, p))
+    if (!sb_transfer_release(&v->w, p) || !take_amount(v, false, p) || !method_for(v, p))
         return false;
     p->status = p->payment_method.n ? INTENT_NEEDS_CONFIRM : INTENT_NEEDS_METHOD;
     return true;

@@ -2,17 +2,17 @@
  * first: what has been done in the meantime, or is there no more, is no work. */
 #include "base/limits.h"
 #include "sandbox/checkout.h"
+#include "sandbox/customers.h"
 
-#define KIND(text)                                                                                 \
-    {                                                                                              \
-        text, sizeof(text) - 1                                                                     \
-    }
-const struct str sb_job_balance = KIND("sandbox.balance");
-const struct str sb_job_lapse = KIND("sandbox.lapse");
-const struct str sb_job_refund_fail = KIND("sandbox.refund_fail");
-const struct str sb_job_session_lapse = KIND("sandbox.session_lapse");
-const struct str sb_job_voucher_lapse = KIND("sandbox.voucher_lapse");
-const struct str sb_job_voucher_pay = KIND("sandbox.voucher_pay");
+const struct str sb_job_balance = WORK_KIND("sandbox.balance");
+const struct str sb_job_lapse = WORK_KIND("sandbox.lapse");
+const struct str sb_job_refund_fail = WORK_KIND("sandbox.refund_fail");
+const struct str sb_job_session_lapse = WORK_KIND("sandbox.session_lapse");
+const struct str sb_job_voucher_lapse = WORK_KIND("sandbox.voucher_lapse");
+const struct str sb_job_voucher_pay = WORK_KIND("sandbox.voucher_pay");
+const struct str sb_job_debit = WORK_KIND("sandbox.debit");
+const struct str sb_job_refund_end = WORK_KIND("sandbox.refund_end");
+static const struct str job_forget = WORK_KIND("sandbox.forget");
 
 /* The charge reaches the balance: its transaction is there, and the fee with it. */
 static void balance(struct work *w, struct str id)
@@ -27,6 +27,12 @@ static void balance(struct work *w, struct str id)
                    S("{\"balance_transaction\":null}"));
 }
 
+bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c)
+{
+    return sb_intent_cancel(w, p, S("expired")) &&
+           work_event(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
+}
+
 static void lapse(struct work *w, struct str id)
 {
     struct intent p;
@@ -35,8 +41,7 @@ static void lapse(struct work *w, struct str id)
     if (!work_ok(w, sb_intent_read(w->tx, id, &p)) || p.status != INTENT_NEEDS_CAPTURE ||
         !work_ok(w, sb_charge_read(w->tx, p.latest_charge, &c)) || c.capture_before_ms > w->now_ms)
         return;
-    if (sb_intent_cancel(w, &p, S("expired")))
-        work_event(w, "charge.expired", sb_charge_json(w, &c, 0), S(""));
+    sb_intent_lapse(w, &p, &c);
 }
 
 static void refund_fails(struct work *w, struct str id)
@@ -45,6 +50,23 @@ static void refund_fails(struct work *w, struct str id)
 
     if (work_ok(w, sb_refund_read(w->tx, id, &r)) && str_eq(r.status, S("succeeded")))
         sb_refund_move(w, &r, S("failed"), S("lost_or_stolen_card"));
+}
+
+/* Nobody said where the money is to go. */
+static void refund_ends(struct work *w, struct str id)
+{
+    struct refund r;
+
+    if (work_ok(w, sb_refund_read(w->tx, id, &r)) && str_eq(r.status, S("requires_action")))
+        sb_refund_move(w, &r, S("failed"), S("unknown"));
+}
+
+static void debit_ends(struct work *w, struct str id)
+{
+    struct intent p;
+
+    if (work_ok(w, sb_intent_read(w->tx, id, &p)) && p.status == INTENT_PROCESSING)
+        sb_debit_ends(w, &p);
 }
 
 static void session_lapses(struct work *w, struct str id)
@@ -75,48 +97,72 @@ static void voucher_is_paid(struct work *w, struct str id)
         sb_voucher_pay(w, &p, sb_stores[0]);
 }
 
-static enum err run(struct sandbox *s, struct tx *tx, struct str id,
-                    void (*act)(struct work *w, struct str id))
-{
-    struct arena a;
-    struct work w = { .s = s, .tx = tx, .a = &a, .now_ms = env_now_ms(&s->env) };
-
-    arena_init(&a, LIMIT_SANDBOX_ARENA);
-    act(&w, id);
-    arena_release(&a);
-    return w.err == ERR_NOT_FOUND ? OK : w.err;
-}
-
-static enum err run_balance(struct tx *tx, const struct message *m, void *ctx, char why[256])
-{
-    (void)why;
-    return run(ctx, tx, m->ref, balance);
-}
+WORK_JOB(run_balance, balance)
 
 static enum err run_balances(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < n && !e; i++)
-        e = run(ctx, tx, m[i]->ref, balance);
+        e = work_run(ctx, tx, m[i]->ref, balance);
     return e;
 }
 
-#define RUN_ONE(name, act)                                                                         \
-    static enum err name(struct tx *tx, const struct message *m, void *ctx, char why[256])         \
-    {                                                                                              \
-        (void)why;                                                                                 \
-        return run(ctx, tx, m->ref, act);                                                          \
-    }
-RUN_ONE(run_lapse, lapse)
-RUN_ONE(run_refund_fail, refund_fails)
-RUN_ONE(run_session_lapse, session_lapses)
-RUN_ONE(run_voucher_lapse, voucher_lapses)
-RUN_ONE(run_voucher_pay, voucher_is_paid)
+WORK_JOB(run_lapse, lapse)
+WORK_JOB(run_refund_fail, refund_fails)
+WORK_JOB(run_session_lapse, session_lapses)
+WORK_JOB(run_voucher_lapse, voucher_lapses)
+WORK_JOB(run_voucher_pay, voucher_is_paid)
+WORK_JOB(run_debit, debit_ends)
+WORK_JOB(run_refund_end, refund_ends)
+
+/* --- old events: one message for ever, put off each time --- */
+
+enum { HOUR_MS = 3600 * 1000 };
+
+static void forget_outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+static enum err count(void *ctx, const struct row *row)
+{
+    (void)row;
+    ++*(int *)ctx;
+    return OK;
+}
+
+static enum err forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    int64_t now_ms = env_now_ms(j->env);
+    struct val v[] = { V_INT(LIMIT_SANDBOX_FORGET_STEP),
+                       V_INT(now_ms - LIMIT_SANDBOX_EVENT_DAYS * INT64_C(24) * HOUR_MS) };
+    int gone = 0;
+    enum err e = tx_each(tx, STMT_sandbox_events_forget, v, COUNT(v), count, &gone);
+
+    (void)ctx;
+    (void)why;
+    j->again_ms = now_ms + (gone ? LIMIT_SANDBOX_FORGET_PAUSE_MS : HOUR_MS);
+    return e;
+}
+
+enum err sandbox_forget_start(struct sandbox *s, struct tx *tx, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'f', 'o', 'r',
+                                        'g', 'e', 't' } };
+    struct queue_new first = { .id = only, .kind = job_forget, .due_ms = now_ms + HOUR_MS };
+    struct str bytes = { (const char *)only.b, sizeof(only.b) };
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_sandbox_message_known, &row, V_BLOB(bytes));
+
+    return e == ERR_NOT_FOUND ? queue_add(s->queue, tx, now_ms, &first, 1) : e;
+}
+
+/* --- the kinds --- */
 
 void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
 {
-    static const struct retry_policy retry = { .retries = 5, .first_ms = 100, .factor = 4 };
     const struct job_kind all[SANDBOX_JOBS] = {
         { .name = sb_job_balance.p, .run = run_balance, .run_many = run_balances },
         { .name = sb_job_lapse.p, .run = run_lapse },
@@ -124,11 +170,16 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
         { .name = sb_job_session_lapse.p, .run = run_session_lapse },
         { .name = sb_job_voucher_lapse.p, .run = run_voucher_lapse },
         { .name = sb_job_voucher_pay.p, .run = run_voucher_pay },
+        { .name = sb_job_debit.p, .run = run_debit },
+        { .name = sb_job_refund_end.p, .run = run_refund_end },
+        { .name = job_forget.p, .outside = forget_outside, .settle = forget, .patient = true },
     };
 
     for (size_t i = 0; i < SANDBOX_JOBS; i++) {
         kinds[i] = all[i];
         kinds[i].ctx = s;
-        kinds[i].retry = retry;
+        kinds[i].retry = work_retry;
+        if (kinds[i].settle) /* each time it is put off counts */
+            kinds[i].retry.retries = INT32_MAX - 1;
     }
 }

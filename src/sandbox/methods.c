@@ -1,9 +1,9 @@
 /* methods.c - payment methods. Names like pm_card_visa stand for a card; each use of one makes a
  * method of its own, as with Stripe. */
 #include "base/limits.h"
+#include "sandbox/customers.h"
+#include "sandbox/page.h"
 #include "sandbox/visit.h"
-
-#include <string.h>
 
 enum { EXP_MONTH = 12, EXP_YEAR = 2034 };
 
@@ -52,24 +52,34 @@ static const struct card *slip_of(struct visit *v, const struct form *f)
     return NULL;
 }
 
-/* {type: card, card: {number or token}}, at the top or below payment_method_data. NULL: refused. */
-static const struct card *card_of(struct visit *v, const struct form *f)
+/* Blanks are for people. */
+static struct str iban_of(struct visit *v, const struct form *f)
+{
+    struct str typed = value_of(form_get(f, S("sepa_debit")), S("iban"));
+    char iban[64];
+    size_t n = 0;
+
+    for (size_t i = 0; i < typed.n && n < sizeof(iban); i++)
+        if (typed.p[i] != ' ')
+            iban[n++] = typed.p[i];
+    return work_text(&v->w, "%.*s", (int)n, iban);
+}
+
+static const struct card *account_of(struct visit *v, const struct form *f)
+{
+    const struct card *account = sb_debit_account(iban_of(v, f));
+
+    if (!account && !v->w.err)
+        visit_invalid(v, "invalid_bank_account_iban", "sepa_debit[iban]",
+                      "The IBAN you provided is invalid.");
+    return account;
+}
+
+static const struct card *plastic_of(struct visit *v, const struct form *f)
 {
     const struct form *details = form_get(f, S("card"));
-    struct str type = value_of(f, S("type"));
     const struct card *card = card_by_token(value_of(details, S("token")));
 
-    if (!type.n) {
-        visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
-        return NULL;
-    }
-    if (str_eq(type, S("konbini")))
-        return slip_of(v, f);
-    if (!str_eq(type, S("card"))) {
-        visit_invalid(v, "payment_method_not_available", "type",
-                      "The sandbox has payment methods of the types card and konbini only.");
-        return NULL;
-    }
     if (!card)
         card = card_by_number(value_of(details, S("number")));
     if (!card)
@@ -78,55 +88,101 @@ static const struct card *card_of(struct visit *v, const struct form *f)
     return card;
 }
 
+/* {type: card, card: {number or token}} and its like, at the top or below payment_method_data.
+ * NULL: refused. */
+static const struct card *card_of(struct visit *v, const struct form *f)
+{
+    struct str type = value_of(f, S("type"));
+
+    if (!type.n) {
+        visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
+        return NULL;
+    }
+    if (str_eq(type, S("card")))
+        return plastic_of(v, f);
+    if (str_eq(type, S("konbini")))
+        return slip_of(v, f);
+    if (str_eq(type, S("sepa_debit")))
+        return account_of(v, f);
+    if (str_eq(type, S("customer_balance")) || str_eq(type, S("paypay")))
+        return card_by_name(type);
+    visit_invalid(v, "payment_method_not_available", "type",
+                  "The sandbox has payment methods of the types card, konbini, paypay, "
+                  "customer_balance and sepa_debit only.");
+    return NULL;
+}
+
 /* --- for an intent --- */
 
-static bool allows(struct visit *v, const struct intent *p, const char *type)
-{
-    struct str quoted = work_text(&v->w, "\"%s\"", type);
-
-    return !quoted.p || memmem(p->method_types.p, p->method_types.n, quoted.p, quoted.n);
-}
-
-static bool refuse_currency(struct visit *v, const struct intent *p)
+static bool refuse_currency(struct visit *v, const struct intent *p, const struct method_type *t)
 {
     return visit_invalid(v, NULL, "currency",
-                         "The currency provided (%.*s) is invalid for payments with konbini. "
-                         "Payments with konbini support the following currencies: jpy.",
-                         (int)p->currency.n, p->currency.p);
+                         "The currency provided (%.*s) is invalid for payments with %s. "
+                         "Payments with %s support the following currencies: %s.",
+                         (int)p->currency.n, p->currency.p, t->name, t->name, t->currency);
 }
 
-static bool slip_fits(struct visit *v, struct intent *p)
+/* Also those that it only may be paid by. */
+static bool currency_fits(struct visit *v, const struct intent *p, const struct method_type *used)
 {
-    if (str_eq(p->capture_method, S("manual")))
-        return visit_invalid(v, NULL, "capture_method",
-                             "The payment method type konbini does not support manual capture.");
-    if (p->automatic_methods && !allows(v, p, "konbini"))
-        p->method_types = S("[\"card\",\"konbini\"]");
+    for (size_t i = 0; i < method_type_count; i++) {
+        const struct method_type *t = &method_types[i];
+
+        if (t->currency && (t == used || page_allows(p->method_types, t->name)) &&
+            !str_eq(p->currency, str_of(t->currency)))
+            return refuse_currency(v, p, t);
+    }
     return true;
+}
+
+/* It is the customer's own account that the money is sent to. */
+static bool customer_fits(struct visit *v, const struct intent *p)
+{
+    struct customer c;
+    enum err e;
+
+    if (!p->customer.n)
+        return visit_invalid(v, "parameter_missing", "customer",
+                             "A PaymentIntent with customer_balance needs a customer.");
+    e = sb_customer_read(v->w.tx, p->customer, &c);
+    if (e == ERR_NOT_FOUND || (!e && c.deleted))
+        return visit_missing(v, 400, "customer", p->customer, "customer");
+    return work_ok(&v->w, e);
+}
+
+static bool type_fits(struct visit *v, struct intent *p, const struct method_type *t)
+{
+    if (!t->holds && str_eq(p->capture_method, S("manual")))
+        return visit_invalid(v, NULL, "capture_method",
+                             "The payment method type %s does not support manual capture.",
+                             t->name);
+    if (p->automatic_methods && !page_allows(p->method_types, t->name))
+        p->method_types = work_text(&v->w, "[\"card\",\"%s\"]", t->name);
+    return !v->w.err && (!str_eq(p->card, S("customer_balance")) || customer_fits(v, p));
 }
 
 bool method_fits(struct visit *v, struct intent *p)
 {
-    bool slip = str_eq(p->card, S("konbini"));
-    const char *type = slip ? "konbini" : "card";
+    const struct method_type *t = method_type_of(p->card);
 
-    if ((slip || allows(v, p, "konbini")) && !str_eq(p->currency, S("jpy")))
-        return refuse_currency(v, p);
-    if (slip && !slip_fits(v, p))
+    if (!currency_fits(v, p, p->card.n ? t : NULL))
         return false;
-    if (!p->payment_method.n || allows(v, p, type) || v->w.err)
-        return !v->w.err;
-    return visit_invalid(v, "payment_intent_incompatible_payment_method", "payment_method",
+    if (!p->payment_method.n)
+        return true;
+    if (!type_fits(v, p, t))
+        return false;
+    return page_allows(p->method_types, t->name) ||
+           visit_invalid(v, "payment_intent_incompatible_payment_method", "payment_method",
                          "The PaymentMethod provided (%s) is not allowed for this PaymentIntent. "
                          "Its payment_method_types do not list it.",
-                         type);
+                         t->name);
 }
 
-static bool give_new(struct visit *v, struct intent *p, const struct card *card, struct str billing)
+static bool give_new(struct visit *v, struct intent *p, const struct card *card)
 {
     struct method m;
 
-    if (!sb_method_new(&v->w, card, billing, &m))
+    if (!sb_method_new(&v->w, card, S(""), &m))
         return false;
     sb_intent_give(p, m.id, m.card);
     return true;
@@ -145,12 +201,26 @@ static bool give_known(struct visit *v, struct intent *p, struct str id)
     return true;
 }
 
-static bool give_described(struct visit *v, struct intent *p, const struct form *f)
+/* The method itself, as it is written. */
+static bool make_described(struct visit *v, const struct form *f, struct method *m)
 {
     const struct card *card = card_of(v, f);
-    struct str billing = { 0 };
 
-    return card && take_billing(v, f, &billing) && give_new(v, p, card, billing);
+    if (!card || !sb_method_new(&v->w, card, S(""), m) || !take_billing(v, f, &m->billing))
+        return false;
+    if (card->outcome == CARD_DEBIT)
+        m->iban = iban_of(v, f);
+    return sb_method_write(&v->w, m);
+}
+
+static bool give_described(struct visit *v, struct intent *p, const struct form *f)
+{
+    struct method m;
+
+    if (!make_described(v, f, &m))
+        return false;
+    sb_intent_give(p, m.id, m.card);
+    return true;
 }
 
 static bool take_method(struct visit *v, struct intent *p)
@@ -163,7 +233,7 @@ static bool take_method(struct visit *v, struct intent *p)
         return false;
     if (id.text.n) {
         card = card_by_token(id.text);
-        return card ? give_new(v, p, card, S("")) : give_known(v, p, id.text);
+        return card ? give_new(v, p, card) : give_known(v, p, id.text);
     }
     if (data)
         return give_described(v, p, data);
@@ -197,13 +267,9 @@ static bool take_expiry(struct visit *v, struct method *m)
 
 void method_create(struct visit *v)
 {
-    const struct card *card = card_of(v, &v->form);
     struct method m;
 
-    if (!card)
-        return;
-    if (!sb_method_new(&v->w, card, S(""), &m) || !take_expiry(v, &m) ||
-        !take_billing(v, &v->form, &m.billing) || !take_metadata(v, &m.metadata) ||
+    if (!make_described(v, &v->form, &m) || !take_expiry(v, &m) || !take_metadata(v, &m.metadata) ||
         !sb_method_write(&v->w, &m))
         return;
     visit_answer(v, sb_method_json(&v->w, &m));

@@ -27,6 +27,23 @@ bool work_event(struct work *w, const char *type, struct str object, struct str 
 /* A message of the sandbox's own queue about an object. */
 bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms);
 
+/* --- such a message's run --- */
+
+#define WORK_KIND(text)                                                                            \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+extern const struct retry_policy work_retry; /* for our own troubles */
+/* An object that is there no more is no work. */
+enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
+                  void (*act)(struct work *w, struct str id));
+#define WORK_JOB(name, act)                                                                        \
+    static enum err name(struct tx *tx, const struct message *m, void *ctx, char why[256])         \
+    {                                                                                              \
+        (void)why;                                                                                 \
+        return work_run(ctx, tx, m->ref, act);                                                     \
+    }
+
 /* --- ids.c: they grow with time, and what belongs to an intent shares its middle part --- */
 
 enum { STEM = 17 }; /* "3", seven digits of time, three that count, six of chance */
@@ -107,6 +124,8 @@ struct method {
     int64_t created_ms;
     struct str card, customer, billing, metadata;
     int64_t exp_month, exp_year;
+    struct str iban; /* of a debit */
+    bool set_up;     /* the customer has answered for later payments, too */
 };
 
 /* NOT_FOUND: there is none. */
@@ -182,11 +201,15 @@ bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason);
 void sb_intent_give(struct intent *p, struct str method, struct str card);
 /* The customer has to do something; tells it. */
 bool sb_intent_ask(struct work *w, struct intent *p);
+/* A charge for it, not written yet. */
+struct charge sb_charge_for(struct work *w, const struct intent *p);
 /* Paid: the charge and its events. */
 bool sb_intent_succeed(struct work *w, struct intent *p);
 /* The method has failed and is taken away; the intent waits for another one. */
 bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a);
 struct intent sb_intent_blank(struct work *w);
+/* With its events; what fails or is cancelled is the charge's again. failure_reason: of a failure.
+ */
 bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason);
 
 /* --- checkout.c, vouchers.c, disputes.c, as far as pay.c needs them --- */
@@ -205,6 +228,10 @@ struct str sb_billing_of(struct work *w, struct str email);
 /* --- jobs.c: the queue's kinds, all but the webhooks' --- */
 
 extern const struct str sb_job_balance, sb_job_lapse, sb_job_refund_fail, sb_job_session_lapse,
-    sb_job_voucher_lapse, sb_job_voucher_pay;
-enum { SANDBOX_JOBS = 6 };
+    sb_job_voucher_lapse, sb_job_voucher_pay, sb_job_debit, sb_job_refund_end;
+enum { SANDBOX_JOBS = 9 };
 void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS]);
+/* The one message that deletes old events, if it is not there. */
+enum err sandbox_forget_start(struct sandbox *s, struct tx *tx, int64_t now_ms);
+/* An authorisation's time is over. */
+bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c);

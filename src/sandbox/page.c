@@ -1,7 +1,9 @@
 #include "sandbox/page.h"
 
 #include "domain/money.h"
+#include "sandbox/control.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,18 +37,48 @@ void page_text(struct buf *b, struct str s)
     }
 }
 
+static void put_grouped(struct buf *b, int64_t whole)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof(digits), "%lld", (long long)whole);
+
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            buf_char(b, ',');
+        buf_char(b, digits[i]);
+    }
+}
+
+/* NULL: its code stands behind the number. */
+static const char *symbol_of(const char *code)
+{
+    static const struct {
+        const char *code, *symbol;
+    } symbols[] = { { "JPY", "¥" }, { "USD", "$" }, { "EUR", "€" }, { "GBP", "£" } };
+
+    for (size_t i = 0; i < COUNT(symbols); i++)
+        if (strcmp(symbols[i].code, code) == 0)
+            return symbols[i].symbol;
+    return NULL;
+}
+
 void page_money(struct buf *b, int64_t amount, struct str currency)
 {
     char code[4] = "";
     int digits = currency_parse(currency, code) ? currency_digits(code) : 0;
+    const char *symbol = symbol_of(code);
     int64_t one = 1;
 
     for (int i = 0; i < digits; i++)
         one *= 10;
-    buf_i64(b, amount / one);
+    if (amount < 0)
+        buf_char(b, '-');
+    buf_add(b, str_of(symbol ? symbol : ""));
+    put_grouped(b, amount < 0 ? -(amount / one) : amount / one);
     if (digits > 0)
-        buf_fmt(b, ".%0*lld", digits, (long long)(amount % one));
-    buf_fmt(b, " %s", code);
+        buf_fmt(b, ".%0*lld", digits, (long long)(amount < 0 ? -(amount % one) : amount % one));
+    if (!symbol)
+        buf_fmt(b, " %s", code);
 }
 
 bool page_is_address(struct str url)
@@ -65,21 +97,58 @@ bool page_allows(struct str types, const char *type)
     return memmem(types.p, types.n, quoted, (size_t)n) != NULL;
 }
 
+/* Referrer-Policy: under no-referrer the page's own forms would say "Origin: null", as a stranger's
+ * may; control.c asks. */
+static void add_headers(struct request *r, const char *policy)
+{
+    reply_header(r, S("Content-Security-Policy"), str_of(policy));
+    reply_header(r, S("Cache-Control"), S("no-store"));
+    reply_header(r, S("Referrer-Policy"), S("same-origin"));
+    reply_header(r, S("Vary"), S("Accept-Language"));
+}
+
 void page_headers(struct request *r)
 {
     /* form-action: browsers hold the redirect behind the form against it, too. */
-    reply_header(r, S("Content-Security-Policy"),
-                 S("default-src 'none'; style-src '" STYLE_HASH
-                   "'; form-action 'self' https: http:; "
-                   "base-uri 'none'; frame-ancestors 'none'"));
-    reply_header(r, S("Cache-Control"), S("no-store"));
-    reply_header(r, S("Referrer-Policy"), S("no-referrer"));
-    reply_header(r, S("Vary"), S("Accept-Language"));
+    add_headers(r,
+                "default-src 'none'; style-src '" STYLE_HASH "'; form-action 'self' https: http:; "
+                "base-uri 'none'; frame-ancestors 'none'");
+}
+
+void page_headers_for(struct request *r, const char *style)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE] = { 0 };
+    char base64[EVP_MAX_MD_SIZE * 2] = "", policy[300];
+    unsigned int n = 0;
+
+    if (EVP_Digest(style, strlen(style), hash, &n, EVP_sha256(), NULL))
+        EVP_EncodeBlock((unsigned char *)base64, hash, (int)n);
+    snprintf(policy, sizeof(policy),
+             "default-src 'none'; style-src 'sha256-%s'; form-action 'self'; base-uri 'none'; "
+             "frame-ancestors 'none'",
+             base64);
+    add_headers(r, policy);
 }
 
 struct str page_say(enum language language, const char *en, const char *ja)
 {
     return str_of(language == LANG_JA ? ja : en);
+}
+
+enum language page_language(const struct request *r)
+{
+    const char *query = page_query(r);
+
+    return !query[0] ? r->language : strcmp(query, "?lang=ja") == 0 ? LANG_JA : LANG_EN;
+}
+
+const char *page_query(const struct request *r)
+{
+    struct str lang = control_query(r, S("lang"));
+
+    if (str_eq(lang, S("ja")))
+        return "?lang=ja";
+    return str_eq(lang, S("en")) ? "?lang=en" : "";
 }
 
 void page_begin(struct buf *b, enum language language, const char *title)
@@ -90,7 +159,9 @@ void page_begin(struct buf *b, enum language language, const char *title)
     buf_add(b, str_of(title));
     buf_add(b, S(" (sandbox)</title>\n<style>"));
     buf_add(b, str_of(page_style));
-    buf_add(b, S("</style>\n</head>\n<body>\n<h1>"));
+    buf_add(b, S("</style>\n</head>\n<body>\n<nav>"
+                 "<a href=\"?lang=ja\" lang=\"ja\" hreflang=\"ja\">日本語</a> "
+                 "<a href=\"?lang=en\" lang=\"en\" hreflang=\"en\">English</a></nav>\n<h1>"));
     buf_add(b, str_of(title));
     buf_add(b, S("</h1>\n"));
 }

@@ -17,18 +17,26 @@ static const struct {
     { "pm_card_chargeDeclinedInsufficientFunds", "Card without enough money", "残高不足のカード" },
     { "pm_card_threeDSecure2Required", "Card with 3-D Secure", "3Dセキュアのカード" },
     { "konbini", "Convenience store (konbini)", "コンビニ払い" },
+    { "paypay", "PayPay", "PayPay" },
+    { "sepa_debit", "Bank debit (SEPA, pays)", "口座振替（SEPA、支払い成功）" },
+    { "sepa_debit_fails", "Bank debit (SEPA, fails)", "口座振替（SEPA、失敗）" },
 };
+
+/* Those of the choices that are no cards go by their own names. */
+static const struct card *chosen(struct str name)
+{
+    const struct card *card = card_by_name(name);
+
+    return card && card->type ? card : card_by_token(name);
+}
 
 static enum err find_method(struct act *a, struct work *w, const struct session *s,
                             struct method *m)
 {
-    const struct card *card = card_by_token(a->text[0]);
-    bool slip = str_eq(a->text[0], S("konbini"));
+    const struct card *card = chosen(a->text[0]);
     struct str email = a->text[1].n ? a->text[1] : s->customer_email;
 
     a->why = "there is no such payment method";
-    if (slip)
-        card = card_by_name(S("konbini"));
     if (card && !sb_method_new(w, card, sb_billing_of(w, email), m))
         return w->err;
     if (!card) {
@@ -37,9 +45,12 @@ static enum err find_method(struct act *a, struct work *w, const struct session 
         if (e)
             return e == ERR_NOT_FOUND ? ERR_VALIDATION : e;
     }
-    slip = str_eq(m->card, S("konbini"));
+    if (card && card->outcome == CARD_DEBIT) {
+        m->iban = str_of(card->number);
+        sb_method_write(w, m);
+    }
     a->why = "the session does not take this type of payment";
-    return page_allows(s->method_types, slip ? "konbini" : "card") ? OK : ERR_VALIDATION;
+    return page_allows(s->method_types, method_type_of(m->card)->name) ? OK : ERR_VALIDATION;
 }
 
 /* --- the page --- */
@@ -68,9 +79,9 @@ static void put_choices(struct buf *b, enum language l, const struct session *s)
     bool first = true;
 
     for (size_t i = 0; i < COUNT(choices); i++) {
-        bool slip = strcmp(choices[i].method, "konbini") == 0;
+        const struct card *card = chosen(str_of(choices[i].method));
 
-        if (!page_allows(s->method_types, slip ? "konbini" : "card"))
+        if (!page_allows(s->method_types, card_type(card)))
             continue;
         buf_fmt(b, "<p><label><input type=\"radio\" name=\"method\" value=\"%s\"%s> ",
                 choices[i].method, first ? " checked" : "");
@@ -119,7 +130,7 @@ static struct str state_words(enum language l, const struct work *w, const struc
         return page_say(l, "This page has expired.", "このページの有効期限が切れました。");
     return str_eq(s->payment_status, S("paid"))
                ? page_say(l, "This has been paid.", "お支払いは完了しています。")
-               : page_say(l, "Please pay in the store.", "コンビニでお支払いください。");
+               : page_say(l, "The money has not come yet.", "お支払いをお待ちしています。");
 }
 
 static void put_note(struct buf *b, struct str s)
@@ -133,7 +144,7 @@ static void put_note(struct buf *b, struct str s)
 
 static enum err show_page(struct act *a, struct work *w, const struct session *s)
 {
-    enum language l = a->request->language;
+    enum language l = page_language(a->request);
     struct buf b;
 
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
@@ -180,9 +191,11 @@ static enum err go_on(struct act *a, struct work *w, const struct session *s,
     if (str_eq(s->status, S("complete")))
         return go_on_to_merchant(a, w, s);
     if (p->status == INTENT_NEEDS_ACTION)
-        a->location = work_text(w, "/_sandbox/authenticate/" STR_FMT, STR_ARG(p->id));
+        a->location = work_text(w, "/_sandbox/authenticate/" STR_FMT "%s", STR_ARG(p->id),
+                                page_query(a->request));
     else
-        a->location = work_text(w, "/_sandbox/checkout/" STR_FMT, STR_ARG(s->id));
+        a->location = work_text(w, "/_sandbox/checkout/" STR_FMT "%s", STR_ARG(s->id),
+                                page_query(a->request));
     return w->err;
 }
 

@@ -45,7 +45,7 @@ static void put_slip(struct buf *b, enum language l, const struct intent *p,
     buf_add(b, S("</table>\n"));
 }
 
-static void put_buttons(struct buf *b, enum language l, struct str id)
+static void put_buttons(struct buf *b, enum language l, struct str id, const char *query)
 {
     static const struct {
         const char *act, *en, *ja;
@@ -57,7 +57,7 @@ static void put_buttons(struct buf *b, enum language l, struct str id)
     for (size_t i = 0; i < COUNT(buttons); i++) {
         buf_add(b, S("<form method=\"post\" action=\"/_sandbox/konbini/"));
         page_text(b, id);
-        buf_fmt(b, "/%s\"><button>", buttons[i].act);
+        buf_fmt(b, "/%s%s\"><button>", buttons[i].act, query);
         buf_add(b, page_say(l, buttons[i].en, buttons[i].ja));
         buf_add(b, S("</button></form>\n"));
     }
@@ -87,7 +87,7 @@ static enum err find(struct act *a, struct work *w, struct intent *p, struct vou
 
 static enum err show(struct act *a, struct work *w)
 {
-    enum language l = a->request->language;
+    enum language l = page_language(a->request);
     struct voucher x;
     struct intent p;
     struct buf b;
@@ -99,7 +99,7 @@ static enum err show(struct act *a, struct work *w)
     page_begin(&b, l, l == LANG_JA ? "コンビニ払い" : "Pay in a convenience store");
     put_slip(&b, l, &p, &x);
     if (sb_voucher_waits(&p))
-        put_buttons(&b, l, p.id);
+        put_buttons(&b, l, p.id, page_query(a->request));
     else
         put_state(&b, l, &p);
     page_end(&b, l);
@@ -110,7 +110,8 @@ static enum err show(struct act *a, struct work *w)
 static enum err answer(struct act *a, struct work *w, const struct intent *p)
 {
     if (a->form)
-        a->location = work_text(w, "/_sandbox/konbini/" STR_FMT, STR_ARG(p->id));
+        a->location =
+            work_text(w, "/_sandbox/konbini/" STR_FMT "%s", STR_ARG(p->id), page_query(a->request));
     else
         a->json = sb_intent_json(w, p, 0);
     return w->err;

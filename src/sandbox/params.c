@@ -1,6 +1,7 @@
 /* params.c - parameters out of the form, with Stripe's words where they are wrong. */
 #include "base/json.h"
 #include "base/limits.h"
+#include "sandbox/hooks.h"
 #include "sandbox/visit.h"
 
 #include <stdio.h>
@@ -161,17 +162,39 @@ static void put_field(struct buf *b, const struct form *f, const char *name, con
     sb_put_text(b, S(":"), x && x->has_value ? x->value : S(""));
 }
 
-static void put_address(struct buf *b, const struct form *f)
+static void put_place(struct buf *b, const struct form *address)
 {
     static const char *const names[] = {
         "city", "country", "line1", "line2", "postal_code", "state"
     };
-    const struct form *address = form_get(f, S("address"));
 
-    buf_add(b, S("{\"address\":{"));
     for (size_t i = 0; i < COUNT(names); i++)
-        put_field(b, address, names[i], i ? "," : "");
+        put_field(b, address, names[i], i ? "," : "{");
     buf_char(b, '}');
+}
+
+static void put_address(struct buf *b, const struct form *f)
+{
+    buf_add(b, S("{\"address\":"));
+    put_place(b, form_get(f, S("address")));
+}
+
+bool take_place(struct visit *v, struct str *address)
+{
+    const struct form *f = form_get(&v->form, S("address"));
+    struct buf b;
+
+    if (!f)
+        return true;
+    if (f->has_value && f->value.n)
+        return visit_invalid(v, NULL, "address", "Invalid object: address must have fields.");
+    *address = S("");
+    if (f->has_value)
+        return true;
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    put_place(&b, f);
+    *address = work_take(&v->w, &b);
+    return !v->w.err;
 }
 
 bool take_shipping(struct visit *v, struct str *shipping)
@@ -256,7 +279,11 @@ static void lower(struct str *bound, struct str id)
 
 static struct str at_second(struct visit *v, const char *prefix, int64_t s)
 {
-    return sb_id_first_at(&v->w, prefix, s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX);
+    int64_t ms = s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX;
+
+    if (strcmp(prefix, ID_EVENT) == 0)
+        return sb_event_first_at(&v->w, ms);
+    return sb_id_first_at(&v->w, prefix, ms);
 }
 
 /* Whole seconds: what is created at s is all of the second that begins there. */

@@ -7,6 +7,9 @@
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 
+#include <stdatomic.h>
+
+struct call;
 struct client;
 struct sandbox_faults;
 
@@ -20,7 +23,11 @@ struct sandbox {
     struct sandbox_faults *faults;
     struct route *routes;
     size_t route_count;
-    void *impl; /* sandbox.c's own */
+    int64_t event_ms;     /* this and the next two: the store's writer's, for events.c */
+    uint32_t event_count; /* of that millisecond */
+    bool no_endpoints;    /* for certain */
+    _Atomic int strict;   /* of strict.c */
+    void *impl;           /* sandbox.c's own */
 };
 
 /* --- events.c: what happened, told to whoever listens --- */
@@ -38,8 +45,23 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
 /* The job kind that sends them: signed, with a new timestamp on each try, retried by G3's schedule
  * divided by a factor. */
 struct job_kind sandbox_webhook_kind(struct sandbox *s);
+/* What a receiver said to a webhook: 2xx. False: `why` says what else. */
+bool sandbox_heard(const struct call *c, char why[256]);
 
-/* --- faults.c: the switches of POST /_sandbox/faults --- */
+/* --- faults.c: what goes wrong with a call, by the rules and by chance --- */
+
+enum spoil { /* what becomes of an answer on its way; what was done, and kept, stays as it is */
+             SPOIL_NONE,
+             SPOIL_HALF_JSON,
+             SPOIL_HTML,
+             SPOIL_TYPE,     /* the right bytes as text/html */
+             SPOIL_REDIRECT, /* 302 */
+             SPOIL_CURRENCY, /* another currency in every object */
+             SPOIL_CUT,      /* the connection is closed in the middle of the body */
+             SPOILS
+};
+
+enum retry_word { RETRY_AS_USUAL, RETRY_SAYS_TRUE, RETRY_SAYS_FALSE };
 
 struct sandbox_fault {
     int64_t delay_ms;  /* before anything is done */
@@ -48,13 +70,29 @@ struct sandbox_fault {
     bool drop_before;  /* close the connection without doing it */
     bool drop_after;   /* do it, then never answer: the connection is closed after hang_ms */
     int64_t hang_ms;
-    struct str decline_code; /* the next confirmation is declined with it; empty: no */
+    enum spoil answer;            /* whatever is answered, it arrives like this */
+    enum retry_word should_retry; /* stripe-should-retry of an error */
+    struct str decline_code;      /* the next confirmation is declined with it; empty: no */
 };
 /* What the switches say about this call; each switch counts down. */
 struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, struct str method,
                                         struct str path);
 struct sandbox_faults *sandbox_faults_new(void);
 void sandbox_faults_free(struct sandbox_faults *f);
+/* As they were when the sandbox ended; before its thread runs. */
+enum err sandbox_faults_load(struct sandbox *s, char why[256]);
+/* Sends an answer as the fault wants it to arrive. */
+void sandbox_answer_send(struct request *r, const struct sandbox_fault *f, int status,
+                         struct str body);
+
+/* How an event is told, by the switches and by chance. Any thread. */
+struct telling {
+    size_t copies; /* beside the first one */
+    int64_t due_ms;
+};
+struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
+/* At home, for one try to deliver an event: why it gets lost on its way. NULL: it does not. */
+const char *sandbox_webhook_lost(struct sandbox *s);
 
 /* --- control.c: routes that are no part of Stripe's API; they append to s->routes --- */
 /* POST /_sandbox/faults, DELETE /_sandbox/faults, POST /_sandbox/webhooks {on}, GET

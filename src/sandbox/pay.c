@@ -7,6 +7,9 @@
  * payment_failed
  *     '-----3-D Secure-----------> requires_action --customer--> as above
  *     '-----konbini--------------> requires_action --paid, lapsed--> vouchers.c
+ *     '-----wallet---------------> requires_action --customer--> as above
+ *     '-----bank transfer--------> requires_action --money comes--> transfers.c
+ *     '-----bank debit-----------> processing --a while--> debits.c
  *   requires_capture --capture---> succeeded                           charge.captured, succeeded
  *                    --cancel, 7 days--> canceled                      canceled
  *
@@ -14,6 +17,7 @@
  */
 #include "base/limits.h"
 #include "sandbox/checkout.h"
+#include "sandbox/customers.h"
 
 struct intent sb_intent_blank(struct work *w)
 {
@@ -38,7 +42,7 @@ void sb_intent_give(struct intent *p, struct str method, struct str card)
     p->card = card;
 }
 
-static struct charge charge_for(struct work *w, const struct intent *p)
+struct charge sb_charge_for(struct work *w, const struct intent *p)
 {
     return (struct charge){ .id = sb_id_under(w, "ch_", p->id),
                             .intent = p->id,
@@ -84,7 +88,7 @@ static void take_all(struct intent *p, struct charge *c)
 bool sb_intent_succeed(struct work *w, struct intent *p)
 {
     bool manual = str_eq(p->capture_method, S("manual"));
-    struct charge c = charge_for(w, p);
+    struct charge c = sb_charge_for(w, p);
 
     p->latest_charge = c.id;
     p->last_error = S("");
@@ -140,7 +144,7 @@ static void ask_for_another(struct work *w, struct intent *p, const char *type,
 
 static bool decline(struct work *w, struct intent *p, const struct decline *d, struct attempt *a)
 {
-    struct charge c = charge_for(w, p);
+    struct charge c = sb_charge_for(w, p);
 
     c.status = S("failed");
     c.failure_code = d->code;
@@ -167,29 +171,57 @@ bool sb_intent_ask(struct work *w, struct intent *p)
     return sb_intent_write(w, p) && tell_intent(w, "payment_intent.requires_action", p);
 }
 
+/* One of the cards asks only until the customer has answered for later payments, too. */
+static bool asks(struct work *w, const struct intent *p, const struct card *card)
+{
+    struct method m;
+
+    if (p->authenticated)
+        return false;
+    if (card->outcome == CARD_WALLET || card->outcome == CARD_ASKS_AND_DECLINES)
+        return true;
+    if (card->outcome != CARD_ASKS)
+        return false;
+    return !str_eq(p->card, S("authenticationRequiredOnSetup")) ||
+           !work_ok(w, sb_method_read(w->tx, p->payment_method, &m)) || !m.set_up;
+}
+
+static bool pay_by(struct work *w, struct intent *p, const struct card *card, struct attempt *ret)
+{
+    struct decline d;
+
+    switch (card->outcome) {
+    case CARD_PAYS:
+    case CARD_REFUND_FAILS:
+    case CARD_ASKS:
+    case CARD_WALLET: return sb_intent_succeed(w, p);
+    case CARD_VOUCHER: return sb_voucher_issue(w, p);
+    case CARD_DEBIT: return sb_debit_begin(w, p);
+    case CARD_TRANSFER: return sb_transfer_begin(w, p);
+    case CARD_DECLINES:
+    case CARD_BLOCKED:
+    case CARD_ASKS_AND_DECLINES: break;
+    }
+    d = card_decline(card);
+    return decline(w, p, &d, ret);
+}
+
 bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
 {
     const struct card *card = card_by_name(p->card);
     struct decline d;
 
     *ret = (struct attempt){ 0 };
+    if (p->status == INTENT_NEEDS_ACTION && !sb_transfer_release(w, p))
+        return false;
     if (how->decline_code.n) {
         d = decline_of(how->decline_code);
         return decline(w, p, &d, ret);
     }
-    if (card->outcome == CARD_VOUCHER)
-        return sb_voucher_issue(w, p);
-    if (card->outcome == CARD_PAYS || card->outcome == CARD_REFUND_FAILS)
-        return sb_intent_succeed(w, p);
-    if ((card->outcome == CARD_ASKS || card->outcome == CARD_ASKS_AND_DECLINES) &&
-        !p->authenticated) {
-        d = decline_of(S("authentication_required"));
-        return how->no_action ? decline(w, p, &d, ret) : sb_intent_ask(w, p);
-    }
-    if (card->outcome == CARD_ASKS)
-        return sb_intent_succeed(w, p);
-    d = card_decline(card);
-    return decline(w, p, &d, ret);
+    if (!asks(w, p, card))
+        return !w->err && pay_by(w, p, card, ret);
+    d = decline_of(S("authentication_required"));
+    return how->no_action ? decline(w, p, &d, ret) : sb_intent_ask(w, p);
 }
 
 bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
@@ -208,7 +240,23 @@ static bool customer_refused(struct work *w, struct intent *p)
                      "PaymentIntent again."),
     };
 
-    return sb_intent_failed(w, p, &a);
+    if (card_by_name(p->card)->outcome == CARD_WALLET) {
+        a.code = S("payment_method_customer_decline");
+        a.message = S("The customer declined the payment.");
+    }
+    return sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
+}
+
+static bool remember_answer(struct work *w, const struct intent *p)
+{
+    struct method m;
+
+    if (!str_eq(p->setup_future_usage, S("off_session")))
+        return true;
+    if (!work_ok(w, sb_method_read(w->tx, p->payment_method, &m)))
+        return false;
+    m.set_up = true;
+    return sb_method_write(w, &m);
 }
 
 /* With manual confirmation it is the server's turn again. */
@@ -218,6 +266,8 @@ static bool customer_agreed(struct work *w, struct intent *p)
     struct attempt a;
 
     p->authenticated = true;
+    if (!remember_answer(w, p))
+        return false;
     if (!str_eq(p->confirmation_method, S("manual")))
         return sb_pay(w, p, &how, &a);
     p->status = INTENT_NEEDS_CONFIRM;
@@ -233,7 +283,7 @@ enum err sandbox_authenticate(struct sandbox *s, struct tx *tx, struct arena *a,
 
     if (e)
         return e;
-    if (p.status != INTENT_NEEDS_ACTION || sb_voucher_waits(&p))
+    if (p.status != INTENT_NEEDS_ACTION || sb_voucher_waits(&p) || sb_transfer_waits(&p))
         return ERR_UNPROCESSABLE;
     if (success)
         customer_agreed(&w, &p);
@@ -264,5 +314,6 @@ bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
     p->canceled_ms = w->now_ms;
     p->cancellation_reason = reason;
     p->amount_capturable = 0;
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.canceled", p);
+    return sb_transfer_release(w, p) && sb_intent_write(w, p) &&
+           tell_intent(w, "payment_intent.canceled", p);
 }

@@ -134,7 +134,7 @@ static bool take_refund_amount(struct visit *v, const struct charge *c, int64_t 
     if (t.has && t.number < 1)
         return visit_invalid(v, "parameter_invalid_integer", "amount",
                              "This value must be greater than or equal to 1.");
-    if (!c->captured || c->failure_code.n)
+    if (!c->captured || !str_eq(c->status, S("succeeded")))
         return refuse_unpaid(v, c->id);
     if (!left)
         return refuse_whole(v, c);
@@ -155,18 +155,27 @@ static bool tell_refunded(struct visit *v, const struct charge *c, int64_t befor
                                 (long long)before));
 }
 
-static bool give_back(struct visit *v, struct charge *c, const struct refund *r)
+/* What comes by itself: a card that sends it back, a customer who never names an account. */
+static bool plan_end(struct work *w, const struct charge *c, const struct refund *r)
 {
     const struct card *card = card_by_name(c->card);
+
+    if (card->outcome == CARD_REFUND_FAILS)
+        return work_later(w, sb_job_refund_fail, r->id, w->now_ms + LIMIT_SANDBOX_REFUND_FAIL_MS);
+    if (card->outcome == CARD_VOUCHER)
+        return work_later(w, sb_job_refund_end, r->id,
+                          w->now_ms + LIMIT_SANDBOX_REFUND_DAYS * INT64_C(86400000));
+    return true;
+}
+
+static bool give_back(struct visit *v, struct charge *c, const struct refund *r)
+{
     int64_t before = c->amount_refunded;
 
     c->amount_refunded += r->amount;
     return sb_refund_write(&v->w, r) && sb_charge_write(&v->w, c) &&
            work_event(&v->w, "refund.created", sb_refund_json(&v->w, r, 0), S("")) &&
-           tell_refunded(v, c, before) &&
-           (card->outcome != CARD_REFUND_FAILS ||
-            work_later(&v->w, sb_job_refund_fail, r->id,
-                       v->w.now_ms + LIMIT_SANDBOX_REFUND_FAIL_MS));
+           tell_refunded(v, c, before) && plan_end(&v->w, c, r);
 }
 
 void refund_create(struct visit *v)
@@ -185,6 +194,8 @@ void refund_create(struct visit *v)
     r.currency = c.currency;
     r.payment_method = c.payment_method;
     r.reason = reason.text;
+    if (str_eq(c.card, S("konbini")))
+        r.status = S("requires_action"); /* a store gives nothing back: where to, then? */
     if (give_back(v, &c, &r))
         answer(v, &r);
 }
@@ -199,18 +210,32 @@ static bool tell_updated(struct work *w, const struct refund *r, struct str prev
            work_event(w, "charge.refund.updated", object, previous);
 }
 
-bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason)
+static bool holds_money(struct str status)
 {
-    struct str previous = work_text(w, "{\"status\":\"" STR_FMT "\"}", STR_ARG(r->status));
+    return !str_eq(status, S("failed")) && !str_eq(status, S("canceled"));
+}
+
+/* The charge has its money again. */
+static bool take_back(struct work *w, struct refund *r)
+{
     struct charge c;
 
     if (!work_ok(w, sb_charge_read(w->tx, r->charge, &c)))
         return false;
     c.amount_refunded -= r->amount;
+    r->returned_ms = w->now_ms;
+    return sb_charge_write(w, &c);
+}
+
+bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason)
+{
+    struct str previous = work_text(w, "{\"status\":\"" STR_FMT "\"}", STR_ARG(r->status));
+
+    if (holds_money(r->status) && !holds_money(status) && !take_back(w, r))
+        return false;
     r->status = status;
     r->failure_reason = failure_reason;
-    r->returned_ms = w->now_ms;
-    return sb_refund_write(w, r) && sb_charge_write(w, &c) && tell_updated(w, r, previous) &&
+    return sb_refund_write(w, r) && tell_updated(w, r, previous) &&
            (!failure_reason.n || work_event(w, "refund.failed", sb_refund_json(w, r, 0), S("")));
 }
 
@@ -245,24 +270,36 @@ void refund_update(struct visit *v)
     answer(v, &r);
 }
 
+static bool asks_customer(struct visit *v, const struct refund *r, const char *what)
+{
+    if (str_eq(r->status, S("requires_action")))
+        return true;
+    return visit_refuse(
+        v, &(struct refusal){ .status = 400,
+                              .type = "invalid_request_error",
+                              .message = work_text(&v->w,
+                                                   "You cannot %s this refund because it has a "
+                                                   "status of " STR_FMT ".",
+                                                   what, STR_ARG(r->status)),
+                              .began = true });
+}
+
 void refund_cancel(struct visit *v)
 {
     struct refund r;
 
-    if (!visit_refund(v, &r))
-        return;
-    if (!str_eq(r.status, S("requires_action"))) {
-        visit_refuse(v, &(struct refusal){
-                            .status = 400,
-                            .type = "invalid_request_error",
-                            .message = work_text(&v->w,
-                                                 "You cannot cancel this refund because it has a "
-                                                 "status of " STR_FMT ".",
-                                                 STR_ARG(r.status)),
-                            .began = true });
-        return;
-    }
-    if (sb_refund_move(&v->w, &r, S("canceled"), S("")))
+    if (visit_refund(v, &r) && asks_customer(v, &r, "cancel") &&
+        sb_refund_move(&v->w, &r, S("canceled"), S("")))
+        answer(v, &r);
+}
+
+/* POST /v1/test_helpers/refunds/{id}/expire */
+void refund_expire(struct visit *v)
+{
+    struct refund r;
+
+    if (visit_refund(v, &r) && asks_customer(v, &r, "expire") &&
+        sb_refund_move(&v->w, &r, S("failed"), S("unknown")))
         answer(v, &r);
 }
 

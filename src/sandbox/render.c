@@ -2,11 +2,12 @@
  * newest API version has. Straight appends to one buffer: this is most of what a call costs. */
 #include "sandbox/render.h"
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "sandbox/checkout.h"
+#include "sandbox/customers.h"
 #include "sandbox/impl.h"
-
-#include <string.h>
+#include "sandbox/page.h"
 
 void sb_put_text(struct buf *b, struct str key, struct str value)
 {
@@ -94,6 +95,10 @@ static void put_next_action(struct work *w, struct buf *b, const struct intent *
         sb_put_voucher(w, b, p);
         return;
     }
+    if (sb_transfer_waits(p)) {
+        sb_put_transfer(w, b, p);
+        return;
+    }
     sb_put_text(b, S(",\"next_action\":{\"redirect_to_url\":{\"return_url\":"), p->return_url);
     buf_add(b, S(",\"url\":\"http://"));
     buf_add(b, str_of(impl_of(w->s)->address));
@@ -130,18 +135,24 @@ static void put_intent_head(struct buf *b, const struct intent *p)
 /* Only those of the types that it may be paid by. */
 static void put_options(struct work *w, struct buf *b, const struct intent *p)
 {
-    struct str types = p->method_types;
-    bool konbini = memmem(types.p, types.n, "\"konbini\"", 9) != NULL;
-    bool card = !konbini || memmem(types.p, types.n, "\"card\"", 6);
+    bool first = true;
 
     buf_add(b, S(",\"payment_method_configuration_details\":null,\"payment_method_options\":{"));
-    if (card)
-        buf_add(b, S("\"card\":{\"installments\":null,\"mandate_options\":null,\"network\":null,"
-                     "\"request_three_d_secure\":\"automatic\"}"));
-    if (card && konbini)
-        buf_char(b, ',');
-    if (konbini)
-        sb_put_voucher_options(w, b, p);
+    for (size_t i = 0; i < method_type_count; i++) {
+        const char *type = method_types[i].name;
+
+        if (!page_allows(p->method_types, type))
+            continue;
+        buf_add(b, first ? S("") : S(","));
+        first = false;
+        if (i == 0)
+            buf_add(b, S("\"card\":{\"installments\":null,\"mandate_options\":null,\"network\":"
+                         "null,\"request_three_d_secure\":\"automatic\"}"));
+        else if (str_eq(str_of(type), S("konbini")))
+            sb_put_voucher_options(w, b, p);
+        else
+            sb_put_options_of(b, type);
+    }
     buf_char(b, '}');
 }
 
@@ -205,9 +216,40 @@ static void put_refund_failure(struct work *w, struct buf *b, const struct refun
         sb_put_text(b, S(",\"failure_balance_transaction\":"), sb_id_balance(w, r->id, true));
 }
 
+/* The customer is asked for an account by mail. */
+static void put_refund_action(struct buf *b, const struct refund *r, const struct method *m)
+{
+    static const char *const path[] = { "email" };
+    int64_t until_ms = r->created_ms + LIMIT_SANDBOX_REFUND_DAYS * INT64_C(86400000);
+    struct json_value v;
+    struct str email = S("");
+
+    if (m->billing.n && !json_pick(m->billing, path, 1, &v, NULL) && v.type == JSON_STRING)
+        email = v.raw;
+    sb_put_text(b, S(",\"instructions_email\":"), email);
+    if (!str_eq(r->status, S("requires_action")))
+        return;
+    sb_put_time(b, S(",\"next_action\":{\"display_details\":{\"email_sent\":{\"email_sent_at\":"),
+                r->created_ms);
+    sb_put_text(b, S(",\"email_sent_to\":"), email);
+    sb_put_time(b, S("},\"expires_at\":"), until_ms);
+    buf_add(b, S("},\"type\":\"display_details\"}"));
+}
+
+static struct method refund_method(struct work *w, const struct refund *r)
+{
+    struct method m = { 0 };
+    enum err e = sb_method_read(w->tx, r->payment_method, &m);
+
+    if (e && e != ERR_NOT_FOUND)
+        work_ok(w, e);
+    return e ? (struct method){ 0 } : m;
+}
+
 struct str sb_refund_json(struct work *w, const struct refund *r, unsigned expand)
 {
     struct str charge = whole_charge(w, r, expand), intent = whole_intent(w, r, expand);
+    struct method m = refund_method(w, r);
     struct str balance = { 0 };
     struct buf b;
 
@@ -220,10 +262,11 @@ struct str sb_refund_json(struct work *w, const struct refund *r, unsigned expan
     sb_put_expanded(&b, S(",\"charge\":"), r->charge, charge);
     sb_put_time(&b, S(",\"created\":"), r->created_ms);
     sb_put_text(&b, S(",\"currency\":"), r->currency);
-    buf_add(&b, S(",\"customer\":null,\"customer_account\":null,\"destination_details\":{"
-                  "\"card\":{\"reference_status\":\"pending\",\"reference_type\":"
-                  "\"acquirer_reference_number\",\"type\":\"refund\"},\"type\":\"card\"}"));
+    buf_add(&b, S(",\"customer\":null,\"customer_account\":null,\"destination_details\":"));
+    sb_put_destination(&b, method_type_of(m.card)->name);
     put_refund_failure(w, &b, r);
+    if (str_eq(m.card, S("konbini")))
+        put_refund_action(&b, r, &m);
     sb_put_raw(&b, S(",\"metadata\":"), r->metadata);
     sb_put_expanded(&b, S(",\"payment_intent\":"), r->intent, intent);
     sb_put_text(&b, S(",\"payment_method\":"), r->payment_method);
@@ -250,7 +293,8 @@ static void put_method_card(struct buf *b, const struct method *m, const struct 
 struct str sb_method_json(struct work *w, const struct method *m)
 {
     const struct card *card = card_by_name(m->card);
-    bool slip = card->outcome == CARD_VOUCHER;
+    const char *type = card_type(card);
+    bool is_card = !card->type;
     struct buf b;
 
     sb_render_begin(&b, S("{"));
@@ -259,14 +303,15 @@ struct str sb_method_json(struct work *w, const struct method *m)
                S(",\"object\":\"payment_method\",\"allow_redisplay\":\"unspecified\","
                  "\"billing_details\":"),
                m->billing.n ? m->billing : S(NO_BILLING));
-    if (!slip)
+    if (is_card)
         put_method_card(&b, m, card);
     sb_put_time(&b, S(",\"created\":"), m->created_ms);
     sb_put_text(&b, S(",\"customer\":"), m->customer);
     buf_add(&b, S(",\"customer_account\":null"));
-    if (slip)
-        buf_add(&b, S(",\"konbini\":{}"));
+    if (!is_card)
+        sb_put_method_of(&b, m, type);
     sb_put_raw(&b, S(",\"livemode\":false,\"metadata\":"), m->metadata);
-    buf_add(&b, slip ? S(",\"type\":\"konbini\"}") : S(",\"type\":\"card\"}"));
+    sb_put_text(&b, S(",\"type\":"), str_of(type));
+    buf_char(&b, '}');
     return work_take(w, &b);
 }

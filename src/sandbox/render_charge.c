@@ -1,5 +1,6 @@
 /* render_charge.c - charges, and the balance transactions that are nothing but arithmetic over a
  * charge or a refund. */
+#include "sandbox/customers.h"
 #include "sandbox/render.h"
 
 enum { FEE_PER_MILLE = 36, EXP_MONTH = 12, EXP_YEAR = 2034 };
@@ -21,9 +22,9 @@ void sb_put_card(struct buf *b, const struct card *c, int64_t exp_month, int64_t
     sb_put_text(b, S(",\"last4\":"), last4);
 }
 
-static bool is_slip(const struct charge *c)
+static bool is_card(const struct charge *c)
 {
-    return str_eq(c->card, S("konbini"));
+    return !card_by_name(c->card)->type;
 }
 
 static bool has_failed(const struct charge *c)
@@ -93,6 +94,13 @@ static void put_details(struct buf *b, const struct charge *c, const struct card
 
 /* --- the charge --- */
 
+static struct str failure_words(const struct charge *c)
+{
+    if (card_by_name(c->card)->outcome == CARD_DEBIT && !c->decline_code.n)
+        return S("The account has insufficient funds.");
+    return decline_of(c->decline_code.n ? c->decline_code : c->failure_code).message;
+}
+
 static void put_head(struct work *w, struct buf *b, const struct charge *c, struct str balance)
 {
     sb_put_text(b, S("\"id\":"), c->id);
@@ -104,7 +112,7 @@ static void put_head(struct work *w, struct buf *b, const struct charge *c, stru
                       "\"application_fee_amount\":null,\"balance_transaction\":"),
                     c->balanced_ms ? sb_id_balance(w, c->id, false) : S(""), balance);
     sb_put_raw(b, S(",\"billing_details\":"),
-               is_slip(c) ? sb_billing_text(w, c->payment_method) : S(NO_BILLING));
+               is_card(c) ? S(NO_BILLING) : sb_billing_text(w, c->payment_method));
     buf_add(b, S(",\"calculated_statement_descriptor\":\"ICHIDO SANDBOX\""));
     sb_put_bool(b, S(",\"captured\":"), c->captured);
     sb_put_time(b, S(",\"created\":"), c->created_ms);
@@ -114,10 +122,7 @@ static void put_head(struct work *w, struct buf *b, const struct charge *c, stru
     sb_put_text(b, S(",\"destination\":null,\"dispute\":"), c->dispute);
     sb_put_bool(b, S(",\"disputed\":"), c->dispute.n > 0);
     sb_put_text(b, S(",\"failure_balance_transaction\":null,\"failure_code\":"), c->failure_code);
-    sb_put_text(b, S(",\"failure_message\":"),
-                has_failed(c)
-                    ? decline_of(c->decline_code.n ? c->decline_code : c->failure_code).message
-                    : S(""));
+    sb_put_text(b, S(",\"failure_message\":"), has_failed(c) ? failure_words(c) : S(""));
 }
 
 static void put_receipt(struct buf *b, const struct charge *c)
@@ -190,13 +195,15 @@ struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expan
     sb_put_raw(&b, S(",\"fraud_details\":{},\"livemode\":false,\"metadata\":"), c->metadata);
     buf_add(&b, S(",\"on_behalf_of\":null,\"order\":null"));
     put_outcome(&b, c, card);
-    sb_put_bool(&b, S(",\"paid\":"), !has_failed(c));
+    sb_put_bool(&b, S(",\"paid\":"), str_eq(c->status, S("succeeded")));
     sb_put_text(&b, S(",\"payment_intent\":"), c->intent);
     sb_put_text(&b, S(",\"payment_method\":"), c->payment_method);
-    if (is_slip(c))
+    if (is_card(c))
+        put_details(&b, c, card);
+    else if (card->outcome == CARD_VOUCHER)
         sb_put_voucher_paid(w, &b, c);
     else
-        put_details(&b, c, card);
+        sb_put_paid_by(w, &b, c, card->type);
     put_tail(&b, c, refunds);
     return work_take(w, &b);
 }

@@ -82,7 +82,9 @@
     X(MAYBE, billing)                                                                              \
     X(TEXT, metadata)                                                                              \
     X(NUMBER, exp_month)                                                                           \
-    X(NUMBER, exp_year)
+    X(NUMBER, exp_year)                                                                            \
+    X(MAYBE, iban)                                                                                 \
+    X(FLAG, set_up)
 
 /* --- statuses --- */
 

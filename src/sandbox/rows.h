@@ -29,3 +29,45 @@ struct gather {
     void (*read)(const struct row *row, void *ret);
 };
 bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct val *v, size_t n);
+
+/* What every object has: its row read, its row written. */
+#define OBJECT_ROWS(object, COLUMNS)                                                               \
+    static void object##_of_row(const struct row *row, void *ret)                                  \
+    {                                                                                              \
+        struct object *o = ret;                                                                    \
+        const struct val *v = row->col;                                                            \
+                                                                                                   \
+        COLUMNS(GET)                                                                               \
+    }                                                                                              \
+    bool sb_##object##_write(struct work *w, const struct object *o)                               \
+    {                                                                                              \
+        const struct val v[] = { COLUMNS(PUT) };                                                   \
+                                                                                                   \
+        return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_##object##_write, 1, v, COUNT(v))); \
+    }
+#define OBJECT_READ(object)                                                                        \
+    enum err sb_##object##_read(struct tx *tx, struct str id, struct object *ret)                  \
+    {                                                                                              \
+        struct row row;                                                                            \
+        enum err e = TX_ROW(tx, STMT_sandbox_##object##_read, &row, V_TEXT(id));                   \
+                                                                                                   \
+        if (!e)                                                                                    \
+            object##_of_row(&row, ret);                                                            \
+        return e;                                                                                  \
+    }
+/* filters: how many of the page's its statements know. */
+#define OBJECT_PAGE(object, filters)                                                               \
+    bool sb_##object##_page(struct work *w, struct page *p, struct object **ret)                   \
+    {                                                                                              \
+        struct gather g = { .page = p, .each = sizeof(struct object), .read = object##_of_row };   \
+        enum stmt stmt =                                                                           \
+            p->backwards ? STMT_sandbox_##object##s_oldest : STMT_sandbox_##object##s_newest;      \
+        struct val v[5] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->filter[0]),              \
+                            V_TEXT(p->filter[1]) };                                                \
+        bool ok;                                                                                   \
+                                                                                                   \
+        v[2 + (filters)] = V_INT(p->limit + 1);                                                    \
+        ok = sb_gather(w, &g, stmt, v, 3 + (filters));                                             \
+        *ret = (struct object *)(void *)g.rows;                                                    \
+        return ok;                                                                                 \
+    }

@@ -9,6 +9,8 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "sandbox/impl.h"
+#include "sandbox/paypay.h"
+#include "sandbox/relay.h"
 #include "sandbox/visit.h"
 
 #include <signal.h>
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = SANDBOX_JOBS + 1 };
+enum { KINDS = SANDBOX_JOBS + 2 + PP_KINDS };
 
 /* --- what it is made of --- */
 
@@ -42,6 +44,14 @@ static bool make_env(struct sandbox *s)
     return s->env.metrics != NULL;
 }
 
+static bool copy_paypay(struct sandbox *s, struct sandbox_impl *impl)
+{
+    return copy_text(&s->o.paypay_key, &impl->texts[4]) &&
+           copy_text(&s->o.paypay_secret, &impl->texts[5]) &&
+           copy_text(&s->o.paypay_merchant, &impl->texts[6]) &&
+           copy_text(&s->o.paypay_webhook_url, &impl->texts[7]);
+}
+
 static struct sandbox *make(const struct sandbox_options *o)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
@@ -54,7 +64,7 @@ static struct sandbox *make(const struct sandbox_options *o)
     s->faults = sandbox_faults_new();
     if (!impl || !s->faults || !make_env(s) || !copy_text(&s->o.listen, &impl->texts[0]) ||
         !copy_text(&s->o.db, &impl->texts[1]) || !copy_text(&s->o.webhook_url, &impl->texts[2]) ||
-        !copy_text(&s->o.webhook_secret, &impl->texts[3])) {
+        !copy_text(&s->o.webhook_secret, &impl->texts[3]) || !copy_paypay(s, impl)) {
         sandbox_free(s);
         return NULL;
     }
@@ -119,6 +129,8 @@ static enum err open_queue(struct sandbox *s)
         return ERR_NO_MEMORY;
     sandbox_job_kinds(s, impl->kinds);
     impl->kinds[SANDBOX_JOBS] = sandbox_webhook_kind(s);
+    impl->kinds[SANDBOX_JOBS + 1] = sandbox_relay_kind(s);
+    pp_job_kinds(s, impl->kinds + KINDS - PP_KINDS);
     s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,
                                                          .home = server_home(s->server),
                                                          .env = &s->env,
@@ -129,15 +141,42 @@ static enum err open_queue(struct sandbox *s)
     return s->queue ? OK : ERR_NO_MEMORY;
 }
 
+/* Behind those that are there already; room for them is there. */
+static enum err fill_paypay(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+
+    impl->paypay_endpoints = calloc(pp_operation_count, sizeof(*impl->paypay_endpoints));
+    if (!impl->paypay_endpoints)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < pp_operation_count; i++) {
+        impl->paypay_endpoints[i] = (struct pp_endpoint){ &pp_operations[i], s };
+        s->routes[s->route_count++] = (struct route){ .method = pp_operations[i].method,
+                                                      .path = pp_operations[i].path,
+                                                      .handle = pp_begin,
+                                                      .ctx = &impl->paypay_endpoints[i],
+                                                      .body_max = LIMIT_SANDBOX_PP_BODY,
+                                                      .problem = pp_problem };
+    }
+    for (size_t i = 0; i < pp_control_route_count; i++) {
+        s->routes[s->route_count] = pp_control_routes[i];
+        s->routes[s->route_count++].ctx = s;
+    }
+    return OK;
+}
+
 static enum err fill_routes(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
     size_t n = sandbox_operation_count;
+    size_t all = 1 + n + sandbox_control_route_count + pp_operation_count + pp_control_route_count;
 
-    s->routes = calloc(n + sandbox_control_route_count, sizeof(*s->routes));
+    s->routes = calloc(all, sizeof(*s->routes));
     impl->endpoints = calloc(n, sizeof(*impl->endpoints));
     if (!s->routes || !impl->endpoints)
         return ERR_NO_MEMORY;
+    s->routes[s->route_count] = sandbox_relay_route; /* before those for any path */
+    s->routes[s->route_count++].ctx = s;
     for (size_t i = 0; i < n; i++) {
         impl->endpoints[i] = (struct endpoint){ &sandbox_operations[i], s };
         s->routes[s->route_count++] = (struct route){ .method = sandbox_operations[i].method,
@@ -150,6 +189,8 @@ static enum err fill_routes(struct sandbox *s)
         s->routes[s->route_count] = sandbox_control_routes[i];
         s->routes[s->route_count++].ctx = s;
     }
+    if (fill_paypay(s))
+        return ERR_NO_MEMORY;
     server_set_routes(s->server, s->routes, s->route_count);
     return OK;
 }
@@ -162,11 +203,13 @@ static enum err open_all(struct sandbox *s, char why[256])
     if (!e)
         e = open_store(s, why);
     if (!e)
+        e = sandbox_faults_load(s, why);
+    if (!e)
         e = client_open(&c, &s->client, why);
     if (e)
         return e;
     snprintf(why, 256, "no memory for the sandbox");
-    e = open_queue(s);
+    e = relay_open(s) ? open_queue(s) : ERR_NO_MEMORY;
     return e ? e : fill_routes(s);
 }
 
@@ -195,11 +238,16 @@ int sandbox_port(const struct sandbox *s)
 
 /* --- its thread --- */
 
-static void queue_has_stopped(void *ctx)
+static void relay_has_stopped(void *ctx)
 {
     struct sandbox *s = ctx;
 
     server_finish(s->server);
+}
+
+static void queue_has_stopped(void *ctx)
+{
+    relay_stop(ctx, relay_has_stopped, ctx);
 }
 
 static void calls_are_answered(void *ctx)
@@ -209,11 +257,39 @@ static void calls_are_answered(void *ctx)
     queue_stop(s->queue, queue_has_stopped, s);
 }
 
+static enum err run_forget(struct tx *tx, struct unit *u)
+{
+    struct sandbox *s = CONTAINER_OF(u, struct sandbox_chore, unit)->s;
+
+    return sandbox_forget_start(s, tx, env_now_ms(&s->env));
+}
+
+static void forget_begun(struct unit *u)
+{
+    struct sandbox *s = CONTAINER_OF(u, struct sandbox_chore, unit)->s;
+
+    if (u->err)
+        LOG(s->env.log, LOG_WARN, "sandbox keeps old events until it is started again",
+            LOG_TEXT("code", str_of(err_code(u->err))));
+}
+
+static void begin_forgetting(struct sandbox *s)
+{
+    static const struct unit_kind kind = { "sandbox.forget", UNIT_BACK, run_forget, NULL };
+    struct sandbox_chore *c = &impl_of(s)->forget;
+
+    c->s = s;
+    c->unit = (struct unit){ .kind = &kind, .home = server_home(s->server), .done = forget_begun };
+    store_post(s->store, &c->unit);
+}
+
 static void *live(void *arg)
 {
     struct sandbox *s = arg;
 
+    relay_start(s);
     queue_start(s->queue);
+    begin_forgetting(s);
     server_run(s->server);
     return NULL;
 }
@@ -273,6 +349,7 @@ static void stop_at_home(struct task *t)
     struct sandbox *s = CONTAINER_OF(t, struct stop, task)->s;
 
     visit_stop_waiting(s);
+    pp_stop_waiting(s);
     server_stop(s->server);
 }
 
@@ -292,13 +369,17 @@ void sandbox_free(struct sandbox *s)
 
     if (!s)
         return;
-    if (impl)
+    if (impl) {
         join(s);
+        relay_end(s);
+    }
     if (s->client)
         client_free(s->client);
     store_free(s->store); /* its threads use the queue */
     queue_free(s->queue);
     server_free(s->server);
+    if (impl)
+        relay_free(s);
     sandbox_faults_free(s->faults);
     metrics_free(s->env.metrics);
     for (size_t i = 0; impl && i < COUNT(impl->texts); i++)
@@ -306,6 +387,7 @@ void sandbox_free(struct sandbox *s)
     if (impl) {
         free(impl->kinds);
         free(impl->endpoints);
+        free(impl->paypay_endpoints);
     }
     free(impl);
     free(s->routes);

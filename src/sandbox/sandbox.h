@@ -1,6 +1,6 @@
-/* sandbox.h - the pretend Stripe (G3): a stateful server on a listener and a thread of its own,
- * with its own file and writer. The real stripe-node SDK believes in it. Our adapter talks to it
- * over HTTP as it would to Stripe. */
+/* sandbox.h - the pretend Stripe and PayPay (G3): a stateful server on a listener and a thread of
+ * its own, with its own file and writer. The real SDKs believe in it. Our adapters talk to it over
+ * HTTP as they would to Stripe and PayPay. */
 #pragma once
 
 #include "base/env.h"
@@ -15,6 +15,9 @@ struct sandbox_options {
     struct str db;          /* sqlite:PATH, its own file */
     struct str webhook_url; /* where its events go; empty: nowhere */
     struct str webhook_secret;
+    /* Its PayPay. Without a key nobody may call it. */
+    struct str paypay_key, paypay_secret, paypay_merchant;
+    struct str paypay_webhook_url; /* where its notifications go; empty: nowhere */
 };
 
 /* Opens the file and listens. On failure `why` says what to do. */

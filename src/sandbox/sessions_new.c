@@ -196,6 +196,22 @@ static bool take_intent_data(struct visit *v, void *ctx)
     return take_metadata(v, &s->intent_metadata) && take_shipping(v, &s->shipping);
 }
 
+static bool types_fit(struct visit *v, const struct session *s)
+{
+    for (size_t i = 0; i < method_type_count; i++) {
+        const struct method_type *t = &method_types[i];
+
+        if (t->currency && page_allows(s->method_types, t->name) &&
+            !str_eq(s->currency, str_of(t->currency)))
+            return visit_invalid(v, NULL, "payment_method_types",
+                                 "The payment method `%s` only supports the currency %s.", t->name,
+                                 t->currency);
+    }
+    return !page_allows(s->method_types, "customer_balance") ||
+           visit_invalid(v, NULL, "payment_method_types",
+                         "The sandbox has no sessions that are paid by customer_balance.");
+}
+
 /* Where nobody names any: all that the currency allows. */
 static bool take_types(struct visit *v, struct session *s)
 {
@@ -207,9 +223,7 @@ static bool take_types(struct visit *v, struct session *s)
         s->method_types = yen && !str_eq(s->capture_method, S("manual"))
                               ? S("[\"card\",\"konbini\"]")
                               : S("[\"card\"]");
-    return yen || !page_allows(s->method_types, "konbini") ||
-           visit_invalid(v, NULL, "payment_method_types",
-                         "The payment method `konbini` only supports the currency jpy.");
+    return types_fit(v, s);
 }
 
 static const struct expansion expansions[] = {

@@ -101,6 +101,7 @@ bool take_choice(struct visit *v, const char *name, const char *choices, struct 
 bool take_metadata(struct visit *v, struct str *metadata);
 bool take_shipping(struct visit *v, struct str *shipping);
 bool take_billing(struct visit *v, const struct form *f, struct str *billing);
+bool take_place(struct visit *v, struct str *address); /* address */
 /* Between the bounds, both left out, that the page holds already. */
 bool take_page(struct visit *v, struct page *page);
 /* created, as bounds of ids that begin so. */
@@ -133,6 +134,11 @@ bool method_fits(struct visit *v, struct intent *p);
 /* payment_method_options[konbini]. */
 bool take_voucher(struct visit *v, const struct intent *p);
 
+/* --- strict.c --- */
+
+/* In strict mode: no parameter that Stripe does not know, and none that its version has no more. */
+bool strict_allows(struct visit *v);
+
 /* --- the operations, by file --- */
 
 void intent_create(struct visit *v); /* intents.c */
@@ -145,6 +151,7 @@ void intent_void(struct visit *v);
 void refund_create(struct visit *v); /* refunds.c */
 void refund_update(struct visit *v);
 void refund_cancel(struct visit *v);
+void refund_expire(struct visit *v);
 void refund_retrieve(struct visit *v);
 void refund_list(struct visit *v);
 void product_create(struct visit *v); /* catalog.c */
@@ -167,6 +174,21 @@ void dispute_retrieve(struct visit *v); /* disputes.c */
 void dispute_list(struct visit *v);
 void dispute_update(struct visit *v);
 void dispute_accept(struct visit *v);
+void event_list(struct visit *v); /* event_list.c */
+void event_retrieve(struct visit *v);
+void event_retry(struct visit *v);
+void hook_create(struct visit *v); /* endpoints.c */
+void hook_update(struct visit *v);
+void hook_retrieve(struct visit *v);
+void hook_delete(struct visit *v);
+void hook_list(struct visit *v);
+void customer_create(struct visit *v); /* customers.c */
+void customer_update(struct visit *v);
+void customer_retrieve(struct visit *v);
+void customer_delete(struct visit *v);
+void customer_list(struct visit *v);
+void customer_cash(struct visit *v);
+void customer_fund(struct visit *v);
 void charge_retrieve(struct visit *v); /* charges.c */
 void charge_list(struct visit *v);
 void balance_retrieve(struct visit *v);

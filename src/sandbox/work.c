@@ -58,3 +58,19 @@ bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
 
     return work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, &m, 1));
 }
+
+/* --- a message's run --- */
+
+const struct retry_policy work_retry = { .retries = 5, .first_ms = 100, .factor = 4 };
+
+enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
+                  void (*act)(struct work *w, struct str id))
+{
+    struct arena a;
+    struct work w = { .s = s, .tx = tx, .a = &a, .now_ms = env_now_ms(&s->env) };
+
+    arena_init(&a, LIMIT_SANDBOX_ARENA);
+    act(&w, id);
+    arena_release(&a);
+    return w.err == ERR_NOT_FOUND ? OK : w.err;
+}

@@ -20,6 +20,7 @@ struct tx_hook {
     void (*fn)(void *ctx, int64_t arg);
     void *ctx;
     int64_t arg;
+    bool owns_ctx;
 };
 
 /* A driver embeds it as the first member of its own. */

@@ -1,6 +1,8 @@
-/* postgres_migrate.c - brings the tables up to date, in one transaction. The advisory lock belongs
- * to that transaction and not to the session, so nodes that start together take turns behind a
- * pooler too; who comes second finds nothing left to do. */
+/* postgres_migrate.c - brings the tables up to date, a file and its number in one transaction. The
+ * advisory lock belongs to that transaction and not to the session, so nodes that start together
+ * take turns behind a pooler too; who comes second finds less left to do, or nothing. Between two
+ * files the nodes that run already get at their tables (decision 0017). */
+#include "observe/log.h"
 #include "store/driver.h"
 #include "store/postgres_server.h"
 
@@ -62,37 +64,64 @@ static enum err apply(struct pg_conn *c, const struct migration *m, char why[256
     return e;
 }
 
-static enum err apply_missing(struct pg_conn *c, int64_t applied, char why[256])
+static enum err too_new(int64_t applied, int known, char why[256])
+{
+    snprintf(why, 256,
+             "the database is at migration %lld and this program knows only %d:"
+             " start a newer ichido",
+             (long long)applied, known);
+    return ERR_VALIDATION;
+}
+
+/* On an empty database nothing takes long. */
+static void tell(struct pg_conn *c, const struct migration *m, int64_t began)
+{
+    if (began)
+        LOG(c->env->log, LOG_INFO,
+            "a migration begins: with millions of rows it takes minutes, and nodes that run wait",
+            LOG_NUM("number", m->number), LOG_TEXT("name", str_of(m->name)));
+}
+
+/* The first that is missing, under the lock. *ret_next: there may be another one. */
+static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bool *ret_next,
+                           char why[256])
 {
     const struct migration *m = postgres_migrations;
     int known = 0;
-    enum err e = OK;
 
-    for (; !e && m->number; m++) {
+    for (; m->number && m->number <= applied; m++)
         known = m->number;
-        if (m->number > applied)
-            e = apply(c, m, why);
-    }
-    if (!e && applied > known) {
-        snprintf(why, 256,
-                 "the database is at migration %lld and this program knows only %d:"
-                 " start a newer ichido",
-                 (long long)applied, known);
-        e = ERR_VALIDATION;
-    }
-    return e;
+    *ret_next = m->number != 0;
+    if (!m->number)
+        return applied > known ? too_new(applied, known, why) : OK;
+    tell(c, m, began);
+    return apply(c, m, why);
 }
 
-enum err pg_migrate(struct pg_conn *c, char why[256])
+/* *began: what was applied before the first of them; -1: this is the first. */
+static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, char why[256])
 {
     int64_t applied = 0;
     enum err e = lock_and_look(c, &applied, why);
     char ignored[256];
 
+    if (*began < 0)
+        *began = applied;
     if (!e)
-        e = apply_missing(c, applied, why);
+        e = apply_next(c, applied, *began, ret_next, why);
     if (!e)
         return run(c, "COMMIT", NULL, "commit", why);
     (void)run(c, "ROLLBACK", NULL, "rollback", ignored);
+    return e;
+}
+
+enum err pg_migrate(struct pg_conn *c, char why[256])
+{
+    int64_t began = -1;
+    bool next = true;
+    enum err e = OK;
+
+    while (!e && next)
+        e = migrate_once(c, &began, &next, why);
     return e;
 }

@@ -256,7 +256,7 @@ static const struct tx_ops ops = { .exec = exec, .row = row, .each = each_row, .
  * made once and kept: one made while the queue was empty would walk the whole table when it is
  * full, so the planner is told to take the index (draining 60,000 messages: 8.7k/s without, 24k/s
  * with it). Where there is no index its cost looks huge, and the server would compile the statement
- * (40 to 120 ms): jit is off. */
+ * (40 to 120 ms): jit is off, and so are workers, which take as long to start. */
 static void write_opening(char text[PG_OPENING], const char *xid, int lock_ms)
 {
     int n = snprintf(text, PG_OPENING,
@@ -269,6 +269,7 @@ static void write_opening(char text[PG_OPENING], const char *xid, int lock_ms)
                      " set_config('enable_seqscan', 'off', true),"
                      " set_config('enable_bitmapscan', 'off', true),"
                      " set_config('jit', 'off', true),"
+                     " set_config('max_parallel_workers_per_gather', '0', true),"
                      " set_config('idle_in_transaction_session_timeout', '%d', true)",
                      xid, LIMIT_DB_MS, lock_ms, LIMIT_DB_REPLY_MS);
 

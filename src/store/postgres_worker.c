@@ -205,10 +205,13 @@ static void count_units(struct pg_worker *w, enum err verdict, size_t n, bool re
         metrics_count(s->env->metrics, COUNT_STORE_ERRORS, (int64_t)n);
 }
 
-/* Where the database itself fails, it would fail each of them as well. */
-static bool would_help_alone(enum err e)
+/* Where the database itself fails, it would fail each of them as well. A unit may say the same
+ * words for a reason of its own: what it needs is not there yet. */
+static bool would_help_alone(const struct pg_worker *w, enum err e)
 {
-    return e != ERR_UNAVAILABLE && e != ERR_UNCERTAIN && e != ERR_STORE_FULL;
+    if (e == ERR_UNAVAILABLE)
+        return w->conn.db && !tx_trouble(&w->tx.base);
+    return e != ERR_UNCERTAIN && e != ERR_STORE_FULL;
 }
 
 static enum err run_alone(struct pg_worker *w, struct unit *u, enum pg_mode mode)
@@ -247,7 +250,7 @@ static void run_bulk(struct pg_worker *w, struct unit **units, size_t n)
 {
     enum err verdict = run_until_decided(w, units, n, PG_WRITES);
 
-    if (verdict && would_help_alone(verdict)) {
+    if (verdict && would_help_alone(w, verdict)) {
         run_each_alone(w, units, n);
         return;
     }

@@ -118,20 +118,37 @@ SQL(message_retry, /* one row, or the fence did not hold */
     "UPDATE message SET due_at = $1, owner = NULL, last_error = $2"
     " WHERE seq = $3 AND id = $4 AND attempt = $5")
 
-SQL(message_put_off, /* the same for one that went well; no row: the fence did not hold */
-    "UPDATE message SET due_at = $1, owner = NULL, last_error = NULL"
-    " WHERE seq = $2 AND id = $3 AND attempt = $4 RETURNING seq")
+SQL2(message_put_off, /* the same for those that went well; bulk, sorted by seq; a row for each whose
+                         fence held */
+     "UPDATE message SET due_at = $1, owner = NULL, last_error = NULL"
+     " WHERE seq = $2 AND id = $3 AND attempt = $4",
+     "UPDATE message SET due_at = ($1::bigint[])[array_position($2::bigint[], seq)], owner = NULL,"
+     " last_error = NULL WHERE seq = ANY ($2::bigint[])"
+     " AND id = ($3::bytea[])[array_position($2::bigint[], seq)]"
+     " AND attempt = ($4::bigint[])[array_position($2::bigint[], seq)] RETURNING seq")
+
+SQL(message_cancel, /* no row: it is under way, in a lane, or gone */
+    "DELETE FROM message WHERE id = $1 AND lane IS NULL AND (owner IS NULL OR due_at <= $2)"
+    " RETURNING seq")
+
+SQL(message_hasten, /* no row: it comes as soon anyway, is under way, or gone */
+    "UPDATE message SET due_at = $1 WHERE id = $2 AND ready = 1 AND due_at > $1 AND owner IS NULL"
+    " RETURNING seq")
 
 SQL(message_bury, /* then message_finish */
-    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
-    " SELECT id, kind, lane, ref, body, CAST($1 AS TEXT), attempt, added_at, CAST($2 AS BIGINT)"
-    " FROM message WHERE seq = $3 AND id = $4 AND attempt = $5"
-    " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, attempts = excluded.attempts,"
-    " died_at = excluded.died_at")
+    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, cause, attempts, added_at, died_at,"
+    " seq) SELECT id, kind, lane, ref, body, CAST($1 AS TEXT), CAST($2 AS TEXT), attempt, added_at,"
+    " CAST($3 AS BIGINT), seq FROM message WHERE seq = $4 AND id = $5 AND attempt = $6"
+    " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, cause = excluded.cause,"
+    " attempts = excluded.attempts, died_at = excluded.died_at, seq = excluded.seq")
 
 SQL(dead_letter_add, /* what never was a message: it cannot be run at all */
-    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, attempts, added_at, died_at)"
-    " VALUES ($1, $2, NULL, $3, $4, $5, 0, $6, $7)")
+    "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, cause, attempts, added_at, died_at)"
+    " VALUES ($1, $2, NULL, $3, $4, $5, $6, 0, $7, $8)")
+
+SQL(message_standing, /* is it there, and its dead letter */
+    "SELECT (SELECT count(*) FROM message WHERE id = $1),"
+    " (SELECT count(*) FROM dead_letters WHERE id = $1)")
 
 SQL(message_release_all, /* SQLite at start: the owner of every lease is dead, unless it is $2: us */
     "UPDATE message SET due_at = $1 WHERE ready = 1 AND due_at > $1 AND owner <> $2")
@@ -150,8 +167,12 @@ SQL2(message_count, /* PostgreSQL: from 100,000 on what the last ANALYZE found; 
 SQL(queue_oldest_ready, /* the message that waits longest for its turn */
     "SELECT due_at FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT 1")
 
+/* An alert that reached nobody waits for nobody: as in alert_dead. */
 SQL(dead_count, /* $1 at most: /readyz and /metrics ask often */
-    "SELECT count(*) FROM (SELECT 1 FROM dead_letters LIMIT $1) x")
+    "SELECT count(*) FROM (SELECT 1 FROM dead_letters WHERE kind <> 'alert' LIMIT $1) x")
+
+SQL(dead_oldest,
+    "SELECT died_at FROM dead_letters WHERE kind <> 'alert' ORDER BY died_at, id LIMIT 1")
 
 /* --- audit, health --- */
 
@@ -168,7 +189,12 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
      "DELETE FROM node_seen WHERE node = ANY (ARRAY (SELECT node FROM node_seen WHERE at < $1"
      " FOR UPDATE SKIP LOCKED))")
 
+#include "store/statements_dead.h" /* flow/: failed attempts, dead letters */
+#include "store/statements_redrive.h" /* flow/: edited bodies, redrives, replays */
+
 #include "store/statements_payments.h" /* flow/: payments, operations, keys, refunds */
+
+#include "store/statements_search.h" /* flow/: payments that an operator looks for */
 
 #include "store/statements_booking.h" /* flow/: bookings, domain events, subscribers */
 
@@ -180,4 +206,32 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
 
 #include "store/statements_notice.h" /* flow/: notifications, disputes */
 
+#include "store/statements_telling.h" /* flow/, notify/, api/: contacts, what is sent to them */
+
+#include "store/statements_transfer.h" /* gateway/ and flow/: bank transfers */
+
+#include "store/statements_qstash.h" /* qstash/: parcels and their gates */
+#include "store/statements_qstash_read.h" /* qstash/: the calls that read and clear */
+#include "store/statements_qstash_admin.h" /* qstash/: administration, schedules */
+
+#include "store/statements_remote.h" /* webhook/: events that come or go through a QStash */
+
+#include "store/statements_reconcile.h" /* flow/, webhook/: what is found out by asking */
+
+#include "store/statements_retention.h" /* flow/: what goes after some time */
+
+#include "store/statements_timeline.h" /* flow/: a payment's timeline */
+
+#include "store/statements_audit.h" /* flow/: the log's chain, and looking at it */
+
+#include "store/statements_alert.h" /* flow/ and notify/: alerts, and how they are told */
+
+#include "store/statements_operator.h" /* auth/: people who log in, and their sessions */
+
+#include "store/statements_live.h" /* flow/, qstash/, api/: at a glance */
+
 #include "store/statements_sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */
+#include "store/statements_sandbox_events.h"
+#include "store/statements_sandbox_relay.h" /* sandbox/: who listens by the command line */
+#include "store/statements_sandbox_faults.h"
+#include "store/statements_sandbox_paypay.h" /* sandbox/: the same for its PayPay */

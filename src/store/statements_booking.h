@@ -4,7 +4,8 @@
  * PostgreSQL: a booking is locked before a payment of it. Who holds the payment only reads the
  * booking, without a lock; so neither waits for the other. */
 
-#define BOOKING_COLUMNS "id, user_id, amount, currency, status, version, created_at, updated_at"
+#define BOOKING_COLUMNS                                                                            \
+    "id, user_id, amount, currency, status, version, created_at, updated_at, sender_version"
 
 /* --- bookings --- */
 
@@ -14,18 +15,21 @@ SQL2(booking_lock, "SELECT " BOOKING_COLUMNS " FROM bookings WHERE id = $1",
      "SELECT " BOOKING_COLUMNS " FROM bookings WHERE id = $1 FOR UPDATE")
 
 SQL(booking_add, /* no row: somebody was faster, and it can be read now */
-    "INSERT INTO bookings (" BOOKING_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $7)"
+    "INSERT INTO bookings (" BOOKING_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)"
     " ON CONFLICT (id) DO NOTHING RETURNING 1")
 
 SQL(booking_store, /* under its lock */
     "UPDATE bookings SET user_id = $1, amount = $2, currency = $3, status = $4, version = $5,"
-    " updated_at = $6 WHERE id = $7")
+    " sender_version = $6, updated_at = $7 WHERE id = $8")
 
 SQL2(booking_confirm, /* bulk; not the version: that is the sender's. CANCELLED stays (B3) */
      "UPDATE bookings SET status = 'CONFIRMED', updated_at = $1 WHERE id = $2"
      " AND status = 'PENDING'",
      "UPDATE bookings SET status = 'CONFIRMED', updated_at = ($1::bigint[])[1]"
      " WHERE id = ANY ($2::bytea[]) AND status = 'PENDING'")
+
+SQL(booking_cancel_noted,
+    "SELECT 1 FROM audit WHERE payment_id = $1 AND operation = 'BOOKING_CANCELLED' LIMIT 1")
 
 SQL(booking_payment, /* the one that holds its place or its money */
     "SELECT id, status FROM payments WHERE context = 'booking' AND subject_id = $1"

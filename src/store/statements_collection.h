@@ -6,7 +6,7 @@
 
 #define COLLECTION_COLUMNS                                                                         \
     "collection_id, owner_id, title, description, currency, due_at, time_zone, created_at,"        \
-    " updated_at"
+    " updated_at, reminder_days, reminder_time, reminder_plan, reminder_rule, reminder_at"
 #define LIVE "status IN ('PENDING', 'AUTHORIZED', 'CAPTURED')"
 /* Its payment is the one that holds its place; where that was refunded, the one that was captured. */
 #define PARTICIPANT_PAYMENT                                                                        \
@@ -34,16 +34,23 @@ SQL2(collection_hold, /* as it is, until the commit: a payment of it is being ma
      "SELECT 1 FROM collections WHERE collection_id = $1 FOR SHARE")
 
 SQL(collection_add, /* no row: somebody was faster, and it can be read now */
-    "INSERT INTO collections (" COLLECTION_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)"
+    "INSERT INTO collections (collection_id, owner_id, title, description, currency, due_at,"
+    " time_zone, reminder_days, reminder_time, created_at, updated_at)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)"
     " ON CONFLICT (collection_id) DO NOTHING RETURNING 1")
 
 SQL(collection_store, /* under its lock */
     "UPDATE collections SET title = $1, description = $2, currency = $3, due_at = $4,"
-    " time_zone = $5, updated_at = $6 WHERE collection_id = $7")
+    " time_zone = $5, reminder_days = $6, reminder_time = $7, updated_at = $8"
+    " WHERE collection_id = $9")
 
 SQL(collections_by_owner,
     "SELECT " COLLECTION_COLUMNS " FROM collections WHERE owner_id = $1 AND collection_id < $2"
     " ORDER BY collection_id DESC LIMIT $3")
+
+SQL(collections_all, /* of whomever */
+    "SELECT " COLLECTION_COLUMNS " FROM collections WHERE collection_id < $1"
+    " ORDER BY collection_id DESC LIMIT $2")
 
 SQL(collection_totals, /* participants, paid; due, paid, refunded, still to come */
     "SELECT count(*), CAST(coalesce(sum(CASE WHEN status = 'paid' THEN 1 ELSE 0 END), 0) AS BIGINT),"
@@ -56,6 +63,36 @@ SQL(collection_has_money, /* paid, or under way */
     "SELECT 1 FROM participants p WHERE p.collection_id = $1 AND (p.status = 'paid' OR EXISTS"
     " (SELECT 1 FROM payments y WHERE y.context = 'participant' AND y.subject_id = p.participant_id"
     " AND y." LIVE ")) LIMIT 1")
+
+/* --- reminders (S2) --- */
+
+SQL2(collection_planned, /* no row: the plan, or its next reminder, is another one by now */
+     "UPDATE collections SET reminder_plan = $1, reminder_rule = $2, reminder_at = $3"
+     " WHERE collection_id = $4 AND reminder_plan = $5 AND reminder_at IS $6",
+     "UPDATE collections SET reminder_plan = $1, reminder_rule = $2, reminder_at = $3"
+     " WHERE collection_id = $4 AND reminder_plan = $5 AND reminder_at IS NOT DISTINCT FROM $6"
+     " RETURNING 1")
+
+SQL(collections_due, /* whatever their rule: so that the limit bounds what is looked at */
+    "SELECT " COLLECTION_COLUMNS " FROM collections WHERE due_at IS NOT NULL"
+    " AND (due_at, collection_id) > ($1, $2) ORDER BY due_at, collection_id LIMIT $3")
+
+/* Whose money is held has done what there is to do. */
+SQL(reminder_people, /* who owed it at $4; with the page on which it can be paid, if one is open */
+    "SELECT p.participant_id, p.user_id, p.amount, s.url FROM participants p"
+    " LEFT JOIN payments y ON y.context = 'participant' AND y.subject_id = p.participant_id"
+    " AND y." LIVE " LEFT JOIN checkout_sessions s ON s.session_id = y.checkout_session_id"
+    " AND s.status = 'open' AND s.expires_at > $1 WHERE p.collection_id = $2"
+    " AND p.participant_id > $3 AND p.status = 'unpaid' AND p.created_at <= $4"
+    " AND (y.id IS NULL OR y.status = 'PENDING') ORDER BY p.participant_id LIMIT $5")
+
+SQL(reminder_owed, /* no row: it is not owed, or by no date. What it said, and what is so now */
+    "SELECT n.dedupe, n.data, n.created_at, p.amount, c.currency, c.due_at, c.time_zone,"
+    " c.reminder_rule FROM notifications n JOIN participants p ON p.participant_id = n.participant_id"
+    " JOIN collections c ON c.collection_id = p.collection_id WHERE n.id = $1"
+    " AND p.status = 'unpaid' AND c.due_at IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM payments y WHERE y.context = 'participant'"
+    " AND y.subject_id = p.participant_id AND y.status IN ('AUTHORIZED', 'CAPTURED'))")
 
 /* --- participants --- */
 

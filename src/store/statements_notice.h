@@ -5,13 +5,34 @@
 
 /* --- what people are told --- */
 
-SQL2(notification_add, /* no row: it was told before (E10) */
+/* The person's own language decides which words are kept; a participant's is that of its user. */
+#define IN_JAPANESE "CASE WHEN l.language = 'ja' THEN "
+#define LANGUAGE_OF(user, participant, server)                                                     \
+    " FROM (SELECT coalesce((SELECT c.language FROM contacts c WHERE c.user_id = coalesce(" user   \
+    ", (SELECT p.user_id FROM participants p WHERE p.participant_id = " participant "))), " server \
+    ") AS language) l"
+
+/* $13 NULL: this node tells, and adds the message that hands it on. Else others may: PostgreSQL has
+ * nodes beside this one, and where one of them was seen telling since $13 the message comes with the
+ * row, so that this costs no way there and back. SQLite has none. */
+SQL2(notification_add, /* no row: it was told before (E10). recorded_at NULL: a message hands it on */
      "INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type, language,"
-     " title, body, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-     " ON CONFLICT (dedupe) DO NOTHING",
-     "INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type, language,"
-     " title, body, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-     " ON CONFLICT (dedupe) DO NOTHING RETURNING 1")
+     " title, body, data, created_at, recorded_at, trace) SELECT $1, $2, $3, $4, $5, $6,"
+     " l.language, " IN_JAPANESE "$7 ELSE $8 END, " IN_JAPANESE "$9 ELSE $10 END, $11, $12,"
+     " CASE WHEN $13 IS NULL THEN NULL ELSE $12 END, $14"
+     LANGUAGE_OF("$3", "$4", "$15") " WHERE true ON CONFLICT (dedupe) DO NOTHING",
+     "WITH n AS (INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type,"
+     " language, title, body, data, created_at, recorded_at, trace) SELECT $1::bytea, $2::text,"
+     " $3::bytea, $4::bytea, $5::bytea, $6::text, l.language, " IN_JAPANESE "$7::text ELSE $8::text"
+     " END, " IN_JAPANESE "$9::text ELSE $10::text END, $11::text, $12::bigint, CASE WHEN"
+     " $13::bigint IS NULL OR EXISTS (SELECT 1 FROM tellers WHERE seen_at > $13::bigint) THEN NULL"
+     " ELSE $12::bigint END, $14::text" LANGUAGE_OF("$3::bytea", "$4::bytea", "$15::text")
+     " ON CONFLICT (dedupe) DO NOTHING RETURNING id, created_at, recorded_at), m AS (INSERT INTO"
+     " message (id, kind, due_at, added_at, ready) SELECT id, 'notify', created_at, created_at, 1"
+     " FROM n WHERE recorded_at IS NULL AND $13::bigint IS NOT NULL) SELECT 1 FROM n")
+
+#undef IN_JAPANESE
+#undef LANGUAGE_OF
 
 SQL2(notification_recorded, /* bulk, sorted by id */
      "UPDATE notifications SET recorded_at = $1 WHERE id = $2 AND recorded_at IS NULL",
@@ -72,7 +93,8 @@ SQL(disputes_that_count, /* open, or lost */
 #define HISTORY_COLUMNS                                                                            \
     "SELECT e.seq, e.stripe_event_id, e.type, e.livemode, e.created_at, e.received_at, (" WORD ")" \
     ", CASE WHEN o.outcome = 'wrong_mode' THEN 'wrong mode' ELSE o.detail END, o.at,"              \
-    " o.payment_id, coalesce(d.times, 0), d.last_at"
+    " o.payment_id, coalesce(d.times, 0), d.last_at, CASE WHEN EXISTS (SELECT 1 FROM"              \
+    " message_edits m WHERE m.message_id = e.message_id) THEN 1 ELSE 0 END"
 #define HISTORY_FILTER                                                                             \
     " AND ($3 = '' OR e.type = $3)"                                                                \
     " AND ($4 = '' OR $4 = (" WORD ") OR ($4 = 'duplicate' AND d.times > 0))"                      \

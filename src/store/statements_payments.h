@@ -10,7 +10,8 @@
     " checkout_session_id, disputed, capture_before, created_at, updated_at"
 #define OPERATION_COLUMNS                                                                          \
     "id, payment_id, kind, phase, cause, gateway_key, amount, refund_id, method, user_id,"         \
-    " idempotency_key, message_id, claimed_at, sent_at, sends, asks, intent_id, details, of_subject"
+    " idempotency_key, message_id, claimed_at, sent_at, sends, asks, intent_id, details,"          \
+    " of_subject, list_after, list_at"
 #define REFUND_COLUMNS                                                                             \
     "id, payment_id, amount, status, reason, gateway_refund_id, failure_reason, automatic,"        \
     " created_at, updated_at"
@@ -122,17 +123,29 @@ SQL(operation_add,
 
 SQL(operation_get, "SELECT " OPERATION_COLUMNS " FROM operations WHERE id = $1")
 
-SQL(operation_own_find, /* one of a cause is enough, unless it was refused */
-    "SELECT id FROM operations WHERE payment_id = $1 AND kind = $2 AND cause = $3"
-    " AND (phase <> 'done' OR result <> 'refused')")
+SQL(operation_own_find, /* one of a cause is enough, unless it was refused, or its refund failed */
+    "SELECT id FROM operations o WHERE payment_id = $1 AND kind = $2 AND cause = $3"
+    " AND (phase <> 'done' OR result <> 'refused') AND NOT EXISTS (SELECT 1 FROM refunds r"
+    " WHERE r.id = o.refund_id AND r.status IN ('failed', 'canceled'))")
+
+SQL(refund_cause, /* whose money, and why it goes back; no row: it was not made by an operation */
+    "SELECT intent_id, cause FROM operations WHERE payment_id = $1 AND refund_id = $2")
+
+SQL(refund_tries, /* of a cause: so many, and so many of them have not failed */
+    "SELECT count(*), CAST(coalesce(sum(CASE WHEN r.status IN ('failed', 'canceled') THEN 0"
+    " ELSE 1 END), 0) AS BIGINT) FROM operations o JOIN refunds r ON r.id = o.refund_id"
+    " WHERE o.payment_id = $1 AND o.kind = 'refund' AND o.cause = $2")
+
+SQL(refund_noted,
+    "SELECT 1 FROM audit WHERE payment_id = $1 AND operation = 'REFUND' AND detail = $2 LIMIT 1")
 
 SQL(operation_unknown,
-    "UPDATE operations SET phase = 'unknown', sent_at = $1, sends = $2, asks = $3, result = $4"
-    " WHERE id = $5 AND phase <> 'done'")
+    "UPDATE operations SET phase = 'unknown', sent_at = $1, sends = $2, asks = $3, result = $4,"
+    " list_after = $5, list_at = $6 WHERE id = $7 AND phase <> 'done'")
 
-SQL(operation_resend, /* it will be sent (once more) from now on */
-    "UPDATE operations SET phase = 'send', sent_at = $1, sends = $2 WHERE id = $3"
-    " AND phase = 'unknown'")
+SQL(operation_resend, /* it will be sent (once more) from now on; what was looked for begins anew */
+    "UPDATE operations SET phase = 'send', sent_at = $1, sends = $2, list_after = NULL"
+    " WHERE id = $3 AND phase = 'unknown'")
 
 SQL(operation_end,
     "UPDATE operations SET phase = 'done', sends = $1, asks = $2, result = $3, ended_at = $4"
@@ -193,6 +206,10 @@ SQL(transaction_state, /* new, or moved; a lower status never replaces a higher 
     " WHERE" INTENT_RANK("payment_transactions.status") " <=" INTENT_RANK("excluded.status")
     " AND (payment_transactions.status NOT IN ('succeeded', 'canceled')"
     " OR payment_transactions.status = excluded.status)")
+
+SQL(transaction_slip, /* a row: there is a slip, which may be paid until then */
+    "SELECT konbini_expires_at FROM payment_transactions WHERE stripe_payment_intent_id = $1"
+    " AND konbini_expires_at IS NOT NULL")
 
 SQL(transaction_canceled, /* a row: this intent is dead; 1: and all that we heard of it is its end */
     "SELECT CASE WHEN failed_at IS NULL AND authorized_at IS NULL THEN 1 ELSE 0 END,"

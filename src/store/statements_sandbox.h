@@ -41,12 +41,13 @@ SQL2(sandbox_charge_read,
 
 SQL2(sandbox_method_write,
      "INSERT OR REPLACE INTO sandbox_methods (id, created_at, card, customer, billing,"
-     " metadata, exp_month, exp_year) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+     " metadata, exp_month, exp_year, iban, set_up) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+     " $10)",
      "")
 
 SQL2(sandbox_method_read,
-     "SELECT id, created_at, card, customer, billing, metadata, exp_month, exp_year FROM"
-     " sandbox_methods WHERE id = $1",
+     "SELECT id, created_at, card, customer, billing, metadata, exp_month, exp_year, iban, set_up"
+     " FROM sandbox_methods WHERE id = $1",
      "")
 
 SQL2(sandbox_refund_write,
@@ -271,6 +272,11 @@ SQL2(sandbox_event_add,
      " RETURNING seq", "")
 
 SQL2(sandbox_event_forget, "DELETE FROM sandbox_events WHERE seq <= $1", "")
+
+SQL2(sandbox_events_forget, /* looks at the oldest few alone */
+     "DELETE FROM sandbox_events WHERE seq IN (SELECT seq FROM (SELECT seq, created_at FROM"
+     " sandbox_events ORDER BY seq LIMIT $1) x WHERE created_at <= $2)",
+     "")
 
 SQL2(sandbox_event_body, "SELECT body FROM sandbox_events WHERE id = $1", "")
 

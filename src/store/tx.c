@@ -91,13 +91,14 @@ void tx_init(struct tx *tx, const struct tx_ops *ops, struct env *env)
 
 void tx_release(struct tx *tx)
 {
+    tx_drop_hooks(tx, 0);
     arena_release(&tx->scratch);
     free(tx->hooks);
     tx->hooks = NULL;
     tx->hook_count = tx->hook_size = 0;
 }
 
-void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg)
+static void add_hook(struct tx *tx, struct tx_hook hook)
 {
     if (tx->hook_count == tx->hook_size) {
         size_t size = tx->hook_size ? tx->hook_size * 2 : 64;
@@ -108,12 +109,25 @@ void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ct
         tx->hooks = grown;
         tx->hook_size = size;
     }
-    tx->hooks[tx->hook_count++] = (struct tx_hook){ fn, ctx, arg };
+    tx->hooks[tx->hook_count++] = hook;
+}
+
+void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg)
+{
+    add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = ctx, .arg = arg });
+}
+
+void tx_after_commit_own(struct tx *tx, void (*fn)(void *own, int64_t arg), void *own)
+{
+    add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = own, .owns_ctx = true });
 }
 
 void tx_drop_hooks(struct tx *tx, size_t keep)
 {
     assert(keep <= tx->hook_count);
+    for (size_t i = keep; i < tx->hook_count; i++)
+        if (tx->hooks[i].owns_ctx)
+            free(tx->hooks[i].ctx);
     tx->hook_count = keep;
 }
 
@@ -121,5 +135,5 @@ void tx_run_hooks(struct tx *tx)
 {
     for (size_t i = 0; i < tx->hook_count; i++)
         tx->hooks[i].fn(tx->hooks[i].ctx, tx->hooks[i].arg);
-    tx->hook_count = 0;
+    tx_drop_hooks(tx, 0);
 }

@@ -64,6 +64,9 @@ enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows
  */
 void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg);
 
+/* The same with memory of malloc(), which the transaction frees: after the call, or without one. */
+void tx_after_commit_own(struct tx *tx, void (*fn)(void *own, int64_t arg), void *own);
+
 /* The first failure in this run of the unit that was the database's own and not the unit's:
  * anything that a statement said other than NOT_FOUND, STALE, CONFLICT, CONSTRAINT and TOO_LARGE.
  * OK: none so far; on PostgreSQL one may still come with the commit. */

@@ -1,11 +1,15 @@
 #include "webhook/event.h"
 
 #include "base/hex.h"
+#include "base/limits.h"
+#include "gateway/stripe_fields.h"
 #include "gateway/stripe_read.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define REFERENCE "ichido.event" /* the object that a reference says it is */
 
 enum { DIGEST = 32 };
 
@@ -60,6 +64,7 @@ static struct stripe_event event_of(const struct stripe_webhook *w)
                               .object_id = w->object_id,
                               .intent_id = w->intent_id,
                               .payment_id = w->payment_id,
+                              .participant_id = w->participant_id,
                               .fact_err = w->fact_err,
                               .fact = w->fact };
 
@@ -83,5 +88,41 @@ enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event
     if (!w.has_object && !w.thin)
         return name_by_content(a, body, "no data.object", ret_event);
     *ret_event = event_of(&w);
+    return OK;
+}
+
+/* --- references --- */
+
+struct str event_reference(struct arena *a, struct str id, struct str type)
+{
+    struct str text = { 0 };
+    struct buf b;
+
+    buf_init(&b, (size_t)16 * LIMIT_GATEWAY_ID);
+    buf_add(&b, S("{\"object\":\"" REFERENCE "\",\"id\":"));
+    buf_json(&b, id);
+    buf_add(&b, S(",\"type\":"));
+    buf_json(&b, type);
+    buf_char(&b, '}');
+    if (!b.failed)
+        text = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+enum err event_reference_read(struct arena *a, struct str body, struct str *ret_id)
+{
+    struct stripe_fields f;
+    struct str id = { 0 };
+
+    if (fields_of_event(&f, a, body, NULL))
+        return ERR_NOT_FOUND;
+    if (str_eq(field_text(&f, AT_ENVELOPE), S(REFERENCE)))
+        id = field_id(&f, AT_EVENT_ID);
+    if (f.err == ERR_NO_MEMORY)
+        return f.err;
+    if (f.err || !id.n)
+        return ERR_NOT_FOUND;
+    *ret_id = id;
     return OK;
 }

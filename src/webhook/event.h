@@ -17,6 +17,7 @@ struct stripe_event {
     bool has_created;
     int64_t created_ms;
     struct str object_id, intent_id, payment_id; /* empty: the body does not say */
+    struct str participant_id;                   /* the same */
     bool has_lane;                               /* D24 */
     int64_t lane;
     enum err fact_err; /* VALIDATION: of a kind we know, but not to be understood */
@@ -26,3 +27,10 @@ struct stripe_event {
 /* Texts point into the body or the arena. NO_MEMORY is the only failure: a body that cannot be read
  * is an event too. */
 enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event *ret_event);
+
+/* {"object":"ichido.event","id":...,"type":...}: leaves for a remote QStash instead of the event,
+ * since a remote keeps and shows what it is given (A6). .p NULL: no memory. */
+struct str event_reference(struct arena *a, struct str id, struct str type);
+/* The id that a reference names; a slice of body, or of the arena. NOT_FOUND: it is no reference,
+ * or names no sane id, and then it is no readable event either. */
+enum err event_reference_read(struct arena *a, struct str body, struct str *ret_id);

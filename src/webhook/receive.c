@@ -8,12 +8,67 @@
 #include "webhook/receive.h"
 
 #include "base/limits.h"
+#include "domain/cause.h"
 #include "flow/apply_event.h"
+#include "gateway/fact.h"
+#include "webhook/publish.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- what the queue is told --- */
+
+/* What the event says about a payment goes along, so that applying it reads no body again. An event
+ * of ours that cannot be understood still goes to the queue, and from there to the dead letters;
+ * other people's are not ours to judge. */
+static struct str fact_of(struct arena *a, const struct stripe_event *e)
+{
+    struct uuid ours;
+
+    if (!event_type_is_known(e->type) || (!e->fact_err && e->fact.kind == FACT_NONE))
+        return S("");
+    if (!e->fact_err)
+        return fact_write(a, &e->fact);
+    return uuid_parse(e->payment_id, &ours) ? S("{\"kind\":\"bad\"}") : S("");
+}
+
+struct str receive_job(struct arena *a, const struct stripe_event *e, struct str trace)
+{
+    struct event_job job = { .type = e->type,
+                             .livemode = e->livemode,
+                             .object_id = e->object_id,
+                             .intent_id = e->intent_id,
+                             .payment_id = e->payment_id,
+                             .participant_id = e->participant_id,
+                             .trace = trace,
+                             .fact = fact_of(a, e) };
+
+    return job.fact.p ? event_job_write(a, &job) : (struct str){ 0 };
+}
+
+static struct str kind_of(const struct receive *r)
+{
+    return r->kind.n ? r->kind : APPLY_EVENT_KIND;
+}
+
+void receive_span_end(struct receive *r)
+{
+    char id[UUID_TEXT + 1];
+
+    if (!r->span.spans)
+        return;
+    uuid_text(r->message_id, id);
+    SPAN_END(&r->span, r->unit.err ? err_code(r->unit.err) : NULL,
+             SPAN_TEXT("messaging.system", S("ichido")),
+             SPAN_TEXT("messaging.destination.name", kind_of(r)),
+             SPAN_TEXT("messaging.message.id", r->unit.err ? S("") : str_of(id)),
+             SPAN_TEXT("event.id", r->event.id), SPAN_TEXT("event.type", r->event.type),
+             SPAN_BOOL("event.duplicate", r->duplicate));
+}
+
+/* --- a batch --- */
 
 struct entry { /* one request of the batch */
     struct receive *r;
@@ -50,7 +105,7 @@ static enum err lock_lanes(struct tx *tx, const struct entry *e, size_t n)
     size_t count = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (e[i].r->event.has_lane)
+        if (e[i].r->event.has_lane && !e[i].r->publish)
             lanes[count++] = e[i].r->event.lane;
     return queue_lock_lanes(tx, lanes, count);
 }
@@ -63,7 +118,7 @@ static void event_row(struct val *v, const struct receive *r)
 {
     const struct stripe_event *e = &r->event;
 
-    v[0] = V_TEXT(S("stripe"));
+    v[0] = V_TEXT(r->provider.n ? r->provider : S("stripe"));
     v[1] = V_TEXT(e->id);
     v[2] = e->type.n ? V_TEXT(e->type) : V_NULL;
     v[3] = e->livemode >= 0 ? V_INT(e->livemode) : V_NULL;
@@ -118,6 +173,23 @@ static int by_place(const void *a, const void *b)
     return (x->came > y->came) - (x->came < y->came);
 }
 
+static struct queue_new message_of(const struct receive *r)
+{
+    struct queue_new m = { .ref = r->event.id, .due_ms = r->received_ms };
+
+    if (r->publish) { /* no lane: a slow remote keeps nobody waiting, and promises no order */
+        m.id = r->publish_id;
+        m.kind = PUBLISH_KIND;
+        return m;
+    }
+    m.id = r->new_id;
+    m.kind = kind_of(r);
+    m.body = r->job;
+    m.has_lane = r->event.has_lane;
+    m.lane = r->event.lane;
+    return m;
+}
+
 static enum err add_messages(struct tx *tx, const struct batch *b)
 {
     const struct entry *fresh[LIMIT_BULK];
@@ -130,17 +202,8 @@ static enum err add_messages(struct tx *tx, const struct batch *b)
     if (!n)
         return OK;
     qsort(fresh, n, sizeof(void *), by_place);
-    for (size_t i = 0; i < n; i++) {
-        const struct receive *r = fresh[i]->r;
-
-        m[i] = (struct queue_new){ .id = r->new_id,
-                                   .kind = APPLY_EVENT_KIND,
-                                   .ref = r->event.id,
-                                   .body = r->job,
-                                   .has_lane = r->event.has_lane,
-                                   .lane = r->event.lane,
-                                   .due_ms = r->received_ms };
-    }
+    for (size_t i = 0; i < n; i++)
+        m[i] = message_of(fresh[i]->r);
     return queue_add(fresh[0]->r->queue, tx, fresh[0]->r->received_ms, m, n);
 }
 
@@ -150,9 +213,12 @@ static enum err bury_unreadable(struct tx *tx, const struct receive *r)
     struct str why = str_of(r->event.why);
     struct val id = V_BLOB(uuid_bytes(&r->new_id)), now = V_INT(r->received_ms);
     struct val outcome[] = { id, V_TEXT(S("dead")), V_TEXT(why), now, V_NULL, V_NULL };
-    enum err e = TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(APPLY_EVENT_KIND),
-                       V_TEXT(r->event.id), V_NULL, V_TEXT(why), now, now);
+    char cause[CAUSE_TEXT + 1];
+    enum err e = TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(kind_of(r)), V_TEXT(r->event.id),
+                       V_NULL, V_TEXT(why), V_TEXT(cause_of(why, cause)), now, now);
 
+    if (!e)
+        queue_count_dead(tx);
     if (!e)
         e = tx_bulk(tx, STMT_webhook_outcome_add, outcome, 1, COUNT(outcome), NULL, NULL);
     if (!e)

@@ -34,15 +34,17 @@ static void log_at_most_once_a_second(struct refusals *r, const struct request *
 {
     int64_t now_s = env_now_ms(r->env) / 1000;
     int64_t last_s = atomic_load(&r->logged_s[why]);
+    char trace[TRACE_TEXT + 1];
 
     if (now_s == last_s || !atomic_compare_exchange_strong(&r->logged_s[why], &last_s, now_s))
         return;
-    LOG(r->env->log, LOG_WARN,
+    trace_text(&q->trace, trace);
+    LOG(r->env->log, why == REFUSED_ADDRESS ? LOG_WARN : LOG_ERROR, /* 003 */
         why == REFUSED_ADDRESS ? "Webhook from an address that is not allowed"
                                : "Webhook signature verification failed",
-        LOG_TEXT("reason", str_of(refusal_word(why))),
+        LOG_TEXT("reason", str_of(refusal_word(why))), LOG_TEXT("error_type", S("signature")),
         LOG_NUM("count", atomic_exchange(&r->unlogged[why], 0)), LOG_TEXT("requestId", q->id),
-        LOG_TEXT("peer", q->peer_ip));
+        LOG_TRACE(str_of(trace)), LOG_TEXT("peer", q->peer_ip));
 }
 
 void refusals_add(struct refusals *r, const struct request *q, enum refusal why)
@@ -67,7 +69,7 @@ static enum err write_rows(struct tx *tx, struct unit *u)
         if (!r->counts[i])
             continue;
         e = TX_DO(tx, STMT_audit_add, 1, V_INT(r->minute_ms), V_TEXT(S("WEBHOOK_REJECTED")),
-                  V_TEXT(S("stripe")), V_TEXT(S("failure")), V_INT(r->counts[i]),
+                  V_TEXT(r->provider), V_TEXT(S("failure")), V_INT(r->counts[i]),
                   V_TEXT(str_of(refusal_word((enum refusal)i))));
         if (e)
             return e;
@@ -159,7 +161,7 @@ void refusals_stop(struct refusals *r, void (*stopped)(void *ctx), void *ctx)
 
 void refusals_init(struct refusals *r, struct env *env, struct store *store, struct home *home)
 {
-    *r = (struct refusals){ .env = env, .store = store, .home = home };
+    *r = (struct refusals){ .env = env, .store = store, .home = home, .provider = S("stripe") };
     r->call.run = first_of_a_minute;
     r->timer = (struct timer){ .fire = minute_is_over, .due_ms = CLOCK_NEVER };
 }

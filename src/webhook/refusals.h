@@ -24,6 +24,8 @@ struct refusals {
     struct env *env;
     struct store *store;
     struct home *home;
+    struct str
+        provider; /* whose door it is, in the audit; "stripe" unless its door says otherwise */
     _Atomic int64_t unwritten[REFUSALS]; /* for the audit */
     _Atomic int64_t unlogged[REFUSALS];
     _Atomic int64_t logged_s[REFUSALS]; /* the second of the last line */

@@ -21,6 +21,7 @@ struct stripe_door_options {
     struct str allow;                 /* CIDRs; empty: everybody */
     const struct allow_list *trusted; /* borrowed: proxies whose X-Forwarded-For is believed */
     int64_t backlog_limit;            /* live messages; 0: no limit */
+    bool publish;                     /* events leave through a QStash first (Q5) */
     /* Optional, on the loop of the request: a dead letter that never was a message. */
     void (*alert)(void *ctx, const struct message *m, const char *why);
     void *alert_ctx;

@@ -1,5 +1,6 @@
 /* test_store.c - what store.h promises, on every database that is there: SQLite always, PostgreSQL
  * when TEST_POSTGRES names one. Each test gets a database of its own. */
+#include "store/tx_log.h"
 #include "unit/store/rig.h"
 
 #include <libpq-fe.h>
@@ -119,6 +120,45 @@ static void hooks_run_after_the_commit_and_never_after_a_rollback(void **state)
     assert_int_equal(bad.hooked, 0);
 }
 
+static enum err log_and_insert(struct tx *tx, struct unit *u)
+{
+    struct job *j = job_of(u);
+    char text[] = "gone when it is written";
+    enum err e;
+
+    LOG_AFTER_COMMIT(tx, LOG_ERROR, "A line", LOG_TEXT("text", str_of(text)),
+                     LOG_SOME("none", S("")), LOG_NUM("fail", j->fail != OK));
+    memset(text, 'x', sizeof(text) - 1);
+    e = job_insert(tx, j);
+    return e ? e : j->fail;
+}
+
+static void a_line_is_written_once_and_never_after_a_rollback(void **state)
+{
+    static const struct unit_kind kind = { "log", UNIT_FRONT, log_and_insert, NULL };
+    struct rig *r = *state;
+    struct job jobs[3];
+    char text[1000] = "";
+    FILE *f = tmpfile();
+
+    r->env.log = log_new(&r->env.clock, fileno(f), LOG_WARN, false);
+    for (size_t i = 0; i < COUNT(jobs); i++)
+        job_init(&jobs[i], r, &kind);
+    jobs[0].fail = ERR_UNPROCESSABLE;
+    jobs[2].id = jobs[1].id;
+    for (size_t i = 0; i < COUNT(jobs); i++)
+        store_post(r->store, &jobs[i].unit);
+    desk_wait(&r->desk, COUNT(jobs));
+    log_free(r->env.log);
+    r->env.log = NULL;
+    rewind(f);
+    assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+    assert_non_null(strstr(text, "\"message\":\"A line\",\"text\":\"gone when it is written\","
+                                 "\"fail\":0}\n"));
+    assert_ptr_equal(strchr(text, '\n') + 1, text + strlen(text));
+    fclose(f);
+}
+
 /* A hook that came before the commit would not see the row from another connection. */
 static void look_from_outside(void *ctx, int64_t arg)
 {
@@ -173,7 +213,7 @@ static enum err add_short_id(struct tx *tx, struct unit *u)
     struct job *j = job_of(u);
 
     return TX_DO(tx, STMT_dead_letter_add, 1, V_BLOB(S("short")), V_TEXT(S("test")), V_TEXT(j->ref),
-                 V_NULL, V_TEXT(S("why")), V_INT(1), V_INT(2));
+                 V_NULL, V_TEXT(S("why")), V_TEXT(S("why")), V_INT(1), V_INT(2));
 }
 
 static void a_broken_check_is_a_constraint_not_a_conflict(void **state)
@@ -647,6 +687,7 @@ int main(void)
         FRESH(a_unit_that_is_ok_is_there),
         FRESH(a_failing_unit_is_rolled_back_alone),
         FRESH(hooks_run_after_the_commit_and_never_after_a_rollback),
+        FRESH(a_line_is_written_once_and_never_after_a_rollback),
         FRESH(a_hook_comes_when_others_can_see_the_row),
         FRESH(the_same_key_twice_in_one_batch_is_one_row_and_one_conflict),
         FRESH(a_broken_check_is_a_constraint_not_a_conflict),

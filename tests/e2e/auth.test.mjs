@@ -1,14 +1,18 @@
 // Who asks: tokens of all four algorithms, made by another library (npm jose), hostile ones, and a JWKS
 // whose server rotates its keys and goes away (A1, A2).
+import { execFile } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { remember } from './lib/evidence.mjs';
 import { assert, fresh, launch, newFolder, start, stores, test, until } from './lib/harness.mjs';
+import { freePort } from './lib/ports.mjs';
 import { ADMIN_TOKEN, JWT_SECRET, token as hs256, uuid } from './lib/tokens.mjs';
 
+const run = promisify(execFile);
 globalThis.crypto ??= crypto.webcrypto; // Node 18 has it behind a flag
 globalThis.CryptoKey ??= crypto.webcrypto.CryptoKey;
 
@@ -162,8 +166,8 @@ class KeyServer {
         this.asked = 0;
         this.manner = 'answers';
         this.server = http.createServer((request, response) => this.#answer(response));
-        await new Promise((resolve) => this.server.listen(this.port ?? 0, '127.0.0.1', resolve));
-        this.port = this.server.address().port;
+        this.port ??= await freePort();
+        await new Promise((resolve) => this.server.listen(this.port, '127.0.0.1', resolve));
         t?.atEnd(() => this.close());
         return this;
     }
@@ -335,28 +339,45 @@ test('A2 the owner is who the token says: sub in any case of letters, whatever t
 
 // --- dev mode ---
 
-test('A1 dev mode makes keys and shows lines that pay for a booking; with your own it shows nothing of them', async (t) => {
+// What a newcomer pastes: the banner's indented lines up to the event, in a shell.
+async function paste(server, env = {}) {
+    const banner = await until('the banner', () => /Stop with Ctrl-C/.test(server.stdout) && server.stdout);
+    const lines = banner.slice(0, banner.indexOf('Send an event')).split('\n').filter((line) => line.startsWith('    '));
+    const shell = async () => (await run('bash', ['-euc', lines.join('\n')], { env: { PATH: process.env.PATH, ...env } })).stdout;
+    return { banner, stdout: await shell(), again: await shell() };
+}
+
+const paidAndRefunded = ({ stdout, again }) => {
+    assert.match(stdout, /HTTP\/1\.1 201 /);
+    assert.match(again, /HTTP\/1\.1 200 /);
+    for (const text of [stdout, again]) { // every line twice: each happened once
+        const last = JSON.parse(text.trim().split('\n').pop());
+        assert.deepEqual([last.status, last.capturedAmount, last.refundedAmount, last.refunds.length], ['CAPTURED', 1200, 200, 1], text);
+    }
+};
+
+test('A1 dev mode makes keys and shows lines that pay for a booking, capture it and give some back', async (t) => {
     const none = { ICHIDO_JWT_SECRET: undefined, ICHIDO_ADMIN_TOKEN: undefined };
     const server = await start(t, store, { env: none });
-    const banner = await until('the banner', () => /Stop with Ctrl-C/.test(server.stdout) && server.stdout);
-    const booking = /bookings\/([0-9a-f-]{36})/.exec(banner)[1];
-    const [admin, user] = [...banner.matchAll(/Authorization: Bearer ([^"]+)"/g)].map((one) => one[1]);
-    const [change, order] = [...banner.matchAll(/-d '(\{[^']+)'/g)].map((one) => one[1]);
-    const put = await server.call('PUT', `/api/v1/bookings/${booking}`, { bearer: admin, body: change });
-    assert.equal(put.status < 300, true, put.text);
-    const first = await server.call('POST', '/payments', { bearer: user, key: booking, body: order });
-    assert.equal(first.status, 201, first.text);
-    const again = await server.call('POST', '/payments', { bearer: user, key: booking, body: order });
-    assert.equal(again.body.id, first.body.id);
+    const did = await paste(server);
+    paidAndRefunded(did);
+    const admin = /export ICHIDO_ADMIN_TOKEN=(\S+)/.exec(did.banner)[1];
+    const user = /token=(eyJ\S+)/.exec(did.banner)[1];
     for (const secret of [admin, user.split('.')[2]]) assert.ok(!server.stderr.includes(secret), 'not in the log');
     await server.advance(24 * 60 * MINUTE);
     await refuses(server, user, 'it was good for a day');
+});
 
+test('A1 with your own secrets dev mode shows the same lines and nothing of them', async (t) => {
     const own = await start(t, store);
-    await until('the banner', () => /Stop with Ctrl-C/.test(own.stdout));
-    assert.ok(!/Bearer|eyJ/.test(own.stdout));
+    const did = await paste(own, { ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN });
+    paidAndRefunded(did);
     for (const secret of [JWT_SECRET, ADMIN_TOKEN]) assert.ok(!own.stdout.includes(secret));
     const half = await start(t, store, { env: { ICHIDO_JWT_SECRET: undefined } });
-    await until('the banner', () => /Stop with Ctrl-C/.test(half.stdout));
-    assert.ok(half.stdout.includes('Bearer $ICHIDO_ADMIN_TOKEN') && !half.stdout.includes(ADMIN_TOKEN));
+    paidAndRefunded(await paste(half, { ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN }));
+    assert.ok(!half.stdout.includes(ADMIN_TOKEN));
+    const { publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const foreign = await start(t, store, { env: { ICHIDO_JWT_SECRET: undefined, ICHIDO_JWT_PUBLIC_KEY: await exportSPKI(publicKey) } });
+    await until('the banner', () => /Stop with Ctrl-C/.test(foreign.stdout));
+    assert.match(foreign.stdout, /token=\.\.\. +# yours to sign.*"sub": "01900000-/, 'it says what to do');
 });

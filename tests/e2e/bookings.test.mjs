@@ -4,6 +4,7 @@ import crypto from 'node:crypto';
 import { CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { ADMIN_TOKEN, assert, forEachStore, start, token, until, uuid } from './lib/harness.mjs';
+import { captureThere, eventOf, silent, tell } from './lib/events.mjs';
 import { remember } from './lib/evidence.mjs';
 
 const SECRET = `whsec_${crypto.randomBytes(32).toString('base64')}`;
@@ -133,6 +134,57 @@ forEachStore((store, test) => {
         assert.equal((await post(server, event('BookingUpdated', { ...data, status: 'PENDING', version: 9 }))).status, 204);
         assert.equal((await server.bookingNow(data.bookingId)).status, 'CANCELLED');
         assert.deepEqual(await outcomes(server.db), ['older', 'older', 'stored', 'stored', 'stored']);
+    });
+
+    test('B1 D21 a cancellation that comes behind a higher version, or behind a PUT without one, still cancels and voids', async (t) => {
+        const server = await start(t, store, { env: { ICHIDO_EVENTS_SECRET: SECRET } });
+        const told = (type, data) => {
+            const text = JSON.stringify(event(type, data));
+            return post(server, text, { bearer: null, headers: signed(text) });
+        };
+        for (const order of ['CXU', 'CUX', 'XCU', 'XUC', 'UCX', 'UXC']) {
+            const data = { bookingId: uuid(), ...facts() };
+            const says = {
+                C: ['BookingCreated', { ...data, version: 1 }],
+                X: ['BookingCancelled', { bookingId: data.bookingId, version: 2 }],
+                U: ['BookingUpdated', { ...data, amount: 900, version: 3 }],
+            };
+            const again = [];
+            for (const one of order) {
+                const { status } = await told(...says[one]);
+                if (status !== 204) again.push([one, status]);
+            }
+            // Of a booking that is not known yet it says too little: its sender sends it again.
+            assert.deepEqual(again, order[0] === 'X' ? [['X', 422]] : [], order);
+            for (const [one] of again) assert.equal((await told(...says[one])).status, 204, order);
+            const now = await server.bookingNow(data.bookingId);
+            assert.deepEqual([now.status, now.amount], ['CANCELLED', 900], order);
+        }
+        const payment = await server.paid(); // its booking was put without a version
+        assert.equal(payment.status, 'AUTHORIZED');
+        assert.equal((await told('BookingCancelled', { bookingId: payment.booking.id, version: 2 })).status, 204);
+        assert.equal((await server.bookingNow(payment.booking.id)).status, 'CANCELLED');
+        await until('the money is let go', async () => (await server.payment(payment)).body.status === 'REFUNDED');
+        assert.equal((await server.intentOf(payment)).status, 'canceled');
+    });
+
+    test('B1 what is said without a version leaves those with one heard, and the other way round', async (t) => {
+        const server = await start(t, store);
+        const data = { bookingId: uuid(), ...facts() };
+        const say = async (amount, version, time) => {
+            await post(server, event('BookingUpdated', { ...data, amount, version }, time && { time }));
+            return (await server.bookingNow(data.bookingId)).amount;
+        };
+        assert.equal((await put(server, data.bookingId, facts({ userId: data.userId }))).status, 201);
+        assert.equal(await say(2, 2), 2);
+        assert.equal(await say(1, 1), 2, 'an older version stays older');
+        assert.equal((await put(server, data.bookingId, facts({ userId: data.userId, amount: 3 }))).body.amount, 3);
+        assert.equal(await say(1, 1), 3);
+        assert.equal(await say(2, 2), 3);
+        assert.equal(await say(4, 3), 4);
+        assert.equal(await say(5, undefined, '2026-01-18T09:30:00Z'), 4, 'a time before the PUT is older than it');
+        assert.equal(await say(6, undefined, new Date(Date.now() + 60_000).toISOString()), 6);
+        assert.equal(await say(7, 4), 7);
     });
 
     test('B1 without a version the time of the event is one', async (t) => {
@@ -324,6 +376,49 @@ forEachStore((store, test) => {
         await until('the queue is empty', async () => !(await server.db.messages())
             .some(({ kind }) => kind === 'booking.confirm'));
         assert.equal((await server.bookingNow(payment.booking.id)).status, 'CANCELLED');
+    });
+
+    // Somebody at the gateway's dashboard is faster than our cancel, which then finds the money taken.
+    for (const by of ['the answer to our cancel', 'a webhook'])
+        test(`D21 a hold that somebody captures while our cancel is on its way, known by ${by}: told once, and the audit does not say voided`, async (t) => {
+            const server = await silent(t, store);
+            const payment = await server.paid();
+            await server.fault({ path: '/v1/payment_intents/*/cancel', statusBefore: 503, times: 100_000 });
+            await put(server, payment.booking.id, { ...payment.booking, id: undefined, status: 'CANCELLED' });
+            await captureThere(server, payment);
+            if (by === 'a webhook') await tell(server, await eventOf(server, payment, 'payment_intent.succeeded'));
+            await server.healed();
+            await until('our cancel has ended', async () => {
+                await server.advance(60_000);
+                return (await server.db.operations(payment.id)).every(({ phase }) => phase === 'done');
+            });
+            assert.equal((await server.payment(payment)).body.status, 'CAPTURED');
+            assert.equal((await server.bookingNow(payment.booking.id)).status, 'CANCELLED');
+            const line = await server.line('the alert', (l) => l.message === 'Captured after its booking was cancelled');
+            assert.deepEqual([line.level, line.paymentId, line.bookingId, line.capturedAmount],
+                ['error', payment.id, payment.booking.id, 1200]);
+            const told = await server.db.audit("operation = 'BOOKING_CANCELLED'");
+            assert.deepEqual(told.map(({ result, detail }) => [result, detail]),
+                [['failure', 'the payment was captured after its booking was cancelled']]);
+            const voids = await server.db.audit("operation = 'VOID'");
+            assert.deepEqual(voids.map(({ result, detail }) => [result, detail]), [['failure', 'booking_cancelled']]);
+        });
+
+    test('D21 a capture that is under way when its booking is cancelled: an operator is told, once', async (t) => {
+        const server = await silent(t, store);
+        const payment = await server.paid();
+        await server.fault({ path: '/v1/payment_intents/*/capture', delayMs: 500, times: 1 });
+        const capturing = server.capture(payment);
+        await until('the capture is under way', async () =>
+            (await server.db.operations(payment.id)).some(({ kind }) => kind === 'capture'));
+        await put(server, payment.booking.id, { ...payment.booking, id: undefined, status: 'CANCELLED' });
+        assert.equal((await capturing).body.status, 'CAPTURED');
+        await until('nobody looks at it any more', async () => {
+            await server.advance(60_000);
+            return !(await server.db.messages()).some(({ kind }) => kind === 'booking.cancelled');
+        });
+        assert.equal((await server.db.audit("operation = 'BOOKING_CANCELLED'")).length, 1);
+        assert.equal(server.lines.filter(({ message }) => /booking (was )?cancelled/i.test(message)).length, 1);
     });
 
     test('D21 D2 a payment that is being made when its booking is cancelled never keeps the money', async (t) => {

@@ -337,7 +337,7 @@ forEachStore((store, test) => {
         }));
         await drained(server);
         const strip = (row) => Object.fromEntries(Object.entries(row).filter(([name]) => !name.endsWith('_at')
-            && !/^(id|version|.*_id|idempotency_key|dedupe|url|data|balance_transaction)$/.test(name)));
+            && !/^(id|version|.*_id|idempotency_key|dedupe|url|data|balance_transaction|trace)$/.test(name)));
         const group = async (table, column) => (await server.db.table(table)).reduce((groups, row) =>
             groups.set(row[column], [...(groups.get(row[column]) ?? []), row]), new Map());
         const [payments, people, transactions, sessions, notices] = await Promise.all([group('payments', 'id'),

@@ -265,6 +265,16 @@ forEachStore((store, test) => {
         await changesNothing(server, event('v2.core.account.updated', { object: 'v2.core.event', data: undefined }), 'ignored');
     });
 
+    test('W6 an event with the longest words and addresses that Stripe may send is taken like any other', async (t) => {
+        const server = await silent(t, store);
+        const { events } = await known(server);
+        const words = { receipt_url: `https://pay.example.jp/${'a'.repeat(4000)}`, status: 'failed', failure_code: 'card_declined' };
+        for (const letter of ['支', '\u0001', '"', '😀']) {
+            const told = retold(events['charge.updated'], { type: 'charge.failed' }, { ...words, failure_message: letter.repeat(20_000) });
+            assert.match((await tell(server, told)).outcome, /^(applied|superseded)$/, letter);
+        }
+    });
+
     // --- modes ---
 
     test('W9 live events in a test store are kept and never applied, of whatever kind', async (t) => {

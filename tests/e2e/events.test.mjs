@@ -313,6 +313,38 @@ forEachStore((store, test) => {
         assert.deepEqual(await finalState(server, backwards.payment), await finalState(server, straight.payment));
     });
 
+    // The browser's second card pays while the first one's failure is still on its way to us.
+    for (const { at, status, wanted } of [
+        { at: 'held', status: 'AUTHORIZED', wanted: 'payment_intent.amount_capturable_updated' },
+        { at: 'captured', status: 'CAPTURED', wanted: 'payment_intent.succeeded' },
+    ])
+        test(`E4 E6 E7 a second card whose money is ${at} wins, whether the first one's decline is told before or after it`, async (t) => {
+            const server = await silent(t, store);
+            const told = async (backwards) => {
+                const payment = await waiting(server);
+                await server.authenticate(payment, false);
+                await dashboard(server, `/payment_intents/${payment.gatewayTransactionId}/confirm`, { payment_method: 'pm_card_visa' });
+                if (at === 'captured') await captureThere(server, payment);
+                const order = ['payment_intent.payment_failed', wanted];
+                const [both] = await eventsOf(server, [payment.gatewayTransactionId], order);
+                for (const type of backwards ? order.reverse() : order) await tell(server, both[type]);
+                await tell(server, retold(both['payment_intent.payment_failed']));
+                return payment;
+            };
+            const payments = [await told(false), await told(true)];
+            for (const payment of payments) {
+                const body = await now(server, payment);
+                assert.deepEqual([body.status, body.failureReason, body.refunds.length], [status, null, 0]);
+                assert.deepEqual(await server.db.operations(payment.id).then((all) => all.map(({ kind }) => kind)), ['create']);
+                const { totals } = await server.books(payment);
+                assert.deepEqual([totals.held, totals.captured, totals.refunded], at === 'held' ? [1200, 0, 0] : [0, 1200, 0]);
+                assert.ok(!(await types(server, payment)).includes('PaymentFailed'));
+            }
+            const [straight, backwards] = await Promise.all(payments.map((one) => transaction(server, one)));
+            for (const row of [straight, backwards])
+                assert.deepEqual([row.status, row.failure_code, row.failure_message], [at === 'held' ? 'authorized' : 'succeeded', null, null]);
+        });
+
     // --- D7 ---
 
     test('D7 each state of the intent is a state of the payment, and facts may climb several steps', async (t) => {
@@ -332,6 +364,7 @@ forEachStore((store, test) => {
         for (const [type, object, status, transactionStatus] of rows) {
             const payment = await waiting(server);
             const asked = await eventOf(server, payment, 'payment_intent.requires_action');
+            if (object.last_payment_error) await server.authenticate(payment, false); // a decline is looked up (E6)
             await tell(server, retold(asked, { type }, { next_action: null, ...object }));
             const body = await now(server, payment);
             assert.equal(body.status, status, `${type} ${object.status}`);
@@ -512,6 +545,69 @@ forEachStore((store, test) => {
             return totals.captured === 2400 && totals.refunded === 1200;
         }, 4000);
         assert.equal((await now(server, payment)).status, 'CAPTURED');
+    });
+
+    test('D2 the hold of a second intent that was captured before our void is refunded, without any webhook', async (t) => {
+        const server = await silent(t, store);
+        const payment = await server.captured();
+        const second = await dashboard(server, '/payment_intents', {
+            amount: payment.amount, currency: 'jpy', confirm: 'true', payment_method: 'pm_card_visa', 'metadata[payment_id]': payment.id,
+            'payment_method_types[]': 'card', capture_method: 'manual',
+        });
+        assert.equal(second.status, 'requires_capture');
+        await server.fault(CLOSED);
+        await tell(server, await eventOf(server, { gatewayTransactionId: second.id }, 'payment_intent.amount_capturable_updated'));
+        await captureThere(server, { gatewayTransactionId: second.id });
+        await server.healed();
+        await until('the second is refunded, the first is not', async () => {
+            await server.advance(60_000);
+            const { totals } = await server.books(payment);
+            return totals.captured === 2400 && totals.refunded === 1200;
+        }, 10_000);
+        await until('and it is known here', async () => (await server.db.operations(payment.id)).every(({ phase }) => phase === 'done'));
+        const own = (await server.db.operations(payment.id)).filter(({ cause }) => cause === `stray:${second.id}`);
+        assert.deepEqual(own.map(({ kind }) => kind).sort(), ['refund', 'void']);
+        const body = await now(server, payment);
+        assert.deepEqual([body.status, body.refundedAmount ?? 0], ['CAPTURED', 0]);
+        const [said] = await server.db.audit(`operation = 'VOID' AND detail LIKE 'stray:%'`);
+        assert.equal(said.result, 'failure', 'nothing was voided');
+    });
+
+    test('D2 D12 a stray refund that comes back is made again after 1, 8, 64 and 512 minutes, then an operator is told, once', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.captured();
+        const second = await dashboard(server, '/payment_intents', {
+            amount: payment.amount, currency: 'jpy', confirm: 'true', payment_method: 'pm_card_refundFail', 'metadata[payment_id]': payment.id,
+            'payment_method_types[]': 'card',
+        });
+        const failures = async (n) => {
+            const rows = await server.db.refundRows(payment.id);
+            assert.ok(rows.filter(({ status }) => status !== 'failed').length <= 1, 'one money, one refund that lives');
+            return rows.length === n && rows.every(({ status }) => status === 'failed') && rows;
+        };
+        const comesBack = (n) => until(`refund ${n} came back`, async () => {
+            if (!await failures(n)) await server.advance(500); // LIMIT_SANDBOX_REFUND_FAIL_MS
+            return failures(n);
+        });
+        await comesBack(1);
+        for (const [i, minutes] of [1, 8, 64, 512].entries()) {
+            const [{ due_at: due }] = await server.db.all(`SELECT due_at FROM message WHERE kind = 'refund.again'`);
+            const wait = Number(due) - server.nowSeconds() * 1000;
+            assert.ok(Math.abs(wait - minutes * 60_000) < 20_000, `${minutes} minutes: ${wait} ms`);
+            await server.advance(minutes * 60_000);
+            await comesBack(i + 2);
+        }
+        const told = () => server.lines.filter((line) => line.level === 'error' && /however often/.test(line.message));
+        await until('an operator is told', () => told().length === 1);
+        assert.equal(await server.db.count('message', `kind = 'refund.again'`), 0);
+        await tell(server, retold(await eventOf(server, { gatewayTransactionId: second.id }, 'payment_intent.succeeded')));
+        await comesBack(6); // somebody asks for it again: it is tried once more
+        assert.equal(told().length, 1);
+        assert.equal((await server.db.audit(`operation = 'REFUND' AND detail LIKE '%however often%'`)).length, 1);
+        assert.ok((await server.db.operations(payment.id)).filter(({ kind }) => kind === 'refund')
+            .every(({ cause, phase }) => cause === `stray:${second.id}` && phase === 'done'));
+        const body = await now(server, payment);
+        assert.deepEqual([body.status, body.refundedAmount ?? 0], ['CAPTURED', 0], 'its own money is not touched');
     });
 
     // --- D16 ---

@@ -254,6 +254,9 @@ forEachStore((store, test) => {
                 continue;
             }
             assert.equal(got.body.code, word, what);
+            assert.match(got.body.detail, /^(Its outcome is not known yet|Nothing was done)\. Send the request again with the same Idempotency-Key\.$/, what);
+            if (what.startsWith('uncertain'))
+                assert.match(got.body.detail, /not known yet/, what);
             assert.match(got.headers['retry-after'], /^\d+$/, what);
             assert.equal((await server.payment(got.body.paymentId, 'admin')).body.status, 'PENDING', what);
             const again = await server.pay(booking, { key });
@@ -332,9 +335,24 @@ forEachStore((store, test) => {
         assert.deepEqual([undone.status, undone.body.currentStatus], [422, 'CAPTURED'], undone.text);
     });
 
-    test('D10 G1 an answer with more money, or in another currency, is not taken: 422, PENDING, and a person is called', async (t) => {
+    test('D6 G1 a decline without its intent, behind a lost try: Stripe repeats its first answer, so it is one', async (t) => {
         const { proxy, server } = await between(t, store);
-        for (const [i, change] of [{ amount: 9900, amount_capturable: 9900 }, { currency: 'usd' }].entries()) {
+        let lose = true;
+        proxy.script((call) => (call.method !== 'POST' ? undefined : lose ? 'drop'
+            : wrong(402, { type: 'card_error', code: 'card_declined', decline_code: 'do_not_honor' }, { 'Idempotent-Replayed': 'true' })));
+        const [booking, key] = [await server.booking(), uuid()];
+        const first = await server.pay(booking, { key });
+        assert.ok([502, 504].includes(first.status), first.text);
+        lose = false;
+        const second = await server.pay(booking, { key });
+        assert.equal(second.body.status, 'FAILED', second.text);
+        assert.match(second.body.failureReason, /^do_not_honor/);
+        assert.equal(second.body.id, first.body.paymentId);
+    });
+
+    test('D10 G1 an answer with more money is not taken: 422, PENDING, and a person is called', async (t) => {
+        const { proxy, server } = await between(t, store);
+        for (const [i, change] of [{ amount: 9900, amount_capturable: 9900 }, { amount: 1201, amount_capturable: 1201 }].entries()) {
             const booking = await server.booking();
             const key = uuid();
             proxy.script(odd(change));

@@ -9,7 +9,7 @@ import {
     assert, event, forEachStore, fresh, launch, newFolder, OLD_SECRET, pretty, PROGRAM, Raw, request, SECRET, sign,
     start, stores, test, until, WEBHOOK,
 } from './lib/harness.mjs';
-import { freePort } from './lib/postgres.mjs';
+import { freePort } from './lib/ports.mjs';
 
 const run = promisify(execFile);
 
@@ -152,7 +152,7 @@ forEachStore((store, test) => {
         const ready = JSON.parse((await server.get('/readyz')).text);
         assert.equal(ready.status, 'ready');
         assert.deepEqual([ready.store, ready.dead, ready.oldestReadyMs], ['ok', 0, 0]);
-        assert.ok(ready.live <= 1, 'at most the standing job that forgets old keys');
+        assert.ok(ready.live <= await server.db.count('message', '1 = 1'), 'at most the standing jobs');
         const metrics = await server.metrics();
         for (const name of ['ichido_queue_live', 'ichido_queue_oldest_ready_seconds', 'ichido_queue_dead', 'ichido_http_connections'])
             assert.ok(metrics.get(name) >= 0);
@@ -163,7 +163,7 @@ forEachStore((store, test) => {
 
     test('O9 readyz is red while a ready message is too old, and while the store takes no writes', async (t) => {
         const server = await start(t, store, { env: {
-            ICHIDO_OLDEST_READY_LIMIT_MS: '30000', ICHIDO_FAULTS: `${store.beforeCommit}=${store.refusal}@2-30`,
+            ICHIDO_OLDEST_READY_LIMIT_MS: '30000', ICHIDO_FAULTS: `${store.beforeCommit}=${store.refusal}@2-80`, // the start's own commits are among them
         } });
         await until('red for the store, then green again', async () => {
             const answer = await server.get('/readyz');
@@ -195,6 +195,8 @@ const refusals = [
     ['ICHIDO_ADMIN_TOKEN', { ICHIDO_ADMIN_TOKEN: undefined }], ['ICHIDO_ADMIN_TOKEN', { ICHIDO_ADMIN_TOKEN: 'short' }],
     ['ICHIDO_JWT_SECRET', { ICHIDO_JWT_SECRET: undefined }], ['ICHIDO_JWT_SECRET', { ICHIDO_JWT_SECRET: 'short' }],
     ['ICHIDO_JWKS_URL', { ICHIDO_JWKS_URL: 'http://id.example/keys' }],
+    ['there is no time zone "Asia/Tokio"; like Asia/Tokyo', { ICHIDO_TIME_ZONE: 'Asia/Tokio' }],
+    ['there is no payment method "paypai"', { ICHIDO_ROUTES: 'paypai=paypay' }],
 ];
 
 async function refuses(t, env, ...words) {
@@ -249,6 +251,125 @@ test('W1 production without a webhook secret does not start; dev makes one and s
     const secret = await until('the banner', () => /whsec_[0-9a-f]{32,}/.exec(server.stdout)?.[0]);
     assert.equal((await server.deliver(event(), { secret })).status, 204);
     assert.ok(!server.stderr.includes(secret), 'but not in the log');
+});
+
+// --- dev mode's secrets ---
+
+const NONE = { STRIPE_WEBHOOK_SECRET: undefined, ICHIDO_JWT_SECRET: undefined, ICHIDO_ADMIN_TOKEN: undefined };
+const readKept = (folder) => fs.readFileSync(`${folder}/shop.dev-secrets`, 'utf8');
+const kept = (folder) => Object.fromEntries(readKept(folder).split('\n').filter((line) => /^[A-Z]/.test(line)).map((line) => line.split('=')));
+const dev = (t, folder, env = {}) => launch(t, { url: `sqlite:${folder}/shop.db`, folder }, { env: { ...NONE, ...env } });
+const admitted = async (server, token) => (await server.get('/api/v1/admin/events', { Authorization: `Bearer ${token}` })).status === 200;
+
+test('D25 dev mode keeps the secrets that it made: after kill -9 the same tokens work and one request is one charge', async (t) => {
+    const folder = folderFor(t);
+    const first = await dev(t, folder).listening();
+    const banner = await until('the banner', () => /Stop with Ctrl-C/.test(first.stdout) && first.stdout);
+    const lines = banner.split('\n').filter((line) => line.startsWith('    ')).map((line) => line.trim());
+    const [admin, token, put, pay] = lines;
+    const shell = async (server, ...todo) => (await run('bash', ['-euc', todo.join('\n').replaceAll(`:${first.port}/`, `:${server.port}/`)])).stdout;
+    assert.match(await shell(first, admin, token, put, pay), /HTTP\/1\.1 201 /);
+    await first.kill();
+    assert.equal(fs.statSync(`${folder}/shop.dev-secrets`).mode & 0o777, 0o600);
+    assert.deepEqual(fs.readdirSync(folder).filter((name) => name.startsWith('shop.dev')), ['shop.dev-secrets'], 'nothing half-made');
+
+    const next = await dev(t, folder).listening();
+    const again = await shell(next, token, pay);
+    assert.match(again, /HTTP\/1\.1 200 /);
+    assert.match(again, /idempotent-replayed: true/i);
+    assert.ok(await admitted(next, admin.split('=')[1]));
+    assert.equal((await next.deliver(event(), { secret: kept(folder).STRIPE_WEBHOOK_SECRET })).status, 204);
+    for (const secret of Object.values(kept(folder))) assert.ok(!(first.stderr + next.stderr).includes(secret), 'not in the log');
+});
+
+test('D25 a secret that is set wins over the kept one, which comes back without it', async (t) => {
+    const folder = folderFor(t);
+    const own = 'my-own-admin-token-0123456789';
+    remember(own);
+    const first = await dev(t, folder, { ICHIDO_ADMIN_TOKEN: own }).listening();
+    const { ICHIDO_ADMIN_TOKEN: made } = kept(folder);
+    assert.ok(await admitted(first, own) && !await admitted(first, made));
+    await first.stop();
+    const next = await dev(t, folder).listening();
+    assert.ok(!await admitted(next, own) && await admitted(next, made));
+});
+
+test('D25 a file of secrets that is broken or not ours alone is refused with a line that says what to do', async (t) => {
+    const folder = folderFor(t);
+    const file = `${folder}/shop.dev-secrets`;
+    await (await dev(t, folder).listening()).stop();
+    const good = readKept(folder);
+    const refused = async (words, why) => {
+        const server = dev(t, folder);
+        assert.notEqual((await server.exit).code, 0, why);
+        assert.match(server.stderr, words, why);
+        assert.match(server.stderr, /or delete it: then new secrets are made/, why);
+        for (const secret of good.match(/[0-9a-f]{64}/g)) assert.ok(!server.tail().includes(secret), why);
+    };
+    for (const mode of [0o640, 0o604, 0o620]) {
+        fs.chmodSync(file, mode);
+        await refused(/chmod 600 it/, mode.toString(8));
+    }
+    fs.chmodSync(file, 0o600);
+    for (const broken of ['', good.slice(0, -10), good + good, good.replace(/whsec_\w+/, 'whsec_x'), `${good}PATH=/x\n`, good.toUpperCase()]) {
+        fs.writeFileSync(file, broken);
+        await refused(/shop\.dev-secrets is broken/, broken);
+    }
+    fs.rmSync(file);
+    fs.writeFileSync(`${folder}/elsewhere`, good, { mode: 0o600 });
+    fs.symlinkSync(`${folder}/elsewhere`, file);
+    await refused(/symbolic link/, 'a link');
+    fs.rmSync(file);
+    fs.mkdirSync(file);
+    await refused(/no plain file/, 'a folder');
+    fs.rmdirSync(file);
+    await (await dev(t, folder).listening()).stop();
+    assert.notEqual(readKept(folder), good, 'deleted: new ones');
+});
+
+test('D25 where nothing is to be made, and in production mode, no file of secrets appears', async (t) => {
+    const folder = folderFor(t);
+    const names = () => fs.readdirSync(folder).filter((name) => name.includes('dev-secrets'));
+    await (await launch(t, { url: `sqlite:${folder}/shop.db`, folder }).listening()).stop();
+    assert.deepEqual(names(), []);
+    await (await dev(t, folder, { ...PRODUCTION, STRIPE_WEBHOOK_SECRET: SECRET }).listening()).stop();
+    await (await dev(t, folder, { ...PRODUCTION, ICHIDO_GATEWAY: 'manual', ICHIDO_BANK_ACCOUNT: 'Bank 1' }).listening()).stop();
+    assert.deepEqual(names(), []);
+});
+
+// --- words for people ---
+
+test('D25 help is help, and a mistyped command names the nearest', async (t) => {
+    const folder = folderFor(t);
+    const ask = (...words) => run(PROGRAM, words, { cwd: folder }).then((did) => ({ code: 0, ...did }), (error) => error);
+    for (const words of [['help'], ['--help'], ['-h'], ['serve', '--help'], ['migrate', '-h'], ['help', '--help']]) {
+        const did = await ask(...words);
+        assert.equal(did.code, 0, words.join(' '));
+        assert.match(did.stdout, /usage: ichido \[command\][^]*trigger/);
+    }
+    for (const [wrong, right] of [['triger', 'trigger'], ['reconcil', 'reconcile'], ['sevre', 'serve'], ['qdl', 'dlq'], ['xyzzy', undefined]]) {
+        const did = await ask(wrong);
+        assert.equal(did.code, 2);
+        assert.match(did.stderr, /there is no command/);
+        assert.equal(/did you mean (\w+)\?/.exec(did.stderr)?.[1], right, wrong);
+    }
+    assert.deepEqual(fs.readdirSync(folder), [], 'nothing was touched');
+});
+
+test('D25 an address that is taken is told by the name of its setting', async (t) => {
+    const first = await start(t, stores[0]);
+    for (const [name, port] of [['ICHIDO_LISTEN', first.port], ['ICHIDO_SANDBOX_LISTEN', first.sandboxPort]]) {
+        const second = launch(t, { url: `sqlite:${folderFor(t)}/x.db` }, { env: { [name]: `127.0.0.1:${port}` } });
+        assert.equal((await second.exit).code, 1);
+        const line = second.lines.find((one) => /in use/i.test(one.why ?? ''));
+        assert.match(line.message, new RegExp(`stop .*set ${name} to a free one`));
+    }
+});
+
+test('G3 the bare address of the sandbox leads to its page', async (t) => {
+    const server = await start(t, stores[0]);
+    const answer = await request(server.sandboxPort, { path: '/' });
+    assert.deepEqual([answer.status, answer.headers.location], [303, '/_sandbox']);
 });
 
 test('A5 SIGTERM in the moment it says "listening" is a graceful stop already', async (t) => {

@@ -3,6 +3,7 @@
 // more at its end, against the story told in its own order.
 import { asHex, asUuid, assert, forEachStore, start, stores, until, uuid } from './lib/harness.mjs';
 import { Collection, payOnPage } from './lib/collections.mjs';
+import { captureThere, dashboard } from './lib/events.mjs';
 import { Courier, eventOfStep, permutations } from './lib/history.mjs';
 import { recount } from './lib/purchases.mjs';
 
@@ -12,14 +13,18 @@ const ASKS = 'pm_card_threeDSecure2Required'; // PENDING until the customer has 
 const stories = [
     { of: 'booking', ends: { payment: 'CAPTURED', transaction: 'succeeded' },
         steps: ['created', 'requires_action', 'held', 'charge.held', 'succeeded', 'charge.captured'] },
-    // Our own cancel reaches the sandbox, where no card ever failed: what it says of that is not the story's.
-    { of: 'booking', ends: { payment: 'FAILED', transaction: 'canceled' }, failed: true,
-        but: ['cancel_reason', 'failure_code', 'failure_message', 'charge'],
+    // A decline is looked up, so the card is declined at the sandbox too. Our own cancel reaches it: its reason, and the
+    // sandbox's own charge, are not the story's.
+    { of: 'declined booking', ends: { payment: 'FAILED', transaction: 'canceled' }, failed: true,
+        but: ['cancel_reason', 'charge'],
         steps: ['created', 'processing', 'requires_action', 'payment_failed', 'canceled'] },
     { of: 'booking', ends: { payment: 'REFUNDED', transaction: 'canceled' }, wasHeld: true,
         steps: ['created', 'requires_action', 'held', 'charge.held', 'canceled', 'charge.expired'] },
     { of: 'booking', ends: { payment: 'REFUNDED', transaction: 'succeeded' },
         steps: ['held', 'charge.held', 'succeeded', 'charge.captured', 'refund.created', 'refund.updated'] },
+    // E4: the customer's second card has paid, wherever the first one's decline comes in.
+    { of: 'paid booking', ends: { payment: 'CAPTURED', transaction: 'succeeded' },
+        steps: ['requires_action', 'payment_failed', 'held', 'succeeded', 'charge.captured'] },
     { of: 'purchase', ends: { payment: 'CAPTURED', transaction: 'succeeded', purchase: 'completed', position: 'sold' },
         steps: ['created', 'requires_action', 'payment_failed', 'succeeded', 'charge.succeeded', 'charge.updated'] },
     { of: 'purchase', ends: { payment: 'CAPTURED', transaction: 'succeeded', purchase: 'completed', position: 'sold' },
@@ -55,9 +60,31 @@ async function inParallel(count, make) {
 
 // --- payments that wait for their customer ---
 
-async function bookings(server, count) {
-    return inParallel(count, async () => (await server.paid({ paymentMethod: ASKS })).id);
+async function bookings(server, count, paymentMethod = ASKS) {
+    return inParallel(count, async () => server.paid({ paymentMethod }));
 }
+
+// Whose customer has answered, and whose card then was declined. Of all that we have heard nothing yet.
+async function declinedBookings(server, count) {
+    const made = await bookings(server, count, 'pm_card_authenticationRequiredChargeDeclinedInsufficientFunds');
+    return inParallel(count, async (i) => server.authenticate(made[i]).then(() => made[i]));
+}
+
+// Whose customer has answered with no, and paid with another card. The charge is told as it is once its fee is known.
+async function paidBookings(server, count) {
+    const made = await bookings(server, count);
+    return inParallel(count, async (i) => {
+        await server.authenticate(made[i], false);
+        await dashboard(server, `/payment_intents/${made[i].gatewayTransactionId}/confirm`, { payment_method: 'pm_card_visa' });
+        await captureThere(server, made[i]);
+        return { ...made[i], charge: await chargeWithFee(server, made[i].gatewayTransactionId) };
+    });
+}
+
+const chargeWithFee = (server, intent) => until('its fee is known', async () => {
+    const { latest_charge: charge } = await server.stripe(`/payment_intents/${intent}?expand[]=latest_charge.balance_transaction`);
+    return charge.balance_transaction && charge;
+});
 
 async function purchases(server, count) {
     const campaign = uuid();
@@ -82,14 +109,14 @@ async function participants(server, count) {
         const { payment_intent: intent } = await payOnPage(server, checkout);
         return { id: payment.id, intent, amount: payment.amount, session: checkout.sessionId };
     });
-    return inParallel(count, async (i) => ({ ...paid[i], charge: await until('its fee is known', async () => {
-        const { latest_charge: charge } = await server.stripe(`/payment_intents/${paid[i].intent}?expand[]=latest_charge.balance_transaction`);
-        return charge.balance_transaction && charge;
-    }) }));
+    return inParallel(count, async (i) => ({ ...paid[i], charge: await chargeWithFee(server, paid[i].intent) }));
 }
 
+const toTell = (made) => made.map(({ id, charge }) => ({ id, amount: 1200, manual: true, ...(charge && { charge }) }));
 const makers = {
-    booking: async (...all) => (await bookings(...all)).map((id) => ({ id, amount: 1200, manual: true })),
+    booking: async (...all) => toTell(await bookings(...all)),
+    'declined booking': async (...all) => toTell(await declinedBookings(...all)),
+    'paid booking': async (...all) => toTell(await paidBookings(...all)),
     purchase: async (...all) => (await purchases(...all)).map((id) => ({ id, amount: 1200 })),
     participant: participants,
 };

@@ -2,6 +2,7 @@
 // back. Most of these servers have a gateway that the test itself plays, so that it can fail on the spot,
 // remember its failures, lose its answers, and say afterwards what it was asked and with which key.
 import http from 'node:http';
+import pg from 'pg';
 import {
     asHex, assert, event, fresh, forEachStore, launch, paymentIntent, pause, start, unique, until, uuid,
 } from './lib/harness.mjs';
@@ -232,6 +233,20 @@ forEachStore((store, test) => {
         assert.equal((await server.refund(payment, 700)).body.status, 'REFUNDED', 'and the payment can go on');
     });
 
+    test('D6 what its client sent again a moment ago is not surely absent, however old the first send is', async (t) => {
+        const { gateway, server } = await played(t, store, { create: () => broken(), ask: () => broken() });
+        const booking = await server.booking();
+        const key = uuid();
+        assert.equal((await server.pay(booking, { key })).status, 502);
+        await server.advance(20 * MINUTE);
+        await until('the resolver has asked in vain', () => gateway.of('ask').length > 0);
+        gateway.roles.ask = () => [200, { object: 'list', data: [], has_more: false, url: '/v1/payment_intents' }];
+        const again = await server.pay(booking, { key });
+        assert.ok([502, 503, 504].includes(again.status), again.text);
+        assert.equal((await now(server, { id: again.body.paymentId })).status, 'PENDING');
+        await status(server, { id: again.body.paymentId }, 'FAILED', MINUTE); // asked again in time, it is
+    });
+
     test('P7 many at once with one key while its outcome is unknown neither lock it nor charge twice', async (t) => {
         const { gateway, server } = await played(t, store, { create: () => broken(), ask: () => broken() });
         const booking = await server.booking();
@@ -285,7 +300,7 @@ forEachStore((store, test) => {
         const answer = await server.pay(booking, { key });
         assert.equal(answer.status, 422, answer.text);
         assert.equal(answer.body.code, 'UNPROCESSABLE');
-        assert.equal(errors(server, `The gateway's answer does not fit the payment`).length, 1);
+        await until('it is said', () => errors(server, `The gateway's answer does not fit the payment`).length === 1);
         await nothingHangs(server);
         const replay = await server.pay(booking, { key });
         assert.equal(replay.status, 422);
@@ -427,8 +442,8 @@ forEachStore((store, test) => {
         const payment = await server.paid();
         assert.equal(payment.status, 'FAILED');
         await tell(server, onPayment('payment_intent.succeeded', payment));
-        await idle(server);
-        assert.equal(errors(server, 'The gateway refused what we must do: look at it').length, 1);
+        await idle(server, 500); // not a minute: then it would be tried again by itself
+        await until('it is said', () => errors(server, 'The gateway refused what we must do: look at it').length === 1);
         const [failed] = await audits(server, payment, `operation = 'REFUND' AND result = 'failure'`);
         assert.ok(failed, 'audited');
         assert.deepEqual((await server.db.refundRows(payment.id)).map((one) => one.status), ['failed']);
@@ -441,6 +456,46 @@ forEachStore((store, test) => {
         assert.equal(gateway.of('refund').length, 2, 'and once it is back, no more');
         assert.equal((await now(server, payment)).status, 'FAILED');
         await nothingHangs(server);
+    });
+
+    test('D2 a stray refund that the gateway refuses for a while is tried again by itself, later and once', async (t) => {
+        const { gateway, server } = await played(t, store, {
+            create: declining,
+            refund: () => refused('balance_insufficient'),
+        });
+        const payment = await server.paid();
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await until('it was refused', async () => (await server.db.refundRows(payment.id))[0]?.status === 'failed');
+        await server.advance(MINUTE - 10_000);
+        await tell(server, onPayment('payment_intent.created', payment, { amount_received: 0, status: 'requires_payment_method' }));
+        assert.equal(gateway.of('refund').length, 1, 'not before a minute has passed');
+        gateway.roles.refund = WELL.refund;
+        await server.advance(10_000);
+        await until('it is back', async () => (await server.db.refundRows(payment.id)).some((one) => one.status === 'succeeded'));
+        assert.deepEqual((await server.db.refundRows(payment.id)).map((one) => [one.status, one.amount, one.automatic]),
+            [['failed', 1200, 1], ['succeeded', 1200, 1]]);
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await server.advance(24 * HOUR);
+        await idle(server);
+        const keys = gateway.of('refund').map((call) => call.key);
+        assert.deepEqual([keys.length, new Set(keys).size], [2, 2], 'and once it is back, no more');
+        assert.equal(await server.db.count('message', `kind = 'refund.again'`), 0);
+        await nothingHangs(server);
+    });
+
+    test('D2 a refused stray refund that a repeated event has made meanwhile is not made again', async (t) => {
+        const { gateway, server } = await played(t, store, { create: declining, refund: () => refused('balance_insufficient') });
+        const payment = await server.paid();
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await until('it was refused', async () => (await server.db.refundRows(payment.id))[0]?.status === 'failed');
+        gateway.roles.refund = (call) => [200, refundObject(call, { status: 'pending' })];
+        await tell(server, onPayment('payment_intent.succeeded', payment));
+        await until('it is under way', async () => (await server.db.refundRows(payment.id))[1]?.gateway_refund_id);
+        await server.advance(MINUTE);
+        await until('nobody waits any more', async () => await server.db.count('message', `kind = 'refund.again'`) === 0);
+        await idle(server);
+        assert.deepEqual((await server.db.refundRows(payment.id)).map((one) => one.status), ['failed', 'pending']);
+        assert.equal(gateway.of('refund').length, 2, 'one money, one refund that lives');
     });
 
     test('D2 D21 money for a cancelled booking goes back, and its payment does not stay PENDING: FAILED, and told', async (t) => {
@@ -559,7 +614,7 @@ forEachStore((store, test) => {
         assert.equal(after.status, 'CAPTURED');
         assert.equal(after.refundedAmount, 500);
         assert.deepEqual(after.refunds.map((one) => [one.amount, one.status]), [[500, 'succeeded']]);
-        assert.equal(errors(server, 'A refund that was taken for failed came about').length, 1);
+        await until('it is said', () => errors(server, 'A refund that was taken for failed came about').length === 1);
         assert.ok((await types(server, payment)).includes('PaymentRefunded'));
         assert.equal((await server.refund(payment, 701)).status, 422, 'it counts against what is left');
         await tell(server, event('refund.updated', { data: { object: lost.refund } }));
@@ -608,11 +663,36 @@ forEachStore((store, test) => {
         const after = await now(server, payment);
         assert.equal(after.refundedAmount, null, 'the true sum: nothing is back');
         assert.deepEqual(after.refunds.map((one) => one.status), ['failed']);
-        assert.equal(errors(server, 'A refund that had succeeded has failed').length, 1);
+        await until('it is said', () => errors(server, 'A refund that had succeeded has failed').length === 1);
         assert.equal((await audits(server, payment, `operation = 'REFUND' AND result = 'failure'`)).length, 1);
         assert.equal(await server.db.count('dead_letters'), 0);
         assert.equal((await server.capture(second.body)).body.status, 'CAPTURED', 'the other one goes on');
     });
+
+    if (store.kind === 'postgres')
+        test('D12 D1 a refund that fails while a new payment is just being made on another node is applied behind it', async (t) => {
+            const server = await start(t, store);
+            const payment = await server.captured();
+            await server.refund(payment);
+            const { data: [refund] } = await server.stripe(`/refunds?payment_intent=${payment.gatewayTransactionId}`);
+            const node = new pg.Client({ connectionString: server.db.url });
+            await node.connect();
+            t.atEnd(() => node.end());
+            await node.query(`BEGIN; CREATE TEMP TABLE claimed ON COMMIT DROP AS SELECT * FROM payments;
+                UPDATE claimed SET id = ${server.db.blob(asHex(uuid()))}, claim_id = ${server.db.blob(asHex(uuid()))}, status = 'PENDING',
+                    captured_amount = NULL, refunded_amount = NULL, gateway_transaction_id = NULL;
+                INSERT INTO payments SELECT * FROM claimed`);
+            const failed = onRefund('refund.failed', { ...refund, status: 'failed', failure_reason: 'lost_or_stolen_card' });
+            await server.deliver(failed);
+            await until('it waits for the place', async () => (await server.db.all(`SELECT 1 FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payments%'`)).length);
+            await node.query('COMMIT');
+            const outcome = await inTime(server, 'an outcome', () => server.db.outcome(failed.id), 1000);
+            assert.equal(outcome.outcome, 'applied', `${outcome.detail}`);
+            const after = await now(server, payment);
+            assert.deepEqual([after.status, after.refundedAmount], ['REFUNDED', null], 'the place is taken; the sum is true');
+            assert.equal(await server.db.count('dead_letters'), 0);
+        });
 
     test('D12 a refund that fails after its success, with the place still free, makes the payment CAPTURED again', async (t) => {
         const server = await start(t, store);
@@ -623,7 +703,7 @@ forEachStore((store, test) => {
         const after = await now(server, payment);
         assert.equal(after.status, 'CAPTURED');
         assert.equal(after.refundedAmount, null);
-        assert.equal(errors(server, 'A refund that had succeeded has failed').length, 1);
+        await until('it is said', () => errors(server, 'A refund that had succeeded has failed').length === 1);
     });
 
     // --- the order of events ---
@@ -814,7 +894,7 @@ forEachStore((store, test) => {
             assert.equal(await walks(server), 1);
             gateway.roles.refund = WELL.refund;
             await tell(server, onRefund(end === 'failed' ? 'refund.failed' : 'refund.updated', { ...slow[0], status: end }));
-            assert.equal(errors(server, 'A refund has failed: the money is still here').length, 1);
+            await until('it is said', () => errors(server, 'A refund has failed: the money is still here').length === 1);
             assert.equal((await audits(server, payment, `operation = 'REFUND' AND detail LIKE '%still here'`)).length, 1);
             await status(server, payment, 'REFUNDED', HOUR);
             await inTime(server, 'the walk is over', async () => await walks(server) === 0, HOUR);
@@ -839,7 +919,7 @@ forEachStore((store, test) => {
         await idle(server);
         assert.equal(gateway.of('refund').length, 5);
         assert.equal((await byCampaign(server, payment)).length, 5);
-        assert.equal(errors(server, LEFT).length, 1);
+        await until('it is said', () => errors(server, LEFT).length === 1);
         assert.equal((await audits(server, payment, `operation = 'CAMPAIGN_CANCELLED'`)).length, 1);
         assert.equal((await now(server, payment)).status, 'CAPTURED');
 
@@ -932,6 +1012,33 @@ forEachStore((store, test) => {
         await recount(server);
     });
 
+    test('D19 D23 a booking\'s slip that its customer confirmed in the browser lives as long as it says', async (t) => {
+        const waits = { status: 'requires_payment_method', amount_received: 0 };
+        const { gateway, server } = await played(t, store, { create: (call) => [200, intentObject(call, { ...waits, id: `pi_${call.key.slice(-8)}` })],
+            cancel: (call) => [200, intentObject(call, { ...canceled, id: call.path.split('/')[3] })] });
+        const idle = await server.paid({ paymentMethodType: 'konbini' });
+        const slip = await server.paid({ paymentMethodType: 'konbini' });
+        for (const one of [idle, slip]) assert.deepEqual([one.status, one.requiresAction.type], ['PENDING', 'confirm']);
+        const ends = Math.floor(Date.now() / 1000) + 4 * 24 * 3600;
+        const shown = { amount: 1200, amount_received: 0, status: 'requires_action', client_secret: 'pi_x_secret_x',
+            next_action: { type: 'konbini_display_details', konbini_display_details: { expires_at: ends } } };
+        await tell(server, onPayment('payment_intent.requires_action', slip, shown));
+        // What was said before the slip, and comes late, takes nothing from it.
+        await tell(server, onPayment('payment_intent.created', slip, { amount: 1200, ...waits, client_secret: 'pi_x_secret_x', next_action: null }));
+        await server.advance(61 * MINUTE);
+        await status(server, idle, 'FAILED', MINUTE);
+        const planned = () => server.db.messages().then((all) => all.filter((one) => one.kind === 'payment.abandon'));
+        await until('its end is planned anew', async () => (await planned()).every((one) => one.ref === slip.id && Number(one.due_at) === ends * 1000 + HOUR));
+        assert.equal((await planned()).length, 1);
+        for (let hour = 2; hour < 95; hour++) await server.advance(HOUR);
+        assert.equal((await now(server, slip)).status, 'PENDING', 'its time is not up');
+        assert.equal(gateway.of('cancel').length, 1);
+        await status(server, slip, 'FAILED', HOUR);
+        assert.equal((await now(server, slip)).failureReason, 'abandoned');
+        assert.ok(server.nowSeconds() >= ends + 3600);
+        await nothingHangs(server);
+    });
+
     test('D19 an intent that the gateway does not know any more: not believed at once, then given up, and a person is called', async (t) => {
         const missing = [404, { error: { type: 'invalid_request_error', code: 'resource_missing', message: 'No such payment_intent.' } }];
         const { gateway, server } = await played(t, store, {
@@ -947,7 +1054,7 @@ forEachStore((store, test) => {
         assert.equal((await now(server, payment)).failureReason, 'gateway_has_no_intent');
         assert.equal((await purchaseNow(server, purchase)).purchase.status, 'failed');
         assert.equal((await rows.position(server, c.positions[0])).status, 'available');
-        assert.equal(errors(server, 'A payment was given up: its intent at the gateway is wrong').length, 1);
+        await until('it is said', () => errors(server, 'A payment was given up: its intent at the gateway is wrong').length === 1);
         assert.equal((await audits(server, payment, `result = 'failure' AND detail = 'gateway_has_no_intent'`)).length, 1);
         await idle(server);
         await server.advance(24 * HOUR);

@@ -387,7 +387,7 @@ test('G3 the page: a person sees what it costs, in both languages, and pays', as
     const style = crypto.createHash('sha256').update(/<style>(.*)<\/style>/.exec(ja.text)[1]).digest('base64');
     assert.ok(ja.headers['content-security-policy'].includes(`style-src 'sha256-${style}'`), 'the browser would refuse the style');
     assert.match(ja.text, /<html lang="ja">/);
-    assert.match(ja.text, /会費 &lt;2026&gt; × 2: 2400 JPY/);
+    assert.match(ja.text, /会費 &lt;2026&gt; × 2: ¥2,400/);
     assert.match(ja.text, /支払う/);
     assert.match(ja.text, /コンビニ払い/);
     assert.match(ja.text, /a&quot;b@example.com/);
@@ -572,7 +572,7 @@ test('G3 konbini: the slip is a page with two buttons', async (t) => {
     const page = await ask(port, 'GET', pathname, { headers: { 'Accept-Language': 'ja' } });
     assert.equal(page.status, 200);
     assert.match(page.text, /コンビニ払い/);
-    assert.match(page.text, /3000 JPY/);
+    assert.match(page.text, /¥3,000/);
     assert.match(page.text, /&lt;b&gt;/);
     assert.match(page.text, /23:59 JST/);
     assert.equal(page.text.match(/<button/g).length, 2);

@@ -1,7 +1,7 @@
 // What follows from an event beside the state of its payment: fees, receipts, audit lines, alerts, log lines,
 // and the history of all of it (E3 E4 E9 E10 N1 D12 D22 O1 W4).
 import {
-    CAPTURED, captureThere, dashboard, eventOf, eventsOf, now, retold, silent, tell, tellLong, transaction,
+    CAPTURED, captureThere, dashboard, declineThere, eventOf, eventsOf, now, retold, silent, tell, tellLong, transaction,
 } from './lib/events.mjs';
 import { asHex, assert, event, forEachStore, paymentIntent, start, unique, until, uuid } from './lib/harness.mjs';
 
@@ -9,7 +9,9 @@ const ASKS = 'pm_card_threeDSecure2Required';
 
 // --- helpers ---
 
-const told = (server, payment) => server.db.table('notifications', `payment_id = ${server.db.blob(asHex(payment.id))}`)
+// Of the change that the test makes, and not of the authorisation before it.
+const told = (server, payment) => server.db.table('notifications',
+    `type <> 'payment_authorized' AND payment_id = ${server.db.blob(asHex(payment.id))}`)
     .then((rows) => rows.map((row) => ({ ...row, data: JSON.parse(row.data) })));
 const audited = (server, payment, operation) =>
     server.db.audit(`operation = '${operation}' AND payment_id = ${server.db.blob(asHex(payment.id))}`);
@@ -201,11 +203,13 @@ forEachStore((store, test) => {
         await server.fault({ path: '/v1/payment_intents/*/cancel', statusBefore: 500, times: 1000 });
         const payment = await server.paid({ paymentMethod: ASKS }, { amount: 1000 });
         const asked = await eventOf(server, payment, 'payment_intent.requires_action');
+        await server.authenticate(payment, false); // a decline is looked up (E6): the gateway says the same
+        await declineThere(server, payment, 'pm_card_chargeDeclinedLostCard');
         const failed = retold(asked, { type: 'payment_intent.payment_failed' }, { status: 'requires_payment_method', next_action: null,
             last_payment_error: { code: 'card_declined', decline_code: 'lost_card', message: 'Lost.' } });
         await tell(server, failed);
         const low = await transaction(server, payment);
-        assert.deepEqual([low.status, low.failure_code, low.failure_message], ['failed', 'lost_card', 'Lost.']);
+        assert.deepEqual([low.status, low.failure_code, low.failure_message], ['failed', 'lost_card', 'Your card was declined.']);
         const paid = retold(asked, { type: 'payment_intent.succeeded' },
             { status: 'succeeded', next_action: null, amount_received: 1000, last_payment_error: null, latest_charge: `ch_3${unique()}` });
         await tell(server, paid);
@@ -427,14 +431,16 @@ forEachStore((store, test) => {
         const server = await silent(t, store);
         const all = [await captured(server), await captured(server), await captured(server)];
         for (const { events } of all) for (const type of ['charge.captured', 'payment_intent.succeeded']) await tell(server, events[type]);
-        const first = await list(server, 'notifications', '?limit=2');
-        assert.equal(first.data.length, 2);
-        const second = await list(server, 'notifications', `?limit=2&cursor=${first.nextCursor}`);
+        const first = await list(server, 'notifications', '?limit=4');
+        assert.equal(first.data.length, 4);
+        const second = await list(server, 'notifications', `?limit=4&cursor=${first.nextCursor}`);
         assert.equal(second.nextCursor, null);
-        assert.deepEqual([...first.data, ...second.data].map(({ paymentId }) => paymentId), all.map(({ payment }) => payment.id).reverse());
+        const ids = all.map(({ payment }) => payment.id).reverse();
+        assert.deepEqual([...first.data, ...second.data].map(({ type, paymentId }) => [type, paymentId]),
+            [...ids.map((id) => ['receipt', id]), ...ids.map((id) => ['payment_authorized', id])]);
         const [only, ...rest] = (await list(server, 'notifications', `?paymentId=${all[0].payment.id}`)).data;
-        assert.deepEqual(rest, []);
-        assert.deepEqual([only.type, only.userId], ['receipt', all[0].payment.userId]);
+        assert.deepEqual(rest.map(({ type }) => type), ['payment_authorized']);
+        assert.deepEqual([only.type, only.userId, only.sends], ['receipt', all[0].payment.userId, []]);
         for (const what of ['notifications', 'events']) {
             assert.equal((await server.call('GET', `/api/v1/admin/${what}`, { as: uuid() })).status, 403);
             assert.equal((await server.call('GET', `/api/v1/admin/${what}`)).status, 401);

@@ -6,7 +6,8 @@ import path from 'node:path';
 import {
     assert, event, fresh, launch, newFolder, pause, start, stores, test, until,
 } from './lib/harness.mjs';
-import { Cluster, freePort } from './lib/postgres.mjs';
+import { freePort } from './lib/ports.mjs';
+import { Cluster } from './lib/postgres.mjs';
 
 const sqlite = stores.find((store) => store.kind === 'sqlite');
 const postgres = stores.find((store) => store.kind === 'postgres');
@@ -28,7 +29,7 @@ function smallDisk(t, megabytes) {
     }
 }
 
-const databaseIn = async (folder) => Object.assign(await sqlite.fresh(folder), { folder, drop: async () => {} });
+const databaseIn = async (folder) => Object.assign(await sqlite.fresh(folder, { empty: true }), { folder, drop: async () => {} });
 
 const allStored = async (db, acked) => {
     const stored = new Set((await db.all('SELECT stripe_event_id AS id FROM webhook_events')).map((row) => row.id));
@@ -109,7 +110,7 @@ if (sqlite) {
 
     test('W3 an fsync that fails ends the server without an ACK, and the next start has all that was acknowledged [SQLite]', async (t) => {
         const db = await fresh(t, sqlite);
-        const server = launch(t, db, { env: { ICHIDO_FAULTS: 'store.commit=io@12' } });
+        const server = launch(t, db, { env: { ICHIDO_FAULTS: 'store.commit=io@60' } });
         await server.listening();
         const acked = [];
         while (!server.ended && acked.length < 200) {

@@ -98,6 +98,7 @@ static void write_any(struct str rest)
     f.konbini_number = next_text(&rest);
     f.session_url = next_text(&rest);
     f.dispute_reason = next_text(&rest);
+    f.action_details = next_text(&rest);
     f.session_expires_ms = next_number(&rest);
     arena_init(&a, ARENA);
     survives(&a, &f);

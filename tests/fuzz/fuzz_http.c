@@ -24,10 +24,11 @@ static void ignore(struct request *r, void *ctx)
 }
 
 static const struct route routes[] = {
-    { "GET", "/", ignore, NULL, 0, false },
-    { "POST", "/payments", ignore, NULL, 0, false },
-    { "POST", "/payments/{id}/capture", ignore, NULL, 0, false },
-    { "GET", "/{a}/{b}/{c}/{d}", ignore, NULL, 0, false },
+    { .method = "GET", .path = "/", .handle = ignore },
+    { .method = "POST", .path = "/payments", .handle = ignore },
+    { .method = "POST", .path = "/payments/{id}/capture", .handle = ignore },
+    { .method = "GET", .path = "/{a}/{b}/{c}/{d}", .handle = ignore },
+    { .method = "POST", .path = "/v2/*", .handle = ignore, .raw = true },
 };
 
 static void promise(int holds)
@@ -51,9 +52,15 @@ static void check_request(struct parser *p)
         promise(!p->headers[i].value.n || !memchr(p->headers[i].value.p, 0, p->headers[i].value.n));
         language_pick(p->headers[i].value);
     }
-    if (target_parse(p->arena, p->target, false, &t, &why))
+    if (target_split(p->target, false, &t, &why))
         return;
-    promise(t.path.n > 0 && t.path.p[0] == '/' && str_is_utf8(t.path));
+    promise(t.path.n > 0 && t.path.p[0] == '/');
+    if (route_is_raw(routes, COUNT(routes), t.raw_path))
+        promise(str_starts(t.path, S("/v2/")));
+    else if (target_decode(p->arena, &t, &why))
+        return;
+    else
+        promise(t.path.p[0] == '/' && str_is_utf8(t.path));
     route_find(p->arena, routes, COUNT(routes), p->method, t.raw_path, &route, params, &allow);
 }
 

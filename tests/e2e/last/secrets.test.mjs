@@ -1,19 +1,64 @@
-// Runs after all other files: nothing that any server printed or answered in the whole run may hold
-// a secret, or a digest that only its owner could have made.
+// Runs after all other files: nothing that any server printed, answered or sent to those who watch it (lines,
+// traces, numbers, errors) in the whole run may hold a secret, or a digest that only its owner could have made.
+// What leaves the house by itself has no card and no mail address in it either.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import test from 'node:test';
-import { outputs, secrets } from '../lib/evidence.mjs';
+import { folder, outputFiles, secrets, toldFiles } from '../lib/evidence.mjs';
+
+// grep looks for all of them in one pass; thousands of secrets in a gigabyte take minutes otherwise.
+function found(words, files) {
+    const list = path.join(folder, 'words');
+    fs.writeFileSync(list, `${[...words].join('\n')}\n`);
+    const { status, stdout, stderr } = spawnSync('grep', ['-aFo', '-m1', '-f', list, ...files],
+        { encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
+    assert.ok(status === 0 || status === 1, `grep: ${stderr}`);
+    return status === 0 ? stdout.split('\n', 5) : [];
+}
 
 test('A4 no secret and no right digest is in any line, answer or page of the whole run', () => {
-    const all = outputs();
     const known = secrets();
-    const bytes = all.reduce((sum, text) => sum + text.length, 0);
+    const files = outputFiles();
+    const bytes = files.reduce((sum, file) => sum + fs.statSync(file).size, 0);
 
     assert.ok(known.size > 20, `only ${known.size} secrets were remembered: is the harness broken?`);
     assert.ok(bytes > 10_000, `only ${bytes} bytes were recorded: is the harness broken?`);
-    for (const secret of known)
-        for (const text of all) {
-            const at = text.indexOf(secret);
-            assert.equal(at, -1, `found a secret: ${text.slice(Math.max(0, at - 200), at + 100)}`);
-        }
+    const bait = path.join(folder, 'output.bait');
+    fs.writeFileSync(bait, `{"token":"${[...known].at(-1)}"}`);
+    assert.equal(found(known, [bait]).length > 0, true, 'the search finds what it should');
+    fs.rmSync(bait);
+    assert.deepEqual(found(known, files), [], 'found a secret');
+});
+
+// Those of Stripe's test cards that the tests and the sandbox use, bare or in groups of four.
+const CARDS = '(4242[ -]?4242[ -]?4242[ -]?4242|5555[ -]?5555[ -]?5555[ -]?4444|4000[ -]?0[0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}|378282246310005)';
+// Our own words have no @ in them; example.com and the like are what tests write.
+const ADDRESSES = '[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*\\.[A-Za-z]{2,}';
+
+const matches = (pattern, files) => {
+    const { status, stdout, stderr } = spawnSync('grep', ['-aoEw', '-m3', pattern, ...files],
+        { encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
+    assert.ok(status === 0 || status === 1, `grep: ${stderr}`);
+    return stdout.split('\n').filter(Boolean).slice(0, 5);
+};
+
+test('O1 A6 no card number and no mail address is in any line, trace, number or error report of the whole run', () => {
+    const files = toldFiles();
+    const all = files.reduce((sum, file) => sum + fs.statSync(file).size, 0);
+    const some = (pattern) => assert.ok(matches(pattern, files).length > 0, `nothing with ${pattern} was recorded: is the harness broken?`);
+
+    assert.ok(all > 10_000, `only ${all} bytes were recorded`);
+    some('"level":"info"');
+    some('# TYPE [a-z_]+');
+    some('"resourceSpans"');
+    some('"type":"event","length"');
+    const bait = path.join(folder, 'told.bait');
+    fs.writeFileSync(bait, '"4242 4242 4242 4242" to somebody@customer.example\n');
+    assert.equal(matches(CARDS, [bait]).length, 1);
+    assert.equal(matches(ADDRESSES, [bait]).length, 1);
+    fs.rmSync(bait);
+    assert.deepEqual(matches(CARDS, files), [], 'found a card');
+    assert.deepEqual(matches(ADDRESSES, files).filter((one) => !one.endsWith(':payments@example.com')), [], 'found an address'); // our own example
 });

@@ -10,18 +10,22 @@ import { until } from './wait.mjs';
 export const silent = (t, store, env = {}) => start(t, store, { env: { ICHIDO_SANDBOX_WEBHOOKS: 'off', ...env } });
 
 // A call of somebody else at the gateway: its dashboard, or the customer's browser.
-export async function dashboard(server, path, form = {}) {
+export async function dashboard(server, path, form = {}, status = 200) {
     const body = new URLSearchParams(form).toString();
     const headers = {
         Authorization: 'Bearer sk_test_ichido_e2e', 'Content-Type': 'application/x-www-form-urlencoded',
         'Content-Length': Buffer.byteLength(body),
     };
     const answer = await request(server.sandboxPort, { method: 'POST', path: `/v1${path}`, headers }, body);
-    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.status, status, answer.text);
     return JSON.parse(answer.text);
 }
 export const captureThere = (server, payment, form) =>
     dashboard(server, `/payment_intents/${payment.gatewayTransactionId}/capture`, form);
+
+// Another card on the same intent, which is declined.
+export const declineThere = (server, payment, card) =>
+    dashboard(server, `/payment_intents/${payment.gatewayTransactionId}/confirm`, { payment_method: card }, 402);
 
 export const intentOfEvent = ({ data: { object } }) => (object.object === 'payment_intent' ? object.id : object.payment_intent);
 export const CAPTURED = ['charge.succeeded', 'payment_intent.amount_capturable_updated', 'charge.captured',

@@ -8,7 +8,6 @@ export const folder = process.env.E2E_EVIDENCE
     ?? fs.mkdtempSync(path.join(os.tmpdir(), 'ichido-evidence-'));
 
 const secretFile = path.join(folder, `secret.${process.pid}`);
-const outputFile = path.join(folder, `output.${process.pid}`);
 const seen = new Set();
 
 export function remember(secret) {
@@ -17,11 +16,12 @@ export function remember(secret) {
     fs.appendFileSync(secretFile, `${secret}\n`);
 }
 
-export const record = (text) => fs.appendFileSync(outputFile, text);
+// told: what leaves the house by itself, lines, traces, numbers, errors. There a person has no address.
+export const record = (text, kind = 'output') => fs.appendFileSync(path.join(folder, `${kind}.${process.pid}`), text);
 
-const lines = (prefix) => fs.readdirSync(folder).filter((name) => name.startsWith(prefix))
-    .map((name) => fs.readFileSync(path.join(folder, name), 'latin1'));
+const named = (prefix) => fs.readdirSync(folder).filter((name) => name.startsWith(prefix)).map((name) => path.join(folder, name));
 
-export const secrets = () => new Set(lines('secret.').flatMap((text) => text.split('\n'))
+export const secrets = () => new Set(named('secret.').flatMap((file) => fs.readFileSync(file, 'latin1').split('\n'))
     .filter((line) => line.length > 0));
-export const outputs = () => lines('output.');
+export const toldFiles = () => named('told.');
+export const outputFiles = () => [...named('output.'), ...toldFiles()];

@@ -28,7 +28,7 @@ const wrap = (run) => async (t) => {
     try {
         await run(t);
     } catch (error) {
-        failure = error;
+        failure = t.failure = error; // a clean-up may want to look before it cleans
         tell();
     }
     for (const clean of last.reverse()) {
@@ -55,10 +55,10 @@ export function forEachStore(define) {
     }
 }
 
-// A database of its own for this test.
-export async function fresh(t, store) {
+// A database of its own for this test, at this version's schema; { empty: true }: without any.
+export async function fresh(t, store, options) {
     const folder = newFolder();
-    const db = await store.fresh(folder);
+    const db = await store.fresh(folder, options);
     db.folder = folder;
     t.atEnd(async () => {
         await db.drop();

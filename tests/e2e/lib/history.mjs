@@ -75,7 +75,7 @@ const steps = {
     })],
     'charge.held': (one) => ['charge.succeeded', chargeOf(one, '1')],
     'charge.succeeded': (one) => ['charge.succeeded', one.charge ?? chargeOf(one, '1', taken(one))],
-    'charge.captured': (one) => ['charge.captured', chargeOf(one, '1', { ...taken(one), balance_transaction: balance(one) })],
+    'charge.captured': (one) => ['charge.captured', one.charge ?? chargeOf(one, '1', { ...taken(one), balance_transaction: balance(one) })],
     'charge.updated': (one) => ['charge.updated', chargeOf(one, '1', { ...taken(one), balance_transaction: balance(one) })],
     'charge.expired': (one) => ['charge.expired', chargeOf(one, '1', { refunded: false })],
     'charge.refunded': (one) => ['charge.refunded', chargeOf(one, '1', {
@@ -119,7 +119,16 @@ export class Courier {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: 32 });
     }
 
-    deliver(event) {
+    // As Stripe would: what could not be stored at the moment (503) is sent again.
+    async deliver(event) {
+        for (let tries = 1; ; tries++) {
+            const status = await this.send(event);
+            if (status === 204) return;
+            if (status !== 503 || tries === 20) throw new Error(`${status} for ${event.type}`);
+        }
+    }
+
+    send(event) {
         const body = JSON.stringify(event);
         const at = this.server.nowSeconds();
         const digest = crypto.createHmac('sha256', SECRET).update(`${at}.${body}`).digest('hex');
@@ -130,7 +139,7 @@ export class Courier {
                 headers: { 'Content-Length': Buffer.byteLength(body), 'Stripe-Signature': `t=${at},v1=${digest}` },
             }, (answer) => {
                 answer.resume();
-                answer.on('end', () => (answer.statusCode === 204 ? resolve() : reject(new Error(`${answer.statusCode} for ${event.type}`))));
+                answer.on('end', () => resolve(answer.statusCode));
             });
             client.on('error', reject);
             client.end(body);

@@ -1,68 +1,106 @@
-// openapi.mjs - holds every answer that a test gets against api/openapi.yaml: the status must be listed
-// for the operation, the content type for the status, the body must fit its schema.
+// openapi.mjs - holds every answer that a test gets against its description: the status must be listed for the
+// operation, the content type for the status, the body must fit its schema. Under /v2/ that is
+// api/qstash.openapi.yaml, elsewhere api/openapi.yaml.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import Ajv2020 from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import YAML from 'yaml';
 
-const file = new URL('../../../api/openapi.yaml', import.meta.url);
-export const description = YAML.parse(fs.readFileSync(file, 'utf8'), { merge: true });
-
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 formats(ajv);
-ajv.addSchema(description, 'openapi');
-const validators = new Map();
 
-function validator(pointer) {
-    if (!validators.has(pointer)) validators.set(pointer, ajv.compile({ $ref: `openapi#${pointer}` }));
-    return validators.get(pointer);
-}
-
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const escaped = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
-// Follows one $ref; returns the object and where it stands.
-function resolved(object, pointer) {
-    if (!object?.$ref) return { object, pointer };
-    const target = object.$ref.slice(1);
-    return { object: target.slice(1).split('/').reduce((o, key) => o[key], description), pointer: target };
+// {id} takes one segment; what says x-slashes takes all that is left.
+function patternOf(template, prefix, parameters, flags) {
+    const wide = new Set(parameters.filter((one) => one['x-slashes']).map(({ name }) => name));
+    const path = template.replaceAll(/\{([^}]+)\}/g, (_, name) => (wide.has(name) ? '.+' : '[^/]+'));
+    return { pattern: new RegExp(`^${prefix}${path}$`, flags), weight: template.split('{').length + 100 * wide.size };
 }
 
-// Every path with its servers' prefixes, as a pattern: {id} takes one segment. What has no {id} comes first.
-const patterns = Object.entries(description.paths).flatMap(([template, item]) =>
-    (item.servers ?? [{ url: '' }]).map(({ url }) => ({
-        template, item, names: template.split('{').length - 1,
-        pattern: new RegExp(`^${url.replace(/\/$/, '')}${template.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
-    }))).sort((a, b) => a.names - b.names);
+class Description {
+    constructor(name, flags = '') {
+        this.name = name;
+        this.whole = YAML.parse(fs.readFileSync(new URL(`../../../api/${name}`, import.meta.url), 'utf8'), { merge: true });
+        this.validators = new Map();
+        ajv.addSchema(this.whole, name);
+        // Every operation with its servers' prefixes; what has no {id} comes first, a path that takes everything last.
+        this.operations = Object.entries(this.whole.paths).flatMap(([template, item]) =>
+            METHODS.filter((method) => item[method]).flatMap((method) =>
+                (item.servers ?? [{ url: '' }]).map(({ url }) => ({
+                    template, method, operation: item[method],
+                    ...patternOf(template, url.replace(/\/$/, ''), [...(item.parameters ?? []), ...(item[method].parameters ?? [])], flags),
+                })))).sort((a, b) => a.weight - b.weight);
+    }
 
-// Paths and methods that are not described answer problems, and nothing is said about their status.
-function described(method, path, status) {
-    const where = path.split('?')[0];
-    const found = patterns.find(({ pattern }) => pattern.test(where));
-    const operation = found?.item[method.toLowerCase()];
-    if (!operation) return undefined;
-    const response = operation.responses[status];
-    assert.ok(response, `${method} ${where} answered ${status}, which api/openapi.yaml does not list`);
-    return resolved(response,
-        `/paths/${escaped(found.template)}/${method.toLowerCase()}/responses/${status}`);
+    // Follows one $ref; returns the object and where it stands.
+    resolved(object, pointer) {
+        if (!object?.$ref) return { object, pointer };
+        const target = object.$ref.slice(1);
+        return { object: target.slice(1).split('/').reduce((o, key) => o[key], this.whole), pointer: target };
+    }
+
+    // undefined: nothing is said about this path and method.
+    response(method, path, status) {
+        const found = this.operations.find((one) => one.method === method.toLowerCase() && one.pattern.test(path));
+        if (!found) return undefined;
+        const response = found.operation.responses[status];
+        assert.ok(response, `${method} ${path} answered ${status}, which api/${this.name} does not list`);
+        return this.resolved(response, `/paths/${escaped(found.template)}/${found.method}/responses/${status}`);
+    }
+
+    fits(pointer, value) {
+        if (!this.validators.has(pointer)) this.validators.set(pointer, ajv.compile({ $ref: `${this.name}#${pointer}` }));
+        const validate = this.validators.get(pointer);
+        assert.ok(validate(value), `${pointer}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value).slice(0, 2000)}`);
+    }
 }
 
-export function check(method, path, answer) {
-    const problem = answer.headers['content-type']?.startsWith('application/problem+json');
-    if (problem) fits('/components/schemas/Problem', answer);
-    const found = described(method, path, answer.status);
+const main = new Description('openapi.yaml');
+export const qstash = new Description('qstash.openapi.yaml', 'i'); // some SDKs write /v2/Schedules
+export const description = main.whole;
+
+const PROBLEM = 'application/problem+json';
+const typeOf = (answer) => answer.headers['content-type']?.split(';')[0];
+
+// What is not described is not there, or not by that method.
+function checkStranger(method, path, answer) {
+    assert.ok([401, 404, 405, 413].includes(answer.status) || typeOf(answer) === PROBLEM, `${method} ${path} answered ${answer.status}`);
+    if (typeOf(answer) !== PROBLEM) qstash.fits('/components/schemas/Error', JSON.parse(answer.text));
+}
+
+export function check(method, target, answer) {
+    const isQStash = /^\/v2\//i.test(target);
+    const file = isQStash ? qstash : main;
+    const path = isQStash ? target.split('?')[0].replace(/\/$/, '') : target.split('?')[0];
+    if (typeOf(answer) === PROBLEM) main.fits('/components/schemas/Problem', JSON.parse(answer.text));
+    const found = file.response(method, path, answer.status);
+    if (!found && isQStash) checkStranger(method, path, answer);
     if (!found) return;
     const { object, pointer } = found;
     if (!object.content) {
         assert.equal(answer.text, '', `${method} ${path} ${answer.status} has no body`);
         return;
     }
-    const type = answer.headers['content-type'].split(';')[0];
+    const type = typeOf(answer);
     assert.ok(object.content[type], `${method} ${path} ${answer.status}: ${type} is not described`);
-    if (type.endsWith('json')) fits(`${pointer}/content/${escaped(type)}/schema`, answer);
+    if (type.endsWith('json')) file.fits(`${pointer}/content/${escaped(type)}/schema`, JSON.parse(answer.text));
 }
 
-function fits(pointer, answer) {
-    const validate = validator(pointer);
-    assert.ok(validate(JSON.parse(answer.text)), `${pointer}: ${ajv.errorsText(validate.errors)}\n${answer.text}`);
+// The SDK speaks through the global fetch. From now on what it gets is checked as well, before it gets it.
+let watched = false;
+export function watchFetch() {
+    if (watched) return;
+    watched = true;
+    const plain = globalThis.fetch;
+    globalThis.fetch = async (where, options = {}) => {
+        const answer = await plain(where, options);
+        const { pathname, search } = new URL(where);
+        if (!pathname.startsWith('/v2/')) return answer;
+        const text = await answer.text();
+        check(options.method ?? 'GET', pathname + search, { status: answer.status, headers: Object.fromEntries(answer.headers), text });
+        return new Response(text, { status: answer.status, statusText: answer.statusText, headers: answer.headers });
+    };
 }

@@ -1,10 +1,10 @@
 // postgres.mjs - a PostgreSQL of a test's own, for tests that stop it, kill it and start it again.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from './ports.mjs';
 import { postgresStore } from './stores.mjs';
 
 const run = promisify(execFile);
@@ -14,13 +14,6 @@ const root = process.getuid() === 0;
 const as = (program, args) => (root
     ? run('runuser', ['-u', 'postgres', '--', program, ...args])
     : run(program, args));
-
-export const freePort = () => new Promise((resolve) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-        const { port } = probe.address();
-        probe.close(() => resolve(port));
-    });
-});
 
 const newestBin = () => {
     const base = '/usr/lib/postgresql';

@@ -92,7 +92,7 @@ async function sandboxWork(server, before) {
 export async function quiet(server, limitMs = 20_000) {
     const idle = async () => {
         const soon = Date.now() + server.offsetMs + 10_000;
-        const work = `due_at <= ${soon} AND kind NOT IN ('keys.expire', 'charge.fee')`; // fees are asked for at leisure
+        const work = `due_at <= ${soon} AND kind NOT IN ('keys.expire', 'events.forget', 'payment.unknown', 'charge.fee')`; // fees are asked for at leisure
         return await server.db.count('message', work) === 0 &&
             await sandboxWork(server, soon) === 0;
     };

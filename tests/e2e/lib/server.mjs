@@ -31,6 +31,8 @@ const settings = (db, sandbox, env) => ({
     ICHIDO_SANDBOX_DB: sandbox && `sqlite:${sandbox}`,
     ICHIDO_JWT_SECRET: JWT_SECRET,
     ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN,
+    ICHIDO_HEAL_MS: '0', // a test that moves the clock would have its lost webhooks healed
+    ICHIDO_RECONCILE_AT: 'off',
     ...env,
 });
 
@@ -76,7 +78,7 @@ export class Server {
     }
 
     #read(part) {
-        record(part);
+        record(part, 'told');
         this.stderr += part;
         const whole = this.stderr.split('\n').slice(this.lines.length, -1);
         for (const line of whole) this.lines.push(parse(line));
@@ -159,6 +161,7 @@ export class Server {
 
     async metrics() {
         const { text } = await this.get('/metrics');
+        record(text, 'told');
         return new Metrics(text);
     }
 

@@ -50,8 +50,10 @@ class PostgresDatabase {
         this.url = url.href;
     }
 
-    async create() {
-        await once(this.admin, `CREATE DATABASE ${this.name}`);
+    async create(empty) {
+        const template = process.env.E2E_POSTGRES_TEMPLATE; // of the suite's own PostgreSQL: a cluster of a test has none
+        const from = template && !empty && this.admin === process.env.TEST_POSTGRES ? ` TEMPLATE ${template}` : '';
+        await once(this.admin, `CREATE DATABASE ${this.name}${from}`);
         return this;
     }
 
@@ -100,10 +102,12 @@ export const asHex = (id) => id.replaceAll('-', '').toLowerCase();
 // All that a refused request must leave alone. Of messages only that they are there: the queue's own
 // work goes on meanwhile.
 const BUSINESS = ['bookings', 'inbound_events', 'idempotency_records', 'payments', 'operations', 'refunds',
-    'payment_transactions', 'domain_events', 'subscribers', 'audit', 'dead_letters'];
+    'payment_transactions', 'domain_events', 'subscribers', 'audit', 'dead_letters',
+    'bank_transfers', 'bank_imports', 'bank_lines', 'bank_returns'];
 
-// The hourly message is always there; no test asks for it.
-const WORK = `kind <> 'keys.expire'`;
+// Messages that are always there, by the clock; no test asks for them.
+const WORK = `kind NOT IN ('keys.expire', 'events.forget', 'audit.seal', 'qstash.forget', 'webhook.mirror',
+    'stripe.heal', 'payment.unknown', 'reconcile.daily')`;
 
 // What both databases are asked. Ids come back as hex, bodies as hex too.
 const questions = {
@@ -192,8 +196,10 @@ export const sqliteStore = {
     afterCommit: 'store.committed',
     refusal: 'full',
     refusalCode: 'STORE_FULL',
-    async fresh(folder) {
-        return new SqliteDatabase(folder);
+    async fresh(folder, { empty } = {}) {
+        const db = new SqliteDatabase(folder);
+        if (process.env.E2E_TEMPLATE && !empty) fs.copyFileSync(process.env.E2E_TEMPLATE, db.file);
+        return db;
     },
 };
 
@@ -204,9 +210,9 @@ export const postgresStore = (admin) => ({
     afterCommit: 'pg.after_commit_sent',
     refusal: 'retry',
     refusalCode: 'STORE_UNAVAILABLE',
-    async fresh() {
+    async fresh(folder, { empty } = {}) {
         const name = `e2e_${process.pid}_${made++}`;
-        return new PostgresDatabase(admin, name).create();
+        return new PostgresDatabase(admin, name).create(empty);
     },
 });
 

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export { pause };
 
 // Resolves with the first truthy value of read(); an error inside read() counts as "not yet".
-export async function until(what, read, limitMs = 15_000) {
+export async function until(what, read, limitMs = 40_000) {
     const deadline = Date.now() + limitMs;
     let last;
     for (;;) {

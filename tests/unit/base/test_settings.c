@@ -33,6 +33,8 @@ static bool load(struct settings *s, struct buf *problems, const char *const *en
         JWT_SECRET
 #define JWT_SECRET "ICHIDO_JWT_SECRET=0123456789abcdef0123456789abcdef"
 #define EVENTS_SECRET "whsec_0123456789abcdef0123456789abcdef"
+#define LONG_SECRET "s3cret6789abcdef0123456789abcdef"
+#define LONG_SIGNING "whsec_czNjcmV0czNjcmV0czNjcmV0czNjcmV0"
 #define PEM "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----"
 
 static void loads(struct settings *s, const char *const *env)
@@ -69,6 +71,7 @@ static void an_empty_environment_is_a_developers(void **state)
     assert_str(s.listen, "127.0.0.1:8787");
     assert_str(s.db, "sqlite:data/ichido.db");
     assert_str(s.gateway, "sandbox");
+    assert_str(s.routes, "paypay=paypay,bank_transfer=manual");
     assert_str(s.log_level, "info");
     assert_int_equal(s.webhook_secret_count, 0);
     assert_int_equal(s.webhook_ack, 204);
@@ -91,6 +94,10 @@ static void an_empty_environment_is_a_developers(void **state)
     assert_int_equal(s.sandbox_db.n + s.stripe_api_base.n + s.return_url.n + s.events_secret.n, 0);
     assert_int_equal(s.jwt_secret.n + s.jwt_public_key.n + s.jwks_url.n, 0);
     assert_int_equal(s.jwt_issuer.n + s.jwt_audience.n, 0);
+    assert_false(s.queue_remote);
+    assert_int_equal(s.qstash_url.n + s.public_url.n, 0);
+    assert_int_equal(s.qstash_dedup_ms, 600000);
+    assert_true(s.qstash_private);
     settings_release(&s);
     settings_release(&s); /* once more is harmless */
 }
@@ -111,15 +118,38 @@ static void every_setting_is_read(void **state)
               "ICHIDO_DB_CONNECTIONS=8", "ICHIDO_MAX_CONNECTIONS=100", "ICHIDO_RATE_LIMIT=50",
               "ICHIDO_BACKLOG_LIMIT=10", "ICHIDO_OLDEST_READY_LIMIT_MS=5",
               "ICHIDO_WEBHOOK_RETRIES=0", "ICHIDO_WEBHOOK_RETRY_MS=7", "ICHIDO_TEST_CLOCK=off",
-              "QSTASH_TOKEN=later", "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off",
+              "OTEL_SERVICE_NAME=later", "ICHIDO_SANDBOX_LISTEN=off",
               "ICHIDO_SANDBOX_DB=sqlite:s.db", "ICHIDO_SANDBOX_WEBHOOKS=off",
               "STRIPE_API_BASE=http://localhost:12111//", "ICHIDO_REFETCH=on",
               "ICHIDO_RETURN_URL=https://shop.example/back/", "ICHIDO_KEY_TTL_MS=1000",
               "ICHIDO_ACTION_LIMIT_MS=2000", JWT_SECRET, "ICHIDO_JWT_PUBLIC_KEY=" PEM,
               "ICHIDO_JWKS_URL=https://id.example/keys/", "ICHIDO_JWT_ISSUER=https://id.example/",
               "ICHIDO_JWT_AUDIENCE=ichido", "ICHIDO_OWNER_MAY=create, read",
-              "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET));
+              "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET, "ICHIDO_QUEUE=qstash",
+              "QSTASH_URL=https://queue.example/pre/", "QSTASH_TOKEN=0123456789abcdef",
+              "QSTASH_CURRENT_SIGNING_KEY=sig_0123456789ab",
+              "QSTASH_NEXT_SIGNING_KEY=sig_ba9876543210", "ICHIDO_PUBLIC_URL=https://pay.example/",
+              "ICHIDO_QSTASH_DEDUP_MS=7776000000", "ICHIDO_QSTASH_PRIVATE=on",
+              "ICHIDO_BANK_ACCOUNT=Bank 1234567", "ICHIDO_BANK_DAYS=3",
+              "ICHIDO_ROUTES=paypay=paypay, card:USD=stripe", "ICHIDO_GATEWAY_CALLS=200, paypay=50",
+              "ICHIDO_GATEWAY_TIMEOUT_MS=stripe=9000", "PAYPAY_API_KEY=a_1",
+              "PAYPAY_API_SECRET=secret", "PAYPAY_MERCHANT_ID=m",
+              "PAYPAY_API_BASE=https://paypay.example/", "ICHIDO_PAYPAY_ALLOW=10.0.0.0/8",
+              "ICHIDO_HEAL_MS=0", "ICHIDO_RECONCILE_AT=off", "ICHIDO_TIME_ZONE=Europe/Paris",
+              "ICHIDO_UNKNOWN_ALERT_MS=1000"));
     assert_int_equal(s.mode, MODE_PRODUCTION);
+    assert_true(settings_has_gateway(&s, S("manual")));
+    assert_true(settings_has_gateway(&s, S("stripe")));
+    assert_true(settings_has_gateway(&s, S("paypay")));
+    assert_false(settings_has_gateway(&s, S("sandbox")));
+    assert_int_equal(settings_of_gateway(s.gateway_calls, S("stripe"), 1), 200);
+    assert_int_equal(settings_of_gateway(s.gateway_calls, S("paypay"), 1), 50);
+    assert_int_equal(settings_of_gateway(s.gateway_timeout, S("stripe"), 1), 9000);
+    assert_int_equal(settings_of_gateway(s.gateway_timeout, S("paypay"), 1), 1);
+    assert_int_equal(s.bank_days, 3);
+    assert_str(s.paypay_api_base, "https://paypay.example");
+    assert_int_equal(s.heal_ms, 0);
+    assert_str(s.reconcile_at, "off");
     assert_int_equal(s.webhook_secret_count, 2);
     assert_str(s.webhook_secrets[0], "whsec_0123456789a");
     assert_str(s.webhook_secrets[1], "whsec_0123456789b");
@@ -148,6 +178,14 @@ static void every_setting_is_read(void **state)
     assert_str(s.jwt_audience, "ichido");
     assert_str(s.owner_may, "create, read");
     assert_str(s.events_secret, EVENTS_SECRET);
+    assert_true(s.queue_remote);
+    assert_str(s.qstash_url, "https://queue.example/pre");
+    assert_str(s.qstash_token, "0123456789abcdef");
+    assert_str(s.qstash_current_key, "sig_0123456789ab");
+    assert_str(s.qstash_next_key, "sig_ba9876543210");
+    assert_str(s.public_url, "https://pay.example");
+    assert_int_equal(s.qstash_dedup_ms, 90LL * 24 * 3600 * 1000);
+    assert_true(s.qstash_private);
     settings_release(&s);
 }
 
@@ -156,6 +194,15 @@ static void a_wrong_value_is_one_clear_line(void **state)
     static const char *const rows[][2] = {
         { "ICHIDO_MODE=prod", "ICHIDO_MODE: must be dev or production\n" },
         { "ICHIDO_GATEWAY=paypal", "ICHIDO_GATEWAY: must be sandbox, stripe, paypay or manual\n" },
+        { "ICHIDO_TIME_ZONE=Asia/Tokio",
+          "ICHIDO_TIME_ZONE: there is no time zone \"Asia/Tokio\"; like Asia/Tokyo\n" },
+        { "ICHIDO_TIME_ZONE=../passwd",
+          "ICHIDO_TIME_ZONE: there is no time zone \"../passwd\"; like Asia/Tokyo\n" },
+        { "ICHIDO_ADMIN_TOKEN=0123456789abcde",
+          "ICHIDO_ADMIN_TOKEN: has fewer than 16 characters: too easy to guess\n" },
+        { "ICHIDO_GATEWAY_CALLS=200,papay=50",
+          "ICHIDO_GATEWAY_CALLS: \"papay=50\": there is no gateway \"papay\"; there are sandbox, "
+          "stripe, paypay and manual\n" },
         { "ICHIDO_LOG_LEVEL=INFO", "ICHIDO_LOG_LEVEL: must be debug, info, warn or error\n" },
         { "ICHIDO_WEBHOOK_ACK=202", "ICHIDO_WEBHOOK_ACK: must be 200 or 204\n" },
         { "ICHIDO_TEST_CLOCK=yes", "ICHIDO_TEST_CLOCK: must be on or off\n" },
@@ -205,6 +252,25 @@ static void a_wrong_value_is_one_clear_line(void **state)
           "commas\n" },
         { "ICHIDO_EVENTS_SECRET=0123456789abcdef0123456789abcdef0123456789",
           "ICHIDO_EVENTS_SECRET: must be whsec_ and the base64 of 24 to 64 bytes\n" },
+        { "ICHIDO_GATEWAY_CALLS=0",
+          "ICHIDO_GATEWAY_CALLS: must be a whole number from 1 to 8192\n" },
+        { "ICHIDO_GATEWAY_CALLS=paypay=many",
+          "ICHIDO_GATEWAY_CALLS: must be a whole number from 1 to 8192\n" },
+        { "ICHIDO_RECONCILE_AT=24:00", "ICHIDO_RECONCILE_AT: must be a time like 04:00, or off\n" },
+        { "ICHIDO_RECONCILE_AT=4:00", "ICHIDO_RECONCILE_AT: must be a time like 04:00, or off\n" },
+        { "ICHIDO_QUEUE=redis", "ICHIDO_QUEUE: must be builtin or qstash\n" },
+        { "SKIP_QSTASH_IN_TEST=yes", "SKIP_QSTASH_IN_TEST: must be 0, 1, false or true\n" },
+        { "ICHIDO_QSTASH_PRIVATE=yes", "ICHIDO_QSTASH_PRIVATE: must be auto, on or off\n" },
+        { "ICHIDO_QSTASH_DEDUP_MS=7776000001",
+          "ICHIDO_QSTASH_DEDUP_MS: must be a whole number from 1 to 7776000000\n" },
+        { "ICHIDO_PUBLIC_URL=https://pay.example/?a=b",
+          "ICHIDO_PUBLIC_URL: must be an http:// or https:// address\n" },
+        { "QSTASH_CURRENT_SIGNING_KEY=sig_1",
+          "QSTASH_NEXT_SIGNING_KEY: is required with the other signing key\n" },
+        { "QSTASH_NEXT_SIGNING_KEY=sig_1",
+          "QSTASH_CURRENT_SIGNING_KEY: is required with the other signing key\n" },
+        { "ICHIDO_QUEUE=qstash", "QSTASH_URL: is required with ICHIDO_QUEUE=qstash\n"
+                                 "ICHIDO_PUBLIC_URL: is required with ICHIDO_QUEUE=qstash\n" },
         { "ICHIDO_TLS_KEY=k.pem", "ICHIDO_TLS_CERT: is required with ICHIDO_TLS_KEY\n" },
     };
 
@@ -215,8 +281,8 @@ static void a_wrong_value_is_one_clear_line(void **state)
 
 static void a_url_is_http_with_a_host(void **state)
 {
-    static const char *const names[] = { "ICHIDO_JWKS_URL", "ICHIDO_RETURN_URL",
-                                         "STRIPE_API_BASE" };
+    static const char *const names[] = { "ICHIDO_JWKS_URL", "ICHIDO_RETURN_URL", "STRIPE_API_BASE",
+                                         "QSTASH_URL", "ICHIDO_PUBLIC_URL" };
     static const char *const bad[] = { "id.example",         "ftp://id.example", "http://",
                                        "https:///keys",      "https://:80/",     "https://?x",
                                        "https://a b",        "HTTPS://a",        "https:a",
@@ -290,6 +356,44 @@ static void an_unknown_name_is_a_typing_error(void **state)
     settings_release(&s);
 }
 
+static void g5_a_wrong_route_is_one_clear_line(void **state)
+{
+#define LIKE " must be like paypay=paypay or card:USD=stripe\n"
+#define METHODS "; there are card, konbini, paypay, bank_transfer, checkout and * for any\n"
+#define GATEWAYS "; there are sandbox, stripe, paypay and manual\n"
+    static const char *const rows[][2] = {
+        { "paypai=paypay", " there is no payment method \"paypai\"" METHODS },
+        { "paypay=papay", " there is no gateway \"papay\"" GATEWAYS },
+        { "card=paypay", " the gateway paypay does not take card, but paypay\n" },
+        { "bank_transfer=stripe", " the gateway stripe does not take bank_transfer, but card, "
+                                  "konbini, paypay, checkout\n" },
+        { "card:usd=sandbox", LIKE },
+        { "card:USDX=sandbox", LIKE },
+        { "card:=sandbox", LIKE },
+        { "=sandbox", LIKE },
+        { "card=", LIKE },
+        { "card", LIKE },
+        { "card = sandbox", " there is no payment method \"card \"" METHODS },
+    };
+    char line[160], wanted[320], many[512] = "ICHIDO_ROUTES=card=sandbox";
+    struct settings s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        snprintf(line, sizeof(line), "ICHIDO_ROUTES=*=sandbox, %s", rows[i][0]);
+        snprintf(wanted, sizeof(wanted), "ICHIDO_ROUTES: \"%s\"%s%s", rows[i][0],
+                 strcmp(rows[i][1], LIKE) ? ":" : "", rows[i][1]);
+        refuses(ENV(line), wanted);
+    }
+    refuses(ENV("ICHIDO_ROUTES=card=sandbox,"), "ICHIDO_ROUTES: \"\"" LIKE);
+    for (size_t i = 1; i < LIMIT_ROUTES; i++)
+        strcat(many, ",card=sandbox");
+    loads(&s, ENV(many));
+    settings_release(&s);
+    strcat(many, ",card=sandbox");
+    refuses(ENV(many), "ICHIDO_ROUTES: has more than 16 rules\n");
+}
+
 static void d25_dev_mode_is_for_the_sandbox_on_loopback_only(void **state)
 {
     static const char not_loopback[] =
@@ -299,6 +403,9 @@ static void d25_dev_mode_is_for_the_sandbox_on_loopback_only(void **state)
     (void)state;
     refuses(ENV("ICHIDO_GATEWAY=stripe"), "ICHIDO_GATEWAY: must be sandbox in dev mode; for a real "
                                           "one set ICHIDO_MODE=production\n");
+    refuses(ENV("ICHIDO_ROUTES=card:USD=stripe"),
+            "ICHIDO_ROUTES: must not name stripe in dev mode; for it set "
+            "ICHIDO_MODE=production\n");
     refuses(ENV("ICHIDO_LISTEN=0.0.0.0:8787"), not_loopback);
     refuses(ENV("ICHIDO_LISTEN=[::]:8787"), not_loopback);
     refuses(ENV("ICHIDO_LISTEN=[::ffff:10.0.0.1]:8787"), not_loopback);
@@ -330,14 +437,24 @@ static void d25_production_wants_real_secrets_and_no_test_tools(void **state)
             "ICHIDO_TEST_CLOCK: must be off in production mode\n");
     refuses(ENV(PRODUCTION, "ICHIDO_FAULTS=commit=crash@3"),
             "ICHIDO_FAULTS: must not be set in production mode\n");
-    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
+    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual", "ICHIDO_BANK_ACCOUNT=Bank 1",
                 "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcde",
                 JWT_SECRET),
             "ICHIDO_ADMIN_TOKEN: is required in production mode, with at least 16 characters\n");
-    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual",
+    refuses(ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual", "ICHIDO_BANK_ACCOUNT=Bank 1",
                 "STRIPE_WEBHOOK_SECRET=whsec_0123456789,whsec_",
                 "ICHIDO_ADMIN_TOKEN=0123456789abcdef", JWT_SECRET),
             "STRIPE_WEBHOOK_SECRET: secret 2 has fewer than 16 characters: too easy to guess\n");
+    refuses(ENV(PRODUCTION, "ICHIDO_ROUTES=paypay=paypay,bank_transfer=manual"),
+            "PAYPAY_API_KEY: is required with the gateway paypay\n"
+            "PAYPAY_API_SECRET: is required with the gateway paypay\n"
+            "PAYPAY_MERCHANT_ID: is required with the gateway paypay\n"
+            "PAYPAY_API_BASE: is required with the gateway paypay, and begins with https://; its "
+            "keys do not say whether they are live\n"
+            "ICHIDO_BANK_ACCOUNT: is required with the gateway manual: people are told to pay to "
+            "it\n");
+    refuses(ENV(PRODUCTION, "ICHIDO_ROUTES=card:USD=sandbox"),
+            "ICHIDO_GATEWAY: must not be sandbox in production mode\n");
     loads(&s, ENV(PRODUCTION, "ICHIDO_LISTEN=0.0.0.0:80"));
     settings_release(&s);
     loads(&s, ENV("ICHIDO_TEST_CLOCK=on", "ICHIDO_FAULTS=commit=crash@3"));
@@ -354,8 +471,9 @@ static void a1_production_wants_a_key_for_tokens_of_any_kind(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(keys); i++) {
         loads(&s,
-              ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual", keys[i],
-                  "STRIPE_WEBHOOK_SECRET=whsec_0123456789", "ICHIDO_ADMIN_TOKEN=0123456789abcdef"));
+              ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=manual", "ICHIDO_BANK_ACCOUNT=Bank 1",
+                  keys[i], "STRIPE_WEBHOOK_SECRET=whsec_0123456789",
+                  "ICHIDO_ADMIN_TOKEN=0123456789abcdef"));
         settings_release(&s);
     }
     refuses(ENV(PRODUCTION, "ICHIDO_JWKS_URL=http://id.example/keys"),
@@ -377,6 +495,106 @@ static void w9_the_stripe_gateway_needs_a_key_that_says_its_mode(void **state)
     refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4]), line);
     refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4], "STRIPE_SECRET_KEY=pk_live_x"), line);
     refuses(ENV(rest[0], rest[1], rest[2], rest[3], rest[4], "STRIPE_SECRET_KEY=hello"), line);
+}
+
+/* @upstash/qstash with QSTASH_DEV=1 has these in its code and asks for nothing else. */
+static void q9_dev_mode_has_the_credentials_of_the_sdks_own(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    loads(&s, ENV("PATH=/bin"));
+    assert_str(s.qstash_token,
+               "eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=");
+    assert_str(s.qstash_current_key, "sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r");
+    assert_str(s.qstash_next_key, "sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs");
+    settings_release(&s);
+    loads(&s, ENV("QSTASH_TOKEN=mine", "QSTASH_CURRENT_SIGNING_KEY=a", "QSTASH_NEXT_SIGNING_KEY=b",
+                  "ICHIDO_QSTASH_PRIVATE=off"));
+    assert_str(s.qstash_token, "mine");
+    assert_str(s.qstash_current_key, "a");
+    assert_str(s.qstash_next_key, "b");
+    assert_false(s.qstash_private);
+    settings_release(&s);
+}
+
+#define OWN_KEYS                                                                                   \
+    "QSTASH_CURRENT_SIGNING_KEY=sig_0123456789ab", "QSTASH_NEXT_SIGNING_KEY=sig_ba9876543210"
+
+/* Keys alone are for the worker, which wants no token. */
+static void q9_a_token_without_keys_is_a_mistake_and_not_an_api_that_is_off(void **state)
+{
+    static const char words[] =
+        "QSTASH_CURRENT_SIGNING_KEY: and QSTASH_NEXT_SIGNING_KEY are required with QSTASH_TOKEN: "
+        "without them no delivery is signed and the QStash API is off\n";
+    struct settings s;
+
+    (void)state;
+    refuses(ENV(PRODUCTION, "QSTASH_TOKEN=0123456789abcdef"), words);
+    refuses(ENV(PRODUCTION, "QSTASH_TOKEN=0123456789abcdef", "SKIP_QSTASH_IN_TEST=1",
+                "ICHIDO_QUEUE=qstash"),
+            words);
+    refuses(ENV(PRODUCTION, "QSTASH_TOKEN=0123456789abcdef",
+                "QSTASH_CURRENT_SIGNING_KEY=sig_0123456789ab"),
+            "QSTASH_NEXT_SIGNING_KEY: is required with the other signing key\n");
+    loads(&s, ENV(PRODUCTION, "QSTASH_TOKEN=0123456789abcdef", OWN_KEYS));
+    settings_release(&s);
+    loads(&s, ENV(PRODUCTION, OWN_KEYS));
+    settings_release(&s);
+    loads(&s, ENV("QSTASH_TOKEN=mine"));
+    assert_str(s.qstash_current_key, "sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r");
+    settings_release(&s);
+}
+
+static void q9_production_has_no_credentials_but_real_ones(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    loads(&s, ENV(PRODUCTION));
+    assert_int_equal(s.qstash_token.n + s.qstash_current_key.n + s.qstash_next_key.n, 0);
+    assert_false(s.qstash_private);
+    settings_release(&s);
+    refuses(ENV(PRODUCTION, "QSTASH_TOKEN=0123456789abcde", OWN_KEYS),
+            "QSTASH_TOKEN: has fewer than 16 characters: too easy to guess\n");
+    refuses(ENV(PRODUCTION, "QSTASH_CURRENT_SIGNING_KEY=sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r",
+                "QSTASH_NEXT_SIGNING_KEY=sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs"),
+            "QSTASH_CURRENT_SIGNING_KEY: is the SDK's public dev value: everybody knows it\n"
+            "QSTASH_NEXT_SIGNING_KEY: is the SDK's public dev value: everybody knows it\n");
+}
+
+static void a_signing_key_has_a_limit(void **state)
+{
+    char line[400] = "QSTASH_NEXT_SIGNING_KEY=";
+    size_t n = strlen(line);
+
+    (void)state;
+    memset(line + n, 'k', 256);
+    refuses(ENV("QSTASH_CURRENT_SIGNING_KEY=c", line),
+            "QSTASH_NEXT_SIGNING_KEY: has more than 255 characters\n");
+}
+
+static void q5_a_remote_queue_needs_to_know_where_and_who(void **state)
+{
+    struct settings s;
+
+    (void)state;
+    refuses(ENV(PRODUCTION, "ICHIDO_QUEUE=qstash"),
+            "QSTASH_URL: is required with ICHIDO_QUEUE=qstash\n"
+            "QSTASH_TOKEN: is required with ICHIDO_QUEUE=qstash\n"
+            "QSTASH_CURRENT_SIGNING_KEY: is required with ICHIDO_QUEUE=qstash\n"
+            "ICHIDO_PUBLIC_URL: is required with ICHIDO_QUEUE=qstash\n");
+    loads(&s, ENV("ICHIDO_QUEUE=qstash", "QSTASH_URL=http://127.0.0.1:8080",
+                  "ICHIDO_PUBLIC_URL=http://127.0.0.1:8787"));
+    assert_true(s.queue_remote);
+    settings_release(&s);
+    loads(&s, ENV(PRODUCTION, "SKIP_QSTASH_IN_TEST=1", "ICHIDO_QUEUE=qstash"));
+    assert_false(s.queue_remote);
+    settings_release(&s);
+    loads(&s, ENV("SKIP_QSTASH_IN_TEST=0", "ICHIDO_QUEUE=qstash", "QSTASH_URL=http://127.0.0.1:1",
+                  "ICHIDO_PUBLIC_URL=http://127.0.0.1:8787"));
+    assert_true(s.queue_remote);
+    settings_release(&s);
 }
 
 static void a4_a_broken_secret_is_refused_and_never_shown(void **state)
@@ -601,14 +819,18 @@ static void a4_release_wipes_the_secrets(void **state)
 {
     struct settings s;
     struct arena kept;
-    struct str secrets[3];
+    struct str secrets[6];
 
     (void)state;
-    loads(&s, ENV("ICHIDO_ADMIN_TOKEN=s3cret", "ICHIDO_DB=postgres://u:pw@h/d", JWT_SECRET,
-                  "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET));
+    loads(&s, ENV("ICHIDO_ADMIN_TOKEN=s3cret-0123456789", "ICHIDO_DB=postgres://u:pw@h/d",
+                  JWT_SECRET, "ICHIDO_EVENTS_SECRET=" EVENTS_SECRET, "QSTASH_TOKEN=t",
+                  "QSTASH_CURRENT_SIGNING_KEY=c", "QSTASH_NEXT_SIGNING_KEY=n"));
     secrets[0] = s.admin_token;
     secrets[1] = s.jwt_secret;
     secrets[2] = s.events_secret;
+    secrets[3] = s.qstash_token;
+    secrets[4] = s.qstash_current_key;
+    secrets[5] = s.qstash_next_key;
     kept = s.arena;
     s.arena = (struct arena){ 0 };
     settings_release(&s);
@@ -616,6 +838,109 @@ static void a4_release_wipes_the_secrets(void **state)
         for (size_t j = 0; j < secrets[i].n; j++)
             assert_int_equal(secrets[i].p[j], 0);
     arena_release(&kept);
+}
+
+/* --- seen --- */
+
+static bool view(const struct settings *s, const char *name, struct buf *text,
+                 struct setting_view *ret)
+{
+    for (size_t i = 0; settings_view(s, i, text, ret); i++)
+        if (strcmp(ret->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void o8_a_setting_is_seen_with_its_source(void **state)
+{
+    char path[] = "/tmp/ichido-settings-XXXXXX", config[64];
+    static const struct {
+        const char *name, *value;
+        enum setting_source source;
+        bool secret, set;
+    } rows[] = {
+        { "ICHIDO_MODE", "dev", SETTING_DEFAULT, false, true },
+        { "ICHIDO_LOOPS", "4", SETTING_ENVIRONMENT, false, true },
+        { "ICHIDO_BANK_DAYS", "9", SETTING_CONFIG, false, true },
+        { "ICHIDO_WEBHOOK_ALLOW", "", SETTING_DEFAULT, false, false },
+        { "ICHIDO_ADMIN_TOKEN", "", SETTING_CONFIG, true, true },
+        { "ICHIDO_EVENTS_SECRET", "", SETTING_DEFAULT, true, false },
+        { "ICHIDO_DB", "postgres://u:***@h/d", SETTING_ENVIRONMENT, false, true },
+        { "ICHIDO_ROUTES", "paypay=paypay,bank_transfer=manual", SETTING_DEFAULT, false, true },
+        { "ICHIDO_MAIL_FROM", "", SETTING_CONTENTS, false, true },
+    };
+    const char text[] = "ICHIDO_BANK_DAYS=9\nICHIDO_ADMIN_TOKEN=0123456789abcdef\n";
+    const char mail[] = "pay@example.com\n";
+    char mail_path[] = "/tmp/ichido-settings-XXXXXX", mail_file[64];
+    int fd = mkstemp(path), mail_fd = mkstemp(mail_path);
+    struct settings s;
+    struct buf b;
+
+    (void)state;
+    assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    assert_int_equal(write(mail_fd, mail, sizeof(mail) - 1), sizeof(mail) - 1);
+    close(fd);
+    close(mail_fd);
+    snprintf(config, sizeof(config), "ICHIDO_CONFIG=%s", path);
+    snprintf(mail_file, sizeof(mail_file), "ICHIDO_MAIL_FROM_FILE=%s", mail_path);
+    loads(&s, ENV(config, mail_file, "ICHIDO_LOOPS=4", "ICHIDO_DB=postgres://u:pw@h/d",
+                  "ICHIDO_SMTP_URL=smtp://u:pw@h:587"));
+    buf_init(&b, LIMIT_SETTING);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct setting_view v = { 0 };
+
+        if (!view(&s, rows[i].name, &b, &v))
+            fail_msg("%s is not there", rows[i].name);
+        if (!str_eq(v.value, str_of(rows[i].value)) || v.source != rows[i].source ||
+            v.secret != rows[i].secret || v.set != rows[i].set)
+            fail_msg("%s: " STR_FMT ", source %d", rows[i].name, STR_ARG(v.value), (int)v.source);
+    }
+    buf_release(&b);
+    settings_release(&s);
+    unlink(path);
+    unlink(mail_path);
+}
+
+/* Every setting is set, and whatever in it lets somebody in has the same word in it. */
+static void a4_no_secret_of_a_full_environment_is_seen(void **state)
+{
+    struct settings s;
+    struct setting_view v;
+    struct buf b;
+    size_t secrets = 0;
+
+    (void)state;
+    loads(&s,
+          ENV("ICHIDO_MODE=production", "ICHIDO_GATEWAY=stripe",
+              "ICHIDO_ROUTES=paypay=paypay,bank_transfer=manual",
+              "STRIPE_SECRET_KEY=sk_test_s3cret",
+              "STRIPE_WEBHOOK_SECRET=whsec_s3cret12345,whsec_s3cret67890",
+              "ICHIDO_ADMIN_TOKEN=s3cret0123456789", "ICHIDO_JWT_SECRET=" LONG_SECRET,
+              "ICHIDO_DB=postgres://u:s3cret@h/d?password=s3cret", "PAYPAY_API_KEY=s3cret",
+              "PAYPAY_API_SECRET=s3cret", "PAYPAY_MERCHANT_ID=m",
+              "PAYPAY_API_BASE=https://u:s3cret@paypay.example", "ICHIDO_BANK_ACCOUNT=a",
+              "ICHIDO_PAYPAY_ALLOW=10.0.0.0/8", "ICHIDO_RETURN_URL=https://h/r?t=s3cret",
+              "ICHIDO_JWKS_URL=https://s3cret@h/jwks", "ICHIDO_EVENTS_SECRET=" LONG_SIGNING,
+              "QSTASH_TOKEN=s3cret-0123456789abcdef", "QSTASH_CURRENT_SIGNING_KEY=sig_" LONG_SECRET,
+              "QSTASH_NEXT_SIGNING_KEY=sig_x" LONG_SECRET, "QSTASH_URL=https://u:s3cret@h",
+              "ICHIDO_PUBLIC_URL=https://u:s3cret@h", "ICHIDO_SMTP_URL=smtp://u:s3cret@h:587",
+              "ICHIDO_MAIL_FROM=pay@example.com", "ICHIDO_FCM_CREDENTIALS={\"k\":\"s3cret\"}",
+              "ICHIDO_NOTIFY_WEBHOOK=https://h/s3cret", "ICHIDO_NOTIFY_SECRET=" LONG_SIGNING,
+              "OTEL_EXPORTER_OTLP_ENDPOINT=https://u:s3cret@h",
+              "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://h/v1?key=s3cret",
+              "OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret",
+              "SENTRY_DSN=https://s3cret@sentry.example/1",
+              "ICHIDO_ALERT_WEBHOOK=https://hooks.example/s3cret",
+              "ICHIDO_ALERT_SECRET=" LONG_SIGNING));
+    buf_init(&b, LIMIT_SETTING);
+    for (size_t i = 0; settings_view(&s, i, &b, &v); i++) {
+        if (v.value.n && memmem(v.value.p, v.value.n, "s3cret", 6))
+            fail_msg("%s shows " STR_FMT, v.name, STR_ARG(v.value));
+        secrets += v.secret && v.set;
+    }
+    assert_int_equal(secrets, 15);
+    buf_release(&b);
+    settings_release(&s);
 }
 
 int main(void)
@@ -628,9 +953,15 @@ int main(void)
         TEST(an_address_is_host_and_port),
         TEST(all_problems_come_at_once),
         TEST(an_unknown_name_is_a_typing_error),
+        TEST(g5_a_wrong_route_is_one_clear_line),
         TEST(d25_dev_mode_is_for_the_sandbox_on_loopback_only),
         TEST(d25_production_wants_real_secrets_and_no_test_tools),
         TEST(a1_production_wants_a_key_for_tokens_of_any_kind),
+        TEST(q9_dev_mode_has_the_credentials_of_the_sdks_own),
+        TEST(q9_a_token_without_keys_is_a_mistake_and_not_an_api_that_is_off),
+        TEST(q9_production_has_no_credentials_but_real_ones),
+        TEST(a_signing_key_has_a_limit),
+        TEST(q5_a_remote_queue_needs_to_know_where_and_who),
         TEST(a4_a_broken_secret_is_refused_and_never_shown),
         TEST(secrets_have_a_limit),
         TEST(a_value_may_stand_in_a_file),
@@ -642,6 +973,8 @@ int main(void)
         TEST(a_wrong_config_line_is_named),
         TEST(names_need_not_be_listed),
         TEST(a4_release_wipes_the_secrets),
+        TEST(o8_a_setting_is_seen_with_its_source),
+        TEST(a4_no_secret_of_a_full_environment_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ static void a_create_is_known_by_booking_amount_currency_and_method(void **state
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         memset(hash, 'x', sizeof(hash));
-        key_hash_create(id_of(ID), rows[i].money, str_of(rows[i].method), hash);
+        key_hash_create(id_of(ID), rows[i].money, S(""), str_of(rows[i].method), hash);
         assert_string_equal(hash, rows[i].hash);
     }
 }
@@ -243,12 +243,12 @@ static void each_difference_gives_another_hash(void **state)
     size_t n = 0;
 
     (void)state;
-    key_hash_create(a, (struct money){ 100, "JPY" }, S(""), h[n++]);
-    key_hash_create(b, (struct money){ 100, "JPY" }, S(""), h[n++]);
-    key_hash_create(a, (struct money){ 101, "JPY" }, S(""), h[n++]);
-    key_hash_create(a, (struct money){ 100, "USD" }, S(""), h[n++]);
-    key_hash_create(a, (struct money){ 100, "JPY" }, S("pm_1"), h[n++]);
-    key_hash_create(a, (struct money){ 100, "JPY" }, S("pm_2"), h[n++]);
+    key_hash_create(a, (struct money){ 100, "JPY" }, S(""), S(""), h[n++]);
+    key_hash_create(b, (struct money){ 100, "JPY" }, S(""), S(""), h[n++]);
+    key_hash_create(a, (struct money){ 101, "JPY" }, S(""), S(""), h[n++]);
+    key_hash_create(a, (struct money){ 100, "USD" }, S(""), S(""), h[n++]);
+    key_hash_create(a, (struct money){ 100, "JPY" }, S(""), S("pm_1"), h[n++]);
+    key_hash_create(a, (struct money){ 100, "JPY" }, S(""), S("pm_2"), h[n++]);
     key_hash_other(a, false, 0, S(""), h[n++]);
     key_hash_other(a, true, 0, S(""), h[n++]);
     key_hash_other(a, true, 1, S(""), h[n++]);
@@ -276,7 +276,7 @@ static void the_longest_texts_have_a_hash_too(void **state)
     memset(worst, 1, sizeof(worst)); /* each becomes \u0001 */
     key_hash_other(id_of(ID), true, INT64_MIN, (struct str){ worst, sizeof(worst) }, hash);
     assert_int_equal(strlen(hash), KEY_HASH);
-    key_hash_create(id_of(ID), (struct money){ INT64_MIN, "JPY" },
+    key_hash_create(id_of(ID), (struct money){ INT64_MIN, "JPY" }, S(""),
                     (struct str){ worst, sizeof(worst) }, hash);
     assert_int_equal(strlen(hash), KEY_HASH);
 }

@@ -42,6 +42,25 @@ static void what_is_written_is_read_again(void **state)
     arena_release(&arena);
 }
 
+/* What the door let in has room behind it: the longest fact of a body of LIMIT_WEBHOOK_BODY. */
+static void a_long_fact_is_written_too(void **state)
+{
+    static char fact[LIMIT_WEBHOOK_BODY];
+    struct event_job j = { .type = S("charge.failed"), .fact = { fact, sizeof(fact) } }, again;
+    struct str text;
+
+    (void)state;
+    memset(fact, 'x', sizeof(fact));
+    memcpy(fact, "{\"a\":\"", 6);
+    memcpy(fact + sizeof(fact) - 2, "\"}", 2);
+    arena_init(&arena, 1 << 20);
+    text = event_job_write(&arena, &j);
+    assert_non_null(text.p);
+    assert_int_equal(event_job_read(&arena, text, &again), OK);
+    assert_true(str_eq(again.fact, j.fact));
+    arena_release(&arena);
+}
+
 static void a_body_of_another_making_is_refused(void **state)
 {
     static const char *const rows[] = {
@@ -277,11 +296,9 @@ static void q2_no_retry_is_later_than_a_day(void **state)
 int main(void)
 {
     static const struct CMUnitTest sqlite[] = {
-        TEST(what_is_written_is_read_again),
-        TEST(a_body_of_another_making_is_refused),
-        TEST(the_table_of_types_is_sorted_and_found),
-        TEST(q2_no_retry_is_later_than_a_day),
-        ALL(ON_SQLITE),
+        TEST(what_is_written_is_read_again),       TEST(a_long_fact_is_written_too),
+        TEST(a_body_of_another_making_is_refused), TEST(the_table_of_types_is_sorted_and_found),
+        TEST(q2_no_retry_is_later_than_a_day),     ALL(ON_SQLITE),
     };
     static const struct CMUnitTest postgres[] = {
         ALL(ON_POSTGRES),

@@ -46,6 +46,7 @@ static void begin(void **state)
 struct say {
     const char *status, *user; /* NULL: not said */
     int64_t version;           /* 0: not said */
+    bool is_time;              /* the version */
     int64_t amount;            /* 0: not said */
     const char *currency;
     struct booking_result result;
@@ -56,6 +57,7 @@ static struct booking_change change_of(const struct say *s)
     struct booking_change c = { .id = id_of(BOOKING), .version = s->version };
 
     c.has_version = s->version;
+    c.version_is_time = s->is_time;
     c.has_user = s->user;
     if (s->user)
         c.user_id = id_of(s->user);
@@ -186,6 +188,38 @@ static void b1_a_cancellation_in_the_same_second_counts(void **state)
     assert_int_equal(say((struct say){ .status = "CANCELLED", .version = 1000 }),
                      BOOKING_UNCHANGED);
     is_now("CANCELLED", 1000, 1000);
+}
+
+static void b1_a_cancellation_is_true_however_late_it_comes(void **state)
+{
+    begin(state);
+    say((struct say){ .user = OWNER, .amount = 1000, .version = 3 });
+    assert_int_equal(say((struct say){ .status = "PENDING", .version = 2 }), BOOKING_OLDER);
+    assert_int_equal(say((struct say){ .status = "CANCELLED", .amount = 800, .version = 2 }),
+                     BOOKING_STORED);
+    is_now("CANCELLED", 1000, 3); /* its terms are older than what is known */
+    assert_int_equal(say((struct say){ .status = "CANCELLED", .version = 2 }), BOOKING_OLDER);
+    assert_int_equal(say((struct say){ .status = "CANCELLED", .version = 3 }), BOOKING_UNCHANGED);
+}
+
+static void b1_numbers_and_times_are_not_compared(void **state)
+{
+    const int64_t now = 1760000000000;
+
+    begin(state);
+    say((struct say){ .user = OWNER, .amount = 1000 });
+    assert_int_equal(say((struct say){ .amount = 1001, .version = 2 }), BOOKING_STORED);
+    is_now("PENDING", 1001, now);
+    assert_int_equal(say((struct say){ .amount = 1002, .version = 1 }), BOOKING_OLDER);
+    say((struct say){ .amount = 1003 });
+    assert_int_equal(say((struct say){ .amount = 1004, .version = 2 }), BOOKING_UNCHANGED);
+    assert_int_equal(say((struct say){ .amount = 1005, .version = now - 1, .is_time = true }),
+                     BOOKING_OLDER);
+    is_now("PENDING", 1003, now + 1);
+    assert_int_equal(say((struct say){ .amount = 1006, .version = now + 2, .is_time = true }),
+                     BOOKING_STORED);
+    assert_int_equal(say((struct say){ .amount = 1007, .version = 3 }), BOOKING_STORED);
+    is_now("PENDING", 1007, now + 2);
 }
 
 static void b1_what_is_not_said_stays(void **state)
@@ -430,7 +464,9 @@ static void a_booking_is_shown_as_the_contract_says(void **state)
 #define ALL(X)                                                                                     \
     X(b1_a_version_only_rises), X(b1_without_a_version_it_is_the_newest),                          \
         X(b1_cancelled_is_final), X(b1_a_cancellation_in_the_same_second_counts),                  \
-        X(b1_what_is_not_said_stays), X(b1_a_cancellation_of_nothing_known_is_not_found),          \
+        X(b1_a_cancellation_is_true_however_late_it_comes),                                        \
+        X(b1_numbers_and_times_are_not_compared), X(b1_what_is_not_said_stays),                    \
+        X(b1_a_cancellation_of_nothing_known_is_not_found),                                        \
         X(b1_terms_stand_still_while_money_is_under_way),                                          \
         X(b1_pending_does_not_undo_a_paid_booking),                                                \
         X(d21_what_is_not_captured_is_cancelled_at_the_gateway), X(d21_pending_too),               \

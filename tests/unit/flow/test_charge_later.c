@@ -11,6 +11,7 @@ static struct {
     struct payments payments;
     struct charge_later later;
     struct gateway gateway;
+    struct gateways gateways;
     struct gateway_call *calls[CALLS];
     int count, sent, alerts;
 } w;
@@ -37,7 +38,8 @@ static void begin(void **state)
 
     memset(&w, 0, sizeof(w));
     w.rig = *state;
-    w.gateway = (struct gateway){ .ops = &ops, .name = "stand-in" };
+    w.gateway = (struct gateway){ .ops = &ops, .name = "stand-in", .provider = "stripe" };
+    w.gateways = (struct gateways){ .all = { &w.gateway }, .count = 1 };
     w.later.payments = &w.payments;
     kinds[0] = charge_fee_kind(&w.later);
     kinds[1] = charge_refunds_kind(&w.payments);
@@ -46,7 +48,7 @@ static void begin(void **state)
                                     .store = w.rig->store[0],
                                     .queue = w.rig->queue[0],
                                     .home = &w.rig->den.desk.home,
-                                    .gateway = &w.gateway };
+                                    .gateways = &w.gateways };
     queue_start(w.rig->queue[0]);
     rig_settle(w.rig);
 }
@@ -82,7 +84,7 @@ static enum err do_charge(struct tx *tx, void *ctx)
               V_TEXT(f.intent_id), V_INT(1000), V_TEXT(S("JPY")), V_TEXT(f.charge_id),
               V_TEXT(S("txn_1")), V_NULL, V_NULL, V_NULL, V_NULL, V_NULL, V_INT(1), V_NULL);
 
-    return e ? e : charge_ask_fee(tx, &w.later, &p, &f, env_now_ms(&w.rig->env[0]));
+    return e ? e : charge_ask_fee(tx, &w.later, &p, &f, env_now_ms(&w.rig->env[0]), S(""));
 }
 
 static void charge(const char *intent)

@@ -45,7 +45,7 @@ static void end(void)
 /* --- putting --- */
 
 struct put {
-    const char *collection, *owner, *title, *currency;
+    const char *collection, *owner, *title, *currency, *zone;
     struct participant_input people[3];
     size_t count;
     bool may_any;
@@ -59,12 +59,12 @@ static enum err do_put(struct tx *tx, void *ctx)
     struct collection_input in = { .id = id_of(p->collection ? p->collection : COLLECTION),
                                    .owner = id_of(p->owner ? p->owner : OWNER),
                                    .title = str_of(p->title ? p->title : "trip"),
-                                   .time_zone = S("Asia/Tokyo"),
+                                   .time_zone = str_of(p->zone ? p->zone : "Asia/Tokyo"),
                                    .participants = p->people,
                                    .participant_count = p->count };
 
     snprintf(in.currency, sizeof(in.currency), "%s", p->currency ? p->currency : "JPY");
-    return collection_put(tx, p->arena ? p->arena : &w.arena, &in, p->may_any,
+    return collection_put(tx, &w.payments, p->arena ? p->arena : &w.arena, &in, p->may_any,
                           env_now_ms(&w.rig->env[0]), &p->result);
 }
 
@@ -121,6 +121,22 @@ static void the_same_again_changes_nothing(void **state)
     assert_int_equal(put(&more), OK);
     assert_int_equal(more.result.put, COLLECTION_CHANGED);
     assert_int_equal(sql_int(w.rig, "SELECT CAST(sum(amount) AS BIGINT) FROM participants"), 1300);
+    end();
+}
+
+static void a_zone_that_is_not_known_is_refused_with_nothing_changed(void **state)
+{
+    static const char *const zones[] = { "Nowhere/Else", "asia/tokyo", "../etc/passwd" };
+
+    begin(state);
+    make();
+    for (size_t i = 0; i < COUNT(zones); i++) {
+        struct put p = { .title = "x", .zone = zones[i] };
+
+        assert_int_equal(put(&p), ERR_UNPROCESSABLE);
+        assert_int_equal(p.result.refusal, REFUSED_ZONE);
+    }
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM collections WHERE title = 'trip'"), 1);
     end();
 }
 
@@ -393,7 +409,8 @@ static void d18_a_session_that_we_did_not_make_is_never_the_payments(void **stat
 }
 
 #define ALL(X)                                                                                     \
-    X(the_same_again_changes_nothing), X(only_its_owner_changes_it),                               \
+    X(the_same_again_changes_nothing),                                                             \
+        X(a_zone_that_is_not_known_is_refused_with_nothing_changed), X(only_its_owner_changes_it), \
         X(what_is_being_paid_stands_still), X(a_participant_has_one_collection),                   \
         X(of_two_collections_one_gets_them_all), X(e1_a_session_only_informs),                     \
         X(e7_sessions_climb_in_any_order), X(d18_the_end_of_an_old_session_is_not_the_new_ones),   \

@@ -58,7 +58,7 @@ static enum err do_campaign(struct tx *tx, void *ctx)
 
 static void begin(void **state)
 {
-    static struct job_kind kinds[2];
+    static struct job_kind kinds[1];
     char hex[64];
 
     memset(&w, 0, sizeof(w));
@@ -66,8 +66,7 @@ static void begin(void **state)
     w.payments = (struct payments){ .env = &w.rig->env[0],
                                     .store = w.rig->store[0],
                                     .reservation_ms = 60000 };
-    kinds[0] = notice_kind(&w.payments);
-    kinds[1] = draw_kind(&w.payments);
+    kinds[0] = draw_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
     w.payments.queue = w.rig->queue[0];
     w.alice.user = id_of(ALICE);

@@ -35,6 +35,7 @@ static bool same_intent(const struct fact *a, const struct fact *b)
            str_eq(a->failure_message, b->failure_message) &&
            str_eq(a->cancel_reason, b->cancel_reason) && str_eq(a->action_type, b->action_type) &&
            str_eq(a->action_url, b->action_url) && str_eq(a->client_secret, b->client_secret) &&
+           str_eq(a->action_details, b->action_details) &&
            a->action_expires_ms == b->action_expires_ms &&
            str_eq(a->konbini_number, b->konbini_number) &&
            str_eq(a->konbini_store, b->konbini_store);
@@ -58,7 +59,8 @@ static bool same_dispute(const struct fact *a, const struct fact *b)
 static bool same_charge(const struct fact *a, const struct fact *b)
 {
     return str_eq(a->charge_id, b->charge_id) && a->captured == b->captured &&
-           a->charge_failed == b->charge_failed && a->charge_refunded == b->charge_refunded &&
+           a->charge_failed == b->charge_failed && a->has_refunded == b->has_refunded &&
+           a->charge_refunded == b->charge_refunded &&
            str_eq(a->balance_transaction, b->balance_transaction) &&
            str_eq(a->receipt_url, b->receipt_url) && a->has_fee == b->has_fee && a->fee == b->fee &&
            a->net == b->net;
@@ -112,12 +114,14 @@ static struct fact full_fact(void)
         .action_type = S("redirect_to_url"),
         .action_url = S("https://example.com/a?b=c&d=\"e\""),
         .client_secret = S("pi_1_secret_x"),
+        .action_details = S("{\"account\":\"普通 1234567\",\"reference\":\"123456786\"}"),
         .action_expires_ms = 1760313599000,
         .konbini_number = S("123-456-789"),
         .konbini_store = S("familymart"),
         .charge_id = S("ch_1"),
         .captured = true,
         .charge_failed = true,
+        .has_refunded = true,
         .charge_refunded = 300,
         .balance_transaction = S("txn_1"),
         .receipt_url = S("https://example.com/r"),
@@ -185,7 +189,7 @@ static void every_member_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i + 1 < text.n; i++)
         members += text.p[i] == ',' && text.p[i + 1] == '"';
-    assert_int_equal(members, 42);
+    assert_int_equal(members, 44);
 }
 
 static void every_word_comes_back(void **state)
@@ -315,6 +319,7 @@ static struct fact any_fact(struct rng *r)
         &f.konbini_number, &f.konbini_store,       &f.session_id,
         &f.session_url,    &f.customer_id,         &f.session_payment_status,
         &f.dispute_id,     &f.dispute_status,      &f.dispute_reason,
+        &f.action_details,
     };
 
     for (size_t i = 0; i < COUNT(numbers); i++)

@@ -1,5 +1,6 @@
 /* The adapter against a server that follows a script: one step for each request, each on a
  * connection of its own. Pauses are not waited for: the test's clock jumps over them. */
+#include "ask.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "fixtures.h"
@@ -250,24 +251,13 @@ static void prepare(struct fixture *f, enum gateway_ask ask)
 {
     struct gateway_call *c = &f->call;
 
-    *c = (struct gateway_call){ .ask = ask,
-                                .context = CONTEXT_BOOKING,
-                                .money = { 2000, "JPY" },
-                                .arena = &f->arena,
-                                .home = &f->desk.home,
-                                .done = on_done,
-                                .answer = GATEWAY_OK,
-                                .tries = 99 };
-    assert_true(uuid_parse(S(PAYMENT), &c->payment));
-    assert_true(uuid_parse(S(REFUND), &c->refund));
+    ask_prepare(c, ask, &f->arena, &f->desk, on_done);
     if (ask == GATEWAY_AUTHORIZE)
         c->payment_method = S("pm_card_visa");
     else if (ask == GATEWAY_EXPIRE)
         c->session_id = S("cs_1");
     else if (ask != GATEWAY_CHECKOUT)
         c->intent_id = S("pi_1");
-    if (ask != GATEWAY_FETCH && ask != GATEWAY_FETCH_REFUND)
-        c->key = S("ichido-op-1");
 }
 
 static void fire(struct fixture *f)
@@ -646,7 +636,7 @@ static void d6_a_payment_without_an_intent_is_looked_for_page_by_page(void **sta
     expect_str("intent", f->call.fact.intent_id, "pi_1");
     assert_int_equal(f->call.tries, 4);
     expect_in(f->box.requests[0],
-              "GET /v1/payment_intents?limit=50&created[gte]=1759999940 HTTP/1.1");
+              "GET /v1/payment_intents?limit=50&created[gte]=1759999672 HTTP/1.1");
     expect_in(f->box.requests[1], "&starting_after=pi_8 HTTP/1.1");
     expect_in(f->box.requests[2], "&starting_after=pi_8 HTTP/1.1"); /* the page that failed */
     expect_in(f->box.requests[3], "&starting_after=pi_7 HTTP/1.1");
@@ -678,6 +668,54 @@ static void d6_a_list_without_an_end_proves_nothing(void **state)
     play(f, steps, COUNT(steps));
     assert_int_equal(f->call.answer, GATEWAY_UNCERTAIN);
     assert_string_equal(f->call.error_code, "too_many_pages");
+    assert_true(f->call.list_more);
+    expect_str("the place", f->call.list_after, "pi_9");
+}
+
+static void d6_a_long_list_is_read_on_where_the_ask_before_stopped(void **state)
+{
+    static const struct step steps[] = {
+        { SAY, 200, PAGE(STRANGER("pi_8"), "true"), NULL },
+        { SAY, 401, ERROR("invalid_request_error", "", ""), NULL },
+    };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_FETCH);
+    f->call.intent_id = S("");
+    f->call.list_after = S("pi_9");
+    play(f, steps, 2);
+    expect_in(f->box.requests[0], "&starting_after=pi_9 HTTP/1.1");
+    assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
+    assert_false(f->call.list_more);
+    expect_str("what was read is read", f->call.list_after, "pi_8");
+}
+
+static void d6_the_end_of_a_list_has_no_place(void **state)
+{
+    static const struct step steps[] = { { SAY, 200, PAGE(STRANGER("pi_8"), "false"), NULL } };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_FETCH);
+    f->call.intent_id = S("");
+    f->call.list_after = S("pi_9");
+    play(f, steps, 1);
+    assert_int_equal(f->call.answer, GATEWAY_ABSENT);
+    expect_str("the place", f->call.list_after, "");
+}
+
+static void d6_a_place_that_is_gone_proves_nothing(void **state)
+{
+    static const struct step steps[] = {
+        { SAY, 404, ERROR("invalid_request_error", "resource_missing", ""), NULL },
+    };
+    struct fixture *f = *state;
+
+    prepare(f, GATEWAY_FETCH);
+    f->call.intent_id = S("");
+    f->call.list_after = S("pi_9");
+    play(f, steps, 1);
+    assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
+    expect_str("it begins anew", f->call.list_after, "");
 }
 
 /* --- sessions --- */
@@ -821,6 +859,9 @@ int main(void)
         CASE(d6_a_payment_without_an_intent_is_looked_for_page_by_page),
         CASE(d6_the_end_of_the_list_is_the_proof_of_absence),
         CASE(d6_a_list_without_an_end_proves_nothing),
+        CASE(d6_a_long_list_is_read_on_where_the_ask_before_stopped),
+        CASE(d6_the_end_of_a_list_has_no_place),
+        CASE(d6_a_place_that_is_gone_proves_nothing),
         CASE(s1_a_session_is_made_under_its_key),
         CASE(d18_a_session_that_is_not_open_is_looked_at),
         CASE(a_look_that_is_not_answered_says_try_later),

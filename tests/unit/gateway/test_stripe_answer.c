@@ -105,6 +105,42 @@ static void a_success_is_the_state_it_tells(void **state)
     check(rows, COUNT(rows));
 }
 
+/* Nothing of it is believed: neither that it was done, nor that it was declined or refused. */
+static void an_answer_in_another_currency_is_uncertain(void **state)
+{
+#define DOLLARS                                                                                    \
+    "{'id':'pi_1','object':'payment_intent','amount':1,'amount_received':1,'currency':'usd',"      \
+    "'status':'succeeded'}"
+    static const struct {
+        const char *why;
+        enum gateway_ask ask;
+        int status;
+        const char *body;
+    } rows[] = {
+        { "a capture", GATEWAY_CAPTURE, 200, DOLLARS },
+        { "an authorisation", GATEWAY_AUTHORIZE, 200, DOLLARS },
+        { "a void", GATEWAY_VOID, 200, DOLLARS },
+        { "asked for", GATEWAY_FETCH, 200, DOLLARS },
+        { "a refund", GATEWAY_REFUND, 200,
+          "{'id':'re_1','object':'refund','amount':1,'currency':'usd','payment_intent':'pi_1',"
+          "'status':'succeeded'}" },
+        { "a refusal", GATEWAY_CAPTURE, 400, STATE_ERROR(DOLLARS) },
+        { "a decline", GATEWAY_AUTHORIZE, 402, STATE_ERROR(DOLLARS) },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct gateway_call c = call_for(rows[i].ask);
+        struct stripe_verdict v;
+
+        strcpy(c.money.currency, "JPY");
+        v = judge(&c, rows[i].status, rows[i].body, NULL);
+        if (v.answer != GATEWAY_UNCERTAIN || !v.maybe || c.fact.kind != FACT_NONE ||
+            strcmp(c.error_code, "answer_mismatch") != 0)
+            fail_msg("%s: answer %d, code %s", rows[i].why, v.answer, c.error_code);
+    }
+}
+
 static void a_success_that_cannot_be_understood_is_uncertain(void **state)
 {
     static const struct row rows[] = {
@@ -558,6 +594,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_success_is_the_state_it_tells),
         TEST(a_success_that_cannot_be_understood_is_uncertain),
+        TEST(an_answer_in_another_currency_is_uncertain),
         TEST(what_was_not_done_is_told_by_the_status),
         TEST(a_wrong_state_is_success_where_it_is_what_was_asked_for),
         TEST(a_fetch_that_is_not_answered_means_ask_again),

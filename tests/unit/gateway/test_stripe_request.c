@@ -272,11 +272,11 @@ static void fetching_is_by_id_or_through_the_list(void **state)
     (void)state;
     c.since_ms = INT64_C(1760000000999);
     assert_true(stripe_is_listing(&c));
-    expect(&c, "GET", BASE "/v1/payment_intents?limit=50&created[gte]=1759999940", "");
+    expect(&c, "GET", BASE "/v1/payment_intents?limit=50&created[gte]=1759999672", "");
     c.until_ms = INT64_C(1760000010000);
     expect_after(&c, "pi_9", "GET",
-                 BASE "/v1/payment_intents?limit=50&created[gte]=1759999940"
-                      "&created[lte]=1760000098&starting_after=pi_9",
+                 BASE "/v1/payment_intents?limit=50&created[gte]=1759999672"
+                      "&created[lte]=1760000338&starting_after=pi_9",
                  "");
     c.intent_id = S("pi_1");
     assert_false(stripe_is_listing(&c));

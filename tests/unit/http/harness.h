@@ -73,6 +73,19 @@ static void handle_param(struct request *r, void *ctx)
     reply_send(r, 200, S("text/plain"), r->params[0]);
 }
 
+static void handle_client(struct request *r, void *ctx)
+{
+    struct str first = request_client_ip(r), again = request_client_ip(r);
+
+    (void)ctx;
+    reply_send(r, 200, S("text/plain"), str_eq(first, again) ? again : S("another one"));
+}
+
+static void problem_word(struct buf *out, enum err e, const char *words)
+{
+    buf_fmt(out, "%s: %s", err_code(e), words);
+}
+
 static void handle_big(struct request *r, void *ctx)
 {
     size_t n = 3 * 1024 * 1024;
@@ -174,15 +187,22 @@ static void *run_server(void *arg)
 static struct route *routes_for(struct fixture *f)
 {
     static const struct route table[] = {
-        { "POST", "/echo", handle_echo, NULL, 2 * 1024 * 1024, false },
-        { "GET", "/echo", handle_echo, NULL, 0, false },
-        { "GET", "/later/{n}", handle_later, NULL, 0, false },
-        { "POST", "/later/{n}", handle_later, NULL, 0, false },
-        { "POST", "/small", handle_echo, NULL, 16, false },
-        { "GET", "/param/{id}/end", handle_param, NULL, 0, false },
-        { "GET", "/big", handle_big, NULL, 0, false },
-        { "GET", "/hold", handle_hold, NULL, 0, false },
-        { "GET", "/probe", handle_echo, NULL, 0, true },
+        { .method = "POST", .path = "/echo", .handle = handle_echo, .body_max = 2 * 1024 * 1024 },
+        { .method = "GET", .path = "/echo", .handle = handle_echo },
+        { .method = "GET", .path = "/later/{n}", .handle = handle_later },
+        { .method = "POST", .path = "/later/{n}", .handle = handle_later },
+        { .method = "POST", .path = "/small", .handle = handle_echo, .body_max = 16 },
+        { .method = "GET", .path = "/param/{id}/end", .handle = handle_param },
+        { .method = "GET", .path = "/big", .handle = handle_big },
+        { .method = "GET", .path = "/hold", .handle = handle_hold },
+        { .method = "GET", .path = "/probe", .handle = handle_echo, .unlimited = true },
+        { .method = "GET", .path = "/client", .handle = handle_client },
+        { .method = "POST",
+          .path = "/raw/*",
+          .handle = handle_later,
+          .body_max = 16,
+          .raw = true,
+          .problem = problem_word },
     };
     struct route *routes = malloc(sizeof(table));
 

@@ -59,6 +59,18 @@ static void say_long(int fd, size_t n)
     free(body);
 }
 
+static void say_heads(int fd)
+{
+    say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n");
+    for (int i = 0; i < 80; i++) {
+        char line[1100];
+
+        snprintf(line, sizeof(line), "X-%d: %01000d\r\n", i, i);
+        say(fd, line);
+    }
+    say(fd, "\r\nok");
+}
+
 static void drop_peer(struct box *b, int i)
 {
     close(b->peers[i].fd);
@@ -84,7 +96,9 @@ static bool answer(struct box *b, int fd, const char *request)
         b->listener = -1;
         return false;
     }
-    if (strstr(request, " /long"))
+    if (strstr(request, " /heads"))
+        say_heads(fd);
+    else if (strstr(request, " /long"))
         say_long(fd, 5000);
     else if (strstr(request, " /moved"))
         say(fd, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n");
@@ -366,6 +380,40 @@ static void the_request_has_its_method_headers_and_body_and_nothing_unasked(void
     assert_non_null(strstr(f->box->last, "\r\n\r\na=1&b=2"));
     assert_null(strcasestr(f->box->last, "\r\nContent-Type"));
     assert_null(strcasestr(f->box->last, "\r\nExpect"));
+    assert_null(strcasestr(f->box->last, "\r\nAccept"));
+}
+
+static void the_address_is_sent_byte_for_byte(void **state)
+{
+    static const char *const paths[] = { "/a/./b/../c//d", "/%7e?x=/../y&z=%2F", "/a;b=c", "/?" };
+    struct fixture *f = *state;
+    char line[64];
+
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        struct test_call t = { 0 };
+
+        call(f, &t, "GET", paths[i]);
+        assert_int_equal(t.call.result, CALL_ANSWERED);
+        snprintf(line, sizeof(line), "GET %s HTTP/1.1\r\n", paths[i]);
+        if (strncmp(f->box->last, line, strlen(line)) != 0)
+            fail_msg("%s: %.60s", paths[i], f->box->last);
+    }
+}
+
+static void every_method_may_have_a_body(void **state)
+{
+    static const char *const methods[] = { "GET", "DELETE", "PUT", "PATCH", "POST" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        struct test_call t = { .call = { .body = S("12345") } };
+
+        call(f, &t, methods[i], "/x");
+        assert_int_equal(t.call.result, CALL_ANSWERED);
+        assert_memory_equal(f->box->last, methods[i], strlen(methods[i]));
+        assert_non_null(strstr(f->box->last, "\r\nContent-Length: 5\r\n"));
+        assert_non_null(strstr(f->box->last, "\r\n\r\n12345"));
+    }
 }
 
 static void an_empty_post_says_that_it_is_empty(void **state)
@@ -532,6 +580,38 @@ static void an_answer_over_its_limit_is_uncertain_and_keeps_its_status(void **st
     assert_int_equal(t.call.answer.n, 5000);
 }
 
+static void an_answer_over_its_limit_is_cut_where_that_is_wanted(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call t = { .call = { .answer_max = 4999, .cut_answer = true } };
+
+    call(f, &t, "GET", "/long");
+    assert_int_equal(t.call.result, CALL_ANSWERED);
+    assert_int_equal(t.call.status, 201);
+    assert_int_equal(t.call.answer.n, 4999);
+    assert_int_equal(t.call.answer_header_count, 1);
+    t = (struct test_call){ .call = { .answer_max = 5000, .cut_answer = true } };
+    call(f, &t, "GET", "/long");
+    assert_int_equal(t.call.result, CALL_ANSWERED);
+    assert_int_equal(t.call.answer.n, 5000);
+}
+
+/* 80 KB of headers, and 64 KB is the limit. */
+static void headers_over_the_limit_are_cut_where_that_is_wanted(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call t = { 0 };
+
+    call(f, &t, "GET", "/heads");
+    assert_int_equal(t.call.result, CALL_UNCERTAIN);
+    t = (struct test_call){ .call = { .cut_answer = true } };
+    call(f, &t, "GET", "/heads");
+    assert_int_equal(t.call.result, CALL_ANSWERED);
+    assert_str(t.call.answer, "ok");
+    assert_in_range(t.call.answer_header_count, 50, 70);
+    assert_int_equal(t.call.answer_headers[40].value.n, 1000);
+}
+
 static void an_answer_that_the_arena_cannot_hold_is_uncertain(void **state)
 {
     struct fixture *f = *state;
@@ -555,6 +635,29 @@ static void a_resend_that_is_refused_does_not_hide_the_first_request(void **stat
     call(f, &t, "POST", "/die");
     assert_int_equal(atomic_load(&f->box->accepted), 1);
     assert_int_equal(t.call.result, CALL_UNCERTAIN);
+}
+
+/* Money must not be asked for twice behind our back (P6): a server may have done it and then died.
+ */
+static void what_is_to_be_sent_once_is_not_sent_again_where_a_kept_connection_breaks(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call t = { 0 };
+
+    call(f, &t, "POST", "/close");
+    assert_int_equal(atomic_load(&f->box->requests), 1); /* a new connection: nobody sends again */
+    call(f, &t, "GET", "/");
+    call(f, &t, "POST", "/close");
+    assert_int_equal(atomic_load(&f->box->requests), 4); /* libcurl did */
+    call(f, &t, "GET", "/");
+    t.call.once = true;
+    call(f, &t, "POST", "/close");
+    assert_int_equal(atomic_load(&f->box->requests), 6);
+    assert_int_equal(t.call.result, CALL_UNCERTAIN);
+    assert_false(t.call.ours);
+    assert_string_equal(t.call.why, "the connection broke without an answer");
+    call(f, &t, "POST", "/");
+    assert_int_equal(t.call.result, CALL_ANSWERED);
 }
 
 static void connections_are_used_again(void **state)
@@ -607,6 +710,46 @@ static void a_host_has_no_more_than_its_share_under_way(void **state)
     f->client = NULL;
     await_call(f, &hang[0]);
     await_call(f, &hang[1]);
+}
+
+/* The wait for its turn is not the receiver's fault, and need not shorten the attempt. */
+static void the_wait_for_a_turn_may_have_a_limit_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call hang = { .call.timeout_ms = 200 };
+    struct test_call late = { .call = { .timeout_ms = 10000, .turn_ms = 20 } };
+    struct test_call patient = { .call = { .timeout_ms = 100, .turn_ms = 10000 } };
+
+    reopen(f, 1, 100, true);
+    begin(f, &hang, "POST", "/hang");
+    begin(f, &late, "POST", "/");
+    begin(f, &patient, "POST", "/");
+    await_call(f, &late);
+    assert_int_equal(late.call.result, CALL_NOT_SENT);
+    assert_true(late.call.ours);
+    await_call(f, &hang);
+    assert_int_equal(hang.call.result, CALL_UNCERTAIN);
+    assert_false(hang.call.ours);
+    await_call(f, &patient);
+    assert_int_equal(patient.call.result, CALL_ANSWERED);
+}
+
+static void whose_fault_it_was_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct test_call refused = { 0 }, bad = { 0 }, hang = { 0 };
+
+    call(f, &refused, "POST", "http://127.0.0.1:1/");
+    assert_false(refused.call.ours);
+    call(f, &bad, "POST", "nonsense");
+    assert_false(bad.call.ours);
+    begin(f, &hang, "POST", "/hang");
+    await_hanging(f, 1);
+    client_free(f->client);
+    f->client = NULL;
+    await_call(f, &hang);
+    assert_int_equal(hang.call.result, CALL_UNCERTAIN);
+    assert_true(hang.call.ours);
 }
 
 static void a_host_that_hangs_holds_up_nobody_else(void **state)
@@ -729,9 +872,16 @@ int main(void)
         CASE(an_answer_over_its_limit_is_uncertain_and_keeps_its_status),
         CASE(an_answer_that_the_arena_cannot_hold_is_uncertain),
         CASE(a_resend_that_is_refused_does_not_hide_the_first_request),
+        CASE(what_is_to_be_sent_once_is_not_sent_again_where_a_kept_connection_breaks),
         CASE(connections_are_used_again),
         CASE(a4_the_guard_refuses_loopback_by_address_and_by_name),
         CASE(a_host_has_no_more_than_its_share_under_way),
+        CASE(the_address_is_sent_byte_for_byte),
+        CASE(every_method_may_have_a_body),
+        CASE(an_answer_over_its_limit_is_cut_where_that_is_wanted),
+        CASE(headers_over_the_limit_are_cut_where_that_is_wanted),
+        CASE(the_wait_for_a_turn_may_have_a_limit_of_its_own),
+        CASE(whose_fault_it_was_is_told),
         CASE(a_host_that_hangs_holds_up_nobody_else),
         CASE(stopping_ends_every_call_once_and_says_what_may_have_happened),
         CASE(stopping_right_after_a_call_loses_nothing),

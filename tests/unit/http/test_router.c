@@ -11,14 +11,17 @@ static void nothing(struct request *r, void *ctx)
 }
 
 static const struct route routes[] = {
-    { "GET", "/", nothing, NULL, 0, false },
-    { "POST", "/payments", nothing, NULL, 0, false },
-    { "GET", "/payments", nothing, NULL, 0, false },
-    { "GET", "/payments/search", nothing, NULL, 0, false },
-    { "GET", "/payments/{id}", nothing, NULL, 0, false },
-    { "POST", "/payments/{id}/capture", nothing, NULL, 0, false },
-    { "GET", "/a/{b}/c/{d}/{e}/{f}", nothing, NULL, 0, false },
-    { "GET", "/all/*", nothing, NULL, 0, false },
+    { .method = "GET", .path = "/", .handle = nothing },
+    { .method = "POST", .path = "/payments", .handle = nothing },
+    { .method = "GET", .path = "/payments", .handle = nothing },
+    { .method = "GET", .path = "/payments/search", .handle = nothing },
+    { .method = "GET", .path = "/payments/{id}", .handle = nothing },
+    { .method = "POST", .path = "/payments/{id}/capture", .handle = nothing },
+    { .method = "GET", .path = "/a/{b}/c/{d}/{e}/{f}", .handle = nothing },
+    { .method = "GET", .path = "/all/*", .handle = nothing },
+    { .method = "POST", .path = "/raw/*", .handle = nothing, .raw = true },
+    { .method = "GET", .path = "/raw/one", .handle = nothing, .raw = true },
+    { .method = "PUT", .path = "/raw/{id}", .handle = nothing },
 };
 
 static void a_path_finds_its_row(void **state)
@@ -45,6 +48,15 @@ static void a_path_finds_its_row(void **state)
         { "GET", "/all/", 7, "" },
         { "GET", "/all", -1, "" },
         { "POST", "/all/x", -2, "GET, HEAD, OPTIONS" },
+        { "POST", "/raw/", 8, "" },
+        { "POST", "/raw/../%ff/%zz//", 8, "" },
+        { "POST", "/raw/one", 8, "" },
+        { "GET", "/raw/one", 9, "" },
+        { "GET", "/raw/on%65", -2, "POST, OPTIONS" },
+        { "POST", "/raw", -1, "" },
+        { "POST", "/r%61w/x", -2, "PUT, OPTIONS" },
+        { "PUT", "/r%61w/x", 10, "x" },
+        { "PUT", "/raw/x", -2, "POST, OPTIONS" },
         { "GET", "", -1, "" },
         { "GET", "//", -1, "" },
         { "GET", "/payments/", -1, "" },
@@ -83,13 +95,17 @@ static void a_path_finds_its_row(void **state)
 
 static void a_broken_table_is_told(void **state)
 {
+    const struct route raw_with_a_name = {
+        .method = "GET", .path = "/{a}/*", .handle = nothing, .raw = true
+    };
     const struct route bad[] = {
-        { "GET", "payments", nothing, NULL, 0, false },
-        { "GET", "/{a}/{b}/{c}/{d}/{e}", nothing, NULL, 0, false },
-        { "GET", "/", NULL, NULL, 0, false },
+        { .method = "GET", .path = "payments", .handle = nothing },
+        { .method = "GET", .path = "/{a}/{b}/{c}/{d}/{e}", .handle = nothing },
+        { .method = "GET", .path = "/", .handle = NULL },
     };
 
     (void)state;
+    assert_false(routes_are_sane(&raw_with_a_name, 1));
     assert_true(routes_are_sane(routes, COUNT(routes)));
     for (size_t i = 0; i < COUNT(bad); i++)
         assert_false(routes_are_sane(&bad[i], 1));

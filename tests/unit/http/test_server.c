@@ -59,6 +59,31 @@ static void pipelined_requests_are_answered_in_order(void **state)
     close(fd);
 }
 
+static void a_raw_path_reaches_its_handler_as_it_came(void **state)
+{
+    static const struct {
+        const char *target, *path; /* path NULL: 400 */
+    } rows[] = {
+        { "/raw/%ff/../x?y", "/raw/%ff/../x" },
+        { "/raw/%zz", "/raw/%zz" },
+        { "http://h/raw/%2e%2e", "/raw/%2e%2e" },
+        { "/later/%ff", NULL },
+        { "/later/..", NULL },
+        { "/x/../raw/1", NULL },
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char request[200];
+        int fd = dial(*state);
+
+        snprintf(request, sizeof(request), HEAD_OF("POST %s") "Content-Length: 0\r\n\r\n",
+                 rows[i].target);
+        say(fd, str_of(request));
+        expect_answer(fd, rows[i].path ? 200 : 400, rows[i].path);
+        close(fd);
+    }
+}
+
 struct writer {
     int fd;
     struct str bytes;
@@ -206,7 +231,7 @@ static void methods_are_told(void **state)
 
 static void ids_and_traces_are_echoed_where_they_are_sane(void **state)
 {
-    static const char trace[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    static const char trace[] = "\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-";
     int fd = dial(*state);
     struct answer a;
 
@@ -216,6 +241,8 @@ static void ids_and_traces_are_echoed_where_they_are_sane(void **state)
     a = hear(fd, true);
     assert_non_null(strstr(a.text, "\r\nX-Request-Id: a.B_c-9\r\n"));
     assert_non_null(strstr(a.text, trace));
+    assert_null(strstr(a.text, "b7ad6b7169203331")); /* that is the client's own place in it */
+    assert_memory_equal(strstr(a.text, trace) + strlen(trace) + 16, "-01\r\n", 5);
     assert_non_null(strstr(a.text, "\r\nX-Content-Type-Options: nosniff\r\n"));
     assert_non_null(strstr(a.text, "\r\nDate: "));
     assert_non_null(strstr(a.text, "\r\nX-Peer: 127.0.0.1\r\n"));
@@ -433,6 +460,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED(one_connection_serves_many_requests),
         SERVED(pipelined_requests_are_answered_in_order),
+        SERVED(a_raw_path_reaches_its_handler_as_it_came),
         SERVED(more_is_pipelined_than_a_read_takes),
         SERVED(bytes_may_come_one_by_one),
         SERVED(a_large_body_comes_back),

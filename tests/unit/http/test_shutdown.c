@@ -179,6 +179,26 @@ static void timers_fire_once_at_their_time(void **state)
     assert_int_equal(endless.rings, 0);
 }
 
+static void run_nothing(struct task *t)
+{
+    (void)t;
+}
+
+/* A store's thread may still bring something home when the loops have gone. Who owned the task
+ * before may have been freed meanwhile. */
+static void what_comes_home_too_late_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct task *first = calloc(1, sizeof(*first)), second = { .run = run_nothing };
+
+    first->run = run_nothing;
+    server_stop(f->server);
+    fixture_join(f);
+    home_give(server_home(f->server), first);
+    free(first);
+    home_give(server_home(f->server), &second);
+}
+
 struct many {
     struct task tasks[1000];
     struct fixture *fixture;
@@ -232,6 +252,7 @@ int main(void)
         SERVED(a_signal_stops_it_and_a_second_one_hurries),
         TEST(without_a_drain_callback_it_ends_by_itself),
         SERVED(timers_fire_once_at_their_time),
+        SERVED(what_comes_home_too_late_is_left_alone),
         SERVED(tasks_from_every_thread_come_home),
     };
 

@@ -56,7 +56,9 @@ static void a_target_is_a_path_and_a_query(void **state)
         enum err e;
 
         arena_init(&a, 4096);
-        e = target_parse(&a, str_of(rows[i].target), rows[i].options, &t, &why);
+        e = target_split(str_of(rows[i].target), rows[i].options, &t, &why);
+        if (!e)
+            e = target_decode(&a, &t, &why);
         if ((e == OK) != (rows[i].path != NULL) || (e && (e != ERR_VALIDATION || !why)) ||
             (!e &&
              (!str_eq(t.path, str_of(rows[i].path)) || !str_eq(t.query, str_of(rows[i].query)))))
@@ -66,9 +68,40 @@ static void a_target_is_a_path_and_a_query(void **state)
     }
 }
 
+static void a_path_that_is_only_split_is_as_it_came(void **state)
+{
+    static const struct {
+        const char *target, *path, *query; /* path NULL: refused */
+    } rows[] = {
+        { "/a/../b?c", "/a/../b", "c" },
+        { "/%ff/%2e%2e?%ff", "/%ff/%2e%2e", "%ff" },
+        { "/%zz%", "/%zz%", "" },
+        { "http://h/%00?", "/%00", "" },
+        { "http://h", "/", "" },
+        { "/a\tb", NULL, NULL },
+        { "/a\x7f", NULL, NULL },
+        { "/a#b", NULL, NULL },
+        { "a", NULL, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct target t = { 0 };
+        const char *why = NULL;
+        enum err e = target_split(str_of(rows[i].target), false, &t, &why);
+
+        if ((e == OK) != (rows[i].path != NULL) || (e && (e != ERR_VALIDATION || !why)) ||
+            (!e && (!str_eq(t.path, str_of(rows[i].path)) || !str_eq(t.raw_path, t.path) ||
+                    !str_eq(t.query, str_of(rows[i].query)))))
+            fail_msg("%s: %d, \"%.*s\" ? \"%.*s\"", rows[i].target, e, STR_ARG(t.path),
+                     STR_ARG(t.query));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { TEST(a_target_is_a_path_and_a_query) };
+    const struct CMUnitTest tests[] = { TEST(a_target_is_a_path_and_a_query),
+                                        TEST(a_path_that_is_only_split_is_as_it_came) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static inline void rig_init(struct rig *r, bool postgres)
     atomic_store(&rig_now_ms, INT64_C(1760000000000));
     r->postgres = postgres;
     den_init(&r->den);
-    strcpy(r->dir, "/tmp/ichido-queue.XXXXXX");
+    snprintf(r->dir, sizeof(r->dir), "%s/ichido-queue.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(r->dir));
     snprintf(r->file, sizeof(r->file), "%s/log", r->dir);
     r->log_fd = open(r->file, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);

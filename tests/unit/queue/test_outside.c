@@ -431,6 +431,117 @@ static void settle_may_put_it_off_with_its_effect(void **state)
     assert_int_equal(w.released, 2);
 }
 
+/* --- put off without a word --- */
+
+static void put_off(int at, int64_t due_ms)
+{
+    struct job *j = w.away[at];
+
+    assert_non_null(j);
+    w.away[at] = NULL;
+    job_put_off(j, due_ms);
+}
+
+static void put_off_all(int64_t due_ms)
+{
+    for (int i = 0; i < w.away_count; i++)
+        if (w.away[i])
+            put_off(i, due_ms + i);
+    rig_settle(w.rig);
+}
+
+static void who_has_nothing_to_settle_is_only_put_off(void **state)
+{
+    struct rig *r = begin(state, 1);
+    int64_t again = now() + 60000;
+
+    add("slow", "a");
+    sql_int(r, "UPDATE message SET last_error = 'of an earlier attempt'");
+    put_off(0, again);
+    rig_settle(r);
+    assert_int_equal(w.settles, 0);
+    assert_int_equal(w.ended[JOB_PUT_OFF], 1);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(r->queue[0]->held + r->queue[0]->away, 0);
+    assert_int_equal(queue_live(r->queue[0]), 1);
+    assert_int_equal(sql_int(r, "SELECT due_at FROM message WHERE owner IS NULL AND attempt = 1"
+                                " AND last_error IS NULL"),
+                     again);
+    rig_at(r, again - 1);
+    assert_int_equal(w.calls, 1);
+    rig_at(r, again);
+    assert_int_equal(w.calls, 2);
+    done(1);
+    assert_int_equal(effects(), 1);
+    assert_int_equal(live(), 0);
+}
+
+static void thousands_are_put_off_in_few_commits(void **state)
+{
+    struct rig *r = begin(state, 1);
+    int64_t again = now() + 60000, commits;
+
+    fill("slow", "a", 2000, false);
+    queue_wake(r->queue[0]);
+    rig_settle(r);
+    assert_int_equal(w.calls, 2000);
+    commits = store_health(r->store[0]).commits;
+    put_off_all(again);
+    assert_true(store_health(r->store[0]).commits - commits < 200);
+    assert_int_equal(w.ended[JOB_PUT_OFF], 2000);
+    assert_int_equal(w.released, 2000);
+    assert_int_equal(sql_int(r, "SELECT count(DISTINCT due_at) FROM message WHERE owner IS NULL"),
+                     2000); /* each has its own time */
+    assert_int_equal(sql_int(r, "SELECT min(due_at) FROM message"), again);
+    assert_int_equal(sql_int(r, "SELECT max(due_at) FROM message"), again + 1999);
+    rig_at(r, again + 999);
+    assert_int_equal(w.calls, 3000);
+    crash(0);
+}
+
+static void of_many_that_are_put_off_only_who_lost_its_lease_is_left_alone(void **state)
+{
+    struct rig *r = begin(state, 1);
+    int64_t again = now() + 60000;
+
+    fill("slow", "a", 100, false);
+    queue_wake(r->queue[0]);
+    rig_settle(r);
+    sql_int(r, "UPDATE message SET attempt = 2, due_at = 7 WHERE seq % 40 = 0"); /* another node */
+    put_off_all(again);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM message WHERE due_at = 7"
+                                " AND owner IS NOT NULL"),
+                     2);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM message WHERE due_at >= 60000"
+                                " AND owner IS NULL AND attempt = 1"),
+                     98);
+    assert_int_equal(metrics_read(r->env[0].metrics, COUNT_JOB, S("stale")), 2);
+    assert_int_equal(w.ended[JOB_PUT_OFF], 98);
+    assert_int_equal(w.released, 100);
+}
+
+static void what_could_not_be_put_off_is_tried_again(void **state)
+{
+    struct rig *r = begin(state, 1);
+    int64_t again = now() + 60000;
+
+    add("slow", "a");
+    add("slow", "b");
+    sql_int(r, "ALTER TABLE message RENAME TO elsewhere");
+    put_off_all(again);
+    for (int i = 0; i < 5; i++)
+        rig_pass(r, 500);
+    assert_int_equal(w.released, 0);
+    sql_int(r, "ALTER TABLE elsewhere RENAME TO message");
+    for (int i = 0; i < 5; i++)
+        rig_pass(r, 1000);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM message WHERE owner IS NULL AND attempt = 1"),
+                     2);
+    assert_int_equal(w.released, 2);
+    assert_int_equal(w.calls, 2);
+    assert_int_equal(sql_int(r, "SELECT count(*) FROM message_failures"), 0);
+}
+
 static void the_database_s_trouble_repeats_settle_only(void **state)
 {
     struct rig *r = begin(state, 1);
@@ -933,6 +1044,9 @@ static void suspects_of_kinds_that_work_outside_are_resumed_at_once(void **state
         ON(a_call_that_cannot_succeed_is_a_dead_letter),                                           \
         ON(a_call_that_fails_for_ever_ends_with_the_budget),                                       \
         ON(settle_that_fails_is_judged_like_run), ON(settle_may_put_it_off_with_its_effect),       \
+        ON(who_has_nothing_to_settle_is_only_put_off), ON(thousands_are_put_off_in_few_commits),   \
+        ON(of_many_that_are_put_off_only_who_lost_its_lease_is_left_alone),                        \
+        ON(what_could_not_be_put_off_is_tried_again),                                              \
         ON(the_database_s_trouble_repeats_settle_only),                                            \
         ON(who_lost_its_lease_outside_leaves_nothing),                                             \
         ON(one_that_is_beyond_its_budget_is_not_called_again),                                     \

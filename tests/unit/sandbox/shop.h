@@ -57,7 +57,7 @@ static inline struct shop *shop_open(void)
     struct shop *shop = calloc(1, sizeof(*shop));
 
     arena_init(&shop->arena, 512 * 1024 * 1024);
-    snprintf(shop->dir, sizeof(shop->dir), "/tmp/ichido-shop-XXXXXX");
+    snprintf(shop->dir, sizeof(shop->dir), "%s/ichido-shop-XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(shop->dir));
     clock_init(&shop->env.clock);
     rng_init_kernel(&shop->env.rng);

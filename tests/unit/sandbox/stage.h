@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define SECRET "whsec_ichido_test_secret_A_0123456789abcdef"
-enum { HEARD = 64, STAGE_ROUTES = 32, STAGE_PATIENCE_S = 30 };
+enum { HEARD = 64, STAGE_ROUTES = 64, STAGE_PATIENCE_S = 30 };
 
 struct heard {
     char *body, signature[256], agent[128], type[128];
@@ -143,7 +143,7 @@ static inline struct stage *stage_new(const struct route *routes, size_t n)
     struct stage *g = calloc(1, sizeof(*g));
     struct env *env = &g->s.env;
 
-    strcpy(g->dir, "/tmp/ichido-sandbox.XXXXXX");
+    snprintf(g->dir, sizeof(g->dir), "%s/ichido-sandbox.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(g->dir));
     snprintf(g->file, sizeof(g->file), "%s/log", g->dir);
     g->log_fd = open(g->file, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);

@@ -142,11 +142,11 @@ static void a_slip_lapses_once_and_a_new_one_has_its_own_time(void **state)
     shop_mark(shop);
     r = shop_post(shop, confirm,
                   "payment_method_data[type]=konbini"
-                  "&payment_method_options[konbini][expires_after_days]=30");
+                  "&payment_method_options[konbini][expires_after_days]=20");
     expect(shop, r, "status", "requires_action");
     shop_wait_ms(shop, 3 * day_ms); /* the first one's end is no end of the second */
     expect(shop, shop_intent(shop, id), "status", "requires_action");
-    shop_wait_ms(shop, 30 * day_ms);
+    shop_wait_ms(shop, 20 * day_ms); /* events are kept for thirty */
     expect_events(shop, "payment_intent.requires_action payment_intent.payment_failed");
     r = shop_intent(shop, id);
     expect(shop, r, "status", "requires_payment_method");

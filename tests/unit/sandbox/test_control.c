@@ -47,11 +47,12 @@ static void a_rule_is_read_listed_and_cleared(void **state)
     post(g, "/_sandbox/faults",
          "{\"path\":\"/v1/refunds\",\"method\":\"POST\",\"times\":3,\"skip\":2,\"delayMs\":5,"
          "\"statusBefore\":429,\"statusAfter\":500,\"dropBefore\":true,\"dropAfter\":true,"
-         "\"hangMs\":7,\"declineCode\":\"lost_card\"}",
+         "\"hangMs\":7,\"declineCode\":\"lost_card\",\"answer\":\"cut\",\"shouldRetry\":false}",
          200,
          "{\"faults\":[{\"method\":\"POST\",\"path\":\"/v1/refunds\",\"delayMs\":5,"
          "\"statusBefore\":429,\"statusAfter\":500,\"hangMs\":7,\"dropBefore\":true,"
-         "\"dropAfter\":true,\"declineCode\":\"lost_card\",\"skip\":2,\"times\":3}]}");
+         "\"dropAfter\":true,\"answer\":\"cut\",\"shouldRetry\":false,"
+         "\"declineCode\":\"lost_card\",\"skip\":2,\"times\":3}]}");
     assert_int_equal(r->fault.status_after, 500);
     assert_int_equal(r->fault.hang_ms, 7);
     post(g, "/_sandbox/faults", "{\"dropAfter\":true}", 200,
@@ -78,6 +79,10 @@ static void a_wrong_rule_is_refused_with_its_field(void **state)
         { "{\"statusAfter\":600}", "\"field\":\"statusAfter\"" },
         { "{\"dropAfter\":1}", "\"field\":\"dropAfter\"" },
         { "{\"dropAfter\":true,\"times\":0}", "\"field\":\"times\"" },
+        { "{\"answer\":\"pdf\"}", "\"field\":\"answer\"" },
+        { "{\"answer\":1}", "\"field\":\"answer\"" },
+        { "{\"shouldRetry\":true}", "something to do" },
+        { "{\"statusBefore\":429,\"shouldRetry\":1}", "\"field\":\"shouldRetry\"" },
         { "{\"dropAfter\":true,\"path\":\"v1\"}", "\"field\":\"path\"" },
         { "{\"dropAfter\":true,\"method\":\"PROPFINDX\"}", "\"field\":\"method\"" },
         { "{\"dropAfter\":true,\"dropAfter\":true}", "VALIDATION_ERROR" },
@@ -95,7 +100,7 @@ static void webhook_switches_keep_what_is_not_named(void **state)
 
     get(g, "/_sandbox/webhooks", 200,
         "{\"url\":\"\",\"on\":true,\"duplicate\":0,\"reorder\":false,\"delayMs\":0,"
-        "\"dropFirst\":0,\"factor\":300}");
+        "\"dropFirst\":0,\"factor\":300,\"burst\":false,\"offBySetting\":false}");
     post(g, "/_sandbox/webhooks", "{\"on\":false,\"duplicate\":2}", 200,
          "\"on\":false,\"duplicate\":2,\"reorder\":false");
     post(g, "/_sandbox/webhooks",
@@ -103,7 +108,7 @@ static void webhook_switches_keep_what_is_not_named(void **state)
          "\"url\":\"http://127.0.0.1:9/x\"}",
          200,
          "{\"url\":\"http://127.0.0.1:9/x\",\"on\":false,\"duplicate\":2,\"reorder\":true,"
-         "\"delayMs\":9,\"dropFirst\":4,\"factor\":7}");
+         "\"delayMs\":9,\"dropFirst\":4,\"factor\":7,\"burst\":false,\"offBySetting\":false}");
     post(g, "/_sandbox/webhooks", "{\"on\":true,\"url\":\"ftp://x\"}", 400, "\"field\":\"url\"");
     post(g, "/_sandbox/webhooks", "{\"duplicate\":11}", 400, "\"field\":\"duplicate\"");
     post(g, "/_sandbox/webhooks", "{\"of\":true}", 400, "\"field\":\"of\"");
@@ -207,11 +212,16 @@ static void the_page_asks_in_two_languages_and_escapes_everything(void **state)
     assert_int_equal(atoi(page + 9), 200);
     assert_non_null(strstr(page, "Content-Type: text/html; charset=utf-8"));
     assert_non_null(strstr(page, "Content-Security-Policy: default-src 'none';"));
-    assert_non_null(strstr(page, "認証する / Authorise"));
-    assert_non_null(strstr(page, "失敗させる / Fail"));
-    assert_non_null(strstr(page, "1200 JPY"));
+    assert_non_null(strstr(page, ">Authorise<"));
+    assert_non_null(strstr(page, "<a href=\"?lang=ja\""));
+    assert_non_null(strstr(page, "¥1,200"));
     assert_non_null(strstr(page, "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"));
     assert_null(strstr(page, "<script"));
+    free(page);
+    page = stage_ask(g, "GET", "/_sandbox/authenticate/pi_3ask?lang=ja", JSON, "");
+    assert_non_null(strstr(page, "<html lang=\"ja\">"));
+    assert_non_null(strstr(page, ">認証する<"));
+    assert_non_null(strstr(page, ">失敗させる<"));
     free(page);
 }
 
@@ -222,7 +232,7 @@ static void the_answer_is_checked_before_anything_is_done(void **state)
 
     put(g, INTENT("pi_3done", "succeeded", 1200, 0, 1200, "", ""));
     get(g, "/_sandbox/authenticate/pi_3nobody", 404, "NOT_FOUND");
-    get(g, where, 200, "認証が完了しました");
+    get(g, where, 200, "You may close this page");
     expect(g, "POST", where, FORM, "result=maybe", 400, "success or fail");
     expect(g, "POST", where, FORM, "", 400, "success or fail");
     expect(g, "POST", where, FORM, "result=success&result=fail", 400, "success or fail");

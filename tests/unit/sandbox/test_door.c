@@ -66,7 +66,7 @@ static void what_is_not_there_has_an_error_object(void **state)
     static const struct {
         const char *method, *path;
     } rows[] = {
-        { "GET", "/v1/nothing" },       { "POST", "/v1/customers" },
+        { "GET", "/v1/nothing" },       { "POST", "/v1/invoices" },
         { "DELETE", "/v1/refunds/re" }, { "GET", "/v1/a/b/c/d/e/f/g" },
         { "PUT", "/v1/refunds" },       { "GET", "/v1/payment_intents/pi_3nobody" },
         { "GET", "/v1/charges/x" },     { "GET", "/v1/balance_transactions/txn_3x" },

@@ -71,7 +71,7 @@ static inline void rig_init(struct rig *r)
     rng_init_kernel(&r->env.rng);
     r->env.node = env_uuid(&r->env);
     desk_init(&r->desk);
-    strcpy(r->dir, "/tmp/ichido-store.XXXXXX");
+    snprintf(r->dir, sizeof(r->dir), "%s/ichido-store.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(r->dir));
     snprintf(r->file, sizeof(r->file), "%s/ichido.db", r->dir);
     snprintf(r->url, sizeof(r->url), "sqlite:%s", r->file);
@@ -144,7 +144,7 @@ static inline void job_hook(void *ctx, int64_t arg)
 static inline enum err job_insert(struct tx *tx, struct job *j)
 {
     return TX_DO(tx, STMT_dead_letter_add, 1, V_BLOB(uuid_bytes(&j->id)), V_TEXT(S("test")),
-                 V_TEXT(j->ref), V_NULL, V_TEXT(S("why")), V_INT(1), V_INT(2));
+                 V_TEXT(j->ref), V_NULL, V_TEXT(S("why")), V_TEXT(S("why")), V_INT(1), V_INT(2));
 }
 
 static inline enum err job_add(struct tx *tx, struct unit *u)

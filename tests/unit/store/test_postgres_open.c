@@ -128,6 +128,22 @@ static void d25_nodes_that_start_together_migrate_once(void **state)
                      0);
 }
 
+/* What a node that died in the middle, or a file that failed, leaves: the rest comes later. */
+static void d25_each_file_is_a_commit_of_its_own(void **state)
+{
+    struct pg_rig *p = PG_RIG(state);
+    int64_t last;
+
+    pg_ask(p, "CREATE TABLE redrives (id int)"); /* in the way of 0014 */
+    assert_refused(p, p->rig.url, ERR_INTERNAL, "redrive");
+    assert_int_equal(pg_ask(p, "SELECT max(number) FROM schema_migrations"), 13);
+    pg_ask(p, "DROP TABLE redrives");
+    rig_open(&p->rig, 1);
+    last = pg_ask(p, "SELECT max(number) FROM schema_migrations");
+    assert_true(last >= 15);
+    assert_int_equal(pg_ask(p, "SELECT count(*) FROM schema_migrations"), last);
+}
+
 static int64_t fast_clock_ms(const struct clock *c)
 {
     struct clock machine;
@@ -159,6 +175,7 @@ int main(void)
         PG_TEST(a_database_that_is_not_utf8_is_refused),
         PG_TEST(d25_a_database_of_a_newer_program_is_refused),
         PG_TEST(d25_nodes_that_start_together_migrate_once),
+        PG_TEST(d25_each_file_is_a_commit_of_its_own),
         PG_TEST(the_clock_follows_the_database_where_they_differ),
     };
 

@@ -118,18 +118,26 @@ static void m12_a_clock_that_drifts_apart_is_set_right_by_the_next_unit(void **s
     assert_true(ahead_ms(p) < 1000 * 1000);
 }
 
+/* A connection that comes up looks too (the listener's comes when it likes), so the first tries may
+ * find the clock set right by it; a store that looks at every unit would never pass. */
+static bool a_unit_leaves_the_clock_alone(struct pg_rig *p)
+{
+    for (int try = 0; try < 8; try++) {
+        atomic_fetch_add(&p->rig.env.clock.base_ms, 3600 * 1000);
+        assert_int_equal(add_one(p), OK);
+        if (ahead_ms(p) > 3500 * 1000)
+            return true;
+    }
+    return false;
+}
+
 static void m12_it_is_looked_at_only_now_and_then(void **state)
 {
     struct pg_rig *p = PG_RIG(state);
-    int64_t began;
 
     rig_open(&p->rig, 1);
     assert_int_equal(add_one(p), OK); /* looks */
-    began = clock_mono_ms(&p->rig.env.clock);
-    atomic_fetch_add(&p->rig.env.clock.base_ms, 3600 * 1000);
-    assert_int_equal(add_one(p), OK);
-    if (clock_mono_ms(&p->rig.env.clock) - began < LIMIT_DB_CLOCK_MS) /* else it may look again */
-        assert_true(ahead_ms(p) > 3500 * 1000);
+    assert_true(a_unit_leaves_the_clock_alone(p));
     atomic_fetch_add(&rig_later_us, LIMIT_DB_CLOCK_MS * 1000);
     assert_int_equal(add_one(p), OK);
     assert_true(ahead_ms(p) < 1000 * 1000);

@@ -94,7 +94,7 @@ static enum err lock_each(struct tx *tx, struct unit **u, size_t n)
 static const struct unit_kind kind_lock_bulk = { "locks", UNIT_FRONT, lock_both, lock_each };
 
 /* One worker, which takes them all at once when the bell has rung. */
-static void run_as_bulk(struct pg_rig *p, struct locker *l, int n)
+static void run_as_bulk(struct pg_rig *p, struct unit *const *units, int n)
 {
     struct bell begun = BELL_INIT, go = BELL_INIT;
     struct job blocker;
@@ -104,11 +104,8 @@ static void run_as_bulk(struct pg_rig *p, struct locker *l, int n)
     blocker.go = &go;
     store_post(p->rig.store, &blocker.unit);
     bell_wait(&begun);
-    for (int i = 0; i < n; i++) {
-        l[i] = (struct locker){ .lanes = { 100 + i, 200 + i } };
-        job_init(&l[i].job, &p->rig, &kind_lock_bulk);
-        store_post(p->rig.store, &l[i].job.unit);
-    }
+    for (int i = 0; i < n; i++)
+        store_post(p->rig.store, units[i]);
     bell_ring(&go);
     desk_wait(&p->rig.desk, n + 1);
 }
@@ -118,10 +115,16 @@ static void one_blocked_lane_of_a_bulk_is_a_timeout_for_itself_alone(void **stat
     enum { N = 20, BLOCKED = 3 };
     struct pg_rig *p = PG_RIG(state);
     struct locker l[N];
+    struct unit *units[N];
 
     rig_open(&p->rig, 1);
     pg_ask(p, "SELECT pg_advisory_lock(103)");
-    run_as_bulk(p, l, N);
+    for (int i = 0; i < N; i++) {
+        l[i] = (struct locker){ .lanes = { 100 + i, 200 + i } };
+        job_init(&l[i].job, &p->rig, &kind_lock_bulk);
+        units[i] = &l[i].job.unit;
+    }
+    run_as_bulk(p, units, N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(l[i].job.verdict, i == BLOCKED ? ERR_TIMEOUT : OK);
         assert_int_equal(l[i].job.runs, i <= BLOCKED ? 2 : 1); /* once together, once alone */
@@ -140,24 +143,50 @@ static enum err fail_late(struct tx *tx, struct unit **u, size_t n)
 static void what_began_in_time_is_not_given_up_when_its_bulk_falls_apart(void **state)
 {
     static const struct unit_kind kind = { "late", UNIT_FRONT, job_add, fail_late };
-    struct bell begun = BELL_INIT, go = BELL_INIT;
     struct pg_rig *p = PG_RIG(state);
-    struct job blocker, jobs[4];
+    struct job jobs[4];
+    struct unit *units[COUNT(jobs)];
 
     rig_open(&p->rig, 1);
-    job_init(&blocker, &p->rig, &kind_add);
-    blocker.begun = &begun;
-    blocker.go = &go;
-    store_post(p->rig.store, &blocker.unit);
-    bell_wait(&begun);
     for (size_t i = 0; i < COUNT(jobs); i++) {
         job_init(&jobs[i], &p->rig, &kind);
-        store_post(p->rig.store, &jobs[i].unit);
+        units[i] = &jobs[i].unit;
     }
-    bell_ring(&go);
-    desk_wait(&p->rig.desk, 1 + COUNT(jobs));
+    run_as_bulk(p, units, COUNT(jobs));
     for (size_t i = 0; i < COUNT(jobs); i++)
         assert_int_equal(jobs[i].verdict, OK);
+}
+
+/* One of them waits for something that is no matter of the database. */
+static enum err not_yet_many(struct tx *tx, struct unit **u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum err e = job_add(tx, u[i]);
+
+        if (e)
+            return e;
+    }
+    return OK;
+}
+
+static void one_of_a_bulk_that_is_not_ready_is_no_trouble_of_the_database(void **state)
+{
+    static const struct unit_kind kind = { "not yet", UNIT_BACK, job_add, not_yet_many };
+    enum { N = 4, WAITS = 2 };
+    struct pg_rig *p = PG_RIG(state);
+    struct job jobs[N];
+    struct unit *units[N];
+
+    rig_open(&p->rig, 1);
+    for (int i = 0; i < N; i++) {
+        job_init(&jobs[i], &p->rig, &kind);
+        jobs[i].fail = i == WAITS ? ERR_UNAVAILABLE : OK;
+        units[i] = &jobs[i].unit;
+    }
+    run_as_bulk(p, units, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(jobs[i].verdict, i == WAITS ? ERR_UNAVAILABLE : OK);
+    assert_int_equal(rig_count(&p->rig), N); /* the blocker, and three of them */
 }
 
 /* --- failures stick --- */
@@ -490,6 +519,7 @@ int main(void)
         PG_TEST(a_lock_that_is_never_free_is_a_timeout),
         PG_TEST(one_blocked_lane_of_a_bulk_is_a_timeout_for_itself_alone),
         PG_TEST(what_began_in_time_is_not_given_up_when_its_bulk_falls_apart),
+        PG_TEST(one_of_a_bulk_that_is_not_ready_is_no_trouble_of_the_database),
         PG_TEST(a_unit_that_ignores_its_failure_is_not_believed),
         PG_TEST(a_wrong_row_count_in_the_last_statement_is_not_committed),
         PG_TEST(a_unit_of_many_statements_fits_into_the_pipeline),

@@ -354,7 +354,7 @@ static long root_page(struct bench *b)
 
     assert_int_equal(sqlite3_prepare_v2(b->db->handle,
                                         "SELECT rootpage FROM sqlite_schema"
-                                        " WHERE name = 'dead_letters_by_time'",
+                                        " WHERE name = 'dead_letters_kind'",
                                         -1, &s, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(s), SQLITE_ROW);

@@ -47,7 +47,7 @@ static void a_write_that_the_kernel_refuses_is_a_full_disk(void **state)
 
     (void)state;
     if (!pid) {
-        struct rlimit small = { 512 * 1024, 512 * 1024 };
+        struct rlimit small = { 2048 * 1024, 2048 * 1024 }; /* the tables alone take a third */
         static char big[64 * 1024];
         enum err e = OK;
         struct rig r;

@@ -228,6 +228,67 @@ static void a_created_that_is_no_time_is_left_out(void **state)
     assert_true(read_event("{\"id\":\"e\",\"type\":\"t\",\"created\":0," OBJECT).has_created);
 }
 
+static void q5_a_reference_names_an_event_and_nothing_else_does(void **state)
+{
+    static const struct {
+        const char *why, *body, *id; /* id NULL: no reference */
+    } rows[] = {
+        { "ours", "{\"object\":\"ichido.event\",\"id\":\"evt_1\",\"type\":\"t\"}", "evt_1" },
+        { "the type is for people", "{\"id\":\"evt_1\",\"object\":\"ichido.event\"}", "evt_1" },
+        { "escapes", "{\"object\":\"ichido\\u002eevent\",\"id\":\"e\\\"\\u005f\"}", "e\"_" },
+        { "what else it holds is not looked at",
+          "{\"object\":\"ichido.event\",\"id\":\"evt_1\",\"type\":7," OBJECT, "evt_1" },
+        { "an event", "{\"object\":\"event\",\"id\":\"evt_1\",\"type\":\"t\"," OBJECT, NULL },
+        { "no object", "{\"id\":\"evt_1\",\"type\":\"t\"}", NULL },
+        { "another object", "{\"object\":\"ichido.events\",\"id\":\"evt_1\"}", NULL },
+        { "case", "{\"object\":\"Ichido.event\",\"id\":\"evt_1\"}", NULL },
+        { "an object of another type", "{\"object\":[\"ichido.event\"],\"id\":\"evt_1\"}", NULL },
+        { "no id", "{\"object\":\"ichido.event\"}", NULL },
+        { "a number", "{\"object\":\"ichido.event\",\"id\":7}", NULL },
+        { "an empty id", "{\"object\":\"ichido.event\",\"id\":\"\"}", NULL },
+        { "a blank", "{\"object\":\"ichido.event\",\"id\":\"evt 1\"}", NULL },
+        { "NUL", "{\"object\":\"ichido.event\",\"id\":\"evt\\u00001\"}", NULL },
+        { "two ids", "{\"object\":\"ichido.event\",\"id\":\"a\",\"id\":\"b\"}", NULL },
+        { "more behind it", "{\"object\":\"ichido.event\",\"id\":\"evt_1\"} x", NULL },
+        { "no JSON", "ichido.event", NULL },
+        { "nothing", "", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct str id = { 0 };
+        enum err e;
+
+        arena_release(&arena);
+        arena_init(&arena, 1 << 16);
+        e = event_reference_read(&arena, str_of(rows[i].body), &id);
+        if (e != (rows[i].id ? OK : ERR_NOT_FOUND) || !is(id, rows[i].id ? rows[i].id : ""))
+            fail_msg("row %zu: %s", i, rows[i].why);
+        if (e && read_event(rows[i].body).readable != str_eq(str_of(rows[i].why), S("an event")))
+            fail_msg("row %zu: %s is an event", i, rows[i].why);
+    }
+}
+
+static void q5_a_reference_that_we_write_reads_back_whatever_the_id(void **state)
+{
+    char longest[256] = "";
+    const char *const ids[] = { "evt_1", "a\"b\\c", longest };
+
+    (void)state;
+    memset(longest, '"', 255);
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        struct str id = { 0 }, body;
+
+        arena_release(&arena);
+        arena_init(&arena, 1 << 16);
+        body = event_reference(&arena, str_of(ids[i]), str_of(longest));
+        assert_int_equal(event_reference_read(&arena, body, &id), OK);
+        assert_true(is(id, ids[i]));
+    }
+    assert_true(is(event_reference(&arena, S("evt_1"), S("charge.failed")),
+                   "{\"object\":\"ichido.event\",\"id\":\"evt_1\",\"type\":\"charge.failed\"}"));
+}
+
 static int release(void **state)
 {
     (void)state;
@@ -247,6 +308,8 @@ int main(void)
         TEST(escapes_are_resolved),
         TEST(w9_livemode_is_known_only_where_it_is_a_bool),
         TEST(a_created_that_is_no_time_is_left_out),
+        TEST(q5_a_reference_names_an_event_and_nothing_else_does),
+        TEST(q5_a_reference_that_we_write_reads_back_whatever_the_id),
     };
 
     return cmocka_run_group_tests(tests, NULL, release);

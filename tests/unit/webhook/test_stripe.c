@@ -323,6 +323,7 @@ static void w6_what_cannot_be_read_is_acknowledged_and_dead(void **state)
     assert_string_equal(text, v.event_id);
     assert_int_equal(alerts, 1);
     assert_int_equal(metrics_read(r->env[0].metrics, COUNT_EVENT_OUTCOME, S("dead")), 1);
+    assert_int_equal(metrics_read(r->env[0].metrics, COUNT_PROCESSING, S("dead")), 1);
     end(r);
 }
 
@@ -436,6 +437,16 @@ static void w1_refusals_make_one_line_a_second_and_one_audit_row_a_minute(void *
     assert_int_equal(count_of(r, "audit"), 2);
 }
 
+static int64_t answers_timed(const struct rig *r)
+{
+    int64_t bucket[METRICS_BUCKETS + 1], n = 0;
+
+    metrics_buckets(r->env[0].metrics, TIME_ACK, METRICS_ALL, bucket);
+    for (size_t i = 0; i < COUNT(bucket); i++)
+        n += bucket[i];
+    return n;
+}
+
 static void w3_a_full_house_is_503_before_anything_is_stored(void **state)
 {
     struct rig *r =
@@ -463,6 +474,7 @@ static void w3_what_cannot_be_stored_is_503_and_may_come_again(void **state)
     sql_int(r, "ALTER TABLE webhook_events RENAME TO gone");
     v = deliver(r, EVENT("evt_1"));
     assert_int_equal(v.status, 503);
+    assert_int_equal(answers_timed(r), 1); /* who waited for the store waited */
     sql_int(r, "ALTER TABLE gone RENAME TO webhook_events");
     assert_int_equal(count_of(r, "webhook_events"), 0);
     assert_int_equal(count_of(r, "message"), 0);

@@ -1,0 +1,30 @@
+-- What a payment's timeline needs (O7) and nobody else keeps.
+
+-- Each try towards a gateway, written with the commit that says what came of all of them. In the order in
+-- which a payment's timeline is read, and payments' ids grow with the time: new rows stand together.
+CREATE TABLE gateway_attempts (
+    payment_id   BLOB NOT NULL,
+    at           INTEGER NOT NULL,     -- when it was sent
+    operation_id BLOB NOT NULL,        -- or of the message that asked, where no operation did
+    n            INTEGER NOT NULL,     -- 1, 2, ... of one run
+    took_ms      INTEGER NOT NULL,
+    ask          TEXT NOT NULL,        -- authorize, capture, fetch ...
+    outcome      TEXT NOT NULL,        -- ok, declined, refused, absent, retry_later, uncertain, timeout, not_sent
+    retried      INTEGER NOT NULL CHECK (retried IN (0, 1)), -- another try of the same ask came behind it
+    status       INTEGER,              -- of the HTTP answer; NULL: there was none
+    detail       TEXT,                 -- the gateway's word for what was wrong
+    times        INTEGER NOT NULL,     -- more than 1: so many, of which only the first was looked at
+    PRIMARY KEY (payment_id, at, operation_id, n)
+) STRICT, WITHOUT ROWID;
+
+-- The same key again, summed in memory and written from time to time (M16).
+CREATE TABLE replays (
+    payment_id   BLOB NOT NULL,
+    operation_id BLOB NOT NULL,
+    operation    TEXT NOT NULL CHECK (operation IN ('create', 'capture', 'refund', 'void')),
+    times        INTEGER NOT NULL,
+    first_at     INTEGER NOT NULL,
+    last_at      INTEGER NOT NULL,
+    PRIMARY KEY (payment_id, operation_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX replays_last ON replays (last_at);

@@ -1,0 +1,14 @@
+/* alerts.h - GET /api/v1/admin/alerts: every rule, how it stands, and what to do (O4). */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/alert_watch.h"
+#include "http/http.h"
+
+struct api_alerts {
+    struct store *store;
+    struct auth *auth;
+    const struct alert_watch *watch;
+};
+
+void api_alerts_list(struct request *r, void *ctx); /* ctx: struct api_alerts */

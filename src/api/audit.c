@@ -1,0 +1,271 @@
+#include "api/audit.h"
+
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "base/time_parse.h"
+#include "flow/audit_log.h"
+#include "flow/audit_verify.h"
+
+#include <string.h>
+
+enum { PAGE_DEFAULT = 20 };
+
+#define WORDS_TEXT "must be a text of 1 to 255 characters", "1〜255 文字の文字列にしてください"
+#define WORDS_UUID "must be a UUID", "UUID を指定してください"
+#define WORDS_TIME                                                                                 \
+    "must be a time after 1970 like 2026-11-16T09:30:00Z",                                         \
+        "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    struct audit_filter filter;
+    int limit;
+    bool has_cursor;
+    struct audit_cursor cursor;
+
+    struct audit_place place;
+    struct audit_expect expect;
+
+    enum audit_format format;
+    struct audit_export_place export_from;
+    struct audit_export export;
+};
+
+/* --- parameters --- */
+
+static size_t count_chars(struct str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* PostgreSQL has no text with a NUL in it. */
+static bool set_text(struct str value, struct str *ret_text)
+{
+    *ret_text = value;
+    return value.n && str_is_utf8(value) && count_chars(value) <= LIMIT_AUDIT_TEXT &&
+           !memchr(value.p, '\0', value.n);
+}
+
+static bool read_operation(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return set_text(value, &((struct look *)ctx)->filter.operation);
+}
+
+static bool read_subject(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return set_text(value, &((struct look *)ctx)->filter.subject);
+}
+
+static bool read_result(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return set_text(value, &((struct look *)ctx)->filter.result);
+}
+
+static bool read_payment(struct request *r, void *ctx, struct str value)
+{
+    struct audit_filter *f = &((struct look *)ctx)->filter;
+
+    (void)r;
+    return f->has_payment = uuid_parse(value, &f->payment);
+}
+
+static bool read_user(struct request *r, void *ctx, struct str value)
+{
+    struct audit_filter *f = &((struct look *)ctx)->filter;
+
+    (void)r;
+    return f->has_user = uuid_parse(value, &f->user);
+}
+
+static bool set_time(struct str value, int64_t *ret_ms) /* 0 would mean: open */
+{
+    return time_parse(value, ret_ms) && *ret_ms > 0;
+}
+
+static bool read_from(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return set_time(value, &((struct look *)ctx)->filter.from_ms);
+}
+
+static bool read_to(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return set_time(value, &((struct look *)ctx)->filter.to_ms);
+}
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+}
+
+static bool read_cursor(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    return l->has_cursor = audit_cursor_read(value, &l->cursor);
+}
+
+/* --- pages --- */
+
+static enum err read_page(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return audit_page(tx, u->arena, &l->filter, l->has_cursor ? &l->cursor : NULL, l->limit,
+                      &l->answer.text);
+}
+
+static bool times_are_fine(struct request *r, const struct audit_filter *f)
+{
+    struct json_problems problems;
+
+    fields_problems(r, &problems);
+    if (f->from_ms && f->to_ms && f->from_ms >= f->to_ms)
+        json_problem_in(&problems, "to", "must be later than from", "from より後にしてください");
+    return !fields_refused(r, &problems);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "operation", read_operation, WORDS_TEXT },
+        { "paymentId", read_payment, WORDS_UUID },
+        { "userId", read_user, WORDS_UUID },
+        { "subject", read_subject, WORDS_TEXT },
+        { "result", read_result, WORDS_TEXT },
+        { "from", read_from, WORDS_TIME },
+        { "to", read_to, WORDS_TIME },
+        QUERY_LIMIT(read_limit),
+        QUERY_CURSOR(read_cursor),
+    };
+    static const struct unit_kind kind = { "audit.list", UNIT_READ, read_page, NULL };
+    const struct api_audit *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (!l)
+        return;
+    l->limit = PAGE_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), l) && times_are_fine(r, &l->filter))
+        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_audit_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_audit *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- verifying --- */
+
+static bool read_place(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return audit_place_read(value, &((struct look *)ctx)->place);
+}
+
+static bool read_expect(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return audit_expect_read(value, &((struct look *)ctx)->expect);
+}
+
+static enum err verify(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return audit_verify_step(tx, u->arena, &l->place, &l->expect, &l->answer.text);
+}
+
+static void verify_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "expect", read_expect,
+          "must be the number of a seal, a colon, and its hash of 64 hex digits",
+          "シール番号、コロン、64 桁の 16 進数のハッシュの形にしてください" },
+        QUERY_CURSOR(read_place),
+    };
+    static const struct unit_kind kind = { "audit.verify", UNIT_READ, verify, NULL };
+    const struct api_audit *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (l && query_read(r, parameters, COUNT(parameters), l))
+        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_audit_verify(struct request *r, void *ctx)
+{
+    auth_check(((struct api_audit *)ctx)->auth, r, verify_as, ctx);
+}
+
+/* --- all of it --- */
+
+static bool read_format(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    l->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
+    return l->format == AUDIT_CSV || str_eq(value, S("jsonl"));
+}
+
+static bool read_export_from(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return audit_export_read(value, &((struct look *)ctx)->export_from);
+}
+
+static enum err export(struct tx *tx, struct unit *u) {
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return audit_export(tx, u->arena, l->format, &l->export_from, &l->export);
+}
+
+static void exported(struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct request *r = l->answer.request;
+    char next[AUDIT_EXPORT_TEXT + 1];
+
+    if (u->err) {
+        reply_problem(r, u->err, NULL);
+        return;
+    }
+    audit_export_text(&l->export.next, next);
+    if (!l->export.is_last)
+        reply_header(r, S("X-Next-Cursor"), str_of(next));
+    reply_header(r, S("Content-Disposition"), S("attachment"));
+    reply_send(r, 200,
+               l->format == AUDIT_CSV ? S("text/csv; charset=utf-8") : S("application/jsonl"),
+               l->export.text);
+}
+
+static void export_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "format", read_format, "must be jsonl or csv", "jsonl か csv にしてください" },
+        { "cursor", read_export_from, "must be the X-Next-Cursor of an earlier part",
+          "前の応答の X-Next-Cursor を指定してください" },
+    };
+    static const struct unit_kind kind = { "audit.export", UNIT_READ, export, NULL };
+    const struct api_audit *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (l && query_read(r, parameters, COUNT(parameters), l))
+        api_answer_post(&l->answer, r, api->store, &kind, exported);
+}
+
+void api_audit_export(struct request *r, void *ctx)
+{
+    auth_check(((struct api_audit *)ctx)->auth, r, export_as, ctx);
+}

@@ -1,0 +1,20 @@
+/* audit.h - the audit log for admin (O6): pages, whether it is what was sealed, all of it. */
+#pragma once
+
+#include "auth/auth.h"
+#include "http/http.h"
+
+struct store;
+
+struct api_audit {
+    struct store *store;
+    struct auth *auth;
+};
+
+/* GET /api/v1/admin/audit?operation=&paymentId=&userId=&subject=&result=&from=&to=&limit=&cursor=
+ */
+void api_audit_list(struct request *r, void *ctx);
+/* GET /api/v1/admin/audit/verify?expect=&cursor= */
+void api_audit_verify(struct request *r, void *ctx);
+/* GET /api/v1/admin/audit/export?format=&cursor= ; X-Next-Cursor, where there is more */
+void api_audit_export(struct request *r, void *ctx);

@@ -1,0 +1,273 @@
+/* dlq.c - see dlq.h. An act on many letters is a row of units, each of them durable before the next
+ * is posted, so that others' work goes on between them. The answer counts what is durable. */
+#include "api/dlq.h"
+
+#include "api/answer.h"
+#include "api/dlq_input.h"
+
+#include <string.h>
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    const struct dead_letters *letters;
+    struct dlq_page page;
+    struct dead_groups groups;
+    struct uuid id;
+};
+
+struct doing {
+    struct api_answer answer;
+    const struct api_dlq *api;
+    struct dead_act act;
+    struct uuid id; /* of one */
+    bool one;
+    struct dead_edit edit;
+};
+
+/* --- looking --- */
+
+static enum err read_page(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    const struct dlq_page *g = &l->page;
+
+    return dead_page(tx, u->arena, &g->filter, g->has_cursor ? &g->cursor : NULL, g->limit,
+                     &l->answer.text);
+}
+
+static enum err read_one(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return dead_show(tx, u->arena, l->letters, l->id, &l->answer.text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "dlq.list", UNIT_READ, read_page, NULL };
+    const struct api_dlq *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (l && dlq_read_page(r, &l->page))
+        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_dlq_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, list_as, ctx);
+}
+
+static enum err read_groups(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return dead_groups_page(tx, u->arena, &l->groups, &l->answer.text);
+}
+
+static void groups_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "dlq.groups", UNIT_READ, read_groups, NULL };
+    const struct api_dlq *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (l && dlq_read_groups(r, &l->groups))
+        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_dlq_groups(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, groups_as, ctx);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "dlq.get", UNIT_READ, read_one, NULL };
+    const struct api_dlq *api = ctx;
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (!l || !dlq_read_id(r, &api->letters, &l->id))
+        return;
+    l->letters = &api->letters;
+    api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_dlq_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, get_as, ctx);
+}
+
+/* --- acting --- */
+
+static enum err run_step(struct tx *tx, struct unit *u)
+{
+    return dead_act_step(tx, &CONTAINER_OF(u, struct doing, answer.unit)->act);
+}
+
+static void answer_one(struct doing *d)
+{
+    struct request *r = d->answer.request;
+
+    if (d->act.refused)
+        reply_problem(r, ERR_UNPROCESSABLE, d->act.refusals[0].why);
+    else if (!d->act.matched)
+        reply_problem(r, ERR_NOT_FOUND, NULL);
+    else if (d->act.verb == DEAD_DELETE)
+        reply_send(r, 204, S(""), S(""));
+    else
+        reply_send(r, 200, S("application/json"), d->answer.text);
+}
+
+static void answer(struct doing *d)
+{
+    struct request *r = d->answer.request;
+
+    d->answer.text = dead_act_json(&d->act, &r->arena);
+    if (d->act.err || !d->answer.text.p)
+        reply_problem(r, d->act.err ? d->act.err : ERR_NO_MEMORY, NULL);
+    else if (d->one)
+        answer_one(d);
+    else
+        reply_send(r, 200, S("application/json"), d->answer.text);
+}
+
+static void step_done(struct unit *u);
+
+static void post(struct doing *d)
+{
+    static const struct unit_kind many = { "dlq.act", UNIT_BACK, run_step, NULL },
+                                  one = { "dlq.act_one", UNIT_FRONT, run_step, NULL },
+                                  dry = { "dlq.count", UNIT_READ, run_step, NULL };
+
+    d->answer.unit = (struct unit){ .kind = d->act.dry_run ? &dry
+                                            : d->one       ? &one
+                                                           : &many,
+                                    .home = d->answer.request->home,
+                                    .done = step_done };
+    store_post(d->api->store, &d->answer.unit);
+}
+
+static void step_done(struct unit *u)
+{
+    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+
+    if (dead_act_took(&d->act, u->err))
+        post(d);
+    else
+        answer(d);
+}
+
+/* An edit is put together before the unit that writes. What is wrong with it that one will say. */
+static enum err run_prepare(struct tx *tx, struct unit *u)
+{
+    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+
+    return dead_edit_prepare(tx, &d->answer.request->arena, &d->api->letters, d->id, &d->edit);
+}
+
+static void prepared(struct unit *u)
+{
+    post(CONTAINER_OF(u, struct doing, answer.unit));
+}
+
+static void prepare(struct doing *d)
+{
+    static const struct unit_kind kind = { "dlq.edit", UNIT_READ, run_prepare, NULL };
+
+    d->answer.unit =
+        (struct unit){ .kind = &kind, .home = d->answer.request->home, .done = prepared };
+    store_post(d->api->store, &d->answer.unit);
+}
+
+static struct doing *doing_new(struct request *r, const struct api_dlq *api,
+                               const struct principal *p, enum dead_verb verb)
+{
+    struct doing *d = api_room(r, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->answer.request = r;
+    d->api = api;
+    d->act.letters = &api->letters;
+    d->act.verb = verb;
+    d->act.user = p->user;
+    d->act.name = arena_str(&r->arena, p->name);
+    d->act.by = "the admin API";
+    if (!dead_act_begin(&d->act, &r->arena))
+        return d;
+    reply_problem(r, ERR_NO_MEMORY, NULL);
+    return NULL;
+}
+
+static void act_on_many(struct request *r, const struct api_dlq *api, const struct principal *p,
+                        enum dead_verb verb)
+{
+    struct doing *d = doing_new(r, api, p, verb);
+
+    if (d && dlq_read_act(r, &d->act))
+        post(d);
+}
+
+static void act_on_one(struct request *r, const struct api_dlq *api, const struct principal *p,
+                       enum dead_verb verb)
+{
+    struct doing *d = doing_new(r, api, p, verb);
+    bool edited = false;
+
+    if (!d || !dlq_read_id(r, &api->letters, &d->id))
+        return;
+    if (verb == DEAD_RETRY && !dlq_read_edit(r, &edited, &d->edit.body))
+        return;
+    if (edited)
+        d->act.edit = &d->edit;
+    d->one = true;
+    d->act.ids = &d->id;
+    d->act.id_count = 1;
+    if (edited)
+        prepare(d);
+    else
+        post(d);
+}
+
+static void retry_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (api_is_admin(r, e, p))
+        act_on_many(r, ctx, p, DEAD_RETRY);
+}
+
+void api_dlq_retry(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, retry_as, ctx);
+}
+
+static void delete_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (api_is_admin(r, e, p))
+        act_on_many(r, ctx, p, DEAD_DELETE);
+}
+
+void api_dlq_delete(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, delete_as, ctx);
+}
+
+static void retry_one_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (api_is_admin(r, e, p))
+        act_on_one(r, ctx, p, DEAD_RETRY);
+}
+
+void api_dlq_retry_one(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, retry_one_as, ctx);
+}
+
+static void delete_one_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (api_is_admin(r, e, p))
+        act_on_one(r, ctx, p, DEAD_DELETE);
+}
+
+void api_dlq_delete_one(struct request *r, void *ctx)
+{
+    auth_check(((struct api_dlq *)ctx)->auth, r, delete_one_as, ctx);
+}

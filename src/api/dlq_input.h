@@ -1,0 +1,31 @@
+/* dlq_input.h - which dead letters a request means: from its query, or from its body. What is
+ * unknown is refused, since a misspelt filter would mean all of them. */
+#pragma once
+
+#include "api/query.h"
+#include "flow/dead_letter.h"
+
+struct dlq_page { /* GET */
+    struct dead_filter filter;
+    int limit;
+    bool has_cursor;
+    struct dead_cursor cursor;
+};
+/* False: 400 was answered. */
+bool dlq_read_page(struct request *r, struct dlq_page *ret_page);
+
+/* GET groups. The same. */
+bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups);
+
+/* The id in the path. False: 400 was answered. */
+bool dlq_read_id(struct request *r, const struct dead_letters *letters, struct uuid *ret_id);
+
+/* The body of an act: ids, filter or all; dryRun, limit, cursor. False: the answer was sent. */
+bool dlq_read_act(struct request *r, struct dead_act *ret_act); /* its letters are set */
+/* The same and ratePerSecond; neither limit nor cursor. */
+bool dlq_read_redrive(struct request *r, struct dead_act *ret_act, int64_t *ret_rate);
+/* eventId, or from, to and type; ratePerSecond, dryRun. The filter's kind is the type, its ref the
+ * event. */
+bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_rate);
+/* {"body": "..."}, or nothing. *ret_has: it was given. False: the answer was sent. */
+bool dlq_read_edit(struct request *r, bool *ret_has, struct str *ret_body);

@@ -1,0 +1,130 @@
+#include "api/act.h"
+#include "api/answer.h"
+#include "api/sandbox.h"
+#include "base/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEP_ANSWER_MAX = 256 * 1024 };
+
+struct errand *errand_new(struct request *r, const struct api_sandbox *api,
+                          const struct principal *p)
+{
+    struct errand *e = api_room(r, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->request = r;
+    e->api = api;
+    e->user = p->user;
+    return e;
+}
+
+struct errand_step *errand_add(struct errand *e, struct str method, const char *path,
+                               struct str body)
+{
+    struct errand_step *s = &e->steps[e->count++];
+    size_t n = e->api->base.n + strlen(path);
+    char *url = arena_alloc(&e->request->arena, n + 1, 1);
+
+    assert(e->count <= ERRAND_STEPS);
+    *s = (struct errand_step){ .method = method, .body = body };
+    if (!url)
+        return s; /* errand_begin() answers that */
+    snprintf(url, n + 1, STR_FMT "%s", STR_ARG(e->api->base), path);
+    s->url = (struct str){ url, n };
+    return s;
+}
+
+/* --- one call after another --- */
+
+static void next_step(struct errand *e);
+
+static void refuse(struct errand *e)
+{
+    const struct call *c = &e->call;
+
+    if (c->result != CALL_ANSWERED)
+        reply_problem(e->request, ERR_GATEWAY, "the sandbox did not answer");
+    else if (c->status >= 500)
+        reply_problem(e->request, ERR_GATEWAY, "the sandbox failed");
+    else
+        reply_send(e->request, c->status, S("application/problem+json"), c->answer);
+}
+
+static void answered(struct call *c)
+{
+    struct errand *e = CONTAINER_OF(c, struct errand, call);
+
+    if (c->result != CALL_ANSWERED || c->status < 200 || c->status > 299) {
+        refuse(e);
+        return;
+    }
+    e->steps[e->at++].answer = c->answer;
+    next_step(e);
+}
+
+static void next_step(struct errand *e)
+{
+    const struct errand_step *s = &e->steps[e->at];
+    size_t n = 0;
+
+    if (e->at == e->count) {
+        e->done(e);
+        return;
+    }
+    if (s->body.n)
+        e->headers[n++] = (struct header){ S("Content-Type"), S("application/json") };
+    if (s->header.name.n)
+        e->headers[n++] = s->header;
+    e->call = (struct call){ .method = s->method,
+                             .url = s->url,
+                             .body = s->body,
+                             .headers = e->headers,
+                             .header_count = n,
+                             .timeout_ms = LIMIT_SANDBOX_CALL_MS,
+                             .answer_max = STEP_ANSWER_MAX,
+                             .once = true,
+                             .arena = &e->request->arena,
+                             .home = e->request->home,
+                             .done = answered };
+    client_call(e->api->client, &e->call);
+}
+
+/* --- written down first --- */
+
+static enum err write_down(struct tx *tx, struct unit *u)
+{
+    struct errand *e = CONTAINER_OF(u, struct errand, unit);
+
+    return act_audit(tx, e->operation, e->subject, e->detail, e->user);
+}
+
+static void written_down(struct unit *u)
+{
+    struct errand *e = CONTAINER_OF(u, struct errand, unit);
+
+    if (u->err)
+        reply_problem(e->request, u->err, NULL);
+    else
+        next_step(e);
+}
+
+void errand_begin(struct errand *e)
+{
+    static const struct unit_kind kind = { "sandbox.act", UNIT_FRONT, write_down, NULL };
+
+    for (size_t i = 0; i < e->count; i++)
+        if (!e->steps[i].url.p) {
+            reply_problem(e->request, ERR_NO_MEMORY, NULL);
+            return;
+        }
+    if (!e->operation) {
+        next_step(e);
+        return;
+    }
+    e->unit = (struct unit){ .kind = &kind, .home = e->request->home, .done = written_down };
+    store_post(e->api->payments->store, &e->unit);
+}

@@ -1,0 +1,122 @@
+/* live.c - all of it is in memory, at the watch's home:
+ *
+ *     request's loop --> watch's home: the points that are wanted --> request's loop: the answer */
+#include "api/live.h"
+
+#include "api/answer.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "base/time_parse.h"
+#include "flow/json_out.h"
+
+enum { ANSWER_MAX = 512 * 1024 };
+
+struct look { /* one request, in its own arena */
+    struct task task;
+    struct request *request;
+    const struct api_live *api;
+    int64_t since_ms, now_ms;
+    struct buf text;
+};
+
+static void out_ms(struct buf *b, const char *name, int64_t us)
+{
+    out_name(b, name);
+    if (us < 0)
+        buf_add(b, S("null"));
+    else
+        buf_fmt(b, "%lld.%03lld", (long long)(us / 1000), (long long)(us % 1000));
+}
+
+static void add_point(struct buf *b, const struct live_point *p)
+{
+    buf_char(b, '{');
+    out_time(b, "at", p->at_ms);
+    out_int(b, "webhooks", p->webhooks);
+    out_int(b, "payments", p->payments);
+    out_int(b, "replays", p->replays);
+    out_int(b, "applied", p->applied);
+    out_int(b, "errors", p->errors);
+    out_int(b, "jobs", p->jobs);
+    out_ms(b, "ackP50Ms", p->ack_p50_us);
+    out_ms(b, "ackP95Ms", p->ack_p95_us);
+    out_ms(b, "createP95Ms", p->create_p95_us);
+    out_ms(b, "endToEndP95Ms", p->end_to_end_p95_us);
+    out_int(b, "queueLive", p->levels.queue_live);
+    out_int(b, "oldestReadyMs", p->levels.oldest_ready_ms);
+    out_int(b, "dead", p->dead);
+    out_int(b, "inFlight", p->levels.in_flight);
+    buf_char(b, '}');
+}
+
+static void answer(struct task *t)
+{
+    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct buf text = l->text; /* the request's arena ends with the reply */
+
+    if (text.failed)
+        reply_problem(l->request, ERR_NO_MEMORY, NULL);
+    else
+        reply_send(l->request, 200, S("application/json"), buf_str(&text));
+    buf_release(&text);
+}
+
+static void add_points(struct look *l, const struct live *live)
+{
+    size_t n = live ? live_count(live) : 0, shown = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct live_point *p = live_at(live, i);
+
+        if (p->at_ms <= l->since_ms)
+            continue;
+        if (shown++)
+            buf_char(&l->text, ',');
+        add_point(&l->text, p);
+    }
+}
+
+static void at_home(struct task *t)
+{
+    struct look *l = CONTAINER_OF(t, struct look, task);
+
+    buf_init(&l->text, ANSWER_MAX);
+    buf_char(&l->text, '{');
+    out_time(&l->text, "asOf", env_now_ms(l->request->env));
+    out_int(&l->text, "intervalMs", LIMIT_LIVE_MS);
+    out_json(&l->text, "points", S("["));
+    add_points(l, l->api->watch->live);
+    buf_add(&l->text, S("]}"));
+    l->task = (struct task){ .run = answer };
+    home_give(l->request->home, &l->task);
+}
+
+static bool read_since(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return time_parse(value, &((struct look *)ctx)->since_ms);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        { "since", read_since, "must be a time like 2026-11-16T09:30:00.000Z",
+          "2026-11-16T09:30:00.000Z のような日時にしてください" },
+    };
+    struct look *l;
+
+    if (!api_is_admin(r, e, p))
+        return;
+    l = api_room(r, sizeof(*l));
+    if (!l || !query_read(r, parameters, COUNT(parameters), l))
+        return;
+    l->request = r;
+    l->api = ctx;
+    l->task = (struct task){ .run = at_home };
+    home_give(l->api->watch->home, &l->task);
+}
+
+void api_live_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_live *)ctx)->auth, r, get_as, ctx);
+}

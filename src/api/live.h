@@ -1,0 +1,13 @@
+/* live.h - GET /api/v1/admin/live: the last ten minutes as points, from memory alone (O8). */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/live_watch.h"
+#include "http/http.h"
+
+struct api_live {
+    struct auth *auth;
+    const struct live_watch *watch;
+};
+
+void api_live_get(struct request *r, void *ctx); /* ctx: struct api_live */

@@ -1,0 +1,25 @@
+/* operators.h - /api/v1/admin/operators (A3): the people who may log in. A viewer sees the list;
+ * who is an operator adds people, and changes their role, their password, and whether they may come
+ * in at all. Any such change ends that person's sessions. A password is never shown. */
+#pragma once
+
+#include "auth/auth.h"
+#include "auth/hasher.h"
+#include "auth/operators.h"
+
+struct buf;
+
+struct api_operators {
+    struct env *env;
+    struct store *store;
+    struct auth *auth;
+    struct hasher *hasher;
+};
+
+/* ctx is a struct api_operators. */
+void api_operator_list(struct request *r, void *ctx);
+void api_operator_add(struct request *r, void *ctx);
+void api_operator_change(struct request *r, void *ctx); /* the path's first parameter: his id */
+
+/* One of them as JSON; the command line shows them alike. */
+void operator_json(struct buf *b, const struct person *o);

@@ -1,0 +1,178 @@
+/* overview.c - what this node has in memory, then what the database says:
+ *
+ *     request's loop --> home of the payments: gateways, queue --> a unit that reads --> the answer
+ */
+#include "api/overview.h"
+
+#include "api/answer.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "domain/day.h"
+#include "flow/json_out.h"
+#include "flow/overview.h"
+#include "gateway/guard.h"
+#include "observe/metrics.h"
+
+enum { ANSWER_MAX = 64 * 1024 };
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    struct task task;
+    const struct api_overview *api;
+    struct guard_view gateways[GATEWAYS_MAX];
+    int64_t live, now_ms, since_ms;
+    struct overview found;
+};
+
+/* Up to most - 1 they are counted. */
+static void out_counted(struct buf *b, const char *name, int64_t count, int64_t most,
+                        int64_t oldest_ms, int64_t now_ms)
+{
+    out_name(b, name);
+    buf_char(b, '{');
+    out_int(b, "count", count < most ? count : most - 1);
+    out_bool(b, "exact", count < most);
+    out_time(b, "oldestAt", oldest_ms ? now_ms - oldest_ms : 0);
+    buf_char(b, '}');
+}
+
+static void out_gateways(struct buf *b, const struct look *l)
+{
+    static const char *const words[] = {
+        [GUARD_CLOSED] = "closed", [GUARD_OPEN] = "open", [GUARD_PROBING] = "half_open"
+    };
+    const struct gateways *g = l->api->payments->gateways;
+
+    out_json(b, "gateways", S("["));
+    for (size_t i = 0; i < g->count; i++) {
+        buf_add(b, i ? S(",{") : S("{"));
+        out_text(b, "name", str_of(g->all[i]->name));
+        out_text(b, "state", str_of(words[l->gateways[i].state]));
+        out_int(b, "inFlight", l->gateways[i].underway);
+        buf_char(b, '}');
+    }
+    buf_char(b, ']');
+}
+
+static void out_sums(struct buf *b, const char *name, const struct overview *o, bool refunds)
+{
+    const char *glue = "";
+
+    out_json(b, name, S("["));
+    for (size_t i = 0; i < o->money_count; i++) {
+        int64_t amount = refunds ? o->money[i].refunded : o->money[i].captured;
+
+        if (!amount)
+            continue;
+        buf_fmt(b, "%s{\"currency\":\"%s\",\"amount\":%lld}", glue, o->money[i].currency,
+                (long long)amount);
+        glue = ",";
+    }
+    buf_char(b, ']');
+}
+
+static void out_today(struct buf *b, const struct look *l)
+{
+    const struct overview *o = &l->found;
+    bool exact = o->payments < LIMIT_TODAY_SEEN;
+
+    out_json(b, "today", S("{"));
+    out_text(b, "zone", l->api->time_zone);
+    out_time(b, "since", l->since_ms);
+    out_int(b, "payments", exact ? o->payments : LIMIT_TODAY_SEEN - 1);
+    out_sums(b, "captured", o, false);
+    out_sums(b, "refunded", o, true);
+    out_bool(b, "exact", exact);
+    buf_char(b, '}');
+}
+
+static void out_node(struct buf *b, const struct look *l)
+{
+    out_json(b, "node", S("{"));
+    out_uuid(b, "id", l->api->payments->env->node);
+    out_time(b, "startedAt", l->api->watch->started_ms);
+    out_text(b, "version", str_of(l->api->version));
+    out_text(b, "database", str_of(l->api->database));
+    buf_char(b, '}');
+}
+
+static void out_all(struct buf *b, const struct look *l)
+{
+    const struct overview *o = &l->found;
+
+    buf_char(b, '{');
+    out_time(b, "asOf", l->now_ms);
+    out_counted(b, "dead", o->queue.dead, LIMIT_DEAD_SEEN, o->queue.dead_oldest_ms, l->now_ms);
+    out_counted(b, "unknown", o->unknown.count, LIMIT_UNKNOWN_SEEN, o->unknown.oldest_ms,
+                l->now_ms);
+    out_json(b, "queue", S("{"));
+    out_int(b, "live", l->live);
+    out_int(b, "oldestReadyMs", o->queue.oldest_ready_ms);
+    buf_char(b, '}');
+    out_json(b, "alerts", S("{"));
+    out_int(b, "firing", o->firing);
+    buf_char(b, '}');
+    out_gateways(b, l);
+    out_today(b, l);
+    out_node(b, l);
+    buf_char(b, '}');
+}
+
+/* What was just read is what the live points show of it, until the next look or scrape. */
+static void note(struct metrics *m, const struct overview *o)
+{
+    metrics_set(m, GAUGE_OLDEST, (double)o->queue.oldest_ready_ms / 1000);
+    metrics_set(m, GAUGE_DEAD, (double)o->queue.dead);
+    metrics_set(m, GAUGE_DEAD_OLDEST, (double)o->queue.dead_oldest_ms / 1000);
+    metrics_set(m, GAUGE_UNKNOWN, (double)o->unknown.count);
+    metrics_set(m, GAUGE_UNKNOWN_OLDEST, (double)o->unknown.oldest_ms / 1000);
+}
+
+static enum err read_all(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    enum err e = overview_read(tx, l->now_ms, l->since_ms, &l->found);
+    struct buf b;
+
+    if (e)
+        return e;
+    note(tx_env(tx)->metrics, &l->found);
+    buf_init(&b, ANSWER_MAX);
+    out_all(&b, l);
+    l->answer.text = out_done(&b, u->arena);
+    return l->answer.text.p ? OK : ERR_NO_MEMORY;
+}
+
+static void at_home(struct task *t)
+{
+    static const struct unit_kind kind = { "overview.read", UNIT_READ, read_all, NULL };
+    struct look *l = CONTAINER_OF(t, struct look, task);
+    const struct payments *p = l->api->payments;
+
+    for (size_t i = 0; i < p->gateways->count; i++)
+        l->gateways[i] = guard_look(p->gateways->all[i]);
+    l->live = queue_live(p->queue);
+    l->now_ms = env_now_ms(p->env);
+    l->since_ms = day_begins_ms(l->api->zone, day_at(l->api->zone, l->now_ms));
+    api_answer_post(&l->answer, l->answer.request, p->store, &kind, api_answer_show);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct look *l;
+
+    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+        return;
+    l = api_room(r, sizeof(*l));
+    if (!l)
+        return;
+    l->api = ctx;
+    l->answer.request = r;
+    l->task = (struct task){ .run = at_home };
+    home_give(l->api->payments->home, &l->task);
+}
+
+void api_overview_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_overview *)ctx)->auth, r, get_as, ctx);
+}

@@ -1,0 +1,20 @@
+/* overview.h - GET /api/v1/admin/overview: how things stand, in one look (O8). */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/live_watch.h"
+#include "flow/payments.h"
+#include "http/http.h"
+
+struct zone;
+
+struct api_overview {
+    struct auth *auth;
+    const struct payments *payments;
+    const struct live_watch *watch;
+    const struct zone *zone; /* whose day is today, */
+    struct str time_zone;    /* and its name */
+    const char *version, *database;
+};
+
+void api_overview_get(struct request *r, void *ctx); /* ctx: struct api_overview */

@@ -1,0 +1,209 @@
+/* own_password.c - a person changes his own password, whatever his role (A3):
+ *
+ *   his session --> may he try yet? --> his row --> scrypt of the old one --> scrypt of the new one
+ *                                                                               |
+ *                            one commit: the password, his other sessions, audit <'
+ *
+ * Who made somebody's first password knows it; this is how it becomes his own. The one of now is
+ * asked for, since a browser that was left open is not him; it is guessed no faster than at the
+ * login, where the same failures count. */
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/login.h"
+#include "auth/operators.h"
+#include "base/limits.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+
+struct change { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    const struct api_login *api;
+    const struct session *session;
+    struct throttle_try counted;
+    struct str current, password; /* our own copies, until they are hashed */
+    struct hash_job job;
+    struct person person;
+    struct str was;
+};
+
+static void wipe(struct change *c)
+{
+    OPENSSL_cleanse((void *)c->current.p, c->current.n);
+    OPENSSL_cleanse((void *)c->password.p, c->password.n);
+}
+
+static void fail(struct change *c, enum err e)
+{
+    throttle_undo(c->api->throttle, &c->counted);
+    wipe(c);
+    reply_problem(c->request, e, NULL);
+}
+
+/* Not 401: the session is fine, and the page would take him for gone. */
+static void refuse(struct change *c)
+{
+    struct json_problems problems;
+
+    login_failures_add(c->api->failures, c->request, LOGIN_WRONG_PASSWORD, c->session->name);
+    wipe(c);
+    fields_problems(c->request, &problems);
+    json_problem_in(&problems, "current", "is not the password of now",
+                    "現在のパスワードと一致しません");
+    fields_refused(c->request, &problems);
+}
+
+/* --- the commit --- */
+
+static enum err store(struct tx *tx, struct unit *u)
+{
+    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct operator_own own = { .id = c->session->user,
+                                .was = c->was,
+                                .password = str_of(c->job.text),
+                                .session = { (const char *)c->session->hash, SESSION_HASH } };
+
+    return operator_own_password(tx, u->arena, &own, env_now_ms(c->api->env));
+}
+
+static void stored(struct unit *u)
+{
+    struct change *c = CONTAINER_OF(u, struct change, unit);
+
+    if (u->err == ERR_STALE) {
+        refuse(c);
+        return;
+    }
+    if (u->err) {
+        fail(c, u->err);
+        return;
+    }
+    throttle_won(c->api->throttle, &c->counted);
+    reply_send(c->request, 204, S(""), S(""));
+}
+
+static void post(struct change *c, const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    c->unit = (struct unit){
+        .kind = kind, .home = c->request->home, .done = done, .arena = &c->request->arena
+    };
+    store_post(c->api->store, &c->unit);
+}
+
+/* --- two hashes, each on its thread --- */
+
+static void hashed(struct task *t)
+{
+    static const struct unit_kind kind = { "password.own", UNIT_FRONT, store, NULL };
+    struct change *c = CONTAINER_OF(t, struct change, job.back);
+
+    wipe(c);
+    if (c->job.ok)
+        post(c, &kind, stored);
+    else
+        fail(c, ERR_NO_MEMORY);
+}
+
+static void compared(struct task *t)
+{
+    struct change *c = CONTAINER_OF(t, struct change, job.back);
+
+    if (!c->job.ok) {
+        refuse(c);
+        return;
+    }
+    c->job =
+        (struct hash_job){ .back.run = hashed, .home = c->request->home, .password = c->password };
+    if (!hasher_make(c->api->hasher, &c->job))
+        fail(c, ERR_OVERLOADED);
+}
+
+static enum err look(struct tx *tx, struct unit *u)
+{
+    struct change *c = CONTAINER_OF(u, struct change, unit);
+
+    return operator_find(tx, u->arena, c->session->name, &c->person);
+}
+
+static void looked(struct unit *u)
+{
+    struct change *c = CONTAINER_OF(u, struct change, unit);
+
+    if (u->err) {
+        fail(c, u->err);
+        return;
+    }
+    c->was = c->person.password;
+    c->job =
+        (struct hash_job){ .back.run = compared, .home = c->request->home, .password = c->current };
+    snprintf(c->job.text, sizeof(c->job.text), STR_FMT, STR_ARG(c->was));
+    if (!hasher_check(c->api->hasher, &c->job))
+        fail(c, ERR_OVERLOADED);
+}
+
+/* --- what was given --- */
+
+static struct str take(struct change *c, cJSON *body, const char *name, struct json_problems *p,
+                       bool *no_memory)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
+    struct str text, copy = { 0 };
+
+    if (!json_get_str(body, name, true, LIMIT_PASSWORD, &text, p))
+        return copy;
+    copy = fields_keep(c->request, text, no_memory);
+    OPENSSL_cleanse(item->valuestring, text.n);
+    return copy;
+}
+
+static bool read_body(struct change *c)
+{
+    static const char *const names[] = { "current", "new" };
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+    bool no_memory = false;
+
+    if (!fields_body(c->request, &body))
+        return false;
+    fields_problems(c->request, &problems);
+    c->current = take(c, body, "current", &problems, &no_memory);
+    c->password = take(c, body, "new", &problems, &no_memory);
+    if (c->password.n && !password_is_fit(c->password))
+        json_problem_in(&problems, "new", "must have 12 to 256 bytes",
+                        "12〜256 バイトにしてください");
+    else if (c->password.n && str_eq(c->password, c->current))
+        json_problem_in(&problems, "new", "must be another one", "別のものにしてください");
+    fields_only(body, names, COUNT(names), &problems);
+    return !fields_failed(c->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
+}
+
+static void change_as(struct request *r, void *ctx, enum err e, const struct session *s)
+{
+    static const struct unit_kind kind = { "password.look", UNIT_READ, look, NULL };
+    struct change *c;
+
+    if (e == ERR_UNAUTHORIZED)
+        reply_header(r, S("WWW-Authenticate"), S("Bearer"));
+    if (!e && uuid_eq(s->user, (struct uuid){ 0 })) /* the admin token is no person */
+        e = ERR_FORBIDDEN;
+    if (e) {
+        reply_problem(r, e, NULL);
+        return;
+    }
+    c = api_room(r, sizeof(*c));
+    if (!c)
+        return;
+    c->request = r;
+    c->api = ctx;
+    c->session = s;
+    if (read_body(c) && login_may_try(c->api, r, s->name, &c->counted))
+        post(c, &kind, looked);
+    else
+        wipe(c);
+}
+
+void api_session_password(struct request *r, void *ctx)
+{
+    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, change_as, ctx);
+}

@@ -1,0 +1,196 @@
+#include "api/queues.h"
+
+#include "api/act.h"
+#include "api/answer.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "flow/json_out.h"
+
+struct look { /* GET: one request, in its own arena */
+    struct api_answer answer;
+    const struct api_queues *api;
+};
+
+/* --- what waits, by kind --- */
+
+enum { KINDS_MAX = 128 };
+
+struct kinds {
+    struct arena *arena;
+    int64_t seen; /* messages, of whatever kind */
+    size_t count;
+    struct kind {
+        struct str name;
+        int64_t waiting, ready, due_ms;
+    } all[KINDS_MAX];
+};
+
+static enum err keep_kind(void *ctx, const struct row *row)
+{
+    struct kinds *k = ctx;
+    const struct val *c = row->col;
+    struct kind *one = &k->all[k->count];
+
+    k->seen += c[1].i;
+    if (k->count == KINDS_MAX)
+        return OK;
+    *one = (struct kind){ arena_str(k->arena, c[0].s), c[1].i, c[2].i, c[3].i };
+    k->count++;
+    return one->name.p ? OK : ERR_NO_MEMORY;
+}
+
+/* Of a count that was cut off no kind's is known to be whole. */
+static void out_kinds(struct buf *b, const struct kinds *k)
+{
+    bool exact = k->seen < LIMIT_KINDS_SEEN;
+
+    for (size_t i = 0; i < k->count; i++) {
+        buf_add(b, i ? S(",{") : S("{"));
+        out_text(b, "kind", k->all[i].name);
+        out_int(b, "waiting", k->all[i].waiting);
+        out_bool(b, "exact", exact);
+        out_int(b, "ready", k->all[i].ready);
+        out_time(b, "oldestDueAt", k->all[i].due_ms);
+        buf_char(b, '}');
+    }
+}
+
+static enum err add_kinds(struct tx *tx, struct arena *a, int64_t now_ms, struct buf *b)
+{
+    struct val v[] = { V_INT(now_ms), V_INT(LIMIT_KINDS_SEEN) };
+    struct kinds *k = arena_alloc(a, 1, sizeof(*k));
+    enum err e;
+
+    if (!k)
+        return ERR_NO_MEMORY;
+    k->arena = a;
+    e = tx_each(tx, STMT_messages_by_kind, v, COUNT(v), keep_kind, k);
+    if (!e)
+        out_kinds(b, k);
+    return e;
+}
+
+static enum err list(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct buf b;
+    enum err e;
+
+    buf_init(&b, LIMIT_REPLY);
+    buf_add(&b, S("{\"kinds\":["));
+    e = add_kinds(tx, u->arena, env_now_ms(tx_env(tx)), &b);
+    buf_add(&b, S("],\"queues\":["));
+    if (!e)
+        e = l->api->door.queues(tx, &b);
+    buf_add(&b, S("],\"nextCursor\":null}"));
+    l->answer.text = out_done(&b, u->arena);
+    return e || l->answer.text.p ? e : ERR_NO_MEMORY;
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "queues.list", UNIT_READ, list, NULL };
+    struct look *l;
+
+    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+        return;
+    l = api_room(r, sizeof(*l));
+    if (!l)
+        return;
+    l->api = ctx;
+    api_answer_post(&l->answer, r, l->api->store, &kind, api_answer_show);
+}
+
+void api_queue_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- held, let go --- */
+
+enum { ONE_MAX = 64 * 1024 };
+
+struct holding {
+    struct api_answer answer;
+    const struct api_queues *api;
+    const struct hold *how;
+    struct str name;
+    struct uuid user;
+};
+
+static enum err hold(struct tx *tx, struct unit *u)
+{
+    struct holding *h = CONTAINER_OF(u, struct holding, answer.unit);
+    struct buf b;
+    enum err e = h->how->set(tx, u->arena, h->api, h->name, h->how->paused);
+
+    if (!e)
+        e = act_audit(tx, h->how->verb, h->name, S(""), h->user);
+    if (e)
+        return e;
+    buf_init(&b, ONE_MAX);
+    e = h->how->show(tx, h->api, h->name, &b);
+    h->answer.text = out_done(&b, u->arena);
+    return e || h->answer.text.p ? e : ERR_NO_MEMORY;
+}
+
+void queue_hold(struct request *r, const struct api_queues *api, const struct principal *p,
+                const struct hold *how)
+{
+    static const struct unit_kind kind = { "queue.hold", UNIT_FRONT, hold, NULL };
+    struct holding *h;
+
+    if (!query_read(r, NULL, 0, NULL) || !act_has_no_input(r))
+        return;
+    if (!api->door.can_be(r->params[0])) {
+        reply_problem(r, ERR_NOT_FOUND, NULL);
+        return;
+    }
+    h = api_room(r, sizeof(*h));
+    if (!h)
+        return;
+    h->api = api;
+    h->how = how;
+    h->name = r->params[0];
+    h->user = p->user;
+    api_answer_post(&h->answer, r, api->store, &kind, api_answer_show);
+}
+
+static enum err set_queue(struct tx *tx, struct arena *a, const struct api_queues *api,
+                          struct str name, bool paused)
+{
+    (void)a;
+    return api->door.hold_queue(api->door.qstash, tx, name, paused);
+}
+
+static enum err show_queue(struct tx *tx, const struct api_queues *api, struct str name,
+                           struct buf *out)
+{
+    return api->door.queue(tx, name, out);
+}
+
+static void pause_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct hold how = { "QUEUE_PAUSED", true, set_queue, show_queue };
+
+    if (api_is_admin(r, e, p))
+        queue_hold(r, ctx, p, &how);
+}
+
+void api_queue_pause(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, pause_as, ctx);
+}
+
+static void resume_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct hold how = { "QUEUE_RESUMED", false, set_queue, show_queue };
+
+    if (api_is_admin(r, e, p))
+        queue_hold(r, ctx, p, &how);
+}
+
+void api_queue_resume(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, resume_as, ctx);
+}

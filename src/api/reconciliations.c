@@ -1,0 +1,207 @@
+#include "api/reconciliations.h"
+
+#include "api/act.h"
+#include "api/answer.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "domain/day.h"
+#include "flow/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE_DEFAULT = 31 };
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    struct reconcile *reconcile;
+    int limit;
+    struct str before, day; /* before: may be empty */
+    int64_t number;         /* of the day */
+    bool csv;
+    struct uuid run, user;
+};
+
+static struct look *look_new(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    const struct api_reconciliations *api = ctx;
+    struct look *l;
+
+    if (!api_is_admin(r, e, p))
+        return NULL;
+    l = api_room(r, sizeof(*l));
+    if (!l)
+        return NULL;
+    l->reconcile = api->reconcile;
+    l->limit = PAGE_DEFAULT;
+    return l;
+}
+
+static struct store *store_of(void *ctx)
+{
+    return ((struct api_reconciliations *)ctx)->store;
+}
+
+/* --- the list --- */
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+}
+
+static bool read_before(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    l->before = value;
+    return day_parse(value, &l->number);
+}
+
+static const struct query_parameter list_parameters[] = {
+    QUERY_LIMIT(read_limit),
+    QUERY_CURSOR(read_before),
+};
+
+static enum err read_list(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return reconcile_list(tx, u->arena, l->before, l->limit, &l->answer.text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "reconcile.list", UNIT_READ, read_list, NULL };
+    struct look *l = look_new(r, ctx, e, p);
+
+    if (l && query_read(r, list_parameters, COUNT(list_parameters), l))
+        api_answer_post(&l->answer, r, store_of(ctx), &kind, api_answer_show);
+}
+
+void api_reconciliation_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_reconciliations *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- one day --- */
+
+static bool wants_csv(const struct request *r)
+{
+    struct str accept = request_header(r, S("Accept"), NULL);
+
+    return accept.n && memmem(accept.p, accept.n, "text/csv", 8);
+}
+
+/* False: 400 was answered. */
+static bool read_day(struct request *r, struct look *l)
+{
+    l->day = r->params[0];
+    l->csv = wants_csv(r);
+    if (str_ends(l->day, S(".csv"))) {
+        l->day.n -= 4;
+        l->csv = true;
+    }
+    if (day_parse(l->day, &l->number))
+        return true;
+    reply_problem(r, ERR_VALIDATION,
+                  r->language == LANG_JA ? "日付は 2026-11-16 の形で指定してください。"
+                                         : "The day must be written like 2026-11-16.");
+    return false;
+}
+
+static enum err read_one(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return l->csv ? reconcile_show_csv(tx, u->arena, l->day, &l->answer.text)
+                  : reconcile_show(tx, u->arena, l->day, &l->answer.text);
+}
+
+static void show_one(struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct request *r = l->answer.request;
+
+    if (u->err || !l->csv) {
+        api_answer_show(u);
+        return;
+    }
+    reply_header(r, S("Content-Disposition"), S("attachment"));
+    reply_send(r, 200, S("text/csv; charset=utf-8"), l->answer.text);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "reconcile.show", UNIT_READ, read_one, NULL };
+    struct look *l = look_new(r, ctx, e, p);
+
+    if (l && read_day(r, l) && query_read(r, NULL, 0, l))
+        api_answer_post(&l->answer, r, store_of(ctx), &kind, show_one);
+}
+
+void api_reconciliation_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_reconciliations *)ctx)->auth, r, get_as, ctx);
+}
+
+/* --- begin one --- */
+
+static enum err run_one(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    bool began;
+    enum err e = reconcile_begin(tx, l->reconcile, l->number, S("admin"), l->run,
+                                 env_now_ms(tx_env(tx)), &began);
+
+    if (!e)
+        e = act_audit(tx, "RECONCILIATION_RUN", l->day,
+                      began ? S("") : S("it is under way already"), l->user);
+    return e ? e : reconcile_show(tx, u->arena, l->day, &l->answer.text);
+}
+
+/* In the zone whose days these are it is midnight; here, as all our times are, in UTC. */
+static void reply_not_over(struct request *r, const struct look *l)
+{
+    char end[TIME_TEXT + 1], detail[256];
+
+    time_text(day_begins_ms(l->reconcile->zone, l->number + 1), end);
+    snprintf(
+        detail, sizeof(detail),
+        r->language == LANG_JA
+            ? "その日はまだ終わっていません。%s（%.*s の日付が変わる時刻）から突き合わせできます。"
+            : "That day is not over yet. It can be compared from %s on, when it ends in %.*s.",
+        end, STR_ARG(l->reconcile->time_zone));
+    reply_problem(r, ERR_UNPROCESSABLE, detail);
+}
+
+static void show_begun(struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct request *r = l->answer.request;
+
+    if (u->err == ERR_UNPROCESSABLE)
+        reply_not_over(r, l);
+    else if (u->err)
+        reply_problem(r, u->err, NULL);
+    else
+        reply_send(r, 202, S("application/json"), l->answer.text);
+}
+
+static void run_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "reconcile.run", UNIT_FRONT, run_one, NULL };
+    struct look *l = look_new(r, ctx, e, p);
+
+    if (!l || !read_day(r, l) || !query_read(r, NULL, 0, l))
+        return;
+    l->run = env_uuid(r->env);
+    l->user = p->user;
+    api_answer_post(&l->answer, r, store_of(ctx), &kind, show_begun);
+}
+
+void api_reconciliation_run(struct request *r, void *ctx)
+{
+    auth_check(((struct api_reconciliations *)ctx)->auth, r, run_as, ctx);
+}

@@ -1,0 +1,19 @@
+/* reconciliations.h - the provider's books beside ours, for admin (E11). */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/reconcile.h"
+#include "http/http.h"
+
+struct api_reconciliations {
+    struct store *store;
+    struct auth *auth;
+    struct reconcile *reconcile;
+};
+
+/* GET /api/v1/admin/reconciliations?limit=&cursor= */
+void api_reconciliation_list(struct request *r, void *ctx);
+/* GET /api/v1/admin/reconciliations/{day}: JSON, or CSV with Accept: text/csv or {day}.csv */
+void api_reconciliation_get(struct request *r, void *ctx);
+/* POST /api/v1/admin/reconciliations/{day}: 202, it is being worked on */
+void api_reconciliation_run(struct request *r, void *ctx);

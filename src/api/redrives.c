@@ -1,0 +1,276 @@
+/* redrives.c - see redrives.h. What a redrive would take is counted first, in units that only read;
+ * then one unit writes its row and its message. What dies in between is counted by nobody and
+ * taken: the place where it ends is the moment of the start. */
+#include "api/redrives.h"
+
+#include "api/answer.h"
+#include "api/dlq_input.h"
+#include "api/fields.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE_DEFAULT = 20 };
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    int limit;
+    struct uuid id, user; /* id: of one, or the page's upper end */
+};
+
+struct starting {
+    struct api_answer answer;
+    const struct api_redrives *api;
+    struct dead_act act; /* counts */
+    struct redrive_new new;
+};
+
+/* --- looking --- */
+
+static bool query_count(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+}
+
+static bool query_place(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return uuid_parse(value, &((struct look *)ctx)->id);
+}
+
+static enum err read_page(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return redrive_page(tx, u->arena, l->id, l->limit, &l->answer.text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "redrive.list", UNIT_READ, read_page, NULL };
+    static const struct query_parameter parameters[] = { QUERY_LIMIT(query_count),
+                                                         QUERY_CURSOR(query_place) };
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (!l)
+        return;
+    l->limit = PAGE_DEFAULT;
+    memset(l->id.b, 0xff, sizeof(l->id.b));
+    if (query_read(r, parameters, COUNT(parameters), l))
+        api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, &kind, api_answer_show);
+}
+
+void api_redrive_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_redrives *)ctx)->auth, r, list_as, ctx);
+}
+
+static enum err read_one(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return redrive_show(tx, u->arena, l->id, &l->answer.text);
+}
+
+static enum err cancel_one(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return redrive_cancel(tx, u->arena, l->id, l->user, &l->answer.text);
+}
+
+static void post_one(struct request *r, void *ctx, enum err e, const struct principal *p,
+                     const struct unit_kind *kind)
+{
+    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+
+    if (!l || !fields_path_id(r, &l->id))
+        return;
+    l->user = p->user;
+    api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, kind, api_answer_show);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "redrive.get", UNIT_READ, read_one, NULL };
+
+    post_one(r, ctx, e, p, &kind);
+}
+
+void api_redrive_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_redrives *)ctx)->auth, r, get_as, ctx);
+}
+
+static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "redrive.cancel", UNIT_FRONT, cancel_one, NULL };
+
+    post_one(r, ctx, e, p, &kind);
+}
+
+void api_redrive_cancel(struct request *r, void *ctx)
+{
+    auth_check(((struct api_redrives *)ctx)->auth, r, cancel_as, ctx);
+}
+
+/* --- starting --- */
+
+static enum err store_start(struct tx *tx, struct unit *u)
+{
+    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+
+    return redrive_start(tx, u->arena, s->api->redrives, &s->new, &s->answer.text);
+}
+
+static void show_started(struct unit *u)
+{
+    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+
+    if (u->err)
+        reply_problem(s->answer.request, u->err, NULL);
+    else
+        reply_send(s->answer.request, 202, S("application/json"), s->answer.text);
+}
+
+static void answer_count(struct starting *s)
+{
+    char text[96];
+    struct request *r = s->answer.request;
+    struct str copy;
+
+    snprintf(text, sizeof(text), "{\"matched\":%lld,\"exact\":%s}", (long long)s->new.matched,
+             s->new.exact ? "true" : "false");
+    copy = arena_str(&r->arena, str_of(text));
+    if (copy.p)
+        reply_send(r, 200, S("application/json"), copy);
+    else
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+}
+
+/* Counted: the answer, or the start. */
+static void counted(struct starting *s, bool dry_run)
+{
+    static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, store_start, NULL };
+    struct request *r = s->answer.request;
+
+    if (dry_run) {
+        answer_count(s);
+        return;
+    }
+    s->new.id = env_uuid(r->env);
+    api_answer_post(&s->answer, r, s->api->store, &kind, show_started);
+}
+
+static struct starting *starting_new(struct request *r, void *ctx, const struct principal *p)
+{
+    struct starting *s = api_room(r, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->answer.request = r;
+    s->api = ctx;
+    s->act.letters = s->api->redrives->letters;
+    s->new.user = p->user;
+    s->new.name = arena_str(&r->arena, p->name);
+    if (!dead_act_begin(&s->act, &r->arena))
+        return s;
+    reply_problem(r, ERR_NO_MEMORY, NULL);
+    return NULL;
+}
+
+/* --- of letters --- */
+
+static enum err count_letters(struct tx *tx, struct unit *u)
+{
+    return dead_act_step(tx, &CONTAINER_OF(u, struct starting, answer.unit)->act);
+}
+
+static void letters_counted(struct unit *u);
+
+static void count_on(struct starting *s)
+{
+    static const struct unit_kind kind = { "redrive.count", UNIT_READ, count_letters, NULL };
+
+    s->answer.unit =
+        (struct unit){ .kind = &kind, .home = s->answer.request->home, .done = letters_counted };
+    store_post(s->api->store, &s->answer.unit);
+}
+
+static void letters_counted(struct unit *u)
+{
+    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct dead_act *act = &s->act;
+    bool dry_run = s->new.rate == 0;
+
+    if (dead_act_took(act, u->err)) {
+        count_on(s);
+        return;
+    }
+    if (act->err) {
+        reply_problem(s->answer.request, act->err, NULL);
+        return;
+    }
+    s->new.exact = !act->more && act->matched <= LIMIT_DEAD_ACT;
+    s->new.matched = act->matched < LIMIT_DEAD_ACT ? act->matched : LIMIT_DEAD_ACT;
+    s->new.ids = act->ids;
+    s->new.id_count = act->id_count;
+    s->new.filter = act->filter;
+    counted(s, dry_run);
+}
+
+static void start_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+
+    if (!s || !dlq_read_redrive(r, &s->act, &s->new.rate))
+        return;
+    if (s->act.dry_run)
+        s->new.rate = 0;
+    s->act.dry_run = true; /* here it only counts */
+    s->act.limit = LIMIT_DEAD_ACT + 1;
+    count_on(s);
+}
+
+void api_redrive_start(struct request *r, void *ctx)
+{
+    auth_check(((struct api_redrives *)ctx)->auth, r, start_as, ctx);
+}
+
+/* --- of events --- */
+
+static enum err count_events(struct tx *tx, struct unit *u)
+{
+    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+
+    return replay_count(tx, &s->new.filter, &s->new.matched, &s->new.exact);
+}
+
+static void events_counted(struct unit *u)
+{
+    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+
+    if (u->err)
+        reply_problem(s->answer.request, u->err, NULL);
+    else
+        counted(s, s->act.dry_run);
+}
+
+static void replay_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "replay.count", UNIT_READ, count_events, NULL };
+    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+
+    if (!s || !dlq_read_replay(r, &s->act, &s->new.rate))
+        return;
+    s->new.is_replay = true;
+    s->new.filter = s->act.filter;
+    api_answer_post(&s->answer, r, s->api->store, &kind, events_counted);
+}
+
+void api_replay_start(struct request *r, void *ctx)
+{
+    auth_check(((struct api_redrives *)ctx)->auth, r, replay_as, ctx);
+}

@@ -1,0 +1,57 @@
+/* sandbox.h - the sandbox from the operator's page (O8, G3): a payment to look at, what goes wrong,
+ * an event. There only where the sandbox runs in this process. Everything goes its real way: a
+ * payment through the flow, the switches over the sandbox's own HTTP, an event through the webhook
+ * door. */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/payments.h"
+#include "http/client.h"
+#include "http/http.h"
+
+struct api_sandbox {
+    struct auth *auth;
+    struct payments *payments;
+    struct client *client;
+    struct str base;        /* of the sandbox: http://127.0.0.1:12111 */
+    struct str webhook_url; /* of our own door, */
+    struct str secret;      /* and what it wants events signed by */
+};
+
+/* ctx: struct api_sandbox */
+void api_sandbox_pay(struct request *r, void *ctx);    /* sandbox_pay.c */
+void api_sandbox_faults(struct request *r, void *ctx); /* sandbox_faults.c */
+void api_sandbox_set_faults(struct request *r, void *ctx);
+void api_sandbox_clear_faults(struct request *r, void *ctx);
+void api_sandbox_event(struct request *r, void *ctx); /* sandbox_event.c */
+
+/* --- errand.c: what the handlers of switches and events share --- */
+
+enum { ERRAND_STEPS = 6 };
+
+struct errand_step {
+    struct str method, url, body; /* body: JSON, or empty */
+    struct header header;         /* one more; name empty: none */
+    struct str answer;            /* out */
+};
+
+/* Calls one after another, in the request's arena. The act is written down before the first. */
+struct errand {
+    struct unit unit;
+    struct call call;
+    struct header headers[2];
+    struct request *request;
+    const struct api_sandbox *api;
+    struct errand_step steps[ERRAND_STEPS];
+    size_t count, at;
+    const char *operation; /* of the audit line; NULL: it changes nothing */
+    struct str subject, detail;
+    struct uuid user;
+    void (*done)(struct errand *e); /* every step was answered 2xx; answers the request */
+};
+struct errand *errand_new(struct request *r, const struct api_sandbox *api,
+                          const struct principal *p); /* NULL: that was answered */
+struct errand_step *errand_add(struct errand *e, struct str method, const char *path,
+                               struct str body); /* below api->base */
+/* What a step is refused with is the answer; a sandbox that does not answer is 502. */
+void errand_begin(struct errand *e);

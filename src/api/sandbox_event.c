@@ -1,0 +1,210 @@
+/* sandbox_event.c - one event as Stripe would send it, to our own door over HTTP. A broken one
+ * names a payment that there never was: the worker waits for it, gives up, and it is a dead letter.
+ */
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "api/sandbox.h"
+#include "base/hex.h"
+#include "flow/json_out.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TYPE_MAX = 100, DIGEST = 32, EVENT_MAX = 4096, SIGNATURE_MAX = 128, ID_TEXT = 4 + 32 };
+
+struct sending {
+    struct str type;
+    bool broken;
+    char id[ID_TEXT + 1], object[ID_TEXT + 1];
+};
+
+/* --- what is asked for --- */
+
+/* "payment_intent.succeeded": words of a-z, 0-9 and _, with dots between them. */
+static bool is_type(struct str t)
+{
+    bool dot = true, any = false;
+
+    for (size_t i = 0; i < t.n; i++) {
+        bool here = t.p[i] == '.';
+        bool letter =
+            (t.p[i] >= 'a' && t.p[i] <= 'z') || (t.p[i] >= '0' && t.p[i] <= '9') || t.p[i] == '_';
+
+        if ((!letter && !here) || (here && dot))
+            return false;
+        any |= here;
+        dot = here;
+    }
+    return any && !dot;
+}
+
+static bool read_wish(struct request *r, struct sending *s)
+{
+    static const char *const names[] = { "type", "broken" };
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+    bool no_memory = false;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &problems);
+    fields_only(body, names, COUNT(names), &problems);
+    json_get_bool(body, "broken", false, &s->broken, &problems);
+    if (json_get_str(body, "type", true, TYPE_MAX, &s->type, &problems)) {
+        if (!is_type(s->type))
+            json_problem_in(&problems, "type", "must be a type like payment_intent.succeeded",
+                            "payment_intent.succeeded のような種別にしてください");
+        s->type = fields_keep(r, s->type, &no_memory);
+    }
+    return !fields_failed(r, &problems, no_memory ? ERR_NO_MEMORY : OK);
+}
+
+/* --- the event --- */
+
+static void make_id(struct env *env, const char *prefix, char text[ID_TEXT + 1])
+{
+    struct uuid id = env_uuid(env);
+
+    *hex_put(text + snprintf(text, 5, "%s", prefix), id.b, sizeof(id.b)) = '\0';
+}
+
+/* Of "charge.dispute.created" it is "dispute"; of "checkout.session.completed" both words. */
+static struct str object_of(struct str type)
+{
+    struct str object = type;
+
+    while (object.n && object.p[object.n - 1] != '.')
+        object.n--;
+    object.n--;
+    if (str_eq(object, S("charge.dispute")))
+        return S("dispute");
+    return object;
+}
+
+static const char *prefix_of(struct str object)
+{
+    static const struct {
+        struct str object;
+        const char *prefix;
+    } known[] = {
+        { { "payment_intent", 14 }, "pi_" }, { { "charge", 6 }, "ch_" },
+        { { "refund", 6 }, "re_" },          { { "checkout.session", 16 }, "cs_" },
+        { { "dispute", 7 }, "dp_" },
+    };
+
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (str_eq(known[i].object, object))
+            return known[i].prefix;
+    return "ob_";
+}
+
+static void write_event(struct buf *b, struct env *env, struct sending *s)
+{
+    struct str object = object_of(s->type);
+
+    make_id(env, "evt_", s->id);
+    make_id(env, prefix_of(object), s->object);
+    buf_char(b, '{');
+    out_text(b, "id", str_of(s->id));
+    out_text(b, "object", S("event"));
+    out_text(b, "type", s->type);
+    out_bool(b, "livemode", false);
+    out_int(b, "created", env_now_ms(env) / 1000);
+    out_json(b, "data", S("{\"object\":{"));
+    out_text(b, "id", str_of(s->object));
+    out_text(b, "object", object);
+    if (s->broken) {
+        out_json(b, "metadata", S("{"));
+        out_uuid(b, "payment_id", env_uuid(env));
+        buf_char(b, '}');
+    }
+    buf_add(b, S("}}}"));
+}
+
+/* "t=...,v1=..." over "t.body" */
+static bool sign(struct str secret, struct str body, int64_t t, char ret_text[SIGNATURE_MAX])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int n = 0;
+    struct buf b;
+    bool fine;
+    char *p;
+
+    buf_init(&b, EVENT_MAX + 64);
+    buf_fmt(&b, "%lld.", (long long)t);
+    buf_add(&b, body);
+    fine = !b.failed &&
+           HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)b.p, b.n, digest, &n);
+    buf_release(&b);
+    if (!fine || n != DIGEST)
+        return false;
+    p = ret_text + snprintf(ret_text, SIGNATURE_MAX, "t=%lld,v1=", (long long)t);
+    *hex_put(p, digest, DIGEST) = '\0';
+    return true;
+}
+
+/* --- sent --- */
+
+static void sent(struct errand *e)
+{
+    struct request *r = e->request;
+    struct buf b;
+
+    buf_init(&b, EVENT_MAX);
+    buf_char(&b, '{');
+    out_text(&b, "eventId", e->subject);
+    out_text(&b, "type", e->detail);
+    buf_char(&b, '}');
+    if (b.failed)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    else
+        reply_send(r, 202, S("application/json"), buf_str(&b));
+    buf_release(&b);
+}
+
+/* False: no memory. */
+static bool add_event(struct errand *e, struct sending *s)
+{
+    struct env *env = e->request->env;
+    struct arena *a = &e->request->arena;
+    char signature[SIGNATURE_MAX] = "";
+    struct errand_step *step = &e->steps[e->count++];
+    struct buf b;
+
+    buf_init(&b, EVENT_MAX);
+    write_event(&b, env, s);
+    *step = (struct errand_step){ .method = S("POST"), .url = e->api->webhook_url };
+    if (!b.failed && sign(e->api->secret, buf_str(&b), env_now_ms(env) / 1000, signature))
+        step->body = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    step->header = (struct header){ S("Stripe-Signature"), arena_str(a, str_of(signature)) };
+    e->subject = arena_str(a, str_of(s->id));
+    e->detail = s->type;
+    return step->body.p && step->header.value.p && e->subject.p;
+}
+
+static void post_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct sending s = { 0 };
+    struct errand *errand;
+
+    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL) || !read_wish(r, &s))
+        return;
+    errand = errand_new(r, ctx, p);
+    if (!errand)
+        return;
+    errand->operation = s.broken ? "SANDBOX_EVENT_BROKEN" : "SANDBOX_EVENT";
+    errand->done = sent;
+    if (add_event(errand, &s))
+        errand_begin(errand);
+    else
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+}
+
+void api_sandbox_event(struct request *r, void *ctx)
+{
+    auth_check(((struct api_sandbox *)ctx)->auth, r, post_as, ctx);
+}

@@ -1,0 +1,158 @@
+/* sandbox_faults.c - the switches of /_sandbox in one object: {"faults","webhooks","chaos"}, each
+ * as the sandbox's own routes of these names show it and take it. */
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "api/sandbox.h"
+#include "base/limits.h"
+
+#include <string.h>
+
+enum { SHOWN = 3 };
+
+/* The answers end with a line end, which JSON does not mind. /_sandbox/faults has its list in an
+ * object of that name already. */
+static void show(struct errand *e)
+{
+    const struct errand_step *s = &e->steps[e->count - SHOWN];
+    struct str rules = s[0].answer;
+    const char *end = rules.n ? memrchr(rules.p, '}', rules.n) : NULL;
+    struct request *r = e->request;
+    struct buf b;
+
+    buf_init(&b, LIMIT_REPLY);
+    buf_add(&b, (struct str){ rules.p, end ? (size_t)(end - rules.p) : 0 });
+    buf_add(&b, S(",\"webhooks\":"));
+    buf_add(&b, s[1].answer);
+    buf_add(&b, S(",\"chaos\":"));
+    buf_add(&b, s[2].answer);
+    buf_char(&b, '}');
+    if (b.failed)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    else
+        reply_send(r, 200, S("application/json"), buf_str(&b));
+    buf_release(&b);
+}
+
+static void then_show(struct errand *e)
+{
+    errand_add(e, S("GET"), "/_sandbox/faults", S(""));
+    errand_add(e, S("GET"), "/_sandbox/webhooks", S(""));
+    errand_add(e, S("GET"), "/_sandbox/chaos", S(""));
+    e->done = show;
+    errand_begin(e);
+}
+
+static struct errand *begin(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+        return NULL;
+    return errand_new(r, ctx, p);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct errand *errand = begin(r, ctx, e, p);
+
+    if (errand)
+        then_show(errand);
+}
+
+void api_sandbox_faults(struct request *r, void *ctx)
+{
+    auth_check(((struct api_sandbox *)ctx)->auth, r, get_as, ctx);
+}
+
+/* --- PUT {"fault"?, "webhooks"?, "chaos"?} --- */
+
+enum { AT_FAULT, AT_WEBHOOKS, AT_CHAOS, AT_COUNT };
+
+static const char *const names[AT_COUNT] = { "fault", "webhooks", "chaos" };
+
+/* False: 400 or 415 was answered. What is inside of each the sandbox itself judges. */
+static bool read_switches(struct request *r, struct json_value v[AT_COUNT])
+{
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+    int given = 0;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &problems);
+    fields_only(body, names, COUNT(names), &problems);
+    for (int i = 0; i < AT_COUNT; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, names[i]);
+
+        given += item != NULL;
+        if (item && !cJSON_IsObject(item) && !(i == AT_CHAOS && cJSON_IsNull(item)))
+            json_problem_in(&problems, names[i], "must be an object of switches",
+                            "スイッチのオブジェクトにしてください");
+    }
+    if (!given)
+        json_problem_in(&problems, "body", "must have fault, webhooks or chaos",
+                        "fault、webhooks、chaos のいずれかを指定してください");
+    return !fields_failed(r, &problems, json_pick(r->body, names, AT_COUNT, v, NULL));
+}
+
+static void add_changes(struct errand *e, const struct json_value v[AT_COUNT])
+{
+    if (v[AT_FAULT].type == JSON_OBJECT)
+        errand_add(e, S("POST"), "/_sandbox/faults", v[AT_FAULT].raw);
+    if (v[AT_WEBHOOKS].type == JSON_OBJECT)
+        errand_add(e, S("POST"), "/_sandbox/webhooks", v[AT_WEBHOOKS].raw);
+    if (v[AT_CHAOS].type == JSON_OBJECT)
+        errand_add(e, S("POST"), "/_sandbox/chaos", v[AT_CHAOS].raw);
+    else if (v[AT_CHAOS].type != JSON_ABSENT)
+        errand_add(e, S("DELETE"), "/_sandbox/chaos", S(""));
+}
+
+static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct errand *errand = begin(r, ctx, e, p);
+    struct json_value v[AT_COUNT];
+
+    if (!errand || !read_switches(r, v))
+        return;
+    errand->operation = "SANDBOX_FAULTS_SET";
+    add_changes(errand, v);
+    then_show(errand);
+}
+
+void api_sandbox_set_faults(struct request *r, void *ctx)
+{
+    auth_check(((struct api_sandbox *)ctx)->auth, r, put_as, ctx);
+}
+
+/* --- DELETE: all of it as it was at first --- */
+
+static void delete_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    struct errand *errand = begin(r, ctx, e, p);
+    struct str body = { 0 };
+    struct buf b;
+
+    if (!errand)
+        return;
+    buf_init(&b, 1024);
+    buf_fmt(&b,
+            "{\"url\":\"\",\"on\":true,\"duplicate\":0,\"reorder\":false,\"delayMs\":0,"
+            "\"dropFirst\":0,\"factor\":%d,\"burst\":false}",
+            LIMIT_SANDBOX_RESEND_FACTOR);
+    if (!b.failed)
+        body = arena_str(&r->arena, buf_str(&b));
+    buf_release(&b);
+    if (!body.p) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    errand->operation = "SANDBOX_FAULTS_CLEARED";
+    errand_add(errand, S("DELETE"), "/_sandbox/faults", S(""));
+    errand_add(errand, S("DELETE"), "/_sandbox/chaos", S(""));
+    errand_add(errand, S("POST"), "/_sandbox/webhooks", body);
+    then_show(errand);
+}
+
+void api_sandbox_clear_faults(struct request *r, void *ctx)
+{
+    auth_check(((struct api_sandbox *)ctx)->auth, r, delete_as, ctx);
+}

@@ -1,0 +1,252 @@
+/* sandbox_pay.c - a payment to look at, as a customer's server would make it:
+ *
+ *   a booking (one commit) --> create, by the flow --> capture, where that was asked for --> 201
+ *
+ * Killed in between, what was reached stands like any other booking or payment. */
+#include "api/act.h"
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "api/sandbox.h"
+#include "base/limits.h"
+#include "flow/booking.h"
+#include "flow/operate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MEMBERS_MAX = 64 };
+
+/* Whose bookings these are: the one of dev mode's banner. */
+static const struct uuid customer = { { 0x01, 0x90, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0xd3,
+                                        0xa0 } };
+
+struct paying { /* one request, in its own arena */
+    struct unit unit;
+    struct request *request;
+    const struct api_sandbox *api;
+    struct uuid user; /* who asks */
+    struct money money;
+    struct str method, method_type, description;
+    bool capture;
+    struct uuid booking;
+    struct operate create, take;
+};
+
+/* --- the answer --- */
+
+static void refuse(struct request *r, const struct operate *o)
+{
+    char id[UUID_TEXT + 1], members[MEMBERS_MAX] = "";
+    int n = 0;
+
+    if (o->has_payment) {
+        uuid_text(o->payment_id, id);
+        n = snprintf(members, sizeof(members), "\"paymentId\":\"%s\"", id);
+    }
+    reply_problem_more(r, o->err, r->language == LANG_JA ? NULL : o->why, S(""),
+                       (struct str){ members, (size_t)n });
+}
+
+static void show(struct request *r, const struct operate *o)
+{
+    struct buf b;
+
+    if (o->status >= 400) { /* a problem that was kept */
+        reply_send(r, o->status, S("application/problem+json"), o->body);
+        return;
+    }
+    buf_init(&b, LIMIT_REPLY);
+    buf_add(&b, S("{\"payment\":"));
+    buf_add(&b, o->body);
+    buf_char(&b, '}');
+    if (b.failed)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    else
+        reply_send(r, 201, S("application/json"), buf_str(&b));
+    buf_release(&b);
+}
+
+/* --- by the flow --- */
+
+static void begin(struct paying *p, struct operate *o, void (*done)(struct operate *))
+{
+    struct request *r = p->request;
+
+    o->payments = p->api->payments;
+    o->user = p->user;
+    o->may_any = true;
+    o->key = env_uuid(r->env);
+    trace_text(&r->trace, o->trace);
+    o->request_id = r->id;
+    o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
+    o->arena = &r->arena;
+    o->home = r->home;
+    o->done = done;
+    operate_begin(o);
+}
+
+static void captured(struct operate *o)
+{
+    struct paying *p = CONTAINER_OF(o, struct paying, take);
+
+    if (o->err)
+        refuse(p->request, o);
+    else
+        show(p->request, o);
+}
+
+/* No text of anybody's can look like this: its quotes would be escaped. */
+static bool is_authorized(const struct operate *o)
+{
+    static const char word[] = "\"status\":\"AUTHORIZED\"";
+
+    return o->has_payment && o->status == 201 &&
+           memmem(o->body.p, o->body.n, word, sizeof(word) - 1);
+}
+
+/* What was declined, or waits for its customer, cannot be captured: it is shown as it is. */
+static void created(struct operate *o)
+{
+    struct paying *p = CONTAINER_OF(o, struct paying, create);
+
+    if (o->err) {
+        refuse(p->request, o);
+        return;
+    }
+    if (!p->capture || !is_authorized(o)) {
+        show(p->request, o);
+        return;
+    }
+    p->take = (struct operate){ .kind = OP_CAPTURE, .payment = o->payment_id };
+    key_hash_other(p->take.payment, false, 0, S(""), p->take.hash);
+    begin(p, &p->take, captured);
+}
+
+/* --- the booking --- */
+
+static enum err book(struct tx *tx, struct unit *u)
+{
+    struct paying *p = CONTAINER_OF(u, struct paying, unit);
+    struct booking_change c = { .id = p->booking,
+                                .user_id = customer,
+                                .money = p->money,
+                                .has_user = true,
+                                .has_money = true };
+    struct booking_result result;
+    char id[UUID_TEXT + 1];
+    enum err e = booking_change(tx, p->api->payments, &c, env_now_ms(tx_env(tx)), &result);
+
+    uuid_text(p->booking, id);
+    return e ? e : act_audit(tx, "SANDBOX_PAYMENT", str_of(id), S(""), p->user);
+}
+
+static void booked(struct unit *u)
+{
+    struct paying *p = CONTAINER_OF(u, struct paying, unit);
+    struct operate *o = &p->create;
+
+    if (u->err) {
+        reply_problem(p->request, u->err, NULL);
+        return;
+    }
+    *o = (struct operate){ .kind = OP_CREATE,
+                           .context = CONTEXT_BOOKING,
+                           .subject = p->booking,
+                           .money = p->money,
+                           .method = p->method,
+                           .method_type = p->method_type,
+                           .description = p->description };
+    key_hash_create(o->subject, o->money, o->method_type, o->method, o->hash);
+    begin(p, o, created);
+}
+
+/* --- what is asked for --- */
+
+static bool is_type(struct str method)
+{
+    static const struct str types[] = {
+        { "card", 4 }, { "konbini", 7 }, { "paypay", 6 }, { "bank_transfer", 13 }
+    };
+
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (str_eq(types[i], method))
+            return true;
+    return false;
+}
+
+/* A test card's token, or a way to pay that is no card. */
+static void read_method(const cJSON *body, struct paying *p, struct json_problems *problems)
+{
+    struct str method;
+
+    if (!json_get_str(body, "method", false, METHOD_MAX, &method, problems))
+        return;
+    if (str_starts(method, S("pm_")))
+        p->method = method;
+    else if (is_type(method))
+        p->method_type = method;
+    else
+        json_problem_in(problems, "method",
+                        "must be a test card like pm_card_visa, or card, konbini, paypay, "
+                        "bank_transfer",
+                        "pm_card_visa などのテストカードか、card、konbini、paypay、bank_transfer "
+                        "のいずれかにしてください");
+}
+
+static void read_money(const cJSON *body, struct paying *p, struct json_problems *problems)
+{
+    int64_t amount = 0;
+    char code[4];
+    bool has_amount = json_get_int(body, "amount", true, 1, MONEY_MAX, &amount, problems);
+
+    if (fields_currency(body, true, code, problems) && has_amount &&
+        !money_make(amount, str_of(code), &p->money))
+        json_problem_in(problems, "amount", "cannot be of this currency",
+                        "この通貨では使えない金額です");
+}
+
+static bool read_wish(struct request *r, struct paying *p)
+{
+    static const char *const names[] = { "amount", "currency", "method", "capture", "description" };
+    struct str *const texts[] = { &p->method, &p->method_type, &p->description };
+    CLEANUP(json_freep) cJSON *body = NULL;
+    struct json_problems problems;
+    bool no_memory = false;
+
+    if (!fields_body(r, &body))
+        return false;
+    fields_problems(r, &problems);
+    fields_only(body, names, COUNT(names), &problems);
+    read_money(body, p, &problems);
+    read_method(body, p, &problems);
+    json_get_bool(body, "capture", false, &p->capture, &problems);
+    json_get_str(body, "description", false, DESCRIPTION_MAX, &p->description, &problems);
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (texts[i]->n)
+            *texts[i] = fields_keep(r, *texts[i], &no_memory);
+    return !fields_failed(r, &problems, no_memory ? ERR_NO_MEMORY : OK);
+}
+
+static void pay_as(struct request *r, void *ctx, enum err e, const struct principal *who)
+{
+    static const struct unit_kind kind = { "sandbox.book", UNIT_FRONT, book, NULL };
+    struct paying *p;
+
+    if (!api_is_admin(r, e, who) || !query_read(r, NULL, 0, NULL))
+        return;
+    p = api_room(r, sizeof(*p));
+    if (!p || !read_wish(r, p))
+        return;
+    p->request = r;
+    p->api = ctx;
+    p->user = who->user;
+    p->booking = env_uuid(r->env);
+    p->unit = (struct unit){ .kind = &kind, .home = r->home, .done = booked };
+    store_post(p->api->payments->store, &p->unit);
+}
+
+void api_sandbox_pay(struct request *r, void *ctx)
+{
+    auth_check(((struct api_sandbox *)ctx)->auth, r, pay_as, ctx);
+}

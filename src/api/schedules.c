@@ -1,0 +1,213 @@
+/* schedules.c - what comes round by itself: the schedules of the QStash API by their ids, then our
+ * own standing jobs by their kinds. A cursor is the id of the last one shown; our own begin with
+ * "builtin:", which no schedule's id can. */
+#include "api/answer.h"
+#include "api/query.h"
+#include "api/queues.h"
+#include "base/limits.h"
+#include "flow/json_out.h"
+#include "flow/standing_jobs.h"
+
+enum { SCHEDULES_DEFAULT = 50, ANSWER_MAX = 4 * 1024 * 1024 };
+
+#define BUILTIN S("builtin:")
+
+struct look { /* GET: one request, in its own arena */
+    struct api_answer answer;
+    const struct api_queues *api;
+    struct str after; /* of the QStash API's, or ... */
+    struct str kind;  /* ... of our own */
+    bool own_only;
+    int limit;
+    /* of the answer */
+    struct buf *out;
+    struct arena *arena;
+    int shown;
+    struct str last, last_kind;
+    bool more;
+};
+
+/* --- our own --- */
+
+static enum err add_own(void *ctx, const struct row *row)
+{
+    struct look *l = ctx;
+    const struct val *c = row->col;
+    struct buf *b = l->out;
+
+    if (str_cmp(c[0].s, l->kind) <= 0 || l->more)
+        return OK;
+    if (l->shown == l->limit) {
+        l->more = true;
+        return OK;
+    }
+    buf_add(b, l->shown++ ? S(",{\"id\":\"builtin:") : S("{\"id\":\"builtin:"));
+    buf_add(b, c[0].s); /* a kind is a word of ours: no escapes */
+    buf_char(b, '"');
+    out_text(b, "source", S("builtin"));
+    out_json(b, "cron", S("null"));
+    out_json(b, "destination", S("null"));
+    out_text(b, "kind", c[0].s);
+    out_bool(b, "paused", false);
+    out_time(b, "nextAt", c[1].i);
+    out_json(b, "lastAt", S("null"));
+    out_val_text(b, "error", &c[2]);
+    buf_char(b, '}');
+    l->last_kind = arena_str(l->arena, c[0].s);
+    return l->last_kind.p ? OK : ERR_NO_MEMORY;
+}
+
+static enum err add_standing(struct tx *tx, struct look *l)
+{
+    struct uuid first = STANDING_FIRST, last = STANDING_LAST;
+    struct val v[] = { V_BLOB(uuid_bytes(&first)), V_BLOB(uuid_bytes(&last)) };
+
+    return tx_each(tx, STMT_messages_standing, v, COUNT(v), add_own, l);
+}
+
+/* --- a page --- */
+
+/* A full page of schedules says nothing of our own: those are on the next one. */
+static enum err add_page(struct tx *tx, struct look *l)
+{
+    enum err e = OK;
+
+    if (!l->own_only)
+        e = l->api->door.schedules(tx, l->arena, l->after, l->limit, l->out, &l->shown, &l->last);
+    if (e)
+        return e;
+    if (l->shown < l->limit)
+        return add_standing(tx, l);
+    l->more = true;
+    return OK;
+}
+
+static void add_cursor(const struct look *l)
+{
+    if (!l->more) {
+        buf_add(l->out, S("],\"nextCursor\":null}"));
+        return;
+    }
+    buf_add(l->out, S("],\"nextCursor\":\""));
+    if (l->last_kind.n)
+        buf_add(l->out, BUILTIN);
+    buf_add(l->out, l->last_kind.n ? l->last_kind : l->last);
+    buf_add(l->out, S("\"}"));
+}
+
+static enum err list(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct buf b;
+    enum err e;
+
+    l->out = &b;
+    l->arena = u->arena;
+    l->shown = 0;
+    l->more = false;
+    l->last = l->last_kind = (struct str){ 0 };
+    buf_init(&b, ANSWER_MAX);
+    buf_add(&b, S("{\"data\":["));
+    e = add_page(tx, l);
+    add_cursor(l);
+    l->answer.text = out_done(&b, u->arena);
+    return e || l->answer.text.p ? e : ERR_NO_MEMORY;
+}
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+}
+
+static bool read_cursor(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    l->own_only = str_starts(value, BUILTIN);
+    if (!l->own_only) {
+        l->after = value;
+        return l->api->door.can_be(value);
+    }
+    l->kind = (struct str){ value.p + BUILTIN.n, value.n - BUILTIN.n };
+    return true;
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct query_parameter parameters[] = {
+        QUERY_LIMIT(read_limit),
+        QUERY_CURSOR(read_cursor),
+    };
+    static const struct unit_kind kind = { "schedules.list", UNIT_READ, list, NULL };
+    struct look *l;
+
+    if (!api_is_admin(r, e, p))
+        return;
+    l = api_room(r, sizeof(*l));
+    if (!l)
+        return;
+    l->api = ctx;
+    l->limit = SCHEDULES_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), l))
+        api_answer_post(&l->answer, r, l->api->store, &kind, api_answer_show);
+}
+
+void api_schedule_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, list_as, ctx);
+}
+
+/* --- held, let go --- */
+
+static enum err set_schedule(struct tx *tx, struct arena *a, const struct api_queues *api,
+                             struct str id, bool paused)
+{
+    return api->door.hold_schedule(tx, a, id, paused);
+}
+
+static enum err show_schedule(struct tx *tx, const struct api_queues *api, struct str id,
+                              struct buf *out)
+{
+    return api->door.schedule(tx, id, out);
+}
+
+static void hold(struct request *r, const struct api_queues *api, const struct principal *p,
+                 const struct hold *how)
+{
+    if (str_starts(r->params[0], BUILTIN))
+        reply_problem(
+            r, ERR_UNPROCESSABLE,
+            r->language == LANG_JA
+                ? "組み込みのジョブは一時停止も再開もできません。"
+                : "Jobs of our own cannot be paused: what they do keeps the books right.");
+    else
+        queue_hold(r, api, p, how);
+}
+
+static void pause_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct hold how = { "SCHEDULE_PAUSED", true, set_schedule, show_schedule };
+
+    if (api_is_admin(r, e, p))
+        hold(r, ctx, p, &how);
+}
+
+void api_schedule_pause(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, pause_as, ctx);
+}
+
+static void resume_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct hold how = { "SCHEDULE_RESUMED", false, set_schedule, show_schedule };
+
+    if (api_is_admin(r, e, p))
+        hold(r, ctx, p, &how);
+}
+
+void api_schedule_resume(struct request *r, void *ctx)
+{
+    auth_check(((struct api_queues *)ctx)->auth, r, resume_as, ctx);
+}

@@ -1,0 +1,17 @@
+/* settings.h - GET /api/v1/admin/settings: every setting, where it comes from, and no secret (O8,
+ * A4). */
+#pragma once
+
+#include "auth/auth.h"
+#include "base/settings.h"
+#include "http/http.h"
+
+enum { SETTINGS_MADE = 3 };
+
+struct api_settings {
+    struct auth *auth;
+    const struct settings *settings;
+    const char *made[SETTINGS_MADE]; /* names of those that this program made itself; NULL: none */
+};
+
+void api_settings_list(struct request *r, void *ctx); /* ctx: struct api_settings */

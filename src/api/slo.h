@@ -1,0 +1,14 @@
+/* slo.h - GET /api/v1/admin/slo: the goals of 001 and 003, and where this node stands (O10). */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/alert_watch.h"
+#include "http/http.h"
+
+struct api_slo {
+    struct auth *auth;
+    const struct alert_watch *watch;
+    bool remote; /* events go through a remote QStash */
+};
+
+void api_slo_get(struct request *r, void *ctx); /* ctx: struct api_slo */

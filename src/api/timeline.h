@@ -1,0 +1,15 @@
+/* timeline.h - all that happened to one payment (O7). For admin, and for who may only look. */
+#pragma once
+
+#include "auth/auth.h"
+#include "http/http.h"
+
+struct store;
+
+struct api_timeline {
+    struct store *store;
+    struct auth *auth;
+};
+
+/* GET /api/v1/admin/payments/{id}/timeline */
+void api_timeline_get(struct request *r, void *ctx);

@@ -1,0 +1,261 @@
+/* transfers.c - see transfers.h. An import is a row of units, each of them durable before the next
+ * is posted, so that others' work goes on between them. The answer counts what is durable. */
+#include "api/transfers.h"
+
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/query.h"
+#include "api/transfer_input.h"
+
+#include <string.h>
+
+enum { PAGE_ENVELOPE = 8 * 1024 * 1024 };
+
+/* --- pages --- */
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    struct transfer_page page;
+    enum err (*read)(struct tx *tx, struct arena *a, struct transfer_page *p);
+};
+
+static struct str envelope(struct arena *a, const struct transfer_page *p)
+{
+    struct str text = { 0 };
+    struct str data = p->data;
+    struct buf b;
+
+    buf_init(&b, PAGE_ENVELOPE);
+    buf_add(&b, S("{\"data\":"));
+    data.n--; /* query_next_cursor() closes it */
+    buf_add(&b, data);
+    query_next_cursor(&b, p->has_more ? &p->last : NULL);
+    buf_char(&b, '}');
+    if (!b.failed)
+        text = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+static enum err read_page(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    enum err e = l->read(tx, u->arena, &l->page);
+
+    if (e)
+        return e;
+    l->answer.text = envelope(u->arena, &l->page);
+    return l->answer.text.p ? OK : ERR_NO_MEMORY;
+}
+
+static void show_list(struct request *r, const struct api_transfers *api, enum transfer_list list)
+{
+    static const struct unit_kind kind = { "transfers.list", UNIT_READ, read_page, NULL };
+    static enum err (*const reads[TRANSFER_LISTS])(struct tx *, struct arena *,
+                                                   struct transfer_page *) = {
+        [LIST_TRANSFERS] = transfers_page,
+        [LIST_LINES] = lines_page,
+        [LIST_IMPORTS] = imports_page,
+        [LIST_RETURNS] = returns_page,
+    };
+    struct look *l = api_room(r, sizeof(*l));
+
+    if (!l || !transfer_read_page(r, list, &l->page))
+        return;
+    l->read = reads[list];
+    api_answer_post(&l->answer, r, api->payments->store, &kind, api_answer_show);
+}
+
+#define LIST(name, which)                                                                          \
+    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
+    {                                                                                              \
+        if (api_is_admin(r, e, p))                                                                 \
+            show_list(r, ctx, which);                                                              \
+    }                                                                                              \
+    void api_transfer_##name(struct request *r, void *ctx)                                         \
+    {                                                                                              \
+        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
+    }
+LIST(list, LIST_TRANSFERS)
+LIST(lines, LIST_LINES)
+LIST(imports, LIST_IMPORTS)
+LIST(returns, LIST_RETURNS)
+
+/* --- what an operator says --- */
+
+struct doing {
+    struct api_answer answer;
+    struct transfer_act act;
+    union {
+        struct transfer_word word;
+        struct line_order order;
+        struct return_word returned;
+    } what;
+    enum err (*run)(struct tx *tx, struct doing *d);
+};
+
+static enum err run_confirm(struct tx *tx, struct doing *d)
+{
+    return transfer_confirm(tx, &d->act, &d->what.word, &d->answer.text);
+}
+
+static enum err run_assign(struct tx *tx, struct doing *d)
+{
+    return line_assign(tx, &d->act, &d->what.order, &d->answer.text);
+}
+
+static enum err run_set_aside(struct tx *tx, struct doing *d)
+{
+    return line_set_aside(tx, &d->act, &d->what.order, &d->answer.text);
+}
+
+static enum err run_paid(struct tx *tx, struct doing *d)
+{
+    return return_paid(tx, &d->act, &d->what.returned, &d->answer.text);
+}
+
+static enum err run_act(struct tx *tx, struct unit *u)
+{
+    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+
+    d->act.why_en = d->act.why_ja = NULL;
+    return d->run(tx, d);
+}
+
+static void answer_act(struct unit *u)
+{
+    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+    struct request *r = d->answer.request;
+
+    if (u->err)
+        reply_problem(r, u->err, r->language == LANG_JA ? d->act.why_ja : d->act.why_en);
+    else
+        reply_send(r, 200, S("application/json"), d->answer.text);
+}
+
+static void act(struct request *r, const struct api_transfers *api, const struct principal *p,
+                struct doing *d, enum err (*run)(struct tx *tx, struct doing *d))
+{
+    static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, run_act, NULL };
+
+    d->run = run;
+    d->act =
+        (struct transfer_act){ .payments = api->payments, .arena = &r->arena, .user = p->user };
+    api_answer_post(&d->answer, r, api->payments->store, &kind, answer_act);
+}
+
+#define ACT(name, field)                                                                           \
+    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
+    {                                                                                              \
+        struct doing *d = api_is_admin(r, e, p) ? api_room(r, sizeof(*d)) : NULL;                  \
+                                                                                                   \
+        if (d && transfer_read_##name(r, &d->what.field))                                          \
+            act(r, ctx, p, d, run_##name);                                                         \
+    }                                                                                              \
+    void api_transfer_##name(struct request *r, void *ctx)                                         \
+    {                                                                                              \
+        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
+    }
+ACT(confirm, word)
+ACT(assign, order)
+ACT(set_aside, order)
+ACT(paid, returned)
+
+/* --- a file --- */
+
+struct importing { /* in the request's arena; the file's lines are in its own */
+    struct unit unit;
+    struct request *request;
+    struct transfer_import import;
+};
+
+static void end_import(struct importing *m, enum err e)
+{
+    struct request *r = m->request;
+    struct str text = { 0 };
+
+    if (!e && !m->import.problems.count)
+        text = transfer_import_json(&m->import, &r->arena);
+    if (m->import.problems.count) {
+        struct str errors = arena_str(&r->arena, json_problems_array(&m->import.problems));
+
+        transfer_import_end(&m->import);
+        reply_problem_errors(r, ERR_VALIDATION, NULL, errors);
+        return;
+    }
+    transfer_import_end(&m->import);
+    if (e || !text.p)
+        reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
+    else
+        reply_send(r, 200, S("application/json"), text);
+}
+
+static enum err run_read(struct tx *tx, struct unit *u)
+{
+    return transfer_import_read(tx, &CONTAINER_OF(u, struct importing, unit)->import);
+}
+
+static enum err run_step(struct tx *tx, struct unit *u)
+{
+    return transfer_import_step(tx, &CONTAINER_OF(u, struct importing, unit)->import);
+}
+
+static void step_done(struct unit *u);
+
+static void go_on(struct importing *m)
+{
+    static const struct unit_kind step = { "transfers.step", UNIT_BACK, run_step, NULL },
+                                  look = { "transfers.look", UNIT_READ, run_step, NULL };
+
+    if (!transfer_import_next(&m->import)) {
+        end_import(m, OK);
+        return;
+    }
+    m->unit = (struct unit){ .kind = m->import.dry_run ? &look : &step,
+                             .home = m->request->home,
+                             .done = step_done };
+    store_post(m->import.payments->store, &m->unit);
+}
+
+static void step_done(struct unit *u)
+{
+    struct importing *m = CONTAINER_OF(u, struct importing, unit);
+
+    if (u->err) {
+        end_import(m, u->err);
+        return;
+    }
+    transfer_import_took(&m->import);
+    go_on(m);
+}
+
+static void read_done(struct unit *u)
+{
+    struct importing *m = CONTAINER_OF(u, struct importing, unit);
+
+    if (u->err)
+        end_import(m, u->err);
+    else
+        go_on(m);
+}
+
+static void import_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "transfers.read", UNIT_READ, run_read, NULL };
+    const struct api_transfers *api = ctx;
+    struct importing *m = api_is_admin(r, e, p) ? api_room(r, sizeof(*m)) : NULL;
+
+    if (!m || !transfer_read_import(r, &m->import))
+        return;
+    m->request = r;
+    m->import.payments = api->payments;
+    m->import.user = p->user;
+    transfer_import_begin(&m->import);
+    m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = read_done };
+    store_post(api->payments->store, &m->unit);
+}
+
+void api_transfer_import(struct request *r, void *ctx)
+{
+    auth_check(((struct api_transfers *)ctx)->auth, r, import_as, ctx);
+}

@@ -1,0 +1,29 @@
+/* transfers.h - bank transfers for admin (G4): what the bank says came in, what it was for, and
+ * what has to be sent back. */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/payments.h"
+#include "http/http.h"
+
+struct api_transfers {
+    struct payments *payments;
+    struct auth *auth;
+};
+
+/* POST /api/v1/admin/transfers/imports?name=&dryRun=&account=&currency=&charset=&date=&amount=
+ * &text=&balance=&id=&from=&limit= with a bank's CSV */
+void api_transfer_import(struct request *r, void *ctx);
+/* GET .../imports, /api/v1/admin/transfers?state=&reference=, .../lines?state=, .../returns?state=
+ */
+void api_transfer_imports(struct request *r, void *ctx);
+void api_transfer_list(struct request *r, void *ctx);
+void api_transfer_lines(struct request *r, void *ctx);
+void api_transfer_returns(struct request *r, void *ctx);
+/* POST /api/v1/admin/transfers/{paymentId}/confirm */
+void api_transfer_confirm(struct request *r, void *ctx);
+/* POST /api/v1/admin/transfers/lines/{id}/assign, .../set-aside */
+void api_transfer_assign(struct request *r, void *ctx);
+void api_transfer_set_aside(struct request *r, void *ctx);
+/* POST /api/v1/admin/transfers/returns/{id}/paid, /api/v1/admin/refunds/{id}/paid */
+void api_transfer_paid(struct request *r, void *ctx);

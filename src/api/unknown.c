@@ -1,0 +1,64 @@
+#include "api/unknown.h"
+
+#include "api/answer.h"
+#include "api/query.h"
+#include "base/limits.h"
+#include "flow/unknown.h"
+
+enum { PAGE_DEFAULT = 20 };
+
+struct look { /* one request, in its own arena */
+    struct api_answer answer;
+    int limit;
+    bool has_after;
+    struct uuid after;
+};
+
+static bool read_limit(struct request *r, void *ctx, struct str value)
+{
+    (void)r;
+    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+}
+
+static bool read_after(struct request *r, void *ctx, struct str value)
+{
+    struct look *l = ctx;
+
+    (void)r;
+    l->has_after = uuid_parse(value, &l->after);
+    return l->has_after;
+}
+
+static const struct query_parameter parameters[] = {
+    QUERY_LIMIT(read_limit),
+    QUERY_CURSOR(read_after),
+};
+
+static enum err read_page(struct tx *tx, struct unit *u)
+{
+    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+
+    return unknown_page(tx, u->arena, env_now_ms(tx_env(tx)), l->has_after ? &l->after : NULL,
+                        l->limit, &l->answer.text);
+}
+
+static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "unknown.list", UNIT_READ, read_page, NULL };
+    const struct api_unknown *api = ctx;
+    struct look *l;
+
+    if (!api_is_admin(r, e, p))
+        return;
+    l = api_room(r, sizeof(*l));
+    if (!l)
+        return;
+    l->limit = PAGE_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), l))
+        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
+}
+
+void api_unknown_list(struct request *r, void *ctx)
+{
+    auth_check(((struct api_unknown *)ctx)->auth, r, list_as, ctx);
+}

@@ -1,0 +1,174 @@
+#include "api/users.h"
+
+#include "api/act.h"
+#include "api/answer.h"
+#include "api/fields.h"
+#include "store/store.h"
+
+struct visit { /* one request, in its own arena */
+    struct api_answer answer;
+    const struct api_users *api;
+    struct contact contact;
+    struct uuid by; /* who asks */
+    struct contact_put put;
+    bool for_others; /* who asks may act for anybody: it goes to the audit */
+    bool in_full;    /* tokens of devices are shown */
+};
+
+/* The person himself, service, admin; NULL: anybody else was answered. */
+static struct visit *visit_new(struct request *r, const struct api_users *api, enum err e,
+                               const struct principal *p)
+{
+    struct visit *v;
+    struct uuid id;
+    bool himself;
+
+    if (e) {
+        reply_problem(r, e, NULL);
+        return NULL;
+    }
+    if (!fields_path_id(r, &id))
+        return NULL;
+    himself = uuid_eq(p->user, id);
+    if (!himself && !auth_sees_all(p)) {
+        reply_problem(r, ERR_FORBIDDEN, NULL);
+        return NULL;
+    }
+    v = api_room(r, sizeof(*v));
+    if (!v)
+        return NULL;
+    v->api = api;
+    v->contact.user = id;
+    v->by = p->user;
+    v->for_others = p->service || p->admin;
+    v->in_full = himself || p->admin || p->viewer;
+    return v;
+}
+
+static enum err show(struct visit *v)
+{
+    v->answer.text = contact_json(&v->answer.request->arena, &v->contact, v->in_full);
+    return v->answer.text.p ? OK : ERR_NO_MEMORY;
+}
+
+/* An address is nobody's business on the way. */
+static void no_store(struct request *r)
+{
+    reply_header(r, S("Cache-Control"), S("no-store"));
+}
+
+/* --- PUT --- */
+
+static enum err audit_put(struct tx *tx, const struct visit *v)
+{
+    char id[UUID_TEXT + 1];
+
+    if (!v->for_others || (!v->put.is_new && !v->put.changed[0]))
+        return OK;
+    uuid_text(v->contact.user, id);
+    return act_audit(tx, v->put.is_new ? "CONTACT_MAKE" : "CONTACT_CHANGE", str_of(id),
+                     str_of(v->put.changed), v->by);
+}
+
+static enum err put(struct tx *tx, struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    enum err e = contact_put(tx, u->arena, &v->contact, env_now_ms(v->api->env), &v->put);
+
+    if (!e)
+        e = audit_put(tx, v);
+    return e ? e : show(v);
+}
+
+static void was_put(struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct request *r = v->answer.request;
+
+    if (u->err) {
+        reply_problem(r, u->err, NULL);
+        return;
+    }
+    no_store(r);
+    reply_send(r, v->put.is_new ? 201 : 200, S("application/json"), v->answer.text);
+}
+
+static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "user.put", UNIT_FRONT, put, NULL };
+    struct visit *v = visit_new(r, ctx, e, p);
+
+    if (v && user_input(r, &v->contact))
+        api_answer_post(&v->answer, r, v->api->store, &kind, was_put);
+}
+
+void api_user_put(struct request *r, void *ctx)
+{
+    auth_check(((struct api_users *)ctx)->auth, r, put_as, ctx);
+}
+
+/* --- GET --- */
+
+static enum err get(struct tx *tx, struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    enum err e = contact_read(tx, u->arena, v->contact.user, &v->contact);
+
+    return e ? e : show(v);
+}
+
+static void was_got(struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+
+    if (!u->err)
+        no_store(v->answer.request);
+    api_answer_show(u);
+}
+
+static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "user.get", UNIT_READ, get, NULL };
+    struct visit *v = visit_new(r, ctx, e, p);
+
+    if (v)
+        api_answer_post(&v->answer, r, v->api->store, &kind, was_got);
+}
+
+void api_user_get(struct request *r, void *ctx)
+{
+    auth_check(((struct api_users *)ctx)->auth, r, get_as, ctx);
+}
+
+/* --- DELETE --- */
+
+static enum err forget(struct tx *tx, struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+
+    return contact_forget(tx, v->contact.user, v->by, env_now_ms(v->api->env));
+}
+
+static void was_forgotten(struct unit *u)
+{
+    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+
+    if (u->err)
+        reply_problem(v->answer.request, u->err, NULL);
+    else
+        reply_send(v->answer.request, 204, S(""), S(""));
+}
+
+static void forget_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+{
+    static const struct unit_kind kind = { "user.forget", UNIT_FRONT, forget, NULL };
+    struct visit *v = visit_new(r, ctx, e, p);
+
+    if (v)
+        api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
+}
+
+void api_user_forget(struct request *r, void *ctx)
+{
+    auth_check(((struct api_users *)ctx)->auth, r, forget_as, ctx);
+}

@@ -1,0 +1,22 @@
+/* users.h - PUT, GET and DELETE /api/v1/users/{id} (N1): how a person wants to be told. For the
+ * person himself, service and admin. A device's token in full is for the person and for admin. */
+#pragma once
+
+#include "auth/auth.h"
+#include "flow/contact.h"
+#include "http/http.h"
+
+struct api_users {
+    struct env *env;
+    struct store *store;
+    struct auth *auth;
+};
+
+/* ctx is a struct api_users; the path's first parameter is the user's id. */
+void api_user_put(struct request *r, void *ctx);
+void api_user_get(struct request *r, void *ctx);
+void api_user_forget(struct request *r, void *ctx);
+
+/* Reads and checks what a PUT says, all that is wrong at once. Texts go to the request's arena.
+ * False: that was answered. */
+bool user_input(struct request *r, struct contact *ret_contact);

@@ -1,0 +1,31 @@
+/* throttle.h - how often one may try to log in (A3), in memory of this node:
+ *
+ *   a name from an address   LIMIT_LOGIN_FREE failures, then a wait that doubles, up to five
+ * minutes an address               LIMIT_LOGIN_ADDRESS failures a minute, whatever the names
+ *
+ * Not a name alone: whoever knows somebody's name could keep him out. A try counts as failed from
+ * its beginning, so that many at once are no way around. Tables of fixed size, hashed with a seed;
+ * a full row forgets what it heard of longest ago. Any thread. */
+#pragma once
+
+#include "base/rng.h"
+#include "base/str.h"
+
+struct throttle;
+
+enum { THROTTLE_KEY = 16 };
+
+struct throttle_try {
+    unsigned char pair[THROTTLE_KEY], address[THROTTLE_KEY];
+};
+
+struct throttle *throttle_new(struct rng *rng); /* NULL: no memory */
+void throttle_free(struct throttle *t);         /* NULL is fine */
+
+/* 0: he may try, and it is counted. Else so many milliseconds are still to wait, nothing is
+ * counted. IPv6 addresses of one /64 are one. */
+int64_t throttle_begin(struct throttle *t, struct str address, struct str name, int64_t now_ms,
+                       struct throttle_try *ret_try);
+void throttle_won(struct throttle *t, const struct throttle_try *y);  /* forgets his failures */
+void throttle_undo(struct throttle *t, const struct throttle_try *y); /* neither: we could not tell
+                                                                       */

@@ -1,0 +1,33 @@
+/* settings_read.h - how a setting's text becomes its value: a row of the table, and the readers.
+ * For settings.c alone. */
+#pragma once
+
+#include "base/settings.h"
+#include "base/settings_source.h"
+
+struct setting;
+
+struct load {
+    struct settings *s;
+    struct source source;
+};
+
+/* Sets the field, or writes a problem and leaves it as it was. */
+typedef void reader(struct load *l, const struct setting *row, struct str value, void *field);
+
+reader read_mode, read_listen, read_db, read_text, read_secret, read_secrets, read_switch;
+reader read_int, read_i64, read_networks, read_faults, read_pem, read_url, read_owner_may;
+reader read_sandbox_listen, read_base, read_queue, read_skip, read_private;
+reader read_numbers, read_hour, read_zone, read_routes, read_true, read_ratio, read_smtp;
+reader read_mail, read_days;
+
+struct setting {
+    const char *name;
+    reader *read; /* NULL: a known name that is not read here */
+    size_t field;
+    const char *fallback;
+    int64_t least, most;
+    const char *choices; /* separated by commas; NULL: not a choice */
+    bool secret;         /* though its reader is not one of secrets */
+    bool bare;           /* an address that is itself a secret: only its host is shown */
+};

@@ -1,0 +1,60 @@
+/* app_login.c - who logs in to the operator's view: what that needs, and how it ends. */
+#include "cli/app.h"
+#include "cli/cli.h"
+
+bool app_open_login(struct app *app)
+{
+    struct env *env = &app->node.env;
+
+    login_failures_init(&app->login_failures, env, app->node.store, server_home(app->server));
+    app->hasher = hasher_new(env);
+    app->throttle = throttle_new(&env->rng);
+    if (app->hasher && app->throttle)
+        return true;
+    LOG(env->log, LOG_ERROR, "cannot take logins",
+        LOG_TEXT("why", S("it needs more memory or threads than there are")));
+    return false;
+}
+
+/* By TLS to us; or to a proxy that we trust, in its own words. */
+static bool is_https(void *ctx, const struct request *r)
+{
+    const struct app *app = ctx;
+    struct str proto = request_header(r, S("X-Forwarded-Proto"), NULL);
+    struct address peer;
+
+    if (app->node.settings.tls_cert.n)
+        return true;
+    return address_of(&r->peer, &peer) && allow_has(&app->trusted_proxies, peer) &&
+           str_eq_nocase(str_trim(str_cut(&proto, ',')), S("https"));
+}
+
+struct api_login *app_login(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    app->api_login = (struct api_login){ .env = &app->node.env,
+                                         .store = app->node.store,
+                                         .auth = app->auth,
+                                         .hasher = app->hasher,
+                                         .throttle = app->throttle,
+                                         .failures = &app->login_failures,
+                                         .is_https = is_https,
+                                         .https_ctx = app,
+                                         .mode = s->mode == MODE_DEV ? "dev" : "production",
+                                         .version = ICHIDO_VERSION,
+                                         .sandbox = app->sandbox != NULL,
+                                         .test_clock = s->test_clock };
+    return &app->api_login;
+}
+
+void app_stop_login(struct app *app, void (*stopped)(void *ctx), void *ctx)
+{
+    login_failures_stop(&app->login_failures, stopped, ctx);
+}
+
+void app_close_login(struct app *app)
+{
+    hasher_free(app->hasher);
+    throttle_free(app->throttle);
+}

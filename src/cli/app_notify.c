@@ -1,0 +1,112 @@
+/* app_notify.c - how people are told: the transports that are set up, and the jobs that use them.
+ */
+#include "base/limits.h"
+#include "cli/app.h"
+#include "observe/log.h"
+
+/* An egress thread of its own: a mail server that hangs holds up mail, and nothing else. */
+static bool open_client(struct app *app)
+{
+    struct client_options o = { .env = &app->node.env,
+                                .max_per_host = LIMIT_SENDS,
+                                .max_total = 4 * LIMIT_SENDS,
+                                .allow_private = true };
+    char why[256] = "";
+
+    if (!client_open(&o, &app->notify_client, why))
+        return true;
+    LOG(app->node.env.log, LOG_ERROR, "cannot start what tells people",
+        LOG_TEXT("why", str_of(why)));
+    return false;
+}
+
+static bool has_client(const struct settings *s)
+{
+    return s->smtp_url.n || s->fcm_credentials.n || s->notify_url.n || s->alert_url.n;
+}
+
+/* --- the transports --- */
+
+static struct transport *open_mail(struct app *app, char why[256])
+{
+    const struct settings *s = &app->node.settings;
+    struct mail_options o = { .env = &app->node.env,
+                              .client = app->notify_client,
+                              .url = s->smtp_url,
+                              .from = s->mail_from };
+
+    return mail_new(&o, why);
+}
+
+static struct transport *open_push(struct app *app, char why[256])
+{
+    const struct settings *s = &app->node.settings;
+    struct push_options o = { .env = &app->node.env,
+                              .client = app->notify_client,
+                              .credentials = s->fcm_credentials,
+                              .base = s->fcm_base };
+
+    return push_new(&o, why);
+}
+
+static struct transport *open_hook(struct app *app, char why[256])
+{
+    const struct settings *s = &app->node.settings;
+    struct hook_options o = { .env = &app->node.env,
+                              .client = app->notify_client,
+                              .url = s->notify_url,
+                              .secret = s->notify_secret };
+
+    return hook_new(&o, why);
+}
+
+static bool open_channel(struct app *app, enum channel c, struct str setting,
+                         struct transport *(*open)(struct app *app, char why[256]))
+{
+    char why[256] = "";
+
+    if (!setting.n)
+        return true;
+    app->notify.transports[c] = open(app, why);
+    if (!app->notify.transports[c])
+        LOG(app->node.env.log, LOG_ERROR, "cannot open a channel to people",
+            LOG_TEXT("channel", str_of(channel_name(c))), LOG_TEXT("why", str_of(why)));
+    return app->notify.transports[c] != NULL;
+}
+
+bool app_open_notify(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    app->notify.payments = &app->payments;
+    if (has_client(s) && !open_client(app))
+        return false;
+    return open_channel(app, CHANNEL_MAIL, s->smtp_url, open_mail) &&
+           open_channel(app, CHANNEL_PUSH, s->fcm_credentials, open_push) &&
+           open_channel(app, CHANNEL_WEBHOOK, s->notify_url, open_hook);
+}
+
+bool app_can_tell(const struct app *app)
+{
+    for (enum channel c = 0; c < CHANNELS; c++)
+        if (app->notify.transports[c])
+            return true;
+    return false;
+}
+
+void app_start_notify(struct app *app)
+{
+    if (app_can_tell(app))
+        teller_start(&app->teller, &app->node.env, app->node.store, server_home(app->server));
+}
+
+void app_close_notify(struct app *app)
+{
+    for (enum channel c = 0; c < CHANNELS; c++) {
+        struct transport *t = app->notify.transports[c];
+
+        if (t)
+            t->free(t);
+        app->notify.transports[c] = NULL;
+    }
+}

@@ -1,0 +1,51 @@
+/* app_qstash.c - the queue's own door. Deliveries go on wherever there are parcels; the door is
+ * open where there is a token to let somebody in, and it is not a remote's. */
+#include "base/limits.h"
+#include "cli/app.h"
+#include "observe/log.h"
+#include "qstash/destinations.h"
+
+bool app_has_qstash(const struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    return s->qstash_token.n && s->qstash_current_key.n && !s->queue_remote;
+}
+
+bool app_open_qstash(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+    struct qstash *q = &app->qstash;
+    struct client_options o = { .env = &app->node.env,
+                                .max_per_host = LIMIT_QSTASH_PER_HOST,
+                                .max_total = LIMIT_QSTASH_CALLS,
+                                .allow_private = s->qstash_private };
+    char why[256] = "";
+
+    q->env = &app->node.env;
+    q->store = app->node.store;
+    q->home = server_home(app->server);
+    upstash_keys_init(&app->upstash_keys);
+    q->keys = &app->upstash_keys;
+    q->token = s->qstash_token;
+    if (app_has_qstash(app)) { /* a remote's keys are not ours to sign with */
+        q->current_key = s->qstash_current_key;
+        q->next_key = s->qstash_next_key;
+    }
+    q->dedup_ms = s->qstash_dedup_ms;
+    q->allow_private = s->qstash_private;
+    q->destinations = destinations_new(&app->node.env);
+    if (q->destinations && client_open(&o, &app->qstash_client, why) == OK) {
+        q->client = app->qstash_client;
+        return true;
+    }
+    LOG(app->node.env.log, LOG_ERROR, "cannot open the QStash API", LOG_TEXT("why", str_of(why)));
+    return false;
+}
+
+void app_close_qstash(struct app *app)
+{
+    destinations_free(app->qstash.destinations);
+    if (app->qstash.keys)
+        upstash_keys_release(&app->upstash_keys);
+}

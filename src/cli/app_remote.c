@@ -1,0 +1,160 @@
+/* app_remote.c - events that come and go through a QStash: our worker as an HTTP endpoint (Q4), and
+ * the remote that stands between Stripe's door and it (Q5). */
+#include "base/limits.h"
+#include "cli/app.h"
+#include "observe/log.h"
+#include "qstash/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool app_has_worker(const struct app *app)
+{
+    return app->node.settings.qstash_current_key.n;
+}
+
+/* What a remote is told to call, and what its signatures must be for. Empty: nobody said. */
+static bool make_worker_url(struct app *app)
+{
+    struct settings *s = &app->node.settings;
+    size_t size = s->public_url.n + sizeof(WORKER_PATH);
+    char *url = arena_alloc(&s->arena, 1, size);
+
+    if (url && s->public_url.n)
+        app->worker_url = (struct str){ url, (size_t)snprintf(url, size, STR_FMT WORKER_PATH,
+                                                              STR_ARG(s->public_url)) };
+    return url;
+}
+
+/* QSTASH_URL without user and password. .p is NULL: no memory. */
+static struct str told_base(struct app *app)
+{
+    struct settings *s = &app->node.settings;
+    struct str rest = s->qstash_url, scheme = str_cut(&rest, ':'), path;
+    size_t at = 2, size = s->qstash_url.n + 1;
+    char *text = arena_alloc(&s->arena, 1, size);
+
+    if (!text || !rest.n)
+        return (struct str){ text, 0 };
+    while (at < rest.n && rest.p[at] != '/' && rest.p[at] != '?')
+        at++;
+    path = (struct str){ rest.p + at, rest.n - at };
+    rest = (struct str){ rest.p + 2, at - 2 };
+    while (memchr(rest.p, '@', rest.n))
+        str_cut(&rest, '@');
+    return (struct str){ text, (size_t)snprintf(text, size, STR_FMT "://" STR_FMT STR_FMT,
+                                                STR_ARG(scheme), STR_ARG(rest), STR_ARG(path)) };
+}
+
+static bool open_client(struct app *app)
+{
+    struct client_options o = { .env = &app->node.env,
+                                .max_per_host = LIMIT_PUBLISH_CALLS,
+                                .max_total = LIMIT_PUBLISH_CALLS,
+                                .allow_private = true }; /* the operator named it */
+    char why[256] = "";
+
+    if (!app->node.settings.queue_remote || client_open(&o, &app->publish_client, why) == OK)
+        return true;
+    LOG(app->node.env.log, LOG_ERROR, "cannot make calls to QSTASH_URL",
+        LOG_TEXT("why", str_of(why)));
+    return false;
+}
+
+/* --- whom the worker believes --- */
+
+static bool keys_are_fresh(void *qstash)
+{
+    struct qstash *q = qstash;
+
+    if (!atomic_load(&q->keys_begun))
+        return false;
+    return !store_health(q->store).many_nodes ||
+           clock_mono_ms(&q->env->clock) - atomic_load(&q->keys_read_ms) < LIMIT_QSTASH_KEYS_MS;
+}
+
+static enum err follow_keys(struct tx *tx, void *qstash)
+{
+    return keys_follow(qstash, tx);
+}
+
+static struct worker_keys worker_keys(struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    if (!app_has_qstash(app))
+        return (struct worker_keys){ .current = s->qstash_current_key, .next = s->qstash_next_key };
+    return (struct worker_keys){ .own = &app->upstash_keys,
+                                 .are_fresh = keys_are_fresh,
+                                 .follow = follow_keys,
+                                 .ctx = &app->qstash };
+}
+
+static void log_choice(const struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    LOG(app->node.env.log, LOG_INFO, "queue",
+        LOG_TEXT("webhooks", s->queue_remote ? S("qstash") : S("builtin")),
+        LOG_TEXT("qstashApi", app_has_qstash(app) ? S("on") : S("off")),
+        LOG_TEXT("worker", app_has_worker(app) ? S("on") : S("off")));
+}
+
+bool app_open_remote(struct app *app,
+                     void (*alert)(void *ctx, const struct message *m, const char *why))
+{
+    const struct settings *s = &app->node.settings;
+
+    if (!make_worker_url(app) || !open_client(app))
+        return false;
+    app->apply_kind = apply_event_kind(&app->apply, s->retries, s->retry_first_ms);
+    app->worker = (struct worker){ .env = &app->node.env,
+                                   .store = app->node.store,
+                                   .apply = &app->apply_kind,
+                                   .keys = worker_keys(app),
+                                   .url = app->worker_url,
+                                   .alert = alert,
+                                   .alert_ctx = app };
+    app->publisher = (struct publisher){ .payments = &app->payments,
+                                         .client = app->publish_client,
+                                         .apply = &app->apply_kind,
+                                         .remote = s->queue_remote,
+                                         .base = s->qstash_url,
+                                         .told = told_base(app),
+                                         .token = s->qstash_token,
+                                         .worker_url = app->worker_url,
+                                         .alert = alert,
+                                         .alert_ctx = app };
+    log_choice(app);
+    return app->publisher.told.p;
+}
+
+/* --- once at start --- */
+
+static enum err start_run(struct tx *tx, struct unit *u)
+{
+    struct app *app = CONTAINER_OF(u, struct app, remote_unit);
+
+    return mirror_start(tx, &app->publisher, env_now_ms(&app->node.env));
+}
+
+static void started(struct unit *u)
+{
+    struct app *app = CONTAINER_OF(u, struct app, remote_unit);
+
+    if (u->err && u->err != ERR_CONFLICT) /* CONFLICT: it is there since an earlier start */
+        LOG(app->node.env.log, LOG_WARN,
+            "the remote QStash's dead letters are not looked at until the next start",
+            LOG_TEXT("code", str_of(err_code(u->err))));
+}
+
+void app_start_remote(struct app *app)
+{
+    static const struct unit_kind kind = { "remote.start", UNIT_BACK, start_run, NULL };
+
+    if (!app->publisher.remote)
+        return;
+    app->remote_unit =
+        (struct unit){ .kind = &kind, .home = server_home(app->server), .done = started };
+    store_post(app->node.store, &app->remote_unit);
+}

@@ -1,0 +1,206 @@
+#include "base/limits.h"
+#include "cli/args.h"
+#include "cli/audit_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct reading {
+    struct audit_ask *ask;
+    int64_t now_ms;
+};
+
+void audit_usage(void)
+{
+    puts(
+        "ichido audit - who did what, when, and whether that is still what was written\n"
+        "\n"
+        "usage: ichido audit list   [filters] [--limit N | --all] [--json]\n"
+        "       ichido audit verify [--expect N:HASH] [--json]\n"
+        "       ichido audit export [--format jsonl|csv]\n"
+        "\n"
+        "filters, all of which must fit:\n"
+        "  --operation NAME  for example CREATE, CAPTURE, REFUND, VOID, DLQ_RETRY\n"
+        "  --payment ID      of this payment\n"
+        "  --user ID         of this person\n"
+        "  --subject TEXT    what it is about: an id, an event\n"
+        "  --result RESULT   success or failure\n"
+        "  --from TIME       then or later: 2026-11-16T09:30:00Z, 2026-11-16, or 24h (ago)\n"
+        "  --to TIME         before that\n"
+        "\n"
+        "verify walks along the chain of seals and names each row that was changed, moved, taken\n"
+        "away or put in later, and how many rows are not sealed yet (a server seals them within\n"
+        "seconds). Who can write to the database can also make a whole new chain: --expect with a\n"
+        "head that you kept elsewhere (the log line \"audit sealed\", or an earlier verify) finds\n"
+        "that, and a tail that was cut off.\n"
+        "\n"
+        "export writes all rows to standard output, in the order of the chain and with its "
+        "hashes.\n"
+        "\n"
+        "While a server has the SQLite file this goes through its admin API and needs\n"
+        "ICHIDO_ADMIN_TOKEN.\n"
+        "\n"
+        "examples:\n"
+        "  ichido audit list --operation REFUND --from 24h\n"
+        "  ichido audit verify --expect 1234:9f86d081884c7d65...\n"
+        "  ichido audit export --format csv > audit.csv\n"
+        "\n"
+        "Exit codes: 0 fine, 1 nothing matched, a problem was found or something failed, 2 asked\n"
+        "wrongly.");
+}
+
+/* --- values --- */
+
+static bool set_text(struct str value, struct str *ret_text)
+{
+    *ret_text = value;
+    return value.n && value.n <= LIMIT_AUDIT_TEXT && str_is_utf8(value);
+}
+
+/* All of them are large letters; argv is ours to write in. */
+static bool read_operation(void *ctx, struct str value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] >= 'a' && value.p[i] <= 'z')
+            ((char *)value.p)[i] = (char)(value.p[i] - ('a' - 'A'));
+    return set_text(value, &((struct reading *)ctx)->ask->filter.operation);
+}
+
+static bool read_subject(void *ctx, struct str value)
+{
+    return set_text(value, &((struct reading *)ctx)->ask->filter.subject);
+}
+
+static bool read_result(void *ctx, struct str value)
+{
+    return set_text(value, &((struct reading *)ctx)->ask->filter.result);
+}
+
+static bool read_payment(void *ctx, struct str value)
+{
+    struct audit_filter *f = &((struct reading *)ctx)->ask->filter;
+
+    return f->has_payment = uuid_parse(value, &f->payment);
+}
+
+static bool read_user(void *ctx, struct str value)
+{
+    struct audit_filter *f = &((struct reading *)ctx)->ask->filter;
+
+    return f->has_user = uuid_parse(value, &f->user);
+}
+
+static bool read_from(void *ctx, struct str value)
+{
+    struct reading *g = ctx;
+
+    return args_time(value, g->now_ms, &g->ask->filter.from_ms);
+}
+
+static bool read_to(void *ctx, struct str value)
+{
+    struct reading *g = ctx;
+
+    return args_time(value, g->now_ms, &g->ask->filter.to_ms);
+}
+
+static bool read_limit(void *ctx, struct str value)
+{
+    struct reading *g = ctx;
+
+    return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
+}
+
+static bool read_expect(void *ctx, struct str value)
+{
+    struct reading *g = ctx;
+
+    g->ask->expect_text = value;
+    return audit_expect_read(value, &g->ask->expect);
+}
+
+static bool read_format(void *ctx, struct str value)
+{
+    struct reading *g = ctx;
+
+    g->ask->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
+    return g->ask->format == AUDIT_CSV || str_eq(value, S("jsonl"));
+}
+
+static bool read_all(void *ctx, struct str value)
+{
+    (void)value;
+    return ((struct reading *)ctx)->ask->all = true;
+}
+
+static bool read_json(void *ctx, struct str value)
+{
+    (void)value;
+    return ((struct reading *)ctx)->ask->json = true;
+}
+
+/* --- all together --- */
+
+enum { LIST = 1 << AUDIT_DO_LIST, VERIFY = 1 << AUDIT_DO_VERIFY, EXPORT = 1 << AUDIT_DO_EXPORT };
+
+#define NEEDS_TIME "needs a time like 2026-11-16T09:30:00Z, 2026-11-16 or 24h"
+
+static const struct args_option options[] = {
+    { "--operation", LIST, false, false, read_operation, "needs the name of an operation" },
+    { "--payment", LIST, false, false, read_payment, "needs the UUID of a payment" },
+    { "--user", LIST, false, false, read_user, "needs the UUID of a person" },
+    { "--subject", LIST, false, false, read_subject, "needs what it is about" },
+    { "--result", LIST, false, false, read_result, "needs a result: success, failure" },
+    { "--from", LIST, false, false, read_from, NEEDS_TIME },
+    { "--to", LIST, false, false, read_to, NEEDS_TIME },
+    { "--limit", LIST, false, false, read_limit, "needs a number of rows" },
+    { "--all", LIST, true, false, read_all, "" },
+    { "--json", LIST | VERIFY, true, false, read_json, "" },
+    { "--expect", VERIFY, false, false, read_expect,
+      "needs the number of a seal, a colon, and its hash of 64 hex digits" },
+    { "--format", EXPORT, false, false, read_format, "needs jsonl or csv" },
+};
+
+static bool check(struct args *a)
+{
+    const struct audit_ask *k = ((struct reading *)a->ask)->ask;
+
+    if (k->filter.from_ms && k->filter.to_ms && k->filter.from_ms >= k->filter.to_ms)
+        return args_wrong(a, "--to", "must be later than --from");
+    return !(k->all && k->limit) || args_wrong(a, "--all", "and --limit exclude each other");
+}
+
+static bool read_all_arguments(struct args *a, int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        if (argv[i][0] != '-')
+            return args_wrong(a, argv[i], "is too much: only options stand here");
+        if (!args_take_option(a, argc, argv, &i))
+            return false;
+    }
+    return check(a);
+}
+
+enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
+                           char why[256])
+{
+    static const char *const verbs[] = { "list", "verify", "export" };
+    struct reading g = { .ask = ret_ask, .now_ms = now_ms };
+    struct args a = { .command = "ichido audit",
+                      .options = options,
+                      .count = COUNT(options),
+                      .ask = &g,
+                      .why = why };
+
+    *ret_ask = (struct audit_ask){ 0 };
+    if (args_ask_for_help(argc, argv))
+        return AUDIT_HELP;
+    if (argc < 2)
+        args_wrong(&a, "ichido audit", "needs list, verify or export; see ichido audit --help");
+    else if (!args_verb(&a, verbs, COUNT(verbs), argv[1]))
+        args_wrong(&a, argv[1], "is not list, verify or export; see ichido audit --help");
+    if (why[0])
+        return AUDIT_WRONG;
+    ret_ask->verb = (enum audit_verb)a.verb;
+    return read_all_arguments(&a, argc, argv) ? AUDIT_ASKED : AUDIT_WRONG;
+}

@@ -1,0 +1,41 @@
+/* audit_parts.h - the parts of `ichido audit`. Only its own files include this.
+ *
+ *   audit_args     what was asked for
+ *   audit_source   where the log is: the store itself, or the admin API of the server that has it
+ *                  (M4). Both answer in the API's own words. */
+#pragma once
+
+#include "cli/admin_ask.h"
+#include "cli/node.h"
+#include "flow/audit_log.h"
+#include "flow/audit_verify.h"
+
+enum audit_verb { AUDIT_DO_LIST, AUDIT_DO_VERIFY, AUDIT_DO_EXPORT };
+
+struct audit_ask {
+    enum audit_verb verb;
+    struct audit_filter filter;
+    struct audit_expect expect;
+    struct str expect_text;
+    enum audit_format format;
+    int64_t limit; /* 0: not given */
+    bool all, json;
+};
+
+enum audit_said { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
+
+/* argv[0] is "audit". Texts are argv's own. WRONG: `why` says what to write instead. */
+enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
+                           char why[256]);
+void audit_usage(void);
+
+enum { AUDIT_NEXT = 64 }; /* any of the cursors */
+
+struct audit_source;
+/* `why` says what is wrong. */
+enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512]);
+void audit_source_free(struct audit_source *s); /* NULL is fine */
+/* One part: JSON, or the text of an export. next: in and out; empty: from the start, the end.
+ * limit: of a list. */
+enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
+                           int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512]);

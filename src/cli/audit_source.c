@@ -1,0 +1,236 @@
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/audit_parts.h"
+#include "cli/command_store.h"
+#include "cli/errand.h"
+#include "flow/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TROUBLE_TRIES = 5, PATH_MAX_BYTES = 8 * 1024 };
+
+struct audit_source {
+    struct node *node;
+    struct admin *admin; /* NULL: the store is ours */
+    struct errand errand;
+};
+
+/* --- the store --- */
+
+struct reading {
+    struct arena *arena;
+    const struct audit_ask *ask;
+    int limit;
+    const char *from;
+    struct str text;
+    struct audit_export part;
+};
+
+static enum err read_page(struct tx *tx, struct reading *g)
+{
+    struct audit_cursor at;
+    bool has = audit_cursor_read(str_of(g->from), &at);
+
+    return audit_page(tx, g->arena, &g->ask->filter, has ? &at : NULL, g->limit, &g->text);
+}
+
+static enum err verify(struct tx *tx, struct reading *g)
+{
+    struct audit_place at = { 0 };
+
+    audit_place_read(str_of(g->from), &at);
+    return audit_verify_step(tx, g->arena, &at, &g->ask->expect, &g->text);
+}
+
+static enum err export(struct tx *tx, struct reading *g) {
+    struct audit_export_place at = { 0 }; enum err e;
+
+    audit_export_read(str_of(g->from), &at);
+    e = audit_export(tx, g->arena, g->ask->format, &at, &g->part);
+    g->text = g->part.text;
+    return e;
+}
+
+static enum err run(struct tx *tx, void *ctx)
+{
+    struct reading *g = ctx;
+
+    switch (g->ask->verb) {
+    case AUDIT_DO_LIST: return read_page(tx, g);
+    case AUDIT_DO_VERIFY: return verify(tx, g);
+    case AUDIT_DO_EXPORT: return export(tx, g);
+    }
+    return ERR_INTERNAL;
+}
+
+/* The database's short trouble is waited out; reading again is harmless. */
+static enum err read_store(struct audit_source *s, struct reading *g, char why[512])
+{
+    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, run, g);
+
+    for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
+        usleep(200 * 1000);
+        e = errand_do(&s->errand, s->node->store, UNIT_READ, run, g);
+    }
+    if (e)
+        snprintf(why, 512, "%s", err_words(e, LANG_EN));
+    return e;
+}
+
+/* --- the server --- */
+
+static void add_time(struct buf *b, const char *name, int64_t ms)
+{
+    char text[TIME_TEXT + 1];
+
+    if (!ms)
+        return;
+    time_text(ms, text);
+    admin_parameter(b, name, str_of(text));
+}
+
+static void add_id(struct buf *b, const char *name, bool has, struct uuid id)
+{
+    char text[UUID_TEXT + 1];
+
+    uuid_text(id, text);
+    admin_parameter(b, name, has ? str_of(text) : (struct str){ 0 });
+}
+
+static void add_filter(struct buf *b, const struct audit_filter *f, int limit)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", limit);
+    admin_parameter(b, "limit", str_of(text));
+    admin_parameter(b, "operation", f->operation);
+    admin_parameter(b, "subject", f->subject);
+    admin_parameter(b, "result", f->result);
+    add_id(b, "paymentId", f->has_payment, f->payment);
+    add_id(b, "userId", f->has_user, f->user);
+    add_time(b, "from", f->from_ms);
+    add_time(b, "to", f->to_ms);
+}
+
+static void add_path(struct buf *b, const struct audit_ask *ask, int limit)
+{
+    buf_add(b, S("/api/v1/admin/audit"));
+    switch (ask->verb) {
+    case AUDIT_DO_LIST: add_filter(b, &ask->filter, limit); return;
+    case AUDIT_DO_VERIFY:
+        buf_add(b, S("/verify"));
+        admin_parameter(b, "expect", ask->expect_text);
+        return;
+    case AUDIT_DO_EXPORT:
+        buf_add(b, S("/export"));
+        admin_parameter(b, "format", ask->format == AUDIT_CSV ? S("csv") : S("jsonl"));
+        return;
+    }
+}
+
+static enum err call(struct audit_source *s, struct arena *a, struct str path, struct str *ret_text,
+                     char why[512])
+{
+    CLEANUP(json_freep) cJSON *problem = NULL;
+    int status;
+    enum err e = admin_ask(s->admin, a, "GET", path, ADMIN_JSON, S(""), &status, ret_text, why);
+
+    if (e || status == 200)
+        return e;
+    json_parse(*ret_text, &problem, NULL); /* NULL where it is none */
+    admin_problem(status, problem, why);
+    return status >= 500 ? ERR_UNAVAILABLE : ERR_VALIDATION;
+}
+
+static enum err read_server(struct audit_source *s, struct reading *g, char why[512])
+{
+    struct buf path;
+    enum err e = ERR_NO_MEMORY;
+
+    buf_init(&path, PATH_MAX_BYTES);
+    add_path(&path, g->ask, g->limit);
+    admin_parameter(&path, "cursor", str_of(g->from));
+    if (!path.failed)
+        e = call(s, g->arena, buf_str(&path), &g->text, why);
+    buf_release(&path);
+    return e;
+}
+
+/* --- either --- */
+
+/* Lists and steps say in their JSON where the next one begins, exports beside their text. */
+static enum err find_next(const struct audit_source *s, const struct reading *g,
+                          char next[AUDIT_NEXT], char why[512])
+{
+    CLEANUP(json_freep) cJSON *tree = NULL;
+
+    if (g->ask->verb == AUDIT_DO_EXPORT) {
+        next[0] = '\0';
+        if (s->admin)
+            admin_header(s->admin, "X-Next-Cursor", next, AUDIT_NEXT);
+        else if (!g->part.is_last)
+            audit_export_text(&g->part.next, next);
+        return OK;
+    }
+    if (json_parse(g->text, &tree, NULL)) {
+        snprintf(why, 512, "the answer is not what was expected");
+        return ERR_INTERNAL;
+    }
+    snprintf(next, AUDIT_NEXT, "%s", answer_words(tree, "nextCursor"));
+    return OK;
+}
+
+enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
+                           int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512])
+{
+    struct reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
+    enum err e = s->admin ? read_server(s, &g, why) : read_store(s, &g, why);
+
+    if (e)
+        return e;
+    *ret_text = g.text;
+    return find_next(s, &g, next, why);
+}
+
+/* --- opening --- */
+
+static enum err open_either(struct audit_source *s, char why[512])
+{
+    struct node *n = s->node;
+    char owner[ADMIN_OWNER];
+    enum err e = command_store_open(n, "ichido audit", owner, why);
+
+    if (e != ERR_CONFLICT)
+        return e;
+    return admin_open(&n->settings, owner, &s->admin, why);
+}
+
+enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512])
+{
+    struct audit_source *s = calloc(1, sizeof(*s));
+    enum err e;
+
+    if (!s)
+        return ERR_NO_MEMORY;
+    s->node = n;
+    errand_init(&s->errand);
+    e = open_either(s, why);
+    if (e)
+        audit_source_free(s);
+    else
+        *ret_source = s;
+    return e;
+}
+
+void audit_source_free(struct audit_source *s)
+{
+    if (!s)
+        return;
+    if (s->node->store)
+        node_close_store(s->node);
+    admin_free(s->admin);
+    errand_release(&s->errand);
+    free(s);
+}

@@ -1,0 +1,87 @@
+#include "cli/command_store.h"
+
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/errand.h"
+#include "flow/audit_seal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 2, FILE_PATH = 4200 };
+
+static void disk_is_broken(void *command, const char *why)
+{
+    dprintf(STDERR_FILENO, "%s: the database's disk failed: %s\n", (const char *)command, why);
+    _exit(EXIT_DISK);
+}
+
+struct str command_store_file(const struct node *n)
+{
+    struct str rest = n->settings.db;
+
+    return str_eq(str_cut(&rest, ':'), S("sqlite")) ? rest : (struct str){ 0 };
+}
+
+/* A command that only looks must not make a database where there is none. */
+static bool is_there(struct str file, char why[512])
+{
+    char path[FILE_PATH];
+
+    snprintf(path, sizeof(path), STR_FMT, STR_ARG(file));
+    if (access(path, F_OK) == 0)
+        return true;
+    snprintf(why, 512, "there is no database at %.300s (%s); ICHIDO_DB says where it is", path,
+             strerrordesc_np(errno));
+    return false;
+}
+
+struct sealing {
+    int64_t now_ms;
+    struct audit_run run;
+    bool more;
+};
+
+static enum err seal(struct tx *tx, void *ctx)
+{
+    struct sealing *s = ctx;
+
+    return audit_seal_step(tx, s->now_ms, &s->run, &s->more);
+}
+
+void command_store_seal(struct node *n)
+{
+    struct sealing s = { .now_ms = env_now_ms(&n->env), .more = true };
+    struct errand errand;
+    enum err e = OK;
+
+    errand_init(&errand);
+    for (int i = 0; !e && s.more && i < LIMIT_AUDIT_LAST; i++)
+        e = errand_do(&errand, n->store, UNIT_BACK, seal, &s);
+    errand_release(&errand);
+}
+
+enum err command_store_open(struct node *n, const char *command, char ret_owner[ADMIN_OWNER],
+                            char why[512])
+{
+    char owner[80], words[256] = "";
+    struct str file = command_store_file(n);
+    struct store_options o = { .url = n->settings.db,
+                               .connections = CONNECTIONS,
+                               .fatal = disk_is_broken,
+                               .fatal_ctx = (void *)command };
+    enum err e;
+
+    snprintf(owner, sizeof(owner), "the command %s (process %d)", command, (int)getpid());
+    o.owner = str_of(owner);
+    if (file.n && !is_there(file, why))
+        return ERR_NOT_FOUND;
+    e = store_open(&o, &n->env, &n->store, words);
+    if (e)
+        snprintf(why, 512, "%s", words[0] ? words : err_words(e, LANG_EN));
+    if (e == ERR_CONFLICT)
+        admin_owner(file, ret_owner);
+    return e;
+}

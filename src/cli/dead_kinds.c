@@ -1,0 +1,135 @@
+#include "cli/dead_kinds.h"
+
+#include "base/json.h"
+#include "qstash/dead.h"
+#include "webhook/paypay.h"
+#include "webhook/reread.h"
+
+#include <stdio.h>
+
+/* On the wire a parcel that is retried has a new id and keeps its webhook-id, as with QStash: so it
+ * has here, whoever retries it. */
+static enum err retry_parcel(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                             bool *ret_live, char why[256])
+{
+    struct qstash *q = ctx;
+    enum err e = qstash_dead_retry(tx, q, d->id, env_uuid(q->env));
+
+    (void)now_ms;
+    *ret_live = !e;
+    if (e == ERR_NOT_FOUND)
+        snprintf(why, 256, "what it should deliver is not stored any more; delete it");
+    if (e == ERR_UNPROCESSABLE)
+        snprintf(why, 256, "%s; delete one that is idle, then retry it", QUEUES_FULL);
+    return e;
+}
+
+static enum err forget_parcel(struct tx *tx, void *ctx, const struct dead_letter *d, char why[256])
+{
+    enum err e = qstash_dead_forget(tx, ctx, d->id);
+
+    (void)why;
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err show_parcel(struct tx *tx, void *ctx, const struct dead_letter *d, struct buf *b)
+{
+    return qstash_dead_show(tx, ctx, d, b);
+}
+
+/* --- editing --- */
+
+/* Bodies that were replaced stand beside the message; the first row has what was there before. */
+static enum err edited_from(struct tx *tx, const struct dead_letter *d, struct dead_body *body)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_message_edit_first, &row, V_BLOB(uuid_bytes(&d->id)));
+
+    body->first = body->now;
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    body->edited = true;
+    body->first = row.col[0].type == VAL_BLOB ? row.col[0].s : (struct str){ 0 };
+    return OK;
+}
+
+static enum err body_of_parcel(struct tx *tx, void *ctx, const struct dead_letter *d,
+                               struct dead_body *ret_body, char why[256])
+{
+    bool hidden = false;
+    enum err e = qstash_dead_body(tx, d->id, &ret_body->now, &hidden);
+
+    (void)ctx;
+    if (e)
+        return e;
+    if (hidden) {
+        snprintf(why, 256, "its publisher asked for its body to be hidden; it cannot be edited");
+        return ERR_UNPROCESSABLE;
+    }
+    return edited_from(tx, d, ret_body);
+}
+
+static enum err edit_parcel(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+{
+    struct qstash *q = ctx;
+    enum err e;
+
+    (void)now_ms;
+    *ret_id = env_uuid(q->env);
+    e = qstash_dead_edit(tx, q, d->id, *ret_id, &body);
+    *ret_live = !e;
+    if (e == ERR_UNPROCESSABLE)
+        snprintf(why, 256, "%s; delete one that is idle, then retry it", QUEUES_FULL);
+    return e;
+}
+
+static enum err body_of_message(struct tx *tx, void *ctx, const struct dead_letter *d,
+                                struct dead_body *ret_body, char why[256])
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_letter_body, &row, V_BLOB(uuid_bytes(&d->id)));
+
+    (void)ctx, (void)why;
+    if (e)
+        return e;
+    ret_body->now = row.col[0].type == VAL_TEXT ? row.col[0].s : (struct str){ 0 };
+    return edited_from(tx, d, ret_body);
+}
+
+static enum err edit_message(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+{
+    struct json_fault fault;
+
+    (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
+    if (json_check(body, &fault)) {
+        snprintf(why, 256, "the edited body is not JSON (%s, at byte %zu)", fault.why,
+                 fault.offset);
+        return ERR_UNPROCESSABLE;
+    }
+    return TX_DO(tx, STMT_letter_body_put, 1, V_TEXT(body), V_BLOB(uuid_bytes(&d->id)));
+}
+
+size_t dead_kinds_fill(struct dead_kind kinds[DEAD_KINDS], struct qstash *q)
+{
+    size_t n = 0;
+
+    kinds[n++] = stripe_dead_kind();
+    kinds[n++] = paypay_dead_kind();
+    kinds[n++] = (struct dead_kind){ .name = "qstash.deliver",
+                                     .ctx = q,
+                                     .retry = retry_parcel,
+                                     .forget = forget_parcel,
+                                     .show = show_parcel,
+                                     .parse = message_id_parse,
+                                     .body = body_of_parcel,
+                                     .edit = edit_parcel };
+    kinds[n++] =
+        (struct dead_kind){ .name = "alert", .body = body_of_message, .edit = edit_message };
+    kinds[n++] = refetch_dead_kind();
+    kinds[n++] = (struct dead_kind){ .name = "op",
+                                     .why_not = "it is a money operation: what it does is told by "
+                                                "its own row, which nobody edits" };
+    return n;
+}

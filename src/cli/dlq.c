@@ -1,0 +1,486 @@
+/* dlq.c - `ichido dlq`: dead letters from the command line (Q6).
+ *
+ * Where a server has the database this goes through its admin API, otherwise to the store itself
+ * (M4). An act on many goes in parts, each durable before the next is asked for; ended at any
+ * moment, what was told as done is done, and the same command again goes on with the rest. No queue
+ * runs in here. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/dlq_parts.h"
+#include "observe/log.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LIST_USUAL = 20,
+    PART = 500, /* letters between two lines of progress */
+    PART_IDS = 100,
+    GROUP_CURSOR = 1200,
+    ARENA = 64 * 1024 * 1024,
+};
+
+struct run {
+    struct node node;
+    struct dlq_ask ask;
+    struct dlq_source *source;
+    struct arena arena; /* of one answer */
+};
+
+static int failed(const struct run *r, enum err e, const char *doing)
+{
+    if (e == ERR_NOT_FOUND && !r->source->why[0])
+        fprintf(stderr,
+                "ichido dlq: %s: there is no such dead letter; ichido dlq list shows them\n",
+                doing);
+    else
+        fprintf(stderr, "ichido dlq: %s: %s\n", doing,
+                r->source->why[0] ? r->source->why : err_words(e, LANG_EN));
+    return EXIT_CANNOT;
+}
+
+/* --- answers --- */
+
+static bool parse(struct run *r, struct str json, cJSON **ret_tree)
+{
+    if (!json_parse(json, ret_tree, NULL))
+        return true;
+    snprintf(r->source->why, sizeof(r->source->why), "the answer is not what was expected");
+    return false;
+}
+
+/* Empty: there is no further page. The text is kept in `text`. */
+static struct str cursor_of(const cJSON *o, const char *name, char text[DEAD_CURSOR_TEXT + 1])
+{
+    snprintf(text, DEAD_CURSOR_TEXT + 1, "%s", answer_words(o, name));
+    return str_of(text);
+}
+
+/* --- list --- */
+
+static void list_one(const struct run *r, struct dlq_table *t, const cJSON *letter)
+{
+    if (r->ask.json)
+        answer_print(letter);
+    else
+        dlq_table_letter(t, letter);
+}
+
+static enum err list_page(struct run *r, struct dlq_table *t, int64_t most, int64_t *shown,
+                          char cursor[DEAD_CURSOR_TEXT + 1])
+{
+    CLEANUP(json_freep) cJSON *page = NULL;
+    int limit = most - *shown < LIMIT_PAGE ? (int)(most - *shown) : LIMIT_PAGE;
+    const cJSON *letter;
+    struct str json;
+    enum err e;
+
+    arena_release(&r->arena);
+    e = r->source->page(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
+    if (e)
+        return e;
+    if (!parse(r, json, &page))
+        return ERR_INTERNAL;
+    cJSON_ArrayForEach(letter, cJSON_GetObjectItemCaseSensitive(page, "data"))
+    {
+        list_one(r, t, letter);
+        (*shown)++;
+    }
+    cursor_of(page, "nextCursor", cursor);
+    return OK;
+}
+
+static int list(struct run *r)
+{
+    int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    char cursor[DEAD_CURSOR_TEXT + 1] = "";
+    struct dlq_table t;
+    enum err e;
+
+    if (r->ask.all)
+        most = INT64_MAX;
+    dlq_table_init(&t);
+    do
+        e = list_page(r, &t, most, &shown, cursor);
+    while (!e && cursor[0] && shown < most);
+    if (e)
+        return failed(r, e, "list");
+    if (!shown)
+        fputs("no dead letter matches\n", stderr);
+    else if (cursor[0])
+        fprintf(stderr, "there are more: --limit N or --all shows them\n");
+    return EXIT_FINE; /* nothing dead is the best of answers */
+}
+
+/* --- groups --- */
+
+static enum err groups_page(struct run *r, struct dlq_table *t, int64_t most, int64_t *shown,
+                            char cursor[GROUP_CURSOR])
+{
+    CLEANUP(json_freep) cJSON *page = NULL;
+    int limit = most - *shown < LIMIT_PAGE ? (int)(most - *shown) : LIMIT_PAGE;
+    const cJSON *group;
+    struct str json;
+    enum err e;
+
+    arena_release(&r->arena);
+    e = r->source->groups(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
+    if (e)
+        return e;
+    if (!parse(r, json, &page))
+        return ERR_INTERNAL;
+    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(page, "data"))
+    {
+        if (r->ask.json)
+            answer_print(group);
+        else
+            dlq_table_group(t, group);
+        (*shown)++;
+    }
+    snprintf(cursor, GROUP_CURSOR, "%s", answer_words(page, "nextCursor"));
+    return OK;
+}
+
+static int groups(struct run *r)
+{
+    int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    char cursor[GROUP_CURSOR] = "";
+    struct dlq_table t;
+    enum err e;
+
+    if (r->ask.all)
+        most = INT64_MAX;
+    dlq_table_init(&t);
+    do
+        e = groups_page(r, &t, most, &shown, cursor);
+    while (!e && cursor[0] && shown < most);
+    if (e)
+        return failed(r, e, "groups");
+    if (!shown)
+        fputs("no dead letter matches\n", stderr);
+    else if (cursor[0])
+        fprintf(stderr, "there are more: --limit N or --all shows them\n");
+    return EXIT_FINE;
+}
+
+/* --- show --- */
+
+static int show(struct run *r)
+{
+    CLEANUP(json_freep) cJSON *letter = NULL;
+    struct str json;
+    enum err e = r->source->show(r->source, &r->arena, r->ask.ids[0], &json);
+
+    if (!e && !parse(r, json, &letter))
+        e = ERR_INTERNAL;
+    if (e)
+        return failed(r, e, "show");
+    if (r->ask.json)
+        printf(STR_FMT "\n", STR_ARG(json));
+    else
+        dlq_print_letter(letter);
+    return EXIT_FINE;
+}
+
+/* --- retry and delete --- */
+
+struct sums {
+    int64_t matched, done, refused;
+    cJSON *refusals; /* the first of them */
+};
+
+static void add_refusals(struct sums *sums, cJSON *answer)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "refusals");
+
+    while (list && list->child && cJSON_GetArraySize(sums->refusals) < DEAD_REFUSALS)
+        cJSON_AddItemToArray(sums->refusals, cJSON_DetachItemViaPointer(list, list->child));
+}
+
+/* What is left of the act for one part; false: nothing. */
+static bool next_span(const struct run *r, const struct sums *sums, struct dlq_span *span)
+{
+    const struct dlq_ask *k = &r->ask;
+    int64_t most = span->dry_run ? LIMIT_DEAD_ACT : PART;
+
+    if (k->id_count) {
+        span->first_id += span->id_count;
+        span->id_count = k->id_count - span->first_id;
+        if (span->id_count > PART_IDS)
+            span->id_count = PART_IDS;
+        return span->id_count;
+    }
+    span->limit = k->limit && k->limit - sums->matched < most ? k->limit - sums->matched : most;
+    return span->limit > 0;
+}
+
+static enum err do_span(struct run *r, struct dlq_span *span, struct sums *sums,
+                        char cursor[DEAD_CURSOR_TEXT + 1])
+{
+    CLEANUP(json_freep) cJSON *answer = NULL;
+    struct str json;
+    enum err e;
+
+    arena_release(&r->arena);
+    e = r->source->act(r->source, &r->arena, &r->ask, span, &json);
+    if (e)
+        return e;
+    if (!parse(r, json, &answer))
+        return ERR_INTERNAL;
+    sums->matched += answer_number(answer, "matched");
+    sums->done += answer_number(answer, "done");
+    sums->refused += answer_number(answer, "refused");
+    add_refusals(sums, answer);
+    span->cursor = cursor_of(answer, "cursor", cursor);
+    return OK;
+}
+
+static enum err act(struct run *r, bool dry_run, struct dlq_progress *progress, struct sums *sums)
+{
+    struct dlq_span span = { .dry_run = dry_run };
+    char cursor[DEAD_CURSOR_TEXT + 1] = "";
+    enum err e = OK;
+
+    do {
+        if (!next_span(r, sums, &span))
+            break;
+        e = do_span(r, &span, sums, cursor);
+        if (progress && !e)
+            dlq_progress_tell(progress, sums->done);
+    } while (!e && (r->ask.id_count || cursor[0]));
+    return e;
+}
+
+static const char *past(const struct run *r)
+{
+    return r->ask.verb == DLQ_RETRY ? "retried" : "deleted";
+}
+
+static void print_json(const struct run *r, const struct sums *sums)
+{
+    char *text = cJSON_PrintUnformatted(sums->refusals);
+
+    printf("{\"matched\":%lld,\"done\":%lld,\"refused\":%lld,\"refusals\":%s,\"dryRun\":%s}\n",
+           (long long)sums->matched, (long long)sums->done, (long long)sums->refused,
+           text ? text : "[]", r->ask.dry_run ? "true" : "false");
+    cJSON_free(text);
+}
+
+static const char *letters(int64_t n)
+{
+    return n == 1 ? "dead letter" : "dead letters";
+}
+
+static void print_sums(const struct run *r, const struct sums *sums)
+{
+    if (r->ask.json)
+        print_json(r, sums);
+    else if (r->ask.dry_run)
+        printf("%lld %s would be %s; nothing was changed\n", (long long)sums->matched,
+               letters(sums->matched), past(r));
+    else
+        printf("%lld of %lld %s %s\n", (long long)sums->done, (long long)sums->matched,
+               letters(sums->matched), past(r));
+    if (sums->refused) {
+        fprintf(stderr, "%lld %s still dead%s\n", (long long)sums->refused,
+                sums->refused == 1 ? "was refused and is" : "were refused and are",
+                sums->refused > DEAD_REFUSALS ? "; the first of them:" : ":");
+        dlq_print_refusals(sums->refusals);
+    }
+    if (sums->done && r->ask.verb == DLQ_RETRY && !r->ask.json)
+        fprintf(stderr, "%s; what fails again: ichido dlq list\n", r->source->afterwards);
+}
+
+/* EXIT_FINE: go on. */
+static int may_delete(const struct run *r, int64_t count)
+{
+    char answer[8] = "";
+
+    if (r->ask.verb != DLQ_DELETE || count <= 1 || r->ask.yes)
+        return EXIT_FINE;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+        fprintf(stderr,
+                "ichido dlq: this would delete %lld dead letters for ever; add --yes to do it, or"
+                " --dry-run to count only\n",
+                (long long)count);
+        return EXIT_ASKED_WRONGLY;
+    }
+    fprintf(stderr, "delete %lld dead letters for ever? [y/N] ", (long long)count);
+    if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return EXIT_FINE;
+    fputs("nothing was deleted\n", stderr);
+    return EXIT_CANNOT;
+}
+
+static int act_on_all(struct run *r, struct sums *sums, int64_t total)
+{
+    struct dlq_progress progress;
+    enum err e;
+
+    dlq_progress_begin(&progress, &r->node.env, past(r), total);
+    e = act(r, false, &progress, sums);
+    dlq_progress_end(&progress, sums->done);
+    print_sums(r, sums);
+    if (e) {
+        failed(r, e, past(r));
+        fprintf(stderr, "the same command again goes on with the rest\n");
+    }
+    return e || sums->refused || !sums->done ? EXIT_CANNOT : EXIT_FINE;
+}
+
+/* Counted first: for the question, for the line of progress, and because "none" is an answer. */
+static int count_and_act(struct run *r, struct sums *sums)
+{
+    struct sums count = { .refusals = sums->refusals };
+    enum err e = act(r, true, NULL, &count);
+    int code;
+
+    if (e)
+        return failed(r, e, "count");
+    if (r->ask.dry_run || !count.matched) {
+        print_sums(r, &count);
+        if (!count.matched)
+            fputs("no dead letter matches; ichido dlq list shows what there is\n", stderr);
+        return count.matched ? EXIT_FINE : EXIT_CANNOT;
+    }
+    code = may_delete(r, count.matched);
+    return code ? code : act_on_all(r, sums, count.matched);
+}
+
+static int change(struct run *r)
+{
+    struct sums sums = { .refusals = cJSON_CreateArray() };
+    int code = sums.refusals ? count_and_act(r, &sums) : EXIT_CANNOT;
+
+    cJSON_Delete(sums.refusals);
+    return code;
+}
+
+/* --- edited, or at a rate --- */
+
+static bool read_file(struct run *r, char *text, size_t *ret_n)
+{
+    char path[4096];
+    FILE *f = stdin;
+
+    snprintf(path, sizeof(path), STR_FMT, STR_ARG(r->ask.body));
+    if (strcmp(path, "-") != 0)
+        f = fopen(path, "re");
+    *ret_n = f ? fread(text, 1, LIMIT_DEAD_EDIT + 1, f) : 0;
+    if (f && f != stdin)
+        fclose(f);
+    if (f && *ret_n && *ret_n <= LIMIT_DEAD_EDIT)
+        return true;
+    fprintf(stderr, "ichido dlq: --body: %s %s\n", path,
+            !f        ? "cannot be read"
+            : !*ret_n ? "is empty"
+                      : "is larger than 256 KiB");
+    return false;
+}
+
+static int edit(struct run *r)
+{
+    char *text = arena_alloc(&r->arena, 1, LIMIT_DEAD_EDIT + 1);
+    size_t n;
+    enum err e;
+
+    if (!text || !read_file(r, text, &n))
+        return EXIT_ASKED_WRONGLY;
+    e = r->source->edit(r->source, &r->arena, r->ask.ids[0], (struct str){ text, n });
+    if (e)
+        return failed(r, e, "retry");
+    printf("1 of 1 dead letter retried, edited\n");
+    return EXIT_FINE;
+}
+
+static int at_a_rate(struct run *r)
+{
+    struct buf body;
+    int code = EXIT_CANNOT;
+
+    buf_init(&body, LIMIT_DEAD_BODY);
+    buf_char(&body, '{');
+    dlq_choice(&body, &r->ask, 0, r->ask.id_count);
+    buf_fmt(&body, ",\"ratePerSecond\":%lld,\"dryRun\":%s}", (long long)r->ask.rate,
+            r->ask.dry_run ? "true" : "false");
+    if (!body.failed)
+        code = dlq_redrive(&r->node, "ichido dlq", S("/api/v1/admin/redrives"), buf_str(&body),
+                           r->ask.dry_run, r->ask.json);
+    buf_release(&body);
+    return code;
+}
+
+/* --- all together --- */
+
+/* What the store has to say is for operators of servers; here only what went wrong counts. */
+static void quieten(struct node *n)
+{
+    log_free(n->env.log);
+    n->env.log = node_log_new(n, LOG_ERROR, false);
+}
+
+static bool open_source(struct run *r)
+{
+    char owner[ADMIN_OWNER], why[512] = "";
+    enum err e = dlq_local_open(&r->node, &r->source, owner, why);
+
+    if (e == ERR_CONFLICT)
+        e = dlq_remote_open(&r->node, owner, &r->source, why);
+    if (e)
+        fprintf(stderr, "ichido dlq: %s\n", why[0] ? why : err_words(e, LANG_EN));
+    return !e;
+}
+
+static int run(struct run *r)
+{
+    switch (r->ask.verb) {
+    case DLQ_LIST: return list(r);
+    case DLQ_GROUPS: return groups(r);
+    case DLQ_SHOW: return show(r);
+    case DLQ_RETRY:
+    case DLQ_DELETE: return r->ask.body.n ? edit(r) : change(r);
+    }
+    return EXIT_ASKED_WRONGLY;
+}
+
+static int with_settings(struct run *r)
+{
+    int code = EXIT_CANNOT;
+
+    if (!node_init(&r->node))
+        return EXIT_ASKED_WRONGLY;
+    quieten(&r->node);
+    arena_init(&r->arena, ARENA);
+    if (r->ask.rate) {
+        code = at_a_rate(r);
+    } else if (open_source(r)) {
+        code = run(r);
+        r->source->free(r->source);
+    }
+    arena_release(&r->arena);
+    node_release(&r->node);
+    return code;
+}
+
+int cli_dlq(int argc, char **argv)
+{
+    struct run r = { 0 };
+    struct arena texts;
+    struct clock clock;
+    char why[256] = "";
+    int code = EXIT_FINE;
+
+    clock_init(&clock);
+    arena_init(&texts, ARENA);
+    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, why)) {
+    case DLQ_ASKED: code = with_settings(&r); break;
+    case DLQ_HELP: dlq_usage(); break;
+    case DLQ_WRONG:
+        fprintf(stderr, "ichido dlq: %s\n", why);
+        code = EXIT_ASKED_WRONGLY;
+        break;
+    }
+    arena_release(&texts);
+    return code;
+}

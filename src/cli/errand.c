@@ -1,0 +1,87 @@
+#include "cli/errand.h"
+
+#include <stdlib.h>
+
+struct errand_unit {
+    struct unit unit;
+    enum err (*run)(struct tx *tx, void *ctx);
+    void *ctx;
+    bool back;
+};
+
+static void give(struct home *h, struct task *t)
+{
+    struct errand *e = CONTAINER_OF(h, struct errand, home);
+
+    pthread_mutex_lock(&e->lock);
+    t->next = NULL;
+    *e->last = t;
+    e->last = &t->next;
+    pthread_cond_signal(&e->more);
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* Nothing that a command does waits for a time. */
+static void arm(struct home *h, struct timer *t, int64_t due_ms)
+{
+    (void)h;
+    (void)t;
+    (void)due_ms;
+    abort();
+}
+
+void errand_init(struct errand *e)
+{
+    static const struct home_ops ops = { give, arm };
+
+    *e = (struct errand){ .home = { &ops }, .last = &e->first };
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->more, NULL);
+}
+
+void errand_release(struct errand *e)
+{
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->more);
+}
+
+static void run_next(struct errand *e)
+{
+    struct task *t;
+
+    pthread_mutex_lock(&e->lock);
+    while (!e->first)
+        pthread_cond_wait(&e->more, &e->lock);
+    t = e->first;
+    e->first = t->next;
+    if (!e->first)
+        e->last = &e->first;
+    pthread_mutex_unlock(&e->lock);
+    t->run(t);
+}
+
+static enum err run(struct tx *tx, struct unit *u)
+{
+    struct errand_unit *w = CONTAINER_OF(u, struct errand_unit, unit);
+
+    return w->run(tx, w->ctx);
+}
+
+static void done(struct unit *u)
+{
+    CONTAINER_OF(u, struct errand_unit, unit)->back = true;
+}
+
+enum err errand_do(struct errand *e, struct store *s, enum unit_class where,
+                   enum err (*work)(struct tx *tx, void *ctx), void *ctx)
+{
+    struct unit_kind kind = { "errand", where, run, NULL };
+    struct errand_unit w = { .unit = { .kind = &kind, .home = &e->home, .done = done },
+                             .run = work,
+                             .ctx = ctx };
+
+    store_post(s, &w.unit);
+    while (!w.back)
+        run_next(e);
+    return w.unit.err;
+}

@@ -1,0 +1,22 @@
+/* errand.h - a home for a command that does one thing at a time: it posts a unit of work and waits.
+ */
+#pragma once
+
+#include "base/home.h"
+#include "store/store.h"
+
+#include <pthread.h>
+
+struct errand {
+    struct home home;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct task *first, **last;
+};
+
+void errand_init(struct errand *e);
+void errand_release(struct errand *e);
+
+/* Runs it in a transaction of its own; what it returns, or what became of the commit. */
+enum err errand_do(struct errand *e, struct store *s, enum unit_class where,
+                   enum err (*work)(struct tx *tx, void *ctx), void *ctx);

@@ -1,0 +1,290 @@
+/* operators.c - `ichido operators`: the people who may log in, from the command line (A3). Where a
+ * server has the SQLite file this goes through its admin API, otherwise to the store itself (M4).
+ */
+#include "auth/operators.h"
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/operators_parts.h"
+#include "cli/prompt.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+enum verb { ADD, LIST, PASSWD, ROLE, DISABLE, ENABLE };
+
+enum { ARENA = 16 * 1024 * 1024, CURSOR = 64 };
+
+struct run {
+    struct node node;
+    enum verb verb;
+    struct operators_order order;
+    bool json;
+    struct operators_source *source;
+    struct arena arena;
+    char password[PROMPT_MAX];
+};
+
+static void usage(void)
+{
+    puts(
+        "ichido operators - the people who may log in to /admin\n"
+        "\n"
+        "usage: ichido operators add     NAME --role viewer|operator [--json]\n"
+        "       ichido operators list    [--json]\n"
+        "       ichido operators passwd  NAME [--json]\n"
+        "       ichido operators role    NAME --role viewer|operator [--json]\n"
+        "       ichido operators disable NAME [--json]\n"
+        "       ichido operators enable  NAME [--json]\n"
+        "\n"
+        "A viewer sees everything and changes nothing; an operator may act. NAME is small "
+        "letters,\n"
+        "digits, dots, hyphens and underscores. The password is asked for without showing it; "
+        "where\n"
+        "standard input is no terminal, its first line is the password (12 to 256 bytes).\n"
+        "Another password, another role, and disabling end that person's sessions at once.\n"
+        "While a server has the SQLite file this goes through its admin API and needs\n"
+        "ICHIDO_ADMIN_TOKEN.\n"
+        "\n"
+        "examples:\n"
+        "  ichido operators add yui --role operator\n"
+        "  ichido operators disable yui\n"
+        "\n"
+        "Exit codes: 0 fine, 1 there is nobody of that name or something failed, 2 asked wrongly.");
+}
+
+/* --- arguments --- */
+
+static bool read_role(void *ctx, struct str value)
+{
+    struct run *r = ctx;
+
+    r->order.has_role = true;
+    return operator_role(value, &r->order.viewer);
+}
+
+static bool read_json(void *ctx, struct str value)
+{
+    (void)value;
+    ((struct run *)ctx)->json = true;
+    return true;
+}
+
+static const struct args_option options[] = {
+    { "--role", 1 << ADD | 1 << ROLE, false, false, read_role, "needs viewer or operator" },
+    { "--json", ~0, true, false, read_json, NULL },
+};
+
+static bool check(struct args *a, const struct run *r)
+{
+    if (r->verb == LIST)
+        return !r->order.name.n || args_wrong(a, "list", "takes options only");
+    if (!r->order.name.n)
+        return args_wrong(a, "say who:", "a name, like ichido operators passwd yui");
+    if (!operator_name_is_fit(r->order.name))
+        return args_wrong(a, "a name",
+                          "is small letters, digits, dots, hyphens and underscores, at most 64, "
+                          "and begins with a letter or a digit");
+    return (r->verb != ADD && r->verb != ROLE) || r->order.has_role ||
+           args_wrong(a, "--role", "is needed: viewer or operator");
+}
+
+static bool read_arguments(struct args *a, struct run *r, int argc, char **argv)
+{
+    static const char *const verbs[] = { "add", "list", "passwd", "role", "disable", "enable" };
+
+    if (argc < 2 || !args_verb(a, verbs, COUNT(verbs), argv[1]))
+        return args_wrong(a, argc < 2 ? "ichido operators" : argv[1],
+                          "is not add, list, passwd, role, disable or enable; see ichido operators "
+                          "--help");
+    r->verb = (enum verb)a->verb;
+    for (int i = 2; i < argc; i++) {
+        if (argv[i][0] == '-') {
+            if (!args_take_option(a, argc, argv, &i))
+                return false;
+        } else if (r->order.name.n) {
+            return args_wrong(a, "one name", "at a time; a password is never an argument");
+        } else {
+            r->order.name = str_of(argv[i]);
+        }
+    }
+    r->order.has_disabled = r->verb == DISABLE || r->verb == ENABLE;
+    r->order.disabled = r->verb == DISABLE;
+    return check(a, r);
+}
+
+/* --- answers --- */
+
+static void print_person(const cJSON *p)
+{
+    bool disabled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(p, "disabled"));
+    const char *last = answer_words(p, "lastLoginAt");
+
+    printf("%-24s %-9s %-9s %-25s %s\n", answer_words(p, "name"), answer_words(p, "role"),
+           disabled ? "disabled" : "active", last[0] ? last : "never", answer_words(p, "id"));
+}
+
+static void print_answer(const struct run *r, const cJSON *p)
+{
+    static const char *const done[] = { [ADD] = "may log in now",
+                                        [PASSWD] = "has a new password",
+                                        [ROLE] = "has that role now",
+                                        [DISABLE] = "may not log in any more",
+                                        [ENABLE] = "may log in again" };
+
+    if (r->json)
+        answer_print(p);
+    else
+        printf("%s (%s) %s\n", answer_words(p, "name"), answer_words(p, "role"), done[r->verb]);
+}
+
+static int failed(const struct run *r, enum err e)
+{
+    if (e == ERR_NOT_FOUND && !r->source->why[0])
+        fprintf(
+            stderr,
+            "ichido operators: there is nobody of that name; ichido operators list shows them\n");
+    else if (e == ERR_CONFLICT)
+        fprintf(stderr, "ichido operators: somebody has that name already\n");
+    else
+        fprintf(stderr, "ichido operators: %s\n",
+                r->source->why[0] ? r->source->why : err_words(e, LANG_EN));
+    return EXIT_CANNOT;
+}
+
+/* --- acts --- */
+
+static enum err list_page(struct run *r, int *shown, char cursor[CURSOR])
+{
+    CLEANUP(json_freep) cJSON *page = NULL;
+    const cJSON *p;
+    struct str json;
+    enum err e;
+
+    arena_release(&r->arena);
+    e = r->source->page(r->source, &r->arena, str_of(cursor), &json);
+    if (!e)
+        e = json_parse(json, &page, NULL);
+    if (e)
+        return e;
+    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(page, "data"))
+    {
+        if (!(*shown)++ && !r->json)
+            printf("%-24s %-9s %-9s %-25s %s\n", "NAME", "ROLE", "STATE", "LAST LOGIN", "ID");
+        if (r->json)
+            answer_print(p);
+        else
+            print_person(p);
+    }
+    snprintf(cursor, CURSOR, "%s", answer_words(page, "nextCursor"));
+    return OK;
+}
+
+static int list(struct run *r)
+{
+    char cursor[CURSOR] = "";
+    int shown = 0;
+    enum err e;
+
+    do
+        e = list_page(r, &shown, cursor);
+    while (!e && cursor[0]);
+    if (e)
+        return failed(r, e);
+    if (!shown)
+        fputs("nobody yet: ichido operators add NAME --role operator\n", stderr);
+    return EXIT_FINE;
+}
+
+static int act(struct run *r)
+{
+    CLEANUP(json_freep) cJSON *answer = NULL;
+    struct operators_source *s = r->source;
+    struct str json;
+    enum err e = r->verb == ADD ? s->add(s, &r->arena, &r->order, &json)
+                                : s->change(s, &r->arena, &r->order, &json);
+
+    if (!e)
+        e = json_parse(json, &answer, NULL);
+    if (e)
+        return failed(r, e);
+    print_answer(r, answer);
+    return EXIT_FINE;
+}
+
+/* Before anything is opened: a person may take his time. */
+static bool ask_password(struct run *r)
+{
+    char name[LIMIT_OPERATOR_NAME + 1], why[512];
+
+    if (r->verb != ADD && r->verb != PASSWD)
+        return true;
+    snprintf(name, sizeof(name), STR_FMT, STR_ARG(r->order.name));
+    if (!prompt_new_password(name, r->password, why)) {
+        fprintf(stderr, "ichido operators: %s\n", why);
+        return false;
+    }
+    r->order.password = str_of(r->password);
+    if (password_is_fit(r->order.password))
+        return true;
+    fputs("ichido operators: a password must have 12 to 256 bytes of UTF-8\n", stderr);
+    return false;
+}
+
+/* --- all together --- */
+
+static bool open_source(struct run *r)
+{
+    char owner[ADMIN_OWNER], why[512] = "";
+    enum err e = operators_local_open(&r->node, &r->source, owner, why);
+
+    if (e == ERR_CONFLICT)
+        e = operators_remote_open(&r->node, owner, &r->source, why);
+    if (e)
+        fprintf(stderr, "ichido operators: %s\n", why[0] ? why : err_words(e, LANG_EN));
+    return !e;
+}
+
+static int with_settings(struct run *r)
+{
+    int code = EXIT_CANNOT;
+
+    if (!node_init(&r->node))
+        return EXIT_ASKED_WRONGLY;
+    log_free(r->node.env.log); /* what the store has to say is for operators of servers */
+    r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
+    arena_init(&r->arena, ARENA);
+    if (open_source(r)) {
+        code = r->verb == LIST ? list(r) : act(r);
+        r->source->free(r->source);
+    }
+    arena_release(&r->arena);
+    node_release(&r->node);
+    return code;
+}
+
+int cli_operators(int argc, char **argv)
+{
+    struct run r = { 0 };
+    char why[256] = "";
+    struct args a = { .command = "ichido operators",
+                      .options = options,
+                      .count = COUNT(options),
+                      .ask = &r,
+                      .why = why };
+    int code = EXIT_ASKED_WRONGLY;
+
+    if (args_ask_for_help(argc, argv)) {
+        usage();
+        return EXIT_FINE;
+    }
+    if (!read_arguments(&a, &r, argc, argv))
+        fprintf(stderr, "ichido operators: %s\n", why);
+    else if (ask_password(&r))
+        code = with_settings(&r);
+    OPENSSL_cleanse(r.password, sizeof(r.password));
+    return code;
+}

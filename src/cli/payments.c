@@ -1,0 +1,308 @@
+/* payments.c - `ichido payments`: found, looked at, captured, refunded and voided from the command
+ * line (O8).
+ *
+ * Looking goes to the store itself, or to the server that has it (M4). Acts are the running
+ * server's: it holds the gateway. An act carries an Idempotency-Key that is told before it is sent,
+ * so that the same command with that key never does it twice, whatever broke in between. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/payments_parts.h"
+#include "cli/payments_timeline.h"
+#include "flow/json_out.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ARENA = 64 * 1024 * 1024,
+    LIST_USUAL = 20,
+    BODY_BYTES = 8 * 1024,
+};
+
+struct run {
+    struct node node;
+    struct payments_ask ask;
+    struct arena arena; /* of one answer */
+    char why[512];
+};
+
+static const char *const verbs[PAYMENTS_VERBS] = {
+    [PAYMENTS_CAPTURE] = "capture", [PAYMENTS_REFUND] = "refund", [PAYMENTS_VOID] = "void"
+};
+
+static int failed(const struct run *r, enum err e)
+{
+    if (e == ERR_NOT_FOUND)
+        fputs("ichido payments: there is no such payment; ichido payments find knows other ids\n",
+              stderr);
+    else
+        fprintf(stderr, "ichido payments: %s\n", r->why[0] ? r->why : err_words(e, LANG_EN));
+    return EXIT_CANNOT;
+}
+
+static enum err parse(struct run *r, struct str json, cJSON **ret_tree)
+{
+    if (!json_parse(json, ret_tree, NULL))
+        return OK;
+    snprintf(r->why, sizeof(r->why), "the answer is not what was expected");
+    return ERR_INTERNAL;
+}
+
+/* --- lists --- */
+
+struct listing {
+    struct payments_table table;
+    char cursor[PAYMENT_PLACE_TEXT + 1];
+    int64_t shown, most;
+};
+
+static void show_page(const struct run *r, struct listing *l, const cJSON *page)
+{
+    const cJSON *one;
+
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(page, "data"))
+    {
+        if (r->ask.json)
+            answer_print(one);
+        else
+            payments_table_row(&l->table, one);
+        l->shown++;
+    }
+    snprintf(l->cursor, sizeof(l->cursor), "%s", answer_words(page, "nextCursor"));
+}
+
+static enum err list_page(struct run *r, struct payments_source *s, struct listing *l)
+{
+    CLEANUP(json_freep) cJSON *page = NULL;
+    int limit = l->most - l->shown < LIMIT_PAGE ? (int)(l->most - l->shown) : LIMIT_PAGE;
+    struct str json;
+    enum err e;
+
+    arena_release(&r->arena);
+    e = payments_source_page(s, &r->arena, &r->ask.query, str_of(l->cursor), limit, &json, r->why);
+    if (!e)
+        e = parse(r, json, &page);
+    if (!e)
+        show_page(r, l, page);
+    return e;
+}
+
+static int list(struct run *r, struct payments_source *s)
+{
+    struct listing l = { .most = r->ask.all     ? INT64_MAX
+                                 : r->ask.limit ? r->ask.limit
+                                                : LIST_USUAL };
+    enum err e;
+
+    payments_table_init(&l.table);
+    do
+        e = list_page(r, s, &l);
+    while (!e && l.cursor[0] && l.shown < l.most);
+    if (e)
+        return failed(r, e);
+    if (!l.shown)
+        fputs("no payment matches\n", stderr);
+    else if (l.cursor[0])
+        fputs("there are more: --limit N or --all shows them\n", stderr);
+    return l.shown ? EXIT_FINE : EXIT_CANNOT;
+}
+
+/* --- one --- */
+
+static int show(struct run *r, struct payments_source *s)
+{
+    CLEANUP(json_freep) cJSON *payment = NULL;
+    struct str json;
+    enum err e = payments_source_show(s, &r->arena, r->ask.id, &json, r->why);
+
+    if (!e)
+        e = parse(r, json, &payment);
+    if (e)
+        return failed(r, e);
+    if (r->ask.json)
+        printf(STR_FMT "\n", STR_ARG(json));
+    else
+        payments_print(payment);
+    return EXIT_FINE;
+}
+
+static int timeline(struct run *r, struct payments_source *s)
+{
+    struct str json;
+    enum err e = payments_source_timeline(s, &r->arena, r->ask.id, &json, r->why);
+
+    return e ? failed(r, e) : payments_timeline_print(json, r->ask.json);
+}
+
+static int look(struct run *r)
+{
+    struct payments_source *s = NULL;
+    int code;
+
+    if (!payments_source_open(&r->node, "ichido payments", &s, r->why))
+        return failed(r, ERR_UNAVAILABLE);
+    code = r->ask.verb == PAYMENTS_SHOW       ? show(r, s)
+           : r->ask.verb == PAYMENTS_TIMELINE ? timeline(r, s)
+                                              : list(r, s);
+    payments_source_free(s);
+    return code;
+}
+
+/* --- acts --- */
+
+static enum err ask_server(struct run *r, struct admin *admin, const char *method, const char *verb,
+                           struct str body, struct str *ret_json)
+{
+    CLEANUP(json_freep) cJSON *problem = NULL;
+    char id[UUID_TEXT + 1], path[128];
+    int status;
+    enum err e;
+
+    uuid_text(r->ask.id, id);
+    snprintf(path, sizeof(path), "/api/v1/admin/payments/%s%s%s", id, verb ? "/" : "",
+             verb ? verb : "");
+    e = admin_ask(admin, &r->arena, method, str_of(path), ADMIN_JSON, body, &status, ret_json,
+                  r->why);
+    if (e || status == 200)
+        return e;
+    if (status == 404)
+        return ERR_NOT_FOUND;
+    json_parse(*ret_json, &problem, NULL); /* NULL where it is none */
+    admin_problem(status, problem, r->why);
+    return ERR_UNPROCESSABLE;
+}
+
+/* "refund 500 JPY of" */
+static void describe(const struct run *r, const cJSON *payment, char ret_text[160])
+{
+    char money[64] = "all that is left";
+
+    if (r->ask.amount)
+        payments_money(r->ask.amount, answer_words(payment, "currency"), money);
+    snprintf(ret_text, 160, "%s%s%s", verbs[r->ask.verb], r->ask.verb == PAYMENTS_VOID ? "" : " ",
+             r->ask.verb == PAYMENTS_VOID ? "" : money);
+}
+
+/* EXIT_FINE: go on. */
+static int may(const struct run *r, const cJSON *payment)
+{
+    char what[160], money[64], answer[8] = "";
+
+    if (r->ask.yes)
+        return EXIT_FINE;
+    describe(r, payment, what);
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+        fprintf(stderr, "ichido payments: this would %s; add --yes to do it\n", what);
+        return EXIT_ASKED_WRONGLY;
+    }
+    payments_money(answer_number(payment, "amount"), answer_words(payment, "currency"), money);
+    fprintf(stderr, "%s: payment %s, %s, %s? [y/N] ", what, answer_words(payment, "id"),
+            answer_words(payment, "status"), money);
+    if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return EXIT_FINE;
+    fputs("nothing was done\n", stderr);
+    return EXIT_CANNOT;
+}
+
+static void write_body(struct buf *b, const struct payments_ask *k)
+{
+    buf_char(b, '{');
+    if (k->amount)
+        out_int(b, "amount", k->amount);
+    if (k->reason.n)
+        out_text(b, "reason", k->reason);
+    buf_char(b, '}');
+}
+
+static int act_now(struct run *r, struct admin *admin)
+{
+    CLEANUP(json_freep) cJSON *payment = NULL;
+    char key[UUID_TEXT + 1];
+    struct buf body;
+    struct str json;
+    enum err e;
+
+    uuid_text(r->ask.has_key ? r->ask.key : env_uuid(&r->node.env), key);
+    fprintf(stderr, "Idempotency-Key %s\n", key);
+    buf_init(&body, BODY_BYTES);
+    write_body(&body, &r->ask);
+    arena_release(&r->arena);
+    e = !body.failed && admin_use_key(admin, key) ? OK : ERR_NO_MEMORY;
+    if (!e)
+        e = ask_server(r, admin, "POST", verbs[r->ask.verb], buf_str(&body), &json);
+    buf_release(&body);
+    if (!e)
+        e = parse(r, json, &payment);
+    if (e) {
+        failed(r, e);
+        fprintf(stderr, "whatever became of it, the same command with --key %s does it once\n",
+                key);
+        return EXIT_CANNOT;
+    }
+    if (r->ask.json)
+        answer_print(payment);
+    else
+        printf("it is %s now\n", answer_words(payment, "status"));
+    return EXIT_FINE;
+}
+
+static int act(struct run *r)
+{
+    CLEANUP(json_freep) cJSON *payment = NULL;
+    struct admin *admin = NULL;
+    struct str json;
+    int code;
+    enum err e = admin_find(&r->node.settings, &admin, r->why);
+
+    if (!e)
+        e = ask_server(r, admin, "GET", NULL, S(""), &json);
+    if (!e)
+        e = parse(r, json, &payment);
+    code = e ? failed(r, e) : may(r, payment);
+    if (!code)
+        code = act_now(r, admin);
+    admin_free(admin);
+    return code;
+}
+
+/* --- all together --- */
+
+/* What the store has to say is for operators of servers; here only what went wrong counts. */
+static void quieten(struct node *n)
+{
+    log_free(n->env.log);
+    n->env.log = node_log_new(n, LOG_ERROR, false);
+}
+
+static int with_settings(struct run *r)
+{
+    int code;
+
+    if (!node_init(&r->node))
+        return EXIT_ASKED_WRONGLY;
+    quieten(&r->node);
+    arena_init(&r->arena, ARENA);
+    code = r->ask.verb >= PAYMENTS_CAPTURE ? act(r) : look(r);
+    arena_release(&r->arena);
+    node_release(&r->node);
+    return code;
+}
+
+int cli_payments(int argc, char **argv)
+{
+    struct run r = { 0 };
+    struct clock clock;
+    char why[256] = "";
+
+    clock_init(&clock);
+    switch (payments_args(argc, argv, clock_wall_ms(&clock), &r.ask, why)) {
+    case PAYMENTS_ASKED: return with_settings(&r);
+    case PAYMENTS_HELP: payments_usage(); return EXIT_FINE;
+    case PAYMENTS_WRONG: break;
+    }
+    fprintf(stderr, "ichido payments: %s\n", why);
+    return EXIT_ASKED_WRONGLY;
+}

@@ -1,0 +1,77 @@
+/* payments_parts.h - the parts of `ichido payments` and `ichido keys`. Only their own files include
+ * this.
+ *
+ *   payments_args    what was asked for      payments_source   where it is looked for: the store
+ *   payments_print   what is shown                             itself, or the server that has it
+ * (M4)
+ */
+#pragma once
+
+#include "cli/admin_ask.h"
+#include "cli/node.h"
+#include "flow/payment_find.h"
+
+/* --- what was asked for --- */
+
+enum payments_verb {
+    PAYMENTS_LIST,
+    PAYMENTS_FIND,
+    PAYMENTS_SHOW,
+    PAYMENTS_TIMELINE,
+    PAYMENTS_CAPTURE,
+    PAYMENTS_REFUND,
+    PAYMENTS_VOID,
+    PAYMENTS_VERBS
+};
+
+struct payments_ask {
+    enum payments_verb verb;
+    struct payment_query query;
+    struct uuid id, key;
+    bool has_key;
+    int64_t limit;  /* 0: not given */
+    int64_t amount; /* 0: not given */
+    struct str reason;
+    bool all, json, yes;
+    int64_t now_ms; /* in: for --from 24h */
+};
+
+enum payments_said { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
+
+/* argv[0] is "payments". Texts are argv's own. WRONG: `why` says what to write instead. */
+enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
+                                 struct payments_ask *ret_ask, char why[256]);
+void payments_usage(void);
+
+/* --- where it is looked for --- */
+
+struct payments_source;
+
+/* `command` says who asks, in the lock: "ichido payments". False: `why` says why. */
+bool payments_source_open(struct node *n, const char *command, struct payments_source **ret_source,
+                          char why[512]);
+void payments_source_free(struct payments_source *s); /* NULL is fine */
+
+/* All answer in the API's JSON, in the arena. NOT_FOUND, or another err with why filled. */
+enum err payments_source_page(struct payments_source *s, struct arena *a,
+                              const struct payment_query *q, struct str cursor, int limit,
+                              struct str *ret_json, char why[512]);
+enum err payments_source_show(struct payments_source *s, struct arena *a, struct uuid id,
+                              struct str *ret_json, char why[512]);
+enum err payments_source_timeline(struct payments_source *s, struct arena *a, struct uuid id,
+                                  struct str *ret_json, char why[512]);
+enum err payments_source_key(struct payments_source *s, struct arena *a, struct uuid key,
+                             struct str *ret_json, char why[512]);
+
+/* --- what is shown --- */
+
+struct payments_table {
+    bool terminal, headed;
+    int width;
+};
+void payments_table_init(struct payments_table *t);
+void payments_table_row(struct payments_table *t, const cJSON *payment);
+void payments_table_use(struct payments_table *t, const cJSON *use); /* of a key */
+void payments_print(const cJSON *payment);                           /* all of it */
+/* "1,200 JPY", "12.50 USD". */
+void payments_money(long long minor, const char *currency, char ret_text[64]);

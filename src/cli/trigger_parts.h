@@ -1,0 +1,41 @@
+/* trigger_parts.h - the parts of `ichido trigger`. Only its own files include this.
+ *
+ *   trigger_steps   which calls bring an event about       trigger_call   one call to the sandbox
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+enum { TRIGGER_STEPS = 6, TRIGGER_BASE = 320 };
+
+/* "$1" in a path or form is the id that step 1 answered. */
+struct trigger_step {
+    const char *method, *path, *form;
+    bool may_decline; /* a card_error is what is wanted */
+};
+
+struct trigger {
+    const char *event;
+    const char *en, *ja; /* what is done */
+    struct trigger_step steps[TRIGGER_STEPS];
+};
+
+extern const struct trigger triggers[];
+extern const size_t trigger_count;
+const struct trigger *trigger_find(struct str event); /* NULL: there is none */
+const char *trigger_nearest(struct str event);        /* NULL: nothing is like it */
+
+/* --- the sandbox --- */
+
+struct trigger_line;
+
+/* The address of the sandbox from "http://127.0.0.1:12111" or "127.0.0.1:12111". False: it is not
+ * on this machine, or no address. */
+bool trigger_base(struct str given, char ret_base[TRIGGER_BASE]);
+struct trigger_line *trigger_line_open(const char *base, struct str key); /* NULL: no memory */
+void trigger_line_free(struct trigger_line *l);
+/* OK: status and answer are there, whatever they say. Anything else: `why`. */
+enum err trigger_call(struct trigger_line *l, struct arena *a, const char *method, struct str path,
+                      struct str form, int *ret_status, struct str *ret_answer, char why[512]);

@@ -1,0 +1,94 @@
+#include "domain/books.h"
+
+#include <string.h>
+
+static const char *const names[DIFFERENCES] = {
+    [DIFF_MISSING_HERE] = "missing_here",
+    [DIFF_MISSING_THERE] = "missing_there",
+    [DIFF_STRAY] = "stray",
+    [DIFF_CURRENCY] = "currency",
+    [DIFF_AMOUNT] = "amount",
+    [DIFF_STATUS] = "status",
+    [DIFF_CAPTURED] = "captured",
+    [DIFF_REFUNDED] = "refunded",
+    [DIFF_FEE] = "fee",
+    [DIFF_NOT_ASKED] = "not_asked",
+};
+
+const char *difference_name(enum difference d)
+{
+    return names[d];
+}
+
+static unsigned bit(enum difference d, bool is_so)
+{
+    return is_so ? 1U << d : 0;
+}
+
+/* It landed where it could not be taken, and all of it went back (D2). */
+static bool went_back(const struct books_theirs *t)
+{
+    return t->state == INTENT_SUCCEEDED && t->refunded >= t->received;
+}
+
+static bool has_money(const struct books_theirs *t)
+{
+    return t->state == INTENT_AUTHORIZED || t->state == INTENT_SUCCEEDED;
+}
+
+/* D7: which of the provider's states are ours. */
+static bool status_fits(const struct books_ours *o, const struct books_theirs *t)
+{
+    bool is_void =
+        o->status == PAYMENT_FAILED || (o->status == PAYMENT_REFUNDED && o->captured < 0);
+
+    switch (t->state) {
+    case INTENT_OPEN:
+    case INTENT_ACTION:
+    case INTENT_DECLINED: return o->status == PAYMENT_PENDING;
+    case INTENT_AUTHORIZED: return o->status == PAYMENT_AUTHORIZED;
+    case INTENT_SUCCEEDED: return o->captured > 0 || (is_void && went_back(t));
+    case INTENT_CANCELED: return is_void;
+    case INTENT_STATES: break;
+    }
+    return false;
+}
+
+/* A code that nobody paid, and that ended so: the provider knows of no money at all. */
+static bool is_moneyless(const struct books_theirs *t)
+{
+    return !t->currency[0] && !has_money(t);
+}
+
+static bool fits_moneyless(const struct books_ours *o)
+{
+    return o->status == PAYMENT_PENDING || o->status == PAYMENT_FAILED;
+}
+
+static unsigned compare_money(const struct books_ours *o, const struct books_theirs *t)
+{
+    int64_t received = t->state == INTENT_SUCCEEDED ? t->received : 0;
+    int64_t captured = o->captured > 0 ? o->captured : 0;
+    bool kept = captured > 0 || !went_back(t);
+
+    return bit(DIFF_AMOUNT, o->money.minor != t->amount) | bit(DIFF_STATUS, !status_fits(o, t)) |
+           bit(DIFF_CAPTURED, kept && captured != received) |
+           bit(DIFF_REFUNDED, captured > 0 && t->refunded >= 0 &&
+                                  (t->refunded < o->refunds_done || t->refunded > o->refunds_all)) |
+           bit(DIFF_FEE, captured > 0 && t->fee >= 0 && t->fee != o->fee);
+}
+
+unsigned books_compare(const struct books_ours *ours, const struct books_theirs *theirs)
+{
+    if (!ours->known)
+        return bit(DIFF_MISSING_HERE, theirs->known);
+    if (!theirs->known)
+        return bit(DIFF_MISSING_THERE, !ours->other_intent && ours->status != PAYMENT_FAILED);
+    if (ours->other_intent)
+        return bit(DIFF_STRAY, has_money(theirs) && !went_back(theirs));
+    if (is_moneyless(theirs))
+        return bit(DIFF_STATUS, !fits_moneyless(ours));
+    if (strncmp(ours->money.currency, theirs->currency, sizeof(theirs->currency)) != 0)
+        return bit(DIFF_CURRENCY, true);
+    return compare_money(ours, theirs);
+}

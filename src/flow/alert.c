@@ -1,0 +1,417 @@
+#include "flow/alert.h"
+
+#include "base/limits.h"
+#include "flow/json_out.h"
+#include "flow/rows.h"
+#include "flow/unknown.h"
+#include "observe/log.h"
+#include "telemetry/sentry.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BODY_MAX = 8 * 1024 };
+static_assert(COUNT(((struct alert_tellings *)0)->all) == LIMIT_ALERT_ROWS + ALERTS, "all of them");
+
+/* --- what is told --- */
+
+static bool is_over(const struct alert_telling *t)
+{
+    return t->news == NEWS_RESOLVED;
+}
+
+static void out_number(struct buf *b, const char *name, int64_t thousandths)
+{
+    char text[ALERT_NUMBER];
+
+    alert_number(thousandths, text);
+    out_json(b, name, str_of(text));
+}
+
+void alert_json(struct buf *b, const struct alert_telling *t)
+{
+    const struct alert_rule *r = alert_rule(t->alert);
+
+    buf_char(b, '{');
+    out_text(b, "name", str_of(r->name));
+    out_text(b, "state", is_over(t) ? S("resolved") : S("firing"));
+    out_bool(b, "again", t->news == NEWS_STILL);
+    out_number(b, "value", t->state.value);
+    out_number(b, "threshold", t->threshold);
+    out_text(b, "unit", str_of(r->unit));
+    out_time(b, "since", t->state.since_ms);
+    out_time(b, "at", t->now_ms);
+    out_text(b, "node", str_of(t->node));
+    out_text(b, "reason", t->gone ? S("node_gone") : is_over(t) ? S("recovered") : S("threshold"));
+    out_text(b, "summary", str_of(r->words[LANG_EN]));
+    out_text(b, "summaryJa", str_of(r->words[LANG_JA]));
+    out_text(b, "whatNext", str_of(r->next[LANG_EN]));
+    out_text(b, "whatNextJa", str_of(r->next[LANG_JA]));
+    buf_char(b, '}');
+}
+
+static void tell_sentry(struct sentry *s, const struct alert_telling *t, const char *message,
+                        struct str value)
+{
+    const struct alert_rule *r = alert_rule(t->alert);
+    struct log_field tags[] = { LOG_TEXT("alert", str_of(r->name)), LOG_TEXT("value", value),
+                                LOG_TEXT("unit", str_of(r->unit)),
+                                LOG_SOME("node", str_of(t->node)) };
+    char text[400], print[100];
+
+    snprintf(text, sizeof(text), "%s: %s", message, r->words[LANG_EN]);
+    snprintf(print, sizeof(print), "alert-%s-%s", r->name, is_over(t) ? "resolved" : "firing");
+    sentry_message(s, is_over(t) ? SENTRY_INFO : SENTRY_ERROR, str_of(text), str_of(print), tags,
+                   COUNT(tags));
+}
+
+static void tell_one(const struct alert_desk *d, const struct alert_telling *t)
+{
+    const struct alert_rule *r = alert_rule(t->alert);
+    const char *message = is_over(t) ? "Alert resolved" : "Alert firing";
+    char value[ALERT_NUMBER], threshold[ALERT_NUMBER];
+
+    alert_number(t->state.value, value);
+    alert_number(t->threshold, threshold);
+    LOG(d->env->log, is_over(t) ? LOG_INFO : LOG_ERROR, message, LOG_TEXT("alert", str_of(r->name)),
+        LOG_TEXT("value", str_of(value)), LOG_TEXT("threshold", str_of(threshold)),
+        LOG_TEXT("unit", str_of(r->unit)), LOG_SOME("node", str_of(t->node)),
+        LOG_TEXT("summary", str_of(r->words[LANG_EN])),
+        LOG_TEXT("whatNext", str_of(r->next[LANG_EN])));
+    if (d->sentry)
+        tell_sentry(d->sentry, t, message, str_of(value));
+}
+
+/* On a store thread, once it is durable. */
+static void tell(void *ctx, int64_t arg)
+{
+    const struct alert_tellings *out = ctx;
+
+    (void)arg;
+    for (size_t i = 0; i < out->count; i++) {
+        const struct alert_telling *t = &out->all[i];
+
+        if (t->news != NEWS_FIRES || !out->said || !out->said[t->alert])
+            tell_one(out->desk, t);
+    }
+}
+
+static struct alert_telling telling_of(const struct alert_desk *d, const struct alert_row *row,
+                                       enum alert_news news, int64_t now_ms)
+{
+    struct alert_telling t = { .alert = row->alert,
+                               .news = news,
+                               .state = row->state,
+                               .threshold = alert_threshold(row->alert, d->unknown_ms),
+                               .now_ms = now_ms };
+
+    memcpy(t.node, row->node, sizeof(t.node));
+    return t;
+}
+
+void alert_say(const struct alert_desk *d, const struct alert_row *row, enum alert_news news,
+               int64_t now_ms)
+{
+    struct alert_telling t = telling_of(d, row, news, now_ms);
+
+    tell_one(d, &t);
+}
+
+/* --- to whom --- */
+
+static enum err add_send(struct tx *tx, const struct alert_desk *d, const struct alert_telling *t,
+                         struct uuid telling, struct str channel, struct str target,
+                         struct str body)
+{
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("alert"),
+                           .ref = str_of(alert_rule(t->alert)->name),
+                           .body = body,
+                           .due_ms = t->now_ms };
+    enum err e = TX_DO(tx, STMT_alert_send_add, 1, v_uuid(&m.id), v_uuid(&telling), V_TEXT(channel),
+                       V_TEXT(target), V_INT(t->now_ms));
+
+    return e ? e : queue_add(d->payments->queue, tx, t->now_ms, &m, 1);
+}
+
+static enum err add_sends(struct tx *tx, struct arena *a, const struct alert_desk *d,
+                          const struct alert_telling *t)
+{
+    struct uuid telling = env_uuid(tx_env(tx));
+    struct str left = d->mails, body;
+    enum err e = OK;
+    struct buf b;
+
+    buf_init(&b, BODY_MAX);
+    alert_json(&b, t);
+    body = out_done(&b, a);
+    if (!body.p)
+        return ERR_NO_MEMORY;
+    if (d->has_webhook)
+        e = add_send(tx, d, t, telling, S("webhook"), S(""), body);
+    while (!e && left.n)
+        e = add_send(tx, d, t, telling, S("mail"), str_trim(str_cut(&left, ',')), body);
+    return e;
+}
+
+static enum err add_telling(struct tx *tx, struct arena *a, const struct alert_row *row,
+                            enum alert_news news, bool gone, int64_t now_ms,
+                            struct alert_tellings *out)
+{
+    struct alert_telling *t = &out->all[out->count];
+
+    if (news <= NEWS_QUIET)
+        return OK;
+    assert(out->count < COUNT(out->all));
+    *t = telling_of(out->desk, row, news, now_ms);
+    t->gone = gone;
+    if (!out->count++)
+        tx_after_commit(tx, tell, out, 0);
+    return add_sends(tx, a, out->desk, t);
+}
+
+/* --- rows --- */
+
+static bool row_of(const struct row *r, struct alert_row *ret_row)
+{
+    static const enum alert_status states[] = { ALERT_OK, ALERT_PENDING, ALERT_FIRING };
+    const struct val *c = r->col;
+
+    *ret_row = (struct alert_row){ .seen_ms = c[7].i, .version = c[8].i };
+    ret_row->state = (struct alert_state){
+        .value = c[3].i, .since_ms = c[4].i, .calm_ms = c[5].i, .told_ms = c[6].i
+    };
+    for (size_t i = 0; i < COUNT(states); i++)
+        if (str_eq(c[2].s, str_of(alert_status_word(states[i]))))
+            ret_row->state.status = states[i];
+    snprintf(ret_row->node, sizeof(ret_row->node), STR_FMT, STR_ARG(c[1].s));
+    return alert_named(c[0].s, &ret_row->alert);
+}
+
+struct reading {
+    struct alert_row *rows;
+    size_t count;
+};
+
+static enum err add_row(void *ctx, const struct row *row)
+{
+    struct reading *r = ctx;
+
+    if (row_of(row, &r->rows[r->count])) /* of a newer program: not ours to judge */
+        r->count++;
+    return OK;
+}
+
+enum err alert_rows_read(struct tx *tx, struct alert_row *ret_rows, size_t *ret_count)
+{
+    struct val limit = V_INT(LIMIT_ALERT_ROWS);
+    struct reading r = { .rows = ret_rows };
+    enum err e = tx_each(tx, STMT_alerts_read, &limit, 1, add_row, &r);
+
+    *ret_count = r.count;
+    return e;
+}
+
+/* What another one has written; version 0 where there is nothing. */
+static enum err read_again(struct tx *tx, struct alert_row *row)
+{
+    struct row found;
+    enum err e = TX_ROW(tx, STMT_alert_get, &found, V_TEXT(str_of(alert_rule(row->alert)->name)),
+                        V_TEXT(str_of(row->node)));
+
+    if (e == ERR_NOT_FOUND) {
+        row->state = (struct alert_state){ 0 };
+        row->version = 0;
+        return OK;
+    }
+    if (!e)
+        row_of(&found, row);
+    return e;
+}
+
+void alert_tellings_begin(struct alert_tellings *out, const struct alert_desk *d)
+{
+    out->desk = d;
+    out->count = 0;
+    out->said = NULL;
+}
+
+static enum err remove_row(struct tx *tx, const struct alert_row *row)
+{
+    struct row ignored;
+
+    return TX_ROW(tx, STMT_alert_remove, &ignored, V_TEXT(str_of(alert_rule(row->alert)->name)),
+                  V_TEXT(str_of(row->node)), V_INT(row->version));
+}
+
+static enum err write_row(struct tx *tx, const struct alert_row *row, const struct alert_state *s,
+                          int64_t now_ms)
+{
+    struct row ignored;
+
+    return TX_ROW(tx, row->version ? STMT_alert_move : STMT_alert_add, &ignored,
+                  V_TEXT(str_of(alert_status_word(s->status))), V_INT(s->value), V_INT(s->since_ms),
+                  V_INT(s->calm_ms), V_INT(s->told_ms), V_INT(now_ms),
+                  V_TEXT(str_of(alert_rule(row->alert)->name)), V_TEXT(str_of(row->node)),
+                  V_INT(row->version));
+}
+
+/* A node's row is there only while there is something to say: nodes come and go. */
+enum err alert_put(struct tx *tx, struct arena *a, struct alert_row *row,
+                   const struct alert_state *new, enum alert_news news, int64_t now_ms,
+                   struct alert_tellings *out)
+{
+    bool ends = row->node[0] && row->version && new->status == ALERT_OK;
+    enum err e = ends ? remove_row(tx, row) : write_row(tx, row, new, now_ms);
+
+    if (e == ERR_NOT_FOUND)
+        return read_again(tx, row);
+    if (e)
+        return e;
+    row->state = *new;
+    row->seen_ms = now_ms;
+    row->version = ends ? 0 : row->version + 1;
+    return add_telling(tx, a, row, news, false, now_ms, out);
+}
+
+/* --- what a node left behind --- */
+
+/* Of several that were killed one goes on. */
+static enum err take_over(struct tx *tx, const struct alert_row *row, int64_t now_ms,
+                          struct alert_row *own)
+{
+    struct row ignored;
+    struct alert_row taken = *row;
+    enum err e;
+
+    if (own->version)
+        return remove_row(tx, row);
+    memcpy(taken.node, own->node, sizeof(taken.node));
+    taken.seen_ms = now_ms;
+    taken.version++;
+    e = TX_ROW(tx, STMT_alert_adopt, &ignored, V_TEXT(str_of(own->node)), V_INT(now_ms),
+               V_TEXT(str_of(alert_rule(row->alert)->name)), V_TEXT(str_of(row->node)),
+               V_INT(row->version));
+    if (!e)
+        *own = taken;
+    return e;
+}
+
+enum err alert_adopt(struct tx *tx, int64_t now_ms, struct alert_row own[ALERTS])
+{
+    struct alert_row rows[LIMIT_ALERT_ROWS];
+    size_t n;
+    enum err e = alert_rows_read(tx, rows, &n);
+
+    for (size_t i = 0; i < n && !e; i++)
+        if (rows[i].node[0])
+            e = take_over(tx, &rows[i], now_ms, &own[rows[i].alert]);
+    return e;
+}
+
+/* --- a look --- */
+
+enum err alert_facts_read(struct tx *tx, int64_t now_ms, struct alert_facts *ret_facts)
+{
+    struct unknown_state unknown;
+    enum err e;
+
+    *ret_facts = (struct alert_facts){ 0 };
+    /* A telling that died tells of nothing, and is not among them: it would never end. */
+    e = queue_read_dead(tx, now_ms, &ret_facts->dead, &ret_facts->dead_oldest_ms);
+    if (e)
+        return e;
+    e = unknown_read_state(tx, now_ms, &unknown);
+    ret_facts->unknown_oldest_ms = e ? 0 : unknown.oldest_ms;
+    return e;
+}
+
+static struct alert_row row_of_all(const struct alert_row *rows, size_t n, enum alert a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].alert == a && !rows[i].node[0])
+            return rows[i];
+    return (struct alert_row){ .alert = a };
+}
+
+/* A value that changed by itself is not written: who looks reads the facts. */
+static enum err step(struct tx *tx, struct arena *a, struct alert_row *row, int64_t value,
+                     int64_t now_ms, struct alert_tellings *out)
+{
+    struct alert_state new = row->state;
+    enum alert_news news =
+        alert_step(alert_rule(row->alert), alert_threshold(row->alert, out->desk->unknown_ms),
+                   value, now_ms, &new);
+
+    return news == NEWS_NONE ? OK : alert_put(tx, a, row, &new, news, now_ms, out);
+}
+
+static bool is_gone(const struct alert_row *row, int64_t now_ms)
+{
+    return now_ms - row->seen_ms >= LIMIT_ALERT_GONE_MS;
+}
+
+/* Where it fires at a node that lives nothing has resolved: a node that was started anew, say. */
+static bool fires_elsewhere(const struct alert_row *rows, size_t n, enum alert a, int64_t now_ms)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].alert == a && rows[i].node[0] && rows[i].state.status == ALERT_FIRING &&
+            !is_gone(&rows[i], now_ms))
+            return true;
+    return false;
+}
+
+static enum err forget(struct tx *tx, struct arena *a, struct alert_row *row, bool quietly,
+                       int64_t now_ms, struct alert_tellings *out)
+{
+    bool told = row->state.status == ALERT_FIRING && !quietly;
+    enum alert_news news = told ? NEWS_RESOLVED : NEWS_QUIET;
+    enum err e = remove_row(tx, row);
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    row->state.value = 0;
+    row->state.since_ms = now_ms;
+    return add_telling(tx, a, row, news, true, now_ms, out);
+}
+
+/* Our own we say ourselves, however long we slept. */
+static enum err forget_the_gone(struct tx *tx, struct arena *a, struct alert_row *rows, size_t n,
+                                int64_t now_ms, struct alert_tellings *out)
+{
+    char self[UUID_TEXT + 1];
+    enum err e = OK;
+
+    uuid_text(out->desk->env->node, self);
+    for (size_t i = 0; !e && i < n; i++)
+        if (rows[i].node[0] && strcmp(rows[i].node, self) != 0 && is_gone(&rows[i], now_ms))
+            e = forget(tx, a, &rows[i], fires_elsewhere(rows, n, rows[i].alert, now_ms), now_ms,
+                       out);
+    return e;
+}
+
+enum err alert_look(struct tx *tx, const struct alert_desk *d, struct arena *a, int64_t now_ms,
+                    struct alert_tellings *out)
+{
+    struct alert_row rows[LIMIT_ALERT_ROWS];
+    struct alert_facts facts;
+    size_t n;
+    enum err e = alert_facts_read(tx, now_ms, &facts);
+
+    alert_tellings_begin(out, d);
+    if (!e)
+        e = alert_rows_read(tx, rows, &n);
+    for (int i = 0; i < ALERTS && !e; i++) {
+        struct alert_row row;
+
+        if (!alert_rule((enum alert)i)->of_all)
+            continue;
+        row = row_of_all(rows, n, (enum alert)i);
+        e = step(tx, a, &row, alert_value_of_all((enum alert)i, &facts), now_ms, out);
+    }
+    if (e)
+        return e;
+    out->stands = n || facts.dead || facts.unknown_oldest_ms || out->count;
+    return forget_the_gone(tx, a, rows, n, now_ms, out);
+}

@@ -1,0 +1,196 @@
+#include "flow/alert_watch.h"
+
+#include "base/limits.h"
+#include "flow/unknown.h"
+#include "observe/log.h"
+
+#include <string.h>
+
+enum { WATCH_ARENA = 1024 * 1024 };
+
+bool alert_watch_open(struct alert_watch *w, const struct alert_desk *d)
+{
+    *w = (struct alert_watch){ .desk = d, .timer = { .due_ms = CLOCK_NEVER } };
+    w->window = window_new(d->env->metrics);
+    arena_init(&w->arena, WATCH_ARENA);
+    return w->window != NULL;
+}
+
+void alert_watch_close(struct alert_watch *w)
+{
+    if (!w->desk)
+        return;
+    w->window = window_free(w->window);
+    arena_release(&w->arena);
+}
+
+/* --- what changed, in one commit --- */
+
+static enum err write_plans(struct tx *tx, struct alert_watch *w)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; i < w->plan_count && !e; i++) {
+        struct alert_plan *p = &w->plans[i];
+
+        p->row = w->own[p->row.alert]; /* it may be run again */
+        e = alert_put(tx, &w->arena, &p->row, &p->new, p->news, w->now_ms, &w->tellings);
+    }
+    return e;
+}
+
+static enum err write_all(struct tx *tx, struct unit *u)
+{
+    struct alert_watch *w = CONTAINER_OF(u, struct alert_watch, unit);
+    enum err e = OK;
+
+    if (w->adopts) {
+        memcpy(w->adopted, w->own, sizeof(w->own));
+        return alert_adopt(tx, w->now_ms, w->adopted);
+    }
+    alert_tellings_begin(&w->tellings, w->desk);
+    w->tellings.said = w->said;
+    if (w->look) {
+        e = alert_look(tx, w->desk, &w->arena, w->now_ms, &w->tellings_of_all);
+        if (!e) /* what a look begins, such as the time of an alert that pends, the next ends */
+            e = unknown_hasten(tx, w->desk->payments, w->now_ms);
+    }
+    return e ? e : write_plans(tx, w);
+}
+
+/* The time of what is pending runs on, and what fires is told where that needs no store: its being
+ * away may be the very reason. */
+static void could_not_write(struct alert_watch *w, const struct alert_plan *p)
+{
+    struct alert_row *own = &w->own[p->row.alert], fires = *own;
+
+    if (p->new.status == ALERT_PENDING && !own->version)
+        own->state = p->new;
+    if (p->news != NEWS_FIRES || w->said[own->alert])
+        return;
+    fires.state = p->new;
+    alert_say(w->desk, &fires, NEWS_FIRES, w->now_ms);
+    w->said[own->alert] = true;
+}
+
+/* What could not be stored is stepped again by the next tick. */
+static void failed(struct alert_watch *w, enum err e)
+{
+    LOG(w->desk->env->log, LOG_WARN, "alerts could not be stored",
+        LOG_TEXT("code", str_of(err_code(e))));
+    for (size_t i = 0; i < w->plan_count; i++)
+        could_not_write(w, &w->plans[i]);
+}
+
+static void written(struct unit *u)
+{
+    struct alert_watch *w = CONTAINER_OF(u, struct alert_watch, unit);
+
+    w->busy = false;
+    if (!w->adopts)
+        fault_point(&w->desk->env->faults, "alert.stored");
+    if (u->err) {
+        failed(w, u->err);
+        return;
+    }
+    if (w->adopts)
+        memcpy(w->own, w->adopted, sizeof(w->own));
+    w->adopts = false;
+    if (w->look)
+        w->dead = w->dead_then;
+    for (size_t i = 0; i < w->plan_count; i++)
+        w->own[w->plans[i].row.alert] = w->plans[i].row;
+}
+
+static void post(struct alert_watch *w)
+{
+    static const struct unit_kind kind = { "alert.write", UNIT_BACK, write_all, NULL };
+
+    w->busy = true;
+    arena_release(&w->arena);
+    w->unit = (struct unit){ .kind = &kind, .home = w->home, .done = written, .arena = &w->arena };
+    store_post(w->desk->payments->store, &w->unit);
+}
+
+/* --- each tick --- */
+
+/* True where there is something to write. A row that stands is written anew now and then, so that
+ * others see that its node lives. */
+static bool plan(struct alert_watch *w, enum alert a, struct alert_plan *p)
+{
+    struct alert_row *own = &w->own[a];
+    int64_t threshold = alert_threshold(a, w->desk->unknown_ms);
+
+    *p = (struct alert_plan){ .row = *own, .new = own->state };
+    p->news =
+        alert_step(alert_rule(a), threshold, alert_value_here(a, w->window), w->now_ms, &p->new);
+    own->state.value = p->new.value;
+    if (w->said[a] && p->new.status == ALERT_OK) /* nobody else heard of it */
+        alert_say(w->desk, own, NEWS_RESOLVED, w->now_ms);
+    w->said[a] &= p->news == NEWS_FIRES;
+    if (p->new.status == ALERT_OK && !own->version) { /* it never came to a row */
+        own->state = p->new;
+        return false;
+    }
+    return p->news != NEWS_NONE ||
+           (own->version && w->now_ms - own->seen_ms >= LIMIT_ALERT_SEEN_MS);
+}
+
+static void take_over(struct alert_watch *w)
+{
+    w->look = false;
+    w->plan_count = 0;
+    post(w);
+}
+
+static void tick(struct alert_watch *w)
+{
+    struct env *env = w->desk->env;
+
+    w->now_ms = env_now_ms(env);
+    window_take(w->window, w->now_ms);
+    if (w->adopts) {
+        take_over(w);
+        return;
+    }
+    w->dead_then = metrics_read(env->metrics, COUNT_DEAD, S(""));
+    w->look = w->dead_then != w->dead;
+    w->plan_count = 0;
+    for (int a = 0; a < ALERTS; a++)
+        if (!alert_rule((enum alert)a)->of_all && plan(w, (enum alert)a, &w->plans[w->plan_count]))
+            w->plan_count++;
+    if (w->plan_count || w->look)
+        post(w);
+}
+
+static void fire(struct timer *t)
+{
+    struct alert_watch *w = CONTAINER_OF(t, struct alert_watch, timer);
+
+    if (w->busy) /* a slow database: numbers go on, decisions wait */
+        window_take(w->window, env_now_ms(w->desk->env));
+    else
+        tick(w);
+    /* From now on, not on a grid: no two snapshots are closer than this, so what lies a minute back
+     * is six of them, never seven. */
+    home_arm(w->home, t, env_now_ms(w->desk->env) + LIMIT_WINDOW_MS);
+}
+
+void alert_watch_start(struct alert_watch *w, struct home *home)
+{
+    struct env *env = w->desk->env;
+
+    w->home = home;
+    w->timer.fire = fire;
+    w->started_ms = env_now_ms(env);
+    for (int a = 0; a < ALERTS; a++) {
+        w->own[a].alert = (enum alert)a;
+        uuid_text(env->node, w->own[a].node);
+    }
+    window_take(w->window, w->started_ms);
+    w->now_ms = w->started_ms;
+    w->adopts = !store_health(w->desk->payments->store).many_nodes;
+    if (w->adopts)
+        take_over(w);
+    home_arm(home, &w->timer, w->started_ms + LIMIT_WINDOW_MS);
+}

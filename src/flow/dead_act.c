@@ -1,0 +1,477 @@
+/* dead_act.c - retrying and deleting dead letters, one or many.
+ *
+ *   choose (by id, or from the oldest death on) -> lock those that are still there
+ *      -> the kind's own word on each: refused ones stay dead, the rest goes on
+ *      -> retry: outcomes undone, messages again    delete: failures and letters gone
+ *      -> an audit row for each                     all of it one commit
+ *
+ * A unit may be run again, so it reads where it begins from the act and writes only into its step;
+ * dead_act_took() adds that to the act once it is durable. Killed anywhere, each letter is dead or
+ * live; the same act again goes on with those that are still dead.
+ *
+ * A unit that fails for a letter's sake is done again letter by letter, so that one of them does
+ * not keep the others: the one that fails alone is refused. */
+#include "base/limits.h"
+#include "flow/dead_find.h"
+#include "flow/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DETAIL = 1200, REASON_CHARS = 200, AUDIT_COLUMNS = 6, EDIT_WORDS = 200 };
+
+struct dead_step {
+    struct dead_letter letters[LIMIT_DEAD_STEP]; /* only while the unit runs */
+    bool live[LIMIT_DEAD_STEP];                  /* by their kind's own means */
+    char details[LIMIT_DEAD_STEP][DETAIL], ids[LIMIT_DEAD_STEP][UUID_TEXT + 1];
+    size_t count;
+
+    /* what the unit did; counts once it is durable */
+    struct dead_cursor at;
+    size_t next_id;
+    size_t chosen;
+    int64_t matched, done, looked;
+    bool end;
+    struct dead_refusal refusals[LIMIT_DEAD_STEP];
+    size_t refused;
+};
+
+enum err dead_act_begin(struct dead_act *act, struct arena *a)
+{
+    act->step = arena_alloc(a, 1, sizeof(*act->step));
+    return act->step ? OK : ERR_NO_MEMORY;
+}
+
+/* --- which --- */
+
+/* How many more of them one unit may choose, when it has chosen some. */
+static size_t room(const struct dead_act *act, int64_t chosen)
+{
+    size_t most = act->alone ? 1 : LIMIT_DEAD_STEP;
+    int64_t left = act->limit - act->matched - chosen;
+
+    return act->ids || left > (int64_t)most ? most : (size_t)left;
+}
+
+static bool has(const struct dead_step *s, struct uuid id)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (uuid_eq(s->letters[i].id, id))
+            return true;
+    return false;
+}
+
+static enum err take_row(void *ctx, const struct row *row)
+{
+    struct dead_step *s = ctx;
+    struct dead_letter d;
+
+    if (!dead_letter_of_row(row, &d))
+        return ERR_INTERNAL;
+    if (!has(s, d.id)) { /* an id may have been named twice */
+        assert(s->count < LIMIT_DEAD_STEP);
+        s->letters[s->count++] = d;
+    }
+    return OK;
+}
+
+static int by_death(const void *a, const void *b)
+{
+    const struct dead_letter *x = a, *y = b;
+
+    if (x->died_ms != y->died_ms)
+        return x->died_ms < y->died_ms ? -1 : 1;
+    return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
+}
+
+static enum err take(struct tx *tx, struct dead_step *s, enum stmt stmt, const struct val *v,
+                     size_t n)
+{
+    enum err e;
+
+    s->count = 0;
+    e = tx_bulk(tx, stmt, v, n, 1, take_row, s);
+    qsort(s->letters, s->count, sizeof(s->letters[0]), by_death);
+    return e;
+}
+
+/* Somebody else may have had them since they were found. */
+static enum err lock(struct tx *tx, struct dead_step *s)
+{
+    struct uuid ids[LIMIT_DEAD_STEP];
+    struct val v[LIMIT_DEAD_STEP];
+    size_t n = s->count;
+
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = s->letters[i].id;
+        v[i] = V_BLOB(uuid_bytes(&ids[i]));
+    }
+    return take(tx, s, STMT_letters_lock, v, n);
+}
+
+static enum err choose_by_id(struct tx *tx, struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    struct val v[LIMIT_DEAD_STEP];
+    size_t n = act->id_count - act->next_id, most = room(act, 0);
+    enum err e;
+
+    n = n < most ? n : most;
+    for (size_t i = 0; i < n; i++)
+        v[i] = V_BLOB(uuid_bytes(&act->ids[act->next_id + i]));
+    e = take(tx, s, act->dry_run ? STMT_letters_read : STMT_letters_lock, v, n);
+    s->chosen = n;
+    s->next_id = act->next_id + n;
+    s->end = s->next_id == act->id_count;
+    s->matched = (int64_t)s->count;
+    return e;
+}
+
+static enum err start(struct tx *tx, const struct dead_act *act, struct dead_cursor *ret_at)
+{
+    struct row row;
+    enum err e;
+
+    if (act->started || act->has_cursor) {
+        *ret_at = act->cursor;
+        return OK;
+    }
+    e = tx_row(tx, STMT_letters_newest, NULL, 0, &row);
+    *ret_at = dead_from_oldest(&act->filter, e ? 0 : row.col[0].i);
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* A dry run changes nothing, so it counts as many as it may look at. */
+static enum err choose_by_filter(struct tx *tx, struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    struct dead_find f = { .filter = &act->filter, .up = true, .found = s->letters };
+    enum err e = start(tx, act, &f.at);
+
+    while (!e && !f.end) {
+        f.max = room(act, s->matched);
+        f.budget = LIMIT_DEAD_LOOKED - s->looked;
+        if (!f.max || f.budget <= 0)
+            break;
+        e = dead_find(tx, &f);
+        s->looked += f.looked;
+        s->matched += (int64_t)f.count;
+        if (!act->dry_run)
+            break;
+    }
+    s->at = f.at;
+    s->end = f.end;
+    s->chosen = s->count = f.count;
+    return e || act->dry_run ? e : lock(tx, s);
+}
+
+/* --- what this act took before --- */
+
+static struct str audit_subject(const struct dead_letter *d, const char *id)
+{
+    return d->ref.n ? d->ref : str_of(id);
+}
+
+/* How the audit line of a letter begins; the id makes it this letter's alone. */
+static int audit_words(const struct dead_act *act, const struct dead_letter *d, char words[DETAIL])
+{
+    char id[UUID_TEXT + 1];
+
+    uuid_text(d->id, id);
+    return snprintf(words, DETAIL, "by %s: " STR_FMT " %s,", act->by, STR_ARG(d->kind), id);
+}
+
+static enum err drop(void *ctx, const struct row *row)
+{
+    struct dead_step *s = ctx;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (str_eq(uuid_bytes(&s->letters[i].id), row->col[0].s)) {
+            memmove(&s->letters[i], &s->letters[i + 1], (s->count - i - 1) * sizeof(s->letters[0]));
+            s->chosen = --s->count;
+            return OK;
+        }
+    return OK;
+}
+
+/* The newest death may lie ahead of the clock, which was wrong when that letter died: then what
+ * was taken and died again lies before the walk's end. The audit knows what was taken. */
+static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
+{
+    enum { COLUMNS = 3 };
+    struct dead_step *s = act->step;
+    struct uuid ids[LIMIT_DEAD_STEP];
+    struct val v[LIMIT_DEAD_STEP * COLUMNS];
+    size_t n = 0;
+
+    for (size_t i = 0; act->began_ms && i < s->count; i++) {
+        const struct dead_letter *d = &s->letters[i];
+
+        if (d->died_ms < act->began_ms)
+            continue;
+        ids[n] = d->id;
+        uuid_text(d->id, s->ids[n]);
+        audit_words(act, d, s->details[n]);
+        v[n * COLUMNS] = V_BLOB(uuid_bytes(&ids[n]));
+        v[n * COLUMNS + 1] = V_TEXT(audit_subject(d, s->ids[n]));
+        v[n * COLUMNS + 2] = V_TEXT(str_of(s->details[n]));
+        n++;
+    }
+    return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, drop, s) : OK;
+}
+
+/* --- the kinds' own word --- */
+
+/* Words that are too long end between two characters. */
+static void refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+{
+    struct str words = str_of(*why ? why : err_words(e, LANG_EN));
+
+    if (words.n >= sizeof(r->why))
+        words.n = sizeof(r->why) - 1;
+    while (!str_is_utf8(words))
+        words.n--;
+    r->id = id;
+    snprintf(r->why, sizeof(r->why), STR_FMT, STR_ARG(words));
+}
+
+static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,
+                         int64_t now_ms, bool *ret_live, char why[256])
+{
+    const struct dead_kind *k = dead_kind_of(act->letters, d->kind);
+
+    *ret_live = false;
+    if (act->edit)
+        return dead_edit(tx, act, d, now_ms, ret_live, why);
+    if (k && act->verb == DEAD_RETRY && k->retry)
+        return k->retry(tx, k->ctx, d, now_ms, ret_live, why);
+    if (k && act->verb == DEAD_DELETE && k->forget)
+        return k->forget(tx, k->ctx, d, why);
+    return OK;
+}
+
+/* Those that are refused leave the list. */
+static enum err ask_kinds(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+{
+    struct dead_step *s = act->step;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct dead_letter *d = &s->letters[i];
+        char why[256] = "";
+        enum err e = ask_kind(tx, act, d, now_ms, &s->live[kept], why);
+
+        if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
+            refuse(&s->refusals[s->refused++], d->id, e, why);
+        else if (e)
+            return e;
+        else
+            s->letters[kept++] = *d;
+    }
+    s->count = kept;
+    return OK;
+}
+
+/* --- the act --- */
+
+static enum err over_letters(struct tx *tx, const struct dead_step *s, enum stmt stmt,
+                             bool live_only)
+{
+    struct val v[LIMIT_DEAD_STEP];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (!live_only || s->live[i])
+            v[n++] = V_BLOB(uuid_bytes(&s->letters[i].id));
+    return tx_bulk(tx, stmt, v, n, 1, NULL, NULL);
+}
+
+/* What will be applied after all has not failed: an event without an outcome is pending. */
+static enum err undo_outcomes(struct tx *tx, const struct dead_step *s)
+{
+    struct val v[LIMIT_DEAD_STEP];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (str_starts(s->letters[i].kind, S("stripe.")) && s->letters[i].ref.n)
+            v[n++] = V_TEXT(s->letters[i].ref);
+    return tx_bulk(tx, STMT_outcomes_undo, v, n, 1, NULL, NULL);
+}
+
+static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+{
+    const struct dead_step *s = act->step;
+    struct queue_letter l[LIMIT_DEAD_STEP];
+    size_t n = 0;
+    enum err e = undo_outcomes(tx, s);
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct dead_letter *d = &s->letters[i];
+
+        if (!s->live[i])
+            l[n++] = (struct queue_letter){ .id = d->id, .has_lane = d->has_lane, .lane = d->lane };
+    }
+    if (!e)
+        e = queue_revive(act->letters->queue, tx, now_ms, l, n);
+    return e ? e : over_letters(tx, s, STMT_letters_delete, true);
+}
+
+static enum err forget(struct tx *tx, const struct dead_step *s)
+{
+    enum err e = over_letters(tx, s, STMT_letters_delete, false);
+
+    return e ? e : over_letters(tx, s, STMT_letters_failures_delete, false);
+}
+
+/* What it was and what it is now can be compared with what is kept. */
+static void edit_words(const struct dead_act *act, char words[EDIT_WORDS])
+{
+    const struct dead_edit *e = act->edit;
+
+    words[0] = '\0';
+    if (e && e->changed)
+        snprintf(words, EDIT_WORDS, " edited, sha256 %s became %s,",
+                 e->before[0] ? e->before : "of nothing", e->after);
+}
+
+static enum err audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+{
+    static const struct uuid admin_token;
+    /* Where no queue runs it is the command line, which nobody logs in to. */
+    bool unnamed = uuid_eq(act->user, admin_token) && !act->letters->queue;
+    char edited[EDIT_WORDS];
+    struct dead_step *s = act->step;
+    struct val v[LIMIT_DEAD_STEP * AUDIT_COLUMNS];
+    struct str what = act->verb == DEAD_RETRY ? S("DLQ_RETRY") : S("DLQ_DELETE");
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct dead_letter *d = &s->letters[i];
+        struct val *row = v + i * AUDIT_COLUMNS;
+        struct str reason = cut_utf8(d->reason, REASON_CHARS);
+        int n;
+
+        uuid_text(d->id, s->ids[i]);
+        edit_words(act, edited);
+        n = audit_words(act, d, s->details[i]);
+        snprintf(s->details[i] + n, DETAIL - (size_t)n, "%s dead of: " STR_FMT, edited,
+                 STR_ARG(reason));
+        row[0] = V_INT(now_ms);
+        row[1] = V_TEXT(what);
+        row[2] = V_TEXT(audit_subject(d, s->ids[i]));
+        row[3] = V_TEXT(str_of(s->details[i]));
+        row[4] = unnamed ? V_NULL : V_BLOB(uuid_bytes(&act->user));
+        row[5] = d->has_payment ? V_BLOB(uuid_bytes(&d->payment)) : V_NULL;
+    }
+    return tx_bulk(tx, STMT_audit_letters, v, s->count, AUDIT_COLUMNS, NULL, NULL);
+}
+
+static void reset(struct dead_step *s)
+{
+    s->count = s->chosen = s->refused = s->next_id = 0;
+    s->matched = s->done = s->looked = 0;
+    s->end = false;
+}
+
+enum err dead_act_step(struct tx *tx, struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    int64_t now_ms = env_now_ms(act->letters->env);
+    enum err e;
+
+    reset(s);
+    e = act->ids ? choose_by_id(tx, act) : choose_by_filter(tx, act);
+    if (!e && !act->dry_run)
+        e = drop_retaken(tx, act);
+    if (e || act->dry_run)
+        return e;
+    s->matched = (int64_t)s->count;
+    e = ask_kinds(tx, act, now_ms);
+    if (!e)
+        e = act->verb == DEAD_RETRY ? retry(tx, act, now_ms) : forget(tx, s);
+    if (!e)
+        e = audit(tx, act, now_ms);
+    s->done = (int64_t)s->count;
+    return e;
+}
+
+/* --- at home --- */
+
+static void add_refusal(struct dead_act *act, const struct dead_refusal *r)
+{
+    if (act->refused < DEAD_REFUSALS)
+        act->refusals[act->refused] = *r;
+    act->refused++;
+}
+
+static void add_step(struct dead_act *act)
+{
+    const struct dead_step *s = act->step;
+
+    act->matched += s->matched;
+    act->done += s->done;
+    for (size_t i = 0; i < s->refused; i++)
+        add_refusal(act, &s->refusals[i]);
+}
+
+/* The letter that failed alone is behind us. */
+static void skip(struct dead_act *act, enum err e)
+{
+    struct dead_refusal r;
+
+    refuse(&r, act->step->letters[0].id, e, "");
+    add_refusal(act, &r);
+    act->matched++;
+}
+
+static bool goes_on(struct dead_act *act)
+{
+    const struct dead_step *s = act->step;
+
+    if (act->ids) {
+        act->next_id = s->next_id;
+        return !s->end;
+    }
+    act->started = true;
+    act->cursor = s->at;
+    act->looked += s->looked;
+    act->more = !s->end;
+    return act->more && act->matched < act->limit && act->looked < LIMIT_DEAD_CALL;
+}
+
+/* The database's own trouble is not a letter's; nor is a verdict that is not known. Memory may be
+ * short because so many large ones came together. */
+static bool is_trouble(enum err e)
+{
+    return e != ERR_STALE && e != ERR_NO_MEMORY && err_is_retryable(e);
+}
+
+size_t dead_act_chosen(const struct dead_act *act, struct uuid *ret_first)
+{
+    if (act->step->chosen)
+        *ret_first = act->step->letters[0].id;
+    return act->step->chosen;
+}
+
+bool dead_act_took(struct dead_act *act, enum err e)
+{
+    size_t chosen = act->step->chosen;
+
+    if (e && (act->dry_run || is_trouble(e) || !chosen)) {
+        act->err = e;
+        return false;
+    }
+    if (e && !act->alone && chosen > 1) {
+        act->alone = (int)chosen;
+        return true;
+    }
+    if (e)
+        skip(act, e);
+    else
+        add_step(act);
+    if (act->alone)
+        act->alone--;
+    act->step->chosen = 0;
+    return goes_on(act);
+}

@@ -1,0 +1,198 @@
+/* dead_groups.c - dead letters by what they died of, and causes for letters from before.
+ *
+ * The walk jumps from pair to pair (kind, cause) over their index, so it costs what it counts and
+ * not what lies there. It stops by itself: at so many groups, so many looked at, so many counted.
+ */
+#include "auth/base64url.h"
+#include "base/limits.h"
+#include "domain/cause.h"
+#include "flow/dead_find.h"
+#include "flow/json_out.h"
+
+#include <string.h>
+
+enum { GROUPS_MAX = 1024 * 1024, CURSOR_MAX = 1024, CAUSES_PAUSE_MS = 20 };
+
+struct walk {
+    const struct dead_groups *ask;
+    struct buf out;
+    struct str kind, cause; /* the next one */
+    bool end;               /* there is none */
+    int64_t shown, looked, counted;
+    size_t rows, wanted; /* of the statement */
+};
+
+/* --- a page --- */
+
+static void out_group(struct walk *w, const struct val *v)
+{
+    bool exact = v[2].i < LIMIT_DEAD_GROUP + 1;
+
+    buf_add(&w->out, w->shown ? S(",{") : S("{"));
+    out_val_text(&w->out, "kind", &v[0]);
+    out_text(&w->out, "cause", v[1].s); /* empty: null */
+    out_int(&w->out, "count", exact ? v[2].i : LIMIT_DEAD_GROUP);
+    out_bool(&w->out, "exact", exact);
+    out_time(&w->out, "oldestAt", v[3].i);
+    out_time(&w->out, "newestAt", v[4].i);
+    out_val_uuid(&w->out, "sampleId", &v[5]);
+    buf_char(&w->out, '}');
+    w->shown++;
+}
+
+/* The last of the statement's rows only says where to go on. */
+static enum err take_group(void *ctx, const struct row *row)
+{
+    struct walk *w = ctx;
+
+    w->kind = row->col[0].s;
+    w->cause = row->col[1].s;
+    if (++w->rows == w->wanted)
+        return OK;
+    w->looked++;
+    w->counted += row->col[2].i;
+    if (row->col[2].i) /* 0: none of them died in that time */
+        out_group(w, row->col);
+    return OK;
+}
+
+static enum err step(struct tx *tx, struct walk *w)
+{
+    const struct dead_groups *g = w->ask;
+    int64_t left = g->limit - w->shown;
+    enum err e;
+
+    w->wanted = 1 + (size_t)(left < LIMIT_DEAD_GROUPS_STEP ? left : LIMIT_DEAD_GROUPS_STEP);
+    w->rows = 0;
+    struct val v[] = { V_TEXT(w->kind),
+                       V_TEXT(w->cause),
+                       V_INT((int64_t)w->wanted),
+                       V_TEXT(g->kind),
+                       V_INT(g->from_ms),
+                       V_INT(g->to_ms ? g->to_ms : INT64_MAX),
+                       V_INT(LIMIT_DEAD_GROUP + 1) };
+    e = tx_each(tx, STMT_letter_groups, v, COUNT(v), take_group, w);
+    w->end = w->rows < w->wanted;
+    return e;
+}
+
+static bool goes_on(const struct walk *w)
+{
+    return !w->end && w->shown < w->ask->limit && w->looked < LIMIT_DEAD_GROUPS_LOOKED &&
+           w->counted < LIMIT_DEAD_GROUPS_SUM;
+}
+
+static void out_cursor(struct walk *w)
+{
+    struct buf key;
+
+    out_name(&w->out, "nextCursor");
+    if (w->end) {
+        buf_add(&w->out, S("null"));
+        return;
+    }
+    buf_init(&key, CURSOR_MAX);
+    buf_add(&key, w->kind);
+    buf_char(&key, '\n'); /* no kind has one */
+    buf_add(&key, w->cause);
+    buf_char(&w->out, '"');
+    base64url_add(&w->out, buf_str(&key));
+    buf_char(&w->out, '"');
+    w->out.failed |= key.failed;
+    buf_release(&key);
+}
+
+enum err dead_groups_page(struct tx *tx, struct arena *a, const struct dead_groups *g,
+                          struct str *ret_json)
+{
+    struct walk w = { .ask = g, .kind = g->at_kind.n ? g->at_kind : g->kind, .cause = g->at_cause };
+    enum err e;
+
+    buf_init(&w.out, GROUPS_MAX);
+    buf_add(&w.out, S("{\"data\":["));
+    do
+        e = step(tx, &w);
+    while (!e && goes_on(&w));
+    buf_char(&w.out, ']');
+    out_cursor(&w);
+    buf_char(&w.out, '}');
+    *ret_json = out_done(&w.out, a);
+    return !e && !ret_json->p ? ERR_NO_MEMORY : e;
+}
+
+bool dead_groups_cursor(struct arena *a, struct str text, struct dead_groups *g)
+{
+    struct str key;
+
+    if (!text.n || text.n > CURSOR_MAX || base64url_decode(a, text, &key))
+        return false;
+    if (!str_is_utf8(key) || memchr(key.p, '\0', key.n) || !memchr(key.p, '\n', key.n))
+        return false;
+    g->at_kind = str_cut(&key, '\n');
+    g->at_cause = key;
+    return g->at_kind.n;
+}
+
+/* --- letters from before --- */
+
+struct nameless {
+    struct uuid ids[LIMIT_DEAD_CAUSES];
+    struct str reasons[LIMIT_DEAD_CAUSES];
+    size_t n;
+};
+
+static enum err keep(void *ctx, const struct row *row)
+{
+    struct nameless *l = ctx;
+
+    l->reasons[l->n] = row->col[1].s;
+    return uuid_of_bytes(row->col[0].s, &l->ids[l->n++]) ? OK : ERR_INTERNAL;
+}
+
+static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct nameless l = { .n = 0 };
+    struct val v[] = { V_INT(LIMIT_DEAD_CAUSES) };
+    enum err e = tx_each(tx, STMT_letters_nameless, v, COUNT(v), keep, &l);
+
+    (void)ctx, (void)why;
+    for (size_t i = 0; i < l.n && !e; i++) {
+        char text[CAUSE_TEXT + 1];
+
+        e = TX_DO(tx, STMT_letter_name, -1, V_TEXT(cause_of(l.reasons[i], text)),
+                  V_BLOB(uuid_bytes(&l.ids[i])));
+    }
+    j->again_ms = l.n == LIMIT_DEAD_CAUSES ? env_now_ms(tx_env(tx)) + CAUSES_PAUSE_MS : 0;
+    return e;
+}
+
+/* Only a job with an outside part can be put off. */
+static void outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+struct job_kind dead_causes_kind(void)
+{
+    return (struct job_kind){
+        .name = "dlq.causes",
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
+        .outside = outside,
+        .settle = name_some,
+        .patient = true,
+    };
+}
+
+enum err dead_causes_start(struct tx *tx, struct queue *q, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'c', 'a', 'u',
+                                        's', 'e', 1 } };
+    struct queue_new first = { .id = only, .kind = S("dlq.causes"), .due_ms = now_ms };
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_letters_nameless, &row, V_INT(1));
+
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    return queue_stand(q, tx, now_ms, &first);
+}

@@ -1,0 +1,32 @@
+/* event_job.h - what the message of a provider's event carries, and what its type says. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "gateway/fact.h"
+
+enum { EVENT_JOB_MAX = LIMIT_FACT + 4 * 1024 }; /* whatever came through the door must fit */
+
+/* What the message carries, taken out of the event at the door, so that applying neither reads nor
+ * parses the event's body again. */
+struct event_job {
+    struct str type;
+    int livemode;                                       /* 0, 1, or -1: the event does not say */
+    struct str object_id, intent_id, payment_id, trace; /* may be empty */
+    struct str participant_id;                          /* for the log; may be empty */
+    struct str fact; /* as fact_write() wrote it; empty: nothing that concerns a payment */
+    /* An operator edited the event, and nobody signed what it says now: object_id and intent_id
+     * only say what the gateway is asked for, and there is no fact. */
+    bool ask;
+};
+
+/* The message's body; .p is NULL: no memory. */
+struct str event_job_write(struct arena *a, const struct event_job *j);
+/* VALIDATION: not what event_job_write() wrote. Texts point into the body or the arena. */
+enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_job);
+
+bool event_type_is_known(struct str type);
+bool event_type_is_refund(struct str type);
+/* Nobody sends one kind of object under the name of another. */
+bool event_type_fits(struct str type, enum fact_kind kind);

@@ -1,0 +1,22 @@
+/* operate_log.h - the lines of 004 section 9 (O1), by their names:
+ *
+ *   PaymentCreateAttempted  PaymentIdempotencyHit  PaymentCreated          the request
+ *   PaymentGatewayRequest   PaymentGatewayResponse                         its call
+ *   PaymentGatewayError     PaymentGatewayTimeout                          ... that failed
+ *
+ * They are the only lines that name a provider's ids beside 003's (A6). Where INFO is not wanted,
+ * nothing is made for them. Only flow/ includes this. */
+#pragma once
+
+#include "flow/operate.h"
+#include "flow/run.h"
+
+void operate_log_attempted(const struct operate *o);
+void operate_log_answered(const struct operate *o); /* where it was a replay */
+
+/* A job that was found in the queue has no trace of a request: its lines get one of its own. */
+void operate_log_resumed(struct op_run *r);
+void operate_log_request(const struct op_run *r, const struct gateway_call *c);
+void operate_log_answer(const struct op_run *r, const struct gateway_call *c);
+/* After the commit of a create that ended with a payment; arg is its status. */
+void operate_log_created(void *run, int64_t status);

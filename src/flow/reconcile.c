@@ -1,0 +1,483 @@
+/* reconcile.c - see reconcile.h.
+ *
+ *   clear --> theirs, page by page --> ours, page by page --> pause --> check, one by one
+ *                                              |                               |
+ *                                              '--nothing differs--> sum <-----'
+ *                                                                     '--> forget --> done
+ *
+ *   (1) Each step is one commit: its rows, its sums, and how far the day has come. The place
+ *       from which it set out is part of the condition, so a step is never counted twice.
+ *   (2) The gateway is asked between two commits, and only for what moves no money.
+ *   (3) Nothing of an answer that is not a whole one is used: the step is made again later. */
+#include "flow/reconcile.h"
+
+#include "base/zone.h"
+#include "flow/reconcile_parts.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORK_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 8 * 1024 * 1024,
+    GO_ON_MS = 20,
+    FAIL_FIRST_MS = 5000,
+    FAIL_MOST_MS = 10 * 60 * 1000,
+};
+
+#define DAILY_KIND S("reconcile.daily")
+#define DAY_KIND S("reconcile.day")
+
+/* --- beginning a day --- */
+
+bool reconcile_set_time(struct reconcile *r, struct str at)
+{
+    char text[32], why[CRON_WHY];
+    struct str minute = at, hour = str_cut(&minute, ':');
+
+    r->daily = !str_eq(at, S("off"));
+    if (!r->daily)
+        return true;
+    snprintf(text, sizeof(text), STR_FMT " " STR_FMT " * * *", STR_ARG(minute), STR_ARG(hour));
+    if (cron_parse(str_of(text), &r->at, why))
+        return false;
+    r->at.zone = r->time_zone;
+    return true;
+}
+
+int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
+{
+    return day_at(r->zone, now_ms) - 1;
+}
+
+/* NOT_FOUND: it is being worked on. */
+static enum err begin_row(struct tx *tx, const struct val *v, size_t n)
+{
+    struct row row;
+    enum err e = tx_row(tx, STMT_reconcile_add, v, n, &row);
+
+    if (e != ERR_NOT_FOUND)
+        return e;
+    e = tx_row(tx, STMT_reconcile_abandon, v, 1, &row);
+    return e ? e : tx_row(tx, STMT_reconcile_add, v, n, &row);
+}
+
+enum err reconcile_begin(struct tx *tx, struct reconcile *r, int64_t day, struct str by,
+                         struct uuid run, int64_t now_ms, bool *ret_began)
+{
+    int64_t from_ms = day_begins_ms(r->zone, day), to_ms = day_begins_ms(r->zone, day + 1);
+    struct queue_new m = { .id = run, .kind = DAY_KIND, .due_ms = now_ms };
+    char text[DAY_TEXT + 1];
+    struct val v[] = { V_NULL,       V_TEXT(r->time_zone), V_INT(from_ms), V_INT(to_ms),
+                       v_uuid(&run), V_TEXT(by),           V_INT(now_ms) };
+    enum err e;
+
+    *ret_began = false;
+    if (to_ms > now_ms)
+        return ERR_UNPROCESSABLE;
+    day_text(day, text);
+    v[0] = V_TEXT(str_of(text));
+    e = begin_row(tx, v, COUNT(v));
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    *ret_began = true;
+    m.ref = str_of(text);
+    return queue_add(r->payments->queue, tx, now_ms, &m, 1);
+}
+
+/* --- steps --- */
+
+static void go_on(struct working *w);
+
+static void finish(struct working *w)
+{
+    job_outside_done(w->job, OK, NULL);
+}
+
+void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    w->unit = (struct unit){
+        .kind = kind, .home = w->r->payments->home, .done = done, .arena = &w->arena
+    };
+    store_post(w->r->payments->store, &w->unit);
+}
+
+static void tell_end(const struct working *w)
+{
+    const struct day *d = &w->day;
+    struct env *env = w->job->env;
+    enum log_level level = d->differences ? LOG_ERROR : d->healed ? LOG_WARN : LOG_INFO;
+
+    metrics_count_as(env->metrics, COUNT_DIFFERENCE, S("open"), d->differences);
+    metrics_count_as(env->metrics, COUNT_DIFFERENCE, S("healed"), d->healed);
+    LOG(env->log, level,
+        d->differences ? "ReconciliationDifference" : "Our books and the provider's are the same",
+        LOG_TEXT("day", str_of(d->text)), LOG_NUM("differences", d->differences),
+        LOG_NUM("healed", d->healed), LOG_NUM("theirs", d->theirs), LOG_NUM("ours", d->ours),
+        LOG_NUM("checked", d->checked));
+}
+
+static void take_stride(struct working *w)
+{
+    const struct stride *s = &w->stride;
+
+    w->day.phase = s->phase;
+    memcpy(w->day.place, s->place, sizeof(w->day.place));
+    w->day.theirs += s->theirs;
+    w->day.ours += s->ours;
+    w->day.checked += s->checked;
+    w->day.differences += s->differences;
+    w->day.healed += s->healed;
+    w->day.anew += s->anew;
+    w->day.failures = 0;
+}
+
+void step_done(struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+
+    if (u->err == ERR_STALE) { /* somebody moved it: loaded() says whose it is now */
+        w->again_ms = env_now_ms(w->job->env) + GO_ON_MS;
+        finish(w);
+        return;
+    }
+    if (u->err && err_is_retryable(u->err)) {
+        job_outside_done(w->job, u->err, "a step of it could not be stored");
+        return;
+    }
+    if (u->err) { /* never a dead letter: the day would be neither done nor begun anew */
+        step_fail(w, err_words(u->err, LANG_EN));
+        return;
+    }
+    take_stride(w);
+    fault_point(&w->job->env->faults, "reconcile.step");
+    if (w->stride.anew > 0 && w->day.anew > 1)
+        step_fail(w, "its place in the provider's list was gone again; the list begins anew");
+    else
+        go_on(w);
+}
+
+/* --- the gateway is away --- */
+
+static enum err error_run(struct tx *tx, struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+
+    return TX_DO(tx, STMT_reconcile_error, -1, V_TEXT(str_of(w->stride.place)),
+                 V_INT(env_now_ms(w->job->env)), V_TEXT(str_of(w->day.text)), v_uuid(&w->day.run));
+}
+
+static void error_stored(struct unit *u)
+{
+    finish(CONTAINER_OF(u, struct working, unit)); /* stored or not: it is tried again */
+}
+
+/* Longer and longer, up to ten minutes; the first answer ends it. */
+void step_fail(struct working *w, const char *why)
+{
+    static const struct unit_kind kind = { "reconcile.error", UNIT_BACK, error_run, NULL };
+    int64_t wait_ms = FAIL_FIRST_MS;
+
+    for (int64_t i = 0; i < w->day.failures + w->day.anew && wait_ms < FAIL_MOST_MS; i++)
+        wait_ms *= 4;
+    w->day.failures++; /* error_run() counts it, too */
+    w->again_ms = env_now_ms(w->job->env) + (wait_ms < FAIL_MOST_MS ? wait_ms : FAIL_MOST_MS);
+    snprintf(w->stride.place, sizeof(w->stride.place), "%s", why); /* nothing else uses it now */
+    LOG(w->job->env->log, LOG_ERROR, "A reconciliation cannot go on at the moment",
+        LOG_TEXT("day", str_of(w->day.text)),
+        LOG_TEXT("phase", str_of(day_phase_name(w->day.phase))), LOG_TEXT("why", str_of(why)),
+        LOG_NUM("failures", w->day.failures));
+    step_post(w, &kind, error_stored);
+}
+
+/* --- clearing up --- */
+
+static enum err count(void *ctx, const struct row *row)
+{
+    (void)row;
+    ++*(int *)ctx;
+    return OK;
+}
+
+/* *ret_left: there may be more. */
+static enum err forget(struct tx *tx, const char *day, enum stmt stmt, bool *ret_left)
+{
+    struct val v[] = { V_TEXT(str_of(day)), V_INT(LIMIT_RECONCILE_ROWS) };
+    int gone = 0;
+    enum err e = *ret_left ? OK : tx_each(tx, stmt, v, COUNT(v), count, &gone);
+
+    *ret_left = *ret_left || gone >= LIMIT_RECONCILE_ROWS;
+    return e;
+}
+
+static enum err clear_run(struct tx *tx, struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+    const char *day = w->day.text;
+    bool left = false;
+    enum err e = forget(tx, day, STMT_reconcile_checks_forget, &left);
+
+    if (!e)
+        e = forget(tx, day, STMT_reconcile_seen_forget, &left);
+    if (!e)
+        e = forget(tx, day, STMT_reconcile_differences_forget, &left);
+    if (!e && !left)
+        e = TX_DO(tx, STMT_reconcile_totals_forget, -1, V_TEXT(str_of(day)));
+    w->stride = (struct stride){ .phase = left ? DAY_CLEAR : DAY_THEIRS };
+    return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+}
+
+static enum err audit_end(struct tx *tx, const struct day *d, int64_t now_ms)
+{
+    char detail[128];
+
+    snprintf(detail, sizeof(detail), "%lld differences, %lld healed, %lld theirs, %lld ours",
+             (long long)d->differences, (long long)d->healed, (long long)d->theirs,
+             (long long)d->ours);
+    return TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(S("RECONCILIATION")),
+                 V_TEXT(str_of(d->text)), V_TEXT(d->differences ? S("failure") : S("success")),
+                 V_INT(1), V_TEXT(str_of(detail)));
+}
+
+static enum err forget_run(struct tx *tx, struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+    int64_t now_ms = env_now_ms(w->job->env);
+    bool left = false;
+    enum err e = forget(tx, w->day.text, STMT_reconcile_checks_forget, &left);
+
+    if (!e)
+        e = forget(tx, w->day.text, STMT_reconcile_seen_forget, &left);
+    w->stride = (struct stride){ .phase = left ? DAY_FORGET : DAY_DONE };
+    if (!e && !left)
+        e = audit_end(tx, &w->day, now_ms);
+    return e ? e : day_step(tx, &w->day, &w->stride, now_ms);
+}
+
+/* --- waiting --- */
+
+static enum err wake_run(struct tx *tx, struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+
+    return day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+}
+
+static void step_pause(struct working *w)
+{
+    static const struct unit_kind kind = { "reconcile.wake", UNIT_BACK, wake_run, NULL };
+    int64_t until_ms = 0;
+
+    if (str_to_i64(str_of(w->day.place), &until_ms) && env_now_ms(w->job->env) < until_ms) {
+        w->again_ms = until_ms;
+        finish(w);
+        return;
+    }
+    w->stride = (struct stride){ .phase = DAY_CHECK };
+    step_post(w, &kind, step_done);
+}
+
+/* --- all of them --- */
+
+static void step_clear(struct working *w)
+{
+    static const struct unit_kind kind = { "reconcile.clear", UNIT_BACK, clear_run, NULL };
+
+    step_post(w, &kind, step_done);
+}
+
+static void step_forget(struct working *w)
+{
+    static const struct unit_kind kind = { "reconcile.forget", UNIT_BACK, forget_run, NULL };
+
+    step_post(w, &kind, step_done);
+}
+
+static void step_end(struct working *w)
+{
+    tell_end(w);
+    w->over = true;
+    finish(w);
+}
+
+static void go_on(struct working *w)
+{
+    static void (*const steps[DAY_PHASES])(struct working *) = {
+        [DAY_CLEAR] = step_clear,   [DAY_THEIRS] = step_theirs, [DAY_OURS] = step_ours,
+        [DAY_PAUSE] = step_pause,   [DAY_CHECK] = step_check,   [DAY_SUM] = step_sum,
+        [DAY_FORGET] = step_forget, [DAY_DONE] = step_end,
+    };
+
+    arena_release(&w->arena);
+    if (w->day.phase != DAY_DONE && w->steps++ == LIMIT_RECONCILE_STEPS) {
+        w->again_ms = env_now_ms(w->job->env) + GO_ON_MS; /* others have their turn */
+        finish(w);
+        return;
+    }
+    steps[w->day.phase](w);
+}
+
+/* --- the job of a day --- */
+
+static enum err load_run(struct tx *tx, struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+
+    return day_read(tx, w->job->message->ref, &w->day);
+}
+
+/* A day that was done, or begun anew since, is not this message's any more. Its end was told. */
+static void loaded(struct unit *u)
+{
+    struct working *w = CONTAINER_OF(u, struct working, unit);
+
+    w->over = u->err == ERR_NOT_FOUND ||
+              (!u->err && (w->day.phase == DAY_DONE || !uuid_eq(w->day.run, w->job->message->id)));
+    if (w->over)
+        finish(w);
+    else if (u->err)
+        job_outside_done(w->job, u->err, "the day could not be read");
+    else
+        go_on(w);
+}
+
+static void outside(struct job *j, void *ctx)
+{
+    static const struct unit_kind kind = { "reconcile.load", UNIT_READ, load_run, NULL };
+    struct working *w = calloc(1, sizeof(*w));
+
+    if (!w) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    j->state = w; /* freed by release() */
+    w->job = j;
+    w->r = ctx;
+    arena_init(&w->arena, WORK_ARENA);
+    step_post(w, &kind, loaded);
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    const struct working *w = j->state;
+
+    (void)tx;
+    (void)ctx;
+    (void)why;
+    j->again_ms = w->over ? 0 : w->again_ms;
+    return OK;
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct working *w = j->state;
+
+    (void)ctx;
+    if (!w)
+        return;
+    arena_release(&w->arena);
+    free(w);
+    j->state = NULL;
+}
+
+struct job_kind reconcile_kind(struct reconcile *r)
+{
+    return (struct job_kind){
+        .name = "reconcile.day",
+        .ctx = r,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
+        .outside = outside,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+    };
+}
+
+/* --- once a day --- */
+
+static void daily_outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+/* The days since the last one that was looked at, some of them at most: a server may have been
+ * down. The very first is yesterday. */
+static enum err begin_days(struct tx *tx, struct reconcile *r, int64_t now_ms)
+{
+    int64_t yesterday = reconcile_yesterday(r, now_ms), day = yesterday, last;
+    struct row row;
+    bool began;
+    enum err e = tx_row(tx, STMT_reconcile_last, NULL, 0, &row);
+
+    if (e)
+        return e;
+    if (day_parse(row.col[0].s, &last))
+        day = last + 1;
+    if (day <= yesterday - LIMIT_RECONCILE_LATE)
+        day = yesterday - LIMIT_RECONCILE_LATE + 1;
+    for (; day <= yesterday && !e; day++)
+        e = reconcile_begin(tx, r, day, S("schedule"), env_uuid(tx_env(tx)), now_ms, &began);
+    return e;
+}
+
+/* One a day: that is as many as there are new ones. */
+static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t now_ms)
+{
+    char before[DAY_TEXT + 1], day[DAY_TEXT + 1];
+    struct val v[] = { V_NULL, V_INT(LIMIT_RECONCILE_KEPT) };
+    struct row row;
+    int gone = 0;
+    enum err e;
+
+    day_text(reconcile_yesterday(r, now_ms) - LIMIT_RECONCILE_DAYS, before);
+    e = TX_ROW(tx, STMT_reconcile_oldest, &row, V_TEXT(str_of(before)));
+    if (e)
+        return e == ERR_NOT_FOUND ? OK : e;
+    snprintf(day, sizeof(day), STR_FMT, STR_ARG(row.col[0].s));
+    v[0] = V_TEXT(str_of(day));
+    e = tx_each(tx, STMT_reconcile_differences_forget, v, COUNT(v), count, &gone);
+    if (!e)
+        e = TX_DO(tx, STMT_reconcile_totals_forget, -1, v[0]);
+    return e ? e : TX_DO(tx, STMT_reconcile_forget, -1, v[0]);
+}
+
+static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct reconcile *r = ctx;
+    int64_t now_ms = env_now_ms(j->env);
+    enum err e;
+
+    (void)why;
+    j->again_ms = r->daily ? cron_next(&r->at, r->zone, now_ms) : 0;
+    if (!r->daily)
+        return OK;
+    e = begin_days(tx, r, now_ms);
+    return e ? e : forget_oldest(tx, r, now_ms);
+}
+
+struct job_kind reconcile_daily_kind(struct reconcile *r)
+{
+    return (struct job_kind){
+        .name = "reconcile.daily",
+        .ctx = r,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 600 * 1000, .factor = 2 },
+        .outside = daily_outside,
+        .settle = daily_settle,
+        .patient = true,
+    };
+}
+
+enum err reconcile_daily_start(struct tx *tx, struct reconcile *r, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'r', 'e', 'c',
+                                        'o', 0, 1 } };
+    struct queue_new first = { .id = only, .kind = DAILY_KIND };
+
+    if (!r->daily)
+        return OK;
+    first.due_ms = cron_next(&r->at, r->zone, now_ms);
+    return queue_add(r->payments->queue, tx, now_ms, &first, 1);
+}

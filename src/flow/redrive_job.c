@@ -1,0 +1,380 @@
+/* redrive_job.c - one step of a redrive after another, each when its time has come.
+ *
+ * A step takes a tenth of a second's letters and is put off by the time that these are worth, so
+ * that the rate holds however long a step takes; what was missed while nobody ran is not made up
+ * for.
+ *
+ * A step that fails for a letter's sake is done again letter by letter, and one that fails alone is
+ * refused, as in dead_act.c; events of a replay the same. The unit that failed wrote nothing: what
+ * is known of it is its words, which the message keeps as its last error. */
+#include "flow/json_out.h"
+#include "flow/redrive_parts.h"
+#include "flow/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS_A_SECOND = 10, STEP_ARENA = 8 * 1024 * 1024, REFUSALS_MAX = 64 * 1024 };
+
+#define TOGETHER "one of several letters failed: "
+#define ALONE "letter "
+
+struct doing {
+    struct tx *tx;
+    struct arena *arena;
+    const struct redrives *redrives;
+    const struct message *message;
+    struct redrive r;
+    struct redrive_step step;
+    char *why;
+};
+
+/* --- which and how many --- */
+
+static size_t step_size(const struct redrive *r)
+{
+    int64_t n = r->rate / STEPS_A_SECOND;
+
+    if (r->alone || n < 1)
+        return 1;
+    return n < LIMIT_DEAD_STEP ? (size_t)n : LIMIT_DEAD_STEP;
+}
+
+void redrive_refuse(struct redrive_step *s, struct uuid id, struct str why)
+{
+    struct dead_refusal *x;
+
+    if (s->refused == LIMIT_DEAD_STEP) {
+        s->unnamed++;
+        return;
+    }
+    x = &s->refusals[s->refused++];
+    x->id = id;
+    if (why.n >= sizeof(x->why))
+        why.n = sizeof(x->why) - 1;
+    while (!str_is_utf8(why))
+        why.n--;
+    snprintf(x->why, sizeof(x->why), STR_FMT, STR_ARG(why));
+}
+
+void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act)
+{
+    int64_t named = act->refused < DEAD_REFUSALS ? act->refused : DEAD_REFUSALS;
+
+    for (int64_t i = 0; i < named; i++)
+        redrive_refuse(s, act->refusals[i].id, str_of(act->refusals[i].why));
+    s->unnamed += act->refused - named;
+}
+
+static int64_t handled(const struct redrive_step *s)
+{
+    return s->done + (int64_t)s->refused + s->unnamed;
+}
+
+/* --- what the last run left behind --- */
+
+/* The letter that failed alone stays behind us. That is a step of its own: should the next letter
+ * fail as well, this one is not forgotten. */
+static enum err skip(struct doing *d, struct str words)
+{
+    struct str text = str_cut(&words, ':');
+    struct uuid id;
+    struct row row;
+    enum err e;
+
+    if (!uuid_parse(text, &id))
+        return ERR_INTERNAL;
+    if (d->r.ids.n)
+        d->r.next_id++;
+    e = TX_ROW(d->tx, STMT_letter_get, &row, v_uuid(&id));
+    if (e) /* somebody had it meanwhile */
+        return e == ERR_NOT_FOUND ? OK : e;
+    if (!d->r.ids.n)
+        d->r.place = (struct dead_cursor){ .at_ms = row.col[8].i, .id = id };
+    redrive_refuse(&d->step, id, str_trim(words));
+    return OK;
+}
+
+/* "<its message> <its seq>: why" */
+static enum err skip_event(struct doing *d, struct str words)
+{
+    struct str text = str_cut(&words, ':');
+    struct str message = str_cut(&text, ' ');
+    struct uuid id;
+    int64_t seq;
+
+    if (!uuid_parse(message, &id) || !str_to_i64(str_trim(text), &seq))
+        return ERR_INTERNAL;
+    if (seq > d->r.next_id)
+        d->r.next_id = seq;
+    redrive_refuse(&d->step, id, str_trim(words));
+    return OK;
+}
+
+/* Else the next ones are taken. */
+static bool must_skip(const struct doing *d, struct str *ret_words)
+{
+    struct str last = d->message->last_error;
+
+    if (!str_starts(last, S(ALONE)))
+        return false;
+    *ret_words = (struct str){ last.p + strlen(ALONE), last.n - strlen(ALONE) };
+    return true;
+}
+
+/* --- letters --- */
+
+static void fill_act(const struct doing *d, const char *by, struct dead_act *act)
+{
+    const struct redrive *r = &d->r;
+    size_t ids = r->ids.n / sizeof(struct uuid), next = (size_t)r->next_id;
+
+    *act = (struct dead_act){ .letters = d->redrives->letters,
+                              .verb = DEAD_RETRY,
+                              .filter = redrive_filter(r),
+                              .started = true,
+                              .cursor = r->place,
+                              .limit = (int64_t)d->step.wanted,
+                              .user = r->user,
+                              .name = r->name,
+                              .by = by,
+                              .began_ms = r->created_ms };
+    act->cursor.until_ms = r->until_ms;
+    if (!r->ids.n)
+        return;
+    act->ids = (const struct uuid *)(const void *)r->ids.p + next;
+    act->id_count = ids - next < d->step.wanted ? ids - next : d->step.wanted;
+}
+
+static void took(struct doing *d, struct dead_act *act)
+{
+    struct redrive *r = &d->r;
+
+    dead_act_took(act, OK);
+    d->step.done += act->done;
+    redrive_refuse_all(&d->step, act);
+    if (r->ids.n) {
+        r->next_id += (int64_t)act->id_count;
+        d->step.over = (size_t)r->next_id * sizeof(struct uuid) >= r->ids.n;
+    } else {
+        r->place = act->cursor;
+        d->step.over = !act->more;
+    }
+}
+
+/* Retryable: the next run knows from the words what to do. */
+static enum err failed(struct doing *d, const struct dead_act *act, enum err e)
+{
+    char id[UUID_TEXT + 1];
+    struct uuid first;
+    size_t n = dead_act_chosen(act, &first);
+
+    if (tx_trouble(d->tx) || !n)
+        return e;
+    uuid_text(first, id);
+    if (n > 1)
+        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+    else
+        snprintf(d->why, 256, ALONE "%s: %s", id, err_words(e, LANG_EN));
+    return ERR_UNAVAILABLE;
+}
+
+static enum err retry_letters(struct doing *d)
+{
+    char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
+    struct dead_act act;
+    enum err e;
+
+    if (d->r.ids.n && (size_t)d->r.next_id * sizeof(struct uuid) >= d->r.ids.n) {
+        d->step.over = true; /* the last one was skipped */
+        return OK;
+    }
+    uuid_text(d->r.id, id);
+    snprintf(by, sizeof(by), "redrive %s", id);
+    fill_act(d, by, &act);
+    e = dead_act_begin(&act, d->arena);
+    if (!e)
+        e = dead_act_step(d->tx, &act);
+    if (e)
+        return failed(d, &act, e);
+    took(d, &act);
+    return OK;
+}
+
+/* --- events --- */
+
+static enum err replay_events(struct doing *d)
+{
+    const struct redrive_step *s = &d->step;
+    char id[UUID_TEXT + 1];
+    enum err e = replay_step(d->tx, d->arena, d->redrives, &d->r, &d->step);
+
+    if (!e || tx_trouble(d->tx) || !s->chosen)
+        return e;
+    uuid_text(s->first, id);
+    if (s->chosen > 1)
+        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+    else
+        snprintf(d->why, 256, ALONE "%s %lld: %s", id, (long long)s->first_seq,
+                 err_words(e, LANG_EN));
+    return ERR_UNAVAILABLE;
+}
+
+/* --- what is stored of it --- */
+
+static void add_refusals(struct buf *b, const struct doing *d)
+{
+    int64_t named = d->r.refused < DEAD_REFUSALS ? d->r.refused : DEAD_REFUSALS;
+
+    bool empty = d->r.refusals.n <= strlen("[]");
+
+    buf_add(b, (struct str){ d->r.refusals.p, d->r.refusals.n - 1 }); /* without ] */
+    for (size_t i = 0; i < d->step.refused && named < DEAD_REFUSALS; i++, named++) {
+        buf_add(b, empty ? S("{") : S(",{"));
+        empty = false;
+        out_uuid(b, "id", d->step.refusals[i].id);
+        out_text(b, "why", str_of(d->step.refusals[i].why));
+        buf_char(b, '}');
+    }
+    buf_char(b, ']');
+}
+
+static void count(struct redrive *r, const struct redrive_step *s)
+{
+    r->done += s->done;
+    r->refused += (int64_t)s->refused + s->unnamed;
+    if (r->matched < r->done + r->refused || (s->over && !r->exact))
+        r->matched = r->done + r->refused;
+    r->exact = r->exact || s->over;
+    r->alone -= r->alone > 0;
+}
+
+static int64_t next_due(const struct doing *d, int64_t now_ms)
+{
+    int64_t worth = handled(&d->step) * 1000 / d->r.rate;
+    int64_t rest = worth > LIMIT_REDRIVE_PAUSE_MS ? worth : LIMIT_REDRIVE_PAUSE_MS;
+    int64_t due_ms = d->r.due_ms + rest;
+
+    if (due_ms > now_ms + rest) /* the clock was set back */
+        due_ms = now_ms + rest;
+    return due_ms > now_ms ? due_ms : now_ms;
+}
+
+static enum err store(struct doing *d, int64_t now_ms)
+{
+    struct redrive *r = &d->r;
+    bool over = d->step.over;
+    struct buf refusals;
+    enum err e;
+
+    buf_init(&refusals, REFUSALS_MAX);
+    add_refusals(&refusals, d);
+    count(r, &d->step);
+    r->due_ms = next_due(d, now_ms);
+    e = refusals.failed
+            ? ERR_NO_MEMORY
+            : TX_DO(d->tx, STMT_redrive_move, 1, V_TEXT(over ? S("done") : S("running")),
+                    V_INT(r->next_id), V_INT(r->place.at_ms), v_uuid(&r->place.id), V_INT(r->alone),
+                    V_INT(r->due_ms), V_INT(r->matched), V_INT(r->exact), V_INT(r->done),
+                    V_INT(r->refused), V_TEXT(buf_str(&refusals)), V_INT(now_ms),
+                    over ? V_INT(now_ms) : V_NULL, v_uuid(&r->id));
+    buf_release(&refusals);
+    return e;
+}
+
+static enum err tell_end(const struct doing *d, int64_t now_ms)
+{
+    char detail[200];
+
+    snprintf(detail, sizeof(detail), "%lld of %lld done, %lld refused", (long long)d->r.done,
+             (long long)d->r.matched, (long long)d->r.refused);
+    return redrive_audit(d->tx,
+                         &(struct redrive_line){ .operation = "REDRIVE_END",
+                                                 .redrive = d->r.id,
+                                                 .user = d->r.user,
+                                                 .failed = !d->r.done && d->r.refused,
+                                                 .detail = detail },
+                         now_ms);
+}
+
+/* --- the job --- */
+
+static enum err take(struct doing *d)
+{
+    struct str words;
+
+    if (str_starts(d->message->last_error, S(TOGETHER)))
+        d->r.alone = (int64_t)step_size(&d->r);
+    d->step.wanted = step_size(&d->r);
+    if (must_skip(d, &words))
+        return d->r.is_replay ? skip_event(d, words) : skip(d, words);
+    return d->r.is_replay ? replay_events(d) : retry_letters(d);
+}
+
+static enum err take_step(struct doing *d, int64_t *ret_again_ms)
+{
+    int64_t now_ms = env_now_ms(d->redrives->letters->env);
+    enum err e = take(d);
+
+    if (!e)
+        e = fault_point(&tx_env(d->tx)->faults, "redrive.step");
+    if (!e)
+        e = store(d, now_ms);
+    if (!e && d->step.over)
+        e = tell_end(d, now_ms);
+    *ret_again_ms = d->step.over ? 0 : d->r.due_ms;
+    return e;
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
+    struct arena a;
+    struct uuid id;
+    enum err e =
+        uuid_parse(j->message->ref, &id) ? redrive_read(tx, id, true, &d.r) : ERR_NOT_FOUND;
+
+    if (e == ERR_NOT_FOUND || (!e && !d.r.is_running))
+        return OK; /* cancelled */
+    if (e)
+        return e;
+    arena_init(&a, STEP_ARENA);
+    d.arena = &a;
+    e = take_step(&d, &j->again_ms);
+    arena_release(&a);
+    return e;
+}
+
+/* Only a job with an outside part can be put off. */
+static void outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+{
+    struct uuid id;
+    struct row row;
+    enum err e;
+
+    (void)ctx, (void)why;
+    if (!uuid_parse(m->ref, &id))
+        return OK;
+    e = TX_ROW(tx, STMT_redrive_end, &row, V_TEXT(S("failed")), V_INT(env_now_ms(tx_env(tx))),
+               v_uuid(&id));
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+struct job_kind redrive_kind(struct redrives *rs)
+{
+    return (struct job_kind){
+        .name = "dlq.redrive",
+        .ctx = rs,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 500, .max_ms = 500, .factor = 1 },
+        .outside = outside,
+        .settle = settle,
+        .buried = buried,
+        .patient = true,
+    };
+}

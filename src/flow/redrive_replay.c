@@ -1,0 +1,304 @@
+/* redrive_replay.c - events that came in some time are applied once more, in the order in which
+ * they came. seq grows with the time, nearly: nodes store side by side. So a stretch begins a
+ * little before its time and ends a little behind it, and each event's own time decides. */
+#include "flow/redrive_parts.h"
+#include "flow/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SLACK_MS = 60 * 1000, DETAIL = 300, AUDIT_COLUMNS = 6, LETTERS_OF_EVENT = 2 };
+
+struct event {
+    int64_t seq, received_ms;
+    struct str id, type;
+};
+
+static enum err of_row(const struct row *row, struct event *ret_event)
+{
+    *ret_event =
+        (struct event){ .seq = row->col[0].i,
+                        .id = row->col[1].s,
+                        .received_ms = row->col[2].i,
+                        .type = row->col[3].type == VAL_TEXT ? row->col[3].s : (struct str){ 0 } };
+    return OK;
+}
+
+static bool fits(const struct dead_filter *f, const struct event *e)
+{
+    if (f->ref.n)
+        return str_eq(f->ref, e->id);
+    return e->received_ms >= f->from_ms && (!f->to_ms || e->received_ms < f->to_ms) &&
+           (!f->kind.n || str_eq(f->kind, e->type));
+}
+
+/* --- where --- */
+
+/* The seq before the first event that came then or later. */
+static enum err seq_before(struct tx *tx, int64_t at_ms, int64_t end, int64_t *ret_seq)
+{
+    int64_t low = 1, high = end; /* what is looked for is in [low, high] */
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        struct row row;
+        enum err e = TX_ROW(tx, STMT_replay_near, &row, V_INT(middle));
+
+        if (e && e != ERR_NOT_FOUND)
+            return e;
+        if (e || row.col[1].i >= at_ms)
+            high = middle;
+        else
+            low = row.col[0].i + 1;
+    }
+    *ret_seq = low - 1;
+    return OK;
+}
+
+static enum err place_of_one(struct tx *tx, struct str event_id, int64_t *ret_after,
+                             int64_t *ret_until)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_replay_event, &row, V_TEXT(event_id));
+
+    if (e)
+        return e;
+    *ret_after = row.col[0].i - 1;
+    *ret_until = row.col[0].i;
+    return OK;
+}
+
+enum err replay_place(struct tx *tx, const struct dead_filter *f, int64_t *ret_after,
+                      int64_t *ret_until)
+{
+    int64_t end;
+    struct row row;
+    enum err e;
+
+    if (f->ref.n)
+        return place_of_one(tx, f->ref, ret_after, ret_until);
+    e = tx_row(tx, STMT_events_end, NULL, 0, &row);
+    if (e)
+        return e;
+    end = row.col[0].i;
+    *ret_after = 0;
+    *ret_until = end - 1;
+    if (f->from_ms > SLACK_MS)
+        e = seq_before(tx, f->from_ms - SLACK_MS, end, ret_after);
+    if (!e && f->to_ms)
+        e = seq_before(tx, f->to_ms + SLACK_MS, end, ret_until);
+    return e;
+}
+
+/* --- the walk --- */
+
+struct walk {
+    const struct dead_filter *filter;
+    int64_t after, until, looked;
+    size_t max, count;
+    struct event *found; /* NULL: only counted */
+    size_t rows;
+};
+
+static enum err look(void *ctx, const struct row *row)
+{
+    struct walk *w = ctx;
+    struct event e;
+
+    of_row(row, &e);
+    w->rows++;
+    if (w->count == w->max)
+        return OK;
+    w->looked++;
+    w->after = e.seq;
+    if (!fits(w->filter, &e))
+        return OK;
+    if (w->found)
+        w->found[w->count] = e;
+    w->count++;
+    return OK;
+}
+
+/* Until so many were found, or looked at. *ret_end: there are no more. */
+static enum err walk(struct tx *tx, struct walk *w, int64_t budget, bool *ret_end)
+{
+    enum err e = OK;
+
+    *ret_end = false;
+    while (!e && !*ret_end && w->count < w->max && w->looked < budget) {
+        struct val v[] = { V_INT(w->after), V_INT(w->until), V_INT(LIMIT_STATEMENT_ROWS) };
+
+        w->rows = 0;
+        e = tx_each(tx, STMT_replay_walk, v, COUNT(v), look, w);
+        *ret_end = w->rows < LIMIT_STATEMENT_ROWS && w->count < w->max;
+    }
+    *ret_end = *ret_end || w->after >= w->until;
+    return e;
+}
+
+enum err replay_count(struct tx *tx, const struct dead_filter *f, int64_t *ret_matched,
+                      bool *ret_exact)
+{
+    struct walk w = { .filter = f, .max = LIMIT_DEAD_ACT };
+    enum err e = replay_place(tx, f, &w.after, &w.until);
+
+    if (!e)
+        e = walk(tx, &w, LIMIT_REPLAY_LOOKED, ret_exact);
+    *ret_matched = (int64_t)w.count;
+    return e;
+}
+
+/* --- a step --- */
+
+struct doing {
+    struct tx *tx;
+    struct arena *arena;
+    const struct redrives *redrives;
+    const struct redrive *r;
+    struct redrive_step *step;
+    int64_t now_ms;
+    struct queue_new messages[LIMIT_DEAD_STEP];
+    size_t count;
+    struct uuid dead[LETTERS_OF_EVENT * LIMIT_DEAD_STEP];
+    size_t dead_count;
+};
+
+/* An event's refusal is named by its message, as a letter's is. */
+static void refuse(struct doing *d, struct uuid message, struct str event, const char *why)
+{
+    char words[512];
+
+    snprintf(words, sizeof(words), "%.*s: %s", (int)(event.n < 60 ? event.n : 60), event.p, why);
+    redrive_refuse(d->step, message, str_of(words));
+}
+
+/* Where it was dead its outcome is told anew; else what becomes of it now is told here. */
+static enum err add_replay(const struct doing *d, struct str event, const struct replay_found *f)
+{
+    bool anew = str_eq(f->was, S("dead"));
+
+    return TX_DO(d->tx, STMT_event_replay_add, 1, v_uuid(&f->message.id), V_TEXT(event),
+                 v_uuid(&d->r->id), v_uuid(&d->r->user),
+                 f->has_payment ? v_uuid(&f->payment) : V_NULL, V_TEXT(f->was), V_INT(d->now_ms),
+                 anew ? V_TEXT(S("retried")) : V_NULL, anew ? V_INT(d->now_ms) : V_NULL);
+}
+
+static enum err audit(const struct doing *d, struct str event, const struct replay_found *f)
+{
+    char detail[DETAIL], id[UUID_TEXT + 1];
+    struct val v[AUDIT_COLUMNS];
+
+    uuid_text(d->r->id, id);
+    snprintf(detail, sizeof(detail), "by replay %s, it was %.*s", id, (int)f->was.n, f->was.p);
+    v[0] = V_INT(d->now_ms);
+    v[1] = V_TEXT(S("EVENT_REPLAY"));
+    v[2] = V_TEXT(event);
+    v[3] = V_TEXT(str_of(detail));
+    v[4] = v_uuid(&d->r->user);
+    v[5] = f->has_payment ? v_uuid(&f->payment) : V_NULL;
+    return tx_bulk(d->tx, STMT_audit_letters, v, 1, AUDIT_COLUMNS, NULL, NULL);
+}
+
+static enum err take_event(struct doing *d, const struct event *event)
+{
+    struct replay_found f = { 0 };
+    char why[256] = "";
+    enum err e = d->redrives->replay(d->tx, d->arena, event->id, d->now_ms, &f, why);
+
+    if (event->seq == d->step->first_seq)
+        d->step->first = f.message.id;
+    if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(d->tx)) {
+        refuse(d, f.message.id, event->id, *why ? why : err_words(e, LANG_EN));
+        return OK;
+    }
+    if (e)
+        return e;
+    if (f.is_dead) {
+        memcpy(&d->dead[d->dead_count], f.letters, sizeof(f.letters));
+        d->dead_count += LETTERS_OF_EVENT;
+        return OK;
+    }
+    d->messages[d->count++] = f.message;
+    e = add_replay(d, event->id, &f);
+    return e ? e : audit(d, event->id, &f);
+}
+
+/* Those are retried as any operator would. */
+static enum err retry_dead(struct doing *d)
+{
+    char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
+    struct dead_act act = { .letters = d->redrives->letters,
+                            .verb = DEAD_RETRY,
+                            .ids = d->dead,
+                            .user = d->r->user,
+                            .by = by };
+    enum err e;
+
+    uuid_text(d->r->id, id);
+    snprintf(by, sizeof(by), "replay %s", id);
+    e = dead_act_begin(&act, d->arena);
+    for (act.id_count = d->dead_count; !e && act.next_id < act.id_count;) {
+        e = dead_act_step(d->tx, &act);
+        if (!e && !dead_act_took(&act, OK))
+            break;
+    }
+    d->step->done += act.done;
+    if (!e)
+        redrive_refuse_all(d->step, &act);
+    return e;
+}
+
+/* Events may be large: half of the step's memory is for what comes behind them. */
+static bool is_full(const struct doing *d, size_t taken)
+{
+    return taken && d->arena->used > d->arena->limit / 2;
+}
+
+/* *ret_taken: so many of them, from the first on. */
+static enum err take_all(struct doing *d, const struct event *events, size_t n, size_t *ret_taken)
+{
+    enum err e = OK;
+    size_t i = 0;
+
+    for (; i < n && !e && !is_full(d, i); i++)
+        e = take_event(d, &events[i]);
+    *ret_taken = i;
+    if (!e && d->dead_count)
+        e = retry_dead(d);
+    if (!e && d->count) /* together: their lanes are locked in order */
+        e = queue_add(d->redrives->letters->queue, d->tx, d->now_ms, d->messages, d->count);
+    d->step->done += (int64_t)d->count;
+    return e;
+}
+
+enum err replay_step(struct tx *tx, struct arena *a, const struct redrives *rs, struct redrive *r,
+                     struct redrive_step *s)
+{
+    struct dead_filter f = redrive_filter(r);
+    struct walk w = { .filter = &f, .after = r->next_id, .until = r->until_ms, .max = s->wanted };
+    struct doing *d = arena_alloc(a, 1, sizeof(*d));
+    size_t taken = 0;
+    enum err e;
+
+    w.found = arena_alloc(a, s->wanted, sizeof(*w.found));
+    if (!d || !w.found)
+        return ERR_NO_MEMORY;
+    *d = (struct doing){ .tx = tx,
+                         .arena = a,
+                         .redrives = rs,
+                         .r = r,
+                         .step = s,
+                         .now_ms = env_now_ms(rs->letters->env) };
+    e = walk(tx, &w, LIMIT_REPLAY_STEP, &s->over);
+    if (e)
+        return e;
+    s->chosen = w.count;
+    s->first_seq = w.count ? w.found[0].seq : 0;
+    e = take_all(d, w.found, w.count, &taken);
+    r->next_id = w.after;
+    if (!e && taken < w.count) { /* the others are the next step's */
+        r->next_id = w.found[taken - 1].seq;
+        s->over = false;
+    }
+    return e;
+}

@@ -1,0 +1,230 @@
+/* reminder_plan.c - which reminders a collection has: by its own rule, or by the server's.
+ *
+ * The rule that a plan was made by stands in its row. So a plan does not change under its messages
+ * when a node with other settings runs them; the server's rule comes in when a plan is made. A node
+ * that starts gives its own to all collections that ask for none, by pages; nothing is written
+ * where that is the rule already, nor where it has no data of the zone. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/zone.h"
+#include "domain/day.h"
+#include "flow/reminder_parts.h"
+#include "flow/rows.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+
+enum { BODY_MAX = 192 };
+
+/* --- one collection --- */
+
+static bool rule_of(const struct payments *pp, const struct collection *c,
+                    struct reminder_rule *ret_rule)
+{
+    struct reminder_rule r = { 0 };
+
+    if (!c->has_reminders) {
+        *ret_rule = pp->reminders;
+        return true;
+    }
+    if (!reminder_days_read(c->reminder_days, &r) ||
+        !reminder_time_read(c->reminder_time, &r.minute))
+        return false;
+    *ret_rule = r;
+    return true;
+}
+
+static bool is_same_rule(const struct reminder_rule *a, const struct reminder_rule *b)
+{
+    char x[REMINDER_RULE_MAX + 1], y[REMINDER_RULE_MAX + 1];
+
+    return str_eq(reminder_rule_text(a, x), reminder_rule_text(b, y));
+}
+
+static bool is_same_day(struct str zone, int64_t a_ms, int64_t b_ms)
+{
+    struct zone *z = NULL;
+    bool same;
+
+    if (a_ms == b_ms)
+        return true;
+    if (!a_ms || !b_ms || zone_load(zone, &z))
+        return false;
+    same = day_at(z, a_ms) == day_at(z, b_ms);
+    zone_free(z);
+    return same;
+}
+
+bool reminders_differ(const struct payments *pp, const struct collection *a,
+                      const struct collection *b)
+{
+    struct reminder_rule x, y;
+
+    if (!rule_of(pp, a, &x) || !rule_of(pp, b, &y) || !is_same_rule(&x, &y))
+        return true;
+    return !str_eq(a->time_zone, b->time_zone) || !is_same_day(a->time_zone, a->due_ms, b->due_ms);
+}
+
+/* A walk that was due and is not over is planned once more: who was told of that day is not told
+ * again, and the others are. */
+static int64_t plans_from(const struct collection *c, int64_t now_ms)
+{
+    bool under_way = c->reminder_ms && c->reminder_ms <= now_ms && now_ms - c->reminder_ms < DAY_MS;
+
+    return under_way ? c->reminder_ms - 1 : now_ms;
+}
+
+/* NOT_FOUND: its zone is not known here. */
+static enum err next_of(struct payments *pp, const struct collection *c,
+                        const struct reminder_rule *rule, int64_t now_ms, bool *ret_found,
+                        struct reminder *ret_next)
+{
+    struct zone *z = NULL;
+    enum err e;
+
+    *ret_found = false;
+    if (!c->due_ms || !rule->count)
+        return OK;
+    e = zone_load(c->time_zone, &z);
+    if (!e)
+        *ret_found = reminder_next(rule, z, c->due_ms, plans_from(c, now_ms), ret_next);
+    zone_free(z);
+    if (e != ERR_NOT_FOUND && e != ERR_VALIDATION)
+        return e;
+    LOG(pp->env->log, LOG_WARN, "Reminders stay as they are: their time zone is not known here",
+        LOG_TEXT("timeZone", c->time_zone));
+    return ERR_NOT_FOUND;
+}
+
+static enum err plan_by(struct tx *tx, struct payments *pp, const struct collection *c,
+                        const struct reminder_rule *rule, int64_t now_ms)
+{
+    struct planning p = { .collection = c, .rule = rule, .plan = c->plan + 1 };
+    struct reminder next;
+    bool found;
+    enum err e = next_of(pp, c, rule, now_ms, &found, &next);
+
+    return e ? e : reminder_store(tx, pp, &p, found ? &next : NULL, now_ms);
+}
+
+enum err reminder_plan(struct tx *tx, struct payments *pp, const struct collection *c,
+                       int64_t now_ms)
+{
+    struct reminder_rule rule;
+    enum err e;
+
+    if (!rule_of(pp, c, &rule))
+        return ERR_INTERNAL;
+    e = plan_by(tx, pp, c, &rule, now_ms);
+    return e == ERR_NOT_FOUND ? ERR_STALE : e;
+}
+
+/* --- all that go by the server's rule --- */
+
+struct sweep {
+    struct reminder_rule rule;
+    int64_t due_ms; /* the place in it */
+    bool has_after;
+    struct uuid after;
+};
+
+static enum err add_sweep(struct tx *tx, struct payments *pp, const struct sweep *s, int64_t now_ms)
+{
+    struct queue_new m = { .id = env_uuid(tx_env(tx)),
+                           .kind = S("collection.plan"),
+                           .due_ms = now_ms };
+    char rule[REMINDER_RULE_MAX + 1], after[UUID_TEXT + 1] = "", body[BODY_MAX];
+
+    reminder_rule_text(&s->rule, rule);
+    if (s->has_after)
+        uuid_text(s->after, after);
+    snprintf(body, sizeof(body), "{\"rule\":\"%s\",\"due\":%lld,\"after\":\"%s\"}", rule,
+             (long long)s->due_ms, after);
+    m.body = str_of(body);
+    return queue_add(pp->queue, tx, now_ms, &m, 1);
+}
+
+static bool read_sweep(const struct message *m, struct sweep *ret)
+{
+    static const char *const paths[] = { "rule", "due", "after" };
+    struct json_value v[COUNT(paths)];
+
+    if (json_pick(m->body, paths, COUNT(paths), v, NULL) || v[0].type != JSON_STRING ||
+        !reminder_rule_read(v[0].raw, &ret->rule) || v[1].type != JSON_NUMBER ||
+        !str_to_i64(v[1].raw, &ret->due_ms) || v[2].type != JSON_STRING)
+        return false;
+    ret->has_after = v[2].raw.n;
+    return !ret->has_after || uuid_parse(v[2].raw, &ret->after);
+}
+
+struct page {
+    struct str rule;
+    size_t looked_at;
+    struct collection last; /* of those */
+    struct collection all[LIMIT_REMINDED];
+    size_t n;
+};
+
+/* Those that go by the server's rule, and by another one so far. What finds no room is left to the
+ * next page. */
+static enum err look_at(void *ctx, const struct row *row)
+{
+    struct page *g = ctx;
+    enum err e = OK;
+
+    if (g->n == LIMIT_REMINDED)
+        return OK;
+    e = collection_of_row(row, &g->last);
+    g->looked_at++;
+    if (!e && !g->last.has_reminders && !str_eq(g->last.rule, g->rule))
+        g->all[g->n++] = g->last;
+    return e;
+}
+
+static enum err plan_page(struct tx *tx, struct payments *pp, struct sweep *s, int64_t now_ms)
+{
+    char rule[REMINDER_RULE_MAX + 1];
+    struct page g = { .rule = reminder_rule_text(&s->rule, rule) };
+    struct val v[] = { V_INT(s->due_ms), s->has_after ? v_uuid(&s->after) : V_BLOB(S("")),
+                       V_INT(LIMIT_PLANS_LOOKED_AT) };
+    enum err e = tx_each(tx, STMT_collections_due, v, COUNT(v), look_at, &g);
+
+    for (size_t i = 0; !e && i < g.n; i++) {
+        e = plan_by(tx, pp, &g.all[i], &s->rule, now_ms);
+        e = e == ERR_NOT_FOUND ? OK : e; /* changed meanwhile, and planned anew by that; or a zone
+                                            that others may know */
+    }
+    if (e || (g.looked_at < LIMIT_PLANS_LOOKED_AT && g.n < LIMIT_REMINDED))
+        return e;
+    s->due_ms = g.last.due_ms;
+    s->has_after = true;
+    s->after = g.last.id;
+    return add_sweep(tx, pp, s, now_ms);
+}
+
+enum err reminder_start(struct tx *tx, struct payments *pp, int64_t now_ms)
+{
+    struct sweep s = { .rule = pp->reminders, .due_ms = now_ms - REMINDERS_END_MS };
+
+    return plan_page(tx, pp, &s, now_ms);
+}
+
+static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct payments *pp = ctx;
+    struct sweep s = { .due_ms = 0 };
+
+    if (read_sweep(m, &s))
+        return plan_page(tx, pp, &s, env_now_ms(pp->env));
+    snprintf(why, 256, "the message has no rule, or no place to go on from");
+    return ERR_VALIDATION;
+}
+
+struct job_kind reminder_plan_kind(struct payments *pp)
+{
+    static const struct retry_policy patient = {
+        .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){ .name = "collection.plan", .run = run, .ctx = pp, .retry = patient };
+}

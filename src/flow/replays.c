@@ -1,0 +1,324 @@
+/* replays.c - see replays.h.
+ *
+ * Two tables: one is filled by all loops under the lock, the other belongs to the home, which
+ * writes it a part at a time and sorted, so that two nodes on PostgreSQL never wait for each other.
+ * What the store did not take is added to the first one again. `called` is true from the first
+ * replay until the tables change places, so an idle server has no timer. */
+#include "flow/replays.h"
+
+#include "base/limits.h"
+#include "flow/rows.h"
+#include "observe/log.h"
+#include "store/store.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 2 * LIMIT_REPLAYS, COLUMNS = 6 };
+
+static_assert((SLOTS & (SLOTS - 1)) == 0, "a mask picks the slot");
+
+struct count {
+    struct uuid payment, operation;
+    enum op_kind kind;
+    int64_t times, first_ms, last_ms;
+};
+
+struct table {
+    struct count counts[LIMIT_REPLAYS];
+    uint16_t slots[SLOTS]; /* of counts, plus 1; 0: free */
+    size_t used;
+    int64_t dropped;
+};
+
+struct replays {
+    struct env *env;
+    struct store *store;
+    struct home *home;
+
+    pthread_mutex_t lock;
+    struct table *filling;
+    bool called;
+
+    /* at home */
+    struct table *writing;
+    size_t written;
+    struct task call;
+    struct timer timer;
+    struct unit unit;
+    bool armed, busy, stopping;
+    void (*stopped)(void *ctx);
+    void *stopped_ctx;
+};
+
+/* --- counting --- */
+
+/* The end of an id is chance. */
+static size_t slot_of(const struct uuid *operation)
+{
+    uint32_t h;
+
+    memcpy(&h, operation->b + sizeof(operation->b) - sizeof(h), sizeof(h));
+    return h & (SLOTS - 1);
+}
+
+/* NULL: it is not there, and there is no room for it. A new one has no times yet. */
+static struct count *find(struct table *t, const struct uuid *payment, const struct uuid *operation)
+{
+    for (size_t i = slot_of(operation);; i = (i + 1) & (SLOTS - 1)) {
+        struct count *c = t->slots[i] ? &t->counts[t->slots[i] - 1] : NULL;
+
+        if (c && uuid_eq(c->operation, *operation) && uuid_eq(c->payment, *payment))
+            return c;
+        if (c)
+            continue;
+        if (t->used == LIMIT_REPLAYS)
+            return NULL;
+        c = &t->counts[t->used++];
+        t->slots[i] = (uint16_t)t->used;
+        *c = (struct count){ .payment = *payment, .operation = *operation };
+        return c;
+    }
+}
+
+static void add(struct table *t, const struct count *more)
+{
+    struct count *c = find(t, &more->payment, &more->operation);
+
+    if (!c) {
+        t->dropped += more->times;
+        return;
+    }
+    if (!c->times || more->first_ms < c->first_ms)
+        c->first_ms = more->first_ms;
+    if (more->last_ms > c->last_ms)
+        c->last_ms = more->last_ms;
+    c->kind = more->kind;
+    c->times += more->times;
+}
+
+/* True: nobody was called for the table yet. */
+static bool take(struct replays *r, const struct count *more)
+{
+    bool first;
+
+    pthread_mutex_lock(&r->lock);
+    add(r->filling, more);
+    first = !r->called;
+    r->called = true;
+    pthread_mutex_unlock(&r->lock);
+    return first;
+}
+
+void replays_add(struct replays *r, struct uuid payment, struct uuid operation, enum op_kind kind)
+{
+    struct count one = { .payment = payment, .operation = operation, .kind = kind, .times = 1 };
+
+    if (!r)
+        return;
+    one.first_ms = one.last_ms = env_now_ms(r->env);
+    if (take(r, &one))
+        home_give(r->home, &r->call);
+}
+
+/* --- rows --- */
+
+static size_t part_of(const struct replays *r)
+{
+    size_t left = r->writing->used - r->written;
+
+    return left < LIMIT_REPLAYS_STEP ? left : LIMIT_REPLAYS_STEP;
+}
+
+static enum err write_part(struct tx *tx, struct unit *u)
+{
+    struct replays *r = CONTAINER_OF(u, struct replays, unit);
+    const struct count *c = r->writing->counts + r->written;
+    size_t n = part_of(r);
+    struct val v[LIMIT_REPLAYS_STEP * COLUMNS];
+
+    for (size_t i = 0; i < n; i++) {
+        struct val *row = v + i * COLUMNS;
+
+        row[0] = v_uuid(&c[i].payment);
+        row[1] = v_uuid(&c[i].operation);
+        row[2] = V_TEXT(str_of(op_name(c[i].kind)));
+        row[3] = V_INT(c[i].times);
+        row[4] = V_INT(c[i].first_ms);
+        row[5] = V_INT(c[i].last_ms);
+    }
+    return tx_bulk(tx, STMT_replays_add, v, n, COLUMNS, NULL, NULL);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct count *x = a, *y = b;
+    int order = uuid_order(&x->payment, &y->payment);
+
+    return order ? order : uuid_order(&x->operation, &y->operation);
+}
+
+/* --- at home --- */
+
+static void go_on_stopping(struct replays *r);
+
+static void arm(struct replays *r, int64_t due_ms)
+{
+    r->armed = due_ms != CLOCK_NEVER;
+    home_arm(r->home, &r->timer, due_ms);
+}
+
+static void put_back(struct replays *r)
+{
+    bool first = false;
+
+    for (size_t i = r->written; i < r->writing->used; i++)
+        first |= take(r, &r->writing->counts[i]);
+    if (first)
+        arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
+}
+
+static void part_is_written(struct unit *u);
+
+static void post_part(struct replays *r)
+{
+    static const struct unit_kind kind = { "replays.write", UNIT_BACK, write_part, NULL };
+
+    r->busy = true;
+    r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = part_is_written };
+    store_post(r->store, &r->unit);
+}
+
+/* UNCERTAIN: it may be there. Counted twice would be worse than not at all. */
+static void part_is_written(struct unit *u)
+{
+    struct replays *r = CONTAINER_OF(u, struct replays, unit);
+    bool failed = u->err && u->err != ERR_UNCERTAIN;
+
+    r->busy = false;
+    if (!failed)
+        r->written += part_of(r);
+    if (failed && !r->stopping)
+        put_back(r);
+    else if (!failed && r->written < r->writing->used)
+        post_part(r);
+    if (!r->busy && r->stopping)
+        go_on_stopping(r);
+}
+
+static void tell_dropped(struct replays *r)
+{
+    if (r->writing->dropped)
+        LOG(r->env->log, LOG_WARN, "More keys were replayed than are counted one by one",
+            LOG_NUM("replays", r->writing->dropped), LOG_NUM("limit", LIMIT_REPLAYS));
+}
+
+static void change_places(struct replays *r)
+{
+    struct table *full;
+
+    r->writing->used = 0;
+    r->writing->dropped = 0;
+    memset(r->writing->slots, 0, sizeof(r->writing->slots));
+    pthread_mutex_lock(&r->lock);
+    full = r->filling;
+    r->filling = r->writing;
+    r->called = false;
+    pthread_mutex_unlock(&r->lock);
+    r->writing = full;
+    r->written = 0;
+}
+
+static void write_counts(struct replays *r)
+{
+    arm(r, CLOCK_NEVER);
+    change_places(r);
+    tell_dropped(r);
+    qsort(r->writing->counts, r->writing->used, sizeof(struct count), by_key);
+    if (r->writing->used)
+        post_part(r);
+}
+
+static void time_is_over(struct timer *t)
+{
+    struct replays *r = CONTAINER_OF(t, struct replays, timer);
+
+    if (r->busy)
+        arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS); /* a store that slow; let it finish */
+    else
+        write_counts(r);
+}
+
+static void first_replay(struct task *t)
+{
+    struct replays *r = CONTAINER_OF(t, struct replays, call);
+
+    arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
+    if (r->stopping)
+        go_on_stopping(r);
+}
+
+static bool is_called(struct replays *r)
+{
+    bool called;
+
+    pthread_mutex_lock(&r->lock);
+    called = r->called;
+    pthread_mutex_unlock(&r->lock);
+    return called;
+}
+
+static void go_on_stopping(struct replays *r)
+{
+    if (!r->busy && r->armed)
+        write_counts(r);
+    if (!r->busy && !r->armed && !is_called(r) && r->stopped) {
+        void (*stopped)(void *) = r->stopped;
+
+        r->stopped = NULL; /* once */
+        stopped(r->stopped_ctx);
+    }
+    /* else a unit or the task is on its way */
+}
+
+void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx)
+{
+    if (!r) {
+        stopped(ctx);
+        return;
+    }
+    r->stopping = true;
+    r->stopped = stopped;
+    r->stopped_ctx = ctx;
+    go_on_stopping(r);
+}
+
+struct replays *replays_new(struct env *env, struct store *store, struct home *home)
+{
+    struct replays *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    *r = (struct replays){ .env = env, .store = store, .home = home };
+    pthread_mutex_init(&r->lock, NULL);
+    r->filling = calloc(1, sizeof(*r->filling));
+    r->writing = calloc(1, sizeof(*r->writing));
+    r->call.run = first_replay;
+    r->timer = (struct timer){ .fire = time_is_over, .due_ms = CLOCK_NEVER };
+    if (r->filling && r->writing)
+        return r;
+    replays_free(r);
+    return NULL;
+}
+
+void replays_free(struct replays *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_destroy(&r->lock);
+    free(r->filling);
+    free(r->writing);
+    free(r);
+}

@@ -1,0 +1,397 @@
+/* timeline_rows.c - what stands in the payment's own rows. The audit is read first: of an operation
+ * it says whether it came out well, and what operators did stands nowhere else. */
+#include "flow/timeline_parts.h"
+
+#include <string.h>
+
+static int64_t number_of(const struct val *v)
+{
+    return v->type == VAL_INT ? v->i : 0;
+}
+
+static bool is_word(const struct val *v, struct str word)
+{
+    return v->type == VAL_TEXT && str_eq(v->s, word);
+}
+
+/* --- people --- */
+
+/* The token of the settings has no name of its own: its id is all zero (auth.h). */
+static void ask_name(struct timeline *t, struct person *p)
+{
+    static const struct uuid nobody;
+    struct row row;
+    enum err e = ERR_NOT_FOUND;
+
+    if (uuid_eq(p->id, nobody)) {
+        p->is_operator = true;
+        p->name = S("admin token");
+        return;
+    }
+    if (uuid_eq(p->id, t->payment.user_id)) {
+        p->name = S("owner");
+        return;
+    }
+    e = TX_ROW(t->tx, STMT_timeline_person, &row, v_uuid(&p->id));
+    p->is_operator = !e;
+    p->name = e ? timeline_uuid(t, uuid_bytes(&p->id)) : row.col[0].s;
+    if (e && e != ERR_NOT_FOUND)
+        t->err = e;
+}
+
+/* NULL: it says nobody, or there were too many of them. */
+static const struct person *person_of(struct timeline *t, const struct val *v)
+{
+    struct uuid id;
+    struct person *p;
+
+    if (v->type != VAL_BLOB || !uuid_of_bytes(v->s, &id))
+        return NULL;
+    for (size_t i = 0; i < t->person_count; i++)
+        if (uuid_eq(t->people[i].id, id))
+            return &t->people[i];
+    if (t->person_count == LIMIT_TIMELINE_PEOPLE)
+        return NULL;
+    p = &t->people[t->person_count++];
+    *p = (struct person){ .id = id };
+    ask_name(t, p);
+    return p;
+}
+
+static void out_person(struct timeline *t, struct buf *b, const struct val *v)
+{
+    const struct person *p = person_of(t, v);
+
+    if (p)
+        out_text(b, "by", p->name);
+}
+
+/* --- the audit --- */
+
+enum {
+    AUDIT_SEQ,
+    AUDIT_AT,
+    AUDIT_OPERATION,
+    AUDIT_SUBJECT,
+    AUDIT_RESULT,
+    AUDIT_TIMES,
+    AUDIT_DETAIL,
+    AUDIT_USER,
+    AUDIT_AMOUNT,
+    AUDIT_KEY,
+    AUDIT_COLUMNS
+};
+
+static void keep_audit(struct timeline *t, const struct val *v)
+{
+    memcpy(t->audit[t->audit_count++].v, v, AUDIT_COLUMNS * sizeof(*v));
+}
+
+/* The line of an operation: written with its end, by whoever's key it was. NULL: it has none. */
+static const struct val *audit_of(const struct timeline *t, const char *keyword,
+                                  const struct val *ended, const struct val *key)
+{
+    for (size_t i = 0; i < t->audit_count; i++) {
+        const struct val *v = t->audit[i].v;
+
+        if (is_word(&v[AUDIT_OPERATION], str_of(keyword)) && v[AUDIT_AT].i == ended->i &&
+            v[AUDIT_KEY].type == key->type &&
+            (key->type != VAL_BLOB || str_eq(v[AUDIT_KEY].s, key->s)))
+            return v;
+    }
+    return NULL;
+}
+
+static bool is_operation(const struct val *v)
+{
+    for (enum op_kind k = 0; k < OP_KINDS; k++)
+        if (is_word(v, str_of(op_keyword(k))))
+            return true;
+    return false;
+}
+
+/* Of what was found out, not done: no row but this says so. */
+static bool is_finding(const struct val *v)
+{
+    return v[AUDIT_USER].type == VAL_NULL && is_word(&v[AUDIT_RESULT], S("failure")) &&
+           v[AUDIT_DETAIL].type == VAL_TEXT &&
+           (str_starts(v[AUDIT_DETAIL].s, S("more was refunded")) ||
+            str_starts(v[AUDIT_DETAIL].s, S("gateway_")));
+}
+
+/* "by the admin API: stripe.event 0199..., dead of: ...": the first id in it. */
+static bool id_in(struct str text, struct uuid *ret_id)
+{
+    for (size_t i = 0; i + UUID_TEXT <= text.n; i++)
+        if (uuid_parse((struct str){ text.p + i, UUID_TEXT }, ret_id))
+            return true;
+    return false;
+}
+
+static void add_retry(struct timeline *t, const struct val *v)
+{
+    struct entry *e = timeline_add(t, LANE_QUEUE, S("retry"), v[AUDIT_AT].i);
+    struct uuid message;
+    struct buf b;
+
+    e->result = RESULT_RETRIED;
+    e->ref = v[AUDIT_SUBJECT].s;
+    detail_begin(&b);
+    out_person(t, &b, &v[AUDIT_USER]);
+    detail_words(&b, "what", &v[AUDIT_DETAIL]);
+    detail_end(t, e, &b);
+    if (v[AUDIT_DETAIL].type != VAL_TEXT || !id_in(v[AUDIT_DETAIL].s, &message))
+        return;
+    t->revivals[t->revival_count++] = (struct revival){ message, v[AUDIT_AT].i };
+    timeline_message(t, message, (struct str){ 0 });
+}
+
+static struct str lower(struct timeline *t, struct str s)
+{
+    struct str copy = arena_str(t->arena, s);
+
+    for (size_t i = 0; i < copy.n; i++)
+        if (copy.p[i] >= 'A' && copy.p[i] <= 'Z')
+            ((char *)copy.p)[i] = (char)(copy.p[i] | 0x20);
+    return copy;
+}
+
+static void add_act(struct timeline *t, const struct val *v, enum timeline_lane lane)
+{
+    struct str operation = lower(t, v[AUDIT_OPERATION].s);
+    struct entry *e = timeline_add(
+        t, lane, is_operation(&v[AUDIT_OPERATION]) ? S("note") : operation, v[AUDIT_AT].i);
+    struct buf b;
+
+    e->times = number_of(&v[AUDIT_TIMES]);
+    e->result = is_word(&v[AUDIT_RESULT], S("success")) ? RESULT_OK : RESULT_FAILED;
+    e->ref = v[AUDIT_SUBJECT].s;
+    if (!str_eq(str_of(e->kind->name), operation))
+        e->about = operation;
+    detail_begin(&b);
+    out_person(t, &b, &v[AUDIT_USER]);
+    detail_number(&b, "amount", &v[AUDIT_AMOUNT]);
+    detail_words(&b, "what", &v[AUDIT_DETAIL]);
+    detail_end(t, e, &b);
+}
+
+/* Operations, disputes, receipts and replays are told by rows of their own. */
+static void add_audit(struct timeline *t, const struct val *v)
+{
+    const struct val *what = &v[AUDIT_OPERATION];
+
+    if (is_word(what, S("DLQ_RETRY")))
+        add_retry(t, v);
+    else if (is_word(what, S("DISPUTE")) || is_word(what, S("RECEIPT")) ||
+             is_word(what, S("EVENT_REPLAY")))
+        return;
+    else if (!is_operation(what))
+        add_act(t, v,
+                v[AUDIT_USER].type == VAL_BLOB || is_word(what, S("DLQ_DELETE")) ? LANE_OPERATOR
+                                                                                 : LANE_STATE);
+    else if (is_finding(v))
+        add_act(t, v, LANE_STATE);
+}
+
+static enum err read_audit(struct timeline *t)
+{
+    enum err e = timeline_each(t, STMT_timeline_audit, keep_audit);
+
+    for (size_t i = 0; !e && i < t->audit_count; i++) {
+        add_audit(t, t->audit[i].v);
+        e = t->err;
+    }
+    return e;
+}
+
+/* --- operations --- */
+
+enum {
+    OP_ID,
+    OP_KIND,
+    OP_PHASE,
+    OP_CAUSE,
+    OP_AMOUNT,
+    OP_USER,
+    OP_KEY,
+    OP_MESSAGE,
+    OP_CLAIMED,
+    OP_SENDS,
+    OP_ASKS,
+    OP_RESULT,
+    OP_ENDED,
+    OP_COLUMNS
+};
+
+static enum timeline_result result_of(const struct val *v, const struct val *audit)
+{
+    if (is_word(&v[OP_PHASE], S("unknown")))
+        return RESULT_UNKNOWN;
+    if (!is_word(&v[OP_PHASE], S("done")))
+        return RESULT_WAITING;
+    if (is_word(&v[OP_RESULT], S("nothing to do")))
+        return RESULT_SKIPPED;
+    if (!is_word(&v[OP_RESULT], S("done")))
+        return RESULT_FAILED;
+    return audit && is_word(&audit[AUDIT_RESULT], S("failure")) ? RESULT_FAILED : RESULT_OK;
+}
+
+static const char *keyword_of(struct str kind)
+{
+    for (enum op_kind k = 0; k < OP_KINDS; k++)
+        if (str_eq(str_of(op_name(k)), kind))
+            return op_keyword(k);
+    return "";
+}
+
+/* By a person who is no customer: in the operators' lane. Without anybody's key: our own. */
+static struct entry *add_operation_entry(struct timeline *t, const struct val *v)
+{
+    const struct person *p = person_of(t, &v[OP_USER]);
+    struct str kind = v[OP_KIND].s;
+
+    if (v[OP_USER].type != VAL_BLOB)
+        return timeline_add(t, LANE_QUEUE,
+                            str_eq(kind, S("refund")) ? S("automatic_refund") : S("automatic_void"),
+                            v[OP_CLAIMED].i);
+    return timeline_add(t, p && p->is_operator ? LANE_OPERATOR : LANE_CALL, kind, v[OP_CLAIMED].i);
+}
+
+static void add_operation(struct timeline *t, const struct val *v)
+{
+    const struct val *audit = audit_of(t, keyword_of(v[OP_KIND].s), &v[OP_ENDED], &v[OP_KEY]);
+    struct entry *e = add_operation_entry(t, v);
+    struct uuid message;
+    struct buf b;
+
+    e->result = result_of(v, audit);
+    e->ref = timeline_uuid(t, v[OP_ID].s);
+    timeline_ended(e, number_of(&v[OP_ENDED]));
+    detail_begin(&b);
+    out_person(t, &b, &v[OP_USER]);
+    detail_number(&b, "amount", &v[OP_AMOUNT]);
+    if (v[OP_USER].type != VAL_BLOB)
+        detail_words(&b, "cause", &v[OP_CAUSE]);
+    if (v[OP_KEY].type == VAL_BLOB)
+        out_text(&b, "idempotencyKey", timeline_uuid(t, v[OP_KEY].s));
+    detail_number(&b, "sends", &v[OP_SENDS]);
+    detail_number(&b, "asks", &v[OP_ASKS]);
+    if (e->result == RESULT_FAILED && audit)
+        detail_words(&b, "reason", &audit[AUDIT_DETAIL]);
+    if (e->result != RESULT_OK)
+        detail_words(&b, "state", &v[OP_RESULT]);
+    detail_end(t, e, &b);
+    if (uuid_of_bytes(v[OP_MESSAGE].s, &message))
+        timeline_message(t, message, S("op"));
+}
+
+/* --- replays and tries --- */
+
+static void add_replay(struct timeline *t, const struct val *v)
+{
+    struct entry *e = timeline_add(t, LANE_REPLAY, S("replay"), v[3].i);
+    struct buf b;
+
+    e->result = RESULT_DUPLICATE;
+    e->about = v[1].s;
+    e->times = v[2].i;
+    e->ended_ms = v[4].i;
+    e->ref = timeline_uuid(t, v[0].s);
+    detail_begin(&b);
+    out_text(&b, "operation", v[1].s);
+    detail_end(t, e, &b);
+}
+
+enum {
+    TRY_AT,
+    TRY_OPERATION,
+    TRY_N,
+    TRY_TOOK,
+    TRY_ASK,
+    TRY_OUTCOME,
+    TRY_RETRIED,
+    TRY_STATUS,
+    TRY_DETAIL,
+    TRY_TIMES
+};
+
+/* What is not there is an answer to who asks; to who wants it moved it is none. */
+static enum timeline_result try_result(const struct val *v)
+{
+    bool asks = str_starts(v[TRY_ASK].s, S("fetch"));
+
+    if (v[TRY_RETRIED].i)
+        return RESULT_RETRIED;
+    if (is_word(&v[TRY_OUTCOME], S("ok")) || (asks && is_word(&v[TRY_OUTCOME], S("absent"))))
+        return RESULT_OK;
+    if (is_word(&v[TRY_OUTCOME], S("uncertain")) || is_word(&v[TRY_OUTCOME], S("timeout")))
+        return RESULT_UNKNOWN;
+    return RESULT_FAILED;
+}
+
+static void add_try(struct timeline *t, const struct val *v)
+{
+    struct entry *e = timeline_add(t, LANE_GATEWAY, v[TRY_ASK].s, v[TRY_AT].i);
+    struct buf b;
+
+    e->result = try_result(v);
+    e->times = v[TRY_TIMES].i;
+    e->ref = timeline_uuid(t, v[TRY_OPERATION].s);
+    e->ms = v[TRY_TOOK].i;
+    e->ended_ms = v[TRY_AT].i + v[TRY_TOOK].i;
+    detail_begin(&b);
+    out_text(&b, "outcome", v[TRY_OUTCOME].s);
+    detail_number(&b, "try", &v[TRY_N]);
+    detail_number(&b, "status", &v[TRY_STATUS]);
+    detail_words(&b, "code", &v[TRY_DETAIL]);
+    out_text(&b, "gateway", t->payment.gateway);
+    detail_end(t, e, &b);
+}
+
+/* --- events that somebody had applied once more --- */
+
+enum { AGAIN_EVENT, AGAIN_TYPE, AGAIN_AT, AGAIN_ENDED, AGAIN_OUTCOME, AGAIN_DETAIL, AGAIN_WAS };
+enum { AGAIN_USER = AGAIN_WAS + 1, AGAIN_REDRIVE };
+
+static enum timeline_result again_result(const struct val *outcome)
+{
+    if (outcome->type != VAL_TEXT)
+        return RESULT_WAITING;
+    return is_word(outcome, S("retried")) ? RESULT_RETRIED : timeline_event_result(outcome);
+}
+
+static void add_event_replay(struct timeline *t, const struct val *v)
+{
+    struct entry *e = timeline_add(t, LANE_OPERATOR, S("event_replay"), v[AGAIN_AT].i);
+    struct buf b;
+
+    e->result = again_result(&v[AGAIN_OUTCOME]);
+    e->about = v[AGAIN_TYPE].type == VAL_TEXT ? v[AGAIN_TYPE].s : (struct str){ 0 };
+    e->ref = v[AGAIN_EVENT].s;
+    timeline_ended(e, number_of(&v[AGAIN_ENDED]));
+    detail_begin(&b);
+    out_person(t, &b, &v[AGAIN_USER]);
+    detail_words(&b, "outcome", &v[AGAIN_OUTCOME]);
+    detail_words(&b, "what", &v[AGAIN_DETAIL]);
+    detail_words(&b, "was", &v[AGAIN_WAS]);
+    out_text(&b, "replay", timeline_uuid(t, v[AGAIN_REDRIVE].s));
+    detail_end(t, e, &b);
+}
+
+enum err timeline_own_rows(struct timeline *t)
+{
+    static const struct {
+        enum stmt stmt;
+        timeline_row each;
+    } sources[] = {
+        { STMT_timeline_operations, add_operation },
+        { STMT_attempts_of, add_try },
+        { STMT_replays_of, add_replay },
+        { STMT_timeline_event_replays, add_event_replay },
+    };
+    enum err e = read_audit(t);
+
+    for (size_t i = 0; !e && i < COUNT(sources); i++)
+        e = timeline_each(t, sources[i].stmt, sources[i].each);
+    return e;
+}

@@ -1,0 +1,13 @@
+/* transfer_json.h - transfers, lines and returns as the admin API shows them. Only flow/ includes
+ * this. */
+#pragma once
+
+#include "base/buf.h"
+#include "flow/transfer.h"
+
+enum { TRANSFER_JSON_MAX = 64 * 1024 };
+
+void out_transfer(struct buf *b, const struct transfer *t);
+/* candidates: a JSON array; empty: none are shown. */
+void out_line(struct buf *b, const struct statement_line *l, struct str candidates);
+void out_return(struct buf *b, const struct row *row); /* of return_get, or of a page of them */

@@ -1,0 +1,188 @@
+#include "gateway/gateways.h"
+
+#include "gateway/tries.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- who takes it --- */
+
+bool gateway_takes(const struct gateway *g, struct str method)
+{
+    struct str list = str_of(g->methods);
+
+    while (list.n)
+        if (str_eq(str_cut(&list, ','), method))
+            return true;
+    return false;
+}
+
+static bool fits(const struct gateway_route *r, struct str method, const char *currency)
+{
+    return (!r->method.n || str_eq(r->method, method)) &&
+           (!r->currency[0] || strcmp(r->currency, currency) == 0);
+}
+
+struct gateway *gateways_for(const struct gateways *g, struct str method, const char *currency)
+{
+    struct str named = str_of(g->all[0]->methods);
+
+    if (!method.n)
+        method = str_cut(&named, ',');
+    for (size_t i = 0; i < g->route_count; i++)
+        if (fits(&g->routes[i], method, currency))
+            return gateway_takes(g->routes[i].to, method) ? g->routes[i].to : NULL;
+    return gateway_takes(g->all[0], method) ? g->all[0] : NULL;
+}
+
+struct gateway *gateways_named(const struct gateways *g, struct str name)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (str_eq(str_of(g->all[i]->name), name))
+            return g->all[i];
+    return NULL;
+}
+
+struct gateway *gateways_of(const struct gateways *g, struct str provider)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (str_eq(str_of(g->all[i]->provider), provider))
+            return g->all[i];
+    return NULL;
+}
+
+/* --- calls --- */
+
+const char *gateway_ask_name(enum gateway_ask ask)
+{
+    static const char *const names[GATEWAY_ASKS] = {
+        [GATEWAY_AUTHORIZE] = "authorize", [GATEWAY_CAPTURE] = "capture",
+        [GATEWAY_VOID] = "void",           [GATEWAY_REFUND] = "refund",
+        [GATEWAY_FETCH] = "fetch",         [GATEWAY_FETCH_REFUND] = "fetch_refund",
+        [GATEWAY_CHECKOUT] = "checkout",   [GATEWAY_EXPIRE] = "expire",
+    };
+
+    return names[ask];
+}
+
+/* A decline is an answer like any other. */
+static void call_ended(struct gateway_call *c)
+{
+    static const char *const answers[] = {
+        [GATEWAY_OK] = "ok",
+        [GATEWAY_DECLINED] = "declined",
+        [GATEWAY_REFUSED] = "refused",
+        [GATEWAY_ABSENT] = "absent",
+        [GATEWAY_RETRY_LATER] = "retry later",
+        [GATEWAY_UNCERTAIN] = "uncertain",
+    };
+    const char *answer = answers[c->answer];
+    bool failed = c->answer == GATEWAY_RETRY_LATER || c->answer == GATEWAY_UNCERTAIN;
+
+    c->done = c->traced.done;
+    SPAN_END(&c->traced.span, failed ? c->timed_out ? "timeout" : answer : NULL,
+             SPAN_TEXT("payment.gateway", str_of(c->traced.gateway)),
+             SPAN_TEXT("gateway.operation", str_of(gateway_ask_name(c->ask))),
+             SPAN_TEXT("gateway.answer", str_of(answer)), SPAN_NUM("gateway.tries", c->tries),
+             SPAN_NUM("http.response.status_code", c->status),
+             SPAN_TEXT("error.type", str_of(c->error_code)));
+    c->done(c);
+}
+
+static void begin_span(const struct gateway *to, struct gateway_call *c)
+{
+    c->traced.span = span_begin(c->env, str_of(c->trace), SPAN_CLIENT,
+                                c->span_name ? c->span_name : "Gateway.call");
+    if (!c->traced.span.spans)
+        return;
+    trace_text(&c->traced.span.trace, c->trace);
+    c->traced.gateway = to ? to->name : "";
+    c->traced.done = c->done;
+    c->done = call_ended;
+}
+
+/* Turned away, or answered from our own books: no request, and a line all the same. */
+static void note_end(struct gateway_call *c)
+{
+    c->done = c->noted.done;
+    if (!c->tries) {
+        note_try(c, c->noted.at_ms, c->noted.began_us);
+        note_answer(c, c->answer, c->sent, false, 0);
+    }
+    c->done(c);
+}
+
+static void begin_notes(struct gateway_call *c)
+{
+    struct env *env = c->seen->env;
+
+    c->noted.at_ms = env_now_ms(env);
+    c->noted.began_us = clock_mono_us(&env->clock);
+    c->noted.done = c->done;
+    c->done = note_end;
+}
+
+void gateways_call(struct gateway *to, struct gateway_call *c)
+{
+    if (c->env)
+        begin_span(to, c);
+    if (c->seen)
+        begin_notes(c);
+    if (to)
+        gateway_call(to, c);
+    else
+        gateway_turn_away(c, GATEWAY_RETRY_LATER, "gateway_not_set_up",
+                          "the payment's gateway is not set up here; ICHIDO_GATEWAY and "
+                          "ICHIDO_ROUTES say which are");
+}
+
+/* --- rules --- */
+
+static bool is_currency(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 'A' || s.p[i] > 'Z')
+            return false;
+    return s.n == 3;
+}
+
+static bool add_route(struct gateways *g, struct str rule, char why[160])
+{
+    struct gateway_route *r = &g->routes[g->route_count];
+    struct str name = rule, what = str_cut(&name, '='), currency = what,
+               method = str_cut(&currency, ':');
+    bool has_currency = method.n < what.n;
+
+    if (g->route_count == GATEWAY_ROUTES_MAX) {
+        snprintf(why, 160, "has more than %d rules", GATEWAY_ROUTES_MAX);
+        return false;
+    }
+    *r = (struct gateway_route){ .method = str_eq(method, S("*")) ? S("") : method,
+                                 .to = gateways_named(g, name) };
+    if (!method.n || (has_currency && !is_currency(currency)) || !r->to) {
+        snprintf(why, 160,
+                 "\"%.*s\" must be like paypay=paypay or card:USD=stripe, with a gateway that is "
+                 "set up",
+                 (int)(rule.n < 60 ? rule.n : 60), rule.p);
+        return false;
+    }
+    if (has_currency)
+        memcpy(r->currency, currency.p, 3);
+    g->route_count++;
+    return true;
+}
+
+bool gateways_route(struct gateways *g, struct str rules, char why[160])
+{
+    while (rules.n)
+        if (!add_route(g, str_trim(str_cut(&rules, ',')), why))
+            return false;
+    return true;
+}
+
+void gateways_free(struct gateways *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        g->all[i]->ops->free(g->all[i]);
+    g->count = 0;
+}

@@ -1,0 +1,241 @@
+#include "gateway/guard.h"
+
+#include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct guard {
+    struct gateway gateway;
+    struct gateway *inner;
+    struct guard_options o;
+    enum guard_state state;
+    unsigned char number; /* among those that are counted */
+    int underway, waiting;
+    struct gateway_call *first, **last; /* in line */
+    int failures;                       /* in a row, of different payments */
+    struct uuid last_failed;
+    int openings;          /* in a row: each pause is longer */
+    int64_t open_until_ms; /* GUARD_OPEN: nobody passes before */
+};
+
+static int64_t mono_ms(const struct guard *g)
+{
+    return clock_mono_ms(&g->o.env->clock);
+}
+
+/* --- the breaker --- */
+
+static bool is_life(const struct gateway_call *c)
+{
+    if (c->answer == GATEWAY_UNCERTAIN)
+        return c->status >= 200 && c->status < 500;
+    return c->answer != GATEWAY_RETRY_LATER || (c->status > 0 && c->status < 500);
+}
+
+static void open_breaker(struct guard *g)
+{
+    int64_t pause_ms = (int64_t)LIMIT_BREAKER_PAUSE_MS << g->openings;
+
+    if (pause_ms > LIMIT_BREAKER_PAUSE_MAX_MS)
+        pause_ms = LIMIT_BREAKER_PAUSE_MAX_MS;
+    else
+        g->openings++;
+    if (g->state == GUARD_CLOSED)
+        LOG(g->o.env->log, LOG_ERROR, "GatewayBreakerOpened",
+            LOG_TEXT("gateway", str_of(g->gateway.name)), LOG_NUM("failures", g->failures),
+            LOG_NUM("pauseMs", pause_ms));
+    g->state = GUARD_OPEN;
+    g->open_until_ms = env_now_ms(g->o.env) + pause_ms;
+}
+
+static void close_breaker(struct guard *g)
+{
+    if (g->state != GUARD_CLOSED)
+        LOG(g->o.env->log, LOG_WARN, "GatewayBreakerClosed",
+            LOG_TEXT("gateway", str_of(g->gateway.name)));
+    g->state = GUARD_CLOSED;
+    g->openings = 0;
+}
+
+/* One payment that fails again and again (a gateway may keep a 500 for its key) says nothing about
+ * the others. */
+static void count_failure(struct guard *g, const struct gateway_call *c)
+{
+    if (g->failures && uuid_eq(c->payment, g->last_failed))
+        return;
+    g->last_failed = c->payment;
+    g->failures++;
+}
+
+/* A late answer to a call from before the breaker opened is life too. */
+static void learn(struct guard *g, const struct gateway_call *c)
+{
+    if (is_life(c)) {
+        g->failures = 0;
+        close_breaker(g);
+        return;
+    }
+    count_failure(g, c);
+    if (c->guarded.probe || (g->state == GUARD_CLOSED && g->failures >= LIMIT_BREAKER_FAILURES))
+        open_breaker(g);
+}
+
+/* False: not now. */
+static bool lets_pass(struct guard *g, struct gateway_call *c)
+{
+    c->guarded.probe = false;
+    if (g->state == GUARD_CLOSED)
+        return true;
+    if (g->state == GUARD_PROBING || env_now_ms(g->o.env) < g->open_until_ms)
+        return false;
+    g->state = GUARD_PROBING;
+    c->guarded.probe = true;
+    return true;
+}
+
+/* --- numbers (O2) --- */
+
+enum { STATUS_TIMEOUT = GATEWAY_UNCERTAIN + 1, STATUS_TURNED_AWAY };
+
+static void count(const struct guard *g, const struct gateway_call *c, int status)
+{
+    metrics_count_at(g->o.env->metrics, COUNT_GATEWAY_REQUEST,
+                     AT(g->number, (unsigned char)c->ask, (unsigned char)status), 1);
+}
+
+static void count_answer(const struct guard *g, const struct gateway_call *c)
+{
+    struct env *env = g->o.env;
+
+    count(g, c, c->answer == GATEWAY_UNCERTAIN && c->timed_out ? STATUS_TIMEOUT : (int)c->answer);
+    metrics_time_at(env->metrics, TIME_GATEWAY, AT(g->number, (unsigned char)c->ask),
+                    clock_mono_us(&env->clock) - c->guarded.began_us);
+    if (strcmp(c->error_code, "idempotency_error") == 0)
+        metrics_count_at(env->metrics, COUNT_VIOLATION, AT(VIOLATION_GATEWAY_KEY), 1);
+}
+
+static void turn_away(const struct guard *g, struct gateway_call *c, const char *code,
+                      const char *message)
+{
+    count(g, c, STATUS_TURNED_AWAY);
+    gateway_turn_away(c, GATEWAY_RETRY_LATER, code, message);
+}
+
+/* --- calls --- */
+
+static void begin(struct guard *g, struct gateway_call *c);
+
+static void turn_away_late(const struct guard *g, struct gateway_call *c)
+{
+    turn_away(g, c, "gateway_busy", "too many calls of this gateway are under way");
+}
+
+/* Its time in line was part of its budget (P6). */
+static bool has_time(const struct guard *g, struct gateway_call *c)
+{
+    int64_t waited_ms = mono_ms(g) - c->guarded.came_ms;
+    int64_t budget_ms = c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS;
+
+    c->budget_ms = budget_ms - waited_ms;
+    return waited_ms <= LIMIT_GATEWAY_WAIT_MS && c->budget_ms >= LIMIT_GATEWAY_LEAST_MS;
+}
+
+static void begin_next(struct guard *g)
+{
+    while (g->first && g->underway < g->o.calls) {
+        struct gateway_call *c = g->first;
+
+        g->first = c->guarded.next;
+        if (!g->first)
+            g->last = &g->first;
+        g->waiting--;
+        if (has_time(g, c))
+            begin(g, c);
+        else
+            turn_away_late(g, c);
+    }
+}
+
+static void ended(struct gateway_call *c)
+{
+    struct guard *g = c->guarded.guard;
+
+    g->underway--;
+    count_answer(g, c);
+    learn(g, c);
+    c->done = c->guarded.done;
+    begin_next(g);
+    c->done(c);
+}
+
+static void begin(struct guard *g, struct gateway_call *c)
+{
+    if (!lets_pass(g, c)) {
+        turn_away(g, c, "gateway_unavailable", "the gateway did not answer; it is given a pause");
+        return;
+    }
+    c->guarded.guard = g;
+    c->guarded.done = c->done;
+    c->done = ended;
+    if (!c->try_ms)
+        c->try_ms = g->o.try_ms;
+    c->guarded.began_us = clock_mono_us(&g->o.env->clock);
+    g->underway++;
+    gateway_call(g->inner, c);
+}
+
+static void on_call(struct gateway *gateway, struct gateway_call *c)
+{
+    struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
+
+    if (g->underway < g->o.calls) {
+        begin(g, c);
+        return;
+    }
+    if (g->waiting >= LIMIT_GATEWAY_WAITING) {
+        turn_away_late(g, c);
+        return;
+    }
+    c->guarded.next = NULL;
+    c->guarded.came_ms = mono_ms(g);
+    *g->last = c;
+    g->last = &c->guarded.next;
+    g->waiting++;
+}
+
+static void on_free(struct gateway *gateway)
+{
+    struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
+
+    g->inner->ops->free(g->inner);
+    free(g);
+}
+
+struct gateway *guard_new(const struct guard_options *o, struct gateway *inner)
+{
+    static const struct gateway_ops ops = { .call = on_call, .free = on_free };
+    struct guard *g = calloc(1, sizeof(*g));
+
+    if (!g) {
+        inner->ops->free(inner);
+        return NULL;
+    }
+    g->gateway = *inner;
+    g->gateway.ops = &ops;
+    g->inner = inner;
+    g->o = *o;
+    g->last = &g->first;
+    g->number = metrics_gateway(o->env->metrics, str_of(inner->name));
+    return &g->gateway;
+}
+
+struct guard_view guard_look(const struct gateway *gateway)
+{
+    const struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
+
+    return (struct guard_view){ g->state, g->underway, g->waiting };
+}

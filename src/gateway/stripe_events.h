@@ -1,0 +1,16 @@
+/* stripe_events.h - Stripe's list of events: what its webhooks would have said, for 30 days. */
+#pragma once
+
+#include "gateway/stripe_list.h"
+
+#define STRIPE_EVENTS_KEPT_MS (30LL * 24 * 3600 * 1000)
+
+/* The path of stripe_page for events that were made in [from_ms, until_ms), cut to seconds. .p is
+ * NULL: no memory. */
+struct str stripe_events_path(struct arena *a, int64_t from_ms, int64_t until_ms);
+
+/* Who an event of a page is. Texts point into it. False: it has no sane id or type. */
+struct stripe_listed_event {
+    struct str body, id, type;
+};
+bool stripe_listed_event(struct str item, struct stripe_listed_event *ret);

@@ -1,0 +1,55 @@
+/* stripe_list.h - Stripe's lists, page by page, with the very bytes of each object. Nothing is
+ * asked for here that moves money, so a page may be read at any time and as often as one likes.
+ *
+ *   (1) A page is whole or an error: HTML, half a JSON, another shape, a redirect, an answer that
+ * is too long or too late tell nothing, and nothing is to be done with them. (2) The newest come
+ * first; `last_id` of a page is `after` of the next. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/err.h"
+#include "base/home.h"
+#include "http/client.h"
+
+struct stripe_lister;
+
+struct stripe_lister_options {
+    struct env *env;
+    struct client *client; /* borrowed */
+    struct str base;       /* as of stripe_options */
+    struct str secret_key;
+};
+
+struct stripe_lister *stripe_lister_new(
+    const struct stripe_lister_options *o);       /* NULL: no memory */
+void stripe_lister_free(struct stripe_lister *l); /* NULL is fine */
+
+struct stripe_page {
+    /* in: all of it lives until done */
+    struct str path;     /* "/v1/events?created[gte]=5", with its question mark */
+    struct str after;    /* the last id of the page before; empty: the first page */
+    struct arena *arena; /* room for an answer, LIMIT_GATEWAY_ANSWER, at least twice */
+    struct home *home;
+    void (*done)(struct stripe_page *p); /* at home, once, never from within stripe_page_read() */
+
+    /* out */
+    enum err err; /* OK; NOT_FOUND: `after` is not there any more; GATEWAY: `why` has the words, and
+                     a later try may go well */
+    char why[160];
+    struct str *items; /* the objects as they came, in the arena */
+    size_t count;
+    bool has_more;
+    struct str last_id; /* empty: the page has none */
+
+    struct stripe_lister *lister; /* the lister's */
+    struct arena_mark mark;
+    int64_t limit;
+    struct header headers[2];
+    struct call call;
+};
+
+void stripe_page_read(struct stripe_lister *l, struct stripe_page *p);
+
+/* Only the text of an answer: VALIDATION with `why`, or the page's out fields. */
+enum err stripe_page_parse(struct stripe_page *p, struct str text);

@@ -1,0 +1,41 @@
+/* tries.h - what all adapters do the same way: how an ask begins and ends, and, where it goes over
+ * HTTP, its budget, its tries and the pauses between them (P6). Only gateway/ includes this. */
+#pragma once
+
+#include "gateway/port.h"
+#include "http/client.h"
+
+/* --- an ask --- */
+
+void gateway_clear(struct gateway_call *c); /* nothing was sent, nothing is known */
+void gateway_say(struct gateway_call *c, struct str code, struct str message); /* cut to fit */
+/* done() as always: later, at home, never from within gateway_call(). */
+void gateway_done_later(struct gateway_call *c);
+
+/* --- what is noted of its tries (O7) --- */
+
+/* Where c->seen is NULL nothing is noted. The last try of the list is the one under way. */
+void note_try(struct gateway_call *c, int64_t at_ms, int64_t began_us);
+void note_answer(struct gateway_call *c, enum gateway_answer answer, bool sent, bool timed_out,
+                 int status);
+
+/* --- its tries --- */
+
+struct tries {
+    struct env *env;
+    int64_t began_ms, ends_ms; /* monotonic: this try, the budget */
+    int retries, lost_retries; /* lost: behind a connection that broke */
+};
+
+struct tries tries_begin(struct env *env, const struct gateway_call *c);
+/* A try begins: fills what all requests have in common, and counts it. */
+void tries_send(struct tries *t, struct gateway_call *c, struct call *http);
+/* It has ended: notes what it alone says, with the words that the call has now. */
+void tries_heard(struct tries *t, struct gateway_call *c, const struct call *http,
+                 enum gateway_answer answer);
+bool tries_timed_out(const struct tries *t, const struct call *http);
+bool tries_has_time(const struct tries *t); /* for one request more */
+/* Behind a pause: a busy loop may call late, and a request with no time left could only be lost. */
+bool tries_is_too_late(const struct tries *t);
+/* Another try, when the timer fires. False: none is left, or no time for one. */
+bool tries_again(struct tries *t, struct gateway_call *c, bool lost, struct timer *pause);

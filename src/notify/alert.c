@@ -1,0 +1,287 @@
+#include "notify/alert.h"
+
+#include "base/limits.h"
+#include "flow/rows.h"
+#include "notify/hook.h"
+#include "observe/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEND_ARENA = 256 * 1024 };
+
+/* What is written about the send, and what becomes of the job. */
+enum end { END_SENT, END_LATER, END_FAILED, END_UNKNOWN, END_SKIPPED, END_OVER };
+
+struct sending {
+    struct job *job;
+    struct alert_out *out;
+    struct arena arena;
+    struct unit unit;
+    struct str target, title, body;
+    struct str status; /* found at the last look */
+    bool is_mail;
+    struct parcel_out parcel;
+    struct hook_post post;
+    char id[UUID_TEXT + 1];
+    bool go; /* marked as sending: the transport decides */
+    enum end end;
+    int64_t retry_after_ms;
+    char why[160];
+};
+
+static const struct retry_policy policy = {
+    .retries = LIMIT_ALERT_RETRIES, .first_ms = 10 * 1000, .max_ms = 3600 * 1000, .factor = 3
+};
+
+/* --- the transport's word --- */
+
+static void came_back(struct sending *s, enum told told, int64_t again_ms, const char *why)
+{
+    static const enum end ends[] = { [TOLD_SENT] = END_SENT,
+                                     [TOLD_LATER] = END_LATER,
+                                     [TOLD_NEVER] = END_FAILED,
+                                     [TOLD_UNKNOWN] = END_UNKNOWN,
+                                     [TOLD_GONE] = END_FAILED };
+
+    fault_point(&s->job->env->faults, "alert.sent");
+    s->end = ends[told];
+    s->retry_after_ms = again_ms;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    job_outside_done(s->job, OK, NULL);
+}
+
+static void mailed(struct parcel_out *p)
+{
+    struct sending *s = CONTAINER_OF(p, struct sending, parcel);
+
+    came_back(s, p->told, p->retry_after_ms, p->why);
+}
+
+static void posted(struct hook_post *p)
+{
+    struct sending *s = CONTAINER_OF(p, struct sending, post);
+
+    came_back(s, p->told, p->retry_after_ms, p->why);
+}
+
+static void send_mail(struct sending *s)
+{
+    struct transport *t = s->out->mail;
+
+    s->parcel = (struct parcel_out){ .send = s->job->message->id,
+                                     .notification = s->job->message->id,
+                                     .type = S("alert"),
+                                     .title = s->title,
+                                     .body = s->body,
+                                     .data = S("{}"),
+                                     .target = s->target,
+                                     .is_japanese = s->out->language == LANG_JA,
+                                     .created_ms = s->job->message->added_ms,
+                                     .arena = &s->arena,
+                                     .home = s->out->payments->home,
+                                     .done = mailed };
+    t->send(t, &s->parcel);
+}
+
+static void send_hook(struct sending *s)
+{
+    uuid_text(s->job->message->id, s->id);
+    s->post = (struct hook_post){ .id = str_of(s->id),
+                                  .body = s->job->message->body,
+                                  .arena = &s->arena,
+                                  .home = s->out->payments->home,
+                                  .done = posted };
+    hook_send(s->out->hook, &s->post);
+}
+
+/* --- mark --- */
+
+static void ends(struct sending *s, enum end end, const char *why)
+{
+    s->end = end;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+}
+
+static bool has_transport(const struct sending *s)
+{
+    return s->is_mail ? s->out->mail != NULL : s->out->hook != NULL;
+}
+
+/* Who finds `sending` does not know whether its mail was taken: it is not sent a second time. */
+static void judge(struct sending *s, struct str status)
+{
+    if (str_eq(status, S("sent")) || str_eq(status, S("unknown")) || str_eq(status, S("skipped")))
+        ends(s, END_OVER, "it has ended before");
+    else if (!has_transport(s))
+        ends(s, END_SKIPPED, "that way to tell is not set up any more");
+    else if (s->is_mail && str_eq(status, S("sending")))
+        ends(s, END_UNKNOWN, "the server died while it was sent");
+    else
+        s->go = true;
+}
+
+static enum err mark(struct tx *tx, struct unit *u)
+{
+    struct sending *s = CONTAINER_OF(u, struct sending, unit);
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_alert_send_get, &row, v_uuid(&s->job->message->id));
+
+    s->go = false;
+    if (e == ERR_NOT_FOUND) {
+        ends(s, END_OVER, "it is not stored any more");
+        return OK;
+    }
+    if (e)
+        return e;
+    s->is_mail = str_eq(row.col[0].s, S("mail"));
+    s->target = arena_str(&s->arena, row.col[1].s);
+    s->status = arena_str(&s->arena, row.col[2].s);
+    if (!s->target.p || !s->status.p)
+        return ERR_NO_MEMORY;
+    judge(s, s->status);
+    return s->go ? TX_DO(tx, STMT_send_mark, 1, V_INT(env_now_ms(s->job->env)),
+                         v_uuid(&s->job->message->id), V_TEXT(s->status))
+                 : OK;
+}
+
+static void take_back(struct sending *s)
+{
+    ends(s, END_LATER, "the database did not say whether it is marked");
+    job_outside_done(s->job, OK, NULL);
+}
+
+static void marked(struct unit *u)
+{
+    struct sending *s = CONTAINER_OF(u, struct sending, unit);
+
+    fault_point(&s->job->env->faults, "alert.marked");
+    if (u->err == ERR_STALE) /* another node marked it between the look and the mark: look again */
+        job_put_off(s->job, env_now_ms(s->job->env) + LIMIT_SEND_TURN_MS);
+    else if (u->err == ERR_UNCERTAIN && s->go) /* marked or not, nothing was sent */
+        take_back(s);
+    else if (u->err || !s->go)
+        job_outside_done(s->job, u->err, NULL);
+    else if (s->is_mail)
+        send_mail(s);
+    else
+        send_hook(s);
+}
+
+/* --- the job --- */
+
+static void outside(struct job *j, void *ctx)
+{
+    static const struct unit_kind kind = { "alert.mark", UNIT_BACK, mark, NULL };
+    struct sending *s = calloc(1, sizeof(*s));
+    enum err e;
+
+    if (!s) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    j->state = s; /* freed by release() */
+    s->job = j;
+    s->out = ctx;
+    arena_init(&s->arena, SEND_ARENA);
+    e = alert_mail_text(&s->arena, j->message->body, s->out->language, &s->title, &s->body);
+    if (e) { /* before the mark: what was never begun is not in doubt */
+        job_outside_done(j, e, NULL);
+        return;
+    }
+    s->unit = (struct unit){
+        .kind = &kind, .home = s->out->payments->home, .done = marked, .arena = &s->arena
+    };
+    store_post(s->out->payments->store, &s->unit);
+}
+
+/* -1: the budget is spent. */
+static int64_t delay_ms(const struct sending *s)
+{
+    return retry_no_sooner_ms(retry_delay_ms(&policy, s->job->message->attempt), s->retry_after_ms);
+}
+
+static enum err end_as(struct tx *tx, const struct uuid *id, struct str status, const char *why,
+                       struct str before)
+{
+    return TX_DO(tx, STMT_send_end, -1, V_TEXT(status), v_text(str_of(why)),
+                 V_INT(env_now_ms(tx_env(tx))), v_uuid(id), V_TEXT(before));
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    static const struct str words[] = { [END_SENT] = { "sent", 4 },
+                                        [END_LATER] = { "waiting", 7 },
+                                        [END_UNKNOWN] = { "unknown", 7 },
+                                        [END_SKIPPED] = { "skipped", 7 } };
+    const struct sending *s = j->state;
+    int64_t delay = s->end == END_LATER ? delay_ms(s) : 0;
+
+    (void)ctx;
+    j->again_ms = 0;
+    snprintf(why, 256, "%s", s->why);
+    if (s->end == END_OVER)
+        return OK;
+    if (s->end == END_FAILED || delay < 0)
+        return ERR_UNPROCESSABLE; /* buried() writes it down */
+    if (delay > 0)
+        j->again_ms = env_now_ms(j->env) + delay;
+    return end_as(tx, &j->message->id, words[s->end], s->end == END_SENT ? "" : s->why,
+                  s->go ? S("sending") : s->status);
+}
+
+static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+{
+    enum err e = end_as(tx, &m->id, S("failed"), why, S("waiting"));
+
+    (void)ctx;
+    return e ? e : end_as(tx, &m->id, S("failed"), why, S("sending"));
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct sending *s = j->state;
+
+    (void)ctx;
+    if (!s)
+        return;
+    arena_release(&s->arena);
+    free(s);
+    j->state = NULL;
+}
+
+static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why)
+{
+    static const struct {
+        enum log_level level;
+        const char *line;
+    } lines[] = {
+        [JOB_DONE] = { LOG_INFO, "Alert told" },
+        [JOB_RETRIED] = { LOG_WARN, "Alert could not be told" },
+        [JOB_DEAD] = { LOG_WARN, "Alert could not be told: given up" },
+        [JOB_PUT_OFF] = { LOG_WARN, "Alert could not be told" },
+    };
+    char id[UUID_TEXT + 1];
+
+    (void)ctx;
+    uuid_text(m->id, id);
+    LOG(env->log, lines[end].level, lines[end].line, LOG_TEXT("name", m->ref),
+        LOG_TEXT("messageId", str_of(id)), LOG_NUM("attempt", m->attempt),
+        LOG_SOME("why", str_of(why)));
+}
+
+struct job_kind alert_kind(struct alert_out *o)
+{
+    return (struct job_kind){
+        .name = "alert",
+        .ctx = o,
+        .retry = policy,
+        .outside = outside,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+        .buried = buried,
+        .ended = ended,
+    };
+}

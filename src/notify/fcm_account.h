@@ -1,0 +1,24 @@
+/* fcm_account.h - a Google service account: who we are towards FCM, and the signed word (RFC 7523)
+ * that is exchanged for an access token. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/str.h"
+
+struct evp_pkey_st; /* OpenSSL's EVP_PKEY */
+
+struct fcm_account {
+    struct arena arena; /* owns the texts */
+    struct str email, key_id, project, token_uri;
+    struct evp_pkey_st *key;
+    bool is_open; /* the file can be read by others than its owner */
+};
+
+/* `credentials` is the account's JSON, or the name of the file that has it. False: `why` says what
+ * is wrong with it, and shows nothing of it. */
+bool fcm_account_open(struct fcm_account *a, struct str credentials, char why[256]);
+void fcm_account_close(struct fcm_account *a); /* wiped; twice is fine */
+
+/* The body of the request for a token, good for an hour from now_ms (the calendar's). .p NULL: no
+ * memory. Who sent it wipes it. */
+struct str fcm_account_request(const struct fcm_account *a, struct arena *arena, int64_t now_ms);

@@ -1,0 +1,336 @@
+/* fcm_token.c - one access token and the ask that renews it.
+ *
+ *   none --ask--> under way --200--> good until 5 minutes before its end, or until FCM refuses it
+ *                    |
+ *                    '--refused or failed--> a pause, 1 s doubled to 60 s: who asks meanwhile is
+ *                                            told so at once, and nothing goes out
+ *
+ *   (1) One ask is under way at a time; who comes meanwhile waits for it.
+ *   (2) A refusal (invalid_grant and the like) is final for those who waited. The next one behind
+ *       the pause asks again: what was wrong may have been our clock.
+ *   (3) The answer is read on the client's thread: our home runs what it is given at once. */
+#include "notify/fcm_token.h"
+
+#include "base/json.h"
+#include "http/client.h"
+#include "observe/log.h"
+
+#include <assert.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIFE_MOST_S = 24 * 3600 };
+
+struct fcm_tokens {
+    struct env *env;
+    struct client *client;
+    const struct fcm_account *account;
+    struct home home;
+    struct call call;
+    struct arena arena; /* of the call: request and answer */
+
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t ended;
+    bool asking;
+    char text[LIMIT_FCM_TOKEN];
+    size_t n;            /* 0: there is none */
+    int64_t good_until;  /* of env_now_ms */
+    uint64_t generation; /* of the token */
+    int64_t pause_ms;    /* after the last failure; 0: it was none */
+    int64_t paused_until;
+    bool refused; /* the last failure was final */
+    struct fcm_want *first, **last;
+    int waiting;
+};
+
+/* --- telling those who wait --- */
+
+static void run_want(struct task *task)
+{
+    struct fcm_want *w = CONTAINER_OF(task, struct fcm_want, task);
+
+    w->got(w);
+}
+
+static void give(struct fcm_want *w)
+{
+    w->task = (struct task){ .run = run_want };
+    home_give(w->home, &w->task);
+}
+
+/* As things stand, under the lock. */
+static void fill(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
+{
+    w->retry_after_ms = -1;
+    w->generation = t->generation;
+    w->n = t->n;
+    if (t->n) {
+        w->end = FCM_TOKEN_HERE;
+        memcpy(w->text, t->text, t->n);
+        return;
+    }
+    w->end = t->refused ? FCM_TOKEN_NEVER : FCM_TOKEN_LATER;
+    if (t->paused_until > now_ms)
+        w->retry_after_ms = t->paused_until - now_ms;
+}
+
+static void forget(struct fcm_tokens *t)
+{
+    OPENSSL_cleanse(t->text, sizeof(t->text));
+    t->n = 0;
+}
+
+/* --- the answer --- */
+
+struct answer {
+    struct str token;
+    int64_t life_s;
+    char error[48]; /* of a refusal: "invalid_grant" */
+};
+
+/* A word of the standard's (RFC 6749 5.2), and nothing else of theirs, goes to the log. */
+static void keep_error(struct answer *a, const struct json_value *v)
+{
+    if (v->type != JSON_STRING || v->raw.n >= sizeof(a->error))
+        return;
+    for (size_t i = 0; i < v->raw.n; i++)
+        if ((v->raw.p[i] < 'a' || v->raw.p[i] > 'z') && v->raw.p[i] != '_')
+            return;
+    memcpy(a->error, v->raw.p, v->raw.n);
+    a->error[v->raw.n] = '\0';
+}
+
+/* It goes into a header. Google's JSON may have its = as \u003d. */
+static bool read_token(struct arena *arena, const struct json_value *v, struct str *ret_token)
+{
+    if (v->type != JSON_STRING || json_unescape(arena, v, ret_token))
+        return false;
+    for (size_t i = 0; i < ret_token->n; i++)
+        if (ret_token->p[i] <= ' ' || ret_token->p[i] >= 0x7f)
+            return false;
+    return ret_token->n > 0 && ret_token->n <= LIMIT_FCM_TOKEN;
+}
+
+static void read_answer(struct arena *arena, struct str body, struct answer *ret_answer)
+{
+    static const char *const paths[] = { "access_token", "expires_in", "error", "token_type" };
+    struct json_value v[COUNT(paths)];
+    struct str token;
+
+    if (json_pick(body, paths, COUNT(paths), v, NULL))
+        return;
+    keep_error(ret_answer, &v[2]);
+    if (read_token(arena, &v[0], &token) && v[1].type == JSON_NUMBER &&
+        str_to_i64(v[1].raw, &ret_answer->life_s) && ret_answer->life_s > 0 &&
+        (v[3].type != JSON_STRING || str_eq_nocase(v[3].raw, S("Bearer"))))
+        ret_answer->token = token;
+}
+
+static void took(struct fcm_tokens *t, const struct answer *a, int64_t now_ms)
+{
+    int64_t life_s = a->life_s > LIFE_MOST_S ? LIFE_MOST_S : a->life_s;
+
+    memcpy(t->text, a->token.p, a->token.n);
+    t->n = a->token.n;
+    t->generation++;
+    t->pause_ms = t->paused_until = 0;
+    t->refused = false;
+    /* Should they ever last less than we are early, each is used for half of its time. */
+    t->good_until =
+        now_ms + (life_s * 1000 > 2 * LIMIT_FCM_EARLY_MS ? life_s * 1000 - LIMIT_FCM_EARLY_MS
+                                                         : life_s * 1000 / 2);
+}
+
+/* 4xx is about us, and stays so; but a 429 or 408 passes. */
+static bool is_refusal(const struct call *c)
+{
+    return c->result == CALL_ANSWERED && c->status >= 400 && c->status < 500 && c->status != 408 &&
+           c->status != 429;
+}
+
+static void failed(struct fcm_tokens *t, const struct call *c, const struct answer *a,
+                   int64_t now_ms)
+{
+    const char *why = c->result == CALL_ANSWERED ? a->error : c->why;
+
+    if (c->result == CALL_ANSWERED && c->status == 200)
+        why = "the answer is not a token";
+    t->refused = is_refusal(c);
+    t->pause_ms = t->pause_ms ? t->pause_ms * 2 : LIMIT_FCM_PAUSE_MS;
+    if (t->refused || t->pause_ms > LIMIT_FCM_PAUSE_MOST_MS)
+        t->pause_ms = LIMIT_FCM_PAUSE_MOST_MS;
+    t->paused_until = now_ms + t->pause_ms;
+    LOG(t->env->log, t->refused ? LOG_ERROR : LOG_WARN,
+        t->refused
+            ? "Google refuses the service account of ICHIDO_FCM_CREDENTIALS: no push goes out"
+            : "no access token for push came",
+        LOG_TEXT("why", str_of(why)), LOG_NUM("status", c->status),
+        LOG_NUM("againMs", t->pause_ms));
+}
+
+static void wipe_call(struct fcm_tokens *t)
+{
+    OPENSSL_cleanse((void *)t->call.body.p, t->call.body.n);
+    if (t->call.answer.p)
+        OPENSSL_cleanse((void *)t->call.answer.p, t->call.answer.n);
+    arena_release(&t->arena);
+}
+
+static struct fcm_want *take_waiters(struct fcm_tokens *t, int64_t now_ms)
+{
+    struct fcm_want *list = t->first;
+
+    for (struct fcm_want *w = list; w; w = w->next)
+        fill(t, w, now_ms);
+    t->first = NULL;
+    t->last = &t->first;
+    t->waiting = 0;
+    return list;
+}
+
+static void answered(struct call *c)
+{
+    struct fcm_tokens *t = CONTAINER_OF(c, struct fcm_tokens, call);
+    int64_t now_ms = env_now_ms(t->env);
+    struct fcm_want *waiters, *next;
+    struct answer a = { 0 };
+
+    if (c->result == CALL_ANSWERED)
+        read_answer(&t->arena, c->answer, &a);
+    pthread_mutex_lock(&t->lock);
+    if (c->status == 200 && a.token.n)
+        took(t, &a, now_ms);
+    else
+        failed(t, c, &a, now_ms);
+    if (a.token.p)
+        OPENSSL_cleanse((void *)a.token.p, a.token.n);
+    wipe_call(t);
+    waiters = take_waiters(t, now_ms);
+    t->asking = false;
+    pthread_cond_broadcast(&t->ended);
+    pthread_mutex_unlock(&t->lock);
+    for (; waiters; waiters = next) { /* t may be gone by now; once given, so is the waiter */
+        next = waiters->next;
+        give(waiters);
+    }
+}
+
+/* --- asking --- */
+
+static bool begin(struct fcm_tokens *t)
+{
+    static const struct header headers[] = {
+        { { "Content-Type", 12 }, { "application/x-www-form-urlencoded", 33 } },
+        { { "Accept", 6 }, { "application/json", 16 } },
+    };
+    struct str body = fcm_account_request(t->account, &t->arena, clock_wall_ms(&t->env->clock));
+
+    if (!body.p)
+        return false;
+    t->asking = true;
+    t->call = (struct call){ .method = S("POST"),
+                             .url = t->account->token_uri,
+                             .body = body,
+                             .headers = headers,
+                             .header_count = COUNT(headers),
+                             .timeout_ms = LIMIT_FCM_TOKEN_MS,
+                             .answer_max = LIMIT_FCM_ANSWER,
+                             .arena = &t->arena,
+                             .home = &t->home,
+                             .done = answered };
+    client_call(t->client, &t->call);
+    return true;
+}
+
+static bool wait_for_it(struct fcm_tokens *t, struct fcm_want *w)
+{
+    if (t->waiting == LIMIT_FCM_WAITING)
+        return false;
+    w->next = NULL;
+    *t->last = w;
+    t->last = &w->next;
+    t->waiting++;
+    return true;
+}
+
+void fcm_token_ask(struct fcm_tokens *t, struct fcm_want *w)
+{
+    int64_t now_ms = env_now_ms(t->env);
+    bool waits = false;
+
+    pthread_mutex_lock(&t->lock);
+    if (t->n && now_ms >= t->good_until)
+        forget(t);
+    if (!t->n && !t->asking && now_ms >= t->paused_until) {
+        t->refused = false;
+        begin(t); /* without memory for it: later */
+    }
+    if (!t->n && t->asking)
+        waits = wait_for_it(t, w);
+    if (!waits)
+        fill(t, w, now_ms);
+    if (!waits && t->asking) /* the line is full: that says nothing about the account */
+        w->end = FCM_TOKEN_LATER;
+    pthread_mutex_unlock(&t->lock);
+    if (!waits)
+        give(w);
+}
+
+void fcm_want_wipe(struct fcm_want *w)
+{
+    OPENSSL_cleanse(w->text, w->n);
+    w->n = 0;
+}
+
+void fcm_token_drop(struct fcm_tokens *t, uint64_t generation)
+{
+    pthread_mutex_lock(&t->lock);
+    if (t->generation == generation)
+        forget(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* --- its life --- */
+
+static void run_at_once(struct home *h, struct task *task)
+{
+    (void)h;
+    task->run(task);
+}
+
+struct fcm_tokens *fcm_tokens_new(struct env *env, struct client *client,
+                                  const struct fcm_account *account)
+{
+    static const struct home_ops ops = { .give = run_at_once };
+    struct fcm_tokens *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->env = env;
+    t->client = client;
+    t->account = account;
+    t->home.ops = &ops;
+    t->last = &t->first;
+    arena_init(&t->arena, LIMIT_TOKEN + 2 * LIMIT_FCM_ANSWER + 3 * LIMIT_CALL_HEADERS);
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->ended, NULL);
+    return t;
+}
+
+void fcm_tokens_free(struct fcm_tokens *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_lock(&t->lock);
+    while (t->asking)
+        pthread_cond_wait(&t->ended, &t->lock);
+    forget(t);
+    pthread_mutex_unlock(&t->lock);
+    pthread_cond_destroy(&t->ended);
+    pthread_mutex_destroy(&t->lock);
+    arena_release(&t->arena);
+    free(t);
+}

@@ -1,0 +1,259 @@
+/* hook.c - the channel webhook: each notification, posted to one machine.
+ *
+ * The receiver knows a repeat by webhook-id, which is the send's own id on every try. So what may
+ * or may not have arrived is sent again, and nothing is ever unknown here. */
+#include "notify/hook.h"
+
+#include "base/limits.h"
+#include "domain/retry.h"
+#include "flow/json_out.h"
+#include "flow/signing.h"
+#include "http/client.h"
+#include "observe/trace.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hook {
+    struct transport transport;
+    struct env *env;
+    struct client *client;
+    struct buf url, secret;
+};
+
+struct attempt {
+    struct hook *hook;
+    struct hook_post *post;
+    char at[24], signature[SIGNING_TEXT + 1];
+    struct header headers[5];
+    struct call call;
+};
+
+/* --- one post --- */
+
+static enum told told_of(int status)
+{
+    if (status >= 200 && status < 300)
+        return TOLD_SENT;
+    return status == 410 ? TOLD_NEVER : TOLD_LATER;
+}
+
+/* The status counts even where the rest of the answer was lost. */
+static void answered(struct call *c)
+{
+    struct attempt *a = CONTAINER_OF(c, struct attempt, call);
+    struct hook_post *p = a->post;
+
+    p->status = c->status;
+    p->told = told_of(c->status);
+    p->retry_after_ms =
+        retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&a->hook->env->clock));
+    if (c->status)
+        snprintf(p->why, sizeof(p->why), "the webhook answered %d", c->status);
+    else
+        snprintf(p->why, sizeof(p->why), "the webhook %s: %s",
+                 c->result == CALL_NOT_SENT ? "was not reached" : "did not answer", c->why);
+    p->done(p);
+}
+
+static bool add_signature(struct attempt *a, struct str id, struct str body, size_t *n)
+{
+    struct str secret = buf_str(&a->hook->secret);
+
+    if (!secret.n)
+        return true;
+    if (!signing_sign(secret, id, str_of(a->at), body, a->signature))
+        return false;
+    a->headers[(*n)++] = (struct header){ S("webhook-signature"), str_of(a->signature) };
+    return true;
+}
+
+/* How many headers; 0: it cannot be signed. */
+static size_t fill_headers(struct attempt *a)
+{
+    const struct hook_post *p = a->post;
+    struct trace trace;
+    size_t n = 0;
+
+    snprintf(a->at, sizeof(a->at), "%lld", (long long)(clock_wall_ms(&a->hook->env->clock) / 1000));
+    a->headers[n++] = (struct header){ S("Content-Type"), S("application/json") };
+    a->headers[n++] = (struct header){ S("webhook-id"), p->id };
+    a->headers[n++] = (struct header){ S("webhook-timestamp"), str_of(a->at) };
+    if (!add_signature(a, p->id, p->body, &n))
+        return 0;
+    if (trace_parse(p->trace, &trace))
+        a->headers[n++] = (struct header){ S("traceparent"), p->trace };
+    return n;
+}
+
+static void come_back(struct task *t)
+{
+    struct hook_post *p = CONTAINER_OF(t, struct hook_post, back);
+
+    p->done(p);
+}
+
+static void give_up(struct hook_post *p, const char *why)
+{
+    p->told = TOLD_LATER;
+    p->retry_after_ms = -1;
+    p->status = 0;
+    snprintf(p->why, sizeof(p->why), "%s", why);
+    p->back = (struct task){ .run = come_back };
+    home_give(p->home, &p->back);
+}
+
+void hook_send(struct transport *t, struct hook_post *p)
+{
+    struct hook *h = CONTAINER_OF(t, struct hook, transport);
+    struct attempt *a = arena_alloc(p->arena, 1, sizeof(*a));
+    size_t headers;
+
+    if (!a) {
+        give_up(p, "it needs more memory than there is");
+        return;
+    }
+    a->hook = h;
+    a->post = p;
+    headers = fill_headers(a);
+    if (!headers) {
+        give_up(p, "it could not be signed");
+        return;
+    }
+    a->call = (struct call){ .method = S("POST"),
+                             .url = buf_str(&h->url),
+                             .body = p->body,
+                             .headers = a->headers,
+                             .header_count = headers,
+                             .timeout_ms = LIMIT_DELIVERY_MS,
+                             .turn_ms = LIMIT_SEND_WAIT_MS,
+                             .answer_max = LIMIT_HOOK_ANSWER,
+                             .cut_answer = true,
+                             .arena = p->arena,
+                             .home = p->home,
+                             .done = answered };
+    client_call(h->client, &a->call);
+}
+
+/* --- a notification --- */
+
+static struct str body_of(const struct parcel_out *p)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_DOMAIN_EVENT);
+    buf_char(&b, '{');
+    out_uuid(&b, "id", p->notification);
+    out_text(&b, "type", p->type);
+    out_text(&b, "title", p->title);
+    out_text(&b, "body", p->body);
+    out_json(&b, "data", p->data.n ? p->data : S("{}"));
+    if (p->user)
+        out_uuid(&b, "userId", *p->user);
+    else
+        out_json(&b, "userId", S("null"));
+    if (p->participant)
+        out_uuid(&b, "participantId", *p->participant);
+    else
+        out_json(&b, "participantId", S("null"));
+    out_text(&b, "language", p->is_japanese ? S("ja") : S("en"));
+    out_time(&b, "createdAt", p->created_ms);
+    buf_char(&b, '}');
+    return out_done(&b, p->arena);
+}
+
+struct errand {
+    struct hook_post post;
+    struct parcel_out *parcel;
+    char id[UUID_TEXT + 1];
+};
+
+static void posted(struct hook_post *post)
+{
+    struct errand *e = CONTAINER_OF(post, struct errand, post);
+    struct parcel_out *p = e->parcel;
+
+    p->told = post->told;
+    p->retry_after_ms = post->retry_after_ms;
+    memcpy(p->why, post->why, sizeof(p->why));
+    p->done(p);
+}
+
+static void parcel_back(struct task *t)
+{
+    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
+
+    p->done(p);
+}
+
+static void parcel_later(struct parcel_out *p)
+{
+    p->told = TOLD_LATER;
+    p->retry_after_ms = -1;
+    snprintf(p->why, sizeof(p->why), "it needs more memory than there is");
+    p->back = (struct task){ .run = parcel_back };
+    home_give(p->home, &p->back);
+}
+
+static void send_parcel(struct transport *t, struct parcel_out *p)
+{
+    struct errand *e = arena_alloc(p->arena, 1, sizeof(*e));
+    struct str body = body_of(p);
+
+    if (!e || !body.p) {
+        parcel_later(p);
+        return;
+    }
+    uuid_text(p->send, e->id);
+    e->parcel = p;
+    e->post = (struct hook_post){ .id = str_of(e->id),
+                                  .body = body,
+                                  .trace = str_of(p->trace),
+                                  .arena = p->arena,
+                                  .home = p->home,
+                                  .done = posted };
+    hook_send(t, &e->post);
+}
+
+/* --- its life --- */
+
+static void hook_free(struct transport *t)
+{
+    struct hook *h = t ? CONTAINER_OF(t, struct hook, transport) : NULL;
+
+    if (!h)
+        return;
+    if (h->secret.p)
+        OPENSSL_cleanse(h->secret.p, h->secret.size);
+    buf_release(&h->secret);
+    buf_release(&h->url);
+    free(h);
+}
+
+struct transport *hook_new(const struct hook_options *o, char why[256])
+{
+    struct hook *h;
+
+    if (o->secret.n && !signing_secret_is_sane(o->secret)) {
+        snprintf(why, 256, "the webhook's secret must be whsec_ and the base64 of 24 to 64 bytes");
+        return NULL;
+    }
+    h = calloc(1, sizeof(*h));
+    if (h) {
+        h->transport =
+            (struct transport){ .channel = "webhook", .send = send_parcel, .free = hook_free };
+        h->env = o->env;
+        h->client = o->client;
+        buf_init(&h->url, LIMIT_SETTING);
+        buf_init(&h->secret, LIMIT_SETTING);
+        buf_add(&h->url, o->url);
+        buf_add(&h->secret, o->secret);
+        if (!h->url.failed && !h->secret.failed)
+            return &h->transport;
+        hook_free(&h->transport);
+    }
+    snprintf(why, 256, "the webhook needs more memory than there is");
+    return NULL;
+}

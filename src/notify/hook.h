@@ -1,0 +1,27 @@
+/* hook.h - one JSON body to one address, signed as Standard Webhooks says. The channel webhook is
+ * made of it (notify.h: hook_new), and whoever has to tell a machine something else (alerts). */
+#pragma once
+
+#include "notify/notify.h"
+
+/* One post. All of it lives until done. */
+struct hook_post {
+    struct str id;    /* webhook-id: the same on every try, so that the receiver knows a repeat */
+    struct str body;  /* JSON, UTF-8 */
+    struct str trace; /* traceparent; empty: none */
+    struct arena *arena;
+    struct home *home;
+    void (*done)(struct hook_post *p); /* at home, once, never from within hook_send() */
+
+    /* out: SENT (2xx), NEVER (410: the receiver wants no more), else LATER */
+    enum told told;
+    int64_t retry_after_ms; /* LATER; -1: by the policy */
+    int status;             /* 0: no answer */
+    char why[160];
+
+    void *impl;
+    struct task back;
+};
+
+/* t is hook_new()'s. At p->home; never fails. */
+void hook_send(struct transport *t, struct hook_post *p);

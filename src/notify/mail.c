@@ -1,0 +1,200 @@
+/* mail.c - the transport of mails: one notification, one SMTP dialogue (http/client_mail.h).
+ *
+ *   250 sent | 4xx, or it was not reached: later | 5xx never | its end sent, no answer: unknown
+ *
+ * A 5xx that is about us (who we are, how we log in, for whom it relays) says nothing about the
+ * mail or its reader: somebody mends the settings, and it goes out. The server's own words are
+ * never kept: they repeat addresses. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "http/client.h"
+#include "http/client_mail.h"
+#include "http/smtp.h"
+#include "notify/mime.h"
+#include "notify/notify.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct mail {
+    struct transport transport;
+    struct env *env;
+    struct client *client;
+    struct buf url, from;
+};
+
+struct send {
+    struct parcel_out *parcel;
+    struct call call;
+};
+
+static const char no_memory[] = "it needs more memory than there is";
+
+/* --- the end --- */
+
+static void come_back(struct task *t)
+{
+    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
+
+    p->done(p);
+}
+
+/* From within send(), where done() must not be called. */
+static void end_soon(struct parcel_out *p)
+{
+    p->retry_after_ms = -1;
+    p->back = (struct task){ .run = come_back };
+    home_give(p->home, &p->back);
+}
+
+static enum told told_of(const struct call *c)
+{
+    if (c->result == CALL_UNCERTAIN)
+        return TOLD_UNKNOWN;
+    if (c->result == CALL_NOT_SENT)
+        return TOLD_LATER;
+    if (c->status < 400)
+        return TOLD_SENT;
+    return c->status < 500 || c->refuses_us ? TOLD_LATER : TOLD_NEVER;
+}
+
+static void answered(struct call *c)
+{
+    struct parcel_out *p = CONTAINER_OF(c, struct send, call)->parcel;
+
+    p->told = told_of(c);
+    p->retry_after_ms = -1;
+    snprintf(p->why, sizeof(p->why), "%s%s",
+             c->result == CALL_ANSWERED ? "the mail server answered " : "", c->why);
+    p->done(p);
+}
+
+/* --- the mail --- */
+
+static struct str link_of(struct arena *a, const struct json_value *v)
+{
+    struct str text;
+
+    return v->type == JSON_STRING && !json_unescape(a, v, &text) ? text : (struct str){ 0 };
+}
+
+/* Data is ours; where it is no JSON after all, the mail goes without links. */
+static void add_links(const struct parcel_out *p, struct letter *l)
+{
+    static const char *const paths[] = { "receiptUrl", "paymentUrl" };
+    struct json_value v[COUNT(paths)];
+
+    if (!p->data.n || json_pick(p->data, paths, COUNT(paths), v, NULL))
+        return;
+    l->receipt = link_of(p->arena, &v[0]);
+    l->pay = link_of(p->arena, &v[1]);
+}
+
+/* Without text: p->told and p->why say how it ends. */
+static struct str text_of(const struct mail *m, struct parcel_out *p)
+{
+    struct letter l = { .from = buf_str(&m->from),
+                        .to = p->target,
+                        .title = p->title,
+                        .body = p->body,
+                        .send = p->send,
+                        .notification = p->notification,
+                        .is_japanese = p->is_japanese,
+                        .now_ms = clock_wall_ms(&m->env->clock) };
+    const char *why = NULL;
+    struct str text = { 0 };
+    struct buf b;
+
+    buf_init(&b, LIMIT_MAIL);
+    add_links(p, &l);
+    if (mime_write(&b, &l, &why))
+        text = arena_str(p->arena, buf_str(&b));
+    p->told = why && !b.failed ? TOLD_NEVER : TOLD_LATER;
+    snprintf(p->why, sizeof(p->why), "%s", why ? why : no_memory);
+    buf_release(&b);
+    return text;
+}
+
+static void mail_send(struct transport *t, struct parcel_out *p)
+{
+    struct mail *m = CONTAINER_OF(t, struct mail, transport);
+    struct send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    struct str text = { 0 };
+
+    p->told = TOLD_LATER;
+    snprintf(p->why, sizeof(p->why), "%s", no_memory);
+    if (s)
+        text = text_of(m, p);
+    if (!text.p) {
+        end_soon(p);
+        return;
+    }
+    s->parcel = p;
+    s->call = (struct call){ .url = buf_str(&m->url),
+                             .mail_from = buf_str(&m->from),
+                             .mail_to = p->target,
+                             .body = text,
+                             .timeout_ms = LIMIT_NOTIFY_MS,
+                             .turn_ms = LIMIT_SEND_WAIT_MS,
+                             .arena = p->arena,
+                             .home = p->home,
+                             .done = answered };
+    client_call(m->client, &s->call);
+}
+
+/* --- its life --- */
+
+static void mail_free(struct transport *t)
+{
+    struct mail *m = t ? CONTAINER_OF(t, struct mail, transport) : NULL;
+
+    if (!m)
+        return;
+    if (m->url.p)
+        OPENSSL_cleanse(m->url.p, m->url.size); /* the password is in it */
+    buf_release(&m->url);
+    buf_release(&m->from);
+    free(m);
+}
+
+static bool are_fine(const struct mail_options *o, char why[256])
+{
+    char words[128] = "";
+    struct buf b;
+    bool fine;
+
+    if (!mail_url_is_fine(o->url, words)) {
+        snprintf(why, 256, "ICHIDO_SMTP_URL: %s", words);
+        return false;
+    }
+    buf_init(&b, 2 * LIMIT_MAIL_ADDRESS);
+    fine = smtp_write_address(&b, o->from);
+    if (!fine)
+        snprintf(why, 256, "ICHIDO_MAIL_FROM: not an address in ASCII like payments@example.com");
+    buf_release(&b);
+    return fine;
+}
+
+struct transport *mail_new(const struct mail_options *o, char why[256])
+{
+    struct mail *m = are_fine(o, why) ? calloc(1, sizeof(*m)) : NULL;
+
+    if (!m) {
+        if (!why[0])
+            snprintf(why, 256, "mail needs more memory than there is");
+        return NULL;
+    }
+    m->transport = (struct transport){ .channel = "mail", .send = mail_send, .free = mail_free };
+    m->env = o->env;
+    m->client = o->client;
+    buf_init(&m->url, LIMIT_SETTING);
+    buf_init(&m->from, LIMIT_SETTING);
+    buf_add(&m->url, o->url);
+    buf_add(&m->from, o->from);
+    if (!m->url.failed && !m->from.failed)
+        return &m->transport;
+    mail_free(&m->transport);
+    snprintf(why, 256, "mail needs more memory than there is");
+    return NULL;
+}

@@ -1,0 +1,240 @@
+/* push.c - the transport of push messages: FCM's HTTP v1.
+ *
+ *   message --> access token --> POST --> FCM's word
+ *                    ^            |
+ *                    '--- 401, once (the token was taken back)
+ *
+ *   (1) A push is posted once: libcurl must not repeat it by itself, and where no answer came it is
+ *       TOLD_UNKNOWN. FCM has no idempotency key; what folds repeats on the phone (fcm_message.c)
+ *       is for those that FCM itself asked for by a 500 or 503.
+ *   (2) Neither the device's token nor ours is in a log line or a `why`.
+ *   (3) All memory of a send is its parcel's. */
+#include "base/limits.h"
+#include "http/client.h"
+#include "notify/fcm_account.h"
+#include "notify/fcm_answer.h"
+#include "notify/fcm_message.h"
+#include "notify/fcm_token.h"
+#include "notify/notify.h"
+#include "observe/log.h"
+
+#include <openssl/crypto.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOOGLE "https://fcm.googleapis.com"
+
+struct push {
+    struct transport transport;
+    struct env *env;
+    struct client *client;
+    struct fcm_account account;
+    struct fcm_tokens *tokens;
+    struct buf url;
+    _Atomic int64_t quiet_until[FCM_ROWS]; /* of alarms, by kind */
+};
+
+struct send {
+    struct push *push;
+    struct parcel_out *parcel;
+    struct fcm_want want;
+    struct str json;
+    char bearer[sizeof("Bearer ") + LIMIT_FCM_TOKEN];
+    struct header headers[2];
+    struct call call;
+    bool refreshed; /* this is its second token */
+};
+
+/* --- the end --- */
+
+static void end(struct parcel_out *p, enum told told, int64_t retry_after_ms)
+{
+    p->told = told;
+    p->retry_after_ms = retry_after_ms;
+    p->done(p);
+}
+
+static void come_back(struct task *t)
+{
+    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
+
+    p->done(p);
+}
+
+/* From within send(), where done() must not be called. */
+static void end_soon(struct parcel_out *p, enum told told)
+{
+    p->told = told;
+    p->retry_after_ms = -1;
+    p->back = (struct task){ .run = come_back };
+    home_give(p->home, &p->back);
+}
+
+/* Something is wrong that only the operator mends. A thousand pushes say it once a minute. */
+static void alarm_of(struct push *u, const struct fcm_verdict *v, int status)
+{
+    int64_t now_ms = env_now_ms(u->env), until = atomic_load(&u->quiet_until[v->row]);
+
+    if (now_ms < until || !atomic_compare_exchange_strong(&u->quiet_until[v->row], &until,
+                                                          now_ms + LIMIT_FCM_ALARM_MS))
+        return;
+    LOG(u->env->log, LOG_ERROR, "FCM refuses our pushes", LOG_TEXT("code", str_of(v->code)),
+        LOG_NUM("status", status), LOG_TEXT("project", u->account.project));
+}
+
+/* --- the answer --- */
+
+static void judge(struct send *s)
+{
+    static const enum told ends[] = {
+        [FCM_SENT] = TOLD_SENT, [FCM_LATER] = TOLD_LATER,     [FCM_NEVER] = TOLD_NEVER,
+        [FCM_GONE] = TOLD_GONE, [FCM_UNKNOWN] = TOLD_UNKNOWN, [FCM_REFRESH] = TOLD_LATER,
+    };
+    struct call *c = &s->call;
+    struct fcm_verdict v = fcm_answer(c->status, call_header(c, S("Retry-After")), c->answer,
+                                      clock_wall_ms(&s->push->env->clock));
+
+    if (v.end == FCM_REFRESH && !s->refreshed) {
+        s->refreshed = true;
+        fcm_token_drop(s->push->tokens, s->want.generation);
+        fcm_token_ask(s->push->tokens, &s->want);
+        return;
+    }
+    if (v.alarm)
+        alarm_of(s->push, &v, c->status);
+    snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM answered %d (%s)", c->status, v.code);
+    end(s->parcel, ends[v.end], v.retry_after_ms);
+}
+
+/* A status counts even where the rest of the answer was lost. */
+static void answered(struct call *c)
+{
+    struct send *s = CONTAINER_OF(c, struct send, call);
+    bool unsent = c->result == CALL_NOT_SENT;
+
+    OPENSSL_cleanse(s->bearer, sizeof(s->bearer));
+    if (c->status) {
+        judge(s);
+        return;
+    }
+    snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM %s: %s",
+             unsent ? "was not reached" : "did not answer", c->why);
+    end(s->parcel, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
+}
+
+/* --- the call --- */
+
+static void post(struct send *s)
+{
+    int n = snprintf(s->bearer, sizeof(s->bearer), "Bearer %.*s", (int)s->want.n, s->want.text);
+
+    fcm_want_wipe(&s->want);
+    s->headers[0] = (struct header){ S("Content-Type"), S("application/json; charset=utf-8") };
+    s->headers[1] = (struct header){ S("Authorization"), { s->bearer, (size_t)n } };
+    s->call = (struct call){ .method = S("POST"),
+                             .url = buf_str(&s->push->url),
+                             .body = s->json,
+                             .headers = s->headers,
+                             .header_count = COUNT(s->headers),
+                             .timeout_ms = LIMIT_FCM_MS,
+                             .turn_ms = LIMIT_SEND_WAIT_MS,
+                             .answer_max = LIMIT_FCM_ANSWER,
+                             .cut_answer = true,
+                             .once = true,
+                             .arena = s->parcel->arena,
+                             .home = s->parcel->home,
+                             .done = answered };
+    client_call(s->push->client, &s->call);
+}
+
+static void got_token(struct fcm_want *w)
+{
+    struct send *s = CONTAINER_OF(w, struct send, want);
+
+    if (w->end == FCM_TOKEN_HERE) {
+        post(s);
+        return;
+    }
+    snprintf(s->parcel->why, sizeof(s->parcel->why), "%s",
+             w->end == FCM_TOKEN_NEVER ? "Google refuses our service account"
+                                       : "there is no access token");
+    end(s->parcel, TOLD_LATER, w->retry_after_ms);
+}
+
+static void push_send(struct transport *t, struct parcel_out *p)
+{
+    struct push *u = CONTAINER_OF(t, struct push, transport);
+    struct send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    enum err e = ERR_NO_MEMORY;
+
+    p->why[0] = '\0';
+    if (s)
+        e = fcm_message(p, clock_wall_ms(&u->env->clock), &s->json, p->why);
+    if (e) {
+        if (e == ERR_NO_MEMORY)
+            snprintf(p->why, sizeof(p->why), "it needs more memory than there is");
+        end_soon(p, e == ERR_VALIDATION ? TOLD_NEVER : TOLD_LATER);
+        return;
+    }
+    s->push = u;
+    s->parcel = p;
+    s->want.home = p->home;
+    s->want.got = got_token;
+    fcm_token_ask(u->tokens, &s->want);
+}
+
+/* --- its life --- */
+
+static void push_free(struct transport *t)
+{
+    struct push *u = t ? CONTAINER_OF(t, struct push, transport) : NULL;
+
+    if (!u)
+        return;
+    fcm_tokens_free(u->tokens);
+    fcm_account_close(&u->account);
+    buf_release(&u->url);
+    free(u);
+}
+
+static bool prepare(struct push *u, const struct push_options *o, char why[256])
+{
+    char reason[256] = "";
+
+    if (!fcm_account_open(&u->account, o->credentials, reason)) {
+        snprintf(why, 256, "ICHIDO_FCM_CREDENTIALS: %.200s", reason);
+        return false;
+    }
+    if (u->account.is_open)
+        LOG(u->env->log, LOG_WARN,
+            "the file of ICHIDO_FCM_CREDENTIALS can be read by others than its owner");
+    buf_add(&u->url, o->base.n ? o->base : S(GOOGLE));
+    buf_add(&u->url, S("/v1/projects/"));
+    buf_add(&u->url, u->account.project);
+    buf_add(&u->url, S("/messages:send"));
+    u->tokens = fcm_tokens_new(o->env, o->client, &u->account);
+    if (u->tokens && !u->url.failed)
+        return true;
+    snprintf(why, 256, "push needs more memory than there is");
+    return false;
+}
+
+struct transport *push_new(const struct push_options *o, char why[256])
+{
+    struct push *u = calloc(1, sizeof(*u));
+
+    if (!u) {
+        snprintf(why, 256, "push needs more memory than there is");
+        return NULL;
+    }
+    u->transport = (struct transport){ .channel = "push", .send = push_send, .free = push_free };
+    u->env = o->env;
+    u->client = o->client;
+    buf_init(&u->url, LIMIT_SUBSCRIBER_URL);
+    if (prepare(u, o, why))
+        return &u->transport;
+    push_free(&u->transport);
+    return NULL;
+}

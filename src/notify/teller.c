@@ -1,0 +1,47 @@
+/* teller.c - see teller.h. One that is not heard of for LIMIT_SEND_NOWHERE_MS is no teller any
+ * more: that is as long as what it alone can send would wait for it. */
+#include "notify/teller.h"
+
+#include "base/limits.h"
+#include "flow/rows.h"
+#include "observe/log.h"
+
+enum { SOON_MS = 60 * 1000 };
+
+static enum err write_it(struct tx *tx, struct unit *u)
+{
+    struct teller *t = CONTAINER_OF(u, struct teller, unit);
+    int64_t now_ms = env_now_ms(t->env);
+    enum err e = TX_DO(tx, STMT_teller_seen, 1, v_uuid(&t->env->node), V_INT(now_ms));
+
+    return e ? e : TX_DO(tx, STMT_tellers_forget, -1, V_INT(now_ms - LIMIT_SEND_NOWHERE_MS));
+}
+
+static void written(struct unit *u)
+{
+    struct teller *t = CONTAINER_OF(u, struct teller, unit);
+    int64_t wait_ms = u->err ? SOON_MS : LIMIT_TELLER_MS;
+
+    if (u->err)
+        LOG(t->env->log, LOG_WARN, "other nodes may not know that this one can tell people",
+            LOG_TEXT("code", str_of(err_code(u->err))));
+    home_arm(t->home, &t->timer, env_now_ms(t->env) + wait_ms);
+}
+
+static void fire(struct timer *timer)
+{
+    static const struct unit_kind kind = { "notify.teller", UNIT_BACK, write_it, NULL };
+    struct teller *t = CONTAINER_OF(timer, struct teller, timer);
+
+    t->unit = (struct unit){ .kind = &kind, .home = t->home, .done = written };
+    store_post(t->store, &t->unit);
+}
+
+void teller_start(struct teller *t, struct env *env, struct store *store, struct home *home)
+{
+    *t = (struct teller){
+        .env = env, .store = store, .home = home, .timer = { .fire = fire, .due_ms = CLOCK_NEVER }
+    };
+    if (store_health(store).many_nodes)
+        fire(&t->timer);
+}

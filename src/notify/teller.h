@@ -1,0 +1,17 @@
+/* teller.h - a node with a transport says so, at its start and each LIMIT_TELLER_MS: what other
+ * nodes commit is then handed on to it, though they have none themselves (flow/notice.c). Only
+ * where there may be other nodes. */
+#pragma once
+
+#include "base/home.h"
+#include "store/store.h"
+
+struct teller { /* at home */
+    struct env *env;
+    struct store *store;
+    struct home *home;
+    struct timer timer;
+    struct unit unit;
+};
+
+void teller_start(struct teller *t, struct env *env, struct store *store, struct home *home);

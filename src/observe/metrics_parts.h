@@ -1,0 +1,41 @@
+/* metrics_parts.h - how numbers lie in memory. Only metrics*.c include this.
+ *
+ * A family (a counter or histogram) has a run of series: one for each combination of its labels'
+ * values, the last label running fastest. Its shape is read from the lists once, at the start. */
+#pragma once
+
+#include "observe/metrics.h"
+
+#include <stdatomic.h>
+
+enum { COUNTER_SERIES = 1024, HISTOGRAM_SERIES = 64, LIST_MAX = METRICS_CURRENCIES + 1 };
+
+struct family {
+    struct str name, help;
+    size_t labels;
+    struct str label[METRICS_LABELS];
+    struct str values[METRICS_LABELS]; /* as listed */
+    size_t count[METRICS_LABELS];      /* how many; 1 where there is no such label */
+    size_t first, size;                /* its run of series */
+    bool by_gateway, by_currency;      /* what its first label is */
+};
+
+struct metrics {
+    struct family counters[COUNTERS], histograms[HISTOGRAMS];
+    const char *version;
+    _Atomic unsigned gateways;                     /* those that are set up, a bit each */
+    _Atomic uint32_t currency[METRICS_CURRENCIES]; /* its three letters; 0: free */
+
+    _Atomic int64_t counter[COUNTER_SERIES];
+    _Atomic double gauge[GAUGES];
+    _Atomic int64_t bucket[HISTOGRAM_SERIES][METRICS_BUCKETS + 1], sum_us[HISTOGRAM_SERIES];
+};
+
+/* The i-th of a list; the last one where there are fewer. */
+struct str metrics_listed(struct str list, size_t i);
+/* Where the series of these values lies. */
+size_t metrics_place(const struct family *f, struct labels at);
+
+#define METRICS_CURRENCY(text)                                                                     \
+    ((uint32_t)(unsigned char)(text)[0] | (uint32_t)(unsigned char)(text)[1] << 8 |                \
+     (uint32_t)(unsigned char)(text)[2] << 16)

@@ -1,0 +1,160 @@
+/* cancel.c - a parcel that is not wanted any more. What waits is gone at once. What is under way is
+ * marked: its attempt ends as it ends, and no other follows. */
+#include "base/limits.h"
+#include "flow/rows.h"
+#include "qstash/parts.h"
+
+#include <assert.h>
+
+struct doomed {
+    struct parcel parcel; /* what live_read_to_leave() reads of it */
+    struct live live;
+};
+
+static enum err note(struct tx *tx, struct uuid id, enum qstash_state state, int64_t now_ms)
+{
+    return log_add(tx, &(struct log_entry){ .id = id, .at_ms = now_ms, .state = state });
+}
+
+static enum err end_now(struct qstash *q, struct tx *tx, const struct doomed *d, int64_t now_ms)
+{
+    enum err e = note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+
+    if (!e)
+        e = note(tx, d->parcel.id, QSTASH_CANCELED, now_ms);
+    return e ? e : parcel_leave(q, tx, &d->parcel, &d->live);
+}
+
+static enum err mark(struct tx *tx, const struct doomed *d, int64_t now_ms)
+{
+    enum err e;
+
+    if (d->live.cancel)
+        return OK;
+    e = note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+    return e ? e : TX_DO(tx, STMT_qstash_live_cancel, -1, v_uuid(&d->parcel.id));
+}
+
+/* As it is now: the one before it may have made room for it. NOT_FOUND: it has ended. */
+static enum err cancel_one(struct qstash *q, struct tx *tx, struct arena *a, struct uuid id,
+                           int64_t now_ms)
+{
+    struct doomed d;
+    enum err e = live_read_to_leave(tx, a, id, &d.live, &d.parcel);
+
+    if (e)
+        return e;
+    if (d.live.place == PLACE_GIVEN)
+        e = queue_cancel(q->queue, tx, id, now_ms);
+    if (e == ERR_NOT_FOUND)
+        return mark(tx, &d, now_ms);
+    return e ? e : end_now(q, tx, &d, now_ms);
+}
+
+/* Every gate that one of them stands at, before the first of them is written. */
+static enum err lock_gates(struct tx *tx, struct arena *a, const struct uuid *ids, size_t n)
+{
+    int64_t lanes[2 * LIMIT_QSTASH_CANCEL];
+    struct arena_mark mark = arena_mark(a);
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct live l;
+        enum err e = live_read(tx, a, ids[i], &l);
+
+        if (e && e != ERR_NOT_FOUND)
+            return e;
+        if (!e)
+            count += gate_lanes(&l, lanes + count);
+        arena_rewind(a, mark);
+    }
+    return queue_lock_lanes(tx, lanes, count);
+}
+
+static enum err cancel_all(struct qstash *q, struct tx *tx, struct arena *a, const struct uuid *ids,
+                           size_t n, int64_t *ret_count)
+{
+    int64_t now_ms = env_now_ms(q->env);
+    struct arena_mark mark = arena_mark(a);
+    enum err e = lock_gates(tx, a, ids, n);
+
+    *ret_count = 0;
+    for (size_t i = 0; i < n && !e; i++) {
+        e = cancel_one(q, tx, a, ids[i], now_ms);
+        *ret_count += !e;
+        e = e == ERR_NOT_FOUND ? OK : e;
+        arena_rewind(a, mark);
+    }
+    return e;
+}
+
+enum err parcels_cancel(struct qstash *q, struct tx *tx, const struct uuid *ids, size_t n,
+                        int64_t *ret_count)
+{
+    struct arena a; /* of one at a time */
+    enum err e;
+
+    assert(n <= LIMIT_QSTASH_CANCEL);
+    arena_init(&a, 16 * 1024);
+    e = cancel_all(q, tx, &a, ids, n, ret_count);
+    arena_release(&a);
+    return e;
+}
+
+/* --- what a deleted queue left --- */
+
+struct leftovers {
+    struct uuid ids[LIMIT_QSTASH_CANCEL];
+    size_t n;
+};
+
+static enum err add_leftover(void *ctx, const struct row *row)
+{
+    struct leftovers *l = ctx;
+
+    if (l->n == LIMIT_QSTASH_CANCEL || !uuid_of_bytes(row->col[0].s, &l->ids[l->n]))
+        return ERR_INTERNAL;
+    l->n++;
+    return OK;
+}
+
+/* Each time something goes wrong (a crash is that, too) it takes half as many. */
+static int64_t step_of(int64_t attempt)
+{
+    int64_t most = attempt < 8 ? LIMIT_QSTASH_CANCEL >> (attempt - 1) : 1;
+
+    return most ? most : 1;
+}
+
+/* A step at a time. Callbacks tell of what has happened: they go out, and with the last one its
+ * queue's row goes (gates_save()). */
+static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    struct qstash *q = ctx;
+    int64_t now_ms = env_now_ms(q->env), queue_id, count;
+    struct leftovers l = { .n = 0 };
+    struct queue_new next = {
+        .id = env_uuid(q->env), .kind = QSTASH_SWEEP_KIND, .ref = m->ref, .due_ms = now_ms
+    };
+    enum err e;
+
+    (void)why;
+    if (!str_to_i64(m->ref, &queue_id))
+        return ERR_VALIDATION;
+    e = tx_each(tx, STMT_qstash_queue_left,
+                (struct val[]){ V_INT(queue_id), V_INT(step_of(m->attempt)) }, 2, add_leftover, &l);
+    if (!e && !l.n)
+        return TX_DO(tx, STMT_qstash_queue_gone, -1, V_INT(queue_id));
+    if (!e)
+        e = parcels_cancel(q, tx, l.ids, l.n, &count);
+    return e ? e : queue_add(q->queue, tx, now_ms, &next, 1);
+}
+
+struct job_kind qstash_sweep_kind(struct qstash *q)
+{
+    static const struct retry_policy policy = {
+        .retries = 1000, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){ .name = "qstash.sweep", .run = sweep_run, .ctx = q, .retry = policy };
+}

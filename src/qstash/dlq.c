@@ -1,0 +1,153 @@
+/* dlq.c - the dead letter queue as the API has it: list, get, delete, retry. dlq_act.c does the
+ * work of the last two. */
+#include "base/limits.h"
+#include "qstash/call.h"
+#include "qstash/dead.h"
+#include "qstash/dlq_act.h"
+#include "qstash/page.h"
+
+static enum err show(struct tx *tx, struct arena *a, struct uuid id, struct buf *out,
+                     size_t *ret_bytes)
+{
+    struct parcel p;
+    struct dead d;
+    enum err e = dead_read(tx, a, id, true, &p, &d);
+
+    if (e)
+        return e;
+    *ret_bytes = p.body.n + p.header.n + d.response_body.n + d.response_header.n + 4096;
+    buf_char(out, '{');
+    render_dead(out, &p, &d);
+    buf_char(out, '}');
+    return OK;
+}
+
+/* --- GET /v2/dlq?dlqIds= --- */
+
+struct these {
+    struct dead_name *names;
+    size_t n;
+};
+
+static enum err show_all(struct tx *tx, struct call *c, const struct these *t)
+{
+    size_t total = 0, bytes;
+    bool first = true;
+    enum err e = OK;
+
+    for (size_t i = 0; i < t->n && !e; i++) {
+        struct arena a;
+
+        if (!t->names[i].there)
+            continue;
+        if (!first)
+            buf_char(&c->out, ',');
+        first = false;
+        arena_init(&a, LIMIT_REQUEST_ARENA);
+        e = show(tx, &a, t->names[i].id, &c->out, &bytes);
+        arena_release(&a);
+        total += e ? 0 : bytes;
+        if (total > LIMIT_QSTASH_PAGE_BYTES)
+            e = call_refuse(c, 400, "the answer would be too large: ask for fewer dlqIds");
+    }
+    return e;
+}
+
+static enum err list_these(struct tx *tx, struct call *c)
+{
+    struct these *t = c->v->more;
+    enum err e = dead_names_find(tx, t->names, t->n);
+
+    buf_add(&c->out, S("{\"messages\":["));
+    if (!e)
+        e = show_all(tx, c, t);
+    buf_add(&c->out, S("]}"));
+    return e;
+}
+
+static void answer_these(struct visit *v, const struct selection *s)
+{
+    struct these *t = arena_alloc(&v->r->arena, 1, sizeof(*t));
+    enum err e = t ? dead_names_read(&v->r->arena, &s->ids, &t->names, &t->n) : ERR_NO_MEMORY;
+
+    if (e) {
+        visit_err(v, e);
+    } else if (t->n > LIMIT_QSTASH_PAGE) {
+        visit_error(v, 400, "invalid filter: more than %d dlqIds in one list", LIMIT_QSTASH_PAGE);
+    } else {
+        v->more = t;
+        call_read(v, list_these);
+    }
+}
+
+/* --- GET /v2/dlq --- */
+
+static enum err entry(struct tx *tx, struct page_step *s, const struct found *x, struct buf *out)
+{
+    size_t bytes = 0;
+    enum err e = show(tx, &s->arena, x->id, out, &bytes);
+
+    s->bytes += bytes;
+    return e;
+}
+
+void qstash_dlq_list(struct visit *v)
+{
+    const struct page rules = { .in = FIND_DEAD,
+                                .of = SELECT_DEAD,
+                                .most = LIMIT_QSTASH_PAGE,
+                                .usual = LIMIT_QSTASH_PAGE,
+                                .key = "messages",
+                                .entry = entry,
+                                .these = answer_these };
+
+    page_answer(v, &rules);
+}
+
+/* --- GET /v2/dlq/{dlqId} --- */
+
+static enum err get(struct tx *tx, struct call *c)
+{
+    struct dead_name name = { 0 };
+    struct arena a;
+    size_t bytes;
+    enum err e = OK;
+
+    if (dlq_id_parse(c->v->param[0], &name.died_ms, &name.seq))
+        e = dead_names_find(tx, &name, 1);
+    if (!e && !name.there)
+        e = call_refuse(c, 404, "dlq message not found");
+    if (e)
+        return e;
+    arena_init(&a, LIMIT_REQUEST_ARENA);
+    e = show(tx, &a, name.id, &c->out, &bytes);
+    arena_release(&a);
+    return e;
+}
+
+void qstash_dlq_get(struct visit *v)
+{
+    call_read(v, get);
+}
+
+/* --- the acts --- */
+
+void qstash_dlq_delete(struct visit *v)
+{
+    dlq_act_one(v, DLQ_DELETE);
+}
+
+void qstash_dlq_delete_many(struct visit *v)
+{
+    dlq_act_many(v, DLQ_DELETE);
+}
+
+void qstash_dlq_retry(struct visit *v)
+{
+    dlq_act_many(v, DLQ_RETRY);
+}
+
+void qstash_dlq_retry_one(struct visit *v)
+{
+    dlq_act_one(v, DLQ_RETRY);
+}

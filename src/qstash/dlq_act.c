@@ -1,0 +1,421 @@
+/* dlq_act.c - see dlq_act.h.
+ *
+ *   choose --> act --> act (bodies that did not fit) --> choose --> ... --> answer
+ *
+ * What was chosen may be gone when it is acted on: somebody else had it, and it is left out. */
+#include "qstash/dlq_act.h"
+
+#include "base/limits.h"
+#include "qstash/dead.h"
+#include "qstash/dlq_unit.h"
+#include "qstash/find.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { USUAL = 100 }; /* where the call does not say how many */
+
+/* --- by their names --- */
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct dead_name *x = a, *y = b;
+
+    return x->seq != y->seq ? (x->seq < y->seq ? -1 : 1)
+                            : (x->died_ms > y->died_ms) - (x->died_ms < y->died_ms);
+}
+
+enum err dead_names_read(struct arena *a, const struct filter_texts *texts,
+                         struct dead_name **ret_names, size_t *ret_count)
+{
+    struct dead_name *names = arena_alloc(a, texts->n + 1, sizeof(*names));
+    size_t n = 0, kept = 0;
+
+    if (!names)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < texts->n; i++)
+        n += dlq_id_parse(texts->v[i], &names[n].died_ms, &names[n].seq);
+    qsort(names, n, sizeof(*names), by_seq);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || by_seq(&names[i], &names[kept - 1]))
+            names[kept++] = names[i];
+    *ret_names = names;
+    *ret_count = kept;
+    return OK;
+}
+
+struct naming {
+    struct dead_name *names;
+    size_t n;
+};
+
+static enum err name_row(void *ctx, const struct row *row)
+{
+    struct naming *x = ctx;
+
+    for (size_t i = 0; i < x->n; i++) {
+        struct dead_name *name = &x->names[i];
+
+        if (name->seq != row->col[0].i || name->died_ms != row->col[2].i)
+            continue;
+        name->there = uuid_of_bytes(row->col[1].s, &name->id);
+        return name->there ? OK : ERR_INTERNAL;
+    }
+    return OK;
+}
+
+enum err dead_names_find(struct tx *tx, struct dead_name *names, size_t n)
+{
+    struct naming x = { names, n };
+    struct val v[LIMIT_STATEMENT_ROWS];
+
+    for (size_t i = 0; i < n; i++) {
+        names[i].there = false;
+        v[i] = V_INT(names[i].seq);
+    }
+    return n ? tx_bulk(tx, STMT_qstash_dead_at, v, n, 1, name_row, &x) : OK;
+}
+
+/* --- an act --- */
+
+struct act {
+    struct unit unit;
+    struct visit *v;
+    enum dlq_verb verb;
+    bool one; /* named by the path */
+
+    struct selection selection;
+    struct dead_name *names;
+    size_t name_count, next_name;
+    struct find find, next; /* as of the last unit, and what the present one made of it */
+
+    struct found found[LIMIT_QSTASH_DEAD_STEP + 1];
+    struct dlq_unit now; /* those that were chosen */
+    bool more;           /* behind them there is another */
+
+    int64_t left, looked, count;
+    struct buf out; /* the responses */
+};
+
+static void post(struct act *x, const struct unit_kind *kind, void (*done)(struct unit *u))
+{
+    x->unit = (struct unit){
+        .kind = kind, .home = x->v->r->home, .done = done, .arena = &x->v->r->arena
+    };
+    store_post(x->v->q->store, &x->unit);
+}
+
+/* --- the answer --- */
+
+static void fail(struct act *x, enum err e)
+{
+    buf_release(&x->out);
+    if (e == ERR_VALIDATION && x->now.why[0])
+        visit_error(x->v, 400, "%s", x->now.why);
+    else if (e == ERR_UNPROCESSABLE)
+        visit_error(x->v, 412, "%s", QUEUES_FULL);
+    else
+        visit_err(x->v, e);
+}
+
+static void add_cursor(struct act *x, struct buf *b, bool more)
+{
+    char cursor[FIND_CURSOR];
+
+    if (!more || x->names)
+        return;
+    find_cursor(&x->find, &x->find.at, cursor);
+    buf_fmt(b, ",\"cursor\":\"%s\"", cursor);
+}
+
+static void answer_retried(struct act *x, struct buf *b, bool more)
+{
+    buf_char(b, '{');
+    if (x->one) { /* as a publish is answered, too */
+        struct str first = buf_str(&x->out);
+
+        buf_add(b, (struct str){ first.p + 1, first.n - 2 });
+        buf_char(b, ',');
+    }
+    buf_add(b, S("\"responses\":["));
+    buf_add(b, buf_str(&x->out));
+    buf_char(b, ']');
+    add_cursor(x, b, more);
+    buf_char(b, '}');
+}
+
+static void answer(struct act *x, bool more)
+{
+    struct visit *v = x->v;
+    struct buf b;
+
+    if (x->one && !x->count) {
+        buf_release(&x->out);
+        visit_error(v, 404, "dlq message not found");
+        return;
+    }
+    buf_init(&b, LIMIT_REPLY);
+    if (x->verb == DLQ_RETRY) {
+        answer_retried(x, &b, more);
+    } else {
+        buf_fmt(&b, "{\"deleted\":%lld", (long long)x->count);
+        add_cursor(x, &b, more);
+        buf_char(&b, '}');
+    }
+    b.failed |= x->out.failed;
+    buf_release(&x->out);
+    visit_buf(v, x->verb == DLQ_RETRY ? 201 : 200, &b);
+}
+
+/* --- acting --- */
+
+static enum err run_act(struct tx *tx, struct unit *u)
+{
+    struct act *x = CONTAINER_OF(u, struct act, unit);
+
+    return dlq_unit_run(tx, &x->now);
+}
+
+static void go_on(struct act *x);
+
+static void add_response(struct act *x, struct uuid id)
+{
+    char text[MESSAGE_ID_TEXT + 1];
+
+    message_id_text(id, text);
+    buf_fmt(&x->out, "%s{\"messageId\":\"%s\"}", x->out.n ? "," : "", text);
+}
+
+static void acted(struct unit *u)
+{
+    struct act *x = CONTAINER_OF(u, struct act, unit);
+
+    if (u->err) {
+        fail(x, u->err);
+        return;
+    }
+    for (; x->now.from < x->now.upto; x->now.from++) {
+        if (!x->now.did[x->now.from])
+            continue;
+        x->count++;
+        x->left--;
+        if (x->verb == DLQ_RETRY)
+            add_response(x, x->now.new_ids[x->now.from]);
+    }
+    go_on(x);
+}
+
+static void act(struct act *x)
+{
+    static const struct unit_kind kind = { "qstash.dlq.act", UNIT_FRONT, run_act, NULL };
+
+    post(x, &kind, acted);
+}
+
+/* --- choosing --- */
+
+static size_t names_now(const struct act *x)
+{
+    size_t n = x->name_count - x->next_name;
+
+    return n < LIMIT_QSTASH_DEAD_STEP ? n : LIMIT_QSTASH_DEAD_STEP;
+}
+
+static enum err choose_by_name(struct tx *tx, struct act *x)
+{
+    return dead_names_find(tx, x->names + x->next_name, names_now(x));
+}
+
+/* One more than may be acted on: without it there are no more. */
+static enum err choose_by_filter(struct tx *tx, struct act *x)
+{
+    int64_t most = x->left < LIMIT_QSTASH_DEAD_STEP ? x->left : LIMIT_QSTASH_DEAD_STEP;
+
+    x->next = x->find;
+    x->next.arena = &x->v->r->arena;
+    x->next.found = x->found;
+    x->next.max = (size_t)most + 1;
+    x->next.budget = LIMIT_QSTASH_LOOKED;
+    return find_next(tx, &x->next);
+}
+
+static enum err run_choose(struct tx *tx, struct unit *u)
+{
+    struct act *x = CONTAINER_OF(u, struct act, unit);
+
+    return x->names ? choose_by_name(tx, x) : choose_by_filter(tx, x);
+}
+
+static void choose_id(struct act *x, struct uuid id)
+{
+    x->now.ids[x->now.count] = id;
+    x->now.new_ids[x->now.count++] = env_uuid(x->v->q->env);
+}
+
+static void take_names(struct act *x)
+{
+    const struct dead_name *name = x->names + x->next_name, *end = name + names_now(x);
+
+    x->next_name += names_now(x);
+    x->more = x->next_name < x->name_count;
+    for (; name < end; name++)
+        if (name->there)
+            choose_id(x, name->id);
+}
+
+static void take_found(struct act *x)
+{
+    size_t n = x->next.count, most = x->next.max - 1;
+
+    x->find = x->next;
+    x->looked += x->next.looked;
+    x->more = n > most || !x->next.end;
+    if (n > most)
+        x->find.at = x->found[most - 1].spot;
+    for (size_t i = 0; i < n && i < most; i++)
+        choose_id(x, x->found[i].id);
+}
+
+static void chose(struct unit *u)
+{
+    struct act *x = CONTAINER_OF(u, struct act, unit);
+
+    if (u->err) {
+        fail(x, u->err);
+        return;
+    }
+    x->now.count = x->now.from = 0;
+    if (x->names)
+        take_names(x);
+    else
+        take_found(x);
+    go_on(x);
+}
+
+static void choose(struct act *x)
+{
+    static const struct unit_kind kind = { "qstash.dlq.choose", UNIT_READ, run_choose, NULL };
+
+    post(x, &kind, chose);
+}
+
+static void go_on(struct act *x)
+{
+    if (x->now.from < x->now.count)
+        act(x);
+    else if (!x->more || x->left <= 0 || x->looked >= LIMIT_QSTASH_LOOKED_CALL)
+        answer(x, x->more);
+    else
+        choose(x);
+}
+
+/* --- the calls --- */
+
+/* Only its options: what else the request has is about the request. */
+static enum err take_options(struct act *x)
+{
+    const struct request *r = x->v->r;
+    struct header *headers = arena_alloc(&x->v->r->arena, r->header_count + 1, sizeof(*headers));
+
+    if (!headers)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < r->header_count; i++) {
+        struct str name = r->headers[i].name;
+
+        if (name.n > 8 && str_eq_nocase((struct str){ name.p, 8 }, S("upstash-")))
+            headers[x->now.header_count++] = r->headers[i];
+    }
+    x->now.headers = headers;
+    return dlq_unit_check(&x->now);
+}
+
+static struct act *act_new(struct visit *v, enum dlq_verb verb)
+{
+    struct act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
+    enum err e = OK;
+
+    if (!x) {
+        visit_err(v, ERR_NO_MEMORY);
+        return NULL;
+    }
+    x->now.v = x->v = v;
+    x->now.verb = x->verb = verb;
+    x->more = true;
+    buf_init(&x->out, LIMIT_REPLY);
+    if (verb == DLQ_RETRY)
+        e = take_options(x);
+    if (e)
+        fail(x, e);
+    return e ? NULL : x;
+}
+
+/* What is deleted is gone: "all" has to be said, by a count. */
+static enum err check_is_said(struct act *x)
+{
+    const struct selection *s = &x->selection;
+    const struct filter *f = &s->filter;
+
+    if (x->verb != DLQ_DELETE || s->by_ids || s->count || s->cursor.n || filter_has_texts(f) ||
+        f->has_ids || f->status_count || f->has_dates)
+        return OK;
+    snprintf(x->now.why, sizeof(x->now.why),
+             "say what to delete: dlqIds, a filter (label, url, queueName and the like), or"
+             " count=100 for the oldest hundred of all");
+    return ERR_VALIDATION;
+}
+
+static bool take_selection(struct act *x)
+{
+    struct visit *v = x->v;
+    struct selection *s = &x->selection;
+    enum err e = selection_read(&v->r->arena, SELECT_DEAD, v->query, v->r->body, s, x->now.why);
+
+    if (!e)
+        e = check_is_said(x);
+    if (!e && s->by_ids)
+        e = dead_names_read(&v->r->arena, &s->ids, &x->names, &x->name_count);
+    if (e) {
+        fail(x, e);
+        return false;
+    }
+    x->left = s->count && s->count < LIMIT_QSTASH_DEAD_CALL ? s->count
+              : s->count                                    ? LIMIT_QSTASH_DEAD_CALL
+                                                            : USUAL;
+    if (s->by_ids)
+        x->left = INT64_MAX;
+    find_begin(&x->find, FIND_DEAD, &s->filter);
+    if (!s->cursor.n || find_cursor_read(&x->find, s->cursor))
+        return true;
+    visit_error(v, 400, "invalid cursor");
+    return false;
+}
+
+void dlq_act_many(struct visit *v, enum dlq_verb verb)
+{
+    struct act *x = act_new(v, verb);
+
+    if (!x || !take_selection(x))
+        return;
+    if (x->names)
+        x->more = x->name_count > 0;
+    go_on(x);
+}
+
+void dlq_act_one(struct visit *v, enum dlq_verb verb)
+{
+    struct act *x = act_new(v, verb);
+    struct filter_texts texts = { .v = &v->param[0], .n = 1 };
+    enum err e;
+
+    if (!x)
+        return;
+    x->one = true;
+    x->left = 1;
+    e = dead_names_read(&v->r->arena, &texts, &x->names, &x->name_count);
+    x->more = x->name_count > 0;
+    if (e)
+        fail(x, e);
+    else
+        go_on(x);
+}

@@ -1,0 +1,76 @@
+/* filter.h - which parcels, dead letters or lines a call is about: the query of a bulk call, or its
+ * body as JSON, read by one set of rules for all of them (sections 5.1, 14 and 15.1 of the
+ * reference).
+ *
+ *   (1) A key given several times, or with commas, means any of its values; different keys mean
+ * all. (2) An unknown key, an empty value, a bad number: 400. A slip must not become "all of them".
+ *   (3) Nothing but `count` and `cursor` means all. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/uuid.h"
+#include "qstash/parcel.h"
+
+/* Texts of a parcel's content, in the order of qstash_facts. */
+enum filter_key {
+    FILTER_URL,
+    FILTER_HOST,
+    FILTER_PATH,
+    FILTER_LABEL,
+    FILTER_QUEUE,
+    FILTER_FLOW,
+    FILTER_SCHEDULE,
+    FILTER_TOPIC,
+    FILTER_CALLER,
+    FILTER_TEXTS,
+};
+
+struct filter_texts {
+    struct str *v;
+    size_t n, room;
+};
+
+struct filter {
+    struct filter_texts text[FILTER_TEXTS]; /* n 0: any */
+
+    bool has_ids; /* of messages; without one that can be read nothing fits */
+    struct uuid *ids;
+    size_t id_count;
+
+    int64_t *status; /* of the last answer */
+    size_t status_count;
+
+    unsigned states; /* of a line: bits 1 << enum qstash_state; 0: any */
+
+    bool has_dates;
+    int64_t from_ms, to_ms; /* both are within */
+};
+
+struct selection {
+    struct filter filter;
+    bool by_ids;             /* messageIds, dlqIds: these and no others */
+    struct filter_texts ids; /* may be none */
+    int64_t count;           /* 0: not given */
+    struct str cursor;       /* empty: from the beginning */
+};
+
+enum selection_of { SELECT_LIVE = 1, SELECT_DEAD = 2, SELECT_LOG = 4 };
+
+/* query is raw; body may be empty. Texts are slices, or in the arena. VALIDATION: 400, and why. */
+enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
+                        struct selection *ret_selection, char why[256]);
+
+/* --- does it fit --- */
+
+struct filter_facts { /* the content, as far as filters look at it */
+    int64_t created_ms;
+    struct str text[FILTER_TEXTS]; /* label: "a,b" */
+};
+
+bool filter_has_texts(const struct filter *f);
+bool filter_fits_texts(const struct filter *f, const struct filter_facts *facts);
+bool filter_fits_id(const struct filter *f, struct uuid id);
+bool filter_fits_status(const struct filter *f, int64_t status);
+bool filter_fits_state(const struct filter *f, int64_t state);
+bool filter_fits_time(const struct filter *f, int64_t at_ms);

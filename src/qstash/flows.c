@@ -1,0 +1,324 @@
+/* flows.c - the calls under /v2/flowControl: what a flow key lets through, and what the operator
+ * says instead of its publishers. A key comes into being with its first message (post.c), so one
+ * that is not there is a 404. Each change is made under the gate's lock and ends with
+ * gates_settle(), which lets in whoever may go now. */
+#include "base/limits.h"
+#include "flow/rows.h"
+#include "qstash/call.h"
+#include "qstash/parts.h"
+
+#include <string.h>
+
+struct flow { /* all of a row; the gate has what moves */
+    struct gates gates;
+    bool pinned_parallelism, pinned_rate;
+};
+
+struct pins { /* of a call; 0 and false: not said */
+    int64_t parallelism, rate, period_s;
+    bool free_parallelism, free_rate;
+};
+
+static enum err not_here(struct call *c)
+{
+    return call_refuse(c, 404, "flow control key not found: " STR_FMT, STR_ARG(c->v->param[0]));
+}
+
+/* --- GET --- */
+
+static const char *word(bool b)
+{
+    return b ? "true" : "false";
+}
+
+/* From the columns of qstash_flow_read. A period that is over counts no more. */
+static void show(struct buf *out, struct str key, const struct val *c, int64_t now_ms)
+{
+    int64_t rate = c[1].i, period_s = c[2].i, from_ms = c[9].i;
+    int64_t started = rate && now_ms < from_ms + period_s * 1000 ? c[8].i : 0;
+
+    buf_add(out, S("{\"flowControlKey\":"));
+    buf_json(out, key);
+    buf_fmt(out, ",\"waitListSize\":%lld,\"parallelismMax\":%lld,\"parallelismCount\":%lld",
+            (long long)c[7].i, (long long)c[0].i, (long long)c[6].i);
+    buf_fmt(out,
+            ",\"rateMax\":%lld,\"rateCount\":%lld,\"ratePeriod\":%lld,\"ratePeriodStart\":%lld",
+            (long long)rate, (long long)started, (long long)(rate ? period_s : 0),
+            (long long)(rate ? from_ms / 1000 : 0));
+    buf_fmt(out, ",\"isPaused\":%s,\"isPinnedParallelism\":%s,\"isPinnedRate\":%s}", word(c[3].i),
+            word(c[4].i), word(c[5].i));
+}
+
+static enum err get(struct tx *tx, struct call *c)
+{
+    struct visit *v = c->v;
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_qstash_flow_read, &row, V_TEXT(v->param[0]));
+
+    if (e == ERR_NOT_FOUND)
+        return not_here(c);
+    if (!e)
+        show(&c->out, v->param[0], row.col, env_now_ms(v->q->env));
+    return e;
+}
+
+static bool is_text(struct str s) /* that both databases take */
+{
+    return str_is_utf8(s) && (!s.n || !memchr(s.p, '\0', s.n));
+}
+
+/* False: it cannot be one, and the answer was sent. */
+static bool has_key(struct visit *v)
+{
+    struct str key = v->param[0];
+
+    if (key.n && key.n <= LIMIT_QSTASH_KEY && is_text(key))
+        return true;
+    visit_error(v, 400, "invalid flow control key");
+    return false;
+}
+
+void qstash_flow_get(struct visit *v)
+{
+    if (has_key(v))
+        call_read(v, get);
+}
+
+static enum err add(void *ctx, const struct row *row)
+{
+    struct call *c = ctx;
+
+    if (c->out.n > 1)
+        buf_char(&c->out, ',');
+    show(&c->out, row->col[11].s, row->col, env_now_ms(c->v->q->env));
+    return OK;
+}
+
+static enum err list(struct tx *tx, struct call *c)
+{
+    const struct str *search = c->v->more;
+    struct val v[] = { V_TEXT(*search), V_INT(LIMIT_QSTASH_FLOWS_LISTED) };
+    enum err e;
+
+    buf_char(&c->out, '[');
+    e = tx_each(tx, STMT_qstash_flows_all, v, COUNT(v), add, c);
+    buf_char(&c->out, ']');
+    return e;
+}
+
+void qstash_flow_list(struct visit *v)
+{
+    struct str *search = arena_alloc(&v->r->arena, 1, sizeof(*search));
+
+    if (!search) {
+        visit_err(v, ERR_NO_MEMORY);
+        return;
+    }
+    *search = visit_query(v, S("search"));
+    if (!is_text(*search)) {
+        visit_error(v, 400, "search is not text");
+        return;
+    }
+    v->more = search;
+    call_read(v, list);
+}
+
+/* The node's own: what all of its deliveries may be at a time. */
+void qstash_global_parallelism(struct visit *v)
+{
+    struct buf b;
+
+    buf_init(&b, 1024);
+    buf_fmt(&b, "{\"parallelismMax\":%d,\"parallelismCount\":%d}", LIMIT_QSTASH_CALLS,
+            atomic_load(&v->q->in_flight));
+    visit_buf(v, 200, &b);
+}
+
+/* --- changes --- */
+
+static enum err lock(struct tx *tx, struct call *c, struct flow *ret_flow)
+{
+    struct str key = c->v->param[0];
+    struct row row;
+    enum err e = gates_lock(tx, 0, key, &ret_flow->gates);
+
+    if (!e)
+        e = TX_ROW(tx, STMT_qstash_flow_read, &row, V_TEXT(key));
+    if (e)
+        return e == ERR_NOT_FOUND ? not_here(c) : e;
+    ret_flow->pinned_parallelism = row.col[4].i;
+    ret_flow->pinned_rate = row.col[5].i;
+    return OK;
+}
+
+static enum err save(struct tx *tx, struct call *c, struct flow *f)
+{
+    struct qstash *q = c->v->q;
+    struct flow_gate *g = &f->gates.flow;
+    enum err e = TX_DO(tx, STMT_qstash_flow_set, 1, V_INT(g->limits.parallelism),
+                       V_INT(g->limits.rate), V_INT(g->limits.period_s), V_INT(g->paused),
+                       V_INT(f->pinned_parallelism), V_INT(f->pinned_rate), V_TEXT(g->key));
+
+    return e ? e : gates_settle(q, tx, &f->gates, env_now_ms(q->env));
+}
+
+static void begin_period(struct flow_gate *g, int64_t now_ms)
+{
+    g->started = 0;
+    g->period_from_ms = now_ms;
+}
+
+static enum err pause_flow(struct tx *tx, struct call *c)
+{
+    struct flow f;
+    enum err e = lock(tx, c, &f);
+
+    if (e)
+        return e;
+    f.gates.flow.paused = true;
+    return save(tx, c, &f);
+}
+
+void qstash_flow_pause(struct visit *v)
+{
+    if (has_key(v))
+        call_write(v, pause_flow);
+}
+
+static enum err resume_flow(struct tx *tx, struct call *c)
+{
+    struct flow f;
+    enum err e = lock(tx, c, &f);
+
+    if (e)
+        return e;
+    f.gates.flow.paused = false;
+    return save(tx, c, &f);
+}
+
+void qstash_flow_resume(struct visit *v)
+{
+    if (has_key(v))
+        call_write(v, resume_flow);
+}
+
+static enum err reset_rate(struct tx *tx, struct call *c)
+{
+    struct flow f;
+    enum err e = lock(tx, c, &f);
+
+    if (e)
+        return e;
+    begin_period(&f.gates.flow, env_now_ms(c->v->q->env));
+    return save(tx, c, &f);
+}
+
+void qstash_flow_reset_rate(struct visit *v)
+{
+    if (has_key(v))
+        call_write(v, reset_rate);
+}
+
+/* --- pin, unpin --- */
+
+static enum err pin(struct tx *tx, struct call *c)
+{
+    const struct pins *p = c->v->more;
+    struct flow f;
+    struct flow_gate *g = &f.gates.flow;
+    enum err e = lock(tx, c, &f);
+
+    if (e)
+        return e;
+    if (p->parallelism) {
+        g->limits.parallelism = p->parallelism;
+        f.pinned_parallelism = true;
+    }
+    if (p->rate) {
+        g->limits.rate = p->rate;
+        g->limits.period_s = p->period_s ? p->period_s : 1;
+        f.pinned_rate = true;
+        begin_period(g, env_now_ms(c->v->q->env));
+    }
+    return save(tx, c, &f);
+}
+
+/* The values stay until the next message says something else. */
+static enum err unpin(struct tx *tx, struct call *c)
+{
+    const struct pins *p = c->v->more;
+    struct flow f;
+    enum err e = lock(tx, c, &f);
+
+    if (e)
+        return e;
+    f.pinned_parallelism &= !p->free_parallelism;
+    f.pinned_rate &= !p->free_rate;
+    return save(tx, c, &f);
+}
+
+/* Each of them returns false when the answer was sent. */
+
+static bool read_number(struct visit *v, const char *key, int64_t most, int64_t *ret_value)
+{
+    struct str text = visit_query(v, str_of(key));
+
+    *ret_value = 0;
+    if (!text.n || (str_to_i64(text, ret_value) && *ret_value >= 1 && *ret_value <= most))
+        return true;
+    visit_error(v, 400, "%s must be a whole number from 1 to %lld", key, (long long)most);
+    return false;
+}
+
+static bool read_flag(struct visit *v, const char *key, bool *ret_value)
+{
+    struct str text = visit_query(v, str_of(key));
+
+    *ret_value = str_eq_nocase(text, S("true"));
+    if (*ret_value || !text.n || str_eq_nocase(text, S("false")))
+        return true;
+    visit_error(v, 400, "%s must be true or false", key);
+    return false;
+}
+
+static struct pins *pins_new(struct visit *v)
+{
+    struct pins *p;
+
+    if (!has_key(v))
+        return NULL;
+    p = arena_alloc(&v->r->arena, 1, sizeof(*p));
+    if (!p)
+        visit_err(v, ERR_NO_MEMORY);
+    v->more = p;
+    return p;
+}
+
+void qstash_flow_pin(struct visit *v)
+{
+    struct pins *p = pins_new(v);
+
+    if (!p || !read_number(v, "parallelism", LIMIT_QSTASH_FLOW, &p->parallelism) ||
+        !read_number(v, "rate", LIMIT_QSTASH_FLOW, &p->rate) ||
+        !read_number(v, "period", LIMIT_QSTASH_PERIOD_S, &p->period_s))
+        return;
+    if (!p->parallelism && !p->rate)
+        visit_error(v, 400, "say what to pin: parallelism, rate, or rate and period");
+    else if (p->period_s && !p->rate)
+        visit_error(v, 400, "a period is pinned together with a rate");
+    else
+        call_write(v, pin);
+}
+
+void qstash_flow_unpin(struct visit *v)
+{
+    struct pins *p = pins_new(v);
+
+    if (!p || !read_flag(v, "parallelism", &p->free_parallelism) ||
+        !read_flag(v, "rate", &p->free_rate))
+        return;
+    if (!p->free_parallelism && !p->free_rate)
+        visit_error(v, 400, "say what to unpin: parallelism=true, rate=true, or both");
+    else
+        call_write(v, unpin);
+}

@@ -1,0 +1,221 @@
+/* forget.c - what is old goes, some at a time: every hour, and without a pause while there is more.
+ *
+ *   lines of the log      LIMIT_QSTASH_LOG_DAYS     seq grows with the time: the oldest come first
+ *   contents              with the line that says how they ended; of dead ones with those
+ *   dead ones             LIMIT_QSTASH_DEAD_DAYS    with their letters and labels
+ *   deduplication         when its window is over
+ *   flow keys             LIMIT_QSTASH_FLOW_DAYS    that nobody used, paused or pinned
+ *
+ * A content without a line, alive or a schedule's template, is never met here. */
+#include "qstash/forget.h"
+
+#include "base/limits.h"
+#include "flow/lane.h"
+#include "flow/rows.h"
+#include "qstash/dead.h"
+#include "qstash/parts.h"
+
+enum { HOUR_MS = 3600 * 1000, DEAD_STEP = 50, FLOW_STEP = 100 };
+
+static int64_t days_ago(int64_t now_ms, int days)
+{
+    return now_ms - days * INT64_C(24) * HOUR_MS;
+}
+
+/* --- the log, and with it the contents --- */
+
+struct lines {
+    int64_t before_ms;
+    struct val seqs[LIMIT_QSTASH_FORGET], ids[LIMIT_QSTASH_FORGET];
+    size_t n, ended;
+};
+
+static bool is_end(int64_t state)
+{
+    return state == QSTASH_DELIVERED || state == QSTASH_FAILED || state == QSTASH_CANCELED;
+}
+
+static enum err add_line(void *ctx, const struct row *row)
+{
+    struct lines *l = ctx;
+    const struct val *c = row->col;
+
+    if (c[1].i >= l->before_ms || l->n == LIMIT_QSTASH_FORGET)
+        return OK;
+    l->seqs[l->n++] = V_INT(c[0].i);
+    if (is_end(c[3].i))
+        l->ids[l->ended++] = V_BLOB(c[2].s); /* lives until the unit's run ends */
+    return OK;
+}
+
+static enum err forget_lines(struct tx *tx, int64_t now_ms, bool *more)
+{
+    struct lines l = { .before_ms = days_ago(now_ms, LIMIT_QSTASH_LOG_DAYS) };
+    struct val limit = V_INT(LIMIT_QSTASH_FORGET);
+    enum err e = tx_each(tx, STMT_qstash_log_oldest, &limit, 1, add_line, &l);
+
+    if (!e && l.n)
+        e = tx_bulk(tx, STMT_qstash_log_forget, l.seqs, l.n, 1, NULL, NULL);
+    if (!e && l.ended)
+        e = tx_bulk(tx, STMT_qstash_messages_forget, l.ids, l.ended, 1, NULL, NULL);
+    *more |= l.n == LIMIT_QSTASH_FORGET;
+    return e;
+}
+
+/* --- dead ones --- */
+
+struct corpses {
+    struct uuid ids[DEAD_STEP];
+    size_t n;
+};
+
+static enum err add_corpse(void *ctx, const struct row *row)
+{
+    struct corpses *c = ctx;
+
+    if (c->n == DEAD_STEP || !uuid_of_bytes(row->col[0].s, &c->ids[c->n]))
+        return ERR_INTERNAL;
+    c->n++;
+    return OK;
+}
+
+static enum err forget_dead(struct tx *tx, struct qstash *q, int64_t now_ms, bool *more)
+{
+    struct val v[] = { V_INT(days_ago(now_ms, LIMIT_QSTASH_DEAD_DAYS)), V_INT(DEAD_STEP) };
+    struct val ids[DEAD_STEP];
+    struct corpses c = { .n = 0 };
+    enum err e = tx_each(tx, STMT_qstash_dead_oldest, v, COUNT(v), add_corpse, &c);
+
+    for (size_t i = 0; i < c.n; i++)
+        ids[i] = v_uuid(&c.ids[i]);
+    if (!e && c.n)
+        e = tx_bulk(tx, STMT_letters_lock, ids, c.n, 1, NULL, NULL);
+    for (size_t i = 0; i < c.n && !e; i++) {
+        e = qstash_dead_forget(tx, q, c.ids[i]);
+        e = e == ERR_NOT_FOUND ? OK : e; /* somebody had it meanwhile */
+    }
+    if (!e && c.n)
+        e = tx_bulk(tx, STMT_letters_delete, ids, c.n, 1, NULL, NULL);
+    if (!e && c.n)
+        e = tx_bulk(tx, STMT_letters_failures_delete, ids, c.n, 1, NULL, NULL);
+    *more |= c.n == DEAD_STEP;
+    return e;
+}
+
+/* --- deduplication --- */
+
+static enum err count(void *ctx, const struct row *row)
+{
+    (void)row;
+    ++*(int *)ctx;
+    return OK;
+}
+
+static enum err forget_dedup(struct tx *tx, int64_t now_ms, bool *more)
+{
+    struct val v[] = { V_INT(now_ms), V_INT(LIMIT_QSTASH_FORGET) };
+    int gone = 0;
+    enum err e = tx_each(tx, STMT_qstash_dedup_forget, v, COUNT(v), count, &gone);
+
+    *more |= gone == LIMIT_QSTASH_FORGET;
+    return e;
+}
+
+/* --- flow keys --- */
+
+struct idle {
+    struct str keys[FLOW_STEP]; /* live until the unit's run ends */
+    size_t n;
+};
+
+static enum err add_idle(void *ctx, const struct row *row)
+{
+    struct idle *l = ctx;
+
+    if (l->n == FLOW_STEP)
+        return ERR_INTERNAL;
+    l->keys[l->n++] = row->col[0].s;
+    return OK;
+}
+
+static enum err lock_keys(struct tx *tx, const struct idle *l)
+{
+    int64_t lanes[2 * FLOW_STEP];
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        n += gate_lanes(&(struct live){ .flow_key = l->keys[i] }, lanes + n);
+    return queue_lock_lanes(tx, lanes, n);
+}
+
+/* One that delayed parcels count on stays, and is in use as of now: so the next step comes to those
+ * behind it, and it is not looked at again before its time. */
+static enum err forget_flows(struct tx *tx, int64_t now_ms, bool *more)
+{
+    struct val before = V_INT(days_ago(now_ms, LIMIT_QSTASH_FLOW_DAYS));
+    struct val v[] = { before, V_INT(FLOW_STEP) };
+    struct idle l = { .n = 0 };
+    enum err e = tx_each(tx, STMT_qstash_flows_idle, v, COUNT(v), add_idle, &l);
+
+    if (!e)
+        e = lock_keys(tx, &l);
+    for (size_t i = 0; i < l.n && !e; i++) {
+        e = TX_DO(tx, STMT_qstash_flow_forget, -1, V_TEXT(l.keys[i]), before);
+        if (!e)
+            e = TX_DO(tx, STMT_qstash_flow_used, -1, V_INT(now_ms), V_TEXT(l.keys[i]), before);
+    }
+    *more |= l.n == FLOW_STEP;
+    return e;
+}
+
+/* --- the job: one message for ever, put off each time (see keys_expire_kind() in flow/) --- */
+
+static void forget_outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+static enum err forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct qstash *q = ctx;
+    int64_t now_ms = env_now_ms(q->env);
+    bool more = false;
+    enum err e = forget_dead(tx, q, now_ms, &more);
+
+    (void)why;
+    if (!e)
+        e = forget_flows(tx, now_ms, &more);
+    if (!e)
+        e = forget_lines(tx, now_ms, &more);
+    if (!e)
+        e = forget_dedup(tx, now_ms, &more);
+    j->again_ms = now_ms + (more ? LIMIT_QSTASH_FORGET_PAUSE_MS : HOUR_MS);
+    return e;
+}
+
+struct job_kind qstash_forget_kind(struct qstash *q)
+{
+    return (struct job_kind){
+        .name = "qstash.forget",
+        .ctx = q,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
+        .outside = forget_outside,
+        .settle = forget,
+        .patient = true,
+    };
+}
+
+enum err qstash_forget_start(struct qstash *q, struct tx *tx, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'q', 's', 't',
+                                        'a', 's', 'h' } };
+    const int64_t lane = lane_of(S("qstash.forget"));
+    struct queue_new first = { .id = only, .kind = S("qstash.forget"), .due_ms = now_ms + HOUR_MS };
+    struct row row;
+    enum err e = queue_lock_lanes(tx, &lane, 1); /* two nodes may start at the same time */
+
+    if (!e)
+        e = TX_ROW(tx, STMT_qstash_forget_known, &row, v_uuid(&only));
+    return e == ERR_NOT_FOUND ? queue_add(q->queue, tx, now_ms, &first, 1) : e;
+}

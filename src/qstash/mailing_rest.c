@@ -1,0 +1,110 @@
+/* mailing_rest.c - the rest of a mailing that a schedule began, some at a time. Who is left stands
+ * in a message, line by line: the id that was made for it, its url, its name. All else is as in the
+ * first one that was stored: a content never changes, while schedule and group may be others by
+ * now. */
+#include "base/buf.h"
+#include "base/limits.h"
+#include "qstash/mailing.h"
+#include "qstash/schedules.h"
+
+#include <stdio.h>
+
+enum { REST_TEXT = LIMIT_QSTASH_ENDPOINTS * (LIMIT_QSTASH_MEMBER_URL + LIMIT_QSTASH_NAME + 64) };
+
+static void write_line(struct buf *b, const struct parcel *p)
+{
+    char id[MESSAGE_ID_TEXT + 1];
+
+    message_id_text(p->id, id);
+    buf_add(b, str_of(id));
+    buf_char(b, '\t');
+    buf_add(b, p->url);
+    buf_char(b, '\t');
+    buf_add(b, p->endpoint);
+    buf_char(b, '\n');
+}
+
+static enum err leave(struct qstash *q, struct tx *tx, const struct mailing *m, struct str model)
+{
+    int64_t now_ms = env_now_ms(q->env);
+    struct queue_new next = {
+        .id = env_uuid(q->env), .kind = QSTASH_SCHEDULE_KIND, .ref = model, .due_ms = now_ms
+    };
+    struct buf b;
+    enum err e;
+
+    buf_init(&b, REST_TEXT);
+    for (size_t i = m->done; i < m->count; i++)
+        write_line(&b, &m->all[i].parcel);
+    next.body = buf_str(&b);
+    e = b.failed ? ERR_NO_MEMORY : queue_add(q->queue, tx, now_ms, &next, 1);
+    buf_release(&b);
+    return e;
+}
+
+enum err mailing_leave_rest(struct qstash *q, struct tx *tx, const struct mailing *m)
+{
+    char model[MESSAGE_ID_TEXT + 1];
+
+    message_id_text(m->all[0].parcel.id, model);
+    return leave(q, tx, m, str_of(model));
+}
+
+/* --- going on --- */
+
+static enum err read_rest(struct arena *a, struct str lines, const struct parcel *model,
+                          struct mailing *m)
+{
+    m->all = arena_alloc(a, LIMIT_QSTASH_ENDPOINTS, sizeof(*m->all));
+    if (!m->all)
+        return ERR_NO_MEMORY;
+    while (lines.n && m->count < LIMIT_QSTASH_ENDPOINTS) {
+        struct str line = str_cut(&lines, '\n'), id = str_cut(&line, '\t');
+        struct parcel *p = &m->all[m->count++].parcel;
+
+        *p = *model;
+        if (!message_id_parse(id, &p->id) || !parcel_set_url(p, str_cut(&line, '\t')))
+            return ERR_VALIDATION;
+        p->endpoint = line;
+    }
+    return m->count && !lines.n ? OK : ERR_VALIDATION;
+}
+
+static enum err go_on(struct qstash *q, struct tx *tx, struct arena *a, const struct message *msg,
+                      char why[256])
+{
+    struct mailing m = { .count = 0 };
+    struct parcel model;
+    struct uuid id;
+    enum err e = message_id_parse(msg->ref, &id) ? OK : ERR_VALIDATION;
+
+    if (!e)
+        e = parcel_read(tx, a, id, true, &model);
+    if (e == ERR_NOT_FOUND)
+        snprintf(why, 256, "what it should send is not stored any more");
+    if (!e)
+        e = read_rest(a, msg->body, &model, &m);
+    if (!e)
+        e = mailing_store(q, tx, &m);
+    if (!e && m.all[0].refused) {
+        snprintf(why, 256, "%s", QUEUES_FULL);
+        e = ERR_UNPROCESSABLE;
+    }
+    return e || !mailing_goes_on(&m) ? e : leave(q, tx, &m, msg->ref);
+}
+
+bool mailing_is_rest(const struct message *m)
+{
+    return str_starts(m->ref, S("msg_")) && str_starts(m->body, S("msg_"));
+}
+
+enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, char why[256])
+{
+    struct arena a;
+    enum err e;
+
+    arena_init(&a, 4 * LIMIT_QSTASH_BODY);
+    e = go_on(q, tx, &a, m, why);
+    arena_release(&a);
+    return e;
+}

@@ -1,0 +1,42 @@
+/* render.h - parcels, dead letters and lines of the log as the API shows them (sections 5, 11, 14
+ * and 15.1 of the reference). Each writes members of an object that the caller has begun, with the
+ * comma before them where they are not the first, and leaves out what there is none of. What
+ * readers may not see is hidden; names of headers are in their canonical case. */
+#pragma once
+
+#include "base/buf.h"
+#include "qstash/parcel.h"
+#include "qstash/redact.h"
+
+/* --- whole things --- */
+
+/* A message (GET /v2/messages/{id}); p has its body. */
+void render_message(struct buf *b, const struct parcel *p);
+
+struct dead { /* a row of qstash_dead */
+    int64_t seq, died_ms;
+    int status; /* 0: there was no answer */
+    struct str response_header, response_body;
+};
+/* The same with how it died. */
+void render_dead(struct buf *b, const struct parcel *p, const struct dead *d);
+
+/* A line of the log. p NULL: its content is gone. */
+void render_log(struct buf *b, const struct log_entry *e, const struct parcel *p);
+
+/* --- parts; a schedule has them too --- */
+
+void render_text(struct buf *b, const char *name, struct str s); /* empty: left out */
+/* {"Name":["value"]} as it is stored. hide may be NULL. */
+void render_header(struct buf *b, const char *name, struct str json, const struct redact *hide);
+/* As text where it is UTF-8, else base64 under the other name; empty: left out. */
+void render_bytes(struct buf *b, const char *name, const char *base64_name, struct str bytes);
+void render_base64(struct buf *b, const char *name, struct str bytes); /* empty: left out */
+
+void render_body(struct buf *b, const struct parcel *p, const struct redact *hide);
+/* callback, failureCallback, and their headers under the names given. */
+void render_callbacks(struct buf *b, const struct parcel *p, const struct redact *hide,
+                      const char *header_name, const char *failure_header_name);
+void render_flow(struct buf *b, const struct parcel *p);   /* flowControlKey, parallelism, ... */
+void render_labels(struct buf *b, const struct parcel *p); /* label: the first; labels: all */
+void render_caller(struct buf *b, const struct parcel *p); /* in both spellings */

@@ -1,0 +1,140 @@
+/* schedule_rows.c - schedules as rows, and their wake-ups. */
+#include "base/limits.h"
+#include "base/zone.h"
+#include "domain/cron.h"
+#include "flow/lane.h"
+#include "flow/rows.h"
+#include "qstash/schedules.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DIGEST = 32 };
+
+/* --- rows --- */
+
+enum err schedule_lock(struct tx *tx, struct str id)
+{
+    char text[LIMIT_QSTASH_NAME + 20];
+    int64_t lane;
+
+    snprintf(text, sizeof(text), "qstash.schedule:" STR_FMT, STR_ARG(id));
+    lane = lane_of(str_of(text));
+    return queue_lock_lanes(tx, &lane, 1);
+}
+
+static int64_t number(const struct val *v)
+{
+    return v->type == VAL_NULL ? 0 : v->i;
+}
+
+static bool keep(struct arena *a, const struct val *v, struct str *ret_text)
+{
+    *ret_text = v->s.n ? arena_str(a, v->s) : (struct str){ 0 };
+    return ret_text->p || !v->s.n;
+}
+
+enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule *ret)
+{
+    const struct val *c = row->col;
+    bool fits;
+
+    *ret = (struct schedule){ .version = c[1].i,
+                              .delay_ms = c[4].i,
+                              .paused = c[5].i,
+                              .created_ms = c[6].i,
+                              .next_ms = number(&c[7]),
+                              .last_ms = number(&c[8]) };
+    if (!uuid_of_bytes(c[2].s, &ret->template_id))
+        return ERR_INTERNAL;
+    fits = keep(a, &c[0], &ret->id) && keep(a, &c[3], &ret->cron) &&
+           keep(a, &c[9], &ret->last_ids) && keep(a, &c[10], &ret->error);
+    return fits ? OK : ERR_NO_MEMORY;
+}
+
+enum err schedule_read(struct tx *tx, struct arena *a, struct str id, struct schedule *ret)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_qstash_schedule_read, &row, V_TEXT(id));
+
+    return e ? e : schedule_of_row(a, &row, ret);
+}
+
+/* --- when --- */
+
+enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, char why[SCHEDULE_WHY])
+{
+    char fault[CRON_WHY];
+    struct zone *z = NULL;
+    struct cron c;
+    enum err e = cron_parse(cron, &c, fault);
+
+    if (e) {
+        snprintf(why, SCHEDULE_WHY, "invalid cron: %s", fault);
+        return e;
+    }
+    e = zone_load(c.zone, &z);
+    if (e) {
+        snprintf(why, SCHEDULE_WHY, "the time zone " STR_FMT " cannot be read here",
+                 STR_ARG(c.zone));
+        return e;
+    }
+    *ret_ms = cron_next(&c, z, after_ms);
+    zone_free(z);
+    return OK;
+}
+
+/* --- wake-ups: "version time", and "look" behind it where it fires nothing --- */
+
+enum { WAKEUP_TEXT = 64 };
+
+/* Known from the schedule, so that it can be taken away without having been written down. */
+static bool wakeup_id(const struct schedule *s, struct uuid *ret_id)
+{
+    char text[LIMIT_QSTASH_NAME + 64];
+    unsigned char digest[DIGEST];
+    unsigned n = DIGEST;
+
+    snprintf(text, sizeof(text), STR_FMT " %lld %lld", STR_ARG(s->id), (long long)s->version,
+             (long long)s->next_ms);
+    if (!EVP_Digest(text, strlen(text), digest, &n, EVP_sha256(), NULL))
+        return false;
+    memcpy(ret_id->b, digest, sizeof(ret_id->b));
+    return true;
+}
+
+bool wakeup_read(struct str body, struct wakeup *ret_wakeup)
+{
+    struct str version = str_cut(&body, ' '), next = str_cut(&body, ' ');
+
+    ret_wakeup->look = str_eq(body, S("look"));
+    return str_to_i64(version, &ret_wakeup->version) && str_to_i64(next, &ret_wakeup->next_ms) &&
+           (ret_wakeup->look || !body.n);
+}
+
+enum err schedule_plan(struct qstash *q, struct tx *tx, const struct schedule *s, bool look,
+                       int64_t now_ms)
+{
+    struct queue_new m = { .kind = QSTASH_SCHEDULE_KIND, .ref = s->id, .due_ms = s->next_ms };
+    char text[WAKEUP_TEXT];
+
+    if (!s->next_ms)
+        return OK;
+    snprintf(text, sizeof(text), "%lld %lld%s", (long long)s->version, (long long)s->next_ms,
+             look ? " look" : "");
+    m.body = str_of(text);
+    if (!wakeup_id(s, &m.id))
+        return ERR_INTERNAL;
+    return queue_add(q->queue, tx, now_ms, &m, 1);
+}
+
+enum err schedule_unplan(struct qstash *q, struct tx *tx, const struct schedule *s, int64_t now_ms)
+{
+    struct uuid id;
+    enum err e = OK;
+
+    if (s->next_ms && wakeup_id(s, &id))
+        e = queue_cancel(q->queue, tx, id, now_ms);
+    return e == ERR_NOT_FOUND ? OK : e;
+}

@@ -1,0 +1,133 @@
+/* chaos.c - faults by chance, from a seed. Each kind has a series of numbers of its own, the n-th
+ * of which says whether the n-th time is struck: so the other rates do not change what happens, and
+ * a run can be repeated as far as its calls come in the same order. */
+#include "base/rng.h"
+#include "sandbox/switches.h"
+
+enum { MILLION = 1000000 };
+
+#define CHAOS_WIRE(name, wire) [name] = (wire),
+const char *const chaos_names[CHAOS_KINDS] = { CHAOS_CALL_LIST(CHAOS_WIRE)
+                                                   CHAOS_WEBHOOK_LIST(CHAOS_WIRE) };
+#undef CHAOS_WIRE
+
+/* Off while it changes: other threads may look at any moment. */
+void chaos_begin(struct chaos *c, const struct chaos_plan *plan)
+{
+    atomic_store(&c->on, false);
+    c->plan = *plan;
+    atomic_store(&c->seed, plan->seed);
+    atomic_store(&c->until_ms, plan->until_ms);
+    atomic_store(&c->delay_ms, plan->delay_ms > 0 ? plan->delay_ms : 1);
+    atomic_store(&c->hang_ms, plan->hang_ms > 0 ? plan->hang_ms : 1);
+    for (size_t i = 0; i < CHAOS_KINDS; i++) {
+        atomic_store(&c->rate[i], plan->rate[i]);
+        atomic_store(&c->drawn[i], 0);
+        atomic_store(&c->happened[i], 0);
+    }
+    atomic_store(&c->on, plan->on);
+}
+
+void chaos_end(struct chaos *c)
+{
+    atomic_store(&c->on, false);
+    c->plan.on = false;
+}
+
+bool chaos_is_on(struct chaos *c, int64_t now_ms)
+{
+    int64_t until_ms = atomic_load(&c->until_ms);
+
+    return atomic_load(&c->on) && (!until_ms || now_ms < until_ms);
+}
+
+/* The n-th number of a kind, whoever asks for it. */
+static uint64_t draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
+{
+    uint64_t n = atomic_fetch_add(&c->drawn[kind], 1);
+    uint64_t seed;
+
+    rng_init_seeded(r, (uint64_t)atomic_load(&c->seed) * CHAOS_KINDS + kind);
+    seed = rng_u64(r);
+    rng_init_seeded(r, seed ^ n);
+    return rng_u64(r);
+}
+
+bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_chance)
+{
+    struct rng r;
+
+    if (!chaos_is_on(c, now_ms))
+        return false;
+    if ((int64_t)(draw(c, kind, &r) % MILLION) >= atomic_load(&c->rate[kind]))
+        return false;
+    if (ret_chance)
+        *ret_chance = rng_u64(&r);
+    atomic_fetch_add(&c->happened[kind], 1);
+    return true;
+}
+
+/* --- calls --- */
+
+static void hold_up(struct chaos *c, enum chaos_kind kind, uint64_t chance, struct sandbox_fault *f)
+{
+    if (kind == CHAOS_DELAY) {
+        f->delay_ms += 1 + (int64_t)(chance % (uint64_t)atomic_load(&c->delay_ms));
+    } else {
+        f->drop_after = true;
+        f->hang_ms += 1 + (int64_t)(chance % (uint64_t)atomic_load(&c->hang_ms));
+    }
+}
+
+static void answer_before(struct sandbox_fault *f, int status, enum retry_word word)
+{
+    if (f->status_before)
+        return;
+    f->status_before = status;
+    f->should_retry = word;
+}
+
+static void answer_so(struct sandbox_fault *f, enum spoil answer)
+{
+    if (!f->answer)
+        f->answer = answer;
+}
+
+static void strike(struct chaos *c, enum chaos_kind kind, uint64_t chance, struct sandbox_fault *f)
+{
+    switch (kind) {
+    case CHAOS_DECLINE: f->decline_code = S("generic_decline"); break;
+    case CHAOS_DELAY:
+    case CHAOS_HANG: hold_up(c, kind, chance, f); break;
+    case CHAOS_ERROR_BEFORE: answer_before(f, 500, RETRY_AS_USUAL); break;
+    case CHAOS_ERROR_AFTER: f->status_after = 500; break;
+    case CHAOS_DROP_BEFORE: f->drop_before = true; break;
+    case CHAOS_DROP_AFTER: f->drop_after = true; break;
+    case CHAOS_CONFLICT: answer_before(f, 409, RETRY_AS_USUAL); break;
+    case CHAOS_RATE_LIMIT: answer_before(f, 429, RETRY_AS_USUAL); break;
+    case CHAOS_RATE_LIMIT_RETRY: answer_before(f, 429, RETRY_SAYS_TRUE); break;
+    case CHAOS_HALF_JSON: answer_so(f, SPOIL_HALF_JSON); break;
+    case CHAOS_HTML: answer_so(f, SPOIL_HTML); break;
+    case CHAOS_TYPE: answer_so(f, SPOIL_TYPE); break;
+    case CHAOS_REDIRECT: answer_so(f, SPOIL_REDIRECT); break;
+    case CHAOS_CURRENCY: answer_so(f, SPOIL_CURRENCY); break;
+    case CHAOS_CUT: answer_so(f, SPOIL_CUT); break;
+    case CHAOS_DUPLICATE:
+    case CHAOS_REORDER:
+    case CHAOS_LATE:
+    case CHAOS_BURST:
+    case CHAOS_DROP:
+    case CHAOS_KINDS: break;
+    }
+}
+
+void chaos_spoil(struct chaos *c, int64_t now_ms, bool charges, struct sandbox_fault *f)
+{
+    uint64_t chance;
+
+    if (!chaos_is_on(c, now_ms))
+        return;
+    for (enum chaos_kind kind = 0; kind < CHAOS_DUPLICATE; kind++)
+        if ((kind != CHAOS_DECLINE || charges) && chaos_strikes(c, kind, now_ms, &chance))
+            strike(c, kind, chance, f);
+}

@@ -1,0 +1,83 @@
+/* control_money.c - what else a test may bring about: POST /_sandbox/refunds/{id} {status} moves a
+ * refund along, POST /_sandbox/intents/{id}/lapse ends an authorisation before its time. */
+#include "sandbox/control.h"
+
+/* --- refunds ---
+ *
+ *   requires_action --the customer names an account--> pending --the bank pays--> succeeded
+ *         ^  '------------------------------------> failed <----'  |                  |
+ *         '--------------the bank sends it back--------------------'     failed <-----' */
+static const struct {
+    struct str from, to;
+} moves[] = {
+    { { "requires_action", 15 }, { "pending", 7 } },
+    { { "requires_action", 15 }, { "failed", 6 } },
+    { { "pending", 7 }, { "succeeded", 9 } },
+    { { "pending", 7 }, { "requires_action", 15 } },
+    { { "pending", 7 }, { "failed", 6 } },
+    { { "succeeded", 9 }, { "failed", 6 } },
+};
+
+static bool may_move(struct str from, struct str to)
+{
+    for (size_t i = 0; i < COUNT(moves); i++)
+        if (str_eq(moves[i].from, from) && str_eq(moves[i].to, to))
+            return true;
+    return false;
+}
+
+static enum err move(struct act *a, struct work *w)
+{
+    struct str to = a->text[0];
+    struct refund r;
+    enum err e = sb_refund_read(w->tx, a->id, &r);
+
+    if (e)
+        return e;
+    if (!may_move(r.status, to)) {
+        a->why = "a refund goes from requires_action to pending and from there to succeeded or "
+                 "back; it may fail from each of them";
+        return ERR_UNPROCESSABLE;
+    }
+    if (sb_refund_move(w, &r, to, str_eq(to, S("failed")) ? S("unknown") : S("")))
+        a->json = sb_refund_json(w, &r, 0);
+    return w->err;
+}
+
+void control_move_refund(struct request *r, void *sandbox)
+{
+    static const struct act_text texts[] = { { "status", true } };
+    struct act a = { .run = move };
+
+    if (act_read(r, &a, texts, COUNT(texts)))
+        act_post(r, sandbox, &a, false);
+}
+
+/* --- authorisations --- */
+
+static enum err lapse(struct act *a, struct work *w)
+{
+    struct intent p;
+    struct charge c;
+    enum err e = sb_intent_read(w->tx, a->id, &p);
+
+    if (!e && p.status != INTENT_NEEDS_CAPTURE) {
+        a->why = "nothing is held that could lapse";
+        return ERR_UNPROCESSABLE;
+    }
+    if (!e)
+        e = sb_charge_read(w->tx, p.latest_charge, &c);
+    if (e)
+        return e;
+    if (sb_intent_lapse(w, &p, &c))
+        a->json = sb_intent_json(w, &p, 0);
+    return w->err;
+}
+
+void control_lapse(struct request *r, void *sandbox)
+{
+    struct act a = { .run = lapse };
+
+    if (act_read(r, &a, NULL, 0))
+        act_post(r, sandbox, &a, false);
+}

@@ -1,0 +1,206 @@
+/* customers.c - /v1/customers, and the money that they have with us. */
+#include "sandbox/customers.h"
+
+#include "base/limits.h"
+#include "sandbox/visit.h"
+
+#include <stddef.h>
+
+struct str sb_customer_json(struct work *w, const struct customer *c)
+{
+    struct buf b;
+
+    if (c->deleted)
+        return work_text(w, "{\"id\":\"" STR_FMT "\",\"object\":\"customer\",\"deleted\":true}",
+                         STR_ARG(c->id));
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    sb_put_text(&b, S("{\"id\":"), c->id);
+    sb_put_raw(&b, S(",\"object\":\"customer\",\"address\":"), c->address);
+    sb_put_time(&b, S(",\"balance\":0,\"created\":"), c->created_ms);
+    sb_put_text(&b,
+                S(",\"currency\":null,\"customer_account\":null,\"default_source\":null,"
+                  "\"delinquent\":false,\"description\":"),
+                c->description);
+    sb_put_text(&b, S(",\"discount\":null,\"email\":"), c->email);
+    sb_put_raw(&b,
+               S(",\"invoice_prefix\":\"SANDBOX\",\"invoice_settings\":{\"custom_fields\":null,"
+                 "\"default_payment_method\":null,\"footer\":null,\"rendering_options\":null},"
+                 "\"livemode\":false,\"metadata\":"),
+               c->metadata);
+    sb_put_text(&b, S(",\"name\":"), c->name);
+    sb_put_text(&b, S(",\"next_invoice_sequence\":1,\"phone\":"), c->phone);
+    sb_put_raw(&b, S(",\"preferred_locales\":[],\"shipping\":"), c->shipping);
+    buf_add(&b, S(",\"tax_exempt\":\"none\",\"test_clock\":null}"));
+    return work_take(w, &b);
+}
+
+static bool visit_customer(struct visit *v, bool alive, struct customer *ret)
+{
+    enum err e = sb_customer_read(v->w.tx, v->id, ret);
+
+    if (e == ERR_NOT_FOUND || (!e && alive && ret->deleted))
+        return visit_missing(v, 404, "customer", v->id, "id");
+    return work_ok(&v->w, e);
+}
+
+static const struct {
+    const char *name;
+    size_t field, most;
+} texts[] = {
+    { "name", offsetof(struct customer, name), 256 },
+    { "email", offsetof(struct customer, email), 512 },
+    { "phone", offsetof(struct customer, phone), 20 },
+    { "description", offsetof(struct customer, description), LIMIT_SANDBOX_TEXT },
+};
+
+static bool take_customer(struct visit *v, struct customer *c)
+{
+    struct taken t;
+
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        if (!take_text(v, texts[i].name, texts[i].most, &t))
+            return false;
+        if (t.has)
+            *(struct str *)(void *)((char *)c + texts[i].field) = t.text;
+    }
+    return take_place(v, &c->address) && take_shipping(v, &c->shipping) &&
+           take_metadata(v, &c->metadata);
+}
+
+static void store_and_answer(struct visit *v, const struct customer *c, const char *event)
+{
+    struct str object = sb_customer_json(&v->w, c);
+
+    if (sb_customer_write(&v->w, c) && work_event(&v->w, event, object, S("")))
+        visit_answer(v, object);
+}
+
+void customer_create(struct visit *v)
+{
+    struct customer c = { .id = sb_id_new(&v->w, "cus_"),
+                          .created_ms = v->w.now_ms,
+                          .metadata = S("{}") };
+
+    if (take_customer(v, &c))
+        store_and_answer(v, &c, "customer.created");
+}
+
+void customer_update(struct visit *v)
+{
+    struct customer c;
+
+    if (visit_customer(v, true, &c) && take_customer(v, &c))
+        store_and_answer(v, &c, "customer.updated");
+}
+
+void customer_retrieve(struct visit *v)
+{
+    struct customer c;
+
+    if (visit_customer(v, false, &c))
+        visit_answer(v, sb_customer_json(&v->w, &c));
+}
+
+/* Its id stays known, and so does its money. */
+void customer_delete(struct visit *v)
+{
+    struct customer c;
+    struct str whole;
+
+    if (!visit_customer(v, true, &c))
+        return;
+    whole = sb_customer_json(&v->w, &c);
+    c.deleted = true;
+    if (sb_customer_write(&v->w, &c) && work_event(&v->w, "customer.deleted", whole, S("")))
+        visit_answer(v, sb_customer_json(&v->w, &c));
+}
+
+void customer_list(struct visit *v)
+{
+    struct page page = { .above = S("cus_"), .below = S("cus_~") };
+    struct customer *c = NULL;
+    struct str *objects;
+    struct taken email;
+
+    if (!take_text(v, "email", 512, &email) || !take_created(v, "cus_", &page) ||
+        !take_page(v, &page))
+        return;
+    page.filter[0] = email.text;
+    if (!sb_customer_page(&v->w, &page, &c))
+        return;
+    objects = visit_objects(v, page.count);
+    if (!objects)
+        return;
+    for (size_t i = 0; i < page.count; i++)
+        objects[i] = sb_customer_json(&v->w, &c[i]);
+    visit_list(v, "/v1/customers", &page, objects);
+}
+
+/* --- money --- */
+
+void customer_cash(struct visit *v)
+{
+    struct customer c;
+
+    if (visit_customer(v, true, &c))
+        visit_answer(v, work_text(&v->w,
+                                  "{\"object\":\"cash_balance\",\"available\":{\"jpy\":%lld},"
+                                  "\"customer\":\"" STR_FMT "\",\"livemode\":false,\"settings\":{"
+                                  "\"reconciliation_mode\":\"automatic\","
+                                  "\"using_merchant_default\":true}}",
+                                  (long long)c.cash, STR_ARG(c.id)));
+}
+
+static struct str arrival_json(struct work *w, const struct customer *c, int64_t amount,
+                               struct str reference)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    sb_put_text(&b, S("{\"id\":"), sb_id_new(w, "ccsbtxn_1"));
+    sb_put_time(&b, S(",\"object\":\"customer_cash_balance_transaction\",\"created\":"), w->now_ms);
+    sb_put_text(&b, S(",\"currency\":\"jpy\",\"customer\":"), c->id);
+    sb_put_number(&b, S(",\"customer_account\":null,\"ending_balance\":"), c->cash + amount);
+    sb_put_text(&b,
+                S(",\"funded\":{\"bank_transfer\":{\"jp_bank_transfer\":{\"sender_bank\":null,"
+                  "\"sender_branch\":null,\"sender_name\":null},\"reference\":"),
+                reference);
+    sb_put_number(&b, S(",\"type\":\"jp_bank_transfer\"}},\"livemode\":false,\"net_amount\":"),
+                  amount);
+    buf_add(&b, S(",\"type\":\"funded\"}"));
+    return work_take(w, &b);
+}
+
+static bool take_yen(struct visit *v, int64_t *ret_amount)
+{
+    struct taken amount;
+    struct str currency;
+
+    if (!take_number(v, "amount", &amount) || !take_currency(v, &currency))
+        return false;
+    if (!amount.has)
+        return visit_invalid(v, "parameter_missing", "amount", "Missing required param: amount.");
+    if (amount.number < 1 || amount.number > LIMIT_SANDBOX_AMOUNT_MOST)
+        return visit_invalid(v, "parameter_invalid_integer", "amount",
+                             "This value must be between 1 and %d.", LIMIT_SANDBOX_AMOUNT_MOST);
+    *ret_amount = amount.number;
+    return str_eq(currency, S("jpy")) ||
+           visit_invalid(v, NULL, "currency", "The sandbox has bank transfers in jpy only.");
+}
+
+/* POST /v1/test_helpers/customers/{id}/fund_cash_balance */
+void customer_fund(struct visit *v)
+{
+    struct taken reference;
+    struct customer c;
+    struct str object;
+    int64_t amount = 0;
+
+    if (!visit_customer(v, true, &c) || !take_yen(v, &amount) ||
+        !take_text(v, "reference", LIMIT_SANDBOX_TEXT, &reference))
+        return;
+    object = arrival_json(&v->w, &c, amount, reference.text);
+    if (work_event(&v->w, "customer_cash_balance_transaction.created", object, S("")) &&
+        sb_cash_arrives(&v->w, &c, amount))
+        visit_answer(v, object);
+}

@@ -1,0 +1,279 @@
+/* deliver.c - an event on its way to one receiver.
+ *
+ *   message --> read event, receiver, secrets --> sign, POST --> 2xx: done
+ *                                                          '--> else: again by the schedule, then
+ * dead
+ *
+ * What is sent is indented by two blanks, as Stripe's is, so that a receiver who signs or compares
+ * something else than the raw bytes is found out here. Each try has a time and signatures of its
+ * own: one for each secret that is valid then. */
+#include "base/hex.h"
+#include "base/limits.h"
+#include "http/client.h"
+#include "observe/log.h"
+#include "sandbox/hooks.h"
+#include "sandbox/switches.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DIGEST = 32, HEADERS = 5 };
+
+struct delivery {
+    struct job *job;
+    struct sandbox *sandbox;
+    struct unit load;
+    struct arena arena;
+    struct buf text; /* "1760000000." and behind it the body: what is signed, in one piece */
+    struct str body;
+    struct str url; /* of an endpoint; empty: the receiver of the options */
+    struct secrets secrets;
+    struct call call;
+    struct header headers[HEADERS];
+    char signature[sizeof("t=") + 20 + SECRETS * (sizeof(",v1=") + (size_t)DIGEST * 2)];
+    bool delivered, unwanted;
+    char why[256];
+};
+
+static void finish(struct delivery *d)
+{
+    job_outside_done(d->job, OK, d->why);
+}
+
+bool sandbox_heard(const struct call *c, char why[256])
+{
+    if (c->result != CALL_ANSWERED)
+        snprintf(why, 256, "the receiver was not reached: %s", c->why);
+    else if (c->status < 200 || c->status >= 300)
+        snprintf(why, 256, "the receiver answered %d", c->status);
+    else
+        return true;
+    return false;
+}
+
+static void answered(struct call *c)
+{
+    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+
+    d->delivered = sandbox_heard(c, d->why);
+    LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
+        LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
+        LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
+        LOG_TEXT("why", str_of(d->why)));
+    finish(d);
+}
+
+/* --- signed --- */
+
+static char *add_signature(char *p, struct str secret, struct str text)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int n = 0;
+
+    if (!HMAC(EVP_sha256(), secret.p, (int)secret.n, (const unsigned char *)text.p, text.n, digest,
+              &n) ||
+        n != DIGEST)
+        return NULL;
+    for (const char *mark = ",v1="; *mark; mark++)
+        *p++ = *mark;
+    return hex_put(p, digest, DIGEST);
+}
+
+static bool sign(struct delivery *d, struct str text, int64_t t)
+{
+    char *p = d->signature + snprintf(d->signature, sizeof(d->signature), "t=%lld", (long long)t);
+
+    p = add_signature(p, d->secrets.now, text);
+    if (p && d->secrets.before.n)
+        p = add_signature(p, d->secrets.before, text);
+    if (p)
+        *p = '\0';
+    return p;
+}
+
+/* The clock is the one that the receiver's tests move, too. */
+static bool write_text(struct delivery *d)
+{
+    int64_t t = clock_wall_ms(&d->sandbox->env.clock) / 1000;
+    size_t skip;
+
+    buf_reserve(&d->text, d->body.n * 2);
+    buf_fmt(&d->text, "%lld.", (long long)t);
+    skip = d->text.n;
+    sb_indent(&d->text, d->body);
+    if (d->text.failed || !sign(d, buf_str(&d->text), t))
+        return false;
+    d->body = (struct str){ d->text.p + skip, d->text.n - skip };
+    return true;
+}
+
+/* --- sent --- */
+
+/* The switch may change while this is under way. */
+static struct str builtin_url(struct delivery *d)
+{
+    struct str url = str_of(d->sandbox->faults->webhooks.url);
+
+    return url.n ? arena_str(&d->arena, url) : d->sandbox->o.webhook_url;
+}
+
+static void send_it(struct delivery *d)
+{
+    d->headers[0] = (struct header){ S("Content-Type"), S("application/json; charset=utf-8") };
+    d->headers[1] =
+        (struct header){ S("User-Agent"), S("Stripe/1.0 (+https://stripe.com/docs/webhooks)") };
+    d->headers[2] = (struct header){ S("Stripe-Signature"), str_of(d->signature) };
+    d->headers[3] = (struct header){ S("Accept"), S("*/*; q=0.5, application/xml") };
+    d->headers[4] = (struct header){ S("Cache-Control"), S("no-cache") };
+    d->call = (struct call){ .method = S("POST"),
+                             .url = d->url.n ? d->url : builtin_url(d),
+                             .body = d->body,
+                             .headers = d->headers,
+                             .header_count = HEADERS,
+                             .timeout_ms = LIMIT_SANDBOX_SEND_MS,
+                             .answer_max = LIMIT_SANDBOX_ANSWER,
+                             .arena = &d->arena,
+                             .home = d->load.home,
+                             .done = answered };
+    client_call(d->sandbox->client, &d->call);
+}
+
+/* --- read --- */
+
+static bool keep(struct delivery *d, struct str *s)
+{
+    *s = arena_str(&d->arena, *s);
+    return s->p;
+}
+
+/* One that was deleted or disabled meanwhile wants nothing more. */
+static enum err load_endpoint(struct delivery *d, struct tx *tx, int64_t now_ms)
+{
+    struct hook h;
+    enum err e = sb_hook_read(tx, d->job->message->body, &h);
+
+    d->unwanted = e == ERR_NOT_FOUND || (!e && h.disabled);
+    if (e || d->unwanted)
+        return d->unwanted ? OK : e;
+    d->url = h.url;
+    d->secrets = secrets_of(&h, now_ms);
+    return keep(d, &d->url) ? OK : ERR_NO_MEMORY;
+}
+
+static enum err load_run(struct tx *tx, struct unit *u)
+{
+    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
+    struct sandbox *s = d->sandbox;
+    int64_t now_ms = env_now_ms(&s->env);
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_sandbox_event_body, &row, V_TEXT(d->job->message->ref));
+
+    if (e)
+        return e;
+    d->body = row.col[0].s;
+    if (!keep(d, &d->body))
+        return ERR_NO_MEMORY;
+    e = d->job->message->body.n ? load_endpoint(d, tx, now_ms)
+                                : secrets_builtin(s, tx, now_ms, &d->secrets);
+    if (e)
+        return e;
+    return keep(d, &d->secrets.now) && keep(d, &d->secrets.before) ? OK : ERR_NO_MEMORY;
+}
+
+static void loaded(struct unit *u)
+{
+    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
+
+    if (u->err)
+        job_outside_done(d->job, u->err, "its event could not be read");
+    else if (d->unwanted)
+        finish(d);
+    else if (!write_text(d))
+        job_outside_done(d->job, ERR_NO_MEMORY, "no memory to sign it");
+    else
+        send_it(d);
+}
+
+static void deliver(struct job *j, void *ctx)
+{
+    static const struct unit_kind load = { "sandbox.event", UNIT_READ, load_run, NULL };
+    struct sandbox *s = ctx;
+    struct delivery *d = calloc(1, sizeof(*d));
+    const char *lost;
+
+    if (!d) {
+        job_outside_done(j, ERR_NO_MEMORY, "no memory to send it");
+        return;
+    }
+    j->state = d;
+    d->job = j;
+    d->sandbox = s;
+    arena_init(&d->arena, 2 * LIMIT_SANDBOX_EVENT);
+    buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* indented */
+    lost = sandbox_webhook_lost(s);
+    if (lost) {
+        snprintf(d->why, sizeof(d->why), "%s", lost);
+        finish(d);
+        return;
+    }
+    d->load = (struct unit){
+        .kind = &load, .home = server_home(s->server), .done = loaded, .arena = &d->arena
+    };
+    store_post(s->store, &d->load);
+}
+
+/* --- again --- */
+
+#define MINUTE_MS INT64_C(60000)
+
+/* The gaps of 003's schedule. Ten hours again and again up to three days: eleven tries. */
+static const int64_t gaps_ms[] = {
+    5 * MINUTE_MS,       30 * MINUTE_MS,      2 * 60 * MINUTE_MS,  5 * 60 * MINUTE_MS,
+    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
+    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
+};
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    struct sandbox *s = ctx;
+    const struct delivery *d = j->state;
+    size_t tries = (size_t)j->message->attempt;
+
+    (void)tx;
+    if (d->delivered || d->unwanted)
+        return OK;
+    snprintf(why, 256, "%s", d->why);
+    if (tries > COUNT(gaps_ms))
+        return ERR_UNPROCESSABLE; /* a dead letter; no policy tries it again */
+    j->again_ms =
+        env_now_ms(j->env) + gaps_ms[tries - 1] / atomic_load(&s->faults->webhooks.factor);
+    return OK;
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct delivery *d = j->state;
+
+    (void)ctx;
+    if (!d)
+        return;
+    arena_release(&d->arena);
+    buf_release(&d->text);
+    free(d);
+}
+
+struct job_kind sandbox_webhook_kind(struct sandbox *s)
+{
+    return (struct job_kind){
+        .name = "sandbox.webhook",
+        .ctx = s,
+        /* for our own troubles; settle() has the schedule. A crash counts as a try. */
+        .retry = { .retries = 1000, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
+        .outside = deliver,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+    };
+}

@@ -1,0 +1,96 @@
+/* paypay_codes.c - POST /v2/codes and what is done with a code. It is made at most once under a
+ * merchantPaymentId: whoever lost the answer never learns its url. */
+#include "base/civil.h"
+#include "base/limits.h"
+#include "sandbox/paypay.h"
+
+enum { CODE_DIGITS = 16 };
+
+/* Has this id been used, by a code or a payment? With err set: it could not be asked. */
+static bool is_known(struct work *w, struct str id)
+{
+    return pp_knows(w, STMT_sandbox_paypay_code_of, id) ||
+           (!w->err && pp_knows(w, STMT_sandbox_paypay_payment_of, id));
+}
+
+static struct pp_code new_code(struct work *w, const struct pp_input *in)
+{
+    return (struct pp_code){ .id = sb_id_random(w, "04-", CODE_DIGITS),
+                             .payment = in->payment,
+                             .created_ms = w->now_ms,
+                             .expires_ms = w->now_ms + LIMIT_SANDBOX_PP_CODE_MS,
+                             .status = S("open"),
+                             .amount = in->amount,
+                             .authorization = in->authorization,
+                             .until_ms = in->authorization ? in->expires_s * 1000 : 0,
+                             .requested_s = in->requested_s,
+                             .description = in->description,
+                             .redirect_url = in->redirect_url,
+                             .redirect_type = in->redirect_type,
+                             .items = in->items,
+                             .metadata = in->metadata,
+                             .store_id = in->store_id,
+                             .terminal_id = in->terminal_id };
+}
+
+void pp_code_create(struct pp_call *c)
+{
+    struct work *w = &c->w;
+    struct pp_code code;
+
+    if (c->in.authorization && !pp_expiry_fits(w, c->in.expires_s)) {
+        pp_refuse(c, PP_BAD_EXPIRY);
+        return;
+    }
+    if (is_known(w, c->in.payment)) {
+        pp_refuse(c, PP_CODE_EXISTS);
+        return;
+    }
+    code = new_code(w, &c->in);
+    if (pp_code_write(w, &code) && work_later(w, pp_job_code_lapse, code.id, code.expires_ms))
+        pp_answer(c, PP_MADE, pp_code_json(w, &code, &c->in));
+}
+
+/* A payment that failed has used the code up, too. */
+static enum pp_result why_not_deleted(struct pp_call *c, const struct pp_code *code)
+{
+    struct pp_payment p;
+
+    if (!str_eq(code->status, S("used")))
+        return PP_CODE_MISSING;
+    if (!work_ok(&c->w, pp_payment_of(c->w.tx, code->payment, &p)))
+        return PP_INTERNAL;
+    return p.status == PP_DECLINED ? PP_CODE_MISSING : PP_CODE_PAID;
+}
+
+void pp_code_delete(struct pp_call *c)
+{
+    struct pp_code code;
+    enum err e = pp_code_read(c->w.tx, c->id, &code);
+
+    if (e == ERR_NOT_FOUND) {
+        pp_refuse(c, PP_CODE_MISSING);
+        return;
+    }
+    if (!work_ok(&c->w, e))
+        return;
+    if (!pp_code_is_open(&c->w, &code)) {
+        pp_refuse(c, why_not_deleted(c, &code));
+        return;
+    }
+    code.status = S("deleted");
+    if (pp_code_write(&c->w, &code))
+        pp_answer(c, PP_SUCCESS, S("{\"qrStatus\":\"DELETED\"}"));
+}
+
+/* Of a code that nobody has paid there is no payment. */
+void pp_code_details(struct pp_call *c)
+{
+    struct pp_payment p;
+    enum err e = pp_payment_of(c->w.tx, c->id, &p);
+
+    if (!e && !p.code.n)
+        e = ERR_NOT_FOUND;
+    if (pp_found(c, e, PP_CODE_UNPAID, &p))
+        pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, &p));
+}

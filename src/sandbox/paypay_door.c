@@ -1,0 +1,286 @@
+/* paypay_door.c - every call under /v2 comes in here and goes out here.
+ *
+ *   who are you (401) -> what do you say (400) -> unit: what goes wrong, the operation -> [hang]
+ *   -> answer, or a closed connection
+ *
+ * All of it but the unit is at home. */
+#include "base/limits.h"
+#include "observe/log.h"
+#include "sandbox/control.h"
+#include "sandbox/impl.h"
+#include "sandbox/paypay.h"
+#include "sandbox/paypay_auth.h"
+
+#include <stdio.h>
+
+/* --- what is answered --- */
+
+static void write_result(struct buf *b, const struct pp_result_row *row, const char *field,
+                         struct str data)
+{
+    buf_add(b, S("{\"resultInfo\":{\"code\":"));
+    buf_json(b, str_of(row->code));
+    buf_fmt(b, ",\"message\":\"%s%s%s\"", row->message, field ? ": " : "", field ? field : "");
+    buf_fmt(b, ",\"codeId\":\"%s\"},\"data\":", row->number);
+    buf_add(b, data.n ? data : S("null"));
+    buf_char(b, '}');
+}
+
+static void set_answer(struct pp_call *c, enum pp_result r, const char *field, struct str data)
+{
+    struct buf b;
+
+    if (c->w.err) /* the data could not be written down */
+        return;
+    buf_init(&b, LIMIT_SANDBOX_OBJECT);
+    write_result(&b, pp_result_row(r), field, data);
+    c->status = pp_result_row(r)->status;
+    c->body = work_take(&c->w, &b);
+}
+
+void pp_answer(struct pp_call *c, enum pp_result r, struct str data)
+{
+    set_answer(c, r, NULL, data);
+}
+
+bool pp_refuse(struct pp_call *c, enum pp_result r)
+{
+    set_answer(c, r, NULL, S(""));
+    return false;
+}
+
+bool pp_invalid(struct pp_call *c, const char *field)
+{
+    set_answer(c, PP_INVALID, field, S(""));
+    return false;
+}
+
+void pp_problem(struct buf *out, enum err e, const char *words)
+{
+    enum pp_result r = err_status(e) == 429  ? PP_RATE_LIMIT
+                       : err_status(e) < 500 ? PP_INVALID
+                                             : PP_INTERNAL;
+
+    (void)words;
+    write_result(out, pp_result_row(r), NULL, S(""));
+}
+
+static void answer(struct pp_call *c)
+{
+    const struct pp_fault_kind *f = c->fault.kind;
+    struct request *r = c->request;
+    bool whole = c->status && c->body.p;
+
+    if (!whole)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    else if (f && f->lost)
+        reply_drop(r);
+    else if (f && f->half)
+        reply_send(r, c->status, S("application/json"), (struct str){ c->body.p, c->body.n / 2 });
+    else if (f && f->instead)
+        reply_send(r, f->status ? f->status : c->status, S("text/html"), str_of(f->instead));
+    else
+        reply_send(r, c->status, S("application/json"), c->body);
+}
+
+/* --- who is held back --- */
+
+static void stop_waiting(struct pp_call *c)
+{
+    *c->waiting_place = c->next_waiting;
+    if (c->next_waiting)
+        c->next_waiting->waiting_place = c->waiting_place;
+}
+
+static void time_is_up(struct timer *t)
+{
+    struct pp_call *c = CONTAINER_OF(t, struct pp_call, timer);
+
+    stop_waiting(c);
+    answer(c);
+}
+
+static void hold_back(struct pp_call *c, int64_t ms)
+{
+    struct sandbox_impl *impl = impl_of(c->w.s);
+
+    if (impl->stopping) {
+        reply_drop(c->request);
+        return;
+    }
+    c->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
+    c->next_waiting = impl->paypay_waiting;
+    c->waiting_place = &impl->paypay_waiting;
+    if (c->next_waiting)
+        c->next_waiting->waiting_place = &c->next_waiting;
+    impl->paypay_waiting = c;
+    home_arm(c->request->home, &c->timer, env_now_ms(&c->w.s->env) + ms);
+}
+
+void pp_stop_waiting(struct sandbox *s)
+{
+    struct sandbox_impl *impl = impl_of(s);
+
+    while (impl->paypay_waiting) {
+        struct pp_call *c = impl->paypay_waiting;
+
+        home_arm(c->request->home, &c->timer, CLOCK_NEVER);
+        stop_waiting(c);
+        reply_drop(c->request);
+    }
+}
+
+/* --- the unit --- */
+
+static void forget_outcome(struct pp_call *c, struct tx *tx)
+{
+    c->w.tx = tx;
+    c->w.now_ms = env_now_ms(&c->w.s->env);
+    c->w.err = OK;
+    c->status = 0;
+    c->body = (struct str){ 0 };
+    c->fault = (struct pp_fault){ 0 };
+}
+
+static enum err run(struct tx *tx, struct unit *u)
+{
+    struct pp_call *c = CONTAINER_OF(u, struct pp_call, unit);
+    const struct pp_fault_kind *f;
+
+    forget_outcome(c, tx);
+    if (!pp_fault_take(&c->w, c->request->method, c->request->path, &c->fault))
+        return c->w.err;
+    f = c->fault.kind;
+    if (!f || f->after)
+        c->op->run(c);
+    if (!c->w.err && f && f->result != PP_SUCCESS)
+        pp_refuse(c, f->result);
+    if (!c->w.err && !c->status)
+        return ERR_INTERNAL;
+    return c->w.err;
+}
+
+static void done(struct unit *u)
+{
+    struct pp_call *c = CONTAINER_OF(u, struct pp_call, unit);
+
+    if (u->err) {
+        LOG(c->w.s->env.log, LOG_WARN, "sandbox call failed", LOG_TEXT("path", c->request->path),
+            LOG_TEXT("code", str_of(err_code(u->err))));
+        c->w.err = OK;
+        c->fault = (struct pp_fault){ 0 };
+        pp_refuse(c, PP_INTERNAL);
+    }
+    if (c->fault.kind && c->fault.kind->hangs)
+        hold_back(c, c->fault.ms);
+    else
+        answer(c);
+}
+
+static void post(struct pp_call *c)
+{
+    static const struct unit_kind kind = { "sandbox.paypay", UNIT_FRONT, run, NULL };
+
+    c->unit = (struct unit){
+        .kind = &kind, .home = c->request->home, .done = done, .arena = &c->request->arena
+    };
+    store_post(c->w.s->store, &c->unit);
+}
+
+/* --- who are you --- */
+
+/* What the query says wins, and nobody signs it. */
+static bool is_merchant(struct pp_call *c)
+{
+    struct str said = control_query(c->request, S("assumeMerchant"));
+
+    if (!said.n)
+        said = request_header(c->request, S("X-ASSUME-MERCHANT"), NULL);
+    return said.n && str_eq(said, c->w.s->o.paypay_merchant);
+}
+
+static bool knows_caller(struct pp_call *c)
+{
+    const struct sandbox *s = c->w.s;
+    const struct request *r = c->request;
+    struct str path = r->target;
+    struct paypay_keys keys = { s->o.paypay_key, s->o.paypay_secret };
+    struct paypay_claim claim = {
+        .method = r->method,
+        .path = str_cut(&path, '?'), /* as it was sent: nobody signs what we decode */
+        .content_type = request_header(r, S("Content-Type"), NULL),
+        .body = r->body,
+        .authorization = request_header(r, S("Authorization"), NULL),
+    };
+
+    return is_merchant(c) && paypay_auth_ok(&claim, &keys, clock_wall_ms(&s->env.clock) / 1000);
+}
+
+/* --- the door --- */
+
+static struct pp_call *call_new(struct request *r, const struct pp_endpoint *at)
+{
+    struct pp_call *c = arena_alloc(&r->arena, 1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->request = r;
+    c->op = at->op;
+    c->id = r->params[0];
+    c->w = (struct work){ .s = at->s, .a = &r->arena };
+    return c;
+}
+
+void pp_begin(struct request *r, void *endpoint)
+{
+    struct pp_call *c = call_new(r, endpoint);
+
+    if (!c) {
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    if (!knows_caller(c))
+        pp_refuse(c, PP_UNAUTHORIZED);
+    else if (c->op->read)
+        c->op->read(c);
+    if (c->status || c->w.err)
+        answer(c);
+    else
+        post(c);
+}
+
+/* --- what there is --- */
+
+static void nothing_here(struct pp_call *c)
+{
+    pp_refuse(c, PP_NOT_FOUND);
+}
+
+const struct pp_operation pp_operations[] = {
+    { "POST", "/v2/codes", pp_read_code, pp_code_create },
+    { "DELETE", "/v2/codes/{id}", NULL, pp_code_delete },
+    { "GET", "/v2/codes/payments/{id}", NULL, pp_code_details },
+    { "POST", "/v2/payments", pp_read_payment, pp_payment_create },
+    { "POST", "/v2/payments/preauthorize", pp_read_payment, pp_payment_preauthorize },
+    { "POST", "/v2/payments/preauthorize/revert", pp_read_revert, pp_payment_revert },
+    { "POST", "/v2/payments/capture", pp_read_capture, pp_payment_capture },
+    { "GET", "/v2/payments/{id}", NULL, pp_payment_details },
+    { "DELETE", "/v2/payments/{id}", NULL, pp_payment_cancel },
+    { "POST", "/v2/refunds", pp_read_refund, pp_refund_create },
+    { "GET", "/v2/refunds/{id}", NULL, pp_refund_details },
+    { "GET", "/v2/*", NULL, nothing_here },
+    { "POST", "/v2/*", NULL, nothing_here },
+    { "DELETE", "/v2/*", NULL, nothing_here },
+};
+const size_t pp_operation_count = COUNT(pp_operations);
+
+const struct route pp_control_routes[] = {
+    { .method = "GET", .path = "/_sandbox/paypay/switches", .handle = pp_control_switches },
+    { .method = "POST", .path = "/_sandbox/paypay/switches", .handle = pp_control_set_switches },
+    { .method = "GET", .path = "/_sandbox/paypay/books", .handle = pp_control_books },
+    { .method = "POST", .path = "/_sandbox/paypay/{payment}/pay", .handle = pp_control_pay },
+    { .method = "POST", .path = "/_sandbox/paypay/{payment}/fail", .handle = pp_control_fail },
+    { .method = "GET", .path = "/_sandbox/paypay_code/{code}", .handle = pp_control_show },
+    { .method = "POST", .path = "/_sandbox/paypay_code/{code}", .handle = pp_control_use },
+};
+const size_t pp_control_route_count = COUNT(pp_control_routes);

@@ -1,0 +1,249 @@
+/* paypay_home.c - the pretend PayPay's switches on the front page: how it tells, and what goes
+ * wrong with its next calls, a click each. Programs post to /_sandbox/paypay/switches. */
+#include "sandbox/form.h"
+#include "sandbox/page_home.h"
+#include "sandbox/paypay.h"
+
+enum { HANG_MS = 20000, DELAY_MS = 3000, TIMES_MOST = 1000000 };
+
+struct pp_home {
+    struct pp_switches switches;
+    struct pp_fault_rule *rules;
+    size_t count;
+};
+
+/* Each fault of paypay_faults.c. */
+static const struct {
+    const char *name, *en, *ja;
+} words[] = {
+    { "not_done", "500, nothing done", "500（未処理）" },
+    { "internal_error", "500, but done", "500（処理済み）" },
+    { "lose_request", "Closed, nothing done", "切断（未処理）" },
+    { "lose_reply", "Done, no answer", "処理後に無応答（切断）" },
+    { "hang", "Done, silent for 20 s", "処理後に20秒沈黙" },
+    { "hang_then_lose", "Silent for 20 s, then closed", "20秒沈黙して切断" },
+    { "rate_limit", "429", "429" },
+    { "maintenance", "Maintenance", "メンテナンス中" },
+    { "transaction_failed", "Transaction failed", "取引失敗" },
+    { "transaction_failed_too", "Transaction failed (400)", "取引失敗（400）" },
+    { "balance_exceeded", "Balance exceeded", "残高不足" },
+    { "canceled_user", "User has left", "退会したユーザー" },
+    { "out_of_scope", "Out of scope", "権限なし" },
+    { "client_not_found", "Client not found", "クライアントなし" },
+    { "missing_params", "Missing parameters", "パラメーター不足" },
+    { "qr_bad_request", "Bad code", "不正なコード" },
+    { "timed_out", "Timed out, but done", "タイムアウト（処理済み）" },
+    { "service_error", "Service error, but done", "サービスエラー（処理済み）" },
+    { "html", "An HTML page", "HTMLページ" },
+    { "bad_gateway", "502, but done", "502（処理済み）" },
+    { "gateway_timeout", "504, but done", "504（処理済み）" },
+    { "unavailable", "503, but done", "503（処理済み）" },
+    { "redirect", "A redirect", "リダイレクト" },
+    { "half", "Half a JSON", "JSONが途中まで" },
+};
+
+/* --- looking --- */
+
+static bool keep(struct home_view *v, struct str *s)
+{
+    *s = arena_str(&v->request->arena, *s);
+    return s->p;
+}
+
+enum err pp_home_read(struct home_view *v, struct tx *tx)
+{
+    struct work w = { .s = v->s, .tx = tx, .a = &v->request->arena, .now_ms = v->now_ms };
+    struct pp_home *h = arena_alloc(w.a, 1, sizeof(*h));
+    bool fine;
+
+    if (!h)
+        return ERR_NO_MEMORY;
+    if (!work_ok(&w, pp_switches_read(tx, &h->switches)))
+        return w.err;
+    fine = keep(v, &h->switches.webhooks) && keep(v, &h->switches.webhook_url) &&
+           keep(v, &h->switches.refunds);
+    if (!pp_fault_rules(&w, &h->rules, &h->count))
+        return w.err;
+    for (size_t i = 0; fine && i < h->count; i++)
+        fine = keep(v, &h->rules[i].fault) && keep(v, &h->rules[i].method) &&
+               keep(v, &h->rules[i].path);
+    v->paypay_switches = h;
+    return fine ? OK : ERR_NO_MEMORY;
+}
+
+/* --- writing --- */
+
+static void put_words(struct buf *b, const struct home_view *v, struct str fault)
+{
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (str_eq(fault, str_of(words[i].name))) {
+            home_say(b, v, words[i].en, words[i].ja);
+            return;
+        }
+    page_text(b, fault);
+}
+
+static void put_rules(struct buf *b, const struct home_view *v, const struct pp_home *h)
+{
+    if (!h->count)
+        return;
+    buf_add(b, S("<ul>\n"));
+    for (size_t i = 0; i < h->count; i++) {
+        const struct pp_fault_rule *r = &h->rules[i];
+
+        buf_add(b, S("<li>"));
+        put_words(b, v, r->fault);
+        home_write_rule_rest(b, v, r->method, r->path, r->skip, r->times);
+    }
+    buf_add(b, S("</ul>\n"));
+    home_write_form(b, v);
+    buf_add(b, S("<button name=\"pp_faults\" value=\"clear\">"));
+    home_say(b, v, "Clear all", "すべて解除");
+    buf_add(b, S("</button></form>\n"));
+}
+
+static void put_faults(struct buf *b, const struct home_view *v)
+{
+    home_write_form(b, v);
+    buf_add(b, S("<p><label>"));
+    home_say(b, v, "How many calls", "回数");
+    buf_fmt(b,
+            " <input type=\"number\" name=\"times\" value=\"1\" min=\"1\" max=\"%d\" "
+            "required></label></p>\n<div class=\"row\">\n",
+            TIMES_MOST);
+    for (size_t i = 0; i < COUNT(words); i++) {
+        buf_fmt(b, "<button name=\"pp_fault\" value=\"%s\">", words[i].name);
+        home_say(b, v, words[i].en, words[i].ja);
+        buf_add(b, S("</button>\n"));
+    }
+    buf_add(b, S("</div></form>\n"));
+}
+
+static void put_toggle(struct buf *b, const struct home_view *v, const char *value, bool pressed,
+                       const char *en, const char *ja)
+{
+    buf_fmt(b, "<button name=\"pp_switch\" value=\"%s\" aria-pressed=\"%s\">", value,
+            pressed ? "true" : "false");
+    home_say(b, v, en, ja);
+    buf_add(b, S("</button>\n"));
+}
+
+static void put_switches(struct buf *b, const struct home_view *v, const struct pp_switches *s)
+{
+    home_write_form(b, v);
+    buf_add(b, S("<div class=\"row\">\n"));
+    put_toggle(b, v, "on", str_eq(s->webhooks, S("on")), "Webhooks on", "Webhook有効");
+    put_toggle(b, v, "off", str_eq(s->webhooks, S("off")), "Webhooks off", "Webhook無効");
+    put_toggle(b, v, "duplicate", str_eq(s->webhooks, S("duplicate")), "Duplicate", "重複");
+    put_toggle(b, v, "delay", str_eq(s->webhooks, S("delay")), "Delay", "遅延");
+    put_toggle(b, v, "many", str_eq(s->refunds, S("many")), "Several refunds a payment",
+               "複数回の返金を許可");
+    put_toggle(b, v, "confirm", s->confirm_capture, "User is asked about captures",
+               "売上確定にユーザー承認");
+    buf_add(b, S("</div></form>\n"));
+}
+
+static void put_receiver(struct buf *b, const struct home_view *v, const struct pp_switches *s)
+{
+    struct str url = s->webhook_url.n ? s->webhook_url : v->s->o.paypay_webhook_url;
+
+    buf_add(b, S("<p class=\"dim\">"));
+    home_say(b, v, "Receiver: ", "宛先: ");
+    page_text(b, url);
+    if (!url.n)
+        home_say(b, v, "none (ICHIDO_SANDBOX_WEBHOOKS=off, or no payment goes to PayPay here)",
+                 "なし（ICHIDO_SANDBOX_WEBHOOKS=off、または PayPay を使う設定がありません）");
+    buf_add(b, S("</p>\n"));
+}
+
+void pp_home_write(struct buf *b, const struct home_view *v)
+{
+    const struct pp_home *h = v->paypay_switches;
+
+    buf_add(b, S("<h2 id=\"paypay\">"));
+    home_say(b, v, "What goes wrong with PayPay", "PayPayで起こす障害");
+    buf_add(b, S("</h2>\n"));
+    put_receiver(b, v, &h->switches);
+    put_switches(b, v, &h->switches);
+    put_rules(b, v, h);
+    put_faults(b, v);
+}
+
+/* --- a button --- */
+
+static enum err go_back(struct act *a, struct work *w, const char *note)
+{
+    a->location = work_text(w, "/_sandbox?lang=%s%s%s#paypay",
+                            page_language(a->request) == LANG_JA ? "ja" : "en",
+                            note[0] ? "&note=" : "", note);
+    return w->err;
+}
+
+static enum err add_fault(struct act *a, struct work *w)
+{
+    struct pp_fault_rule rule = { .fault = a->text[0], .times = a->number }, *all;
+    const struct pp_fault_kind *kind = pp_fault_kind(a->text[0]);
+    size_t count;
+
+    if (!kind || a->number < 1 || a->number > TIMES_MOST)
+        return go_back(a, w, "number");
+    if (!pp_fault_rules(w, &all, &count))
+        return w->err;
+    if (count == LIMIT_SANDBOX_RULES)
+        return go_back(a, w, "full");
+    rule.method = rule.path = S("");
+    rule.ms = kind->hangs ? HANG_MS : 0;
+    return pp_fault_add(w, &rule) ? go_back(a, w, "") : w->err;
+}
+
+static enum err clear_faults(struct act *a, struct work *w)
+{
+    work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_faults_clear, -1, NULL, 0));
+    return w->err ? w->err : go_back(a, w, "");
+}
+
+static enum err set_switch(struct act *a, struct work *w)
+{
+    struct pp_switches s;
+    struct str name = a->text[0];
+
+    if (!work_ok(w, pp_switches_read(w->tx, &s)))
+        return w->err;
+    if (str_eq(name, S("many")))
+        s.refunds = str_eq(s.refunds, S("many")) ? S("one") : S("many");
+    else if (str_eq(name, S("confirm")))
+        s.confirm_capture = !s.confirm_capture;
+    else if (str_eq(name, S("on")) || str_eq(name, S("off")) || str_eq(name, S("duplicate")) ||
+             str_eq(name, S("delay")))
+        s.webhooks = name;
+    else
+        return go_back(a, w, "number");
+    if (str_eq(s.webhooks, S("delay")) && !s.webhook_delay_ms)
+        s.webhook_delay_ms = DELAY_MS;
+    return pp_switches_write(w, &s) ? go_back(a, w, "") : w->err;
+}
+
+bool pp_home_press(struct request *r, struct sandbox *s, const struct form *form)
+{
+    static const struct {
+        const char *field;
+        enum err (*run)(struct act *a, struct work *w);
+    } buttons[] = { { "pp_fault", add_fault },
+                    { "pp_faults", clear_faults },
+                    { "pp_switch", set_switch } };
+    const struct form *times = form_get(form, S("times"));
+
+    for (size_t i = 0; i < COUNT(buttons); i++) {
+        const struct form *f = form_get(form, str_of(buttons[i].field));
+        struct act a = { .run = buttons[i].run, .form = true };
+
+        if (!f || !f->has_value || !f->value.n)
+            continue;
+        a.text[0] = f->value;
+        if (!times || !times->has_value || !str_to_i64(times->value, &a.number))
+            a.number = 0;
+        act_post(r, s, &a, false);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,315 @@
+/* paypay_input.c - what a merchant says, read at home. The first thing that is wrong is refused by
+ * its name; what PayPay does not know is ignored. */
+#include "base/json.h"
+#include "base/limits.h"
+#include "sandbox/control.h"
+#include "sandbox/page.h"
+#include "sandbox/paypay.h"
+
+#include <string.h>
+
+#define AMOUNT_MOST INT64_C(99999999999) /* eleven digits */
+#define SECONDS_MOST INT64_C(99999999999)
+
+struct body {
+    struct pp_call *call;
+    cJSON *json;
+    struct json_problems problems; /* only counted */
+    const char *wrong;             /* the first field */
+};
+
+/* --- fields --- */
+
+static void check(struct body *b, const char *name)
+{
+    if (b->problems.count && !b->wrong)
+        b->wrong = name;
+}
+
+static void refuse(struct body *b, const char *name)
+{
+    if (!b->wrong)
+        b->wrong = name;
+}
+
+static struct str keep(struct body *b, struct str s)
+{
+    struct str copy = s.n ? arena_str(&b->call->request->arena, s) : S("");
+
+    work_ok(&b->call->w, copy.p ? OK : ERR_NO_MEMORY);
+    return copy;
+}
+
+static struct str text_of(struct body *b, const cJSON *object, const char *name, bool required,
+                          size_t most)
+{
+    struct str s = S("");
+
+    json_get_str(object, name, required, most, &s, &b->problems);
+    check(b, name);
+    return keep(b, s);
+}
+
+static struct str text(struct body *b, const char *name, bool required, size_t most)
+{
+    return text_of(b, b->json, name, required, most);
+}
+
+/* An id of the merchant's, which has to fit into a path: how else would he ask for it? */
+static struct str id(struct body *b, const char *name)
+{
+    struct str s = text(b, name, true, LIMIT_SANDBOX_PP_ID);
+
+    if (str_eq(s, S(".")) || str_eq(s, S("..")))
+        refuse(b, name);
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+            refuse(b, name);
+    return s;
+}
+
+static int64_t number_of(struct body *b, const cJSON *object, const char *name, bool required,
+                         int64_t most)
+{
+    int64_t n = 0;
+
+    json_get_int(object, name, required, 1, most, &n, &b->problems);
+    check(b, name);
+    return n;
+}
+
+static bool flag(struct body *b, const char *name)
+{
+    bool yes = false;
+
+    json_get_bool(b->json, name, false, &yes, &b->problems);
+    check(b, name);
+    return yes;
+}
+
+/* Yen, and nothing else. */
+static int64_t money(struct body *b, const cJSON *object, const char *name)
+{
+    const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
+    struct str currency;
+
+    if (!cJSON_IsObject(m)) {
+        refuse(b, name);
+        return 0;
+    }
+    currency = text_of(b, m, "currency", true, 3);
+    if (!str_eq(currency, S("JPY")))
+        refuse(b, "currency");
+    return number_of(b, m, "amount", true, AMOUNT_MOST);
+}
+
+/* As it came. */
+static struct str object(struct body *b, const char *name)
+{
+    const char *const path[] = { name };
+    struct json_value v = { 0 };
+
+    if (json_pick(b->call->request->body, path, 1, &v, NULL) ||
+        (v.type != JSON_ABSENT && v.type != JSON_NULL && v.type != JSON_OBJECT))
+        refuse(b, name);
+    return v.type == JSON_OBJECT ? v.raw : S("");
+}
+
+/* --- items --- */
+
+static void put_item_text(struct body *b, struct buf *out, const cJSON *item, const char *name,
+                          bool required)
+{
+    struct str s = text_of(b, item, name, required, LIMIT_SANDBOX_PP_TEXT);
+
+    if (!s.n)
+        return;
+    buf_fmt(out, "\"%s\":", name);
+    buf_json(out, s);
+    buf_char(out, ',');
+}
+
+/* Requests and details say unitPrice, the echo of a code says unit_price. */
+static void put_item(struct body *b, struct buf *out, const cJSON *item, const char *price)
+{
+    if (!cJSON_IsObject(item)) {
+        refuse(b, "orderItems");
+        return;
+    }
+    buf_char(out, '{');
+    put_item_text(b, out, item, "name", true);
+    put_item_text(b, out, item, "category", false);
+    put_item_text(b, out, item, "productId", false);
+    buf_fmt(out, "\"quantity\":%lld,",
+            (long long)number_of(b, item, "quantity", true, LIMIT_SANDBOX_QUANTITY));
+    buf_fmt(out, "\"%s\":{\"amount\":%lld,\"currency\":\"JPY\"}}", price,
+            (long long)money(b, item, "unitPrice"));
+}
+
+static struct str items(struct body *b, const char *price)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "orderItems"), *item;
+    int count = 0;
+    struct buf out;
+
+    if (!list || cJSON_IsNull(list))
+        return S("");
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > LIMIT_SANDBOX_PP_ITEMS) {
+        refuse(b, "orderItems");
+        return S("");
+    }
+    buf_init(&out, LIMIT_SANDBOX_OBJECT);
+    buf_char(&out, '[');
+    cJSON_ArrayForEach(item, list)
+    {
+        if (count++)
+            buf_char(&out, ',');
+        put_item(b, &out, item, price);
+    }
+    buf_char(&out, ']');
+    return work_take(&b->call->w, &out);
+}
+
+/* --- bodies --- */
+
+/* False: it is not even an object, and that has been answered. */
+static bool begin(struct body *b, struct pp_call *c)
+{
+    *b = (struct body){ .call = c };
+    if (json_parse(c->request->body, &b->json, NULL))
+        return pp_invalid(c, "body");
+    if (!cJSON_IsObject(b->json)) {
+        json_freep(&b->json);
+        return pp_invalid(c, "body");
+    }
+    json_problems_init(&b->problems);
+    c->in.requested_s = number_of(b, b->json, "requestedAt", true, SECONDS_MOST * 1000);
+    return true;
+}
+
+static void end(struct body *b)
+{
+    if (b->wrong)
+        pp_invalid(b->call, b->wrong);
+    json_problems_release(&b->problems);
+    json_freep(&b->json);
+}
+
+static void read_order(struct body *b)
+{
+    struct pp_input *in = &b->call->in;
+
+    in->payment = id(b, "merchantPaymentId");
+    in->amount = money(b, b->json, "amount");
+    in->description = text(b, "orderDescription", false, LIMIT_SANDBOX_PP_TEXT);
+    in->store_id = text(b, "storeId", false, LIMIT_SANDBOX_PP_TEXT);
+    in->terminal_id = text(b, "terminalId", false, LIMIT_SANDBOX_PP_TEXT);
+    in->items = items(b, "unitPrice");
+    in->metadata = object(b, "metadata");
+}
+
+/* The address of a page, or of an app: any scheme that a browser runs nothing of. */
+static bool is_link(struct str url)
+{
+    const char *colon = url.n ? memchr(url.p, ':', url.n) : NULL;
+
+    for (size_t i = 0; i < url.n; i++)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
+            return false;
+    return colon && colon > url.p && !str_starts(url, S("javascript:")) &&
+           !str_starts(url, S("data:"));
+}
+
+static void read_redirect(struct body *b)
+{
+    struct pp_input *in = &b->call->in;
+    bool web;
+
+    in->redirect_url = text(b, "redirectUrl", false, LIMIT_SANDBOX_URL / 4);
+    in->redirect_type = text(b, "redirectType", false, LIMIT_SANDBOX_PP_TEXT);
+    if (!in->redirect_url.n && !in->redirect_type.n)
+        return;
+    if (!in->redirect_type.n)
+        in->redirect_type = S("WEB_LINK");
+    web = str_eq(in->redirect_type, S("WEB_LINK"));
+    if (!web && !str_eq(in->redirect_type, S("APP_DEEP_LINK")))
+        refuse(b, "redirectType");
+    if (in->redirect_url.n &&
+        !(web ? page_is_address(in->redirect_url) : is_link(in->redirect_url)))
+        refuse(b, "redirectUrl");
+}
+
+void pp_read_code(struct pp_call *c)
+{
+    struct pp_input *in = &c->in;
+    struct body b;
+
+    if (!begin(&b, c))
+        return;
+    read_order(&b);
+    if (!str_eq(text(&b, "codeType", true, LIMIT_SANDBOX_PP_ID), S("ORDER_QR")))
+        refuse(&b, "codeType");
+    in->items_echo = items(&b, "unit_price");
+    in->store_info = text(&b, "storeInfo", false, LIMIT_SANDBOX_PP_TEXT);
+    in->user_agent = text(&b, "userAgent", false, LIMIT_SANDBOX_URL / 4);
+    in->authorization = flag(&b, "isAuthorization");
+    in->expires_s = number_of(&b, b.json, "authorizationExpiry", false, SECONDS_MOST);
+    read_redirect(&b);
+    end(&b);
+}
+
+void pp_read_payment(struct pp_call *c)
+{
+    struct str agree = control_query(c->request, S("agreeSimilarTransaction"));
+    struct pp_input *in = &c->in;
+    struct body b;
+
+    if (!begin(&b, c))
+        return;
+    read_order(&b);
+    in->user = text(&b, "userAuthorizationId", true, LIMIT_SANDBOX_PP_TEXT);
+    in->receipt = text(&b, "orderReceiptNumber", false, LIMIT_SANDBOX_PP_TEXT);
+    in->expires_s = number_of(&b, b.json, "expiresAt", false, SECONDS_MOST);
+    in->agree = str_eq(agree, S("true"));
+    if (agree.n && !in->agree && !str_eq(agree, S("false")))
+        refuse(&b, "agreeSimilarTransaction");
+    end(&b);
+}
+
+void pp_read_capture(struct pp_call *c)
+{
+    struct body b;
+
+    if (!begin(&b, c))
+        return;
+    c->in.payment = id(&b, "merchantPaymentId");
+    c->in.capture = id(&b, "merchantCaptureId");
+    c->in.amount = money(&b, b.json, "amount");
+    c->in.description = text(&b, "orderDescription", true, LIMIT_SANDBOX_PP_TEXT);
+    end(&b);
+}
+
+void pp_read_revert(struct pp_call *c)
+{
+    struct body b;
+
+    if (!begin(&b, c))
+        return;
+    c->in.revert = id(&b, "merchantRevertId");
+    c->in.paypay_id = text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
+    c->in.reason = text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
+    end(&b);
+}
+
+void pp_read_refund(struct pp_call *c)
+{
+    struct body b;
+
+    if (!begin(&b, c))
+        return;
+    c->in.refund = id(&b, "merchantRefundId");
+    c->in.paypay_id = text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
+    c->in.amount = money(&b, b.json, "amount");
+    c->in.reason = text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
+    end(&b);
+}

@@ -1,0 +1,193 @@
+/* paypay_notify.c - what became of a payment, told to whoever listens: unsigned, in no order, and
+ * not for long.
+ *
+ *   move --same commit--> message "sandbox.paypay_notice" with receiver and text
+ *   message --> POST --> 2xx within 1.5 s: done
+ *                   '--> anything else: again in 100 ms, three tries in all, then lost for good
+ *
+ * Two habits of PayPay's that receivers fall over: order_amount is sometimes a number and sometimes
+ * a text, and a transaction has no notification_id. */
+#include "base/civil.h"
+#include "base/limits.h"
+#include "http/client.h"
+#include "observe/log.h"
+#include "sandbox/paypay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct str notice_kind = { "sandbox.paypay_notice", 21 };
+
+/* --- the text --- */
+
+enum { JAPAN_S = 9 * 3600 };
+
+/* As "2026-11-16T20:03:19+09:00"; null where it is 0. */
+static void put_moment(struct buf *b, struct str key, int64_t ms)
+{
+    int64_t s = ms / 1000 + JAPAN_S, rest = floor_mod(s, DAY_S);
+    struct civil day = civil_of(floor_div(s, DAY_S));
+
+    buf_add(b, key);
+    if (!ms) {
+        buf_add(b, S("null"));
+        return;
+    }
+    buf_fmt(b, "\"%04lld-%02d-%02dT%02d:%02d:%02d+09:00\"", (long long)day.year, day.month, day.day,
+            (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+}
+
+static void put_ids(struct work *w, struct buf *b, const struct pp_payment *p)
+{
+    buf_add(b, S("{\"notification_type\":\"Transaction\""));
+    sb_put_text(b, S(",\"merchant_id\":"), w->s->o.paypay_merchant);
+    sb_put_text(b, S(",\"store_id\":"), p->store_id);
+    sb_put_text(b, S(",\"pos_id\":"), p->terminal_id);
+    sb_put_text(b, S(",\"order_id\":"), p->id);
+    sb_put_text(b, S(",\"merchant_order_id\":"), p->merchant_id);
+}
+
+static struct str notice(struct work *w, const struct pp_payment *p, const char *state,
+                         int64_t confirm_until_ms, bool as_text)
+{
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_EVENT);
+    put_ids(w, &b, p);
+    put_moment(&b, S(",\"authorized_at\":"), p->authorized_ms);
+    put_moment(&b, S(",\"expires_at\":"), p->expires_ms);
+    put_moment(&b, S(",\"paid_at\":"), p->completed_ms);
+    put_moment(&b, S(",\"confirmation_expires_at\":"), confirm_until_ms);
+    buf_fmt(&b, as_text ? ",\"order_amount\":\"%lld\"" : ",\"order_amount\":%lld",
+            (long long)(p->captured ? p->captured : p->amount));
+    sb_put_text(&b, S(",\"state\":"), str_of(state));
+    buf_char(&b, '}');
+    return work_take(w, &b);
+}
+
+/* --- in the transaction of the move --- */
+
+static bool post(struct work *w, const struct pp_switches *s, struct str url, struct str text)
+{
+    bool late = str_eq(s->webhooks, S("delay")), twice = str_eq(s->webhooks, S("duplicate"));
+    struct queue_new m[2];
+    struct buf b;
+
+    buf_init(&b, LIMIT_SANDBOX_EVENT);
+    buf_add(&b, url);
+    buf_char(&b, '\n');
+    buf_add(&b, text);
+    for (size_t i = 0; i < COUNT(m); i++)
+        m[i] = (struct queue_new){ .id = env_uuid(&w->s->env),
+                                   .kind = notice_kind,
+                                   .due_ms = w->now_ms + (late ? s->webhook_delay_ms : 0) };
+    m[0].body = m[1].body = work_take(w, &b);
+    return !w->err && work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, m, twice ? 2 : 1));
+}
+
+bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
+             int64_t confirm_until_ms)
+{
+    struct pp_switches s;
+    struct str url, text;
+
+    if (w->err || !work_ok(w, pp_switches_read(w->tx, &s)))
+        return false;
+    url = s.webhook_url.n ? s.webhook_url : w->s->o.paypay_webhook_url;
+    if (!url.n || str_eq(s.webhooks, S("off")))
+        return true;
+    text = notice(w, p, state, confirm_until_ms, s.notices % 2 == 1);
+    return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_notice_count, 1, NULL, 0)) &&
+           post(w, &s, url, text);
+}
+
+/* --- one try --- */
+
+struct delivery {
+    struct job *job;
+    struct sandbox *sandbox;
+    struct arena arena;
+    struct call call;
+    struct header type;
+    bool heard;
+    char why[256];
+};
+
+static void answered(struct call *c)
+{
+    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+
+    d->heard = sandbox_heard(c, d->why);
+    LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox paypay notice",
+        LOG_NUM("attempt", d->job->message->attempt),
+        LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
+        LOG_TEXT("why", str_of(d->why)));
+    job_outside_done(d->job, OK, d->why);
+}
+
+static void deliver(struct job *j, void *ctx)
+{
+    struct sandbox *s = ctx;
+    struct delivery *d = calloc(1, sizeof(*d));
+    struct str body = j->message->body, url = str_cut(&body, '\n');
+
+    if (!d) {
+        job_outside_done(j, ERR_NO_MEMORY, "no memory to send it");
+        return;
+    }
+    j->state = d;
+    d->job = j;
+    d->sandbox = s;
+    arena_init(&d->arena, 2 * LIMIT_SANDBOX_ANSWER);
+    d->type = (struct header){ S("Content-Type"), S("application/json") };
+    d->call = (struct call){ .method = S("POST"),
+                             .url = url,
+                             .body = body,
+                             .headers = &d->type,
+                             .header_count = 1,
+                             .timeout_ms = LIMIT_SANDBOX_PP_NOTICE_MS,
+                             .answer_max = LIMIT_SANDBOX_ANSWER,
+                             .cut_answer = true,
+                             .arena = &d->arena,
+                             .home = server_home(s->server),
+                             .done = answered };
+    client_call(s->client, &d->call);
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    const struct delivery *d = j->state;
+
+    (void)tx;
+    (void)ctx;
+    if (d->heard)
+        return OK;
+    snprintf(why, 256, "%s", d->why);
+    if (j->message->attempt < LIMIT_SANDBOX_PP_NOTICE_TRIES)
+        j->again_ms = env_now_ms(j->env) + LIMIT_SANDBOX_PP_NOTICE_GAP_MS;
+    return OK; /* lost: not even a dead letter is left of it */
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct delivery *d = j->state;
+
+    (void)ctx;
+    if (d)
+        arena_release(&d->arena);
+    free(d);
+}
+
+struct job_kind pp_notice_kind(struct sandbox *s)
+{
+    return (struct job_kind){
+        .name = notice_kind.p,
+        .ctx = s,
+        /* for our own troubles; settle() counts the tries */
+        .retry = { .retries = 1000, .first_ms = 100, .max_ms = 10000, .factor = 2 },
+        .outside = deliver,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+    };
+}

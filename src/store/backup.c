@@ -1,0 +1,109 @@
+#include "store/backup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum err cannot(const char *what, const char *path, char why[256])
+{
+    snprintf(why, 256, "%s %.150s: %s", what, path, strerror(errno));
+    return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? ERR_STORE_FULL : ERR_UNAVAILABLE;
+}
+
+enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], char why[256])
+{
+    int fd;
+
+    part[0] = '\0'; /* nothing to clean up */
+    if (access(b->to, F_OK) == 0) {
+        snprintf(why, 256, "%.150s is there already; name another file", b->to);
+        return ERR_CONFLICT;
+    }
+    if (strlen(b->to) + sizeof(".part-XXXXXX") > BACKUP_PATH) {
+        snprintf(why, 256, "the name is too long");
+        return ERR_VALIDATION;
+    }
+    snprintf(part, BACKUP_PATH, "%s.part-XXXXXX", b->to);
+    fd = mkostemp(part, O_CLOEXEC); /* 0600, and nobody else's */
+    if (fd < 0) {
+        enum err e = cannot("cannot make", part, why);
+
+        part[0] = '\0';
+        return e;
+    }
+    close(fd);
+    return OK;
+}
+
+/* What SQLite may have beside it goes too. */
+void backup_drop(const char *part)
+{
+    static const char *const beside[] = { "", "-wal", "-shm", "-journal" };
+    char path[BACKUP_PATH + 16];
+
+    for (size_t i = 0; part[0] && i < COUNT(beside); i++) {
+        snprintf(path, sizeof(path), "%s%s", part, beside[i]);
+        unlink(path);
+    }
+}
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+void backup_hold_signals(void)
+{
+    sigset_t all;
+
+    sigemptyset(&all);
+    for (size_t i = 0; i < COUNT(signals); i++)
+        sigaddset(&all, signals[i]);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+}
+
+bool backup_is_unwanted(void)
+{
+    sigset_t pending;
+
+    if (sigpending(&pending) < 0)
+        return false;
+    for (size_t i = 0; i < COUNT(signals); i++)
+        if (sigismember(&pending, signals[i]) == 1)
+            return true;
+    return false;
+}
+
+static bool sync_path(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+    bool fine = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return fine;
+}
+
+static bool sync_folder_of(const char *path)
+{
+    char copy[BACKUP_PATH];
+
+    snprintf(copy, sizeof(copy), "%s", path);
+    return sync_path(dirname(copy), O_RDONLY | O_DIRECTORY);
+}
+
+enum err backup_end(struct backup *b, const char *part, char why[256])
+{
+    struct stat st;
+
+    if (!sync_path(part, O_RDONLY) || stat(part, &st) < 0)
+        return cannot("cannot write", part, why);
+    b->bytes = st.st_size;
+    if (link(part, b->to) < 0) /* unlike rename(), it takes nobody's name */
+        return cannot("cannot make", b->to, why);
+    unlink(part);
+    return sync_folder_of(b->to) ? OK : cannot("cannot write the folder of", b->to, why);
+}

@@ -1,0 +1,211 @@
+/* sqlite_backup.c - SQLite's own online backup, page by page, out of one read transaction:
+ *
+ *   BEGIN, first read --> pages, some at a time --> rows of each table --> END
+ *                                                     |
+ *   the copy: integrity_check, rows of each table <---'  the same? --> fsync --> its name */
+#include "store/backup.h"
+#include "store/sqlite_db.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP_PAGES = 2048, BUSY_MS = 30 * 1000 };
+
+struct copying {
+    struct backup *b;
+    sqlite3 *from, *to;
+    char part[BACKUP_PATH];
+    struct backup_table tables[BACKUP_TABLES];
+    char *why; /* 256 */
+};
+
+static enum err trouble(struct copying *c, sqlite3 *db, int rc, const char *what)
+{
+    snprintf(c->why, 256, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    switch (rc & 0xff) {
+    case SQLITE_FULL: return ERR_STORE_FULL;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return ERR_VALIDATION;
+    default: return ERR_UNAVAILABLE;
+    }
+}
+
+/* A number that a question answers. False: it has none. */
+static bool ask(sqlite3 *db, const char *sql, int64_t *ret)
+{
+    sqlite3_stmt *s = NULL;
+    bool fine =
+        sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
+
+    if (fine)
+        *ret = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return fine;
+}
+
+static bool count_rows(sqlite3 *db, const char *table, int64_t *ret)
+{
+    char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
+    bool fine = sql && ask(db, sql, ret);
+
+    sqlite3_free(sql);
+    return fine;
+}
+
+static enum err count_source(struct copying *c)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(c->from, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
+                                &s, NULL);
+    struct backup_table *t = c->tables;
+
+    while (!rc && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        if (c->b->tables == BACKUP_TABLES)
+            break;
+        snprintf(t->name, sizeof(t->name), "%s", (const char *)sqlite3_column_text(s, 0));
+        rc = count_rows(c->from, t->name, &t->rows) ? SQLITE_OK : SQLITE_ERROR;
+        c->b->rows += t->rows;
+        c->b->tables++;
+        t++;
+    }
+    sqlite3_finalize(s);
+    return rc == SQLITE_DONE ? OK : trouble(c, c->from, rc, "cannot count the database's rows");
+}
+
+static enum err copy_pages(struct copying *c)
+{
+    sqlite3_backup *k = sqlite3_backup_init(c->to, "main", c->from, "main");
+    int rc = k ? SQLITE_OK : sqlite3_errcode(c->to);
+    int64_t page = 4096;
+
+    ask(c->from, "PRAGMA page_size", &page);
+    while (!rc) {
+        rc = backup_is_unwanted() ? SQLITE_INTERRUPT : sqlite3_backup_step(k, STEP_PAGES);
+        if (c->b->tell && (rc == SQLITE_OK || rc == SQLITE_DONE))
+            c->b->tell(c->b->ctx,
+                       (sqlite3_backup_pagecount(k) - sqlite3_backup_remaining(k)) * page,
+                       sqlite3_backup_pagecount(k) * page);
+    }
+    sqlite3_backup_finish(k);
+    return rc == SQLITE_DONE ? OK : trouble(c, c->to, rc, "the copy failed");
+}
+
+static enum err take(struct copying *c)
+{
+    int64_t n;
+    enum err e;
+
+    if (sqlite3_exec(c->from, "BEGIN", NULL, NULL, NULL) ||
+        !ask(c->from, "SELECT count(*) FROM schema_migrations", &n)) /* the moment */
+        return trouble(c, c->from, sqlite3_errcode(c->from), "this is no database of Ichido");
+    e = copy_pages(c);
+    if (!e)
+        e = count_source(c);
+    sqlite3_exec(c->from, "ROLLBACK", NULL, NULL, NULL);
+    return e;
+}
+
+/* --- the copy --- */
+
+static int keep_word(void *ctx, int n, char **values, char **names)
+{
+    (void)n, (void)names;
+    snprintf(ctx, 128, "%s", values[0] ? values[0] : "");
+    return 1; /* one is enough */
+}
+
+static enum err wrong(struct copying *c, const char *what, const char *detail)
+{
+    snprintf(c->why, 256, "the copy is not whole: %s %.120s", what, detail);
+    return ERR_UNPROCESSABLE;
+}
+
+static enum err check(struct copying *c)
+{
+    char word[128] = "";
+
+    sqlite3_exec(c->to, "PRAGMA integrity_check(1)", keep_word, word, NULL);
+    if (strcmp(word, "ok") != 0)
+        return wrong(c, "integrity_check says", word);
+    for (int i = 0; i < c->b->tables; i++) {
+        int64_t rows = -1;
+
+        if (!count_rows(c->to, c->tables[i].name, &rows) || rows != c->tables[i].rows)
+            return wrong(c, "rows are missing in", c->tables[i].name);
+    }
+    return OK;
+}
+
+/* --- both ends --- */
+
+/* Without a checkpoint at the end: the log is the server's business. */
+static int open_source(struct copying *c)
+{
+    int rc =
+        sqlite3_open_v2(c->b->from, &c->from, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc)
+        return rc;
+    sqlite3_busy_timeout(c->from, BUSY_MS);
+    sqlite3_db_config(c->from, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return sqlite3_exec(c->from, "PRAGMA query_only = 1", NULL, NULL, NULL);
+}
+
+/* What is not on the disk at its end is no backup: it is synced once, whole. Not in WAL mode, so
+ * that it is one file; a server turns that on again. */
+static int open_copy(struct copying *c)
+{
+    int rc = sqlite3_open_v2(c->part, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    return rc ? rc
+              : sqlite3_exec(c->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;", NULL,
+                             NULL, NULL);
+}
+
+static int open_copy_again(struct copying *c)
+{
+    sqlite3_close(c->to);
+    c->to = NULL;
+    int rc = sqlite3_open_v2(c->part, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    return rc ? rc : sqlite3_exec(c->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+}
+
+static enum err run(struct copying *c)
+{
+    enum err e;
+    int rc = open_source(c);
+
+    if (rc)
+        return trouble(c, c->from, rc, "cannot open the database");
+    e = backup_begin(c->b, c->part, c->why);
+    if (e)
+        return e;
+    rc = open_copy(c);
+    e = rc ? trouble(c, c->to, rc, "cannot write the copy") : take(c);
+    if (!e && (rc = open_copy_again(c)))
+        e = trouble(c, c->to, rc, "cannot read the copy");
+    return e ? e : check(c);
+}
+
+enum err sqlite_backup(struct backup *b, char why[256])
+{
+    struct copying *c = calloc(1, sizeof(*c));
+    enum err e;
+
+    if (!c)
+        return ERR_NO_MEMORY;
+    sqlite_setup();
+    *c = (struct copying){ .b = b, .why = why };
+    e = run(c);
+    sqlite3_close(c->from);
+    sqlite3_close(c->to);
+    if (!e)
+        e = backup_end(b, c->part, why);
+    if (e)
+        backup_drop(c->part);
+    free(c);
+    return e;
+}

@@ -1,0 +1,187 @@
+#include "webhook/door.h"
+
+#include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+/* --- who and whether --- */
+
+static bool may_knock(const struct door *d, const struct request *r)
+{
+    struct address peer, client;
+
+    if (!d->allow.count)
+        return d->everybody;
+    return address_of(&r->peer, &peer) &&
+           client_address(d->trusted, peer, r->headers, r->header_count, &client) &&
+           allow_has(&d->allow, client);
+}
+
+bool door_lets_in(struct door *d, struct request *r)
+{
+    if (may_knock(d, r))
+        return true;
+    refusals_add(&d->refusals, r, REFUSED_ADDRESS);
+    reply_problem(r, ERR_FORBIDDEN, NULL);
+    return false;
+}
+
+/* A full queue or a database that is away refuses thousands: a line a minute, with how many there
+ * were since the last one. */
+static void tell_of_refused(struct door *d, const struct request *r, enum err e)
+{
+    int64_t now_ms = env_now_ms(d->env), until = atomic_load(&d->quiet_until_ms);
+    char trace[TRACE_TEXT + 1];
+
+    atomic_fetch_add(&d->unstored, 1);
+    if (now_ms < until || !atomic_compare_exchange_strong(&d->quiet_until_ms, &until,
+                                                          now_ms + LIMIT_UNSTORED_LINE_MS))
+        return;
+    trace_text(&r->trace, trace);
+    LOG(d->env->log, LOG_WARN, "Webhook could not be stored", LOG_TEXT("code", str_of(err_code(e))),
+        LOG_NUM("count", atomic_exchange(&d->unstored, 0)), LOG_TEXT("requestId", r->id),
+        LOG_TRACE(str_of(trace)));
+}
+
+/* Ours to mend; the provider sends again all the same. */
+static void tell_of_failed(const struct door *d, const struct request *r, enum err e)
+{
+    char trace[TRACE_TEXT + 1];
+
+    trace_text(&r->trace, trace);
+    LOG(d->env->log, LOG_ERROR, "Webhook could not be stored",
+        LOG_TEXT("code", str_of(err_code(e))), LOG_TEXT("requestId", r->id),
+        LOG_TRACE(str_of(trace)));
+}
+
+static void refuse_for_now(struct door *d, struct request *r, enum err e)
+{
+    bool comes_again = err_status(e) == 503;
+
+    metrics_count(d->env->metrics, COUNT_WEBHOOK_UNSTORED, 1);
+    if (comes_again)
+        tell_of_refused(d, r, e);
+    else
+        tell_of_failed(d, r, e);
+    reply_problem(r, comes_again ? e : ERR_UNAVAILABLE, NULL);
+}
+
+bool door_has_room(struct door *d, struct request *r)
+{
+    if (d->backlog_limit <= 0 || queue_live(d->queue) < d->backlog_limit)
+        return true;
+    refuse_for_now(d, r, ERR_BACKLOG);
+    return false;
+}
+
+/* --- the answer --- */
+
+static void tell_of_unreadable(const struct door *d, const struct receive *v)
+{
+    struct message m = {
+        .id = v->new_id, .kind = v->kind, .ref = v->event.id, .added_ms = v->received_ms
+    };
+
+    metrics_count_as(d->env->metrics, COUNT_EVENT_OUTCOME, S("dead"), 1);
+    metrics_count_as(d->env->metrics, COUNT_PROCESSING, S("dead"), 1);
+    LOG(d->env->log, LOG_ERROR, "Webhook processing failed", LOG_TEXT("eventId", v->event.id),
+        LOG_TEXT("eventType", v->event.type), LOG_TEXT("error", str_of(v->event.why)),
+        LOG_TEXT("error_type", S("permanent")), LOG_TEXT("requestId", v->request_id),
+        LOG_TRACE(str_of(v->trace)));
+    if (d->alert)
+        d->alert(d->alert_ctx, &m, v->event.why);
+}
+
+static void count_stored(const struct door *d, const struct receive *v)
+{
+    struct metrics *m = d->env->metrics;
+
+    metrics_count(m, COUNT_WEBHOOK_RECEIVED, 1);
+    if (v->duplicate)
+        metrics_count(m, COUNT_WEBHOOK_DUPLICATE, 1);
+    else if (!v->event.readable)
+        tell_of_unreadable(d, v);
+}
+
+static void acknowledge(const struct knock *k)
+{
+    const struct door *d = k->door;
+    struct request *r = k->request;
+    char id[UUID_TEXT + 1];
+
+    uuid_text(k->receive.message_id, id);
+    reply_header(r, S("X-Event-Id"), k->receive.event.id);
+    reply_header(r, S("X-Message-Id"), str_of(id));
+    if (d->ack == 200)
+        reply_send(r, 200, S("application/json"), S("{\"received\":true}"));
+    else
+        reply_send(r, 204, S(""), S(""));
+}
+
+/* Also where the store failed: a provider waited as long. A refusal at the door is no wait. */
+static void time_answer(const struct door *d, const struct request *r)
+{
+    metrics_time(d->env->metrics, TIME_ACK, clock_mono_us(&d->env->clock) - r->began_us);
+}
+
+static void stored(struct unit *u)
+{
+    struct knock *k = CONTAINER_OF(u, struct knock, receive.unit);
+
+    receive_span_end(&k->receive);
+    time_answer(k->door, k->request);
+    if (u->err) {
+        refuse_for_now(k->door, k->request, u->err);
+        return;
+    }
+    count_stored(k->door, &k->receive);
+    acknowledge(k); /* the request and k are gone behind it */
+}
+
+/* --- the request --- */
+
+struct knock *knock_new(struct door *d, struct request *r)
+{
+    struct knock *k = arena_alloc(&r->arena, 1, sizeof(*k));
+    struct receive *v;
+
+    if (!k)
+        return NULL;
+    k->request = r;
+    k->door = d;
+    v = &k->receive;
+    v->unit = (struct unit){ .kind = &receive_kind, .home = r->home, .done = stored };
+    v->provider = d->provider;
+    v->kind = d->kind;
+    v->queue = d->queue;
+    v->body = r->body;
+    v->request_id = r->id;
+    v->received_ms = env_now_ms(d->env);
+    v->new_id = env_uuid(d->env);
+    v->span = span_begin_child(d->env, &r->trace, SPAN_PRODUCER, "Webhook.enqueue");
+    trace_text(v->span.spans ? &v->span.trace : &r->trace, v->trace);
+    return k;
+}
+
+void door_post(struct door *d, struct request *r, struct knock *k)
+{
+    struct receive *v = k ? &k->receive : NULL;
+
+    if (!v || (v->event.readable && !v->job.p)) {
+        refuse_for_now(d, r, ERR_NO_MEMORY);
+        return;
+    }
+    v->unit.bytes = v->body.n + v->job.n;
+    store_post(d->store, &v->unit);
+}
+
+/* --- the door --- */
+
+bool door_init(struct door *d, struct str allow, char why[256])
+{
+    if (!allow_parse(&d->allow, allow, why))
+        return false;
+    refusals_init(&d->refusals, d->env, d->store, d->home);
+    d->refusals.provider = d->provider;
+    return true;
+}

@@ -1,0 +1,451 @@
+/* heal.c - see heal.h.
+ *
+ *   read the cursor --> page of the list --> which do we have? --> store the others and the
+ *                            ^                                     place in one commit
+ *                            '------------- next page ----------------------'
+ *
+ * A window reaches from a little before the last one's end (events may be listed late) to a minute
+ * ago (younger ones are on their way). Stripe lists the newest first, so a window's end becomes the
+ * next one's beginning only when its oldest page was read; until then the place within it is kept.
+ *
+ *   (1) Nothing is skipped: a crash, or a list that cannot be read, repeats what was not committed.
+ *   (2) Nothing is done twice: the event's id decides, as at the door.
+ *   (3) What the list's answer cannot prove is not believed: it changes nothing. */
+#include "webhook/heal.h"
+
+#include "base/limits.h"
+#include "flow/apply_event.h"
+#include "flow/text.h"
+#include "gateway/stripe_events.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "webhook/receive.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An answer, a second try of it, and what its events become. */
+enum { HEAL_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 4 * 1024 * 1024 };
+
+struct place {        /* the row */
+    int64_t done_ms;  /* what was made before was looked at */
+    int64_t until_ms; /* of the window under way; 0: none is */
+    char after[LIMIT_GATEWAY_ID + 1];
+};
+
+struct healing {
+    struct job *job;
+    struct heal *heal;
+    struct place place;
+    bool is_new; /* there is no row yet */
+    int pages;
+    bool more;          /* it goes on at once */
+    bool lost_place;    /* `after` was gone once */
+    int64_t odd;        /* objects of the list that cannot be taken */
+    struct arena arena; /* of one page */
+    struct stripe_page page;
+    struct unit unit;
+
+    struct stripe_listed_event events[LIMIT_LIST_PAGE]; /* of the page, those that we would apply */
+    bool known[LIMIT_LIST_PAGE];
+    size_t count;
+    struct receive *missing;
+    size_t missing_count, stored;
+};
+
+static void ask(struct healing *h);
+
+static void finish(struct healing *h)
+{
+    if (h->odd)
+        LOG(h->job->env->log, LOG_WARN,
+            "The provider's event list has objects that cannot be taken", LOG_NUM("count", h->odd));
+    job_outside_done(h->job, OK, NULL);
+}
+
+static void give_up(struct healing *h, const char *why)
+{
+    LOG(h->job->env->log, LOG_WARN, "Missing webhooks cannot be looked for at the moment",
+        LOG_TEXT("why", str_of(why)));
+    h->more = false;
+    finish(h);
+}
+
+static void post(struct healing *h, const struct unit_kind *kind, void (*done)(struct unit *))
+{
+    h->unit = (struct unit){ .kind = kind, .home = h->heal->payments->home, .done = done };
+    store_post(h->heal->payments->store, &h->unit);
+}
+
+/* --- storing what is missing, and the place --- */
+
+/* The page was the window's last. */
+static bool is_over(const struct healing *h)
+{
+    return !h->page.has_more;
+}
+
+static struct place next_place(const struct healing *h)
+{
+    struct place p = h->place;
+
+    if (is_over(h)) {
+        p = (struct place){ .done_ms = p.until_ms };
+        return p;
+    }
+    snprintf(p.after, sizeof(p.after), STR_FMT, STR_ARG(h->page.last_id));
+    return p;
+}
+
+static enum err audit(struct tx *tx, const struct healing *h, int64_t now_ms)
+{
+    char detail[LIMIT_GATEWAY_ID + 64];
+
+    snprintf(detail, sizeof(detail), "webhooks that never came; the newest is " STR_FMT,
+             STR_ARG(h->missing[0].event.id));
+    return TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(S("WEBHOOK_HEALED")),
+                 V_TEXT(S("stripe")), V_TEXT(S("success")), V_INT((int64_t)h->stored),
+                 V_TEXT(str_of(detail)));
+}
+
+static enum err store_missing(struct tx *tx, struct healing *h, int64_t now_ms)
+{
+    struct unit *units[LIMIT_LIST_PAGE];
+    enum err e;
+
+    for (size_t i = 0; i < h->missing_count; i++) /* the oldest first, as they would have come */
+        units[i] = &h->missing[h->missing_count - 1 - i].unit;
+    e = receive_kind.run_many(tx, units, h->missing_count);
+    if (e)
+        return e;
+    for (size_t i = 0; i < h->missing_count; i++)
+        h->stored += !h->missing[i].duplicate;
+    return h->stored ? audit(tx, h, now_ms) : OK;
+}
+
+static enum err store_run(struct tx *tx, struct unit *u)
+{
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct place p = next_place(h);
+    int64_t now_ms = env_now_ms(h->job->env);
+    enum err e = fault_point(&h->job->env->faults, "heal.storing");
+
+    h->stored = 0;
+    if (!e && h->missing_count)
+        e = store_missing(tx, h, now_ms);
+    if (!e)
+        e = TX_DO(tx, STMT_heal_put, 1, V_TEXT(S("stripe")), V_INT(p.done_ms),
+                  p.until_ms ? V_INT(p.until_ms) : V_NULL,
+                  p.after[0] ? V_TEXT(str_of(p.after)) : V_NULL, V_INT(now_ms));
+    return e;
+}
+
+static void tell_stored(const struct healing *h)
+{
+    struct env *env = h->job->env;
+
+    if (!h->stored)
+        return;
+    metrics_count(env->metrics, COUNT_WEBHOOK_HEALED, (int64_t)h->stored);
+    LOG(env->log, LOG_WARN, "Webhooks that never came were taken from the provider's event list",
+        LOG_NUM("count", (int64_t)h->stored), LOG_TEXT("newest", h->missing[0].event.id),
+        LOG_TEXT("type", h->missing[0].event.type));
+}
+
+/* The window's end, or so many pages that others should have their turn. */
+static void stored(struct unit *u)
+{
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+
+    if (u->err) {
+        give_up(h, err_words(u->err, LANG_EN));
+        return;
+    }
+    fault_point(&h->job->env->faults, "heal.stored");
+    for (size_t i = 0; i < h->missing_count; i++)
+        receive_span_end(&h->missing[i]);
+    tell_stored(h);
+    h->place = next_place(h);
+    h->more = h->place.until_ms;
+    if (!h->more || ++h->pages == LIMIT_HEAL_PAGES)
+        finish(h);
+    else
+        ask(h);
+}
+
+/* --- what a missing one becomes --- */
+
+/* As of the door (stripe.c), with a request of our own. False: no memory. */
+static bool receive_of(struct healing *h, const struct stripe_listed_event *e, struct receive *v)
+{
+    struct env *env = h->job->env;
+    struct trace trace;
+
+    *v = (struct receive){ .unit = { .kind = &receive_kind },
+                           .queue = h->heal->payments->queue,
+                           .body = e->body,
+                           .request_id = HEAL_REQUEST,
+                           .received_ms = env_now_ms(env),
+                           .new_id = env_uuid(env),
+                           .publish = h->heal->publish };
+    if (v->publish)
+        v->publish_id = env_uuid(env);
+    v->span = span_begin_root(env, SPAN_PRODUCER, "Webhook.heal", &trace);
+    trace_text(&trace, v->trace);
+    if (stripe_event_read(&h->arena, e->body, &v->event))
+        return false;
+    if (v->event.readable)
+        v->job = v->publish ? S("") : receive_job(&h->arena, &v->event, str_of(v->trace));
+    return !v->event.readable || v->job.p;
+}
+
+/* An event that names itself and says nothing else sanely would be stored under another name than
+ * its webhook's (W6): that one is left to the door. */
+static bool take_missing(struct healing *h)
+{
+    h->missing_count = 0;
+    h->missing = arena_alloc(&h->arena, LIMIT_LIST_PAGE, sizeof(*h->missing));
+    for (size_t i = 0; h->missing && i < h->count; i++) {
+        struct receive *v = &h->missing[h->missing_count];
+
+        if (h->known[i])
+            continue;
+        if (!receive_of(h, &h->events[i], v))
+            return false;
+        h->odd += !v->event.readable;
+        h->missing_count += v->event.readable;
+    }
+    return h->missing;
+}
+
+static bool is_full(const struct heal *h)
+{
+    return h->backlog_limit > 0 && queue_live(h->payments->queue) >= h->backlog_limit;
+}
+
+/* --- which of them we have --- */
+
+static enum err mark_known(void *ctx, const struct row *row)
+{
+    struct healing *h = ctx;
+
+    for (size_t i = 0; i < h->count; i++)
+        h->known[i] |= str_eq(row->col[0].s, h->events[i].id);
+    return OK;
+}
+
+static enum err look_run(struct tx *tx, struct unit *u)
+{
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct val v[LIMIT_LIST_PAGE];
+
+    memset(h->known, 0, sizeof(h->known));
+    for (size_t i = 0; i < h->count; i++)
+        v[i] = V_TEXT(h->events[i].id);
+    return tx_bulk(tx, STMT_webhook_event_find, v, h->count, 1, mark_known, h);
+}
+
+static void looked(struct unit *u)
+{
+    static const struct unit_kind kind = { "heal.store", UNIT_BACK, store_run, NULL };
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+
+    if (u->err)
+        give_up(h, err_words(u->err, LANG_EN));
+    else if (!take_missing(h))
+        give_up(h, "no memory");
+    else if (h->missing_count && is_full(h->heal))
+        give_up(h, err_words(ERR_BACKLOG, LANG_EN));
+    else
+        post(h, &kind, stored);
+}
+
+/* What we would only put aside (W6) is not worth a row that nobody sent us; and that an intent was
+ * made, which hardly anybody subscribes to, is no news to whoever made it. */
+static bool is_worth_it(const struct stripe_listed_event *e)
+{
+    return event_type_is_known(e->type) && !str_eq(e->type, S("payment_intent.created"));
+}
+
+static void take_page(struct healing *h)
+{
+    static const struct unit_kind kind = { "heal.look", UNIT_READ, look_run, NULL };
+
+    h->count = 0;
+    for (size_t i = 0; i < h->page.count; i++) {
+        struct stripe_listed_event *e = &h->events[h->count];
+
+        if (!stripe_listed_event(h->page.items[i], e) || e->body.n > LIMIT_WEBHOOK_BODY)
+            h->odd++;
+        else if (is_worth_it(e))
+            h->count++;
+    }
+    post(h, &kind, looked);
+}
+
+/* --- pages --- */
+
+/* Its place within the window is gone: the window begins anew, once. */
+static void lose_place(struct healing *h)
+{
+    if (h->lost_place) {
+        give_up(h, h->page.why);
+        return;
+    }
+    h->lost_place = true;
+    h->place.after[0] = '\0';
+    ask(h);
+}
+
+static void page_read(struct stripe_page *p)
+{
+    struct healing *h = CONTAINER_OF(p, struct healing, page);
+
+    if (p->err == ERR_NOT_FOUND)
+        lose_place(h);
+    else if (p->err)
+        give_up(h, p->why);
+    else
+        take_page(h);
+}
+
+static int64_t from_ms(struct healing *h, int64_t now_ms)
+{
+    int64_t from = h->place.done_ms - LIMIT_HEAL_OVERLAP_MS;
+    int64_t oldest = now_ms - STRIPE_EVENTS_KEPT_MS;
+    char since[TIME_TEXT + 1], until[TIME_TEXT + 1];
+
+    if (from >= oldest)
+        return from;
+    time_text(from, since);
+    time_text(oldest, until);
+    if (!h->pages && !h->place.after[0])
+        LOG(h->job->env->log, LOG_ERROR,
+            "Events older than 30 days cannot be read any more: reconcile those days",
+            LOG_TEXT("from", str_of(since)), LOG_TEXT("until", str_of(until)));
+    return oldest;
+}
+
+static void ask(struct healing *h)
+{
+    int64_t now_ms = env_now_ms(h->job->env);
+    struct str path;
+
+    arena_release(&h->arena);
+    path = stripe_events_path(&h->arena, from_ms(h, now_ms), h->place.until_ms);
+    h->page = (struct stripe_page){ .path = path,
+                                    .after = arena_str(&h->arena, str_of(h->place.after)),
+                                    .arena = &h->arena,
+                                    .home = h->heal->payments->home,
+                                    .done = page_read };
+    if (!path.p)
+        give_up(h, "no memory");
+    else
+        stripe_page_read(h->heal->lister, &h->page);
+}
+
+/* --- the cursor --- */
+
+static enum err read_run(struct tx *tx, struct unit *u)
+{
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_heal_get, &row, V_TEXT(S("stripe")));
+
+    h->is_new = e == ERR_NOT_FOUND;
+    if (e)
+        return h->is_new ? OK : e;
+    h->place = (struct place){ .done_ms = row.col[0].i, .until_ms = row.col[1].i };
+    snprintf(h->place.after, sizeof(h->place.after), STR_FMT, STR_ARG(row.col[2].s));
+    return OK;
+}
+
+static void cursor_read(struct unit *u)
+{
+    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    int64_t now_ms = env_now_ms(h->job->env), until_ms = now_ms - LIMIT_HEAL_YOUNG_MS;
+
+    if (u->err) {
+        give_up(h, err_words(u->err, LANG_EN));
+        return;
+    }
+    if (h->is_new)
+        h->place = (struct place){ .done_ms = now_ms - LIMIT_HEAL_FIRST_MS };
+    if (!h->place.until_ms)
+        h->place.until_ms = until_ms - until_ms % 1000;
+    if (h->place.until_ms > h->place.done_ms)
+        ask(h);
+    else
+        finish(h); /* a clock that went back */
+}
+
+/* --- the job --- */
+
+static void outside(struct job *j, void *ctx)
+{
+    static const struct unit_kind kind = { "heal.read", UNIT_READ, read_run, NULL };
+    struct heal *heal = ctx;
+    struct healing *h = heal->every_ms && heal->lister ? calloc(1, sizeof(*h)) : NULL;
+
+    if (!h) { /* switched off since, or no memory: the next time may have some */
+        job_outside_done(j, OK, NULL);
+        return;
+    }
+    j->state = h; /* freed by release() */
+    h->job = j;
+    h->heal = heal;
+    arena_init(&h->arena, HEAL_ARENA);
+    post(h, &kind, cursor_read);
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    const struct heal *heal = ctx;
+    const struct healing *h = j->state;
+    int64_t now_ms = env_now_ms(j->env);
+
+    (void)tx;
+    (void)why;
+    if (!heal->every_ms)
+        j->again_ms = 0;
+    else
+        j->again_ms = now_ms + (h && h->more ? LIMIT_HEAL_GO_ON_MS : heal->every_ms);
+    return OK;
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct healing *h = j->state;
+
+    (void)ctx;
+    if (!h)
+        return;
+    arena_release(&h->arena);
+    free(h);
+    j->state = NULL;
+}
+
+struct job_kind heal_kind(struct heal *h)
+{
+    return (struct job_kind){
+        .name = "stripe.heal",
+        .ctx = h,
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 300 * 1000, .factor = 2 },
+        .outside = outside,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+    };
+}
+
+enum err heal_start(struct tx *tx, struct heal *h, int64_t now_ms)
+{
+    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'h', 'e', 'a',
+                                        'l', 0, 1 } };
+    struct queue_new first = { .id = only, .kind = HEAL_KIND, .due_ms = now_ms + h->every_ms };
+
+    if (!h->every_ms)
+        return OK;
+    return queue_add(h->payments->queue, tx, now_ms, &first, 1);
+}

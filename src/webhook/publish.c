@@ -1,0 +1,293 @@
+/* publish.c - one event to the remote, which gets a reference to it and not the event (event.h).
+ *
+ *   read the event --> POST /v2/publish/<our worker> --> 2xx: watched until it is back (watch.h)
+ *        |                                  |--> failed: again after a pause, twice
+ *        |                                  '--> failed for the third time --> lock the event;
+ *        '--> not remote any more, too many under way ----------------------'  open: its message
+ *                                                                              is added
+ *
+ * Killed between the POST and the settle it is published again: the remote tells the two apart by
+ * Upstash-Deduplication-Id, and our worker by the event's outcome. A try whose answer was lost may
+ * have been taken all the same; then the event comes back from the remote while the builtin queue
+ * has it, and the worker sees that. */
+#include "webhook/publish.h"
+
+#include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "observe/span.h"
+#include "webhook/standing.h"
+#include "webhook/takeback.h"
+#include "webhook/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TRIES = 3, PUBLISH_ARENA = 4 * 1024 * 1024, FIXED = 32 };
+
+enum publish_end { PUBLISH_SENT, PUBLISH_FAILED, PUBLISH_TAKE_BACK };
+
+struct publish {
+    struct job *job;
+    struct publisher *parts;
+    struct arena arena;
+    struct unit unit;
+    struct takeback_row event;
+    size_t counted; /* its bytes, in bytes_under_way */
+    struct header headers[8];
+    struct call call;
+    enum publish_end end;
+    struct takeback takeback;
+    char place[TRACE_TEXT + 1]; /* of this publication in the event's trace */
+    struct span span;
+    char why[160];
+};
+
+/* --- back to the builtin queue --- */
+
+static void finish(struct publish *b, enum publish_end end)
+{
+    b->end = end;
+    job_outside_done(b->job, OK, NULL);
+}
+
+static void take_back(struct publish *b, const char *why)
+{
+    enum err e = takeback_read(&b->arena, &b->event, &b->takeback);
+
+    snprintf(b->why, sizeof(b->why), "%s", why);
+    if (e)
+        job_outside_done(b->job, e, e == ERR_VALIDATION ? "the event cannot be read" : NULL);
+    else
+        finish(b, PUBLISH_TAKE_BACK);
+}
+
+/* Whatever was done with it meanwhile stays: only an open event gets its message. */
+static enum err give_to_queue(struct tx *tx, const struct publish *b, int64_t now_ms)
+{
+    struct standing s;
+    enum err e = standing_read(tx, b->job->message->ref, &s);
+
+    if (e || s.kind != STANDING_OPEN)
+        return e;
+    return takeback_give(tx, b->parts, &b->takeback, &s, now_ms);
+}
+
+/* --- the call --- */
+
+static void failed(struct publish *b, const char *why)
+{
+    metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("failed"), 1);
+    if (b->job->message->attempt >= TRIES) {
+        take_back(b, why);
+        return;
+    }
+    snprintf(b->why, sizeof(b->why), "%s", why);
+    finish(b, PUBLISH_FAILED);
+}
+
+static void tell_span(struct publish *b)
+{
+    int status = b->call.status;
+
+    SPAN_END(&b->span, status >= 200 && status < 300 ? NULL : "QStash did not take it",
+             SPAN_TEXT("messaging.system", S("qstash")),
+             SPAN_TEXT("event.id", b->job->message->ref),
+             SPAN_NUM("messaging.attempt", b->job->message->attempt),
+             SPAN_NUM("http.response.status_code", status));
+}
+
+/* The status counts even where the rest of the answer was lost. */
+static void answered(struct call *c)
+{
+    struct publish *b = CONTAINER_OF(c, struct publish, call);
+    char why[160];
+
+    tell_span(b);
+    if (c->status >= 200 && c->status < 300) {
+        metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("sent"), 1);
+        finish(b, PUBLISH_SENT);
+        return;
+    }
+    if (c->status)
+        snprintf(why, sizeof(why), "it answered %d", c->status);
+    else
+        snprintf(why, sizeof(why), "it was not reached: %s", c->why);
+    failed(b, why);
+}
+
+static struct str text_of(struct arena *a, const char *before, struct str one, const char *between,
+                          struct str two)
+{
+    size_t size = one.n + two.n + FIXED;
+    char *text = arena_alloc(a, 1, size);
+    int n = text ? snprintf(text, size, "%s" STR_FMT "%s" STR_FMT, before, STR_ARG(one), between,
+                            STR_ARG(two))
+                 : 0;
+
+    return (struct str){ text, (size_t)n };
+}
+
+static size_t add_headers(struct publish *b, struct str authorization)
+{
+    struct header *h = b->headers;
+    size_t n = 0;
+
+    h[n++] = (struct header){ S("Authorization"), authorization };
+    h[n++] = (struct header){ S("Content-Type"), S("application/json") };
+    h[n++] = (struct header){ S("Upstash-Method"), S("POST") };
+    h[n++] = (struct header){ S("Upstash-Deduplication-Id"), b->job->message->ref };
+    h[n++] = (struct header){ S("Upstash-Retries"), S("3") };
+    h[n++] = (struct header){ S("Upstash-Retry-Delay"), S("1000 * pow(2, retried)") };
+    if (b->place[0]) /* one trace from the webhook to the worker */
+        h[n++] = (struct header){ S("Upstash-Forward-traceparent"), str_of(b->place) };
+    return n;
+}
+
+static void push(struct publish *b)
+{
+    struct publisher *p = b->parts;
+    struct str authorization = text_of(&b->arena, "Bearer ", p->token, "", S(""));
+    struct str url = text_of(&b->arena, "", p->base, "/v2/publish/", p->worker_url);
+    struct str body = event_reference(&b->arena, b->job->message->ref, b->event.type);
+
+    if (!authorization.p || !url.p || !body.p) {
+        job_outside_done(b->job, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    b->span = span_begin(b->job->env, b->event.trace, SPAN_PRODUCER, "Webhook.publish");
+    span_place(&b->span, b->event.trace, b->place);
+    b->call = (struct call){ .method = S("POST"),
+                             .url = url,
+                             .body = body,
+                             .headers = b->headers,
+                             .header_count = add_headers(b, authorization),
+                             .timeout_ms = LIMIT_PUBLISH_MS,
+                             .answer_max = LIMIT_DELIVERY_ANSWER,
+                             .arena = &b->arena,
+                             .home = p->payments->home,
+                             .done = answered };
+    client_call(p->client, &b->call);
+}
+
+/* --- the event --- */
+
+static enum err read_event(struct tx *tx, struct unit *u)
+{
+    struct publish *b = CONTAINER_OF(u, struct publish, unit);
+
+    return takeback_find(tx, &b->arena, b->job->message->ref, &b->event);
+}
+
+static void was_read(struct unit *u)
+{
+    struct publish *b = CONTAINER_OF(u, struct publish, unit);
+    struct publisher *p = b->parts;
+
+    b->counted = u->err ? 0 : b->event.body.n;
+    p->bytes_under_way += b->counted;
+    if (u->err == ERR_NOT_FOUND)
+        job_outside_done(b->job, ERR_NOT_FOUND, "the event is not there any more");
+    else if (u->err)
+        job_outside_done(b->job, u->err, NULL);
+    else if (!p->remote)
+        take_back(b, "");
+    else if (p->under_way > LIMIT_PUBLISHES || p->bytes_under_way > LIMIT_PUBLISH_BYTES)
+        take_back(b, "too many events wait to be published");
+    else
+        push(b);
+}
+
+/* --- the job --- */
+
+static void outside(struct job *j, void *ctx)
+{
+    static const struct unit_kind kind = { "publish.read", UNIT_READ, read_event, NULL };
+    struct publish *b = calloc(1, sizeof(*b));
+
+    if (!b) {
+        job_outside_done(j, ERR_NO_MEMORY, NULL);
+        return;
+    }
+    j->state = b; /* freed by release() */
+    b->job = j;
+    b->parts = ctx;
+    b->parts->under_way++;
+    arena_init(&b->arena, PUBLISH_ARENA);
+    j->arena = &b->arena;
+    b->unit = (struct unit){
+        .kind = &kind, .home = b->parts->payments->home, .done = was_read, .arena = &b->arena
+    };
+    store_post(b->parts->payments->store, &b->unit);
+}
+
+static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    static const int64_t pauses_ms[TRIES] = { 250, 1000, 1000 };
+    const struct publish *b = j->state;
+    int64_t attempt = j->message->attempt, now_ms = env_now_ms(j->env);
+
+    snprintf(why, 256, "%s", b->why);
+    switch (b->end) {
+    case PUBLISH_SENT: return watch_begin(tx, ctx, j->message->ref, now_ms);
+    case PUBLISH_TAKE_BACK: return give_to_queue(tx, b, now_ms);
+    case PUBLISH_FAILED: break;
+    }
+    j->again_ms = now_ms + pauses_ms[attempt < TRIES ? attempt - 1 : TRIES - 1];
+    return OK;
+}
+
+static void release(struct job *j, void *ctx)
+{
+    struct publish *b = j->state;
+    struct publisher *p = ctx;
+
+    if (!b)
+        return;
+    p->under_way--;
+    p->bytes_under_way -= b->counted;
+    arena_release(&b->arena);
+    free(b);
+    j->state = NULL;
+}
+
+/* Done with a reason is done by us: the remote did not take it. */
+static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                  const char *why)
+{
+    const struct publisher *p = ctx;
+
+    if (end == JOB_DONE && why[0] && p->remote) {
+        metrics_count_as(env->metrics, COUNT_PUBLISH, S("fallback"), 1);
+        LOG(env->log, LOG_ERROR,
+            "QStash did not take an event: the builtin queue applies it instead",
+            LOG_TEXT("eventId", m->ref), LOG_TEXT("why", str_of(why)),
+            LOG_NUM("attempts", m->attempt), LOG_TEXT("url", p->told));
+    } else if (end == JOB_DONE && !p->remote) {
+        LOG(env->log, LOG_INFO, "An event was not published: the builtin queue applies it",
+            LOG_TEXT("eventId", m->ref));
+    } else if (end != JOB_DONE) {
+        LOG(env->log, LOG_WARN, "An event could not be published to QStash",
+            LOG_TEXT("eventId", m->ref), LOG_TEXT("why", str_of(why)),
+            LOG_NUM("attempt", m->attempt));
+    }
+}
+
+struct job_kind publish_kind(struct publisher *p)
+{
+    /* Of what is not the remote's fault, for as long as it takes. */
+    static const struct retry_policy policy = {
+        .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
+    };
+
+    return (struct job_kind){
+        .name = "webhook.publish",
+        .ctx = p,
+        .retry = policy,
+        .outside = outside,
+        .settle = settle,
+        .release = release,
+        .patient = true,
+        .ended = ended,
+    };
+}

@@ -1,0 +1,193 @@
+#include "webhook/reread.h"
+
+#include "base/limits.h"
+#include "flow/apply_event.h"
+#include "flow/refetch.h"
+#include "webhook/edited.h"
+#include "webhook/receive.h"
+
+#include <stdio.h>
+
+enum { REREAD_ARENA = 4 * LIMIT_WEBHOOK_BODY };
+
+enum err reread_refuse(const struct stored_event *s, char why[256], const char *reason)
+{
+    if (s->edited)
+        snprintf(why, 256, "the edited body cannot be read (%.100s)", reason);
+    else
+        snprintf(why, 256, "its stored body still cannot be read (%.100s); delete it", reason);
+    return ERR_UNPROCESSABLE;
+}
+
+enum err reread_store(struct tx *tx, const struct dead_letter *d, struct str job)
+{
+    if (!job.p)
+        return ERR_NO_MEMORY;
+    return TX_DO(tx, STMT_letter_mend, 1, V_TEXT(job), d->has_lane ? V_INT(d->lane) : V_NULL,
+                 d->has_payment ? V_BLOB(uuid_bytes(&d->payment)) : V_NULL,
+                 V_BLOB(uuid_bytes(&d->id)));
+}
+
+static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str *body,
+                          reread_fn mend, char why[256])
+{
+    struct stored_event s;
+    struct row row;
+    struct arena a;
+    enum err e = TX_ROW(tx, STMT_webhook_event_stored, &row, V_TEXT(d->ref));
+
+    if (e == ERR_NOT_FOUND)
+        snprintf(why, 256, "its event is not stored any more; delete it");
+    if (e)
+        return e;
+    s = (struct stored_event){ .body = body ? *body : row.col[0].s, .trace = row.col[1].s };
+    s.edited = !str_eq(s.body, row.col[2].s);
+    arena_init(&a, REREAD_ARENA);
+    e = mend(tx, &a, d, &s, why);
+    arena_release(&a);
+    return e;
+}
+
+enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, char why[256])
+{
+    return reread_as(tx, d, NULL, mend, why);
+}
+
+/* --- edited ones --- */
+
+enum err reread_edited(struct tx *tx, struct dead_letter *d, struct str body, reread_fn mend,
+                       char why[256])
+{
+    if (body.n > LIMIT_WEBHOOK_BODY) {
+        snprintf(why, 256, "the edited body is larger than %d bytes", LIMIT_WEBHOOK_BODY);
+        return ERR_UNPROCESSABLE;
+    }
+    return reread_as(tx, d, &body, mend, why);
+}
+
+enum err reread_body(struct tx *tx, void *ctx, const struct dead_letter *d,
+                     struct dead_body *ret_body, char why[256])
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_webhook_event_stored, &row, V_TEXT(d->ref));
+
+    (void)ctx;
+    (void)why;
+    if (e)
+        return e;
+    *ret_body = (struct dead_body){ .now = row.col[0].s,
+                                    .first = row.col[2].s,
+                                    .edited = !str_eq(row.col[0].s, row.col[2].s),
+                                    .is_event = true };
+    return OK;
+}
+
+/* --- Stripe's --- */
+
+/* The queue's message never was, or does not hold what the event says. Every other one is tried
+ * again as it is. */
+static bool was_unreadable(const struct dead_letter *d)
+{
+    return !d->has_body || str_eq(d->reason, S("the message's body cannot be read"));
+}
+
+static enum err read_event(struct arena *a, const struct dead_letter *d,
+                           const struct stored_event *s, struct stripe_event *ret_event,
+                           char why[256])
+{
+    enum err e = stripe_event_read(a, s->body, ret_event);
+
+    if (e)
+        return e;
+    if (!ret_event->readable)
+        return reread_refuse(s, why, ret_event->why);
+    if (ret_event->fact_err)
+        return reread_refuse(s, why, "it is not what Stripe sends");
+    if (s->edited && !str_starts(d->ref, S("sha256:")) && !str_eq(ret_event->id, d->ref))
+        return reread_refuse(s, why, "an event keeps its id");
+    return OK;
+}
+
+static enum err job_of(struct arena *a, const struct stored_event *s,
+                       const struct stripe_event *event, struct str *ret_job, char why[256])
+{
+    if (s->edited)
+        return edited_job(a, event, s->trace, ret_job, why);
+    *ret_job = receive_job(a, event, s->trace);
+    return OK;
+}
+
+static enum err mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                     const struct stored_event *s, char why[256])
+{
+    struct stripe_event event;
+    struct uuid payment;
+    struct str job;
+    enum err e = read_event(a, d, s, &event, why);
+
+    if (!e)
+        e = job_of(a, s, &event, &job, why);
+    if (e)
+        return e;
+    d->has_lane = event.has_lane;
+    d->lane = event.lane;
+    d->has_payment = uuid_parse(event.payment_id, &payment);
+    if (d->has_payment)
+        d->payment = payment;
+    return reread_store(tx, d, job);
+}
+
+static enum err retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                      bool *ret_live, char why[256])
+{
+    (void)ctx;
+    (void)now_ms;
+    (void)ret_live;
+    return was_unreadable(d) ? reread(tx, d, mend, why) : OK;
+}
+
+static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                     int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+{
+    (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
+    return reread_edited(tx, d, body, mend, why);
+}
+
+struct dead_kind stripe_dead_kind(void)
+{
+    return (struct dead_kind){
+        .name = "stripe.event", .retry = retry, .body = reread_body, .edit = edit
+    };
+}
+
+/* --- of those that ask the gateway --- */
+
+static enum err mend_ask(struct tx *tx, struct arena *a, struct dead_letter *d,
+                         const struct stored_event *s, char why[256])
+{
+    struct stripe_event event;
+    struct edited_ids ids;
+    enum err e = read_event(a, d, s, &event, why);
+
+    if (!e)
+        e = edited_ids(&event, &ids, why);
+    if (e)
+        return e;
+    return reread_store(
+        tx, d,
+        refetch_edited_body(a, refetch_id(d->id), event.type, ids.intent, ids.refund, s->trace));
+}
+
+/* The edit is its event's: whoever replays that finds it there. */
+static enum err edit_ask(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                         int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+{
+    (void)ctx, (void)now_ms, (void)ret_live;
+    *ret_id = refetch_id(d->id);
+    return reread_edited(tx, d, body, mend_ask, why);
+}
+
+struct dead_kind refetch_dead_kind(void)
+{
+    return (struct dead_kind){ .name = "stripe.refetch", .body = reread_body, .edit = edit_ask };
+}

@@ -1,0 +1,101 @@
+/* An event that cannot be applied once more does not keep a replay from the others (Q6). */
+#include "flow/redrive.h"
+#include "unit/queue/rig.h"
+
+static struct {
+    struct rig *rig;
+    struct arena arena;
+    struct dead_letters letters;
+    struct redrives redrives;
+    struct redrive_new new;
+    struct str json;
+} w;
+
+static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    (void)tx, (void)m, (void)ctx, (void)why;
+    return OK;
+}
+
+/* Not the event's own refusal: the unit of all of them fails. */
+static enum err break_at_bad(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
+                             struct replay_found *f, char why[256])
+{
+    (void)tx, (void)a, (void)why;
+    f->message = (struct queue_new){ .id = { { [0] = 2, [15] = (unsigned char)event_id.p[4] } },
+                                     .kind = S("work"),
+                                     .ref = event_id,
+                                     .due_ms = now_ms };
+    f->was = S("applied");
+    return event_id.p[4] == 'e' || event_id.p[4] == 'f' ? ERR_INTERNAL : OK;
+}
+
+static void begin(void **state)
+{
+    static struct job_kind kinds[2];
+
+    memset(&w, 0, sizeof(w));
+    w.rig = *state;
+    arena_init(&w.arena, 8 << 20);
+    kinds[0] = (struct job_kind){ .name = "work", .run = work };
+    kinds[1] = redrive_kind(&w.redrives);
+    rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
+    w.letters = (struct dead_letters){ .env = &w.rig->env[0], .queue = w.rig->queue[0] };
+    w.redrives = (struct redrives){ .letters = &w.letters, .replay = break_at_bad };
+    queue_start(w.rig->queue[0]);
+    rig_settle(w.rig);
+}
+
+static void came(char name)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO webhook_events (provider, stripe_event_id, received_at, message_id,"
+             " request_id, trace, body) VALUES ('stripe', 'evt_%c', 1, %s02%028d%02x', 'r', '',"
+             " %s00')",
+             name, w.rig->postgres ? "'\\x" : "x'", 0, name, w.rig->postgres ? "'\\x" : "x'");
+    sql_int(w.rig, sql);
+}
+
+static enum err do_start(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    return redrive_start(tx, &w.arena, &w.redrives, &w.new, &w.json);
+}
+
+static void q6_events_that_fail_are_refused_and_counted_and_the_others_go_on(void **state)
+{
+    char text[2048];
+
+    begin(state);
+    for (char c = 'a'; c <= 'l'; c++)
+        came(c);
+    w.new = (struct redrive_new){ .id = env_uuid(&w.rig->env[0]),
+                                  .rate = 100,
+                                  .is_replay = true,
+                                  .filter = { .to_ms = 1000 },
+                                  .matched = 12,
+                                  .exact = true };
+    assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+    for (int i = 0; i < 60; i++)
+        rig_pass(w.rig, 500);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM redrives WHERE state = 'done'"), 1);
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives"), 10);
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 2);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM audit WHERE operation = 'EVENT_REPLAY'"),
+                     10);
+    sql_text(w.rig, "SELECT refusals FROM redrives", text, sizeof(text));
+    assert_non_null(strstr(text, "02000000-0000-0000-0000-000000000065"));
+    assert_non_null(strstr(text, "02000000-0000-0000-0000-000000000066"));
+    arena_release(&w.arena);
+}
+
+#define ALL(ON) ON(q6_events_that_fail_are_refused_and_counted_and_the_others_go_on)
+
+int main(void)
+{
+    static const struct CMUnitTest sqlite[] = { ALL(ON_SQLITE) }, postgres[] = { ALL(ON_POSTGRES) };
+
+    return RUN_BOTH(sqlite, postgres);
+}

@@ -1,0 +1,196 @@
+/* bank.js - what a person does about bank transfers: confirming, assigning, setting aside, sending back, and a bank's file.
+ * Every act may be repeated: done twice, the server says what is. */
+
+import { h, user } from './dom.js';
+import { post, raw } from './api.js';
+import { money, moneyCode, n, now, t } from './i18n.js';
+import { confirmDialog, copyable, facts, field, FieldError, progress, table, toast } from './ui.js';
+import { figures, localOf, tellFields, words } from './parts.js';
+
+const NOTE_MAX = 200;
+const FILE_MAX = 4 * 1024 * 1024;
+const AT_ONCE = 1000; /* deposits of one request */
+const SLOW_MS = 120000;
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+
+const today = () => localOf(new Date(now()).toISOString()).slice(0, 10);
+const dayField = (label) => field({ label, name: 'date', type: 'date', value: today() });
+const noteField = () => field({ label: t('transfers.note'), name: 'note', maxlength: NOTE_MAX, autocomplete: 'off' });
+
+function needed(f) {
+  const value = f.input.value.trim();
+  if (!value) throw new FieldError(f, t('transfers.need'));
+  return value;
+}
+
+const lineFacts = (l) => facts([[t('transfers.day'), l.date], [t('collections.amount'), moneyCode(l.amount, l.currency)], [t('transfers.text'), user(l.text, 400)]]);
+
+/* ---- a transfer that is waited for ---- */
+
+export async function askConfirm(x) {
+  const date = dayField(t('transfers.day'));
+  const note = noteField();
+  const done = await confirmDialog({
+    title: t('transfers.confirm.title', { amount: moneyCode(x.amount, x.currency) }),
+    body: [facts([[t('transfers.reference'), copyable(x.reference)], [t('payments.one'), copyable(x.paymentId)]]), h('p', {}, t(x.state === 'open' ? 'transfers.confirm.body' : 'transfers.confirm.ended')), date, note],
+    confirm: t('transfers.confirm.button', { amount: money(x.amount, x.currency) }),
+    action: () => tellFields([date, note], () => post(`transfers/${x.paymentId}/confirm`, { amount: x.amount, date: needed(date), note: note.input.value.trim() || null })),
+  });
+  if (done) toast(t(done.result.state === 'received' ? 'transfers.confirm.done' : 'transfers.goes_back'), 'good');
+  return done;
+}
+
+/* ---- an open line ---- */
+
+function choice(c, i) {
+  return h('label', { class: 'choice' }, h('input', { type: 'radio', name: 'candidate', value: c.paymentId, checked: i === 0 }),
+    h('span', {}, h('strong', {}, c.reference), ' · ', money(c.amount, c.currency), ' · ', words('transfers.state', c.state), h('span', { class: 'faint small' }, ` · ${t(`transfers.because.${c.because}`)}`)));
+}
+
+/* Whose it may be, and a field for somebody else: [elements, get() -> the body]. */
+function whose(line) {
+  const list = line.candidates || [];
+  const other = field({ label: t('transfers.assign.to'), help: t('transfers.assign.help'), name: 'reference', autocomplete: 'off', spellcheck: 'false', maxlength: 60 });
+  const another = list.length ? h('label', { class: 'choice' }, h('input', { type: 'radio', name: 'candidate', value: '' }), t('transfers.assign.other')) : null;
+  const box = list.length ? h('fieldset', { class: 'choices' }, h('legend', {}, t('transfers.assign.maybe')), list.map(choice), another) : null;
+  other.input.addEventListener('input', () => another && (another.querySelector('input').checked = true));
+  box?.addEventListener('change', () => other.error(null));
+  return [[box, other], () => {
+    const chosen = box?.querySelector('input:checked')?.value;
+    if (chosen) return { paymentId: chosen };
+    const typed = needed(other);
+    return UUID.test(typed) ? { paymentId: typed } : { reference: typed };
+  }, other];
+}
+
+export async function askAssign(line) {
+  const [elements, chosen, other] = whose(line);
+  const note = noteField();
+  const done = await confirmDialog({
+    title: t('transfers.assign.title', { amount: moneyCode(line.amount, line.currency) }),
+    body: [lineFacts(line), h('p', {}, t('transfers.assign.body')), elements, note], confirm: t('transfers.assign.button', { amount: money(line.amount, line.currency) }),
+    action: () => tellFields([other, note], () => post(`transfers/lines/${line.id}/assign`, { ...chosen(), note: note.input.value.trim() || null })),
+  });
+  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
+  return done;
+}
+
+export async function askSetAside(line) {
+  const reason = field({ label: t('payments.reason'), name: 'reason', maxlength: NOTE_MAX, autocomplete: 'off' });
+  const back = field({ label: t('transfers.aside.return'), name: 'toBeReturned', type: 'checkbox' });
+  const done = await confirmDialog({
+    title: t('transfers.aside.title', { amount: moneyCode(line.amount, line.currency) }), body: [lineFacts(line), h('p', {}, t('transfers.aside.body')), reason, back], confirm: t('transfers.aside'), danger: true,
+    action: () => tellFields([reason, back], () => post(`transfers/lines/${line.id}/set-aside`, { reason: needed(reason), toBeReturned: back.input.checked })),
+  });
+  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.aside.back' : 'transfers.aside.done'), 'good');
+  return done;
+}
+
+/* ---- money that goes back ---- */
+
+export async function askPaid(r) {
+  const date = dayField(t('transfers.paid.day'));
+  const note = noteField();
+  const done = await confirmDialog({
+    title: t('transfers.paid.title', { amount: moneyCode(r.amount, r.currency) }), body: [h('p', {}, t('transfers.paid.body')), r.text ? facts([[t('transfers.text'), user(r.text, 400)]]) : null, date, note],
+    confirm: t('transfers.paid.button', { amount: money(r.amount, r.currency) }),
+    action: () => tellFields([date, note], () => post(`transfers/returns/${r.id}/paid`, { date: needed(date), note: note.input.value.trim() || null })),
+  });
+  if (done) toast(t('transfers.paid.done'), 'good');
+  return done;
+}
+
+/* ---- a bank's file ---- */
+
+const COLUMNS = ['date', 'amount', 'text', 'balance', 'id'];
+
+async function sendFile(blob, params) {
+  const res = await raw('POST', 'transfers/imports', { params, body: blob, timeoutMs: SLOW_MS });
+  return res.json();
+}
+
+function addUp(sum, part) {
+  if (!sum) return part;
+  for (const name of ['worked', 'new', 'known', 'matched', 'open', 'alike']) sum[name] += part[name];
+  for (const name of ['left', 'alikeLines']) sum[name].push(...part[name]);
+  return sum;
+}
+
+/* In parts, each of them durable; interrupted, the same file goes on. */
+async function importAll(blob, params, bar) {
+  let sum = null;
+  let from = 0;
+  do {
+    const part = await sendFile(blob, { ...params, from, limit: AT_ONCE });
+    from = part.next;
+    sum = addUp(sum, part);
+    if (from !== null) bar.replaceChildren(progress(sum.worked, sum.deposits));
+  } while (from !== null);
+  return sum;
+}
+
+function leftTable(rows, currency, caption) {
+  return table({
+    caption, rows,
+    columns: [
+      { label: t('transfers.row'), align: 'right', cell: (l) => n(l.line) },
+      { label: t('transfers.day'), cell: (l) => l.date },
+      { label: t('collections.amount'), align: 'right', cell: (l) => money(l.amount, currency) },
+      { label: t('transfers.text'), class: 'grow', cell: (l) => h('span', { class: 'wrap' }, user(l.text, 200)) },
+      ...(rows[0].reason ? [{ label: t('payments.reason'), cell: (l) => words('transfers.reason', l.reason) }] : []),
+    ],
+  });
+}
+
+/* What a file brings, or brought: then what it left open stands in the list. */
+export function importedView(r, currency) {
+  const span = r.firstDate ? t('transfers.import.span', { n: r.deposits, from: r.firstDate, to: r.lastDate }) : t('transfers.import.nothing');
+  return h('div', { class: 'stack' }, h('p', {}, user(r.name, 120), ': ', span),
+    figures([[t('transfers.import.new'), n(r.new)], [t('transfers.import.known'), n(r.known)], [t('transfers.import.matched'), n(r.matched), null, 'good'], [t('transfers.import.open'), n(r.open), null, r.open ? 'bad' : null]]),
+    r.dryRun && r.left.length > 0 && [h('p', { class: 'strong' }, t('transfers.import.left')), leftTable(r.left, currency, t('transfers.import.left'))],
+    r.alike > 0 && [h('p', { class: 'note warn' }, t('transfers.import.alike', { n: r.alike })), leftTable(r.alikeLines, currency, t('transfers.import.alike', { n: r.alike }))]);
+}
+
+function importFields() {
+  const text = (name, label, more = {}) => field({ label, name, maxlength: 64, autocomplete: 'off', spellcheck: 'false', ...more });
+  return [
+    text('account', t('transfers.import.account'), { help: t('transfers.import.account.help') }),
+    text('currency', t('transfers.import.currency'), { placeholder: 'JPY', maxlength: 3 }),
+    field({ label: t('transfers.import.charset'), name: 'charset', type: 'select', options: [['', t('transfers.import.charset.auto')], ['utf-8', 'UTF-8'], ['shift_jis', 'Shift_JIS']] }),
+    ...COLUMNS.map((name) => text(name, t(`transfers.import.column.${name}`))),
+  ];
+}
+
+async function readFile(f) {
+  const file = f.input.files[0];
+  if (!file) throw new FieldError(f, t('transfers.import.need'));
+  if (file.size > FILE_MAX) throw new FieldError(f, t('transfers.import.large'));
+  return { name: file.name.slice(0, 255), blob: new Blob([await file.arrayBuffer()], { type: 'text/csv' }) }; /* what was counted is what is sent */
+}
+
+/* First it is said what would happen, then it is done. -> { result, currency }, or null. */
+export async function askImport() {
+  const file = field({ label: t('transfers.import.file'), help: t('transfers.import.help'), name: 'file', type: 'file', accept: '.csv,.txt,.tsv,text/csv,text/plain' });
+  const more = importFields();
+  const columns = h('details', { class: 'whole' }, h('summary', {}, t('transfers.import.more')), h('p', { class: 'help' }, t('transfers.import.columns')), h('div', { class: 'two-columns' }, more));
+  async function look() {
+    file.error(null);
+    const { name, blob } = await readFile(file);
+    const params = { name, ...Object.fromEntries(more.map((f) => [f.input.name, f.input.value.trim()])) };
+    const unfold = (err) => {
+      if (err.errors?.some((e) => more.some((f) => f.input.name === e.field))) columns.open = true; /* where it will be said */
+      throw err;
+    };
+    return { blob, params, would: await tellFields(more, () => sendFile(blob, { ...params, dryRun: true }).catch(unfold)) };
+  }
+  const looked = await confirmDialog({ title: t('transfers.import.title'), body: [file, columns], confirm: t('transfers.import.look'), action: look });
+  if (!looked) return null;
+  const { blob, params, would } = looked.result;
+  const currency = params.currency.toUpperCase() || 'JPY';
+  const bar = h('div', { role: 'status' });
+  const done = await confirmDialog({
+    title: t('transfers.import.sure', { n: would.new }), wide: true, body: [h('p', {}, t('transfers.import.would')), importedView(would, currency), bar], confirm: t('transfers.import.do'),
+    action: () => importAll(blob, params, bar),
+  });
+  return done && { result: done.result, currency };
+}

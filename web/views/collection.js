@@ -1,0 +1,78 @@
+/* One collection: its sums and its participants. */
+
+import { h, user } from '../lib/dom.js';
+import { get } from '../lib/api.js';
+import { money, t, time } from '../lib/i18n.js';
+import { badge, facts, field, pageHead, pager, section, table } from '../lib/ui.js';
+import { figures, paymentLink, shortId, whole } from '../lib/parts.js';
+import { dueCell, overdue, paidMeter } from './collections.js';
+
+const PAGE = 50;
+
+function remindersText(r) {
+  if (!r) return t('collections.reminders.default');
+  if (!r.days.length) return t('collections.reminders.off');
+  return t('collections.reminders.at', { days: r.days.map((d) => (d > 0 ? `+${d}` : String(d).replace('-', '−'))).join(', '), time: r.time });
+}
+
+function sums(c) {
+  const s = c.totals;
+  const m = (v) => money(v, c.currency);
+  return [paidMeter(s), figures([
+    [t('collections.asked'), m(s.amountDue)],
+    [t('collections.received'), m(s.amountPaid), null, 'good'],
+    [t('collections.outstanding'), m(s.amountOutstanding), null, overdue(c, s.unpaid) ? 'bad' : null],
+    s.amountRefunded > 0 && [t('payments.refunded'), m(s.amountRefunded)],
+    s.amountRefunded > 0 && [t('payments.net'), m(s.amountNet)],
+  ])];
+}
+
+function about(c) {
+  return facts([
+    [t('collections.due'), dueCell(c, c.totals.unpaid)],
+    [t('collections.zone'), user(c.timeZone, 60)],
+    [t('collections.reminders'), remindersText(c.reminders)],
+    c.nextReminderAt && [t('collections.reminder.next'), time(c.nextReminderAt, { seconds: false })],
+    [t('collections.owner'), shortId(c.ownerId)],
+    [t('payments.created'), time(c.createdAt, { seconds: false })],
+  ]);
+}
+
+function amountCell(p) {
+  return [money(p.amount, p.currency), p.refundedAmount > 0 ? h('div', { class: 'small faint' }, `${t('payments.refunded')} ${money(p.refundedAmount, p.currency)}`) : null];
+}
+
+function participants(rows) {
+  return table({
+    caption: t('collections.participants'), rows, empty: t('collections.participants.none'),
+    columns: [
+      { label: t('queues.name'), class: 'grow', cell: (p) => h('span', { class: 'wrap' }, user(p.name, 100)) },
+      { label: t('notifications.channel.mail'), class: 'mail', cell: (p) => user(p.email, 80) },
+      { label: t('collections.amount'), align: 'right', cell: amountCell },
+      { label: t('payments.state'), cell: (p) => badge(p.status, { tone: p.status === 'paid' ? 'good' : 'calm', label: t(`collections.status.${p.status}`) }) },
+      { label: t('collections.paidat'), cell: (p) => (p.paidAt ? time(p.paidAt, { seconds: false }) : null) },
+      { label: t('payments.one'), cell: (p) => paymentLink(p.paymentId) },
+    ],
+  });
+}
+
+export default {
+  path: '/collections/:id',
+  title: 'collections.title',
+  role: 'viewer',
+  async mount(root, { params, query, go, signal }) {
+    const address = `collections/${encodeURIComponent(params.id)}`;
+    const c = await get(address, { limit: 1 }, { signal });
+    const status = field({ label: t('collections.filter'), type: 'select', name: 'status', value: query.get('status') || '', options: [['', t('collections.filter.all')], ['unpaid', t('collections.status.unpaid')], ['paid', t('collections.status.paid')]] });
+    const list = pager(async (cursor) => (await get(address, { limit: PAGE, cursor, status: status.input.value }, { signal })).participants, participants, { signal });
+
+    status.input.addEventListener('change', () => {
+      go(`/collections/${params.id}`, { status: status.input.value }, { stay: true });
+      list.first();
+    });
+    root.append(pageHead(h('span', { class: 'wrap' }, user(c.title, 200)), { back: { href: '#/collections', label: t('collections.back') } }),
+      ...(c.description ? [h('p', { class: 'lead' }, whole(c.description, 300))] : []),
+      h('div', { class: 'card sums' }, sums(c)), about(c),
+      section(t('collections.participants'), h('div', { class: 'filters' }, status), list.el));
+  },
+};

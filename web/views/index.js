@@ -1,0 +1,32 @@
+/* The views, in the order of the navigation. A group has a title; views without nav are reached from
+ * others (a detail). See web/README.md for what a view is. */
+
+import overview from './overview.js';
+import payments from './payments.js';
+import payment from './payment.js';
+import transfers from './transfers.js';
+import collections from './collections.js';
+import collection from './collection.js';
+import campaigns from './campaigns.js';
+import campaign from './campaign.js';
+import dlq from './dlq.js';
+import letter from './letter.js';
+import queues from './queues.js';
+import events from './events.js';
+import notifications from './notifications.js';
+import subscribers from './subscribers.js';
+import alerts from './alerts.js';
+import books from './books.js';
+import audit from './audit.js';
+import sandbox from './sandbox.js';
+import settings from './settings.js';
+import operators from './operators.js';
+
+export const groups = [
+  { views: [overview] },
+  { title: 'nav.money', views: [payments, payment, transfers, collections, collection, campaigns, campaign] },
+  { title: 'nav.work', views: [dlq, letter, queues, events, notifications, subscribers] },
+  { title: 'nav.house', views: [alerts, books, audit, sandbox, settings, operators] },
+];
+
+export const views = groups.flatMap((g) => g.views);

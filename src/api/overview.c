@@ -150,7 +150,7 @@ static void at_home(struct task *t)
     const struct payments *p = l->api->payments;
 
     for (size_t i = 0; i < p->gateways->count; i++)
-        l->gateways[i] = guard_look(p->gateways->all[i]);
+        l->gateways[i] = guard_look(p->gateways->guards[i]);
     l->live = queue_live(p->queue);
     l->now_ms = env_now_ms(p->env);
     l->since_ms = day_begins_ms(l->api->zone, day_at(l->api->zone, l->now_ms));

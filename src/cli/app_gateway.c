@@ -5,6 +5,7 @@
 #include "cli/app.h"
 #include "flow/replays.h"
 #include "flow/waiting.h"
+#include "gateway/finder.h"
 #include "gateway/guard.h"
 #include "gateway/manual.h"
 #include "gateway/paypay.h"
@@ -195,6 +196,9 @@ static bool open_one(struct app *app, const struct opener *o)
 
     if (g)
         g = guard_new(&guard, g);
+    app->gateways.guards[app->gateways.count] = g;
+    if (g && o->open == open_stripe) /* the others know a payment by our own id */
+        g = finder_new(g);
     if (!g)
         return fails(app, "cannot open the gateway", "no memory");
     app->gateways.all[app->gateways.count++] = g;

@@ -17,7 +17,8 @@ struct gateway_route {
 };
 
 struct gateways {
-    struct gateway *all[GATEWAYS_MAX]; /* the first one takes what no route names */
+    struct gateway *all[GATEWAYS_MAX];          /* the first one takes what no route names */
+    const struct gateway *guards[GATEWAYS_MAX]; /* within them: guard_look() */
     size_t count;
     struct gateway_route routes[GATEWAY_ROUTES_MAX]; /* the first that fits counts */
     size_t route_count;

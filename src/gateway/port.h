@@ -111,6 +111,10 @@ struct gateway_call {
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
 
+    struct { /* finder.c's. FETCH among many, for many: each of `first` is looked for by its
+                payment, and none else. Whoever is found goes to `found`, with answer and fact */
+        struct gateway_call *first, *found, *next;
+    } sought;
     struct { /* gateways.c's */
         void (*done)(struct gateway_call *c);
         const char *gateway;

@@ -141,32 +141,58 @@ static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *o
 
 /* --- lists --- */
 
+static struct str our_id(const cJSON *item, const char *name)
+{
+    return field(cJSON_GetObjectItemCaseSensitive(item, "metadata"), name);
+}
+
 static const cJSON *find_ours(const struct gateway_call *c, const cJSON *list)
 {
     bool refund = c->ask == GATEWAY_FETCH_REFUND;
     const cJSON *item;
 
+    cJSON_ArrayForEach(item, list) if (is_uuid(our_id(item, refund ? "refund_id" : "payment_id"),
+                                               refund ? c->refund : c->payment)) return item;
+    return NULL;
+}
+
+/* Each as if the page were its own. What cannot be read of one is not known of it alone. */
+static void find_sought(struct gateway_call *reading, const cJSON *list)
+{
+    struct uuid id;
+    const cJSON *item;
+
     cJSON_ArrayForEach(item, list)
     {
-        const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(item, "metadata");
+        struct gateway_call **at = &reading->sought.first, *c;
 
-        if (is_uuid(field(metadata, refund ? "refund_id" : "payment_id"),
-                    refund ? c->refund : c->payment))
-            return item;
+        if (!uuid_parse(our_id(item, "payment_id"), &id))
+            continue;
+        while ((c = *at) && !uuid_eq(c->payment, id))
+            at = &c->sought.next;
+        if (!c)
+            continue;
+        c->answer = judge_object(c, item).answer;
+        *at = c->sought.next;
+        c->sought.next = reading->sought.found;
+        reading->sought.found = c;
     }
-    return NULL;
 }
 
 static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *page)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(page, "data");
     const cJSON *has_more = cJSON_GetObjectItemCaseSensitive(page, "has_more");
-    const cJSON *ours = find_ours(c, list);
+    bool for_many = c->sought.first != NULL;
+    const cJSON *ours = for_many ? NULL : find_ours(c, list);
     int n = cJSON_GetArraySize(list);
     struct stripe_verdict v = { .answer = GATEWAY_ABSENT };
 
     if (ours)
         return judge_object(c, ours);
+    find_sought(c, list);
+    if (for_many && !c->sought.first)
+        return (struct stripe_verdict){ .answer = GATEWAY_OK };
     if (!cJSON_IsArray(list) || !cJSON_IsBool(has_more))
         return unreadable(c, "the answer is no list");
     if (cJSON_IsFalse(has_more))

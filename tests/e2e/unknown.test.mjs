@@ -148,6 +148,27 @@ forEachStore((store, test) => {
         assert.equal((await server.books(payment.id)).totals.captured, 1200);
     });
 
+    test('D6 many that are looked for at once share one reading of the list, and each finds its own', async (t) => {
+        const server = await start(t, store);
+        await server.webhooks({ on: false });
+        await server.fault({ path: INTENTS, method: 'POST', dropAfter: true, times: 1000 });
+        await server.fault({ path: INTENTS, method: 'GET', statusBefore: 429, times: 1000 });
+        const bookings = await Promise.all(Array.from({ length: 15 }, () => server.booking())); // more would open the breaker
+        const problems = await Promise.all(bookings.map((booking) => server.pay(booking)));
+        assert.deepEqual(problems.map(({ status }) => status), bookings.map(() => 502));
+        await pass(server, 2 * MINUTE, 30_000);
+        await server.healed();
+        const [lists, posts] = [calls(server, 'GET', INTENTS), sends(server)];
+        await server.advance(10 * MINUTE);
+        for (const { body } of problems) await reached(server, body.paymentId, 'AUTHORIZED');
+        const read = calls(server, 'GET', INTENTS) - lists;
+        assert.ok(read <= 5, `${read} lists for ${problems.length} payments`);
+        assert.equal(sends(server), posts);
+        const ids = (await server.db.payments()).map((row) => row.gateway_transaction_id);
+        assert.equal(new Set(ids).size, problems.length);
+        for (const { body } of problems) assert.equal((await server.books(body.paymentId)).totals.held, 1200);
+    });
+
     test('D6 a client\'s own retry sends again with the same key, for 23 hours and not a minute longer', async (t) => {
         const server = await start(t, store, { env: { ICHIDO_KEY_TTL_MS: `${48 * HOUR}` } });
         await server.webhooks({ on: false });

@@ -718,6 +718,51 @@ static void d6_a_place_that_is_gone_proves_nothing(void **state)
     expect_str("it begins anew", f->call.list_after, "");
 }
 
+/* Two that are looked for together: HELD's payment, and another one. */
+static void prepare_two(struct fixture *f, struct gateway_call *ours, struct gateway_call *other)
+{
+    prepare(f, GATEWAY_FETCH);
+    f->call.intent_id = S("");
+    *ours = *other = f->call;
+    other->payment.b[0] ^= 1;
+    other->sought.next = ours;
+    f->call.sought.first = other;
+}
+
+static void d6_one_reading_serves_all_who_look(void **state)
+{
+    static const struct step steps[] = {
+        { SAY, 200, PAGE(STRANGER("pi_9") "," HELD, "true"), NULL },
+        { SAY, 200, PAGE(STRANGER("pi_8"), "false"), NULL },
+    };
+    struct fixture *f = *state;
+    struct gateway_call ours, other;
+
+    prepare_two(f, &ours, &other);
+    play(f, steps, 2);
+    assert_int_equal(f->call.answer, GATEWAY_ABSENT);
+    assert_ptr_equal(f->call.sought.first, &other);
+    assert_null(other.sought.next);
+    assert_ptr_equal(f->call.sought.found, &ours);
+    assert_int_equal(ours.answer, GATEWAY_OK);
+    assert_int_equal(ours.fact.state, INTENT_AUTHORIZED);
+    expect_str("its own", ours.fact.intent_id, "pi_1");
+}
+
+static void d6_a_reading_ends_with_the_last_who_is_found(void **state)
+{
+    static const struct step steps[] = { { SAY, 200, PAGE(HELD, "true"), NULL } };
+    struct fixture *f = *state;
+    struct gateway_call ours, other;
+
+    prepare_two(f, &ours, &other);
+    f->call.sought.first = &ours;
+    play(f, steps, 1);
+    assert_int_equal(f->call.answer, GATEWAY_OK);
+    assert_int_equal(f->call.tries, 1);
+    assert_ptr_equal(f->call.sought.found, &ours);
+}
+
 /* --- sessions --- */
 
 #define NOT_OPEN                                                                                   \
@@ -862,6 +907,8 @@ int main(void)
         CASE(d6_a_long_list_is_read_on_where_the_ask_before_stopped),
         CASE(d6_the_end_of_a_list_has_no_place),
         CASE(d6_a_place_that_is_gone_proves_nothing),
+        CASE(d6_one_reading_serves_all_who_look),
+        CASE(d6_a_reading_ends_with_the_last_who_is_found),
         CASE(s1_a_session_is_made_under_its_key),
         CASE(d18_a_session_that_is_not_open_is_looked_at),
         CASE(a_look_that_is_not_answered_says_try_later),

@@ -40,11 +40,7 @@ static void widen(struct gateway_call *reading, const struct gateway_call *c)
 
 static void take_along(struct finder *f, struct gateway_call *c)
 {
-    struct env *env = c->seen ? c->seen->env : NULL;
-
     gateway_clear(c);
-    if (env)
-        note_try(c, env_now_ms(env), clock_mono_us(&env->clock));
     widen(&f->reading, c);
     c->sought.next = f->reading.sought.first;
     f->reading.sought.first = c;
@@ -53,11 +49,12 @@ static void take_along(struct finder *f, struct gateway_call *c)
 /* What fits is measured by the first alone, or a long line would make the window ever wider. */
 static void gather(struct finder *f)
 {
-    int64_t since_ms = f->reading.since_ms;
+    int64_t since_ms = f->first->since_ms;
+    struct str after = f->first->list_after;
     struct gateway_call **at = &f->first, *c;
 
     while ((c = *at)) {
-        if (!fits(c, since_ms, f->reading.list_after)) {
+        if (!fits(c, since_ms, after)) {
             at = &c->sought.next;
             continue;
         }
@@ -88,7 +85,10 @@ static void end_one(struct gateway_call *c, const struct gateway_call *reading)
     c->sent = reading->sent;
     c->status = reading->status;
     c->tries = reading->tries;
-    note_answer(c, c->answer, c->sent, c->timed_out, c->status);
+    if (c->tries) { /* all of its pages are one line; of none gateways.c has one */
+        note_try(c, c->noted.at_ms, c->noted.began_us);
+        note_answer(c, c->answer, c->sent, c->timed_out, c->status);
+    }
     c->done(c);
 }
 

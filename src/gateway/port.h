@@ -120,7 +120,7 @@ struct gateway_call {
         const char *gateway;
         struct span span;
     } traced;
-    struct { /* the same */
+    struct { /* the same: when it was asked; with `seen` alone */
         void (*done)(struct gateway_call *c);
         int64_t at_ms, began_us;
     } noted;

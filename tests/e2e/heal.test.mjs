@@ -4,6 +4,7 @@ import http from 'node:http';
 import {
     assert, event, forEachStore, fresh, launch, pause, start, stores, test, until,
 } from './lib/harness.mjs';
+import { quiet } from './lib/purchases.mjs';
 import { meet } from './lib/sandbox.mjs';
 import { FakeQStash, referenceTo } from './lib/upstash.mjs';
 
@@ -38,7 +39,7 @@ async function pass(server, ms) {
     for (let left = ms; left > 0; left -= EVERY) {
         await server.advance(EVERY);
         await until('what was due is done', async () => (await server.db.count('message',
-            `kind <> 'charge.refunds' AND due_at <= ${server.nowSeconds() * 1000}`)) === 0);
+            `kind <> 'charge.refunds' AND (owner IS NOT NULL OR due_at <= ${server.nowSeconds() * 1000})`)) === 0);
     }
 }
 
@@ -135,6 +136,7 @@ forEachStore((store, test_) => {
         const first = await start(t, store, { db, env });
         const payments = [];
         for (let i = 0; i < 12; i++) payments.push(await first.captured());
+        await quiet(first); // a charge's fee is an event that comes a moment later
         const wanted = (await listed(first)).map((one) => one.id);
         assert.ok(wanted.length > 50, 'more than one page');
         await first.stop();
@@ -300,7 +302,10 @@ forEachStore((store, test_) => {
             return (await stateOf(server, secure))[0] === 'AUTHORIZED';
         }, 40_000);
         const events = await server.db.events();
-        assert.ok(fake.got.length >= 3 * events.length, 'three tries each');
+        await until('three tries each', async () => {
+            if (fake.got.length < 3 * events.length) await server.advance(1000);
+            return fake.got.length >= 3 * events.length;
+        });
         const [{ stripe_event_id: id, type }] = events;
         const published = fake.got.find(({ headers }) => headers['upstash-deduplication-id'] === id);
         assert.deepEqual(JSON.parse(published.body), referenceTo({ id, type }), 'a reference, as at the door (A6)');

@@ -4,6 +4,7 @@ import {
     ADMIN_TOKEN, asUuid, assert, forEachStore, start, test, token, until, uuid,
 } from './lib/harness.mjs';
 import { description } from './lib/openapi.mjs';
+import { quiet } from './lib/purchases.mjs';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -151,6 +152,7 @@ forEachStore((store, test) => {
             ['CAPTURED', at.CAPTURED, ['capture', 'void']], ['REFUNDED', at.REFUNDED, ['capture', 'refund', 'void']],
             ['REFUNDED', voided, ['capture', 'refund', 'void']], ['FAILED', at.FAILED, ['capture', 'refund', 'void']],
         ];
+        await quiet(server);
         for (const [state, payment, verbs] of rows) {
             for (const verb of verbs) {
                 const before = await server.db.state();

@@ -30,7 +30,7 @@ forEachStore((store, test) => {
         await server.captured();
         await quiet(server);
         const day = await nextDay(server);
-        await server.fault({ ...LIST, hangMs: 1500, times: 1 });
+        await server.fault({ ...LIST, hangMs: 6000, times: 1 }); // long enough to be seen on a busy machine
         assert.equal((await ask(server, 'POST', `/${day}`)).status, 202);
         await until('it reads the list', async () => (await report(server, day)).phase === 'theirs');
         await update(server.db, `UPDATE reconciliations SET phase = 'ours' WHERE day = '${day}'`);

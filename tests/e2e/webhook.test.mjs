@@ -89,6 +89,7 @@ forEachStore((store, test) => {
 
     test('W1 rejections leave one audit row a minute and reason, with its count', async (t) => {
         const server = await start(t, store);
+        await server.newMinute();
         for (let i = 0; i < 5; i++) await server.deliver(event(), { secret: WRONG_SECRET });
         for (let i = 0; i < 3; i++) await server.deliver(event(), { at: nowSeconds() - 1000 });
         await server.advance(61_000);
@@ -99,6 +100,7 @@ forEachStore((store, test) => {
         });
         assert.deepEqual(rows.map((row) => row.times).sort(), [3, 5], JSON.stringify(rows));
         assert.deepEqual(rows.map((row) => row.detail).sort(), ['mismatch', 'too_old']);
+        await server.newMinute();
         for (let i = 0; i < 2; i++) await server.deliver(event(), { secret: WRONG_SECRET });
         await server.advance(61_000);
         await until('the next minute has its own row', async () => {

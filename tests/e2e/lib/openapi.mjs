@@ -3,6 +3,7 @@
 // api/qstash.openapi.yaml, elsewhere api/openapi.yaml.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import Ajv2020 from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import YAML from 'yaml';
@@ -20,10 +21,17 @@ function patternOf(template, prefix, parameters, flags) {
     return { pattern: new RegExp(`^${prefix}${path}$`, flags), weight: template.split('{').length + 100 * wide.size };
 }
 
+// tests/e2e/run has them as JSON: reading YAML takes half a second, and every file of tests would.
+function read(name) {
+    const ready = process.env.E2E_API && `${process.env.E2E_API}/${name}.json`;
+    if (ready) return JSON.parse(fs.readFileSync(ready, 'utf8'));
+    return YAML.parse(fs.readFileSync(new URL(`../../../api/${name}`, import.meta.url), 'utf8'), { merge: true });
+}
+
 class Description {
     constructor(name, flags = '') {
         this.name = name;
-        this.whole = YAML.parse(fs.readFileSync(new URL(`../../../api/${name}`, import.meta.url), 'utf8'), { merge: true });
+        this.whole = read(name);
         this.validators = new Map();
         ajv.addSchema(this.whole, name);
         // Every operation with its servers' prefixes; what has no {id} comes first, a path that takes everything last.
@@ -104,3 +112,7 @@ export function watchFetch() {
         return new Response(text, { status: answer.status, statusText: answer.statusText, headers: answer.headers });
     };
 }
+
+// As a program: writes them as JSON to that folder.
+if (process.argv[1] === fileURLToPath(import.meta.url))
+    for (const one of [main, qstash]) fs.writeFileSync(`${process.argv[2]}/${one.name}.json`, JSON.stringify(one.whole));

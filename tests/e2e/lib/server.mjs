@@ -54,6 +54,7 @@ export class Server {
         this.lines = [];
         this.stdout = '';
         this.stderr = '';
+        this.begun = ''; // a line that has no end yet
         this.offsetMs = 0;
         this.waiters = new Set();
         const books = takeBooks(db);
@@ -80,7 +81,8 @@ export class Server {
     #read(part) {
         record(part, 'told');
         this.stderr += part;
-        const whole = this.stderr.split('\n').slice(this.lines.length, -1);
+        const whole = (this.begun + part).split('\n');
+        this.begun = whole.pop();
         for (const line of whole) this.lines.push(parse(line));
         this.#changed();
     }
@@ -157,6 +159,11 @@ export class Server {
         }, body);
         if (answer.status >= 300) throw new Error(`test clock: ${answer.status} ${answer.text}`);
         this.offsetMs += ms;
+    }
+
+    // What is counted by the minute of the calendar has all of one before it.
+    newMinute() {
+        return this.advance(60_000 - (Date.now() + this.offsetMs) % 60_000);
     }
 
     async metrics() {

@@ -133,11 +133,11 @@ function drawPicture(entries, lanes, width, now) {
 }
 
 /* The entry that is looked at, in words. */
-function detailStrip(e) {
+function detailStrip(e, currency) {
   return [
     h('div', { class: 'strip-line' }, h('span', { class: 'faint' }, timeText(e.at, { ms: true })), h('span', { class: 'lane-tag' }, laneName(e.lane)), h('strong', {}, user(either(e, 'title'), 200)), badge(e.result),
       e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
-    details(e, 90),
+    details(e, 90, currency),
   ];
 }
 
@@ -155,7 +155,7 @@ function details(e, max) {
   return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${NAMES[name] ? t(NAMES[name]) : cut(name, 40)} `), user(valueOf(name, v), max))));
 }
 
-function picture(entries, now, onpick) {
+function picture(entries, of, onpick) {
   const lanes = LANES.filter((l) => entries.some((e) => e.lane === l));
   const scroll = h('div', { class: 'timeline-scroll' });
   const strip = h('div', { class: 'strip' });
@@ -171,14 +171,14 @@ function picture(entries, now, onpick) {
     drawn.marks[i].classList.add('seen');
     drawn.guide.setAttribute('x1', drawn.xs[i]);
     drawn.guide.setAttribute('x2', drawn.xs[i]);
-    clear(strip, detailStrip(entries[i]));
+    clear(strip, detailStrip(entries[i], of.currency));
   }
   function draw() {
     const width = scroll.clientWidth;
     if (!width || (drawn && drawn.width === width)) return;
     const focused = drawn?.marks.includes(document.activeElement);
     const wasAtEnd = !drawn;
-    drawn = { ...drawPicture(entries, lanes, width, now), width };
+    drawn = { ...drawPicture(entries, lanes, width, of.status), width };
     drawn.marks.forEach((m, i) => {
       m.addEventListener('pointerenter', () => look(i));
       m.addEventListener('focus', () => look(i));
@@ -202,17 +202,17 @@ function picture(entries, now, onpick) {
 
 /* ---- the list ---- */
 
-function listItem(e) {
+function listItem(e, currency) {
   return h('li', { class: `event ${TONE[e.result] || 'calm'}`, tabindex: '-1' },
     h('time', { datetime: e.at, title: e.at }, clockText(e.at, { ms: true })),
     h('span', { class: 'lane-tag' }, laneName(e.lane)),
     h('div', { class: 'event-body' },
       h('div', { class: 'event-line' }, h('span', { class: 'strong' }, user(either(e, 'title'), 300)), e.result === 'ok' ? null : badge(e.result),
         e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
-      details(e, 300)));
+      details(e, 300, currency)));
 }
 
-function list(entries) {
+function list(entries, currency) {
   let day = '';
   const items = [];
   const rows = [];
@@ -220,7 +220,7 @@ function list(entries) {
     const its = new Date(e.at).toDateString();
     if (its !== day) rows.push(h('li', { class: 'event-day' }, dayText(e.at)));
     day = its;
-    const item = listItem(e);
+    const item = listItem(e, currency);
     items.push(item);
     rows.push(item);
   }
@@ -231,16 +231,16 @@ function dayText(iso) {
   return new Intl.DateTimeFormat(lang() === 'ja' ? 'ja-JP' : 'en-GB', { dateStyle: 'full' }).format(new Date(iso));
 }
 
-/* The whole timeline of GET payments/{id}/timeline; now: the payment's status. */
-export function timelineView(data, now) {
+/* The whole timeline of GET payments/{id}/timeline; of: the payment's { status, currency }. */
+export function timelineView(data, of) {
   const entries = data.entries;
   if (!entries.length) return emptyState({ title: t('timeline.none'), hint: t('timeline.none_hint') });
-  const rows = list(entries);
+  const rows = list(entries, of.currency);
   function pick(i) {
     rows.items[i].focus();
     rows.items[i].scrollIntoView({ block: 'center' });
   }
   return h('div', { class: 'timeline' },
     data.truncated && h('p', { class: 'note' }, t('timeline.truncated')),
-    picture(entries, now, pick), rows.el);
+    picture(entries, of, pick), rows.el);
 }

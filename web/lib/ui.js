@@ -206,6 +206,9 @@ export function pager(loader, render, { signal } = {}) {
   }
   async function load(quiet) {
     const mine = ++asked; /* of two loads under way the later one counts */
+    const at = document.activeElement;
+    next = null; /* of the page before: it leads nowhere from here */
+    on.disabled = true;
     if (!quiet) body.classList.add('stale');
     if (!body.hasChildNodes()) body.append(spinner());
     try {
@@ -216,7 +219,9 @@ export function pager(loader, render, { signal } = {}) {
     } catch (err) {
       if (mine === asked && !signal?.aborted) clear(body, errorBox(err, () => load()));
     }
-    if (mine === asked) body.classList.remove('stale');
+    if (mine !== asked) return;
+    body.classList.remove('stale');
+    if (at === on && document.activeElement === document.body) (on.disabled ? back : on).focus(); /* who is disabled loses the keyboard */
   }
   function turn(step) {
     if (step > 0 && next) cursors.push(next);
@@ -238,7 +243,7 @@ export function pager(loader, render, { signal } = {}) {
 /* ---- errors and news ---- */
 
 function sayError(err) {
-  if (err.retryAfter) return t('error.wait', { v: duration(err.retryAfter * 1000) });
+  if (err.status === 429 && err.retryAfter) return t('error.wait', { v: duration(err.retryAfter * 1000) });
   for (const key of [`error.${err.code}`, `error.${err.status}`]) if (has(key)) return t(key);
   return err.status >= 500 ? t('error.500') : t('error.other');
 }
@@ -272,21 +277,25 @@ export function endToasts() {
 
 /* ---- dialogs ---- */
 
-/* A <dialog> with a head; Escape and a click beside it close it unless it is busy. Returns
- * { el, close(value), busy(bool), closed: Promise of the value (null where it was dismissed) }. */
-export function openDialog({ title, body, foot, wide }) {
+/* A <dialog> with a head; Escape and a click beside it close it unless it is busy. Another view or the end of the session
+ * takes it away all the same; if it was busy then, closed waits for close(value). keep: nothing takes it away. Returns
+ * { el, close(value), busy(bool), gone(), closed: Promise of the value (null where it was dismissed) }. */
+export function openDialog({ title, body, foot, wide, keep }) {
   const id = newId('d');
   let busy = false;
   let value = null;
   let tell;
   const closed = new Promise((resolve) => (tell = resolve));
-  const el = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': id },
+  const el = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': id, dataset: keep ? { keep: '' } : {} },
     h('div', { class: 'dialog-in' }, h('h2', { id }, title), h('div', { class: 'dialog-body' }, body), foot && h('div', { class: 'dialog-foot' }, foot)));
+  const hold = (e) => e.key === 'Escape' && busy && e.preventDefault(); /* a browser asks by cancel once only */
+  document.addEventListener('keydown', hold, true);
   el.addEventListener('cancel', (e) => busy && e.preventDefault());
   el.addEventListener('click', (e) => e.target === el && !busy && el.close());
   el.addEventListener('close', () => {
+    document.removeEventListener('keydown', hold, true);
     el.remove();
-    tell(value);
+    if (!busy) tell(value);
   });
   document.body.append(el);
   el.showModal();
@@ -294,19 +303,28 @@ export function openDialog({ title, body, foot, wide }) {
     el,
     closed,
     busy: (b) => (busy = b),
+    gone: () => !el.open,
     close(v = null) {
       value = v;
-      el.close();
+      if (el.open) el.close();
+      else tell(v);
     },
   };
 }
 
-/* Asks before something is done. -> true or false; with action (async) it is done here: the dialog
- * waits, shows what went wrong and lets one try again, and gives { result } or null.
+/* The view or the session that they belong to is over. */
+export function closeDialogs() {
+  for (const d of document.querySelectorAll('dialog[open]:not([data-keep])')) d.close();
+}
+
+/* Asks before something is done. -> true or false; with action (async) it is done here: the dialog waits, shows what went
+ * wrong and lets one try again, and gives { result } or null. Where it was taken away meanwhile, the result is given all
+ * the same and what went wrong is a toast.
  *   typed   a word to type first, for what cannot be taken back
  *   body    string, element or array
- *   confirm the button's label */
-export function confirmDialog({ title, body, confirm, danger, typed, action, wide }) {
+ *   confirm the button's label
+ *   looks   the action changes nothing: taken away, it is over */
+export function confirmDialog({ title, body, confirm, danger, typed, action, looks, wide }) {
   const trouble = h('div', {});
   const word = typed ? field({ label: t('ui.type_to_confirm', { word: typed }), name: 'typed', autocomplete: 'off' }) : null;
   const yes = button({ label: confirm || t('ui.ok'), kind: danger ? 'danger' : 'primary', type: 'submit', disabled: !!typed });
@@ -326,12 +344,19 @@ export function confirmDialog({ title, body, confirm, danger, typed, action, wid
     try {
       const result = await action(form);
       d.busy(false);
-      d.close({ result });
+      d.close(looks && d.gone() ? null : { result });
     } catch (err) {
-      if (err.name !== 'FieldError') clear(trouble, errorBox(err));
       d.busy((yes.disabled = no.disabled = false));
+      if (d.gone()) return lateTrouble(err);
+      if (err.name !== 'FieldError') clear(trouble, errorBox(err));
       yes.classList.remove('working');
     }
+    return undefined;
+  }
+  /* A 401 is told by the login. */
+  function lateTrouble(err) {
+    if (!looks && err.status !== undefined && err.status !== 401) toast([h('p', { class: 'strong' }, title), errorBox(err)], 'bad');
+    d.close();
   }
   return d.closed.then((v) => (action ? v : v === true));
 }

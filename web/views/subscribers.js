@@ -13,9 +13,13 @@ function showSecret(s) {
   const d = openDialog({
     title: t('subscribers.secret.title'),
     body: [h('p', {}, h('code', { class: 'wrap' }, user(s.url, 300))), h('p', { class: 'note warn' }, t('subscribers.secret.once')), h('p', { class: 'wrap' }, copyable(s.secret))],
-    foot: button({ label: t('subscribers.secret.kept'), kind: 'primary', onclick: () => d.close() }),
+    foot: button({ label: t('subscribers.secret.kept'), kind: 'primary', onclick() {
+      d.busy(false);
+      d.close();
+    } }),
+    keep: true,
   });
-  d.busy(true); /* a click beside it would lose the secret */
+  d.busy(true); /* neither Escape nor a click beside it loses the secret */
   return d.closed;
 }
 

@@ -110,6 +110,9 @@ export default {
     'status.sending': 'being sent',
     'status.sent': 'sent',
     'status.applied': 'applied',
+    'error.OUTCOME_UNKNOWN': 'Whether it was done is not known yet. Look before you try again.',
+    'error.GATEWAY_ERROR': 'The payment provider failed. Try again in a moment.',
+    'error.GATEWAY_TIMEOUT': 'The payment provider did not answer in time. It is being asked what became of it.',
   },
   ja: {
     'app.name': 'Ichido',
@@ -222,5 +225,8 @@ export default {
     'status.sending': '送信中',
     'status.sent': '送信済み',
     'status.applied': '反映済み',
+    'error.OUTCOME_UNKNOWN': '実行されたかどうか、まだ確認できていません。状況を確認してからやり直してください。',
+    'error.GATEWAY_ERROR': '決済事業者でエラーが発生しました。しばらくしてからもう一度お試しください。',
+    'error.GATEWAY_TIMEOUT': '決済事業者から時間内に応答がありませんでした。結果を照会しています。',
   },
 };

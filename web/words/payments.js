@@ -101,6 +101,11 @@ export default {
     'payments.action_open': 'Open the page',
     'payments.action_until': 'until {time}',
     'payments.action_page': 'The customer has to confirm or pay on the provider\'s page (3-D Secure, for example).',
+    'payments.not_now': '{what} is not possible any more: the payment has changed. Nothing was sent.',
+    'payments.left_none': 'You asked for this before and no answer came. So far the server has not received it.',
+    'payments.left_running': 'You asked for this before and no answer came. The server has received it and is still at it.',
+    'payments.left_done': 'You asked for this before and the server has done it; only its answer was lost. Press again to read the answer. After that you can ask for another.',
+    'payments.left_refused': 'You asked for this before and the server did not do it; only its answer was lost. Press again to read why. After that you can ask for another.',
   },
   ja: {
     'payments.title': '支払い',
@@ -204,5 +209,10 @@ export default {
     'payments.action_open': 'ページを開く',
     'payments.action_until': '期限 {time}',
     'payments.action_page': 'お客様が決済事業者のページで本人認証（3D セキュアなど）や支払いをする必要があります。',
+    'payments.not_now': '支払いの状態が変わったため、{what}はもうできません。何も送信していません。',
+    'payments.left_none': 'この依頼は以前に送信しましたが、応答を受け取れませんでした。いまのところサーバーには届いていません。',
+    'payments.left_running': 'この依頼は以前に送信しましたが、応答を受け取れませんでした。サーバーには届いており、処理中です。',
+    'payments.left_done': 'この依頼はすでに実行されています。応答だけを受け取れませんでした。もう一度押すと応答を確認できます。別の依頼はその後にできます。',
+    'payments.left_refused': 'この依頼は実行されませんでした。応答だけを受け取れませんでした。もう一度押すと理由を確認できます。別の依頼はその後にできます。',
   },
 };

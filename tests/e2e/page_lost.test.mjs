@@ -1,0 +1,244 @@
+// On the page, an act whose end nobody saw: the answer was lost, the dialog was closed or taken away, the session ended,
+// the view was of yesterday. Nothing is done twice, nothing is done that was not asked for, and what became of it is told
+// (O8 A3 Q6 T4).
+import { fill } from './lib/dlq.mjs';
+import { ADMIN_TOKEN, assert, forEachStore, start, until } from './lib/harness.mjs';
+import { visit, yen } from './lib/browser.mjs';
+
+const KIND = 'stripe.event';
+const CAUSE = 'a bad day';
+const group = `/dlq?${new URLSearchParams({ kind: KIND, cause: CAUSE })}`;
+const at = (where) => `/api/v1/admin/${where}`;
+const tell = (v) => v.page.locator('.toasts');
+const actButton = (v, name) => v.page.getByRole('button', { name: `${v.say(`payments.${name}`)}…` });
+const refundsOf = async (server, payment) => (await server.call('GET', at(`payments/${payment.id}`), { as: 'admin' })).body.refunds.map(({ amount }) => amount);
+
+// Requests whose path ends so: the server takes them, and their answers are lost as long as `on`.
+async function loses(v, path) {
+    const lost = { on: true, keys: [], bodies: [] };
+    await v.page.route((url) => url.pathname.endsWith(path), async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        lost.keys.push(route.request().headers()['idempotency-key']);
+        lost.bodies.push(route.request().postDataJSON());
+        if (!lost.on) return route.continue();
+        await route.fetch();
+        return route.abort('connectionfailed');
+    });
+    return lost;
+}
+
+// ... and those that wait until they are let go.
+async function holds(v, path) {
+    const held = { came: 0 };
+    const free = new Promise((resolve) => (held.free = resolve));
+    await v.page.route((url) => url.pathname.endsWith(path), async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        held.came++;
+        await free;
+        return route.continue();
+    });
+    return held;
+}
+
+async function refund(v, amount) {
+    await actButton(v, 'refund').click();
+    await v.field('payments.amount_field', { currency: 'JPY' }).fill(String(amount));
+    await v.button('payments.refund_button', { amount: yen(amount, 'en') }).click();
+    return v.dialog('payments.refund_title');
+}
+
+// The dialog of an order whose answer is missing: as it was, locked, and it says that it may be sent again.
+async function leftAsItWas(v, amount) {
+    const ask = v.dialog('payments.refund_title');
+    const field = v.field('payments.amount_field', { currency: 'JPY' });
+    await v.reads(v.say('payments.again_safe'), ask);
+    assert.equal(await field.inputValue(), String(amount));
+    assert.ok(!(await field.isEditable()), 'it cannot become another order');
+    return ask;
+}
+
+forEachStore((store, test) => {
+    test('O8 T4 a refund whose answer was lost is the same refund when its dialog is closed and opened again', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.captured({}, { amount: 5000 });
+        const v = await visit(t, server, { allow: ['net::ERR_CONNECTION_FAILED', 401] });
+        await v.login();
+        const lost = await loses(v, '/refund');
+        await v.open(`/payments/${payment.id}`);
+        let ask = await refund(v, 1500);
+        await v.reads(v.say('payments.again_safe'), ask);
+        await v.page.keyboard.press('Escape');
+        await ask.waitFor({ state: 'detached' });
+        await v.page.locator('.tiles').getByText(yen(1500, 'en')).waitFor(); // one looks again at once
+        assert.equal(await v.focused(), `${v.say('payments.refund')}…`, 'the keyboard is where it was');
+
+        await v.page.keyboard.press('Enter');
+        ask = await leftAsItWas(v, 1500);
+        await v.reads(v.say('payments.left_done'), ask); // what became of it
+        await v.shot('lost-refund', { full: false });
+        lost.on = false;
+        await v.button('payments.refund_button', { amount: yen(1500, 'en') }).click();
+        await ask.waitFor({ state: 'detached' });
+        assert.deepEqual(new Set(lost.keys).size, 1, 'one order');
+        assert.deepEqual(await refundsOf(server, payment), [1500]);
+
+        await actButton(v, 'refund').click(); // its end is known: the next one is another
+        assert.ok(await v.field('payments.amount_field', { currency: 'JPY' }).isEditable());
+        await v.page.keyboard.press('Escape');
+
+        lost.on = true; // and when the session ends meanwhile, or one looks elsewhere
+        await v.reads(v.say('payments.again_safe'), await refund(v, 700));
+        lost.on = false;
+        await v.context.clearCookies();
+        await v.button('payments.refund_button', { amount: yen(700, 'en') }).click();
+        await v.field('login.token').fill(ADMIN_TOKEN);
+        await v.button('login.submit').click();
+        await v.ready(`/payments/${payment.id}`);
+        await actButton(v, 'refund').click();
+        ask = await leftAsItWas(v, 700);
+        await v.page.evaluate(() => (location.hash = '#/overview'));
+        await ask.waitFor({ state: 'detached' });
+        await v.open(`/payments/${payment.id}`);
+        await actButton(v, 'refund').click();
+        ask = await leftAsItWas(v, 700);
+        await v.button('payments.refund_button', { amount: yen(700, 'en') }).click();
+        await ask.waitFor({ state: 'detached' });
+        assert.deepEqual((await refundsOf(server, payment)).sort(), [1500, 700]);
+    });
+
+    test('O8 T4 a refund that never arrived says so when its dialog is opened again, and is made once', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.captured({}, { amount: 5000 });
+        const v = await visit(t, server, { lang: 'ja', width: 390, height: 844, allow: ['net::ERR_CONNECTION_FAILED'] });
+        await v.login();
+        await v.page.route('**/refund', (route) => route.abort('connectionfailed'));
+        await v.open(`/payments/${payment.id}`);
+        await actButton(v, 'refund').click();
+        await v.field('payments.amount_field', { currency: 'JPY' }).fill('1500');
+        await v.button('payments.refund_button', { amount: yen(1500, 'ja') }).click();
+        await v.reads(v.say('payments.again_safe'), v.page.getByRole('dialog'));
+        await v.page.mouse.click(5, 5); // beside it
+        await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+        await v.page.unroute('**/refund');
+        await actButton(v, 'refund').click();
+        const ask = await leftAsItWas(v, 1500);
+        await v.reads(v.say('payments.left_none'), ask);
+        await v.shot('lost-refund-none', { full: false });
+        await v.fits('the dialog');
+        await v.button('payments.refund_button', { amount: yen(1500, 'ja') }).click();
+        await ask.waitFor({ state: 'detached' });
+        assert.deepEqual(await refundsOf(server, payment), [1500]);
+    });
+
+    test('O8 a dialog that is at work does not close by Escape; one that is taken away tells how it ended', async (t) => {
+        const server = await start(t, store);
+        const [one, two, three] = [await server.paid(), await server.paid(), await server.paid()];
+        const v = await visit(t, server, { allow: ['net::ERR_CONNECTION_FAILED', 422, 500] });
+        await v.login();
+        const ask = async (payment) => {
+            const held = await holds(v, `${payment.id}/capture`);
+            await v.open(`/payments/${payment.id}`);
+            await actButton(v, 'capture').click();
+            await v.button('payments.capture_button', { amount: yen(1200, 'en') }).click();
+            await until('it is on its way', () => held.came === 1);
+            return held;
+        };
+        const dialog = v.dialog('payments.capture_title');
+        let held = await ask(one);
+        for (let i = 0; i < 3; i++) await v.page.keyboard.press('Escape');
+        assert.ok(await dialog.isVisible(), 'it is still there');
+        held.free();
+        await v.reads(v.say('payments.result_capture', { amount: yen(1200, 'en') }));
+
+        held = await ask(two);
+        await v.page.evaluate(() => (location.hash = '#/payments'));
+        await dialog.waitFor({ state: 'detached' });
+        await v.ready('/payments');
+        held.free();
+        await v.reads(v.say('payments.act_done', { what: v.say('payments.capture') }), tell(v));
+        assert.ok(v.page.url().endsWith('#/payments'), 'one stays where one is');
+
+        held = await ask(three); // somebody else voids it meanwhile: it is refused
+        await v.page.evaluate(() => (location.hash = '#/payments'));
+        await dialog.waitFor({ state: 'detached' });
+        await v.ready('/payments');
+        assert.equal((await server.void(three)).status, 200);
+        held.free();
+        await v.reads(v.say('payments.capture_title'), tell(v)); // which act it was
+        await v.reads(v.say('error.422'), tell(v));
+        await v.shot('told-elsewhere', { full: false });
+    });
+
+    test('B2 O8 the secret of a subscriber outlives Escape, another view and the end of the session', async (t) => {
+        const server = await start(t, store);
+        const v = await visit(t, server, { allow: [401] });
+        await v.login();
+        await v.open('/subscribers');
+        const held = await holds(v, '/subscribers');
+        await v.page.getByRole('button', { name: `${v.say('subscribers.add')}…` }).click();
+        await v.field('subscribers.url').fill('http://127.0.0.1:9/in');
+        await v.button('operators.add.submit').click();
+        await until('it is on its way', () => held.came === 1);
+        await v.page.evaluate(() => (location.hash = '#/overview'));
+        await v.ready('/overview');
+        held.free();
+        const once = v.dialog('subscribers.secret.title');
+        const secret = once.getByText(/^whsec_/).first();
+        await secret.waitFor();
+        for (let i = 0; i < 3; i++) await v.page.keyboard.press('Escape');
+        await v.page.evaluate(() => (location.hash = '#/payments'));
+        await v.page.getByRole('heading', { level: 1, name: v.say('payments.title'), includeHidden: true }).waitFor();
+        assert.ok(await secret.isVisible());
+        await v.context.clearCookies();
+        await v.page.evaluate(() => (location.hash = '#/queues'));
+        await v.page.locator('.login-card').waitFor();
+        assert.ok(await secret.isVisible());
+        await v.button('subscribers.secret.kept').click();
+        await once.waitFor({ state: 'detached' });
+        await v.field('login.token').fill(ADMIN_TOKEN);
+        await v.button('login.submit').click();
+        await v.inside();
+    });
+
+    test('O8 T4 a button of yesterday orders nothing: the payment is looked at first, and an amount always goes with it', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.captured({}, { amount: 5000 });
+        const v = await visit(t, server);
+        await v.login();
+        const before = (await server.call('GET', at(`payments/${payment.id}`), { as: 'admin' })).body;
+        let old = true;
+        await v.page.route((url) => url.pathname.endsWith(`/payments/${payment.id}`), (route) => (old ? route.fulfill({ json: before }) : route.continue()));
+        const sent = [];
+        v.page.on('request', (request) => request.method() === 'POST' && sent.push(request.postDataJSON()));
+        await v.open(`/payments/${payment.id}`);
+        const button = actButton(v, 'refund');
+        await button.focus();
+        assert.equal((await server.refund(payment, 5000)).status, 200);
+        await v.page.evaluate(() => { // as a window that was left in the background
+            Object.defineProperty(document, 'hidden', { value: true });
+            document.dispatchEvent(new Event('visibilitychange'));
+        });
+        old = false;
+        await button.click();
+        await v.reads(v.say('payments.not_now', { what: v.say('payments.refund') }), tell(v));
+        await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.REFUNDED')).waitFor();
+        assert.equal(await v.page.getByRole('dialog').count(), 0);
+        assert.deepEqual(sent, []);
+    });
+
+    test('Q6 O8 "Delete all" deletes those that were counted, and none that died since', async (t) => {
+        const server = await start(t, store);
+        await fill(server.db, 3);
+        const v = await visit(t, server);
+        await v.login();
+        await v.open(group);
+        await v.button('dlq.delete.group').click();
+        const ask = v.dialog('dlq.delete.many.title', { count: v.say('dlq.letters.n', { n: 3 }) });
+        await ask.waitFor();
+        await fill(server.db, 2, { prefix: 'evt_new_', diedAt: Date.now() + server.offsetMs });
+        await ask.getByRole('textbox').fill(v.say('dlq.delete.word'));
+        await ask.getByRole('button', { name: v.say('dlq.delete'), exact: true }).click();
+        await v.reads(v.say('dlq.deleted', { n: 3 }), tell(v));
+        assert.equal(await server.db.count('dead_letters'), 2);
+    });
+});

@@ -71,7 +71,7 @@ export async function askAssign(line) {
     body: [lineFacts(line), h('p', {}, t('transfers.assign.body')), elements, note], confirm: t('transfers.assign.button', { amount: money(line.amount, line.currency) }),
     action: () => tellFields([other, note], () => post(`transfers/lines/${line.id}/assign`, { ...chosen(), note: note.input.value.trim() || null })),
   });
-  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
+  if (done) toast(t(['paid_twice', 'too_late'].includes(done.result.reason) ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
   return done;
 }
 

@@ -106,9 +106,14 @@ async function actOnAll(path, body, steps = Infinity) {
   return sum;
 }
 
-/* Nobody is asked about a number that was not counted, and nothing is deleted where there is none. */
-async function askDeleteAll(filter, at) {
-  const counted = await act(at, () => actOnAll('dlq/delete', { filter, dryRun: true }, COUNTED / AT_ONCE));
+/* Nobody is asked about a number that was not counted, nothing is deleted where there is none, and nothing that died
+ * after the counting began. */
+async function askDeleteAll(group, at) {
+  const filter = { ...group };
+  const counted = await act(at, async () => {
+    filter.to = (await get('session')).now;
+    return actOnAll('dlq/delete', { filter, dryRun: true }, COUNTED / AT_ONCE);
+  });
   if (!counted) return;
   if (!counted.matched) return void toast(t('dlq.letters.none'));
   const title = t('dlq.delete.many.title', { count: lettersText(counted.matched, !counted.cursor) });

@@ -6,10 +6,11 @@
  * One mark is in the tab order; arrows walk in time, and up and down too (Home, End). */
 
 import { clear, cut, h, s, user } from './dom.js';
-import { clockText, duration, either, has, lang, n, t, timeText } from './i18n.js';
-import { personName } from './parts.js';
+import { clockText, duration, either, lang, money, n, t, timeText } from './i18n.js';
+import { personName, words } from './parts.js';
+import { causeName, operationName } from './payment_ui.js';
 import { said } from './said.js';
-import { badge, copyable, emptyState } from './ui.js';
+import { badge, copyable, emptyState, stateName } from './ui.js';
 
 const LANES = ['call', 'replay', 'gateway', 'webhook', 'queue', 'notification', 'operator', 'state'];
 const STATUS = { PaymentCreated: 'PENDING', PaymentAuthorized: 'AUTHORIZED', PaymentCaptured: 'CAPTURED', PaymentVoided: 'VOIDED', PaymentFailed: 'FAILED' };
@@ -141,18 +142,40 @@ function detailStrip(e, currency) {
   ];
 }
 
-const NAMES = { amount: 'collections.amount', asks: 'payments.asks', by: 'audit.who', failureReason: 'payments.failure', fee: 'payments.fee', gateway: 'payments.gateway', language: 'app.language', net: 'payments.net', outcome: 'payments.result', received: 'payments.received', sends: 'payments.sends', status: 'dlq.status', try: 'dlq.attempt', type: 'events.type' };
+/* Every name that src/flow/timeline_*.c gives a detail; tools/words compares them. */
+const NAMES = {
+  about: 'dlq.ref', amount: 'collections.amount', asks: 'payments.asks', attempt: 'dlq.attempt', attempts: 'dlq.attempts', automatic: 'timeline.automatic', by: 'audit.who', cancelReason: 'timeline.cancel_reason',
+  cause: 'payments.cause', channel: 'notifications.sends', code: 'timeline.code', createdAt: 'timeline.sent_at', error: 'dlq.error', failureCode: 'timeline.failure_code', failureReason: 'payments.failure', fee: 'payments.fee',
+  gateway: 'payments.gateway', idempotencyKey: 'payments.key', kind: 'dlq.kind', language: 'app.language', net: 'payments.net', operation: 'audit.operation', outcome: 'payments.result', providerId: 'payments.provider_id',
+  reason: 'payments.reason', received: 'payments.received', replay: 'timeline.replay_id', sends: 'payments.sends', state: 'payments.state', status: 'dlq.status', target: 'timeline.target', tries: 'dlq.attempts', try: 'dlq.attempt',
+  type: 'events.type', version: 'timeline.version', was: 'timeline.was', what: 'timeline.what', why: 'payments.reason',
+};
+const MONEY = new Set(['amount', 'received', 'fee', 'net']);
+const STATES = new Set(['outcome', 'was', 'state', 'status']);
 
-function valueOf(name, v) {
-  if (name === 'by') return personName(v);
-  if (name === 'outcome' && has(`status.${v}`)) return t(`status.${v}`);
-  return name === 'failureReason' || name === 'reason' || name === 'error' ? said(v) : v;
+/* A provider's answer has a number, a thing has a state. */
+function nameOf(name, v) {
+  const key = name === 'status' && typeof v === 'string' ? 'payments.state' : NAMES[name];
+  return key ? t(key) : cut(name, 40);
 }
 
-function details(e, max) {
+function valueOf(name, v, currency) {
+  if (MONEY.has(name)) return money(v, currency);
+  if (STATES.has(name)) return stateName(v);
+  if (name === 'by') return personName(v);
+  if (name === 'cause' || name === 'reason') return causeName(v);
+  if (name === 'operation') return operationName(String(v).toLowerCase());
+  if (name === 'channel') return words('notifications.channel', v);
+  if (name === 'type') return words('notifications.type', v);
+  if (name === 'createdAt') return timeText(v);
+  if (name === 'automatic') return t('timeline.yes');
+  return typeof v === 'string' ? said(v) : v;
+}
+
+function details(e, max, currency) {
   const pairs = Object.entries(e.detail || {}).filter(([, v]) => v !== null && v !== '');
   if (!pairs.length && !e.ref) return null;
-  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${NAMES[name] ? t(NAMES[name]) : cut(name, 40)} `), user(valueOf(name, v), max))));
+  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${nameOf(name, v)} `), user(valueOf(name, v, currency), max))));
 }
 
 function picture(entries, of, onpick) {

@@ -2,7 +2,7 @@
 
 import { clear, cut, h, s, user } from './dom.js';
 import { lookOn } from './api.js';
-import { duration, has, n, t } from './i18n.js';
+import { duration, has, n, now, t, timeText } from './i18n.js';
 import { tokensOf } from './jsontext.js';
 import { said } from './said.js';
 
@@ -15,16 +15,22 @@ const TONES = {
   good: 'CAPTURED succeeded ok done closed delivered applied sent received active operator completed paid resumed confirmed won open_ok',
   busy: 'AUTHORIZED authorized PENDING pending running waiting half_open retried processing requires_action draft scheduled collecting published claimed sending asking',
   warn: 'unknown UNKNOWN paused disputed superseded unsealed_old edited warning needs_response returning late',
-  bad: 'FAILED failed dead firing open refused lost error chain_broken changed missing reordered disabled',
+  bad: 'FAILED failed dead firing open refused lost error chain_broken changed missing reordered disabled declined',
 };
 const toneOf = new Map();
 for (const [tone, list] of Object.entries(TONES)) for (const name of list.split(' ')) toneOf.set(name, tone);
 
-/* A state as a word with a dot; words are status.<state> where we have them. */
+/* A state in words: status.<state> where we have it, 'nothing to do' as status.nothing_to_do. */
+export function stateName(status) {
+  const name = String(status ?? '');
+  const key = `status.${name.replaceAll(' ', '_')}`;
+  return has(key) ? t(key) : name;
+}
+
+/* ... with a dot. */
 export function badge(status, { tone, label } = {}) {
   const name = String(status ?? '');
-  const key = `status.${name}`;
-  const text = label ?? (has(key) ? t(key) : cut(name, 40));
+  const text = label ?? cut(stateName(name), 40);
   return h('span', { class: `badge ${tone || toneOf.get(name) || 'calm'}` }, h('bdi', {}, text));
 }
 
@@ -257,6 +263,17 @@ export function errorBox(err, retry) {
     err.errors?.length ? h('ul', {}, err.errors.slice(0, 20).map((e) => h('li', {}, h('code', {}, user(e.field, 80)), ' ', user(said(e.message))))) : null,
     h('p', { class: 'faint small' }, [err.code, err.status || null, instance && cut(String(instance), 80)].filter(Boolean).join(' · ')),
     retry && button({ label: t('ui.retry'), small: true, onclick: retry }));
+}
+
+/* A line for a box that looks for itself again and again: since when what it shows is old. tell(err), tell(null). */
+export function staleNote() {
+  const el = h('p', { class: 'wrong', role: 'status', hidden: true });
+  let seen = now();
+  return { el, tell(err) {
+    if (!err) seen = now();
+    el.hidden = !err;
+    el.textContent = err ? t('ui.stale', { time: timeText(new Date(seen).toISOString()) }) : '';
+  } };
 }
 
 /* kind: good, bad, or nothing. Told to screen readers too. A new one takes the place of a bad one: it is

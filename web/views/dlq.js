@@ -62,7 +62,11 @@ function selection(onchange) {
   const ids = new Set();
   return {
     ids,
-    clear() { ids.clear(); onchange(); },
+    clear() {
+      for (const id of ids) for (const el of document.querySelectorAll(`.tick[data-id="${CSS.escape(id)}"]`)) el.checked = false;
+      ids.clear();
+      onchange();
+    },
     box(id) {
       return h('input', { type: 'checkbox', class: 'tick', checked: ids.has(id), 'aria-label': t('dlq.select'), dataset: { id }, onchange(e) {
         if (e.target.checked && ids.size < MOST_SELECTED) ids.add(id);
@@ -158,10 +162,10 @@ function mountGroup(root, { query, session, go, signal }) {
   }
   async function redrive(what) {
     const started = await askRedrive(what);
+    running.look().catch(() => {});
     if (!started) return;
     toast(t('dlq.redrive.started'), 'good');
     picked.clear();
-    running.look();
     clear(news, await followRedrive(started, signal));
     refresh();
   }
@@ -174,7 +178,7 @@ function mountGroup(root, { query, session, go, signal }) {
     clear(bar, h('strong', { role: 'status' }, t('dlq.selected', { n })),
       button({ label: t('dlq.retry.selected'), small: true, kind: 'primary', onclick: retryPicked }),
       button({ label: t('dlq.redrive'), small: true, onclick: () => redrive({ ids: [...picked.ids] }) }),
-      button({ label: t('dlq.selected.none'), small: true, kind: 'ghost', onclick: () => { picked.clear(); letters.reload(true); } }));
+      button({ label: t('dlq.selected.none'), small: true, kind: 'ghost', onclick: () => picked.clear() }));
   }
   async function countFirst(e) {
     clear(news);

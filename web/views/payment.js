@@ -8,7 +8,7 @@ import { badge, button, card, copyable, errorBox, facts, jsonView, pageHead, spi
 import { said } from '../lib/said.js';
 import { every } from '../lib/poll.js';
 import { actDialog, mayAct } from '../lib/act.js';
-import { operationName, standing, subjectOf } from '../lib/payment_ui.js';
+import { causeName, operationName, standing, subjectOf } from '../lib/payment_ui.js';
 import { operates } from '../lib/parts.js';
 import { timelineView } from '../lib/timeline.js';
 
@@ -82,7 +82,7 @@ function refunds(p) {
       { label: t('payments.created'), cell: (r) => time(r.createdAt) },
       { label: t('collections.amount'), align: 'right', cell: (r) => money(r.amount, p.currency) },
       { label: t('payments.state'), cell: (r) => badge(r.status) },
-      { label: t('payments.reason'), cell: (r) => user(said(r.failureReason) || r.reason, 200) },
+      { label: t('payments.reason'), cell: (r) => user(said(r.failureReason) || causeName(r.reason), 200) },
     ],
   });
 }
@@ -96,7 +96,7 @@ function operations(p) {
       { label: t('payments.began'), cell: (o) => time(o.claimedAt) },
       { label: t('payments.took'), align: 'right', cell: (o) => (o.endedAt ? duration(Date.parse(o.endedAt) - Date.parse(o.claimedAt)) : null) },
       { label: t('collections.amount'), align: 'right', cell: (o) => (o.amount === null ? null : money(o.amount, p.currency)) },
-      { label: t('payments.cause'), cell: (o) => (o.cause === 'client' ? t('payments.cause_client') : user(o.cause, 60)) },
+      { label: t('payments.cause'), cell: (o) => user(causeName(o.cause === 'client' && o.by === 'operator' ? 'operator' : o.cause), 60) },
       { label: t('payments.sends'), align: 'right', cell: (o) => n(o.sends) },
       { label: t('payments.asks'), align: 'right', cell: (o) => n(o.asks) },
       { label: t('payments.result'), cell: (o) => (o.phase === 'unknown' ? badge('unknown') : o.phase === 'done' ? badge(o.result || 'done') : badge('running')) },

@@ -294,4 +294,76 @@ forEachStore((store, test) => {
         assert.match(await news.getAttribute('class'), /bad/, 'it was not done: nothing green');
         await v.reads(v.say('status.cancelled'), news);
     });
+
+    test('Q6 O8 what ends after one went elsewhere neither pulls one back nor is called trouble', async (t) => {
+        const server = await start(t, store);
+        await fill(server.db, 2);
+        const [letter] = (await server.call('GET', at('dlq'), { as: 'admin' })).body.data;
+        const v = await visit(t, server, { allow: ['net::ERR_ABORTED', 403] });
+        await v.login();
+        await v.open(`/dlq/${letter.id}`);
+        let held = await holds(v, '/retry');
+        await v.button('dlq.retry').click();
+        await until('it is on its way', () => held.came === 1);
+        await v.open('/payments');
+        held.free();
+        await v.reads(v.say('dlq.retry.done'), tell(v));
+        assert.ok(v.page.url().endsWith('#/payments'), v.page.url());
+
+        await v.open(group);
+        held = await holds(v, '/redrives');
+        await v.button('dlq.dryrun').click();
+        await until('it is on its way', () => held.came === 1);
+        await v.open('/payments');
+        held.free();
+        assert.equal(await v.page.locator('.toast.bad').count(), 0);
+
+        await v.page.route('**/logout', (route) => route.fulfill({ status: 403, contentType: 'application/problem+json',
+            body: JSON.stringify({ type: 'about:blank', title: 'x', status: 403, code: 'CSRF', detail: 'x', instance: '/x' }) }));
+        await v.button('app.sign_out').click();
+        await v.reads(v.say('error.CSRF'), tell(v)); // and not that the server is away
+    });
+
+    test('O8 an answer that comes late does not take the place of a newer one, and one that stops in the middle ends', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.paid();
+        const v = await visit(t, server);
+        await v.login();
+        await v.open(`/payments/${payment.id}`);
+        let old;
+        const free = new Promise((resolve) => (old = { free: resolve, came: false }));
+        await v.page.route((url) => url.pathname.endsWith(`/payments/${payment.id}`), async (route) => {
+            if (old.came) return route.continue();
+            old.came = true;
+            const response = await route.fetch();
+            await free;
+            return route.fulfill({ response });
+        });
+        await until('one looks', () => old.came);
+        await actButton(v, 'capture').click();
+        await v.button('payments.capture_button', { amount: yen(1200, 'en') }).click();
+        const head = v.page.getByRole('heading', { level: 1 });
+        await head.getByText(v.say('status.CAPTURED')).waitFor();
+        const late = v.page.waitForResponse((r) => r.url().endsWith(`/payments/${payment.id}`));
+        old.free();
+        await (await late).finished();
+        await v.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+        assert.equal(await head.getByText(v.say('status.CAPTURED')).count(), 1, await head.textContent());
+
+        const w = await visit(t, server);
+        await w.context.addInitScript(() => { // headers, and then nothing more
+            const real = window.fetch;
+            window.fetch = async (url, options) => {
+                const answer = await real(url, options);
+                if (!String(url).endsWith('/admin/queues')) return answer;
+                return new Response(new ReadableStream({ start: (c) => options.signal.addEventListener('abort', () => c.error(options.signal.reason)) }), answer);
+            };
+        });
+        await w.page.clock.install();
+        await w.login();
+        await w.page.evaluate(() => (location.hash = '#/queues'));
+        await w.page.waitForResponse((r) => r.url().endsWith('/admin/queues'));
+        await w.page.clock.fastForward(31_000);
+        await w.reads(w.say('error.TIMEOUT'));
+    });
 });

@@ -159,10 +159,10 @@ function nameOf(name, v) {
   return key ? t(key) : cut(name, 40);
 }
 
-function valueOf(name, v, currency) {
+function valueOf(name, v, e, currency) {
   if (MONEY.has(name)) return money(v, currency);
   if (STATES.has(name)) return stateName(v);
-  if (name === 'by') return personName(v);
+  if (name === 'by') return v === 'owner' && e.lane !== 'operator' ? t('timeline.owner') : personName(v);
   if (name === 'cause' || name === 'reason') return causeName(v);
   if (name === 'operation') return operationName(String(v).toLowerCase());
   if (name === 'channel') return words('notifications.channel', v);
@@ -175,7 +175,7 @@ function valueOf(name, v, currency) {
 function details(e, max, currency) {
   const pairs = Object.entries(e.detail || {}).filter(([, v]) => v !== null && v !== '');
   if (!pairs.length && !e.ref) return null;
-  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${nameOf(name, v)} `), user(valueOf(name, v, currency), max))));
+  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${nameOf(name, v)} `), user(valueOf(name, v, e, currency), max))));
 }
 
 function picture(entries, of, onpick) {

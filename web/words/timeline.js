@@ -26,6 +26,7 @@ export default {
     'timeline.was': 'Before',
     'timeline.what': 'What it did',
     'timeline.replay_id': 'Replay',
+    'timeline.owner': 'the customer',
   },
   ja: {
     'timeline.call': 'API 呼び出し',
@@ -54,5 +55,6 @@ export default {
     'timeline.was': '前回の結果',
     'timeline.what': '内容',
     'timeline.replay_id': '再実行',
+    'timeline.owner': 'お客様',
   },
 };

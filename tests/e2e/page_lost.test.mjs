@@ -2,9 +2,12 @@
 // the view was of yesterday. Nothing is done twice, nothing is done that was not asked for, and what became of it is told
 // (O8 A3 Q6 T4).
 import { fill } from './lib/dlq.mjs';
+import { remember } from './lib/evidence.mjs';
 import { ADMIN_TOKEN, assert, forEachStore, start, until } from './lib/harness.mjs';
 import { visit, yen } from './lib/browser.mjs';
 
+const PASSWORD = 'a long enough secret 5';
+remember(PASSWORD);
 const KIND = 'stripe.event';
 const CAUSE = 'a bad day';
 const group = `/dlq?${new URLSearchParams({ kind: KIND, cause: CAUSE })}`;
@@ -156,6 +159,7 @@ forEachStore((store, test) => {
         await v.ready('/payments');
         held.free();
         await v.reads(v.say('payments.act_done', { what: v.say('payments.capture') }), tell(v));
+        assert.equal(await tell(v).getByRole('link').getAttribute('href'), `#/payments/${two.id}`);
         assert.ok(v.page.url().endsWith('#/payments'), 'one stays where one is');
 
         held = await ask(three); // somebody else voids it meanwhile: it is refused
@@ -166,6 +170,7 @@ forEachStore((store, test) => {
         held.free();
         await v.reads(v.say('payments.capture_title'), tell(v)); // which act it was
         await v.reads(v.say('error.422'), tell(v));
+        assert.equal(await v.page.locator('.toast.bad a').getAttribute('href'), `#/payments/${three.id}`);
         await v.shot('told-elsewhere', { full: false });
     });
 
@@ -202,7 +207,7 @@ forEachStore((store, test) => {
 
     test('O8 T4 a button of yesterday orders nothing: the payment is looked at first, and an amount always goes with it', async (t) => {
         const server = await start(t, store);
-        const payment = await server.captured({}, { amount: 5000 });
+        const payment = await server.paid();
         const v = await visit(t, server);
         await v.login();
         const before = (await server.call('GET', at(`payments/${payment.id}`), { as: 'admin' })).body;
@@ -211,19 +216,48 @@ forEachStore((store, test) => {
         const sent = [];
         v.page.on('request', (request) => request.method() === 'POST' && sent.push(request.postDataJSON()));
         await v.open(`/payments/${payment.id}`);
-        const button = actButton(v, 'refund');
+        const button = actButton(v, 'capture');
         await button.focus();
-        assert.equal((await server.refund(payment, 5000)).status, 200);
+        assert.equal((await server.capture(payment)).status, 200);
         await v.page.evaluate(() => { // as a window that was left in the background
             Object.defineProperty(document, 'hidden', { value: true });
             document.dispatchEvent(new Event('visibilitychange'));
         });
         old = false;
         await button.click();
-        await v.reads(v.say('payments.not_now', { what: v.say('payments.refund') }), tell(v));
-        await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.REFUNDED')).waitFor();
+        await v.reads(v.say('payments.not_now', { what: v.say('payments.capture') }), tell(v));
+        await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.CAPTURED')).waitFor();
         assert.equal(await v.page.getByRole('dialog').count(), 0);
         assert.deepEqual(sent, []);
+        await actButton(v, 'refund').click(); // what is possible now
+        await v.button('payments.refund_button', { amount: yen(1200, 'en') }).click();
+        await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.REFUNDED')).waitFor();
+        assert.deepEqual(sent, [{ amount: 1200 }]);
+    });
+
+    test('A3 O8 an order without an end belongs to who sent it: a key counts for one person', async (t) => {
+        const server = await start(t, store);
+        const payment = await server.captured({}, { amount: 5000 });
+        const made = await server.call('POST', at('operators'), { as: 'admin', body: { name: 'yui', role: 'operator', password: PASSWORD } });
+        assert.equal(made.status, 201, made.text);
+        const v = await visit(t, server, { allow: ['net::ERR_CONNECTION_FAILED', 401] });
+        await v.loginAs('yui', PASSWORD);
+        const lost = await loses(v, '/refund');
+        await v.open(`/payments/${payment.id}`);
+        await v.reads(v.say('payments.again_safe'), await refund(v, 1500));
+        lost.on = false;
+        await v.page.keyboard.press('Escape');
+        await v.button('app.sign_out').click();
+        await v.page.getByRole('radio', { name: v.say('login.with_token') }).check();
+        await v.field('login.token').fill(ADMIN_TOKEN);
+        await v.button('login.submit').click();
+        await v.inside();
+        await v.open(`/payments/${payment.id}`);
+        await v.page.locator('.tiles').getByText(yen(1500, 'en')).waitFor(); // what became of it is seen
+        await actButton(v, 'refund').click();
+        const field = v.field('payments.amount_field', { currency: 'JPY' });
+        await field.waitFor();
+        assert.deepEqual([await field.isEditable(), await field.inputValue()], [true, '3500'], 'sent by somebody else it would be another one');
     });
 
     test('Q6 O8 "Delete all" deletes those that were counted, and none that died since', async (t) => {

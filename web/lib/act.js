@@ -12,6 +12,7 @@ import { h } from './dom.js';
 import { get, newKey, post } from './api.js';
 import { amountTrouble, money, moneyCode, t } from './i18n.js';
 import { majorText, minorOf } from './money.js';
+import { paymentHref, shortId } from './payment_ui.js';
 import { confirmDialog, field, FieldError } from './ui.js';
 
 const open = new Map(); /* 'person/payment/act' -> { key, order } that was sent and has no known end */
@@ -49,6 +50,9 @@ function orderOf({ amount, reason }, max, currency) {
   if (reason?.input.value.trim()) body.reason = reason.input.value.trim();
   return body;
 }
+
+/* The payment in news of it on another view. */
+export const nameOf = (p) => h('a', { href: paymentHref(p.id) }, `${money(p.amount, p.currency)} ${shortId(p.id)}`);
 
 /* The order that was left without an end, and what the server says of its key: { key, order, text }, or null. */
 async function leftOf(place, p, signal) {
@@ -111,6 +115,6 @@ export async function actDialog(name, p, { who, signal }) {
   }
   fields.amount?.input.addEventListener('input', say);
   begin();
-  const done = await confirmDialog({ title: t(`payments.${name}_title`), body: [left && h('p', { class: 'note warn' }, left.text), h('p', {}, act.text(p, money(max, p.currency))), fields.amount, again, fields.reason, safe], confirm: label, danger: act.danger, action });
+  const done = await confirmDialog({ title: t(`payments.${name}_title`), body: [left && h('p', { class: 'note warn' }, left.text), h('p', {}, act.text(p, money(max, p.currency))), fields.amount, again, fields.reason, safe], confirm: label, danger: act.danger, action, about: () => nameOf(p) });
   return done && { result: done.result, amount: order?.amount ?? p.amount };
 }

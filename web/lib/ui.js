@@ -340,8 +340,9 @@ export function closeDialogs() {
  *   typed   a word to type first, for what cannot be taken back
  *   body    string, element or array
  *   confirm the button's label
- *   looks   the action changes nothing: taken away, it is over */
-export function confirmDialog({ title, body, confirm, danger, typed, action, looks, wide }) {
+ *   looks   the action changes nothing: taken away, it is over
+ *   about() what it is about, for a toast elsewhere */
+export function confirmDialog({ title, body, confirm, danger, typed, action, looks, about, wide }) {
   const trouble = h('div', {});
   const word = typed ? field({ label: t('ui.type_to_confirm', { word: typed }), name: 'typed', autocomplete: 'off' }) : null;
   const yes = button({ label: confirm || t('ui.ok'), kind: danger ? 'danger' : 'primary', type: 'submit', disabled: !!typed });
@@ -372,7 +373,7 @@ export function confirmDialog({ title, body, confirm, danger, typed, action, loo
   }
   /* A 401 is told by the login. */
   function lateTrouble(err) {
-    if (!looks && err.status !== undefined && err.status !== 401) toast([h('p', { class: 'strong' }, title), errorBox(err)], 'bad');
+    if (!looks && err.status !== undefined && err.status !== 401) toast([h('p', { class: 'strong' }, title), about && h('p', {}, about()), errorBox(err)], 'bad');
     d.close();
   }
   return d.closed.then((v) => (action ? v : v === true));

@@ -7,7 +7,7 @@ import { duration, money, n, t, time, timeText } from '../lib/i18n.js';
 import { badge, button, card, copyable, errorBox, facts, jsonView, pageHead, spinner, table, toast } from '../lib/ui.js';
 import { said } from '../lib/said.js';
 import { every } from '../lib/poll.js';
-import { actDialog, mayAct } from '../lib/act.js';
+import { actDialog, mayAct, nameOf } from '../lib/act.js';
 import { causeName, operationName, standing, subjectOf } from '../lib/payment_ui.js';
 import { operates } from '../lib/parts.js';
 import { timelineView } from '../lib/timeline.js';
@@ -234,26 +234,30 @@ export default {
       line.show({ timeline: await get(`${path}/timeline`, null, { signal }), status: p.status, currency: p.currency }, force);
       clear(wrong);
     }
-    /* What is shown may be old, or not be shown because somebody copies from it: it is looked at before and after. */
-    async function act(name, at) {
+    /* What is shown may be old: it is looked at before and after. */
+    async function ask(name, at) {
       const what = t(`payments.${name}`);
+      await read(true);
+      at.classList.remove('working');
+      if (signal.aborted) return;
+      if (!mayAct(name, p)) return void toast(t('payments.not_now', { what }), 'bad');
+      const done = await actDialog(name, p, { who: session.user.id, signal });
+      if (!done) return;
+      toast([t('payments.act_done', { what }), signal.aborted && [' ', nameOf(p)]], 'good');
+      acted = { name, amount: done.amount };
+    }
+    async function act(name, at) {
       if (acting) return;
       acting = true;
       at.classList.add('working');
       try {
-        await read(true);
-        if (signal.aborted) return;
-        if (!mayAct(name, p)) return void toast(t('payments.not_now', { what }), 'bad');
-        const done = await actDialog(name, p, { who: session.user.id, signal });
-        if (done) toast(t('payments.act_done', { what }), 'good');
-        if (done) acted = { name, amount: done.amount };
+        await ask(name, at).finally(() => (acting = false));
         if (!signal.aborted) await look(true);
       } catch (err) {
         if (!signal.aborted) clear(wrong, errorBox(err));
       }
-      acting = false;
       at.classList.remove('working');
-      if (!signal.aborted && document.activeElement === document.body) focusAgain(head.el, button({ label: `${what}…` })); /* drawn anew meanwhile */
+      if (!signal.aborted && document.activeElement === document.body) focusAgain(head.el, at); /* it was drawn anew meanwhile */
     }
     show();
     clear(root, head.el, news, card(t('payments.timeline'), {}, line.el), rest.el);

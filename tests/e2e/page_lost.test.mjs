@@ -191,6 +191,7 @@ forEachStore((store, test) => {
         const secret = once.getByText(/^whsec_/).first();
         await secret.waitFor();
         for (let i = 0; i < 3; i++) await v.page.keyboard.press('Escape');
+        await v.page.evaluate(() => document.querySelector('dialog').close()); // as a phone's gesture does it
         await v.page.evaluate(() => (location.hash = '#/payments'));
         await v.page.getByRole('heading', { level: 1, name: v.say('payments.title'), includeHidden: true }).waitFor();
         assert.ok(await secret.isVisible());

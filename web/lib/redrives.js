@@ -40,8 +40,8 @@ function rateFields(label) {
   return { rate, takes, estimate };
 }
 
-/* A second one would try the same again, so a lost answer is not asked for anew: one looks at what runs. -> the Redrive, or null. */
-async function begun(done) {
+/* A second one would try the same again, so after a lost answer one looks at what runs. -> the Redrive, or null. */
+function begun(done) {
   if (done?.result.lost) toast(t('dlq.redrive.lost'), 'bad');
   return done && !done.result.lost ? done.result : null;
 }

@@ -295,8 +295,8 @@ export function endToasts() {
 /* ---- dialogs ---- */
 
 /* A <dialog> with a head; Escape and a click beside it close it unless it is busy. Another view or the end of the session
- * takes it away all the same; if it was busy then, closed waits for close(value). keep: nothing takes it away. Returns
- * { el, close(value), busy(bool), gone(), closed: Promise of the value (null where it was dismissed) }. */
+ * takes it away all the same; if it was busy then, closed waits for close(value). keep: nothing takes it away while it is
+ * busy. Returns { el, close(value), busy(bool), gone(), closed: Promise of the value (null where it was dismissed) }. */
 export function openDialog({ title, body, foot, wide, keep }) {
   const id = newId('d');
   let busy = false;
@@ -310,9 +310,11 @@ export function openDialog({ title, body, foot, wide, keep }) {
   el.addEventListener('cancel', (e) => busy && e.preventDefault());
   el.addEventListener('click', (e) => e.target === el && !busy && el.close());
   el.addEventListener('close', () => {
+    if (keep && busy) return el.showModal(); /* a phone's gesture asks nobody */
     document.removeEventListener('keydown', hold, true);
     el.remove();
     if (!busy) tell(value);
+    return undefined;
   });
   document.body.append(el);
   el.showModal();

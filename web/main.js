@@ -7,7 +7,7 @@
 import { clear, h } from './lib/dom.js';
 import { get, post, setCsrf } from './lib/api.js';
 import { keeps, lang, serverTime, setLang, store, stored, t, timeText, now } from './lib/i18n.js';
-import { button, emptyState, endToasts, errorBox, field, icon, openDialog, pageHead, spinner, toast } from './lib/ui.js';
+import { button, closeDialogs, emptyState, endToasts, errorBox, field, icon, openDialog, pageHead, spinner, toast } from './lib/ui.js';
 import { personName } from './lib/parts.js';
 import { askOwnPassword } from './lib/password.js';
 import { groups, views } from './views/index.js';
@@ -108,7 +108,7 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  for (const d of document.querySelectorAll('dialog[open]')) d.close();
+  closeDialogs();
   endToasts();
   closeMenu();
   mark(path);
@@ -153,14 +153,22 @@ function themeSwitch() {
     names.map((name) => h('option', { value: name }, t(`app.theme_${name}`))));
 }
 
+const menuOpen = () => document.body.classList.contains('menu-open');
+
 function openMenu() {
   document.body.classList.add('menu-open');
   document.querySelector('.menu-button').setAttribute('aria-expanded', 'true');
+  main.inert = true; /* it is behind the veil */
   document.querySelector('.nav a').focus();
 }
+/* The keyboard does not stay in what is folded away. */
 function closeMenu() {
+  if (!menuOpen()) return;
+  const inside = document.querySelector('.side').contains(document.activeElement);
   document.body.classList.remove('menu-open');
-  document.querySelector('.menu-button')?.setAttribute('aria-expanded', 'false');
+  document.querySelector('.menu-button').setAttribute('aria-expanded', 'false');
+  main.inert = false;
+  if (inside) document.querySelector('.menu-button').focus();
 }
 
 function brand() {
@@ -185,13 +193,19 @@ function sideFoot() {
     h('p', { class: 'faint small' }, `${t('app.name')} ${session.version}`));
 }
 
+/* All of the page; news, and a dialog that must not be lost, stay over it. */
+function redraw(...parts) {
+  document.body.className = '';
+  for (const el of [...document.body.children]) if (!el.matches('dialog[data-keep], .toasts')) el.remove();
+  document.body.prepend(...parts);
+}
+
 function frame() {
   main = h('main', { id: 'main', tabindex: '-1' });
-  document.body.className = '';
-  clear(document.body,
+  redraw(
     h('a', { class: 'skip', href: '#main', onclick: (e) => { e.preventDefault(); main.focus(); } }, t('app.skip')),
     h('header', { class: 'top' }, brand(), h('button', { type: 'button', class: 'menu-button', 'aria-expanded': 'false', 'aria-controls': 'nav', 'aria-label': t('app.menu'),
-      onclick: () => (document.body.classList.contains('menu-open') ? closeMenu() : openMenu()) }, icon('menu'))),
+      onclick: () => (menuOpen() ? closeMenu() : openMenu()) }, icon('menu'))),
     h('header', { class: 'side' }, brand(), navigation(), sideFoot()),
     h('div', { class: 'veil', onclick: closeMenu }),
     main);
@@ -214,11 +228,10 @@ function askLogin(token) {
   session = null;
   store('ichido.in', null);
   setCsrf('');
-  for (const d of document.querySelectorAll('dialog[open]')) d.close();
+  closeDialogs();
   main = h('main', { class: 'login-page' });
   const languages = h('footer', { class: 'login-foot' }, languageSwitch());
-  document.body.className = '';
-  clear(document.body, main, languages);
+  redraw(main, languages);
   document.title = `${t('login.submit')} · ${t('app.name')}`;
   mountLogin(main, { onsession: enter, ended: hadSession, token });
 }
@@ -227,7 +240,7 @@ async function signOut() {
   try {
     await post('logout', {}, { quiet: true });
   } catch (err) {
-    if (err.status !== 401) return toast(t('error.NETWORK'), 'bad'); /* still signed in: say so */
+    if (err.status !== 401) return toast(errorBox(err), 'bad'); /* still signed in: say so */
   }
   hadSession = false;
   store('ichido.user', null); /* the next one here need not know his name */
@@ -250,12 +263,12 @@ function takeToken() {
 /* A token counts only where nobody is in: any site can open a link that has one. */
 async function start(token = takeToken()) {
   if (!stored('ichido.in') && keeps()) return askLogin(token); /* nobody was in: no need to ask */
-  clear(document.body, h('main', { class: 'login-page' }, spinner()));
+  redraw(h('main', { class: 'login-page' }, spinner()));
   try {
     await enter(await get('session', null, { quiet: true }));
   } catch (err) {
     if (err.status === 401 || err.status === 403) askLogin(token);
-    else clear(document.body, h('main', { class: 'login-page' }, errorBox(err, () => start(token))));
+    else redraw(h('main', { class: 'login-page' }, errorBox(err, () => start(token))));
   }
 }
 
@@ -316,6 +329,7 @@ function onKey(e) {
 }
 
 setTheme(stored('ichido.theme') || 'auto');
+window.matchMedia('(width > 860px)').addEventListener('change', closeMenu); /* where there is room nothing is folded: style.css */
 document.addEventListener('keydown', onKey);
 window.addEventListener('hashchange', (e) => {
   const token = takeToken();

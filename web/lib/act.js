@@ -2,23 +2,33 @@
  *
  * The Idempotency-Key is made when the dialog opens. As long as nobody knows whether an order arrived
  * (no answer, or a 5xx) its fields are locked and a second press sends the very same order, so it is
- * done once. Only a clear refusal (4xx) ends that order; what is sent after it is a new one. */
+ * done once. Only a clear refusal (4xx) ends that order; what is sent after it is a new one.
+ *
+ * However the dialog closes, by Escape, another view or the end of the session, such an order is kept in
+ * `open`, and the next dialog of the same kind begins with it and with what the server knows of it. A key
+ * counts for one person, so it is kept for him who sent it. */
 
 import { h } from './dom.js';
-import { newKey, post } from './api.js';
+import { get, newKey, post } from './api.js';
 import { amountTrouble, money, moneyCode, t } from './i18n.js';
 import { majorText, minorOf } from './money.js';
+import { paymentHref, shortId } from './payment_ui.js';
 import { confirmDialog, field, FieldError } from './ui.js';
+
+const open = new Map(); /* 'person/payment/act' -> { key, order } that was sent and has no known end */
 
 const refused = (err) => err.status >= 400 && err.status < 500 && ![401, 403, 408, 409, 429].includes(err.status);
 
 const gatewayName = (p) => ({ stripe: 'Stripe', paypay: 'PayPay' })[p.gateway] || p.gateway;
 
 const ACTS = {
-  capture: { most: (p) => p.can.captureMax, text: (p, max) => t('payments.capture_text', { max }), danger: false },
-  refund: { most: (p) => p.can.refundMax, text: (p, max) => t('payments.refund_text', { max, gateway: gatewayName(p) }), danger: true, reason: true },
-  void: { most: () => null, text: (p) => t(p.status === 'PENDING' ? 'payments.void_pending' : 'payments.void_text', { amount: money(p.amount, p.currency), gateway: gatewayName(p) }), danger: true },
+  capture: { text: (p, max) => t('payments.capture_text', { max }), danger: false },
+  refund: { text: (p, max) => t('payments.refund_text', { max, gateway: gatewayName(p) }), danger: true, reason: true },
+  void: { text: (p) => t(p.status === 'PENDING' ? 'payments.void_pending' : 'payments.void_text', { amount: money(p.amount, p.currency), gateway: gatewayName(p) }), danger: true },
 };
+
+/* Whether the payment as it is now allows it; with an amount only where the server says how much. */
+export const mayAct = (name, p) => !!p.can?.[name] && (name === 'void' || p.can[`${name}Max`] >= 1);
 
 function fieldsOf(act, p, max) {
   const { currency } = p;
@@ -27,7 +37,7 @@ function fieldsOf(act, p, max) {
   return { amount, reason };
 }
 
-/* The order as the fields say it; throws where the amount is none. All of it goes without amount. */
+/* The order as the fields say it; throws where the amount is none. */
 function orderOf({ amount, reason }, max, currency) {
   const body = {};
   if (amount) {
@@ -41,17 +51,35 @@ function orderOf({ amount, reason }, max, currency) {
   return body;
 }
 
-/* name: capture, refund or void. -> { result, amount } once it was done, null where it was not. */
-export async function actDialog(name, p) {
+/* The payment in news of it on another view. */
+export const nameOf = (p) => h('a', { href: paymentHref(p.id) }, `${money(p.amount, p.currency)} ${shortId(p.id)}`);
+
+/* The order that was left without an end, and what the server says of its key: { key, order, text }, or null. */
+async function leftOf(place, p, signal) {
+  const left = open.get(place);
+  if (!left) return null;
+  const use = (await get(`keys/${left.key}`, null, { signal })).data.find((x) => x.paymentId === p.id);
+  if (use?.state === 'expired') { /* sent again it would be another one; its end stands in the payment */
+    open.delete(place);
+    return null;
+  }
+  return { ...left, text: t(!use ? 'payments.left_none' : use.state === 'running' ? 'payments.left_running' : use.status < 300 ? 'payments.left_done' : 'payments.left_refused') };
+}
+
+/* name: capture, refund or void, which mayAct(); who: the person's id. -> { result, amount } once it was done, null where
+ * it was not. signal: of the view; it ends the looking, never the act. */
+export async function actDialog(name, p, { who, signal }) {
   const act = ACTS[name];
-  const max = act.most(p);
+  const place = `${who}/${p.id}/${name}`;
+  const left = await leftOf(place, p, signal);
+  const max = p.can[`${name}Max`];
   const fields = fieldsOf(act, p, max);
-  const safe = h('p', { class: 'note', hidden: true }, t('payments.again_safe'));
+  const safe = h('p', { class: 'note', hidden: !left }, t('payments.again_safe'));
   const label = h('span', {});
   const again = h('p', { class: 'strong', role: 'status' });
   const lock = (on) => [fields.amount, fields.reason].forEach((f) => f && (f.input.readOnly = on));
-  let key = newKey();
-  let order = null; /* the one that may have arrived */
+  let key = left?.key ?? newKey();
+  let order = left?.order ?? null; /* the one that may have arrived */
 
   function say() {
     const minor = fields.amount ? minorOf(fields.amount.input.value, p.currency) : p.amount;
@@ -64,9 +92,13 @@ export async function actDialog(name, p) {
     try {
       lock(true);
       order = body;
-      return await post(`payments/${encodeURIComponent(p.id)}/${name}`, body, { key });
+      open.set(place, { key, order });
+      const result = await post(`payments/${encodeURIComponent(p.id)}/${name}`, body, { key });
+      open.delete(place);
+      return result;
     } catch (err) {
       if (refused(err)) {
+        open.delete(place);
         key = newKey();
         order = null;
         lock(false);
@@ -75,8 +107,14 @@ export async function actDialog(name, p) {
       throw err;
     }
   }
+  function begin() {
+    if (order && fields.amount) fields.amount.input.value = majorText(order.amount, p.currency);
+    if (order && fields.reason) fields.reason.input.value = order.reason ?? '';
+    lock(!!order);
+    say();
+  }
   fields.amount?.input.addEventListener('input', say);
-  say();
-  const done = await confirmDialog({ title: t(`payments.${name}_title`), body: [h('p', {}, act.text(p, money(max, p.currency))), fields.amount, again, fields.reason, safe], confirm: label, danger: act.danger, action });
+  begin();
+  const done = await confirmDialog({ title: t(`payments.${name}_title`), body: [left && h('p', { class: 'note warn' }, left.text), h('p', {}, act.text(p, money(max, p.currency))), fields.amount, again, fields.reason, safe], confirm: label, danger: act.danger, action, about: () => nameOf(p) });
   return done && { result: done.result, amount: order?.amount ?? p.amount };
 }

@@ -73,9 +73,10 @@ async function refuse(res, quiet) {
   throw err;
 }
 
-/* The Response itself, for what is no JSON; a Blob as body is sent as it is. Throws ApiError for anything but 2xx; an AbortError
- * passes as it is, for whoever aborted knows. quiet: a 401 is the caller's own matter. */
-export async function raw(method, path, { params, body, key, signal, quiet, timeoutMs = TIMEOUT_MS } = {}) {
+/* What read(response) makes of the answer; it has to come to its end in time as well. A Blob as body is sent as it is. Throws
+ * ApiError for anything but 2xx; an AbortError passes as it is, for whoever aborted knows. quiet: a 401 is the caller's own
+ * matter. */
+export async function raw(method, path, { params, body, key, signal, quiet, timeoutMs = TIMEOUT_MS } = {}, read) {
   const late = new AbortController();
   const stop = () => late.abort();
   const timer = setTimeout(stop, timeoutMs);
@@ -90,7 +91,7 @@ export async function raw(method, path, { params, body, key, signal, quiet, time
       cache: 'no-store',
       signal: late.signal,
     });
-    return res.ok ? res : await refuse(res, quiet);
+    return res.ok ? await read(res) : await refuse(res, quiet);
   } catch (err) {
     if (err instanceof ApiError || signal?.aborted) throw err;
     throw new ApiError(0, { code: late.signal.aborted ? 'TIMEOUT' : 'NETWORK' });
@@ -100,16 +101,11 @@ export async function raw(method, path, { params, body, key, signal, quiet, time
   }
 }
 
-async function json(method, path, options) {
-  const res = await raw(method, path, options);
-  if (res.status === 204) return null;
-  try {
-    return await res.json();
-  } catch (err) {
-    if (options.signal?.aborted) throw err;
-    throw new ApiError(0, { code: 'NETWORK' }); /* the answer broke off */
-  }
-}
+/* Nobody knows whether it was done: no answer of ours came, or ours says so. */
+export const isLost = (err) => err.status === 0 || err.code === 'OUTCOME_UNKNOWN' || (err.status >= 500 && err.code === `HTTP_${err.status}`);
+
+export const asJson = (res) => (res.status === 204 ? null : res.json());
+const json = (method, path, options) => raw(method, path, options, asJson);
 
 export const get = (path, params, options = {}) => json('GET', path, { ...options, params });
 export const post = (path, body, options = {}) => json('POST', path, { ...options, body });

@@ -2,7 +2,7 @@
  * Every act may be repeated: done twice, the server says what is. */
 
 import { h, user } from './dom.js';
-import { post, raw } from './api.js';
+import { asJson, post, raw } from './api.js';
 import { money, moneyCode, n, now, t } from './i18n.js';
 import { confirmDialog, copyable, facts, field, FieldError, progress, table, toast } from './ui.js';
 import { figures, localOf, tellFields, words } from './parts.js';
@@ -71,7 +71,7 @@ export async function askAssign(line) {
     body: [lineFacts(line), h('p', {}, t('transfers.assign.body')), elements, note], confirm: t('transfers.assign.button', { amount: money(line.amount, line.currency) }),
     action: () => tellFields([other, note], () => post(`transfers/lines/${line.id}/assign`, { ...chosen(), note: note.input.value.trim() || null })),
   });
-  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
+  if (done) toast(t(['paid_twice', 'too_late'].includes(done.result.reason) ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
   return done;
 }
 
@@ -104,10 +104,7 @@ export async function askPaid(r) {
 
 const COLUMNS = ['date', 'amount', 'text', 'balance', 'id'];
 
-async function sendFile(blob, params) {
-  const res = await raw('POST', 'transfers/imports', { params, body: blob, timeoutMs: SLOW_MS });
-  return res.json();
-}
+const sendFile = (blob, params) => raw('POST', 'transfers/imports', { params, body: blob, timeoutMs: SLOW_MS }, asJson);
 
 function addUp(sum, part) {
   if (!sum) return part;
@@ -183,7 +180,7 @@ export async function askImport() {
     };
     return { blob, params, would: await tellFields(more, () => sendFile(blob, { ...params, dryRun: true }).catch(unfold)) };
   }
-  const looked = await confirmDialog({ title: t('transfers.import.title'), body: [file, columns], confirm: t('transfers.import.look'), action: look });
+  const looked = await confirmDialog({ title: t('transfers.import.title'), body: [file, columns], confirm: t('transfers.import.look'), action: look, looks: true });
   if (!looked) return null;
   const { blob, params, would } = looked.result;
   const currency = params.currency.toUpperCase() || 'JPY';

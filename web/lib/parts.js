@@ -63,7 +63,7 @@ export async function act(el, fn, said) {
     if (text) toast(text, 'good');
     return result;
   } catch (err) {
-    if (err.status !== 401) toast(errorBox(err), 'bad');
+    if (err.status !== 401 && err.name !== 'AbortError') toast(errorBox(err), 'bad'); /* aborted: one looks at something else by now */
     return null;
   } finally {
     el.disabled = false;

@@ -1,8 +1,15 @@
 /* payment_ui.js - how a payment is written, wherever one stands in a row. */
 
 import { h, user } from './dom.js';
-import { ago, money, t, time } from './i18n.js';
+import { ago, has, money, t, time } from './i18n.js';
+import { said } from './said.js';
 import { badge } from './ui.js';
+
+/* Why an operation was begun, 'stray:pi_1' too; of a refund it is the reason, where nobody gave another. */
+export function causeName(cause) {
+  const [, name, about] = /^([a-z_]+)(?::(.*))?$/s.exec(cause || '') || [];
+  return name && has(`payments.cause_${name}`) ? [t(`payments.cause_${name}`), about].filter(Boolean).join(' ') : said(cause);
+}
 
 export const paymentHref = (id) => `#/payments/${encodeURIComponent(id)}`;
 export const shortId = (id) => (String(id).length > 14 ? `…${String(id).slice(-8)}` : String(id));

@@ -1,7 +1,7 @@
 /* poll.js - asking again and again, politely: never two at once, not while nobody looks, and less
  * often while it fails. */
 
-const SLOWEST_MS = 30000;
+export const SLOWEST_MS = 30000;
 
 /* Calls fn now and then ms after each time it ended, until signal is aborted. A throw doubles the
  * wait; onError(err) hears of it, and onError(null) of the first success after it. */

@@ -2,12 +2,12 @@
  * it, ending it. */
 
 import { clear, h, user } from './dom.js';
-import { get, post } from './api.js';
+import { get, isLost, post } from './api.js';
 import { ago, duration, n, now, t } from './i18n.js';
-import { badge, button, confirmDialog, errorBox, field, FieldError, pager, progress, table } from './ui.js';
+import { badge, button, confirmDialog, errorBox, field, FieldError, pager, progress, staleNote, table, toast } from './ui.js';
 import { act, isoOf, localOf, operates, personName } from './parts.js';
 import { said } from './said.js';
-import { every } from './poll.js';
+import { every, SLOWEST_MS } from './poll.js';
 
 const RATE = 20;
 const MOST_RATE = 1000;
@@ -40,6 +40,16 @@ function rateFields(label) {
   return { rate, takes, estimate };
 }
 
+/* A second one would try the same again, so after a lost answer one looks at what runs. -> the Redrive, or null. */
+function begun(done) {
+  if (done?.result.lost) toast(t('dlq.redrive.lost'), 'bad');
+  return done && !done.result.lost ? done.result : null;
+}
+const start = (path, body) => post(path, body).catch((err) => {
+  if (!isLost(err)) throw err;
+  return { lost: true };
+});
+
 /* -> the Redrive that was started, or null. */
 export async function askRedrive(what) {
   const counted = h('p', { role: 'status' }, t('dlq.dryrun.busy'));
@@ -48,8 +58,8 @@ export async function askRedrive(what) {
     clear(counted, t('dlq.redrive.what', { count: lettersText(r.matched, r.exact) }));
     estimate(r.matched);
   }, (err) => clear(counted, errorBox(err)));
-  const done = await confirmDialog({ title: t('dlq.redrive.title'), body: [counted, rate, takes], confirm: t('dlq.redrive.start'), action: () => post('redrives', { ...what, ratePerSecond: rateOf(rate) }) });
-  return done && done.result;
+  const done = await confirmDialog({ title: t('dlq.redrive.title'), body: [counted, rate, takes], confirm: t('dlq.redrive.start'), action: () => start('redrives', { ...what, ratePerSecond: rateOf(rate) }) });
+  return begun(done);
 }
 
 /* ---- events of some time ---- */
@@ -71,7 +81,7 @@ async function askSpan(only, types) {
     return span;
   };
   const done = await confirmDialog({
-    title: t('events.span.title'), body: [h('p', {}, t('events.span.lead')), from, to, type], confirm: t('dlq.dryrun'),
+    title: t('events.span.title'), body: [h('p', {}, t('events.span.lead')), from, to, type], confirm: t('dlq.dryrun'), looks: true,
     async action() {
       const span = read();
       const r = await dryRun(span, undefined, 'replays');
@@ -90,9 +100,9 @@ export async function askReplaySpan(type, types) {
   estimate(asked.matched);
   const done = await confirmDialog({
     title: t('events.span.sure', { count: t(asked.exact ? 'events.n' : 'events.least', { n: asked.matched }) }), body: [h('p', {}, t('events.replay.body')), rate, takes], confirm: t('dlq.redrive.start'),
-    action: () => post('replays', { ...asked.span, ratePerSecond: rateOf(rate) }),
+    action: () => start('replays', { ...asked.span, ratePerSecond: rateOf(rate) }),
   });
-  return done && done.result;
+  return begun(done);
 }
 
 /* ---- watching ---- */
@@ -121,7 +131,8 @@ function runningCard(first, session, changed) {
     h('div', { class: 'redrive-main' }, bar, line),
     operates(session) && button({ label: t('dlq.redrive.cancel'), small: true, onclick: async (e) => {
       const at = e.currentTarget;
-      if (await askCancel(first)) act(at, async () => changed(), t('dlq.redrive.cancelled'));
+      const done = await askCancel(first);
+      if (done) act(at, async () => changed(), done.result.state === 'cancelled' ? t('dlq.redrive.cancelled') : t('dlq.redrive.over', { what: howFar(done.result) }));
     } }));
   function update(r) {
     const left = Math.max(0, r.matched - r.done - r.refused) / r.ratePerSecond;
@@ -135,11 +146,13 @@ function runningCard(first, session, changed) {
 /* The redrives that run now, kept up to date; kind: 'dlq' or 'replay' alone. onended() when one has come to its end. */
 export function runningRedrives({ session, signal, onended, kind }) {
   const list = h('div', { class: 'redrives' });
-  const box = h('section', { class: 'card', hidden: true, 'aria-label': t('dlq.redrives.running') }, h('div', { class: 'card-head' }, h('h2', {}, t('dlq.redrives.running'))), list);
+  const stale = staleNote();
+  const box = h('section', { class: 'card', hidden: true, 'aria-label': t('dlq.redrives.running') }, h('div', { class: 'card-head' }, h('h2', {}, t('dlq.redrives.running'))), list, stale.el);
   const cards = new Map();
 
   async function look() {
     const page = await get('redrives', { limit: 100 }, { signal });
+    stale.tell(null);
     const running = page.data.filter((r) => r.state === 'running' && (!kind || r.kind === kind));
     const ids = new Set(running.map((r) => r.id));
     let ended = false;
@@ -159,7 +172,7 @@ export function runningRedrives({ session, signal, onended, kind }) {
     box.hidden = !running.length;
     if (ended) onended?.();
   }
-  every(1000, look, signal);
+  every(1000, look, signal, stale.tell);
   return { el: box, look };
 }
 
@@ -172,11 +185,18 @@ function refusalsOf(r) {
 /* Waits until it has ended -> what became of it, as a note. */
 export async function followRedrive(started, signal) {
   let r = started;
+  let wait = FOLLOW_MS;
   while (r.state === 'running' && !signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
-    r = await get(`redrives/${encodeURIComponent(r.id)}`, null, { signal }).catch(() => r);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    try {
+      r = await get(`redrives/${encodeURIComponent(r.id)}`, null, { signal });
+      wait = FOLLOW_MS;
+    } catch {
+      wait = Math.min(wait * 2, SLOWEST_MS);
+    }
   }
-  return h('div', { class: `note ${r.refused ? 'bad' : 'good'}`, role: 'status' }, t('dlq.redrive.over', { what: howFar(r) }), refusalsOf(r));
+  const over = t('dlq.redrive.over', { what: howFar(r) });
+  return h('div', { class: `note ${r.refused || r.state !== 'done' ? 'bad' : 'good'}`, role: 'status' }, r.state === 'done' ? over : [stateBadge(r), ' ', over], refusalsOf(r));
 }
 
 /* All redrives, newest first: { el, reload(quiet) }. */

@@ -6,10 +6,11 @@
  * One mark is in the tab order; arrows walk in time, and up and down too (Home, End). */
 
 import { clear, cut, h, s, user } from './dom.js';
-import { clockText, duration, either, has, lang, n, t, timeText } from './i18n.js';
-import { personName } from './parts.js';
+import { clockText, duration, either, lang, money, n, t, timeText } from './i18n.js';
+import { personName, words } from './parts.js';
+import { causeName, operationName } from './payment_ui.js';
 import { said } from './said.js';
-import { badge, copyable, emptyState } from './ui.js';
+import { badge, copyable, emptyState, stateName } from './ui.js';
 
 const LANES = ['call', 'replay', 'gateway', 'webhook', 'queue', 'notification', 'operator', 'state'];
 const STATUS = { PaymentCreated: 'PENDING', PaymentAuthorized: 'AUTHORIZED', PaymentCaptured: 'CAPTURED', PaymentVoided: 'VOIDED', PaymentFailed: 'FAILED' };
@@ -133,29 +134,51 @@ function drawPicture(entries, lanes, width, now) {
 }
 
 /* The entry that is looked at, in words. */
-function detailStrip(e) {
+function detailStrip(e, currency) {
   return [
     h('div', { class: 'strip-line' }, h('span', { class: 'faint' }, timeText(e.at, { ms: true })), h('span', { class: 'lane-tag' }, laneName(e.lane)), h('strong', {}, user(either(e, 'title'), 200)), badge(e.result),
       e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
-    details(e, 90),
+    details(e, 90, currency),
   ];
 }
 
-const NAMES = { amount: 'collections.amount', asks: 'payments.asks', by: 'audit.who', failureReason: 'payments.failure', fee: 'payments.fee', gateway: 'payments.gateway', language: 'app.language', net: 'payments.net', outcome: 'payments.result', received: 'payments.received', sends: 'payments.sends', status: 'dlq.status', try: 'dlq.attempt', type: 'events.type' };
+/* Every name that src/flow/timeline_*.c gives a detail; tools/words compares them. */
+const NAMES = {
+  about: 'dlq.ref', amount: 'collections.amount', asks: 'payments.asks', attempt: 'dlq.attempt', attempts: 'dlq.attempts', automatic: 'timeline.automatic', by: 'audit.who', cancelReason: 'timeline.cancel_reason',
+  cause: 'payments.cause', channel: 'notifications.sends', code: 'timeline.code', createdAt: 'timeline.sent_at', error: 'dlq.error', failureCode: 'timeline.failure_code', failureReason: 'payments.failure', fee: 'payments.fee',
+  gateway: 'payments.gateway', idempotencyKey: 'payments.key', kind: 'dlq.kind', language: 'app.language', net: 'payments.net', operation: 'audit.operation', outcome: 'payments.result', providerId: 'payments.provider_id',
+  reason: 'payments.reason', received: 'payments.received', replay: 'timeline.replay_id', sends: 'payments.sends', state: 'payments.state', status: 'dlq.status', target: 'timeline.target', tries: 'dlq.attempts', try: 'dlq.attempt',
+  type: 'events.type', version: 'timeline.version', was: 'timeline.was', what: 'timeline.what', why: 'payments.reason',
+};
+const MONEY = new Set(['amount', 'received', 'fee', 'net']);
+const STATES = new Set(['outcome', 'was', 'state', 'status']);
 
-function valueOf(name, v) {
-  if (name === 'by') return personName(v);
-  if (name === 'outcome' && has(`status.${v}`)) return t(`status.${v}`);
-  return name === 'failureReason' || name === 'reason' || name === 'error' ? said(v) : v;
+/* A provider's answer has a number, a thing has a state. */
+function nameOf(name, v) {
+  const key = name === 'status' && typeof v === 'string' ? 'payments.state' : NAMES[name];
+  return key ? t(key) : cut(name, 40);
 }
 
-function details(e, max) {
+function valueOf(name, v, e, currency) {
+  if (MONEY.has(name)) return money(v, currency);
+  if (STATES.has(name)) return stateName(v);
+  if (name === 'by') return v === 'owner' && e.lane !== 'operator' ? t('timeline.owner') : personName(v);
+  if (name === 'cause' || name === 'reason') return causeName(v);
+  if (name === 'operation') return operationName(String(v).toLowerCase());
+  if (name === 'channel') return words('notifications.channel', v);
+  if (name === 'type') return words('notifications.type', v);
+  if (name === 'createdAt') return timeText(v);
+  if (name === 'automatic') return t('timeline.yes');
+  return typeof v === 'string' ? said(v) : v;
+}
+
+function details(e, max, currency) {
   const pairs = Object.entries(e.detail || {}).filter(([, v]) => v !== null && v !== '');
   if (!pairs.length && !e.ref) return null;
-  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${NAMES[name] ? t(NAMES[name]) : cut(name, 40)} `), user(valueOf(name, v), max))));
+  return h('div', { class: 'details' }, e.ref && copyable(e.ref), pairs.slice(0, 12).map(([name, v]) => h('span', {}, h('span', { class: 'faint' }, `${nameOf(name, v)} `), user(valueOf(name, v, e, currency), max))));
 }
 
-function picture(entries, now, onpick) {
+function picture(entries, of, onpick) {
   const lanes = LANES.filter((l) => entries.some((e) => e.lane === l));
   const scroll = h('div', { class: 'timeline-scroll' });
   const strip = h('div', { class: 'strip' });
@@ -171,14 +194,14 @@ function picture(entries, now, onpick) {
     drawn.marks[i].classList.add('seen');
     drawn.guide.setAttribute('x1', drawn.xs[i]);
     drawn.guide.setAttribute('x2', drawn.xs[i]);
-    clear(strip, detailStrip(entries[i]));
+    clear(strip, detailStrip(entries[i], of.currency));
   }
   function draw() {
     const width = scroll.clientWidth;
     if (!width || (drawn && drawn.width === width)) return;
     const focused = drawn?.marks.includes(document.activeElement);
     const wasAtEnd = !drawn;
-    drawn = { ...drawPicture(entries, lanes, width, now), width };
+    drawn = { ...drawPicture(entries, lanes, width, of.status), width };
     drawn.marks.forEach((m, i) => {
       m.addEventListener('pointerenter', () => look(i));
       m.addEventListener('focus', () => look(i));
@@ -202,17 +225,17 @@ function picture(entries, now, onpick) {
 
 /* ---- the list ---- */
 
-function listItem(e) {
+function listItem(e, currency) {
   return h('li', { class: `event ${TONE[e.result] || 'calm'}`, tabindex: '-1' },
     h('time', { datetime: e.at, title: e.at }, clockText(e.at, { ms: true })),
     h('span', { class: 'lane-tag' }, laneName(e.lane)),
     h('div', { class: 'event-body' },
       h('div', { class: 'event-line' }, h('span', { class: 'strong' }, user(either(e, 'title'), 300)), e.result === 'ok' ? null : badge(e.result),
         e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
-      details(e, 300)));
+      details(e, 300, currency)));
 }
 
-function list(entries) {
+function list(entries, currency) {
   let day = '';
   const items = [];
   const rows = [];
@@ -220,7 +243,7 @@ function list(entries) {
     const its = new Date(e.at).toDateString();
     if (its !== day) rows.push(h('li', { class: 'event-day' }, dayText(e.at)));
     day = its;
-    const item = listItem(e);
+    const item = listItem(e, currency);
     items.push(item);
     rows.push(item);
   }
@@ -231,16 +254,16 @@ function dayText(iso) {
   return new Intl.DateTimeFormat(lang() === 'ja' ? 'ja-JP' : 'en-GB', { dateStyle: 'full' }).format(new Date(iso));
 }
 
-/* The whole timeline of GET payments/{id}/timeline; now: the payment's status. */
-export function timelineView(data, now) {
+/* The whole timeline of GET payments/{id}/timeline; of: the payment's { status, currency }. */
+export function timelineView(data, of) {
   const entries = data.entries;
   if (!entries.length) return emptyState({ title: t('timeline.none'), hint: t('timeline.none_hint') });
-  const rows = list(entries);
+  const rows = list(entries, of.currency);
   function pick(i) {
     rows.items[i].focus();
     rows.items[i].scrollIntoView({ block: 'center' });
   }
   return h('div', { class: 'timeline' },
     data.truncated && h('p', { class: 'note' }, t('timeline.truncated')),
-    picture(entries, now, pick), rows.el);
+    picture(entries, of, pick), rows.el);
 }

@@ -2,7 +2,7 @@
 
 import { clear, cut, h, s, user } from './dom.js';
 import { lookOn } from './api.js';
-import { duration, has, n, t } from './i18n.js';
+import { duration, has, n, now, t, timeText } from './i18n.js';
 import { tokensOf } from './jsontext.js';
 import { said } from './said.js';
 
@@ -15,16 +15,22 @@ const TONES = {
   good: 'CAPTURED succeeded ok done closed delivered applied sent received active operator completed paid resumed confirmed won open_ok',
   busy: 'AUTHORIZED authorized PENDING pending running waiting half_open retried processing requires_action draft scheduled collecting published claimed sending asking',
   warn: 'unknown UNKNOWN paused disputed superseded unsealed_old edited warning needs_response returning late',
-  bad: 'FAILED failed dead firing open refused lost error chain_broken changed missing reordered disabled',
+  bad: 'FAILED failed dead firing open refused lost error chain_broken changed missing reordered disabled declined',
 };
 const toneOf = new Map();
 for (const [tone, list] of Object.entries(TONES)) for (const name of list.split(' ')) toneOf.set(name, tone);
 
-/* A state as a word with a dot; words are status.<state> where we have them. */
+/* A state in words: status.<state> where we have it, 'nothing to do' as status.nothing_to_do. */
+export function stateName(status) {
+  const name = String(status ?? '');
+  const key = `status.${name.replaceAll(' ', '_')}`;
+  return has(key) ? t(key) : name;
+}
+
+/* ... with a dot. */
 export function badge(status, { tone, label } = {}) {
   const name = String(status ?? '');
-  const key = `status.${name}`;
-  const text = label ?? (has(key) ? t(key) : cut(name, 40));
+  const text = label ?? cut(stateName(name), 40);
   return h('span', { class: `badge ${tone || toneOf.get(name) || 'calm'}` }, h('bdi', {}, text));
 }
 
@@ -206,6 +212,9 @@ export function pager(loader, render, { signal } = {}) {
   }
   async function load(quiet) {
     const mine = ++asked; /* of two loads under way the later one counts */
+    const at = document.activeElement;
+    next = null; /* of the page before: it leads nowhere from here */
+    on.disabled = true;
     if (!quiet) body.classList.add('stale');
     if (!body.hasChildNodes()) body.append(spinner());
     try {
@@ -216,7 +225,9 @@ export function pager(loader, render, { signal } = {}) {
     } catch (err) {
       if (mine === asked && !signal?.aborted) clear(body, errorBox(err, () => load()));
     }
-    if (mine === asked) body.classList.remove('stale');
+    if (mine !== asked) return;
+    body.classList.remove('stale');
+    if (at === on && document.activeElement === document.body) (on.disabled ? back : on).focus(); /* who is disabled loses the keyboard */
   }
   function turn(step) {
     if (step > 0 && next) cursors.push(next);
@@ -238,7 +249,7 @@ export function pager(loader, render, { signal } = {}) {
 /* ---- errors and news ---- */
 
 function sayError(err) {
-  if (err.retryAfter) return t('error.wait', { v: duration(err.retryAfter * 1000) });
+  if (err.status === 429 && err.retryAfter) return t('error.wait', { v: duration(err.retryAfter * 1000) });
   for (const key of [`error.${err.code}`, `error.${err.status}`]) if (has(key)) return t(key);
   return err.status >= 500 ? t('error.500') : t('error.other');
 }
@@ -252,6 +263,17 @@ export function errorBox(err, retry) {
     err.errors?.length ? h('ul', {}, err.errors.slice(0, 20).map((e) => h('li', {}, h('code', {}, user(e.field, 80)), ' ', user(said(e.message))))) : null,
     h('p', { class: 'faint small' }, [err.code, err.status || null, instance && cut(String(instance), 80)].filter(Boolean).join(' · ')),
     retry && button({ label: t('ui.retry'), small: true, onclick: retry }));
+}
+
+/* A line for a box that looks for itself again and again: since when what it shows is old. tell(err), tell(null). */
+export function staleNote() {
+  const el = h('p', { class: 'wrong', role: 'status', hidden: true });
+  let seen = now();
+  return { el, tell(err) {
+    if (!err) seen = now();
+    el.hidden = !err;
+    el.textContent = err ? t('ui.stale', { time: timeText(new Date(seen).toISOString()) }) : '';
+  } };
 }
 
 /* kind: good, bad, or nothing. Told to screen readers too. A new one takes the place of a bad one: it is
@@ -272,21 +294,27 @@ export function endToasts() {
 
 /* ---- dialogs ---- */
 
-/* A <dialog> with a head; Escape and a click beside it close it unless it is busy. Returns
- * { el, close(value), busy(bool), closed: Promise of the value (null where it was dismissed) }. */
-export function openDialog({ title, body, foot, wide }) {
+/* A <dialog> with a head; Escape and a click beside it close it unless it is busy. Another view or the end of the session
+ * takes it away all the same; if it was busy then, closed waits for close(value). keep: nothing takes it away while it is
+ * busy. Returns { el, close(value), busy(bool), gone(), closed: Promise of the value (null where it was dismissed) }. */
+export function openDialog({ title, body, foot, wide, keep }) {
   const id = newId('d');
   let busy = false;
   let value = null;
   let tell;
   const closed = new Promise((resolve) => (tell = resolve));
-  const el = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': id },
+  const el = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': id, dataset: keep ? { keep: '' } : {} },
     h('div', { class: 'dialog-in' }, h('h2', { id }, title), h('div', { class: 'dialog-body' }, body), foot && h('div', { class: 'dialog-foot' }, foot)));
+  const hold = (e) => e.key === 'Escape' && busy && e.preventDefault(); /* a browser asks by cancel once only */
+  document.addEventListener('keydown', hold, true);
   el.addEventListener('cancel', (e) => busy && e.preventDefault());
   el.addEventListener('click', (e) => e.target === el && !busy && el.close());
   el.addEventListener('close', () => {
+    if (keep && busy) return el.showModal(); /* a phone's gesture asks nobody */
+    document.removeEventListener('keydown', hold, true);
     el.remove();
-    tell(value);
+    if (!busy) tell(value);
+    return undefined;
   });
   document.body.append(el);
   el.showModal();
@@ -294,19 +322,29 @@ export function openDialog({ title, body, foot, wide }) {
     el,
     closed,
     busy: (b) => (busy = b),
+    gone: () => !el.open,
     close(v = null) {
       value = v;
-      el.close();
+      if (el.open) el.close();
+      else tell(v);
     },
   };
 }
 
-/* Asks before something is done. -> true or false; with action (async) it is done here: the dialog
- * waits, shows what went wrong and lets one try again, and gives { result } or null.
+/* The view or the session that they belong to is over. */
+export function closeDialogs() {
+  for (const d of document.querySelectorAll('dialog[open]:not([data-keep])')) d.close();
+}
+
+/* Asks before something is done. -> true or false; with action (async) it is done here: the dialog waits, shows what went
+ * wrong and lets one try again, and gives { result } or null. Where it was taken away meanwhile, the result is given all
+ * the same and what went wrong is a toast.
  *   typed   a word to type first, for what cannot be taken back
  *   body    string, element or array
- *   confirm the button's label */
-export function confirmDialog({ title, body, confirm, danger, typed, action, wide }) {
+ *   confirm the button's label
+ *   looks   the action changes nothing: taken away, it is over
+ *   about() what it is about, for a toast elsewhere */
+export function confirmDialog({ title, body, confirm, danger, typed, action, looks, about, wide }) {
   const trouble = h('div', {});
   const word = typed ? field({ label: t('ui.type_to_confirm', { word: typed }), name: 'typed', autocomplete: 'off' }) : null;
   const yes = button({ label: confirm || t('ui.ok'), kind: danger ? 'danger' : 'primary', type: 'submit', disabled: !!typed });
@@ -326,12 +364,19 @@ export function confirmDialog({ title, body, confirm, danger, typed, action, wid
     try {
       const result = await action(form);
       d.busy(false);
-      d.close({ result });
+      d.close(looks && d.gone() ? null : { result });
     } catch (err) {
-      if (err.name !== 'FieldError') clear(trouble, errorBox(err));
       d.busy((yes.disabled = no.disabled = false));
+      if (d.gone()) return lateTrouble(err);
+      if (err.name !== 'FieldError') clear(trouble, errorBox(err));
       yes.classList.remove('working');
     }
+    return undefined;
+  }
+  /* A 401 is told by the login. */
+  function lateTrouble(err) {
+    if (!looks && err.status !== undefined && err.status !== 401) toast([h('p', { class: 'strong' }, title), about && h('p', {}, about()), errorBox(err)], 'bad');
+    d.close();
   }
   return d.closed.then((v) => (action ? v : v === true));
 }

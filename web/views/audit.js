@@ -134,11 +134,10 @@ async function collect(format, signal, onpage) {
   let size = 0;
   let cursor = null;
   do {
-    const res = await raw('GET', 'audit/export', { params: { format, cursor }, signal });
-    const text = await res.text();
-    parts.push(text);
-    size += text.length;
-    cursor = res.headers.get('X-Next-Cursor');
+    const page = await raw('GET', 'audit/export', { params: { format, cursor }, signal }, async (res) => ({ text: await res.text(), next: res.headers.get('X-Next-Cursor') }));
+    parts.push(page.text);
+    size += page.text.length;
+    cursor = page.next;
     onpage(parts.length);
   } while (cursor && size < EXPORT_MAX);
   return { parts, cut: !!cursor };

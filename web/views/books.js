@@ -2,12 +2,12 @@
 
 import { h, user } from '../lib/dom.js';
 import { get, post } from '../lib/api.js';
-import { ago, money, n, t, time } from '../lib/i18n.js';
-import { badge, button, confirmDialog, emptyState, facts, pageHead, pager, section, table, toast } from '../lib/ui.js';
+import { ago, has, money, n, t, time } from '../lib/i18n.js';
+import { badge, button, confirmDialog, emptyState, facts, pageHead, pager, section, stateName, table, toast } from '../lib/ui.js';
 import { code, operates, paymentLink, whole, words } from '../lib/parts.js';
 
 function stateOf(r) {
-  if (r.state === 'running') return badge('running', { tone: 'busy', label: t('books.running', { phase: r.phase }) });
+  if (r.state === 'running') return badge('running', { tone: 'busy', label: t('books.running', { phase: words('books.phase', r.phase) }) });
   if (r.differences) return badge('differs', { tone: 'bad', label: t('books.differs', { n: r.differences }) });
   return badge('done', { tone: 'good', label: t('books.done') });
 }
@@ -46,25 +46,34 @@ function totals(rows) {
   });
 }
 
+const thereName = (state) => (has(`books.there.${state}`) ? t(`books.there.${state}`) : stateName(state));
+
+/* '1250' of a kind that counts money, 'captured 1250 USD' of the others; what else it may be is shown as it is. */
+function sideOf(text, f) {
+  const [, state, minor, currency] = /^(?:(\w+) )?(\d+)(?: (\w{3}))?$/.exec(text || '') || [];
+  if (!minor || !(currency || f.currency)) return text ? user(thereName(text), 40) : null;
+  return h('span', { class: 'num' }, [state && thereName(state), money(Number(minor), (currency || f.currency).toUpperCase())].filter(Boolean).join(' '));
+}
+
 function found(rows) {
   return table({
     caption: t('books.found'), rows, empty: t('books.found.none'),
     columns: [
       { label: t('books.state'), cell: (f) => badge(f.state, { tone: f.state === 'healed' ? 'good' : 'bad', label: t(f.state === 'healed' ? 'books.ishealed' : 'books.open') }) },
       { label: t('books.kind'), class: 'grow', cell: (f) => words('books.kind', f.kind) },
-      { label: t('books.ours'), align: 'right', cell: (f) => code(f.ours, 40) },
-      { label: t('books.theirs'), align: 'right', cell: (f) => code(f.theirs, 40) },
+      { label: t('books.ours'), align: 'right', cell: (f) => sideOf(f.ours, f) },
+      { label: t('books.theirs'), align: 'right', cell: (f) => sideOf(f.theirs, f) },
       { label: t('payments.one'), cell: (f) => paymentLink(f.paymentId) || code(f.gatewayTransactionId, 30) },
       { label: t('payments.gateway'), cell: (f) => user(f.gateway, 40) },
     ],
   });
 }
 
-async function askAgain(day, go) {
+async function askAgain(day, go, signal) {
   const done = await confirmDialog({ title: t('books.again.title'), body: t('books.again.body'), confirm: t('books.again'), action: () => post(`reconciliations/${day}`, undefined) });
   if (!done) return;
   toast(t('books.again.done'), 'good');
-  go(`/reconciliations/${day}`);
+  if (!signal.aborted) go(`/reconciliations/${day}`);
 }
 
 export default {
@@ -76,7 +85,7 @@ export default {
     const r = await get(`reconciliations/${day}`, null, { signal });
     const actions = [
       h('a', { class: 'button', href: `/api/v1/admin/reconciliations/${day}.csv`, download: `reconciliation-${params.day}.csv` }, t('books.csv')),
-      operates(session) && button({ label: t('books.again'), onclick: () => askAgain(day, go) }),
+      operates(session) && button({ label: t('books.again'), onclick: () => askAgain(day, go, signal) }),
     ];
     root.append(pageHead(t('books.title', { day: params.day }), { back: { href: '#/alerts?tab=books', label: t('books.back') }, actions }),
       facts([[t('books.state'), stateOf(r)], r.healed > 0 && [t('books.ishealed'), n(r.healed)], [t('books.ours'), n(r.ours)], [t('books.theirs'), n(r.theirs)], [t('books.checked'), n(r.checked)],

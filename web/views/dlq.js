@@ -62,7 +62,11 @@ function selection(onchange) {
   const ids = new Set();
   return {
     ids,
-    clear() { ids.clear(); onchange(); },
+    clear() {
+      for (const id of ids) for (const el of document.querySelectorAll(`.tick[data-id="${CSS.escape(id)}"]`)) el.checked = false;
+      ids.clear();
+      onchange();
+    },
     box(id) {
       return h('input', { type: 'checkbox', class: 'tick', checked: ids.has(id), 'aria-label': t('dlq.select'), dataset: { id }, onchange(e) {
         if (e.target.checked && ids.size < MOST_SELECTED) ids.add(id);
@@ -106,9 +110,14 @@ async function actOnAll(path, body, steps = Infinity) {
   return sum;
 }
 
-/* Nobody is asked about a number that was not counted, and nothing is deleted where there is none. */
-async function askDeleteAll(filter, at) {
-  const counted = await act(at, () => actOnAll('dlq/delete', { filter, dryRun: true }, COUNTED / AT_ONCE));
+/* Nobody is asked about a number that was not counted, nothing is deleted where there is none, and nothing that died
+ * after the counting began. */
+async function askDeleteAll(group, at) {
+  const filter = { ...group };
+  const counted = await act(at, async () => {
+    filter.to = (await get('session')).now;
+    return actOnAll('dlq/delete', { filter, dryRun: true }, COUNTED / AT_ONCE);
+  });
   if (!counted) return;
   if (!counted.matched) return void toast(t('dlq.letters.none'));
   const title = t('dlq.delete.many.title', { count: lettersText(counted.matched, !counted.cursor) });
@@ -153,10 +162,10 @@ function mountGroup(root, { query, session, go, signal }) {
   }
   async function redrive(what) {
     const started = await askRedrive(what);
+    running.look().catch(() => {});
     if (!started) return;
     toast(t('dlq.redrive.started'), 'good');
     picked.clear();
-    running.look();
     clear(news, await followRedrive(started, signal));
     refresh();
   }
@@ -169,7 +178,7 @@ function mountGroup(root, { query, session, go, signal }) {
     clear(bar, h('strong', { role: 'status' }, t('dlq.selected', { n })),
       button({ label: t('dlq.retry.selected'), small: true, kind: 'primary', onclick: retryPicked }),
       button({ label: t('dlq.redrive'), small: true, onclick: () => redrive({ ids: [...picked.ids] }) }),
-      button({ label: t('dlq.selected.none'), small: true, kind: 'ghost', onclick: () => { picked.clear(); letters.reload(true); } }));
+      button({ label: t('dlq.selected.none'), small: true, kind: 'ghost', onclick: () => picked.clear() }));
   }
   async function countFirst(e) {
     clear(news);

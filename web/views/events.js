@@ -73,16 +73,17 @@ export default {
   async mount(root, { query, session, go, signal }) {
     const news = h('div', { role: 'status' });
     async function follow(started) {
-      running.look();
       clear(news, await followRedrive(started, signal));
       list.reload(true);
     }
     async function replaySpan() {
       const started = await askReplaySpan(filter.type, types.id);
+      running.look().catch(() => {});
       if (started) follow(started);
     }
     async function replay(e) {
       const done = await askReplay(e);
+      running.look().catch(() => {});
       if (done) follow(done.result);
     }
     let filter = Object.fromEntries(['outcome', 'type', 'paymentId'].map((name) => [name, query.get(name)]));

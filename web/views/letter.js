@@ -133,7 +133,7 @@ export default {
     const id = encodeURIComponent(params.id);
     const l = await get(`dlq/${id}`, null, { signal });
     const place = h('div', {});
-    const away = () => go('/dlq');
+    const away = () => signal.aborted || go('/dlq');
     const retry = button({ label: t('dlq.retry'), kind: 'primary', async onclick() {
       if (await act(retry, () => post(`dlq/${id}/retry`), t('dlq.retry.done'))) away();
     } });

@@ -4,7 +4,7 @@
 import { clear, h, user } from '../lib/dom.js';
 import { get } from '../lib/api.js';
 import { ago, duration, either, money, n, now, serverTime, t } from '../lib/i18n.js';
-import { badge, card, copyable, errorBox, facts, icon, pageHead, spinner, table } from '../lib/ui.js';
+import { badge, card, copyable, errorBox, facts, icon, pageHead, spinner, staleNote, table } from '../lib/ui.js';
 import { lineChart } from '../lib/chart.js';
 import { every } from '../lib/poll.js';
 import { operationName, paymentColumns, paymentHref } from '../lib/payment_ui.js';
@@ -15,14 +15,20 @@ const RECENT = 8;
 /* A box that loads itself every ms. While somebody is in it with the keyboard it keeps still. */
 function part(ms, load, draw, signal) {
   const box = h('div', { class: 'part' }, spinner());
+  const stale = staleNote();
   let drawn = false;
   every(ms, async () => {
     const data = await load();
-    if (signal.aborted || (drawn && box.contains(document.activeElement))) return;
-    clear(box, draw(data));
+    if (signal.aborted) return;
+    stale.tell(null);
+    box.classList.remove('stale');
+    if (drawn && box.contains(document.activeElement)) return;
+    clear(box, stale.el, draw(data));
     drawn = true;
   }, signal, (err) => {
     if (err && !drawn) clear(box, errorBox(err));
+    else stale.tell(err);
+    box.classList.toggle('stale', !!err && drawn);
   });
   return box;
 }

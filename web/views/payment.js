@@ -7,8 +7,9 @@ import { duration, money, n, t, time, timeText } from '../lib/i18n.js';
 import { badge, button, card, copyable, errorBox, facts, jsonView, pageHead, spinner, table, toast } from '../lib/ui.js';
 import { said } from '../lib/said.js';
 import { every } from '../lib/poll.js';
-import { actDialog } from '../lib/act.js';
-import { operationName, standing, subjectOf } from '../lib/payment_ui.js';
+import { actDialog, mayAct, nameOf } from '../lib/act.js';
+import { causeName, operationName, standing, subjectOf } from '../lib/payment_ui.js';
+import { operates } from '../lib/parts.js';
 import { timelineView } from '../lib/timeline.js';
 
 const FOLLOW_MS = 4000;
@@ -81,7 +82,7 @@ function refunds(p) {
       { label: t('payments.created'), cell: (r) => time(r.createdAt) },
       { label: t('collections.amount'), align: 'right', cell: (r) => money(r.amount, p.currency) },
       { label: t('payments.state'), cell: (r) => badge(r.status) },
-      { label: t('payments.reason'), cell: (r) => user(said(r.failureReason) || r.reason, 200) },
+      { label: t('payments.reason'), cell: (r) => user(said(r.failureReason) || causeName(r.reason), 200) },
     ],
   });
 }
@@ -95,7 +96,7 @@ function operations(p) {
       { label: t('payments.began'), cell: (o) => time(o.claimedAt) },
       { label: t('payments.took'), align: 'right', cell: (o) => (o.endedAt ? duration(Date.parse(o.endedAt) - Date.parse(o.claimedAt)) : null) },
       { label: t('collections.amount'), align: 'right', cell: (o) => (o.amount === null ? null : money(o.amount, p.currency)) },
-      { label: t('payments.cause'), cell: (o) => (o.cause === 'client' ? t('payments.cause_client') : user(o.cause, 60)) },
+      { label: t('payments.cause'), cell: (o) => user(causeName(o.cause === 'client' && o.by === 'operator' ? 'operator' : o.cause), 60) },
       { label: t('payments.sends'), align: 'right', cell: (o) => n(o.sends) },
       { label: t('payments.asks'), align: 'right', cell: (o) => n(o.asks) },
       { label: t('payments.result'), cell: (o) => (o.phase === 'unknown' ? badge('unknown') : o.phase === 'done' ? badge(o.result || 'done') : badge('running')) },
@@ -163,26 +164,35 @@ function told({ name, amount }, p) {
 }
 
 function buttons(p, session, act) {
-  if (session.user.role !== 'operator' || !p.can) return null;
+  if (!operates(session)) return null;
   const kinds = { capture: 'primary', refund: '', void: '' };
-  return Object.keys(kinds).filter((name) => p.can[name])
-    .map((name) => button({ label: `${t(`payments.${name}`)}…`, kind: kinds[name], onclick: () => act(name) }));
+  return Object.keys(kinds).filter((name) => mayAct(name, p))
+    .map((name) => button({ label: `${t(`payments.${name}`)}…`, kind: kinds[name], onclick: (e) => act(name, e.currentTarget) }));
 }
 
 /* ---- the view ---- */
 
-/* A box that is drawn again only where what it shows has changed, and not under somebody's hands. */
-function changing(draw) {
+/* What stood at the same place before and says the same has the keyboard again. */
+function focusAgain(box, was) {
+  const same = [...box.querySelectorAll(was.tagName)].find((el) => el.textContent === was.textContent);
+  (same || box.querySelector('h1'))?.focus({ preventScroll: true });
+}
+
+/* A box that is drawn again only where what it shows has changed, and not under somebody's hands. free: nobody types
+ * there, so only what is being copied keeps it. */
+function changing(draw, { free } = {}) {
   const box = h('div', { class: 'stack' }, spinner());
   let shown = null;
   return {
     el: box,
     show(data, force) {
       const text = JSON.stringify(data);
-      const held = box.contains(document.activeElement) || (String(getSelection()) && box.contains(getSelection().anchorNode));
+      const at = box.contains(document.activeElement) ? document.activeElement : null;
+      const held = (at && !free) || (String(getSelection()) && box.contains(getSelection().anchorNode));
       if (text === shown || (shown && held && !force)) return;
       clear(box, draw(data));
       shown = text;
+      if (at) focusAgain(box, at);
     },
   };
 }
@@ -194,13 +204,25 @@ export default {
   async mount(root, { params, session, signal }) {
     const path = `payments/${encodeURIComponent(params.id)}`;
     const news = h('div', {});
-    const head = changing((p) => [pageHead([money(p.amount, p.currency), standing(p)], { back: { href: '#/payments', label: t('payments.back') }, lead: user(p.description, 300), actions: buttons(p, session, act) }), notes(p), tiles(p)]);
-    const line = changing(({ timeline, status }) => timelineView(timeline, status));
+    const head = changing((p) => [pageHead([money(p.amount, p.currency), standing(p)], { back: { href: '#/payments', label: t('payments.back') }, lead: user(p.description, 300), actions: buttons(p, session, act) }), notes(p), tiles(p)], { free: true });
+    const line = changing(({ timeline, ...of }) => timelineView(timeline, of));
     const rest = changing(belongings);
     const wrong = h('div', {});
     let acted = null;
+    let acting = false;
+    let asked = 0;
+    let answered = 0;
     let p = await get(path, null, { signal });
 
+    /* Of two answers the one that was asked for later is shown, whichever comes first. */
+    async function read(force) {
+      const mine = ++asked;
+      const now = await get(path, null, { signal });
+      if (mine < answered) return;
+      answered = mine;
+      p = now;
+      show(force);
+    }
     function show(force) {
       head.show(p, force);
       rest.show(p, force);
@@ -208,17 +230,34 @@ export default {
       if (news.textContent !== (text?.textContent || '')) clear(news, text);
     }
     async function look(force) {
-      p = await get(path, null, { signal });
-      show(force);
-      line.show({ timeline: await get(`${path}/timeline`, null, { signal }), status: p.status }, force);
+      await read(force);
+      line.show({ timeline: await get(`${path}/timeline`, null, { signal }), status: p.status, currency: p.currency }, force);
       clear(wrong);
     }
-    async function act(name) {
-      const done = await actDialog(name, p);
+    /* What is shown may be old: it is looked at before and after. */
+    async function ask(name, at) {
+      const what = t(`payments.${name}`);
+      await read(true);
+      at.classList.remove('working');
+      if (signal.aborted) return;
+      if (!mayAct(name, p)) return void toast(t('payments.not_now', { what }), 'bad');
+      const done = await actDialog(name, p, { who: session.user.id, signal });
       if (!done) return;
-      toast(t('payments.act_done', { what: t(`payments.${name}`) }), 'good');
+      toast([t('payments.act_done', { what }), signal.aborted && [' ', nameOf(p)]], 'good');
       acted = { name, amount: done.amount };
-      await look(true).catch((err) => clear(wrong, errorBox(err)));
+    }
+    async function act(name, at) {
+      if (acting) return;
+      acting = true;
+      at.classList.add('working');
+      try {
+        await ask(name, at).finally(() => (acting = false));
+        if (!signal.aborted) await look(true);
+      } catch (err) {
+        if (!signal.aborted) clear(wrong, errorBox(err));
+      }
+      at.classList.remove('working');
+      if (!signal.aborted && document.activeElement === document.body) focusAgain(head.el, at); /* it was drawn anew meanwhile */
     }
     show();
     clear(root, head.el, news, card(t('payments.timeline'), {}, line.el), rest.el);

@@ -52,20 +52,25 @@ export default {
   key: 'p',
   role: 'viewer',
   async mount(root, { query, go, signal }) {
-    const filters = asked(query);
+    let filters = asked(query);
     const search = field({ label: t('payments.search'), hideLabel: true, type: 'search', name: 'q', value: filters.q || '', placeholder: t('payments.search_hint'), autocomplete: 'off', spellcheck: 'false', maxlength: 300, dataset: { search: '' } });
     const fields = filterFields(filters);
+    const reset = button({ label: t('payments.clear'), kind: 'ghost', hidden: !Object.keys(filters).length, onclick: () => go('/payments') });
     const form = h('form', { class: 'stack search-form', role: 'search', onsubmit: submit },
       h('div', { class: 'search-line' }, icon('search'), search, button({ label: t('payments.find'), kind: 'primary', type: 'submit' })),
-      h('div', { class: 'filters' }, fields, Object.keys(filters).length ? button({ label: t('payments.clear'), kind: 'ghost', onclick: () => go('/payments') }) : null));
+      h('div', { class: 'filters' }, fields, reset));
     const list = pager((cursor) => get('payments', { ...filters, q: filters.q?.trim(), from: moment(filters.from, 0), to: moment(filters.to, 1), limit: LIMIT, cursor }, { signal }),
       (rows, page) => [filters.q ? foundBy(page) : null, table({ caption: t('payments.title'), columns: paymentColumns(), rows, onRow: (p) => go(`/payments/${p.id}`), empty: emptyOf(filters) })], { signal });
 
+    /* The fields stay, and the keyboard in them. */
     function submit(e) {
       e?.preventDefault();
       const next = { userId: filters.userId, bookingId: filters.bookingId, q: search.input.value.trim() };
       for (const f of fields) next[f.input.name] = f.input.value;
-      go('/payments', next);
+      filters = Object.fromEntries(Object.entries(next).filter(([, v]) => v));
+      reset.hidden = !Object.keys(filters).length;
+      go('/payments', filters, { stay: true });
+      list.first();
     }
     for (const f of fields) f.input.addEventListener('change', () => f.input.type !== 'date' && submit());
     clear(root, pageHead(t('payments.title')), form, list.el);

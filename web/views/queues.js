@@ -3,7 +3,7 @@
 import { clear, h, user } from '../lib/dom.js';
 import { get, post } from '../lib/api.js';
 import { ago, agoText, n, now, t } from '../lib/i18n.js';
-import { badge, button, confirmDialog, errorBox, pageHead, pager, section, spinner, table, toast } from '../lib/ui.js';
+import { badge, button, confirmDialog, errorBox, pageHead, pager, section, spinner, staleNote, table, toast } from '../lib/ui.js';
 import { code, count, operates, whole } from '../lib/parts.js';
 import { every } from '../lib/poll.js';
 
@@ -85,17 +85,22 @@ export default {
     const kinds = h('div', {}, spinner());
     const queues = h('div', {}, spinner());
     const schedules = pager((cursor) => get('schedules', { limit: 50, cursor }, { signal }), (rows) => schedulesTable(rows, session, () => schedules.reload(true)), { signal });
+    const stale = staleNote();
     let last = '';
 
     /* Drawn anew only where something changed: the keyboard keeps its place. */
     async function look() {
       const r = await get('queues', null, { signal });
+      stale.tell(null);
       clear(kinds, kindsTable(r.kinds));
       if (JSON.stringify(r.queues) === last) return;
       last = JSON.stringify(r.queues);
       clear(queues, queuesTable(r.queues, session, look));
     }
-    root.append(pageHead(t('queues.title'), { lead: t('queues.lead') }), section(t('queues.kinds'), kinds), section(t('queues.qstash'), queues), section(t('queues.schedules'), schedules.el));
-    every(LOOK_MS, look, signal, (err) => err && kinds.querySelector('.loading') && clear(kinds, errorBox(err, look)) && clear(queues));
+    root.append(pageHead(t('queues.title'), { lead: t('queues.lead') }), section(t('queues.kinds'), stale.el, kinds), section(t('queues.qstash'), queues), section(t('queues.schedules'), schedules.el));
+    every(LOOK_MS, look, signal, (err) => {
+      if (last) return stale.tell(err);
+      return err && clear(kinds, errorBox(err, look)) && clear(queues);
+    });
   },
 };

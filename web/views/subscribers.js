@@ -1,7 +1,7 @@
 /* Who is told what happens to payments: servers that get a signed webhook. */
 
-import { h, user } from '../lib/dom.js';
-import { del, get, post } from '../lib/api.js';
+import { clear, h, user } from '../lib/dom.js';
+import { del, get, isLost, post } from '../lib/api.js';
 import { t, time } from '../lib/i18n.js';
 import { badge, button, confirmDialog, copyable, field, FieldError, openDialog, pageHead, pager, table, toast } from '../lib/ui.js';
 import { operates, tellFields } from '../lib/parts.js';
@@ -13,13 +13,23 @@ function showSecret(s) {
   const d = openDialog({
     title: t('subscribers.secret.title'),
     body: [h('p', {}, h('code', { class: 'wrap' }, user(s.url, 300))), h('p', { class: 'note warn' }, t('subscribers.secret.once')), h('p', { class: 'wrap' }, copyable(s.secret))],
-    foot: button({ label: t('subscribers.secret.kept'), kind: 'primary', onclick: () => d.close() }),
+    foot: button({ label: t('subscribers.secret.kept'), kind: 'primary', onclick() {
+      d.busy(false);
+      d.close();
+    } }),
+    keep: true,
   });
-  d.busy(true); /* a click beside it would lose the secret */
+  d.busy(true); /* neither Escape nor a click beside it loses the secret */
   return d.closed;
 }
 
-async function askAdd(changed) {
+/* There is no key that makes two of them one, so a lost answer is not tried again here: one looks. */
+const orLost = (err) => {
+  if (!isLost(err)) throw err;
+  return { lost: true };
+};
+
+async function askAdd(changed, news) {
   const url = field({ label: t('subscribers.url'), name: 'url', type: 'url', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none', maxlength: 2000 });
   const boxes = TYPES.map((type) => field({ label: type, name: type, type: 'checkbox', value: true }));
   const chosen = () => TYPES.filter((_, i) => boxes[i].input.checked);
@@ -29,12 +39,16 @@ async function askAdd(changed) {
       const types = chosen();
       if (!url.input.value.trim()) throw new FieldError(url, t('subscribers.url.need'));
       if (!types.length) throw new FieldError(boxes[0], t('subscribers.types.need'));
-      return post('subscribers', { url: url.input.value.trim(), ...(types.length < TYPES.length && { types }) });
+      return post('subscribers', { url: url.input.value.trim(), ...(types.length < TYPES.length && { types }) }).catch(orLost);
     }),
   });
   if (!done) return;
   changed();
-  await showSecret(done.result);
+  clear(news);
+  if (!done.result.lost) return void showSecret(done.result);
+  const text = t('subscribers.lost', { url: url.input.value.trim() });
+  if (news.isConnected) clear(news, h('p', { class: 'note bad', role: 'alert' }, text));
+  else toast(text, 'bad');
 }
 
 async function askRemove(s, changed) {
@@ -56,6 +70,7 @@ export default {
   role: 'viewer',
   async mount(root, { session, signal }) {
     const may = operates(session);
+    const news = h('div', { class: 'news' });
     const columns = [
       { label: t('subscribers.url'), class: 'grow', cell: (s) => h('code', { class: 'wrap' }, user(s.url, 200)) },
       { label: t('subscribers.types'), cell: typesCell },
@@ -64,6 +79,6 @@ export default {
       ...(may ? [{ label: '', class: 'act-cell', cell: (s) => button({ label: `${t('subscribers.remove')}…`, small: true, onclick: () => askRemove(s, () => list.reload(true)) }) }] : []),
     ];
     const list = pager(() => get('subscribers', null, { signal }), (rows) => table({ columns, rows, caption: t('subscribers.title'), empty: { title: t('subscribers.none'), hint: t('subscribers.none.hint') } }), { signal });
-    root.append(pageHead(t('subscribers.title'), { lead: t('subscribers.lead'), actions: may && button({ label: `${t('subscribers.add')}…`, kind: 'primary', onclick: () => askAdd(() => list.reload(true)) }) }), list.el);
+    root.append(pageHead(t('subscribers.title'), { lead: t('subscribers.lead'), actions: may && button({ label: `${t('subscribers.add')}…`, kind: 'primary', onclick: () => askAdd(() => list.reload(true), news) }) }), news, list.el);
   },
 };

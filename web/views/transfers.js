@@ -3,7 +3,7 @@
 import { clear, h, user } from '../lib/dom.js';
 import { get } from '../lib/api.js';
 import { ago, money, n, t, time } from '../lib/i18n.js';
-import { badge, button, field, pageHead, pager, table, tabs } from '../lib/ui.js';
+import { badge, button, field, pageHead, pager, table, tabs, toast } from '../lib/ui.js';
 import { filterBar, operates, paymentLink, whole, words } from '../lib/parts.js';
 import { askAssign, askConfirm, askImport, askPaid, askSetAside, importedView } from '../lib/bank.js';
 
@@ -141,6 +141,7 @@ export default {
     async function takeFile() {
       const done = await askImport();
       if (!done) return;
+      if (signal.aborted) return void toast(t('transfers.import.done'), 'good'); /* one looks at something else by now */
       clear(news, h('div', { class: 'note good' }, h('p', { class: 'strong' }, t('transfers.import.done')), importedView(done.result, done.currency)));
       show('lines');
     }

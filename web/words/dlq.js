@@ -103,6 +103,7 @@ export default {
     'dlq.diff.del': 'removed: ',
     'dlq.redrive.over': 'The redrive has ended: {what}.',
     'dlq.payment.none': 'not one of ours',
+    'dlq.redrive.lost': 'No answer came. Look whether it runs, or is in the list of redrives, before you start it again.',
   },
   ja: {
     'dlq.title': 'デッドレター',
@@ -208,5 +209,6 @@ export default {
     'dlq.diff.del': '削除: ',
     'dlq.redrive.over': '再実行が終わりました: {what}。',
     'dlq.payment.none': 'こちらにない支払い',
+    'dlq.redrive.lost': '応答を受け取れませんでした。もう一度始める前に、実行中か、再実行の一覧にあるかを確認してください。',
   },
 };

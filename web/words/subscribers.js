@@ -19,6 +19,7 @@ export default {
     'subscribers.remove.title': 'Remove this subscriber?',
     'subscribers.remove.body': 'It is told nothing more, and what still waits for it is not delivered.',
     'subscribers.removed': 'The subscriber was removed.',
+    'subscribers.lost': 'No answer came for {url}. Look below whether it is there before you add it again. If it is, its secret was in the lost answer: remove it, then add it anew.',
   },
   ja: {
     'subscribers.title': '通知先サーバー',
@@ -40,5 +41,6 @@ export default {
     'subscribers.remove.title': 'この通知先を削除しますか？',
     'subscribers.remove.body': '今後は通知されません。送信待ちの通知も届きません。',
     'subscribers.removed': '通知先を削除しました。',
+    'subscribers.lost': '{url} の追加について応答を受け取れませんでした。追加し直す前に、下の一覧にあるか確認してください。ある場合、シークレットは失われた応答に含まれていました。いったん削除してから追加し直してください。',
   },
 };

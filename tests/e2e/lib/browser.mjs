@@ -74,7 +74,8 @@ function browser() {
 
 // --- what a visit did ---
 
-const REASON = { 400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 409: 'Conflict', 422: 'Unprocessable Content' };
+const REASON = { 400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 409: 'Conflict', 422: 'Unprocessable Content',
+    429: 'Too Many Requests', 502: 'Bad Gateway', 503: 'Service Unavailable', 504: 'Gateway Timeout' };
 const expected = (what) => `Failed to load resource: ${what in REASON ? `the server responded with a status of ${what} (${REASON[what]})` : what}`;
 
 function watch(page, seen, server, allow) {

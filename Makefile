@@ -80,7 +80,7 @@ tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
 program: $(OUT)/ichido
 build/ichido: FORCE
 	@$(MAKE) --no-print-directory V=release OUT=build/release build/release/ichido
-	@cmp -s build/release/ichido $@ || cp build/release/ichido $@
+	@cmp -s build/release/ichido $@ || { cp build/release/ichido $@.new && mv $@.new $@; } # one may be running
 
 $(OUT)/ichido: $(OUT)/main.o $(LIB)
 	@echo "  ld $@"

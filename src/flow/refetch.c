@@ -458,6 +458,16 @@ static enum err settle_edited(struct settling *s, bool *ret_foreign)
     return e || !of_refund ? e : take_event(s, &s->a->refund_call.fact);
 }
 
+/* We may have cancelled it since, for that very decline: then its failure is still what it tells.
+ */
+static bool tells_decline(const struct ask *a)
+{
+    const struct fact *f = &a->call.fact;
+
+    return f->state == INTENT_DECLINED || (f->state == INTENT_CANCELED && f->failure_code.n &&
+                                           str_eq(a->type, S("payment_intent.payment_failed")));
+}
+
 static enum err settle_known(struct settling *s)
 {
     const struct ask *a = s->a;
@@ -469,7 +479,7 @@ static enum err settle_known(struct settling *s)
 
     if (!e)
         e = take_answer(s, &s->t);
-    if (!e && s->v != VERDICT_SUPERSEDED && a->call.fact.state == INTENT_DECLINED)
+    if (!e && s->v != VERDICT_SUPERSEDED && tells_decline(a))
         log_decline(s->tx, &s->p, &a->call.fact, &d);
     return e;
 }

@@ -107,6 +107,16 @@ forEachStore((store, test) => {
             { level: 'error', reason: 'no_v1', error_type: 'signature', requestId: 'forger' });
     });
 
+    test('O1 003 a decline whose event overtakes the answer to our own cancel has its line too', async (t) => {
+        const server = await start(t, store);
+        await server.fault({ path: '/v1/payment_intents/*/cancel', method: 'POST', hangMs: 2000, times: 1 });
+        const payment = await server.paid({ paymentMethod: 'pm_card_chargeDeclined' });
+        assert.equal(payment.status, 'FAILED');
+        const failed = await line(server, 'Payment failed');
+        assert.deepEqual(pick(failed, 'level', 'errorCode', 'paymentId', 'eventType'),
+            { level: 'error', errorCode: 'card_declined', paymentId: payment.id, eventType: 'payment_intent.payment_failed' });
+    });
+
     test('O1 001 a worker line about a participant names it, the event, the message and the kind of error', async (t) => {
         const server = await silent(t, store);
         const collection = await Collection.make(server);

@@ -167,6 +167,7 @@ forEachStore((store, test) => {
         const body = 'x'.repeat(1024 * 1024);
         assert.equal((await client.publish({ urlGroup: 'g', body })).length, 100);
         await got.came(100, 60_000);
+        await server.newMinute(); // or it comes by itself, too
         await client.schedules.create({ destination: 'g', cron: '* * * * *', scheduleId: 's', body });
         await server.advance(MINUTE);
         await got.came(200, 60_000);
@@ -229,6 +230,7 @@ forEachStore((store, test) => {
         const client = sdk(server);
         const got = await receive(t);
         await awayFromTheHour(server);
+        await server.newMinute(); // none is due before all are there
         const at = nextHour(server);
         const ids = Array.from({ length: 20 }, (_, i) => `s${i}`);
         for (const scheduleId of ids) await client.schedules.create({ destination: `${got.url}/${scheduleId}`, cron: '* * * * *', scheduleId });
@@ -236,8 +238,7 @@ forEachStore((store, test) => {
         await goTo(server, at + 10 * MINUTE);
         await until('nothing is left', async () =>
             await wakeups(server) === 0 && await server.db.count('qstash_live') === 0);
-        const each = Map.groupBy ? Map.groupBy(got, ({ path }) => path) : new Map(got.map((one) => [one.path, [one]]));
-        assert.ok([...each.values()].every((list) => list.length === 1), `${got.length}`);
+        assert.equal(new Set(got.map(({ path }) => path)).size, got.length, 'each at most once');
         assert.equal(await server.db.count('dead_letters'), 0);
     });
 

@@ -159,6 +159,7 @@ forEachStore((store, test) => {
         await pass(server, 2 * MINUTE, 30_000);
         await server.healed();
         const [lists, posts] = [calls(server, 'GET', INTENTS), sends(server)];
+        await server.fault({ path: INTENTS, method: 'GET', hangMs: 3000, times: 1 }); // meanwhile the others come
         await server.advance(10 * MINUTE);
         for (const { body } of problems) await reached(server, body.paymentId, 'AUTHORIZED');
         const read = calls(server, 'GET', INTENTS) - lists;

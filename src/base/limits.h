@@ -472,7 +472,8 @@ enum {
     LIMIT_SHOWN_ROWS = 200,     /* operations, transactions, disputes shown with a payment */
 
     /* dead letters */
-    LIMIT_DEAD_STEP = 100,          /* that one unit changes */
+    LIMIT_DEAD_STEP = 100,                   /* that one unit changes */
+    LIMIT_DEAD_STEP_BYTES = 4 * 1024 * 1024, /* that one unit reads of those it retries */
     LIMIT_DEAD_LOOKED = 2000,       /* that one unit looks at, where an index does not decide */
     LIMIT_DEAD_CALL = 20000,        /* that one request looks at; its cursor goes on */
     LIMIT_DEAD_ACT = 10000,         /* that one request changes at most, */

@@ -1,6 +1,7 @@
 /* dead_act.c - retrying and deleting dead letters, one or many.
  *
  *   choose (by id, or from the oldest death on) -> lock those that are still there
+ *      -> as many of them as fit into a unit's memory: the others are the next step's
  *      -> the kind's own word on each: refused ones stay dead, the rest goes on
  *      -> retry: outcomes undone, messages again    delete: failures and letters gone
  *      -> an audit row for each                     all of it one commit
@@ -24,7 +25,9 @@ enum { DETAIL = 1200, REASON_CHARS = 200, AUDIT_COLUMNS = 6, EDIT_WORDS = 200 };
 
 struct dead_step {
     struct dead_letter letters[LIMIT_DEAD_STEP]; /* only while the unit runs */
-    bool live[LIMIT_DEAD_STEP];                  /* by their kind's own means */
+    struct dead_need needs[LIMIT_DEAD_STEP];
+    bool fits[LIMIT_DEAD_STEP];
+    bool live[LIMIT_DEAD_STEP]; /* by their kind's own means */
     char details[LIMIT_DEAD_STEP][DETAIL], ids[LIMIT_DEAD_STEP][UUID_TEXT + 1];
     size_t count;
 
@@ -55,12 +58,13 @@ static size_t room(const struct dead_act *act, int64_t chosen)
     return act->ids || left > (int64_t)most ? most : (size_t)left;
 }
 
-static bool has(const struct dead_step *s, struct uuid id)
+static size_t place_of(const struct dead_step *s, struct uuid id) /* s->count: it is not there */
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (uuid_eq(s->letters[i].id, id))
-            return true;
-    return false;
+    size_t i = 0;
+
+    while (i < s->count && !uuid_eq(s->letters[i].id, id))
+        i++;
+    return i;
 }
 
 static enum err take_row(void *ctx, const struct row *row)
@@ -70,7 +74,7 @@ static enum err take_row(void *ctx, const struct row *row)
 
     if (!dead_letter_of_row(row, &d))
         return ERR_INTERNAL;
-    if (!has(s, d.id)) { /* an id may have been named twice */
+    if (place_of(s, d.id) == s->count) { /* an id may have been named twice */
         assert(s->count < LIMIT_DEAD_STEP);
         s->letters[s->count++] = d;
     }
@@ -220,6 +224,68 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
         n++;
     }
     return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, drop, s) : OK;
+}
+
+/* --- how many of them --- */
+
+static enum err need_of(struct tx *tx, const struct dead_act *act, size_t i)
+{
+    struct dead_step *s = act->step;
+    const struct dead_kind *k = dead_kind_of(act->letters, s->letters[i].kind);
+    enum err e;
+
+    s->fits[i] = true;
+    if (act->verb != DEAD_RETRY || !k || !k->need)
+        return OK;
+    e = k->need(tx, k->ctx, &s->letters[i], &s->needs[i]);
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* The step ends behind the first n that were chosen: ids as they were named, or letters by their
+ * death. */
+static void end_behind(struct dead_act *act, size_t n)
+{
+    struct dead_step *s = act->step;
+    size_t kept = 0;
+
+    if (act->ids) {
+        s->next_id = act->next_id + n;
+    } else {
+        s->at.at_ms = s->letters[n - 1].died_ms;
+        s->at.id = s->letters[n - 1].id;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        if (s->fits[i]) {
+            s->needs[kept] = s->needs[i];
+            s->letters[kept++] = s->letters[i];
+        }
+    s->count = kept;
+    s->chosen = n;
+    s->end = false;
+}
+
+/* What a kind reads stays in the unit's memory until its end, and there is not much of that: too
+ * many large letters would fail together, and again each time. One always fits. */
+static enum err fit(struct tx *tx, struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    size_t n = act->ids ? s->next_id - act->next_id : s->count, i = 0;
+    int64_t bytes = 0;
+    enum err e = OK;
+
+    memset(s->fits, 0, sizeof(s->fits));
+    memset(s->needs, 0, sizeof(s->needs));
+    for (; i < n && !e && bytes < LIMIT_DEAD_STEP_BYTES; i++) {
+        size_t at = act->ids ? place_of(s, act->ids[act->next_id + i]) : i;
+
+        if (at == s->count || s->fits[at])
+            continue;
+        e = need_of(tx, act, at);
+        bytes += s->needs[at].bytes;
+    }
+    if (!e && i < n)
+        end_behind(act, i);
+    return e;
 }
 
 /* --- the kinds' own word --- */
@@ -384,6 +450,8 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     e = act->ids ? choose_by_id(tx, act) : choose_by_filter(tx, act);
     if (!e && !act->dry_run)
         e = drop_retaken(tx, act);
+    if (!e && !act->dry_run)
+        e = fit(tx, act);
     if (e || act->dry_run)
         return e;
     s->matched = (int64_t)s->count;

@@ -17,6 +17,7 @@
 struct replay_found {
     bool is_dead; /* then these are its letters, those that there are: */
     struct uuid letters[2];
+    int64_t bytes;            /* that their retry may read into the unit's memory */
     struct queue_new message; /* else: live again; texts are the arena's, or the unit's own */
     struct str was;           /* its outcome until now */
     bool has_payment;

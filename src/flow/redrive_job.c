@@ -154,7 +154,7 @@ static void took(struct doing *d, struct dead_act *act)
     d->step.done += act->done;
     redrive_refuse_all(&d->step, act);
     if (r->ids.n) {
-        r->next_id += (int64_t)act->id_count;
+        r->next_id += (int64_t)act->next_id; /* large ones may be left for the next step */
         d->step.over = (size_t)r->next_id * sizeof(struct uuid) >= r->ids.n;
     } else {
         r->place = act->cursor;

@@ -161,6 +161,7 @@ struct doing {
     size_t count;
     struct uuid dead[LETTERS_OF_EVENT * LIMIT_DEAD_STEP];
     size_t dead_count;
+    int64_t dead_bytes; /* that they bring, beside what the arena has */
 };
 
 /* An event's refusal is named by its message, as a letter's is. */
@@ -216,6 +217,7 @@ static enum err take_event(struct doing *d, const struct event *event)
     if (f.is_dead) {
         memcpy(&d->dead[d->dead_count], f.letters, sizeof(f.letters));
         d->dead_count += LETTERS_OF_EVENT;
+        d->dead_bytes += f.bytes;
         return OK;
     }
     d->messages[d->count++] = f.message;
@@ -251,7 +253,7 @@ static enum err retry_dead(struct doing *d)
 /* Events may be large: half of the step's memory is for what comes behind them. */
 static bool is_full(const struct doing *d, size_t taken)
 {
-    return taken && d->arena->used > d->arena->limit / 2;
+    return taken && d->arena->used + (size_t)d->dead_bytes > d->arena->limit / 2;
 }
 
 /* *ret_taken: so many of them, from the first on. */

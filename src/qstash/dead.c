@@ -93,7 +93,17 @@ enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d
     return e ? e : TX_DO(tx, STMT_qstash_message_release, -1, v_uuid(&p->id));
 }
 
-enum { TEXTS = 4 * 1024 * 1024 }; /* of one parcel */
+enum { TEXTS = 4 * 1024 * 1024, OTHER_TEXTS = 4096 }; /* of one parcel */
+
+enum err qstash_dead_need(struct tx *tx, struct uuid id, struct dead_need *ret_need)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_qstash_dead_need, &row, v_uuid(&id));
+
+    if (!e)
+        ret_need->bytes = row.col[0].i + OTHER_TEXTS;
+    return e;
+}
 
 enum err qstash_dead_edit(struct tx *tx, struct qstash *q, struct uuid id, struct uuid new_id,
                           const struct str *body)

@@ -1,0 +1,199 @@
+/* Dead parcels and events, retried by the kinds that the server has: however large they are, a
+ * redrive goes on (Q6), and what is refused is as it was. */
+#include "base/limits.h"
+#include "cli/dead_kinds.h"
+#include "flow/redrive.h"
+#include "flow/rows.h"
+#include "qstash/parts.h"
+#include "unit/queue/rig.h"
+#include "webhook/replay.h"
+
+enum { LARGE = 24 }; /* of them more than a unit's memory holds */
+
+static struct {
+    struct rig *rig;
+    struct arena arena;
+    struct qstash q;
+    struct dead_kind kinds[DEAD_KINDS];
+    struct dead_letters letters;
+    struct redrives redrives;
+    struct redrive_new new;
+    struct str json;
+    char *body;
+} w;
+
+static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+{
+    (void)tx, (void)m, (void)ctx, (void)why;
+    return OK;
+}
+
+static void begin(void **state)
+{
+    static struct job_kind kinds[3];
+
+    memset(&w, 0, sizeof(w));
+    w.rig = *state;
+    arena_init(&w.arena, 8 << 20);
+    kinds[0] = (struct job_kind){ .name = "qstash.deliver", .run = work };
+    kinds[1] = (struct job_kind){ .name = "stripe.event", .run = work };
+    kinds[2] = redrive_kind(&w.redrives);
+    rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
+    w.q.env = &w.rig->env[0];
+    w.q.store = w.rig->store[0];
+    w.q.queue = w.rig->queue[0];
+    w.letters = (struct dead_letters){ .env = w.q.env,
+                                       .queue = w.q.queue,
+                                       .kinds = w.kinds,
+                                       .kind_count = dead_kinds_fill(w.kinds, &w.q) };
+    w.redrives = (struct redrives){ .letters = &w.letters, .replay = replay_event };
+    w.body = malloc(LIMIT_QSTASH_BODY);
+    memset(w.body, 'x', LIMIT_QSTASH_BODY);
+}
+
+static void end(void)
+{
+    free(w.body);
+    arena_release(&w.arena);
+}
+
+/* --- parcels --- */
+
+static enum err do_die(struct tx *tx, void *ctx)
+{
+    struct parcel *p = ctx;
+    enum err e = parcel_post(&w.q, tx, p);
+
+    return e ? e : parcel_give_up(&w.q, tx, p->id, S("nobody is there"));
+}
+
+/* Not by the queue, which would have to run it first: its letter is put there by hand. */
+static struct uuid die(struct str queue, size_t bytes)
+{
+    struct parcel p = { .id = env_uuid(w.q.env),
+                        .method = S("PUT"),
+                        .body = { w.body, bytes },
+                        .queue = queue,
+                        .flow = { .period_s = 1 },
+                        .caller_ip = S("10.0.0.1"),
+                        .created_ms = env_now_ms(w.q.env) };
+
+    assert_true(parcel_set_url(&p, S("http://a.test/x")));
+    assert_int_equal(rig_do(w.rig, 0, do_die, &p), OK);
+    sql_int(w.rig, "DELETE FROM message");
+    sql_int(w.rig, "INSERT INTO dead_letters (id, kind, reason, attempts, added_at, died_at)"
+                   " SELECT id, 'qstash.deliver', 'r', 1, 1, 1000 + seq FROM qstash_dead"
+                   " WHERE id NOT IN (SELECT id FROM dead_letters)");
+    return p.id;
+}
+
+static enum err do_start(struct tx *tx, void *ctx)
+{
+    (void)ctx;
+    return redrive_start(tx, &w.arena, &w.redrives, &w.new, &w.json);
+}
+
+static void redrive(struct redrive_new n)
+{
+    queue_start(w.rig->queue[0]);
+    rig_settle(w.rig);
+    w.new = n;
+    w.new.id = env_uuid(w.q.env);
+    w.new.rate = LIMIT_REDRIVE_RATE;
+    assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+    for (int i = 0; i < 60; i++)
+        rig_pass(w.rig, 500);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM redrives WHERE state = 'done'"), 1);
+}
+
+static void q6_a_redrive_of_parcels_that_no_unit_holds_together_goes_on(void **state)
+{
+    begin(state);
+    for (int i = 0; i < LARGE; i++)
+        die(S(""), LIMIT_QSTASH_BODY);
+    redrive((struct redrive_new){ .filter = { .kind = S("qstash.deliver") } });
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives"), LARGE);
+    assert_int_equal(sql_int(w.rig, "SELECT matched FROM redrives"), LARGE);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM qstash_dead"), 0);
+    end();
+}
+
+static void q6_the_same_where_they_are_named_in_any_order_and_twice(void **state)
+{
+    struct uuid ids[2 * LARGE];
+
+    begin(state);
+    for (int i = 0; i < LARGE; i++)
+        ids[LARGE - 1 - i] = ids[LARGE + i] = die(S(""), LIMIT_QSTASH_BODY);
+    redrive((struct redrive_new){ .ids = ids, .id_count = COUNT(ids) });
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives"), LARGE);
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 0);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
+    end();
+}
+
+/* --- events --- */
+
+/* Nobody could read it when it came, and nobody can now. */
+static void come_unreadable(int i)
+{
+    bool pg = w.rig->postgres;
+    char sql[1024];
+
+    snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO webhook_events (provider, stripe_event_id, received_at, message_id,"
+        " request_id, trace, body) VALUES ('stripe', 'evt_%d', 1, %s02%026d%02x01', 'r', '', %s)",
+        i, pg ? "'\\x" : "x'", 0, i,
+        pg ? "convert_to(repeat('x', 262144), 'UTF8')" : "zeroblob(262144)");
+    sql_int(w.rig, sql);
+    sql_int(w.rig, "INSERT INTO webhook_outcomes (message_id, at, outcome)"
+                   " SELECT message_id, 1, 'dead' FROM webhook_events"
+                   " WHERE message_id NOT IN (SELECT message_id FROM webhook_outcomes)");
+    sql_int(w.rig, "INSERT INTO dead_letters (id, kind, ref, reason, attempts, added_at, died_at)"
+                   " SELECT message_id, 'stripe.event', stripe_event_id, 'r', 1, 1, 1000 + seq"
+                   " FROM webhook_events WHERE message_id NOT IN (SELECT id FROM dead_letters)");
+}
+
+static void check_refused(void)
+{
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives"), 0);
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 2 * LARGE);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 2 * LARGE);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM webhook_outcomes"), 2 * LARGE);
+}
+
+static void q6_a_redrive_of_events_that_no_unit_holds_together_goes_on(void **state)
+{
+    begin(state);
+    for (int i = 0; i < 2 * LARGE; i++)
+        come_unreadable(i);
+    redrive((struct redrive_new){ .filter = { .kind = S("stripe.event") } });
+    check_refused();
+    end();
+}
+
+static void q6_a_replay_of_events_that_no_unit_holds_together_goes_on(void **state)
+{
+    begin(state);
+    for (int i = 0; i < 2 * LARGE; i++)
+        come_unreadable(i);
+    redrive((struct redrive_new){ .is_replay = true, .filter = { .to_ms = 1000 } });
+    check_refused();
+    end();
+}
+
+#define ALL(ON)                                                                                    \
+    ON(q6_a_redrive_of_parcels_that_no_unit_holds_together_goes_on),                               \
+        ON(q6_the_same_where_they_are_named_in_any_order_and_twice),                               \
+        ON(q6_a_redrive_of_events_that_no_unit_holds_together_goes_on),                            \
+        ON(q6_a_replay_of_events_that_no_unit_holds_together_goes_on)
+
+int main(void)
+{
+    static const struct CMUnitTest sqlite[] = { ALL(ON_SQLITE) };
+    static const struct CMUnitTest postgres[] = { ALL(ON_POSTGRES) };
+
+    return RUN_BOTH(sqlite, postgres);
+}

@@ -3,8 +3,13 @@
  *   choose (by id, or from the oldest death on) -> lock those that are still there
  *      -> as many of them as fit into a unit's memory: the others are the next step's
  *      -> the kind's own word on each: refused ones stay dead, the rest goes on
- *      -> retry: outcomes undone, messages again    delete: failures and letters gone
+ *      -> retry: outcomes undone, all lanes locked, the word of kinds with gates, messages again
+ *         delete: failures and letters gone
  *      -> an audit row for each                     all of it one commit
+ *
+ * PostgreSQL: who holds one lane and waits for another may wait for somebody who waits for him. So
+ * they are locked once, sorted; what a kind without gates says comes before, for it may have found
+ * out the letter's lane just now.
  *
  * A unit may be run again, so it reads where it begins from the act and writes only into its step;
  * dead_act_took() adds that to the act once it is durable. Killed anywhere, each letter is dead or
@@ -273,6 +278,7 @@ static enum err fit(struct tx *tx, struct dead_act *act)
     int64_t bytes = 0;
     enum err e = OK;
 
+    memset(s->live, 0, sizeof(s->live));
     memset(s->fits, 0, sizeof(s->fits));
     memset(s->needs, 0, sizeof(s->needs));
     for (; i < n && !e && bytes < LIMIT_DEAD_STEP_BYTES; i++) {
@@ -318,8 +324,15 @@ static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_
     return OK;
 }
 
-/* Those that are refused leave the list. */
-static enum err ask_kinds(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static void keep(struct dead_step *s, size_t from, size_t to)
+{
+    s->letters[to] = s->letters[from];
+    s->needs[to] = s->needs[from];
+    s->live[to] = s->live[from];
+}
+
+/* Those with gates, or the others. Those that are refused leave the list. */
+static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates, int64_t now_ms)
 {
     struct dead_step *s = act->step;
     size_t kept = 0;
@@ -327,14 +340,16 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, int64_t now
     for (size_t i = 0; i < s->count; i++) {
         struct dead_letter *d = &s->letters[i];
         char why[256] = "";
-        enum err e = ask_kind(tx, act, d, now_ms, &s->live[kept], why);
+        enum err e = OK;
 
+        if (s->needs[i].has_gates == gates)
+            e = ask_kind(tx, act, d, now_ms, &s->live[i], why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
             refuse(&s->refusals[s->refused++], d->id, e, why);
         else if (e)
             return e;
         else
-            s->letters[kept++] = *d;
+            keep(s, i, kept++);
     }
     s->count = kept;
     return OK;
@@ -366,12 +381,34 @@ static enum err undo_outcomes(struct tx *tx, const struct dead_step *s)
     return tx_bulk(tx, STMT_outcomes_undo, v, n, 1, NULL, NULL);
 }
 
-static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+_Static_assert(LIMIT_DEAD_STEP *DEAD_LANES <= LIMIT_STATEMENT_ROWS, "a step's lanes fit");
+
+static enum err lock_lanes(struct tx *tx, const struct dead_act *act)
+{
+    const struct dead_step *s = act->step;
+    int64_t lanes[LIMIT_STATEMENT_ROWS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct dead_need *need = &s->needs[i];
+
+        for (size_t k = 0; need->has_gates && k < need->lane_count; k++)
+            lanes[n++] = need->lanes[k];
+        if (!need->has_gates && s->letters[i].has_lane)
+            lanes[n++] = s->letters[i].lane;
+    }
+    assert(n + act->lane_count <= LIMIT_STATEMENT_ROWS);
+    for (size_t i = 0; i < act->lane_count; i++)
+        lanes[n++] = act->lanes[i];
+    return queue_lock_lanes(tx, lanes, n);
+}
+
+static enum err revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     const struct dead_step *s = act->step;
     struct queue_letter l[LIMIT_DEAD_STEP];
     size_t n = 0;
-    enum err e = undo_outcomes(tx, s);
+    enum err e;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct dead_letter *d = &s->letters[i];
@@ -379,9 +416,19 @@ static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
         if (!s->live[i])
             l[n++] = (struct queue_letter){ .id = d->id, .has_lane = d->has_lane, .lane = d->lane };
     }
-    if (!e)
-        e = queue_revive(act->letters->queue, tx, now_ms, l, n);
+    e = queue_revive(act->letters->queue, tx, now_ms, l, n);
     return e ? e : over_letters(tx, s, STMT_letters_delete, true);
+}
+
+static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+{
+    enum err e = undo_outcomes(tx, act->step);
+
+    if (!e)
+        e = lock_lanes(tx, act);
+    if (!e)
+        e = ask_kinds(tx, act, true, now_ms);
+    return e ? e : revive(tx, act, now_ms);
 }
 
 static enum err forget(struct tx *tx, const struct dead_step *s)
@@ -455,7 +502,7 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     if (e || act->dry_run)
         return e;
     s->matched = (int64_t)s->count;
-    e = ask_kinds(tx, act, now_ms);
+    e = ask_kinds(tx, act, false, now_ms);
     if (!e)
         e = act->verb == DEAD_RETRY ? retry(tx, act, now_ms) : forget(tx, s);
     if (!e)

@@ -34,9 +34,14 @@ struct dead_body {
                       since nobody can tell what of it is a card's or a person's (A6) */
 };
 
+enum { DEAD_LANES = 2 };
+
 /* What retrying a letter takes. */
 struct dead_need {
-    int64_t bytes; /* that it reads into the unit's memory */
+    int64_t bytes;  /* that it reads into the unit's memory */
+    bool has_gates; /* its kind makes it live, in these lanes; else it has its own, if any */
+    int64_t lanes[DEAD_LANES];
+    size_t lane_count;
 };
 
 /* A kind that has its own way. retry and forget are called in the act's transaction, with the
@@ -54,7 +59,8 @@ struct dead_kind {
     enum err (*retry)(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
                       bool *ret_live, char why[256]);
     /* NULL: next to nothing. Asked before any of a step's letters is retried; it only reads.
-     * NOT_FOUND: as if it were NULL. */
+     * NOT_FOUND: as if it were NULL. A retry without gates locks no lane; one with gates is called
+     * when those of all letters are locked. */
     enum err (*need)(struct tx *tx, void *ctx, const struct dead_letter *d,
                      struct dead_need *ret_need);
     /* NULL: the row is all there is. */
@@ -183,6 +189,10 @@ struct dead_act {
     /* Of a redrive, which `by` names: when it began. What died since then may be what it took
      * itself, and is not taken twice. 0: nobody asks. */
     int64_t began_ms;
+    /* What the caller adds to the queue behind the act, in the same unit: locked with the lanes of
+     * the letters, all in one order. LIMIT_STATEMENT_ROWS of both together, at most. */
+    const int64_t *lanes;
+    size_t lane_count;
 
     /* results */
     int64_t matched, done, refused;

@@ -95,13 +95,28 @@ enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d
 
 enum { TEXTS = 4 * 1024 * 1024, OTHER_TEXTS = 4096 }; /* of one parcel */
 
+/* A queue that is not there has no gate yet; the one that is made is nobody else's. */
+static void need_of_row(const struct row *row, struct dead_need *n)
+{
+    const struct val *c = row->col;
+    struct live at = { 0 };
+
+    if (c[0].type == VAL_INT)
+        at.queue_id = c[0].i;
+    if (c[1].type == VAL_TEXT)
+        at.flow_key = c[1].s;
+    n->bytes = c[2].i + OTHER_TEXTS;
+    n->has_gates = true;
+    n->lane_count = gate_lanes(&at, n->lanes);
+}
+
 enum err qstash_dead_need(struct tx *tx, struct uuid id, struct dead_need *ret_need)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_dead_need, &row, v_uuid(&id));
 
     if (!e)
-        ret_need->bytes = row.col[0].i + OTHER_TEXTS;
+        need_of_row(&row, ret_need);
     return e;
 }
 

@@ -119,6 +119,41 @@ static void q6_a_redrive_of_parcels_that_no_unit_holds_together_goes_on(void **s
     end();
 }
 
+struct asking {
+    struct dead_letter letter;
+    struct dead_need need;
+};
+
+static enum err do_ask(struct tx *tx, void *ctx)
+{
+    struct asking *a = ctx;
+
+    for (size_t i = 0; i < w.letters.kind_count; i++)
+        if (str_eq(str_of(w.kinds[i].name), S("qstash.deliver")))
+            return w.kinds[i].need(tx, w.kinds[i].ctx, &a->letter, &a->need);
+    return ERR_INTERNAL;
+}
+
+static void m9_a_parcel_says_which_gates_it_comes_to(void **state)
+{
+    struct asking plain, queued, gone;
+    int64_t lanes[2];
+
+    begin(state);
+    plain = (struct asking){ .letter.id = die(S(""), 100) };
+    queued = (struct asking){ .letter.id = die(S("q"), 100) };
+    gone = (struct asking){ .letter.id = env_uuid(w.q.env) };
+    assert_int_equal(rig_do(w.rig, 0, do_ask, &plain), OK);
+    assert_true(plain.need.has_gates && plain.need.bytes >= 100);
+    assert_int_equal(plain.need.lane_count, 0);
+    assert_int_equal(rig_do(w.rig, 0, do_ask, &queued), OK);
+    assert_int_equal(queued.need.lane_count, 1);
+    gate_lanes(&(struct live){ .queue_id = sql_int(w.rig, "SELECT id FROM qstash_queues") }, lanes);
+    assert_int_equal(queued.need.lanes[0], lanes[0]);
+    assert_int_equal(rig_do(w.rig, 0, do_ask, &gone), ERR_NOT_FOUND);
+    end();
+}
+
 static void q6_the_same_where_they_are_named_in_any_order_and_twice(void **state)
 {
     struct uuid ids[2 * LARGE];
@@ -186,6 +221,7 @@ static void q6_a_replay_of_events_that_no_unit_holds_together_goes_on(void **sta
 
 #define ALL(ON)                                                                                    \
     ON(q6_a_redrive_of_parcels_that_no_unit_holds_together_goes_on),                               \
+        ON(m9_a_parcel_says_which_gates_it_comes_to),                                              \
         ON(q6_the_same_where_they_are_named_in_any_order_and_twice),                               \
         ON(q6_a_redrive_of_events_that_no_unit_holds_together_goes_on),                            \
         ON(q6_a_replay_of_events_that_no_unit_holds_together_goes_on)

@@ -89,7 +89,8 @@ static enum err skip(struct doing *d, struct str words)
     e = TX_ROW(d->tx, STMT_letter_get, &row, v_uuid(&id));
     if (e) /* somebody had it meanwhile */
         return e == ERR_NOT_FOUND ? OK : e;
-    if (!d->r.ids.n)
+    /* Where it was retried meanwhile and died again it lies behind all the others. */
+    if (!d->r.ids.n && row.col[8].i <= d->r.until_ms)
         d->r.place = (struct dead_cursor){ .at_ms = row.col[8].i, .id = id };
     redrive_refuse(&d->step, id, str_trim(words));
     return OK;

@@ -205,6 +205,33 @@ static void m9_the_lanes_of_a_step_are_locked_in_one_order(void **state)
     arena_release(&w.arena);
 }
 
+/* Somebody else retries the one that failed alone, before it is skipped; it dies again. */
+static void q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along(void **state)
+{
+    char sql[128];
+
+    begin(state);
+    for (int i = 1; i <= 12; i++)
+        put(i, i == 5 ? "bad" : "fine");
+    w.new = (struct redrive_new){ .id = env_uuid(&w.rig->env[0]),
+                                  .rate = 100,
+                                  .filter = { .kind = S("work") } };
+    assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+    for (int i = 0; i < 100 && sql_int(w.rig, "SELECT count(*) FROM message WHERE last_error"
+                                              " LIKE 'letter %'") < 1;
+         i++)
+        rig_pass(w.rig, 100);
+    snprintf(sql, sizeof(sql), "UPDATE dead_letters SET died_at = %lld WHERE ref = 'bad'",
+             (long long)env_now_ms(&w.rig->env[0]));
+    sql_int(w.rig, sql);
+    for (int i = 0; i < 60; i++)
+        rig_pass(w.rig, 500);
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives WHERE state = 'done'"), 11);
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 1);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 1);
+    arena_release(&w.arena);
+}
+
 static enum err do_resume(struct tx *tx, void *ctx)
 {
     return redrives_resume(tx, &w.redrives, ctx);
@@ -277,6 +304,12 @@ static void q6_a_letter_without_a_cause_gets_one_within_a_minute(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along, setup_sqlite,
+            teardown),
+        cmocka_unit_test_setup_teardown(
+            q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along, setup_postgres,
+            teardown),
         cmocka_unit_test_setup_teardown(m9_the_lanes_of_a_step_are_locked_in_one_order,
                                         setup_postgres, teardown),
         cmocka_unit_test_setup_teardown(q6_a_letter_without_a_cause_gets_one_within_a_minute,

@@ -71,17 +71,17 @@ enum err dead_repost(struct qstash *q, struct tx *tx, const struct parcel *p, st
                      int64_t now_ms, int64_t not_before_ms)
 {
     struct parcel again = *p;
-    enum err e = TX_DO(tx, STMT_message_edits_move, -1, v_uuid(&new_id), v_uuid(&p->id));
+    enum err e;
 
-    if (e)
-        return e;
     again.id = new_id;
     again.webhook_id = p->has_webhook_id ? p->webhook_id : p->id;
     again.has_webhook_id = true;
     again.created_ms = now_ms;
     again.not_before_ms = not_before_ms;
     again.holds_queue_id = 0;
-    return parcel_post(q, tx, &again);
+    e = parcel_post(q, tx, &again);
+    /* Behind it: one that is refused stays dead, with its edits. */
+    return e ? e : TX_DO(tx, STMT_message_edits_move, -1, v_uuid(&new_id), v_uuid(&p->id));
 }
 
 enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d)

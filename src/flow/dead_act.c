@@ -206,7 +206,26 @@ static enum err drop(void *ctx, const struct row *row)
 }
 
 /* The newest death may lie ahead of the clock, which was wrong when that letter died: then what
- * was taken and died again lies before the walk's end. The audit knows what was taken. */
+ * was taken and died again lies before the walk's end. The audit knows what was taken; but a kind
+ * may have made another letter of it, with another id. That one was added since. */
+static bool is_new(const struct dead_act *act, const struct dead_letter *d)
+{
+    return !act->ids && act->cursor.until_ms > act->began_ms && d->died_ms >= act->began_ms &&
+           d->added_ms >= act->began_ms;
+}
+
+static void drop_new(const struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (!is_new(act, &s->letters[i]))
+            s->letters[kept++] = s->letters[i];
+    s->chosen -= s->count - kept;
+    s->count = kept;
+}
+
 static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
 {
     enum { COLUMNS = 3 };
@@ -215,7 +234,10 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
     struct val v[LIMIT_DEAD_STEP * COLUMNS];
     size_t n = 0;
 
-    for (size_t i = 0; act->began_ms && i < s->count; i++) {
+    if (!act->began_ms)
+        return OK;
+    drop_new(act);
+    for (size_t i = 0; i < s->count; i++) {
         const struct dead_letter *d = &s->letters[i];
 
         if (d->died_ms < act->began_ms)

@@ -20,12 +20,14 @@ static struct {
     struct redrive_new new;
     struct str json;
     char *body;
+    int64_t rate; /* 0: the highest */
+    bool poor;    /* what is retried dies again */
 } w;
 
 static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
-    (void)tx, (void)m, (void)ctx, (void)why;
-    return OK;
+    (void)ctx, (void)why;
+    return w.poor ? parcel_give_up(&w.q, tx, m->id, S("nobody is there")) : OK;
 }
 
 static void begin(void **state)
@@ -67,7 +69,7 @@ static enum err do_die(struct tx *tx, void *ctx)
     return e ? e : parcel_give_up(&w.q, tx, p->id, S("nobody is there"));
 }
 
-/* Not by the queue, which would have to run it first: its letter is put there by hand. */
+/* Long ago, one after the other. */
 static struct uuid die(struct str queue, size_t bytes)
 {
     struct parcel p = { .id = env_uuid(w.q.env),
@@ -81,9 +83,8 @@ static struct uuid die(struct str queue, size_t bytes)
     assert_true(parcel_set_url(&p, S("http://a.test/x")));
     assert_int_equal(rig_do(w.rig, 0, do_die, &p), OK);
     sql_int(w.rig, "DELETE FROM message");
-    sql_int(w.rig, "INSERT INTO dead_letters (id, kind, reason, attempts, added_at, died_at)"
-                   " SELECT id, 'qstash.deliver', 'r', 1, 1, 1000 + seq FROM qstash_dead"
-                   " WHERE id NOT IN (SELECT id FROM dead_letters)");
+    sql_int(w.rig, "UPDATE dead_letters SET added_at = 1, died_at = 1000 + (SELECT q.seq"
+                   " FROM qstash_dead q WHERE q.id = dead_letters.id) WHERE added_at > 1");
     return p.id;
 }
 
@@ -99,7 +100,7 @@ static void redrive(struct redrive_new n)
     rig_settle(w.rig);
     w.new = n;
     w.new.id = env_uuid(w.q.env);
-    w.new.rate = LIMIT_REDRIVE_RATE;
+    w.new.rate = w.rate ? w.rate : LIMIT_REDRIVE_RATE;
     assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
     for (int i = 0; i < 60; i++)
         rig_pass(w.rig, 500);
@@ -168,6 +169,45 @@ static void q6_the_same_where_they_are_named_in_any_order_and_twice(void **state
     end();
 }
 
+/* A parcel that dies again is a new letter. The clock was ahead when one of them died, so until_ms
+ * lies ahead as well. */
+static void q6_a_parcel_is_not_taken_twice_where_one_died_ahead_of_the_clock(void **state)
+{
+    char sql[128];
+
+    begin(state);
+    w.poor = true;
+    for (int i = 0; i < 4; i++)
+        die(S(""), 10);
+    snprintf(sql, sizeof(sql), "UPDATE dead_letters SET died_at = %lld WHERE died_at > 1003",
+             (long long)env_now_ms(w.q.env) + 600 * 1000);
+    sql_int(w.rig, sql);
+    w.rate = 2;
+    redrive((struct redrive_new){ .filter = { .kind = S("qstash.deliver") } });
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives"), 4);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM audit WHERE operation = 'DLQ_RETRY'"), 4);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 4);
+    end();
+}
+
+static void q6_a_parcel_whose_retry_is_refused_keeps_what_was_made_of_its_body(void **state)
+{
+    begin(state);
+    die(S("q"), 10);
+    sql_int(w.rig, "INSERT INTO message_edits (message_id, at, body, sha256_after)"
+                   " SELECT id, 1, id, '' FROM dead_letters");
+    sql_int(w.rig, "DELETE FROM qstash_queues"); /* and others have all the room since */
+    sql_int(w.rig, "INSERT INTO qstash_queues (name, parallelism, paused, created_at, updated_at)"
+                   " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                   " WHERE i < 10000) SELECT 'n' || i, 1, 0, 1, 1 FROM n");
+    redrive((struct redrive_new){ .filter = { .kind = S("qstash.deliver") } });
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 1);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM message_edits e JOIN dead_letters d"
+                                    " ON d.id = e.message_id"),
+                     1);
+    end();
+}
+
 /* --- events --- */
 
 /* Nobody could read it when it came, and nobody can now. */
@@ -222,6 +262,8 @@ static void q6_a_replay_of_events_that_no_unit_holds_together_goes_on(void **sta
 #define ALL(ON)                                                                                    \
     ON(q6_a_redrive_of_parcels_that_no_unit_holds_together_goes_on),                               \
         ON(m9_a_parcel_says_which_gates_it_comes_to),                                              \
+        ON(q6_a_parcel_is_not_taken_twice_where_one_died_ahead_of_the_clock),                      \
+        ON(q6_a_parcel_whose_retry_is_refused_keeps_what_was_made_of_its_body),                    \
         ON(q6_the_same_where_they_are_named_in_any_order_and_twice),                               \
         ON(q6_a_redrive_of_events_that_no_unit_holds_together_goes_on),                            \
         ON(q6_a_replay_of_events_that_no_unit_holds_together_goes_on)

@@ -495,7 +495,7 @@ enum {
     LIMIT_REPLAY_LOOKED = 20000,        /* events that are counted before a replay begins */
     LIMIT_REPLAY_STEP = 1000,           /* that one step of it looks at */
     LIMIT_FAILURES_DAYS = 90,           /* how long failed attempts are kept */
-    LIMIT_RETENTION_STEP = 500,         /* events that one step of retention looks at */
+    LIMIT_RETENTION_STEP = 200,         /* rows that each statement of retention takes (M2) */
 
     /* what people are told (N1, S2) */
     LIMIT_REMINDERS = 12,        /* of one collection, to one person */

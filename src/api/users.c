@@ -9,7 +9,8 @@ struct visit { /* one request, in its own arena */
     struct api_answer answer;
     const struct api_users *api;
     struct contact contact;
-    struct uuid by; /* who asks */
+    struct uuid by;  /* who asks */
+    struct uuid job; /* of a removal that is not done at once */
     struct contact_put put;
     bool for_others; /* who asks may act for anybody: it goes to the audit */
     bool in_full;    /* tokens of devices are shown */
@@ -146,7 +147,9 @@ static enum err forget(struct tx *tx, struct unit *u)
 {
     struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
 
-    return contact_forget(tx, v->contact.user, v->by, env_now_ms(v->api->env));
+    struct contact_forget f = { .user = v->contact.user, .by = v->by, .job = v->job };
+
+    return contact_forget(tx, v->api->queue, &f, env_now_ms(v->api->env));
 }
 
 static void was_forgotten(struct unit *u)
@@ -164,8 +167,10 @@ static void forget_as(struct request *r, void *ctx, enum err e, const struct pri
     static const struct unit_kind kind = { "user.forget", UNIT_FRONT, forget, NULL };
     struct visit *v = visit_new(r, ctx, e, p);
 
-    if (v)
-        api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
+    if (!v)
+        return;
+    v->job = env_uuid(v->api->env);
+    api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
 }
 
 void api_user_forget(struct request *r, void *ctx)

@@ -9,6 +9,7 @@
 struct api_users {
     struct env *env;
     struct store *store;
+    struct queue *queue;
     struct auth *auth;
 };
 

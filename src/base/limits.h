@@ -472,7 +472,8 @@ enum {
     LIMIT_SHOWN_ROWS = 200,     /* operations, transactions, disputes shown with a payment */
 
     /* dead letters */
-    LIMIT_DEAD_STEP = 100,          /* that one unit changes */
+    LIMIT_DEAD_STEP = 100,                   /* that one unit changes */
+    LIMIT_DEAD_STEP_BYTES = 4 * 1024 * 1024, /* that one unit reads of those it retries */
     LIMIT_DEAD_LOOKED = 2000,       /* that one unit looks at, where an index does not decide */
     LIMIT_DEAD_CALL = 20000,        /* that one request looks at; its cursor goes on */
     LIMIT_DEAD_ACT = 10000,         /* that one request changes at most, */
@@ -494,7 +495,7 @@ enum {
     LIMIT_REPLAY_LOOKED = 20000,        /* events that are counted before a replay begins */
     LIMIT_REPLAY_STEP = 1000,           /* that one step of it looks at */
     LIMIT_FAILURES_DAYS = 90,           /* how long failed attempts are kept */
-    LIMIT_RETENTION_STEP = 500,         /* events that one step of retention looks at */
+    LIMIT_RETENTION_STEP = 200,         /* rows that each statement of retention takes (M2) */
 
     /* what people are told (N1, S2) */
     LIMIT_REMINDERS = 12,        /* of one collection, to one person */

@@ -100,6 +100,7 @@ void app_fill_kinds(struct app *app)
         notify_send_kind(&app->notify, CHANNEL_MAIL),
         notify_send_kind(&app->notify, CHANNEL_PUSH),
         notify_send_kind(&app->notify, CHANNEL_WEBHOOK),
+        contact_forget_kind(),
         charge_fee_kind(&app->charge_later),
         charge_refunds_kind(p),
         dead_causes_kind(),

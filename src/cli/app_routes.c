@@ -111,7 +111,9 @@ static void add_users(struct app *app)
 {
     struct api_users *u = &app->api_users;
 
-    *u = (struct api_users){ .env = &app->node.env, .store = app->node.store, .auth = app->auth };
+    *u = (struct api_users){
+        .env = &app->node.env, .store = app->node.store, .queue = app->queue, .auth = app->auth
+    };
     add_route(app, "PUT", "/api/v1/users/{id}", api_user_put, u, LIMIT_CONTACT_BODY);
     add_route(app, "GET", "/api/v1/users/{id}", api_user_get, u, 0);
     add_route(app, "DELETE", "/api/v1/users/{id}", api_user_forget, u, 0);

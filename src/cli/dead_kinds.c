@@ -24,6 +24,13 @@ static enum err retry_parcel(struct tx *tx, void *ctx, struct dead_letter *d, in
     return e;
 }
 
+static enum err need_of_parcel(struct tx *tx, void *ctx, const struct dead_letter *d,
+                               struct dead_need *ret_need)
+{
+    (void)ctx;
+    return qstash_dead_need(tx, d->id, ret_need);
+}
+
 static enum err forget_parcel(struct tx *tx, void *ctx, const struct dead_letter *d, char why[256])
 {
     enum err e = qstash_dead_forget(tx, ctx, d->id);
@@ -120,6 +127,7 @@ size_t dead_kinds_fill(struct dead_kind kinds[DEAD_KINDS], struct qstash *q)
     kinds[n++] = (struct dead_kind){ .name = "qstash.deliver",
                                      .ctx = q,
                                      .retry = retry_parcel,
+                                     .need = need_of_parcel,
                                      .forget = forget_parcel,
                                      .show = show_parcel,
                                      .parse = message_id_parse,

@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_OF_TOKEN = 4, JSON_MAX = 256 * 1024, DEVICE_COLUMNS = 3, DROP_COLUMNS = 2 };
+enum {
+    SHOWN_OF_TOKEN = 4,
+    JSON_MAX = 256 * 1024,
+    DEVICE_COLUMNS = 3,
+    DROP_COLUMNS = 2,
+    FORGET_PAUSE_MS = 20
+};
 
 /* --- channels --- */
 
@@ -225,20 +231,85 @@ static enum err audit_removal(struct tx *tx, struct uuid user, struct uuid by, i
                  V_TEXT(str_of(id)), V_NULL, v_uuid(&by));
 }
 
-enum err contact_forget(struct tx *tx, struct uuid user, struct uuid by, int64_t now_ms)
+static enum err remove_contact(struct tx *tx, const struct contact_forget *f, int64_t now_ms)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_contact_remove, &row, v_uuid(&user));
+    enum err e = TX_ROW(tx, STMT_contact_remove, &row, v_uuid(&f->user));
+
+    if (e) /* devices that are here belong to a contact that came after us */
+        return e == ERR_NOT_FOUND ? OK : e;
+    e = audit_removal(tx, f->user, f->by, now_ms);
+    return e ? e : TX_DO(tx, STMT_devices_forget, -1, v_uuid(&f->user));
+}
+
+static enum err count_row(void *ctx, const struct row *row)
+{
+    (void)row;
+    ++*(int *)ctx;
+    return OK;
+}
+
+/* Of what was made until then. A person may have been told for years: no statement of the one
+ * writer changes all of that (M2). */
+static enum err forget_sends(struct tx *tx, struct uuid user, int64_t until_ms, int64_t now_ms,
+                             bool *ret_more)
+{
+    struct val v[] = { V_INT(now_ms), v_uuid(&user), V_INT(until_ms), V_INT(LIMIT_STATEMENT_ROWS) };
+    int own = 0, as_participant = 0;
+    enum err e = tx_each(tx, STMT_sends_forget, v, COUNT(v), count_row, &own);
 
     if (!e)
-        e = audit_removal(tx, user, by, now_ms);
-    if (!e)
-        e = TX_DO(tx, STMT_devices_forget, -1, v_uuid(&user));
-    if (e == ERR_NOT_FOUND) /* devices that are here belong to a contact that came after us */
-        e = OK;
-    if (!e)
-        e = TX_DO(tx, STMT_sends_forget, -1, V_INT(now_ms), v_uuid(&user));
-    return e ? e : TX_DO(tx, STMT_sends_forget_participant, -1, V_INT(now_ms), v_uuid(&user));
+        e = tx_each(tx, STMT_sends_forget_participant, v, COUNT(v), count_row, &as_participant);
+    *ret_more = own == LIMIT_STATEMENT_ROWS || as_participant == LIMIT_STATEMENT_ROWS;
+    return e;
+}
+
+enum err contact_forget(struct tx *tx, struct queue *q, const struct contact_forget *f,
+                        int64_t now_ms)
+{
+    struct queue_new next = { .id = f->job, .kind = S("contact.forget"), .due_ms = now_ms };
+    char user[UUID_TEXT + 1];
+    bool more = false;
+    enum err e = remove_contact(tx, f, now_ms);
+
+    if (!e) /* all there are: a clock may have been ahead when one was made */
+        e = forget_sends(tx, f->user, INT64_MAX, now_ms, &more);
+    uuid_text(f->user, user);
+    next.ref = str_of(user);
+    return e || !more ? e : queue_add(q, tx, now_ms, &next, 1);
+}
+
+static enum err forget_more(struct tx *tx, struct job *j, void *ctx, char why[256])
+{
+    int64_t now_ms = env_now_ms(j->env);
+    struct uuid user;
+    bool more;
+    enum err e;
+
+    (void)ctx, (void)why;
+    if (!uuid_parse(j->message->ref, &user))
+        return ERR_INTERNAL;
+    e = forget_sends(tx, user, j->message->added_ms, now_ms, &more);
+    j->again_ms = !e && more ? now_ms + FORGET_PAUSE_MS : 0;
+    return e;
+}
+
+/* Only a job with an outside part can be put off. */
+static void outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
+}
+
+struct job_kind contact_forget_kind(void)
+{
+    return (struct job_kind){
+        .name = "contact.forget",
+        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
+        .outside = outside,
+        .settle = forget_more,
+        .patient = true,
+    };
 }
 
 /* --- as it is shown --- */

@@ -2,7 +2,10 @@
  *
  *   (1) A contact is replaced as a whole; the same one again changes nothing.
  *   (2) A device belongs to the user who named it last, and to nobody else.
- *   (3) A person who is forgotten leaves no address behind, and what waits for him is not sent.
+ *   (3) A person who is forgotten leaves no address behind, and what waits for him is not sent. His
+ *       contact and his devices go at once; the targets of what was sent go LIMIT_STATEMENT_ROWS at
+ *       a time, the newest first and those at once, the others by a job. What comes after him,
+ *       should he come back, stays.
  */
 #pragma once
 
@@ -43,8 +46,14 @@ struct contact_put {
 enum err contact_put(struct tx *tx, struct arena *a, struct contact *c, int64_t now_ms,
                      struct contact_put *ret_put);
 
+struct contact_forget {
+    struct uuid user, by;
+    struct uuid job; /* made before the unit: the message that goes on, where there is more */
+};
 /* Address, devices, and the targets of whatever was sent; also of who has no contact. */
-enum err contact_forget(struct tx *tx, struct uuid user, struct uuid by, int64_t now_ms);
+enum err contact_forget(struct tx *tx, struct queue *q, const struct contact_forget *f,
+                        int64_t now_ms);
+struct job_kind contact_forget_kind(void); /* "contact.forget" */
 
 /* As the API shows it. in_full false: of a device's token only its beginning. .p NULL: no memory.
  */

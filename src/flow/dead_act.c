@@ -1,9 +1,15 @@
 /* dead_act.c - retrying and deleting dead letters, one or many.
  *
  *   choose (by id, or from the oldest death on) -> lock those that are still there
+ *      -> as many of them as fit into a unit's memory: the others are the next step's
  *      -> the kind's own word on each: refused ones stay dead, the rest goes on
- *      -> retry: outcomes undone, messages again    delete: failures and letters gone
+ *      -> retry: outcomes undone, all lanes locked, the word of kinds with gates, messages again
+ *         delete: failures and letters gone
  *      -> an audit row for each                     all of it one commit
+ *
+ * PostgreSQL: who holds one lane and waits for another may wait for somebody who waits for him. So
+ * they are locked once, sorted; what a kind without gates says comes before, for it may have found
+ * out the letter's lane just now.
  *
  * A unit may be run again, so it reads where it begins from the act and writes only into its step;
  * dead_act_took() adds that to the act once it is durable. Killed anywhere, each letter is dead or
@@ -24,7 +30,9 @@ enum { DETAIL = 1200, REASON_CHARS = 200, AUDIT_COLUMNS = 6, EDIT_WORDS = 200 };
 
 struct dead_step {
     struct dead_letter letters[LIMIT_DEAD_STEP]; /* only while the unit runs */
-    bool live[LIMIT_DEAD_STEP];                  /* by their kind's own means */
+    struct dead_need needs[LIMIT_DEAD_STEP];
+    bool fits[LIMIT_DEAD_STEP];
+    bool live[LIMIT_DEAD_STEP]; /* by their kind's own means */
     char details[LIMIT_DEAD_STEP][DETAIL], ids[LIMIT_DEAD_STEP][UUID_TEXT + 1];
     size_t count;
 
@@ -55,12 +63,13 @@ static size_t room(const struct dead_act *act, int64_t chosen)
     return act->ids || left > (int64_t)most ? most : (size_t)left;
 }
 
-static bool has(const struct dead_step *s, struct uuid id)
+static size_t place_of(const struct dead_step *s, struct uuid id) /* s->count: it is not there */
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (uuid_eq(s->letters[i].id, id))
-            return true;
-    return false;
+    size_t i = 0;
+
+    while (i < s->count && !uuid_eq(s->letters[i].id, id))
+        i++;
+    return i;
 }
 
 static enum err take_row(void *ctx, const struct row *row)
@@ -70,7 +79,7 @@ static enum err take_row(void *ctx, const struct row *row)
 
     if (!dead_letter_of_row(row, &d))
         return ERR_INTERNAL;
-    if (!has(s, d.id)) { /* an id may have been named twice */
+    if (place_of(s, d.id) == s->count) { /* an id may have been named twice */
         assert(s->count < LIMIT_DEAD_STEP);
         s->letters[s->count++] = d;
     }
@@ -197,7 +206,26 @@ static enum err drop(void *ctx, const struct row *row)
 }
 
 /* The newest death may lie ahead of the clock, which was wrong when that letter died: then what
- * was taken and died again lies before the walk's end. The audit knows what was taken. */
+ * was taken and died again lies before the walk's end. The audit knows what was taken; but a kind
+ * may have made another letter of it, with another id. That one was added since. */
+static bool is_new(const struct dead_act *act, const struct dead_letter *d)
+{
+    return !act->ids && act->cursor.until_ms > act->began_ms && d->died_ms >= act->began_ms &&
+           d->added_ms >= act->began_ms;
+}
+
+static void drop_new(const struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (!is_new(act, &s->letters[i]))
+            s->letters[kept++] = s->letters[i];
+    s->chosen -= s->count - kept;
+    s->count = kept;
+}
+
 static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
 {
     enum { COLUMNS = 3 };
@@ -206,7 +234,10 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
     struct val v[LIMIT_DEAD_STEP * COLUMNS];
     size_t n = 0;
 
-    for (size_t i = 0; act->began_ms && i < s->count; i++) {
+    if (!act->began_ms)
+        return OK;
+    drop_new(act);
+    for (size_t i = 0; i < s->count; i++) {
         const struct dead_letter *d = &s->letters[i];
 
         if (d->died_ms < act->began_ms)
@@ -220,6 +251,69 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
         n++;
     }
     return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, drop, s) : OK;
+}
+
+/* --- how many of them --- */
+
+static enum err need_of(struct tx *tx, const struct dead_act *act, size_t i)
+{
+    struct dead_step *s = act->step;
+    const struct dead_kind *k = dead_kind_of(act->letters, s->letters[i].kind);
+    enum err e;
+
+    s->fits[i] = true;
+    if (act->verb != DEAD_RETRY || !k || !k->need)
+        return OK;
+    e = k->need(tx, k->ctx, &s->letters[i], &s->needs[i]);
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+/* The step ends behind the first n that were chosen: ids as they were named, or letters by their
+ * death. */
+static void end_behind(struct dead_act *act, size_t n)
+{
+    struct dead_step *s = act->step;
+    size_t kept = 0;
+
+    if (act->ids) {
+        s->next_id = act->next_id + n;
+    } else {
+        s->at.at_ms = s->letters[n - 1].died_ms;
+        s->at.id = s->letters[n - 1].id;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        if (s->fits[i]) {
+            s->needs[kept] = s->needs[i];
+            s->letters[kept++] = s->letters[i];
+        }
+    s->count = kept;
+    s->chosen = n;
+    s->end = false;
+}
+
+/* What a kind reads stays in the unit's memory until its end, and there is not much of that: too
+ * many large letters would fail together, and again each time. One always fits. */
+static enum err fit(struct tx *tx, struct dead_act *act)
+{
+    struct dead_step *s = act->step;
+    size_t n = act->ids ? s->next_id - act->next_id : s->count, i = 0;
+    int64_t bytes = 0;
+    enum err e = OK;
+
+    memset(s->live, 0, sizeof(s->live));
+    memset(s->fits, 0, sizeof(s->fits));
+    memset(s->needs, 0, sizeof(s->needs));
+    for (; i < n && !e && bytes < LIMIT_DEAD_STEP_BYTES; i++) {
+        size_t at = act->ids ? place_of(s, act->ids[act->next_id + i]) : i;
+
+        if (at == s->count || s->fits[at])
+            continue;
+        e = need_of(tx, act, at);
+        bytes += s->needs[at].bytes;
+    }
+    if (!e && i < n)
+        end_behind(act, i);
+    return e;
 }
 
 /* --- the kinds' own word --- */
@@ -252,8 +346,15 @@ static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_
     return OK;
 }
 
-/* Those that are refused leave the list. */
-static enum err ask_kinds(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static void keep(struct dead_step *s, size_t from, size_t to)
+{
+    s->letters[to] = s->letters[from];
+    s->needs[to] = s->needs[from];
+    s->live[to] = s->live[from];
+}
+
+/* Those with gates, or the others. Those that are refused leave the list. */
+static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates, int64_t now_ms)
 {
     struct dead_step *s = act->step;
     size_t kept = 0;
@@ -261,14 +362,16 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, int64_t now
     for (size_t i = 0; i < s->count; i++) {
         struct dead_letter *d = &s->letters[i];
         char why[256] = "";
-        enum err e = ask_kind(tx, act, d, now_ms, &s->live[kept], why);
+        enum err e = OK;
 
+        if (s->needs[i].has_gates == gates)
+            e = ask_kind(tx, act, d, now_ms, &s->live[i], why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
             refuse(&s->refusals[s->refused++], d->id, e, why);
         else if (e)
             return e;
         else
-            s->letters[kept++] = *d;
+            keep(s, i, kept++);
     }
     s->count = kept;
     return OK;
@@ -300,12 +403,34 @@ static enum err undo_outcomes(struct tx *tx, const struct dead_step *s)
     return tx_bulk(tx, STMT_outcomes_undo, v, n, 1, NULL, NULL);
 }
 
-static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+_Static_assert(LIMIT_DEAD_STEP *DEAD_LANES <= LIMIT_STATEMENT_ROWS, "a step's lanes fit");
+
+static enum err lock_lanes(struct tx *tx, const struct dead_act *act)
+{
+    const struct dead_step *s = act->step;
+    int64_t lanes[LIMIT_STATEMENT_ROWS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct dead_need *need = &s->needs[i];
+
+        for (size_t k = 0; need->has_gates && k < need->lane_count; k++)
+            lanes[n++] = need->lanes[k];
+        if (!need->has_gates && s->letters[i].has_lane)
+            lanes[n++] = s->letters[i].lane;
+    }
+    assert(n + act->lane_count <= LIMIT_STATEMENT_ROWS);
+    for (size_t i = 0; i < act->lane_count; i++)
+        lanes[n++] = act->lanes[i];
+    return queue_lock_lanes(tx, lanes, n);
+}
+
+static enum err revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     const struct dead_step *s = act->step;
     struct queue_letter l[LIMIT_DEAD_STEP];
     size_t n = 0;
-    enum err e = undo_outcomes(tx, s);
+    enum err e;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct dead_letter *d = &s->letters[i];
@@ -313,9 +438,19 @@ static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
         if (!s->live[i])
             l[n++] = (struct queue_letter){ .id = d->id, .has_lane = d->has_lane, .lane = d->lane };
     }
-    if (!e)
-        e = queue_revive(act->letters->queue, tx, now_ms, l, n);
+    e = queue_revive(act->letters->queue, tx, now_ms, l, n);
     return e ? e : over_letters(tx, s, STMT_letters_delete, true);
+}
+
+static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+{
+    enum err e = undo_outcomes(tx, act->step);
+
+    if (!e)
+        e = lock_lanes(tx, act);
+    if (!e)
+        e = ask_kinds(tx, act, true, now_ms);
+    return e ? e : revive(tx, act, now_ms);
 }
 
 static enum err forget(struct tx *tx, const struct dead_step *s)
@@ -384,10 +519,12 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     e = act->ids ? choose_by_id(tx, act) : choose_by_filter(tx, act);
     if (!e && !act->dry_run)
         e = drop_retaken(tx, act);
+    if (!e && !act->dry_run)
+        e = fit(tx, act);
     if (e || act->dry_run)
         return e;
     s->matched = (int64_t)s->count;
-    e = ask_kinds(tx, act, now_ms);
+    e = ask_kinds(tx, act, false, now_ms);
     if (!e)
         e = act->verb == DEAD_RETRY ? retry(tx, act, now_ms) : forget(tx, s);
     if (!e)

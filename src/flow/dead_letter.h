@@ -5,8 +5,9 @@
  *   (2) Retried, it keeps its message id and gets a fresh budget; it stands last in its lane.
  *   (3) Acts go from the oldest death on, so that a lane's letters come back in their order; what
  * dies again meanwhile is not taken a second time. (4) Every act leaves an audit row with the
- * letter's subject and payment. (5) No unit touches more than LIMIT_DEAD_STEP letters; reading
- * looks at LIMIT_DEAD_LOOKED at most and a cursor goes on from there. */
+ * letter's subject and payment. (5) No unit touches more than LIMIT_DEAD_STEP letters, or
+ * retries more than LIMIT_DEAD_STEP_BYTES and one letter; reading looks at LIMIT_DEAD_LOOKED at
+ * most and a cursor goes on from there. */
 #pragma once
 
 #include "queue/queue.h"
@@ -33,6 +34,16 @@ struct dead_body {
                       since nobody can tell what of it is a card's or a person's (A6) */
 };
 
+enum { DEAD_LANES = 2 };
+
+/* What retrying a letter takes. */
+struct dead_need {
+    int64_t bytes;  /* that it reads into the unit's memory */
+    bool has_gates; /* its kind makes it live, in these lanes; else it has its own, if any */
+    int64_t lanes[DEAD_LANES];
+    size_t lane_count;
+};
+
 /* A kind that has its own way. retry and forget are called in the act's transaction, with the
  * letter's row locked and still there; it is removed behind them. `why` may be filled where they
  * fail.
@@ -47,6 +58,11 @@ struct dead_kind {
      * means. */
     enum err (*retry)(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
                       bool *ret_live, char why[256]);
+    /* NULL: next to nothing. Asked before any of a step's letters is retried; it only reads.
+     * NOT_FOUND: as if it were NULL. A retry without gates locks no lane; one with gates is called
+     * when those of all letters are locked. */
+    enum err (*need)(struct tx *tx, void *ctx, const struct dead_letter *d,
+                     struct dead_need *ret_need);
     /* NULL: the row is all there is. */
     enum err (*forget)(struct tx *tx, void *ctx, const struct dead_letter *d, char why[256]);
     /* NULL: the row's body and the queue's own attempts are all there is. Writes the members
@@ -173,6 +189,10 @@ struct dead_act {
     /* Of a redrive, which `by` names: when it began. What died since then may be what it took
      * itself, and is not taken twice. 0: nobody asks. */
     int64_t began_ms;
+    /* What the caller adds to the queue behind the act, in the same unit: locked with the lanes of
+     * the letters, all in one order. LIMIT_STATEMENT_ROWS of both together, at most. */
+    const int64_t *lanes;
+    size_t lane_count;
 
     /* results */
     int64_t matched, done, refused;

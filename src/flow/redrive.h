@@ -4,8 +4,9 @@
  *   (1) A step's letters, its counts and its place are one commit with the step's own message:
  *       killed anywhere, the next step goes on behind the last letter that was taken.
  *   (2) Only what was dead (or had come) at the start is taken, each once: what dies again
- *       meanwhile lies behind until_ms; or the audit says that this redrive took it before, where a
- *       clock that was ahead left until_ms ahead of us.
+ *       meanwhile lies behind until_ms; or, where a clock that was ahead left until_ms ahead of us,
+ *       the audit says that this redrive took it before, or it was added after the start: a parcel
+ *       that is retried is a new letter when it dies.
  *   (3) Who cancels locks the same row as a step does: behind that nothing more is taken.
  *   (4) Redrives know nothing of each other: a letter that another one took is not there any more.
  */
@@ -17,6 +18,7 @@
 struct replay_found {
     bool is_dead; /* then these are its letters, those that there are: */
     struct uuid letters[2];
+    int64_t bytes;            /* that their retry may read into the unit's memory */
     struct queue_new message; /* else: live again; texts are the arena's, or the unit's own */
     struct str was;           /* its outcome until now */
     bool has_payment;

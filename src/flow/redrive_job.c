@@ -89,7 +89,8 @@ static enum err skip(struct doing *d, struct str words)
     e = TX_ROW(d->tx, STMT_letter_get, &row, v_uuid(&id));
     if (e) /* somebody had it meanwhile */
         return e == ERR_NOT_FOUND ? OK : e;
-    if (!d->r.ids.n)
+    /* Where it was retried meanwhile and died again it lies behind all the others. */
+    if (!d->r.ids.n && row.col[8].i <= d->r.until_ms)
         d->r.place = (struct dead_cursor){ .at_ms = row.col[8].i, .id = id };
     redrive_refuse(&d->step, id, str_trim(words));
     return OK;
@@ -154,7 +155,7 @@ static void took(struct doing *d, struct dead_act *act)
     d->step.done += act->done;
     redrive_refuse_all(&d->step, act);
     if (r->ids.n) {
-        r->next_id += (int64_t)act->id_count;
+        r->next_id += (int64_t)act->next_id; /* large ones may be left for the next step */
         d->step.over = (size_t)r->next_id * sizeof(struct uuid) >= r->ids.n;
     } else {
         r->place = act->cursor;

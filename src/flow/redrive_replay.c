@@ -159,8 +159,9 @@ struct doing {
     int64_t now_ms;
     struct queue_new messages[LIMIT_DEAD_STEP];
     size_t count;
-    struct uuid dead[LETTERS_OF_EVENT * LIMIT_DEAD_STEP];
+    struct uuid dead[LIMIT_DEAD_STEP];
     size_t dead_count;
+    int64_t dead_bytes; /* that they bring, beside what the arena has */
 };
 
 /* An event's refusal is named by its message, as a letter's is. */
@@ -216,6 +217,7 @@ static enum err take_event(struct doing *d, const struct event *event)
     if (f.is_dead) {
         memcpy(&d->dead[d->dead_count], f.letters, sizeof(f.letters));
         d->dead_count += LETTERS_OF_EVENT;
+        d->dead_bytes += f.bytes;
         return OK;
     }
     d->messages[d->count++] = f.message;
@@ -223,15 +225,28 @@ static enum err take_event(struct doing *d, const struct event *event)
     return e ? e : audit(d, event->id, &f);
 }
 
+/* Of the messages that are added; those of dead letters are locked with them. */
+static size_t lanes_of(const struct doing *d, int64_t lanes[LIMIT_DEAD_STEP])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->count; i++)
+        if (d->messages[i].has_lane)
+            lanes[n++] = d->messages[i].lane;
+    return n;
+}
+
 /* Those are retried as any operator would. */
-static enum err retry_dead(struct doing *d)
+static enum err retry_dead(struct doing *d, const int64_t *lanes, size_t lane_count)
 {
     char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
     struct dead_act act = { .letters = d->redrives->letters,
                             .verb = DEAD_RETRY,
                             .ids = d->dead,
                             .user = d->r->user,
-                            .by = by };
+                            .by = by,
+                            .lanes = lanes,
+                            .lane_count = lane_count };
     enum err e;
 
     uuid_text(d->r->id, id);
@@ -248,24 +263,29 @@ static enum err retry_dead(struct doing *d)
     return e;
 }
 
-/* Events may be large: half of the step's memory is for what comes behind them. */
+/* Events may be large: half of the step's memory is for what comes behind them. And the dead ones'
+ * letters are one step of an act, whose lanes are locked once. */
 static bool is_full(const struct doing *d, size_t taken)
 {
-    return taken && d->arena->used > d->arena->limit / 2;
+    return d->dead_count + LETTERS_OF_EVENT > LIMIT_DEAD_STEP ||
+           (taken && d->arena->used + (size_t)d->dead_bytes > d->arena->limit / 2);
 }
 
 /* *ret_taken: so many of them, from the first on. */
 static enum err take_all(struct doing *d, const struct event *events, size_t n, size_t *ret_taken)
 {
+    int64_t lanes[LIMIT_DEAD_STEP];
+    size_t i = 0, lane_count;
     enum err e = OK;
-    size_t i = 0;
 
     for (; i < n && !e && !is_full(d, i); i++)
         e = take_event(d, &events[i]);
     *ret_taken = i;
-    if (!e && d->dead_count)
-        e = retry_dead(d);
-    if (!e && d->count) /* together: their lanes are locked in order */
+    lane_count = lanes_of(d, lanes);
+    if (!e) /* all of them in order; an act locks its letters before */
+        e = d->dead_count ? retry_dead(d, lanes, lane_count)
+                          : queue_lock_lanes(d->tx, lanes, lane_count);
+    if (!e && d->count)
         e = queue_add(d->redrives->letters->queue, d->tx, d->now_ms, d->messages, d->count);
     d->step->done += (int64_t)d->count;
     return e;

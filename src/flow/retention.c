@@ -12,6 +12,7 @@
 
 enum { RETENTION_PAUSE_MS = 50, WHOLE_WALKS = 30 };
 #define DAY_MS (24 * 3600 * INT64_C(1000))
+_Static_assert(LIMIT_RETENTION_STEP <= LIMIT_STATEMENT_ROWS, "each takes no more than M2 allows");
 
 struct walk {
     int64_t from, walks;

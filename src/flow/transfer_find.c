@@ -158,12 +158,13 @@ static enum err add_user(void *ctx, const struct row *row)
 
 static enum err add_known_payer(struct tx *tx, struct candidates *c, struct str payer)
 {
-    struct val v[] = { V_TEXT(payer), V_INT(PAYER_USERS) };
+    struct val v[] = { V_TEXT(payer), V_INT(LIMIT_STATEMENT_ROWS), V_INT(PAYER_USERS) };
     enum err e = payer.n ? tx_each(tx, STMT_users_of_payer, v, COUNT(v), add_user, c) : OK;
 
     c->because = "payer";
     for (size_t i = 0; !e && i < c->user_count; i++) {
-        struct val u[] = { v_uuid(&c->users[i]), V_INT(LIMIT_BANK_CANDIDATES) };
+        struct val u[] = { v_uuid(&c->users[i]), V_INT(LIMIT_STATEMENT_ROWS),
+                           V_INT(LIMIT_BANK_CANDIDATES) };
 
         e = tx_each(tx, STMT_transfers_of_user, u, COUNT(u), add_candidate, c);
     }

@@ -71,17 +71,17 @@ enum err dead_repost(struct qstash *q, struct tx *tx, const struct parcel *p, st
                      int64_t now_ms, int64_t not_before_ms)
 {
     struct parcel again = *p;
-    enum err e = TX_DO(tx, STMT_message_edits_move, -1, v_uuid(&new_id), v_uuid(&p->id));
+    enum err e;
 
-    if (e)
-        return e;
     again.id = new_id;
     again.webhook_id = p->has_webhook_id ? p->webhook_id : p->id;
     again.has_webhook_id = true;
     again.created_ms = now_ms;
     again.not_before_ms = not_before_ms;
     again.holds_queue_id = 0;
-    return parcel_post(q, tx, &again);
+    e = parcel_post(q, tx, &again);
+    /* Behind it: one that is refused stays dead, with its edits. */
+    return e ? e : TX_DO(tx, STMT_message_edits_move, -1, v_uuid(&new_id), v_uuid(&p->id));
 }
 
 enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d)
@@ -93,7 +93,32 @@ enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d
     return e ? e : TX_DO(tx, STMT_qstash_message_release, -1, v_uuid(&p->id));
 }
 
-enum { TEXTS = 4 * 1024 * 1024 }; /* of one parcel */
+enum { TEXTS = 4 * 1024 * 1024, OTHER_TEXTS = 4096 }; /* of one parcel */
+
+/* A queue that is not there has no gate yet; the one that is made is nobody else's. */
+static void need_of_row(const struct row *row, struct dead_need *n)
+{
+    const struct val *c = row->col;
+    struct live at = { 0 };
+
+    if (c[0].type == VAL_INT)
+        at.queue_id = c[0].i;
+    if (c[1].type == VAL_TEXT)
+        at.flow_key = c[1].s;
+    n->bytes = c[2].i + OTHER_TEXTS;
+    n->has_gates = true;
+    n->lane_count = gate_lanes(&at, n->lanes);
+}
+
+enum err qstash_dead_need(struct tx *tx, struct uuid id, struct dead_need *ret_need)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_qstash_dead_need, &row, v_uuid(&id));
+
+    if (!e)
+        need_of_row(&row, ret_need);
+    return e;
+}
 
 enum err qstash_dead_edit(struct tx *tx, struct qstash *q, struct uuid id, struct uuid new_id,
                           const struct str *body)

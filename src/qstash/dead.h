@@ -17,6 +17,8 @@ enum err qstash_dead_forget(struct tx *tx, struct qstash *q, struct uuid id);
 /* The same as a retry, with another body; NULL: its own. */
 enum err qstash_dead_edit(struct tx *tx, struct qstash *q, struct uuid id, struct uuid new_id,
                           const struct str *body);
+/* dead_kind.need of a retry. */
+enum err qstash_dead_need(struct tx *tx, struct uuid id, struct dead_need *ret_need);
 /* Its body, the unit's own memory. *ret_hidden: its publisher wants nobody to see it. NOT_FOUND. */
 enum err qstash_dead_body(struct tx *tx, struct uuid id, struct str *ret_body, bool *ret_hidden);
 

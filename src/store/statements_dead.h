@@ -188,6 +188,11 @@ SQL(webhook_event_stored, /* as an operator edited it, where one did */
     " ORDER BY m.seq DESC LIMIT 1), e.body), e.trace, e.body FROM webhook_events e"
     " WHERE e.stripe_event_id = $1")
 
+SQL(webhook_event_need, /* how much webhook_event_stored brings */
+    "SELECT length(e.body) + coalesce((SELECT length(m.body) FROM message_edits m"
+    " WHERE m.message_id = e.message_id ORDER BY m.seq DESC LIMIT 1), length(e.body))"
+    " FROM webhook_events e WHERE e.stripe_event_id = $1")
+
 #undef LETTER_COLUMNS
 #undef CAUSE_DOWN
 #undef CAUSE_UP

@@ -137,6 +137,10 @@ SQL(qstash_dead_show, /* by id: its content, and how it died */
     " (SELECT d.response_header FROM qstash_dead d WHERE d.id = c.id),"
     " (SELECT d.response_body FROM qstash_dead d WHERE d.id = c.id)"
     " FROM qstash_messages c WHERE c.id = $1")
+SQL(qstash_dead_need, /* by id: how much qstash_dead_show brings, and its gates */
+    "SELECT (SELECT q.id FROM qstash_queues q WHERE q.name = c.queue), c.flow_key, coalesce(length(c.body), 0) + 2 * coalesce(length(c.header), 0)"
+    " + coalesce((SELECT length(d.response_body) FROM qstash_dead d WHERE d.id = c.id), 0)"
+    " FROM qstash_messages c WHERE c.id = $1")
 SQL2(qstash_dead_at, /* bulk, by seq */
      DEAD " WHERE seq = $1",
      DEAD " WHERE seq = ANY ($1::bigint[])")

@@ -105,21 +105,33 @@ SQL2(send_skip, /* the address goes with it */
     "UPDATE sends SET target = CASE WHEN channel = 'webhook' THEN target ELSE " ID " END,"         \
     " why = CASE WHEN status = 'waiting' THEN 'the person was removed' ELSE why END,"              \
     " updated_at = CASE WHEN status = 'waiting' THEN $1 ELSE updated_at END,"                      \
-    " status = CASE WHEN status = 'waiting' THEN 'skipped' ELSE status END"
+    " status = CASE WHEN status = 'waiting' THEN 'skipped' ELSE status END WHERE id"
 #define OF_PARTICIPANT                                                                             \
-    " WHERE notification_id IN (SELECT n.id FROM participants p JOIN notifications n"              \
-    " ON n.participant_id = p.participant_id WHERE p.user_id = $2)"
+    " FROM participants p JOIN notifications n ON n.participant_id = p.participant_id"             \
+    " JOIN sends s ON s.notification_id = n.id WHERE p.user_id = $2"
+#define STILL_THERE(ID)                                                                            \
+    " s.created_at <= $3 AND (s.status = 'waiting' OR (s.channel <> 'webhook' AND s.target <> "    \
+    ID ")) ORDER BY s.id DESC LIMIT $4"
+#define SOME(FROM) FORGET("hex(id)") " IN (SELECT s.id" FROM " AND" STILL_THERE("hex(s.id)") ")"   \
+    " RETURNING 1"
+#define PG_SOME(FROM) FORGET("upper(encode(id, 'hex'))") " = ANY (ARRAY (SELECT s.id" FROM         \
+    STILL_THERE("upper(encode(s.id, 'hex'))") ")) RETURNING 1"
 
-SQL2(sends_forget, /* what waits is not sent; no address stays */
-     FORGET("hex(id)") " WHERE user_id = $2",
-     FORGET("upper(encode(id, 'hex'))") " WHERE user_id = $2")
+SQL2(sends_forget, /* some at a time, the newest first: what waits is not sent; no address stays */
+     SOME(" FROM sends s WHERE s.user_id = $2"),
+     PG_SOME(" FROM sends s WHERE s.user_id = $2 AND"))
 
-SQL2(sends_forget_participant, /* the same of what his organisers had him told */
-     FORGET("hex(id)") OF_PARTICIPANT,
-     FORGET("upper(encode(id, 'hex'))") OF_PARTICIPANT)
+/* The same of what his organisers had him told. OFFSET 0: by his index, also where the planner would
+ * rather walk over everybody's ids. */
+SQL2(sends_forget_participant,
+     SOME(OF_PARTICIPANT),
+     PG_SOME(" FROM (SELECT s.*" OF_PARTICIPANT " OFFSET 0) s WHERE"))
 
 #undef FORGET
 #undef OF_PARTICIPANT
+#undef STILL_THERE
+#undef SOME
+#undef PG_SOME
 
 SQL2(sends_moved, /* bulk: participants whose address is another now; what waits is looked at later */
      "UPDATE sends SET target = 'moved ' || hex(id) WHERE channel = 'mail' AND target = $2"

@@ -55,15 +55,20 @@ SQL(transfers_of_amount, /* the newest that wait for as much */
     "SELECT " TRANSFER_COLUMNS " FROM bank_transfers WHERE state = 'open' AND currency = $1"
     " AND amount = $2 ORDER BY payment_id DESC LIMIT $3")
 
-SQL(users_of_payer, /* whose payments the same name has paid before */
-    "SELECT DISTINCT p.user_id FROM bank_lines l JOIN payments p ON p.id = l.payment_id"
-    " WHERE l.payer = $1 AND l.payment_id IS NOT NULL LIMIT $2")
+/* Both look at the newest $2 and no further: a page asks this for each of its lines. CROSS JOIN:
+ * SQLite would begin with all payments, or with all that are open. */
 
-SQL(transfers_of_user, /* CROSS JOIN: SQLite would begin with all that are open */
+SQL(users_of_payer, /* whose payments the same name has paid before */
+    "SELECT DISTINCT p.user_id FROM (SELECT payment_id FROM bank_lines WHERE payer = $1"
+    " AND payment_id IS NOT NULL ORDER BY id DESC LIMIT $2) l CROSS JOIN payments p"
+    " WHERE p.id = l.payment_id LIMIT $3")
+
+SQL(transfers_of_user,
     "SELECT t.payment_id, t.reference, t.amount, t.currency, t.received, t.state, t.account,"
     " t.expires_at, t.received_on, t.line_id, t.cancel_reason, t.created_at, t.updated_at"
-    " FROM payments p CROSS JOIN bank_transfers t WHERE p.user_id = $1 AND t.payment_id = p.id"
-    " AND t.state = 'open' ORDER BY t.payment_id DESC LIMIT $2")
+    " FROM (SELECT id FROM payments WHERE user_id = $1 ORDER BY id DESC LIMIT $2) p"
+    " CROSS JOIN bank_transfers t WHERE t.payment_id = p.id AND t.state = 'open'"
+    " ORDER BY t.payment_id DESC LIMIT $3")
 
 /* --- imports --- */
 

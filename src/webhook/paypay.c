@@ -127,6 +127,13 @@ static enum err retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t n
     return d->has_body ? OK : reread(tx, d, mend, why);
 }
 
+static enum err need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                     struct dead_need *ret_need)
+{
+    (void)ctx;
+    return d->has_body ? OK : reread_need(tx, d->ref, &ret_need->bytes);
+}
+
 /* Whatever stands in it, PayPay is asked (W8). */
 static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
                      int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
@@ -138,6 +145,6 @@ static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str
 struct dead_kind paypay_dead_kind(void)
 {
     return (struct dead_kind){
-        .name = "paypay.refetch", .retry = retry, .body = reread_body, .edit = edit
+        .name = "paypay.refetch", .retry = retry, .need = need, .body = reread_body, .edit = edit
     };
 }

@@ -6,6 +6,7 @@
 #include "webhook/edited.h"
 #include "webhook/paypay.h"
 #include "webhook/receive.h"
+#include "webhook/reread.h"
 #include "webhook/standing.h"
 
 #include <stdio.h>
@@ -111,7 +112,7 @@ enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64
         ret_found->is_dead = true;
         ret_found->letters[0] = s.message;
         ret_found->letters[1] = refetch_id(s.message);
-        return OK;
+        return reread_need(tx, event_id, &ret_found->bytes);
     case STANDING_DONE:
     case STANDING_GIVEN_UP: break;
     }

@@ -53,6 +53,16 @@ enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, char why[2
     return reread_as(tx, d, NULL, mend, why);
 }
 
+enum err reread_need(struct tx *tx, struct str event_id, int64_t *ret_bytes)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_webhook_event_need, &row, V_TEXT(event_id));
+
+    if (!e)
+        *ret_bytes = row.col[0].i;
+    return e;
+}
+
 /* --- edited ones --- */
 
 enum err reread_edited(struct tx *tx, struct dead_letter *d, struct str body, reread_fn mend,
@@ -146,6 +156,13 @@ static enum err retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t n
     return was_unreadable(d) ? reread(tx, d, mend, why) : OK;
 }
 
+static enum err need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                     struct dead_need *ret_need)
+{
+    (void)ctx;
+    return was_unreadable(d) ? reread_need(tx, d->ref, &ret_need->bytes) : OK;
+}
+
 static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
                      int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
 {
@@ -156,7 +173,7 @@ static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str
 struct dead_kind stripe_dead_kind(void)
 {
     return (struct dead_kind){
-        .name = "stripe.event", .retry = retry, .body = reread_body, .edit = edit
+        .name = "stripe.event", .retry = retry, .need = need, .body = reread_body, .edit = edit
     };
 }
 

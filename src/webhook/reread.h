@@ -20,6 +20,8 @@ typedef enum err (*reread_fn)(struct tx *tx, struct arena *a, struct dead_letter
                               const struct stored_event *s, char why[256]);
 /* NOT_FOUND: the event is gone. */
 enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, char why[256]);
+/* What reread() reads of that event into the unit's memory. NOT_FOUND. */
+enum err reread_need(struct tx *tx, struct str event_id, int64_t *ret_bytes);
 /* The letter's message gets this body. job.p NULL: no memory. */
 enum err reread_store(struct tx *tx, const struct dead_letter *d, struct str job);
 /* UNPROCESSABLE, always. */

@@ -40,11 +40,11 @@ static const enum stmt acts[] = {
     STMT_letters_lock,   STMT_letters_read,         STMT_letter_get,
     STMT_letter_body,    STMT_letter_event,         STMT_letters_revive,
     STMT_letters_delete, STMT_outcomes_undo,        STMT_letters_failures_delete,
-    STMT_letter_name,    STMT_webhook_event_stored, STMT_redrive_get,
-    STMT_redrive_lock,   STMT_redrives_page,        STMT_redrive_move,
-    STMT_redrive_end,    STMT_message_edit_newest,  STMT_replay_near,
-    STMT_replay_walk,    STMT_message_edit_first,   STMT_replay_event,
-    STMT_replay_source,  STMT_message_edits_expire,
+    STMT_letter_name,    STMT_webhook_event_stored, STMT_webhook_event_need,
+    STMT_redrive_get,    STMT_redrive_lock,         STMT_redrives_page,
+    STMT_redrive_move,   STMT_redrive_end,          STMT_message_edit_newest,
+    STMT_replay_near,    STMT_replay_walk,          STMT_message_edit_first,
+    STMT_replay_event,   STMT_replay_source,        STMT_message_edits_expire,
 };
 
 /* In SQL that both understand, n(i) being the numbers. */

@@ -51,15 +51,20 @@ static const struct plan_walk walks[] = {
 
 /* By a key, or by several: what else they compare does not matter. */
 static const enum stmt lookups[] = {
-    STMT_qstash_dead_of_id,      STMT_qstash_dead_show,       STMT_qstash_dead_at,
-    STMT_qstash_dead_find,       STMT_qstash_dead_remove,     STMT_qstash_facts,
-    STMT_qstash_message_show,    STMT_qstash_message_read,    STMT_qstash_message_read_all,
-    STMT_qstash_message_release, STMT_qstash_log_line,        STMT_qstash_log_forget,
-    STMT_qstash_messages_forget, STMT_qstash_dedup_forget,    STMT_qstash_flow_forget,
-    STMT_qstash_forget_known,    STMT_qstash_live_read,       STMT_qstash_live_remove,
-    STMT_qstash_label_remove,    STMT_qstash_queue_find,      STMT_qstash_begin_many,
-    STMT_qstash_live_give_slot,  STMT_qstash_live_give_token, STMT_qstash_queue_left,
-    STMT_qstash_dedup_put,       STMT_qstash_flow_used,       STMT_qstash_live_read_to_leave,
+    STMT_qstash_dead_need,       STMT_qstash_dead_of_id,
+    STMT_qstash_dead_show,       STMT_qstash_dead_at,
+    STMT_qstash_dead_find,       STMT_qstash_dead_remove,
+    STMT_qstash_facts,           STMT_qstash_message_show,
+    STMT_qstash_message_read,    STMT_qstash_message_read_all,
+    STMT_qstash_message_release, STMT_qstash_log_line,
+    STMT_qstash_log_forget,      STMT_qstash_messages_forget,
+    STMT_qstash_dedup_forget,    STMT_qstash_flow_forget,
+    STMT_qstash_forget_known,    STMT_qstash_live_read,
+    STMT_qstash_live_remove,     STMT_qstash_label_remove,
+    STMT_qstash_queue_find,      STMT_qstash_begin_many,
+    STMT_qstash_live_give_slot,  STMT_qstash_live_give_token,
+    STMT_qstash_queue_left,      STMT_qstash_dedup_put,
+    STMT_qstash_flow_used,       STMT_qstash_live_read_to_leave,
 };
 
 /* --- the tables, full: in SQL that both understand, n(i) being the numbers --- */

@@ -31,7 +31,11 @@ static enum err do_forget(struct tx *tx, void *ctx)
 {
     struct act *a = ctx;
 
-    return contact_forget(tx, a->contact.user, a->contact.user, env_now_ms(&w.rig->env[0]));
+    struct contact_forget f = { .user = a->contact.user,
+                                .by = a->contact.user,
+                                .job = env_uuid(&w.rig->env[0]) };
+
+    return contact_forget(tx, w.rig->queue[0], &f, env_now_ms(&w.rig->env[0]));
 }
 
 static bool put(struct uuid user, const char *email, const char *language, unsigned channels,
@@ -154,6 +158,96 @@ static void n1_a_removal_that_found_no_contact_takes_no_devices(void **state)
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM devices"), 1);
 }
 
+/* --- many --- */
+
+enum { TOLD = 450, TOLD_AS_PARTICIPANT = 300, OTHERS = 5 };
+
+static const char *user_sql(struct uuid user)
+{
+    static char text[64];
+    int n = snprintf(text, sizeof(text), "%s", w.rig->postgres ? "'\\x" : "x'");
+
+    for (size_t i = 0; i < sizeof(user.b); i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", user.b[i]);
+    snprintf(text + n, sizeof(text) - (size_t)n, "'");
+    return text;
+}
+
+#define NUMBERS "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
+#define SENDS                                                                                      \
+    " INTO sends (id, notification_id, channel, target, user_id, status, tries, created_at,"       \
+    " updated_at) "
+
+/* Of each second one nobody has been told yet. */
+static void tell(struct uuid user, int times, const char *target, int64_t at_ms)
+{
+    const char *id = w.rig->postgres ? "decode(md5(random()::text), 'hex')" : "randomblob(16)";
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             NUMBERS "INSERT" SENDS "SELECT %s, %s, 'mail', '%s', %s,"
+                     " CASE WHEN i %% 2 = 0 THEN 'sent' ELSE 'waiting' END, 1, %lld, 1 FROM n",
+             times, id, id, target, user_sql(user), (long long)at_ms);
+    sql_int(w.rig, sql);
+}
+
+static void tell_participant(struct uuid user, int times, const char *target)
+{
+    const char *id = w.rig->postgres ? "decode(md5(random()::text), 'hex')" : "randomblob(16)";
+    char sql[1024];
+
+    snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO participants (participant_id, collection_id, name, email, user_id, amount,"
+        " status, created_at, updated_at) VALUES (%s, %s, 'n', 'e', %s, 1, 'unpaid', 1, 1)",
+        id, id, user_sql(user));
+    sql_int(w.rig, sql);
+    snprintf(sql, sizeof(sql),
+             NUMBERS "INSERT INTO notifications (id, dedupe, participant_id, type, language, title,"
+                     " body, data, created_at) SELECT %s, 'd' || i, (SELECT participant_id FROM"
+                     " participants), 't', 'ja', 't', 'b', '{}', 1 FROM n",
+             times, id);
+    sql_int(w.rig, sql);
+    snprintf(sql, sizeof(sql),
+             "INSERT" SENDS "SELECT %s, id, 'mail', '%s', NULL, 'waiting', 0, 1, 1"
+             " FROM notifications",
+             id, target);
+    sql_int(w.rig, sql);
+}
+
+/* A removal changes no more rows at once than a statement may (M2), and yet leaves none. */
+static void m2_a_person_who_was_told_often_is_forgotten_some_at_a_time(void **state)
+{
+    static struct job_kind kinds[1];
+    struct act a = { 0 };
+
+    w.rig = *state;
+    kinds[0] = contact_forget_kind();
+    rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 1 });
+    a.contact.user = env_uuid(&w.rig->env[0]);
+    put(a.contact.user, "a@b.jp", "ja", 3, "one");
+    tell(a.contact.user, TOLD, "a@b.jp", 1);
+    tell(env_uuid(&w.rig->env[0]), OTHERS, "other@b.jp", 1);
+    tell_participant(a.contact.user, TOLD_AS_PARTICIPANT, "p@b.jp");
+    assert_int_equal(rig_do(w.rig, 0, do_forget, &a), OK);
+    assert_string_equal(shown(a.contact.user), "none");
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM sends WHERE target IN ('a@b.jp', "
+                                    "'p@b.jp')"),
+                     TOLD + TOLD_AS_PARTICIPANT - 2 * LIMIT_STATEMENT_ROWS);
+    tell(a.contact.user, 2, "back@b.jp", env_now_ms(&w.rig->env[0]) + 1); /* he came back */
+    queue_start(w.rig->queue[0]);
+    for (int i = 0; i < 10; i++)
+        rig_pass(w.rig, 1000);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM sends WHERE target = 'back@b.jp'"), 2);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM sends WHERE target = 'other@b.jp'"),
+                     OTHERS);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM sends WHERE target LIKE '%@%'"),
+                     OTHERS + 2);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM sends WHERE status = 'skipped'"),
+                     TOLD / 2 + TOLD_AS_PARTICIPANT);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM message"), 0);
+}
+
 static void a_target_is_masked_so_that_it_can_be_known_again(void **state)
 {
     static const struct {
@@ -193,7 +287,8 @@ static void channels_are_a_list_of_known_names(void **state)
     ON(n1_a_contact_is_replaced_as_a_whole), ON(n1_the_same_again_changes_nothing),                \
         ON(n1_a_device_is_in_the_hand_of_who_named_it_last),                                       \
         ON(n1_forgetting_takes_all_of_it_and_nobody_elses),                                        \
-        ON(n1_a_removal_that_found_no_contact_takes_no_devices)
+        ON(n1_a_removal_that_found_no_contact_takes_no_devices),                                   \
+        ON(m2_a_person_who_was_told_often_is_forgotten_some_at_a_time)
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* A letter that cannot be moved does not keep a redrive from the others (Q6). */
 #include "flow/redrive.h"
-#include "unit/queue/rig.h"
+#include "unit/queue/lanes.h"
 
 static struct {
     struct rig *rig;
@@ -153,6 +153,85 @@ static void q6_what_dies_again_is_not_taken_twice_where_a_letter_died_ahead_of_t
     arena_release(&w.arena);
 }
 
+/* --- lanes --- */
+
+/* Its gate has the number that its ref says. */
+static enum err need_gate(struct tx *tx, void *ctx, const struct dead_letter *d,
+                          struct dead_need *ret_need)
+{
+    (void)tx, (void)ctx;
+    *ret_need = (struct dead_need){ .has_gates = true,
+                                    .lanes = { strtoll(d->ref.p, NULL, 10) },
+                                    .lane_count = 1 };
+    return OK;
+}
+
+static enum err enter_gate(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                           bool *ret_live, char why[256])
+{
+    int64_t lane = strtoll(d->ref.p, NULL, 10);
+
+    (void)ctx, (void)now_ms, (void)why;
+    *ret_live = true;
+    return queue_lock_lanes(tx, &lane, 1);
+}
+
+/* What comes last has the lane that is locked first: by itself, or through its kind. */
+static void m9_the_lanes_of_a_step_are_locked_in_one_order(void **state)
+{
+    static const int first[] = { 1, 2 };
+
+    begin(state);
+    w.kind = (struct dead_kind){ .name = "gated", .retry = enter_gate, .need = need_gate };
+    for (size_t i = 0; i < COUNT(first); i++) {
+        PGconn *other = lane_hold(w.rig, first[i]);
+
+        put(1, "7");
+        put(2, i ? "2" : "6");
+        sql_int(w.rig, "UPDATE dead_letters SET kind = 'gated'");
+        put(3, "fine");
+        put(4, "fine");
+        sql_int(w.rig, "UPDATE dead_letters SET lane = 5 WHERE died_at = 1003");
+        sql_int(w.rig, i ? "UPDATE dead_letters SET lane = 4 WHERE died_at = 1004"
+                         : "UPDATE dead_letters SET lane = 1 WHERE died_at = 1004");
+        w.new = (struct redrive_new){ .id = env_uuid(&w.rig->env[0]), .rate = 100 };
+        assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+        assert_int_equal(lane_leave(w.rig, other), 0);
+        for (int k = 0; k < 10; k++)
+            rig_pass(w.rig, 1000);
+        assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
+        assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM message"), 0);
+    }
+    arena_release(&w.arena);
+}
+
+/* Somebody else retries the one that failed alone, before it is skipped; it dies again. */
+static void q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along(void **state)
+{
+    char sql[128];
+
+    begin(state);
+    for (int i = 1; i <= 12; i++)
+        put(i, i == 5 ? "bad" : "fine");
+    w.new = (struct redrive_new){ .id = env_uuid(&w.rig->env[0]),
+                                  .rate = 100,
+                                  .filter = { .kind = S("work") } };
+    assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+    for (int i = 0; i < 100 && sql_int(w.rig, "SELECT count(*) FROM message WHERE last_error"
+                                              " LIKE 'letter %'") < 1;
+         i++)
+        rig_pass(w.rig, 100);
+    snprintf(sql, sizeof(sql), "UPDATE dead_letters SET died_at = %lld WHERE ref = 'bad'",
+             (long long)env_now_ms(&w.rig->env[0]));
+    sql_int(w.rig, sql);
+    for (int i = 0; i < 60; i++)
+        rig_pass(w.rig, 500);
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives WHERE state = 'done'"), 11);
+    assert_int_equal(sql_int(w.rig, "SELECT refused FROM redrives"), 1);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 1);
+    arena_release(&w.arena);
+}
+
 static enum err do_resume(struct tx *tx, void *ctx)
 {
     return redrives_resume(tx, &w.redrives, ctx);
@@ -225,6 +304,14 @@ static void q6_a_letter_without_a_cause_gets_one_within_a_minute(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along, setup_sqlite,
+            teardown),
+        cmocka_unit_test_setup_teardown(
+            q6_a_letter_that_died_anew_meanwhile_does_not_take_the_others_along, setup_postgres,
+            teardown),
+        cmocka_unit_test_setup_teardown(m9_the_lanes_of_a_step_are_locked_in_one_order,
+                                        setup_postgres, teardown),
         cmocka_unit_test_setup_teardown(q6_a_letter_without_a_cause_gets_one_within_a_minute,
                                         setup_sqlite, teardown),
         cmocka_unit_test_setup_teardown(q6_a_letter_without_a_cause_gets_one_within_a_minute,

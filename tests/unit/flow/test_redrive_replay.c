@@ -1,6 +1,6 @@
 /* An event that cannot be applied once more does not keep a replay from the others (Q6). */
 #include "flow/redrive.h"
-#include "unit/queue/rig.h"
+#include "unit/queue/lanes.h"
 
 static struct {
     struct rig *rig;
@@ -91,11 +91,52 @@ static void q6_events_that_fail_are_refused_and_counted_and_the_others_go_on(voi
     arena_release(&w.arena);
 }
 
+/* --- lanes --- */
+
+/* The first one is dead, in lane 9; the others are done, the last of them in the first lane. */
+static enum err find_lanes(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
+                           struct replay_found *f, char why[256])
+{
+    break_at_bad(tx, a, event_id, now_ms, f, why);
+    f->is_dead = event_id.p[4] == 'a';
+    f->letters[0] = f->letters[1] = f->message.id;
+    f->message.has_lane = true;
+    f->message.lane = 'l' + 1 - event_id.p[4];
+    return OK;
+}
+
+static void m9_the_lanes_of_a_replays_step_are_locked_in_one_order(void **state)
+{
+    PGconn *other;
+
+    begin(state);
+    w.redrives.replay = find_lanes;
+    for (char c = 'a'; c <= 'l'; c++)
+        came(c);
+    sql_int(w.rig, "INSERT INTO dead_letters (id, kind, lane, ref, reason, attempts, added_at,"
+                   " died_at) SELECT message_id, 'work', 9, stripe_event_id, 'r', 1, 1, 1000"
+                   " FROM webhook_events WHERE stripe_event_id = 'evt_a'");
+    w.new = (struct redrive_new){ .id = env_uuid(&w.rig->env[0]),
+                                  .rate = LIMIT_REDRIVE_RATE,
+                                  .is_replay = true,
+                                  .filter = { .to_ms = 1000 } };
+    other = lane_hold(w.rig, 1);
+    assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
+    assert_int_equal(lane_leave(w.rig, other), 0);
+    for (int i = 0; i < 10; i++)
+        rig_pass(w.rig, 1000);
+    assert_int_equal(sql_int(w.rig, "SELECT done FROM redrives WHERE state = 'done'"), 12);
+    assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
+    arena_release(&w.arena);
+}
+
 #define ALL(ON) ON(q6_events_that_fail_are_refused_and_counted_and_the_others_go_on)
 
 int main(void)
 {
-    static const struct CMUnitTest sqlite[] = { ALL(ON_SQLITE) }, postgres[] = { ALL(ON_POSTGRES) };
+    static const struct CMUnitTest sqlite[] = { ALL(ON_SQLITE) }, postgres[] = {
+        ALL(ON_POSTGRES), ON_POSTGRES(m9_the_lanes_of_a_replays_step_are_locked_in_one_order)
+    };
 
     return RUN_BOTH(sqlite, postgres);
 }

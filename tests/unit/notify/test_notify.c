@@ -149,7 +149,9 @@ static void person(struct uuid user, const char *email, const char *channels, co
 
 static enum err do_forget(struct tx *tx, void *ctx)
 {
-    return contact_forget(tx, *(struct uuid *)ctx, (struct uuid){ 0 }, env_now_ms(&w.rig->env[0]));
+    struct contact_forget f = { .user = *(struct uuid *)ctx, .job = env_uuid(&w.rig->env[0]) };
+
+    return contact_forget(tx, w.rig->queue[0], &f, env_now_ms(&w.rig->env[0]));
 }
 
 struct participant_row {

@@ -32,7 +32,11 @@ forEachStore((store, test) => {
         const day = await nextDay(server);
         await server.fault({ ...LIST, hangMs: 6000, times: 1 }); // long enough to be seen on a busy machine
         assert.equal((await ask(server, 'POST', `/${day}`)).status, 202);
-        await until('it reads the list', async () => (await report(server, day)).phase === 'theirs');
+        await until('it reads the list', async () => {
+            const now = await report(server, day);
+            if (now.phase !== 'theirs') throw new Error(`${JSON.stringify(now)}\n${server.tail()}`);
+            return true;
+        });
         await update(server.db, `UPDATE reconciliations SET phase = 'ours' WHERE day = '${day}'`);
         const done = await ended(server, day);
         assert.equal(done.theirs, 0, 'what it read belonged to a step that was no longer its own');

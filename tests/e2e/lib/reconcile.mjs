@@ -35,7 +35,7 @@ export const ended = (server, day) => until(`${day} is done`, async () => {
     const one = await report(server, day);
     if (one.state === 'done') return one;
     if (one.phase === 'pause' || one.error) await server.advance(MINUTE);
-    return false;
+    throw new Error(`${JSON.stringify(one)}\n${server.tail()}`); // what is seen if it never is
 }, 40_000);
 
 export const quiet = (server) => until('nothing is due', async () => (await server.db.count('message')) === 0

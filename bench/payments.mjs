@@ -76,9 +76,9 @@ async function replayRows(server, keys) {
     row('  latency then', '', times(full));
     row('replays at half of that, open loop', 'p99 < 5 ms', times(half), half.p99_us < 5000);
     row('  answers other than a replay', '0', failed ? `${answers(full)}; ${answers(half)}` : '0', failed === 0);
-    // How often keys came again is summed and written once in ten seconds: 4,096 rows at most, 200 a commit.
+    // How often keys came again is summed and written once in ten seconds: 4,096 rows at most, 100 a commit.
     const commits = after.commits - before.commits;
-    const sums = 21 * Math.ceil((performance.now() - began) / 10_000 + 1);
+    const sums = 41 * Math.ceil((performance.now() - began) / 10_000 + 1);
     row('  written meanwhile', 'sums in 10 s', `${commits} commits, WAL ${
         same ? 'untouched' : `${before.size} to ${after.size} bytes`}`, commits <= sums);
 }

@@ -153,7 +153,8 @@ enum {
     LIMIT_PAYMENT_BODY = 16 * 1024, /* far more than any order needs */
     LIMIT_PAGE = 100,               /* payments in one answer */
     LIMIT_REPLAYS = 4096,           /* operations whose replays are counted between two writes */
-    LIMIT_REPLAYS_STEP = 200,       /* of them in one unit */
+    LIMIT_REPLAYS_STEP = 100,       /* of them in one unit */
+    LIMIT_REPLAYS_PAUSE_MS = 100,   /* between two such units */
     LIMIT_REPLAYS_MS = 10 * 1000,   /* until they are written (M16) */
     LIMIT_TIMELINE_ROWS = 200,      /* of each source that a payment's timeline shows (O7) */
     LIMIT_TIMELINE_DETAILS = 768 * 1024, /* bytes of all details; further ones are left out */

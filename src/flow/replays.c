@@ -46,9 +46,9 @@ struct replays {
     struct table *writing;
     size_t written;
     struct task call;
-    struct timer timer;
+    struct timer timer, pause;
     struct unit unit;
-    bool armed, busy, stopping;
+    bool armed, busy, pausing, stopping; /* busy: `writing` has rows that are not written */
     void (*stopped)(void *ctx);
     void *stopped_ctx;
 };
@@ -187,8 +187,26 @@ static void post_part(struct replays *r)
     static const struct unit_kind kind = { "replays.write", UNIT_BACK, write_part, NULL };
 
     r->busy = true;
+    r->pausing = false;
     r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = part_is_written };
     store_post(r->store, &r->unit);
+}
+
+static void pause_is_over(struct timer *t)
+{
+    post_part(CONTAINER_OF(t, struct replays, pause));
+}
+
+/* All of them in a row would have a core for a tenth of a second, and replays that just come wait.
+ */
+static void post_rest(struct replays *r)
+{
+    if (r->stopping) {
+        post_part(r);
+        return;
+    }
+    r->busy = r->pausing = true;
+    home_arm(r->home, &r->pause, env_now_ms(r->env) + LIMIT_REPLAYS_PAUSE_MS);
 }
 
 /* UNCERTAIN: it may be there. Counted twice would be worse than not at all. */
@@ -203,7 +221,7 @@ static void part_is_written(struct unit *u)
     if (failed && !r->stopping)
         put_back(r);
     else if (!failed && r->written < r->writing->used)
-        post_part(r);
+        post_rest(r);
     if (!r->busy && r->stopping)
         go_on_stopping(r);
 }
@@ -292,6 +310,10 @@ void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx)
     r->stopping = true;
     r->stopped = stopped;
     r->stopped_ctx = ctx;
+    if (r->pausing) {
+        home_arm(r->home, &r->pause, CLOCK_NEVER);
+        post_part(r);
+    }
     go_on_stopping(r);
 }
 
@@ -307,6 +329,7 @@ struct replays *replays_new(struct env *env, struct store *store, struct home *h
     r->writing = calloc(1, sizeof(*r->writing));
     r->call.run = first_replay;
     r->timer = (struct timer){ .fire = time_is_over, .due_ms = CLOCK_NEVER };
+    r->pause = (struct timer){ .fire = pause_is_over, .due_ms = CLOCK_NEVER };
     if (r->filling && r->writing)
         return r;
     replays_free(r);

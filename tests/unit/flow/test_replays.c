@@ -38,6 +38,14 @@ static void stop(struct rig *r, struct replays *replays)
     replays_free(replays);
 }
 
+static void wait_for_rows(struct rig *r, int64_t n)
+{
+    while (rows(r) < n) /* settling may have met its unit already, or not */
+        rig_settle(r);
+    rig_settle(r);
+    assert_int_equal(rows(r), n);
+}
+
 static void what_is_replayed_often_is_one_row_with_its_sum(void **state)
 {
     struct rig *r = *state;
@@ -50,9 +58,7 @@ static void what_is_replayed_often_is_one_row_with_its_sum(void **state)
     rig_pass(r, LIMIT_REPLAYS_MS - 1);
     assert_int_equal(rows(r), 0);
     rig_pass(r, 1);
-    while (rows(r) < 2) /* settling may have met its unit already, or not */
-        rig_settle(r);
-    rig_settle(r);
+    wait_for_rows(r, 2);
     assert_int_equal(times(r), 1001);
     assert_int_equal(den_next_timer(&r->den), CLOCK_NEVER); /* idle: nobody polls */
     rig_pass(r, 5);
@@ -62,6 +68,27 @@ static void what_is_replayed_often_is_one_row_with_its_sum(void **state)
     assert_int_equal(times(r), 1002);
     assert_int_equal(sql_int(r, "SELECT max(last_at - first_at) FROM replays"),
                      LIMIT_REPLAYS_MS + 5);
+}
+
+static void many_are_written_with_pauses_and_at_once_where_it_stops(void **state)
+{
+    struct rig *r = *state;
+    struct replays *replays = open_on(r, 0);
+
+    for (unsigned n = 0; n < 4 * LIMIT_REPLAYS_STEP; n++)
+        replays_add(replays, numbered(n), numbered(n), OP_CREATE);
+    rig_settle(r);
+    rig_pass(r, LIMIT_REPLAYS_MS);
+    wait_for_rows(r, LIMIT_REPLAYS_STEP);
+    rig_pass(r, LIMIT_REPLAYS_PAUSE_MS - 1);
+    assert_int_equal(rows(r), LIMIT_REPLAYS_STEP);
+    rig_pass(r, 1);
+    wait_for_rows(r, 2 * LIMIT_REPLAYS_STEP);
+    replays_add(replays, numbered(0), numbered(0), OP_CREATE); /* while the others wait */
+    rig_settle(r);
+    stop(r, replays);
+    assert_int_equal(rows(r), 4 * LIMIT_REPLAYS_STEP);
+    assert_int_equal(times(r), 4 * LIMIT_REPLAYS_STEP + 1);
 }
 
 static void more_operations_than_there_is_room_for_are_dropped_and_the_others_kept(void **state)
@@ -105,6 +132,7 @@ static void nobody_counts_where_there_is_nothing_to_count_with(void **state)
 
 #define ALL(ON)                                                                                    \
     ON(what_is_replayed_often_is_one_row_with_its_sum),                                            \
+        ON(many_are_written_with_pauses_and_at_once_where_it_stops),                               \
         ON(more_operations_than_there_is_room_for_are_dropped_and_the_others_kept),                \
         ON(two_nodes_add_up), ON(nobody_counts_where_there_is_nothing_to_count_with)
 

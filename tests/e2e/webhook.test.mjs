@@ -198,8 +198,12 @@ forEachStore((store, test) => {
         await until('they are there', async () => {
             const [{ n }] = await server.db.all('SELECT count(*) AS n FROM message');
             const [there, live] = [Number(n), (await server.metrics()).get('ichido_queue_live')];
-            same = there > 0 && there === standing && (live === there || store.name !== 'SQLite') ? same + 1 : 0;
+            same = there > 0 && there === standing && live === there ? same + 1 : 0;
             standing = there;
+            if (live !== there && store.name !== 'SQLite') { // what moved is counted anew a minute later
+                await server.deliver(event());
+                await server.advance(61_000);
+            }
             return same === 10;
         });
         const parked = [];

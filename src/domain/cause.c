@@ -46,6 +46,11 @@ static bool has_digit(const char *p, size_t n)
     return false;
 }
 
+static bool is_one_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
 /* 0: the text begins with no word that has a digit. */
 static size_t number_length(struct str s)
 {
@@ -53,7 +58,7 @@ static size_t number_length(struct str s)
 
     if (!has_digit(s.p, n))
         return 0;
-    while (n + 1 < s.n && memchr(".:/,+", s.p[n], 5)) {
+    while (n + 1 < s.n && is_one_of(s.p[n], ".:/,+")) {
         size_t more = word_length((struct str){ s.p + n + 1, s.n - n - 1 });
 
         if (!has_digit(s.p + n + 1, more))
@@ -67,7 +72,7 @@ static size_t number_length(struct str s)
  * is no quoted text. */
 static size_t quote_length(struct str s, char before)
 {
-    if (!memchr("\"'`", s.p[0], 3) || is_word(before))
+    if (!is_one_of(s.p[0], "\"'`") || is_word(before))
         return 0;
     for (size_t i = 1; i < s.n; i++)
         if (s.p[i] == '\\')

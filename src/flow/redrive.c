@@ -284,7 +284,7 @@ enum err redrive_cancel(struct tx *tx, struct arena *a, struct uuid id, struct u
     if (e || !r.is_running)
         return e ? e : as_json(a, &r, ret_json);
     e = TX_ROW(tx, STMT_redrive_end, &row, V_TEXT(S("cancelled")), V_INT(now_ms), v_uuid(&id));
-    snprintf(detail, sizeof(detail), "after %lld of %lld", (long long)(r.done + r.refused),
+    snprintf(detail, sizeof(detail), "after %lld of %lld", (long long)r.done + (long long)r.refused,
              (long long)r.matched);
     if (!e)
         e = redrive_audit(

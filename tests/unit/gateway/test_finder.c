@@ -3,27 +3,18 @@
 #include "base/limits.h"
 #include "gateway/finder.h"
 #include "unit/desk.h"
+#include "unit/gateway/stand_in.h"
 
 enum { CALLS = 16, AGO_MS = 1000000 };
 
 static struct world {
     struct desk desk;
-    struct gateway inner, *finder;
-    struct gateway_call calls[CALLS], *sent[CALLS];
+    struct stand_in inner;
+    struct gateway *finder;
+    struct gateway_call calls[CALLS];
     struct arena arena;
-    int made, sends, done;
+    int made, done;
 } w;
-
-static void take(struct gateway *g, struct gateway_call *c)
-{
-    (void)g;
-    w.sent[w.sends++] = c;
-}
-
-static void no_free(struct gateway *g)
-{
-    (void)g;
-}
 
 static void on_done(struct gateway_call *c)
 {
@@ -33,13 +24,11 @@ static void on_done(struct gateway_call *c)
 
 static int set_up(void **state)
 {
-    static const struct gateway_ops ops = { .call = take, .free = no_free };
-
     (void)state;
-    w = (struct world){ .inner = { .ops = &ops, .name = "x", .provider = "p", .methods = "card" } };
+    w = (struct world){ .inner = stand_in_new() };
     desk_init(&w.desk);
     arena_init(&w.arena, 1 << 16);
-    w.finder = finder_new(&w.inner);
+    w.finder = finder_new(&w.inner.gateway);
     assert_non_null(w.finder);
     return 0;
 }
@@ -114,8 +103,8 @@ static void what_is_no_search_passes(void **state)
     (void)state;
     gateway_call(w.finder, &c);
     gateway_call(w.finder, &d);
-    assert_ptr_equal(w.sent[0], &c);
-    assert_ptr_equal(w.sent[1], &d);
+    assert_ptr_equal(w.inner.taken[0], &c);
+    assert_ptr_equal(w.inner.taken[1], &d);
     assert_string_equal(w.finder->name, "x");
 }
 
@@ -124,21 +113,21 @@ static void d6_who_comes_while_a_list_is_read_waits_for_the_next(void **state)
     struct gateway_call *a = look(), *b = look(), *c = look();
 
     (void)state;
-    assert_int_equal(w.sends, 1);
-    assert_int_equal(sought(w.sent[0]), 1);
-    end(w.sent[0], GATEWAY_ABSENT);
+    assert_int_equal(w.inner.count, 1);
+    assert_int_equal(sought(w.inner.taken[0]), 1);
+    end(w.inner.taken[0], GATEWAY_ABSENT);
     assert_int_equal(w.done, 1);
     assert_int_equal(a->answer, GATEWAY_ABSENT);
     assert_int_equal(a->tries, 3);
-    assert_int_equal(w.sends, 2);
-    assert_int_equal(sought(w.sent[1]), 2);
-    find(w.sent[1], c, GATEWAY_OK);
-    end(w.sent[1], GATEWAY_ABSENT);
+    assert_int_equal(w.inner.count, 2);
+    assert_int_equal(sought(w.inner.taken[1]), 2);
+    find(w.inner.taken[1], c, GATEWAY_OK);
+    end(w.inner.taken[1], GATEWAY_ABSENT);
     assert_int_equal(w.done, 3);
     assert_int_equal(b->answer, GATEWAY_ABSENT);
     assert_int_equal(c->answer, GATEWAY_OK);
     assert_int_equal(c->status, 200);
-    assert_int_equal(w.sends, 2);
+    assert_int_equal(w.inner.count, 2);
 }
 
 static void d6_a_reading_that_ends_early_gives_all_the_same_place(void **state)
@@ -150,11 +139,11 @@ static void d6_a_reading_that_ends_early_gives_all_the_same_place(void **state)
     look();
     a = look();
     b = look();
-    end(w.sent[0], GATEWAY_ABSENT);
-    w.sent[1]->list_after = (struct str){ place, 4 };
-    w.sent[1]->list_more = true;
-    strcpy(w.sent[1]->error_code, "too_many_pages");
-    end(w.sent[1], GATEWAY_UNCERTAIN);
+    end(w.inner.taken[0], GATEWAY_ABSENT);
+    w.inner.taken[1]->list_after = (struct str){ place, 4 };
+    w.inner.taken[1]->list_more = true;
+    strcpy(w.inner.taken[1]->error_code, "too_many_pages");
+    end(w.inner.taken[1], GATEWAY_UNCERTAIN);
     place[3] = '0'; /* it was the reading's */
     assert_true(str_eq(a->list_after, S("pi_9")) && str_eq(b->list_after, S("pi_9")));
     assert_true(a->list_more && b->list_more);
@@ -172,20 +161,20 @@ static void d6_other_places_and_other_hours_are_readings_of_their_own(void **sta
     look_from(AGO_MS, AGO_MS, S("pi_5"));
     look_from(far, far, S(""));
     look_from(near, near, S(""));
-    end(w.sent[0], GATEWAY_ABSENT);
-    assert_int_equal(sought(w.sent[1]), 2);
-    assert_int_equal(w.sent[1]->since_ms, AGO_MS);
-    assert_int_equal(w.sent[1]->until_ms, near);
-    end(w.sent[1], GATEWAY_ABSENT);
-    assert_true(str_eq(w.sent[2]->list_after, S("pi_5")));
-    assert_int_equal(sought(w.sent[2]), 1);
-    end(w.sent[2], GATEWAY_ABSENT);
-    assert_int_equal(w.sent[3]->since_ms, far);
-    end(w.sent[3], GATEWAY_ABSENT);
+    end(w.inner.taken[0], GATEWAY_ABSENT);
+    assert_int_equal(sought(w.inner.taken[1]), 2);
+    assert_int_equal(w.inner.taken[1]->since_ms, AGO_MS);
+    assert_int_equal(w.inner.taken[1]->until_ms, near);
+    end(w.inner.taken[1], GATEWAY_ABSENT);
+    assert_true(str_eq(w.inner.taken[2]->list_after, S("pi_5")));
+    assert_int_equal(sought(w.inner.taken[2]), 1);
+    end(w.inner.taken[2], GATEWAY_ABSENT);
+    assert_int_equal(w.inner.taken[3]->since_ms, far);
+    end(w.inner.taken[3], GATEWAY_ABSENT);
     assert_int_equal(w.done, 5);
     look();
-    assert_int_equal(w.sends, 5);
-    end(w.sent[4], GATEWAY_ABSENT);
+    assert_int_equal(w.inner.count, 5);
+    end(w.inner.taken[4], GATEWAY_ABSENT);
 }
 
 static void d6_a_window_without_an_end_stays_open(void **state)
@@ -194,10 +183,10 @@ static void d6_a_window_without_an_end_stays_open(void **state)
     look();
     look_from(AGO_MS, 0, S(""));
     look_from(AGO_MS - 1, AGO_MS, S(""));
-    end(w.sent[0], GATEWAY_RETRY_LATER);
-    assert_int_equal(w.sent[1]->until_ms, 0);
-    assert_int_equal(w.sent[1]->since_ms, AGO_MS - 1);
-    end(w.sent[1], GATEWAY_RETRY_LATER);
+    end(w.inner.taken[0], GATEWAY_RETRY_LATER);
+    assert_int_equal(w.inner.taken[1]->until_ms, 0);
+    assert_int_equal(w.inner.taken[1]->since_ms, AGO_MS - 1);
+    end(w.inner.taken[1], GATEWAY_RETRY_LATER);
     assert_int_equal(w.calls[2].answer, GATEWAY_RETRY_LATER);
 }
 
@@ -215,10 +204,10 @@ static void who_asks_again_at_once_is_in_the_next_reading(void **state)
     (void)state;
     a->done = look_again;
     look();
-    end(w.sent[0], GATEWAY_RETRY_LATER);
-    assert_int_equal(w.sends, 2);
-    assert_int_equal(sought(w.sent[1]), 2);
-    end(w.sent[1], GATEWAY_ABSENT);
+    end(w.inner.taken[0], GATEWAY_RETRY_LATER);
+    assert_int_equal(w.inner.count, 2);
+    assert_int_equal(sought(w.inner.taken[1]), 2);
+    end(w.inner.taken[1], GATEWAY_ABSENT);
     assert_int_equal(w.done, 3);
 }
 

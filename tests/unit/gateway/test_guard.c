@@ -2,28 +2,19 @@
 #include "base/limits.h"
 #include "gateway/guard.h"
 #include "unit/desk.h"
+#include "unit/gateway/stand_in.h"
 
 enum { CALLS = 64 };
 
 static struct world {
     struct desk desk;
     struct env env;
-    struct gateway inner, *guard;
-    struct gateway_call calls[CALLS], *underway[CALLS];
-    int made, sent, done;
+    struct stand_in inner;
+    struct gateway *guard;
+    struct gateway_call calls[CALLS];
+    int made, done;
     bool same_payment;
 } w;
-
-static void take(struct gateway *g, struct gateway_call *c)
-{
-    (void)g;
-    w.underway[w.sent++] = c;
-}
-
-static void no_free(struct gateway *g)
-{
-    (void)g;
-}
 
 static void on_done(struct gateway_call *c)
 {
@@ -33,14 +24,12 @@ static void on_done(struct gateway_call *c)
 
 static int set_up(void **state)
 {
-    static const struct gateway_ops ops = { .call = take, .free = no_free };
-
     (void)state;
-    w = (struct world){ .inner = { .ops = &ops, .name = "x", .provider = "p", .methods = "card" } };
+    w = (struct world){ .inner = stand_in_new() };
     desk_init(&w.desk);
     clock_init(&w.env.clock);
-    w.guard =
-        guard_new(&(struct guard_options){ .env = &w.env, .calls = 2, .try_ms = 700 }, &w.inner);
+    w.guard = guard_new(&(struct guard_options){ .env = &w.env, .calls = 2, .try_ms = 700 },
+                        &w.inner.gateway);
     assert_non_null(w.guard);
     return 0;
 }
@@ -99,13 +88,13 @@ static void silence_in_a_row_opens_it_and_nothing_is_sent_then(void **state)
 
     (void)state;
     break_it();
-    sent = w.sent;
+    sent = w.inner.count;
     w.done = 0;
     c = call();
     assert_int_equal(w.done, 0); /* never from within */
     desk_next(&w.desk);
     assert_int_equal(w.done, 1);
-    assert_int_equal(w.sent, sent);
+    assert_int_equal(w.inner.count, sent);
     assert_int_equal(c->answer, GATEWAY_RETRY_LATER);
     assert_false(c->sent);
     assert_string_equal(c->error_code, "gateway_unavailable");
@@ -182,15 +171,15 @@ static void each_pause_is_longer_up_to_a_limit(void **state)
     (void)state;
     break_it();
     for (int i = 0; i < 8; i++) {
-        int sent = w.sent;
+        int sent = w.inner.count;
 
         clock_advance(&w.env.clock, pause - 1000);
         call();
         desk_next(&w.desk);
-        assert_int_equal(w.sent, sent);
+        assert_int_equal(w.inner.count, sent);
         clock_advance(&w.env.clock, 1000);
         call_and_answer(GATEWAY_UNCERTAIN, 0);
-        assert_int_equal(w.sent, sent + 1);
+        assert_int_equal(w.inner.count, sent + 1);
         pause = pause * 2 < LIMIT_BREAKER_PAUSE_MAX_MS ? pause * 2 : LIMIT_BREAKER_PAUSE_MAX_MS;
     }
 }
@@ -204,13 +193,13 @@ static void who_is_over_the_limit_waits_in_line(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(c); i++)
         c[i] = call();
-    assert_int_equal(w.sent, 2);
+    assert_int_equal(w.inner.count, 2);
     assert_int_equal(guard_look(w.guard).waiting, 3);
     answer(c[1], GATEWAY_OK, 200);
-    assert_ptr_equal(w.underway[2], c[2]);
+    assert_ptr_equal(w.inner.taken[2], c[2]);
     answer(c[0], GATEWAY_OK, 200);
     answer(c[2], GATEWAY_OK, 200);
-    assert_ptr_equal(w.underway[4], c[4]);
+    assert_ptr_equal(w.inner.taken[4], c[4]);
     answer(c[3], GATEWAY_OK, 200);
     answer(c[4], GATEWAY_OK, 200);
     assert_int_equal(w.done, 5);
@@ -233,7 +222,7 @@ static void who_waited_too_long_is_turned_away_unsent(void **state)
     w.env.clock.mono_us = later_us;
     answer(c[0], GATEWAY_UNCERTAIN, 0);
     desk_next(&w.desk);
-    assert_int_equal(w.sent, 2);
+    assert_int_equal(w.inner.count, 2);
     assert_int_equal(c[2]->answer, GATEWAY_RETRY_LATER);
     assert_string_equal(c[2]->error_code, "gateway_busy");
     assert_int_equal(w.done, 2);

@@ -205,7 +205,7 @@ static enum err check_kind(struct tx *tx, struct claim *c, const struct payment 
     if (!allowed.yes)
         return refuse_state(o, p, allowed.why);
     *ret_amount = o->has_amount && o->kind != OP_VOID ? o->amount : allowed.most;
-    if (*ret_amount > allowed.most || (o->kind == OP_REFUND && *ret_amount < 1))
+    if (*ret_amount > allowed.most || (o->kind != OP_VOID && *ret_amount < 1))
         return refuse_state(o, p,
                             o->kind == OP_CAPTURE ? "More than was authorized cannot be captured."
                                                   : "More than was captured cannot be refunded.");

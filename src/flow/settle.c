@@ -75,14 +75,15 @@ static bool surely_refused(const struct settling *s)
     return refused && (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
 }
 
-/* An answer with an intent speaks for every try. A decline without says no more than that this try
- * made none: behind one that may have had its effect it counts only if it is that one's answer. */
-static bool speaks_for_all(const struct settling *s)
+/* A decline without an intent says no more than that this try did nothing: behind one that may have
+ * had its effect it counts only if it is that one's answer. */
+static bool surely_declined(const struct settling *s)
 {
     const struct op_run *r = s->r;
     const struct gateway *g = gateways_named(r->p->gateways, s->p.gateway);
 
-    return r->call.fact.kind != FACT_NONE || is_first_run(s) || (!r->asked && g && g->replays);
+    return r->call.answer == GATEWAY_DECLINED &&
+           (r->call.fact.kind != FACT_NONE || is_first_run(s) || (!r->asked && g && g->replays));
 }
 
 /* Nobody else would end what an answer left open that does not fit: cancelled in its time, as if
@@ -197,7 +198,7 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
     switch (c->answer) {
     case GATEWAY_OK:
     case GATEWAY_DECLINED:
-        if (!speaks_for_all(s))
+        if (c->fact.kind == FACT_NONE && !surely_declined(s))
             break;
         e = take(s);
         if (!e && c->fact.kind == FACT_NONE)
@@ -253,7 +254,7 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
         e = conclude_page(s);
     if (e || is_done(&s->p))
         return e;
-    if (is_hopeless(&s->p) || c->answer == GATEWAY_DECLINED || surely_refused(s))
+    if (is_hopeless(&s->p) || surely_declined(s) || surely_refused(s))
         *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or it was refused */
     else if (surely_nothing(s))
         *ret = END_RELEASE;
@@ -334,6 +335,7 @@ static enum err conclude_void(struct settling *s, enum ending *ret)
 static enum err conclude_refund(struct settling *s, enum ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
+    bool refused = c->answer == GATEWAY_DECLINED || c->answer == GATEWAY_REFUSED;
     struct refund refund;
     enum err e = refund_read(s->tx, s->t.arena, s->r->op.refund_id, &refund);
 
@@ -342,8 +344,7 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
         return e; /* a webhook was faster */
     if (c->answer == GATEWAY_OK)
         return take(s);
-    if (c->answer == GATEWAY_DECLINED || surely_refused(s) ||
-        (c->answer == GATEWAY_REFUSED && !s->r->op.has_key)) {
+    if (surely_declined(s) || surely_refused(s) || (refused && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
         e = refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
         return e || !refund.automatic ? e : refund_again(s->tx, &s->t, &s->p, &refund);

@@ -1,9 +1,9 @@
 #include "auth/hasher.h"
 
 #include "base/limits.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 struct hasher {
@@ -81,17 +81,11 @@ bool hasher_check(struct hasher *h, struct hash_job *job)
 
 /* --- its life --- */
 
-/* Signals are for the first loop. */
 static bool start(struct hasher *h)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (h->started < LIMIT_PASSWORD_THREADS &&
-           !pthread_create(&h->threads[h->started], NULL, work, h))
+           thread_start_nth(&h->threads[h->started], "password", h->started, work, h))
         h->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return h->started == LIMIT_PASSWORD_THREADS;
 }
 

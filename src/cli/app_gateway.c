@@ -96,10 +96,13 @@ static bool open_clients(struct app *app)
 {
     bool dev = app->node.settings.mode == MODE_DEV;
     struct client_options gateway = { .env = &app->node.env,
+                                      .thread = "egress-gateway",
                                       .max_per_host = LIMIT_GATEWAY_CALLS,
                                       .max_total = LIMIT_GATEWAY_CALLS,
                                       .allow_private = true }; /* the operator named it */
-    struct client_options delivery = { .env = &app->node.env, .allow_private = dev };
+    struct client_options delivery = { .env = &app->node.env,
+                                       .thread = "egress-events",
+                                       .allow_private = dev };
     char why[256] = "";
 
     if (client_open(&gateway, &app->gateway_client, why) ||

@@ -8,6 +8,7 @@
 static bool open_client(struct app *app)
 {
     struct client_options o = { .env = &app->node.env,
+                                .thread = "egress-notify",
                                 .max_per_host = LIMIT_SENDS,
                                 .max_total = 4 * LIMIT_SENDS,
                                 .allow_private = true };

@@ -17,6 +17,7 @@ bool app_open_qstash(struct app *app)
     const struct settings *s = &app->node.settings;
     struct qstash *q = &app->qstash;
     struct client_options o = { .env = &app->node.env,
+                                .thread = "egress-qstash",
                                 .max_per_host = LIMIT_QSTASH_PER_HOST,
                                 .max_total = LIMIT_QSTASH_CALLS,
                                 .allow_private = s->qstash_private };

@@ -13,6 +13,7 @@
 
 #include "base/env.h"
 #include "base/limits.h"
+#include "base/thread.h"
 #include "http/client_hosts.h"
 #include "http/client_mail.h"
 #include "http/client_transfer.h"
@@ -440,7 +441,7 @@ static void release(struct client *c)
     free(c);
 }
 
-static bool prepare(struct client *c)
+static bool prepare(struct client *c, const char *thread)
 {
     struct epoll_event e = { .events = EPOLLIN };
 
@@ -458,7 +459,7 @@ static bool prepare(struct client *c)
     curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)c->hosts.max_total);
-    return pthread_create(&c->thread, NULL, run, c) == 0;
+    return thread_start(&c->thread, thread ? thread : "egress", run, c);
 }
 
 /* NULL: not set. False: it is set, and of no use. */
@@ -493,7 +494,7 @@ enum err client_open(const struct client_options *o, struct client **ret_client,
     c->hosts.max_per_host = o->max_per_host > 0 ? o->max_per_host : LIMIT_CALLS_PER_HOST;
     c->hosts.max_total = o->max_total > 0 ? o->max_total : LIMIT_CALLS;
     pthread_mutex_init(&c->lock, NULL);
-    if (!prepare(c)) {
+    if (!prepare(c, o->thread)) {
         snprintf(why, 256, "the client thread does not start: %s", strerrordesc_np(errno));
         release(c);
         return ERR_INTERNAL;

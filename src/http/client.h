@@ -62,6 +62,7 @@ struct client_options {
     struct env *env;
     int max_per_host, max_total;
     bool allow_private; /* false: the SSRF guard refuses loopback, private and link-local targets */
+    const char *thread; /* its name; NULL: "egress" */
 };
 
 enum err client_open(const struct client_options *o, struct client **ret_client, char why[256]);

@@ -11,6 +11,7 @@
 #include "http/server.h"
 
 #include "base/limits.h"
+#include "base/thread.h"
 #include "http/conn.h"
 #include "http/listen.h"
 #include "http/rate.h"
@@ -351,8 +352,8 @@ void server_run(struct server *s)
     for (int i = 0; i < s->loop_count; i++)
         if (!listen_start(&s->loops[i]))
             server_raise(s, STAGE_FINISHED);
-    while (threads < s->loop_count &&
-           !pthread_create(&s->loops[threads].thread, NULL, run_loop, &s->loops[threads]))
+    while (threads < s->loop_count && thread_start_nth(&s->loops[threads].thread, "loop", threads,
+                                                       run_loop, &s->loops[threads]))
         threads++;
     if (threads < s->loop_count)
         server_raise(s, STAGE_FINISHED);

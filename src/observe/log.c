@@ -7,6 +7,7 @@
 #include "observe/log.h"
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "observe/log_line.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ struct log *log_new(const struct clock *clock, int fd, enum log_level least, boo
     pthread_condattr_destroy(&monotonic);
     buf_init(&l->waiting, LOG_WAITING_MAX);
     buf_init(&l->writing, LOG_WAITING_MAX);
-    if (threaded && pthread_create(&l->thread, NULL, writer, l) != 0)
+    if (threaded && !thread_start(&l->thread, "log", writer, l))
         l->threaded = false;
     return l;
 }

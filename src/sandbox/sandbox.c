@@ -5,6 +5,7 @@
  *   free:  who is held back is dropped -> no new calls -> the queue finishes what runs -> the
  *          thread ends -> the file closes */
 #include "base/limits.h"
+#include "base/thread.h"
 #include "http/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -13,7 +14,6 @@
 #include "sandbox/relay.h"
 #include "sandbox/visit.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +197,7 @@ static enum err fill_routes(struct sandbox *s)
 
 static enum err open_all(struct sandbox *s, char why[256])
 {
-    struct client_options c = { .env = &s->env, .allow_private = true };
+    struct client_options c = { .env = &s->env, .thread = "sandbox-egress", .allow_private = true };
     enum err e = listen_there(s, why);
 
     if (!e)
@@ -294,17 +294,12 @@ static void *live(void *arg)
     return NULL;
 }
 
-/* Signals are the server's business: threads inherit the mask of who makes them. */
 void sandbox_start(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
-    sigset_t all, before;
 
     server_on_drain(s->server, calls_are_answered, s);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    impl->runs = !pthread_create(&impl->thread, NULL, live, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    impl->runs = thread_start(&impl->thread, "sandbox", live, s);
     if (!impl->runs)
         LOG(s->env.log, LOG_ERROR, "no thread for the sandbox");
 }

@@ -1,12 +1,12 @@
 #include "store/postgres_listen.h"
 
 #include "base/env.h"
+#include "base/thread.h"
 #include "observe/log.h"
 #include "store/postgres_server.h"
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,14 +162,7 @@ static void *listen_on(void *arg)
 
 static bool start(struct pg_listener *l)
 {
-    sigset_t all, before;
-    int failed;
-
-    sigfillset(&all); /* signals are for the thread that waits for them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&l->thread, NULL, listen_on, l);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return !failed;
+    return thread_start(&l->thread, "pg-listen", listen_on, l);
 }
 
 struct pg_listener *pg_listener_new(struct env *env, const char *url, _Atomic bool *unnamed,

@@ -10,6 +10,7 @@
  *   (4) A worker with nothing to do sleeps; nobody asks the server whether it is still there.
  *
  * One lock guards the lists. It is never held while SQL runs or a unit goes home. */
+#include "base/thread.h"
 #include "observe/log.h"
 #include "store/postgres_listen.h"
 #include "store/postgres_server.h"
@@ -18,7 +19,6 @@
 
 #include <assert.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,19 +298,14 @@ static void *work(void *arg)
 
 static bool start_workers(struct pg_store *s)
 {
-    sigset_t all, before;
-    int failed = 0;
-
-    sigfillset(&all); /* signals are for the thread that waits for them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (!failed && s->started < s->worker_count) {
+    while (s->started < s->worker_count) {
         struct pg_worker *w = &s->workers[s->started];
 
-        failed = pthread_create(&w->thread, NULL, work, w);
-        s->started += !failed;
+        if (!thread_start_nth(&w->thread, "store", s->started, work, w))
+            return false;
+        s->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return !failed;
+    return true;
 }
 
 /* --- the store's operations --- */

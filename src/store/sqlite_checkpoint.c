@@ -1,5 +1,6 @@
 #include "store/sqlite_checkpoint.h"
 
+#include "base/thread.h"
 #include "observe/log.h"
 #include "store/sqlite_conn.h"
 
@@ -109,7 +110,7 @@ enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     e = sqlite_db_open(&open, env, &c->db, why);
-    if (!e && pthread_create(&c->thread, NULL, work, c)) {
+    if (!e && !thread_start(&c->thread, "checkpoint", work, c)) {
         snprintf(why, 256, "cannot start a thread");
         e = ERR_UNAVAILABLE;
     }

@@ -11,6 +11,7 @@
  *
  * One lock guards the lists and the counters. It is never held while SQL runs or a unit goes home.
  */
+#include "base/thread.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "store/sqlite_batch.h"
@@ -20,7 +21,6 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,7 +384,7 @@ static enum err start_reader(struct sqlite_store *s, int i, char why[256])
     if (!r)
         return no_thread(why);
     *r = (struct reader){ s, s->reader_dbs[i] };
-    if (pthread_create(&s->readers[i], NULL, read_units, r)) {
+    if (!thread_start_nth(&s->readers[i], "reader", i, read_units, r)) {
         free(r);
         return no_thread(why);
     }
@@ -406,23 +406,10 @@ static enum err start_threads(struct sqlite_store *s, char why[256])
         e = start_reader(s, i, why);
     if (e)
         return e;
-    if (pthread_create(&s->writer, NULL, write_units, s))
+    if (!thread_start(&s->writer, "store", write_units, s))
         return no_thread(why);
     s->writer_runs = true;
     return OK;
-}
-
-/* Signals are the loops' business: threads inherit the mask of who makes them. */
-static enum err start_threads_deaf(struct sqlite_store *s, char why[256])
-{
-    sigset_t all, before;
-    enum err e;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    e = start_threads(s, why);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return e;
 }
 
 /* The lock file is 0600, and SQLite gives new files its permissions; older ones are narrowed. */
@@ -484,7 +471,7 @@ enum err sqlite_store_open(const struct store_options *o, struct env *env, struc
     if (!e)
         e = open_file(s, why);
     if (!e)
-        e = start_threads_deaf(s, why);
+        e = start_threads(s, why);
     if (e) {
         sqlite_free(&s->store);
         return e;

@@ -145,6 +145,17 @@ forEachStore((store, test) => {
         assert.ok(Number(limited[0].headers['retry-after']) > 0);
     });
 
+    test('O9 every thread has a name that says what it does: top -H, perf and gdb can be read', async (t) => {
+        const server = await start(t, store, { env: { ICHIDO_LOOPS: '2' } });
+        assert.equal((await server.get('/healthz')).status, 200); // so all of them run
+        const tasks = `/proc/${server.pid}/task`;
+        const names = fs.readdirSync(tasks).map((id) => fs.readFileSync(`${tasks}/${id}/comm`, 'utf8').trim());
+        const expected = [/^loop-1$/, /^log$/, /^sandbox$/, /^password-0$/, /^egress-gateway$/,
+            ...(store.kind === 'postgres' ? [/^store-0$/, /^pg-listen$/] : [/^store$/, /^reader-0$/, /^checkpoint$/])];
+        for (const one of expected) assert.ok(names.some((name) => one.test(name)), `${one}: ${names}`);
+        assert.equal(names.filter((name) => name === 'ichido').length, 1, `only the first, which is loop 0, keeps the program's name: ${names}`);
+    });
+
     test('O9 healthz and readyz say that it lives and works, with backlog and oldest ready age', async (t) => {
         const server = await start(t, store);
         const health = await server.get('/healthz');

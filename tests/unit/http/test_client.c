@@ -257,7 +257,9 @@ static const struct home_ops ops = { .give = home_take };
 
 static void open_client(struct fixture *f, int per_host, int total, bool allow_private)
 {
-    struct client_options o = { &f->env, per_host, total, allow_private };
+    struct client_options o = {
+        .env = &f->env, .max_per_host = per_host, .max_total = total, .allow_private = allow_private
+    };
     char why[256] = "";
 
     assert_int_equal(client_open(&o, &f->client, why), OK);

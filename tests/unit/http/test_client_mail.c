@@ -59,7 +59,9 @@ static void await(struct fixture *f, const struct letter *l)
 
 static void open_client(struct fixture *f, int per_host, bool allow_private)
 {
-    struct client_options o = { &f->env, per_host, 32, allow_private };
+    struct client_options o = {
+        .env = &f->env, .max_per_host = per_host, .max_total = 32, .allow_private = allow_private
+    };
     char why[256] = "";
 
     client_free(f->client);

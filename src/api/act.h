@@ -8,7 +8,7 @@
 #include "store/tx.h"
 
 /* Nothing, or {}. False: 400 or 415 was answered. */
-bool act_has_no_input(struct request *r);
+bool act_has_no_input(struct request *r) ANSWERS;
 
 /* user: all zero is the admin token, and is shown as that (flow/audit_log.c). subject, detail: may
  * be empty.

@@ -126,7 +126,7 @@ static const struct query_parameter parameters[] = {
     QUERY_CURSOR(query_place),
 };
 
-static bool read_query(struct request *r, struct look *l)
+ANSWERS static bool read_query(struct request *r, struct look *l)
 {
     const struct payment_query *q = &l->query;
     struct json_problems problems;
@@ -195,7 +195,7 @@ void api_admin_payment_get(struct request *r, void *ctx)
 }
 
 /* Written as a client may write it into its header (I1). */
-static bool read_path_key(struct request *r, struct uuid *ret_key)
+ANSWERS static bool read_path_key(struct request *r, struct uuid *ret_key)
 {
     struct json_problems problems;
 

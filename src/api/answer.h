@@ -21,6 +21,6 @@ void api_answer_show(struct unit *u);
 
 /* An operator, or a viewer who changes nothing. False: 401, 403 or what else auth said was
  * answered. */
-bool api_is_admin(struct request *r, enum err e, const struct principal *p);
+bool api_is_admin(struct request *r, enum err e, const struct principal *p) ANSWERS;
 /* Zeroed, in the request's arena. NULL: that was answered. */
-void *api_room(struct request *r, size_t size);
+void *api_room(struct request *r, size_t size) ANSWERS;

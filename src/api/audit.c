@@ -127,7 +127,7 @@ static enum err read_page(struct tx *tx, struct unit *u)
                       &l->answer.text);
 }
 
-static bool times_are_fine(struct request *r, const struct audit_filter *f)
+ANSWERS static bool times_are_fine(struct request *r, const struct audit_filter *f)
 {
     struct json_problems problems;
 

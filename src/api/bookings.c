@@ -15,8 +15,9 @@ struct task_of_booking { /* one request, in its own arena */
     struct uuid user; /* who asks */
 };
 
-static struct task_of_booking *task_new(struct request *r, const struct api_bookings *api,
-                                        const struct unit_kind *kind, void (*done)(struct unit *))
+ANSWERS static struct task_of_booking *task_new(struct request *r, const struct api_bookings *api,
+                                                const struct unit_kind *kind,
+                                                void (*done)(struct unit *))
 {
     struct task_of_booking *t = arena_alloc(&r->arena, 1, sizeof(*t));
 
@@ -67,7 +68,7 @@ static void was_put(struct unit *u)
         show(r, t->result.is_new ? 201 : 200, &t->result.now);
 }
 
-static bool read_change(struct request *r, struct booking_change *ret_change)
+ANSWERS static bool read_change(struct request *r, struct booking_change *ret_change)
 {
     static const char *const names[] = { "userId", "amount", "currency", "status", "version" };
     CLEANUP(json_freep) cJSON *body = NULL;

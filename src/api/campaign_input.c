@@ -142,11 +142,13 @@ static void read_all(struct reading *g, const cJSON *body)
 
 bool campaign_input_read(struct request *r, struct campaign_input *ret_input)
 {
+    static const char *const nullable[] = { "winners" };
     struct reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
     if (!fields_body(r, &body))
         return false;
+    json_drop_nulls(body, nullable, COUNT(nullable));
     fields_problems(r, &g.problems);
     read_all(&g, body);
     if (fields_refused(r, &g.problems))

@@ -6,4 +6,4 @@
 
 /* Reads and checks the body; texts go to the request's arena. False: the answer was sent, with
  * every bad field named (P5). */
-bool campaign_input_read(struct request *r, struct campaign_input *ret_input);
+bool campaign_input_read(struct request *r, struct campaign_input *ret_input) ANSWERS;

@@ -23,8 +23,8 @@ struct act { /* one request, in its own arena */
 };
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
-static struct act *act_new(struct request *r, void *ctx, enum err e, const struct principal *p,
-                           bool has_id)
+ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
+                                   const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
     struct act *a;
@@ -44,7 +44,8 @@ static struct act *act_new(struct request *r, void *ctx, enum err e, const struc
 }
 
 /* The same for what only service and admin may do. */
-static struct act *operator_act(struct request *r, void *ctx, enum err e, const struct principal *p)
+ANSWERS static struct act *operator_act(struct request *r, void *ctx, enum err e,
+                                        const struct principal *p)
 {
     return act_new(r, ctx, e || p->service || p->admin ? e : ERR_FORBIDDEN, p, true);
 }
@@ -306,7 +307,7 @@ static void was_cancelled(struct unit *u)
 }
 
 /* Nothing needs to be said with it; what is said all the same must not be misunderstood. */
-static bool body_is_empty(struct request *r)
+ANSWERS static bool body_is_empty(struct request *r)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;

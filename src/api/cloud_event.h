@@ -15,4 +15,5 @@ bool cloud_event_is_binary(const struct request *r);
 
 /* All events of the request, in the request's arena. False: 400 with every bad field, or 415, was
  * answered. */
-bool cloud_events_read(struct request *r, struct cloud_event **ret_events, size_t *ret_count);
+bool cloud_events_read(struct request *r, struct cloud_event **ret_events,
+                       size_t *ret_count) ANSWERS;

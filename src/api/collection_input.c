@@ -296,14 +296,14 @@ static void read_other_members(struct reading *g, const cJSON *reminders)
     }
 }
 
-/* Absent and null: the server's. */
+/* Absent: the server's. */
 static void read_reminders(struct reading *g, const cJSON *body, int usual_minute)
 {
     const cJSON *reminders = cJSON_GetObjectItemCaseSensitive(body, "reminders");
     struct reminder_rule rule = { .minute = usual_minute };
     char days[REMINDER_DAYS_MAX + 1], time[REMINDER_TIME_TEXT + 1];
 
-    if (!reminders || cJSON_IsNull(reminders))
+    if (!reminders)
         return;
     if (!cJSON_IsObject(reminders)) {
         json_problem_in(&g->problems, "reminders", "must be a JSON object, or null",
@@ -323,11 +323,13 @@ bool collection_input_read(struct request *r, int usual_minute, struct collectio
 {
     static const char *const names[] = { "title",    "description", "currency",    "dueAt",
                                          "timeZone", "reminders",   "participants" };
+    static const char *const nullable[] = { "description", "dueAt", "timeZone", "reminders" };
     struct reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
     if (!fields_body(r, &body))
         return false;
+    json_drop_nulls(body, nullable, COUNT(nullable));
     fields_problems(r, &g.problems);
     read_text(&g, body, "title", true, COLLECTION_TITLE_MAX, &ret_input->title);
     read_text(&g, body, "description", false, COLLECTION_DESCRIPTION_MAX, &ret_input->description);
@@ -360,6 +362,17 @@ static void read_url(struct request *r, const cJSON *body, const char *field, bo
     *ret_url = arena_str(&r->arena, text);
 }
 
+/* The body may be left out: then it is an object without members. */
+ANSWERS static bool optional_body(struct request *r, cJSON **ret_object)
+{
+    if (r->body.n)
+        return fields_body(r, ret_object);
+    *ret_object = cJSON_CreateObject();
+    if (!*ret_object)
+        reply_problem(r, ERR_NO_MEMORY, NULL);
+    return *ret_object;
+}
+
 bool checkout_input_read(struct request *r, bool has_return_url, struct checkout_input *ret_input)
 {
     static const char *const names[] = { "successUrl", "cancelUrl" };
@@ -369,11 +382,9 @@ bool checkout_input_read(struct request *r, bool has_return_url, struct checkout
     size_t count;
     struct str header = request_header(r, S("Idempotency-Key"), &count);
 
-    if (r->body.n ? !fields_body(r, &body) : !(body = cJSON_CreateObject())) {
-        if (!r->body.n)
-            reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!optional_body(r, &body))
         return false;
-    }
+    json_drop_nulls(body, names, COUNT(names));
     fields_problems(r, &problems);
     payment_input_key(header, count, &key, &problems);
     ret_input->key = key.key;

@@ -8,7 +8,8 @@
 
 /* The body of a PUT: all but id and owner. Texts go to the request's arena, participants are
  * sorted. usual_minute: of the day, for reminders that name none. False: the answer was sent. */
-bool collection_input_read(struct request *r, int usual_minute, struct collection_input *ret_input);
+bool collection_input_read(struct request *r, int usual_minute,
+                           struct collection_input *ret_input) ANSWERS;
 
 struct checkout_input {
     struct uuid key;
@@ -16,7 +17,8 @@ struct checkout_input {
 };
 /* Header and body of a POST; an empty body counts as {}. has_return_url: successUrl may be left
  * out. False: the answer was sent. */
-bool checkout_input_read(struct request *r, bool has_return_url, struct checkout_input *ret_input);
+bool checkout_input_read(struct request *r, bool has_return_url,
+                         struct checkout_input *ret_input) ANSWERS;
 
 /* Pure rules. */
 bool is_web_url(struct str url);    /* http or https, with a host, nothing that a url cannot have */

@@ -37,8 +37,8 @@ static bool is_for_operators(const struct request *r)
 }
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
-static struct act *act_new(struct request *r, void *ctx, enum err e, const struct principal *p,
-                           bool has_id)
+ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
+                                   const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
     struct act *a;
@@ -122,12 +122,8 @@ static void refuse(struct act *a)
 
 static void refuse_zone(struct request *r)
 {
-    struct json_problems problems;
-
-    fields_problems(r, &problems);
-    json_problem_in(&problems, "timeZone", "is not a time zone that is known here",
-                    "このサーバーにないタイムゾーンです");
-    fields_refused(r, &problems);
+    fields_refuse(r, "timeZone", "is not a time zone that is known here",
+                  "このサーバーにないタイムゾーンです");
 }
 
 static void was_put(struct unit *u)

@@ -178,8 +178,8 @@ static void prepare(struct doing *d)
     store_post(d->api->store, &d->answer.unit);
 }
 
-static struct doing *doing_new(struct request *r, const struct api_dlq *api,
-                               const struct principal *p, enum dead_verb verb)
+ANSWERS static struct doing *doing_new(struct request *r, const struct api_dlq *api,
+                                       const struct principal *p, enum dead_verb verb)
 {
     struct doing *d = api_room(r, sizeof(*d));
 

@@ -289,9 +289,7 @@ static void read_place(struct reading *g, const cJSON *body)
 
 static const cJSON *member(const cJSON *body, const char *name)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
-
-    return cJSON_IsNull(item) ? NULL : item;
+    return cJSON_GetObjectItemCaseSensitive(body, name);
 }
 
 /* Exactly one of them says which letters are meant: never all of them by accident. */
@@ -328,9 +326,9 @@ static void read_body(struct reading *g, const cJSON *body)
 }
 
 /* Reads a body by one of the functions around here. */
-static bool read_with(struct request *r, struct dead_act *act,
-                      void (*read)(struct reading *g, const cJSON *body, int64_t *ret_rate),
-                      int64_t *ret_rate)
+ANSWERS static bool read_with(struct request *r, struct dead_act *act,
+                              void (*read)(struct reading *g, const cJSON *body, int64_t *ret_rate),
+                              int64_t *ret_rate)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct reading g = { .request = r, .act = act };
@@ -408,7 +406,7 @@ bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_r
 
 /* --- an edited body --- */
 
-static bool read_edited(struct request *r, const cJSON *body, struct str *ret_body)
+ANSWERS static bool read_edited(struct request *r, const cJSON *body, struct str *ret_body)
 {
     static const char *const names[] = { "body" };
     struct json_problems problems;

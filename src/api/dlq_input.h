@@ -12,20 +12,21 @@ struct dlq_page { /* GET */
     struct dead_cursor cursor;
 };
 /* False: 400 was answered. */
-bool dlq_read_page(struct request *r, struct dlq_page *ret_page);
+bool dlq_read_page(struct request *r, struct dlq_page *ret_page) ANSWERS;
 
 /* GET groups. The same. */
-bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups);
+bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups) ANSWERS;
 
 /* The id in the path. False: 400 was answered. */
-bool dlq_read_id(struct request *r, const struct dead_letters *letters, struct uuid *ret_id);
+bool dlq_read_id(struct request *r, const struct dead_letters *letters,
+                 struct uuid *ret_id) ANSWERS;
 
 /* The body of an act: ids, filter or all; dryRun, limit, cursor. False: the answer was sent. */
-bool dlq_read_act(struct request *r, struct dead_act *ret_act); /* its letters are set */
+bool dlq_read_act(struct request *r, struct dead_act *ret_act) ANSWERS; /* its letters are set */
 /* The same and ratePerSecond; neither limit nor cursor. */
-bool dlq_read_redrive(struct request *r, struct dead_act *ret_act, int64_t *ret_rate);
+bool dlq_read_redrive(struct request *r, struct dead_act *ret_act, int64_t *ret_rate) ANSWERS;
 /* eventId, or from, to and type; ratePerSecond, dryRun. The filter's kind is the type, its ref the
  * event. */
-bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_rate);
+bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_rate) ANSWERS;
 /* {"body": "..."}, or nothing. *ret_has: it was given. False: the answer was sent. */
-bool dlq_read_edit(struct request *r, bool *ret_has, struct str *ret_body);
+bool dlq_read_edit(struct request *r, bool *ret_has, struct str *ret_body) ANSWERS;

@@ -33,16 +33,17 @@ bool fields_failed(struct request *r, struct json_problems *p, enum err e)
     return true;
 }
 
-static bool refuse_one(struct request *r, const char *field, const char *en, const char *ja)
+void fields_refuse(struct request *r, const char *field, const char *en, const char *ja)
 {
     struct json_problems p;
 
     fields_problems(r, &p);
     json_problem_in(&p, field, en, ja);
-    return !fields_refused(r, &p);
+    reply_problem_errors(r, ERR_VALIDATION, NULL, json_problems_array(&p));
+    json_problems_release(&p);
 }
 
-static bool refuse_fault(struct request *r, const struct json_fault *fault)
+ANSWERS static bool refuse_fault(struct request *r, const struct json_fault *fault)
 {
     struct json_problems p;
 
@@ -67,8 +68,10 @@ bool fields_body(struct request *r, cJSON **ret_object)
         reply_problem(r, e, NULL);
         return false;
     }
-    return cJSON_IsObject(*ret_object) ||
-           refuse_one(r, "body", "must be a JSON object", "JSON オブジェクトにしてください");
+    if (cJSON_IsObject(*ret_object))
+        return true;
+    fields_refuse(r, "body", "must be a JSON object", "JSON オブジェクトにしてください");
+    return false;
 }
 
 struct str fields_keep(struct request *r, struct str text, bool *no_memory)
@@ -81,8 +84,10 @@ struct str fields_keep(struct request *r, struct str text, bool *no_memory)
 
 bool fields_path_id(struct request *r, struct uuid *ret_id)
 {
-    return uuid_parse(r->params[0], ret_id) ||
-           refuse_one(r, "id", "must be a UUID", "UUID を指定してください");
+    if (uuid_parse(r->params[0], ret_id))
+        return true;
+    fields_refuse(r, "id", "must be a UUID", "UUID を指定してください");
+    return false;
 }
 
 void fields_only(const cJSON *object, const char *const *names, size_t n, struct json_problems *p)

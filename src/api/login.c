@@ -304,7 +304,7 @@ static void forget_secret(cJSON *body, const char *name)
         OPENSSL_cleanse(item->valuestring, strlen(item->valuestring));
 }
 
-static bool read_attempt(struct attempt *a)
+ANSWERS static bool read_attempt(struct attempt *a)
 {
     static const char *const names[] = { "token", "user", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -318,33 +318,42 @@ static bool read_attempt(struct attempt *a)
     fields_only(body, names, COUNT(names), &problems);
     forget_secret(body, "token");
     forget_secret(body, "password");
+    if (problems.count || no_memory)
+        wipe(a); /* before the answer, which frees the copies */
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
-bool login_may_try(const struct api_login *api, struct request *r, struct str name,
-                   struct throttle_try *ret_try)
+int64_t login_wait_ms(const struct api_login *api, struct request *r, struct str name,
+                      struct throttle_try *ret_try)
 {
-    char seconds[24];
     int64_t wait_ms =
         throttle_begin(api->throttle, request_client_ip(r), name, env_now_ms(api->env), ret_try);
 
-    if (!wait_ms)
-        return true;
-    login_failures_add(api->failures, r, LOGIN_TOO_OFTEN, (struct str){ 0 });
+    if (wait_ms)
+        login_failures_add(api->failures, r, LOGIN_TOO_OFTEN, (struct str){ 0 });
+    return wait_ms;
+}
+
+void login_too_often(struct request *r, int64_t wait_ms)
+{
+    char seconds[24];
+
     snprintf(seconds, sizeof(seconds), "%lld", (long long)((wait_ms + SECOND_MS - 1) / SECOND_MS));
     reply_header(r, S("Retry-After"), str_of(seconds));
     reply_problem(r, ERR_RATE_LIMITED, NULL);
-    return false;
 }
 
-static bool may_try(struct attempt *a)
+/* False: 429 was answered. */
+ANSWERS static bool attempt_admit(struct attempt *a)
 {
     struct str name = a->name.n ? a->name : S(" token"); /* a blank: nobody's name */
-    bool may = login_may_try(a->api, a->request, name, &a->counted);
+    int64_t wait_ms = login_wait_ms(a->api, a->request, name, &a->counted);
 
-    if (!may)
-        wipe(a);
-    return may;
+    if (!wait_ms)
+        return true;
+    wipe(a);
+    login_too_often(a->request, wait_ms);
+    return false;
 }
 
 void api_login(struct request *r, void *ctx)
@@ -362,7 +371,7 @@ void api_login(struct request *r, void *ctx)
         return;
     a->request = r;
     a->api = api;
-    if (!read_attempt(a) || !may_try(a))
+    if (!read_attempt(a) || !attempt_admit(a))
         return;
     if (a->name.n)
         ask_who(a);

@@ -35,7 +35,8 @@ void api_logout(struct request *r, void *ctx);
 void api_session_get(struct request *r, void *ctx);
 void api_session_password(struct request *r, void *ctx); /* own_password.c */
 
-/* Counts a try as failed, until throttle_won() or throttle_undo(). False: he has to wait, and was
- * told so. */
-bool login_may_try(const struct api_login *api, struct request *r, struct str name,
-                   struct throttle_try *ret_try);
+/* Counts a try as failed, until throttle_won() or throttle_undo(). 0: the try may go on; else the
+ * time to wait, for login_too_often(). It answers nothing: the caller wipes its secrets first. */
+int64_t login_wait_ms(const struct api_login *api, struct request *r, struct str name,
+                      struct throttle_try *ret_try);
+void login_too_often(struct request *r, int64_t wait_ms); /* 429 with Retry-After */

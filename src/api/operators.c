@@ -109,8 +109,8 @@ void api_operator_list(struct request *r, void *ctx)
 
 /* --- the way of a change --- */
 
-static struct act *act_new(struct request *r, const struct api_operators *api,
-                           const struct principal *p, const struct unit_kind *kind)
+ANSWERS static struct act *act_new(struct request *r, const struct api_operators *api,
+                                   const struct principal *p, const struct unit_kind *kind)
 {
     struct act *a = api_room(r, sizeof(*a));
 
@@ -155,11 +155,18 @@ static void commit(struct act *a)
     store_post(a->api->store, &a->unit);
 }
 
+/* Our own copy, before the answer frees it. */
+static void wipe_password(struct act *a)
+{
+    if (a->password.n)
+        OPENSSL_cleanse((void *)a->password.p, a->password.n);
+}
+
 static void hashed(struct task *t)
 {
     struct act *a = CONTAINER_OF(t, struct act, job.back);
 
-    OPENSSL_cleanse((void *)a->password.p, a->password.n); /* our own copy */
+    wipe_password(a);
     if (!a->job.ok) {
         reply_problem(a->request, ERR_NO_MEMORY, NULL);
         return;
@@ -176,8 +183,10 @@ static void hash_and_commit(struct act *a)
     }
     a->job =
         (struct hash_job){ .back.run = hashed, .home = a->request->home, .password = a->password };
-    if (!hasher_make(a->api->hasher, &a->job))
+    if (!hasher_make(a->api->hasher, &a->job)) {
+        wipe_password(a);
         reply_problem(a->request, ERR_OVERLOADED, NULL);
+    }
 }
 
 /* --- what was asked --- */
@@ -232,7 +241,7 @@ static void read_disabled(struct act *a, const cJSON *body, struct json_problems
 
 /* --- POST --- */
 
-static bool read_person(struct act *a)
+ANSWERS static bool read_person(struct act *a)
 {
     static const char *const names[] = { "name", "role", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -246,6 +255,8 @@ static bool read_person(struct act *a)
     read_role(a, body, true, &problems);
     read_password(a, body, true, &problems, &no_memory);
     fields_only(body, names, COUNT(names), &problems);
+    if (problems.count || no_memory)
+        wipe_password(a);
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
@@ -278,7 +289,7 @@ void api_operator_add(struct request *r, void *ctx)
 
 /* --- PATCH --- */
 
-static bool read_change(struct act *a)
+ANSWERS static bool read_change(struct act *a)
 {
     static const char *const names[] = { "role", "password", "disabled" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -295,6 +306,8 @@ static bool read_change(struct act *a)
     if (!problems.count && !a->change.has_role && !a->change.has_disabled && !a->password.n)
         json_problem_in(&problems, "body", "must have role, password or disabled",
                         "role、password、disabled のいずれかを指定してください");
+    if (problems.count || no_memory)
+        wipe_password(a);
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 

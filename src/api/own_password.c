@@ -44,14 +44,10 @@ static void fail(struct change *c, enum err e)
 /* Not 401: the session is fine, and the page would take him for gone. */
 static void refuse(struct change *c)
 {
-    struct json_problems problems;
-
     login_failures_add(c->api->failures, c->request, LOGIN_WRONG_PASSWORD, c->session->name);
     wipe(c);
-    fields_problems(c->request, &problems);
-    json_problem_in(&problems, "current", "is not the password of now",
-                    "現在のパスワードと一致しません");
-    fields_refused(c->request, &problems);
+    fields_refuse(c->request, "current", "is not the password of now",
+                  "現在のパスワードと一致しません");
 }
 
 /* --- the commit --- */
@@ -157,7 +153,7 @@ static struct str take(struct change *c, cJSON *body, const char *name, struct j
     return copy;
 }
 
-static bool read_body(struct change *c)
+ANSWERS static bool read_body(struct change *c)
 {
     static const char *const names[] = { "current", "new" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -175,7 +171,21 @@ static bool read_body(struct change *c)
     else if (c->password.n && str_eq(c->password, c->current))
         json_problem_in(&problems, "new", "must be another one", "別のものにしてください");
     fields_only(body, names, COUNT(names), &problems);
+    if (problems.count || no_memory)
+        wipe(c); /* before the answer, which frees the copies */
     return !fields_failed(c->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
+}
+
+/* False: 429 was answered. */
+ANSWERS static bool change_admit(struct change *c)
+{
+    int64_t wait_ms = login_wait_ms(c->api, c->request, c->session->name, &c->counted);
+
+    if (!wait_ms)
+        return true;
+    wipe(c);
+    login_too_often(c->request, wait_ms);
+    return false;
 }
 
 static void change_as(struct request *r, void *ctx, enum err e, const struct session *s)
@@ -197,10 +207,8 @@ static void change_as(struct request *r, void *ctx, enum err e, const struct ses
     c->request = r;
     c->api = ctx;
     c->session = s;
-    if (read_body(c) && login_may_try(c->api, r, s->name, &c->counted))
+    if (read_body(c) && change_admit(c))
         post(c, &kind, looked);
-    else
-        wipe(c);
 }
 
 void api_session_password(struct request *r, void *ctx)

@@ -97,7 +97,7 @@ bool looks_like_card(struct arena *a, struct str text)
     return memchr(copy, '*', n) != NULL;
 }
 
-/* --- fields; JSON_NULL counts as absent --- */
+/* --- fields; null counts as absent, except for an amount --- */
 
 static bool is_given(const struct json_value *v)
 {
@@ -269,7 +269,8 @@ static enum err read_capture(struct arena *a, const struct json_value *v, struct
                              struct json_problems *p)
 {
     (void)a;
-    in->has_amount = is_given(&v[OTHER_AMOUNT]);
+    /* Absent means all of it, so null is wrong: the client may have failed to work it out. */
+    in->has_amount = v[OTHER_AMOUNT].type != JSON_ABSENT;
     if (in->has_amount && !read_amount(&v[OTHER_AMOUNT], &in->amount))
         say(p, "amount", WORDS_NOT_AMOUNT);
     return OK;

@@ -37,7 +37,7 @@ enum payment_note {
 
 /* Who asks, where that is known and may do `verb`; false: the answer was sent. */
 bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
-                        const struct principal *p, struct str verb);
+                        const struct principal *p, struct str verb) ANSWERS;
 
 /* A request that waits for its operation, in its own arena. */
 struct payment_call {
@@ -54,7 +54,7 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
 
 /* One of them, where its body is of a type that we read. NULL: the answer was sent. */
 struct payment_call *payment_call_new(struct request *r, const struct principal *p,
-                                      enum op_kind kind);
+                                      enum op_kind kind) ANSWERS;
 /* Reads what is asked for, and begins, or answers all that is wrong with it. read() says NO_MEMORY
  * where the request is larger than its arena. */
 void payment_check_and_begin(struct request *r, const struct api_payments *api,

@@ -13,7 +13,8 @@ struct query_parameter {
 };
 
 /* Each is given at most once, and no others. False: 400 was answered. At most 32 of them. */
-bool query_read(struct request *r, const struct query_parameter *parameters, size_t n, void *ctx);
+bool query_read(struct request *r, const struct query_parameter *parameters, size_t n,
+                void *ctx) ANSWERS;
 
 /* --- pages --- */
 

@@ -22,7 +22,8 @@ struct look { /* one request, in its own arena */
     struct uuid run, user;
 };
 
-static struct look *look_new(struct request *r, void *ctx, enum err e, const struct principal *p)
+ANSWERS static struct look *look_new(struct request *r, void *ctx, enum err e,
+                                     const struct principal *p)
 {
     const struct api_reconciliations *api = ctx;
     struct look *l;
@@ -95,7 +96,7 @@ static bool wants_csv(const struct request *r)
 }
 
 /* False: 400 was answered. */
-static bool read_day(struct request *r, struct look *l)
+ANSWERS static bool read_day(struct request *r, struct look *l)
 {
     l->day = r->params[0];
     l->csv = wants_csv(r);

@@ -164,7 +164,8 @@ static void counted(struct starting *s, bool dry_run)
     api_answer_post(&s->answer, r, s->api->store, &kind, show_started);
 }
 
-static struct starting *starting_new(struct request *r, void *ctx, const struct principal *p)
+ANSWERS static struct starting *starting_new(struct request *r, void *ctx,
+                                             const struct principal *p)
 {
     struct starting *s = api_room(r, sizeof(*s));
 

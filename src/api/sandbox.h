@@ -50,7 +50,7 @@ struct errand {
     void (*done)(struct errand *e); /* every step was answered 2xx; answers the request */
 };
 struct errand *errand_new(struct request *r, const struct api_sandbox *api,
-                          const struct principal *p); /* NULL: that was answered */
+                          const struct principal *p) ANSWERS; /* NULL: that was answered */
 struct errand_step *errand_add(struct errand *e, struct str method, const char *path,
                                struct str body); /* below api->base */
 /* What a step is refused with is the answer; a sandbox that does not answer is 502. */

@@ -41,7 +41,7 @@ static bool is_type(struct str t)
     return any && !dot;
 }
 
-static bool read_wish(struct request *r, struct sending *s)
+ANSWERS static bool read_wish(struct request *r, struct sending *s)
 {
     static const char *const names[] = { "type", "broken" };
     CLEANUP(json_freep) cJSON *body = NULL;

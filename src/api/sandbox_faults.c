@@ -43,7 +43,8 @@ static void then_show(struct errand *e)
     errand_begin(e);
 }
 
-static struct errand *begin(struct request *r, void *ctx, enum err e, const struct principal *p)
+ANSWERS static struct errand *begin(struct request *r, void *ctx, enum err e,
+                                    const struct principal *p)
 {
     if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
         return NULL;
@@ -70,7 +71,7 @@ enum { AT_FAULT, AT_WEBHOOKS, AT_CHAOS, AT_COUNT };
 static const char *const names[AT_COUNT] = { "fault", "webhooks", "chaos" };
 
 /* False: 400 or 415 was answered. What is inside of each the sandbox itself judges. */
-static bool read_switches(struct request *r, struct json_value v[AT_COUNT])
+ANSWERS static bool read_switches(struct request *r, struct json_value v[AT_COUNT])
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;

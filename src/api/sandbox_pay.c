@@ -206,7 +206,7 @@ static void read_money(const cJSON *body, struct paying *p, struct json_problems
                         "この通貨では使えない金額です");
 }
 
-static bool read_wish(struct request *r, struct paying *p)
+ANSWERS static bool read_wish(struct request *r, struct paying *p)
 {
     static const char *const names[] = { "amount", "currency", "method", "capture", "description" };
     struct str *const texts[] = { &p->method, &p->method_type, &p->description };

@@ -32,8 +32,8 @@ struct act { /* one request, in its own arena */
     size_t count;
 };
 
-static struct act *act_new(struct request *r, const struct api_subscribers *api,
-                           const struct unit_kind *kind, void (*done)(struct unit *))
+ANSWERS static struct act *act_new(struct request *r, const struct api_subscribers *api,
+                                   const struct unit_kind *kind, void (*done)(struct unit *))
 {
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
@@ -204,7 +204,7 @@ static void read_types(struct act *a, const cJSON *body, struct json_problems *p
     size_t n = 0;
 
     a->subscriber.types = S("*");
-    if (!list || cJSON_IsNull(list))
+    if (!list)
         return;
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > TYPES_MAX || !join_types(list, text, &n))
         json_problem_in(p, "types",
@@ -237,15 +237,18 @@ static void read_secret(struct act *a, const cJSON *body, struct json_problems *
     OPENSSL_cleanse(made, sizeof(made));
 }
 
-static bool read_subscriber(struct act *a)
+ANSWERS static bool read_subscriber(struct act *a)
 {
-    static const char *const names[] = { "url", "types", "secret" };
+    static const char *const names[] = { "url", "types", "secret" }, *const nullable[] = {
+        "secret"
+    };
     CLEANUP(json_freep) cJSON *body = NULL;
     struct request *r = a->request;
     struct json_problems problems;
 
     if (!fields_body(r, &body))
         return false;
+    json_drop_nulls(body, nullable, COUNT(nullable));
     fields_problems(r, &problems);
     read_url(a, body, &problems);
     read_types(a, body, &problems);

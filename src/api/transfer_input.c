@@ -145,7 +145,7 @@ static bool read_type(struct request *r, struct transfer_import *im)
     "must be a column's heading, or its number from 1 to 64",                                      \
         "列の見出し、または 1〜64 の列番号を指定してください"
 
-static bool read_query(struct request *r, struct transfer_import *im)
+ANSWERS static bool read_query(struct request *r, struct transfer_import *im)
 {
     static const struct query_parameter parameters[] = {
         { "name", import_name, "must be a name of 1 to 255 characters",
@@ -307,16 +307,20 @@ static void read_day(struct reading *g, const cJSON *o, int64_t *ret_days)
         json_problem_in(&g->problems, "date", WORDS_DAY);
 }
 
-static bool begin(struct request *r, struct uuid *ret_id, cJSON **ret_body, struct reading *g)
+ANSWERS static bool begin(struct request *r, struct uuid *ret_id, cJSON **ret_body,
+                          struct reading *g)
 {
+    static const char *const nullable[] = { "paymentId", "reference", "note", "toBeReturned" };
+
     *g = (struct reading){ .request = r };
     if (!fields_path_id(r, ret_id) || !fields_body(r, ret_body))
         return false;
+    json_drop_nulls(*ret_body, nullable, COUNT(nullable));
     fields_problems(r, &g->problems);
     return true;
 }
 
-static bool finish(struct reading *g, const cJSON *body, const char *const *names, size_t n)
+ANSWERS static bool finish(struct reading *g, const cJSON *body, const char *const *names, size_t n)
 {
     fields_only(body, names, n, &g->problems);
     return !fields_failed(g->request, &g->problems, g->no_memory ? ERR_NO_MEMORY : OK);

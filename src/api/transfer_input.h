@@ -7,12 +7,13 @@
 
 /* Each: false: 400 (or 415) was answered with all that is wrong. Texts live as long as the request.
  */
-bool transfer_read_import(struct request *r, struct transfer_import *ret_import);
+bool transfer_read_import(struct request *r, struct transfer_import *ret_import) ANSWERS;
 
 enum transfer_list { LIST_TRANSFERS, LIST_LINES, LIST_IMPORTS, LIST_RETURNS, TRANSFER_LISTS };
-bool transfer_read_page(struct request *r, enum transfer_list list, struct transfer_page *ret_page);
+bool transfer_read_page(struct request *r, enum transfer_list list,
+                        struct transfer_page *ret_page) ANSWERS;
 
-bool transfer_read_confirm(struct request *r, struct transfer_word *ret_word);
-bool transfer_read_assign(struct request *r, struct line_order *ret_order);
-bool transfer_read_set_aside(struct request *r, struct line_order *ret_order);
-bool transfer_read_paid(struct request *r, struct return_word *ret_word);
+bool transfer_read_confirm(struct request *r, struct transfer_word *ret_word) ANSWERS;
+bool transfer_read_assign(struct request *r, struct line_order *ret_order) ANSWERS;
+bool transfer_read_set_aside(struct request *r, struct line_order *ret_order) ANSWERS;
+bool transfer_read_paid(struct request *r, struct return_word *ret_word) ANSWERS;

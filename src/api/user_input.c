@@ -89,7 +89,7 @@ static void take_tokens(struct reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "deviceTokens");
 
-    if (!list || cJSON_IsNull(list))
+    if (!list)
         return;
     if (!cJSON_IsArray(list) || !keep_tokens(g, list))
         json_problem_in(&g->problems, "deviceTokens",
@@ -120,7 +120,7 @@ static void take_channels(struct reading *g, const cJSON *body)
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "channels");
     struct contact *c = g->contact;
 
-    if (!list || cJSON_IsNull(list)) {
+    if (!list) {
         c->channels = (c->email.n ? CHANNEL_BIT(CHANNEL_MAIL) : 0) |
                       (c->token_count ? CHANNEL_BIT(CHANNEL_PUSH) : 0);
         return;
@@ -144,6 +144,7 @@ bool user_input(struct request *r, struct contact *ret_contact)
 
     if (!fields_body(r, &body))
         return false;
+    json_drop_nulls(body, names, COUNT(names));
     fields_problems(r, &g.problems);
     take_email(&g, body);
     take_language(&g, body);

@@ -17,8 +17,8 @@ struct visit { /* one request, in its own arena */
 };
 
 /* The person himself, service, admin; NULL: anybody else was answered. */
-static struct visit *visit_new(struct request *r, const struct api_users *api, enum err e,
-                               const struct principal *p)
+ANSWERS static struct visit *visit_new(struct request *r, const struct api_users *api, enum err e,
+                                       const struct principal *p)
 {
     struct visit *v;
     struct uuid id;

@@ -20,4 +20,4 @@ void api_user_forget(struct request *r, void *ctx);
 
 /* Reads and checks what a PUT says, all that is wrong at once. Texts go to the request's arena.
  * False: that was answered. */
-bool user_input(struct request *r, struct contact *ret_contact);
+bool user_input(struct request *r, struct contact *ret_contact) ANSWERS;

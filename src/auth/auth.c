@@ -118,7 +118,7 @@ static void fetched(struct task *t)
 }
 
 /* False: nothing to wait for; the verdict stands. */
-static bool wait_for_keys(const struct check *c)
+ANSWERS static bool wait_for_keys(const struct check *c)
 {
     struct check *kept = arena_alloc(&c->r->arena, 1, sizeof(*kept));
 

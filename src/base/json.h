@@ -70,8 +70,13 @@ void json_problem_in(struct json_problems *p, const char *field, const char *en,
 void json_problem_fault(struct json_problems *p, const char *field, const struct json_fault *f);
 struct str json_problems_array(struct json_problems *p); /* "[...]" */
 
+/* Takes these members out of the object where they are null: for fields that may be null, which
+ * then means the same as absent. */
+void json_drop_nulls(cJSON *object, const char *const *names, size_t n);
+
 /* Each returns true and sets its output, or false: absent (only a problem if required) or wrong.
- * null counts as absent. A required text may not be empty. Texts live as long as the tree. */
+ * null is wrong, and of a required field the same as absent. A required text may not be empty.
+ * Texts live as long as the tree. */
 bool json_get_str(const cJSON *object, const char *field, bool required, size_t max_chars,
                   struct str *ret_text, struct json_problems *p);
 bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least,

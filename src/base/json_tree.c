@@ -170,13 +170,24 @@ struct str json_problems_array(struct json_problems *p)
 
 /* --- fields --- */
 
-/* The field, or NULL where it is absent or null, which is a problem if it is required. */
+void json_drop_nulls(cJSON *object, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cJSON *item = cJSON_GetObjectItemCaseSensitive(object, names[i]);
+
+        if (cJSON_IsNull(item))
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, item));
+    }
+}
+
+/* The field, or NULL where it is absent. Where it is required that is a problem, and null is the
+ * same one. */
 static const cJSON *get(const cJSON *object, const char *field, bool required,
                         struct json_problems *p)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
 
-    if (item && !cJSON_IsNull(item))
+    if (item && !(required && cJSON_IsNull(item)))
         return item;
     if (required)
         json_problem_in(p, field, "is required", "必須です");

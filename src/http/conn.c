@@ -200,11 +200,15 @@ static void keep(struct conn *c, struct str in)
         stop_reading(c);
 }
 
+/* A read may hold thousands of requests: those whose handlers have returned are freed between two
+ * of them. The ones before `answered` may belong to a handler that is still running. */
 static void conn_input(struct conn *c, struct str in)
 {
+    const struct exchange *answered = c->loop->answered;
+
     c->feeding = true;
     while (takes_input(c) && step(c, &in))
-        ;
+        exchanges_recycle(c->loop, answered);
     if (state_of(c) == CONN_WEBSOCKET && in.n) {
         conn_alive(c);
         websocket_input(c->websocket, in);

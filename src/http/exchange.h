@@ -12,21 +12,26 @@ struct exchange {
     struct request request;
     struct conn *conn; /* NULL: the peer has gone */
     struct loop *loop;
-    struct exchange *before, *next; /* among the spare or the admitted ones of the loop */
+    struct exchange *before, *next; /* among the loop's admitted, answered or spare ones */
     struct parser parser;
     struct buf headers; /* of the reply, beyond those that every reply has */
     size_t body_bytes;  /* counted into the loop's sum */
     size_t cut;         /* so many bytes at the reply's end are never sent */
     enum err route_error;
     struct str allow;
-    bool identified, admitted, refused, close;
+    bool identified, admitted, refused, answered, close;
     bool has_cache_control, has_retry_after;
     char id[REQUEST_ID_MAX];
     char ip[48], client_ip[48]; /* the second is empty until somebody asks */
 };
 
 struct exchange *exchange_new(struct loop *l, struct conn *c); /* NULL: no memory */
+/* It was answered, or its peer left before it was complete. It no longer counts; its memory is
+ * freed by exchanges_recycle(), which the loop calls before it waits for events again. */
 void exchange_free(struct exchange *x);
+/* Frees the answered ones up to `until`, which was the newest (l->answered) before their handlers
+ * were called. NULL: all of them. */
+void exchanges_recycle(struct loop *l, const struct exchange *until);
 void exchange_admit(struct exchange *x); /* from now on a handler has it */
 /* The loop has ended: the spare ones, and those whose handlers will never reply. */
 void exchanges_free(struct loop *l);

@@ -3,7 +3,11 @@
  * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
  * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
  * comes home). The request and its arena live until then, even when the peer has gone. Instead of
- * a reply it may become a WebSocket: websocket.h. */
+ * a reply it may become a WebSocket: websocket.h.
+ *
+ * Answering consumes the request: nothing of it, and nothing in its arena, is touched afterwards.
+ * So clean-up (wiping a password, undoing a count) comes before the answer. A function that may
+ * answer says so by its result and is marked ANSWERS, so that the compiler asks for the check. */
 #pragma once
 
 #include "base/arena.h"
@@ -17,6 +21,10 @@
 struct buf;
 struct request;
 struct server;
+
+/* The function may have answered the request: its result says so (false or NULL, where its comment
+ * says nothing else), and then the caller returns. */
+#define ANSWERS __attribute__((warn_unused_result))
 
 struct header {
     struct str name, value; /* name as it came; compare with str_eq_nocase */

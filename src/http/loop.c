@@ -169,6 +169,11 @@ void loop_unwatch(struct loop *l, struct deadline *x)
 
 /* --- life --- */
 
+static void on_recycle(uv_prepare_t *recycle)
+{
+    exchanges_recycle(recycle->data, NULL);
+}
+
 static void init_fields(struct loop *l, struct server *s, int index)
 {
     *l = (struct loop){ .home = { &ops }, .server = s, .index = index, .date_s = -1 };
@@ -195,7 +200,10 @@ bool loop_init(struct loop *l, struct server *s, int index)
     uv_timer_init(&l->uv, &l->alarm);
     uv_timer_init(&l->uv, &l->sweep);
     uv_timer_init(&l->uv, &l->accept_again);
-    l->wake.data = l->alarm.data = l->sweep.data = l->accept_again.data = l;
+    uv_prepare_init(&l->uv, &l->recycle);
+    uv_prepare_start(&l->recycle, on_recycle);
+    uv_unref((uv_handle_t *)&l->recycle);
+    l->wake.data = l->alarm.data = l->sweep.data = l->accept_again.data = l->recycle.data = l;
     return true;
 }
 
@@ -218,6 +226,7 @@ void loop_close(struct loop *l)
     uv_close((uv_handle_t *)&l->alarm, NULL);
     uv_close((uv_handle_t *)&l->sweep, NULL);
     uv_close((uv_handle_t *)&l->accept_again, NULL);
+    uv_close((uv_handle_t *)&l->recycle, NULL);
 }
 
 void loop_release(struct loop *l)

@@ -45,6 +45,7 @@ struct loop {
     struct listener listeners[LIMIT_LISTENERS];
     int listener_count;
     uv_timer_t accept_again;
+    uv_prepare_t recycle; /* frees answered requests before the loop waits */
 
     int live;                     /* connections, and requests with a handler */
     int connections;              /* not closed yet */
@@ -54,7 +55,7 @@ struct loop {
 
     char *read_bytes; /* LIMIT_READ, shared by all connections */
     struct buf plain, out, cipher;
-    struct exchange *spare, *admitted;
+    struct exchange *spare, *admitted, *answered;
     int spare_count;
     char date[32];
     int64_t date_s;

@@ -4,6 +4,7 @@
 #include "http/exchange.h"
 #include "http/problem.h"
 #include "http/server.h"
+#include "observe/log.h"
 
 #include <string.h>
 
@@ -97,12 +98,23 @@ static void tell(struct exchange *x, int status, enum err e)
         o->replied(o->ctx, &x->request, status);
 }
 
+/* A second answer is a bug of the handler. The first one stands; this one is dropped. */
+static bool is_second(const struct exchange *x)
+{
+    if (x->answered)
+        LOG(x->request.env->log, LOG_ERROR, "A request was answered twice: please report this bug",
+            LOG_TEXT("path", x->request.path));
+    return x->answered;
+}
+
 static void send_reply(struct exchange *x, int status, struct str type, struct str body, enum err e)
 {
     struct loop *l = x->loop;
     struct conn *c = x->conn;
     bool close;
 
+    if (is_second(x))
+        return;
     exchange_identify(x);
     x->close |= !x->parser.keep_alive || server_stopping(l->server);
     close = x->close;
@@ -127,6 +139,8 @@ void reply_drop(struct request *r)
     struct loop *l = x->loop;
     struct conn *c = x->conn;
 
+    if (is_second(x))
+        return;
     if (c)
         c->exchange = NULL;
     exchange_free(x);

@@ -112,7 +112,7 @@ static void write_head(struct exchange *x, struct str protocol, const char *acce
     buf_add(b, S("\r\n"));
 }
 
-static bool refuse(struct request *r, enum err e, const char *detail)
+ANSWERS static bool refuse(struct request *r, enum err e, const char *detail)
 {
     if (e == ERR_VALIDATION)
         reply_header(r, S("Sec-WebSocket-Version"), S("13"));

@@ -276,6 +276,8 @@ static struct batch *batch_new(struct visit *v)
     if (!b)
         return NULL;
     b->slots = arena_alloc(&v->r->arena, LIMIT_BULK, sizeof(*b->slots));
+    if (!b->slots)
+        return NULL;
     b->v = v;
     b->unit =
         (struct unit){ .kind = &kind, .home = v->r->home, .done = chunk_done, .arena = &b->arena };
@@ -285,8 +287,8 @@ static struct batch *batch_new(struct visit *v)
     arena_init(&b->list, LIMIT_QSTASH_BATCH);
     arena_init(&b->arena, 2 * LIMIT_QSTASH_BATCH);
     buf_init(&b->out, LIMIT_REPLY);
-    buf_char(&b->out, '[');
-    return b->slots && !b->out.failed ? b : NULL;
+    buf_char(&b->out, '['); /* a failed buffer fails the answer */
+    return b;
 }
 
 void qstash_batch(struct visit *v)

@@ -93,6 +93,17 @@ bool visit_name(struct visit *v, struct str name, const char *what)
     return false;
 }
 
+bool visit_body_is_json(struct visit *v)
+{
+    struct str type = request_header(v->r, S("Content-Type"), NULL);
+
+    if (!v->r->body.n || !type.n ||
+        str_eq_nocase(str_trim(str_cut(&type, ';')), S("application/json")))
+        return true;
+    visit_error(v, 415, "the body must be JSON: send Content-Type: application/json, or no body");
+    return false;
+}
+
 cJSON *visit_object(struct visit *v)
 {
     struct json_fault fault;

@@ -29,6 +29,9 @@ enum err call_refuse(struct call *c, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* False: it is none (input_name_is_valid()), and the answer was sent. what: "queue name". */
-bool visit_name(struct visit *v, struct str name, const char *what);
+bool visit_name(struct visit *v, struct str name, const char *what) ANSWERS;
+/* False: the body says that it is something else, and 415 was sent. Without a Content-Type it is
+ * taken for JSON. For calls where a body without filters means everything there is. */
+bool visit_body_is_json(struct visit *v) ANSWERS;
 /* The body as a JSON object. NULL: the answer was sent. */
-cJSON *visit_object(struct visit *v);
+cJSON *visit_object(struct visit *v) ANSWERS;

@@ -139,12 +139,14 @@ void qstash_dlq_delete(struct visit *v)
 
 void qstash_dlq_delete_many(struct visit *v)
 {
-    dlq_act_many(v, DLQ_DELETE);
+    if (visit_body_is_json(v))
+        dlq_act_many(v, DLQ_DELETE);
 }
 
 void qstash_dlq_retry(struct visit *v)
 {
-    dlq_act_many(v, DLQ_RETRY);
+    if (visit_body_is_json(v))
+        dlq_act_many(v, DLQ_RETRY);
 }
 
 void qstash_dlq_retry_one(struct visit *v)

@@ -132,7 +132,7 @@ static void add_cursor(struct act *x, struct buf *b, bool more)
 static void answer_retried(struct act *x, struct buf *b, bool more)
 {
     buf_char(b, '{');
-    if (x->one) { /* as a publish is answered, too */
+    if (x->one && !x->out.failed) { /* as a publish is answered, too */
         struct str first = buf_str(&x->out);
 
         buf_add(b, (struct str){ first.p + 1, first.n - 2 });
@@ -330,7 +330,7 @@ static enum err take_options(struct act *x)
     return dlq_unit_check(&x->now);
 }
 
-static struct act *act_new(struct visit *v, enum dlq_verb verb)
+ANSWERS static struct act *act_new(struct visit *v, enum dlq_verb verb)
 {
     struct act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
     enum err e = OK;
@@ -365,7 +365,7 @@ static enum err check_is_said(struct act *x)
     return ERR_VALIDATION;
 }
 
-static bool take_selection(struct act *x)
+ANSWERS static bool take_selection(struct act *x)
 {
     struct visit *v = x->v;
     struct selection *s = &x->selection;

@@ -68,7 +68,7 @@ static bool is_text(struct str s) /* that both databases take */
 }
 
 /* False: it cannot be one, and the answer was sent. */
-static bool has_key(struct visit *v)
+ANSWERS static bool has_key(struct visit *v)
 {
     struct str key = v->param[0];
 
@@ -259,7 +259,7 @@ static enum err unpin(struct tx *tx, struct call *c)
 
 /* Each of them returns false when the answer was sent. */
 
-static bool read_number(struct visit *v, const char *key, int64_t most, int64_t *ret_value)
+ANSWERS static bool read_number(struct visit *v, const char *key, int64_t most, int64_t *ret_value)
 {
     struct str text = visit_query(v, str_of(key));
 
@@ -270,7 +270,7 @@ static bool read_number(struct visit *v, const char *key, int64_t most, int64_t 
     return false;
 }
 
-static bool read_flag(struct visit *v, const char *key, bool *ret_value)
+ANSWERS static bool read_flag(struct visit *v, const char *key, bool *ret_value)
 {
     struct str text = visit_query(v, str_of(key));
 
@@ -281,15 +281,18 @@ static bool read_flag(struct visit *v, const char *key, bool *ret_value)
     return false;
 }
 
-static struct pins *pins_new(struct visit *v)
+/* NULL: the answer was sent. */
+ANSWERS static struct pins *pins_new(struct visit *v)
 {
     struct pins *p;
 
     if (!has_key(v))
         return NULL;
     p = arena_alloc(&v->r->arena, 1, sizeof(*p));
-    if (!p)
+    if (!p) {
         visit_err(v, ERR_NO_MEMORY);
+        return NULL;
+    }
     v->more = p;
     return p;
 }

@@ -173,7 +173,7 @@ static bool keep(struct arena *a, struct member *m)
 }
 
 /* False: the answer was sent. */
-static bool read_list(struct visit *v, const cJSON *list, bool removing)
+ANSWERS static bool read_list(struct visit *v, const cJSON *list, bool removing)
 {
     struct members *m = arena_alloc(&v->r->arena, 1, sizeof(*m));
     int at = 0;
@@ -192,12 +192,13 @@ static bool read_list(struct visit *v, const cJSON *list, bool removing)
         if (!keep(&v->r->arena, one))
             m = NULL;
     }
-    if (!m || !m->all)
-        visit_err(v, ERR_NO_MEMORY);
-    return m && m->all;
+    if (m && m->all)
+        return true;
+    visit_err(v, ERR_NO_MEMORY); /* m is gone with the request */
+    return false;
 }
 
-static bool read_body(struct visit *v, bool removing)
+ANSWERS static bool read_body(struct visit *v, bool removing)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     const cJSON *list;

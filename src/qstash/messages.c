@@ -205,6 +205,8 @@ void qstash_messages_cancel(struct visit *v)
     char why[256] = "";
     enum err e = ERR_NO_MEMORY;
 
+    if (!visit_body_is_json(v))
+        return;
     if (c)
         e = selection_read(&v->r->arena, SELECT_LIVE, v->query, v->r->body, &c->selection, why);
     if (e == ERR_VALIDATION) {

@@ -119,7 +119,7 @@ static void done(struct unit *u)
 
 /* --- the call --- */
 
-static bool take_query(struct visit *v, struct page *p)
+ANSWERS static bool take_query(struct visit *v, struct page *p)
 {
     char why[256] = "";
     enum err e =

@@ -78,7 +78,7 @@ static enum err upsert(struct tx *tx, struct call *c)
 }
 
 /* False: the answer was sent. */
-static bool read_parallelism(struct visit *v, const cJSON *body, int64_t *ret_parallelism)
+ANSWERS static bool read_parallelism(struct visit *v, const cJSON *body, int64_t *ret_parallelism)
 {
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(body, "parallelism");
     struct json_problems unused;
@@ -100,7 +100,7 @@ static bool read_parallelism(struct visit *v, const cJSON *body, int64_t *ret_pa
     return false;
 }
 
-static bool read_wish(struct visit *v, const cJSON *body, struct wish *w)
+ANSWERS static bool read_wish(struct visit *v, const cJSON *body, struct wish *w)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(body, "queueName");
     const cJSON *paused = cJSON_GetObjectItemCaseSensitive(body, "paused");

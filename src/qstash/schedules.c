@@ -102,7 +102,7 @@ static enum err put(struct tx *tx, struct call *c)
 }
 
 /* False: the answer was sent. */
-static bool draft_when(struct visit *v, struct draft *d, int64_t now_ms)
+ANSWERS static bool draft_when(struct visit *v, struct draft *d, int64_t now_ms)
 {
     char why[SCHEDULE_WHY];
     enum err e;
@@ -147,7 +147,7 @@ static void draft_fill(struct visit *v, struct draft *d, int64_t now_ms)
     }
 }
 
-static bool draft_read(struct visit *v, struct draft *d)
+ANSWERS static bool draft_read(struct visit *v, struct draft *d)
 {
     struct input_source source = input_source_of(v);
     enum err e = input_read(&v->r->arena, &source, &d->in);

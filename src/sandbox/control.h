@@ -11,7 +11,7 @@ void control_reply(struct request *r, int status, struct str type, struct buf *t
 struct str control_query(const struct request *r, struct str name);
 
 /* For what changes something: false: a stranger's page asked for it, and has been refused. */
-bool control_is_own(struct request *r);
+bool control_is_own(struct request *r) ANSWERS;
 
 /* A strict body. */
 struct reading {
@@ -19,9 +19,10 @@ struct reading {
     struct json_problems problems;
 };
 /* False: answered already. */
-bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n);
+bool reading_begin(struct reading *in, struct request *r, const char *const *names,
+                   size_t n) ANSWERS;
 /* False: something was wrong, and has been answered. Texts of the body are gone in any case. */
-bool reading_end(struct reading *in, struct request *r);
+bool reading_end(struct reading *in, struct request *r) ANSWERS;
 
 /* --- act.c: one look or change behind /_sandbox --- */
 
@@ -45,9 +46,9 @@ struct act_text {
     const char *name;
     bool required;
 };
-bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n);
+bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n) ANSWERS;
 /* A form's value by its name, as it was typed; false: answered already. */
-bool act_read_form(struct request *r, struct act *a, const char *const *names, size_t n);
+bool act_read_form(struct request *r, struct act *a, const char *const *names, size_t n) ANSWERS;
 bool act_is_form(const struct request *r);
 /* Runs a copy of it; reads: it changes nothing. */
 void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads);

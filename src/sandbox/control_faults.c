@@ -22,7 +22,7 @@ static void rules_changed(struct change *c)
     control_rules(c->request, c->s);
 }
 
-static bool read_rule(struct change *c)
+ANSWERS static bool read_rule(struct change *c)
 {
     struct reading in;
 
@@ -74,7 +74,7 @@ static void webhooks_changed(struct change *c)
     control_webhooks(c->request, c->s);
 }
 
-static bool read_webhooks(struct change *c)
+ANSWERS static bool read_webhooks(struct change *c)
 {
     struct reading in;
 
@@ -108,7 +108,7 @@ static void chaos_changed(struct change *c)
     control_chaos(c->request, c->s);
 }
 
-static bool read_chaos(struct change *c)
+ANSWERS static bool read_chaos(struct change *c)
 {
     struct reading in;
 

@@ -51,7 +51,7 @@ struct form;
 enum err pp_home_read(struct home_view *v, struct tx *tx); /* in the unit */
 void pp_home_write(struct buf *b, const struct home_view *v);
 /* False: no button of PayPay's was pressed. */
-bool pp_home_press(struct request *r, struct sandbox *s, const struct form *form);
+bool pp_home_press(struct request *r, struct sandbox *s, const struct form *form) ANSWERS;
 
 /* A rule that one click sets, by name; page_press.c has what it does. */
 struct home_rule {

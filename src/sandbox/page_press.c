@@ -34,7 +34,7 @@ static const char *place_of(enum change_kind kind)
     return "";
 }
 
-static bool go_back_unchanged(struct change *c, const char *note)
+ANSWERS static bool go_back_unchanged(struct change *c, const char *note)
 {
     go_back(c->request, note, place_of(c->kind));
     return false;
@@ -47,7 +47,7 @@ static void pressed(struct change *c)
 
 /* --- the form --- */
 
-static bool read_form(struct request *r, struct form *form)
+ANSWERS static bool read_form(struct request *r, struct form *form)
 {
     struct form_fault fault = { 0 };
     enum err e = form_parse(&r->arena, r->body, form, &fault);
@@ -88,7 +88,7 @@ static bool read_percent(struct str text, int64_t *ret_ppm)
 
 /* --- calls --- */
 
-static bool read_rule(struct change *c)
+ANSWERS static bool read_rule(struct change *c)
 {
     struct form form = { 0 };
     struct reading in = { 0 };
@@ -121,7 +121,7 @@ static bool read_nothing(struct change *c)
 
 /* --- webhooks --- */
 
-static bool read_hook(struct change *c)
+ANSWERS static bool read_hook(struct change *c)
 {
     struct webhook_values *w = &c->webhooks;
     struct form form = { 0 };
@@ -167,7 +167,7 @@ static bool read_plan(const struct form *form, struct chaos_plan *p)
     return rates > 0;
 }
 
-static bool read_chaos(struct change *c)
+ANSWERS static bool read_chaos(struct change *c)
 {
     struct chaos_plan p = { .on = true,
                             .delay_ms = LIMIT_SANDBOX_CHAOS_DELAY_MS,

@@ -18,7 +18,12 @@ struct body {
     const char *wrong;             /* the first field */
 };
 
-/* --- fields --- */
+/* --- fields; of those that are not required, null is the same as absent --- */
+
+static bool is_read(const cJSON *object, const char *name, bool required)
+{
+    return required || !cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(object, name));
+}
 
 static void check(struct body *b, const char *name)
 {
@@ -45,7 +50,8 @@ static struct str text_of(struct body *b, const cJSON *object, const char *name,
 {
     struct str s = S("");
 
-    json_get_str(object, name, required, most, &s, &b->problems);
+    if (is_read(object, name, required))
+        json_get_str(object, name, required, most, &s, &b->problems);
     check(b, name);
     return keep(b, s);
 }
@@ -73,7 +79,8 @@ static int64_t number_of(struct body *b, const cJSON *object, const char *name, 
 {
     int64_t n = 0;
 
-    json_get_int(object, name, required, 1, most, &n, &b->problems);
+    if (is_read(object, name, required))
+        json_get_int(object, name, required, 1, most, &n, &b->problems);
     check(b, name);
     return n;
 }
@@ -82,7 +89,8 @@ static bool flag(struct body *b, const char *name)
 {
     bool yes = false;
 
-    json_get_bool(b->json, name, false, &yes, &b->problems);
+    if (is_read(b->json, name, false))
+        json_get_bool(b->json, name, false, &yes, &b->problems);
     check(b, name);
     return yes;
 }

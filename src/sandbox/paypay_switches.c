@@ -131,7 +131,13 @@ static void take_rules(struct reading *in, struct change *c)
         json_problem(&in->problems, "faults", "is a list of rules");
         return;
     }
-    cJSON_ArrayForEach(rule, list) take_rule(in, c, rule);
+    cJSON_ArrayForEach(rule, list)
+    {
+        if (cJSON_IsObject(rule))
+            take_rule(in, c, rule);
+        else
+            json_problem(&in->problems, "faults", "a rule is an object");
+    }
 }
 
 static void take_url(struct reading *in, struct change *c)
@@ -256,7 +262,8 @@ static void came_back(struct unit *u)
 
 /* --- the requests --- */
 
-static struct change *change_new(struct request *r, struct sandbox *s)
+/* NULL: the answer was sent. */
+ANSWERS static struct change *change_new(struct request *r, struct sandbox *s)
 {
     struct change *c = arena_alloc(&r->arena, 1, sizeof(*c));
 

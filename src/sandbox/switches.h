@@ -152,7 +152,7 @@ struct change {
     struct sandbox *s;
     struct request *request;
     enum change_kind kind;
-    bool (*read)(struct change *c);
+    bool (*read)(struct change *c) ANSWERS;
     void (*done)(struct change *c); /* the switches are as they were asked for */
     struct call_rule rule;
     struct webhook_values webhooks;

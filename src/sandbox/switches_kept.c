@@ -210,7 +210,7 @@ static void write_body(struct change *c)
 }
 
 /* False: it was answered, and there is nothing to keep. */
-static bool begin(struct change *c)
+ANSWERS static bool begin(struct change *c)
 {
     static const struct unit_kind kind = { "sandbox.switches", UNIT_FRONT, change_run, NULL };
     struct sandbox_faults *f = c->s->faults;

@@ -38,8 +38,8 @@ struct knock { /* one request, in its own arena */
 bool door_init(struct door *d, struct str allow, char why[256]);
 
 /* In this order, any loop. False: the answer was sent. */
-bool door_lets_in(struct door *d, struct request *r);
-bool door_has_room(struct door *d, struct request *r);
+bool door_lets_in(struct door *d, struct request *r) ANSWERS;
+bool door_has_room(struct door *d, struct request *r) ANSWERS;
 /* All but the event and its job. NULL: no memory. */
 struct knock *knock_new(struct door *d, struct request *r);
 /* Stores it and answers. NULL: there was no memory, which is answered. */

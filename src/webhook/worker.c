@@ -324,7 +324,7 @@ static void fill(struct work *k, struct request *r, struct worker *w, struct str
 }
 
 /* False: it was answered. */
-static bool read_event(struct work *k, struct str *ret_job)
+ANSWERS static bool read_event(struct work *k, struct str *ret_job)
 {
     struct request *r = k->request;
 

@@ -124,6 +124,7 @@ forEachStore((store, test) => {
             ['refund', payment, '{"amount":-5,"reason":7,"x":1}', [['amount', AMOUNT], ['reason', TEXT], ['x', UNKNOWN]]],
             ['refund', payment, `{"reason":"${'宿'.repeat(201)}"}`, [['reason', TEXT]]],
             ['refund', payment, '{"amount":100000000}', [['amount', AMOUNT]]],
+            ['refund', payment, '{"amount":null}', [['amount', AMOUNT]]], ['capture', open, '{"amount":null}', [['amount', AMOUNT]]], // not all of it
             ['void', open, '{"amount":5}', [['amount', UNKNOWN]]], ['void', open, '[]', [['body', OBJECT]]],
         ];
         for (const [verb, { id, userId }, body, errors] of rows)

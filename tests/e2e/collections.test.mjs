@@ -139,6 +139,24 @@ forEachStore((store, test) => {
 
     // --- E1: a session informs ---
 
+    test('S3 P5 a checkout request whose body is no JSON object is refused, and the server lives', async (t) => {
+        const server = await start(t, store);
+        const collection = await Collection.make(server);
+        const before = await server.db.state();
+        for (const [type, body, status] of [
+            ['text/plain', '{}', 415], ['application/json', '{', 400], ['application/json', '[]', 400], ['application/json', 'null', 400],
+        ]) {
+            const answer = await server.request({
+                method: 'POST', path: `/api/v1/participants/${collection.people[0].id}/checkout`,
+                headers: { 'Content-Type': type, Authorization: `Bearer ${token(collection.owner)}`, 'Idempotency-Key': uuid() },
+            }, body);
+            assert.equal(answer.status, status, `${type} ${body}: ${answer.text}`);
+        }
+        assert.equal((await server.get('/healthz')).status, 200);
+        assert.deepEqual(await server.db.state(), before);
+        await collection.session();
+    });
+
     test('E1 checkout.session.completed keeps the identifiers and pays nothing; the intent does', async (t) => {
         const server = await start(t, store, silent);
         const collection = await Collection.make(server);

@@ -147,7 +147,7 @@ forEachStore((store, test) => {
         const before = await server.db.state();
         const bodies = [
             ['', 'body'], ['[]', 'body'], ['{"filter":', 'body'], ['{}', 'body'], ['{"all":false}', 'body'],
-            ['{"filter":{}}', 'filter'], ['{"filter":null}', 'body'], ['{"filter":[]}', 'filter'],
+            ['{"filter":{}}', 'filter'], ['{"filter":null}', 'filter'], ['{"filter":[]}', 'filter'],
             ['{"filter":{"kinds":"stripe.event"}}', 'kinds'], ['{"filter":{"kind":""}}', 'kind'], ['{"filter":{"kind":7}}', 'kind'],
             ['{"filter":{"paymentId":"x"}}', 'paymentId'], ['{"filter":{"from":"yesterday"}}', 'from'],
             ['{"filter":{"to":"1970-01-01T00:00:00Z"}}', 'to'],
@@ -157,6 +157,8 @@ forEachStore((store, test) => {
             [JSON.stringify({ ids: [uuid()], all: true }), 'body'], [JSON.stringify({ ids: [uuid()], filter: { kind: 'a' } }), 'body'],
             [JSON.stringify({ ids: [uuid()], limit: 3 }), 'ids'],
             ['{"all":true,"filter":{"kind":"a"}}', 'body'], ['{"all":"true"}', 'all'], ['{"all":true,"dryrun":true}', 'dryrun'],
+            ['{"all":true,"dryRun":null}', 'dryRun'], ['{"all":true,"limit":null}', 'limit'], ['{"all":true,"cursor":null}', 'cursor'],
+            ['{"filter":{"kind":"stripe.event","ref":null}}', 'ref'],
             ['{"all":true,"dryRun":1}', 'dryRun'], ['{"all":true,"limit":0}', 'limit'], ['{"all":true,"limit":10001}', 'limit'],
             ['{"all":true,"cursor":"x"}', 'cursor'],
         ];

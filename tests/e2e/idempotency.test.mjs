@@ -181,8 +181,10 @@ forEachStore((store, test) => {
         assert.equal(again.text, first.text);
         const capture = uuid();
         await server.capture(first.body, undefined, { key: capture });
-        for (const body of ['', '{}', ' {"amount":null} ', undefined])
+        for (const body of ['', '{}', ' { } ', undefined])
             assert.equal((await server.operate('capture', first.body, { key: capture, body })).status, 200, body);
+        const none = await server.operate('capture', first.body, { key: capture, body: '{"amount":null}' });
+        assert.equal(none.status, 400, 'no amount at all is all of it; an amount that is nothing is a mistake');
     });
 
     test('I2 T1 a key replays for 24 hours from its claim and not a moment longer; then it is new', async (t) => {

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { remember } from './lib/evidence.mjs';
 import { quiet } from './lib/purchases.mjs';
-import { ADMIN_TOKEN, assert, forEachStore, JWT_SECRET, PROGRAM, start, token, until, uuid } from './lib/harness.mjs';
+import { ADMIN_TOKEN, assert, forEachStore, JWT_SECRET, PROGRAM, programEnv, start, token, until, uuid } from './lib/harness.mjs';
 
 const HOUR = 3600_000;
 const ADMIN = '0'.repeat(32); // whose id the admin token has in the audit log
@@ -50,8 +50,8 @@ const everything = async (server) => ({
 });
 
 function command(server, args, input) {
-    const env = { PATH: process.env.PATH, ICHIDO_DB: server.db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, ICHIDO_JWT_SECRET: JWT_SECRET,
-        ICHIDO_LISTEN: '127.0.0.1:0', ASAN_OPTIONS: process.env.ASAN_OPTIONS ?? '' };
+    const env = { ...programEnv, ICHIDO_DB: server.db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, ICHIDO_JWT_SECRET: JWT_SECRET,
+        ICHIDO_LISTEN: '127.0.0.1:0' };
     const child = spawn(PROGRAM, ['operators', ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
     const said = { out: '', err: '' };
     child.stdout.on('data', (part) => (said.out += part));

@@ -612,7 +612,7 @@ test('G3 a misspelt switch is refused, and what is not named stays', async (t) =
     });
     const wrong = [
         '', '[]', '{"webhook":"on"}', '{"webhooks":"maybe"}', '{"webhooks":null}', '{"refunds":2}', '{"confirm_capture":1}',
-        '{"webhook_url":"ftp://x"}', '{"refund_delay_ms":-1}', '{"faults":{}}', '{"faults":[1]}', '{"faults":[{}]}',
+        '{"webhook_url":"ftp://x"}', '{"refund_delay_ms":-1}', '{"faults":{}}', '{"faults":[1]}', '{"faults":[[1]]}', '{"faults":[{}]}',
         '{"faults":[{"fault":"nothing"}]}', '{"faults":[{"fault":"html","time":1}]}', '{"faults":[{"fault":"html","times":0}]}',
         '{"faults":[{"fault":"html","path":"v2"}]}', '{"faults":[{"fault":"hang"}]}', '{"webhooks":"on","webhooks":"off"}',
         `{"faults":[${Array(65).fill('{"fault":"html"}')}]}`,

@@ -318,6 +318,12 @@ forEachStore((store, test) => {
             for (const route of ['DELETE messages', 'DELETE dlq', 'POST dlq/retry'])
                 assert.equal((await call(server, ...route.split(' '), { body })).status, 400, `${route} ${JSON.stringify(body)}`);
         }
+        for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])
+            for (const route of ['DELETE messages', 'DELETE dlq', 'POST dlq/retry']) {
+                const { status, body } = await call(server, ...route.split(' '), { body: {}, headers: { 'Content-Type': type } });
+                assert.equal(status, 415, `${route} ${type}`);
+                assert.match(body.error, /application\/json/);
+            }
         await assert.rejects(client.dlq.delete({ filter: { labeel: 'x' } }), { status: 400 });
         await assert.rejects(client.messages.cancel({ filter: { labeel: 'x' } }), { status: 400 });
         assert.deepEqual(await amounts(server.db), before);

@@ -1,7 +1,9 @@
 // The wire: limits and everything that is not HTTP/1.1 (W5, and the hostile half of A5). After each
 // piece of bad input a good client is served as if nothing had been.
+import { once } from 'node:events';
 import fs from 'node:fs';
-import { assert, event, forEachStore, pretty, Raw, sign, signBytes, start, WEBHOOK } from './lib/harness.mjs';
+import net from 'node:net';
+import { assert, event, forEachStore, pretty, Raw, sign, signBytes, start, UNDER_ASAN, WEBHOOK } from './lib/harness.mjs';
 
 const LIMIT = 256 * 1024;
 
@@ -201,7 +203,23 @@ forEachStore((store, test) => {
         const before = rss();
         await many(9000);
         const grown = rss() - before;
-        assert.ok(process.env.ICHIDO_BIN?.includes('asan') || grown < 4096, `${grown} KiB more`);
+        assert.ok(UNDER_ASAN || grown < 4096, `${grown} KiB more`);
+        await stillServes(server);
+    });
+
+    test('A5 memory for a connection is bounded: of twenty thousand requests in a row one is held at a time', async (t) => {
+        const server = await start(t, store);
+        const most = () => Number(/VmHWM:\s+(\d+)/.exec(fs.readFileSync(`/proc/${server.pid}/status`))[1]);
+        const one = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+        const socket = net.connect(server.port, '127.0.0.1');
+        let answers = '';
+        socket.setEncoding('latin1').on('data', (part) => { answers += part; });
+        const before = most();
+        socket.write(`${one}\r\n`.repeat(19_999) + `${one}Connection: close\r\n\r\n`);
+        await once(socket, 'end');
+        const grown = most() - before;
+        assert.equal(answers.match(/^HTTP\/1\.1 200/gm).length, 20_000);
+        assert.ok(UNDER_ASAN || grown < 4096, `${grown} KiB more`);
         await stillServes(server);
     });
 });

@@ -198,6 +198,9 @@ static void each_operation_has_its_own_fields(void **state)
            "reason: is not a field of this request");
     expect(OP_REFUND, S("{\"amount\":1,\"reason\":\"x\"}"), LANG_EN, "");
     expect(OP_REFUND, S("{\"reason\":5}"), LANG_EN, "reason: " TEXT_200);
+    expect(OP_REFUND, S("{\"amount\":1,\"reason\":null}"), LANG_EN, "");
+    expect(OP_REFUND, S("{\"amount\":null}"), LANG_EN, "amount: " AMOUNT);
+    expect(OP_CAPTURE, S("{\"amount\":null}"), LANG_EN, "amount: " AMOUNT);
     expect(OP_VOID, S("{\"amount\":1}"), LANG_EN, "amount: is not a field of this request");
     expect(OP_VOID, S("{\"a\":{\"b\":[\"c\",{\"d\":1}]},\"e\":\"f\\\"g\",\"h\":[]}"), LANG_EN,
            "a: is not a field of this request\ne: is not a field of this request\n"

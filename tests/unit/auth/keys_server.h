@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum manner { ANSWERS, SAYS_500, MOVED, HANGS_UP, HOLDS };
+enum manner { SAYS_200, SAYS_500, MOVED, HANGS_UP, HOLDS };
 
 struct keys_server {
     int listener, port;

@@ -357,7 +357,7 @@ static void a1_an_unknown_kid_waits_for_one_fetch(void **state)
         q[i] = ask(f, a, t);
         assert_int_equal(q[i]->times, 0);
     }
-    keys_server_set(f->server, ANSWERS, NULL);
+    keys_server_set(f->server, SAYS_200, NULL);
     for (size_t i = 0; i < COUNT(q); i++)
         assert_int_equal(outcome(f, q[i]), OK);
     assert_int_equal(f->server->asked, 1);
@@ -373,7 +373,7 @@ static void a1_strangers_with_invented_kids_cause_one_fetch_in_30_s(void **state
     struct auth *a;
     struct asked *q;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3600)), OK);
     for (int i = 0; i < 5; i++) {
@@ -397,21 +397,21 @@ static void a1_keys_rotate(void **state)
     struct str old, new, same;
     struct auth *a;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     old = token_of(f, "RS256", "r1", 10 * 3600);
     same = token_of(f, "RS256", "r1", 11 * 3600);
     assert_int_equal(check(f, a, old), OK);
     assert_int_equal(check(f, a, same), OK);
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", f->forge.ec, "e2"));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", f->forge.ec, "e2"));
     clock_advance(&f->env.clock, 31 * 1000);
     new = token_of(f, "ES256", "e2", 10 * 3600);
     assert_int_equal(check(f, a, new), OK); /* found by its unknown kid */
     assert_int_equal(check(f, a, old), OK);
     assert_int_equal(f->server->asked, 2);
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.ec, "e2", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.ec, "e2", NULL, NULL));
     assert_int_equal(check(f, a, old), OK); /* nobody has told us */
     clock_advance(&f->env.clock, 10 * MINUTE_MS);
     assert_int_equal(check(f, a, old), ERR_UNAUTHORIZED); /* waited for the fetch, though known */
@@ -427,7 +427,7 @@ static void a1_keys_are_fetched_again_before_their_time_ends(void **state)
     struct auth *a;
     struct asked *q;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3600)), OK);
     clock_advance(&f->env.clock, 9 * MINUTE_MS - 1000);
@@ -441,7 +441,7 @@ static void a1_keys_are_fetched_again_before_their_time_ends(void **state)
     assert_int_equal(outcome(f, q), OK);
     keys_server_await(f->server, 2);
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3601)), OK);
-    keys_server_set(f->server, ANSWERS, NULL);
+    keys_server_set(f->server, SAYS_200, NULL);
     assert_int_equal(f->server->asked, 2);
     auth_free(a);
 }
@@ -456,17 +456,17 @@ static void check_until_asked(struct fixture *f, struct auth *a, struct str toke
 
 static void a1_a_server_that_is_down_stops_nobody_for_a_day(void **state)
 {
-    static const enum manner manners[] = { SAYS_500, HANGS_UP, MOVED, ANSWERS };
+    static const enum manner manners[] = { SAYS_500, HANGS_UP, MOVED, SAYS_200 };
     struct fixture *f = *state;
     struct str day, first;
     struct auth *a;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ .secret = S(SECRET) });
     day = token_of(f, "RS256", "r1", 100 * 3600);
     assert_int_equal(check(f, a, day), OK);
     for (size_t i = 0; i < COUNT(manners); i++) {
-        keys_server_set(f->server, manners[i], manners[i] == ANSWERS ? "<html>down</html>" : NULL);
+        keys_server_set(f->server, manners[i], manners[i] == SAYS_200 ? "<html>down</html>" : NULL);
         clock_advance(&f->env.clock, HOUR_MS);
         check_until_asked(f, a, day, 2 + (int)i);
         first = token_of(f, "RS256", "r1", 3600 + (int64_t)i);
@@ -480,7 +480,7 @@ static void a1_a_server_that_is_down_stops_nobody_for_a_day(void **state)
     assert_non_null(strstr(logged(f), "for too long"));
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3600)), ERR_UNAUTHORIZED);
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     clock_advance(&f->env.clock, 3000);
     assert_int_equal(check(f, a, day), OK); /* as soon as it is back */
     auth_free(a);
@@ -493,7 +493,7 @@ static void while_one_fetch_hangs_known_tokens_do_not_wait_twice(void **state)
     struct str t;
     struct asked *q;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     t = token_of(f, "RS256", "r1", 7200);
     assert_int_equal(check(f, a, t), OK);
@@ -544,7 +544,7 @@ static void without_any_key_the_next_try_comes_soon(void **state)
     assert_int_equal(check(f, a, t), ERR_UNAUTHORIZED);
     assert_int_equal(check(f, a, t), ERR_UNAUTHORIZED);
     assert_int_equal(f->server->asked, 1);
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     clock_advance(&f->env.clock, 2000);
     assert_int_equal(check(f, a, t), OK);
     auth_free(a);
@@ -563,7 +563,7 @@ static void only_so_many_wait(void **state)
         q[i] = ask(f, a, t);
     assert_int_equal(q[LIMIT_JWKS_WAITERS]->times, 1);
     assert_int_equal(outcome(f, q[LIMIT_JWKS_WAITERS]), ERR_OVERLOADED);
-    keys_server_set(f->server, ANSWERS, NULL);
+    keys_server_set(f->server, SAYS_200, NULL);
     for (int i = 0; i < LIMIT_JWKS_WAITERS; i++)
         assert_int_equal(outcome(f, q[i]), OK);
     auth_free(a);
@@ -606,7 +606,7 @@ static void a_fetch_that_ended_meanwhile_is_looked_at(void **state)
     j = jwks_new(&(struct jwks_options){ &f->env, f->client, str_of(url), cache });
     seen = jwks_generation(j);
     assert_int_equal(jwks_await(j, seen, &w), JWKS_WAITS);
-    keys_server_set(f->server, ANSWERS, NULL);
+    keys_server_set(f->server, SAYS_200, NULL);
     desk_next(&f->desk);
     assert_int_equal(jwks_await(j, seen, &w), JWKS_NEWER);
     assert_int_equal(jwks_await(j, jwks_generation(j), &w), JWKS_NO_USE);
@@ -622,7 +622,7 @@ static void a1_the_clients_guard_against_private_targets_counts(void **state)
 
     client_free(f->client);
     assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, why), OK);
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", NULL, NULL));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3600)), ERR_UNAUTHORIZED);
     assert_int_equal(f->server->asked, 0);
@@ -681,7 +681,7 @@ static void loops_share_one_auth(void **state)
     char *text;
     struct str t;
 
-    keys_server_set(f->server, ANSWERS, set_of(f, f->forge.rsa, "r1", f->forge.ec, "e1"));
+    keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", f->forge.ec, "e1"));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     for (size_t i = 0; i < COUNT(loops); i++) {
         t = token_of(f, i % 2 ? "ES256" : "RS256", i % 2 ? "e1" : "r1", 1000000 + (int64_t)i);

@@ -99,7 +99,7 @@ static void a_wrong_number_names_its_field_and_bounds(void **state)
 static void texts_are_counted_in_characters(void **state)
 {
     CLEANUP(json_freep)
-    cJSON *tree = parse("{\"s\":\"\xe4\xb8\x80\xe5\xba\xa6x\",\"e\":\"\",\"n\":1,\"z\":null}");
+    cJSON *tree = parse("{\"s\":\"\xe4\xb8\x80\xe5\xba\xa6x\",\"e\":\"\",\"n\":1}");
     struct json_problems p;
     struct str s = { 0 };
 
@@ -115,8 +115,36 @@ static void texts_are_counted_in_characters(void **state)
     assert_int_equal(s.n, 0);
     assert_false(json_get_str(tree, "n", false, 9, &s, &p));
     says(&p, "[{\"field\":\"n\",\"message\":\"must be a text of 0 to 9 characters\"}]");
-    assert_false(json_get_str(tree, "z", false, 9, &s, &p));
+    json_problems_release(&p);
+}
+
+static void null_is_wrong_unless_it_was_dropped(void **state)
+{
+    static const char *const names[] = { "s", "i", "b", "t" };
+    CLEANUP(json_freep)
+    cJSON *tree = parse("{\"s\":null,\"i\":null,\"b\":null,\"t\":\"\",\"z\":null}");
+    struct json_problems p;
+    struct str s;
+    int64_t v;
+    bool b;
+
+    (void)state;
+    json_problems_init(&p);
+    assert_false(json_get_str(tree, "s", false, 9, &s, &p));
+    assert_false(json_get_int(tree, "i", false, 1, 9, &v, &p));
+    assert_false(json_get_bool(tree, "b", false, &b, &p));
+    assert_false(json_get_bool(tree, "b", true, &b, &p));
+    says(&p, "[{\"field\":\"s\",\"message\":\"must be a text of 0 to 9 characters\"},"
+             "{\"field\":\"i\",\"message\":\"must be a whole number from 1 to 9\"},"
+             "{\"field\":\"b\",\"message\":\"must be true or false\"},"
+             "{\"field\":\"b\",\"message\":\"is required\"}]");
+    json_drop_nulls(tree, names, COUNT(names));
+    assert_false(json_get_str(tree, "s", false, 9, &s, &p));
+    assert_false(json_get_int(tree, "i", false, 1, 9, &v, &p));
+    assert_false(json_get_bool(tree, "b", false, &b, &p));
     says(&p, "[]");
+    assert_true(json_get_str(tree, "t", false, 9, &s, &p));
+    assert_true(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(tree, "z")));
     json_problems_release(&p);
 }
 
@@ -177,6 +205,7 @@ int main(void)
         TEST(whole_numbers_are_exact_and_within_bounds),
         TEST(a_wrong_number_names_its_field_and_bounds),
         TEST(texts_are_counted_in_characters),
+        TEST(null_is_wrong_unless_it_was_dropped),
         TEST(all_problems_are_said_at_once),
         TEST(a_flood_of_problems_stays_a_whole_list),
         TEST(something_else_than_an_object_has_no_fields),

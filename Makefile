@@ -1,6 +1,6 @@
 # Ichido. The two commands a newcomer needs: `make run` and `make test`. `make help` lists the rest.
 
-# V picks the flavour: release (hardened), dev (-Werror), asan (ASan + UBSan), tsan, fuzz (clang).
+# V picks the flavour: release (hardened), dev (-Werror), asan (ASan + UBSan), tsan, cov (gcov), fuzz (clang).
 V ?= release
 OUT ?= build/$(V)
 CC := gcc
@@ -15,11 +15,13 @@ FLAVOUR_dev := -O1 -g -Werror
 FLAVOUR_asan := -O1 -g -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 FLAVOUR_tsan := -O1 -g -Werror -fsanitize=thread -Wno-tsan
+FLAVOUR_cov := -O0 -g --coverage -fprofile-update=atomic
 FLAVOUR_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -Wno-bitwise-instead-of-logical
 LINK_release := -pie -Wl,-z,relro,-z,now
 LINK_asan := -fsanitize=address,undefined
 LINK_tsan := -fsanitize=thread
+LINK_cov := --coverage
 LINK_fuzz := -fsanitize=address,undefined
 ifeq ($(V),fuzz)
 CC := clang
@@ -31,6 +33,7 @@ PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson
 CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp \
            $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
+TEST_CFLAGS = $(filter-out -O% -D_FORTIFY_SOURCE=%,$(CFLAGS)) -O0 # a test runs once: a third of the time to compile
 LDFLAGS = -pthread $(LINK_$(V))
 LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 
@@ -41,13 +44,15 @@ PARSER := $(OUT)/llhttp/api.o $(OUT)/llhttp/http.o $(OUT)/llhttp/llhttp.o
 LIB := $(OUT)/libichido.a
 TESTED ?= $(FOLDERS)
 THREADED := observe store http queue auth webhook qstash notify sandbox
-UNIT := $(patsubst tests/unit/%.c,$(OUT)/unit/%,$(wildcard $(TESTED:%=tests/unit/%/test_*.c)))
+programs_of = $(patsubst tests/%.c,$(OUT)/%,$(wildcard $(1:%=tests/unit/%/test_*.c)))
+UNIT := $(call programs_of,$(TESTED))
+UNIT_THREADED := $(call programs_of,$(THREADED)) $(OUT)/contract/test_store
 CONTRACT := $(patsubst tests/contract/%.c,$(OUT)/contract/%,$(wildcard tests/contract/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .DEFAULT_GOAL := all
 .SECONDARY:
-.PHONY: all help run install test lint format bench asan tsan clean unit unit-threaded contract e2e orders chaos crash fuzz sim \
+.PHONY: all help run install test lint format bench asan tsan clean quick soak coverage unit unit-programs unit-threaded threaded-programs contract contract-programs e2e orders chaos crash fuzz sim \
         packages packages-test node_modules program FORCE
 
 all: packages ## build build/ichido
@@ -75,7 +80,8 @@ packages-test:
 	@tools/packages build test
 node_modules: tests/e2e/node_modules/.installed ## install what the end-to-end tests need from npm
 tests/e2e/node_modules/.installed: tests/e2e/package-lock.json
-	cd tests/e2e && $(NPM_CI) && touch node_modules/.installed
+	@cd tests/e2e && $(NPM_CI) && touch node_modules/.installed || \
+	    { echo "tests: the npm packages of tests/e2e cannot be installed: is the network there?" >&2; exit 2; }
 
 program: $(OUT)/ichido
 build/ichido: FORCE
@@ -116,17 +122,30 @@ test: packages-test node_modules ## everything that must hold, in under 15 minut
 
 unit: $(UNIT) ## unit tests of this flavour
 	@tests/each $(UNIT)
+unit-programs: $(UNIT)
 # What has one thread (the plans of queries) shows nothing under TSan.
-unit-threaded: $(UNIT) $(OUT)/contract/test_store
+unit-threaded: $(UNIT_THREADED)
 	@tests/each $^
+threaded-programs: $(UNIT_THREADED)
 contract: $(CONTRACT) ## the store's tests, on SQLite and on a PostgreSQL of their own
 	@tests/each $(CONTRACT)
+contract-programs: $(CONTRACT)
 
 asan: packages-test ## unit and contract tests under ASan + UBSan
 	@$(MAKE) --no-print-directory V=asan unit contract
 tsan: packages-test ## the threaded parts under TSan
-	@$(MAKE) --no-print-directory V=tsan TESTED="$(THREADED)" unit-threaded
+	@$(MAKE) --no-print-directory V=tsan unit-threaded
 
+coverage: packages-test node_modules ## lines that unit, contract and end-to-end tests run, by folder
+	@find build/cov -name '*.gcda' -delete 2>/dev/null || true
+	@$(MAKE) --no-print-directory -j$$(nproc) V=cov program unit contract
+	@ICHIDO_BIN=$(CURDIR)/build/cov/ichido tests/e2e/run
+	@tools/coverage build/cov
+
+quick: packages-test node_modules ## what a change can break, in three minutes; FILES="src/http/conn.c" names the change
+	@tests/quick $(FILES)
+soak: packages-test node_modules ## the suite again and again; RUNS=2 BUSY=0 PARTS="e2e"
+	@tests/soak -n $(or $(RUNS),2) -b $(or $(BUSY),0) $(PARTS)
 e2e: all node_modules ## the real program through HTTP, on both databases
 	@tests/e2e/run
 orders: all node_modules ## every order of a payment's events, in all three ways, on both databases
@@ -151,11 +170,11 @@ bench: packages-test node_modules ## speed against a bare insert loop; writes bu
 $(OUT)/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
+	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
 $(OUT)/contract/%: tests/contract/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 $(OUT)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"

@@ -1,7 +1,7 @@
 // Payments as an operator finds them, looks at them and works on them (O8): by the admin API and by the command line.
 import { spawn } from 'node:child_process';
 import os from 'node:os';
-import { asHex, assert, forEachStore, PROGRAM, start, token, until, uuid } from './lib/harness.mjs';
+import { asHex, assert, forEachStore, PROGRAM, programEnv, start, token, until, uuid } from './lib/harness.mjs';
 import { Collection } from './lib/collections.mjs';
 import { record } from './lib/evidence.mjs';
 import { bought, campaign } from './lib/purchases.mjs';
@@ -44,7 +44,7 @@ async function walked(server, parameters) {
 // The command line as an operator runs it.
 function cli(server, args, { env = {} } = {}) {
     const all = {
-        PATH: process.env.PATH, ASAN_OPTIONS: process.env.ASAN_OPTIONS, ICHIDO_DB: server.db.url,
+        ...programEnv, ICHIDO_DB: server.db.url,
         ICHIDO_LISTEN: `127.0.0.1:${server.port}`, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, STRIPE_WEBHOOK_SECRET: SECRET, ...env,
     };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));

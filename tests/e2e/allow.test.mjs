@@ -1,7 +1,7 @@
 // W7: the allow list of addresses, which is off by default.
-import { assert, event, forEachStore, launch, start } from './lib/harness.mjs';
+import { assert, event, forOneStore, launch, start } from './lib/harness.mjs';
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('W7 with an allow list only its networks may deliver, and the reason is counted', async (t) => {
         const server = await start(t, store, { env: { ICHIDO_WEBHOOK_ALLOW: '10.1.0.0/16,192.0.2.7' } });
         const answer = await server.deliver(event());

@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks';
 import { AUDIT, cli, disarm, page, rows, sealed, TICK, verify } from './lib/audit.mjs';
 import { remember } from './lib/evidence.mjs';
 import { DLQ, dies, dlqFine, orphan } from './lib/dlq.mjs';
-import { assert, forEachStore, fresh, JWT_SECRET, launch, PROGRAM, start, stores, test, token, until, uuid } from './lib/harness.mjs';
+import { assert, forEachStore, fresh, JWT_SECRET, launch, PROGRAM, programEnv, start, stores, test, token, until, uuid } from './lib/harness.mjs';
 import { bank, lines, owes } from './lib/transfers.mjs';
 
 // Every way to change something below /api/v1/admin, and where its row is proved. A new one must be added here with its test.
@@ -248,7 +248,7 @@ forEachStore((store, storeTest) => {
         await server.stop();
         assert.equal(await unsealed(), 0, 'after the stop');
         const made = execFileSync(PROGRAM, ['operators', 'add', 'mallory', '--role', 'operator'],
-            { env: { PATH: process.env.PATH, ICHIDO_DB: db.url, ICHIDO_JWT_SECRET: JWT_SECRET }, input: 'a long enough secret 3\n' });
+            { env: { ...programEnv, ICHIDO_DB: db.url, ICHIDO_JWT_SECRET: JWT_SECRET }, input: 'a long enough secret 3\n' });
         assert.match(String(made), /mallory/);
         assert.equal(await unsealed(), 0, 'after a person was made');
         await dlqFine(db, ['delete', '--all', '--yes']);

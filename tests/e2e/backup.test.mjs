@@ -3,12 +3,12 @@ import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { assert, asHex, forEachStore, fresh, pause, PROGRAM, start, stores, test } from './lib/harness.mjs';
+import { assert, asHex, forEachStore, fresh, pause, PROGRAM, programEnv, start, stores, test } from './lib/harness.mjs';
 
 const run = promisify(execFile);
 
 const backup = (db, ...args) => run(PROGRAM, ['backup', ...args], {
-    cwd: db.folder, env: { PATH: process.env.PATH, ICHIDO_DB: db.url },
+    cwd: db.folder, env: { ...programEnv, ICHIDO_DB: db.url },
 }).then((r) => ({ code: 0, ...r }), (e) => e);
 
 // As the help says.
@@ -93,7 +93,7 @@ forEachStore((store, test_) => {
         await server.paid();
         for (const after of [0, 20, 60, 150, 300]) {
             const child = spawn(PROGRAM, ['backup', `cut${after}`], {
-                cwd: db.folder, env: { PATH: process.env.PATH, ICHIDO_DB: db.url }, stdio: 'ignore' });
+                cwd: db.folder, env: { ...programEnv, ICHIDO_DB: db.url }, stdio: 'ignore' });
             const ended = new Promise((done) => child.on('exit', done));
             await pause(after); // wherever it is then
             child.kill('SIGINT');

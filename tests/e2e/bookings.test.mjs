@@ -418,6 +418,7 @@ forEachStore((store, test) => {
             return !(await server.db.messages()).some(({ kind }) => kind === 'booking.cancelled');
         });
         assert.equal((await server.db.audit("operation = 'BOOKING_CANCELLED'")).length, 1);
+        await server.line('it is told', ({ message }) => /booking (was )?cancelled/i.test(message));
         assert.equal(server.lines.filter(({ message }) => /booking (was )?cancelled/i.test(message)).length, 1);
     });
 

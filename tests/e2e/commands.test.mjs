@@ -5,18 +5,18 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
-import { assert, newFolder, PROGRAM, test } from './lib/harness.mjs';
+import { assert, newFolder, PROGRAM, programEnv, test } from './lib/harness.mjs';
 
 const run = promisify(execFile);
 const here = path.dirname(fileURLToPath(import.meta.url));
-const ichido = (...args) => run(PROGRAM, args, { env: { PATH: process.env.PATH }, cwd: newFolder() })
+const ichido = (...args) => run(PROGRAM, args, { env: programEnv, cwd: newFolder() })
     .then((r) => ({ code: 0, ...r }), (e) => e);
 const commands = async () => [...(await ichido('help')).stdout.matchAll(/^ {2}([a-z]+) /gm)].map((m) => m[1]);
 
 async function completed(...words) {
     const script = `PATH=${path.dirname(PROGRAM)}:$PATH; . <(ichido completion bash); COMP_WORDS=("$@"); `
         + 'COMP_CWORD=$(($# - 1)); _ichido; printf "%s\\n" "${COMPREPLY[@]}"';
-    const { stdout } = await run('bash', ['-c', script, 'bash', ...words], { env: { PATH: process.env.PATH } });
+    const { stdout } = await run('bash', ['-c', script, 'bash', ...words], { env: programEnv });
     return stdout.split('\n').filter(Boolean);
 }
 

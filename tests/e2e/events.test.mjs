@@ -460,7 +460,7 @@ forEachStore((store, test) => {
         assert.deepEqual((await strays(server, payment)).map((one) => one.kind), ['void']);
         assert.equal((await server.db.audit(`operation = 'VOID' AND detail LIKE '%goes back%'`)).length, 1);
         assert.equal((await now(server, payment)).status, 'FAILED');
-        assert.ok(server.lines.some((line) => line.level === 'error' && /goes back/.test(line.message)));
+        await server.line('it goes back', (line) => line.level === 'error' && /goes back/.test(line.message));
     });
 
     test('D2 money that is captured after the payment was given up is refunded, once', async (t) => {

@@ -2,7 +2,7 @@
 // writes every call down, and answers in the gateway's place where a test wants another answer.
 import http from 'node:http';
 import {
-    assert, forEachStore, start, stores, test, token, until, uuid,
+    assert, forOneStore, start, stores, test, token, until, uuid,
 } from './lib/harness.mjs';
 
 const KEY = 'sk_test_ichido_e2e';
@@ -115,7 +115,7 @@ const odd = (change) => (call) => (call.method === 'POST' ? { status: 200, body:
     amount_received: 0, currency: 'jpy', metadata: { payment_id: call.form['metadata[payment_id]'] }, latest_charge: null, ...change,
 } } : undefined);
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('G2 every money call has the pinned version, our bearer, a form, and a key of payment and operation', async (t) => {
         const { proxy, server } = await between(t, store);
         const keys = [];

@@ -1,6 +1,7 @@
 // Webhooks that never came: a job reads the provider's event list and brings everything to the right state,
 // once (E11). Whatever the list says that cannot be true changes nothing.
 import http from 'node:http';
+import { startFull } from './lib/backlog.mjs';
 import {
     assert, event, forEachStore, fresh, launch, pause, start, stores, test, until,
 } from './lib/harness.mjs';
@@ -312,7 +313,7 @@ forEachStore((store, test_) => {
     });
 
     test_('E11 a backlog over its limit is not made longer', async (t) => {
-        const server = await start(t, store, { env: { ...HEALING, ICHIDO_BACKLOG_LIMIT: '1' } });
+        const server = await startFull(t, store, HEALING);
         await server.webhooks({ on: false });
         await server.paid().catch(() => {});
         await until('it waits', async () => {

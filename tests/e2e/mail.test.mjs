@@ -1,5 +1,5 @@
 // Mail by SMTP (N1): the whole program speaks to a real mail server, and another program reads what it took.
-import { assert, forEachStore, fresh, launch, start, stores, test, until, uuid } from './lib/harness.mjs';
+import { assert, forOneStore, fresh, launch, start, stores, test, until, uuid } from './lib/harness.mjs';
 import { quiet } from './lib/purchases.mjs';
 import { receive } from './lib/receiver.mjs';
 import { certificate, mailServer } from './lib/smtp.mjs';
@@ -46,7 +46,7 @@ async function mute(server, ...secrets) {
     for (const { why } of await server.db.table('sends')) assert.doesNotMatch(why ?? '', /@/);
 }
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('N1 who pays is mailed once, in Japanese, and another program reads it', async (t) => {
         const { server, smtp } = await open(t, store);
         const who = await person(server);

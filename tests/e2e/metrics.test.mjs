@@ -9,7 +9,7 @@ import { Collection, payOnPage } from './lib/collections.mjs';
 import { captureThere, dashboard, eventOf, eventsOf, retold, silent, tell } from './lib/events.mjs';
 import { assert, event, forEachStore, fresh, launch, newFolder, start, stores, test, until, uuid } from './lib/harness.mjs';
 import { freePort } from './lib/ports.mjs';
-import { bought, buy, campaign } from './lib/purchases.mjs';
+import { bought, buy, campaign, quiet as allQuiet } from './lib/purchases.mjs';
 
 const OPS = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../ops');
 const RULES = path.join(OPS, 'prometheus/rules.yml');
@@ -35,8 +35,7 @@ const asked = (metrics, operation, status, gateway = 'sandbox') =>
     metrics.get('payment_gateway_request_total', { gateway, operation, status });
 const seriesOf = (text) => text.split('\n').filter((line) => line && !line.startsWith('#'))
     .map((line) => line.slice(0, line.lastIndexOf(' ')));
-const quiet = (server) => until('the queue has nothing to do', async () =>
-    (await server.db.count('message', `due_at <= ${server.nowSeconds() * 1000 + 2000}`)) === 0);
+const quiet = (server) => allQuiet(server, { fees: true });
 
 forEachStore((store, test) => {
     test('O2 payment_create_total: success, failed and gateway_error, replays left out', async (t) => {

@@ -71,11 +71,11 @@ if (postgres) {
             if (answer.body.purchase?.status === 'failed') await confirm(first, answer.body.payment, VISA); // it may be too late
             return answer;
         }));
-        await quiet(first, 40_000);
+        await quiet(first);
         const free = await db.table('positions', `status <> 'sold'`);
         if (free.length) for (const [i, position] of c.positions.entries()) await want(position, i, VISA);
         await until('the winner is drawn', async () => (await rows.campaign(first, c.id)).status === 'drawn', 30_000);
-        await quiet(first, 40_000);
+        await quiet(first);
         const all = await recount(first);
         const revenue = 5 * 700 + 15 * 300;
         assert.deepEqual([all.campaigns[0].positions_paid, all.campaigns[0].total_revenue], [20, revenue]);

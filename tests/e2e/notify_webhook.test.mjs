@@ -1,7 +1,7 @@
 // The channel webhook (N1): each notification, posted to one machine, signed by Standard Webhooks.
 import { Webhook } from 'standardwebhooks';
 import { remember } from './lib/evidence.mjs';
-import { assert, forEachStore, fresh, launch, start, stores, test, until, uuid } from './lib/harness.mjs';
+import { assert, forOneStore, fresh, launch, start, stores, test, until, uuid } from './lib/harness.mjs';
 import { bought, campaign, quiet, VISA } from './lib/purchases.mjs';
 import { receive } from './lib/receiver.mjs';
 
@@ -63,7 +63,7 @@ const first = (how) => {
     };
 };
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('N1 a notification is posted once, signed, with the words of 003', async (t) => {
         const { server, posts } = await open(t, store);
         const user = await person(server);

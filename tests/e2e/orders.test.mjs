@@ -1,6 +1,6 @@
-// E7: whatever the order, and however often each event comes, the books end the same. Every permutation of
-// every story, each event once and doubled under another id, and for every third order the whole story once
-// more at its end, against the story told in its own order.
+// E7: whatever the order, and however often each event comes, the books end the same. Permutations of every story, each
+// event once and doubled under another id, and for every third order the whole story once more at its end, against the
+// story told in its own order.
 import { asHex, asUuid, assert, forEachStore, start, stores, until, uuid } from './lib/harness.mjs';
 import { Collection, payOnPage } from './lib/collections.mjs';
 import { captureThere, dashboard } from './lib/events.mjs';
@@ -173,12 +173,13 @@ const summary = ({ payment, transaction, purchase, position, participant, sessio
 const doubled = (order) => order.flatMap((step) => [step, step]);
 const again = (order) => [...order, ...order];
 
-// Every order, the first one being the story itself: in all three ways with ORDERS=all (`make orders`), else in one of
-// them in turn, another one on the other database.
+// The first order is the story itself. With ORDERS=all (`make orders`) every order in all three ways; else in one of them in
+// turn, another one on the other database, and of the 720 orders of six steps every third, those on the other database too.
 function tellings(story, turn) {
-    const orders = [...permutations(story.steps)];
     const ways = [(order) => order, doubled, again];
-    if (process.env.ORDERS === 'all') return orders.flatMap((order) => ways.map((way) => way(order)));
+    const all = [...permutations(story.steps)];
+    if (process.env.ORDERS === 'all') return all.flatMap((order) => ways.map((way) => way(order)));
+    const orders = all.filter((_, i) => !i || all.length <= 120 || i % 3 === turn);
     return orders.map((order, i) => (i ? ways[(i + turn) % ways.length](order) : order));
 }
 

@@ -2,7 +2,7 @@
 // languages (O7 O8 T3). Each step leaves a picture in build/screenshots; page_views.test.mjs has the rest.
 import { captureThere, eventOf, now, retold } from './lib/events.mjs';
 import { hide } from './lib/dlq.mjs';
-import { ADMIN_TOKEN, assert, forEachStore, start, until, uuid } from './lib/harness.mjs';
+import { ADMIN_TOKEN, assert, forOneStore, start, until, uuid } from './lib/harness.mjs';
 import { SHOTS, visit, yen } from './lib/browser.mjs';
 
 const CAUSE = { en: 'no such payment yet', ja: '該当する支払いがまだありません' };
@@ -184,7 +184,7 @@ async function seeItHeal(v, lost, events) {
     assert.equal((await now(v.server, lost)).status, 'CAPTURED');
 }
 
-forEachStore((store, named) => {
+forOneStore((store, named) => {
     for (const [lang, theme] of [['en', 'light'], ['ja', 'dark']])
         named(`O8 O7 T3 the story in ${lang}: log in, pay, follow, capture, refund; break, group, dry run, edit, redrive, heal`, async (t) => {
             const server = await start(t, store);

@@ -1,6 +1,6 @@
 // What others or a slip of the hand could do to somebody who works on the page: a link with a token, a browser that
 // keeps nothing, a name that stays behind, an amount that is none.
-import { assert, forEachStore, start } from './lib/harness.mjs';
+import { assert, forOneStore, start } from './lib/harness.mjs';
 import { visit } from './lib/browser.mjs';
 
 const PASSWORD = 'a long enough secret 1';
@@ -14,7 +14,7 @@ async function enter(v) {
     await v.inside();
 }
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('A3 a link with a token takes nobody who is in out of what he does, and sends no token', async (t) => {
         const server = await start(t, store);
         const payment = await server.paid();

@@ -2,7 +2,7 @@
 // that is about to be deleted is counted (O8 Q6).
 import { sealed, verify } from './lib/audit.mjs';
 import { fill } from './lib/dlq.mjs';
-import { assert, forEachStore, start, until, uuid } from './lib/harness.mjs';
+import { assert, forOneStore, start, until, uuid } from './lib/harness.mjs';
 import { asHex } from './lib/stores.mjs';
 import { visit } from './lib/browser.mjs';
 
@@ -23,7 +23,7 @@ async function events(db, count, type) {
     await db.all(`INSERT INTO webhook_outcomes (message_id, outcome, at, event_id) SELECT ${id}, 'ignored', ${Date.now()} + i, 'evt_${type}_' || i FROM ${numbers(db, count)} n`);
 }
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('O8 Q6 a group behind twenty thousand other letters is counted before it is deleted, and what was refused is told', async (t) => {
         const server = await start(t, store);
         for (const [count, cause, prefix] of [[10_500, 'a first cause', 'a_'], [10_500, 'a second cause', 'b_'], [300, 'the third cause', 'c_']])

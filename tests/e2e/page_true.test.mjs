@@ -1,7 +1,7 @@
 // What the page says is so: amounts with their currency wherever they stand, words in the reader's language, trouble by
 // its name, and what is old as old (O7 O8 G4 E11).
 import { bank, becomes, imported, owes, paidBy, returns } from './lib/transfers.mjs';
-import { assert, forEachStore, start, until } from './lib/harness.mjs';
+import { assert, forOneStore, start, until } from './lib/harness.mjs';
 import { dayOf, nextDay, reconciled } from './lib/reconcile.mjs';
 import { visit, yen } from './lib/browser.mjs';
 
@@ -9,7 +9,7 @@ const HOUR = 3600_000;
 const at = (where) => `/api/v1/admin/${where}`;
 const plain = (text) => text.replace(/\s+/g, ' ');
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('O7 O8 amounts of a timeline and of a reconciliation have their currency\'s digits', async (t) => {
         const server = await start(t, store, { env: { ICHIDO_TIME_ZONE: 'UTC' } });
         const payment = await server.captured({}, { amount: 1250, currency: 'USD' });

@@ -190,7 +190,7 @@ forEachStore((store, test) => {
         const { outcome, detail } = await server.settled(told.headers['x-event-id']);
         assert.equal(outcome, 'dead');
         assert.match(detail, /cancelled .* captured .* a person must look/);
-        assert.ok(server.lines.some(({ level, error }) => level === 'error' && /a person must look/.test(error ?? '')), server.tail());
+        await server.line('a person is told', ({ level, error }) => level === 'error' && /a person must look/.test(error ?? ''));
         assert.equal((await server.payment(held)).body.status, 'CAPTURED');
     });
 

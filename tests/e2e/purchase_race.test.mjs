@@ -64,13 +64,13 @@ forEachStore((store, test) => {
         const c = await campaign(server, { winners: 3, layers: LAYERS });
         const buyers = Array.from({ length: BUYERS }, (_, i) => new Buyer(server, i, c.positions));
         await inTurns(buyers, AT_ONCE, (buyer) => buyer.run());
-        await quiet(server, 60_000);
+        await quiet(server, { limitMs: 60_000 });
         // a decline may have freed a position after everybody who wanted it had left: somebody comes by
         const free = async () => (await server.db.table('positions', `status <> 'sold'`)).length;
         const late = c.positions.map((_, i) => new Buyer(server, i, c.positions));
         if (await free()) await inTurns(late, 10, (buyer) => buyer.want(c.positions[buyer.number], VISA));
         await until('the winners are drawn', async () => (await rows.campaign(server, c.id)).status === 'drawn', 30_000);
-        await quiet(server, 60_000);
+        await quiet(server, { limitMs: 60_000 });
 
         const all = await recount(server);
         const [row] = all.campaigns;
@@ -110,7 +110,7 @@ forEachStore((store, test) => {
             inTurns(c.positions.slice(120), 40, (position) =>
                 bought(server, position, { method: position.charCodeAt(35) % 3 ? VISA : POOR })),
         ]);
-        await quiet(server, 60_000);
+        await quiet(server, { limitMs: 60_000 });
         const { purchases } = await recount(server);
         const first = purchases.filter((one) => one.amount === 100);
         assert.deepEqual(new Set(first.map((one) => one.status)), new Set(['completed']));

@@ -262,7 +262,7 @@ forEachStore((store, test) => {
         assert.deepEqual([position.status, position.purchase_id], ['sold', asHex(owner.purchase.id)]);
         assert.equal((await rows.campaign(server, c.id)).total_revenue, 2000);
         assert.deepEqual(types(await told(server, late.purchase.userId)), ['payment_failed', 'payment_refunded']);
-        assert.ok(server.lines.some((line) => line.level === 'error' && /goes back/.test(line.message)));
+        await server.line('it goes back', (line) => line.level === 'error' && /goes back/.test(line.message));
         assert.ok((await server.db.audit(`operation = 'REFUND' AND detail LIKE '%goes back%'`)).length === 1);
         await again(server, 'payment_intent.succeeded', late.payment);
         await settle(server);

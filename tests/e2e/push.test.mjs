@@ -4,7 +4,7 @@ import path from 'node:path';
 import { cert, deleteApp, initializeApp } from 'firebase-admin/app';
 import { getMessaging } from 'firebase-admin/messaging';
 import { after, asGoogle, ERRORS, fakeFcm } from './lib/fcm.mjs';
-import { assert, forEachStore, fresh, launch, newFolder, start, stores, test, until, uuid } from './lib/harness.mjs';
+import { assert, forOneStore, fresh, launch, newFolder, start, stores, test, until, uuid } from './lib/harness.mjs';
 import { bought, campaign, quiet, VISA } from './lib/purchases.mjs';
 
 // --- the fake, judged by firebase-admin ---
@@ -104,7 +104,7 @@ async function open(t, store, { fake, db, env } = {}) {
     const google = fake ?? await fakeFcm(t);
     const server = await start(t, store, { db, env: { ...google.env, ...env } });
     const advance = async (ms) => {
-        google.offsetMs += ms;
+        google.move(ms);
         await server.advance(ms);
     };
     return { server, fake: google, advance };
@@ -148,7 +148,7 @@ const mute = (server, ...secrets) => {
     for (const secret of secrets) assert.ok(!server.stderr.includes(secret), 'a token is in the log');
 };
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('N1 who buys is pushed to, once on each device, in the words of 003', async (t) => {
         const { server, fake } = await open(t, store);
         const devices = [`dev-a-${uuid()}`, `dev-b-${uuid()}`];

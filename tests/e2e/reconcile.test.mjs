@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import {
-    ADMIN_TOKEN, assert, asHex, forEachStore, fresh, launch, pause, PROGRAM, start, stores, test, until, uuid,
+    ADMIN_TOKEN, assert, asHex, forEachStore, fresh, launch, pause, PROGRAM, programEnv, start, stores, test, until, uuid,
 } from './lib/harness.mjs';
 import { open as openPayPay } from './lib/paypay.mjs';
 import {
@@ -308,8 +308,8 @@ forEachStore((store, test_) => {
 
 async function ichido(server, args, changes = {}) {
     const env = {
-        PATH: process.env.PATH, ICHIDO_DB: server.db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, ICHIDO_TIME_ZONE: 'UTC',
-        ICHIDO_LISTEN: `127.0.0.1:${server.port}`, ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
+        ...programEnv, ICHIDO_DB: server.db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, ICHIDO_TIME_ZONE: 'UTC',
+        ICHIDO_LISTEN: `127.0.0.1:${server.port}`,
         ...changes,
     };
     try {

@@ -619,7 +619,7 @@ forEachStore((store, test) => {
         assert.deepEqual([answer.body.kind, answer.body.filter], ['replay', { eventId: news.id }]);
         const end = await ended(server, answer.body.id, 100);
         assert.deepEqual([end.state, end.done, end.refused], ['done', 1, 0]);
-        const [replay] = await until('the replay has an end', async () => (await db.table('event_replays')).filter((row) => row.outcome));
+        const replay = await until('the replay has an end', async () => (await db.table('event_replays')).find((row) => row.outcome));
         assert.ok(['applied', 'superseded'].includes(replay.outcome), replay.outcome);
         assert.deepEqual([replay.event_id, replay.was], [news.id, 'applied']);
         assert.deepEqual(await db.outcome(news.id), first, 'what became of it the first time stays');

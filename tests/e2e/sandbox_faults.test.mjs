@@ -1,7 +1,7 @@
 // The sandbox's fault switches, as its users see them: answers that are no answers, and what our server makes of them
 // (issue 6, bad input); chance that can be repeated; switches that survive a crash; the page.
 import {
-    assert, forEachStore, fresh, launch, start, stores, test as plain, until, uuid,
+    assert, forOneStore, fresh, launch, start, stores, test as plain, until, uuid,
 } from './lib/harness.mjs';
 import { ask, keyed, open, receiver } from './lib/sandbox.mjs';
 
@@ -39,7 +39,7 @@ const decided = (server, id) => until('the resolver knows', async () => {
     return unknown.length === 0;
 }, 60_000);
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     for (const [verb, { before, act, wanted }] of Object.entries(OPERATIONS))
         test(`P7 G1 a ${verb} whose answer is ${SPOILED.join(', ')}: no success, and the resolver finds what is true`, async (t) => {
             const server = await start(t, store);

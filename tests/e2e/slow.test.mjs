@@ -1,7 +1,7 @@
 // Senders at one byte a second, and those who say or read nothing. These tests wait for the server's
 // own limits (10 s for a head, 30 s for a body), so they run side by side.
 import { describe } from 'node:test';
-import { assert, event, forEachStore, pause, pretty, Raw, sign, start, WEBHOOK } from './lib/harness.mjs';
+import { assert, event, forOneStore, pause, pretty, Raw, sign, start, WEBHOOK } from './lib/harness.mjs';
 
 async function drip(raw, text, everyMs) {
     for (const byte of text) {
@@ -12,7 +12,7 @@ async function drip(raw, text, everyMs) {
 }
 
 describe('slow senders', { concurrency: true }, () => {
-    forEachStore((store, test) => {
+    forOneStore((store, test) => {
         test('W5 a head at one byte a second is 408 after ten seconds, and others do not notice', async (t) => {
             const server = await start(t, store);
             const slow = await new Raw(server.port).opened();

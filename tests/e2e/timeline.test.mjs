@@ -6,7 +6,7 @@ import { Collection, payOnPage } from './lib/collections.mjs';
 import { dies, DLQ, hide } from './lib/dlq.mjs';
 import { captureThere, eventOf, now, silent, tell } from './lib/events.mjs';
 import { record } from './lib/evidence.mjs';
-import { ADMIN_TOKEN, asHex, assert, forEachStore, PROGRAM, SECRET, start, token, until, uuid } from './lib/harness.mjs';
+import { ADMIN_TOKEN, asHex, assert, forEachStore, PROGRAM, programEnv, SECRET, start, token, until, uuid } from './lib/harness.mjs';
 import { bought, campaign, DECLINED } from './lib/purchases.mjs';
 import { mailServer } from './lib/smtp.mjs';
 
@@ -41,7 +41,7 @@ const commits = async (server) => (await server.metrics()).get('ichido_store_com
 // The command line; `terminal`: at one, as `script` makes it.
 function cli(db, args, { env = {}, terminal = false } = {}) {
     const given = {
-        PATH: process.env.PATH, ASAN_OPTIONS: process.env.ASAN_OPTIONS, ICHIDO_DB: db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN,
+        ...programEnv, ICHIDO_DB: db.url, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN,
         STRIPE_WEBHOOK_SECRET: SECRET, TERM: 'xterm', SHELL: '/bin/sh', ...env,
     };
     const words = [PROGRAM, 'payments', 'timeline', ...args];

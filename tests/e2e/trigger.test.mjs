@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import { record } from './lib/evidence.mjs';
-import { assert, forEachStore, PROGRAM, SECRET, start, test, until } from './lib/harness.mjs';
+import { assert, forEachStore, PROGRAM, programEnv, SECRET, start, test, until } from './lib/harness.mjs';
 import { meet, open } from './lib/sandbox.mjs';
 
 function trigger(args, env = {}) {
     const all = {
-        PATH: process.env.PATH, ASAN_OPTIONS: process.env.ASAN_OPTIONS, STRIPE_WEBHOOK_SECRET: SECRET, LANG: 'C', ...env,
+        ...programEnv, STRIPE_WEBHOOK_SECRET: SECRET, LANG: 'C', ...env,
     };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     const child = spawn(PROGRAM, ['trigger', ...args], { cwd: os.tmpdir(), env: given, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
-import { assert, event, forEachStore, pretty, Raw, sign, signBytes, start, UNDER_ASAN, WEBHOOK } from './lib/harness.mjs';
+import { assert, event, forOneStore, pretty, Raw, sign, signBytes, start, UNDER_ASAN, WEBHOOK } from './lib/harness.mjs';
 
 const LIMIT = 256 * 1024;
 
@@ -37,7 +37,7 @@ const chunked = (body, size = 1000) => {
     return `${parts.join('')}0\r\n\r\n`;
 };
 
-forEachStore((store, test) => {
+forOneStore((store, test) => {
     test('W5 a body of exactly 256 KiB is taken, one byte more is 413, whether announced or chunked', async (t) => {
         const server = await start(t, store);
         const largest = padded(LIMIT);

@@ -230,6 +230,7 @@ forEachStore((store, test) => {
         const [failed] = await server.db.all('SELECT event_id, event_type FROM failed_webhook_events');
         assert.deepEqual(failed, { event_id: one.id, event_type: 'charge.failed' });
         await server.line('an alert', (l) => l.message === 'dead letter' && l.ref === one.id && l.level === 'error');
+        await server.line('it is told', (l) => l.message === 'dead letter');
         assert.equal(server.lines.filter((l) => l.message === 'dead letter').length, 1);
         assert.equal(await counted(server, 'dead'), 2);
         // An operator retries it at the remote, and it goes well now.

@@ -217,7 +217,7 @@ async function moneyTest(kind) {
     try {
         await openShop(run);
         await killAndPay(run);
-        await quiet(run.node.server, 120_000);
+        await quiet(run.node.server, { limitMs: 120_000 });
         await compareReceipts(run);
         const intents = await compareBooks(run);
         await recount(run.node.server);

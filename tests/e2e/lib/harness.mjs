@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import nodeTest from 'node:test';
-import { newFolder, Server } from './server.mjs';
+import path from 'node:path';
+import { newFolder, Server, UNDER_ASAN } from './server.mjs';
 import { stores } from './stores.mjs';
 
 export { assert };
@@ -14,6 +15,12 @@ export * from './server.mjs';
 export * from './stripe.mjs';
 export * from './tokens.mjs';
 export * from './wait.mjs';
+
+// What ASan, UBSan or LeakSanitizer said about a server, even one that the test expected to end badly.
+function sanitizerReport(server) {
+    const file = UNDER_ASAN && path.join(process.env.E2E_REPORTS, `report.${server.pid}`);
+    return file && fs.existsSync(file) && fs.readFileSync(file, 'utf8');
+}
 
 // Runs a test with its clean-up in reverse order, server before database.
 const wrap = (run) => async (t) => {
@@ -38,6 +45,8 @@ const wrap = (run) => async (t) => {
             failure ??= error;
         }
     }
+    const reports = servers.map(sanitizerReport).filter(Boolean);
+    if (reports.length) throw new Error(reports.join('\n')); // it explains whatever else went wrong
     if (failure) throw failure;
 };
 
@@ -48,12 +57,16 @@ export function test(name, ...rest) {
 }
 
 // The same tests on both databases (T2): the name says which.
-export function forEachStore(define) {
-    for (const store of stores) {
+export function forEachStore(define, on = stores) {
+    for (const store of on) {
         const named = (name, ...rest) => test(`${name} [${store.name}]`, ...rest);
         define(store, named);
     }
 }
+
+// For what never reaches SQL: the page in a browser, a wire, a parser. Its rows come and go through the same API that other
+// files test on both databases.
+export const forOneStore = (define) => forEachStore(define, stores.slice(0, 1));
 
 // A database of its own for this test, at this version's schema; { empty: true }: without any.
 export async function fresh(t, store, options) {

@@ -1,11 +1,8 @@
 // purchases.mjs - campaigns and those who buy in them, and recount(): the counters against the rows.
-import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import Stripe from 'stripe';
 import { assert, asHex, asUuid, until, uuid } from './harness.mjs';
-
-const run = promisify(execFile);
+import { SqliteShell } from './sqlite_shell.mjs';
 
 export const VISA = 'pm_card_visa';
 export const DECLINED = 'pm_card_chargeDeclined';
@@ -82,17 +79,18 @@ export const types = (list) => list.map((notice) => notice.type).filter((type) =
 // --- rest ---
 
 async function sandboxWork(server, before) {
-    const file = path.join(server.db.folder, 'sandbox.db');
-    const question = `SELECT count(*) AS n FROM message WHERE due_at <= ${before}`;
-    const { stdout } = await run('sqlite3', ['-batch', '-cmd', '.timeout 5000', file, question]);
-    return Number(stdout);
+    server.sandboxShell ??= new SqliteShell(path.join(server.db.folder, 'sandbox.db'));
+    const [{ n }] = await server.sandboxShell.ask(`SELECT count(*) AS n FROM message WHERE due_at <= ${before}`);
+    return n;
 }
 
-// Until neither the server nor its sandbox has anything to do within the next seconds.
-export async function quiet(server, limitMs = 20_000) {
+// Until neither the server nor its sandbox has anything to do within the next seconds. Fees are asked for at leisure;
+// { fees: true }: they are waited for, too, since a fault of the gateway's that is set next would meet their calls.
+export async function quiet(server, { limitMs = 40_000, fees = false } = {}) {
+    const others = ['keys.expire', 'events.forget', 'payment.unknown', ...(fees ? [] : ['charge.fee'])];
     const idle = async () => {
         const soon = Date.now() + server.offsetMs + 10_000;
-        const work = `due_at <= ${soon} AND kind NOT IN ('keys.expire', 'events.forget', 'payment.unknown', 'charge.fee')`; // fees are asked for at leisure
+        const work = `due_at <= ${soon} AND kind NOT IN (${others.map((kind) => `'${kind}'`)})`;
         return await server.db.count('message', work) === 0 &&
             await sandboxWork(server, soon) === 0;
     };

@@ -13,15 +13,24 @@ import { ADMIN_TOKEN, JWT_SECRET } from './tokens.mjs';
 import { until } from './wait.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..');
-export const PROGRAM = path.resolve(process.env.ICHIDO_BIN ?? path.join(root, 'build/ichido'));
+const RELEASE = path.join(root, 'build/ichido');
+export const PROGRAM = path.resolve(process.env.ICHIDO_BIN ?? RELEASE);
+// An ASan build serves SQLite (and is every command line); PostgreSQL is served by the release build.
+export const UNDER_ASAN = Boolean(process.env.E2E_REPORTS);
+const serverProgram = (db) => (UNDER_ASAN && db?.kind === 'postgres' ? RELEASE : PROGRAM);
+
+// What a child of ours gets of our own environment: nothing else leaks in.
+export const programEnv = {
+    PATH: process.env.PATH,
+    ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
+};
 export const WEBHOOK = '/api/v1/webhooks/stripe';
 
 export const newFolder = () => fs.mkdtempSync(path.join(os.tmpdir(), 'ichido-e2e-'));
 
 // The settings that a test starts from. Nothing of the caller's environment leaks in.
 const settings = (db, sandbox, env) => ({
-    PATH: process.env.PATH,
-    ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
+    ...programEnv,
     ICHIDO_LISTEN: '127.0.0.1:0',
     ICHIDO_DB: db?.url,
     ICHIDO_LOG_LEVEL: 'debug',
@@ -36,6 +45,16 @@ const settings = (db, sandbox, env) => ({
     ...env,
 });
 
+// Tables that are there already: half the time of a start. On a disk that is full or read-only the server says so itself.
+function makeBooks(file) {
+    try {
+        fs.copyFileSync(process.env.E2E_TEMPLATE, file);
+    } catch (error) {
+        if (!['EROFS', 'ENOSPC', 'EACCES'].includes(error.code)) throw error;
+        fs.rmSync(file, { force: true });
+    }
+}
+
 // The sandbox's books: a server that is started again finds those of the one before it, a second one
 // beside it has its own.
 function takeBooks(db) {
@@ -44,12 +63,13 @@ function takeBooks(db) {
     let file;
     for (let i = 0; !file || db.books.has(file); i++) file = path.join(db.folder, `sandbox${i || ''}.db`);
     db.books.add(file);
+    if (process.env.E2E_TEMPLATE && !fs.existsSync(file)) makeBooks(file);
     return file;
 }
 
 export class Server {
     // Options: env, and argv for another command line (to be wrapped in systemd-socket-activate).
-    constructor(db, { env = {}, argv = [PROGRAM, 'serve'], cwd } = {}) {
+    constructor(db, { env = {}, argv = [serverProgram(db), 'serve'], cwd } = {}) {
         this.db = db;
         this.lines = [];
         this.stdout = '';
@@ -180,11 +200,13 @@ export class Server {
     // --- ending it ---
 
     async kill() {
+        await this.db?.leave?.();
         this.child.kill('SIGKILL');
         return this.exit;
     }
 
     async stop() {
+        await this.db?.leave?.();
         this.child.kill('SIGTERM');
         return this.exit;
     }

@@ -1,26 +1,27 @@
 // stores.mjs - the two databases, behind one face: a fresh one for each server, and reads past the
 // server, so that a test sees what is stored and not what the server says about it.
-import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import pg from 'pg';
+import { SqliteShell } from './sqlite_shell.mjs';
 
-const run = promisify(execFile);
 let made = 0;
 
-// SQLite is read through its own command: one short-lived process a question, in its own lock.
 class SqliteDatabase {
     constructor(folder) {
         this.kind = 'sqlite';
         this.file = path.join(folder, 'ichido.db');
         this.url = `sqlite:${this.file}`;
+        this.shell = new SqliteShell(this.file);
     }
 
-    async all(sql) {
-        const args = ['-batch', '-json', '-cmd', '.timeout 5000', this.file, sql];
-        const { stdout } = await run('sqlite3', args, { maxBuffer: 1 << 28 });
-        return stdout.trim() ? JSON.parse(stdout) : [];
+    all(sql) {
+        return this.shell.ask(sql);
+    }
+
+    // Nothing of ours holds the file: its last user takes the write-ahead log with it.
+    leave() {
+        return this.shell.close();
     }
 
     hex(column) {
@@ -36,6 +37,7 @@ class SqliteDatabase {
     }
 
     async drop() {
+        await this.leave();
         fs.rmSync(path.dirname(this.file), { recursive: true, force: true });
     }
 }
@@ -57,10 +59,19 @@ class PostgresDatabase {
         return this;
     }
 
-    // A connection for each question: it survives a PostgreSQL that a test stopped in between.
-    all(sql) {
-        return once(this.url, sql);
+    // One connection, made anew when it was lost: a test may stop PostgreSQL in between.
+    async all(sql) {
+        this.client ??= this.open();
+        return (await (await this.client).query(sql)).rows;
     }
+
+    open() {
+        const client = connect(this.url, () => {
+            if (this.client === client) this.client = undefined;
+        });
+        return client;
+    }
+
 
     hex(column) {
         return `encode(${column}, 'hex')`;
@@ -76,16 +87,29 @@ class PostgresDatabase {
     }
 
     async drop() {
+        const client = await this.client?.catch(() => {});
+        await client?.end().catch(() => {});
         await once(this.admin, `DROP DATABASE IF EXISTS ${this.name} WITH (FORCE)`);
     }
 }
 
 pg.types.setTypeParser(20, Number); // bigint: our numbers are milliseconds and counts
 
-async function once(url, sql) {
+async function connect(url, lost = () => {}) {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
-    client.on('error', () => {});
-    await client.connect();
+    client.on('error', lost);
+    client.on('end', lost);
+    try {
+        await client.connect();
+    } catch (error) {
+        lost();
+        throw error;
+    }
+    return client;
+}
+
+async function once(url, sql) {
+    const client = await connect(url);
     try {
         return (await client.query(sql)).rows;
     } finally {

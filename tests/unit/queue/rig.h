@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 /* --- time: one clock for all nodes of a test --- */
@@ -124,30 +125,100 @@ static inline void rig_env(struct rig *r, struct env *env)
     env->metrics = metrics_new();
 }
 
-static inline void rig_create_database(struct rig *r)
+static inline struct store *rig_store_at(const char *url, struct env *env)
 {
-    static int number;
-    const char *base = getenv("TEST_POSTGRES");
-    PGconn *c = PQconnectdb(base);
-    char name[64], sql[128];
-
-    snprintf(name, sizeof(name), "unit_%d_%d", (int)getpid(), number++);
-    snprintf(sql, sizeof(sql), "CREATE DATABASE %s", name);
-    PQclear(PQexec(c, sql));
-    PQfinish(c);
-    snprintf(r->url, sizeof(r->url), "%.*s/%s", (int)(strrchr(base, '/') - base), base, name);
-}
-
-static inline struct store *rig_store(struct rig *r, struct env *env)
-{
-    struct store_options o = { .url = str_of(r->url), .owner = S("a test") };
+    struct store_options o = { .url = str_of(url), .owner = S("a test") };
     struct store *s = NULL;
     char why[256] = "";
 
     if (store_open(&o, env, &s, why))
-        fail_msg("%s: %s", r->url, why);
-
+        fail_msg("%s: %s", url, why);
     return s;
+}
+
+static inline struct store *rig_store(struct rig *r, struct env *env)
+{
+    return rig_store_at(r->url, env);
+}
+
+/* --- a database with its tables: made once for a lane of tests/each, and copied --- */
+
+static inline void rig_migrate(const char *url)
+{
+    struct rig quiet = { .log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC) };
+    struct env env;
+
+    rig_env(&quiet, &env);
+    clock_init(&env.clock);
+    store_free(rig_store_at(url, &env));
+    log_free(env.log);
+    metrics_free(env.metrics);
+    close(quiet.log_fd);
+}
+
+static inline void rig_url(char url[256], const char *database)
+{
+    const char *base = getenv("TEST_POSTGRES");
+
+    snprintf(url, 256, "%.*s/%s", (int)(strrchr(base, '/') - base), base, database);
+}
+
+static inline void rig_pg(PGconn *c, const char *sql)
+{
+    PGresult *result = PQexec(c, sql);
+
+    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(c));
+    PQclear(result);
+}
+
+static inline void rig_create_database(struct rig *r)
+{
+    static int number;
+    PGconn *c = PQconnectdb(getenv("TEST_POSTGRES"));
+    PGresult *template = PQexec(c, "SELECT 1 FROM pg_database WHERE datname = 'rig_template'");
+    char name[64], sql[128];
+
+    if (!PQntuples(template)) {
+        rig_pg(c, "CREATE DATABASE rig_new");
+        rig_url(r->url, "rig_new");
+        rig_migrate(r->url);
+        rig_pg(c, "ALTER DATABASE rig_new RENAME TO rig_template");
+    }
+    PQclear(template);
+    snprintf(name, sizeof(name), "unit_%d_%d", (int)getpid(), number++);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE rig_template", name);
+    rig_pg(c, sql);
+    PQfinish(c);
+    rig_url(r->url, name);
+}
+
+static inline void rig_copy(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    while (sendfile(out, in, NULL, 1 << 30) > 0)
+        ;
+    close(in);
+    close(out);
+}
+
+/* Without a lane the store makes its tables itself. */
+static inline void rig_create_file(struct rig *r)
+{
+    const char *lane = getenv("TEST_POSTGRES_DIR");
+    char template[128], new[160], url[256];
+
+    if (!lane)
+        return;
+    snprintf(template, sizeof(template), "%s/tmp/rig_template.db", lane);
+    if (access(template, R_OK)) {
+        snprintf(new, sizeof(new), "%s.new", template);
+        snprintf(url, sizeof(url), "sqlite:%s", new);
+        rig_migrate(url);
+        assert_int_equal(rename(new, template), 0);
+    }
+    rig_copy(template, r->file);
 }
 
 static inline void rig_init(struct rig *r, bool postgres)
@@ -164,6 +235,8 @@ static inline void rig_init(struct rig *r, bool postgres)
     snprintf(r->url, sizeof(r->url), "sqlite:%s", r->file);
     if (postgres)
         rig_create_database(r);
+    else
+        rig_create_file(r);
     for (int i = 0; i < RIG_NODES; i++) {
         rig_env(r, &r->env[i]);
         r->store_env[i] = r->env[i];

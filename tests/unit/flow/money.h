@@ -18,8 +18,6 @@ static struct {
     struct gateways gateways;
     struct stand_in replays; /* as Stripe: a key that it knows gets its first answer again */
     struct stand_in forgets; /* as PayPay: it does not */
-    PGconn *postgres;        /* for look(): the tables look often */
-    sqlite3 *sqlite;
 } w;
 
 static inline void world_begin(void **state)
@@ -53,57 +51,6 @@ static inline void world_begin(void **state)
 static inline void world_end(void)
 {
     waiting_free(w.payments.waiting);
-    PQfinish(w.postgres);
-    sqlite3_close(w.sqlite);
-}
-
-/* --- plain SQL beside the store, as sql_text(), but on one connection --- */
-
-static inline void look_postgres(const char *sql, char *text, size_t size)
-{
-    PGresult *answer;
-
-    if (!w.postgres)
-        w.postgres = PQconnectdb(w.rig->url);
-    answer = PQexec(w.postgres, sql);
-    if (PQresultStatus(answer) != PGRES_TUPLES_OK && PQresultStatus(answer) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(answer));
-    if (PQntuples(answer))
-        snprintf(text, size, "%s", PQgetvalue(answer, 0, 0));
-    PQclear(answer);
-}
-
-static inline void look_sqlite(const char *sql, char *text, size_t size)
-{
-    sqlite3_stmt *s = NULL;
-
-    if (!w.sqlite) {
-        assert_int_equal(sqlite3_open_v2(w.rig->file, &w.sqlite, SQLITE_OPEN_READWRITE, NULL),
-                         SQLITE_OK);
-        sqlite3_busy_timeout(w.sqlite, 5000);
-    }
-    if (sqlite3_prepare_v2(w.sqlite, sql, -1, &s, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(w.sqlite));
-    if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_text(s, 0))
-        snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
-    sqlite3_finalize(s);
-}
-
-static inline void look(const char *sql, char *text, size_t size)
-{
-    text[0] = '\0';
-    if (w.rig->postgres)
-        look_postgres(sql, text, size);
-    else
-        look_sqlite(sql, text, size);
-}
-
-static inline int64_t look_int(const char *sql)
-{
-    char text[64];
-
-    look(sql, text, sizeof(text));
-    return text[0] ? strtoll(text, NULL, 10) : -1;
 }
 
 /* --- ids --- */

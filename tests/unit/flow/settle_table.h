@@ -309,7 +309,7 @@ static inline void read_rest(struct trial *t)
              " coalesce(max(CASE WHEN id <> %s THEN kind || ' ' || cause END), '') END"
              " FROM operations WHERE payment_id = %s",
              sql_id(t->op.id), sql_id(t->op.id), sql_id(t->after.id));
-    look(sql, text, sizeof(text));
+    sql_text(w.rig, sql, text, sizeof(text));
     bar = strchr(text, '|');
     assert_non_null(bar);
     snprintf(t->result, sizeof(t->result), "%.*s", (int)(bar - text), text);

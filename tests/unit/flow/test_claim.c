@@ -59,7 +59,7 @@ static int64_t count(const char *from, const char *column, struct uuid id)
     char sql[256];
 
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s WHERE %s = %s", from, column, sql_id(id));
-    return look_int(sql);
+    return sql_int(w.rig, sql);
 }
 
 static void begin(void **state)
@@ -359,7 +359,7 @@ static void age(const struct claim *c, enum record record, int64_t ago_ms)
              (long long)ago_ms,
              record == DONE ? ", state = 'done', response_status = 201, response_body = '{}'" : "",
              key);
-    look_int(sql);
+    sql_int(w.rig, sql);
     snprintf(sql, sizeof(sql),
              "UPDATE operations SET phase = '%s', claimed_at = claimed_at - %lld,"
              " sent_at = sent_at - %lld, sends = 1, asks = 1 WHERE id = %s",
@@ -367,11 +367,11 @@ static void age(const struct claim *c, enum record record, int64_t ago_ms)
              : record == RUNNING ? "send"
                                  : "unknown",
              (long long)ago_ms, (long long)ago_ms, key);
-    look_int(sql);
+    sql_int(w.rig, sql);
     if (record == NOBODY_KNOWS) {
         snprintf(sql, sizeof(sql), "UPDATE message SET owner = NULL WHERE id = %s",
                  sql_id(c->message_id));
-        look_int(sql);
+        sql_int(w.rig, sql);
     }
 }
 
@@ -423,7 +423,7 @@ static void i2_d5_d6_what_a_known_key_is_worth(void **state)
         assert_int_equal(claim(&c), OK);
         snprintf(sql, sizeof(sql), "SELECT phase FROM operations WHERE id = %s",
                  sql_id(first.operation_id));
-        look(sql, phase, sizeof(phase));
+        sql_text(w.rig, sql, phase, sizeof(phase));
         if (c.result != rows[i].result || strcmp(phase, rows[i].phase) != 0 ||
             count("operations", "id", c.operation_id) || count("payments", "id", c.payment_id) ||
             !o.has_payment || !uuid_eq(o.payment_id, first.payment_id))

@@ -218,7 +218,7 @@ static int64_t count_messages(const struct trial *t, const char *kind)
     uuid_text(t->after.id, id);
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM message WHERE kind = '%s' AND ref = '%s'",
              kind, id);
-    return look_int(sql);
+    return sql_int(w.rig, sql);
 }
 
 static void d1_d2_what_is_started_and_what_is_kept(void **state)

@@ -148,12 +148,12 @@ static void look_back(struct trial *t)
              "SELECT CASE WHEN count(*) > 1 THEN CAST(count(*) AS TEXT) || ' ' ELSE '' END ||"
              " coalesce(max(kind || ' ' || cause), '') FROM operations WHERE payment_id = %s",
              sql_id(t->p.id));
-    look(sql, t->started, sizeof(t->started));
+    sql_text(w.rig, sql, t->started, sizeof(t->started));
     snprintf(sql, sizeof(sql),
              "SELECT status FROM payment_transactions WHERE stripe_payment_intent_id = '" STR_FMT
              "'",
              STR_ARG(t->intent));
-    look(sql, t->row, sizeof(t->row));
+    sql_text(w.rig, sql, t->row, sizeof(t->row));
 }
 
 static int64_t captured_of(const struct rule *r)

@@ -5,7 +5,7 @@
 #include "qstash/parts.h"
 #include "unit/queue/rig.h"
 
-enum { PARCELS = 6000, HELD = 1000, STEPS = 5000 };
+enum { PARCELS = 6000, HELD = 1000, STEPS = 2000 };
 
 struct held { /* a parcel whose message is ours */
     struct message message;
@@ -969,9 +969,13 @@ static void open_all(void)
 
 static void q9_counts_agree_after_every_step_and_nobody_waits_for_ever(void **state)
 {
+    int steps = STEPS;
+
     begin(state);
+    if (w.rig->postgres)
+        steps /= 2;
     rng_init_seeded(&dice, 2026);
-    for (int i = 0; i < (w.rig->postgres ? STEPS / 2 : STEPS); i++) {
+    for (int i = 0; i < steps; i++) {
         const char *step = random_step();
         char after[64];
 
@@ -990,7 +994,7 @@ static void q9_counts_agree_after_every_step_and_nobody_waits_for_ever(void **st
         check("the end");
         pass(1000);
     }
-    assert_true(ask("SELECT count(*) FROM qstash_log WHERE state = 5") > 500);
+    assert_true(ask("SELECT count(*) FROM qstash_log WHERE state = 5") > steps / 10);
     assert_int_equal(ask("SELECT coalesce(sum(running + lag), 0) FROM qstash_queues"), 0);
     assert_int_equal(ask("SELECT coalesce(sum(running + waiting), 0) FROM qstash_flows"), 0);
     end();

@@ -110,7 +110,9 @@ struct rig {
     bool postgres;
     char dir[64], file[128], url[256];
     int log_fd;
-    int asked; /* by the test, and not yet back */
+    int asked;          /* by the test, and not yet back */
+    PGconn *outside_pg; /* the test's own connection, once it asked: one of the two */
+    sqlite3 *outside_file;
 };
 
 static inline void rig_env(struct rig *r, struct env *env)
@@ -309,6 +311,8 @@ static inline void rig_release(struct rig *r)
 {
     char command[128];
 
+    PQfinish(r->outside_pg);
+    sqlite3_close(r->outside_file);
     for (int i = 0; i < RIG_NODES; i++)
         if (r->queue[i])
             rig_stop(r, i);
@@ -330,29 +334,31 @@ static inline void rig_release(struct rig *r)
 static inline void sql_sqlite(struct rig *r, const char *sql, char *text, size_t size)
 {
     sqlite3_stmt *s = NULL;
-    sqlite3 *db = NULL;
 
-    assert_int_equal(sqlite3_open_v2(r->file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    sqlite3_busy_timeout(db, 5000);
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    if (!r->outside_file) {
+        assert_int_equal(sqlite3_open_v2(r->file, &r->outside_file, SQLITE_OPEN_READWRITE, NULL),
+                         SQLITE_OK);
+        sqlite3_busy_timeout(r->outside_file, 5000);
+    }
+    if (sqlite3_prepare_v2(r->outside_file, sql, -1, &s, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(r->outside_file));
     if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_text(s, 0))
         snprintf(text, size, "%s", (const char *)sqlite3_column_text(s, 0));
     sqlite3_finalize(s);
-    sqlite3_close(db);
 }
 
 static inline void sql_postgres(struct rig *r, const char *sql, char *text, size_t size)
 {
-    PGconn *c = PQconnectdb(r->url);
-    PGresult *answer = PQexec(c, sql);
+    PGresult *answer;
 
+    if (!r->outside_pg)
+        r->outside_pg = PQconnectdb(r->url);
+    answer = PQexec(r->outside_pg, sql);
     if (PQresultStatus(answer) != PGRES_TUPLES_OK && PQresultStatus(answer) != PGRES_COMMAND_OK)
         fail_msg("%s: %s", sql, PQresultErrorMessage(answer));
     if (PQntuples(answer))
         snprintf(text, size, "%s", PQgetvalue(answer, 0, 0));
     PQclear(answer);
-    PQfinish(c);
 }
 
 static inline void sql_text(struct rig *r, const char *sql, char *text, size_t size)

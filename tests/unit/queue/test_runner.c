@@ -266,6 +266,7 @@ static void q2_a_terminal_error_is_a_dead_letter_at_once(void **state)
 static void q8_a_parked_lane_blocks_nobody_else(void **state)
 {
     struct rig *r = begin(state, 1);
+    bool b_first;
 
     w.fails = 1;
     w.err = ERR_TIMEOUT;
@@ -275,9 +276,10 @@ static void q8_a_parked_lane_blocks_nobody_else(void **state)
     add("b1", 2);
     add("c1", 0);
     rig_settle(r);
-    assert_string_equal(w.order, "a1 b1 c1");
+    b_first = !strcmp(w.order, "a1 b1 c1"); /* on PostgreSQL they run side by side */
+    assert_string_equal(w.order, b_first ? "a1 b1 c1" : "a1 c1 b1");
     rig_pass(r, 1000);
-    assert_string_equal(w.order, "a1 b1 c1 a1 a2");
+    assert_string_equal(w.order, b_first ? "a1 b1 c1 a1 a2" : "a1 c1 b1 a1 a2");
 }
 
 static void q11_nothing_is_asked_of_the_database_while_idle(void **state)

@@ -37,7 +37,7 @@ enum { STREAM = 4000, WINDOW = 16 };
 struct stream {
     struct pg_rig *p;
     struct job *jobs;
-    int posted;
+    _Atomic int posted;
     _Atomic bool stop;
 };
 

@@ -582,7 +582,8 @@ enum {
     LIMIT_AUDIT_RESUME_MS = 60 * 1000,      /* until others go on with what a node had begun */
     LIMIT_AUDIT_LOOK_MS = 10 * 1000,        /* until a row is sealed, or a little later */
     LIMIT_AUDIT_SETTLE_MS = 30 * 1000,      /* PostgreSQL: between a row's number and its xid */
-    LIMIT_AUDIT_LAST = 100,                 /* units of that before a process ends */
+    LIMIT_AUDIT_LAST = 100,                 /* units of that before a process ends, */
+    LIMIT_AUDIT_WAIT_MS = 30,               /* so far apart where a row cannot be sealed yet */
     LIMIT_AUDIT_TOLD_MS = 3600 * 1000,      /* the head is logged so often */
     LIMIT_AUDIT_VERIFY = 4000,              /* rows that one step verifies, */
     LIMIT_AUDIT_PROBLEMS = 100,             /* and problems that it names; the next one goes on */

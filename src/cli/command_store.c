@@ -41,14 +41,16 @@ static bool is_there(struct str file, char why[512])
 struct sealing {
     int64_t now_ms;
     struct audit_run run;
-    bool more;
+    bool more, waits;
 };
 
 static enum err seal(struct tx *tx, void *ctx)
 {
     struct sealing *s = ctx;
+    enum err e = audit_seal_step(tx, s->now_ms, &s->run, &s->more);
 
-    return audit_seal_step(tx, s->now_ms, &s->run, &s->more);
+    s->waits = false;
+    return e || s->more ? e : audit_seal_waits(tx, &s->waits);
 }
 
 void command_store_seal(struct node *n)
@@ -58,8 +60,11 @@ void command_store_seal(struct node *n)
     enum err e = OK;
 
     errand_init(&errand);
-    for (int i = 0; !e && s.more && i < LIMIT_AUDIT_LAST; i++)
+    for (int i = 0; !e && (s.more || s.waits) && i < LIMIT_AUDIT_LAST; i++) {
+        if (s.waits)
+            usleep(LIMIT_AUDIT_WAIT_MS * 1000);
         e = errand_do(&errand, n->store, UNIT_BACK, seal, &s);
+    }
     errand_release(&errand);
 }
 

@@ -235,6 +235,15 @@ enum err audit_seal_step(struct tx *tx, int64_t now_ms, struct audit_run *ret_ru
     return store_batch(tx, &b, stored, place);
 }
 
+enum err audit_seal_waits(struct tx *tx, bool *ret_waits)
+{
+    struct row row;
+    enum err e = TX_ROW(tx, STMT_audit_waiting, &row, V_INT(LIMIT_AUDIT_WINDOW));
+
+    *ret_waits = !e && row.col[0].i > 0;
+    return e;
+}
+
 /* --- the job --- */
 
 static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])

@@ -26,6 +26,12 @@ SQL2(audit_unsealed, /* of a window: it may hold only rows that are sealed */
      " AND (a.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
      " OR a.xid >= (SELECT pg_snapshot_xmax(pg_current_snapshot()))) ORDER BY a.seq LIMIT $3")
 
+SQL2(audit_waiting, /* of the newest $1 rows those that audit_unsealed passes over; see there */
+     "SELECT 0 * $1",
+     "SELECT count(*) FROM (SELECT xid FROM audit ORDER BY seq DESC LIMIT $1) AS w"
+     " WHERE w.xid >= (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
+     " AND w.xid < (SELECT pg_snapshot_xmax(pg_current_snapshot()))")
+
 SQL2(audit_chain_hold,
      "SELECT n, hash, low, place, sure, mark_seq, mark_xid, mark_at FROM audit_chain WHERE id = 1",
      "SELECT n, hash, low, place, sure, mark_seq, mark_xid, mark_at FROM audit_chain WHERE id = 1"

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { AUDIT, cli, disarm, page, rows, sealed, TICK, verify } from './lib/audit.mjs';
 import { remember } from './lib/evidence.mjs';
@@ -260,6 +261,22 @@ forEachStore((store, storeTest) => {
         assert.equal(found.code, 1);
         assert.match(found.stdout, new RegExp(`^missing +\\d+ +${seq} `, 'm'));
     });
+
+    if (store.kind === 'postgres')
+        storeTest('O6 a server that stops waits for the transactions that keep its last rows from being sealed', async (t) => {
+            const server = await start(t, store);
+            const other = new pg.Client({ connectionString: process.env.TEST_POSTGRES }); // xids are the cluster's, not a database's
+            await other.connect();
+            t.after(() => other.end());
+            await other.query('BEGIN');
+            await other.query('SELECT txid_current()');
+            await server.paid();
+            const stopping = server.stop();
+            await server.line('the server stops', (line) => line.message === 'stopped');
+            await other.query('COMMIT');
+            await stopping;
+            assert.match((await cli(server.db, ['verify'])).stdout, /, 0 not sealed yet, 0 problems$/m);
+        });
 
     storeTest('O6 pages and filters fit together, bad requests are refused with the field', async (t) => {
         const server = await start(t, store);

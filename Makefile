@@ -1,6 +1,6 @@
 # Ichido. The two commands a newcomer needs: `make run` and `make test`. `make help` lists the rest.
 
-# V picks the flavour: release (hardened), dev (-Werror), asan (ASan + UBSan), tsan, cov (gcov), fuzz (clang).
+# V picks the flavour: release (hardened), dev (-Werror; for gdb), asan (ASan + UBSan), tsan, cov (gcov), fuzz (clang).
 V ?= release
 OUT ?= build/$(V)
 CC := gcc
@@ -12,9 +12,9 @@ HARD := -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protectio
         -fcf-protection -fPIE
 FLAVOUR_release := $(HARD) -g
 FLAVOUR_dev := -O1 -g -Werror
-FLAVOUR_asan := -O1 -g -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+FLAVOUR_asan := -O1 -g1 -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
-FLAVOUR_tsan := -O1 -g -Werror -fsanitize=thread -Wno-tsan
+FLAVOUR_tsan := -O1 -g1 -Werror -fsanitize=thread -Wno-tsan
 FLAVOUR_cov := -O0 -g --coverage -fprofile-update=atomic
 FLAVOUR_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -Wno-bitwise-instead-of-logical
@@ -30,12 +30,17 @@ endif
 # llhttp comes as C sources from Debian's node-llhttp; strict in every unit (MECHANISMS.md).
 LLHTTP := /usr/share/llhttp
 PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson
+# Asked once, and not before `packages` has installed them.
+PACKAGE_CFLAGS = $(eval PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null))$(PACKAGE_CFLAGS)
+PACKAGE_LIBS = $(eval PACKAGE_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null))$(PACKAGE_LIBS)
 CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp \
-           $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+           $(PACKAGE_CFLAGS)
 CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
-TEST_CFLAGS = $(filter-out -O% -D_FORTIFY_SOURCE=%,$(CFLAGS)) -O0 # a test runs once: a third of the time to compile
+# A test program runs once: what compiles and links it soonest is best.
+TEST_CFLAGS = $(filter-out -O% -g -D_FORTIFY_SOURCE=%,$(CFLAGS)) -O0 -g1
+TEST_LDFLAGS = $(LDFLAGS) $(if $(wildcard /usr/bin/ld.gold),-fuse-ld=gold)
 LDFLAGS = -pthread $(LINK_$(V))
-LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
+LDLIBS = $(PACKAGE_LIBS) -lm
 
 FOLDERS ?= base observe domain store http queue gateway auth telemetry flow qstash api admin webhook notify sandbox cli
 SRC := $(wildcard $(FOLDERS:%=src/%/*.c))
@@ -176,11 +181,11 @@ bench: packages-test node_modules ## speed against a bare insert loop; writes bu
 $(OUT)/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
+	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(TEST_LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
 $(OUT)/contract/%: tests/contract/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(TEST_LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 $(OUT)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"

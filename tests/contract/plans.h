@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAN_TEXT = 8192, FILL_TEXT = 2048, STEP_TEXT = 300 };
+enum { PLAN_TEXT = 8192, FILL_TEXT = 2048, STEP_TEXT = 300, ROWS = 20000 };
 
 /* --- SQLite --- */
 
@@ -145,23 +145,23 @@ static inline void fill_text(char ret_sql[FILL_TEXT], const char *numbers, const
     assert_true(!*fill);
 }
 
-static inline void fill_sqlite(sqlite3 *db, const char *const *fill, size_t count, int rows)
+static inline void fill_sqlite(sqlite3 *db, const char *const *fill, size_t count)
 {
     char numbers[128], sql[FILL_TEXT];
 
     snprintf(numbers, sizeof(numbers),
-             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", rows);
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", ROWS);
     for (size_t i = 0; i < count; i++) {
         fill_text(sql, numbers, fill[i], "randomblob(16)");
         sqlite_must(db, sql);
     }
 }
 
-static inline void fill_postgres(PGconn *c, const char *const *fill, size_t count, int rows)
+static inline void fill_postgres(PGconn *c, const char *const *fill, size_t count)
 {
     char numbers[128], sql[FILL_TEXT];
 
-    snprintf(numbers, sizeof(numbers), "WITH n AS (SELECT generate_series(1, %d) AS i) ", rows);
+    snprintf(numbers, sizeof(numbers), "WITH n AS (SELECT generate_series(1, %d) AS i) ", ROWS);
     for (size_t i = 0; i < count; i++) {
         fill_text(sql, numbers, fill[i], "decode(md5(i::text), 'hex')");
         pg_must(c, sql);
@@ -181,7 +181,6 @@ struct plan_rules {
     size_t lookup_count;
     const char *const *fill;
     size_t fill_count;
-    int rows;
     bool (*bad_walk)(const char *plan), (*bad_lookup)(const char *plan); /* SQLite's */
     const char *never; /* what no walk of PostgreSQL may say; NULL: nothing more */
 };
@@ -207,7 +206,7 @@ static inline void plans_hold_on_sqlite(const struct plan_rules *r)
     sqlite3 *db = empty_sqlite();
 
     plans_are_right_on_sqlite(db, r);
-    fill_sqlite(db, r->fill, r->fill_count, r->rows);
+    fill_sqlite(db, r->fill, r->fill_count);
     sqlite_must(db, "ANALYZE");
     plans_are_right_on_sqlite(db, r);
     sqlite3_close(db);
@@ -238,7 +237,7 @@ static inline void plans_hold_on_postgres(const struct plan_rules *r)
 
     pg_must(c, "SET enable_seqscan = off; SET enable_bitmapscan = off");
     plans_are_right_on_postgres(c, r, "planned while empty");
-    fill_postgres(c, r->fill, r->fill_count, r->rows);
+    fill_postgres(c, r->fill, r->fill_count);
     pg_must(c, "ANALYZE");
     plans_are_right_on_postgres(c, r, "planned while full");
     drop_postgres(c, r->schema);

@@ -3,8 +3,6 @@
  * database itself is asked how it would run each statement. */
 #include "contract/plans.h"
 
-enum { ROWS = 100000 };
-
 static const enum stmt hot[] = {
     STMT_webhook_event_add,   STMT_webhook_event_find, STMT_webhook_duplicate_add,
     STMT_webhook_outcome_add, STMT_message_add,        STMT_message_due,
@@ -58,11 +56,31 @@ static const char *const fill[] = {
     " trace, body) SELECT 'stripe', 'evt_' || i, i, @, '', '', @ FROM n",
 };
 
+static sqlite3 *filled; /* once for all tests of SQLite: each has a copy */
+
+static int fill_once(void **state)
+{
+    (void)state;
+    filled = empty_sqlite();
+    fill_sqlite(filled, fill, COUNT(fill));
+    return 0;
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    return sqlite3_close(filled);
+}
+
 static sqlite3 *filled_sqlite(void)
 {
-    sqlite3 *db = empty_sqlite();
+    sqlite3_backup *b;
+    sqlite3 *db;
 
-    fill_sqlite(db, fill, COUNT(fill), ROWS);
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    b = sqlite3_backup_init(db, "main", filled, "main");
+    assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
+    assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
     return db;
 }
 
@@ -202,7 +220,7 @@ static void no_hot_statement_walks_a_table_on_postgres(void **state)
     each_page_walks_its_index(c, "planned while empty");
     groups_are_found_by_jumps(c, "planned while empty");
     pg_must(c, "RESET enable_seqscan; RESET enable_bitmapscan");
-    fill_postgres(c, fill, COUNT(fill), ROWS);
+    fill_postgres(c, fill, COUNT(fill));
     pg_must(c, "ANALYZE message; ANALYZE webhook_events; ANALYZE dead_letters");
     none_walks_a_table(c, "planned while full", hot, COUNT(hot));
     none_walks_a_table(c, "planned while full", acts, COUNT(acts));
@@ -221,5 +239,5 @@ int main(void)
         TEST(no_hot_statement_walks_a_table_on_postgres),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, fill_once, forget);
 }

@@ -2,7 +2,6 @@
 #include "contract/plans.h"
 
 #define SCHEMA "plans_audit"
-enum { ROWS = 20000 };
 
 static const struct plan_walk walks[] = {
     { STMT_audit_by_time, "USING INDEX audit_at", "audit_at" },
@@ -37,7 +36,6 @@ static const struct plan_rules rules = {
     .walk_count = COUNT(walks),
     .fill = fill,
     .fill_count = COUNT(fill),
-    .rows = ROWS,
     .bad_walk = sorts,
     .never = "Merge", /* it would begin at the first row, wherever the walk is */
 };

@@ -3,8 +3,6 @@
  * full: plans are kept. */
 #include "contract/plans.h"
 
-enum { ROWS = 50000 };
-
 static const struct plan_walk walks[] = {
     { STMT_unknown_state, "operations_unknown", "operations_unknown" },
     { STMT_unknown_page, "operations_unknown", "operations_unknown" },
@@ -63,7 +61,6 @@ static const struct plan_rules rules = {
     .lookup_count = COUNT(lookups),
     .fill = fill,
     .fill_count = COUNT(fill),
-    .rows = ROWS,
     .bad_walk = is_bad,
     .bad_lookup = is_bad,
 };

@@ -3,8 +3,6 @@
  * empty and full: plans are kept. */
 #include "contract/plans.h"
 
-enum { ROWS = 50000 };
-
 static const struct plan_walk walks[] = {
     { STMT_qstash_schedules_seen, "PRIMARY KEY (id>?)", "qstash_schedules_pkey" },
     { STMT_collections_all, "PRIMARY KEY (collection_id<?)", "collections_pkey" },
@@ -43,7 +41,6 @@ static const struct plan_rules rules = {
     .lookup_count = COUNT(lookups),
     .fill = fill,
     .fill_count = COUNT(fill),
-    .rows = ROWS,
     .bad_lookup = walks_all,
 };
 

@@ -3,8 +3,6 @@
  * wants (M2, G4). The database is asked, with the tables empty and full: plans are kept. */
 #include "contract/plans.h"
 
-enum { ROWS = 50000 };
-
 static const struct {
     enum stmt stmt;
     const char *sqlite[2], *postgres[2]; /* both are in the plan */
@@ -75,7 +73,7 @@ static void g4_n1_the_newest_rows_of_a_person_are_read_from_an_index_on_sqlite(v
 
     (void)state;
     check_sqlite(db);
-    fill_sqlite(db, fill, COUNT(fill), ROWS);
+    fill_sqlite(db, fill, COUNT(fill));
     sqlite_must(db, sqlite_lines);
     sqlite_must(db, "ANALYZE");
     check_sqlite(db);
@@ -102,7 +100,7 @@ static void g4_n1_the_newest_rows_of_a_person_are_read_from_an_index_on_postgres
     (void)state;
     pg_must(c, "SET enable_seqscan = off; SET enable_bitmapscan = off");
     check_postgres(c, "planned while empty");
-    fill_postgres(c, fill, COUNT(fill), ROWS);
+    fill_postgres(c, fill, COUNT(fill));
     pg_must(c, postgres_lines);
     pg_must(c, "ANALYZE");
     check_postgres(c, "planned while full");

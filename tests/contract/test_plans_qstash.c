@@ -4,8 +4,6 @@
  * are kept, and a queue is empty most of the time. */
 #include "contract/plans.h"
 
-enum { ROWS = 50000 };
-
 static const struct plan_walk walks[] = {
     { STMT_qstash_live_walk, "INTEGER PRIMARY KEY (rowid<?)", "qstash_live_pkey" },
     { STMT_qstash_live_of_queue, "qstash_live_queue (queue_id=? AND place=? AND seq<?)",
@@ -102,7 +100,6 @@ static const struct plan_rules rules = {
     .lookup_count = COUNT(lookups),
     .fill = fill,
     .fill_count = COUNT(fill),
-    .rows = ROWS,
     .bad_lookup = scans_a_table,
     .never = "Filter:", /* it would be a row that was looked at in vain */
 };

@@ -3,8 +3,6 @@
  * asked, with the tables empty and full: plans are kept. */
 #include "contract/plans.h"
 
-enum { ROWS = 50000 };
-
 #define BY_ID "PRIMARY KEY (id>? AND id<?)"
 #define BY_KIND "payments_kind (context=? AND gateway=? AND id>? AND id<?)"
 #define BY_STATUS                                                                                  \
@@ -106,7 +104,6 @@ static const struct plan_rules rules = {
     .lookup_count = COUNT(lookups),
     .fill = fill,
     .fill_count = COUNT(fill),
-    .rows = ROWS,
     .bad_walk = is_bad_walk,
     .bad_lookup = is_bad_lookup,
 };

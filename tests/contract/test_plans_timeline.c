@@ -2,8 +2,6 @@
  * among a million rows it takes as long as among ten. */
 #include "contract/plans.h"
 
-enum { ROWS = 20000 };
-
 static const struct {
     enum stmt stmt;
     const char *sqlite, *postgres; /* the index; SQLite calls a table's own key PRIMARY KEY */
@@ -49,7 +47,7 @@ static void o7_a_timeline_walks_no_table_on_sqlite(void **state)
     sqlite3 *db = empty_sqlite();
 
     (void)state;
-    fill_sqlite(db, fill, COUNT(fill), ROWS);
+    fill_sqlite(db, fill, COUNT(fill));
     sqlite_must(db, "ANALYZE");
     for (size_t i = 0; i < COUNT(reads); i++) {
         char plan[PLAN_TEXT];
@@ -80,7 +78,7 @@ static void o7_a_timeline_walks_no_table_on_postgres(void **state)
     (void)state;
     pg_must(c, "SET enable_seqscan = off; SET enable_bitmapscan = off");
     each_by_its_index(c, "planned while empty");
-    fill_postgres(c, fill, COUNT(fill), ROWS);
+    fill_postgres(c, fill, COUNT(fill));
     pg_must(c, "ANALYZE");
     each_by_its_index(c, "planned while full");
     drop_postgres(c, "timeline_plans");

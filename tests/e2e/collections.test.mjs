@@ -4,6 +4,7 @@ import { asHex, assert, forEachStore, fresh, launch, request, start, token, unti
 import { about, CANCEL, charge, Collection, intent, payOnPage, person, session, SUCCESS } from './lib/collections.mjs';
 import { dashboard, eventsOf, tellLong } from './lib/events.mjs';
 import { Courier, permutations } from './lib/history.mjs';
+import { quiet } from './lib/purchases.mjs';
 
 const SESSIONS = '/v1/checkout/sessions';
 const MAKE = { path: SESSIONS, method: 'POST' };
@@ -13,11 +14,6 @@ const isPaid = (collection, who) => until('the participant is paid', async () =>
     const now = await collection.participant(who);
     return now.status === 'paid' && now;
 });
-
-// Everything that the sandbox has told so far was applied.
-const drained = (server) => until('nothing is under way', async () =>
-    await server.db.count('webhook_events') === await server.db.count('webhook_outcomes')
-    && await server.db.count('message', "kind IN ('op', 'stripe.event', 'stripe.refetch')") === 0);
 
 const deliver = async (server, type, object) => {
     const event = about(type, object);
@@ -129,7 +125,7 @@ forEachStore((store, test) => {
         const collection = await Collection.make(server);
         const { payment, checkout } = await collection.session();
         await payOnPage(server, checkout, 'pm_card_threeDSecure2Required');
-        await drained(server);
+        await quiet(server);
         const { body } = await server.payment(payment);
         assert.deepEqual([body.status, body.requiresAction.type, body.requiresAction.url], ['PENDING', 'checkout', checkout.url]);
         const [asked] = await server.intents(payment);
@@ -222,7 +218,7 @@ forEachStore((store, test) => {
         });
         await payOnPage(server, link.id);
         await until('it was heard of', async () => (await server.db.outcomes()).length >= 4);
-        await drained(server);
+        await quiet(server);
         for (const { outcome } of await server.db.outcomes()) assert.equal(outcome, 'ignored');
         const { body } = await server.payment(payment);
         assert.deepEqual([body.status, body.gatewayTransactionId, body.requiresAction.url], ['PENDING', null, checkout.url]);
@@ -293,7 +289,7 @@ forEachStore((store, test) => {
                 const { outcome } = await server.settled(one.id);
                 assert.ok(['applied', 'superseded'].includes(outcome), `${one.type} ${outcome}`);
             }
-            await drained(server);
+            await quiet(server);
             const { body } = await server.payment(payment);
             const now = await collection.participant(who);
             states.push([body.status, body.capturedAmount, body.refundedAmount, body.disputed, now.status, now.refundedAmount,
@@ -353,7 +349,7 @@ forEachStore((store, test) => {
             const order = i % 2 ? orders[i].flatMap((step) => [step, step]) : orders[i];
             return order.map((step) => about(...say[step]));
         }));
-        await drained(server);
+        await quiet(server);
         const strip = (row) => Object.fromEntries(Object.entries(row).filter(([name]) => !name.endsWith('_at')
             && !/^(id|version|.*_id|idempotency_key|dedupe|url|data|balance_transaction|trace)$/.test(name)));
         const group = async (table, column) => (await server.db.table(table)).reduce((groups, row) =>
@@ -396,7 +392,7 @@ forEachStore((store, test) => {
         const there = await sessionsOf(server, first.payment);
         assert.deepEqual(there.map(({ id, status }) => [id, status]).sort(),
             [[first.checkout.sessionId, 'expired'], [second.checkout.sessionId, 'open']].sort());
-        await drained(server);
+        await quiet(server);
         assert.equal((await sessionRow(server, first.checkout.sessionId)).status, 'expired');
         assert.equal((await server.payment(first.payment)).body.requiresAction.url, second.checkout.url, 'the old one\'s end is not the new one\'s');
         await payOnPage(server, second.checkout);
@@ -409,16 +405,16 @@ forEachStore((store, test) => {
         const collection = await Collection.make(server);
         const first = await collection.session();
         await payOnPage(server, first.checkout, 'pm_card_visa_chargeDeclined');
-        await drained(server);
+        await quiet(server);
         const second = await collection.session();
-        await drained(server);
+        await quiet(server);
         const [lost] = await server.intents(first.payment);
         assert.equal(lost.status, 'canceled');
         const waiting = (await server.payment(first.payment)).body;
         assert.deepEqual([waiting.status, waiting.requiresAction.url], ['PENDING', second.checkout.url]);
         await payOnPage(server, second.checkout);
         await isPaid(collection);
-        await drained(server);
+        await quiet(server);
         const { body } = await server.payment(first.payment);
         assert.deepEqual([body.status, body.refundedAmount, body.refunds.length], ['CAPTURED', null, 0]);
         const { totals } = await server.books();
@@ -452,7 +448,7 @@ forEachStore((store, test) => {
         await Promise.all([payOnPage(server, checkout), payOnPage(server, other.id)]);
         const now = await isPaid(collection);
         await until('the other money is back', async () => (await server.books()).totals.refunded === 3000);
-        await drained(server);
+        await quiet(server);
         const { totals } = await server.books();
         assert.deepEqual([totals.captured, totals.refunded], [6000, 3000]);
         const { body } = await server.payment(payment);
@@ -478,7 +474,7 @@ forEachStore((store, test) => {
         for (const one of paid) await server.deliver(about('payment_intent.succeeded', one));
         await isPaid(collection);
         await until('the other money is back', async () => (await server.books()).totals.refunded === 3000);
-        await drained(server);
+        await quiet(server);
         assert.equal((await server.books()).totals.captured, 6000);
         assert.equal((await collection.totals()).amountNet, 3000);
     });
@@ -521,7 +517,7 @@ forEachStore((store, test) => {
         const collection = await Collection.make(server);
         const { payment, checkout } = await collection.session();
         await payOnPage(server, checkout, 'konbini');
-        await drained(server);
+        await quiet(server);
         const waiting = await collection.participant();
         assert.deepEqual([waiting.status, waiting.checkout.status, waiting.paymentStatus], ['unpaid', 'complete', 'PENDING']);
         await server.sandbox('POST', `/konbini/${(await server.intentOf(payment)).id}/pay`, {});
@@ -532,12 +528,12 @@ forEachStore((store, test) => {
     async function lapsed(server, collection) {
         const { payment, checkout } = await collection.session();
         await payOnPage(server, checkout, 'konbini');
-        await drained(server);
+        await quiet(server);
         assert.equal((await collection.session()).checkout.sessionId, checkout.sessionId, 'no second way to pay while the first lives');
         const slip = await server.intentOf(payment);
         await server.sandbox('POST', `/konbini/${slip.id}/expire`, {});
         await until('it is heard of', async () => (await server.payment(payment)).body.failureReason);
-        await drained(server);
+        await quiet(server);
         return { payment, checkout, slip };
     }
 
@@ -555,7 +551,7 @@ forEachStore((store, test) => {
         assert.notEqual(next.checkout.sessionId, checkout.sessionId);
         await server.deliver(about('payment_intent.payment_failed', await server.intents(payment).then(([one]) => one)));
         await server.deliver(about('checkout.session.async_payment_failed', session(payment, { id: checkout.sessionId, status: 'complete', payment_intent: slip.id })));
-        await drained(server);
+        await quiet(server);
         assert.deepEqual([(await collection.participant()).checkout.sessionId, (await server.payment(payment)).body.gatewayTransactionId],
             [next.checkout.sessionId, null], 'what is told of the old one again changes nothing');
         await payOnPage(server, next.checkout);
@@ -578,7 +574,7 @@ forEachStore((store, test) => {
         assert.equal((await collection.participant()).status, 'paid');
         await payOnPage(server, next.checkout);
         await until('the second money is back', async () => (await server.books()).totals.refunded === 3000);
-        await drained(server);
+        await quiet(server);
         assert.deepEqual([(await collection.participant()).paidAmount, (await server.payment(payment)).body.refundedAmount], [3000, null]);
 
         const other = await Collection.make(server);
@@ -597,7 +593,7 @@ forEachStore((store, test) => {
         const { payment, checkout } = await collection.session();
         await payOnPage(server, checkout, 'pm_card_visa_chargeDeclined');
         await payOnPage(server, checkout, 'konbini');
-        await drained(server);
+        await quiet(server);
         assert.equal((await collection.session()).checkout.sessionId, checkout.sessionId);
         await server.sandbox('POST', `/konbini/${(await server.intentOf(payment)).id}/pay`, {});
         await isPaid(collection);
@@ -663,7 +659,7 @@ forEachStore((store, test) => {
         let now = await collection.participant(who);
         assert.deepEqual([now.status, now.paidAmount, now.refundedAmount], ['paid', 3000, 1000]);
         assert.equal((await server.refund(owner)).body.status, 'REFUNDED');
-        await drained(server);
+        await quiet(server);
         now = await collection.participant(who);
         assert.deepEqual([now.status, now.paidAmount, now.refundedAmount, now.paymentId, now.paymentStatus],
             ['paid', 3000, 3000, payment.id, 'REFUNDED']);
@@ -712,7 +708,7 @@ forEachStore((store, test) => {
         const several = await Promise.all(Array.from({ length: 8 }, () => collection.checkout(other)));
         for (const { status, body } of several) assert.ok(status === 201 || body.code === 'OUTCOME_UNKNOWN', JSON.stringify(body));
         assert.ok(several.some(({ status }) => status === 201));
-        await drained(server);
+        await quiet(server);
         assert.equal((await server.db.payments()).length, 2);
         for (const payment of await server.db.payments()) {
             const open = (await server.stripe('/checkout/sessions?limit=100')).data
@@ -877,7 +873,7 @@ forEachStore((store, test) => {
         await payOnPage(server, checkout);
         await isPaid(collection, paid);
         await collection.session(paying);
-        await drained(server);
+        await quiet(server);
         const before = await snapshot(server);
         const rows = [
             ['the currency', { currency: 'USD' }],

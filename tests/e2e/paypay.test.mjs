@@ -5,6 +5,7 @@ import {
 } from './lib/harness.mjs';
 import { agrees } from './lib/dlq.mjs';
 import { code, open, PayPay, PAYPAY_WEBHOOK, ROUTES, scripted, success } from './lib/paypay.mjs';
+import { quiet } from './lib/purchases.mjs';
 
 const MINUTE = 60_000;
 const notice = (payment, changes = {}) => ({
@@ -379,6 +380,7 @@ forEachStore((store, test) => {
     test('W8 what is not ours is foreign, what is no payment is kept and ignored', async (t) => {
         const { server, paypay } = await open(t, store, { webhooks: false });
         const card = await server.paid(); // by the sandbox's Stripe
+        await quiet(server);
         const before = await standing(server, card);
         const rows = [
             ['somebody-elses', 'foreign'], [asHex(uuid()), 'foreign'], [`${asHex(uuid())}-2`, 'foreign'], [asHex(card.id), 'foreign'],

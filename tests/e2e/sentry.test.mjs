@@ -51,7 +51,7 @@ forEachStore((store, test) => {
         assert.deepEqual([rest.tags.error_type, rest.tags.requestId], ['permanent', 'the-request']);
         assert.ok(rest.exception.values[0].value.length > 0);
         assert.equal(sentry.events.length, 1);
-        assert.equal((await server.metrics()).get('ichido_sentry_events_total', { result: 'sent' }), 1);
+        await until('it is counted', async () => (await server.metrics()).get('ichido_sentry_events_total', { result: 'sent' }) === 1);
     });
 });
 

@@ -4,10 +4,9 @@ import { captureThere, eventOf, now, retold } from './lib/events.mjs';
 import { hide } from './lib/dlq.mjs';
 import { ADMIN_TOKEN, assert, forOneStore, start, until, uuid } from './lib/harness.mjs';
 import { SHOTS, visit, yen } from './lib/browser.mjs';
+import { quiet } from './lib/purchases.mjs';
 
 const CAUSE = { en: 'no such payment yet', ja: '該当する支払いがまだありません' };
-const quietly = (server) => until('nothing is under way', async () =>
-    (await server.db.count('message', `kind IN ('op', 'booking.confirm', 'event.deliver', 'stripe.event')`)) === 0);
 
 // --- the story, step by step ---
 
@@ -190,7 +189,7 @@ forOneStore((store, named) => {
             const server = await start(t, store);
             const wrong = await server.paid({}, { amount: 3000 });
             const lost = await server.paid({}, { amount: 4000 });
-            await quietly(server);
+            await quiet(server);
             const v = await visit(t, server, { lang, theme });
             await logIn(v);
             const id = await makePayment(v);
@@ -199,7 +198,7 @@ forOneStore((store, named) => {
             await refundPart(v);
             const { body } = await server.payment({ id }, 'admin');
             assert.deepEqual([body.status, body.capturedAmount, body.refundedAmount], ['CAPTURED', 5000, 1500]);
-            await quietly(server);
+            await quiet(server);
             const trouble = await breakWorker(v, wrong, lost);
             await watchDead(v);
             await dryRun(v, 4);

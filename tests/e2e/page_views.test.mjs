@@ -4,7 +4,7 @@ import http from 'node:http';
 import { Collection } from './lib/collections.mjs';
 import { dies, orphan, refusing } from './lib/dlq.mjs';
 import { ADMIN_TOKEN, assert, event, start, stores, test, until, uuid } from './lib/harness.mjs';
-import { bought, campaign } from './lib/purchases.mjs';
+import { bought, campaign, quiet } from './lib/purchases.mjs';
 import { sdk } from './lib/receiver.mjs';
 import { dayOf, nextDay, reconciled } from './lib/reconcile.mjs';
 import { remember } from './lib/evidence.mjs';
@@ -19,8 +19,6 @@ remember(PASSWORD);
 const at = (where) => `/api/v1/admin/${where}`;
 const add = async (server, name, role) =>
     assert.equal((await server.call('POST', at('operators'), { as: 'admin', body: { name, role, password: PASSWORD } })).status, 201);
-const settled = (server) => until('nothing is under way', async () =>
-    (await server.db.count('message', `kind IN ('op', 'booking.confirm', 'event.deliver', 'stripe.event')`)) === 0);
 const everything = async (server) => ({
     ...await server.db.state(), operators: await server.db.table('operators'), schedules: await server.db.table('qstash_schedules'),
     collections: await server.db.table('collections'), campaigns: await server.db.table('campaigns'), lines: await server.db.table('bank_lines'), subscribers: await server.db.table('subscribers'),
@@ -44,7 +42,7 @@ async function town(t, server, word = '花火大会 / fireworks') {
     await imported(server, [{ text: oneLine, amount: 1200 }, { text: 'x'.repeat(300), amount: 7 }], { query: `?name=${encodeURIComponent(oneLine)}` });
     const [line] = (await server.call('GET', at('transfers/lines'), { as: 'admin' })).body.data;
     assert.equal((await server.call('POST', at(`transfers/lines/${line.id}/set-aside`), { as: 'admin', body: { reason: oneLine, toBeReturned: true } })).status, 200);
-    await settled(server);
+    await quiet(server);
     const told = await server.call('POST', at('subscribers'), { as: 'admin', body: { url: `http://127.0.0.1:9/${'long/'.repeat(60)}`, types: ['PaymentRefunded'] } });
     assert.equal(told.status, 201, told.text);
     return { payment, captured, letter, collection, campaign: lots };

@@ -8,14 +8,14 @@ import path from 'node:path';
 import test from 'node:test';
 import { folder, outputFiles, secrets, toldFiles } from '../lib/evidence.mjs';
 
-// grep looks for all of them in one pass; thousands of secrets in a gigabyte take minutes otherwise.
+// grep looks for all of them in one pass, once on each core; thousands of secrets in a gigabyte take minutes otherwise.
 function found(words, files) {
     const list = path.join(folder, 'words');
     fs.writeFileSync(list, `${[...words].join('\n')}\n`);
-    const { status, stdout, stderr } = spawnSync('grep', ['-aFo', '-m1', '-f', list, ...files],
-        { encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
-    assert.ok(status === 0 || status === 1, `grep: ${stderr}`);
-    return status === 0 ? stdout.split('\n', 5) : [];
+    const { stdout, stderr } = spawnSync('xargs', ['-0', '-P', '2', '-n', '24', 'grep', '-aFHo', '-m1', '-f', list],
+        { input: files.join('\0'), encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
+    assert.equal(stderr, '', 'grep');
+    return stdout.split('\n', 5).filter(Boolean);
 }
 
 test('A4 no secret and no right digest is in any line, answer or page of the whole run', () => {

@@ -54,15 +54,19 @@ class PostgresDatabase {
 
     async create(empty) {
         const template = process.env.E2E_POSTGRES_TEMPLATE; // of the suite's own PostgreSQL: a cluster of a test has none
-        const from = template && !empty && this.admin === process.env.TEST_POSTGRES ? ` TEMPLATE ${template}` : '';
+        const from = template && !empty && this.admin === process.env.TEST_POSTGRES ? ` TEMPLATE ${template} STRATEGY FILE_COPY` : '';
         await once(this.admin, `CREATE DATABASE ${this.name}${from}`);
         return this;
     }
 
-    // One connection, made anew when it was lost: a test may stop PostgreSQL in between.
-    async all(sql) {
-        this.client ??= this.open();
-        return (await (await this.client).query(sql)).rows;
+    // One connection, asked one thing at a time, and made anew when it was lost: a test may stop PostgreSQL in between.
+    all(sql) {
+        const ask = async () => {
+            this.client ??= this.open();
+            return (await (await this.client).query(sql)).rows;
+        };
+        this.last = this.last ? this.last.then(ask, ask) : ask();
+        return this.last;
     }
 
     open() {
@@ -71,7 +75,6 @@ class PostgresDatabase {
         });
         return client;
     }
-
 
     hex(column) {
         return `encode(${column}, 'hex')`;

@@ -182,7 +182,7 @@ forOneStore((store, test) => {
         await v.page.mouse.click(5, 5); // beside it
         await v.button('subscribers.secret.kept').click();
         await v.page.getByRole('row', { name: '127.0.0.1:9' }).waitFor();
-        assert.ok(!(await v.page.content()).includes(secret), 'it is gone from the page');
+        await until('it is gone from the page', async () => !(await v.page.content()).includes(secret));
         await v.shot('subscribers');
         const [row] = (await server.call('GET', '/api/v1/admin/subscribers', { as: 'admin' })).body.data;
         assert.deepEqual(row.types, ['PaymentAuthorized', 'PaymentCaptured', 'PaymentFailed', 'PaymentRefunded']);

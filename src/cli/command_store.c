@@ -42,6 +42,7 @@ struct sealing {
     int64_t now_ms;
     struct audit_run run;
     bool more, waits;
+    int64_t seq; /* the last row when all was walked first; later ones are other nodes' */
 };
 
 static enum err seal(struct tx *tx, void *ctx)
@@ -50,7 +51,11 @@ static enum err seal(struct tx *tx, void *ctx)
     enum err e = audit_seal_step(tx, s->now_ms, &s->run, &s->more);
 
     s->waits = false;
-    return e || s->more ? e : audit_seal_waits(tx, &s->waits);
+    if (e || s->more)
+        return e;
+    if (!s->seq)
+        s->seq = s->run.all_seq;
+    return audit_seal_waits(tx, s->seq, &s->waits);
 }
 
 void command_store_seal(struct node *n)

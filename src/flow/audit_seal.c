@@ -235,10 +235,10 @@ enum err audit_seal_step(struct tx *tx, int64_t now_ms, struct audit_run *ret_ru
     return store_batch(tx, &b, stored, place);
 }
 
-enum err audit_seal_waits(struct tx *tx, bool *ret_waits)
+enum err audit_seal_waits(struct tx *tx, int64_t seq, bool *ret_waits)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_audit_waiting, &row, V_INT(LIMIT_AUDIT_WINDOW));
+    enum err e = TX_ROW(tx, STMT_audit_waiting, &row, V_INT(seq), V_INT(LIMIT_AUDIT_WINDOW));
 
     *ret_waits = !e && row.col[0].i > 0;
     return e;

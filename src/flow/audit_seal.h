@@ -56,6 +56,6 @@ void audit_seal_close(struct audit_sealer *s); /* after the store is gone */
 
 /* One batch, in the caller's unit. *ret_more: there may be more at once. For tests too. */
 enum err audit_seal_step(struct tx *tx, int64_t now_ms, struct audit_run *ret_run, bool *ret_more);
-/* PostgreSQL: a row cannot be sealed yet, as an older transaction of the cluster, which may be
- * another database's, is under way. */
-enum err audit_seal_waits(struct tx *tx, bool *ret_waits);
+/* PostgreSQL: a row up to `seq` cannot be sealed yet, as an older transaction of the cluster, which
+ * may be another database's, is under way. */
+enum err audit_seal_waits(struct tx *tx, int64_t seq, bool *ret_waits);

@@ -26,9 +26,9 @@ SQL2(audit_unsealed, /* of a window: it may hold only rows that are sealed */
      " AND (a.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
      " OR a.xid >= (SELECT pg_snapshot_xmax(pg_current_snapshot()))) ORDER BY a.seq LIMIT $3")
 
-SQL2(audit_waiting, /* of the newest $1 rows those that audit_unsealed passes over; see there */
-     "SELECT 0 * $1",
-     "SELECT count(*) FROM (SELECT xid FROM audit ORDER BY seq DESC LIMIT $1) AS w"
+SQL2(audit_waiting, /* of the last $2 rows up to $1 those that audit_unsealed passes over */
+     "SELECT 0 * $1 * $2",
+     "SELECT count(*) FROM (SELECT xid FROM audit WHERE seq <= $1 ORDER BY seq DESC LIMIT $2) AS w"
      " WHERE w.xid >= (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
      " AND w.xid < (SELECT pg_snapshot_xmax(pg_current_snapshot()))")
 

@@ -4,6 +4,8 @@
 V ?= release
 OUT ?= build/$(V)
 CC := gcc
+# A clean clone compiles what another one compiled before only once, where ccache is installed.
+CACHED = $(if $(filter cov fuzz,$(V)),,$(shell command -v ccache))
 NPM_CI := npm ci --no-audit --no-fund --silent
 
 WARN := -Wall -Wextra -Wformat=2 -Wconversion -Wshadow -Wmissing-prototypes -Wvla \
@@ -27,7 +29,7 @@ ifeq ($(V),fuzz)
 CC := clang
 endif
 
-# llhttp comes as C sources from Debian's node-llhttp; strict in every unit (MECHANISMS.md).
+# llhttp comes as C sources from Debian's node-llhttp; strict in every unit (docs/mechanisms.md).
 LLHTTP := /usr/share/llhttp
 PACKAGES := libuv openssl sqlite3 libpq libcurl libcjson
 # Asked once, and not before `packages` has installed them.
@@ -35,15 +37,15 @@ PACKAGE_CFLAGS = $(eval PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES
 PACKAGE_LIBS = $(eval PACKAGE_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null))$(PACKAGE_LIBS)
 CPPFLAGS = -Isrc -I$(OUT)/gen -D_GNU_SOURCE -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp \
            $(PACKAGE_CFLAGS)
-CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V))
+COMPILE = $(CACHED) $(CC)
+CFLAGS = -std=gnu17 -pthread $(WARN) $(FLAVOUR_$(V)) -fdebug-prefix-map=$(CURDIR)=.
 # A test program runs once: what compiles and links it soonest is best.
 TEST_CFLAGS = $(filter-out -O% -g -D_FORTIFY_SOURCE=%,$(CFLAGS)) -O0 -g1
 TEST_LDFLAGS = $(LDFLAGS) $(if $(wildcard /usr/bin/ld.gold),-fuse-ld=gold)
 LDFLAGS = -pthread $(LINK_$(V))
 LDLIBS = $(PACKAGE_LIBS) -lm
 
-FOLDERS ?= base observe domain store http queue gateway auth telemetry flow qstash api admin webhook notify sandbox cli
-SRC := $(wildcard $(FOLDERS:%=src/%/*.c))
+SRC := $(filter-out src/main.c,$(shell find src -name '*.c' | LC_ALL=C sort))
 OBJ := $(SRC:src/%.c=$(OUT)/%.o) $(OUT)/gen/migrations.o $(OUT)/gen/web.o
 PARSER := $(OUT)/llhttp/api.o $(OUT)/llhttp/http.o $(OUT)/llhttp/llhttp.o
 LIB := $(OUT)/libichido.a
@@ -51,12 +53,13 @@ ifeq ($(V),fuzz)
 OBJ := $(shell tests/fuzz/needs $(OUT)) # clang takes long
 PARSER :=
 endif
-TESTED ?= $(FOLDERS)
+TESTED ?= .
 THREADED := observe store http queue auth webhook qstash notify sandbox
-programs_of = $(patsubst tests/%.c,$(OUT)/%,$(wildcard $(1:%=tests/unit/%/test_*.c)))
+# A folder may have no tests of its own: find without a folder would look through all of them.
+programs_of = $(patsubst tests/%.c,$(OUT)/%,$(foreach folder,$(wildcard $(1:%=tests/unit/%)),$(shell find $(folder:/.=) -name 'test_*.c' | LC_ALL=C sort)))
 UNIT := $(call programs_of,$(TESTED))
 # Of these the subject is SQL, and TSan makes them slow.
-UNTHREADED := $(addprefix $(OUT)/unit/qstash/test_,gate find)
+UNTHREADED := $(addprefix $(OUT)/unit/,qstash/deliver/test_limiter qstash/test_find notify/test_contact notify/test_notification)
 UNIT_THREADED := $(filter-out $(UNTHREADED),$(call programs_of,$(THREADED))) $(OUT)/contract/test_store
 CONTRACT := $(patsubst tests/contract/%.c,$(OUT)/contract/%,$(wildcard tests/contract/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -110,11 +113,11 @@ $(LIB): $(OBJ) $(PARSER)
 $(OUT)/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(COMPILE) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OUT)/llhttp/%.o: $(LLHTTP)/%.c
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
+	@$(COMPILE) $(CPPFLAGS) -std=gnu17 $(filter-out -Werror,$(FLAVOUR_$(V))) -w -c -o $@ $<
 
 $(OUT)/gen/migrations.c: tools/embed $(wildcard sql/*/*.sql) $(wildcard sql/*)
 	@mkdir -p $(@D)
@@ -124,7 +127,7 @@ $(OUT)/gen/web.c: tools/embed_web $(shell find web -type f)
 	tools/embed_web web > $@.new && mv $@.new $@
 $(OUT)/gen/%.o: $(OUT)/gen/%.c
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	@$(COMPILE) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # ---- tests ----------------------------------------------------------------------------------
 
@@ -178,14 +181,18 @@ bench: packages-test node_modules ## speed against a bare insert loop; writes bu
 	    build/release/bench/bare_sqlite build/release/bench/receiver
 	@bench/run
 
-$(OUT)/unit/%: tests/unit/%.c $(LIB)
+$(OUT)/unit/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(TEST_LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
-$(OUT)/contract/%: tests/contract/%.c $(LIB)
+	@$(COMPILE) $(CPPFLAGS) -Itests $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
+$(OUT)/contract/%.o: tests/contract/%.c
 	@mkdir -p $(@D)
 	@echo "  cc $@"
-	@$(CC) $(CPPFLAGS) -Itests $(TEST_CFLAGS) $(TEST_LDFLAGS) -MMD -MP -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	@$(COMPILE) $(CPPFLAGS) -Itests $(TEST_CFLAGS) -MMD -MP -c -o $@ $<
+$(OUT)/unit/%: $(OUT)/unit/%.o $(LIB)
+	@$(CC) $(TEST_LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka -lcjose
+$(OUT)/contract/%: $(OUT)/contract/%.o $(LIB)
+	@$(CC) $(TEST_LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 $(OUT)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  cc $@"
@@ -201,7 +208,7 @@ $(OUT)/sim/ichido-sim: $(wildcard sim/*.c sim/*.h) $(LIB)
 
 # ---- care -----------------------------------------------------------------------------------
 
-lint: packages-test ## format, clang-tidy, floors, banned calls, no third-party code
+lint: packages-test ## format, clang-tidy, layers, banned calls, no third-party code
 	@tools/lint
 format: ## let clang-format have its way
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h' | grep -v store/statements)

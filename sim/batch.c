@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "sim/check.h"
 #include "sim/node.h"
-#include "store/sqlite_db.h"
+#include "store/sqlite/db.h"
 
 #include <string.h>
 

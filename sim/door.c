@@ -1,6 +1,6 @@
 #include "sim/door.h"
 
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "sim/node.h"
 
 #include <assert.h>

@@ -10,7 +10,7 @@
 #include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/client.h"
-#include "store/sqlite_db.h"
+#include "store/sqlite/db.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "base/env.h"
-#include "base/home.h"
-#include "flow/apply_event.h"
+#include "base/executor.h"
+#include "event/apply_event.h"
 #include "queue/queue.h"
 #include "sim/sim.h"
 #include "store/driver.h"
-#include "store/sqlite_db.h"
+#include "store/sqlite/db.h"
 
 struct bag { /* pointers in the order they came */
     void **p;

@@ -1,6 +1,7 @@
 /* main.c - one program, several subcommands. */
 #include "base/str.h"
 #include "cli/cli.h"
+#include "server/serve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const struct {
     const char *help;
     bool takes_arguments;
 } commands[] = {
-    { "serve", cli_serve, "serve payments and webhooks (the default)", false },
+    { "serve", serve_main, "serve payments and webhooks (the default)", false },
     { "payments", cli_payments,
       "payments: find, show, timeline, capture, refund, void (ichido payments --help)", true },
     { "keys", cli_keys, "what an Idempotency-Key did (ichido keys --help)", true },

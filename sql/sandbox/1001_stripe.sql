@@ -1,5 +1,5 @@
 -- The pretend Stripe's own books, in the sandbox's own file. Typed columns, no documents: an object's
--- JSON is made when it is asked for. Times are milliseconds. Ids grow with time (src/sandbox/ids.c),
+-- JSON is made when it is asked for. Times are milliseconds. Ids grow with time (src/sandbox/stripe/ids.c),
 -- so that their indexes grow at the end and a list is a walk along the key. NULL is Stripe's null.
 
 CREATE TABLE sandbox_intents (
@@ -19,7 +19,7 @@ CREATE TABLE sandbox_intents (
     description          TEXT,
     metadata             TEXT NOT NULL,    -- a JSON object
     payment_method       TEXT,
-    card                 TEXT,             -- which of the test cards that is (src/sandbox/cards.c)
+    card                 TEXT,             -- which of the test cards that is (src/sandbox/stripe/cards.c)
     authenticated        INTEGER NOT NULL, -- the customer has answered for this method
     latest_charge        TEXT,
     canceled_at          INTEGER,

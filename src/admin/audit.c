@@ -1,12 +1,12 @@
-#include "api/audit.h"
+#include "admin/audit.h"
 
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
+#include "audit/list.h"
+#include "audit/verify.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
-#include "flow/audit_log.h"
-#include "flow/audit_verify.h"
+#include "base/time/parse.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { PAGE_DEFAULT = 20 };
     "must be a time after 1970 like 2026-11-16T09:30:00Z",                                         \
         "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
 
-struct look { /* one request, in its own arena */
+struct admin_audit_look { /* one request, in its own arena */
     struct api_answer answer;
     struct audit_filter filter;
     int limit;
@@ -55,24 +55,24 @@ static bool set_text(struct str value, struct str *ret_text)
 static bool read_operation(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct look *)ctx)->filter.operation);
+    return set_text(value, &((struct admin_audit_look *)ctx)->filter.operation);
 }
 
 static bool read_subject(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct look *)ctx)->filter.subject);
+    return set_text(value, &((struct admin_audit_look *)ctx)->filter.subject);
 }
 
 static bool read_result(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct look *)ctx)->filter.result);
+    return set_text(value, &((struct admin_audit_look *)ctx)->filter.result);
 }
 
 static bool read_payment(struct request *r, void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct look *)ctx)->filter;
+    struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
 
     (void)r;
     return f->has_payment = uuid_parse(value, &f->payment);
@@ -80,7 +80,7 @@ static bool read_payment(struct request *r, void *ctx, struct str value)
 
 static bool read_user(struct request *r, void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct look *)ctx)->filter;
+    struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
 
     (void)r;
     return f->has_user = uuid_parse(value, &f->user);
@@ -94,24 +94,24 @@ static bool set_time(struct str value, int64_t *ret_ms) /* 0 would mean: open */
 static bool read_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct look *)ctx)->filter.from_ms);
+    return set_time(value, &((struct admin_audit_look *)ctx)->filter.from_ms);
 }
 
 static bool read_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct look *)ctx)->filter.to_ms);
+    return set_time(value, &((struct admin_audit_look *)ctx)->filter.to_ms);
 }
 
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct admin_audit_look *)ctx)->limit);
 }
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_audit_look *l = ctx;
 
     (void)r;
     return l->has_cursor = audit_cursor_read(value, &l->cursor);
@@ -121,7 +121,7 @@ static bool read_cursor(struct request *r, void *ctx, struct str value)
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
 
     return audit_page(tx, u->arena, &l->filter, l->has_cursor ? &l->cursor : NULL, l->limit,
                       &l->answer.text);
@@ -152,7 +152,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
     };
     static const struct unit_kind kind = { "audit.list", UNIT_READ, read_page, NULL };
     const struct api_audit *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (!l)
         return;
@@ -171,18 +171,18 @@ void api_audit_list(struct request *r, void *ctx)
 static bool read_place(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_place_read(value, &((struct look *)ctx)->place);
+    return audit_place_read(value, &((struct admin_audit_look *)ctx)->place);
 }
 
 static bool read_expect(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_expect_read(value, &((struct look *)ctx)->expect);
+    return audit_expect_read(value, &((struct admin_audit_look *)ctx)->expect);
 }
 
-static enum err verify(struct tx *tx, struct unit *u)
+static enum err admin_audit_verify(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
 
     return audit_verify_step(tx, u->arena, &l->place, &l->expect, &l->answer.text);
 }
@@ -195,9 +195,9 @@ static void verify_as(struct request *r, void *ctx, enum err e, const struct pri
           "シール番号、コロン、64 桁の 16 進数のハッシュの形にしてください" },
         QUERY_CURSOR(read_place),
     };
-    static const struct unit_kind kind = { "audit.verify", UNIT_READ, verify, NULL };
+    static const struct unit_kind kind = { "audit.verify", UNIT_READ, admin_audit_verify, NULL };
     const struct api_audit *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && query_read(r, parameters, COUNT(parameters), l))
         api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
@@ -212,7 +212,7 @@ void api_audit_verify(struct request *r, void *ctx)
 
 static bool read_format(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_audit_look *l = ctx;
 
     (void)r;
     l->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
@@ -222,18 +222,19 @@ static bool read_format(struct request *r, void *ctx, struct str value)
 static bool read_export_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_export_read(value, &((struct look *)ctx)->export_from);
+    return audit_export_read(value, &((struct admin_audit_look *)ctx)->export_from);
 }
 
-static enum err export(struct tx *tx, struct unit *u) {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+static enum err admin_audit_export(struct tx *tx, struct unit *u)
+{
+    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
 
     return audit_export(tx, u->arena, l->format, &l->export_from, &l->export);
 }
 
-static void exported(struct unit *u)
+static void admin_audit_exported(struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
     struct request *r = l->answer.request;
     char next[AUDIT_EXPORT_TEXT + 1];
 
@@ -257,12 +258,12 @@ static void export_as(struct request *r, void *ctx, enum err e, const struct pri
         { "cursor", read_export_from, "must be the X-Next-Cursor of an earlier part",
           "前の応答の X-Next-Cursor を指定してください" },
     };
-    static const struct unit_kind kind = { "audit.export", UNIT_READ, export, NULL };
+    static const struct unit_kind kind = { "audit.export", UNIT_READ, admin_audit_export, NULL };
     const struct api_audit *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, api->store, &kind, exported);
+        api_answer_post(&l->answer, r, api->store, &kind, admin_audit_exported);
 }
 
 void api_audit_export(struct request *r, void *ctx)

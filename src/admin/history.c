@@ -1,18 +1,19 @@
 /* history.c - two lists, newest first. A page of events looks at a stretch of the table and no
  * further: with a filter that fits little it may be short or empty, and nextCursor goes on. */
-#include "api/history.h"
+#include "admin/history.h"
 
-#include "api/answer.h"
-#include "api/history_notices.h"
-#include "api/query.h"
+#include "admin/notifications.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
+#include "store/json_values.h"
 
 #include <string.h>
 
 enum { PAGE_DEFAULT = 20, TYPE_MAX = 255 };
 
-struct look { /* one request, in its own arena */
+struct admin_history_look { /* one request, in its own arena */
     struct api_answer answer;
     int limit;
     int64_t before_seq; /* 0: from the newest on */
@@ -29,7 +30,7 @@ struct look { /* one request, in its own arena */
 static bool read_type(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    ((struct look *)ctx)->type = value;
+    ((struct admin_history_look *)ctx)->type = value;
     return value.n && value.n <= TYPE_MAX && str_is_utf8(value) && !memchr(value.p, '\0', value.n);
 }
 
@@ -39,7 +40,7 @@ static bool read_outcome(struct request *r, void *ctx, struct str value)
                                          "ignored", "failed",    "pending" };
 
     (void)r;
-    ((struct look *)ctx)->outcome = value;
+    ((struct admin_history_look *)ctx)->outcome = value;
     for (size_t i = 0; i < COUNT(words); i++)
         if (str_eq(value, str_of(words[i])))
             return true;
@@ -48,7 +49,7 @@ static bool read_outcome(struct request *r, void *ctx, struct str value)
 
 static bool read_payment(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_history_look *l = ctx;
 
     (void)r;
     l->has_payment = uuid_parse(value, &l->payment);
@@ -58,12 +59,12 @@ static bool read_payment(struct request *r, void *ctx, struct str value)
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct admin_history_look *)ctx)->limit);
 }
 
 static bool read_seq(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_history_look *l = ctx;
 
     (void)r;
     return str_to_i64(value, &l->before_seq) && l->before_seq > 0;
@@ -71,7 +72,7 @@ static bool read_seq(struct request *r, void *ctx, struct str value)
 
 static bool read_id(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_history_look *l = ctx;
     bool has;
 
     return query_cursor(&r->arena, value, &has, &l->before_id);
@@ -105,7 +106,7 @@ static void out_when(struct buf *b, const char *name, const struct val *v)
 }
 
 /* One more than is shown says that there is another page. False: this is that one. */
-static bool next_line(struct look *l)
+static bool next_line(struct admin_history_look *l)
 {
     if (l->count++ == l->limit)
         return false;
@@ -115,7 +116,7 @@ static bool next_line(struct look *l)
 
 static enum err add_event(void *ctx, const struct row *row)
 {
-    struct look *l = ctx;
+    struct admin_history_look *l = ctx;
     const struct val *v = row->col;
     struct buf *b = &l->out;
 
@@ -143,14 +144,14 @@ static enum err add_event(void *ctx, const struct row *row)
 
 /* --- a page --- */
 
-static void page_begin(struct look *l)
+static void page_begin(struct admin_history_look *l)
 {
     l->count = 0;
     buf_init(&l->out, LIMIT_REQUEST_ARENA);
     buf_add(&l->out, S("{\"data\":["));
 }
 
-static enum err page_end(struct look *l, enum err e)
+static enum err page_end(struct admin_history_look *l, enum err e)
 {
     buf_char(&l->out, '}');
     l->answer.text = e ? (struct str){ 0 } : arena_str(l->answer.unit.arena, buf_str(&l->out));
@@ -169,7 +170,7 @@ static enum err find_newest(struct tx *tx, int64_t *ret_seq)
     return e;
 }
 
-static void end_events(struct look *l, int64_t from_seq)
+static void end_events(struct admin_history_look *l, int64_t from_seq)
 {
     int64_t next = l->count > l->limit ? l->last_seq : from_seq > 1 ? from_seq : 0;
 
@@ -179,7 +180,7 @@ static void end_events(struct look *l, int64_t from_seq)
         query_next_cursor(&l->out, NULL);
 }
 
-static enum err list_events(struct tx *tx, struct look *l)
+static enum err list_events(struct tx *tx, struct admin_history_look *l)
 {
     int64_t before = l->before_seq, from = 0;
     struct val v[5] = {
@@ -205,7 +206,7 @@ static enum err list_events(struct tx *tx, struct look *l)
 
 static enum err read_events(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_history_look *l = CONTAINER_OF(u, struct admin_history_look, answer.unit);
 
     page_begin(l);
     return page_end(l, list_events(tx, l));
@@ -213,7 +214,7 @@ static enum err read_events(struct tx *tx, struct unit *u)
 
 static enum err read_notices(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_history_look *l = CONTAINER_OF(u, struct admin_history_look, answer.unit);
 
     page_begin(l);
     return page_end(l, history_notices(tx, &(struct notice_page){
@@ -226,10 +227,11 @@ static enum err read_notices(struct tx *tx, struct unit *u)
 
 /* --- the request --- */
 
-static void look(struct request *r, const struct api_history *api, const struct unit_kind *kind,
-                 const struct query_parameter *parameters, size_t n)
+static void admin_history_look(struct request *r, const struct api_history *api,
+                               const struct unit_kind *kind,
+                               const struct query_parameter *parameters, size_t n)
 {
-    struct look *l = arena_alloc(&r->arena, 1, sizeof(*l));
+    struct admin_history_look *l = arena_alloc(&r->arena, 1, sizeof(*l));
 
     if (!l) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -246,7 +248,7 @@ static void events_as(struct request *r, void *ctx, enum err e, const struct pri
     static const struct unit_kind kind = { "history.events", UNIT_READ, read_events, NULL };
 
     if (api_is_admin(r, e, p))
-        look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
+        admin_history_look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
 }
 
 void api_history_events(struct request *r, void *ctx)
@@ -259,7 +261,7 @@ static void notices_as(struct request *r, void *ctx, enum err e, const struct pr
     static const struct unit_kind kind = { "history.notices", UNIT_READ, read_notices, NULL };
 
     if (api_is_admin(r, e, p))
-        look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
+        admin_history_look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
 }
 
 void api_history_notifications(struct request *r, void *ctx)

@@ -1,32 +1,33 @@
-/* history_notices.c - notifications first, then the sends of all of them in one statement. Whom
+/* notifications.c - notifications first, then the sends of all of them in one statement. Whom
  * they went to is shown masked: an admin has to know it again, not to write it down. */
-#include "api/history_notices.h"
+#include "admin/notifications.h"
 
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/contact.h"
-#include "flow/json_out.h"
+#include "endpoint/query.h"
+#include "notify/contact.h"
+#include "store/json_values.h"
 
 #include <string.h>
 
 enum { SEND_COLUMNS = 8 };
 
 /* Bytes of values live until the unit's run ends. */
-struct send {
-    struct send *next;
+struct notifications_send {
+    struct notifications_send *next;
     struct val v[SEND_COLUMNS];
 };
 
-struct found {
+struct notifications_found {
     struct arena *arena;
     struct row rows[LIMIT_PAGE + 1];
     size_t count;
-    struct send *first, **last;
+    struct notifications_send *first, **last;
 };
 
 static enum err keep_notice(void *ctx, const struct row *row)
 {
-    struct found *f = ctx;
+    struct notifications_found *f = ctx;
 
     if (f->count == COUNT(f->rows))
         return ERR_INTERNAL;
@@ -36,8 +37,8 @@ static enum err keep_notice(void *ctx, const struct row *row)
 
 static enum err keep_send(void *ctx, const struct row *row)
 {
-    struct found *f = ctx;
-    struct send *s = arena_alloc(f->arena, 1, sizeof(*s));
+    struct notifications_found *f = ctx;
+    struct notifications_send *s = arena_alloc(f->arena, 1, sizeof(*s));
 
     if (!s)
         return ERR_NO_MEMORY;
@@ -47,7 +48,8 @@ static enum err keep_send(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err find(struct tx *tx, const struct notice_page *p, struct found *f)
+static enum err notifications_find(struct tx *tx, const struct notice_page *p,
+                                   struct notifications_found *f)
 {
     struct val before = V_BLOB(uuid_bytes(&p->before)), limit = V_INT(p->limit + 1);
     struct val page[] = { before, limit };
@@ -88,13 +90,13 @@ static void out_send(struct buf *b, const struct val *v)
     buf_char(b, '}');
 }
 
-static void out_sends(struct buf *b, const struct found *f, struct str notification)
+static void out_sends(struct buf *b, const struct notifications_found *f, struct str notification)
 {
     const char *glue = "";
 
     out_name(b, "sends");
     buf_char(b, '[');
-    for (const struct send *s = f->first; s; s = s->next)
+    for (const struct notifications_send *s = f->first; s; s = s->next)
         if (str_eq(s->v[0].s, notification)) {
             buf_add(b, str_of(glue));
             out_send(b, s->v);
@@ -103,7 +105,7 @@ static void out_sends(struct buf *b, const struct found *f, struct str notificat
     buf_char(b, ']');
 }
 
-static void out_notice(struct buf *b, const struct found *f, const struct val *v)
+static void out_notice(struct buf *b, const struct notifications_found *f, const struct val *v)
 {
     buf_char(b, '{');
     out_val_uuid(b, "id", &v[0]);
@@ -123,7 +125,7 @@ static void out_notice(struct buf *b, const struct found *f, const struct val *v
 
 enum err history_notices(struct tx *tx, const struct notice_page *p)
 {
-    struct found *f = arena_alloc(p->arena, 1, sizeof(*f));
+    struct notifications_found *f = arena_alloc(p->arena, 1, sizeof(*f));
     size_t limit = (size_t)p->limit, shown;
     struct uuid last;
     enum err e;
@@ -132,7 +134,7 @@ enum err history_notices(struct tx *tx, const struct notice_page *p)
         return ERR_NO_MEMORY;
     f->arena = p->arena;
     f->last = &f->first;
-    e = find(tx, p, f);
+    e = notifications_find(tx, p, f);
     shown = f->count < limit ? f->count : limit;
     for (size_t i = 0; i < shown && !e; i++) {
         buf_add(p->out, i ? S(",") : S(""));

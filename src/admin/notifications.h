@@ -1,4 +1,4 @@
-/* history_notices.h - a page of what people were told, and of what became of it. Only history.c
+/* notifications.h - a page of what people were told, and of what became of it. Only history.c
  * includes this. */
 #pragma once
 

@@ -1,6 +1,6 @@
 #include "admin/page.h"
 
-static const struct page_file *find(struct str path)
+static const struct page_file *admin_page_find(struct str path)
 {
     for (const struct page_file *f = page_files; f->path; f++)
         if (str_eq(path, str_of(f->path)))
@@ -21,7 +21,7 @@ static struct str path_below(struct str path)
     return path.n ? path : S("index.html");
 }
 
-static void guard(struct request *r)
+static void admin_page_guard(struct request *r)
 {
     reply_header(r, S("Content-Security-Policy"),
                  S("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -96,10 +96,10 @@ static void send_form(struct request *r, struct str type, const struct page_form
 
 void admin_page(struct request *r, void *ctx)
 {
-    const struct page_file *f = find(path_below(r->path));
+    const struct page_file *f = admin_page_find(path_below(r->path));
 
     (void)ctx;
-    guard(r);
+    admin_page_guard(r);
     if (!f) {
         reply_problem(r, ERR_NOT_FOUND, NULL);
         return;

@@ -1,12 +1,12 @@
-#include "api/admin_payments.h"
+#include "admin/payments.h"
 
-#include "api/fields.h"
-#include "api/query.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 #include "domain/key.h"
-#include "flow/find_text.h"
-#include "flow/payment_find.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
+#include "payment/search/search.h"
+#include "payment/search/text.h"
 
 #include <string.h>
 
@@ -171,7 +171,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
     struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && read_query(r, l))
-        api_answer_post(&l->answer, r, api->payments->store, &kind, api_answer_show);
+        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_admin_payment_list(struct request *r, void *ctx)
@@ -186,7 +186,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && fields_path_id(r, &l->id))
-        api_answer_post(&l->answer, r, api->payments->store, &kind, api_answer_show);
+        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_admin_payment_get(struct request *r, void *ctx)
@@ -213,7 +213,7 @@ static void key_as(struct request *r, void *ctx, enum err e, const struct princi
     struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && read_path_key(r, &l->id))
-        api_answer_post(&l->answer, r, api->payments->store, &kind, api_answer_show);
+        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_admin_key_get(struct request *r, void *ctx)

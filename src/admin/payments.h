@@ -1,4 +1,4 @@
-/* admin_payments.h - payments as an operator works with them (O8): found by whatever somebody has
+/* payments.h - payments as an operator works with them (O8): found by whatever somebody has
  * in his hand, shown with all that belongs to them, captured, refunded and voided by the very
  * handlers of the merchant's door.
  *

@@ -1,11 +1,11 @@
-#include "api/reconciliations.h"
+#include "admin/reconciliations.h"
 
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/query.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "domain/day.h"
-#include "flow/text.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/reconcile.h"
 #include "http/http.h"
+#include "reconcile/reconcile.h"
 
 struct api_reconciliations {
     struct store *store;

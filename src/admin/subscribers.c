@@ -1,12 +1,12 @@
-#include "api/subscribers.h"
+#include "admin/subscribers.h"
 
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/fields.h"
+#include "auth/standard_webhooks.h"
 #include "base/limits.h"
-#include "flow/outbox.h"
-#include "flow/signing.h"
-#include "flow/text.h"
+#include "base/text.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "outbox/outbox.h"
 #include "store/store.h"
 
 #include <openssl/crypto.h>
@@ -21,7 +21,7 @@ struct subscriber {
     int64_t created_ms;
 };
 
-struct act { /* one request, in its own arena */
+struct subscribers_act { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_subscribers *api;
@@ -32,10 +32,11 @@ struct act { /* one request, in its own arena */
     size_t count;
 };
 
-ANSWERS static struct act *act_new(struct request *r, const struct api_subscribers *api,
-                                   const struct unit_kind *kind, void (*done)(struct unit *))
+ANSWERS static struct subscribers_act *act_new(struct request *r, const struct api_subscribers *api,
+                                               const struct unit_kind *kind,
+                                               void (*done)(struct unit *))
 {
-    struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
+    struct subscribers_act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
     if (!a) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -96,7 +97,7 @@ static void send_json(struct request *r, int status, struct buf *out)
     buf_release(out);
 }
 
-static enum err audit(struct tx *tx, const char *what, const struct act *a)
+static enum err subscribers_audit(struct tx *tx, const char *what, const struct subscribers_act *a)
 {
     char id[UUID_TEXT + 1];
 
@@ -106,9 +107,9 @@ static enum err audit(struct tx *tx, const char *what, const struct act *a)
 
 /* --- POST --- */
 
-static enum err add(struct tx *tx, struct unit *u)
+static enum err subscribers_add(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     const struct subscriber *s = &a->subscriber;
     struct row row;
     enum err e = tx_row(tx, STMT_subscriber_count, NULL, 0, &row);
@@ -118,12 +119,12 @@ static enum err add(struct tx *tx, struct unit *u)
     if (!e)
         e = TX_DO(tx, STMT_subscriber_add, 1, V_BLOB(uuid_bytes(&s->id)), V_TEXT(s->url),
                   V_TEXT(s->types), V_TEXT(a->secret), V_INT(s->created_ms));
-    return e ? e : audit(tx, "SUBSCRIBER_ADD", a);
+    return e ? e : subscribers_audit(tx, "SUBSCRIBER_ADD", a);
 }
 
 static void was_added(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct request *r = a->request;
     struct buf out;
 
@@ -163,7 +164,7 @@ static bool is_url(struct str url)
     return host.n && host.p[0] != ':' && !memchr(host.p, '@', host.n);
 }
 
-static void read_url(struct act *a, const cJSON *body, struct json_problems *p)
+static void read_url(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
 {
     struct str url;
 
@@ -197,7 +198,7 @@ static bool join_types(const cJSON *list, char text[TYPES_TEXT], size_t *ret_n)
     return true;
 }
 
-static void read_types(struct act *a, const cJSON *body, struct json_problems *p)
+static void read_types(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "types");
     char text[TYPES_TEXT];
@@ -216,7 +217,7 @@ static void read_types(struct act *a, const cJSON *body, struct json_problems *p
         a->subscriber.types = arena_str(&a->request->arena, (struct str){ text, n });
 }
 
-static void read_secret(struct act *a, const cJSON *body, struct json_problems *p)
+static void read_secret(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
 {
     char made[SIGNING_SECRET_TEXT + 1];
     int before = p->count;
@@ -237,7 +238,7 @@ static void read_secret(struct act *a, const cJSON *body, struct json_problems *
     OPENSSL_cleanse(made, sizeof(made));
 }
 
-ANSWERS static bool read_subscriber(struct act *a)
+ANSWERS static bool read_subscriber(struct subscribers_act *a)
 {
     static const char *const names[] = { "url", "types", "secret" }, *const nullable[] = {
         "secret"
@@ -264,8 +265,8 @@ ANSWERS static bool read_subscriber(struct act *a)
 
 static void add_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "subscriber.add", UNIT_FRONT, add, NULL };
-    struct act *a;
+    static const struct unit_kind kind = { "subscriber.add", UNIT_FRONT, subscribers_add, NULL };
+    struct subscribers_act *a;
 
     if (!api_is_admin(r, e, p))
         return;
@@ -287,7 +288,7 @@ void api_subscriber_add(struct request *r, void *ctx)
 
 static enum err add_row(void *ctx, const struct row *row)
 {
-    struct act *a = ctx;
+    struct subscribers_act *a = ctx;
     struct subscriber *s = &a->all[a->count];
 
     if (a->count == LIMIT_SUBSCRIBERS)
@@ -302,9 +303,9 @@ static enum err add_row(void *ctx, const struct row *row)
     return s->url.p && s->types.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err subscribers_list(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct val limit = V_INT(LIMIT_SUBSCRIBERS);
 
     a->count = 0;
@@ -314,7 +315,7 @@ static enum err list(struct tx *tx, struct unit *u)
 
 static void was_listed(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct buf out;
 
     if (u->err) {
@@ -333,8 +334,8 @@ static void was_listed(struct unit *u)
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "subscriber.list", UNIT_READ, list, NULL };
-    struct act *a;
+    static const struct unit_kind kind = { "subscriber.list", UNIT_READ, subscribers_list, NULL };
+    struct subscribers_act *a;
 
     if (!api_is_admin(r, e, p))
         return;
@@ -352,18 +353,18 @@ void api_subscriber_list(struct request *r, void *ctx)
 
 /* --- DELETE --- */
 
-static enum err forget(struct tx *tx, struct unit *u)
+static enum err subscribers_forget(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_subscriber_remove, &row, V_BLOB(uuid_bytes(&a->subscriber.id)));
 
-    return e ? e : audit(tx, "SUBSCRIBER_REMOVE", a);
+    return e ? e : subscribers_audit(tx, "SUBSCRIBER_REMOVE", a);
 }
 
 static void was_forgotten(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
 
     if (u->err)
         reply_problem(a->request, u->err, NULL);
@@ -373,9 +374,10 @@ static void was_forgotten(struct unit *u)
 
 static void remove_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "subscriber.remove", UNIT_FRONT, forget, NULL };
+    static const struct unit_kind kind = { "subscriber.remove", UNIT_FRONT, subscribers_forget,
+                                           NULL };
     struct uuid id;
-    struct act *a;
+    struct subscribers_act *a;
 
     if (!api_is_admin(r, e, p) || !fields_path_id(r, &id))
         return;

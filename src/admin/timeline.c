@@ -1,9 +1,9 @@
-#include "api/timeline.h"
+#include "admin/timeline.h"
 
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
-#include "flow/timeline.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
+#include "timeline/timeline.h"
 
 struct look { /* one request, in its own arena */
     struct api_answer answer;

@@ -1,10 +1,10 @@
-#include "api/transfer_input.h"
+#include "admin/transfer_input.h"
 
-#include "api/fields.h"
-#include "api/query.h"
 #include "base/limits.h"
 #include "domain/day.h"
 #include "domain/reference.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <string.h>
 
@@ -81,7 +81,7 @@ static bool import_charset(struct request *r, void *ctx, struct str value)
     return charset_parse(value, &((struct transfer_import *)ctx)->charset);
 }
 
-static bool column(struct str value, struct str *ret_column)
+static bool transfer_input_column(struct str value, struct str *ret_column)
 {
     *ret_column = value;
     return is_text(value, COLUMN_MAX);
@@ -91,7 +91,7 @@ static bool column(struct str value, struct str *ret_column)
     static bool import_##name(struct request *r, void *ctx, struct str value)                      \
     {                                                                                              \
         (void)r;                                                                                   \
-        return column(value, &((struct transfer_import *)ctx)->how.columns.name);                  \
+        return transfer_input_column(value, &((struct transfer_import *)ctx)->how.columns.name);   \
     }
 IMPORT_COLUMN(date)
 IMPORT_COLUMN(amount)
@@ -277,14 +277,14 @@ bool transfer_read_page(struct request *r, enum transfer_list list, struct trans
 
 /* --- bodies --- */
 
-struct reading {
+struct transfer_input_reading {
     struct request *request;
     struct json_problems problems;
     bool no_memory;
 };
 
-static void read_note(struct reading *g, const cJSON *o, const char *field, bool required,
-                      struct str *ret_note)
+static void read_note(struct transfer_input_reading *g, const cJSON *o, const char *field,
+                      bool required, struct str *ret_note)
 {
     struct str text;
 
@@ -298,7 +298,7 @@ static void read_note(struct reading *g, const cJSON *o, const char *field, bool
                         "改行を含まない 1〜200 文字の文字列にしてください");
 }
 
-static void read_day(struct reading *g, const cJSON *o, int64_t *ret_days)
+static void read_day(struct transfer_input_reading *g, const cJSON *o, int64_t *ret_days)
 {
     struct str text;
 
@@ -307,12 +307,12 @@ static void read_day(struct reading *g, const cJSON *o, int64_t *ret_days)
         json_problem_in(&g->problems, "date", WORDS_DAY);
 }
 
-ANSWERS static bool begin(struct request *r, struct uuid *ret_id, cJSON **ret_body,
-                          struct reading *g)
+ANSWERS static bool transfer_input_begin(struct request *r, struct uuid *ret_id, cJSON **ret_body,
+                                         struct transfer_input_reading *g)
 {
     static const char *const nullable[] = { "paymentId", "reference", "note", "toBeReturned" };
 
-    *g = (struct reading){ .request = r };
+    *g = (struct transfer_input_reading){ .request = r };
     if (!fields_path_id(r, ret_id) || !fields_body(r, ret_body))
         return false;
     json_drop_nulls(*ret_body, nullable, COUNT(nullable));
@@ -320,7 +320,8 @@ ANSWERS static bool begin(struct request *r, struct uuid *ret_id, cJSON **ret_bo
     return true;
 }
 
-ANSWERS static bool finish(struct reading *g, const cJSON *body, const char *const *names, size_t n)
+ANSWERS static bool transfer_input_finish(struct transfer_input_reading *g, const cJSON *body,
+                                          const char *const *names, size_t n)
 {
     fields_only(body, names, n, &g->problems);
     return !fields_failed(g->request, &g->problems, g->no_memory ? ERR_NO_MEMORY : OK);
@@ -330,18 +331,18 @@ bool transfer_read_confirm(struct request *r, struct transfer_word *ret_word)
 {
     static const char *const names[] = { "amount", "date", "note" };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g;
+    struct transfer_input_reading g;
 
     *ret_word = (struct transfer_word){ 0 };
-    if (!begin(r, &ret_word->payment, &body, &g))
+    if (!transfer_input_begin(r, &ret_word->payment, &body, &g))
         return false;
     json_get_int(body, "amount", true, 1, MONEY_MAX, &ret_word->amount, &g.problems);
     read_day(&g, body, &ret_word->days);
     read_note(&g, body, "note", false, &ret_word->note);
-    return finish(&g, body, names, COUNT(names));
+    return transfer_input_finish(&g, body, names, COUNT(names));
 }
 
-static void read_whose(struct reading *g, const cJSON *body, struct line_order *o)
+static void read_whose(struct transfer_input_reading *g, const cJSON *body, struct line_order *o)
 {
     struct str text;
     bool by_reference;
@@ -360,40 +361,40 @@ bool transfer_read_assign(struct request *r, struct line_order *ret_order)
 {
     static const char *const names[] = { "paymentId", "reference", "note" };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g;
+    struct transfer_input_reading g;
 
     *ret_order = (struct line_order){ 0 };
-    if (!begin(r, &ret_order->line, &body, &g))
+    if (!transfer_input_begin(r, &ret_order->line, &body, &g))
         return false;
     read_whose(&g, body, ret_order);
     read_note(&g, body, "note", false, &ret_order->note);
-    return finish(&g, body, names, COUNT(names));
+    return transfer_input_finish(&g, body, names, COUNT(names));
 }
 
 bool transfer_read_set_aside(struct request *r, struct line_order *ret_order)
 {
     static const char *const names[] = { "reason", "toBeReturned" };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g;
+    struct transfer_input_reading g;
 
     *ret_order = (struct line_order){ 0 };
-    if (!begin(r, &ret_order->line, &body, &g))
+    if (!transfer_input_begin(r, &ret_order->line, &body, &g))
         return false;
     read_note(&g, body, "reason", true, &ret_order->note);
     json_get_bool(body, "toBeReturned", false, &ret_order->to_return, &g.problems);
-    return finish(&g, body, names, COUNT(names));
+    return transfer_input_finish(&g, body, names, COUNT(names));
 }
 
 bool transfer_read_paid(struct request *r, struct return_word *ret_word)
 {
     static const char *const names[] = { "date", "note" };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g;
+    struct transfer_input_reading g;
 
     *ret_word = (struct return_word){ 0 };
-    if (!begin(r, &ret_word->id, &body, &g))
+    if (!transfer_input_begin(r, &ret_word->id, &body, &g))
         return false;
     read_day(&g, body, &ret_word->days);
     read_note(&g, body, "note", false, &ret_word->note);
-    return finish(&g, body, names, COUNT(names));
+    return transfer_input_finish(&g, body, names, COUNT(names));
 }

@@ -1,9 +1,9 @@
 /* transfer_input.h - what an operator asks for about bank transfers. What is unknown is refused. */
 #pragma once
 
-#include "flow/transfer_find.h"
-#include "flow/transfer_import.h"
 #include "http/http.h"
+#include "transfer/find.h"
+#include "transfer/import.h"
 
 /* Each: false: 400 (or 415) was answered with all that is wrong. Texts live as long as the request.
  */

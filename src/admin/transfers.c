@@ -1,11 +1,11 @@
 /* transfers.c - see transfers.h. An import is a row of units, each of them durable before the next
  * is posted, so that others' work goes on between them. The answer counts what is durable. */
-#include "api/transfers.h"
+#include "admin/transfers.h"
 
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
-#include "api/transfer_input.h"
+#include "admin/transfer_input.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <string.h>
 
@@ -13,13 +13,13 @@ enum { PAGE_ENVELOPE = 8 * 1024 * 1024 };
 
 /* --- pages --- */
 
-struct look { /* one request, in its own arena */
+struct admin_transfers_look { /* one request, in its own arena */
     struct api_answer answer;
     struct transfer_page page;
     enum err (*read)(struct tx *tx, struct arena *a, struct transfer_page *p);
 };
 
-static struct str envelope(struct arena *a, const struct transfer_page *p)
+static struct str admin_transfers_envelope(struct arena *a, const struct transfer_page *p)
 {
     struct str text = { 0 };
     struct str data = p->data;
@@ -39,12 +39,12 @@ static struct str envelope(struct arena *a, const struct transfer_page *p)
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_transfers_look *l = CONTAINER_OF(u, struct admin_transfers_look, answer.unit);
     enum err e = l->read(tx, u->arena, &l->page);
 
     if (e)
         return e;
-    l->answer.text = envelope(u->arena, &l->page);
+    l->answer.text = admin_transfers_envelope(u->arena, &l->page);
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
@@ -58,12 +58,12 @@ static void show_list(struct request *r, const struct api_transfers *api, enum t
         [LIST_IMPORTS] = imports_page,
         [LIST_RETURNS] = returns_page,
     };
-    struct look *l = api_room(r, sizeof(*l));
+    struct admin_transfers_look *l = api_room(r, sizeof(*l));
 
     if (!l || !transfer_read_page(r, list, &l->page))
         return;
     l->read = reads[list];
-    api_answer_post(&l->answer, r, api->payments->store, &kind, api_answer_show);
+    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 #define LIST(name, which)                                                                          \
@@ -83,7 +83,7 @@ LIST(returns, LIST_RETURNS)
 
 /* --- what an operator says --- */
 
-struct doing {
+struct admin_transfers_doing {
     struct api_answer answer;
     struct transfer_act act;
     union {
@@ -91,32 +91,32 @@ struct doing {
         struct line_order order;
         struct return_word returned;
     } what;
-    enum err (*run)(struct tx *tx, struct doing *d);
+    enum err (*run)(struct tx *tx, struct admin_transfers_doing *d);
 };
 
-static enum err run_confirm(struct tx *tx, struct doing *d)
+static enum err run_confirm(struct tx *tx, struct admin_transfers_doing *d)
 {
     return transfer_confirm(tx, &d->act, &d->what.word, &d->answer.text);
 }
 
-static enum err run_assign(struct tx *tx, struct doing *d)
+static enum err run_assign(struct tx *tx, struct admin_transfers_doing *d)
 {
     return line_assign(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err run_set_aside(struct tx *tx, struct doing *d)
+static enum err run_set_aside(struct tx *tx, struct admin_transfers_doing *d)
 {
     return line_set_aside(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err run_paid(struct tx *tx, struct doing *d)
+static enum err run_paid(struct tx *tx, struct admin_transfers_doing *d)
 {
     return return_paid(tx, &d->act, &d->what.returned, &d->answer.text);
 }
 
 static enum err run_act(struct tx *tx, struct unit *u)
 {
-    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+    struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
 
     d->act.why_en = d->act.why_ja = NULL;
     return d->run(tx, d);
@@ -124,7 +124,7 @@ static enum err run_act(struct tx *tx, struct unit *u)
 
 static void answer_act(struct unit *u)
 {
-    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+    struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
     struct request *r = d->answer.request;
 
     if (u->err)
@@ -133,24 +133,25 @@ static void answer_act(struct unit *u)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void act(struct request *r, const struct api_transfers *api, const struct principal *p,
-                struct doing *d, enum err (*run)(struct tx *tx, struct doing *d))
+static void admin_transfers_act(struct request *r, const struct api_transfers *api,
+                                const struct principal *p, struct admin_transfers_doing *d,
+                                enum err (*run)(struct tx *tx, struct admin_transfers_doing *d))
 {
     static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, run_act, NULL };
 
     d->run = run;
     d->act =
         (struct transfer_act){ .payments = api->payments, .arena = &r->arena, .user = p->user };
-    api_answer_post(&d->answer, r, api->payments->store, &kind, answer_act);
+    api_answer_post(&d->answer, r, api->payments->runtime.store, &kind, answer_act);
 }
 
 #define ACT(name, field)                                                                           \
     static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
     {                                                                                              \
-        struct doing *d = api_is_admin(r, e, p) ? api_room(r, sizeof(*d)) : NULL;                  \
+        struct admin_transfers_doing *d = api_is_admin(r, e, p) ? api_room(r, sizeof(*d)) : NULL;  \
                                                                                                    \
         if (d && transfer_read_##name(r, &d->what.field))                                          \
-            act(r, ctx, p, d, run_##name);                                                         \
+            admin_transfers_act(r, ctx, p, d, run_##name);                                         \
     }                                                                                              \
     void api_transfer_##name(struct request *r, void *ctx)                                         \
     {                                                                                              \
@@ -214,7 +215,7 @@ static void go_on(struct importing *m)
     m->unit = (struct unit){ .kind = m->import.dry_run ? &look : &step,
                              .home = m->request->home,
                              .done = step_done };
-    store_post(m->import.payments->store, &m->unit);
+    store_post(m->import.payments->runtime.store, &m->unit);
 }
 
 static void step_done(struct unit *u)
@@ -252,7 +253,7 @@ static void import_as(struct request *r, void *ctx, enum err e, const struct pri
     m->import.user = p->user;
     transfer_import_begin(&m->import);
     m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = read_done };
-    store_post(api->payments->store, &m->unit);
+    store_post(api->payments->runtime.store, &m->unit);
 }
 
 void api_transfer_import(struct request *r, void *ctx)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/payments.h"
 #include "http/http.h"
+#include "payment/payments.h"
 
 struct api_transfers {
     struct payments *payments;

@@ -1,9 +1,9 @@
-#include "api/unknown.h"
+#include "admin/unknown.h"
 
-#include "api/answer.h"
-#include "api/query.h"
 #include "base/limits.h"
-#include "flow/unknown.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
+#include "payment/unknown.h"
 
 enum { PAGE_DEFAULT = 20 };
 

@@ -1,8 +1,8 @@
 #include "api/bookings.h"
 
-#include "api/act.h"
-#include "api/fields.h"
-#include "flow/booking.h"
+#include "booking/booking.h"
+#include "endpoint/act.h"
+#include "endpoint/fields.h"
 #include "store/store.h"
 
 struct task_of_booking { /* one request, in its own arena */
@@ -31,7 +31,7 @@ ANSWERS static struct task_of_booking *task_new(struct request *r, const struct 
     return t;
 }
 
-static void show(struct request *r, int status, const struct booking *b)
+static void bookings_show(struct request *r, int status, const struct booking *b)
 {
     struct str text = booking_json(&r->arena, b);
 
@@ -43,11 +43,11 @@ static void show(struct request *r, int status, const struct booking *b)
 
 /* --- PUT --- */
 
-static enum err put(struct tx *tx, struct unit *u)
+static enum err bookings_put(struct tx *tx, struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
-    enum err e = booking_change(tx, t->api->payments, &t->change, env_now_ms(t->api->payments->env),
-                                &t->result);
+    enum err e = booking_change(tx, t->api->payments, &t->change,
+                                env_now_ms(t->api->payments->runtime.env), &t->result);
 
     return e ? e : act_audit_booking(tx, &t->result, &t->user);
 }
@@ -65,7 +65,7 @@ static void was_put(struct unit *u)
                           ? "支払いの処理中は、所有者・金額・通貨を変更できません。"
                           : "Owner, amount and currency cannot change while money is under way.");
     else
-        show(r, t->result.is_new ? 201 : 200, &t->result.now);
+        bookings_show(r, t->result.is_new ? 201 : 200, &t->result.now);
 }
 
 ANSWERS static bool read_change(struct request *r, struct booking_change *ret_change)
@@ -84,7 +84,7 @@ ANSWERS static bool read_change(struct request *r, struct booking_change *ret_ch
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "booking.put", UNIT_FRONT, put, NULL };
+    static const struct unit_kind kind = { "booking.put", UNIT_FRONT, bookings_put, NULL };
     struct booking_change change = { 0 };
     struct task_of_booking *t;
 
@@ -109,7 +109,7 @@ void api_booking_put(struct request *r, void *ctx)
 
 /* --- GET --- */
 
-static enum err get(struct tx *tx, struct unit *u)
+static enum err bookings_get(struct tx *tx, struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
 
@@ -125,12 +125,12 @@ static void was_got(struct unit *u)
     else if (!t->may_any && !uuid_eq(t->user, t->result.now.user_id))
         reply_problem(t->request, ERR_FORBIDDEN, NULL);
     else
-        show(t->request, 200, &t->result.now);
+        bookings_show(t->request, 200, &t->result.now);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "booking.get", UNIT_READ, get, NULL };
+    static const struct unit_kind kind = { "booking.get", UNIT_READ, bookings_get, NULL };
     struct task_of_booking *t;
     struct uuid id;
 

@@ -1,6 +1,6 @@
 #include "api/campaign_input.h"
 
-#include "api/fields.h"
+#include "endpoint/fields.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* campaign_input.h - what a campaign is made of, as a request says it. */
 #pragma once
 
-#include "flow/campaign.h"
+#include "campaign/campaign.h"
 #include "http/http.h"
 
 /* Reads and checks the body; texts go to the request's arena. False: the answer was sent, with

@@ -1,15 +1,15 @@
 #include "api/campaigns.h"
 
-#include "api/answer.h"
 #include "api/campaign_input.h"
-#include "api/fields.h"
-#include "api/query.h"
 #include "base/limits.h"
-#include "flow/draw.h"
+#include "campaign/lottery.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 enum { CAMPAIGNS_DEFAULT = 20, POSITIONS_DEFAULT = 100 };
 
-struct act { /* one request, in its own arena */
+struct campaigns_act { /* one request, in its own arena */
     struct api_answer answer;
     struct payments *payments;
     struct uuid id, user;
@@ -23,11 +23,11 @@ struct act { /* one request, in its own arena */
 };
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
-                                   const struct principal *p, bool has_id)
+ANSWERS static struct campaigns_act *act_new(struct request *r, void *ctx, enum err e,
+                                             const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct act *a;
+    struct campaigns_act *a;
 
     /* The same handlers stand there, for operators and viewers alone. */
     if (str_starts(r->path, S("/api/v1/admin/")) && !api_is_admin(r, e, p))
@@ -44,23 +44,24 @@ ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
 }
 
 /* The same for what only service and admin may do. */
-ANSWERS static struct act *operator_act(struct request *r, void *ctx, enum err e,
-                                        const struct principal *p)
+ANSWERS static struct campaigns_act *operator_act(struct request *r, void *ctx, enum err e,
+                                                  const struct principal *p)
 {
     return act_new(r, ctx, e || p->service || p->admin ? e : ERR_FORBIDDEN, p, true);
 }
 
-static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
+static void campaigns_post(struct campaigns_act *a, const struct unit_kind *kind,
+                           void (*done)(struct unit *))
 {
-    api_answer_post(&a->answer, a->answer.request, a->payments->store, kind, done);
+    api_answer_post(&a->answer, a->answer.request, a->payments->runtime.store, kind, done);
 }
 
 /* --- PUT --- */
 
-static enum err put(struct tx *tx, struct unit *u)
+static enum err campaigns_put(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
-    enum err e = campaign_put(tx, &a->input, env_now_ms(a->payments->env), &a->put);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    enum err e = campaign_put(tx, &a->input, env_now_ms(a->payments->runtime.env), &a->put);
 
     return e || a->put == CAMPAIGN_DIFFERS ? e
                                            : campaign_json(tx, u->arena, a->id, &a->answer.text);
@@ -68,7 +69,7 @@ static enum err put(struct tx *tx, struct unit *u)
 
 static void was_put(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
 
     if (u->err)
@@ -85,14 +86,14 @@ static void was_put(struct unit *u)
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, put, NULL };
-    struct act *a = operator_act(r, ctx, e, p);
+    static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, campaigns_put, NULL };
+    struct campaigns_act *a = operator_act(r, ctx, e, p);
 
     if (!a || !campaign_input_read(r, &a->input))
         return;
     a->input.id = a->id;
     a->input.created_by = a->user;
-    post(a, &kind, was_put);
+    campaigns_post(a, &kind, was_put);
 }
 
 void api_campaign_put(struct request *r, void *ctx)
@@ -102,20 +103,20 @@ void api_campaign_put(struct request *r, void *ctx)
 
 /* --- GET one --- */
 
-static enum err get(struct tx *tx, struct unit *u)
+static enum err campaigns_get(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
 
     return campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.get", UNIT_READ, get, NULL };
-    struct act *a = act_new(r, ctx, e, p, true);
+    static const struct unit_kind kind = { "campaign.get", UNIT_READ, campaigns_get, NULL };
+    struct campaigns_act *a = act_new(r, ctx, e, p, true);
 
     if (a)
-        post(a, &kind, api_answer_show);
+        campaigns_post(a, &kind, api_answer_show);
 }
 
 void api_campaign_get(struct request *r, void *ctx)
@@ -128,21 +129,21 @@ void api_campaign_get(struct request *r, void *ctx)
 static bool list_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct act *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct campaigns_act *)ctx)->limit);
 }
 
 static bool list_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct act *a = ctx;
+    struct campaigns_act *a = ctx;
 
     (void)r;
     a->has_before = uuid_parse(value, &a->before);
     return a->has_before;
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err campaigns_list(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
 
     return campaigns_json(tx, u->arena, a->has_before ? &a->before : NULL, a->limit,
                           &a->answer.text);
@@ -154,14 +155,14 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
         QUERY_LIMIT(list_limit),
         QUERY_CURSOR(list_cursor),
     };
-    static const struct unit_kind kind = { "campaign.list", UNIT_READ, list, NULL };
-    struct act *a = act_new(r, ctx, e, p, false);
+    static const struct unit_kind kind = { "campaign.list", UNIT_READ, campaigns_list, NULL };
+    struct campaigns_act *a = act_new(r, ctx, e, p, false);
 
     if (!a)
         return;
     a->limit = CAMPAIGNS_DEFAULT;
     if (query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, api_answer_show);
+        campaigns_post(a, &kind, api_answer_show);
 }
 
 void api_campaign_list(struct request *r, void *ctx)
@@ -173,7 +174,7 @@ void api_campaign_list(struct request *r, void *ctx)
 
 static bool positions_layer(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct act *)ctx)->positions;
+    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
 
     (void)r;
     f->has_layer = uuid_parse(value, &f->layer);
@@ -182,7 +183,7 @@ static bool positions_layer(struct request *r, void *ctx, struct str value)
 
 static bool positions_status(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct act *)ctx)->positions;
+    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
 
     (void)r;
     f->status = value;
@@ -192,7 +193,7 @@ static bool positions_status(struct request *r, void *ctx, struct str value)
 
 static bool positions_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct act *)ctx)->positions;
+    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
 
     (void)r;
     return str_to_i64(value, &f->after) && f->after >= 1 && f->after <= POSITIONS_MAX;
@@ -201,12 +202,13 @@ static bool positions_cursor(struct request *r, void *ctx, struct str value)
 static bool positions_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_POSITIONS_PAGE, &((struct act *)ctx)->positions.limit);
+    return query_limit(value, LIMIT_POSITIONS_PAGE,
+                       &((struct campaigns_act *)ctx)->positions.limit);
 }
 
 static enum err list_positions(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
 
     return positions_json(tx, u->arena, &a->positions, &a->answer.text);
 }
@@ -222,7 +224,7 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
         QUERY_CURSOR(positions_cursor),
     };
     static const struct unit_kind kind = { "campaign.positions", UNIT_READ, list_positions, NULL };
-    struct act *a = act_new(r, ctx, e, p, true);
+    struct campaigns_act *a = act_new(r, ctx, e, p, true);
 
     if (!a)
         return;
@@ -231,7 +233,7 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
                                              .sees_all = auth_sees_all(p),
                                              .limit = POSITIONS_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, api_answer_show);
+        campaigns_post(a, &kind, api_answer_show);
 }
 
 void api_campaign_positions(struct request *r, void *ctx)
@@ -243,7 +245,7 @@ void api_campaign_positions(struct request *r, void *ctx)
 
 static enum err get_draw(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     enum err e = draw_json(tx, u->arena, a->id, &a->answer.text);
 
     a->not_drawn = false;
@@ -256,7 +258,7 @@ static enum err get_draw(struct tx *tx, struct unit *u)
 
 static void show_draw(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
 
     if (!u->err && a->not_drawn)
@@ -271,10 +273,10 @@ static void show_draw(struct unit *u)
 static void draw_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "campaign.draw.get", UNIT_READ, get_draw, NULL };
-    struct act *a = act_new(r, ctx, e, p, true);
+    struct campaigns_act *a = act_new(r, ctx, e, p, true);
 
     if (a)
-        post(a, &kind, show_draw);
+        campaigns_post(a, &kind, show_draw);
 }
 
 void api_campaign_draw(struct request *r, void *ctx)
@@ -284,17 +286,18 @@ void api_campaign_draw(struct request *r, void *ctx)
 
 /* --- POST cancel --- */
 
-static enum err cancel(struct tx *tx, struct unit *u)
+static enum err campaigns_cancel(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
-    enum err e = campaign_cancel(tx, a->payments, a->id, a->user, env_now_ms(a->payments->env));
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    enum err e =
+        campaign_cancel(tx, a->payments, a->id, a->user, env_now_ms(a->payments->runtime.env));
 
     return e ? e : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
 static void was_cancelled(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
 
     if (u->err == ERR_UNPROCESSABLE)
@@ -323,11 +326,11 @@ ANSWERS static bool body_is_empty(struct request *r)
 
 static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, cancel, NULL };
-    struct act *a = operator_act(r, ctx, e, p);
+    static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, campaigns_cancel, NULL };
+    struct campaigns_act *a = operator_act(r, ctx, e, p);
 
     if (a && body_is_empty(r))
-        post(a, &kind, was_cancelled);
+        campaigns_post(a, &kind, was_cancelled);
 }
 
 void api_campaign_cancel(struct request *r, void *ctx)

@@ -11,12 +11,13 @@
 #include "api/payment_input.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
+#include "endpoint/media_type.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum form { FORM_NONE, FORM_STRUCTURED, FORM_BATCH, FORM_BINARY };
+enum cloud_event_form { FORM_NONE, FORM_STRUCTURED, FORM_BATCH, FORM_BINARY };
 
 static struct str media_type(const struct request *r)
 {
@@ -33,7 +34,7 @@ static bool has_ce_headers(const struct request *r)
     return count > 0;
 }
 
-static enum form form_of(const struct request *r)
+static enum cloud_event_form form_of(const struct request *r)
 {
     struct str type = media_type(r);
 
@@ -41,7 +42,7 @@ static enum form form_of(const struct request *r)
         return FORM_STRUCTURED;
     if (str_eq_nocase(type, S("application/cloudevents-batch+json")))
         return FORM_BATCH;
-    if (!payment_input_type(request_header(r, S("Content-Type"), NULL)))
+    if (!media_type_is_json(request_header(r, S("Content-Type"), NULL)))
         return FORM_NONE;
     return has_ce_headers(r) ? FORM_BINARY : FORM_STRUCTURED;
 }
@@ -57,7 +58,8 @@ struct attributes {
     struct str specversion, id, source, type, time; /* .p NULL: absent */
 };
 
-static void need(struct json_problems *p, const char *field, struct str value, size_t most)
+static void cloud_event_need(struct json_problems *p, const char *field, struct str value,
+                             size_t most)
 {
     char en[80], ja[80];
 
@@ -86,9 +88,9 @@ static void check_attributes(const struct attributes *a, struct json_problems *p
 {
     if (!str_eq(a->specversion, S("1.0")))
         json_problem_in(p, "specversion", "must be 1.0", "1.0 にしてください");
-    need(p, "id", a->id, LIMIT_EVENT_ID);
-    need(p, "source", a->source, LIMIT_EVENT_SOURCE);
-    need(p, "type", a->type, LIMIT_EVENT_TYPE);
+    cloud_event_need(p, "id", a->id, LIMIT_EVENT_ID);
+    cloud_event_need(p, "source", a->source, LIMIT_EVENT_SOURCE);
+    cloud_event_need(p, "type", a->type, LIMIT_EVENT_TYPE);
     if (!is_source(a->source))
         json_problem_in(p, "source", "must be a URI reference", "URI 参照にしてください");
     if (!is_storable(a->id) || !is_storable(a->source) || !is_storable(a->type))
@@ -171,7 +173,7 @@ static enum err read_event(struct arena *a, const struct attributes *at, const c
 /* --- structured --- */
 
 /* null is absent; another type is a wrong one, which an empty text stands for. */
-static struct str attribute(const cJSON *event, const char *name)
+static struct str cloud_event_attribute(const cJSON *event, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, name);
 
@@ -183,11 +185,11 @@ static struct str attribute(const cJSON *event, const char *name)
 static enum err read_structured(struct arena *a, const cJSON *event, struct cloud_event *e,
                                 struct json_problems *p)
 {
-    struct attributes at = { .specversion = attribute(event, "specversion"),
-                             .id = attribute(event, "id"),
-                             .source = attribute(event, "source"),
-                             .type = attribute(event, "type"),
-                             .time = attribute(event, "time") };
+    struct attributes at = { .specversion = cloud_event_attribute(event, "specversion"),
+                             .id = cloud_event_attribute(event, "id"),
+                             .source = cloud_event_attribute(event, "source"),
+                             .type = cloud_event_attribute(event, "type"),
+                             .time = cloud_event_attribute(event, "time") };
 
     if (!cJSON_IsObject(event)) {
         json_problem_in(p, "body", "must be a CloudEvent", "CloudEvent にしてください");
@@ -251,7 +253,7 @@ static enum err read_binary(struct request *r, const cJSON *data, struct cloud_e
 
 /* --- all of it --- */
 
-static enum err read_body(struct request *r, enum form form, struct cloud_event *events,
+static enum err read_body(struct request *r, enum cloud_event_form form, struct cloud_event *events,
                           size_t *ret_count, struct json_problems *p)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -273,7 +275,7 @@ static enum err read_body(struct request *r, enum form form, struct cloud_event 
 
 bool cloud_events_read(struct request *r, struct cloud_event **ret_events, size_t *ret_count)
 {
-    enum form form = form_of(r);
+    enum cloud_event_form form = form_of(r);
     struct json_problems problems;
     enum err e;
 

@@ -1,7 +1,7 @@
 /* cloud_event.h - CloudEvents 1.0 over HTTP, in its three forms, read into what we do with them. */
 #pragma once
 
-#include "api/fields.h"
+#include "endpoint/fields.h"
 
 struct cloud_event {
     struct str key;  /* source, a blank, id: sources have no blanks */

@@ -1,10 +1,10 @@
 #include "api/collection_input.h"
 
-#include "api/fields.h"
 #include "api/payment_input.h"
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "base/time_parse.h"
+#include "base/settings/address.h"
+#include "base/time/parse.h"
+#include "endpoint/fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ bool is_zone_name(struct str name)
 
 /* --- a reader that knows where it is: "participants[2].amount" --- */
 
-struct reading {
+struct collection_input_reading {
     struct request *request;
     struct collection_input *in;
     struct json_problems problems;
@@ -66,7 +66,8 @@ struct reading {
     size_t place; /* of the participant */
 };
 
-static void person_problem(struct reading *g, const char *field, const char *en, const char *ja)
+static void person_problem(struct collection_input_reading *g, const char *field, const char *en,
+                           const char *ja)
 {
     char name[FIELD_MAX];
 
@@ -75,7 +76,8 @@ static void person_problem(struct reading *g, const char *field, const char *en,
 }
 
 /* The member, or NULL where it is absent or null: then it is a problem if it is required. */
-static const cJSON *member(struct reading *g, const cJSON *person, const char *field, bool required)
+static const cJSON *collection_input_member(struct collection_input_reading *g, const cJSON *person,
+                                            const char *field, bool required)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(person, field);
 
@@ -86,10 +88,10 @@ static const cJSON *member(struct reading *g, const cJSON *person, const char *f
     return NULL;
 }
 
-static bool take_id(struct reading *g, const cJSON *person, const char *field, bool required,
-                    struct uuid *ret_id)
+static bool take_id(struct collection_input_reading *g, const cJSON *person, const char *field,
+                    bool required, struct uuid *ret_id)
 {
-    const cJSON *item = member(g, person, field, required);
+    const cJSON *item = collection_input_member(g, person, field, required);
 
     if (!item)
         return false;
@@ -100,15 +102,15 @@ static bool take_id(struct reading *g, const cJSON *person, const char *field, b
 }
 
 /* What json_get_str says of a field that is named here in another way. */
-static bool take_words(struct reading *g, const cJSON *person, const char *field, bool required,
-                       int max_chars, struct str *ret_text)
+static bool take_words(struct collection_input_reading *g, const cJSON *person, const char *field,
+                       bool required, int max_chars, struct str *ret_text)
 {
     char en[WORDS_MAX], ja[WORDS_MAX];
     struct json_problems unnamed;
     struct str text = { 0 };
     bool taken;
 
-    if (!member(g, person, field, required))
+    if (!collection_input_member(g, person, field, required))
         return false;
     json_problems_init(&unnamed);
     taken = json_get_str(person, field, required, (size_t)max_chars, &text, &unnamed);
@@ -122,11 +124,12 @@ static bool take_words(struct reading *g, const cJSON *person, const char *field
     return taken;
 }
 
-static void take_amount(struct reading *g, const cJSON *person, int64_t *ret_amount)
+static void take_amount(struct collection_input_reading *g, const cJSON *person,
+                        int64_t *ret_amount)
 {
     struct json_problems unnamed;
 
-    if (!member(g, person, "amount", true))
+    if (!collection_input_member(g, person, "amount", true))
         return;
     json_problems_init(&unnamed);
     if (!json_get_int(person, "amount", true, 1, MONEY_MAX, ret_amount, &unnamed))
@@ -135,7 +138,7 @@ static void take_amount(struct reading *g, const cJSON *person, int64_t *ret_amo
     json_problems_release(&unnamed);
 }
 
-static void take_strangers(struct reading *g, const cJSON *person)
+static void take_strangers(struct collection_input_reading *g, const cJSON *person)
 {
     static const char *const names[] = { "id", "name", "email", "userId", "amount" };
 
@@ -150,7 +153,8 @@ static void take_strangers(struct reading *g, const cJSON *person)
     }
 }
 
-static void take_person(struct reading *g, const cJSON *person, struct participant_input *ret)
+static void take_person(struct collection_input_reading *g, const cJSON *person,
+                        struct participant_input *ret)
 {
     if (!cJSON_IsObject(person)) {
         person_problem(g, "", "must be a JSON object", "JSON オブジェクトにしてください");
@@ -177,7 +181,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Sorted, so that rows are locked in one order whoever names them. */
-static void sort_people(struct reading *g)
+static void sort_people(struct collection_input_reading *g)
 {
     struct participant_input *p = g->in->participants;
     size_t n = g->in->participant_count;
@@ -191,7 +195,7 @@ static void sort_people(struct reading *g)
         }
 }
 
-static void read_people(struct reading *g, const cJSON *body)
+static void read_people(struct collection_input_reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "participants");
     int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
@@ -215,8 +219,8 @@ static void read_people(struct reading *g, const cJSON *body)
 
 /* --- the collection's own --- */
 
-static void read_text(struct reading *g, const cJSON *body, const char *field, bool required,
-                      size_t max, struct str *ret)
+static void read_text(struct collection_input_reading *g, const cJSON *body, const char *field,
+                      bool required, size_t max, struct str *ret)
 {
     struct str text;
 
@@ -224,7 +228,7 @@ static void read_text(struct reading *g, const cJSON *body, const char *field, b
         *ret = fields_keep(g->request, text, &g->no_memory);
 }
 
-static void read_due(struct reading *g, const cJSON *body)
+static void read_due(struct collection_input_reading *g, const cJSON *body)
 {
     struct str text;
 
@@ -235,7 +239,7 @@ static void read_due(struct reading *g, const cJSON *body)
 }
 
 /* Whether there is such a zone is looked up with the change: on this thread no file is read. */
-static void read_zone(struct reading *g, const cJSON *body)
+static void read_zone(struct collection_input_reading *g, const cJSON *body)
 {
     struct str text;
 
@@ -259,7 +263,8 @@ static bool take_day(const cJSON *item, struct reminder_rule *rule)
     return (double)(int)day == day && reminder_days_add(rule, (int)day);
 }
 
-static void read_days(struct reading *g, const cJSON *reminders, struct reminder_rule *rule)
+static void read_days(struct collection_input_reading *g, const cJSON *reminders,
+                      struct reminder_rule *rule)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(reminders, "days");
     bool fine = cJSON_IsArray(list);
@@ -272,7 +277,8 @@ static void read_days(struct reading *g, const cJSON *reminders, struct reminder
                         "-90〜90 の異なる整数を 12 個以内のリストにしてください");
 }
 
-static void read_time(struct reading *g, const cJSON *reminders, struct reminder_rule *rule)
+static void read_time(struct collection_input_reading *g, const cJSON *reminders,
+                      struct reminder_rule *rule)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(reminders, "time");
 
@@ -283,7 +289,7 @@ static void read_time(struct reading *g, const cJSON *reminders, struct reminder
                         "10:00 のような 23:59 までの時刻にしてください");
 }
 
-static void read_other_members(struct reading *g, const cJSON *reminders)
+static void read_other_members(struct collection_input_reading *g, const cJSON *reminders)
 {
     char name[FIELD_MAX];
 
@@ -297,7 +303,7 @@ static void read_other_members(struct reading *g, const cJSON *reminders)
 }
 
 /* Absent: the server's. */
-static void read_reminders(struct reading *g, const cJSON *body, int usual_minute)
+static void read_reminders(struct collection_input_reading *g, const cJSON *body, int usual_minute)
 {
     const cJSON *reminders = cJSON_GetObjectItemCaseSensitive(body, "reminders");
     struct reminder_rule rule = { .minute = usual_minute };
@@ -324,7 +330,7 @@ bool collection_input_read(struct request *r, int usual_minute, struct collectio
     static const char *const names[] = { "title",    "description", "currency",    "dueAt",
                                          "timeZone", "reminders",   "participants" };
     static const char *const nullable[] = { "description", "dueAt", "timeZone", "reminders" };
-    struct reading g = { .request = r, .in = ret_input };
+    struct collection_input_reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
     if (!fields_body(r, &body))

@@ -2,8 +2,8 @@
  * checked, with all that is wrong named at once (P5). */
 #pragma once
 
-#include "base/json.h"
-#include "flow/collection.h"
+#include "base/json/json.h"
+#include "collection/collection.h"
 #include "http/http.h"
 
 /* The body of a PUT: all but id and owner. Texts go to the request's arena, participants are

@@ -2,18 +2,18 @@
  * the organiser's; a participant with a user id sees and pays its own part. */
 #include "api/collections.h"
 
-#include "api/act.h"
-#include "api/answer.h"
 #include "api/collection_input.h"
-#include "api/fields.h"
-#include "api/query.h"
 #include "base/limits.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <stdio.h>
 
 enum { PAGE_DEFAULT = 20, MEMBERS_MAX = 80, DETAIL_MAX = 48 };
 
-struct act { /* one request, in its own arena */
+struct collections_act { /* one request, in its own arena */
     struct api_answer answer;
     struct payments *payments;
     struct principal who;
@@ -37,11 +37,11 @@ static bool is_for_operators(const struct request *r)
 }
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
-                                   const struct principal *p, bool has_id)
+ANSWERS static struct collections_act *act_new(struct request *r, void *ctx, enum err e,
+                                               const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct act *a;
+    struct collections_act *a;
 
     if (is_for_operators(r) && !api_is_admin(r, e, p))
         return NULL;
@@ -60,15 +60,16 @@ ANSWERS static struct act *act_new(struct request *r, void *ctx, enum err e,
     return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
 }
 
-static void post(struct act *a, const struct unit_kind *kind, void (*done)(struct unit *))
+static void collections_post(struct collections_act *a, const struct unit_kind *kind,
+                             void (*done)(struct unit *))
 {
-    api_answer_post(&a->answer, a->answer.request, a->payments->store, kind, done);
+    api_answer_post(&a->answer, a->answer.request, a->payments->runtime.store, kind, done);
 }
 
 /* --- PUT /collections/{id} --- */
 
 /* What its organiser does is his own business. */
-static enum err audit_put(struct tx *tx, const struct act *a)
+static enum err audit_put(struct tx *tx, const struct collections_act *a)
 {
     char id[UUID_TEXT + 1], detail[DETAIL_MAX];
 
@@ -80,18 +81,18 @@ static enum err audit_put(struct tx *tx, const struct act *a)
                      str_of(id), str_of(detail), a->who.user);
 }
 
-static enum err put(struct tx *tx, struct unit *u)
+static enum err collections_put(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
     enum err e = collection_put(tx, a->payments, u->arena, &a->input, a->view.may_any,
-                                env_now_ms(a->payments->env), &a->result);
+                                env_now_ms(a->payments->runtime.env), &a->result);
 
     if (!e)
         e = audit_put(tx, a);
     return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
-static void refuse(struct act *a)
+static void collections_refuse(struct collections_act *a)
 {
     static const struct {
         const char *en, *ja;
@@ -128,12 +129,12 @@ static void refuse_zone(struct request *r)
 
 static void was_put(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     if (u->err == ERR_UNPROCESSABLE && a->result.refusal == REFUSED_ZONE)
         refuse_zone(a->answer.request);
     else if (u->err == ERR_UNPROCESSABLE)
-        refuse(a);
+        collections_refuse(a);
     else if (u->err)
         reply_problem(a->answer.request, u->err, NULL);
     else
@@ -143,14 +144,14 @@ static void was_put(struct unit *u)
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "collection.put", UNIT_FRONT, put, NULL };
-    struct act *a = act_new(r, ctx, e, p, true);
+    static const struct unit_kind kind = { "collection.put", UNIT_FRONT, collections_put, NULL };
+    struct collections_act *a = act_new(r, ctx, e, p, true);
 
     if (!a || !collection_input_read(r, a->payments->reminders.minute, &a->input))
         return;
     a->input.id = a->view.id;
     a->input.owner = a->who.user;
-    post(a, &kind, was_put);
+    collections_post(a, &kind, was_put);
 }
 
 void api_collection_put(struct request *r, void *ctx)
@@ -162,7 +163,7 @@ void api_collection_put(struct request *r, void *ctx)
 
 static bool read_status(struct request *r, void *ctx, struct str value)
 {
-    struct act *a = ctx;
+    struct collections_act *a = ctx;
 
     (void)r;
     a->view.status = value;
@@ -171,7 +172,7 @@ static bool read_status(struct request *r, void *ctx, struct str value)
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct act *a = ctx;
+    struct collections_act *a = ctx;
 
     return query_cursor(&r->arena, value, &a->view.has_after, &a->view.after);
 }
@@ -179,12 +180,12 @@ static bool read_cursor(struct request *r, void *ctx, struct str value)
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct act *)ctx)->view.limit);
+    return query_limit(value, LIMIT_PAGE, &((struct collections_act *)ctx)->view.limit);
 }
 
 static bool read_owner(struct request *r, void *ctx, struct str value)
 {
-    struct act *a = ctx;
+    struct collections_act *a = ctx;
 
     (void)r;
     a->everybody = false;
@@ -203,25 +204,25 @@ static bool read_owner(struct request *r, void *ctx, struct str value)
 
 /* --- GET /collections/{id}, /collections --- */
 
-static enum err get(struct tx *tx, struct unit *u)
+static enum err collections_get(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     return collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "collection.get", UNIT_READ, get, NULL };
+    static const struct unit_kind kind = { "collection.get", UNIT_READ, collections_get, NULL };
     static const struct query_parameter parameters[] = {
         { "status", read_status, "must be paid or unpaid", "paid か unpaid にしてください" },
         CURSOR,
         LIMIT,
     };
-    struct act *a = act_new(r, ctx, e, p, true);
+    struct collections_act *a = act_new(r, ctx, e, p, true);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, api_answer_show);
+        collections_post(a, &kind, api_answer_show);
 }
 
 void api_collection_get(struct request *r, void *ctx)
@@ -229,9 +230,9 @@ void api_collection_get(struct request *r, void *ctx)
     auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err collections_list(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     return collections_json(tx, u->arena, a->everybody ? NULL : &a->owner,
                             a->view.has_after ? &a->view.after : NULL, a->view.limit,
@@ -240,16 +241,16 @@ static enum err list(struct tx *tx, struct unit *u)
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "collection.list", UNIT_READ, list, NULL };
+    static const struct unit_kind kind = { "collection.list", UNIT_READ, collections_list, NULL };
     static const struct query_parameter parameters[] = {
         QUERY_USER("ownerId", read_owner),
         CURSOR,
         LIMIT,
     };
-    struct act *a = act_new(r, ctx, e, p, false);
+    struct collections_act *a = act_new(r, ctx, e, p, false);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
-        post(a, &kind, api_answer_show);
+        collections_post(a, &kind, api_answer_show);
 }
 
 void api_collection_list(struct request *r, void *ctx)
@@ -261,7 +262,7 @@ void api_collection_list(struct request *r, void *ctx)
 
 static enum err get_participant(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, answer.unit);
+    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     return participant_json(tx, u->arena, a->view.id, a->view.who, a->view.may_any,
                             &a->answer.text);
@@ -270,10 +271,10 @@ static enum err get_participant(struct tx *tx, struct unit *u)
 static void participant_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "participant.get", UNIT_READ, get_participant, NULL };
-    struct act *a = act_new(r, ctx, e, p, true);
+    struct collections_act *a = act_new(r, ctx, e, p, true);
 
     if (a)
-        post(a, &kind, api_answer_show);
+        collections_post(a, &kind, api_answer_show);
 }
 
 void api_participant_get(struct request *r, void *ctx)

@@ -1,13 +1,13 @@
 #include "api/inbound_events.h"
 
-#include "api/act.h"
 #include "api/cloud_event.h"
+#include "auth/standard_webhooks.h"
 #include "base/limits.h"
-#include "flow/signing.h"
+#include "endpoint/act.h"
 #include "observe/log.h"
 #include "store/store.h"
 
-enum refusal { REFUSED_NOT, REFUSED_MONEY, REFUSED_UNKNOWN };
+enum inbound_events_refusal { REFUSED_NOT, REFUSED_MONEY, REFUSED_UNKNOWN };
 
 struct arrival { /* one request, in its own arena */
     struct unit unit;
@@ -17,7 +17,7 @@ struct arrival { /* one request, in its own arena */
     size_t count;
     bool has_user; /* else it is signed, and nobody's */
     struct uuid user;
-    enum refusal refusal; /* set with ERR_UNPROCESSABLE */
+    enum inbound_events_refusal refusal; /* set with ERR_UNPROCESSABLE */
 };
 
 /* --- the unit --- */
@@ -34,8 +34,8 @@ static struct str outcome_word(enum booking_put put)
 }
 
 /* An event that is refused leaves no trace: sent again later it may be taken. */
-static enum err apply(struct tx *tx, struct arrival *a, const struct cloud_event *e, int64_t now_ms,
-                      struct str *ret_outcome)
+static enum err inbound_events_apply(struct tx *tx, struct arrival *a, const struct cloud_event *e,
+                                     int64_t now_ms, struct str *ret_outcome)
 {
     struct booking_result result;
     enum err err = booking_change(tx, a->api->payments, &e->change, now_ms, &result);
@@ -62,14 +62,14 @@ static enum err take_one(struct tx *tx, struct arrival *a, const struct cloud_ev
         return OK; /* it came before */
     if (err || !e->is_booking)
         return err;
-    err = apply(tx, a, e, now_ms, &outcome);
+    err = inbound_events_apply(tx, a, e, now_ms, &outcome);
     return err ? err : TX_DO(tx, STMT_inbound_event_outcome, 1, V_TEXT(outcome), V_TEXT(e->key));
 }
 
-static enum err take(struct tx *tx, struct unit *u)
+static enum err inbound_events_take(struct tx *tx, struct unit *u)
 {
     struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
-    int64_t now_ms = env_now_ms(a->api->payments->env);
+    int64_t now_ms = env_now_ms(a->api->payments->runtime.env);
     enum err e = OK;
 
     a->refusal = REFUSED_NOT;
@@ -78,7 +78,7 @@ static enum err take(struct tx *tx, struct unit *u)
     return e;
 }
 
-static const char *refusal_words(enum refusal refusal, enum language language)
+static const char *refusal_words(enum inbound_events_refusal refusal, enum language language)
 {
     static const char *const words[][2] = {
         [REFUSED_MONEY] = { "Owner, amount and currency cannot change while money is under way.",
@@ -93,7 +93,7 @@ static const char *refusal_words(enum refusal refusal, enum language language)
     return refusal ? words[refusal][language] : NULL;
 }
 
-static void taken(struct unit *u)
+static void inbound_events_taken(struct unit *u)
 {
     struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
     struct request *r = a->request;
@@ -107,16 +107,17 @@ static void taken(struct unit *u)
 
 /* --- the request --- */
 
-static void receive(struct request *r, const struct api_events *api, const struct principal *p)
+static void inbound_events_receive(struct request *r, const struct api_events *api,
+                                   const struct principal *p)
 {
-    static const struct unit_kind kind = { "events.take", UNIT_FRONT, take, NULL };
+    static const struct unit_kind kind = { "events.take", UNIT_FRONT, inbound_events_take, NULL };
     struct arrival *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
     if (!a) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = taken };
+    a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = inbound_events_taken };
     a->request = r;
     a->api = api;
     a->has_user = p;
@@ -135,7 +136,7 @@ static void receive_as(struct request *r, void *ctx, enum err e, const struct pr
     if (e || !(p->service || p->admin))
         reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
     else
-        receive(r, ctx, p);
+        inbound_events_receive(r, ctx, p);
 }
 
 static bool is_signed(const struct request *r, const struct api_events *api)
@@ -143,7 +144,7 @@ static bool is_signed(const struct request *r, const struct api_events *api)
     return signing_verify(api->secret, request_header(r, S("webhook-id"), NULL),
                           request_header(r, S("webhook-timestamp"), NULL),
                           request_header(r, S("webhook-signature"), NULL), r->body,
-                          clock_wall_ms(&api->payments->env->clock) / 1000);
+                          clock_wall_ms(&api->payments->runtime.env->clock) / 1000);
 }
 
 static void receive_signed(struct request *r, const struct api_events *api)
@@ -157,7 +158,7 @@ static void receive_signed(struct request *r, const struct api_events *api)
                 ? "binary 形式のヘッダーは署名の対象外です。structured 形式で送ってください。"
                 : "The headers of a binary event are not signed: send it structured.");
     else
-        receive(r, api, NULL);
+        inbound_events_receive(r, api, NULL);
 }
 
 void api_events_post(struct request *r, void *ctx)

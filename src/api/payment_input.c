@@ -29,10 +29,11 @@ enum { REASON_MAX = 200, FIELDS_MAX = 8, NAME_SHOWN = 64 };
       "カード番号のようです。決済サービスのトークンを送ってください")
 
 #define WORDS_NAME(name, en, ja) WORDS_##name,
-enum words { WORDS_LIST(WORDS_NAME) };
+enum payment_input_words { WORDS_LIST(WORDS_NAME) };
 #undef WORDS_NAME
 
-static void say(struct json_problems *p, const char *field, enum words w)
+static void payment_input_say(struct json_problems *p, const char *field,
+                              enum payment_input_words w)
 {
     static const char *const words[][2] = {
 #define WORDS_ROW(name, en, ja) { en, ja },
@@ -51,11 +52,11 @@ void payment_input_key(struct str header, size_t count, struct payment_input *in
     static const char *const field = "Idempotency-Key";
 
     if (count == 0)
-        say(p, field, WORDS_REQUIRED);
+        payment_input_say(p, field, WORDS_REQUIRED);
     else if (count > 1)
-        say(p, field, WORDS_TWICE);
+        payment_input_say(p, field, WORDS_TWICE);
     else if (!key_parse(header, &in->key))
-        say(p, field, WORDS_NOT_UUID);
+        payment_input_say(p, field, WORDS_NOT_UUID);
 }
 
 /* --- card numbers --- */
@@ -139,7 +140,7 @@ static enum err read_text(struct arena *a, const struct json_value *v, const cha
     enum err e = text_of(a, v, ret_text);
 
     if (!e && is_given(v) && (v->type != JSON_STRING || count_chars(*ret_text) > REASON_MAX))
-        say(p, field, WORDS_NOT_TEXT_200);
+        payment_input_say(p, field, WORDS_NOT_TEXT_200);
     return e;
 }
 
@@ -160,9 +161,9 @@ static enum err read_method(struct arena *a, const struct json_value *v, struct 
         return e;
     /* A number that is not in quotes is as much of a card as one that is. */
     if (looks_like_card(a, v->type == JSON_STRING ? in->method : v->raw))
-        say(p, "paymentMethod", WORDS_CARD);
+        payment_input_say(p, "paymentMethod", WORDS_CARD);
     else if (v->type != JSON_STRING || !is_token(in->method))
-        say(p, "paymentMethod", WORDS_NOT_TOKEN);
+        payment_input_say(p, "paymentMethod", WORDS_NOT_TOKEN);
     return OK;
 }
 
@@ -175,9 +176,9 @@ static enum err read_booking(struct arena *a, const struct json_value *v, struct
     if (e)
         return e;
     if (!is_given(v))
-        say(p, "bookingId", WORDS_REQUIRED);
+        payment_input_say(p, "bookingId", WORDS_REQUIRED);
     else if (v->type != JSON_STRING || !uuid_parse(text, &in->booking))
-        say(p, "bookingId", WORDS_NOT_UUID);
+        payment_input_say(p, "bookingId", WORDS_NOT_UUID);
     return OK;
 }
 
@@ -193,13 +194,13 @@ static enum err read_money(struct arena *a, const struct json_value *amount,
     if (e)
         return e;
     if (!good_amount)
-        say(p, "amount", is_given(amount) ? WORDS_NOT_AMOUNT : WORDS_REQUIRED);
+        payment_input_say(p, "amount", is_given(amount) ? WORDS_NOT_AMOUNT : WORDS_REQUIRED);
     if (!is_given(currency))
-        say(p, "currency", WORDS_REQUIRED);
+        payment_input_say(p, "currency", WORDS_REQUIRED);
     else if (currency->type != JSON_STRING || !currency_parse(text, code))
-        say(p, "currency", WORDS_NOT_CURRENCY);
+        payment_input_say(p, "currency", WORDS_NOT_CURRENCY);
     else if (good_amount && !money_make(in->amount, text, &in->money))
-        say(p, "amount", WORDS_NOT_AMOUNT);
+        payment_input_say(p, "amount", WORDS_NOT_AMOUNT);
     return OK;
 }
 
@@ -231,7 +232,7 @@ static enum err read_type(struct arena *a, const struct json_value *v, struct pa
     enum err e = text_of(a, v, &in->method_type);
 
     if (!e && is_given(v) && !is_one_of(in->method_type, S("card,konbini,paypay,bank_transfer")))
-        say(p, "paymentMethodType", WORDS_NOT_ANY_TYPE);
+        payment_input_say(p, "paymentMethodType", WORDS_NOT_ANY_TYPE);
     return e;
 }
 
@@ -259,9 +260,9 @@ static enum err read_purchase(struct arena *a, const struct json_value *v, struc
     if (e)
         return e;
     if (!is_given(type))
-        say(p, "paymentMethodType", WORDS_REQUIRED);
+        payment_input_say(p, "paymentMethodType", WORDS_REQUIRED);
     else if (!is_one_of(in->method_type, S("card,konbini")))
-        say(p, "paymentMethodType", WORDS_NOT_TYPE);
+        payment_input_say(p, "paymentMethodType", WORDS_NOT_TYPE);
     return read_method(a, &v[PURCHASE_METHOD], in, p);
 }
 
@@ -272,7 +273,7 @@ static enum err read_capture(struct arena *a, const struct json_value *v, struct
     /* Absent means all of it, so null is wrong: the client may have failed to work it out. */
     in->has_amount = v[OTHER_AMOUNT].type != JSON_ABSENT;
     if (in->has_amount && !read_amount(&v[OTHER_AMOUNT], &in->amount))
-        say(p, "amount", WORDS_NOT_AMOUNT);
+        payment_input_say(p, "amount", WORDS_NOT_AMOUNT);
     return OK;
 }
 
@@ -294,7 +295,7 @@ static enum err read_void(struct arena *a, const struct json_value *v, struct pa
     return OK;
 }
 
-static const struct order {
+static const struct payment_input_order {
     const char *fields[FIELDS_MAX]; /* in the order of the enums above */
     size_t field_count;
     enum err (*read)(struct arena *a, const struct json_value *v, struct payment_input *in,
@@ -309,7 +310,9 @@ static const struct order {
     [OP_VOID] = { { 0 }, 0, read_void },
 };
 
-static const struct order purchase = { { "paymentMethodType", "paymentMethod" }, 2, read_purchase };
+static const struct payment_input_order purchase = { { "paymentMethodType", "paymentMethod" },
+                                                     2,
+                                                     read_purchase };
 
 /* --- fields that nobody knows --- */
 
@@ -350,7 +353,7 @@ static bool next_key(struct str *rest, struct json_value *ret_key)
     return false;
 }
 
-static bool is_field(const struct order *o, struct str name)
+static bool is_field(const struct payment_input_order *o, struct str name)
 {
     for (size_t i = 0; i < o->field_count; i++)
         if (str_eq(str_of(o->fields[i]), name))
@@ -370,7 +373,7 @@ static char *shown_name(struct arena *a, struct str name)
 }
 
 /* body is an object by the scanner's word. */
-static enum err name_unknown(struct arena *a, const struct order *o, struct str body,
+static enum err name_unknown(struct arena *a, const struct payment_input_order *o, struct str body,
                              struct json_problems *p)
 {
     const char *open = memchr(body.p, '{', body.n);
@@ -389,7 +392,7 @@ static enum err name_unknown(struct arena *a, const struct order *o, struct str 
         shown = shown_name(a, name);
         if (!shown)
             return ERR_NO_MEMORY;
-        say(p, shown, WORDS_UNKNOWN);
+        payment_input_say(p, shown, WORDS_UNKNOWN);
     }
     return OK;
 }
@@ -411,7 +414,7 @@ static bool is_object(struct str body)
     return body.n && body.p[0] == '{';
 }
 
-static enum err read_order(struct arena *a, const struct order *o, struct str body,
+static enum err read_order(struct arena *a, const struct payment_input_order *o, struct str body,
                            struct payment_input *in, struct json_problems *p)
 {
     struct json_value v[FIELDS_MAX];
@@ -425,7 +428,7 @@ static enum err read_order(struct arena *a, const struct order *o, struct str bo
     if (e)
         return e;
     if (!is_object(body)) {
-        say(p, "body", WORDS_NOT_OBJECT);
+        payment_input_say(p, "body", WORDS_NOT_OBJECT);
         return OK;
     }
     e = o->read(a, v, in, p);
@@ -444,28 +447,4 @@ enum err payment_input_purchase(struct arena *a, struct str body, struct payment
                                 struct json_problems *p)
 {
     return read_order(a, &purchase, body, in, p);
-}
-
-/* --- the content type --- */
-
-static bool is_utf8_charset(struct str parameter)
-{
-    struct str name = str_trim(str_cut(&parameter, '='));
-    struct str value = str_trim(parameter);
-
-    if (!str_eq_nocase(name, S("charset")))
-        return true; /* JSON has no parameters that mean anything */
-    if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
-        value = (struct str){ value.p + 1, value.n - 2 };
-    return str_eq_nocase(value, S("utf-8"));
-}
-
-bool payment_input_type(struct str content_type)
-{
-    if (!str_eq_nocase(str_trim(str_cut(&content_type, ';')), S("application/json")))
-        return false;
-    while (content_type.n)
-        if (!is_utf8_charset(str_trim(str_cut(&content_type, ';'))))
-            return false;
-    return true;
 }

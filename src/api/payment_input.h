@@ -8,9 +8,9 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "domain/money.h"
-#include "flow/operate.h"
+#include "payment/operate.h"
 
 struct payment_input {
     struct uuid key;
@@ -37,9 +37,6 @@ enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
 /* The same for a purchase: paymentMethodType and paymentMethod. */
 enum err payment_input_purchase(struct arena *a, struct str body, struct payment_input *in,
                                 struct json_problems *p);
-
-/* "application/json", also with charset=utf-8; nothing else. */
-bool payment_input_type(struct str content_type);
 
 /* 13 to 19 digits that pass the Luhn test, blanks, dashes or dots between them, letters around
  * them. */

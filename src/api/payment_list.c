@@ -2,12 +2,12 @@
  * time, so a page ends at an id and the next one begins below it: nothing is skipped or shown twice
  * because something was added meanwhile. */
 #include "api/payments.h"
-#include "api/query.h"
 #include "base/limits.h"
+#include "endpoint/query.h"
 
 enum { PAGE_DEFAULT = 20 };
 
-struct page {
+struct payment_list_page {
     struct api_answer answer;
     bool may_any;
     struct payment_look who;      /* of which only the caller is used */
@@ -24,7 +24,7 @@ static bool read_uuid(struct str value, bool *ret_has, struct uuid *ret_id)
 
 static bool read_booking(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct payment_list_page *g = ctx;
 
     (void)r;
     return read_uuid(value, &g->filter.has_booking, &g->filter.booking);
@@ -32,7 +32,7 @@ static bool read_booking(struct request *r, void *ctx, struct str value)
 
 static bool read_user(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct payment_list_page *g = ctx;
 
     (void)r;
     return g->may_any && read_uuid(value, &g->filter.has_user, &g->filter.user);
@@ -40,7 +40,7 @@ static bool read_user(struct request *r, void *ctx, struct str value)
 
 static bool read_status(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct payment_list_page *g = ctx;
 
     (void)r;
     g->filter.has_status = payment_status_parse(value, &g->filter.status);
@@ -49,7 +49,7 @@ static bool read_status(struct request *r, void *ctx, struct str value)
 
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct payment_list_page *g = ctx;
 
     (void)r;
     return query_limit(value, LIMIT_PAGE, &g->filter.limit);
@@ -57,7 +57,7 @@ static bool read_limit(struct request *r, void *ctx, struct str value)
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct payment_list_page *g = ctx;
 
     return query_cursor(&r->arena, value, &g->filter.has_before, &g->filter.before);
 }
@@ -73,8 +73,8 @@ static const struct query_parameter parameters[] = {
 
 /* --- the page --- */
 
-static enum err add_payment(struct tx *tx, const struct page *g, const struct payment *payment,
-                            struct buf *out)
+static enum err add_payment(struct tx *tx, const struct payment_list_page *g,
+                            const struct payment *payment, struct buf *out)
 {
     struct arena *a = g->answer.unit.arena;
     struct refund *refunds = NULL;
@@ -91,8 +91,8 @@ static enum err add_payment(struct tx *tx, const struct page *g, const struct pa
     return text.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err write_page(struct tx *tx, struct page *g, const struct payment *payments,
-                           size_t count, struct buf *out)
+static enum err write_page(struct tx *tx, struct payment_list_page *g,
+                           const struct payment *payments, size_t count, struct buf *out)
 {
     size_t shown = count < (size_t)g->filter.limit ? count : (size_t)g->filter.limit - 1;
     enum err e = OK;
@@ -110,7 +110,7 @@ static enum err write_page(struct tx *tx, struct page *g, const struct payment *
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct page *g = CONTAINER_OF(u, struct page, answer.unit);
+    struct payment_list_page *g = CONTAINER_OF(u, struct payment_list_page, answer.unit);
     struct payment *payments = arena_alloc(u->arena, (size_t)g->filter.limit, sizeof(*payments));
     struct buf out;
     size_t count;
@@ -130,11 +130,11 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return e;
 }
 
-static void known(struct request *r, void *ctx, enum err e, const struct principal *p)
+static void payment_list_known(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "payment.list", UNIT_READ, read_page, NULL };
     const struct api_payments *api = ctx;
-    struct page *g;
+    struct payment_list_page *g;
 
     if (!payment_caller_may(r, api, e, p, S("read")))
         return;
@@ -150,10 +150,10 @@ static void known(struct request *r, void *ctx, enum err e, const struct princip
     if (!query_read(r, parameters, COUNT(parameters), g))
         return;
     g->filter.limit++; /* one more than is shown says whether there is another page */
-    api_answer_post(&g->answer, r, api->payments->store, &kind, api_answer_show);
+    api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_payment_list(struct request *r, void *ctx)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, known, ctx);
+    auth_check(((struct api_payments *)ctx)->auth, r, payment_list_known, ctx);
 }

@@ -1,8 +1,8 @@
 /* payment_read.c - GET /payments/{id}: one payment as it is now, read beside the writer. */
-#include "api/fields.h"
 #include "api/payments.h"
+#include "endpoint/fields.h"
 
-static void answer(struct unit *u)
+static void payment_read_answer(struct unit *u)
 {
     struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
 
@@ -29,7 +29,7 @@ void payment_look_up(struct request *r, const struct api_payments *api, enum err
     l->user = p->user;
     l->may_any = auth_sees_all(p);
     l->only_looks = auth_only_looks(p);
-    api_answer_post(&l->answer, r, api->payments->store, kind, answer);
+    api_answer_post(&l->answer, r, api->payments->runtime.store, kind, payment_read_answer);
 }
 
 struct str payment_look_json(const struct payment_look *l, struct arena *a, const struct payment *p,
@@ -57,7 +57,7 @@ static enum err read_one(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void known(struct request *r, void *ctx, enum err e, const struct principal *p)
+static void payment_read_known(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     static const struct unit_kind kind = { "payment.read", UNIT_READ, read_one, NULL };
 
@@ -66,5 +66,5 @@ static void known(struct request *r, void *ctx, enum err e, const struct princip
 
 void api_payment_get(struct request *r, void *ctx)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, known, ctx);
+    auth_check(((struct api_payments *)ctx)->auth, r, payment_read_known, ctx);
 }

@@ -5,9 +5,10 @@
  * The request and its arena wait here for the operation; the operation does not wait for them. */
 #include "api/payments.h"
 
-#include "api/fields.h"
 #include "api/payment_input.h"
 #include "base/limits.h"
+#include "endpoint/fields.h"
+#include "endpoint/media_type.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static bool is_decline(const struct operate *o)
            memmem(o->body.p, o->body.n, failed, sizeof(failed) - 1);
 }
 
-static void operated(struct operate *o)
+static void api_payments_operated(struct operate *o)
 {
     struct payment_call *c = CONTAINER_OF(o, struct payment_call, operate);
 
@@ -112,7 +113,7 @@ static void operated(struct operate *o)
 
 /* --- what is asked for --- */
 
-static void fill(struct operate *o, const struct payment_input *in)
+static void api_payments_fill(struct operate *o, const struct payment_input *in)
 {
     o->key = in->key;
     o->subject = in->booking;
@@ -142,7 +143,7 @@ static enum err read_input(struct request *r, struct operate *o, struct json_pro
         json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
     e = payment_input_body(&r->arena, o->kind, r->body, &in, p);
     if (!e && !p->count)
-        fill(o, &in);
+        api_payments_fill(o, &in);
     return e;
 }
 
@@ -157,7 +158,7 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
     o->arena = &r->arena;
     o->home = r->home;
-    o->done = operated;
+    o->done = api_payments_operated;
     operate_begin(o);
 }
 
@@ -170,7 +171,7 @@ struct payment_call *payment_call_new(struct request *r, const struct principal 
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return NULL;
     }
-    if (r->body.n && !payment_input_type(request_header(r, S("Content-Type"), NULL))) {
+    if (r->body.n && !media_type_is_json(request_header(r, S("Content-Type"), NULL))) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
         return NULL;
     }

@@ -2,14 +2,14 @@
  *
  *   401 -> may owners do this at all (403) -> 415, 400 -> the key -> booking or payment
  *
- * The first three are decided here, the rest in flow/. Whatever is refused has changed nothing. */
+ * The first three are decided here, the rest in payment/. Whatever is refused has changed nothing. */
 #pragma once
 
-#include "api/answer.h"
 #include "auth/auth.h"
-#include "base/json.h"
-#include "flow/operate.h"
+#include "base/json/json.h"
+#include "endpoint/answer.h"
 #include "http/http.h"
+#include "payment/operate.h"
 
 struct api_payments {
     struct payments *payments;
@@ -26,7 +26,7 @@ void api_payment_void(struct request *r, void *ctx);
 void api_payment_get(struct request *r, void *ctx);  /* payment_read.c */
 void api_payment_list(struct request *r, void *ctx); /* payment_list.c */
 
-/* What a handler notes on its request, for who counts answers (api/metrics.c). */
+/* What a handler notes on its request, for who counts answers (admin/system/metrics.c). */
 enum payment_note {
     NOTE_NONE,
     NOTE_REPLAYED, /* the answer of an earlier request with the same key */

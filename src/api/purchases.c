@@ -6,9 +6,9 @@
 #include "api/purchases.h"
 
 #include "api/payment_input.h"
-#include "api/query.h"
 #include "base/limits.h"
-#include "flow/purchase.h"
+#include "campaign/purchase.h"
+#include "endpoint/query.h"
 
 enum { PAGE_DEFAULT = 20 };
 
@@ -62,9 +62,10 @@ static enum err read_cancel(struct request *r, struct operate *o, struct json_pr
     return OK;
 }
 
-static void operate(struct request *r, const struct api_payments *api, const struct principal *p,
-                    enum op_kind kind,
-                    enum err (*read)(struct request *, struct operate *, struct json_problems *))
+static void purchases_operate(struct request *r, const struct api_payments *api,
+                              const struct principal *p, enum op_kind kind,
+                              enum err (*read)(struct request *, struct operate *,
+                                               struct json_problems *))
 {
     struct payment_call *c = payment_call_new(r, p, kind);
 
@@ -89,7 +90,7 @@ static void create_known(struct request *r, void *ctx, enum err e, const struct 
     if (is_nobody(p->user))
         reply_problem(r, ERR_FORBIDDEN, NULL);
     else
-        operate(r, ctx, p, OP_CREATE, read_purchase);
+        purchases_operate(r, ctx, p, OP_CREATE, read_purchase);
 }
 
 void api_purchase_create(struct request *r, void *ctx)
@@ -100,7 +101,7 @@ void api_purchase_create(struct request *r, void *ctx)
 static void cancel_known(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
     if (payment_caller_may(r, ctx, e, p, S("void")))
-        operate(r, ctx, p, OP_VOID, read_cancel);
+        purchases_operate(r, ctx, p, OP_VOID, read_cancel);
 }
 
 void api_purchase_cancel(struct request *r, void *ctx)
@@ -146,7 +147,7 @@ void api_purchase_get(struct request *r, void *ctx)
 
 /* --- pages of them --- */
 
-struct page {
+struct purchases_page {
     struct api_answer answer;
     struct purchase_filter filter;
     bool may_any;
@@ -154,7 +155,7 @@ struct page {
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct purchases_page *g = ctx;
 
     return query_cursor(&r->arena, value, &g->filter.has_before, &g->filter.before);
 }
@@ -162,12 +163,12 @@ static bool read_cursor(struct request *r, void *ctx, struct str value)
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct page *)ctx)->filter.limit);
+    return query_limit(value, LIMIT_PAGE, &((struct purchases_page *)ctx)->filter.limit);
 }
 
 static bool read_user(struct request *r, void *ctx, struct str value)
 {
-    struct page *g = ctx;
+    struct purchases_page *g = ctx;
 
     (void)r;
     g->filter.has_user = g->may_any && uuid_parse(value, &g->filter.user);
@@ -182,7 +183,7 @@ static const struct query_parameter parameters[] = {
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct page *g = CONTAINER_OF(u, struct page, answer.unit);
+    struct purchases_page *g = CONTAINER_OF(u, struct purchases_page, answer.unit);
 
     return purchases_json(tx, u->arena, &g->filter, &g->answer.text);
 }
@@ -191,7 +192,7 @@ static void list_known(struct request *r, void *ctx, enum err e, const struct pr
 {
     static const struct unit_kind kind = { "purchase.list", UNIT_READ, read_page, NULL };
     struct api_payments *api = ctx;
-    struct page *g;
+    struct purchases_page *g;
 
     if (!payment_caller_may(r, ctx, e, p, S("read")))
         return;
@@ -204,7 +205,7 @@ static void list_known(struct request *r, void *ctx, enum err e, const struct pr
     g->filter =
         (struct purchase_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), g))
-        api_answer_post(&g->answer, r, api->payments->store, &kind, api_answer_show);
+        api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_purchase_list(struct request *r, void *ctx)

@@ -1,10 +1,10 @@
 /* user_input.c - what PUT /api/v1/users/{id} says. Whatever it leaves out is taken away, but for
  * the channels: without them they are those that there is an address for. */
-#include "api/fields.h"
 #include "api/users.h"
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "flow/collection.h"
+#include "base/settings/address.h"
+#include "collection/collection.h"
+#include "endpoint/fields.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 #include "api/users.h"
 
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/fields.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
 #include "store/store.h"
 
-struct visit { /* one request, in its own arena */
+struct users_visit { /* one request, in its own arena */
     struct api_answer answer;
     const struct api_users *api;
     struct contact contact;
@@ -17,10 +17,10 @@ struct visit { /* one request, in its own arena */
 };
 
 /* The person himself, service, admin; NULL: anybody else was answered. */
-ANSWERS static struct visit *visit_new(struct request *r, const struct api_users *api, enum err e,
-                                       const struct principal *p)
+ANSWERS static struct users_visit *visit_new(struct request *r, const struct api_users *api,
+                                             enum err e, const struct principal *p)
 {
-    struct visit *v;
+    struct users_visit *v;
     struct uuid id;
     bool himself;
 
@@ -46,7 +46,7 @@ ANSWERS static struct visit *visit_new(struct request *r, const struct api_users
     return v;
 }
 
-static enum err show(struct visit *v)
+static enum err users_show(struct users_visit *v)
 {
     v->answer.text = contact_json(&v->answer.request->arena, &v->contact, v->in_full);
     return v->answer.text.p ? OK : ERR_NO_MEMORY;
@@ -60,7 +60,7 @@ static void no_store(struct request *r)
 
 /* --- PUT --- */
 
-static enum err audit_put(struct tx *tx, const struct visit *v)
+static enum err audit_put(struct tx *tx, const struct users_visit *v)
 {
     char id[UUID_TEXT + 1];
 
@@ -71,19 +71,19 @@ static enum err audit_put(struct tx *tx, const struct visit *v)
                      str_of(v->put.changed), v->by);
 }
 
-static enum err put(struct tx *tx, struct unit *u)
+static enum err users_put(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
     enum err e = contact_put(tx, u->arena, &v->contact, env_now_ms(v->api->env), &v->put);
 
     if (!e)
         e = audit_put(tx, v);
-    return e ? e : show(v);
+    return e ? e : users_show(v);
 }
 
 static void was_put(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
     struct request *r = v->answer.request;
 
     if (u->err) {
@@ -96,8 +96,8 @@ static void was_put(struct unit *u)
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "user.put", UNIT_FRONT, put, NULL };
-    struct visit *v = visit_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "user.put", UNIT_FRONT, users_put, NULL };
+    struct users_visit *v = visit_new(r, ctx, e, p);
 
     if (v && user_input(r, &v->contact))
         api_answer_post(&v->answer, r, v->api->store, &kind, was_put);
@@ -110,17 +110,17 @@ void api_user_put(struct request *r, void *ctx)
 
 /* --- GET --- */
 
-static enum err get(struct tx *tx, struct unit *u)
+static enum err users_get(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
     enum err e = contact_read(tx, u->arena, v->contact.user, &v->contact);
 
-    return e ? e : show(v);
+    return e ? e : users_show(v);
 }
 
 static void was_got(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
     if (!u->err)
         no_store(v->answer.request);
@@ -129,8 +129,8 @@ static void was_got(struct unit *u)
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "user.get", UNIT_READ, get, NULL };
-    struct visit *v = visit_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "user.get", UNIT_READ, users_get, NULL };
+    struct users_visit *v = visit_new(r, ctx, e, p);
 
     if (v)
         api_answer_post(&v->answer, r, v->api->store, &kind, was_got);
@@ -143,9 +143,9 @@ void api_user_get(struct request *r, void *ctx)
 
 /* --- DELETE --- */
 
-static enum err forget(struct tx *tx, struct unit *u)
+static enum err users_forget(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
     struct contact_forget f = { .user = v->contact.user, .by = v->by, .job = v->job };
 
@@ -154,7 +154,7 @@ static enum err forget(struct tx *tx, struct unit *u)
 
 static void was_forgotten(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, answer.unit);
+    struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
     if (u->err)
         reply_problem(v->answer.request, u->err, NULL);
@@ -164,8 +164,8 @@ static void was_forgotten(struct unit *u)
 
 static void forget_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "user.forget", UNIT_FRONT, forget, NULL };
-    struct visit *v = visit_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "user.forget", UNIT_FRONT, users_forget, NULL };
+    struct users_visit *v = visit_new(r, ctx, e, p);
 
     if (!v)
         return;

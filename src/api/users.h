@@ -3,8 +3,8 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/contact.h"
 #include "http/http.h"
+#include "notify/contact.h"
 
 struct api_users {
     struct env *env;

@@ -1,12 +1,13 @@
-/* audit_export.c - the whole log, in parts (audit_log.h). In the order of the chain, with its
+/* export.c - the whole log, in parts (list.h). In the order of the chain, with its
  * hashes: a copy can be verified without us, and a row that comes late has its place behind the
  * others. */
+#include "audit/list.h"
+#include "audit/row.h"
 #include "base/hex.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/audit_log.h"
-#include "flow/audit_row.h"
-#include "flow/json_out.h"
-#include "flow/text.h"
+#include "base/text.h"
+#include "store/json_values.h"
 
 #include <stdio.h>
 #include <string.h>

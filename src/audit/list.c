@@ -1,12 +1,13 @@
-/* audit_log.c - see audit_log.h. A page is a walk along the narrowest index; what that cannot
+/* list.c - see list.h. A page is a walk along the narrowest index; what that cannot
  * decide is compared here, row by row, LIMIT_AUDIT_LOOKED at most. There is no index by user: see
  * sql/sqlite/0012_audit_chain.sql. */
-#include "flow/audit_log.h"
+#include "audit/list.h"
 
+#include "audit/row.h"
 #include "auth/base64url.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/audit_row.h"
-#include "flow/json_out.h"
+#include "store/json_values.h"
 
 #include <string.h>
 
@@ -100,7 +101,7 @@ static void out_columns(struct buf *b, const struct row *row)
 
 /* --- pages --- */
 
-struct page {
+struct audit_list_page {
     const struct audit_filter *filter;
     struct audit_cursor at;
     struct buf out;
@@ -119,7 +120,7 @@ static bool id_fits(bool has, const struct uuid *wanted, const struct val *v)
     return !has || (v->type == VAL_BLOB && str_eq(uuid_bytes(wanted), v->s));
 }
 
-static bool fits(const struct audit_filter *f, const struct val *v)
+static bool audit_list_fits(const struct audit_filter *f, const struct val *v)
 {
     return text_fits(f->operation, &v[AUDIT_OPERATION]) &&
            text_fits(f->subject, &v[AUDIT_SUBJECT]) && text_fits(f->result, &v[AUDIT_RESULT]) &&
@@ -127,16 +128,16 @@ static bool fits(const struct audit_filter *f, const struct val *v)
            id_fits(f->has_user, &f->user, &v[AUDIT_USER]);
 }
 
-static enum err look(void *ctx, const struct row *row)
+static enum err audit_list_look(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct audit_list_page *p = ctx;
 
     p->rows++;
     if (p->count == p->limit)
         return OK;
     p->looked++;
     p->at = (struct audit_cursor){ row->col[AUDIT_AT].i, row->col[AUDIT_SEQ].i };
-    if (!fits(p->filter, row->col))
+    if (!audit_list_fits(p->filter, row->col))
         return OK;
     buf_add(&p->out, p->count++ ? S(",{") : S("{"));
     out_columns(&p->out, row);
@@ -146,7 +147,7 @@ static enum err look(void *ctx, const struct row *row)
 }
 
 /* The narrowest index, and what is looked up in it. */
-static enum stmt narrowest(const struct audit_filter *f, struct val *ret_key)
+static enum stmt audit_list_narrowest(const struct audit_filter *f, struct val *ret_key)
 {
     if (f->has_payment) {
         *ret_key = V_BLOB(uuid_bytes(&f->payment));
@@ -172,10 +173,10 @@ static bool index_decides(const struct audit_filter *f)
     return !f->has_user && criteria <= 1 && !str_eq(f->result, S("success"));
 }
 
-static enum err read_rows(struct tx *tx, struct page *p)
+static enum err read_rows(struct tx *tx, struct audit_list_page *p)
 {
     struct val key;
-    enum stmt stmt = narrowest(p->filter, &key);
+    enum stmt stmt = audit_list_narrowest(p->filter, &key);
     int64_t wanted = index_decides(p->filter) ? p->limit - p->count + 1 : STEP;
     struct val v[] = { key, V_INT(p->at.at_ms), V_INT(p->at.seq), V_INT(p->filter->from_ms),
                        V_INT(wanted) };
@@ -184,12 +185,12 @@ static enum err read_rows(struct tx *tx, struct page *p)
     enum err e;
 
     p->rows = 0;
-    e = tx_each(tx, stmt, v + skip, COUNT(v) - skip, look, p);
+    e = tx_each(tx, stmt, v + skip, COUNT(v) - skip, audit_list_look, p);
     p->end = p->rows < wanted && p->looked - before == p->rows;
     return e;
 }
 
-static enum err read_window(struct tx *tx, struct page *p, const struct audit_cursor *to)
+static enum err read_window(struct tx *tx, struct audit_list_page *p, const struct audit_cursor *to)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&p->filter->user)),
                        V_INT(p->at.at_ms),
@@ -197,7 +198,7 @@ static enum err read_window(struct tx *tx, struct page *p, const struct audit_cu
                        V_INT(to->at_ms),
                        V_INT(to->seq),
                        V_INT(p->limit) };
-    enum err e = tx_each(tx, STMT_audit_by_user, v, COUNT(v), look, p);
+    enum err e = tx_each(tx, STMT_audit_by_user, v, COUNT(v), audit_list_look, p);
 
     if (p->rows < p->limit)
         p->at = *to;
@@ -205,7 +206,7 @@ static enum err read_window(struct tx *tx, struct page *p, const struct audit_cu
 }
 
 /* A person's rows are anywhere: the database walks over a window, one a page. */
-static enum err walk_for_user(struct tx *tx, struct page *p)
+static enum err walk_for_user(struct tx *tx, struct audit_list_page *p)
 {
     struct audit_cursor to = { p->filter->from_ms, INT64_MIN };
     struct row row;
@@ -226,10 +227,10 @@ static bool is_by_user(const struct audit_filter *f)
 {
     struct val key;
 
-    return f->has_user && narrowest(f, &key) == STMT_audit_by_time;
+    return f->has_user && audit_list_narrowest(f, &key) == STMT_audit_by_time;
 }
 
-static enum err walk(struct tx *tx, struct page *p)
+static enum err audit_list_walk(struct tx *tx, struct audit_list_page *p)
 {
     enum err e = OK;
 
@@ -243,7 +244,7 @@ static enum err walk(struct tx *tx, struct page *p)
 enum err audit_page(struct tx *tx, struct arena *a, const struct audit_filter *f,
                     const struct audit_cursor *cursor, int limit, struct str *ret_json)
 {
-    struct page p = { .filter = f, .limit = limit };
+    struct audit_list_page p = { .filter = f, .limit = limit };
     enum err e;
 
     p.at = cursor
@@ -251,7 +252,7 @@ enum err audit_page(struct tx *tx, struct arena *a, const struct audit_filter *f
                : (struct audit_cursor){ f->to_ms ? f->to_ms : INT64_MAX, f->to_ms ? 0 : INT64_MAX };
     buf_init(&p.out, JSON_MAX);
     buf_add(&p.out, S("{\"data\":["));
-    e = walk(tx, &p);
+    e = audit_list_walk(tx, &p);
     if (p.end) {
         buf_add(&p.out, S("],\"nextCursor\":null}"));
     } else {

@@ -1,4 +1,4 @@
-/* audit_log.h - looking at the audit log (O6): pages, newest first, and all of it in the chain's
+/* list.h - looking at the audit log (O6): pages, newest first, and all of it in the chain's
  * order, for who keeps it elsewhere. */
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "flow/audit_row.h"
+#include "audit/row.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 enum { VERSION = 1, TAG_NULL = 0, TAG_INT = 1, TAG_TEXT = 2, TAG_BYTES = 3 };
 
 /* A digest that fails is a broken library: a wrong seal would be worse than none. */
-static void add(EVP_MD_CTX *c, const void *p, size_t n)
+static void audit_row_add(EVP_MD_CTX *c, const void *p, size_t n)
 {
     if (!EVP_DigestUpdate(c, p, n))
         abort();
@@ -18,7 +18,7 @@ static void add_number(EVP_MD_CTX *c, unsigned char tag, uint64_t v, int bytes)
 
     for (int i = 0; i < bytes; i++)
         b[1 + i] = (unsigned char)(v >> (8 * (bytes - 1 - i)));
-    add(c, b, (size_t)bytes + 1);
+    audit_row_add(c, b, (size_t)bytes + 1);
 }
 
 static void add_value(EVP_MD_CTX *c, const struct val *v)
@@ -29,7 +29,7 @@ static void add_value(EVP_MD_CTX *c, const struct val *v)
     case VAL_TEXT:
     case VAL_BLOB:
         add_number(c, v->type == VAL_TEXT ? TAG_TEXT : TAG_BYTES, v->s.n, 4);
-        add(c, v->s.p, v->s.n);
+        audit_row_add(c, v->s.p, v->s.n);
         return;
     }
     abort();
@@ -44,8 +44,8 @@ void audit_link(const unsigned char before[AUDIT_HASH], const struct val *v,
 
     if (!c || !EVP_DigestInit_ex(c, EVP_sha256(), NULL))
         abort();
-    add(c, before, AUDIT_HASH);
-    add(c, &version, 1);
+    audit_row_add(c, before, AUDIT_HASH);
+    audit_row_add(c, &version, 1);
     for (int i = 0; i < AUDIT_COLUMNS; i++)
         add_value(c, &v[i]);
     if (!EVP_DigestFinal_ex(c, ret_hash, &n) || n != AUDIT_HASH)

@@ -1,4 +1,4 @@
-/* audit_row.h - a row of the audit log as bytes that are the same on every database, and the link
+/* row.h - a row of the audit log as bytes that are the same on every database, and the link
  * of the chain that is made of them (O6):
  *
  *   hash(n) = SHA-256( hash(n - 1) || row )          hash(0) = 32 bytes of 0
@@ -8,8 +8,7 @@
  *             0x02, 4 bytes length, big-endian, text  UTF-8
  *             0x03, 4 bytes length, big-endian, bytes
  *
- * docs/audit.md has the same words, for who wants to check a chain without us. Only flow/ includes
- * this, and tests. */
+ * docs/audit.md has the same words, for readers who check a chain without this program. */
 #pragma once
 
 #include "store/tx.h"

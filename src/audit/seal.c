@@ -1,4 +1,4 @@
-#include "flow/audit_seal.h"
+#include "audit/seal.h"
 
 #include "base/hex.h"
 #include "base/limits.h"
@@ -17,12 +17,12 @@ struct chain {
     unsigned char hash[AUDIT_HASH];
 };
 
-struct marks {          /* of one snapshot */
-    int64_t seq;        /* the last row */
-    int64_t xmin, xmax; /* PostgreSQL: all before xmin have ended; none from xmax on had begun */
+struct audit_seal_marks { /* of one snapshot */
+    int64_t seq;          /* the last row */
+    int64_t xmin, xmax;   /* PostgreSQL: all before xmin have ended; none from xmax on had begun */
 };
 
-struct batch {
+struct audit_seal_batch {
     struct chain *chain;
     int64_t last_seq;
     size_t count;
@@ -111,7 +111,7 @@ static enum err hold_chain(struct tx *tx, struct chain *c, int64_t *ret_stored, 
 
 static enum err seal_row(void *ctx, const struct row *row)
 {
-    struct batch *b = ctx;
+    struct audit_seal_batch *b = ctx;
     struct chain *c = b->chain;
     struct val *v = b->v + b->count * SEAL_COLUMNS;
     unsigned char *hash = b->hashes[b->count];
@@ -126,13 +126,13 @@ static enum err seal_row(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err read_marks(struct tx *tx, struct marks *m)
+static enum err read_marks(struct tx *tx, struct audit_seal_marks *m)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_audit_marks, NULL, 0, &row);
 
     if (!e)
-        *m = (struct marks){ row.col[0].i, row.col[1].i, row.col[2].i };
+        *m = (struct audit_seal_marks){ row.col[0].i, row.col[1].i, row.col[2].i };
     return e;
 }
 
@@ -141,7 +141,7 @@ static enum err read_marks(struct tx *tx, struct marks *m)
  * marked earlier is sure when all who had begun by then have ended. Somebody may have had a number
  * and no xid yet; within one INSERT these lie microseconds apart, and half a minute is waited for.
  * A mark from beyond the snapshot is another cluster's, whose dump this is. */
-static void begin_walk(struct chain *c, const struct marks *m, int64_t now_ms)
+static void begin_walk(struct chain *c, const struct audit_seal_marks *m, int64_t now_ms)
 {
     bool foreign = c->mark_xid > m->xmax;
 
@@ -169,7 +169,8 @@ static void raise_low(struct chain *c, int64_t passed)
 }
 
 /* The walk goes on behind what was sealed, or behind the window; at the end it begins anew. */
-static bool move_on(struct chain *c, const struct batch *b, int64_t window, const struct marks *m)
+static bool move_on(struct chain *c, const struct audit_seal_batch *b, int64_t window,
+                    const struct audit_seal_marks *m)
 {
     bool more = b->count == LIMIT_AUDIT_SEAL || window < m->seq;
     int64_t passed = b->count == LIMIT_AUDIT_SEAL ? b->last_seq : window;
@@ -179,7 +180,8 @@ static bool move_on(struct chain *c, const struct batch *b, int64_t window, cons
     return more;
 }
 
-static enum err store_batch(struct tx *tx, const struct batch *b, int64_t stored, int64_t place)
+static enum err store_batch(struct tx *tx, const struct audit_seal_batch *b, int64_t stored,
+                            int64_t place)
 {
     const struct chain *c = b->chain;
     enum err e =
@@ -191,7 +193,8 @@ static enum err store_batch(struct tx *tx, const struct batch *b, int64_t stored
                      V_INT(c->mark_ms), V_INT(stored), V_INT(place));
 }
 
-static enum err seal_window(struct tx *tx, struct batch *b, int64_t place, int64_t *ret_window)
+static enum err seal_window(struct tx *tx, struct audit_seal_batch *b, int64_t place,
+                            int64_t *ret_window)
 {
     struct val v[] = { V_INT(place), V_NULL, V_INT(LIMIT_AUDIT_SEAL) };
     struct row row;
@@ -208,8 +211,8 @@ static enum err seal_window(struct tx *tx, struct batch *b, int64_t place, int64
 enum err audit_seal_step(struct tx *tx, int64_t now_ms, struct audit_run *ret_run, bool *ret_more)
 {
     struct chain c;
-    struct batch b = { .chain = &c };
-    struct marks m;
+    struct audit_seal_batch b = { .chain = &c };
+    struct audit_seal_marks m;
     int64_t stored, place, window;
     bool parted;
     enum err e = hold_chain(tx, &c, &stored, &parted);
@@ -246,7 +249,7 @@ enum err audit_seal_waits(struct tx *tx, int64_t seq, bool *ret_waits)
 
 /* --- the job --- */
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     struct audit_sealer *s = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
@@ -262,7 +265,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 }
 
 /* Only a job with an outside part can be put off. */
-static void outside(struct job *j, void *ctx)
+static void audit_seal_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
@@ -292,8 +295,8 @@ static void go_on(struct env *env, struct audit_sealer *s)
         home_arm(s->home, &s->timer, env_now_ms(env) + LIMIT_AUDIT_PAUSE_MS);
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void audit_seal_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                             const char *why)
 {
     struct audit_sealer *s = ctx;
 
@@ -317,9 +320,9 @@ struct job_kind audit_seal_kind(struct audit_sealer *s)
         .name = "audit.seal",
         .ctx = s,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
-        .outside = outside,
-        .settle = settle,
-        .ended = ended,
+        .outside = audit_seal_outside,
+        .settle = audit_seal_settle,
+        .ended = audit_seal_ended,
         .patient = true,
     };
 }
@@ -328,14 +331,14 @@ enum err audit_seal_start(struct tx *tx, struct audit_sealer *s, int64_t now_ms)
 {
     struct queue_new first = { .id = only, .kind = S("audit.seal"), .due_ms = now_ms + DAY_MS };
 
-    return queue_stand(s->payments->queue, tx, now_ms, &first);
+    return queue_stand(s->runtime->queue, tx, now_ms, &first);
 }
 
 /* --- the watch --- */
 
 /* Without a change of these nothing can have become ready: on SQLite no row came, on PostgreSQL
  * nobody of whom rows waited has ended. */
-static bool is_as_seen(const struct audit_sealer *s, const struct marks *m)
+static bool is_as_seen(const struct audit_sealer *s, const struct audit_seal_marks *m)
 {
     return s->known_seq >= 0 && s->known_xmin == m->xmin && (m->xmax || s->known_seq == m->seq);
 }
@@ -364,10 +367,10 @@ static enum err find_unsealed(struct tx *tx, bool *ret_found)
     return tx_each(tx, STMT_audit_unsealed, v, COUNT(v), find_one, ret_found);
 }
 
-static enum err look(struct tx *tx, struct unit *u)
+static enum err audit_seal_look(struct tx *tx, struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
-    struct marks m;
+    struct audit_seal_marks m;
     enum err e = read_marks(tx, &m);
 
     s->found = false;
@@ -378,10 +381,10 @@ static enum err look(struct tx *tx, struct unit *u)
     return is_as_seen(s, &m) ? OK : find_unsealed(tx, &s->found);
 }
 
-static enum err take(struct tx *tx, struct unit *u)
+static enum err audit_seal_take(struct tx *tx, struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
-    struct queue *q = s->payments->queue;
+    struct queue *q = s->runtime->queue;
     int64_t now_ms = env_now_ms(tx_env(tx));
     enum err e = queue_take(q, tx, u->arena, only, now_ms, &s->message);
 
@@ -391,7 +394,7 @@ static enum err take(struct tx *tx, struct unit *u)
     return e ? e : queue_take(q, tx, u->arena, only, now_ms, &s->message);
 }
 
-static void taken(struct unit *u)
+static void audit_seal_taken(struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
 
@@ -399,26 +402,27 @@ static void taken(struct unit *u)
     if (u->err)
         s->commits = -1; /* NOT_FOUND: somebody is at it; is all of it sealed next time? */
     else
-        queue_adopt(s->payments->queue, &s->message, NULL);
+        queue_adopt(s->runtime->queue, &s->message, NULL);
 }
 
-static void post(struct audit_sealer *s, const struct unit_kind *kind, void (*done)(struct unit *))
+static void audit_seal_post(struct audit_sealer *s, const struct unit_kind *kind,
+                            void (*done)(struct unit *))
 {
     s->busy = true;
     arena_release(&s->arena);
     s->unit = (struct unit){ .kind = kind, .home = s->home, .done = done, .arena = &s->arena };
-    store_post(s->payments->store, &s->unit);
+    store_post(s->runtime->store, &s->unit);
 }
 
 static void post_take(struct audit_sealer *s)
 {
-    static const struct unit_kind kind = { "audit.take", UNIT_BACK, take, NULL };
+    static const struct unit_kind kind = { "audit.take", UNIT_BACK, audit_seal_take, NULL };
 
     s->goes_on = false;
-    post(s, &kind, taken);
+    audit_seal_post(s, &kind, audit_seal_taken);
 }
 
-static void looked(struct unit *u)
+static void audit_seal_looked(struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
 
@@ -434,29 +438,29 @@ static void looked(struct unit *u)
     s->seen_xmin = s->found_xmin;
 }
 
-static void fire(struct timer *t)
+static void audit_seal_fire(struct timer *t)
 {
-    static const struct unit_kind kind = { "audit.look", UNIT_READ, look, NULL };
+    static const struct unit_kind kind = { "audit.look", UNIT_READ, audit_seal_look, NULL };
     struct audit_sealer *s = CONTAINER_OF(t, struct audit_sealer, timer);
 
     if (!s->busy && s->goes_on) {
         post_take(s);
-    } else if (!s->busy && store_health(s->payments->store).commits != s->commits) {
-        s->commits_now = store_health(s->payments->store).commits;
+    } else if (!s->busy && store_health(s->runtime->store).commits != s->commits) {
+        s->commits_now = store_health(s->runtime->store).commits;
         s->known_seq = s->seen_seq;
         s->known_xmin = s->seen_xmin;
-        post(s, &kind, looked);
+        audit_seal_post(s, &kind, audit_seal_looked);
     }
-    home_arm(s->home, t, env_now_ms(s->payments->env) + LIMIT_AUDIT_LOOK_MS);
+    home_arm(s->home, t, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
 }
 
 void audit_seal_watch(struct audit_sealer *s, struct home *home)
 {
     s->home = home;
     s->commits = s->seen_seq = -1;
-    s->timer = (struct timer){ .fire = fire, .due_ms = CLOCK_NEVER };
+    s->timer = (struct timer){ .fire = audit_seal_fire, .due_ms = CLOCK_NEVER };
     arena_init(&s->arena, WATCH_ARENA);
-    home_arm(home, &s->timer, env_now_ms(s->payments->env) + LIMIT_AUDIT_LOOK_MS);
+    home_arm(home, &s->timer, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
 }
 
 void audit_seal_close(struct audit_sealer *s)

@@ -1,4 +1,4 @@
-/* audit_seal.h - chains the rows of the audit log, behind the commits that wrote them (O6, M15).
+/* seal.h - chains the rows of the audit log, behind the commits that wrote them (O6, M15).
  *
  *   units --> audit (plain rows)    a look each 10 s, and only where this node committed anything
  *                 |                    | something is unsealed: takes the message
@@ -15,8 +15,8 @@
  *       in the middle), whoever finds something unsealed puts the message there again. */
 #pragma once
 
-#include "flow/audit_row.h"
-#include "flow/payments.h"
+#include "audit/row.h"
+#include "queue/runtime.h"
 
 struct audit_run {     /* what a batch did: its unit writes it, home reads it once that has ended */
     int64_t sealed, n; /* rows, and the end of the chain */
@@ -27,7 +27,7 @@ struct audit_run {     /* what a batch did: its unit writes it, home reads it on
 };
 
 struct audit_sealer {
-    struct payments *payments;
+    const struct runtime *runtime;
     struct audit_run run; /* of the message; only one is under way */
 
     /* at home */

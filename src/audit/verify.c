@@ -1,12 +1,12 @@
-/* audit_verify.c - see audit_verify.h. Behind a row that does not fit the walk goes on with the
+/* verify.c - see verify.h. Behind a row that does not fit the walk goes on with the
  * hash that is stored, so that one change is one problem. What is compared with the chain's own row
  * is read after that row: the sealer may go on meanwhile. */
-#include "flow/audit_verify.h"
+#include "audit/verify.h"
 
 #include "auth/base64url.h"
 #include "base/hex.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct misfit { /* a sealed row that is not what was sealed */
     struct val v[AUDIT_COLUMNS];
 };
 
-struct walk {
+struct audit_verify_walk {
     struct arena *arena;
     const struct audit_expect *expect;
     struct audit_place place;
@@ -98,7 +98,8 @@ bool audit_expect_read(struct str text, struct audit_expect *ret_expect)
 
 /* --- problems --- */
 
-static struct problem *found(struct walk *w, const char *kind, int64_t n, int64_t seq)
+static struct problem *audit_verify_found(struct audit_verify_walk *w, const char *kind, int64_t n,
+                                          int64_t seq)
 {
     struct problem *p = &w->problems[w->count++];
 
@@ -107,7 +108,7 @@ static struct problem *found(struct walk *w, const char *kind, int64_t n, int64_
 }
 
 /* Room for what one row can bring. */
-static bool is_full(const struct walk *w)
+static bool is_full(const struct audit_verify_walk *w)
 {
     return w->count + 4 > LIMIT_AUDIT_PROBLEMS;
 }
@@ -116,33 +117,34 @@ static bool is_full(const struct walk *w)
 
 /* --- along the chain --- */
 
-static void check_gap(struct walk *w, int64_t n)
+static void check_gap(struct audit_verify_walk *w, int64_t n)
 {
     int64_t first = w->place.at + 1;
 
     if (n == first)
         return;
-    SAY(found(w, "chain_broken", first, 0), "seals %lld to %lld are gone", (long long)first,
-        (long long)n - 1);
+    SAY(audit_verify_found(w, "chain_broken", first, 0), "seals %lld to %lld are gone",
+        (long long)first, (long long)n - 1);
     w->torn = true;
 }
 
-static void check_expected(struct walk *w, int64_t n, const unsigned char *hash)
+static void check_expected(struct audit_verify_walk *w, int64_t n, const unsigned char *hash)
 {
     if (n == w->expect->n && memcmp(hash, w->expect->hash, AUDIT_HASH) != 0)
-        SAY(found(w, "chain_broken", n, 0),
+        SAY(audit_verify_found(w, "chain_broken", n, 0),
             "seal %lld is not the expected one: the chain up to it was made anew", (long long)n);
 }
 
 /* Seals can be made anew up to the end; the chain's own row still says what the end was. */
-static void check_left(struct walk *w, int64_t n, const unsigned char *hash)
+static void check_left(struct audit_verify_walk *w, int64_t n, const unsigned char *hash)
 {
     if (n == w->chain_n && memcmp(hash, w->chain_hash, AUDIT_HASH) != 0)
-        SAY(found(w, "chain_broken", n, 0),
+        SAY(audit_verify_found(w, "chain_broken", n, 0),
             "seal %lld is not the one that the chain's own row ends with", (long long)n);
 }
 
-static void keep_misfit(struct walk *w, const struct row *row, const unsigned char *hash)
+static void keep_misfit(struct audit_verify_walk *w, const struct row *row,
+                        const unsigned char *hash)
 {
     struct misfit *m = &w->misfits[w->misfit_count++];
 
@@ -152,13 +154,14 @@ static void keep_misfit(struct walk *w, const struct row *row, const unsigned ch
     memcpy(m->v, row->col, sizeof(m->v));
 }
 
-static void check_row(struct walk *w, const struct row *row, const unsigned char *hash)
+static void check_row(struct audit_verify_walk *w, const struct row *row, const unsigned char *hash)
 {
     int64_t n = row->col[COL_N].i, seq = row->col[COL_SEQ].i;
     unsigned char is[AUDIT_HASH];
 
     if (row->col[AUDIT_SEQ].type == VAL_NULL) {
-        SAY(found(w, "missing", n, seq), "row %lld was sealed and is gone", (long long)seq);
+        SAY(audit_verify_found(w, "missing", n, seq), "row %lld was sealed and is gone",
+            (long long)seq);
         return;
     }
     if (w->torn)
@@ -168,14 +171,14 @@ static void check_row(struct walk *w, const struct row *row, const unsigned char
         w->verified++;
         return;
     }
-    SAY(found(w, "changed", n, seq), "row %lld, or its seal %lld, is not what was sealed",
-        (long long)seq, (long long)n);
+    SAY(audit_verify_found(w, "changed", n, seq),
+        "row %lld, or its seal %lld, is not what was sealed", (long long)seq, (long long)n);
     keep_misfit(w, row, hash);
 }
 
 static enum err check_seal(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct audit_verify_walk *w = ctx;
     const struct val *hash = &row->col[COL_HASH];
 
     if (hash->type != VAL_BLOB || hash->s.n != AUDIT_HASH)
@@ -194,7 +197,7 @@ static enum err check_seal(void *ctx, const struct row *row)
 }
 
 /* What fits in another one's place was moved there: with its number, or without. */
-static bool fits(const struct misfit *place, const struct misfit *row)
+static bool audit_verify_fits(const struct misfit *place, const struct misfit *row)
 {
     struct val v[AUDIT_COLUMNS];
     unsigned char is[AUDIT_HASH];
@@ -209,13 +212,13 @@ static bool fits(const struct misfit *place, const struct misfit *row)
     return false;
 }
 
-static void find_moved(struct walk *w)
+static void find_moved(struct audit_verify_walk *w)
 {
     for (size_t i = 0; i < w->misfit_count; i++)
         for (size_t k = 0; k < w->misfit_count; k++) {
             struct problem *p = &w->problems[w->misfits[i].problem];
 
-            if (i == k || !fits(&w->misfits[i], &w->misfits[k]))
+            if (i == k || !audit_verify_fits(&w->misfits[i], &w->misfits[k]))
                 continue;
             p->kind = "reordered";
             SAY(p, "what was sealed as seal %lld stands in row %lld now", (long long)p->n,
@@ -224,36 +227,36 @@ static void find_moved(struct walk *w)
 }
 
 /* Asked after the last seal was seen, and written in one commit with it: it cannot be behind. */
-static enum err check_turned_back(struct tx *tx, struct walk *w)
+static enum err check_turned_back(struct tx *tx, struct audit_verify_walk *w)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_audit_chain_get, NULL, 0, &row);
 
     if (!e && row.col[0].i < w->place.at)
-        SAY(found(w, "chain_broken", w->place.at, 0),
+        SAY(audit_verify_found(w, "chain_broken", w->place.at, 0),
             "the chain's own row ends at %lld, and there are seals up to %lld",
             (long long)row.col[0].i, (long long)w->place.at);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static enum err end_of_chain(struct tx *tx, struct walk *w)
+static enum err end_of_chain(struct tx *tx, struct audit_verify_walk *w)
 {
     enum err e = check_turned_back(tx, w);
 
     if (e)
         return e;
     if (w->chain_n > w->place.at)
-        SAY(found(w, "chain_broken", w->place.at + 1, 0), "seals %lld to %lld are gone",
-            (long long)w->place.at + 1, (long long)w->chain_n);
+        SAY(audit_verify_found(w, "chain_broken", w->place.at + 1, 0),
+            "seals %lld to %lld are gone", (long long)w->place.at + 1, (long long)w->chain_n);
     if (w->expect->n > w->place.at && w->expect->n > w->chain_n)
-        SAY(found(w, "chain_broken", w->expect->n, 0),
+        SAY(audit_verify_found(w, "chain_broken", w->expect->n, 0),
             "the chain ends at %lld, and seal %lld was expected: its tail is cut off",
             (long long)w->place.at, (long long)w->expect->n);
     w->place = (struct audit_place){ .rows = true, .at = INT64_MIN };
     return OK;
 }
 
-static enum err walk_chain(struct tx *tx, struct walk *w)
+static enum err walk_chain(struct tx *tx, struct audit_verify_walk *w)
 {
     struct val v[] = { V_INT(w->place.at), V_INT(LIMIT_AUDIT_VERIFY) };
     enum err e = tx_each(tx, STMT_audit_sealed, v, COUNT(v), check_seal, w);
@@ -268,7 +271,7 @@ static enum err walk_chain(struct tx *tx, struct walk *w)
 
 static enum err check_sealed(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct audit_verify_walk *w = ctx;
     int64_t seq = row->col[0].i;
 
     if (is_full(w))
@@ -280,13 +283,13 @@ static enum err check_sealed(void *ctx, const struct row *row)
     if (seq > w->chain_low)
         w->unsealed++;
     else
-        SAY(found(w, "unsealed_old", 0, seq),
+        SAY(audit_verify_found(w, "unsealed_old", 0, seq),
             "row %lld has no seal, though all up to row %lld were sealed", (long long)seq,
             (long long)w->chain_low);
     return OK;
 }
 
-static enum err walk_rows(struct tx *tx, struct walk *w, bool *ret_end)
+static enum err walk_rows(struct tx *tx, struct audit_verify_walk *w, bool *ret_end)
 {
     struct val v[] = { V_INT(w->place.at), V_INT(LIMIT_AUDIT_VERIFY) };
     enum err e = tx_each(tx, STMT_audit_rows_sealed, v, COUNT(v), check_sealed, w);
@@ -305,7 +308,7 @@ static void out_or_null(struct buf *b, const char *name, int64_t v)
         out_json(b, name, (struct str){ 0 });
 }
 
-static void out_problems(struct buf *b, const struct walk *w)
+static void out_problems(struct buf *b, const struct audit_verify_walk *w)
 {
     out_name(b, "problems");
     buf_char(b, '[');
@@ -338,7 +341,8 @@ static enum err out_head(struct tx *tx, struct buf *b)
     return OK;
 }
 
-static enum err show(struct tx *tx, const struct walk *w, bool end, struct str *ret_json)
+static enum err audit_verify_show(struct tx *tx, const struct audit_verify_walk *w, bool end,
+                                  struct str *ret_json)
 {
     struct buf b;
     enum err e;
@@ -364,14 +368,15 @@ static enum err show(struct tx *tx, const struct walk *w, bool end, struct str *
 
 /* --- a step --- */
 
-static enum err read_chain(struct tx *tx, struct walk *w)
+static enum err read_chain(struct tx *tx, struct audit_verify_walk *w)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_audit_chain_get, NULL, 0, &row);
 
     if (e == ERR_NOT_FOUND) {
         if (!w->place.at && !w->place.rows)
-            SAY(found(w, "chain_broken", 0, 0), "the chain's own row is gone from audit_chain");
+            SAY(audit_verify_found(w, "chain_broken", 0, 0),
+                "the chain's own row is gone from audit_chain");
         return OK;
     }
     if (e)
@@ -387,7 +392,7 @@ static enum err read_chain(struct tx *tx, struct walk *w)
 enum err audit_verify_step(struct tx *tx, struct arena *a, const struct audit_place *from,
                            const struct audit_expect *expect, struct str *ret_json)
 {
-    struct walk w = { .arena = a, .expect = expect, .place = *from };
+    struct audit_verify_walk w = { .arena = a, .expect = expect, .place = *from };
     bool end = false;
     enum err e;
 
@@ -398,5 +403,5 @@ enum err audit_verify_step(struct tx *tx, struct arena *a, const struct audit_pl
     e = read_chain(tx, &w);
     if (!e)
         e = from->rows ? walk_rows(tx, &w, &end) : walk_chain(tx, &w);
-    return e ? e : show(tx, &w, end, ret_json);
+    return e ? e : audit_verify_show(tx, &w, end, ret_json);
 }

@@ -1,4 +1,4 @@
-/* audit_verify.h - is the audit log what was sealed (O6)? In steps: first along the chain, then
+/* verify.h - is the audit log what was sealed (O6)? In steps: first along the chain, then
  * over the rows, for those that no seal knows.
  *
  *   changed       a row is not what was sealed, or its seal is not
@@ -11,8 +11,8 @@
  * elsewhere (audit_expect) tells that. */
 #pragma once
 
+#include "audit/row.h"
 #include "base/arena.h"
-#include "flow/audit_row.h"
 
 struct audit_place {                /* how far a walk is; all zero: at its beginning */
     bool rows;                      /* behind the chain: over the rows */

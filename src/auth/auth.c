@@ -66,7 +66,7 @@ static bool digest_of(const struct auth *a, struct str token, unsigned char ret[
 /* --- verdicts --- */
 
 /* A viewer reaches no handler that changes something: none of them has to think of it. */
-static void admit(const struct check *c, const struct principal *p)
+static void auth_admit(const struct check *c, const struct principal *p)
 {
     bool looks = str_eq(c->r->method, S("GET")) || str_eq(c->r->method, S("HEAD"));
 
@@ -77,8 +77,8 @@ static void admit(const struct check *c, const struct principal *p)
 }
 
 /* set_is_old: a verdict by keys that are about to be fetched again is not remembered. */
-static enum verdict verify(struct auth *a, struct request *r, struct str token,
-                           const unsigned char *digest, bool set_is_old, struct verified *ret)
+static enum verdict auth_verify(struct auth *a, struct request *r, struct str token,
+                                const unsigned char *digest, bool set_is_old, struct verified *ret)
 {
     int64_t now_ms = clock_wall_ms(&a->env->clock);
     struct arena_mark mark = arena_mark(&r->arena);
@@ -96,7 +96,7 @@ static enum verdict verify(struct auth *a, struct request *r, struct str token,
     return v;
 }
 
-static void refuse(const struct check *c, enum verdict v)
+static void auth_refuse(const struct check *c, enum verdict v)
 {
     if (v == VERDICT_NO_MEMORY) {
         c->then(c->r, c->ctx, ERR_NO_MEMORY, NULL);
@@ -110,11 +110,11 @@ static void refuse(const struct check *c, enum verdict v)
 
 /* --- waiting for the JWKS --- */
 
-static void run(struct check *c);
+static void auth_run(struct check *c);
 
-static void fetched(struct task *t)
+static void auth_fetched(struct task *t)
 {
-    run(CONTAINER_OF(CONTAINER_OF(t, struct jwks_waiter, task), struct check, waiter));
+    auth_run(CONTAINER_OF(CONTAINER_OF(t, struct jwks_waiter, task), struct check, waiter));
 }
 
 /* False: nothing to wait for; the verdict stands. */
@@ -123,15 +123,15 @@ ANSWERS static bool wait_for_keys(const struct check *c)
     struct check *kept = arena_alloc(&c->r->arena, 1, sizeof(*kept));
 
     if (!kept) {
-        refuse(c, VERDICT_NO_MEMORY);
+        auth_refuse(c, VERDICT_NO_MEMORY);
         return true;
     }
     *kept = *c;
     kept->waited = true;
-    kept->waiter = (struct jwks_waiter){ .task = { .run = fetched }, .home = c->r->home };
+    kept->waiter = (struct jwks_waiter){ .task = { .run = auth_fetched }, .home = c->r->home };
     switch (jwks_await(c->auth->jwks, c->seen, &kept->waiter)) {
     case JWKS_WAITS: return true;
-    case JWKS_NEWER: run(kept); return true;
+    case JWKS_NEWER: auth_run(kept); return true;
     case JWKS_FULL: c->then(c->r, c->ctx, ERR_OVERLOADED, NULL); return true;
     case JWKS_NO_USE: return false;
     }
@@ -140,7 +140,7 @@ ANSWERS static bool wait_for_keys(const struct check *c)
 
 /* --- a check --- */
 
-static void judge(struct check *c, struct str token, const unsigned char *digest)
+static void auth_judge(struct check *c, struct str token, const unsigned char *digest)
 {
     struct auth *a = c->auth;
     struct verified got;
@@ -149,17 +149,17 @@ static void judge(struct check *c, struct str token, const unsigned char *digest
 
     c->seen = a->jwks ? jwks_generation(a->jwks) : 0; /* first: a fetch may end at any time */
     is_old = a->jwks && jwks_tend(a->jwks);
-    v = verify(a, c->r, token, digest, is_old, &got);
+    v = auth_verify(a, c->r, token, digest, is_old, &got);
     needs_newer = v == VERDICT_UNKNOWN_KEY || (!v && got.key && is_old);
     if (needs_newer && !c->waited && wait_for_keys(c))
         return;
     if (v)
-        refuse(c, v);
+        auth_refuse(c, v);
     else
-        admit(c, &got.claims.who);
+        auth_admit(c, &got.claims.who);
 }
 
-static void run(struct check *c)
+static void auth_run(struct check *c)
 {
     static const struct principal operator_ = { .service = true, .admin = true };
     struct auth *a = c->auth;
@@ -167,15 +167,15 @@ static void run(struct check *c)
     unsigned char digest[TOKEN_DIGEST];
 
     if (!token.n)
-        refuse(c, VERDICT_NO_TOKEN);
+        auth_refuse(c, VERDICT_NO_TOKEN);
     else if (token.n > LIMIT_TOKEN)
-        refuse(c, VERDICT_TOO_LONG);
+        auth_refuse(c, VERDICT_TOO_LONG);
     else if (!digest_of(a, token, digest))
-        refuse(c, VERDICT_NO_MEMORY);
+        auth_refuse(c, VERDICT_NO_MEMORY);
     else if (a->has_admin && CRYPTO_memcmp(digest, a->admin, TOKEN_DIGEST) == 0)
         c->then(c->r, c->ctx, OK, &operator_);
     else
-        judge(c, token, digest);
+        auth_judge(c, token, digest);
 }
 
 /* --- a session --- */
@@ -186,7 +186,7 @@ static void session_known(struct request *r, void *ctx, enum err e, const struct
     struct principal p = { 0 };
 
     if (e == ERR_UNAUTHORIZED) {
-        refuse(c, VERDICT_SESSION);
+        auth_refuse(c, VERDICT_SESSION);
         return;
     }
     if (e) {
@@ -195,7 +195,7 @@ static void session_known(struct request *r, void *ctx, enum err e, const struct
     }
     p = (struct principal){ .user = s->user, .viewer = s->viewer, .name = s->name };
     p.admin = p.service = !s->viewer;
-    admit(c, &p);
+    auth_admit(c, &p);
 }
 
 static bool has_session(const struct auth *a, const struct request *r)
@@ -213,12 +213,12 @@ void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx)
     struct check c = { .auth = a, .r = r, .then = then, .ctx = ctx }, *kept;
 
     if (!has_session(a, r)) {
-        run(&c);
+        auth_run(&c);
         return;
     }
     kept = arena_alloc(&r->arena, 1, sizeof(*kept));
     if (!kept) {
-        refuse(&c, VERDICT_NO_MEMORY);
+        auth_refuse(&c, VERDICT_NO_MEMORY);
         return;
     }
     *kept = c;
@@ -269,7 +269,7 @@ static bool load_admin(struct auth *a, struct str token)
 }
 
 /* Also true for an empty text, which has no copy. */
-static bool keep(struct auth *a, struct str text, struct str *ret)
+static bool auth_keep(struct auth *a, struct str text, struct str *ret)
 {
     *ret = text.n ? arena_str(&a->arena, text) : (struct str){ 0 };
     return ret->n == text.n && (!text.n || ret->p);
@@ -280,7 +280,7 @@ static bool keep_sessions(struct auth *a, const struct auth_options *o)
     a->sessions = (struct sessions){ .env = o->env,
                                      .store = o->store,
                                      .admin = a->has_admin ? a->admin : NULL };
-    return keep(a, o->public_url, &a->sessions.public_url);
+    return auth_keep(a, o->public_url, &a->sessions.public_url);
 }
 
 static bool start_jwks(struct auth *a, const struct auth_options *o)
@@ -303,8 +303,8 @@ struct auth *auth_new(const struct auth_options *o, char why[256])
     arena_init(&a->arena, 4 * LIMIT_SETTING);
     a->cache = cache_new();
     if (a->cache && load_keys(a, o, why) && load_admin(a, o->admin_token) &&
-        keep(a, o->issuer, &a->verifier.rules.issuer) &&
-        keep(a, o->audience, &a->verifier.rules.audience) && keep_sessions(a, o) &&
+        auth_keep(a, o->issuer, &a->verifier.rules.issuer) &&
+        auth_keep(a, o->audience, &a->verifier.rules.audience) && keep_sessions(a, o) &&
         start_jwks(a, o))
         return a;
     auth_free(a);

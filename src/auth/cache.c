@@ -14,7 +14,7 @@ enum { SHARDS = 16, WAYS = 4, SETS = LIMIT_TOKEN_CACHE / SHARDS / WAYS };
 
 _Static_assert(SETS *WAYS *SHARDS == LIMIT_TOKEN_CACHE && SETS <= 256, "a byte names the set");
 
-struct entry {
+struct cache_entry {
     unsigned char digest[TOKEN_DIGEST];
     struct verified v; /* until_ms 0: empty */
     uint64_t used;
@@ -23,7 +23,7 @@ struct entry {
 struct shard {
     _Alignas(64) pthread_mutex_t lock; /* a line of its own: loops do not disturb each other */
     uint64_t tick;
-    struct entry entries[SETS][WAYS];
+    struct cache_entry entries[SETS][WAYS];
 };
 
 struct cache {
@@ -57,12 +57,12 @@ static struct shard *shard_of(struct cache *c, const unsigned char *digest)
     return &c->shards[digest[0] % SHARDS];
 }
 
-static struct entry *set_of(struct shard *s, const unsigned char *digest)
+static struct cache_entry *set_of(struct shard *s, const unsigned char *digest)
 {
     return s->entries[digest[1] % SETS];
 }
 
-static struct entry *find(struct entry *set, const unsigned char *digest)
+static struct cache_entry *cache_find(struct cache_entry *set, const unsigned char *digest)
 {
     for (size_t i = 0; i < WAYS; i++)
         if (set[i].v.claims.until_ms && memcmp(set[i].digest, digest, TOKEN_DIGEST) == 0)
@@ -74,12 +74,12 @@ bool cache_get(struct cache *c, const unsigned char digest[TOKEN_DIGEST], int64_
                struct verified *ret)
 {
     struct shard *s = shard_of(c, digest);
-    struct entry *e;
+    struct cache_entry *e;
 
     pthread_mutex_lock(&s->lock);
-    e = find(set_of(s, digest), digest);
+    e = cache_find(set_of(s, digest), digest);
     if (e && now_ms >= e->v.claims.until_ms) {
-        *e = (struct entry){ 0 };
+        *e = (struct cache_entry){ 0 };
         e = NULL;
     } else if (e && now_ms < e->v.claims.from_ms) {
         e = NULL; /* the clock was set back */
@@ -92,9 +92,9 @@ bool cache_get(struct cache *c, const unsigned char digest[TOKEN_DIGEST], int64_
     return e != NULL;
 }
 
-static struct entry *place_for(struct entry *set, const unsigned char *digest)
+static struct cache_entry *place_for(struct cache_entry *set, const unsigned char *digest)
 {
-    struct entry *oldest = &set[0], *known = find(set, digest);
+    struct cache_entry *oldest = &set[0], *known = cache_find(set, digest);
 
     for (size_t i = 0; i < WAYS; i++)
         if (set[i].used < oldest->used)
@@ -106,13 +106,13 @@ void cache_put(struct cache *c, const unsigned char digest[TOKEN_DIGEST], const 
                uint64_t generation)
 {
     struct shard *s = shard_of(c, digest);
-    struct entry *e;
+    struct cache_entry *e;
 
     pthread_mutex_lock(&s->lock);
     /* Under the lock: cache_rekey raises the generation before it comes to this shard. */
     if (!v->key || generation == atomic_load(&c->generation)) {
         e = place_for(set_of(s, digest), digest);
-        *e = (struct entry){ .v = *v, .used = ++s->tick };
+        *e = (struct cache_entry){ .v = *v, .used = ++s->tick };
         memcpy(e->digest, digest, TOKEN_DIGEST);
     }
     pthread_mutex_unlock(&s->lock);
@@ -121,9 +121,9 @@ void cache_put(struct cache *c, const unsigned char digest[TOKEN_DIGEST], const 
 static void forget_gone(struct shard *s, const struct key_set *set)
 {
     for (size_t i = 0; i < SETS; i++)
-        for (struct entry *e = s->entries[i]; e < s->entries[i] + WAYS; e++)
+        for (struct cache_entry *e = s->entries[i]; e < s->entries[i] + WAYS; e++)
             if (e->v.key && !key_set_has(set, e->v.key))
-                *e = (struct entry){ 0 };
+                *e = (struct cache_entry){ 0 };
 }
 
 void cache_rekey(struct cache *c, const struct key_set *set)

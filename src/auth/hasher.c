@@ -37,7 +37,7 @@ static struct hash_job *next_job(struct hasher *h)
     return job;
 }
 
-static void *work(void *ctx)
+static void *hasher_work(void *ctx)
 {
     struct hasher *h = ctx;
     struct hash_job *job;
@@ -50,7 +50,7 @@ static void *work(void *ctx)
     return NULL;
 }
 
-static bool post(struct hasher *h, struct hash_job *job)
+static bool hasher_post(struct hasher *h, struct hash_job *job)
 {
     bool room;
 
@@ -70,21 +70,21 @@ static bool post(struct hasher *h, struct hash_job *job)
 bool hasher_make(struct hasher *h, struct hash_job *job)
 {
     job->makes = true;
-    return post(h, job);
+    return hasher_post(h, job);
 }
 
 bool hasher_check(struct hasher *h, struct hash_job *job)
 {
     job->makes = false;
-    return post(h, job);
+    return hasher_post(h, job);
 }
 
 /* --- its life --- */
 
-static bool start(struct hasher *h)
+static bool hasher_start(struct hasher *h)
 {
     while (h->started < LIMIT_PASSWORD_THREADS &&
-           thread_start_nth(&h->threads[h->started], "password", h->started, work, h))
+           thread_start_nth(&h->threads[h->started], "password", h->started, hasher_work, h))
         h->started++;
     return h->started == LIMIT_PASSWORD_THREADS;
 }
@@ -99,7 +99,7 @@ struct hasher *hasher_new(struct env *env)
     h->last = &h->first;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->more, NULL);
-    if (start(h))
+    if (hasher_start(h))
         return h;
     hasher_free(h);
     return NULL;

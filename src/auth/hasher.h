@@ -4,7 +4,7 @@
 
 #include "auth/password.h"
 #include "base/env.h"
-#include "base/home.h"
+#include "base/executor.h"
 
 struct hasher;
 

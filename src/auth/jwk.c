@@ -5,7 +5,7 @@
  * who should not know it; it is passed over too. */
 #include "auth/base64url.h"
 #include "auth/keys.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <openssl/core_names.h>
@@ -214,7 +214,7 @@ static unsigned algs_of(const cJSON *jwk)
     return jwt_alg_of(text_of(jwk, "alg")) & ~(unsigned)JWT_HS256;
 }
 
-static const char *unfit(const cJSON *jwk)
+static const char *auth_jwk_unfit(const cJSON *jwk)
 {
     const cJSON *kid = cJSON_GetObjectItemCaseSensitive(jwk, "kid");
 
@@ -235,7 +235,7 @@ struct public_key *public_key_from_jwk(const cJSON *jwk, const char **ret_why)
     EVP_PKEY *pkey = NULL;
     struct arena a;
 
-    *ret_why = unfit(jwk);
+    *ret_why = auth_jwk_unfit(jwk);
     if (*ret_why)
         return NULL;
     arena_init(&a, LIMIT_JWKS_BYTES);

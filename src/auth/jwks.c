@@ -13,7 +13,7 @@
 #include "auth/jwks.h"
 
 #include "base/limits.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ struct jwks {
 
 /* --- the set --- */
 
-static void install(struct jwks *j, struct key_set *set)
+static void jwks_install(struct jwks *j, struct key_set *set)
 {
     set->generation = j->generation + 1;
     atomic_store(&j->generation, set->generation);
@@ -60,13 +60,13 @@ static struct key_set *empty_set(void)
     return key_set_parse(S("{\"keys\":[]}"));
 }
 
-static void drop(struct jwks *j)
+static void jwks_drop(struct jwks *j)
 {
     struct key_set *none = empty_set();
 
     if (!none)
         return; /* the next request tries again */
-    install(j, none);
+    jwks_install(j, none);
     j->known = false;
     LOG(j->env->log, LOG_ERROR,
         "the keys of ICHIDO_JWKS_URL could not be fetched for too long: their tokens are refused");
@@ -74,7 +74,7 @@ static void drop(struct jwks *j)
 
 /* --- a fetch --- */
 
-static void begin(struct jwks *j, int64_t now_ms)
+static void jwks_begin(struct jwks *j, int64_t now_ms)
 {
     static const struct header accept[] = {
         { { "Accept", 6 }, { "application/jwk-set+json, application/json", 42 } }
@@ -100,9 +100,9 @@ static bool may_begin(const struct jwks *j, int64_t now_ms)
     return !j->fetching && now_ms - j->tried_ms >= pause;
 }
 
-static void took(struct jwks *j, struct key_set *set, int64_t now_ms)
+static void jwks_took(struct jwks *j, struct key_set *set, int64_t now_ms)
 {
-    install(j, set);
+    jwks_install(j, set);
     j->known = true;
     j->failed = false;
     j->fetched_ms = now_ms;
@@ -112,7 +112,7 @@ static void took(struct jwks *j, struct key_set *set, int64_t now_ms)
         LOG_TEXT("why", str_of(set->skipped_why)));
 }
 
-static void failed(struct jwks *j, const struct call *c, int64_t now_ms)
+static void jwks_failed(struct jwks *j, const struct call *c, int64_t now_ms)
 {
     const char *why = c->why;
 
@@ -124,7 +124,7 @@ static void failed(struct jwks *j, const struct call *c, int64_t now_ms)
         LOG_NUM("ageMs", j->known ? now_ms - j->fetched_ms : -1));
 }
 
-static void wake(struct jwks_waiter *w)
+static void jwks_wake(struct jwks_waiter *w)
 {
     while (w) {
         struct jwks_waiter *next = w->next; /* once given, it is not ours to read */
@@ -144,9 +144,9 @@ static void fetch_done(struct call *c)
 
     pthread_mutex_lock(&j->lock);
     if (set)
-        took(j, set, now_ms);
+        jwks_took(j, set, now_ms);
     else
-        failed(j, c, now_ms);
+        jwks_failed(j, c, now_ms);
     arena_release(&j->arena);
     waiters = j->first;
     j->first = NULL;
@@ -155,7 +155,7 @@ static void fetch_done(struct call *c)
     j->fetching = false;
     pthread_cond_broadcast(&j->ended);
     pthread_mutex_unlock(&j->lock);
-    wake(waiters); /* j may be gone by now */
+    jwks_wake(waiters); /* j may be gone by now */
 }
 
 static void run_at_once(struct home *h, struct task *t)
@@ -176,9 +176,9 @@ bool jwks_tend(struct jwks *j)
     pthread_mutex_lock(&j->lock);
     age = now_ms - j->fetched_ms;
     if (j->known && age >= LIMIT_JWKS_DOWN_MS && j->failed)
-        drop(j);
+        jwks_drop(j);
     if ((!j->known || age >= LIMIT_JWKS_MS - LIMIT_JWKS_AHEAD_MS) && may_begin(j, now_ms))
-        begin(j, now_ms);
+        jwks_begin(j, now_ms);
     better_wait = j->known && age >= LIMIT_JWKS_MS && j->fetching && !j->failed;
     pthread_mutex_unlock(&j->lock);
     return better_wait;
@@ -200,7 +200,7 @@ enum jwks_wait jwks_await(struct jwks *j, uint64_t seen, struct jwks_waiter *w)
         return JWKS_NEWER;
     }
     if (may_begin(j, now_ms))
-        begin(j, now_ms);
+        jwks_begin(j, now_ms);
     if (j->fetching && j->waiting == LIMIT_JWKS_WAITERS) {
         result = JWKS_FULL;
     } else if (j->fetching) {
@@ -247,8 +247,8 @@ struct jwks *jwks_new(const struct jwks_options *o)
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->ended, NULL);
     pthread_mutex_lock(&j->lock);
-    install(j, none);
-    begin(j, env_now_ms(j->env));
+    jwks_install(j, none);
+    jwks_begin(j, env_now_ms(j->env));
     pthread_mutex_unlock(&j->lock);
     return j;
 }

@@ -4,7 +4,7 @@
 
 #include "auth/cache.h"
 #include "auth/keys.h"
-#include "base/home.h"
+#include "base/executor.h"
 
 struct client;
 struct jwks;

@@ -6,7 +6,7 @@
 #include "auth/jwt.h"
 
 #include "auth/base64url.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <stdlib.h>
@@ -94,12 +94,12 @@ static enum verdict read_header(struct arena *a, struct str json, struct jwt *t)
 
 /* --- the form --- */
 
-struct parts {
+struct auth_jwt_parts {
     struct str header, claims, signature; /* base64url */
 };
 
 /* Three parts: five would be a JWE. */
-static bool split(struct str token, struct parts *ret)
+static bool auth_jwt_split(struct str token, struct auth_jwt_parts *ret)
 {
     size_t dots = 0;
 
@@ -114,14 +114,14 @@ static bool split(struct str token, struct parts *ret)
 enum verdict jwt_read(struct arena *a, struct str token, struct jwt *ret_jwt)
 {
     struct jwt t = { 0 };
-    struct parts p;
+    struct auth_jwt_parts p;
     struct str header;
     enum verdict v;
     enum err e;
 
     if (token.n > LIMIT_TOKEN)
         return VERDICT_TOO_LONG;
-    if (!split(token, &p))
+    if (!auth_jwt_split(token, &p))
         return VERDICT_FORM;
     e = base64url_decode(a, p.header, &header);
     if (!e)
@@ -213,21 +213,21 @@ static bool each_text(struct arena *a, const struct json_value *v,
     return true;
 }
 
-struct search {
+struct auth_jwt_search {
     struct str wanted;
     bool found;
 };
 
 static void look_for(void *ctx, struct str text)
 {
-    struct search *s = ctx;
+    struct auth_jwt_search *s = ctx;
 
     s->found |= str_eq(text, s->wanted);
 }
 
 static bool is_for_us(struct arena *a, const struct json_value *aud, struct str audience)
 {
-    struct search s = { .wanted = audience };
+    struct auth_jwt_search s = { .wanted = audience };
 
     return !audience.n || (each_text(a, aud, look_for, &s) && s.found);
 }

@@ -165,8 +165,8 @@ static bool set_padding(EVP_PKEY_CTX *ctx, enum jwt_alg alg)
     return true;
 }
 
-static bool verifies(EVP_PKEY *pkey, enum jwt_alg alg, struct str text, const unsigned char *sig,
-                     size_t sig_n)
+static bool auth_keys_verifies(EVP_PKEY *pkey, enum jwt_alg alg, struct str text,
+                               const unsigned char *sig, size_t sig_n)
 {
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     EVP_PKEY_CTX *ctx = NULL;
@@ -190,9 +190,9 @@ bool public_key_verifies(const struct public_key *k, enum jwt_alg alg, struct st
         return false;
     if (alg != JWT_ES256)
         return signature.n == (size_t)EVP_PKEY_get_size(k->pkey) &&
-               verifies(k->pkey, alg, text, bytes_of(signature), signature.n);
+               auth_keys_verifies(k->pkey, alg, text, bytes_of(signature), signature.n);
     n = der_of(signature, &der);
-    fine = n > 0 && verifies(k->pkey, alg, text, der, (size_t)n);
+    fine = n > 0 && auth_keys_verifies(k->pkey, alg, text, der, (size_t)n);
     OPENSSL_free(der);
     return fine;
 }

@@ -53,8 +53,9 @@ static enum err take_row(const struct row *row, struct arena *a, struct person *
     return o->name.p && o->password.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err audit(struct tx *tx, const char *what, const struct person *o,
-                      const struct operator_by *by, const char *detail, int64_t now_ms)
+static enum err auth_operators_audit(struct tx *tx, const char *what, const struct person *o,
+                                     const struct operator_by *by, const char *detail,
+                                     int64_t now_ms)
 {
     return TX_DO(tx, STMT_operator_audit, 1, V_INT(now_ms), V_TEXT(str_of(what)), V_TEXT(o->name),
                  V_TEXT(str_of(detail)), by->user ? V_BLOB(uuid_bytes(by->user)) : V_NULL);
@@ -73,14 +74,14 @@ enum err operator_add(struct tx *tx, const struct person *o, const struct operat
                   V_TEXT(str_of(operator_role_word(o->viewer))), V_TEXT(o->password),
                   V_INT(o->created_ms));
     snprintf(detail, sizeof(detail), "by %s: %s", by->words, operator_role_word(o->viewer));
-    return e ? e : audit(tx, "OPERATOR_ADD", o, by, detail, o->created_ms);
+    return e ? e : auth_operators_audit(tx, "OPERATOR_ADD", o, by, detail, o->created_ms);
 }
 
 /* --- changing --- */
 
 /* What is other than it was, for the audit; false: nothing. */
-static bool apply(struct person *o, const struct operator_change *c, int64_t now_ms, const char *by,
-                  char detail[DETAIL])
+static bool auth_operators_apply(struct person *o, const struct operator_change *c, int64_t now_ms,
+                                 const char *by, char detail[DETAIL])
 {
     bool role = c->has_role && c->viewer != o->viewer;
     bool disabled = c->has_disabled && c->disabled != (o->disabled_ms != 0);
@@ -110,7 +111,7 @@ enum err operator_change(struct tx *tx, struct arena *a, struct uuid id,
 
     if (!e)
         e = take_row(&row, a, ret);
-    if (e || !apply(ret, c, now_ms, by->words, detail))
+    if (e || !auth_operators_apply(ret, c, now_ms, by->words, detail))
         return e;
     ret->updated_ms = now_ms;
     e = TX_DO(tx, STMT_operator_put, 1, V_TEXT(str_of(operator_role_word(ret->viewer))),
@@ -118,7 +119,7 @@ enum err operator_change(struct tx *tx, struct arena *a, struct uuid id,
               V_INT(now_ms), user);
     if (!e)
         e = tx_do(tx, STMT_sessions_end, -1, &user, 1);
-    return e ? e : audit(tx, "OPERATOR_CHANGE", ret, by, detail, now_ms);
+    return e ? e : auth_operators_audit(tx, "OPERATOR_CHANGE", ret, by, detail, now_ms);
 }
 
 enum err operator_own_password(struct tx *tx, struct arena *a, const struct operator_own *own,
@@ -139,7 +140,9 @@ enum err operator_own_password(struct tx *tx, struct arena *a, const struct oper
                   V_TEXT(own->password), V_NULL, V_INT(now_ms), user);
     if (!e)
         e = TX_DO(tx, STMT_sessions_end_others, -1, user, V_BLOB(own->session));
-    return e ? e : audit(tx, "OPERATOR_CHANGE", &o, &himself, "by himself: password", now_ms);
+    return e ? e
+             : auth_operators_audit(tx, "OPERATOR_CHANGE", &o, &himself, "by himself: password",
+                                    now_ms);
 }
 
 /* --- reading --- */
@@ -152,7 +155,7 @@ enum err operator_find(struct tx *tx, struct arena *a, struct str name, struct p
     return e ? e : take_row(&row, a, ret);
 }
 
-struct page {
+struct auth_operators_page {
     struct arena *arena;
     struct person *all;
     size_t count, limit;
@@ -160,7 +163,7 @@ struct page {
 
 static enum err add_row(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct auth_operators_page *p = ctx;
 
     return p->count == p->limit ? OK : take_row(row, p->arena, &p->all[p->count++]);
 }
@@ -168,7 +171,7 @@ static enum err add_row(void *ctx, const struct row *row)
 enum err operators_page(struct tx *tx, struct arena *a, struct uuid after, size_t limit,
                         struct person *ret, size_t *ret_count)
 {
-    struct page p = { .arena = a, .all = ret, .limit = limit };
+    struct auth_operators_page p = { .arena = a, .all = ret, .limit = limit };
     struct val v[] = { V_BLOB(uuid_bytes(&after)), V_INT((int64_t)limit) };
     enum err e = tx_each(tx, STMT_operators_page, v, COUNT(v), add_row, &p);
 

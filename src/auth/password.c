@@ -32,7 +32,7 @@ bool password_is_fit(struct str password)
            str_is_utf8(password);
 }
 
-static bool derive(struct str password, const struct recipe *w, unsigned char ret[HASH])
+static bool password_derive(struct str password, const struct recipe *w, unsigned char ret[HASH])
 {
     uint64_t n = UINT64_C(1) << w->log_n, memory = MEMORY_MAX;
     uint32_t r = (uint32_t)w->r, p = (uint32_t)w->p;
@@ -66,7 +66,7 @@ bool password_hash(struct str password, struct rng *rng, char ret_text[PASSWORD_
     char *end = ret_text;
 
     rng_bytes(rng, w.salt, SALT);
-    if (!derive(password, &w, w.hash))
+    if (!password_derive(password, &w, w.hash))
         return false;
     end = put_text(end, S("scrypt$15$8$1$"));
     end = base64url_put(end, (struct str){ (const char *)w.salt, SALT });
@@ -121,7 +121,7 @@ bool password_matches(struct str password, struct str text)
     struct recipe w;
     bool same;
 
-    if (!read_recipe(text, &w) || !derive(password, &w, got))
+    if (!read_recipe(text, &w) || !password_derive(password, &w, got))
         return false;
     same = CRYPTO_memcmp(got, w.hash, HASH) == 0;
     OPENSSL_cleanse(&w, sizeof(w));

@@ -198,7 +198,7 @@ struct str session_token(const struct request *r)
 
 /* --- a check --- */
 
-struct visit { /* one request's, in its arena */
+struct auth_session_visit { /* one request's, in its arena */
     struct unit unit;
     const struct sessions *sessions;
     struct request *r;
@@ -209,7 +209,7 @@ struct visit { /* one request's, in its arena */
     int64_t now_ms;
 };
 
-static bool take_row(struct visit *v, const struct row *row)
+static bool take_row(struct auth_session_visit *v, const struct row *row)
 {
     struct session *s = &v->session;
     bool by_admin;
@@ -228,7 +228,7 @@ static bool take_row(struct visit *v, const struct row *row)
 
 static enum err read_session(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_session_read, &row, V_BLOB(bytes_of(v->person, SESSION_HASH)),
                         V_BLOB(bytes_of(v->admin, SESSION_HASH)), V_INT(v->now_ms));
@@ -240,7 +240,7 @@ static enum err read_session(struct tx *tx, struct unit *u)
 
 static enum err write_seen(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
 
     return TX_DO(tx, STMT_session_seen, -1, V_INT(v->now_ms), V_INT(v->session.expires_ms),
                  V_BLOB(bytes_of(v->session.hash, SESSION_HASH)));
@@ -251,7 +251,7 @@ static bool changes_nothing(const struct request *r)
     return str_eq(r->method, S("GET")) || str_eq(r->method, S("HEAD"));
 }
 
-static bool has_csrf(const struct visit *v)
+static bool has_csrf(const struct auth_session_visit *v)
 {
     struct str given = request_header(v->r, S("X-CSRF-Token"), NULL);
 
@@ -266,14 +266,14 @@ static bool is_poll(const struct request *r)
 }
 
 /* Whether that it was seen could be written does not matter to who asks. */
-static void seen(struct unit *u)
+static void auth_session_seen(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
 
     v->then(v->r, v->ctx, OK, &v->session);
 }
 
-static void admit(struct visit *v)
+static void auth_session_admit(struct auth_session_visit *v)
 {
     static const struct unit_kind kind = { "session.seen", UNIT_FRONT, write_seen, NULL };
     struct session *s = &v->session;
@@ -284,27 +284,27 @@ static void admit(struct visit *v)
     }
     s->seen_ms = v->now_ms;
     s->expires_ms = end_of(s->created_ms, v->now_ms);
-    v->unit = (struct unit){ .kind = &kind, .home = v->r->home, .done = seen };
+    v->unit = (struct unit){ .kind = &kind, .home = v->r->home, .done = auth_session_seen };
     store_post(v->sessions->store, &v->unit);
 }
 
 static void was_read(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
 
     if (u->err)
         v->then(v->r, v->ctx, u->err, NULL);
     else if (!changes_nothing(v->r) && !(session_same_site(v->sessions, v->r) && has_csrf(v)))
         v->then(v->r, v->ctx, ERR_CSRF, NULL);
     else
-        admit(v);
+        auth_session_admit(v);
 }
 
 void session_check(const struct sessions *s, struct request *r, session_then then, void *ctx)
 {
     static const struct unit_kind kind = { "session.read", UNIT_READ, read_session, NULL };
     struct str token = s->store ? session_token(r) : (struct str){ 0 };
-    struct visit *v;
+    struct auth_session_visit *v;
 
     if (!token.n) {
         then(r, ctx, ERR_UNAUTHORIZED, NULL);

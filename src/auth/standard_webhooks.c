@@ -1,4 +1,4 @@
-#include "flow/signing.h"
+#include "auth/standard_webhooks.h"
 
 #include "base/limits.h"
 
@@ -12,13 +12,13 @@ enum { DIGEST = 32, KEY_TEXT_MAX = 88, PREFIX = 6 };
 
 /* --- secrets --- */
 
-struct key {
+struct standard_webhooks_key {
     unsigned char b[SIGNING_KEY_MAX];
     size_t n;
 };
 
 /* Canonical base64 only: what decodes and encodes back to itself. */
-static bool decode(struct str text, struct key *ret_key)
+static bool standard_webhooks_decode(struct str text, struct standard_webhooks_key *ret_key)
 {
     unsigned char raw[KEY_TEXT_MAX + 1], again[KEY_TEXT_MAX + 1];
     size_t padding = 0;
@@ -38,17 +38,18 @@ static bool decode(struct str text, struct key *ret_key)
     return (size_t)n == text.n && CRYPTO_memcmp(again, text.p, text.n) == 0;
 }
 
-static bool read_secret(struct str secret, struct key *ret_key)
+static bool read_secret(struct str secret, struct standard_webhooks_key *ret_key)
 {
     if (!str_starts(secret, S("whsec_")))
         return false;
-    return decode((struct str){ secret.p + PREFIX, secret.n - PREFIX }, ret_key) &&
+    return standard_webhooks_decode((struct str){ secret.p + PREFIX, secret.n - PREFIX },
+                                    ret_key) &&
            ret_key->n >= SIGNING_KEY_MIN;
 }
 
 bool signing_secret_is_sane(struct str secret)
 {
-    struct key key = { .n = 0 };
+    struct standard_webhooks_key key = { .n = 0 };
     bool sane = read_secret(secret, &key);
 
     OPENSSL_cleanse(&key, sizeof(key));
@@ -67,13 +68,13 @@ void signing_secret_make(struct rng *r, char secret[SIGNING_SECRET_TEXT + 1])
 
 /* --- signatures --- */
 
-static bool update(EVP_MAC_CTX *ctx, struct str s)
+static bool standard_webhooks_update(EVP_MAC_CTX *ctx, struct str s)
 {
     return !s.n || EVP_MAC_update(ctx, (const unsigned char *)s.p, s.n);
 }
 
-static bool digest_of(const struct key *key, struct str id, struct str timestamp, struct str body,
-                      unsigned char ret_digest[DIGEST])
+static bool digest_of(const struct standard_webhooks_key *key, struct str id, struct str timestamp,
+                      struct str body, unsigned char ret_digest[DIGEST])
 {
     char sha256[] = "SHA256";
     OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", sha256, 0),
@@ -81,9 +82,11 @@ static bool digest_of(const struct key *key, struct str id, struct str timestamp
     EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     EVP_MAC_CTX *ctx = hmac ? EVP_MAC_CTX_new(hmac) : NULL;
     size_t n = 0;
-    bool fine = ctx && EVP_MAC_init(ctx, key->b, key->n, params) && update(ctx, id) &&
-                update(ctx, S(".")) && update(ctx, timestamp) && update(ctx, S(".")) &&
-                update(ctx, body) && EVP_MAC_final(ctx, ret_digest, &n, DIGEST) && n == DIGEST;
+    bool fine = ctx && EVP_MAC_init(ctx, key->b, key->n, params) &&
+                standard_webhooks_update(ctx, id) && standard_webhooks_update(ctx, S(".")) &&
+                standard_webhooks_update(ctx, timestamp) && standard_webhooks_update(ctx, S(".")) &&
+                standard_webhooks_update(ctx, body) && EVP_MAC_final(ctx, ret_digest, &n, DIGEST) &&
+                n == DIGEST;
 
     EVP_MAC_CTX_free(ctx);
     EVP_MAC_free(hmac);
@@ -94,7 +97,7 @@ bool signing_sign(struct str secret, struct str id, struct str timestamp, struct
                   char ret_signature[SIGNING_TEXT + 1])
 {
     unsigned char digest[DIGEST], text[SIGNING_TEXT - 3 + 1];
-    struct key key = { .n = 0 };
+    struct standard_webhooks_key key = { .n = 0 };
     bool fine = read_secret(secret, &key) && digest_of(&key, id, timestamp, body, digest);
 
     OPENSSL_cleanse(&key, sizeof(key));

@@ -1,4 +1,4 @@
-/* signing.h - Standard Webhooks 1.0.0, scheme v1: how we sign what we push, and how we check what
+/* standard_webhooks.h - Standard Webhooks 1.0.0, scheme v1: how we sign what we push, and how we check what
  * others push to us. A secret is "whsec_" and the base64 of 24 to 64 bytes; the key is those bytes.
  * (Stripe's secrets begin alike and work otherwise.) */
 #pragma once

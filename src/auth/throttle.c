@@ -20,7 +20,7 @@ enum {
 
 _Static_assert(ROWS == 1024, "two bytes of a key name its row");
 
-struct slot {
+struct throttle_slot {
     unsigned char key[THROTTLE_KEY];
     int failures;    /* of a pair */
     int64_t last_ms; /* of a pair: its last failure; of an address: when all its tries are back */
@@ -30,7 +30,7 @@ struct slot {
 struct throttle {
     pthread_mutex_t lock;
     unsigned char seed[16];
-    struct slot pairs[ROWS][WAYS], addresses[ROWS][WAYS];
+    struct throttle_slot pairs[ROWS][WAYS], addresses[ROWS][WAYS];
 };
 
 struct throttle *throttle_new(struct rng *rng)
@@ -96,9 +96,10 @@ static void make_key(const struct throttle *t, struct str address, struct str na
 
 /* --- slots --- */
 
-static struct slot *find(struct slot rows[ROWS][WAYS], const unsigned char key[THROTTLE_KEY])
+static struct throttle_slot *throttle_find(struct throttle_slot rows[ROWS][WAYS],
+                                           const unsigned char key[THROTTLE_KEY])
 {
-    struct slot *row = rows[(key[0] << 8 | key[1]) % ROWS];
+    struct throttle_slot *row = rows[(key[0] << 8 | key[1]) % ROWS];
 
     for (int i = 0; i < WAYS; i++)
         if (memcmp(row[i].key, key, THROTTLE_KEY) == 0)
@@ -107,9 +108,10 @@ static struct slot *find(struct slot rows[ROWS][WAYS], const unsigned char key[T
 }
 
 /* Its own, or the one that was heard of longest ago, emptied. */
-static struct slot *claim(struct slot rows[ROWS][WAYS], const unsigned char key[THROTTLE_KEY])
+static struct throttle_slot *throttle_claim(struct throttle_slot rows[ROWS][WAYS],
+                                            const unsigned char key[THROTTLE_KEY])
 {
-    struct slot *row = rows[(key[0] << 8 | key[1]) % ROWS], *s = find(rows, key);
+    struct throttle_slot *row = rows[(key[0] << 8 | key[1]) % ROWS], *s = throttle_find(rows, key);
 
     if (s)
         return s;
@@ -117,28 +119,28 @@ static struct slot *claim(struct slot rows[ROWS][WAYS], const unsigned char key[
     for (int i = 1; i < WAYS; i++)
         if (row[i].last_ms < s->last_ms)
             s = &row[i];
-    *s = (struct slot){ 0 };
+    *s = (struct throttle_slot){ 0 };
     memcpy(s->key, key, THROTTLE_KEY);
     return s;
 }
 
 /* --- rules --- */
 
-static int64_t pair_wait(const struct slot *s, int64_t now_ms)
+static int64_t pair_wait(const struct throttle_slot *s, int64_t now_ms)
 {
     int64_t wait = s ? s->next_ms - now_ms : 0;
 
     return wait < 0 ? 0 : wait > LIMIT_LOGIN_WAIT_MS ? LIMIT_LOGIN_WAIT_MS : wait;
 }
 
-static int64_t address_wait(const struct slot *s, int64_t now_ms)
+static int64_t address_wait(const struct throttle_slot *s, int64_t now_ms)
 {
     int64_t wait = s ? s->last_ms + COST_MS - now_ms - MINUTE_MS : 0;
 
     return wait < 0 ? 0 : wait > COST_MS ? COST_MS : wait;
 }
 
-static void count_pair(struct slot *s, int64_t now_ms)
+static void count_pair(struct throttle_slot *s, int64_t now_ms)
 {
     int64_t wait = 0;
 
@@ -153,7 +155,7 @@ static void count_pair(struct slot *s, int64_t now_ms)
     s->next_ms = now_ms + (wait < LIMIT_LOGIN_WAIT_MS ? wait : LIMIT_LOGIN_WAIT_MS);
 }
 
-static void count_address(struct slot *s, int64_t now_ms)
+static void count_address(struct throttle_slot *s, int64_t now_ms)
 {
     s->last_ms = (s->last_ms > now_ms ? s->last_ms : now_ms) + COST_MS;
 }
@@ -167,11 +169,11 @@ int64_t throttle_begin(struct throttle *t, struct str address, struct str name, 
     make_key(t, address, name, y.pair);
     make_key(t, address, S(""), y.address);
     pthread_mutex_lock(&t->lock);
-    by_pair = pair_wait(find(t->pairs, y.pair), now_ms);
-    by_address = address_wait(find(t->addresses, y.address), now_ms);
+    by_pair = pair_wait(throttle_find(t->pairs, y.pair), now_ms);
+    by_address = address_wait(throttle_find(t->addresses, y.address), now_ms);
     if (!by_pair && !by_address) {
-        count_pair(claim(t->pairs, y.pair), now_ms);
-        count_address(claim(t->addresses, y.address), now_ms);
+        count_pair(throttle_claim(t->pairs, y.pair), now_ms);
+        count_address(throttle_claim(t->addresses, y.address), now_ms);
         *ret_try = y;
     }
     pthread_mutex_unlock(&t->lock);
@@ -180,7 +182,7 @@ int64_t throttle_begin(struct throttle *t, struct str address, struct str name, 
 
 static void give_back(struct throttle *t, const struct throttle_try *y)
 {
-    struct slot *s = find(t->addresses, y->address);
+    struct throttle_slot *s = throttle_find(t->addresses, y->address);
 
     if (s)
         s->last_ms -= COST_MS;
@@ -188,22 +190,22 @@ static void give_back(struct throttle *t, const struct throttle_try *y)
 
 void throttle_won(struct throttle *t, const struct throttle_try *y)
 {
-    struct slot *s;
+    struct throttle_slot *s;
 
     pthread_mutex_lock(&t->lock);
-    s = find(t->pairs, y->pair);
+    s = throttle_find(t->pairs, y->pair);
     if (s)
-        *s = (struct slot){ 0 };
+        *s = (struct throttle_slot){ 0 };
     give_back(t, y);
     pthread_mutex_unlock(&t->lock);
 }
 
 void throttle_undo(struct throttle *t, const struct throttle_try *y)
 {
-    struct slot *s;
+    struct throttle_slot *s;
 
     pthread_mutex_lock(&t->lock);
-    s = find(t->pairs, y->pair);
+    s = throttle_find(t->pairs, y->pair);
     if (s && s->failures) {
         s->failures--;
         s->next_ms = s->last_ms;

@@ -3,7 +3,7 @@
 #include "auth/base64url.h"
 #include "auth/jwt.h"
 #include "base/hex.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <openssl/crypto.h>
@@ -30,7 +30,7 @@ const char *upstash_word(enum upstash_verdict v)
     return words[v];
 }
 
-static bool hmac(struct str key, struct str text, unsigned char ret_mac[DIGEST])
+static bool upstash_hmac(struct str key, struct str text, unsigned char ret_mac[DIGEST])
 {
     unsigned int n = 0;
 
@@ -53,7 +53,7 @@ static bool body_hash(struct str body, char ret_text[DIGEST_TEXT])
 
 /* --- sign --- */
 
-static char *put(char *p, struct str text)
+static char *upstash_put(char *p, struct str text)
 {
     memcpy(p, text.p, text.n);
     return p + text.n;
@@ -66,7 +66,7 @@ static char *put_escaped(char *p, struct str text)
         unsigned char c = (unsigned char)text.p[i];
 
         if (c < 0x20) {
-            p = hex_put(put(p, S("\\u00")), &c, 1);
+            p = hex_put(upstash_put(p, S("\\u00")), &c, 1);
             continue;
         }
         if (c == '"' || c == '\\')
@@ -85,14 +85,14 @@ static struct str claims_of(struct arena *a, struct str url, struct str body, in
     if (!text || !str_is_utf8(url) || !body_hash(body, hash))
         return (struct str){ 0 };
     uuid_text(*jti, id);
-    p = put(p, S("{\"iss\":\"Upstash\",\"sub\":\""));
+    p = upstash_put(p, S("{\"iss\":\"Upstash\",\"sub\":\""));
     p = put_escaped(p, url);
     /* nbf 0: a receiver's clock may be behind ours. The hash keeps its padding, as the vendor's. */
     p += snprintf(p, CLAIMS_REST / 2, "\",\"exp\":%lld,\"nbf\":0,\"iat\":%lld,\"jti\":\"jwt_%s",
                   (long long)now_s + UPSTASH_LIFE_S, (long long)now_s, id);
-    p = put(p, S("\",\"body\":\""));
-    p = put(p, (struct str){ hash, sizeof(hash) });
-    p = put(p, S("=\"}"));
+    p = upstash_put(p, S("\",\"body\":\""));
+    p = upstash_put(p, (struct str){ hash, sizeof(hash) });
+    p = upstash_put(p, S("=\"}"));
     return (struct str){ text, (size_t)(p - text) };
 }
 
@@ -111,7 +111,7 @@ struct str upstash_sign(struct arena *a, struct str key, struct str url, struct 
         return (struct str){ 0 };
     memcpy(token, head, head_n);
     p = base64url_put(token + head_n, claims);
-    if (!hmac(key, (struct str){ token, (size_t)(p - token) }, mac))
+    if (!upstash_hmac(key, (struct str){ token, (size_t)(p - token) }, mac))
         return (struct str){ 0 };
     *p++ = '.';
     p = base64url_put(p, (struct str){ (const char *)mac, sizeof(mac) });
@@ -129,7 +129,7 @@ static bool is_signed(const struct str *keys, size_t count, const struct jwt *t)
     if (t->signature.n != DIGEST)
         return false;
     for (size_t i = 0; i < count && i < UPSTASH_KEYS; i++)
-        matches |= keys[i].n && hmac(keys[i], t->signed_part, ours) &&
+        matches |= keys[i].n && upstash_hmac(keys[i], t->signed_part, ours) &&
                    CRYPTO_memcmp(ours, t->signature.p, DIGEST) == 0;
     OPENSSL_cleanse(ours, sizeof(ours));
     return matches;

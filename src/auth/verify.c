@@ -2,8 +2,8 @@
 
 /* With a kid a key of the set must have it. Without one, exactly one key must fit. Our own PEM key
  * steps in where the set has nothing by that kid. */
-static enum verdict choose(const struct verifier *v, const struct key_set *jwks,
-                           const struct jwt *t, const struct public_key **ret_key)
+static enum verdict auth_verify_choose(const struct verifier *v, const struct key_set *jwks,
+                                       const struct jwt *t, const struct public_key **ret_key)
 {
     const struct public_key *found = NULL;
     size_t n = jwks ? key_set_find(jwks, t, &found) : 0;
@@ -24,7 +24,7 @@ static enum verdict check_public(const struct verifier *v, const struct key_set 
                                  const struct jwt *t, uint64_t *ret_print)
 {
     const struct public_key *k;
-    enum verdict e = choose(v, jwks, t, &k);
+    enum verdict e = auth_verify_choose(v, jwks, t, &k);
 
     if (e)
         return e;

@@ -17,7 +17,7 @@ void arena_init(struct arena *a, size_t limit)
     *a = (struct arena){ .limit = limit };
 }
 
-static void pop(struct arena *a)
+static void arena_pop(struct arena *a)
 {
     struct arena_block *below = a->top->below;
 
@@ -28,11 +28,11 @@ static void pop(struct arena *a)
 void arena_release(struct arena *a)
 {
     while (a->top)
-        pop(a);
+        arena_pop(a);
     a->used = 0;
 }
 
-static bool push(struct arena *a, size_t need)
+static bool arena_push(struct arena *a, size_t need)
 {
     size_t size = need > ARENA_BLOCK ? need : ARENA_BLOCK;
     struct arena_block *b = malloc(sizeof(*b) + size);
@@ -44,14 +44,14 @@ static bool push(struct arena *a, size_t need)
     return true;
 }
 
-static void *take(struct arena *a, size_t size)
+static void *arena_take(struct arena *a, size_t size)
 {
     size_t need = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     char *p;
 
     if (need < size || need > a->limit || a->used > a->limit - need)
         return NULL;
-    if ((!a->top || a->top->size - a->top->used < need) && !push(a, need))
+    if ((!a->top || a->top->size - a->top->used < need) && !arena_push(a, need))
         return NULL;
     p = a->top->bytes + a->top->used;
     a->top->used += need;
@@ -66,13 +66,13 @@ void *arena_alloc(struct arena *a, size_t count, size_t size)
 
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    p = take(a, bytes ? bytes : 1);
+    p = arena_take(a, bytes ? bytes : 1);
     return p ? memset(p, 0, bytes) : NULL;
 }
 
 char *arena_cstr(struct arena *a, struct str s)
 {
-    char *p = take(a, s.n + 1);
+    char *p = arena_take(a, s.n + 1);
 
     if (!p)
         return NULL;
@@ -98,7 +98,7 @@ void arena_rewind(struct arena *a, struct arena_mark mark)
 {
     while (a->top != mark.top) {
         assert(a->top); /* the mark is of another arena, or older than a release */
-        pop(a);
+        arena_pop(a);
     }
     if (a->top)
         a->top->used = mark.top_used;

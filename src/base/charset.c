@@ -49,8 +49,8 @@ static int broken_line(struct str text)
 }
 
 /* Two bytes of it are never more than three of UTF-8, one is never more than three either. */
-static enum err convert(struct arena *a, iconv_t with, struct str text, struct str *ret_text,
-                        int *ret_line)
+static enum err charset_convert(struct arena *a, iconv_t with, struct str text,
+                                struct str *ret_text, int *ret_line)
 {
     size_t room = text.n * 3 + 1, left = room, from_left = text.n;
     char *out = arena_alloc(a, room, 1), *to = out, *from = (char *)text.p;
@@ -73,7 +73,7 @@ static enum err from_shift_jis(struct arena *a, struct str text, struct str *ret
 
     if (with == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): that is its word for none */
         return ERR_UNAVAILABLE;
-    e = convert(a, with, text, ret_text, ret_line);
+    e = charset_convert(a, with, text, ret_text, ret_line);
     iconv_close(with);
     return e;
 }

@@ -30,7 +30,7 @@ void csv_init(struct csv *c, struct str text)
 
 /* --- one row --- */
 
-static void skip(struct csv *c, size_t n)
+static void base_csv_skip(struct csv *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         c->next_line += c->rest.p[i] == '\n';
@@ -41,7 +41,7 @@ static void skip_line(struct csv *c)
 {
     const char *end = c->rest.n ? memchr(c->rest.p, '\n', c->rest.n) : NULL;
 
-    skip(c, end ? (size_t)(end - c->rest.p) + 1 : c->rest.n);
+    base_csv_skip(c, end ? (size_t)(end - c->rest.p) + 1 : c->rest.n);
 }
 
 /* What cannot be text: a tab may stand within a field, a line's end only within quotes. */
@@ -54,7 +54,7 @@ static bool is_control(char c, bool quoted)
     return u < 0x20 || u == 0x7f;
 }
 
-static enum csv_got broken(struct csv *c, const char *en, const char *ja)
+static enum csv_got base_csv_broken(struct csv *c, const char *en, const char *ja)
 {
     c->why_en = en;
     c->why_ja = ja;
@@ -65,7 +65,7 @@ static enum csv_got broken(struct csv *c, const char *en, const char *ja)
 
 static enum csv_got broken_by_control(struct csv *c)
 {
-    return broken(c, "has a control character", "制御文字が含まれています");
+    return base_csv_broken(c, "has a control character", "制御文字が含まれています");
 }
 
 /* How many bytes of line's end stand here; 0: none. */
@@ -87,19 +87,19 @@ static enum csv_got read_bare(struct csv *c)
         if (line_end(here))
             break;
         if (here.p[0] == '"')
-            return broken(c, "has a quote in the middle of a field",
-                          "項目の途中に引用符があります");
+            return base_csv_broken(c, "has a quote in the middle of a field",
+                                   "項目の途中に引用符があります");
         if (is_control(here.p[0], false))
             return broken_by_control(c);
         n++;
     }
     c->fields[c->count] = (struct str){ c->rest.p, n };
-    skip(c, n);
+    base_csv_skip(c, n);
     return CSV_ROW;
 }
 
 /* The text between the quotes, doubled ones made single. */
-static bool undouble(struct arena *a, struct str *field)
+static bool base_csv_undouble(struct arena *a, struct str *field)
 {
     char *copy, *to;
 
@@ -127,11 +127,12 @@ static enum csv_got read_quoted(struct csv *c, struct arena *a)
         n += s.p[n] == '"' ? 2 : 1;
     }
     if (n >= s.n)
-        return broken(c, "has a quote that is never closed", "閉じていない引用符があります");
+        return base_csv_broken(c, "has a quote that is never closed",
+                               "閉じていない引用符があります");
     field = (struct str){ s.p + 1, n - 1 };
-    if (!undouble(a, &field))
+    if (!base_csv_undouble(a, &field))
         return CSV_NO_MEMORY;
-    skip(c, n + 1);
+    base_csv_skip(c, n + 1);
     c->fields[c->count] = field;
     return CSV_ROW;
 }
@@ -141,7 +142,7 @@ static enum csv_got read_field(struct csv *c, struct arena *a)
     enum csv_got got;
 
     if (c->count == CSV_FIELDS)
-        return broken(c, "has more than 64 fields", "項目が 64 個を超えています");
+        return base_csv_broken(c, "has more than 64 fields", "項目が 64 個を超えています");
     got = c->rest.n && c->rest.p[0] == '"' ? read_quoted(c, a) : read_bare(c);
     c->count += got == CSV_ROW;
     return got;
@@ -157,12 +158,13 @@ static enum csv_got read_row(struct csv *c, struct arena *a)
             return got;
         end = line_end(c->rest);
         if (end || !c->rest.n) {
-            skip(c, end);
+            base_csv_skip(c, end);
             return CSV_ROW;
         }
         if (c->rest.p[0] != c->separator)
-            return broken(c, "has text behind a closing quote", "閉じた引用符の後に文字があります");
-        skip(c, 1);
+            return base_csv_broken(c, "has text behind a closing quote",
+                                   "閉じた引用符の後に文字があります");
+        base_csv_skip(c, 1);
     }
 }
 
@@ -171,7 +173,7 @@ enum csv_got csv_next(struct csv *c, struct arena *a)
     size_t end;
 
     while ((end = line_end(c->rest)))
-        skip(c, end);
+        base_csv_skip(c, end);
     c->count = 0;
     c->line = c->next_line;
     return c->rest.n ? read_row(c, a) : CSV_END;

@@ -2,9 +2,9 @@
  * numbers go. Two nodes in one process have two of them. */
 #pragma once
 
-#include "base/clock.h"
 #include "base/fault.h"
 #include "base/rng.h"
+#include "base/time/clock.h"
 #include "base/uuid.h"
 
 struct log;     /* observe/log.h */
@@ -19,11 +19,19 @@ struct env {
     struct log *log;
     struct metrics *metrics;
     struct spans *spans; /* NULL: nobody wants traces, and none are recorded */
+    int patience;        /* the limits of waiting for the database, times this; 0 counts as 1 */
 };
 
 static inline int64_t env_now_ms(struct env *e)
 {
     return clock_now_ms(&e->clock);
+}
+
+/* A limit of waiting for the database. Tests stretch it (ICHIDO_TEST_PATIENCE), so that a busy
+ * machine does not decide what they find. */
+static inline int env_patient_ms(const struct env *e, int ms)
+{
+    return e->patience > 1 ? ms * e->patience : ms;
 }
 
 static inline struct uuid env_uuid(struct env *e)

@@ -1,4 +1,4 @@
-/* home.h - the thread a piece of work belongs to. A unit, a call or a timer is started at home and
+/* executor.h - the thread a piece of work belongs to. A unit, a call or a timer is started at home and
  * comes back there, so that what it touches needs no lock. In the server a home is an event loop;
  * in the simulator it is a list that the seed picks from. */
 #pragma once

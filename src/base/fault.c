@@ -29,14 +29,14 @@ static bool parse_action(struct str s, struct fault_rule *r)
     return false;
 }
 
-static bool has(struct str s, char c)
+static bool fault_has(struct str s, char c)
 {
     return s.n && memchr(s.p, c, s.n);
 }
 
 static bool parse_range(struct str s, struct fault_rule *r)
 {
-    bool is_range = has(s, '-');
+    bool is_range = fault_has(s, '-');
     struct str from = str_cut(&s, '-');
 
     if (!str_to_i64(from, &r->from) || r->from < 1)
@@ -48,7 +48,7 @@ static bool parse_range(struct str s, struct fault_rule *r)
 static bool parse_rule(struct str s, struct fault_rule *r)
 {
     struct str name = str_cut(&s, '=');
-    bool is_counted = has(s, '@');
+    bool is_counted = fault_has(s, '@');
     struct str action = str_cut(&s, '@');
 
     if (!name.n || name.n >= sizeof(r->name) || !parse_action(action, r))
@@ -72,7 +72,7 @@ bool faults_parse(struct faults *f, struct str text)
     return true;
 }
 
-static enum err pass(struct faults *f, struct str name)
+static enum err fault_pass(struct faults *f, struct str name)
 {
     for (int i = 0; i < f->count; i++) {
         struct fault_rule *r = &f->rules[i];
@@ -92,7 +92,7 @@ static enum err pass(struct faults *f, struct str name)
 
 enum err fault_point(struct faults *f, const char *name)
 {
-    return f->count ? pass(f, str_of(name)) : OK;
+    return f->count ? fault_pass(f, str_of(name)) : OK;
 }
 
 enum err fault_point_at(struct faults *f, const char *name, struct str detail)
@@ -105,5 +105,5 @@ enum err fault_point_at(struct faults *f, const char *name, struct str detail)
     n = snprintf(full, sizeof(full), "%s:" STR_FMT, name, STR_ARG(detail));
     if (n < 0 || (size_t)n >= sizeof(full))
         return OK;
-    return pass(f, (struct str){ full, (size_t)n });
+    return fault_pass(f, (struct str){ full, (size_t)n });
 }

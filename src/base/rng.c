@@ -54,7 +54,7 @@ static void kernel_fill(struct rng *r, void *bytes, size_t n)
 }
 
 /* splitmix64: small, even, and the same on every machine. */
-static uint64_t next(struct rng *r)
+static uint64_t base_rng_next(struct rng *r)
 {
     uint64_t z = (r->state += 0x9e3779b97f4a7c15U);
 
@@ -68,7 +68,7 @@ static void seeded_fill(struct rng *r, void *bytes, size_t n)
     char *p = bytes;
 
     while (n) {
-        uint64_t word = next(r);
+        uint64_t word = base_rng_next(r);
         size_t take = n < sizeof(word) ? n : sizeof(word);
 
         memcpy(p, &word, take);

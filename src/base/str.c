@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static int lower(char c)
+static int base_str_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
@@ -22,7 +22,7 @@ bool str_eq_nocase(struct str a, struct str b)
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (base_str_lower(a.p[i]) != base_str_lower(b.p[i]))
             return false;
     return true;
 }

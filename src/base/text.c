@@ -1,11 +1,11 @@
-#include "flow/text.h"
+#include "base/text.h"
 
 #include <string.h>
 #include <time.h>
 
 #define YEAR_10000_S INT64_C(253402300800)
 
-static void digits(char *p, int value, int count)
+static void base_text_digits(char *p, int value, int count)
 {
     for (int i = count; i-- > 0; value /= 10)
         p[i] = (char)('0' + value % 10);
@@ -24,13 +24,13 @@ void time_text(int64_t ms, char text[TIME_TEXT + 1])
     s = (time_t)(ms / 1000);
     gmtime_r(&s, &tm);
     memcpy(text, form, sizeof(form));
-    digits(text, tm.tm_year + 1900, 4);
-    digits(text + 5, tm.tm_mon + 1, 2);
-    digits(text + 8, tm.tm_mday, 2);
-    digits(text + 11, tm.tm_hour, 2);
-    digits(text + 14, tm.tm_min, 2);
-    digits(text + 17, tm.tm_sec, 2);
-    digits(text + 20, (int)(ms % 1000), 3);
+    base_text_digits(text, tm.tm_year + 1900, 4);
+    base_text_digits(text + 5, tm.tm_mon + 1, 2);
+    base_text_digits(text + 8, tm.tm_mday, 2);
+    base_text_digits(text + 11, tm.tm_hour, 2);
+    base_text_digits(text + 14, tm.tm_min, 2);
+    base_text_digits(text + 17, tm.tm_sec, 2);
+    base_text_digits(text + 20, (int)(ms % 1000), 3);
 }
 
 struct str cut_utf8(struct str s, size_t max_chars)

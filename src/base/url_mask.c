@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-static struct str behind(struct str s, const char *from)
+static struct str url_mask_behind(struct str s, const char *from)
 {
     return (struct str){ from, s.n - (size_t)(from - s.p) };
 }
 
 /* Up to the first of these; s.n: there is none. */
-static size_t upto(struct str s, const char *these)
+static size_t url_mask_upto(struct str s, const char *these)
 {
     size_t i = 0;
 
@@ -20,16 +20,16 @@ static size_t upto(struct str s, const char *these)
 /* "user:password" */
 static void add_user(struct buf *out, struct str who)
 {
-    size_t n = upto(who, ":");
+    size_t n = url_mask_upto(who, ":");
 
-    if (n < who.n && upto((struct str){ who.p, n }, "/?#@") == n)
+    if (n < who.n && url_mask_upto((struct str){ who.p, n }, "/?#@") == n)
         buf_add(out, (struct str){ who.p, n + 1 });
     buf_add(out, S("***@"));
 }
 
 static void add_place(struct buf *out, struct str place, bool bare)
 {
-    size_t shown = upto(place, bare ? "/?#" : "?#");
+    size_t shown = url_mask_upto(place, bare ? "/?#" : "?#");
 
     buf_add(out, (struct str){ place.p, shown });
     if (shown == place.n)
@@ -48,12 +48,12 @@ void url_mask(struct buf *out, struct str url, bool bare)
         buf_add(out, url);
         return;
     }
-    rest = behind(url, scheme + 3);
+    rest = url_mask_behind(url, scheme + 3);
     buf_add(out, (struct str){ url.p, (size_t)(rest.p - url.p) });
     at = rest.n ? memrchr(rest.p, '@', rest.n) : NULL;
     if (at) {
         add_user(out, (struct str){ rest.p, (size_t)(at - rest.p) });
-        rest = behind(rest, at + 1);
+        rest = url_mask_behind(rest, at + 1);
     }
     add_place(out, rest, bare);
 }

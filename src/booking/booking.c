@@ -7,14 +7,14 @@
  *        an operation is under way: "booking.cancelled" looks again  <--------'
  *
  * The cancellation and what it starts are one commit. Killed before it, the sender sends again. */
-#include "flow/booking.h"
+#include "booking/booking.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/lane.h"
-#include "flow/notice.h"
-#include "flow/subject.h"
+#include "notify/notification.h"
+#include "payment/payable.h"
+#include "queue/lane.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ enum err booking_read(struct tx *tx, struct uuid id, bool lock, struct booking *
 }
 
 /* CONFLICT: somebody added it since we looked. */
-static enum err add(struct tx *tx, const struct booking *b)
+static enum err booking_insert_row(struct tx *tx, const struct booking *b)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_booking_add, &row, v_uuid(&b->id), v_uuid(&b->user_id),
@@ -87,7 +87,7 @@ static enum err add(struct tx *tx, const struct booking *b)
     return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
 }
 
-static enum err store(struct tx *tx, const struct booking *b)
+static enum err booking_store_row(struct tx *tx, const struct booking *b)
 {
     return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_INT(b->money.minor),
                  V_TEXT(str_of(b->money.currency)), V_TEXT(str_of(names[b->status])),
@@ -188,10 +188,11 @@ static enum err look_again(struct tx *tx, struct payments *pp, struct uuid booki
 
     uuid_text(booking, id);
     m.ref = str_of(id);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
-static enum err cancelled(struct tx *tx, struct payments *pp, struct uuid booking, int64_t now_ms)
+static enum err booking_end_payment(struct tx *tx, struct payments *pp, struct uuid booking,
+                                    int64_t now_ms)
 {
     bool busy;
     enum err e = release_payment(tx, pp, booking, now_ms, &busy);
@@ -255,10 +256,10 @@ static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t n
         .created_ms = now_ms,
         .updated_ms = now_ms,
     };
-    return add(tx, ret_booking);
+    return booking_insert_row(tx, ret_booking);
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t booking_larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -272,8 +273,8 @@ static int age_of(const struct booking *b, const struct booking_change *c)
 }
 
 /* What would stand if nothing spoke against it. The terms of an older change are old ones. */
-static struct booking changed(const struct booking *b, const struct booking_change *c,
-                              int64_t now_ms)
+static struct booking booking_changed(const struct booking *b, const struct booking_change *c,
+                                      int64_t now_ms)
 {
     struct booking next = *b;
     bool older = age_of(b, c) < 0;
@@ -284,9 +285,10 @@ static struct booking changed(const struct booking *b, const struct booking_chan
         next.money = c->money;
     if (c->has_status)
         next.status = c->status;
-    next.version = larger(c->has_version ? c->version : now_ms, b->version + !c->has_version);
+    next.version =
+        booking_larger(c->has_version ? c->version : now_ms, b->version + !c->has_version);
     if (has_number(c))
-        next.sender_version = larger(c->version, b->sender_version);
+        next.sender_version = booking_larger(c->version, b->sender_version);
     next.updated_ms = now_ms;
     return next;
 }
@@ -339,7 +341,7 @@ static enum err hold_to_payment(struct tx *tx, const struct booking *b, struct b
 static enum err change_known(struct tx *tx, struct payments *p, const struct booking_change *c,
                              int64_t now_ms, struct booking_result *r)
 {
-    struct booking next = changed(&r->now, c, now_ms);
+    struct booking next = booking_changed(&r->now, c, now_ms);
     bool cancels = next.status == BOOKING_CANCELLED && r->now.status != BOOKING_CANCELLED;
     enum err e = OK;
 
@@ -350,8 +352,8 @@ static enum err change_known(struct tx *tx, struct payments *p, const struct boo
         return e;
     r->now = next;
     r->cancelled = cancels;
-    e = store(tx, &next);
-    return e || !cancels ? e : cancelled(tx, p, next.id, now_ms);
+    e = booking_store_row(tx, &next);
+    return e || !cancels ? e : booking_end_payment(tx, p, next.id, now_ms);
 }
 
 enum err booking_change(struct tx *tx, struct payments *p, const struct booking_change *c,
@@ -432,7 +434,7 @@ static enum err write_details(struct claim *c)
     return c->details.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+static enum err booking_claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     struct booking b;
     enum err e = check_claim(tx, c->o, &b);
@@ -446,7 +448,7 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     return write_details(c);
 }
 
-static enum err load(struct tx *tx, struct op_run *r)
+static enum err booking_load(struct tx *tx, struct op_run *r)
 {
     struct json_value type;
     enum err e;
@@ -470,31 +472,31 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
 }
 
 /* 004: its subscriber Notification hears of PaymentAuthorized and of PaymentFailed. */
-static enum err tell(struct tx *tx, const struct taking *t, const struct payment *p,
-                     struct notice n)
+static enum err booking_tell(struct tx *tx, const struct taking *t, const struct payment *p,
+                             struct notice n)
 {
     n.subject = p->id;
     n.user = &p->user_id;
     n.booking = &p->subject_id;
     n.payment = &p->id;
     n.trace = t->trace;
-    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+    return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
-static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
-                      const struct fact *f)
+static enum err booking_moved(struct tx *tx, const struct taking *t, const struct payment *p,
+                              const struct fact *f)
 {
     if (p->status == PAYMENT_AUTHORIZED)
-        return tell(tx, t, p,
-                    (struct notice){ .type = NOTICE_PAYMENT_AUTHORIZED, .money = p->money });
+        return booking_tell(
+            tx, t, p, (struct notice){ .type = NOTICE_PAYMENT_AUTHORIZED, .money = p->money });
     if (p->status == PAYMENT_FAILED && f && (f->decline_code.n || f->failure_code.n))
-        return tell(tx, t, p,
-                    (struct notice){ .type = NOTICE_PAYMENT_FAILED,
-                                     .code = f->failure_code,
-                                     .decline_code = f->decline_code });
+        return booking_tell(tx, t, p,
+                            (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                             .code = f->failure_code,
+                                             .decline_code = f->decline_code });
     if (p->status != PAYMENT_CAPTURED && p->captured < 0)
         return OK;
-    return booking_confirm_later(tx, t->payments->queue, p->subject_id, p->id, t->now_ms);
+    return booking_confirm_later(tx, t->payments->runtime.queue, p->subject_id, p->id, t->now_ms);
 }
 
 /* A customer who confirms in the browser gets the slip after the end was planned, and may pay it as
@@ -514,8 +516,8 @@ static enum err captured_late(struct tx *tx, const struct taking *t, const struc
                          S("the payment was captured after its booking was cancelled"), t->now_ms);
 }
 
-static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
-                     const struct fact *f, int64_t *ret_ms)
+static enum err booking_ends(struct tx *tx, const struct taking *t, const struct payment *p,
+                             const struct fact *f, int64_t *ret_ms)
 {
     int64_t slip_ms = 0;
     enum err e = f ? OK : slip_end(tx, p, &slip_ms);
@@ -525,16 +527,16 @@ static enum err ends(struct tx *tx, const struct taking *t, const struct payment
     else if (f)
         *ret_ms = t->now_ms + t->payments->action_limit_ms;
     else
-        *ret_ms = larger(slip_ms, t->now_ms);
+        *ret_ms = booking_larger(slip_ms, t->now_ms);
     return e;
 }
 
-const struct subject booking_subject = { .claim = claim,
-                                         .load = load,
+const struct subject booking_subject = { .claim = booking_claim,
+                                         .load = booking_load,
                                          .is_open = is_open,
-                                         .moved = moved,
+                                         .moved = booking_moved,
                                          .captured_late = captured_late,
-                                         .ends = ends };
+                                         .ends = booking_ends };
 
 /* --- B3 --- */
 

@@ -14,7 +14,7 @@
 
 #include "base/uuid.h"
 #include "domain/money.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 enum booking_status { BOOKING_PENDING, BOOKING_CONFIRMED, BOOKING_CANCELLED, BOOKING_STATUSES };
 

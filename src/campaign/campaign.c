@@ -1,12 +1,12 @@
-/* campaign.c - how a campaign is made, and its counters. How it is shown stands in campaign_json.c,
- * how it is cancelled in campaign_cancel.c, how it is drawn in draw_job.c.
+/* campaign.c - how a campaign is made, and its counters. How it is shown stands in json.c,
+ * how it is cancelled in cancel.c, how it is drawn in lottery_job.c.
  *
  * Two who put the same campaign at once: the row decides, and the second one compares its hash. */
-#include "flow/campaign.h"
+#include "campaign/campaign.h"
 
 #include "base/limits.h"
-#include "flow/draw.h"
-#include "flow/rows.h"
+#include "campaign/lottery.h"
+#include "payment/rows.h"
 
 #include <openssl/crypto.h>
 
@@ -120,8 +120,8 @@ static enum err note_made(struct tx *tx, const struct campaign_input *in, int64_
                  V_TEXT(str_of(id)), V_TEXT(in->title), v_uuid(&in->created_by));
 }
 
-static enum err compare(struct tx *tx, const struct campaign_input *in, const char *hash,
-                        enum campaign_put *ret_put)
+static enum err campaign_compare(struct tx *tx, const struct campaign_input *in, const char *hash,
+                                 enum campaign_put *ret_put)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_hash, &row, v_uuid(&in->id));
@@ -141,7 +141,7 @@ enum err campaign_put(struct tx *tx, const struct campaign_input *in, int64_t no
     if (!e)
         e = add_campaign(tx, in, hash, now_ms);
     if (e == ERR_NOT_FOUND)
-        return compare(tx, in, hash, ret_put);
+        return campaign_compare(tx, in, hash, ret_put);
     if (!e)
         e = add_layers(tx, in);
     if (!e)

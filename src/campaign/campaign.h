@@ -8,11 +8,11 @@
  *   (3) Nothing is reserved or sold unless it is active, and the UPDATE that counts it says so. So
  *       whoever cancels it finds everything that was bought before.
  *   (4) What anybody needs to check the draw is published: the commitment before the first sale,
- *       the seed and the entries with the result (draw.h). */
+ *       the seed and the entries with the result (lottery.h). */
 #pragma once
 
 #include "domain/money.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 enum { CAMPAIGN_TITLE_MAX = 200, LAYER_NAME_MAX = 100, LAYERS_MAX = 50, POSITIONS_MAX = 10000 };
 

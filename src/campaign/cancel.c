@@ -1,4 +1,4 @@
-/* campaign_cancel.c - a campaign that will not take place: its open intents are cancelled at the
+/* cancel.c - a campaign that will not take place: its open intents are cancelled at the
  * gateway, and what was paid goes back.
  *
  *   cancel (one commit: status, audit, message)
@@ -17,8 +17,8 @@
  *   (4) It ends when each payment is REFUNDED or FAILED, or was left to an operator, who was told:
  *       a refund that is under way may still fail, weeks later. */
 #include "base/limits.h"
-#include "flow/campaign.h"
-#include "flow/rows.h"
+#include "campaign/campaign.h"
+#include "payment/rows.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ enum {
 /* --- where the walk is: "<walk> <1: somebody was busy> <last purchase>", or "<walk> one
  * <purchase>" --- */
 
-struct walk {
+struct cancel_walk {
     struct uuid campaign;
     int64_t number; /* 0: the first walk */
     bool busy;
@@ -46,7 +46,7 @@ struct walk {
     struct uuid after;
 };
 
-static bool walk_parse(const struct message *m, struct walk *ret_walk)
+static bool walk_parse(const struct message *m, struct cancel_walk *ret_walk)
 {
     struct str rest = m->body, number = str_cut(&rest, ' '), busy = str_cut(&rest, ' ');
 
@@ -56,8 +56,8 @@ static bool walk_parse(const struct message *m, struct walk *ret_walk)
            uuid_parse(rest, &ret_walk->after);
 }
 
-static enum err walk_on(struct tx *tx, struct payments *pp, const struct walk *w, int64_t now_ms,
-                        int64_t due_ms)
+static enum err walk_on(struct tx *tx, struct payments *pp, const struct cancel_walk *w,
+                        int64_t now_ms, int64_t due_ms)
 {
     char body[WALK_TEXT], after[UUID_TEXT + 1], campaign[UUID_TEXT + 1];
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
@@ -73,7 +73,7 @@ static enum err walk_on(struct tx *tx, struct payments *pp, const struct walk *w
              after);
     m.ref = str_of(campaign);
     m.body = str_of(body);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
 static int64_t pause_ms(int64_t walks)
@@ -88,7 +88,7 @@ static int64_t pause_ms(int64_t walks)
 enum err campaign_give_back(struct tx *tx, struct payments *pp, struct uuid campaign,
                             struct uuid purchase, int64_t now_ms)
 {
-    struct walk w = { .campaign = campaign, .one = true, .after = purchase };
+    struct cancel_walk w = { .campaign = campaign, .one = true, .after = purchase };
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_status_get, &row, v_uuid(&campaign));
 
@@ -121,7 +121,7 @@ static enum err why_not(struct tx *tx, struct uuid id)
 enum err campaign_cancel(struct tx *tx, struct payments *pp, struct uuid id, struct uuid by,
                          int64_t now_ms)
 {
-    struct walk first = { .campaign = id };
+    struct cancel_walk first = { .campaign = id };
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_cancel, &row, V_INT(now_ms), v_uuid(&id));
 
@@ -254,7 +254,7 @@ struct purchased {
     bool over; /* nothing can be left to do */
 };
 
-struct step {
+struct cancel_step {
     struct purchased all[LIMIT_STATEMENT_ROWS];
     size_t n;
 };
@@ -263,7 +263,7 @@ struct step {
  * first, which is cancelled; and a refund that comes back starts a walk of its own. */
 static enum err add_purchase(void *ctx, const struct row *row)
 {
-    struct step *s = ctx;
+    struct cancel_step *s = ctx;
     struct purchased *one = &s->all[s->n++];
     enum payment_status status;
 
@@ -276,8 +276,8 @@ static enum err add_purchase(void *ctx, const struct row *row)
 }
 
 /* *ret_n: how many of them were dealt with. */
-static enum err let_go_of_some(struct tx *tx, struct payments *pp, const struct step *s,
-                               struct walk *w, int64_t now_ms, size_t *ret_n)
+static enum err let_go_of_some(struct tx *tx, struct payments *pp, const struct cancel_step *s,
+                               struct cancel_walk *w, int64_t now_ms, size_t *ret_n)
 {
     size_t i, looked = 0;
     enum err e = OK;
@@ -295,9 +295,10 @@ static enum err let_go_of_some(struct tx *tx, struct payments *pp, const struct 
     return e;
 }
 
-static enum err end_walk(struct tx *tx, struct payments *pp, const struct walk *w, int64_t now_ms)
+static enum err end_walk(struct tx *tx, struct payments *pp, const struct cancel_walk *w,
+                         int64_t now_ms)
 {
-    struct walk again = { .campaign = w->campaign, .number = w->number + 1, .one = w->one };
+    struct cancel_walk again = { .campaign = w->campaign, .number = w->number + 1, .one = w->one };
     char id[UUID_TEXT + 1];
 
     if (w->one)
@@ -310,7 +311,7 @@ static enum err end_walk(struct tx *tx, struct payments *pp, const struct walk *
     return OK;
 }
 
-static enum err read_step(struct tx *tx, const struct walk *w, struct step *s)
+static enum err read_step(struct tx *tx, const struct cancel_walk *w, struct cancel_step *s)
 {
     struct val v[] = { v_uuid(&w->campaign), v_uuid(&w->after), V_INT(LIMIT_STATEMENT_ROWS) };
 
@@ -318,12 +319,12 @@ static enum err read_step(struct tx *tx, const struct walk *w, struct step *s)
                   : tx_each(tx, STMT_campaign_purchases, v, COUNT(v), add_purchase, s);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err cancel_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct payments *pp = ctx;
-    int64_t now_ms = env_now_ms(pp->env);
-    struct walk w = { .number = 0 };
-    struct step s = { .n = 0 };
+    int64_t now_ms = env_now_ms(pp->runtime.env);
+    struct cancel_walk w = { .number = 0 };
+    struct cancel_step s = { .n = 0 };
     size_t n = 0;
     enum err e;
 
@@ -334,7 +335,7 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
     e = read_step(tx, &w, &s);
     if (!e)
         e = let_go_of_some(tx, pp, &s, &w, now_ms, &n);
-    fault_point(&pp->env->faults, "campaign.cancel");
+    fault_point(&pp->runtime.env->faults, "campaign.cancel");
     if (e)
         return e;
     if (s.n == LIMIT_STATEMENT_ROWS || n < s.n)
@@ -348,5 +349,7 @@ struct job_kind campaign_cancel_kind(struct payments *pp)
         .retries = 350, .first_ms = 1000, .max_ms = PAUSE_MAX_MS, .factor = 2
     };
 
-    return (struct job_kind){ .name = "campaign.cancel", .run = run, .ctx = pp, .retry = patient };
+    return (struct job_kind){
+        .name = "campaign.cancel", .run = cancel_run, .ctx = pp, .retry = patient
+    };
 }

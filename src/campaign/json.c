@@ -1,10 +1,10 @@
-/* campaign_json.c - campaigns and their positions as the API shows them. Never who bought what,
- * unless it is the reader's own or an operator asks; never the seed (draw_job.c, once it is drawn).
+/* json.c - campaigns and their positions as the API shows them. Never who bought what,
+ * unless it is the reader's own or an operator asks; never the seed (lottery_job.c, once it is drawn).
  */
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/campaign.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "campaign/campaign.h"
+#include "store/values.h"
 
 enum {
     CAMPAIGN_JSON_MAX = 256 * 1024,
@@ -64,7 +64,7 @@ static enum err out_layer(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err done(struct buf *b, struct arena *a, enum err e, struct str *ret_json)
+static enum err campaign_json_done(struct buf *b, struct arena *a, enum err e, struct str *ret_json)
 {
     struct str text = out_done(b, a);
 
@@ -91,12 +91,12 @@ enum err campaign_json(struct tx *tx, struct arena *a, struct uuid id, struct st
     if (!e)
         e = tx_each(tx, STMT_campaign_layers, &key, 1, out_layer, &b);
     buf_add(&b, S("]}"));
-    return done(&b, a, e, ret_json);
+    return campaign_json_done(&b, a, e, ret_json);
 }
 
 /* --- pages: one row more than is shown says whether there is another --- */
 
-struct page {
+struct campaign_json_page {
     struct buf b;
     int limit, n;
     const struct position_filter *filter; /* of positions */
@@ -104,14 +104,14 @@ struct page {
     int64_t last_number;
 };
 
-static void begin(struct page *p, size_t max)
+static void campaign_json_begin(struct campaign_json_page *p, size_t max)
 {
     buf_init(&p->b, max);
     buf_add(&p->b, S("{\"data\":["));
 }
 
 /* False: it is the one that is not shown. */
-static bool next(struct page *p)
+static bool campaign_json_next(struct campaign_json_page *p)
 {
     if (p->n++ == p->limit)
         return false;
@@ -122,10 +122,10 @@ static bool next(struct page *p)
 
 static enum err list_one(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct campaign_json_page *p = ctx;
     enum err e;
 
-    if (!next(p))
+    if (!campaign_json_next(p))
         return OK;
     e = out_campaign(&p->b, row);
     buf_char(&p->b, '}');
@@ -135,11 +135,11 @@ static enum err list_one(void *ctx, const struct row *row)
 enum err campaigns_json(struct tx *tx, struct arena *a, const struct uuid *before, int limit,
                         struct str *ret_json)
 {
-    struct page p = { .limit = limit };
+    struct campaign_json_page p = { .limit = limit };
     struct val v[] = { before ? v_uuid(before) : V_INT(limit + 1), V_INT(limit + 1) };
     enum err e;
 
-    begin(&p, LIST_JSON_MAX);
+    campaign_json_begin(&p, LIST_JSON_MAX);
     e = tx_each(tx, before ? STMT_campaigns_after : STMT_campaigns_first, v, before ? 2 : 1,
                 list_one, &p);
     buf_char(&p.b, ']');
@@ -148,7 +148,7 @@ enum err campaigns_json(struct tx *tx, struct arena *a, const struct uuid *befor
     else
         out_json(&p.b, "nextCursor", S("null"));
     buf_char(&p.b, '}');
-    return done(&p.b, a, e, ret_json);
+    return campaign_json_done(&p.b, a, e, ret_json);
 }
 
 /* --- positions --- */
@@ -171,11 +171,11 @@ static enum err out_holder(struct buf *b, const struct row *row, const struct po
 
 static enum err list_position(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct campaign_json_page *p = ctx;
     struct uuid id, layer;
     enum err e;
 
-    if (!next(p))
+    if (!campaign_json_next(p))
         return OK;
     if (!uuid_of_bytes(row->col[0].s, &id) || !uuid_of_bytes(row->col[1].s, &layer))
         return ERR_INTERNAL;
@@ -194,19 +194,19 @@ static enum err list_position(void *ctx, const struct row *row)
 enum err positions_json(struct tx *tx, struct arena *a, const struct position_filter *f,
                         struct str *ret_json)
 {
-    struct page p = { .limit = f->limit, .filter = f };
+    struct campaign_json_page p = { .limit = f->limit, .filter = f };
     struct val v[] = { v_uuid(&f->campaign), V_INT(f->after), V_TEXT(f->status),
                        f->has_layer ? v_uuid(&f->layer) : V_NULL, V_INT(f->limit + 1) };
     enum err e = campaign_exists(tx, f->campaign);
 
     if (e)
         return e;
-    begin(&p, (size_t)f->limit * POSITION_BYTES + POSITION_BYTES);
+    campaign_json_begin(&p, (size_t)f->limit * POSITION_BYTES + POSITION_BYTES);
     e = tx_each(tx, STMT_positions_page, v, COUNT(v), list_position, &p);
     buf_char(&p.b, ']');
     if (p.n > f->limit)
         buf_fmt(&p.b, ",\"nextCursor\":\"%lld\"}", (long long)p.last_number);
     else
         buf_add(&p.b, S(",\"nextCursor\":null}"));
-    return done(&p.b, a, e, ret_json);
+    return campaign_json_done(&p.b, a, e, ret_json);
 }

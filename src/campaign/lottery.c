@@ -1,9 +1,9 @@
-/* draw.c - the arithmetic of a draw. No clock, no chance, no database: the same seed and entries
+/* lottery.c - the arithmetic of a draw. No clock, no chance, no database: the same seed and entries
  * give the same winners, here and in the script of docs/lottery.md. */
-#include "flow/draw.h"
+#include "campaign/lottery.h"
 
 #include "base/hex.h"
-#include "flow/campaign.h"
+#include "campaign/campaign.h"
 
 #include <assert.h>
 #include <openssl/evp.h>
@@ -77,7 +77,7 @@ static void dice_release(struct dice *d)
     EVP_MAC_free(d->hmac);
 }
 
-static uint64_t roll(struct dice *d, size_t pick, unsigned try)
+static uint64_t lottery_roll(struct dice *d, size_t pick, unsigned try)
 {
     unsigned char out[DIGEST];
     char text[PICK_TEXT];
@@ -96,12 +96,12 @@ static uint64_t roll(struct dice *d, size_t pick, unsigned try)
 }
 
 /* Evenly below n: numbers of the last, incomplete round of n are rolled again. */
-static size_t below(struct dice *d, size_t pick, uint64_t n)
+static size_t lottery_below(struct dice *d, size_t pick, uint64_t n)
 {
     uint64_t odd = (UINT64_MAX % n + 1) % n; /* 2^64 mod n */
 
     for (unsigned try = 0;; try++) {
-        uint64_t x = roll(d, pick, try);
+        uint64_t x = lottery_roll(d, pick, try);
 
         if (x <= UINT64_MAX - odd)
             return (size_t)(x % n);
@@ -123,7 +123,7 @@ void draw_pick(const unsigned char seed[DRAW_SEED], struct draw_entry *entries, 
     }
     dice_init(&dice, seed, ret_digest);
     for (size_t pick = 1; pick <= winners && n; pick++) {
-        size_t at = below(&dice, pick, n);
+        size_t at = lottery_below(&dice, pick, n);
 
         entries[left[at]].rank = (int)pick;
         left[at] = left[--n];

@@ -1,4 +1,4 @@
-/* draw.h - who wins, so that anybody can check it afterwards (C6). "ichido-draw-1":
+/* lottery.h - who wins, so that anybody can check it afterwards (C6). "ichido-draw-1":
  *
  *   commitment  hex(SHA-256(seed)), published when the campaign is made; the seed is 32 random
  * bytes entries     completed purchases in the order of their positions; each is the line
@@ -12,7 +12,7 @@
  * docs/lottery.md says what this proves and what it does not. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 enum { DRAW_SEED = 32, DRAW_HEX = 64 };
 

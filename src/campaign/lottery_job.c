@@ -1,4 +1,4 @@
-/* draw_job.c - a sold-out campaign is drawn once, and everybody who took part is told.
+/* lottery_job.c - a sold-out campaign is drawn once, and everybody who took part is told.
  *
  *   campaign.draw --sold_out? drawn, entries, ranks: one commit--> campaign.draw "0"
  *                                                                        |
@@ -9,12 +9,12 @@
  *       message, or one that comes after a cancellation, does nothing.
  *   (2) What is published is what was stored with the result; nothing is computed afresh later. */
 #include "base/hex.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/campaign.h"
-#include "flow/draw.h"
-#include "flow/json_out.h"
-#include "flow/notice.h"
-#include "flow/rows.h"
+#include "campaign/campaign.h"
+#include "campaign/lottery.h"
+#include "notify/notification.h"
+#include "payment/rows.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -29,8 +29,8 @@ enum {
 
 /* --- messages --- */
 
-static enum err add(struct tx *tx, struct payments *pp, struct uuid campaign, struct str body,
-                    int64_t now_ms)
+static enum err lottery_job_add(struct tx *tx, struct payments *pp, struct uuid campaign,
+                                struct str body, int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
     struct queue_new m = {
@@ -39,12 +39,12 @@ static enum err add(struct tx *tx, struct payments *pp, struct uuid campaign, st
 
     uuid_text(campaign, id);
     m.ref = str_of(id);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
 enum err draw_later(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t now_ms)
 {
-    return add(tx, pp, campaign, S(""), now_ms);
+    return lottery_job_add(tx, pp, campaign, S(""), now_ms);
 }
 
 static enum err tell_later(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t after,
@@ -53,7 +53,7 @@ static enum err tell_later(struct tx *tx, struct payments *pp, struct uuid campa
     char text[24];
 
     snprintf(text, sizeof(text), "%lld", (long long)after);
-    return add(tx, pp, campaign, str_of(text), now_ms);
+    return lottery_job_add(tx, pp, campaign, str_of(text), now_ms);
 }
 
 /* --- drawing --- */
@@ -67,7 +67,7 @@ struct drawing {
     char digest[DRAW_HEX + 1];
 };
 
-static enum err begin(struct tx *tx, struct drawing *d, int64_t now_ms)
+static enum err lottery_job_begin(struct tx *tx, struct drawing *d, int64_t now_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_draw_begin, &row, V_INT(now_ms), v_uuid(&d->campaign));
@@ -129,7 +129,7 @@ static enum err store_entries(struct tx *tx, const struct drawing *d)
     return e;
 }
 
-static enum err note(struct tx *tx, const struct drawing *d, int64_t now_ms)
+static enum err lottery_job_note(struct tx *tx, const struct drawing *d, int64_t now_ms)
 {
     char id[UUID_TEXT + 1], detail[160];
 
@@ -153,17 +153,18 @@ static enum err draw_all(struct tx *tx, struct payments *pp, struct drawing *d, 
               V_TEXT(str_of(d->digest)), V_INT(now_ms));
     if (!e)
         e = store_entries(tx, d);
-    fault_point(&pp->env->faults, "campaign.draw");
+    fault_point(&pp->runtime.env->faults, "campaign.draw");
     if (!e)
-        e = note(tx, d, now_ms);
+        e = lottery_job_note(tx, d, now_ms);
     return e ? e : tell_later(tx, pp, d->campaign, 0, now_ms);
 }
 
-static enum err draw(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t now_ms)
+static enum err lottery_job_draw(struct tx *tx, struct payments *pp, struct uuid campaign,
+                                 int64_t now_ms)
 {
     struct drawing d = { .campaign = campaign };
     struct arena a;
-    enum err e = begin(tx, &d, now_ms);
+    enum err e = lottery_job_begin(tx, &d, now_ms);
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e; /* drawn before, or cancelled: (1) */
@@ -176,20 +177,20 @@ static enum err draw(struct tx *tx, struct payments *pp, struct uuid campaign, i
 
 /* --- telling --- */
 
-struct person {
+struct lottery_job_person {
     int64_t number, rank;
     struct uuid purchase, user, payment;
 };
 
 struct people {
-    struct person all[LIMIT_TOLD];
+    struct lottery_job_person all[LIMIT_TOLD];
     size_t n;
 };
 
 static enum err add_person(void *ctx, const struct row *row)
 {
     struct people *p = ctx;
-    struct person *one = &p->all[p->n++];
+    struct lottery_job_person *one = &p->all[p->n++];
 
     one->number = row->col[0].i;
     one->rank = row->col[2].type == VAL_INT ? row->col[2].i : 0;
@@ -201,7 +202,7 @@ static enum err add_person(void *ctx, const struct row *row)
 }
 
 static enum err tell_one(struct tx *tx, struct payments *pp, struct arena *a, struct uuid campaign,
-                         const struct person *p, int64_t now_ms)
+                         const struct lottery_job_person *p, int64_t now_ms)
 {
     struct notice n = { .type = p->rank ? NOTICE_LOTTERY_WON : NOTICE_LOTTERY_LOST,
                         .subject = p->purchase,
@@ -211,11 +212,11 @@ static enum err tell_one(struct tx *tx, struct payments *pp, struct arena *a, st
                         .purchase = &p->purchase,
                         .rank = p->rank };
 
-    return notice_add(tx, pp, a, &n, now_ms, NULL);
+    return notice_add(tx, &pp->notifier, a, &n, now_ms, NULL);
 }
 
-static enum err tell(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t after,
-                     int64_t now_ms)
+static enum err lottery_job_tell(struct tx *tx, struct payments *pp, struct uuid campaign,
+                                 int64_t after, int64_t now_ms)
 {
     struct val v[] = { v_uuid(&campaign), V_INT(after), V_INT(LIMIT_TOLD) };
     struct people people = { .n = 0 };
@@ -226,7 +227,7 @@ static enum err tell(struct tx *tx, struct payments *pp, struct uuid campaign, i
     for (size_t i = 0; !e && i < people.n; i++)
         e = tell_one(tx, pp, &a, campaign, &people.all[i], now_ms);
     arena_release(&a);
-    fault_point(&pp->env->faults, "campaign.tell");
+    fault_point(&pp->runtime.env->faults, "campaign.tell");
     if (e || people.n < LIMIT_TOLD)
         return e;
     return tell_later(tx, pp, campaign, people.all[people.n - 1].number, now_ms);
@@ -234,10 +235,10 @@ static enum err tell(struct tx *tx, struct payments *pp, struct uuid campaign, i
 
 /* --- the job --- */
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct payments *pp = ctx;
-    int64_t now_ms = env_now_ms(pp->env), after;
+    int64_t now_ms = env_now_ms(pp->runtime.env), after;
     struct uuid campaign;
 
     if (!uuid_parse(m->ref, &campaign)) {
@@ -245,9 +246,9 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
         return ERR_VALIDATION;
     }
     if (!m->body.n)
-        return draw(tx, pp, campaign, now_ms);
+        return lottery_job_draw(tx, pp, campaign, now_ms);
     if (str_to_i64(m->body, &after))
-        return tell(tx, pp, campaign, after, now_ms);
+        return lottery_job_tell(tx, pp, campaign, after, now_ms);
     snprintf(why, 256, "the message says not from where to tell");
     return ERR_VALIDATION;
 }
@@ -258,7 +259,9 @@ struct job_kind draw_kind(struct payments *pp)
         .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){ .name = "campaign.draw", .run = run, .ctx = pp, .retry = policy };
+    return (struct job_kind){
+        .name = "campaign.draw", .run = lottery_job_run, .ctx = pp, .retry = policy
+    };
 }
 
 /* --- what is published --- */

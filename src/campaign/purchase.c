@@ -1,8 +1,8 @@
-#include "flow/purchase.h"
+#include "campaign/purchase.h"
 
 #include "auth/base64url.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "base/json/write.h"
+#include "store/values.h"
 
 #include <string.h>
 

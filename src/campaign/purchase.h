@@ -11,10 +11,10 @@
  *       after it had succeeded: refunded becomes completed again (D12).
  *   (4) A purchase has one payment, made with it, and its row changes only under that one's lock.
  *
- * purchase.c has the rows and the JSON, purchase_subject.c what payments do to them. */
+ * purchase.c has the rows and the JSON, purchase_payable.c what payments do to them. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 /* In the order of their rank. */
 enum purchase_status {

@@ -1,4 +1,4 @@
-/* purchase_subject.c - what a payment does to its purchase, the position and the sums (C2 to C5).
+/* purchase_payable.c - what a payment does to its purchase, the position and the sums (C2 to C5).
  *
  *   the payment            the purchase      the position                     the sums
  *   made (claim)           pending           available -> reserved, ours      positions_sold + 1
@@ -15,10 +15,10 @@
  *   (3) A campaign that was ended meanwhile counts nothing more: then the unit fails (UNAVAILABLE),
  *       is run again, and finds it closed. */
 #include "base/limits.h"
-#include "flow/campaign.h"
-#include "flow/notice.h"
-#include "flow/purchase.h"
-#include "flow/subject.h"
+#include "campaign/campaign.h"
+#include "campaign/purchase.h"
+#include "notify/notification.h"
+#include "payment/payable.h"
 
 #include <assert.h>
 
@@ -108,7 +108,7 @@ static enum err check_offer(struct tx *tx, struct operate *o, struct offer *ret_
 }
 
 /* By one statement: of all who come at once, one. */
-static enum err reserve(struct tx *tx, struct operate *o, const struct purchase *p)
+static enum err purchase_payable_reserve(struct tx *tx, struct operate *o, const struct purchase *p)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_reserve, &row, v_uuid(&p->user_id), v_uuid(&p->id),
@@ -132,7 +132,8 @@ static enum err count_reserved(struct tx *tx, struct operate *o, const struct pu
     return why ? why : e;
 }
 
-static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+static enum err purchase_payable_claim(struct tx *tx, struct claim *c, struct payment *p,
+                                       int64_t now_ms)
 {
     struct operate *o = c->o;
     bool konbini = str_eq(o->method_type, S("konbini"));
@@ -155,11 +156,11 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
     p->subject_id = b.id;
     p->user_id = b.user_id;
     p->money = b.money;
-    e = reserve(tx, o, &b);
+    e = purchase_payable_reserve(tx, o, &b);
     return e ? e : purchase_add(tx, &b);
 }
 
-static enum err claimed(struct tx *tx, struct claim *c, const struct payment *p)
+static enum err purchase_payable_claimed(struct tx *tx, struct claim *c, const struct payment *p)
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
@@ -177,7 +178,7 @@ static struct str id_text(struct arena *a, struct uuid id)
     return arena_str(a, str_of(text));
 }
 
-static enum err load(struct tx *tx, struct op_run *r)
+static enum err purchase_payable_load(struct tx *tx, struct op_run *r)
 {
     struct call_extra *x = &r->extra;
     struct purchase b;
@@ -219,8 +220,8 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
 
 /* --- what people are told --- */
 
-static enum err tell(struct tx *tx, const struct taking *t, const struct purchase *b,
-                     struct notice n)
+static enum err purchase_payable_tell(struct tx *tx, const struct taking *t,
+                                      const struct purchase *b, struct notice n)
 {
     n.subject = b->id;
     n.user = &b->user_id;
@@ -228,7 +229,7 @@ static enum err tell(struct tx *tx, const struct taking *t, const struct purchas
     n.campaign = &b->campaign_id;
     n.purchase = &b->id;
     n.trace = t->trace;
-    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+    return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
 /* One try, one notice. A try that never came to a charge is known by why it failed. */
@@ -237,16 +238,16 @@ static enum err tell_declined(struct tx *tx, const struct taking *t, const struc
 {
     struct str code = f->decline_code.n ? f->decline_code : f->failure_code;
 
-    return tell(tx, t, b,
-                (struct notice){ .type = NOTICE_PAYMENT_FAILED,
-                                 .attempt = f->charge_id.n ? f->charge_id : code,
-                                 .code = f->failure_code,
-                                 .decline_code = f->decline_code });
+    return purchase_payable_tell(tx, t, b,
+                                 (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                                  .attempt = f->charge_id.n ? f->charge_id : code,
+                                                  .code = f->failure_code,
+                                                  .decline_code = f->decline_code });
 }
 
 /* --- failed, cancelled: the position is free again --- */
 
-static enum err release(struct tx *tx, const struct purchase *b, int64_t now_ms)
+static enum err purchase_payable_release(struct tx *tx, const struct purchase *b, int64_t now_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
@@ -267,11 +268,11 @@ static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b
     b->status = to;
     *(to == PURCHASE_FAILED ? &b->failed_ms : &b->cancelled_ms) = t->now_ms;
     e = purchase_store(tx, b, t->now_ms);
-    return e ? e : release(tx, b, t->now_ms);
+    return e ? e : purchase_payable_release(tx, b, t->now_ms);
 }
 
-static enum err declined(struct tx *tx, const struct taking *t, struct purchase *b,
-                         const struct fact *f)
+static enum err purchase_payable_declined(struct tx *tx, const struct taking *t, struct purchase *b,
+                                          const struct fact *f)
 {
     enum err e = tell_declined(tx, t, b, f);
 
@@ -279,20 +280,20 @@ static enum err declined(struct tx *tx, const struct taking *t, struct purchase 
 }
 
 /* 003 tells only who let his reservation run out; who cancelled knows it. */
-static enum err cancelled(struct tx *tx, const struct taking *t, struct purchase *b,
-                          const struct fact *f)
+static enum err purchase_payable_cancelled(struct tx *tx, const struct taking *t,
+                                           struct purchase *b, const struct fact *f)
 {
     enum err e = OK;
 
     if (str_eq(f->cancel_reason, S("abandoned")))
-        e = tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
+        e = purchase_payable_tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
     return e ? e : let_go(tx, t, b, PURCHASE_CANCELLED);
 }
 
 /* --- completed, refunded: the sums follow the money --- */
 
-static enum err sell(struct tx *tx, const struct taking *t, const struct purchase *b,
-                     bool *ret_taken_back)
+static enum err purchase_payable_sell(struct tx *tx, const struct taking *t,
+                                      const struct purchase *b, bool *ret_taken_back)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_sell, &row, V_INT(t->now_ms), v_uuid(&b->position_id),
@@ -329,7 +330,7 @@ static enum err count_sold(struct tx *tx, const struct taking *t, const struct p
 }
 
 /* What it is by this money. */
-static void become(struct purchase *b, const struct payment *p, int64_t now_ms)
+static void purchase_payable_become(struct purchase *b, const struct payment *p, int64_t now_ms)
 {
     bool all_back = p->status == PAYMENT_REFUNDED;
 
@@ -348,14 +349,14 @@ static enum err follow_money(struct tx *tx, const struct taking *t, const struct
 {
     bool first = b->status < PURCHASE_COMPLETED, taken_back = false;
     int64_t by = -b->revenue;
-    enum err e = first ? sell(tx, t, b, &taken_back) : OK;
+    enum err e = first ? purchase_payable_sell(tx, t, b, &taken_back) : OK;
 
-    become(b, p, t->now_ms);
+    purchase_payable_become(b, p, t->now_ms);
     by += b->revenue;
     if (!e)
         e = purchase_store(tx, b, t->now_ms);
     if (!e && first)
-        e = tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
+        e = purchase_payable_tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
     if (!e)
         e = count_user(tx, t, b, by, first);
     if (!e && first)
@@ -378,8 +379,9 @@ static enum err learn_expiry(struct tx *tx, const struct taking *t, struct purch
     return purchase_store(tx, b, t->now_ms);
 }
 
-static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
-                     const struct fact *f, int64_t *ret_ms)
+static enum err purchase_payable_ends(struct tx *tx, const struct taking *t,
+                                      const struct payment *p, const struct fact *f,
+                                      int64_t *ret_ms)
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
@@ -392,8 +394,8 @@ static enum err ends(struct tx *tx, const struct taking *t, const struct payment
 
 /* --- the subject --- */
 
-static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
-                      const struct fact *f)
+static enum err purchase_payable_moved(struct tx *tx, const struct taking *t,
+                                       const struct payment *p, const struct fact *f)
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
@@ -403,14 +405,16 @@ static enum err moved(struct tx *tx, const struct taking *t, const struct paymen
     if (p->captured >= 0)
         return follow_money(tx, t, p, &b);
     if (is_void(p))
-        return f && f->state == INTENT_CANCELED ? cancelled(tx, t, &b, f)
+        return f && f->state == INTENT_CANCELED ? purchase_payable_cancelled(tx, t, &b, f)
                                                 : let_go(tx, t, &b, PURCHASE_FAILED);
     if (p->status != PAYMENT_PENDING || !f)
         return OK;
-    return f->state == INTENT_DECLINED ? declined(tx, t, &b, f) : learn_expiry(tx, t, &b, f);
+    return f->state == INTENT_DECLINED ? purchase_payable_declined(tx, t, &b, f)
+                                       : learn_expiry(tx, t, &b, f);
 }
 
-static enum err refunded(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err purchase_payable_refunded(struct tx *tx, const struct taking *t,
+                                          const struct payment *p)
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
@@ -423,7 +427,7 @@ static enum err refunded(struct tx *tx, const struct taking *t, const struct pay
     return campaign_give_back(tx, t->payments, b.campaign_id, b.id, t->now_ms);
 }
 
-/* The alert and the audit line were written where it was sent back (move.c). */
+/* The alert and the audit line were written where it was sent back (payment/transition.c). */
 static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
                            const struct fact *f)
 {
@@ -436,12 +440,13 @@ static enum err given_back(struct tx *tx, const struct taking *t, const struct p
     if (!e)
         e = purchase_read(tx, p->subject_id, &b);
     return e ? e
-             : tell(tx, t, &b,
-                    (struct notice){ .type = NOTICE_PAYMENT_REFUNDED, .attempt = f->charge_id });
+             : purchase_payable_tell(
+                   tx, t, &b,
+                   (struct notice){ .type = NOTICE_PAYMENT_REFUNDED, .attempt = f->charge_id });
 }
 
-static enum err render(struct tx *tx, struct arena *a, const struct payment *p, struct str payment,
-                       struct str *ret_body)
+static enum err purchase_payable_render(struct tx *tx, struct arena *a, const struct payment *p,
+                                        struct str payment, struct str *ret_body)
 {
     struct purchase b;
     enum err e = purchase_read(tx, p->subject_id, &b);
@@ -453,13 +458,14 @@ static enum err render(struct tx *tx, struct arena *a, const struct payment *p, 
 }
 
 const struct subject purchase_subject = {
-    .claim = claim,
-    .claimed = claimed,
-    .load = load,
+    .payment_of = purchase_payment,
+    .claim = purchase_payable_claim,
+    .claimed = purchase_payable_claimed,
+    .load = purchase_payable_load,
     .is_open = is_open,
-    .moved = moved,
-    .refunded = refunded,
+    .moved = purchase_payable_moved,
+    .refunded = purchase_payable_refunded,
     .given_back = given_back,
-    .ends = ends,
-    .render = render,
+    .ends = purchase_payable_ends,
+    .render = purchase_payable_render,
 };

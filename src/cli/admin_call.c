@@ -33,7 +33,7 @@ struct admin {
 
 /* --- opening --- */
 
-static enum err no(char why[512], const char *words)
+static enum err admin_call_no(char why[512], const char *words)
 {
     snprintf(why, 512, "%s", words);
     return ERR_VALIDATION;
@@ -136,7 +136,8 @@ static bool is_printable(struct str s)
     return s.n;
 }
 
-static enum err fill(struct admin *a, const struct settings *s, const char *address, char why[512])
+static enum err admin_call_fill(struct admin *a, const struct settings *s, const char *address,
+                                char why[512])
 {
     a->tls = s->tls_cert.n;
     if (!set_base(a, address)) {
@@ -153,19 +154,20 @@ static enum err fill(struct admin *a, const struct settings *s, const char *addr
         return ERR_VALIDATION;
     }
     if (a->tls && !read_pin(s, a->pin))
-        return no(why, "ICHIDO_TLS_CERT cannot be read, so the server cannot be recognised");
+        return admin_call_no(why,
+                             "ICHIDO_TLS_CERT cannot be read, so the server cannot be recognised");
     a->curl = curl_easy_init();
     return a->curl && add_headers(a, ADMIN_JSON, s->admin_token) &&
                    add_headers(a, ADMIN_CSV, s->admin_token)
                ? OK
-               : no(why, "libcurl does not start");
+               : admin_call_no(why, "libcurl does not start");
 }
 
 enum err admin_open(const struct settings *s, const char *address, struct admin **ret_admin,
                     char why[512])
 {
     struct admin *a = calloc(1, sizeof(*a));
-    enum err e = a ? fill(a, s, address, why) : no(why, "not enough memory");
+    enum err e = a ? admin_call_fill(a, s, address, why) : admin_call_no(why, "not enough memory");
 
     if (e)
         admin_free(a);
@@ -197,8 +199,8 @@ static size_t take_answer(char *p, size_t size, size_t n, void *ctx)
     return answer->failed ? 0 : size * n;
 }
 
-static void prepare(struct admin *a, const char *method, const char *url, enum admin_type type,
-                    struct str body, struct buf *answer)
+static void admin_call_prepare(struct admin *a, const char *method, const char *url,
+                               enum admin_type type, struct str body, struct buf *answer)
 {
     CURL *c = a->curl;
 
@@ -236,7 +238,7 @@ enum err admin_send(struct admin *a, struct arena *arena, const char *method, st
 
     snprintf(url, sizeof(url), "%s" STR_FMT, a->base, STR_ARG(path));
     buf_init(&answer, ANSWER_MAX);
-    prepare(a, method, url, type, body, &answer);
+    admin_call_prepare(a, method, url, type, body, &answer);
     code = curl_easy_perform(a->curl);
     curl_easy_getinfo(a->curl, CURLINFO_RESPONSE_CODE, &status);
     *ret_status = (int)status;

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 struct admin;
 

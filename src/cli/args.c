@@ -1,6 +1,6 @@
 #include "cli/args.h"
 
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 
 #include <stdio.h>
 #include <string.h>

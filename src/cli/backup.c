@@ -2,10 +2,10 @@
  * is called one. It asks no server: SQLite and PostgreSQL let others read. */
 #include "store/backup.h"
 
+#include "base/json/write.h"
 #include "cli/cli.h"
-#include "cli/node.h"
-#include "flow/json_out.h"
 #include "observe/log.h"
+#include "server/node.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { TELL_MS = 200, MEGABYTE = 1000 * 1000 };
 
-struct run {
+struct backup_run {
     struct node node;
     struct backup backup;
     char from[BACKUP_PATH], to[BACKUP_PATH], spare[BACKUP_NAME];
@@ -22,7 +22,7 @@ struct run {
     int64_t told_ms;
 };
 
-static void usage(void)
+static void backup_usage(void)
 {
     puts(
         "usage: ichido backup [FILE] [--no-check] [--json]\n\n"
@@ -41,7 +41,7 @@ static void usage(void)
         "wrongly.");
 }
 
-static bool read_args(struct run *r, int argc, char **argv)
+static bool read_args(struct backup_run *r, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
@@ -58,7 +58,7 @@ static bool read_args(struct run *r, int argc, char **argv)
     return true;
 }
 
-static void name_it(struct run *r, bool postgres)
+static void name_it(struct backup_run *r, bool postgres)
 {
     time_t now = (time_t)(clock_wall_ms(&r->node.env.clock) / 1000);
     struct tm tm;
@@ -70,9 +70,9 @@ static void name_it(struct run *r, bool postgres)
     r->backup.to = r->to;
 }
 
-static void tell(void *ctx, int64_t done, int64_t total)
+static void backup_tell(void *ctx, int64_t done, int64_t total)
 {
-    struct run *r = ctx;
+    struct backup_run *r = ctx;
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
 
     if (!r->terminal || (done < total && now_ms - r->told_ms < TELL_MS))
@@ -103,7 +103,7 @@ static void print_words(const struct backup *b)
            (long long)b->rows, b->unchecked ? "not checked" : "checked");
 }
 
-static int run(struct run *r)
+static int backup_run(struct backup_run *r)
 {
     struct str db = r->node.settings.db, prefix = S("sqlite:");
     bool sqlite = str_starts(db, prefix);
@@ -119,7 +119,7 @@ static int run(struct run *r)
         name_it(r, !sqlite);
     r->backup.from = r->from;
     r->backup.spare = r->spare;
-    r->backup.tell = tell;
+    r->backup.tell = backup_tell;
     r->backup.ctx = r;
     e = sqlite ? sqlite_backup(&r->backup, why) : postgres_backup(&r->backup, why);
     if (!e) {
@@ -132,19 +132,19 @@ static int run(struct run *r)
 
 int cli_backup(int argc, char **argv)
 {
-    struct run r = { .terminal = isatty(STDERR_FILENO) };
+    struct backup_run r = { .terminal = isatty(STDERR_FILENO) };
     int code = EXIT_ASKED_WRONGLY;
 
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage();
+            backup_usage();
             return EXIT_FINE;
         }
     if (!read_args(&r, argc, argv))
         return code;
     backup_hold_signals();
     if (node_init(&r.node)) {
-        code = run(&r);
+        code = backup_run(&r);
         node_release(&r.node);
     }
     return code;

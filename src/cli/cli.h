@@ -2,11 +2,9 @@
  * asked wrongly (settings, arguments), 70 the disk broke its promise. */
 #pragma once
 
-#define ICHIDO_VERSION "0.7.0"
+#include "base/version.h"
+#include "server/exit.h"
 
-enum { EXIT_FINE = 0, EXIT_CANNOT = 1, EXIT_ASKED_WRONGLY = 2, EXIT_DISK = 70 };
-
-int cli_serve(int argc, char **argv);
 int cli_migrate(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_dlq(int argc, char **argv);

@@ -1,9 +1,6 @@
 #include "cli/command_store.h"
 
-#include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/errand.h"
-#include "flow/audit_seal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,41 +33,6 @@ static bool is_there(struct str file, char why[512])
     snprintf(why, 512, "there is no database at %.300s (%s); ICHIDO_DB says where it is", path,
              strerrordesc_np(errno));
     return false;
-}
-
-struct sealing {
-    int64_t now_ms;
-    struct audit_run run;
-    bool more, waits;
-    int64_t seq; /* the last row when all was walked first; later ones are other nodes' */
-};
-
-static enum err seal(struct tx *tx, void *ctx)
-{
-    struct sealing *s = ctx;
-    enum err e = audit_seal_step(tx, s->now_ms, &s->run, &s->more);
-
-    s->waits = false;
-    if (e || s->more)
-        return e;
-    if (!s->seq)
-        s->seq = s->run.all_seq;
-    return audit_seal_waits(tx, s->seq, &s->waits);
-}
-
-void command_store_seal(struct node *n)
-{
-    struct sealing s = { .now_ms = env_now_ms(&n->env), .more = true };
-    struct errand errand;
-    enum err e = OK;
-
-    errand_init(&errand);
-    for (int i = 0; !e && (s.more || s.waits) && i < LIMIT_AUDIT_LAST; i++) {
-        if (s.waits)
-            usleep(LIMIT_AUDIT_WAIT_MS * 1000);
-        e = errand_do(&errand, n->store, UNIT_BACK, seal, &s);
-    }
-    errand_release(&errand);
 }
 
 enum err command_store_open(struct node *n, const char *command, char ret_owner[ADMIN_OWNER],

@@ -1,8 +1,8 @@
 /* keys.c - `ichido keys find KEY`: what an Idempotency-Key did, whoever used it (O8). */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/payments_parts.h"
+#include "cli/payments/command.h"
 #include "domain/key.h"
 #include "observe/log.h"
 
@@ -11,7 +11,7 @@
 
 enum { ARENA = 16 * 1024 * 1024 };
 
-static void usage(void)
+static void cli_keys_usage(void)
 {
     puts("ichido keys - what became of an Idempotency-Key\n"
          "\n"
@@ -44,7 +44,7 @@ static int print_uses(const cJSON *tree, bool json)
     return EXIT_CANNOT;
 }
 
-static int find(struct node *n, struct uuid key, bool json)
+static int cli_keys_find(struct node *n, struct uuid key, bool json)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     struct payments_source *s = NULL;
@@ -66,7 +66,7 @@ static int find(struct node *n, struct uuid key, bool json)
     return code;
 }
 
-static int wrong(const char *why)
+static int cli_keys_wrong(const char *why)
 {
     fprintf(stderr, "ichido keys: %s; see ichido keys --help\n", why);
     return EXIT_ASKED_WRONGLY;
@@ -80,20 +80,20 @@ int cli_keys(int argc, char **argv)
     int code;
 
     if (args_ask_for_help(argc, argv)) {
-        usage();
+        cli_keys_usage();
         return EXIT_FINE;
     }
     if (argc < 2 || strcmp(argv[1], "find") != 0)
-        return wrong("it needs the command find");
+        return cli_keys_wrong("it needs the command find");
     if (argc < 3 || argc > 4 || (argc == 4 && !json))
-        return wrong("find takes one key, and --json");
+        return cli_keys_wrong("find takes one key, and --json");
     if (!key_parse(str_of(argv[2]), &key))
-        return wrong("this is no Idempotency-Key (a UUID)");
+        return cli_keys_wrong("this is no Idempotency-Key (a UUID)");
     if (!node_init(&node))
         return EXIT_ASKED_WRONGLY;
     log_free(node.env.log);
     node.env.log = node_log_new(&node, LOG_ERROR, false);
-    code = find(&node, key, json);
+    code = cli_keys_find(&node, key, json);
     node_release(&node);
     return code;
 }

@@ -1,6 +1,6 @@
 #include "cli/cli.h"
-#include "cli/node.h"
 #include "observe/log.h"
+#include "server/node.h"
 
 int cli_migrate(int argc, char **argv)
 {

@@ -1,13 +1,13 @@
 /* reconcile.c - `ichido reconcile`: has the running server compare a day with the provider's books,
  * and shows what it found (E11). The server does the work, whoever waits for it: ended at any
  * moment, this command can be given again and goes on waiting for the same run. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
-#include "base/zone.h"
+#include "base/time/parse.h"
+#include "base/time/zone.h"
 #include "cli/admin_ask.h"
 #include "cli/cli.h"
-#include "cli/dlq_parts.h"
+#include "cli/dlq/command.h"
 #include "domain/day.h"
 
 #include <stdio.h>
@@ -24,15 +24,15 @@ enum {
     PATH_MAX_BYTES = 128,
 };
 
-struct ask {
+struct reconcile_ask {
     struct str day; /* empty: yesterday */
     const char *csv;
     bool json;
 };
 
-struct run {
+struct reconcile_run {
     struct node node;
-    struct ask ask;
+    struct reconcile_ask ask;
     struct admin *admin;
     struct arena arena; /* of one answer */
     char day[DAY_TEXT + 1], why[512];
@@ -40,7 +40,7 @@ struct run {
     int64_t told_ms;
 };
 
-static void usage(void)
+static void reconcile_usage(void)
 {
     puts(
         "usage: ichido reconcile [--day YYYY-MM-DD] [--csv FILE] [--json]\n\n"
@@ -66,14 +66,14 @@ static const char *value_of(const char *name, int argc, char **argv, int *i)
     return argv[*i][n] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
 }
 
-static bool wrong(const char *words, const char *what)
+static bool reconcile_wrong(const char *words, const char *what)
 {
     fprintf(stderr, "ichido reconcile: %s%s; ichido reconcile --help says what can be asked\n",
             words, what);
     return false;
 }
 
-static bool read_args(int argc, char **argv, struct ask *ret)
+static bool read_args(int argc, char **argv, struct reconcile_ask *ret)
 {
     int64_t day;
 
@@ -85,17 +85,17 @@ static bool read_args(int argc, char **argv, struct ask *ret)
         } else if ((v = value_of("--day", argc, argv, &i))) {
             ret->day = str_of(v);
             if (!day_parse(ret->day, &day))
-                return wrong("--day must be like 2026-11-16, not ", v);
+                return reconcile_wrong("--day must be like 2026-11-16, not ", v);
         } else if ((v = value_of("--csv", argc, argv, &i))) {
             ret->csv = v;
         } else {
-            return wrong("cannot read ", argv[i]);
+            return reconcile_wrong("cannot read ", argv[i]);
         }
     }
     return true;
 }
 
-static bool choose_day(struct run *r)
+static bool choose_day(struct reconcile_run *r)
 {
     struct zone *zone = NULL;
 
@@ -114,7 +114,7 @@ static bool choose_day(struct run *r)
 
 /* --- the server --- */
 
-static bool keep_problem(struct run *r, int status, struct str answer)
+static bool keep_problem(struct reconcile_run *r, int status, struct str answer)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
@@ -123,8 +123,8 @@ static bool keep_problem(struct run *r, int status, struct str answer)
     return false;
 }
 
-static bool call(struct run *r, const char *method, const char *ending, int wanted,
-                 struct str *ret_answer)
+static bool reconcile_call(struct reconcile_run *r, const char *method, const char *ending,
+                           int wanted, struct str *ret_answer)
 {
     char path[PATH_MAX_BYTES];
     int status;
@@ -140,7 +140,7 @@ static bool call(struct run *r, const char *method, const char *ending, int want
 
 /* Seconds until what differs is looked at again. The server's clock may not be ours: no more than
  * the whole pause. */
-static long long pause_left_s(struct run *r, const cJSON *day)
+static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
 {
     int64_t since_ms, left_ms = LIMIT_RECONCILE_PAUSE_MS;
 
@@ -152,7 +152,7 @@ static long long pause_left_s(struct run *r, const cJSON *day)
 }
 
 /* On a terminal the line counts down; elsewhere it is said once. */
-static void tell_pause(struct run *r, const cJSON *day)
+static void tell_pause(struct reconcile_run *r, const cJSON *day)
 {
     if (r->told_pause && !r->terminal)
         return;
@@ -162,12 +162,12 @@ static void tell_pause(struct run *r, const cJSON *day)
     r->told = r->told_pause = true;
 }
 
-static const char *plural(long long n)
+static const char *reconcile_plural(long long n)
 {
     return n == 1 ? "" : "s";
 }
 
-static void tell(struct run *r, const cJSON *day)
+static void reconcile_tell(struct reconcile_run *r, const cJSON *day)
 {
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
     const char *error = answer_words(day, "error");
@@ -177,7 +177,7 @@ static void tell(struct run *r, const cJSON *day)
     fprintf(stderr, "%s%s %s: %lld theirs, %lld ours, %lld checked, %lld difference%s",
             r->terminal ? "\r\033[K" : "", r->day, answer_words(day, "phase"),
             answer_number(day, "theirs"), answer_number(day, "ours"), answer_number(day, "checked"),
-            answer_number(day, "differences"), plural(answer_number(day, "differences")));
+            answer_number(day, "differences"), reconcile_plural(answer_number(day, "differences")));
     if (error[0]) {
         fputs(" (", stderr);
         dlq_put(stderr, str_of(error), 60);
@@ -190,22 +190,22 @@ static void tell(struct run *r, const cJSON *day)
 }
 
 /* The report, once it is one. The caller frees it. NULL: it could not be had. */
-static cJSON *wait_for_end(struct run *r)
+static cJSON *wait_for_end(struct reconcile_run *r)
 {
     struct str answer;
     cJSON *day = NULL;
 
-    if (!call(r, "POST", "", 202, &answer))
+    if (!reconcile_call(r, "POST", "", 202, &answer))
         return NULL;
     for (;;) {
-        if (!call(r, "GET", "", 200, &answer) || json_parse(answer, &day, NULL))
+        if (!reconcile_call(r, "GET", "", 200, &answer) || json_parse(answer, &day, NULL))
             return NULL;
         if (strcmp(answer_words(day, "state"), "done") == 0)
             break;
         if (strcmp(answer_words(day, "phase"), "pause") == 0 && !answer_words(day, "error")[0])
             tell_pause(r, day);
         else
-            tell(r, day);
+            reconcile_tell(r, day);
         cJSON_Delete(day);
         day = NULL;
         usleep(POLL_MS * 1000);
@@ -224,7 +224,7 @@ static void print_total(const cJSON *t)
     printf(
         "  %-10s %-8s %-3s %8lld payment%-1s  captured %lld  refunded %lld  fees %lld  net %lld\n",
         answer_words(t, "gateway"), answer_words(t, "side"), answer_words(t, "currency"), payments,
-        plural(payments), answer_number(t, "captured"), answer_number(t, "refunded"),
+        reconcile_plural(payments), answer_number(t, "captured"), answer_number(t, "refunded"),
         answer_number(t, "fees"), answer_number(t, "net"));
 }
 
@@ -246,7 +246,7 @@ static void print_difference(const cJSON *d)
     putchar('\n');
 }
 
-static void print_day(const struct run *r, const cJSON *day)
+static void print_day(const struct reconcile_run *r, const cJSON *day)
 {
     const cJSON *one;
 
@@ -255,18 +255,19 @@ static void print_day(const struct run *r, const cJSON *day)
     if (answer_number(day, "notShown"))
         printf("  ... and %lld more\n", answer_number(day, "notShown"));
     printf("%s: %lld difference%s, %lld healed (%lld payment%s of the provider, %lld of ours)\n",
-           r->day, answer_number(day, "differences"), plural(answer_number(day, "differences")),
-           answer_number(day, "healed"), answer_number(day, "theirs"),
-           plural(answer_number(day, "theirs")), answer_number(day, "ours"));
+           r->day, answer_number(day, "differences"),
+           reconcile_plural(answer_number(day, "differences")), answer_number(day, "healed"),
+           answer_number(day, "theirs"), reconcile_plural(answer_number(day, "theirs")),
+           answer_number(day, "ours"));
 }
 
-static bool write_csv(struct run *r)
+static bool write_csv(struct reconcile_run *r)
 {
     bool to_stdout = strcmp(r->ask.csv, "-") == 0, fine;
     struct str csv;
     FILE *f;
 
-    if (!call(r, "GET", ".csv", 200, &csv))
+    if (!reconcile_call(r, "GET", ".csv", 200, &csv))
         return false;
     f = to_stdout ? stdout : fopen(r->ask.csv, "we");
     fine = f && fwrite(csv.p, 1, csv.n, f) == csv.n && fflush(f) == 0;
@@ -277,7 +278,7 @@ static bool write_csv(struct run *r)
     return fine;
 }
 
-static int show(struct run *r, const cJSON *day)
+static int cli_reconcile_show(struct reconcile_run *r, const cJSON *day)
 {
     if (r->ask.csv && !write_csv(r))
         return EXIT_NOT_DONE;
@@ -290,7 +291,7 @@ static int show(struct run *r, const cJSON *day)
 
 /* --- all together --- */
 
-static int work(struct run *r)
+static int reconcile_work(struct reconcile_run *r)
 {
     CLEANUP(json_freep) cJSON *day = NULL;
     int code = EXIT_NOT_DONE;
@@ -298,7 +299,7 @@ static int work(struct run *r)
     if (choose_day(r) && !admin_find(&r->node.settings, &r->admin, r->why))
         day = wait_for_end(r);
     if (day)
-        code = show(r, day);
+        code = cli_reconcile_show(r, day);
     if (code == EXIT_NOT_DONE)
         fprintf(stderr, "ichido reconcile: %s\n",
                 r->why[0] ? r->why : "the answer is not what was expected");
@@ -307,12 +308,12 @@ static int work(struct run *r)
 
 int cli_reconcile(int argc, char **argv)
 {
-    struct run r = { .terminal = isatty(STDERR_FILENO) };
+    struct reconcile_run r = { .terminal = isatty(STDERR_FILENO) };
     int code;
 
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage();
+            reconcile_usage();
             return EXIT_SAME;
         }
     if (!read_args(argc, argv, &r.ask))
@@ -320,7 +321,7 @@ int cli_reconcile(int argc, char **argv)
     if (!node_init(&r.node))
         return EXIT_ASKED_WRONGLY;
     arena_init(&r.arena, ARENA);
-    code = work(&r);
+    code = reconcile_work(&r);
     admin_free(r.admin);
     arena_release(&r.arena);
     node_release(&r.node);

@@ -2,14 +2,14 @@
  * dead letter is tried again; an event that has its outcome goes through the queue as the first
  * time. */
 #include "base/buf.h"
+#include "base/json/write.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/dead_kinds.h"
-#include "cli/dlq_parts.h"
-#include "flow/json_out.h"
-#include "flow/text.h"
+#include "cli/dlq/command.h"
 #include "observe/log.h"
+#include "server/dead_kinds.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ struct replay_ask {
     bool dry_run, json;
 };
 
-static void usage(void)
+static void replay_usage(void)
 {
     puts("ichido replay - applies events again\n"
          "\n"
@@ -96,7 +96,7 @@ static const struct args_option options[] = {
     { "--json", 1, true, false, read_json, "" },
 };
 
-static bool check(struct args *a, const struct replay_ask *k)
+static bool replay_check(struct args *a, const struct replay_ask *k)
 {
     bool span = k->since_ms || k->until_ms || k->type.n;
 
@@ -120,7 +120,7 @@ static bool read_arguments(struct args *a, int argc, char **argv, struct replay_
             k->id = str_of(argv[i]);
         }
     }
-    return check(a, k);
+    return replay_check(a, k);
 }
 
 /* --- what is done --- */
@@ -164,7 +164,7 @@ static struct str write_body(struct buf *b, const struct replay_ask *k, struct s
     return buf_str(b);
 }
 
-static int replay(struct replay_ask *k)
+static int replay_run(struct replay_ask *k)
 {
     struct node node = { 0 };
     struct str path, text;
@@ -198,11 +198,11 @@ int cli_replay(int argc, char **argv)
     clock_init(&clock);
     k.now_ms = clock_wall_ms(&clock);
     if (args_ask_for_help(argc, argv)) {
-        usage();
+        replay_usage();
         return EXIT_FINE;
     }
     if (read_arguments(&a, argc, argv, &k))
-        return replay(&k);
+        return replay_run(&k);
     fprintf(stderr, "ichido replay: %s\n", why);
     return EXIT_ASKED_WRONGLY;
 }

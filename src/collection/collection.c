@@ -9,12 +9,12 @@
  * A refusal is an error of the unit, which rolls back: nothing is changed by half. PostgreSQL: a
  * payment begins under the participant's lock (participant.c), so whoever is seen not to pay here
  * does not begin before the commit. */
-#include "flow/collection.h"
+#include "collection/collection.h"
 
 #include "base/limits.h"
-#include "base/zone.h"
-#include "flow/reminder.h"
-#include "flow/rows.h"
+#include "base/time/zone.h"
+#include "collection/reminder.h"
+#include "payment/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,18 +130,18 @@ struct putting {
     struct arena *arena;
     const struct collection_input *in;
     int64_t now_ms;
-    struct person *people; /* as many as are named, in their order */
+    struct collection_person *people; /* as many as are named, in their order */
     struct collection_result *result;
 };
 
-struct person { /* what is known of somebody who is named */
+struct collection_person { /* what is known of somebody who is named */
     const struct participant_input *in;
     bool known, same, other_amount, elsewhere, paid, pays;
     struct str old_email; /* empty: it stays; lives as long as the unit */
 };
 
-static enum err refuse(struct putting *s, enum collection_refusal why,
-                       const struct participant_input *who)
+static enum err collection_refuse(struct putting *s, enum collection_refusal why,
+                                  const struct participant_input *who)
 {
     s->result->refusal = why;
     s->result->has_participant = who;
@@ -196,7 +196,7 @@ static enum err check_currency(struct putting *s)
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    return refuse(s, REFUSED_CURRENCY, NULL);
+    return collection_refuse(s, REFUSED_CURRENCY, NULL);
 }
 
 static bool is_same(const struct collection *c, const struct collection_input *in)
@@ -265,7 +265,7 @@ static enum err put_collection(struct putting *s, bool may_any)
 
 /* The statement over all people for whom `fill` has values, LIMIT_STATEMENT_ROWS at a time. */
 static enum err for_people(struct putting *s, enum stmt stmt, size_t columns,
-                           bool (*fill)(const struct putting *s, const struct person *p,
+                           bool (*fill)(const struct putting *s, const struct collection_person *p,
                                         struct val *ret_values),
                            tx_each_fn each)
 {
@@ -288,12 +288,12 @@ static enum err for_people(struct putting *s, enum stmt stmt, size_t columns,
 
 static int compare_person(const void *id, const void *person)
 {
-    const struct person *p = person;
+    const struct collection_person *p = person;
 
     return memcmp(((const struct uuid *)id)->b, p->in->id.b, sizeof(p->in->id.b));
 }
 
-static struct person *person_of(struct putting *s, const struct val *id)
+static struct collection_person *person_of(struct putting *s, const struct val *id)
 {
     struct uuid wanted;
 
@@ -303,18 +303,18 @@ static struct person *person_of(struct putting *s, const struct val *id)
                    compare_person);
 }
 
-static bool all_ids(const struct putting *s, const struct person *p, struct val *ret)
+static bool all_ids(const struct putting *s, const struct collection_person *p, struct val *ret)
 {
     (void)s;
     ret[0] = v_uuid(&p->in->id);
     return true;
 }
 
-static enum err learn(void *ctx, const struct row *row)
+static enum err collection_learn(void *ctx, const struct row *row)
 {
     struct putting *s = ctx;
     const struct val *v = row->col;
-    struct person *p = person_of(s, &v[0]);
+    struct collection_person *p = person_of(s, &v[0]);
     struct uuid collection, user;
     bool has_user = take_uuid(&v[4], &user);
 
@@ -332,7 +332,8 @@ static enum err learn(void *ctx, const struct row *row)
     return OK;
 }
 
-static bool ids_with_other_amount(const struct putting *s, const struct person *p, struct val *ret)
+static bool ids_with_other_amount(const struct putting *s, const struct collection_person *p,
+                                  struct val *ret)
 {
     (void)s;
     ret[0] = v_uuid(&p->in->id);
@@ -341,7 +342,7 @@ static bool ids_with_other_amount(const struct putting *s, const struct person *
 
 static enum err note_payer(void *ctx, const struct row *row)
 {
-    struct person *p = person_of(ctx, &row->col[0]);
+    struct collection_person *p = person_of(ctx, &row->col[0]);
 
     if (!p)
         return ERR_INTERNAL;
@@ -352,19 +353,20 @@ static enum err note_payer(void *ctx, const struct row *row)
 static enum err check_people(struct putting *s)
 {
     for (size_t i = 0; i < s->in->participant_count; i++) {
-        const struct person *p = &s->people[i];
+        const struct collection_person *p = &s->people[i];
 
         if (p->elsewhere)
-            return refuse(s, REFUSED_ELSEWHERE, p->in);
+            return collection_refuse(s, REFUSED_ELSEWHERE, p->in);
         if (p->known && p->other_amount && (p->paid || p->pays))
-            return refuse(s, REFUSED_AMOUNT, p->in);
+            return collection_refuse(s, REFUSED_AMOUNT, p->in);
     }
     return OK;
 }
 
 enum { PUT_COLUMNS = 7 };
 
-static bool what_differs(const struct putting *s, const struct person *p, struct val *ret)
+static bool what_differs(const struct putting *s, const struct collection_person *p,
+                         struct val *ret)
 {
     const struct participant_input *in = p->in;
 
@@ -382,7 +384,7 @@ static bool what_differs(const struct putting *s, const struct person *p, struct
 
 enum { MOVED_COLUMNS = 2 };
 
-static bool who_moved(const struct putting *s, const struct person *p, struct val *ret)
+static bool who_moved(const struct putting *s, const struct collection_person *p, struct val *ret)
 {
     (void)s;
     ret[0] = v_uuid(&p->in->id);
@@ -393,7 +395,7 @@ static bool who_moved(const struct putting *s, const struct person *p, struct va
 /* Known from here on, and ours: another collection may have been faster with somebody new. */
 static enum err note_stored(void *ctx, const struct row *row)
 {
-    struct person *p = person_of(ctx, &row->col[0]);
+    struct collection_person *p = person_of(ctx, &row->col[0]);
 
     if (!p)
         return ERR_INTERNAL;
@@ -415,7 +417,7 @@ static enum err store_people(struct putting *s)
     e = for_people(s, STMT_participant_put, PUT_COLUMNS, what_differs, note_stored);
     for (size_t i = 0; !e && i < s->in->participant_count; i++)
         if (!s->people[i].same)
-            e = refuse(s, REFUSED_ELSEWHERE, s->people[i].in);
+            e = collection_refuse(s, REFUSED_ELSEWHERE, s->people[i].in);
     return e ? e : for_people(s, STMT_sends_moved, MOVED_COLUMNS, who_moved, NULL);
 }
 
@@ -424,7 +426,7 @@ static enum err check_count(struct putting *s)
     struct row row;
     enum err e = TX_ROW(s->tx, STMT_collection_totals, &row, v_uuid(&s->in->id));
 
-    return !e && row.col[0].i > PARTICIPANTS_MAX ? refuse(s, REFUSED_TOO_MANY, NULL) : e;
+    return !e && row.col[0].i > PARTICIPANTS_MAX ? collection_refuse(s, REFUSED_TOO_MANY, NULL) : e;
 }
 
 static enum err put_people(struct putting *s)
@@ -437,7 +439,7 @@ static enum err put_people(struct putting *s)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < n; i++)
         s->people[i].in = &s->in->participants[i];
-    e = for_people(s, STMT_participants_known, 1, all_ids, learn);
+    e = for_people(s, STMT_participants_known, 1, all_ids, collection_learn);
     if (!e)
         e = for_people(s, STMT_participants_paying, 1, ids_with_other_amount, note_payer);
     if (!e)
@@ -454,7 +456,7 @@ static enum err check_zone(struct putting *s)
     enum err e = zone_load(s->in->time_zone, &z);
 
     zone_free(z);
-    return e == ERR_NOT_FOUND || e == ERR_VALIDATION ? refuse(s, REFUSED_ZONE, NULL) : e;
+    return e == ERR_NOT_FOUND || e == ERR_VALIDATION ? collection_refuse(s, REFUSED_ZONE, NULL) : e;
 }
 
 enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,

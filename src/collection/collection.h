@@ -10,7 +10,7 @@
  * A collection belongs to its organiser, and so do its payments. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 enum {
     COLLECTION_TITLE_MAX = 200, /* characters, like the next three */
@@ -105,7 +105,7 @@ enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,
                         const struct collection_input *in, bool may_any, int64_t now_ms,
                         struct collection_result *ret_result);
 
-/* --- as the API shows them (collection_json.c). FORBIDDEN, NOT_FOUND --- */
+/* --- as the API shows them (json.c). FORBIDDEN, NOT_FOUND --- */
 
 /* With totals (count, due, paid, refunded, net, outstanding) and, by cursor, participants. */
 struct collection_view {

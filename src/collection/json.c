@@ -1,11 +1,11 @@
-/* collection_json.c - collections and participants as their organiser sees them: the totals at a
+/* json.c - collections and participants as their organiser sees them: the totals at a
  * glance, and the people by pages. A page ends at an id and the next one begins behind it, so that
  * nothing is skipped or shown twice because somebody was added meanwhile. */
 #include "auth/base64url.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/collection.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "collection/collection.h"
+#include "payment/rows.h"
 
 #include <string.h>
 

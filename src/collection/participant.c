@@ -13,11 +13,11 @@
  *       participant, once and upwards (E1, E2).
  *   (3) PostgreSQL: a payment that goes on is locked before its participant; for one that is being
  *       made the participant's lock is what keeps a second one out. */
-#include "base/json.h"
-#include "flow/collection.h"
-#include "flow/json_out.h"
-#include "flow/notice.h"
-#include "flow/subject.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "collection/collection.h"
+#include "notify/notification.h"
+#include "payment/payable.h"
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ static enum err write_details(struct claim *c, const struct participant *who, st
     return c->details.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err load(struct tx *tx, struct op_run *r)
+static enum err participant_load(struct tx *tx, struct op_run *r)
 {
     struct json_value v[AT_COUNT];
     struct str values[AT_COUNT] = { 0 };
@@ -160,7 +160,7 @@ static enum err check_place(struct tx *tx, struct operate *o, const struct parti
     return e || !who->paid ? e : claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
-static enum err begin(struct tx *tx, struct claim *c, struct payment *p)
+static enum err participant_begin(struct tx *tx, struct claim *c, struct payment *p)
 {
     struct participant who;
     enum err e = participant_hold(tx, c->o->subject, &who);
@@ -177,7 +177,7 @@ static enum err begin(struct tx *tx, struct claim *c, struct payment *p)
     return write_details(c, &who, (struct str){ 0 });
 }
 
-static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+static enum err participant_claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     struct operate *o = c->o;
     struct participant who;
@@ -192,7 +192,7 @@ static enum err claim(struct tx *tx, struct claim *c, struct payment *p, int64_t
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
     if (who.has_payment)
         e = go_on(tx, c, &who, p, now_ms, &gone);
-    return e || !gone ? e : begin(tx, c, p);
+    return e || !gone ? e : participant_begin(tx, c, p);
 }
 
 /* --- what its payment makes of it --- */
@@ -206,7 +206,7 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static enum err refunded(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err participant_refunded(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     if (p->captured < 0)
         return OK;
@@ -228,15 +228,15 @@ static enum err tell_declined(struct tx *tx, const struct taking *t, const struc
                         .decline_code = f->decline_code,
                         .trace = t->trace };
 
-    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+    return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
-static enum err moved(struct tx *tx, const struct taking *t, const struct payment *p,
-                      const struct fact *f)
+static enum err participant_moved(struct tx *tx, const struct taking *t, const struct payment *p,
+                                  const struct fact *f)
 {
     if (f && f->state == INTENT_DECLINED && p->status == PAYMENT_PENDING)
         return tell_declined(tx, t, p, f);
-    return refunded(tx, t, p);
+    return participant_refunded(tx, t, p);
 }
 
 static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -249,12 +249,12 @@ static enum err given_back(struct tx *tx, const struct taking *t, const struct p
                         .payment = &p->id,
                         .trace = t->trace };
 
-    return notice_add(tx, t->payments, t->arena, &n, t->now_ms, NULL);
+    return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
 /* A session ends by itself, and another one goes on with the same payment. */
-static enum err ends(struct tx *tx, const struct taking *t, const struct payment *p,
-                     const struct fact *f, int64_t *ret_ms)
+static enum err participant_ends(struct tx *tx, const struct taking *t, const struct payment *p,
+                                 const struct fact *f, int64_t *ret_ms)
 {
     (void)tx;
     (void)t;
@@ -264,8 +264,8 @@ static enum err ends(struct tx *tx, const struct taking *t, const struct payment
     return OK;
 }
 
-static enum err render(struct tx *tx, struct arena *a, const struct payment *p, struct str payment,
-                       struct str *ret_body)
+static enum err participant_render(struct tx *tx, struct arena *a, const struct payment *p,
+                                   struct str payment, struct str *ret_body)
 {
     struct participant who;
     struct buf b;
@@ -285,11 +285,11 @@ static enum err render(struct tx *tx, struct arena *a, const struct payment *p, 
     return e || ret_body->p ? e : ERR_NO_MEMORY;
 }
 
-const struct subject participant_subject = { .claim = claim,
-                                             .load = load,
+const struct subject participant_subject = { .claim = participant_claim,
+                                             .load = participant_load,
                                              .is_open = is_open,
-                                             .moved = moved,
-                                             .refunded = refunded,
+                                             .moved = participant_moved,
+                                             .refunded = participant_refunded,
                                              .given_back = given_back,
-                                             .ends = ends,
-                                             .render = render };
+                                             .ends = participant_ends,
+                                             .render = participant_render };

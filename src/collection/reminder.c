@@ -4,16 +4,16 @@
  * The instant that a message was made for goes along with it, and only who finds it in the row too
  * adds the next message. So a dead letter that is retried, when its successor is long under way,
  * tells people and starts no second chain. */
-#include "flow/reminder.h"
+#include "collection/reminder.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/zone.h"
+#include "collection/reminder_rows.h"
 #include "domain/day.h"
-#include "flow/notice.h"
-#include "flow/reminder_parts.h"
-#include "flow/rows.h"
+#include "notify/notification.h"
 #include "observe/log.h"
+#include "payment/rows.h"
 
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ enum { ZONE_AGAIN_MS = 3600 * 1000, TELL_ARENA = 1024 * 1024, BODY_MAX = 160 };
 
 /* --- messages --- */
 
-struct walk {
+struct reminder_walk {
     struct uuid collection;
     int64_t plan, at_ms; /* the instant it was planned for; it stays the same from page to page */
     int64_t day;
@@ -29,8 +29,8 @@ struct walk {
     struct uuid after; /* the last participant that was looked at */
 };
 
-static enum err add_walk(struct tx *tx, struct payments *pp, const struct walk *w, int64_t now_ms,
-                         int64_t due_ms)
+static enum err add_walk(struct tx *tx, struct payments *pp, const struct reminder_walk *w,
+                         int64_t now_ms, int64_t due_ms)
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("collection.remind"),
@@ -44,22 +44,22 @@ static enum err add_walk(struct tx *tx, struct payments *pp, const struct walk *
              (long long)w->plan, (long long)w->at_ms, (long long)w->day, after);
     m.ref = str_of(id);
     m.body = str_of(body);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
-static bool number(const struct json_value *v, int64_t *ret)
+static bool reminder_number(const struct json_value *v, int64_t *ret)
 {
     return v->type == JSON_NUMBER && str_to_i64(v->raw, ret);
 }
 
-static bool read_walk(const struct message *m, struct walk *ret)
+static bool read_walk(const struct message *m, struct reminder_walk *ret)
 {
     static const char *const paths[] = { "plan", "at", "day", "after" };
     struct json_value v[COUNT(paths)];
 
     if (!uuid_parse(m->ref, &ret->collection) || json_pick(m->body, paths, COUNT(paths), v, NULL) ||
-        !number(&v[0], &ret->plan) || !number(&v[1], &ret->at_ms) || !number(&v[2], &ret->day) ||
-        v[3].type != JSON_STRING)
+        !reminder_number(&v[0], &ret->plan) || !reminder_number(&v[1], &ret->at_ms) ||
+        !reminder_number(&v[2], &ret->day) || v[3].type != JSON_STRING)
         return false;
     ret->has_after = v[3].raw.n;
     return !ret->has_after || uuid_parse(v[3].raw, &ret->after);
@@ -70,7 +70,7 @@ static bool read_walk(const struct message *m, struct walk *ret)
 enum err reminder_store(struct tx *tx, struct payments *pp, const struct planning *p,
                         const struct reminder *next, int64_t now_ms)
 {
-    struct walk w = { .collection = p->collection->id, .plan = p->plan };
+    struct reminder_walk w = { .collection = p->collection->id, .plan = p->plan };
     char rule[REMINDER_RULE_MAX + 1];
     struct row row;
     int64_t old_ms = p->collection->reminder_ms;
@@ -93,7 +93,7 @@ struct remind {
     struct payments *payments;
     struct arena arena;
     int64_t now_ms;
-    struct walk walk;
+    struct reminder_walk walk;
     struct collection collection;
     struct reminder_rule rule;
     struct zone *zone;
@@ -124,7 +124,7 @@ static enum err add_debtor(void *ctx, const struct row *row)
 }
 
 /* The name is that of the rule's day; the words go by what day it really is, should it be late. */
-static enum err tell(struct remind *r, const struct reminder *due, const struct debtor *d)
+static enum err reminder_tell(struct remind *r, const struct reminder *due, const struct debtor *d)
 {
     const struct collection *c = &r->collection;
     int64_t due_day = day_at(r->zone, c->due_ms);
@@ -142,15 +142,15 @@ static enum err tell(struct remind *r, const struct reminder *due, const struct 
 
     if (!money_make(d->amount, str_of(c->currency), &n.money))
         return ERR_INTERNAL;
-    return notice_add(r->tx, r->payments, &r->arena, &n, r->now_ms, NULL);
+    return notice_add(r->tx, &r->payments->notifier, &r->arena, &n, r->now_ms, NULL);
 }
 
-static void note(const struct remind *r, const struct reminder *due, size_t n)
+static void reminder_note(const struct remind *r, const struct reminder *due, size_t n)
 {
     char id[UUID_TEXT + 1];
 
     uuid_text(r->collection.id, id);
-    LOG(r->payments->env->log, LOG_INFO, "Participants are reminded",
+    LOG(r->payments->runtime.env->log, LOG_INFO, "Participants are reminded",
         LOG_TEXT("collectionId", str_of(id)), LOG_NUM("day", due->day),
         LOG_NUM("participants", (int64_t)n));
 }
@@ -158,22 +158,22 @@ static void note(const struct remind *r, const struct reminder *due, size_t n)
 static enum err tell_page(struct remind *r, const struct reminder *due, bool *ret_more)
 {
     struct debtors d = { .n = 0 };
-    struct walk *w = &r->walk;
+    struct reminder_walk *w = &r->walk;
     struct val v[] = { V_INT(r->now_ms), v_uuid(&w->collection),
                        w->has_after ? v_uuid(&w->after) : V_BLOB(S("")), V_INT(due->at_ms),
                        V_INT(LIMIT_REMINDED) };
     enum err e = tx_each(r->tx, STMT_reminder_people, v, COUNT(v), add_debtor, &d);
 
     for (size_t i = 0; !e && i < d.n; i++)
-        e = tell(r, due, &d.all[i]);
-    fault_point(&r->payments->env->faults, "collection.remind");
+        e = reminder_tell(r, due, &d.all[i]);
+    fault_point(&r->payments->runtime.env->faults, "collection.remind");
     *ret_more = d.n == LIMIT_REMINDED;
     if (d.n) {
         w->has_after = true;
         w->after = d.all[d.n - 1].id;
     }
     if (!e && d.n)
-        note(r, due, d.n);
+        reminder_note(r, due, d.n);
     return e;
 }
 
@@ -214,7 +214,7 @@ static enum err plan_next(struct remind *r)
     return e;
 }
 
-static enum err step(struct remind *r)
+static enum err reminder_step(struct remind *r)
 {
     struct reminder due;
     bool more = false;
@@ -260,7 +260,7 @@ static enum err look_later(struct remind *r)
         e = reminder_store(r->tx, r->payments, &over, NULL, r->now_ms);
         return e == ERR_NOT_FOUND ? ERR_STALE : e;
     }
-    LOG(r->payments->env->log, LOG_WARN, "A collection's time zone is not known here",
+    LOG(r->payments->runtime.env->log, LOG_WARN, "A collection's time zone is not known here",
         LOG_TEXT("timeZone", r->collection.time_zone));
     return add_walk(r->tx, r->payments, &r->walk, r->now_ms, r->now_ms + ZONE_AGAIN_MS);
 }
@@ -283,23 +283,23 @@ static enum err with_zone(struct remind *r, enum err (*act)(struct remind *r))
     return e;
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err reminder_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct payments *pp = ctx;
-    struct remind r = { .tx = tx, .payments = pp, .now_ms = env_now_ms(pp->env) };
+    struct remind r = { .tx = tx, .payments = pp, .now_ms = env_now_ms(pp->runtime.env) };
 
     if (!read_walk(m, &r.walk)) {
         snprintf(why, 256, "the message names no collection, or no place in it");
         return ERR_VALIDATION;
     }
-    return with_zone(&r, step);
+    return with_zone(&r, reminder_step);
 }
 
 /* One reminder is lost; those behind it are not. */
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err reminder_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     struct payments *pp = ctx;
-    struct remind r = { .tx = tx, .payments = pp, .now_ms = env_now_ms(pp->env) };
+    struct remind r = { .tx = tx, .payments = pp, .now_ms = env_now_ms(pp->runtime.env) };
 
     (void)why;
     return read_walk(m, &r.walk) ? with_zone(&r, plan_next) : OK;
@@ -311,7 +311,9 @@ struct job_kind reminder_kind(struct payments *pp)
         .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){
-        .name = "collection.remind", .run = run, .ctx = pp, .retry = patient, .buried = buried
-    };
+    return (struct job_kind){ .name = "collection.remind",
+                              .run = reminder_run,
+                              .ctx = pp,
+                              .retry = patient,
+                              .buried = reminder_buried };
 }

@@ -15,7 +15,7 @@
  *       that is not made up for. But whom the old plan was about to tell, the new one tells. */
 #pragma once
 
-#include "flow/collection.h"
+#include "collection/collection.h"
 
 /* Whether these two would be reminded of at different times. */
 bool reminders_differ(const struct payments *pp, const struct collection *a,

@@ -1,10 +1,10 @@
 /* reminder_holds.c - the last look at a reminder, just before it is sent: between its words and now
  * there may be hours, in which a mail server was away and the organiser was not. */
-#include "base/json.h"
-#include "base/zone.h"
+#include "base/json/json.h"
+#include "base/time/zone.h"
+#include "collection/reminder.h"
 #include "domain/reminder.h"
-#include "flow/reminder.h"
-#include "flow/rows.h"
+#include "store/values.h"
 
 #define DAY_MS INT64_C(86400000)
 

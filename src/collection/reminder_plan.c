@@ -4,13 +4,13 @@
  * when a node with other settings runs them; the server's rule comes in when a plan is made. A node
  * that starts gives its own to all collections that ask for none, by pages; nothing is written
  * where that is the rule already, nor where it has no data of the zone. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/zone.h"
+#include "collection/reminder_rows.h"
 #include "domain/day.h"
-#include "flow/reminder_parts.h"
-#include "flow/rows.h"
 #include "observe/log.h"
+#include "payment/rows.h"
 
 #include <stdio.h>
 
@@ -91,7 +91,8 @@ static enum err next_of(struct payments *pp, const struct collection *c,
     zone_free(z);
     if (e != ERR_NOT_FOUND && e != ERR_VALIDATION)
         return e;
-    LOG(pp->env->log, LOG_WARN, "Reminders stay as they are: their time zone is not known here",
+    LOG(pp->runtime.env->log, LOG_WARN,
+        "Reminders stay as they are: their time zone is not known here",
         LOG_TEXT("timeZone", c->time_zone));
     return ERR_NOT_FOUND;
 }
@@ -141,7 +142,7 @@ static enum err add_sweep(struct tx *tx, struct payments *pp, const struct sweep
     snprintf(body, sizeof(body), "{\"rule\":\"%s\",\"due\":%lld,\"after\":\"%s\"}", rule,
              (long long)s->due_ms, after);
     m.body = str_of(body);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
 static bool read_sweep(const struct message *m, struct sweep *ret)
@@ -157,7 +158,7 @@ static bool read_sweep(const struct message *m, struct sweep *ret)
     return !ret->has_after || uuid_parse(v[2].raw, &ret->after);
 }
 
-struct page {
+struct reminder_plan_page {
     struct str rule;
     size_t looked_at;
     struct collection last; /* of those */
@@ -169,7 +170,7 @@ struct page {
  * next page. */
 static enum err look_at(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct reminder_plan_page *g = ctx;
     enum err e = OK;
 
     if (g->n == LIMIT_REMINDED)
@@ -184,7 +185,7 @@ static enum err look_at(void *ctx, const struct row *row)
 static enum err plan_page(struct tx *tx, struct payments *pp, struct sweep *s, int64_t now_ms)
 {
     char rule[REMINDER_RULE_MAX + 1];
-    struct page g = { .rule = reminder_rule_text(&s->rule, rule) };
+    struct reminder_plan_page g = { .rule = reminder_rule_text(&s->rule, rule) };
     struct val v[] = { V_INT(s->due_ms), s->has_after ? v_uuid(&s->after) : V_BLOB(S("")),
                        V_INT(LIMIT_PLANS_LOOKED_AT) };
     enum err e = tx_each(tx, STMT_collections_due, v, COUNT(v), look_at, &g);
@@ -209,13 +210,13 @@ enum err reminder_start(struct tx *tx, struct payments *pp, int64_t now_ms)
     return plan_page(tx, pp, &s, now_ms);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err reminder_plan_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct payments *pp = ctx;
     struct sweep s = { .due_ms = 0 };
 
     if (read_sweep(m, &s))
-        return plan_page(tx, pp, &s, env_now_ms(pp->env));
+        return plan_page(tx, pp, &s, env_now_ms(pp->runtime.env));
     snprintf(why, 256, "the message has no rule, or no place to go on from");
     return ERR_VALIDATION;
 }
@@ -226,5 +227,7 @@ struct job_kind reminder_plan_kind(struct payments *pp)
         .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){ .name = "collection.plan", .run = run, .ctx = pp, .retry = patient };
+    return (struct job_kind){
+        .name = "collection.plan", .run = reminder_plan_run, .ctx = pp, .retry = patient
+    };
 }

@@ -1,8 +1,8 @@
-/* reminder_parts.h - what reminder.c and reminder_plan.c share. Only they include it. */
+/* reminder_rows.h - what reminder.c and reminder_plan.c share. Only they include it. */
 #pragma once
 
+#include "collection/reminder.h"
 #include "domain/reminder.h"
-#include "flow/reminder.h"
 
 #define DAY_MS INT64_C(86400000)
 /* That long after the due date there is none left, in whatever zone. */

@@ -1,4 +1,4 @@
-/* dead_act.c - retrying and deleting dead letters, one or many.
+/* act.c - retrying and deleting dead letters, one or many.
  *
  *   choose (by id, or from the oldest death on) -> lock those that are still there
  *      -> as many of them as fit into a unit's memory: the others are the next step's
@@ -18,8 +18,8 @@
  * A unit that fails for a letter's sake is done again letter by letter, so that one of them does
  * not keep the others: the one that fails alone is refused. */
 #include "base/limits.h"
-#include "flow/dead_find.h"
-#include "flow/text.h"
+#include "base/text.h"
+#include "dlq/find.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ enum err dead_act_begin(struct dead_act *act, struct arena *a)
 /* --- which --- */
 
 /* How many more of them one unit may choose, when it has chosen some. */
-static size_t room(const struct dead_act *act, int64_t chosen)
+static size_t dlq_act_room(const struct dead_act *act, int64_t chosen)
 {
     size_t most = act->alone ? 1 : LIMIT_DEAD_STEP;
     int64_t left = act->limit - act->matched - chosen;
@@ -95,8 +95,8 @@ static int by_death(const void *a, const void *b)
     return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
 }
 
-static enum err take(struct tx *tx, struct dead_step *s, enum stmt stmt, const struct val *v,
-                     size_t n)
+static enum err dlq_act_take(struct tx *tx, struct dead_step *s, enum stmt stmt,
+                             const struct val *v, size_t n)
 {
     enum err e;
 
@@ -107,7 +107,7 @@ static enum err take(struct tx *tx, struct dead_step *s, enum stmt stmt, const s
 }
 
 /* Somebody else may have had them since they were found. */
-static enum err lock(struct tx *tx, struct dead_step *s)
+static enum err dlq_act_lock(struct tx *tx, struct dead_step *s)
 {
     struct uuid ids[LIMIT_DEAD_STEP];
     struct val v[LIMIT_DEAD_STEP];
@@ -117,20 +117,20 @@ static enum err lock(struct tx *tx, struct dead_step *s)
         ids[i] = s->letters[i].id;
         v[i] = V_BLOB(uuid_bytes(&ids[i]));
     }
-    return take(tx, s, STMT_letters_lock, v, n);
+    return dlq_act_take(tx, s, STMT_letters_lock, v, n);
 }
 
 static enum err choose_by_id(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     struct val v[LIMIT_DEAD_STEP];
-    size_t n = act->id_count - act->next_id, most = room(act, 0);
+    size_t n = act->id_count - act->next_id, most = dlq_act_room(act, 0);
     enum err e;
 
     n = n < most ? n : most;
     for (size_t i = 0; i < n; i++)
         v[i] = V_BLOB(uuid_bytes(&act->ids[act->next_id + i]));
-    e = take(tx, s, act->dry_run ? STMT_letters_read : STMT_letters_lock, v, n);
+    e = dlq_act_take(tx, s, act->dry_run ? STMT_letters_read : STMT_letters_lock, v, n);
     s->chosen = n;
     s->next_id = act->next_id + n;
     s->end = s->next_id == act->id_count;
@@ -138,7 +138,7 @@ static enum err choose_by_id(struct tx *tx, struct dead_act *act)
     return e;
 }
 
-static enum err start(struct tx *tx, const struct dead_act *act, struct dead_cursor *ret_at)
+static enum err dlq_act_start(struct tx *tx, const struct dead_act *act, struct dead_cursor *ret_at)
 {
     struct row row;
     enum err e;
@@ -157,10 +157,10 @@ static enum err choose_by_filter(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     struct dead_find f = { .filter = &act->filter, .up = true, .found = s->letters };
-    enum err e = start(tx, act, &f.at);
+    enum err e = dlq_act_start(tx, act, &f.at);
 
     while (!e && !f.end) {
-        f.max = room(act, s->matched);
+        f.max = dlq_act_room(act, s->matched);
         f.budget = LIMIT_DEAD_LOOKED - s->looked;
         if (!f.max || f.budget <= 0)
             break;
@@ -173,7 +173,7 @@ static enum err choose_by_filter(struct tx *tx, struct dead_act *act)
     s->at = f.at;
     s->end = f.end;
     s->chosen = s->count = f.count;
-    return e || act->dry_run ? e : lock(tx, s);
+    return e || act->dry_run ? e : dlq_act_lock(tx, s);
 }
 
 /* --- what this act took before --- */
@@ -192,7 +192,7 @@ static int audit_words(const struct dead_act *act, const struct dead_letter *d, 
     return snprintf(words, DETAIL, "by %s: " STR_FMT " %s,", act->by, STR_ARG(d->kind), id);
 }
 
-static enum err drop(void *ctx, const struct row *row)
+static enum err dlq_act_drop(void *ctx, const struct row *row)
 {
     struct dead_step *s = ctx;
 
@@ -250,7 +250,7 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
         v[n * COLUMNS + 2] = V_TEXT(str_of(s->details[n]));
         n++;
     }
-    return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, drop, s) : OK;
+    return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, dlq_act_drop, s) : OK;
 }
 
 /* --- how many of them --- */
@@ -293,7 +293,7 @@ static void end_behind(struct dead_act *act, size_t n)
 
 /* What a kind reads stays in the unit's memory until its end, and there is not much of that: too
  * many large letters would fail together, and again each time. One always fits. */
-static enum err fit(struct tx *tx, struct dead_act *act)
+static enum err dlq_act_fit(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     size_t n = act->ids ? s->next_id - act->next_id : s->count, i = 0;
@@ -319,7 +319,7 @@ static enum err fit(struct tx *tx, struct dead_act *act)
 /* --- the kinds' own word --- */
 
 /* Words that are too long end between two characters. */
-static void refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
 {
     struct str words = str_of(*why ? why : err_words(e, LANG_EN));
 
@@ -346,7 +346,7 @@ static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_
     return OK;
 }
 
-static void keep(struct dead_step *s, size_t from, size_t to)
+static void dlq_act_keep(struct dead_step *s, size_t from, size_t to)
 {
     s->letters[to] = s->letters[from];
     s->needs[to] = s->needs[from];
@@ -367,11 +367,11 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates,
         if (s->needs[i].has_gates == gates)
             e = ask_kind(tx, act, d, now_ms, &s->live[i], why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
-            refuse(&s->refusals[s->refused++], d->id, e, why);
+            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why);
         else if (e)
             return e;
         else
-            keep(s, i, kept++);
+            dlq_act_keep(s, i, kept++);
     }
     s->count = kept;
     return OK;
@@ -425,7 +425,7 @@ static enum err lock_lanes(struct tx *tx, const struct dead_act *act)
     return queue_lock_lanes(tx, lanes, n);
 }
 
-static enum err revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dlq_act_revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     const struct dead_step *s = act->step;
     struct queue_letter l[LIMIT_DEAD_STEP];
@@ -442,7 +442,7 @@ static enum err revive(struct tx *tx, const struct dead_act *act, int64_t now_ms
     return e ? e : over_letters(tx, s, STMT_letters_delete, true);
 }
 
-static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dlq_act_retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     enum err e = undo_outcomes(tx, act->step);
 
@@ -450,10 +450,10 @@ static enum err retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
         e = lock_lanes(tx, act);
     if (!e)
         e = ask_kinds(tx, act, true, now_ms);
-    return e ? e : revive(tx, act, now_ms);
+    return e ? e : dlq_act_revive(tx, act, now_ms);
 }
 
-static enum err forget(struct tx *tx, const struct dead_step *s)
+static enum err dlq_act_forget(struct tx *tx, const struct dead_step *s)
 {
     enum err e = over_letters(tx, s, STMT_letters_delete, false);
 
@@ -471,7 +471,7 @@ static void edit_words(const struct dead_act *act, char words[EDIT_WORDS])
                  e->before[0] ? e->before : "of nothing", e->after);
 }
 
-static enum err audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dlq_act_audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     static const struct uuid admin_token;
     /* Where no queue runs it is the command line, which nobody logs in to. */
@@ -502,7 +502,7 @@ static enum err audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
     return tx_bulk(tx, STMT_audit_letters, v, s->count, AUDIT_COLUMNS, NULL, NULL);
 }
 
-static void reset(struct dead_step *s)
+static void dlq_act_reset(struct dead_step *s)
 {
     s->count = s->chosen = s->refused = s->next_id = 0;
     s->matched = s->done = s->looked = 0;
@@ -515,20 +515,20 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     int64_t now_ms = env_now_ms(act->letters->env);
     enum err e;
 
-    reset(s);
+    dlq_act_reset(s);
     e = act->ids ? choose_by_id(tx, act) : choose_by_filter(tx, act);
     if (!e && !act->dry_run)
         e = drop_retaken(tx, act);
     if (!e && !act->dry_run)
-        e = fit(tx, act);
+        e = dlq_act_fit(tx, act);
     if (e || act->dry_run)
         return e;
     s->matched = (int64_t)s->count;
     e = ask_kinds(tx, act, false, now_ms);
     if (!e)
-        e = act->verb == DEAD_RETRY ? retry(tx, act, now_ms) : forget(tx, s);
+        e = act->verb == DEAD_RETRY ? dlq_act_retry(tx, act, now_ms) : dlq_act_forget(tx, s);
     if (!e)
-        e = audit(tx, act, now_ms);
+        e = dlq_act_audit(tx, act, now_ms);
     s->done = (int64_t)s->count;
     return e;
 }
@@ -553,11 +553,11 @@ static void add_step(struct dead_act *act)
 }
 
 /* The letter that failed alone is behind us. */
-static void skip(struct dead_act *act, enum err e)
+static void dlq_act_skip(struct dead_act *act, enum err e)
 {
     struct dead_refusal r;
 
-    refuse(&r, act->step->letters[0].id, e, "");
+    dlq_act_refuse(&r, act->step->letters[0].id, e, "");
     add_refusal(act, &r);
     act->matched++;
 }
@@ -604,7 +604,7 @@ bool dead_act_took(struct dead_act *act, enum err e)
         return true;
     }
     if (e)
-        skip(act, e);
+        dlq_act_skip(act, e);
     else
         add_step(act);
     if (act->alone)

@@ -1,11 +1,11 @@
 /* dead_letter.c - dead letters as they are shown, whom they are about, and the end of old attempts.
  */
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/dead_find.h"
-#include "flow/json_out.h"
+#include "dlq/find.h"
 #include "observe/redact.h"
 
 #include <assert.h>
@@ -285,7 +285,7 @@ enum about {
 };
 
 /* Where a kind's message names its payment. */
-static enum about about(struct str kind)
+static enum about dead_letter_about(struct str kind)
 {
     static const struct {
         const char *kind;
@@ -325,7 +325,8 @@ static bool body_names(struct str body, struct uuid *ret_payment)
            uuid_parse(v.raw, ret_payment);
 }
 
-static enum err ask(struct tx *tx, enum stmt stmt, const struct uuid *id, struct uuid *ret_payment)
+static enum err dead_letter_ask(struct tx *tx, enum stmt stmt, const struct uuid *id,
+                                struct uuid *ret_payment)
 {
     struct row row;
     enum err e = TX_ROW(tx, stmt, &row, V_BLOB(uuid_bytes(id)));
@@ -339,16 +340,19 @@ static enum err payment_of(struct tx *tx, const struct message *m, struct uuid *
 {
     struct uuid id;
 
-    switch (about(m->kind)) {
+    switch (dead_letter_about(m->kind)) {
     case ABOUT_REF: return uuid_parse(m->ref, ret_payment) ? OK : ERR_NOT_FOUND;
     case ABOUT_BODY: return body_names(m->body, ret_payment) ? OK : ERR_NOT_FOUND;
-    case ABOUT_NOTIFICATION: return ask(tx, STMT_payment_of_notification, &m->id, ret_payment);
+    case ABOUT_NOTIFICATION:
+        return dead_letter_ask(tx, STMT_payment_of_notification, &m->id, ret_payment);
     case ABOUT_NOTIFICATION_REF:
-        return uuid_parse(m->ref, &id) ? ask(tx, STMT_payment_of_notification, &id, ret_payment)
-                                       : ERR_NOT_FOUND;
+        return uuid_parse(m->ref, &id)
+                   ? dead_letter_ask(tx, STMT_payment_of_notification, &id, ret_payment)
+                   : ERR_NOT_FOUND;
     case ABOUT_DOMAIN_EVENT:
-        return uuid_parse(m->ref, &id) ? ask(tx, STMT_payment_of_domain_event, &id, ret_payment)
-                                       : ERR_NOT_FOUND;
+        return uuid_parse(m->ref, &id)
+                   ? dead_letter_ask(tx, STMT_payment_of_domain_event, &id, ret_payment)
+                   : ERR_NOT_FOUND;
     case ABOUT_NOBODY: break;
     }
     return ERR_NOT_FOUND;
@@ -367,7 +371,7 @@ enum err dead_letter_note(struct tx *tx, const struct message *m)
 
 /* --- old attempts --- */
 
-static enum err count(void *ctx, const struct row *row)
+static enum err dead_letter_count(void *ctx, const struct row *row)
 {
     (void)row;
     (*(int64_t *)ctx)++;
@@ -378,7 +382,7 @@ enum err dead_failures_expire(struct tx *tx, int64_t now_ms, bool *ret_more)
 {
     struct val v[] = { V_INT(LIMIT_STATEMENT_ROWS), V_INT(now_ms - LIMIT_FAILURES_DAYS * DAY_MS) };
     int64_t gone = 0;
-    enum err e = tx_each(tx, STMT_message_failures_expire, v, COUNT(v), count, &gone);
+    enum err e = tx_each(tx, STMT_message_failures_expire, v, COUNT(v), dead_letter_count, &gone);
 
     *ret_more = gone == LIMIT_STATEMENT_ROWS;
     return e;

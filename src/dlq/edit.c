@@ -1,4 +1,4 @@
-/* dead_edit.c - a dead letter is tried again with another body.
+/* edit.c - a dead letter is tried again with another body.
  *
  *   what counts now --shown without card data (A6)--> the operator --> what he sends
  *        |                                                                  |
@@ -9,12 +9,12 @@
  * What a provider sent stays as it came (decision 0006); of other messages the body before is kept
  * beside the new one. */
 #include "base/hex.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/dead_find.h"
-#include "flow/dead_merge.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "dlq/edit_merge.h"
+#include "dlq/find.h"
+#include "store/values.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static enum err put_together(struct arena *a, const struct dead_body *was, struc
 
 /* --- the act --- */
 
-static bool hash(struct str s, char text[SHA256_TEXT + 1])
+static bool dlq_edit_hash(struct str s, char text[SHA256_TEXT + 1])
 {
     unsigned char digest[DIGEST];
     unsigned n = 0;
@@ -57,8 +57,8 @@ static bool hash(struct str s, char text[SHA256_TEXT + 1])
     return true;
 }
 
-static enum err keep(struct tx *tx, const struct dead_act *act, struct uuid message,
-                     const struct dead_body *was, struct str body, int64_t now_ms)
+static enum err dlq_edit_keep(struct tx *tx, const struct dead_act *act, struct uuid message,
+                              const struct dead_body *was, struct str body, int64_t now_ms)
 {
     static const struct uuid nobody;
     const struct dead_edit *e = act->edit;
@@ -70,14 +70,14 @@ static enum err keep(struct tx *tx, const struct dead_act *act, struct uuid mess
                  e->before[0] ? V_TEXT(str_of(e->before)) : V_NULL, V_TEXT(str_of(e->after)));
 }
 
-static enum err use(struct tx *tx, const struct dead_act *act, const struct dead_kind *k,
-                    struct dead_letter *d, const struct dead_body *was, struct str body,
-                    int64_t now_ms, bool *ret_live, char why[256])
+static enum err dlq_edit_use(struct tx *tx, const struct dead_act *act, const struct dead_kind *k,
+                             struct dead_letter *d, const struct dead_body *was, struct str body,
+                             int64_t now_ms, bool *ret_live, char why[256])
 {
     struct uuid message = d->id;
     enum err e = k->edit(tx, k->ctx, d, body, now_ms, ret_live, &message, why);
 
-    return e ? e : keep(tx, act, message, was, body, now_ms);
+    return e ? e : dlq_edit_keep(tx, act, message, was, body, now_ms);
 }
 
 /* Merged before this unit, where the letter is as it was then. */
@@ -86,7 +86,7 @@ static enum err whole_of(struct arena *a, const struct dead_edit *edit, const st
 {
     char now[SHA256_TEXT + 1];
 
-    if (!edit->merged.p || !hash(was->now, now) || strcmp(now, edit->of) != 0)
+    if (!edit->merged.p || !dlq_edit_hash(was->now, now) || strcmp(now, edit->of) != 0)
         return put_together(a, was, edit->body, ret_body, why);
     *ret_body = edit->merged;
     return OK;
@@ -111,10 +111,10 @@ static enum err edit_in(struct tx *tx, struct arena *a, const struct dead_act *a
         return e;
     if (was.now.p && str_eq(was.now, body)) /* then it is a retry like any other */
         return k->retry ? k->retry(tx, k->ctx, d, now_ms, ret_live, why) : OK;
-    if ((was.now.p && !hash(was.now, edit->before)) || !hash(body, edit->after))
+    if ((was.now.p && !dlq_edit_hash(was.now, edit->before)) || !dlq_edit_hash(body, edit->after))
         return ERR_INTERNAL;
     edit->changed = true;
-    return use(tx, act, k, d, &was, body, now_ms, ret_live, why);
+    return dlq_edit_use(tx, act, k, d, &was, body, now_ms, ret_live, why);
 }
 
 enum err dead_edit(struct tx *tx, const struct dead_act *act, struct dead_letter *d, int64_t now_ms,
@@ -143,7 +143,7 @@ static enum err merge_now(struct arena *a, struct arena *temporary, const struct
     struct str body;
     enum err e = put_together(temporary, was, edit->body, &body, why);
 
-    if (e || !hash(was->now, edit->of))
+    if (e || !dlq_edit_hash(was->now, edit->of))
         return e ? e : ERR_INTERNAL;
     edit->merged = arena_str(a, body);
     return edit->merged.p ? OK : ERR_NO_MEMORY;

@@ -1,8 +1,8 @@
-#include "flow/dead_merge.h"
+#include "dlq/edit_merge.h"
 
 #include "base/buf.h"
-#include "base/json.h"
-#include "flow/dead_marks.h"
+#include "base/json/json.h"
+#include "dlq/redaction_marks.h"
 #include "observe/redact.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static int compare_name(const void *name, const void *entry)
     return strcmp(name, ((const struct pair *)entry)->shown->string);
 }
 
-static size_t length(const cJSON *list)
+static size_t edit_merge_length(const cJSON *list)
 {
     size_t n = 0;
 
@@ -70,7 +70,7 @@ static size_t length(const cJSON *list)
 /* NULL: no memory. */
 static struct pair *pair_up(struct arena *a, const cJSON *shown, const cJSON *was, size_t *ret_n)
 {
-    struct pair *pairs = arena_alloc(a, length(shown) + 1, sizeof(*pairs));
+    struct pair *pairs = arena_alloc(a, edit_merge_length(shown) + 1, sizeof(*pairs));
     const cJSON *s = shown->child, *o = was->child;
     int n = 0;
 
@@ -91,7 +91,7 @@ static bool same_type(const cJSON *a, const cJSON *b)
 }
 
 /* Of single values; two lists are never compared. */
-static bool same(const cJSON *a, const cJSON *b)
+static bool edit_merge_same(const cJSON *a, const cJSON *b)
 {
     if (!same_type(a, b) || is_list(a))
         return false;
@@ -103,7 +103,7 @@ static bool same(const cJSON *a, const cJSON *b)
 /* A value that hides something is a single one. */
 static bool is_mask(const cJSON *shown, const cJSON *was)
 {
-    return !is_list(shown) && !same(shown, was);
+    return !is_list(shown) && !edit_merge_same(shown, was);
 }
 
 static bool is_redacted(const cJSON *shown)
@@ -161,8 +161,8 @@ static enum err refuse_marks(const struct merge *m, const cJSON *edited, bool ze
 
 /* --- does an element look as it did? --- */
 
-static enum err fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
-                     const cJSON *was, bool *ret_fits);
+static enum err edit_merge_fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
+                                const cJSON *was, bool *ret_fits);
 
 static enum err members_fit(const struct merge *m, const cJSON *edited, struct pair *pairs,
                             size_t n, bool *ret_fits)
@@ -175,7 +175,7 @@ static enum err members_fit(const struct merge *m, const cJSON *edited, struct p
 
         *ret_fits = p;
         if (p)
-            e = fits(m, item, p->shown, p->was, ret_fits);
+            e = edit_merge_fits(m, item, p->shown, p->was, ret_fits);
     }
     return e;
 }
@@ -186,7 +186,7 @@ static enum err elements_fit(const struct merge *m, const cJSON *edited, const s
     enum err e = OK;
 
     for (const cJSON *item = edited->child; item && *ret_fits && !e; item = item->next, pairs++)
-        e = fits(m, item, pairs->shown, pairs->was, ret_fits);
+        e = edit_merge_fits(m, item, pairs->shown, pairs->was, ret_fits);
     return e;
 }
 
@@ -200,7 +200,7 @@ static enum err list_fits(const struct merge *m, const cJSON *edited, const cJSO
 
     if (!pairs)
         return ERR_NO_MEMORY;
-    *ret_fits = length(edited) == n;
+    *ret_fits = edit_merge_length(edited) == n;
     e = cJSON_IsObject(shown) ? members_fit(m, edited, pairs, n, ret_fits)
                               : elements_fit(m, edited, pairs, ret_fits);
     arena_rewind(m->arena, mark);
@@ -208,14 +208,14 @@ static enum err list_fits(const struct merge *m, const cJSON *edited, const cJSO
 }
 
 /* Everything that can be seen of it is as it was shown. */
-static enum err fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
-                     const cJSON *was, bool *ret_fits)
+static enum err edit_merge_fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
+                                const cJSON *was, bool *ret_fits)
 {
     if (is_list(shown)) {
         *ret_fits = same_type(edited, shown) && same_type(was, shown);
         return *ret_fits ? list_fits(m, edited, shown, was, ret_fits) : OK;
     }
-    *ret_fits = same(edited, shown) || is_redacted(shown) ||
+    *ret_fits = edit_merge_same(edited, shown) || is_redacted(shown) ||
                 (is_mask(shown, was) && !has_mark(m, edited, true));
     return OK;
 }
@@ -225,7 +225,7 @@ static enum err fits(const struct merge *m, const cJSON *edited, const cJSON *sh
 static enum err put_back(const struct merge *m, cJSON *in, cJSON *edited, const cJSON *shown,
                          const cJSON *was);
 
-static bool replace(cJSON *in, cJSON *item, const cJSON *with)
+static bool edit_merge_replace(cJSON *in, cJSON *item, const cJSON *with)
 {
     cJSON *copy = cJSON_Duplicate(with, true);
 
@@ -278,12 +278,12 @@ static enum err put_members(const struct merge *m, cJSON *edited, const cJSON *s
 static enum err put_elements(const struct merge *m, cJSON *edited, const cJSON *shown,
                              const cJSON *was, const struct pair *pairs, size_t n)
 {
-    bool places = length(edited) == n, zero = has_zero_mask(shown, was);
+    bool places = edit_merge_length(edited) == n, zero = has_zero_mask(shown, was);
     cJSON *next;
 
     for (cJSON *item = edited->child; item; item = next, pairs++) {
         bool same_one = false;
-        enum err e = places ? fits(m, item, pairs->shown, pairs->was, &same_one) : OK;
+        enum err e = places ? edit_merge_fits(m, item, pairs->shown, pairs->was, &same_one) : OK;
 
         next = item->next;
         if (!e)
@@ -310,8 +310,8 @@ static enum err put_list(const struct merge *m, cJSON *edited, const cJSON *show
     return e;
 }
 
-static enum err merge(struct arena *a, struct str was, struct str shown, struct str edited,
-                      struct str *ret_body);
+static enum err edit_merge_run(struct arena *a, struct str was, struct str shown, struct str edited,
+                               struct str *ret_body);
 
 /* A text of which a part is hidden. It may be JSON itself. */
 static enum err put_text(const struct merge *m, cJSON *edited, const cJSON *shown, const cJSON *was)
@@ -319,8 +319,8 @@ static enum err put_text(const struct merge *m, cJSON *edited, const cJSON *show
     struct arena_mark mark = arena_mark(m->arena);
     struct str body;
     const char *text;
-    enum err e = merge(m->arena, str_of(was->valuestring), str_of(shown->valuestring),
-                       str_of(edited->valuestring), &body);
+    enum err e = edit_merge_run(m->arena, str_of(was->valuestring), str_of(shown->valuestring),
+                                str_of(edited->valuestring), &body);
 
     if (!e) {
         text = arena_cstr(m->arena, body);
@@ -339,8 +339,8 @@ static enum err put_back(const struct merge *m, cJSON *in, cJSON *edited, const 
         return put_list(m, edited, shown, was);
     if (list)
         return refuse_marks(m, edited, has_zero_mask(shown, was));
-    if (same(edited, shown))
-        return !is_mask(shown, was) || replace(in, edited, was) ? OK : ERR_NO_MEMORY;
+    if (edit_merge_same(edited, shown))
+        return !is_mask(shown, was) || edit_merge_replace(in, edited, was) ? OK : ERR_NO_MEMORY;
     if (is_mask(shown, was) && !is_redacted(shown) && cJSON_IsString(edited) &&
         cJSON_IsString(shown) && cJSON_IsString(was))
         return put_text(m, edited, shown, was);
@@ -359,7 +359,7 @@ static void keep_numbers(cJSON *tree)
     }
 }
 
-static enum err print(struct arena *a, cJSON *tree, struct str *ret_text)
+static enum err edit_merge_print(struct arena *a, cJSON *tree, struct str *ret_text)
 {
     char *text;
 
@@ -398,13 +398,13 @@ static enum err merge_trees(struct arena *a, const struct marks *marks, const cJ
                : marks_left(marks, edited, true) ? ERR_UNPROCESSABLE
                                                  : OK;
     err = put_back_all(&m, &e, shown, was);
-    return err ? err : print(a, e, ret_body);
+    return err ? err : edit_merge_print(a, e, ret_body);
 }
 
 /* JSON by its trees; what is no JSON was masked in its place. Neither: two names of an object are
  * masked alike, and then nothing has a place. */
-static enum err merge(struct arena *a, struct str was, struct str shown, struct str edited,
-                      struct str *ret_body)
+static enum err edit_merge_run(struct arena *a, struct str was, struct str shown, struct str edited,
+                               struct str *ret_body)
 {
     CLEANUP(json_freep) cJSON *o = NULL;
     CLEANUP(json_freep) cJSON *s = NULL;
@@ -440,7 +440,7 @@ enum err dead_merge(struct arena *a, struct str was, struct str edited, struct s
         *ret_body = was;
         return OK;
     }
-    e = merge(a, was, shown, edited, ret_body);
+    e = edit_merge_run(a, was, shown, edited, ret_body);
     if (e == ERR_UNPROCESSABLE)
         snprintf(why, 256, "%s", WHY_LEFT);
     return e;

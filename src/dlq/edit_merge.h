@@ -1,4 +1,4 @@
-/* dead_merge.h - a body that an operator edited, with what he could not see. */
+/* edit_merge.h - a body that an operator edited, with what he could not see. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,7 +1,7 @@
-/* dead_find.c - see dead_find.h. One criterion is looked up by its index, the narrowest that there
+/* find.c - see find.h. One criterion is looked up by its index, the narrowest that there
  * is; the others are compared row by row. So a page costs what it looks at, however many letters
  * there are. */
-#include "flow/dead_find.h"
+#include "dlq/find.h"
 
 #include "auth/base64url.h"
 #include "base/limits.h"
@@ -72,7 +72,7 @@ bool dead_filter_is_empty(const struct dead_filter *f)
            !f->from_ms && !f->to_ms;
 }
 
-static enum by narrowest(const struct dead_filter *f)
+static enum by dlq_find_narrowest(const struct dead_filter *f)
 {
     if (f->ref.n)
         return BY_REF;
@@ -83,7 +83,7 @@ static enum by narrowest(const struct dead_filter *f)
     return f->cause.n ? BY_CAUSE : BY_KIND;
 }
 
-static bool contains(struct str text, struct str part)
+static bool dlq_find_contains(struct str text, struct str part)
 {
     for (size_t i = 0; i + part.n <= text.n; i++)
         if (str_eq_nocase((struct str){ text.p + i, part.n }, part))
@@ -91,7 +91,7 @@ static bool contains(struct str text, struct str part)
     return false;
 }
 
-static bool fits(const struct dead_filter *f, const struct dead_letter *d)
+static bool dlq_find_fits(const struct dead_filter *f, const struct dead_letter *d)
 {
     if (f->kind.n && !str_eq(f->kind, d->kind))
         return false;
@@ -101,14 +101,14 @@ static bool fits(const struct dead_filter *f, const struct dead_letter *d)
         return false;
     if (f->cause.n && !str_eq(f->cause, d->cause))
         return false;
-    return !f->reason.n || contains(d->reason, f->reason);
+    return !f->reason.n || dlq_find_contains(d->reason, f->reason);
 }
 
 /* Every row of the index fits: no more of them are read than are wanted. */
 static bool index_decides(const struct dead_filter *f)
 {
     int criteria = (f->kind.n > 0) + (f->ref.n > 0) + (f->cause.n > 0) + f->has_payment;
-    int decided = narrowest(f) == BY_CAUSE ? 2 : narrowest(f) == BY_TIME ? 0 : 1;
+    int decided = dlq_find_narrowest(f) == BY_CAUSE ? 2 : dlq_find_narrowest(f) == BY_TIME ? 0 : 1;
 
     return criteria == decided && !f->reason.n;
 }
@@ -130,14 +130,14 @@ struct dead_cursor dead_from_oldest(const struct dead_filter *f, int64_t until_m
     return c;
 }
 
-struct stretch { /* what one statement brings */
+struct dlq_find_stretch { /* what one statement brings */
     struct dead_find *find;
     size_t rows;
 };
 
-static enum err look(void *ctx, const struct row *row)
+static enum err dlq_find_look(void *ctx, const struct row *row)
 {
-    struct stretch *s = ctx;
+    struct dlq_find_stretch *s = ctx;
     struct dead_find *f = s->find;
     struct dead_letter d;
 
@@ -149,7 +149,7 @@ static enum err look(void *ctx, const struct row *row)
     f->looked++;
     f->at.at_ms = d.died_ms;
     f->at.id = d.id;
-    if (fits(f->filter, &d))
+    if (dlq_find_fits(f->filter, &d))
         f->found[f->count++] = d;
     return OK;
 }
@@ -168,7 +168,7 @@ static enum err read_stretch(struct tx *tx, struct dead_find *f, size_t rows, si
           [BY_KIND] = STMT_letters_of_kind_up,
           [BY_TIME] = STMT_letters_up },
     };
-    enum by by = narrowest(f->filter);
+    enum by by = dlq_find_narrowest(f->filter);
     struct uuid payment = f->filter->payment, id = f->at.id;
     struct val key[] = { [BY_REF] = V_TEXT(f->filter->ref),
                          [BY_PAYMENT] = V_BLOB(uuid_bytes(&payment)),
@@ -182,8 +182,8 @@ static enum err read_stretch(struct tx *tx, struct dead_find *f, size_t rows, si
                        V_INT(f->up ? f->at.until_ms : f->filter->from_ms),
                        V_INT((int64_t)rows) };
     size_t skip = by == BY_CAUSE ? 0 : by == BY_TIME ? 2 : 1;
-    struct stretch s = { .find = f };
-    enum err e = tx_each(tx, statements[f->up][by], v + skip, COUNT(v) - skip, look, &s);
+    struct dlq_find_stretch s = { .find = f };
+    enum err e = tx_each(tx, statements[f->up][by], v + skip, COUNT(v) - skip, dlq_find_look, &s);
 
     *ret_rows = s.rows;
     return e;

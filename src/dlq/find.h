@@ -1,8 +1,8 @@
-/* dead_find.h - walks over dead letters. Only flow/ includes this. */
+/* find.h - walks over dead letters. */
 #pragma once
 
 #include "base/buf.h"
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 
 struct dead_find {
     const struct dead_filter *filter;
@@ -29,7 +29,7 @@ enum err dead_find(struct tx *tx, struct dead_find *f);
 /* NULL: an ordinary one. */
 const struct dead_kind *dead_kind_of(const struct dead_letters *l, struct str kind);
 bool dead_letter_of_row(const struct row *row, struct dead_letter *ret_letter);
-/* Of a letter that is about to be retried with another body: dead_edit.c. */
+/* Of a letter that is about to be retried with another body: edit.c. */
 enum err dead_edit(struct tx *tx, const struct dead_act *act, struct dead_letter *d, int64_t now_ms,
                    bool *ret_live, char why[256]);
 /* Members of an object that was begun: editable, body, edited, original. */

@@ -1,19 +1,20 @@
-/* dead_groups.c - dead letters by what they died of, and causes for letters from before.
+/* groups.c - dead letters by what they died of, and causes for letters from before.
  *
  * The walk jumps from pair to pair (kind, cause) over their index, so it costs what it counts and
  * not what lies there. It stops by itself: at so many groups, so many looked at, so many counted.
  */
 #include "auth/base64url.h"
+#include "base/json/write.h"
 #include "base/limits.h"
+#include "dlq/find.h"
 #include "domain/cause.h"
-#include "flow/dead_find.h"
-#include "flow/json_out.h"
+#include "store/json_values.h"
 
 #include <string.h>
 
 enum { GROUPS_MAX = 1024 * 1024, CURSOR_MAX = 1024, CAUSES_PAUSE_MS = 20 };
 
-struct walk {
+struct dlq_groups_walk {
     const struct dead_groups *ask;
     struct buf out;
     struct str kind, cause; /* the next one */
@@ -24,7 +25,7 @@ struct walk {
 
 /* --- a page --- */
 
-static void out_group(struct walk *w, const struct val *v)
+static void out_group(struct dlq_groups_walk *w, const struct val *v)
 {
     bool exact = v[2].i < LIMIT_DEAD_GROUP + 1;
 
@@ -43,7 +44,7 @@ static void out_group(struct walk *w, const struct val *v)
 /* The last of the statement's rows only says where to go on. */
 static enum err take_group(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct dlq_groups_walk *w = ctx;
 
     w->kind = row->col[0].s;
     w->cause = row->col[1].s;
@@ -56,7 +57,7 @@ static enum err take_group(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err step(struct tx *tx, struct walk *w)
+static enum err dlq_groups_step(struct tx *tx, struct dlq_groups_walk *w)
 {
     const struct dead_groups *g = w->ask;
     int64_t left = g->limit - w->shown;
@@ -76,13 +77,13 @@ static enum err step(struct tx *tx, struct walk *w)
     return e;
 }
 
-static bool goes_on(const struct walk *w)
+static bool goes_on(const struct dlq_groups_walk *w)
 {
     return !w->end && w->shown < w->ask->limit && w->looked < LIMIT_DEAD_GROUPS_LOOKED &&
            w->counted < LIMIT_DEAD_GROUPS_SUM;
 }
 
-static void out_cursor(struct walk *w)
+static void out_cursor(struct dlq_groups_walk *w)
 {
     struct buf key;
 
@@ -105,13 +106,15 @@ static void out_cursor(struct walk *w)
 enum err dead_groups_page(struct tx *tx, struct arena *a, const struct dead_groups *g,
                           struct str *ret_json)
 {
-    struct walk w = { .ask = g, .kind = g->at_kind.n ? g->at_kind : g->kind, .cause = g->at_cause };
+    struct dlq_groups_walk w = { .ask = g,
+                                 .kind = g->at_kind.n ? g->at_kind : g->kind,
+                                 .cause = g->at_cause };
     enum err e;
 
     buf_init(&w.out, GROUPS_MAX);
     buf_add(&w.out, S("{\"data\":["));
     do
-        e = step(tx, &w);
+        e = dlq_groups_step(tx, &w);
     while (!e && goes_on(&w));
     buf_char(&w.out, ']');
     out_cursor(&w);
@@ -141,7 +144,7 @@ struct nameless {
     size_t n;
 };
 
-static enum err keep(void *ctx, const struct row *row)
+static enum err dlq_groups_keep(void *ctx, const struct row *row)
 {
     struct nameless *l = ctx;
 
@@ -153,7 +156,7 @@ static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256]
 {
     struct nameless l = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_DEAD_CAUSES) };
-    enum err e = tx_each(tx, STMT_letters_nameless, v, COUNT(v), keep, &l);
+    enum err e = tx_each(tx, STMT_letters_nameless, v, COUNT(v), dlq_groups_keep, &l);
 
     (void)ctx, (void)why;
     for (size_t i = 0; i < l.n && !e; i++) {
@@ -167,7 +170,7 @@ static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256]
 }
 
 /* Only a job with an outside part can be put off. */
-static void outside(struct job *j, void *ctx)
+static void dlq_groups_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
@@ -178,7 +181,7 @@ struct job_kind dead_causes_kind(void)
     return (struct job_kind){
         .name = "dlq.causes",
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = outside,
+        .outside = dlq_groups_outside,
         .settle = name_some,
         .patient = true,
     };

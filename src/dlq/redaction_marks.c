@@ -1,4 +1,4 @@
-#include "flow/dead_marks.h"
+#include "dlq/redaction_marks.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static bool is_zero(struct str s, size_t i)
     return s.p[i] == '0' && (!i || !is_word(s.p[i - 1])) && (i + 1 == s.n || !is_word(s.p[i + 1]));
 }
 
-static void count(struct str s, struct counts *c)
+static void redaction_marks_count(struct str s, struct counts *c)
 {
     static const struct str mark = S("[redacted]");
 
@@ -51,8 +51,8 @@ void marks_of(struct str was, struct str shown, struct marks *ret_marks)
 {
     struct counts before, now;
 
-    count(was, &before);
-    count(shown, &now);
+    redaction_marks_count(was, &before);
+    redaction_marks_count(shown, &now);
     *ret_marks = (struct marks){ .redacted = now.redacted > before.redacted,
                                  .zero = now.zero > before.zero };
     for (size_t i = 0; i <= MARK_STARS; i++) {
@@ -65,7 +65,7 @@ bool marks_left(const struct marks *m, struct str text, bool zero_counts)
 {
     struct counts c;
 
-    count(text, &c);
+    redaction_marks_count(text, &c);
     if ((m->redacted && c.redacted) || (zero_counts && m->zero && c.zero))
         return true;
     for (size_t i = 1; i <= MARK_STARS; i++)

@@ -1,4 +1,4 @@
-/* dead_marks.h - what masking leaves in a text ("[redacted]", stars, a 0), and how a text that was
+/* redaction_marks.h - what masking leaves in a text ("[redacted]", stars, a 0), and how a text that was
  * edited gets back what was there before. */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* redrive.c - the rows of redrives: begun, shown, cancelled. What they do is in redrive_job.c. */
-#include "flow/json_out.h"
-#include "flow/redrive_parts.h"
-#include "flow/rows.h"
+#include "base/json/write.h"
+#include "dlq/redrive_rows.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <string.h>

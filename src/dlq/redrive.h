@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 
 /* What becomes of one event that is replayed: webhook/replay.c. */
 struct replay_found {

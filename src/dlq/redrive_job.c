@@ -5,11 +5,11 @@
  * for.
  *
  * A step that fails for a letter's sake is done again letter by letter, and one that fails alone is
- * refused, as in dead_act.c; events of a replay the same. The unit that failed wrote nothing: what
+ * refused, as in act.c; events of a replay the same. The unit that failed wrote nothing: what
  * is known of it is its words, which the message keeps as its last error. */
-#include "flow/json_out.h"
-#include "flow/redrive_parts.h"
-#include "flow/rows.h"
+#include "base/json/write.h"
+#include "dlq/redrive_rows.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { STEPS_A_SECOND = 10, STEP_ARENA = 8 * 1024 * 1024, REFUSALS_MAX = 64 * 10
 #define TOGETHER "one of several letters failed: "
 #define ALONE "letter "
 
-struct doing {
+struct redrive_job_doing {
     struct tx *tx;
     struct arena *arena;
     const struct redrives *redrives;
@@ -66,7 +66,7 @@ void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act)
     s->unnamed += act->refused - named;
 }
 
-static int64_t handled(const struct redrive_step *s)
+static int64_t redrive_job_handled(const struct redrive_step *s)
 {
     return s->done + (int64_t)s->refused + s->unnamed;
 }
@@ -75,7 +75,7 @@ static int64_t handled(const struct redrive_step *s)
 
 /* The letter that failed alone stays behind us. That is a step of its own: should the next letter
  * fail as well, this one is not forgotten. */
-static enum err skip(struct doing *d, struct str words)
+static enum err redrive_job_skip(struct redrive_job_doing *d, struct str words)
 {
     struct str text = str_cut(&words, ':');
     struct uuid id;
@@ -97,7 +97,7 @@ static enum err skip(struct doing *d, struct str words)
 }
 
 /* "<its message> <its seq>: why" */
-static enum err skip_event(struct doing *d, struct str words)
+static enum err skip_event(struct redrive_job_doing *d, struct str words)
 {
     struct str text = str_cut(&words, ':');
     struct str message = str_cut(&text, ' ');
@@ -113,7 +113,7 @@ static enum err skip_event(struct doing *d, struct str words)
 }
 
 /* Else the next ones are taken. */
-static bool must_skip(const struct doing *d, struct str *ret_words)
+static bool must_skip(const struct redrive_job_doing *d, struct str *ret_words)
 {
     struct str last = d->message->last_error;
 
@@ -125,7 +125,7 @@ static bool must_skip(const struct doing *d, struct str *ret_words)
 
 /* --- letters --- */
 
-static void fill_act(const struct doing *d, const char *by, struct dead_act *act)
+static void fill_act(const struct redrive_job_doing *d, const char *by, struct dead_act *act)
 {
     const struct redrive *r = &d->r;
     size_t ids = r->ids.n / sizeof(struct uuid), next = (size_t)r->next_id;
@@ -147,7 +147,7 @@ static void fill_act(const struct doing *d, const char *by, struct dead_act *act
     act->id_count = ids - next < d->step.wanted ? ids - next : d->step.wanted;
 }
 
-static void took(struct doing *d, struct dead_act *act)
+static void redrive_job_took(struct redrive_job_doing *d, struct dead_act *act)
 {
     struct redrive *r = &d->r;
 
@@ -164,7 +164,8 @@ static void took(struct doing *d, struct dead_act *act)
 }
 
 /* Retryable: the next run knows from the words what to do. */
-static enum err failed(struct doing *d, const struct dead_act *act, enum err e)
+static enum err redrive_job_failed(struct redrive_job_doing *d, const struct dead_act *act,
+                                   enum err e)
 {
     char id[UUID_TEXT + 1];
     struct uuid first;
@@ -180,7 +181,7 @@ static enum err failed(struct doing *d, const struct dead_act *act, enum err e)
     return ERR_UNAVAILABLE;
 }
 
-static enum err retry_letters(struct doing *d)
+static enum err retry_letters(struct redrive_job_doing *d)
 {
     char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
     struct dead_act act;
@@ -197,14 +198,14 @@ static enum err retry_letters(struct doing *d)
     if (!e)
         e = dead_act_step(d->tx, &act);
     if (e)
-        return failed(d, &act, e);
-    took(d, &act);
+        return redrive_job_failed(d, &act, e);
+    redrive_job_took(d, &act);
     return OK;
 }
 
 /* --- events --- */
 
-static enum err replay_events(struct doing *d)
+static enum err replay_events(struct redrive_job_doing *d)
 {
     const struct redrive_step *s = &d->step;
     char id[UUID_TEXT + 1];
@@ -223,7 +224,7 @@ static enum err replay_events(struct doing *d)
 
 /* --- what is stored of it --- */
 
-static void add_refusals(struct buf *b, const struct doing *d)
+static void add_refusals(struct buf *b, const struct redrive_job_doing *d)
 {
     int64_t named = d->r.refused < DEAD_REFUSALS ? d->r.refused : DEAD_REFUSALS;
 
@@ -240,7 +241,7 @@ static void add_refusals(struct buf *b, const struct doing *d)
     buf_char(b, ']');
 }
 
-static void count(struct redrive *r, const struct redrive_step *s)
+static void redrive_job_count(struct redrive *r, const struct redrive_step *s)
 {
     r->done += s->done;
     r->refused += (int64_t)s->refused + s->unnamed;
@@ -250,9 +251,9 @@ static void count(struct redrive *r, const struct redrive_step *s)
     r->alone -= r->alone > 0;
 }
 
-static int64_t next_due(const struct doing *d, int64_t now_ms)
+static int64_t next_due(const struct redrive_job_doing *d, int64_t now_ms)
 {
-    int64_t worth = handled(&d->step) * 1000 / d->r.rate;
+    int64_t worth = redrive_job_handled(&d->step) * 1000 / d->r.rate;
     int64_t rest = worth > LIMIT_REDRIVE_PAUSE_MS ? worth : LIMIT_REDRIVE_PAUSE_MS;
     int64_t due_ms = d->r.due_ms + rest;
 
@@ -261,7 +262,7 @@ static int64_t next_due(const struct doing *d, int64_t now_ms)
     return due_ms > now_ms ? due_ms : now_ms;
 }
 
-static enum err store(struct doing *d, int64_t now_ms)
+static enum err redrive_job_store(struct redrive_job_doing *d, int64_t now_ms)
 {
     struct redrive *r = &d->r;
     bool over = d->step.over;
@@ -270,7 +271,7 @@ static enum err store(struct doing *d, int64_t now_ms)
 
     buf_init(&refusals, REFUSALS_MAX);
     add_refusals(&refusals, d);
-    count(r, &d->step);
+    redrive_job_count(r, &d->step);
     r->due_ms = next_due(d, now_ms);
     e = refusals.failed
             ? ERR_NO_MEMORY
@@ -283,7 +284,7 @@ static enum err store(struct doing *d, int64_t now_ms)
     return e;
 }
 
-static enum err tell_end(const struct doing *d, int64_t now_ms)
+static enum err tell_end(const struct redrive_job_doing *d, int64_t now_ms)
 {
     char detail[200];
 
@@ -300,7 +301,7 @@ static enum err tell_end(const struct doing *d, int64_t now_ms)
 
 /* --- the job --- */
 
-static enum err take(struct doing *d)
+static enum err redrive_job_take(struct redrive_job_doing *d)
 {
     struct str words;
 
@@ -308,28 +309,28 @@ static enum err take(struct doing *d)
         d->r.alone = (int64_t)step_size(&d->r);
     d->step.wanted = step_size(&d->r);
     if (must_skip(d, &words))
-        return d->r.is_replay ? skip_event(d, words) : skip(d, words);
+        return d->r.is_replay ? skip_event(d, words) : redrive_job_skip(d, words);
     return d->r.is_replay ? replay_events(d) : retry_letters(d);
 }
 
-static enum err take_step(struct doing *d, int64_t *ret_again_ms)
+static enum err take_step(struct redrive_job_doing *d, int64_t *ret_again_ms)
 {
     int64_t now_ms = env_now_ms(d->redrives->letters->env);
-    enum err e = take(d);
+    enum err e = redrive_job_take(d);
 
     if (!e)
         e = fault_point(&tx_env(d->tx)->faults, "redrive.step");
     if (!e)
-        e = store(d, now_ms);
+        e = redrive_job_store(d, now_ms);
     if (!e && d->step.over)
         e = tell_end(d, now_ms);
     *ret_again_ms = d->step.over ? 0 : d->r.due_ms;
     return e;
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
+    struct redrive_job_doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
     struct arena a;
     struct uuid id;
     enum err e =
@@ -347,13 +348,14 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 }
 
 /* Only a job with an outside part can be put off. */
-static void outside(struct job *j, void *ctx)
+static void redrive_job_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err redrive_job_buried(struct tx *tx, const struct message *m, void *ctx,
+                                   const char *why)
 {
     struct uuid id;
     struct row row;
@@ -373,9 +375,9 @@ struct job_kind redrive_kind(struct redrives *rs)
         .name = "dlq.redrive",
         .ctx = rs,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 500, .max_ms = 500, .factor = 1 },
-        .outside = outside,
-        .settle = settle,
-        .buried = buried,
+        .outside = redrive_job_outside,
+        .settle = redrive_job_settle,
+        .buried = redrive_job_buried,
         .patient = true,
     };
 }

@@ -1,30 +1,31 @@
 /* redrive_replay.c - events that came in some time are applied once more, in the order in which
  * they came. seq grows with the time, nearly: nodes store side by side. So a stretch begins a
  * little before its time and ends a little behind it, and each event's own time decides. */
-#include "flow/redrive_parts.h"
-#include "flow/rows.h"
+#include "dlq/redrive_rows.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { SLACK_MS = 60 * 1000, DETAIL = 300, AUDIT_COLUMNS = 6, LETTERS_OF_EVENT = 2 };
 
-struct event {
+struct redrive_replay_event {
     int64_t seq, received_ms;
     struct str id, type;
 };
 
-static enum err of_row(const struct row *row, struct event *ret_event)
+static enum err of_row(const struct row *row, struct redrive_replay_event *ret_event)
 {
     *ret_event =
-        (struct event){ .seq = row->col[0].i,
-                        .id = row->col[1].s,
-                        .received_ms = row->col[2].i,
-                        .type = row->col[3].type == VAL_TEXT ? row->col[3].s : (struct str){ 0 } };
+        (struct redrive_replay_event){ .seq = row->col[0].i,
+                                       .id = row->col[1].s,
+                                       .received_ms = row->col[2].i,
+                                       .type = row->col[3].type == VAL_TEXT ? row->col[3].s
+                                                                            : (struct str){ 0 } };
     return OK;
 }
 
-static bool fits(const struct dead_filter *f, const struct event *e)
+static bool redrive_replay_fits(const struct dead_filter *f, const struct redrive_replay_event *e)
 {
     if (f->ref.n)
         return str_eq(f->ref, e->id);
@@ -92,18 +93,18 @@ enum err replay_place(struct tx *tx, const struct dead_filter *f, int64_t *ret_a
 
 /* --- the walk --- */
 
-struct walk {
+struct redrive_replay_walk {
     const struct dead_filter *filter;
     int64_t after, until, looked;
     size_t max, count;
-    struct event *found; /* NULL: only counted */
+    struct redrive_replay_event *found; /* NULL: only counted */
     size_t rows;
 };
 
-static enum err look(void *ctx, const struct row *row)
+static enum err redrive_replay_look(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
-    struct event e;
+    struct redrive_replay_walk *w = ctx;
+    struct redrive_replay_event e;
 
     of_row(row, &e);
     w->rows++;
@@ -111,7 +112,7 @@ static enum err look(void *ctx, const struct row *row)
         return OK;
     w->looked++;
     w->after = e.seq;
-    if (!fits(w->filter, &e))
+    if (!redrive_replay_fits(w->filter, &e))
         return OK;
     if (w->found)
         w->found[w->count] = e;
@@ -120,7 +121,8 @@ static enum err look(void *ctx, const struct row *row)
 }
 
 /* Until so many were found, or looked at. *ret_end: there are no more. */
-static enum err walk(struct tx *tx, struct walk *w, int64_t budget, bool *ret_end)
+static enum err redrive_replay_walk(struct tx *tx, struct redrive_replay_walk *w, int64_t budget,
+                                    bool *ret_end)
 {
     enum err e = OK;
 
@@ -129,7 +131,7 @@ static enum err walk(struct tx *tx, struct walk *w, int64_t budget, bool *ret_en
         struct val v[] = { V_INT(w->after), V_INT(w->until), V_INT(LIMIT_STATEMENT_ROWS) };
 
         w->rows = 0;
-        e = tx_each(tx, STMT_replay_walk, v, COUNT(v), look, w);
+        e = tx_each(tx, STMT_replay_walk, v, COUNT(v), redrive_replay_look, w);
         *ret_end = w->rows < LIMIT_STATEMENT_ROWS && w->count < w->max;
     }
     *ret_end = *ret_end || w->after >= w->until;
@@ -139,18 +141,18 @@ static enum err walk(struct tx *tx, struct walk *w, int64_t budget, bool *ret_en
 enum err replay_count(struct tx *tx, const struct dead_filter *f, int64_t *ret_matched,
                       bool *ret_exact)
 {
-    struct walk w = { .filter = f, .max = LIMIT_DEAD_ACT };
+    struct redrive_replay_walk w = { .filter = f, .max = LIMIT_DEAD_ACT };
     enum err e = replay_place(tx, f, &w.after, &w.until);
 
     if (!e)
-        e = walk(tx, &w, LIMIT_REPLAY_LOOKED, ret_exact);
+        e = redrive_replay_walk(tx, &w, LIMIT_REPLAY_LOOKED, ret_exact);
     *ret_matched = (int64_t)w.count;
     return e;
 }
 
 /* --- a step --- */
 
-struct doing {
+struct redrive_replay_doing {
     struct tx *tx;
     struct arena *arena;
     const struct redrives *redrives;
@@ -165,7 +167,8 @@ struct doing {
 };
 
 /* An event's refusal is named by its message, as a letter's is. */
-static void refuse(struct doing *d, struct uuid message, struct str event, const char *why)
+static void redrive_replay_refuse(struct redrive_replay_doing *d, struct uuid message,
+                                  struct str event, const char *why)
 {
     char words[512];
 
@@ -174,7 +177,8 @@ static void refuse(struct doing *d, struct uuid message, struct str event, const
 }
 
 /* Where it was dead its outcome is told anew; else what becomes of it now is told here. */
-static enum err add_replay(const struct doing *d, struct str event, const struct replay_found *f)
+static enum err add_replay(const struct redrive_replay_doing *d, struct str event,
+                           const struct replay_found *f)
 {
     bool anew = str_eq(f->was, S("dead"));
 
@@ -184,7 +188,8 @@ static enum err add_replay(const struct doing *d, struct str event, const struct
                  anew ? V_TEXT(S("retried")) : V_NULL, anew ? V_INT(d->now_ms) : V_NULL);
 }
 
-static enum err audit(const struct doing *d, struct str event, const struct replay_found *f)
+static enum err redrive_replay_audit(const struct redrive_replay_doing *d, struct str event,
+                                     const struct replay_found *f)
 {
     char detail[DETAIL], id[UUID_TEXT + 1];
     struct val v[AUDIT_COLUMNS];
@@ -200,7 +205,7 @@ static enum err audit(const struct doing *d, struct str event, const struct repl
     return tx_bulk(d->tx, STMT_audit_letters, v, 1, AUDIT_COLUMNS, NULL, NULL);
 }
 
-static enum err take_event(struct doing *d, const struct event *event)
+static enum err take_event(struct redrive_replay_doing *d, const struct redrive_replay_event *event)
 {
     struct replay_found f = { 0 };
     char why[256] = "";
@@ -209,7 +214,7 @@ static enum err take_event(struct doing *d, const struct event *event)
     if (event->seq == d->step->first_seq)
         d->step->first = f.message.id;
     if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(d->tx)) {
-        refuse(d, f.message.id, event->id, *why ? why : err_words(e, LANG_EN));
+        redrive_replay_refuse(d, f.message.id, event->id, *why ? why : err_words(e, LANG_EN));
         return OK;
     }
     if (e)
@@ -222,11 +227,11 @@ static enum err take_event(struct doing *d, const struct event *event)
     }
     d->messages[d->count++] = f.message;
     e = add_replay(d, event->id, &f);
-    return e ? e : audit(d, event->id, &f);
+    return e ? e : redrive_replay_audit(d, event->id, &f);
 }
 
 /* Of the messages that are added; those of dead letters are locked with them. */
-static size_t lanes_of(const struct doing *d, int64_t lanes[LIMIT_DEAD_STEP])
+static size_t lanes_of(const struct redrive_replay_doing *d, int64_t lanes[LIMIT_DEAD_STEP])
 {
     size_t n = 0;
 
@@ -237,7 +242,7 @@ static size_t lanes_of(const struct doing *d, int64_t lanes[LIMIT_DEAD_STEP])
 }
 
 /* Those are retried as any operator would. */
-static enum err retry_dead(struct doing *d, const int64_t *lanes, size_t lane_count)
+static enum err retry_dead(struct redrive_replay_doing *d, const int64_t *lanes, size_t lane_count)
 {
     char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
     struct dead_act act = { .letters = d->redrives->letters,
@@ -265,14 +270,15 @@ static enum err retry_dead(struct doing *d, const int64_t *lanes, size_t lane_co
 
 /* Events may be large: half of the step's memory is for what comes behind them. And the dead ones'
  * letters are one step of an act, whose lanes are locked once. */
-static bool is_full(const struct doing *d, size_t taken)
+static bool is_full(const struct redrive_replay_doing *d, size_t taken)
 {
     return d->dead_count + LETTERS_OF_EVENT > LIMIT_DEAD_STEP ||
            (taken && d->arena->used + (size_t)d->dead_bytes > d->arena->limit / 2);
 }
 
 /* *ret_taken: so many of them, from the first on. */
-static enum err take_all(struct doing *d, const struct event *events, size_t n, size_t *ret_taken)
+static enum err take_all(struct redrive_replay_doing *d, const struct redrive_replay_event *events,
+                         size_t n, size_t *ret_taken)
 {
     int64_t lanes[LIMIT_DEAD_STEP];
     size_t i = 0, lane_count;
@@ -295,21 +301,23 @@ enum err replay_step(struct tx *tx, struct arena *a, const struct redrives *rs, 
                      struct redrive_step *s)
 {
     struct dead_filter f = redrive_filter(r);
-    struct walk w = { .filter = &f, .after = r->next_id, .until = r->until_ms, .max = s->wanted };
-    struct doing *d = arena_alloc(a, 1, sizeof(*d));
+    struct redrive_replay_walk w = {
+        .filter = &f, .after = r->next_id, .until = r->until_ms, .max = s->wanted
+    };
+    struct redrive_replay_doing *d = arena_alloc(a, 1, sizeof(*d));
     size_t taken = 0;
     enum err e;
 
     w.found = arena_alloc(a, s->wanted, sizeof(*w.found));
     if (!d || !w.found)
         return ERR_NO_MEMORY;
-    *d = (struct doing){ .tx = tx,
-                         .arena = a,
-                         .redrives = rs,
-                         .r = r,
-                         .step = s,
-                         .now_ms = env_now_ms(rs->letters->env) };
-    e = walk(tx, &w, LIMIT_REPLAY_STEP, &s->over);
+    *d = (struct redrive_replay_doing){ .tx = tx,
+                                        .arena = a,
+                                        .redrives = rs,
+                                        .r = r,
+                                        .step = s,
+                                        .now_ms = env_now_ms(rs->letters->env) };
+    e = redrive_replay_walk(tx, &w, LIMIT_REPLAY_STEP, &s->over);
     if (e)
         return e;
     s->chosen = w.count;

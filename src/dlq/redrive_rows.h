@@ -1,8 +1,8 @@
-/* redrive_parts.h - the parts of a redrive. Only redrive*.c include this. */
+/* redrive_rows.h - the parts of a redrive. Only redrive*.c include this. */
 #pragma once
 
 #include "base/limits.h"
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 
 struct redrive { /* the row; texts live until the unit's run ends */
     struct uuid id, user, payment;

@@ -3,14 +3,14 @@
  * within a minute. The same for the job that gives a cause to the letters which such a node buried.
  * While nothing runs and nothing is committed here, nobody asks the database. */
 #include "base/limits.h"
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 
 struct running {
     struct uuid ids[LIMIT_REDRIVES_LOOKED];
     size_t n;
 };
 
-static enum err keep(void *ctx, const struct row *row)
+static enum err redrive_watch_keep(void *ctx, const struct row *row)
 {
     struct running *r = ctx;
 
@@ -22,7 +22,7 @@ enum err redrives_resume(struct tx *tx, const struct redrives *rs, bool *ret_run
     struct running r = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_REDRIVES_LOOKED) };
     int64_t now_ms = env_now_ms(rs->letters->env);
-    enum err e = tx_each(tx, STMT_redrives_running, v, COUNT(v), keep, &r);
+    enum err e = tx_each(tx, STMT_redrives_running, v, COUNT(v), redrive_watch_keep, &r);
 
     for (size_t i = 0; i < r.n && !e; i++) {
         char ref[UUID_TEXT + 1];
@@ -36,7 +36,7 @@ enum err redrives_resume(struct tx *tx, const struct redrives *rs, bool *ret_run
     return e;
 }
 
-static enum err look(struct tx *tx, struct unit *u)
+static enum err redrive_watch_look(struct tx *tx, struct unit *u)
 {
     struct redrive_watch *w = CONTAINER_OF(u, struct redrive_watch, unit);
 
@@ -46,7 +46,7 @@ static enum err look(struct tx *tx, struct unit *u)
     return e ? e : dead_causes_start(tx, l->queue, env_now_ms(l->env));
 }
 
-static void looked(struct unit *u)
+static void redrive_watch_looked(struct unit *u)
 {
     struct redrive_watch *w = CONTAINER_OF(u, struct redrive_watch, unit);
 
@@ -54,16 +54,16 @@ static void looked(struct unit *u)
     w->commits = u->err || w->running ? -1 : w->commits_now; /* -1: looks again in any case */
 }
 
-static void fire(struct timer *t)
+static void redrive_watch_fire(struct timer *t)
 {
-    static const struct unit_kind kind = { "redrives.look", UNIT_BACK, look, NULL };
+    static const struct unit_kind kind = { "redrives.look", UNIT_BACK, redrive_watch_look, NULL };
     struct redrive_watch *w = CONTAINER_OF(t, struct redrive_watch, timer);
     int64_t commits = store_health(w->store).commits;
 
     if (!w->busy && commits != w->commits) {
         w->busy = true;
         w->commits_now = commits;
-        w->unit = (struct unit){ .kind = &kind, .home = w->home, .done = looked };
+        w->unit = (struct unit){ .kind = &kind, .home = w->home, .done = redrive_watch_looked };
         store_post(w->store, &w->unit);
     }
     home_arm(w->home, t, env_now_ms(w->redrives->letters->env) + LIMIT_REDRIVE_LOOK_MS);
@@ -73,6 +73,6 @@ void redrive_watch(struct redrive_watch *w, const struct redrives *rs, struct st
                    struct home *home)
 {
     *w = (struct redrive_watch){ .redrives = rs, .store = store, .home = home, .commits = -1 };
-    w->timer = (struct timer){ .fire = fire, .due_ms = CLOCK_NEVER };
-    fire(&w->timer);
+    w->timer = (struct timer){ .fire = redrive_watch_fire, .due_ms = CLOCK_NEVER };
+    redrive_watch_fire(&w->timer);
 }

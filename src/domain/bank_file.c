@@ -26,7 +26,7 @@ enum {
     SHOWN = 40
 };
 
-enum column {
+enum bank_file_column {
     COLUMN_NONE,
     COLUMN_DATE,
     COLUMN_YEAR, /* a date in three columns */
@@ -43,7 +43,7 @@ enum column {
 };
 
 static const struct {
-    enum column column;
+    enum bank_file_column column;
     const char *names; /* as bank_heading_core() writes them, parted by | */
 } headings[] = {
     { COLUMN_DATE, "日付|取引日|取引日付|年月日|取引年月日|入金日|勘定日|操作日|取扱日|取扱年月日|"
@@ -67,12 +67,12 @@ static const struct {
       "取引番号|明細番号|照会番号|取引id|明細通番|入出金明細id|整理番号|transactionid|id" },
 };
 
-struct reading {
+struct bank_file_reading {
     struct arena *arena;
     const struct bank_reading *how;
     struct json_problems *problems;
     struct csv csv;
-    enum column of[CSV_FIELDS]; /* each field's */
+    enum bank_file_column of[CSV_FIELDS]; /* each field's */
     bool headed;
     int digits; /* of the currency */
     bool no_memory;
@@ -83,7 +83,8 @@ struct reading {
 
 /* --- problems --- */
 
-static void problem(struct reading *r, int line, const char *what, const char *en, const char *ja)
+static void bank_file_problem(struct bank_file_reading *r, int line, const char *what,
+                              const char *en, const char *ja)
 {
     char field[FIELD_NAME];
 
@@ -95,7 +96,7 @@ static void problem(struct reading *r, int line, const char *what, const char *e
     json_problem_in(r->problems, field, en, ja);
 }
 
-static void say_the_rest(struct reading *r)
+static void say_the_rest(struct bank_file_reading *r)
 {
     char en[64], ja[64];
 
@@ -108,7 +109,7 @@ static void say_the_rest(struct reading *r)
 
 /* --- headings --- */
 
-static enum column column_of(struct str heading)
+static enum bank_file_column column_of(struct str heading)
 {
     char room[HEADING_ROOM];
     struct str name = bank_heading_core(heading, room, sizeof(room));
@@ -123,7 +124,7 @@ static enum column column_of(struct str heading)
     return COLUMN_NONE;
 }
 
-static bool has(const struct reading *r, enum column c)
+static bool bank_file_has(const struct bank_file_reading *r, enum bank_file_column c)
 {
     for (size_t i = 0; i < CSV_FIELDS; i++)
         if (r->of[i] == c)
@@ -131,10 +132,11 @@ static bool has(const struct reading *r, enum column c)
     return false;
 }
 
-static bool has_date(const struct reading *r)
+static bool has_date(const struct bank_file_reading *r)
 {
-    return has(r, COLUMN_DATE) ||
-           (has(r, COLUMN_YEAR) && has(r, COLUMN_MONTH) && has(r, COLUMN_DAY));
+    return bank_file_has(r, COLUMN_DATE) ||
+           (bank_file_has(r, COLUMN_YEAR) && bank_file_has(r, COLUMN_MONTH) &&
+            bank_file_has(r, COLUMN_DAY));
 }
 
 static bool is_number(struct str s, size_t *ret_number)
@@ -149,7 +151,7 @@ static bool is_number(struct str s, size_t *ret_number)
 
 /* What the operator named counts instead of all that would be taken for it. False: it is not there.
  */
-static bool name_column(struct reading *r, struct str name, enum column c)
+static bool name_column(struct bank_file_reading *r, struct str name, enum bank_file_column c)
 {
     char wanted[HEADING_ROOM], there[HEADING_ROOM];
     struct str want = bank_heading(name, wanted, sizeof(wanted));
@@ -172,7 +174,7 @@ static bool name_column(struct reading *r, struct str name, enum column c)
     return false;
 }
 
-static bool name_columns(struct reading *r)
+static bool name_columns(struct bank_file_reading *r)
 {
     const struct bank_columns *k = &r->how->columns;
 
@@ -182,7 +184,7 @@ static bool name_columns(struct reading *r)
 }
 
 /* By numbers alone a file needs no headings. */
-static bool needs_headings(const struct reading *r)
+static bool needs_headings(const struct bank_file_reading *r)
 {
     const struct bank_columns *k = &r->how->columns;
     size_t n;
@@ -191,12 +193,13 @@ static bool needs_headings(const struct reading *r)
 }
 
 /* True: this row is the headings. */
-static bool take_headings(struct reading *r)
+static bool take_headings(struct bank_file_reading *r)
 {
     memset(r->of, 0, sizeof(r->of));
     for (size_t i = 0; needs_headings(r) && i < r->csv.count; i++)
         r->of[i] = column_of(r->csv.fields[i]);
-    r->headed = name_columns(r) && has_date(r) && (has(r, COLUMN_IN) || has(r, COLUMN_SIGNED));
+    r->headed = name_columns(r) && has_date(r) &&
+                (bank_file_has(r, COLUMN_IN) || bank_file_has(r, COLUMN_SIGNED));
     return r->headed;
 }
 
@@ -219,7 +222,7 @@ static bool is_sum(const struct csv *c)
 }
 
 /* The first field of that column; .p NULL: the row has none. */
-static struct str field_of(const struct reading *r, enum column c)
+static struct str field_of(const struct bank_file_reading *r, enum bank_file_column c)
 {
     for (size_t i = 0; i < r->csv.count; i++)
         if (r->of[i] == c)
@@ -228,12 +231,12 @@ static struct str field_of(const struct reading *r, enum column c)
 }
 
 /* The row's date as it stands there; of three columns, with strokes between. */
-static struct str date_text(const struct reading *r, char room[DATE_ROOM])
+static struct str date_text(const struct bank_file_reading *r, char room[DATE_ROOM])
 {
-    static const enum column parts[] = { COLUMN_YEAR, COLUMN_MONTH, COLUMN_DAY };
+    static const enum bank_file_column parts[] = { COLUMN_YEAR, COLUMN_MONTH, COLUMN_DAY };
     size_t n = 0;
 
-    if (has(r, COLUMN_DATE))
+    if (bank_file_has(r, COLUMN_DATE))
         return str_trim(field_of(r, COLUMN_DATE));
     for (size_t i = 0; i < COUNT(parts); i++) {
         struct str part = str_trim(field_of(r, parts[i]));
@@ -250,33 +253,34 @@ static struct str date_text(const struct reading *r, char room[DATE_ROOM])
 }
 
 /* What stands there is shown, cut where a character ends. */
-static void not_a_date(struct reading *r, struct str text)
+static void not_a_date(struct bank_file_reading *r, struct str text)
 {
     size_t n = text.n < SHOWN ? text.n : SHOWN;
     char en[SHOWN + 64], ja[SHOWN + 64];
     const char *more = n < text.n ? "..." : "";
 
     if (!n) {
-        problem(r, r->csv.line, "date", "is missing", "日付がありません");
+        bank_file_problem(r, r->csv.line, "date", "is missing", "日付がありません");
         return;
     }
     while (n < text.n && n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
         n--;
     snprintf(en, sizeof(en), "is not a date: %.*s%s", (int)n, text.p, more);
     snprintf(ja, sizeof(ja), "日付として読めません: %.*s%s", (int)n, text.p, more);
-    problem(r, r->csv.line, "date", en, ja);
+    bank_file_problem(r, r->csv.line, "date", en, ja);
 }
 
-static bool read_amount(struct reading *r, enum column c, const char *what, int64_t *ret_amount)
+static bool read_amount(struct bank_file_reading *r, enum bank_file_column c, const char *what,
+                        int64_t *ret_amount)
 {
     if (bank_amount(field_of(r, c), r->digits, ret_amount))
         return true;
-    problem(r, r->csv.line, what, "is not an amount of money", "金額として読めません");
+    bank_file_problem(r, r->csv.line, what, "is not an amount of money", "金額として読めません");
     return false;
 }
 
 /* 1: it came in; -1: it went out; 0: the row does not say. */
-static int way_of(struct reading *r, bool *fine)
+static int way_of(struct bank_file_reading *r, bool *fine)
 {
     static const struct {
         const char *words;
@@ -286,7 +290,7 @@ static int way_of(struct reading *r, bool *fine)
     char room[HEADING_ROOM];
     struct str word;
 
-    if (!has(r, COLUMN_WAY) || !has(r, COLUMN_SIGNED))
+    if (!bank_file_has(r, COLUMN_WAY) || !bank_file_has(r, COLUMN_SIGNED))
         return 0;
     word = bank_heading_core(field_of(r, COLUMN_WAY), room, sizeof(room));
     for (size_t i = 0; i < COUNT(ways); i++) {
@@ -297,27 +301,28 @@ static int way_of(struct reading *r, bool *fine)
                 return ways[i].way;
     }
     *fine = false;
-    problem(r, r->csv.line, "direction", "says neither that it came in nor that it went out",
-            "入金か出金かを読み取れません");
+    bank_file_problem(r, r->csv.line, "direction",
+                      "says neither that it came in nor that it went out",
+                      "入金か出金かを読み取れません");
     return 0;
 }
 
-static bool check_signs(struct reading *r, int64_t in, int64_t out, int64_t both)
+static bool check_signs(struct bank_file_reading *r, int64_t in, int64_t out, int64_t both)
 {
     if (in < 0 || out < 0)
-        problem(r, r->csv.line, in < 0 ? "amount" : "withdrawal",
-                "is negative, in a column of its own for one direction",
-                "入金または出金だけの列の金額が負の数です");
+        bank_file_problem(r, r->csv.line, in < 0 ? "amount" : "withdrawal",
+                          "is negative, in a column of its own for one direction",
+                          "入金または出金だけの列の金額が負の数です");
     else if (in && (out || both))
-        problem(r, r->csv.line, "amount", "came in and went out at the same time",
-                "入金と出金の両方が入っています");
+        bank_file_problem(r, r->csv.line, "amount", "came in and went out at the same time",
+                          "入金と出金の両方が入っています");
     else
         return true;
     return false;
 }
 
 /* What came in; 0: nothing did. False: it was said what is wrong. */
-static bool read_deposit(struct reading *r, int64_t *ret_amount)
+static bool read_deposit(struct bank_file_reading *r, int64_t *ret_amount)
 {
     int64_t in = 0, out = 0, both = 0;
     bool fine = read_amount(r, COLUMN_IN, "amount", &in);
@@ -360,7 +365,7 @@ static size_t count_chars(struct str s)
 }
 
 /* All columns that say something about the line, one behind the other. */
-static bool read_text(struct reading *r, struct str *ret_text)
+static bool read_text(struct bank_file_reading *r, struct str *ret_text)
 {
     size_t room = 0, n = 0;
     char *text;
@@ -381,11 +386,12 @@ static bool read_text(struct reading *r, struct str *ret_text)
     *ret_text = str_trim((struct str){ text, n });
     if (count_chars(*ret_text) <= LIMIT_BANK_TEXT)
         return true;
-    problem(r, r->csv.line, "text", "is longer than 400 characters", "400 文字を超えています");
+    bank_file_problem(r, r->csv.line, "text", "is longer than 400 characters",
+                      "400 文字を超えています");
     return false;
 }
 
-static bool read_rest(struct reading *r, struct bank_line *l)
+static bool read_rest(struct bank_file_reading *r, struct bank_line *l)
 {
     struct str balance = field_of(r, COLUMN_BALANCE);
     bool fine = read_text(r, &l->text);
@@ -395,19 +401,19 @@ static bool read_rest(struct reading *r, struct bank_line *l)
     if (l->has_balance)
         fine = read_amount(r, COLUMN_BALANCE, "balance", &l->balance) && fine;
     if (l->id.n > LIMIT_BANK_TEXT) {
-        problem(r, r->csv.line, "id", "is too long", "長すぎます");
+        bank_file_problem(r, r->csv.line, "id", "is too long", "長すぎます");
         fine = false;
     }
     return fine;
 }
 
-static bool add_line(struct reading *r, const struct bank_line *l)
+static bool add_line(struct bank_file_reading *r, const struct bank_line *l)
 {
     struct bank_file *f = r->file;
 
     if (f->count == LIMIT_BANK_LINES) {
-        problem(r, l->line, "", "is more than the 20000 deposits that one file may have",
-                "1 ファイルの入金は 20000 件までです");
+        bank_file_problem(r, l->line, "", "is more than the 20000 deposits that one file may have",
+                          "1 ファイルの入金は 20000 件までです");
         return false;
     }
     if (f->count == r->room) {
@@ -432,7 +438,7 @@ static bool add_line(struct reading *r, const struct bank_line *l)
 }
 
 /* False: no further row is read. */
-static bool read_row(struct reading *r)
+static bool read_row(struct bank_file_reading *r)
 {
     struct bank_line l = { .line = r->csv.line };
     char room[DATE_ROOM];
@@ -458,7 +464,7 @@ static bool read_row(struct reading *r)
 }
 
 /* By numbers the first row may still be headings. */
-static bool looks_like_headings(const struct reading *r)
+static bool looks_like_headings(const struct bank_file_reading *r)
 {
     int64_t days;
 
@@ -466,7 +472,7 @@ static bool looks_like_headings(const struct reading *r)
            !bank_date(field_of(r, COLUMN_DATE), &days);
 }
 
-static bool take_row(struct reading *r)
+static bool take_row(struct bank_file_reading *r)
 {
     if (r->headed)
         return read_row(r);
@@ -477,7 +483,7 @@ static bool take_row(struct reading *r)
     return false;
 }
 
-static void read_rows(struct reading *r)
+static void read_rows(struct bank_file_reading *r)
 {
     for (;;) {
         switch (csv_next(&r->csv, r->arena)) {
@@ -485,7 +491,9 @@ static void read_rows(struct reading *r)
             if (take_row(r))
                 continue;
             return;
-        case CSV_BROKEN: problem(r, r->csv.line, "", r->csv.why_en, r->csv.why_ja); continue;
+        case CSV_BROKEN:
+            bank_file_problem(r, r->csv.line, "", r->csv.why_en, r->csv.why_ja);
+            continue;
         case CSV_NO_MEMORY: r->no_memory = true; return;
         case CSV_END: return;
         }
@@ -494,7 +502,7 @@ static void read_rows(struct reading *r)
 
 /* --- identities --- */
 
-static bool digest(struct str text, unsigned char ret_digest[BANK_IDENTITY])
+static bool bank_file_digest(struct str text, unsigned char ret_digest[BANK_IDENTITY])
 {
     unsigned int n = 0;
 
@@ -552,13 +560,13 @@ static bool number_alike(struct arena *a, struct bank_file *f)
         memcpy(before, sorted[i]->identity, BANK_IDENTITY);
         memcpy(text, before, BANK_IDENTITY);
         n = snprintf(text + BANK_IDENTITY, 16, ":%u", alike);
-        if (!digest((struct str){ text, BANK_IDENTITY + (size_t)n }, sorted[i]->identity))
+        if (!bank_file_digest((struct str){ text, BANK_IDENTITY + (size_t)n }, sorted[i]->identity))
             return false;
     }
     return true;
 }
 
-static enum err identify(struct reading *r)
+static enum err bank_file_identify(struct bank_file_reading *r)
 {
     struct bank_file *f = r->file;
     struct buf b;
@@ -567,7 +575,7 @@ static enum err identify(struct reading *r)
     buf_init(&b, 64 * 1024);
     for (size_t i = 0; fine && i < f->count; i++) {
         write_line(&b, r->how, &f->lines[i]);
-        fine = !b.failed && digest(buf_str(&b), f->lines[i].identity);
+        fine = !b.failed && bank_file_digest(buf_str(&b), f->lines[i].identity);
     }
     buf_release(&b);
     return fine && number_alike(r->arena, f) ? OK : ERR_NO_MEMORY;
@@ -575,7 +583,7 @@ static enum err identify(struct reading *r)
 
 /* --- the whole --- */
 
-static void check_whole(struct reading *r)
+static void check_whole(struct bank_file_reading *r)
 {
     if (!r->headed)
         json_problem_in(
@@ -592,11 +600,11 @@ enum err bank_file_read(struct arena *a, struct str text, const struct bank_read
                         struct json_problems *problems, struct bank_file *ret_file)
 {
     struct bank_file f = { 0 };
-    struct reading r = { .arena = a,
-                         .how = how,
-                         .problems = problems,
-                         .digits = currency_digits(how->currency),
-                         .file = &f };
+    struct bank_file_reading r = { .arena = a,
+                                   .how = how,
+                                   .problems = problems,
+                                   .digits = currency_digits(how->currency),
+                                   .file = &f };
     enum err e;
 
     if (r.digits < 0)
@@ -609,7 +617,7 @@ enum err bank_file_read(struct arena *a, struct str text, const struct bank_read
     say_the_rest(&r);
     if (problems->count)
         return ERR_VALIDATION;
-    e = identify(&r);
+    e = bank_file_identify(&r);
     if (!e)
         *ret_file = f;
     return e;

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 enum { BANK_IDENTITY = 32 };
 

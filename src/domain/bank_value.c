@@ -1,6 +1,6 @@
 #include "domain/bank_value.h"
 
-#include "base/civil.h"
+#include "base/time/civil.h"
 
 #include <string.h>
 
@@ -56,7 +56,7 @@ static struct str next_plain(struct str *s, char wide[1], bool words)
 }
 
 /* False: it is longer than any value. */
-static bool plain(struct str s, char room[VALUE_ROOM], struct str *ret)
+static bool bank_value_plain(struct str s, char room[VALUE_ROOM], struct str *ret)
 {
     size_t n = 0;
     char wide[1];
@@ -124,7 +124,7 @@ static bool read_fraction(struct str s, bool there, int digits, int64_t *value)
     return s.n > 0;
 }
 
-static struct str without(struct str s, size_t front, size_t back)
+static struct str bank_value_without(struct str s, size_t front, size_t back)
 {
     return str_trim((struct str){ s.p + front, s.n - front - back });
 }
@@ -136,22 +136,22 @@ bool bank_amount(struct str text, int currency_digits, int64_t *ret_minor)
     bool sign = false, minus = false, point;
     int64_t value;
 
-    if (!plain(text, room, &s))
+    if (!bank_value_plain(text, room, &s))
         return false;
     *ret_minor = 0;
     if (!s.n)
         return true;
     for (int i = 0; i < 2; i++) { /* "-¥5" and "¥-5" */
         if (s.n && s.p[0] == '\\')
-            s = without(s, 1, 0);
+            s = bank_value_without(s, 1, 0);
         if (s.n && !sign && (s.p[0] == '-' || s.p[0] == '+')) {
             sign = true;
             minus = s.p[0] == '-';
-            s = without(s, 1, 0);
+            s = bank_value_without(s, 1, 0);
         }
     }
     if (s.n && s.p[s.n - 1] == 'Y')
-        s = without(s, 0, 1);
+        s = bank_value_without(s, 0, 1);
     point = s.n && memchr(s.p, '.', s.n);
     whole = str_cut(&s, '.');
     if (!read_whole(whole, &value) || !read_fraction(s, point, currency_digits, &value) ||
@@ -216,11 +216,11 @@ bool bank_date(struct str text, int64_t *ret_days)
     struct str s, date;
     int era = 0, year, month, day;
 
-    if (!plain(text, room, &s) || !s.n)
+    if (!bank_value_plain(text, room, &s) || !s.n)
         return false;
     if (strchr("RrHh", s.p[0])) {
         era = s.p[0] == 'R' || s.p[0] == 'r' ? REIWA : HEISEI;
-        s = without(s, 1, 0);
+        s = bank_value_without(s, 1, 0);
     }
     date = str_cut(&s, ' ');
     if (!is_time(str_trim(s)) || !read_parts(date, era, &year, &month, &day))

@@ -20,7 +20,7 @@ static bool is_word(char c)
 }
 
 /* Whole characters only; what does not fit ends it. */
-static bool put(struct writing *w, const char *p, size_t n)
+static bool cause_put(struct writing *w, const char *p, size_t n)
 {
     if (w->n + n > CAUSE_TEXT)
         return false;
@@ -95,20 +95,20 @@ static bool put_char(struct writing *w, struct str one, bool is_utf8)
     unsigned char c = (unsigned char)one.p[0];
 
     if (c < 0x20 || c == 0x7f)
-        return put(w, " ", 1);
+        return cause_put(w, " ", 1);
     if (c >= 0x80 && !is_utf8)
-        return put(w, "?", 1);
-    return put(w, one.p, one.n);
+        return cause_put(w, "?", 1);
+    return cause_put(w, one.p, one.n);
 }
 
 /* Takes what comes next. False: it did not fit. */
-static bool take(struct writing *w, struct str *s, char before, bool is_utf8)
+static bool cause_take(struct writing *w, struct str *s, char before, bool is_utf8)
 {
     size_t number = is_word(before) ? 0 : number_length(*s), quote = quote_length(*s, before);
     size_t word = word_length(*s), n = number ? number : quote ? quote : word;
-    bool fits = number  ? put(w, "#", 1)
-                : quote ? put(w, "\"*\"", 3)
-                : word  ? put(w, s->p, word)
+    bool fits = number  ? cause_put(w, "#", 1)
+                : quote ? cause_put(w, "\"*\"", 3)
+                : word  ? cause_put(w, s->p, word)
                         : put_char(w, (struct str){ s->p, char_length(*s, is_utf8) }, is_utf8);
 
     n = n ? n : char_length(*s, is_utf8);
@@ -126,12 +126,12 @@ struct str cause_of(struct str reason, char text[CAUSE_TEXT + 1])
     while (rest.n) {
         const char *p = rest.p;
 
-        if (!take(&w, &rest, before, is_utf8))
+        if (!cause_take(&w, &rest, before, is_utf8))
             break;
         before = *(rest.p > p ? rest.p - 1 : p);
     }
     if (!w.n)
-        put(&w, "no reason given", strlen("no reason given"));
+        cause_put(&w, "no reason given", strlen("no reason given"));
     text[w.n] = '\0';
     return (struct str){ text, w.n };
 }

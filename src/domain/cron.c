@@ -3,10 +3,10 @@
  * zone reaches it. */
 #include "domain/cron.h"
 
-#include "base/civil.h"
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/civil.h"
+#include "base/time/clock.h"
+#include "base/time/zone.h"
 
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ struct quote {
     char text[24];
 };
 
-static struct quote quote(struct str s)
+static struct quote cron_quote(struct str s)
 {
     struct quote q;
     size_t n = s.n < sizeof(q.text) - 4 ? s.n : sizeof(q.text) - 4;
@@ -96,13 +96,13 @@ static bool read_value(const struct field *f, struct str s, int *ret, char *why)
     if (is_named(f, s, ret))
         return true;
     if (!is_number(s, ret)) {
-        snprintf(why, CRON_WHY, "%s: \"%s\" is not a number%s", f->name, quote(s).text,
+        snprintf(why, CRON_WHY, "%s: \"%s\" is not a number%s", f->name, cron_quote(s).text,
                  *f->names ? " or a name of three letters" : "");
         return false;
     }
     if (*ret < f->least || *ret > f->most)
-        snprintf(why, CRON_WHY, "%s: \"%s\" is not from %d to %d", f->name, quote(s).text, f->least,
-                 f->most);
+        snprintf(why, CRON_WHY, "%s: \"%s\" is not from %d to %d", f->name, cron_quote(s).text,
+                 f->least, f->most);
     return *ret >= f->least && *ret <= f->most;
 }
 
@@ -110,7 +110,7 @@ static bool read_step(const struct field *f, struct str s, int *ret, char *why)
 {
     if (is_number(s, ret) && *ret >= 1 && *ret <= f->count)
         return true;
-    snprintf(why, CRON_WHY, "%s: the step \"%s\" is not from 1 to %d", f->name, quote(s).text,
+    snprintf(why, CRON_WHY, "%s: the step \"%s\" is not from 1 to %d", f->name, cron_quote(s).text,
              f->count);
     return false;
 }
@@ -137,7 +137,8 @@ static bool read_range(const struct field *f, struct str s, bool stepped, int *r
     if (f == &fields[WEEKDAY] && *ret_to == 0 && *ret_from > 0)
         *ret_to = 7; /* fri-sun */
     if (*ret_from > *ret_to)
-        snprintf(why, CRON_WHY, "%s: the range \"%s\" runs backwards", f->name, quote(all).text);
+        snprintf(why, CRON_WHY, "%s: the range \"%s\" runs backwards", f->name,
+                 cron_quote(all).text);
     return *ret_from <= *ret_to;
 }
 
@@ -194,7 +195,7 @@ static struct str spelled_out(struct str s)
     return s;
 }
 
-static bool split(struct str s, struct str ret_words[FIELDS], char *why)
+static bool cron_split(struct str s, struct str ret_words[FIELDS], char *why)
 {
     int n = 0;
 
@@ -202,7 +203,7 @@ static bool split(struct str s, struct str ret_words[FIELDS], char *why)
     if (s.n && *s.p == '@') {
         snprintf(why, CRON_WHY,
                  "\"%s\" is not one of @hourly @daily @midnight @weekly @monthly @yearly @annually",
-                 quote(s).text);
+                 cron_quote(s).text);
         return false;
     }
     while (s.n) {
@@ -241,8 +242,8 @@ static bool begins_with_star(struct str s)
     return s.n && *s.p == '*';
 }
 
-static struct cron assemble(const uint64_t bits[FIELDS], const struct str words[FIELDS],
-                            struct str zone)
+static struct cron cron_assemble(const uint64_t bits[FIELDS], const struct str words[FIELDS],
+                                 struct str zone)
 {
     return (struct cron){
         .minutes = bits[MINUTE],
@@ -266,12 +267,12 @@ enum err cron_parse(struct str text, struct cron *ret_cron, char why[CRON_WHY])
         return ERR_VALIDATION;
     }
     text = str_trim(text);
-    if (!take_zone(&text, &zone, why) || !split(text, words, why))
+    if (!take_zone(&text, &zone, why) || !cron_split(text, words, why))
         return ERR_VALIDATION;
     for (int i = 0; i < FIELDS; i++)
         if (!read_field(&fields[i], words[i], &bits[i], why))
             return ERR_VALIDATION;
-    *ret_cron = assemble(bits, words, zone);
+    *ret_cron = cron_assemble(bits, words, zone);
     return OK;
 }
 
@@ -297,13 +298,13 @@ static uint32_t days_in(const struct cron *c, struct civil month)
     return all & (uint32_t)((UINT64_C(2) << count) - 1);
 }
 
-static int lowest(uint64_t bits)
+static int cron_lowest(uint64_t bits)
 {
     return __builtin_ctzll(bits);
 }
 
 /* The bits from n on. */
-static uint64_t from(uint64_t bits, int n)
+static uint64_t cron_from(uint64_t bits, int n)
 {
     return bits >> n << n;
 }
@@ -312,13 +313,13 @@ static uint64_t from(uint64_t bits, int n)
 static int minute_in_day(const struct cron *c, int least)
 {
     int hour = least / HOUR_MINUTES;
-    uint64_t minutes = from(c->minutes, least % HOUR_MINUTES);
+    uint64_t minutes = cron_from(c->minutes, least % HOUR_MINUTES);
 
     if (c->hours >> hour & 1 && minutes)
-        return hour * HOUR_MINUTES + lowest(minutes);
-    if (!from(c->hours, hour + 1))
+        return hour * HOUR_MINUTES + cron_lowest(minutes);
+    if (!cron_from(c->hours, hour + 1))
         return -1;
-    return lowest(from(c->hours, hour + 1)) * HOUR_MINUTES + lowest(c->minutes);
+    return cron_lowest(cron_from(c->hours, hour + 1)) * HOUR_MINUTES + cron_lowest(c->minutes);
 }
 
 static void next_month(struct civil *c)
@@ -336,8 +337,8 @@ static int64_t next_local(const struct cron *c, int64_t least_s, int64_t until_s
     int of_day = (int)floor_mod(minute, DAY_MINUTES);
 
     for (; civil_days(at.year, at.month, at.day) * DAY_S < until_s; next_month(&at), of_day = 0) {
-        for (uint64_t days = from(days_in(c, at), at.day); days; days &= days - 1) {
-            int day = lowest(days), found = minute_in_day(c, day == at.day ? of_day : 0);
+        for (uint64_t days = cron_from(days_in(c, at), at.day); days; days &= days - 1) {
+            int day = cron_lowest(days), found = minute_in_day(c, day == at.day ? of_day : 0);
             int64_t s;
 
             if (found < 0)

@@ -65,7 +65,7 @@ static int by_code(const void *key, const void *entry)
     return strncmp(key, ((const struct currency *)entry)->code, sizeof(currencies[0].code));
 }
 
-static const struct currency *find(const char code[4])
+static const struct currency *currency_find(const char code[4])
 {
     return bsearch(code, currencies, COUNT(currencies), sizeof(currencies[0]), by_code);
 }
@@ -78,7 +78,7 @@ bool currency_parse(struct str text, char ret_code[4])
         return false;
     for (size_t i = 0; i < text.n; i++) /* ASCII only: toupper() would ask the locale */
         code[i] = (char)(text.p[i] >= 'a' && text.p[i] <= 'z' ? text.p[i] - 'a' + 'A' : text.p[i]);
-    if (!find(code))
+    if (!currency_find(code))
         return false;
     memcpy(ret_code, code, sizeof(code));
     return true;
@@ -86,7 +86,7 @@ bool currency_parse(struct str text, char ret_code[4])
 
 int currency_digits(const char code[4])
 {
-    const struct currency *c = find(code);
+    const struct currency *c = currency_find(code);
 
     return c ? c->digits : -1;
 }

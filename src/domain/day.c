@@ -1,13 +1,13 @@
 #include "domain/day.h"
 
-#include "base/civil.h"
-#include "base/zone.h"
+#include "base/time/civil.h"
+#include "base/time/zone.h"
 
 #include <stdio.h>
 
 enum { FIRST_YEAR = 1970, LAST_YEAR = 9999, MINUTE_S = 60 };
 
-static bool number(const char *p, size_t n, int *ret)
+static bool domain_day_number(const char *p, size_t n, int *ret)
 {
     int value = 0;
 
@@ -24,8 +24,9 @@ bool day_parse(struct str text, int64_t *ret_day)
 {
     int year, month, day;
 
-    if (text.n != DAY_TEXT || text.p[4] != '-' || text.p[7] != '-' || !number(text.p, 4, &year) ||
-        !number(text.p + 5, 2, &month) || !number(text.p + 8, 2, &day))
+    if (text.n != DAY_TEXT || text.p[4] != '-' || text.p[7] != '-' ||
+        !domain_day_number(text.p, 4, &year) || !domain_day_number(text.p + 5, 2, &month) ||
+        !domain_day_number(text.p + 8, 2, &day))
         return false;
     if (year < FIRST_YEAR || month < 1 || month > 12 || day < 1 ||
         day > civil_month_days(year, month))

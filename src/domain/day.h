@@ -1,5 +1,6 @@
 /* day.h - the days of a time zone: how they are written, and when they begin and end. Pure: the
- * zone comes in, and so does the time. A day is a count from 1970-01-01, as in base/civil.h. */
+ * zone comes in, and so does the time. A day is a count from 1970-01-01, as in
+ * base/time/civil.h. */
 #pragma once
 
 #include "base/str.h"

@@ -1,6 +1,6 @@
 #include "domain/duration.h"
 
-struct unit {
+struct duration_unit {
     struct str name;
     int64_t ns;
 };
@@ -12,10 +12,10 @@ struct unit {
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-static const struct unit of_qstash[] = {
+static const struct duration_unit of_qstash[] = {
     { S("s"), SECOND }, { S("m"), MINUTE }, { S("h"), HOUR }, { S("d"), DAY }, { { 0 }, 0 },
 };
-static const struct unit of_go[] = {
+static const struct duration_unit of_go[] = {
     { S("ns"), 1 },
     { S("us"), MICRO },
     { S("\xc2\xb5s"), MICRO }, /* the micro sign */
@@ -58,9 +58,9 @@ static bool take_number(struct str *s, struct number *ret)
     return ret->fraction.n > 0;
 }
 
-static const struct unit *take_unit(struct str *s, const struct unit *units)
+static const struct duration_unit *take_unit(struct str *s, const struct duration_unit *units)
 {
-    for (const struct unit *u = units; u->ns; u++)
+    for (const struct duration_unit *u = units; u->ns; u++)
         if (str_starts(*s, u->name)) {
             *s = rest_of(*s, u->name.n);
             return u;
@@ -69,7 +69,7 @@ static const struct unit *take_unit(struct str *s, const struct unit *units)
 }
 
 /* Adds the number in its unit; false: the sum does not fit. What is below a nanosecond is cut. */
-static bool add(int64_t *sum_ns, const struct number *n, int64_t unit_ns)
+static bool duration_add(int64_t *sum_ns, const struct number *n, int64_t unit_ns)
 {
     int64_t whole = 0, part = unit_ns;
 
@@ -89,15 +89,15 @@ static bool add(int64_t *sum_ns, const struct number *n, int64_t unit_ns)
 }
 
 /* Text that is too long a time must still be a duration, so it is read to its end. */
-static enum duration_result scan(struct str s, const struct unit *units, enum duration_bare bare,
-                                 int64_t *ret_ns)
+static enum duration_result duration_scan(struct str s, const struct duration_unit *units,
+                                          enum duration_bare bare, int64_t *ret_ns)
 {
     enum duration_result result = DURATION_OK;
     bool first = true;
 
     *ret_ns = 0;
     do {
-        const struct unit *u;
+        const struct duration_unit *u;
         struct number n;
 
         if (!take_number(&s, &n))
@@ -105,18 +105,20 @@ static enum duration_result scan(struct str s, const struct unit *units, enum du
         u = take_unit(&s, units);
         if (!u && (bare == DURATION_NEEDS_UNIT || !first || s.n))
             return DURATION_BAD;
-        if (result == DURATION_OK && !add(ret_ns, &n, u ? u->ns : SECOND))
+        if (result == DURATION_OK && !duration_add(ret_ns, &n, u ? u->ns : SECOND))
             result = DURATION_TOO_LONG;
         first = false;
     } while (s.n);
     return result;
 }
 
-static enum duration_result parse(struct str text, const struct unit *units,
-                                  enum duration_bare bare, int64_t most_ms, int64_t *ret_ms)
+static enum duration_result domain_duration_parse(struct str text,
+                                                  const struct duration_unit *units,
+                                                  enum duration_bare bare, int64_t most_ms,
+                                                  int64_t *ret_ms)
 {
     int64_t ns, ms;
-    enum duration_result result = scan(text, units, bare, &ns);
+    enum duration_result result = duration_scan(text, units, bare, &ns);
 
     if (result != DURATION_OK)
         return result;
@@ -130,11 +132,11 @@ static enum duration_result parse(struct str text, const struct unit *units,
 enum duration_result duration_parse(struct str text, enum duration_bare bare, int64_t most_ms,
                                     int64_t *ret_ms)
 {
-    return parse(text, of_qstash, bare, most_ms, ret_ms);
+    return domain_duration_parse(text, of_qstash, bare, most_ms, ret_ms);
 }
 
 enum duration_result duration_parse_go(struct str text, enum duration_bare bare, int64_t most_ms,
                                        int64_t *ret_ms)
 {
-    return parse(text, of_go, bare, most_ms, ret_ms);
+    return domain_duration_parse(text, of_go, bare, most_ms, ret_ms);
 }

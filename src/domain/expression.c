@@ -9,14 +9,14 @@
 #include "domain/expression.h"
 
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 #include "domain/duration.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-struct reader {
+struct expression_reader {
     struct str text;
     size_t at;
     int depth;
@@ -26,7 +26,8 @@ struct reader {
 };
 
 /* The first fault counts. It gives 0, which is as good as any other value now. */
-__attribute__((format(printf, 2, 3))) static double fault(struct reader *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static double expression_fault(struct expression_reader *r,
+                                                                     const char *format, ...)
 {
     va_list args;
     int n;
@@ -42,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static double fault(struct reader *r, cons
 }
 
 /* The next character that is not a blank; '\0' at the end, and after a fault. */
-static char peek(struct reader *r)
+static char expression_peek(struct expression_reader *r)
 {
     while (r->at < r->text.n && (r->text.p[r->at] == ' ' || r->text.p[r->at] == '\t'))
         r->at++;
@@ -51,9 +52,9 @@ static char peek(struct reader *r)
     return r->text.p[r->at];
 }
 
-static bool take(struct reader *r, char c)
+static bool expression_take(struct expression_reader *r, char c)
 {
-    if (peek(r) != c)
+    if (expression_peek(r) != c)
         return false;
     r->at++;
     return true;
@@ -71,7 +72,7 @@ static bool is_letter(char c)
 
 /* --- atoms --- */
 
-static double digits(struct reader *r, double value, double *scale)
+static double expression_digits(struct expression_reader *r, double value, double *scale)
 {
     for (; r->at < r->text.n && is_digit(r->text.p[r->at]); r->at++) {
         value = value * 10 + (r->text.p[r->at] - '0');
@@ -81,27 +82,27 @@ static double digits(struct reader *r, double value, double *scale)
 }
 
 /* One division at the end, so that 0.1 is the double that everybody else means by it. */
-static double number(struct reader *r)
+static double expression_number(struct expression_reader *r)
 {
-    double scale = 1, value = digits(r, 0, &scale);
+    double scale = 1, value = expression_digits(r, 0, &scale);
 
     scale = 1;
     if (r->at < r->text.n && r->text.p[r->at] == '.') {
         r->at++;
-        value = digits(r, value, &scale);
+        value = expression_digits(r, value, &scale);
         if (scale <= 1)
-            return fault(r, "digits must follow the dot");
+            return expression_fault(r, "digits must follow the dot");
     }
     return value / scale;
 }
 
 /* fmin and fmax would hide a value that is no number. */
-static double smaller(double x, double y)
+static double expression_smaller(double x, double y)
 {
     return x < y || isnan(x) ? x : y;
 }
 
-static double larger(double x, double y)
+static double expression_larger(double x, double y)
 {
     return x > y || isnan(x) ? x : y;
 }
@@ -111,31 +112,39 @@ static const struct function {
     double (*of_one)(double x);
     double (*of_two)(double x, double y);
 } functions[] = {
-    { S("pow"), NULL, pow },     { S("exp"), exp, NULL },     { S("sqrt"), sqrt, NULL },
-    { S("abs"), fabs, NULL },    { S("floor"), floor, NULL }, { S("ceil"), ceil, NULL },
-    { S("round"), round, NULL }, { S("min"), NULL, smaller }, { S("max"), NULL, larger },
+    { S("pow"), NULL, pow },
+    { S("exp"), exp, NULL },
+    { S("sqrt"), sqrt, NULL },
+    { S("abs"), fabs, NULL },
+    { S("floor"), floor, NULL },
+    { S("ceil"), ceil, NULL },
+    { S("round"), round, NULL },
+    { S("min"), NULL, expression_smaller },
+    { S("max"), NULL, expression_larger },
 };
 
-static double sum(struct reader *r);
+static double expression_sum(struct expression_reader *r);
 
-static double call(struct reader *r, const struct function *f)
+static double expression_call(struct expression_reader *r, const struct function *f)
 {
     double x, y = 0;
 
-    if (!take(r, '('))
-        return fault(r, "%s needs its values in parentheses", f->name.p);
-    x = sum(r);
-    if (f->of_two && !take(r, ','))
-        return fault(r, "%s takes two values", f->name.p);
+    if (!expression_take(r, '('))
+        return expression_fault(r, "%s needs its values in parentheses", f->name.p);
+    x = expression_sum(r);
+    if (f->of_two && !expression_take(r, ','))
+        return expression_fault(r, "%s takes two values", f->name.p);
     if (f->of_two)
-        y = sum(r);
-    if (!take(r, ')'))
-        return fault(r, peek(r) == ',' ? "%s has too many values" : "%s has no closing parenthesis",
-                     f->name.p);
+        y = expression_sum(r);
+    if (!expression_take(r, ')'))
+        return expression_fault(r,
+                                expression_peek(r) == ',' ? "%s has too many values"
+                                                          : "%s has no closing parenthesis",
+                                f->name.p);
     return f->of_two ? f->of_two(x, y) : f->of_one(x);
 }
 
-static double named(struct reader *r)
+static double expression_named(struct expression_reader *r)
 {
     struct str name = { r->text.p + r->at, 0 };
 
@@ -149,98 +158,101 @@ static double named(struct reader *r)
     for (size_t i = 0; i < COUNT(functions); i++)
         if (str_eq(name, functions[i].name)) {
             r->at += name.n;
-            return call(r, &functions[i]);
+            return expression_call(r, &functions[i]);
         }
-    return fault(r,
-                 "\"%.*s\" is not known; there are retried, pow, exp, sqrt, abs, floor, ceil, "
-                 "round, min, max",
-                 name.n < 16 ? (int)name.n : 16, name.p);
+    return expression_fault(
+        r,
+        "\"%.*s\" is not known; there are retried, pow, exp, sqrt, abs, floor, ceil, "
+        "round, min, max",
+        name.n < 16 ? (int)name.n : 16, name.p);
 }
 
-static double atom(struct reader *r)
+static double expression_atom(struct expression_reader *r)
 {
-    char c = peek(r);
+    char c = expression_peek(r);
     double value;
 
     if (is_digit(c))
-        return number(r);
+        return expression_number(r);
     if (is_letter(c))
-        return named(r);
-    if (!take(r, '('))
-        return fault(r, "a value is missing here");
-    value = sum(r);
-    return take(r, ')') ? value : fault(r, "a closing parenthesis is missing here");
+        return expression_named(r);
+    if (!expression_take(r, '('))
+        return expression_fault(r, "a value is missing here");
+    value = expression_sum(r);
+    return expression_take(r, ')') ? value
+                                   : expression_fault(r, "a closing parenthesis is missing here");
 }
 
 /* --- operators --- */
 
 /* Every way deeper leads through here. */
-static double unary(struct reader *r)
+static double expression_unary(struct expression_reader *r)
 {
     double value;
 
     if (r->failed)
         return 0;
     if (r->depth == LIMIT_EXPRESSION_DEPTH)
-        return fault(r, "this is nested too deeply");
+        return expression_fault(r, "this is nested too deeply");
     r->depth++;
-    value = take(r, '-') ? -unary(r) : atom(r);
+    value = expression_take(r, '-') ? -expression_unary(r) : expression_atom(r);
     r->depth--;
     return value;
 }
 
-static double product(struct reader *r)
+static double expression_product(struct expression_reader *r)
 {
-    double value = unary(r);
+    double value = expression_unary(r);
 
     for (;;) {
-        if (take(r, '*'))
-            value *= unary(r);
-        else if (take(r, '/'))
-            value /= unary(r); /* by zero: infinite or no number, as IEEE has it */
+        if (expression_take(r, '*'))
+            value *= expression_unary(r);
+        else if (expression_take(r, '/'))
+            value /= expression_unary(r); /* by zero: infinite or no number, as IEEE has it */
         else
             return value;
     }
 }
 
-static double sum(struct reader *r)
+static double expression_sum(struct expression_reader *r)
 {
-    double value = product(r);
+    double value = expression_product(r);
 
     for (;;) {
-        if (take(r, '+'))
-            value += product(r);
-        else if (take(r, '-'))
-            value -= product(r);
+        if (expression_take(r, '+'))
+            value += expression_product(r);
+        else if (expression_take(r, '-'))
+            value -= expression_product(r);
         else
             return value;
     }
 }
 
-static double evaluate(struct reader *r)
+static double expression_evaluate(struct expression_reader *r)
 {
     double value;
 
     if (r->text.n > LIMIT_EXPRESSION)
-        return fault(r, "an expression has at most %d characters", LIMIT_EXPRESSION);
-    if (!peek(r))
-        return fault(r, "the expression is empty");
-    value = sum(r);
-    return r->failed || r->at == r->text.n ? value : fault(r, "an operator is missing here");
+        return expression_fault(r, "an expression has at most %d characters", LIMIT_EXPRESSION);
+    if (!expression_peek(r))
+        return expression_fault(r, "the expression is empty");
+    value = expression_sum(r);
+    return r->failed || r->at == r->text.n ? value
+                                           : expression_fault(r, "an operator is missing here");
 }
 
 bool expression_check(struct str text, char why[EXPRESSION_WHY])
 {
-    struct reader r = { .text = text, .why = why };
+    struct expression_reader r = { .text = text, .why = why };
 
-    evaluate(&r);
+    expression_evaluate(&r);
     return !r.failed;
 }
 
 int64_t expression_delay_ms(struct str text, int64_t retried)
 {
-    struct reader r = { .text = text, .retried = (double)retried };
-    double ms = evaluate(&r);
+    struct expression_reader r = { .text = text, .retried = (double)retried };
+    double ms = expression_evaluate(&r);
 
     if (r.failed || !isfinite(ms))
         return -1;

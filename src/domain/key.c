@@ -20,7 +20,7 @@ static char first_of(struct str s)
     return *s.p;
 }
 
-static void skip(struct str *s, size_t n)
+static void domain_key_skip(struct str *s, size_t n)
 {
     s->p += n;
     s->n -= n;
@@ -29,22 +29,22 @@ static void skip(struct str *s, size_t n)
 static void skip_blanks(struct str *s)
 {
     while (first_of(*s) == ' ')
-        skip(s, 1);
+        domain_key_skip(s, 1);
 }
 
 /* s begins at the opening quote. Only \" and \\ are escapes, only printable ASCII may stand there.
  */
 static bool skip_string(struct str *s)
 {
-    for (skip(s, 1); s->n; skip(s, 1)) {
+    for (domain_key_skip(s, 1); s->n; domain_key_skip(s, 1)) {
         if (*s->p == '"') {
-            skip(s, 1);
+            domain_key_skip(s, 1);
             return true;
         }
         if (*s->p < ' ' || *s->p > '~')
             return false;
         if (*s->p == '\\') {
-            skip(s, 1);
+            domain_key_skip(s, 1);
             if (first_of(*s) != '"' && first_of(*s) != '\\')
                 return false;
         }
@@ -68,7 +68,7 @@ static bool skip_name(struct str *s)
         return false;
     while (is_lower(first_of(*s)) || is_digit(first_of(*s)) ||
            (first_of(*s) && strchr("_-.*", *s->p)))
-        skip(s, 1);
+        domain_key_skip(s, 1);
     return true;
 }
 
@@ -79,27 +79,27 @@ static bool skip_bare(struct str *s)
     size_t n = s->n;
 
     while (s->n && *s->p > ' ' && *s->p <= '~' && !strchr(",;\"\\", *s->p))
-        skip(s, 1);
+        domain_key_skip(s, 1);
     return s->n < n;
 }
 
 static bool skip_value(struct str *s)
 {
     if (str_starts(*s, S("%\""))) /* a display string: the quotes are the same */
-        skip(s, 1);
+        domain_key_skip(s, 1);
     return first_of(*s) == '"' ? skip_string(s) : skip_bare(s);
 }
 
 static bool skip_parameters(struct str *s)
 {
     while (first_of(*s) == ';') {
-        skip(s, 1);
+        domain_key_skip(s, 1);
         skip_blanks(s);
         if (!skip_name(s))
             return false;
         if (first_of(*s) != '=')
             continue; /* a name alone is true */
-        skip(s, 1);
+        domain_key_skip(s, 1);
         if (!skip_value(s))
             return false;
     }
@@ -108,7 +108,7 @@ static bool skip_parameters(struct str *s)
 
 /* The UUID within the quotes; empty: not the one string that the header must be. A UUID has nothing
  * to escape, so an escaped one is longer than it may be. */
-static struct str unquote(struct str header)
+static struct str domain_key_unquote(struct str header)
 {
     struct str rest = header;
 
@@ -121,7 +121,7 @@ static struct str unquote(struct str header)
 bool key_parse(struct str header, struct uuid *ret_key)
 {
     header = str_trim(header);
-    return uuid_parse(first_of(header) == '"' ? unquote(header) : header, ret_key);
+    return uuid_parse(first_of(header) == '"' ? domain_key_unquote(header) : header, ret_key);
 }
 
 /* --- its age --- */
@@ -138,7 +138,7 @@ bool key_expired(int64_t claimed_ms, int64_t ttl_ms, int64_t now_ms)
 enum { DIGEST = KEY_HASH / 2, NUMBER = 20, JSON_WORST = 6 }; /* \u001f for one byte */
 #define BODY_WORDS (sizeof("{\"amount\":,\"reason\":\"\"}") - 1)
 
-static void hash(struct buf *text, char ret_hash[KEY_HASH + 1])
+static void domain_key_hash(struct buf *text, char ret_hash[KEY_HASH + 1])
 {
     unsigned char digest[DIGEST];
     unsigned int n = 0;
@@ -151,7 +151,7 @@ static void hash(struct buf *text, char ret_hash[KEY_HASH + 1])
 }
 
 /* what: its own for each kind of content, so that two of them never hash the same. */
-static void begin(struct buf *b, struct str what, struct uuid id, size_t more)
+static void domain_key_begin(struct buf *b, struct str what, struct uuid id, size_t more)
 {
     char text[UUID_TEXT + 1];
 
@@ -175,7 +175,8 @@ void key_hash_create(struct uuid booking, struct money m, struct str method_type
 {
     struct buf b;
 
-    begin(&b, S(""), booking, NUMBER + 3 + sizeof(m.currency) + method_type.n + payment_method.n);
+    domain_key_begin(&b, S(""), booking,
+                     NUMBER + 3 + sizeof(m.currency) + method_type.n + payment_method.n);
     buf_i64(&b, m.minor);
     buf_char(&b, ':');
     buf_add(&b, str_of(m.currency));
@@ -185,7 +186,7 @@ void key_hash_create(struct uuid booking, struct money m, struct str method_type
         buf_char(&b, ' ');
     }
     add_method(&b, payment_method);
-    hash(&b, ret_hash);
+    domain_key_hash(&b, ret_hash);
 }
 
 void key_hash_purchase(struct uuid position, struct str method_type, struct str payment_method,
@@ -193,10 +194,10 @@ void key_hash_purchase(struct uuid position, struct str method_type, struct str 
 {
     struct buf b;
 
-    begin(&b, S("purchase:"), position, method_type.n + 1 + payment_method.n);
+    domain_key_begin(&b, S("purchase:"), position, method_type.n + 1 + payment_method.n);
     buf_add(&b, method_type);
     add_method(&b, payment_method);
-    hash(&b, ret_hash);
+    domain_key_hash(&b, ret_hash);
 }
 
 void key_hash_checkout(struct uuid participant, struct str success_url, struct str cancel_url,
@@ -204,11 +205,11 @@ void key_hash_checkout(struct uuid participant, struct str success_url, struct s
 {
     struct buf b;
 
-    begin(&b, S("checkout:"), participant, success_url.n + 1 + cancel_url.n);
+    domain_key_begin(&b, S("checkout:"), participant, success_url.n + 1 + cancel_url.n);
     buf_add(&b, success_url);
     buf_char(&b, ' ');
     buf_add(&b, cancel_url);
-    hash(&b, ret_hash);
+    domain_key_hash(&b, ret_hash);
 }
 
 void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct str reason,
@@ -216,7 +217,7 @@ void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct
 {
     struct buf b;
 
-    begin(&b, S(""), payment, BODY_WORDS + NUMBER + reason.n * JSON_WORST);
+    domain_key_begin(&b, S(""), payment, BODY_WORDS + NUMBER + reason.n * JSON_WORST);
     buf_char(&b, '{');
     if (has_amount) {
         buf_add(&b, S("\"amount\":"));
@@ -227,5 +228,5 @@ void key_hash_other(struct uuid payment, bool has_amount, int64_t amount, struct
         buf_json(&b, reason);
     }
     buf_char(&b, '}');
-    hash(&b, ret_hash);
+    domain_key_hash(&b, ret_hash);
 }

@@ -1,4 +1,4 @@
-#include "domain/books.h"
+#include "domain/ledger_compare.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ const char *difference_name(enum difference d)
     return names[d];
 }
 
-static unsigned bit(enum difference d, bool is_so)
+static unsigned ledger_compare_bit(enum difference d, bool is_so)
 {
     return is_so ? 1U << d : 0;
 }
@@ -71,24 +71,27 @@ static unsigned compare_money(const struct books_ours *o, const struct books_the
     int64_t captured = o->captured > 0 ? o->captured : 0;
     bool kept = captured > 0 || !went_back(t);
 
-    return bit(DIFF_AMOUNT, o->money.minor != t->amount) | bit(DIFF_STATUS, !status_fits(o, t)) |
-           bit(DIFF_CAPTURED, kept && captured != received) |
-           bit(DIFF_REFUNDED, captured > 0 && t->refunded >= 0 &&
+    return ledger_compare_bit(DIFF_AMOUNT, o->money.minor != t->amount) |
+           ledger_compare_bit(DIFF_STATUS, !status_fits(o, t)) |
+           ledger_compare_bit(DIFF_CAPTURED, kept && captured != received) |
+           ledger_compare_bit(DIFF_REFUNDED,
+                              captured > 0 && t->refunded >= 0 &&
                                   (t->refunded < o->refunds_done || t->refunded > o->refunds_all)) |
-           bit(DIFF_FEE, captured > 0 && t->fee >= 0 && t->fee != o->fee);
+           ledger_compare_bit(DIFF_FEE, captured > 0 && t->fee >= 0 && t->fee != o->fee);
 }
 
 unsigned books_compare(const struct books_ours *ours, const struct books_theirs *theirs)
 {
     if (!ours->known)
-        return bit(DIFF_MISSING_HERE, theirs->known);
+        return ledger_compare_bit(DIFF_MISSING_HERE, theirs->known);
     if (!theirs->known)
-        return bit(DIFF_MISSING_THERE, !ours->other_intent && ours->status != PAYMENT_FAILED);
+        return ledger_compare_bit(DIFF_MISSING_THERE,
+                                  !ours->other_intent && ours->status != PAYMENT_FAILED);
     if (ours->other_intent)
-        return bit(DIFF_STRAY, has_money(theirs) && !went_back(theirs));
+        return ledger_compare_bit(DIFF_STRAY, has_money(theirs) && !went_back(theirs));
     if (is_moneyless(theirs))
-        return bit(DIFF_STATUS, !fits_moneyless(ours));
+        return ledger_compare_bit(DIFF_STATUS, !fits_moneyless(ours));
     if (strncmp(ours->money.currency, theirs->currency, sizeof(theirs->currency)) != 0)
-        return bit(DIFF_CURRENCY, true);
+        return ledger_compare_bit(DIFF_CURRENCY, true);
     return compare_money(ours, theirs);
 }

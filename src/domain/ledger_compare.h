@@ -1,4 +1,4 @@
-/* books.h - one payment in our books and in the provider's: where do they differ (E11)? Pure. */
+/* ledger_compare.h - one payment in our books and in the provider's: where do they differ (E11)? Pure. */
 #pragma once
 
 #include "domain/payment.h"

@@ -24,7 +24,7 @@ bool money_eq(struct money a, struct money b)
 }
 
 /* The last step of every sum: nothing below 0 leaves this file. */
-static bool settle(struct money like, int64_t minor, struct money *ret_money)
+static bool domain_money_settle(struct money like, int64_t minor, struct money *ret_money)
 {
     if (minor < 0)
         return false;
@@ -38,7 +38,7 @@ bool money_add(struct money a, struct money b, struct money *ret_sum)
     int64_t sum;
 
     return money_same_currency(a, b) && !__builtin_add_overflow(a.minor, b.minor, &sum) &&
-           settle(a, sum, ret_sum);
+           domain_money_settle(a, sum, ret_sum);
 }
 
 bool money_sub(struct money a, struct money b, struct money *ret_rest)
@@ -46,7 +46,7 @@ bool money_sub(struct money a, struct money b, struct money *ret_rest)
     int64_t rest;
 
     return money_same_currency(a, b) && !__builtin_sub_overflow(a.minor, b.minor, &rest) &&
-           settle(a, rest, ret_rest);
+           domain_money_settle(a, rest, ret_rest);
 }
 
 int money_cmp(struct money a, struct money b)

@@ -228,12 +228,12 @@ static bool was_captured(const struct payment_view *p)
     return p->captured >= 0;
 }
 
-static struct move keep(const struct payment_view *p, enum verdict v)
+static struct move payment_keep(const struct payment_view *p, enum verdict v)
 {
     return (struct move){ .verdict = v, .to = p->status, .captured = p->captured };
 }
 
-static struct move apply(const struct payment_view *p, enum payment_status to)
+static struct move payment_apply(const struct payment_view *p, enum payment_status to)
 {
     return (struct move){ .verdict = VERDICT_APPLY, .to = to, .captured = p->captured };
 }
@@ -252,20 +252,25 @@ static struct move apply_void(const struct fact *f)
 static struct move run_cell(enum cell c, const struct payment_view *p, const struct fact *f)
 {
     switch (c) {
-    case LESS: return keep(p, VERDICT_SUPERSEDED);
-    case SAME: return keep(p, VERDICT_SAME);
-    case FAIL: return apply(p, PAYMENT_FAILED);
+    case LESS: return payment_keep(p, VERDICT_SUPERSEDED);
+    case SAME: return payment_keep(p, VERDICT_SAME);
+    case FAIL: return payment_apply(p, PAYMENT_FAILED);
     case CAPTURE: return apply_capture(f);
     case VOID: return apply_void(f);
     case DECLINE_IF_SERVER_CONFIRMED:
-        return apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
+        return payment_apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
     case STAY_UNLESS_DECLINED:
-        return p->declined ? keep(p, VERDICT_SUPERSEDED) : apply(p, PAYMENT_PENDING);
+        return p->declined ? payment_keep(p, VERDICT_SUPERSEDED)
+                           : payment_apply(p, PAYMENT_PENDING);
     case HOLD_IF_WANTED:
-        return is_wanted(p) ? apply(p, PAYMENT_AUTHORIZED) : keep(p, VERDICT_STRAY_AUTHORIZED);
-    case TAKE_IF_WANTED: return is_wanted(p) ? apply_capture(f) : keep(p, VERDICT_STRAY_SUCCEEDED);
-    case SAME_IF_CAPTURED: return keep(p, was_captured(p) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
-    case SAME_IF_VOIDED: return keep(p, was_captured(p) ? VERDICT_SUPERSEDED : VERDICT_SAME);
+        return is_wanted(p) ? payment_apply(p, PAYMENT_AUTHORIZED)
+                            : payment_keep(p, VERDICT_STRAY_AUTHORIZED);
+    case TAKE_IF_WANTED:
+        return is_wanted(p) ? apply_capture(f) : payment_keep(p, VERDICT_STRAY_SUCCEEDED);
+    case SAME_IF_CAPTURED:
+        return payment_keep(p, was_captured(p) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
+    case SAME_IF_VOIDED:
+        return payment_keep(p, was_captured(p) ? VERDICT_SUPERSEDED : VERDICT_SAME);
     }
     abort();
 }
@@ -274,6 +279,6 @@ struct move payment_move(const struct payment_view *p, const struct fact *f)
 {
     assert(f->kind == FACT_INTENT && f->state < INTENT_STATES && p->status < PAYMENT_STATUSES);
     if (is_mismatch(p, f))
-        return keep(p, VERDICT_MISMATCH);
+        return payment_keep(p, VERDICT_MISMATCH);
     return run_cell(cells[p->status][f->state], p, f);
 }

@@ -142,12 +142,12 @@ static void each_window(struct str text, void (*each)(void *ctx, struct str digi
 
 /* --- found --- */
 
-struct list {
+struct reference_list {
     struct reference *all;
     size_t count, max;
 };
 
-static void add(struct list *l, struct str digits)
+static void reference_add(struct reference_list *l, struct str digits)
 {
     if (!reference_is(digits) || l->count == l->max)
         return;
@@ -160,12 +160,12 @@ static void add(struct list *l, struct str digits)
 
 static void add_window(void *ctx, struct str digits)
 {
-    add(ctx, digits);
+    reference_add(ctx, digits);
 }
 
 size_t reference_find(struct str text, struct reference ret_found[REFERENCES_FOUND])
 {
-    struct list l = { .all = ret_found, .max = REFERENCES_FOUND };
+    struct reference_list l = { .all = ret_found, .max = REFERENCES_FOUND };
 
     each_window(text, add_window, &l);
     return l.count;
@@ -173,7 +173,7 @@ size_t reference_find(struct str text, struct reference ret_found[REFERENCES_FOU
 
 /* --- near --- */
 
-static void add_wrong_digit(struct list *l, struct str s)
+static void add_wrong_digit(struct reference_list *l, struct str s)
 {
     char text[REFERENCE_TEXT];
 
@@ -182,11 +182,11 @@ static void add_wrong_digit(struct list *l, struct str s)
             memcpy(text, s.p, s.n);
             text[i] = (char)c;
             if (c != s.p[i])
-                add(l, (struct str){ text, s.n });
+                reference_add(l, (struct str){ text, s.n });
         }
 }
 
-static void add_swapped(struct list *l, struct str s)
+static void add_swapped(struct reference_list *l, struct str s)
 {
     char text[REFERENCE_TEXT];
 
@@ -194,11 +194,11 @@ static void add_swapped(struct list *l, struct str s)
         memcpy(text, s.p, s.n);
         text[i] = s.p[i + 1];
         text[i + 1] = s.p[i];
-        add(l, (struct str){ text, s.n });
+        reference_add(l, (struct str){ text, s.n });
     }
 }
 
-static void add_missing_digit(struct list *l, struct str s)
+static void add_missing_digit(struct reference_list *l, struct str s)
 {
     char text[REFERENCE_TEXT];
 
@@ -207,18 +207,18 @@ static void add_missing_digit(struct list *l, struct str s)
             memcpy(text, s.p, i);
             text[i] = (char)c;
             memcpy(text + i + 1, s.p + i, s.n - i);
-            add(l, (struct str){ text, REFERENCE_TEXT });
+            reference_add(l, (struct str){ text, REFERENCE_TEXT });
         }
 }
 
-static void add_extra_digit(struct list *l, struct str s)
+static void add_extra_digit(struct reference_list *l, struct str s)
 {
     char text[REFERENCE_TEXT];
 
     for (size_t i = 0; i < s.n; i++) {
         memcpy(text, s.p, i);
         memcpy(text + i, s.p + i + 1, s.n - i - 1);
-        add(l, (struct str){ text, REFERENCE_TEXT });
+        reference_add(l, (struct str){ text, REFERENCE_TEXT });
     }
 }
 
@@ -236,7 +236,7 @@ static void add_near(void *ctx, struct str digits)
 
 size_t reference_near(struct str text, struct reference ret_near[REFERENCES_NEAR])
 {
-    struct list l = { .all = ret_near, .max = REFERENCES_NEAR };
+    struct reference_list l = { .all = ret_near, .max = REFERENCES_NEAR };
 
     each_window(text, add_near, &l);
     return l.count;

@@ -1,9 +1,9 @@
 #include "domain/retry.h"
 
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 
-static int64_t capped(const struct retry_policy *p, int64_t ms)
+static int64_t retry_capped(const struct retry_policy *p, int64_t ms)
 {
     return p->max_ms > 0 && ms > p->max_ms ? p->max_ms : ms;
 }
@@ -17,11 +17,11 @@ int64_t retry_delay_ms(const struct retry_policy *p, int64_t attempt)
         return -1;
     for (int64_t i = 1; i < attempt && factor > 1; i++) {
         if (__builtin_mul_overflow(ms, factor, &ms))
-            return capped(p, INT64_MAX);
-        if (capped(p, ms) != ms)
+            return retry_capped(p, INT64_MAX);
+        if (retry_capped(p, ms) != ms)
             break;
     }
-    return capped(p, ms);
+    return retry_capped(p, ms);
 }
 
 bool retry_may_run(const struct retry_policy *p, int64_t attempt)

@@ -1,7 +1,7 @@
-#include "api/act.h"
+#include "endpoint/act.h"
 
-#include "api/fields.h"
 #include "base/env.h"
+#include "endpoint/fields.h"
 
 #include <stdio.h>
 

@@ -3,14 +3,14 @@
 #pragma once
 
 #include "base/uuid.h"
-#include "flow/booking.h"
+#include "booking/booking.h"
 #include "http/http.h"
 #include "store/tx.h"
 
 /* Nothing, or {}. False: 400 or 415 was answered. */
 bool act_has_no_input(struct request *r) ANSWERS;
 
-/* user: all zero is the admin token, and is shown as that (flow/audit_log.c). subject, detail: may
+/* user: all zero is the admin token, and is shown as that (audit/list.c). subject, detail: may
  * be empty.
  */
 enum err act_audit(struct tx *tx, const char *operation, struct str subject, struct str detail,

@@ -1,4 +1,4 @@
-#include "api/answer.h"
+#include "endpoint/answer.h"
 
 void api_answer_post(struct api_answer *a, struct request *r, struct store *store,
                      const struct unit_kind *kind, void (*done)(struct unit *))

@@ -1,6 +1,6 @@
-#include "api/fields.h"
+#include "endpoint/fields.h"
 
-#include "api/payment_input.h"
+#include "endpoint/media_type.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ bool fields_body(struct request *r, cJSON **ret_object)
     struct json_fault fault = { 0 };
     enum err e;
 
-    if (!payment_input_type(request_header(r, S("Content-Type"), NULL))) {
+    if (!media_type_is_json(request_header(r, S("Content-Type"), NULL))) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
         return false;
     }

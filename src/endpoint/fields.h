@@ -2,8 +2,8 @@
  * at once (P5). For the routes where a tree is cheap enough. */
 #pragma once
 
-#include "base/json.h"
-#include "flow/booking.h"
+#include "base/json/json.h"
+#include "booking/booking.h"
 #include "http/http.h"
 
 /* The body as an object. False: 415 or 400 was answered. */

@@ -1,8 +1,8 @@
-#include "api/query.h"
+#include "endpoint/query.h"
 
-#include "api/fields.h"
 #include "auth/base64url.h"
-#include "http/target.h"
+#include "endpoint/fields.h"
+#include "http/message/target.h"
 
 #include <assert.h>
 

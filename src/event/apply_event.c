@@ -1,14 +1,14 @@
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "flow/charge_later.h"
-#include "flow/move.h"
-#include "flow/outcome.h"
-#include "flow/refetch.h"
+#include "event/fee_job.h"
+#include "event/outcome.h"
+#include "event/refetch.h"
 #include "gateway/fact.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "payment/transition.h"
 #include "queue/message_span.h"
 #include "store/tx_log.h"
 
@@ -40,7 +40,7 @@ struct applying {
     char *why;
 };
 
-static enum err refuse(struct applying *s, const char *why)
+static enum err apply_event_refuse(struct applying *s, const char *why)
 {
     snprintf(s->why, 256, "%s", why);
     return ERR_VALIDATION;
@@ -127,7 +127,7 @@ static void set_outcome(struct applying *s, enum verdict v)
 }
 
 /* What the event says cannot be all of the truth about this payment. */
-static bool disagrees(const struct applying *s)
+static bool apply_event_disagrees(const struct applying *s)
 {
     return !s->fact.currency[0] || s->fact.amount != s->payment.money.minor ||
            (str_eq(s->job.type, S("payment_intent.succeeded")) &&
@@ -161,8 +161,8 @@ static enum err apply_intent(struct applying *s)
     enum verdict v = VERDICT_SAME;
     enum err e;
 
-    if ((s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED) || disagrees(s) ||
-        may_be_outdated(s))
+    if ((s->a->payments->refetch && s->fact.state == INTENT_SUCCEEDED) ||
+        apply_event_disagrees(s) || may_be_outdated(s))
         return ask_first(s);
     e = take_intent(s->tx, &s->taking, &s->payment, &s->fact, &v);
     if (!e && v == VERDICT_MISMATCH)
@@ -181,12 +181,12 @@ static enum err apply_refund(struct applying *s)
 
     if (!is_of_other_intent(&s->payment, f) && f->currency[0] &&
         !str_eq(str_of(f->currency), str_of(s->payment.money.currency)))
-        return refuse(s, "the refund is in another currency than its payment");
+        return apply_event_refuse(s, "the refund is in another currency than its payment");
     e = take_refund(s->tx, &s->taking, &s->payment, f, &v);
     if (e == ERR_CONSTRAINT)
         snprintf(s->why, 256, "more would be refunded than was captured");
     if (!e && v == VERDICT_MISMATCH)
-        return refuse(s, "the refund is not of this payment or amount");
+        return apply_event_refuse(s, "the refund is not of this payment or amount");
     set_outcome(s, v);
     return e;
 }
@@ -201,9 +201,9 @@ static enum err apply_charge(struct applying *s)
     enum err e = s->fact.intent_id.n ? OK : find_by_charge(s, &id);
 
     if (e == ERR_NOT_FOUND)
-        return refuse(s, "the charge names no intent");
+        return apply_event_refuse(s, "the charge names no intent");
     if (!e && !charge_fits(&s->payment, &s->fact))
-        return refuse(s, "other currency, or not the money that was asked for");
+        return apply_event_refuse(s, "other currency, or not the money that was asked for");
     if (!e)
         e = take_charge(s->tx, t, &s->payment, &s->fact, &ask_fee);
     if (!e && ask_fee && later)
@@ -219,7 +219,7 @@ static enum err apply_with(struct applying *s,
     enum err e = take(s->tx, &s->taking, &s->payment, &s->fact, &v);
 
     if (!e && v == VERDICT_MISMATCH)
-        return refuse(s, "what it is about belongs to another payment");
+        return apply_event_refuse(s, "what it is about belongs to another payment");
     set_outcome(s, v);
     return e;
 }
@@ -227,7 +227,7 @@ static enum err apply_with(struct applying *s,
 static enum err apply_kind(struct applying *s)
 {
     if (!event_type_fits(s->job.type, s->fact.kind))
-        return refuse(s, "the object is not of the event's kind");
+        return apply_event_refuse(s, "the object is not of the event's kind");
     switch (s->fact.kind) {
     case FACT_INTENT:
         return is_of_other_intent(&s->payment, &s->fact)
@@ -266,8 +266,8 @@ static enum err apply_fact(struct applying *s)
     }
     if (e)
         return e;
-    if (!is_at(s->a->payments, &s->payment, S("stripe")))
-        return refuse(s, "the payment that it names is another gateway's");
+    if (!payment_is_at(s->a->payments, &s->payment, S("stripe")))
+        return apply_event_refuse(s, "the payment that it names is another gateway's");
     s->outcome = S("applied");
     if (is_of_other_intent(&s->payment, &s->fact) && s->fact.kind != FACT_SESSION)
         s->detail = S("another intent of this payment");
@@ -281,13 +281,14 @@ static enum err ask_for_edited(struct applying *s)
     struct str id = refund ? s->job.object_id : s->job.intent_id;
 
     if (!id.n)
-        return refuse(s, "the edited event names nothing that the gateway can be asked for");
+        return apply_event_refuse(
+            s, "the edited event names nothing that the gateway can be asked for");
     s->outcome = (struct str){ 0 };
     return refetch_edited(s->tx, s->a->payments, s->m, s->job.type, refund ? S("") : id,
                           refund ? id : S(""), s->taking.trace);
 }
 
-static enum err effect(struct applying *s)
+static enum err apply_event_effect(struct applying *s)
 {
     if (s->job.livemode >= 0 && (s->job.livemode == 1) != s->a->expect_livemode)
         s->outcome = S("wrong_mode");
@@ -344,7 +345,7 @@ static enum err pass_fault(struct tx *tx, const struct applying *s)
     return e;
 }
 
-static enum err apply(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err apply_event_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct applying s;
     struct arena a;
@@ -355,7 +356,7 @@ static enum err apply(struct tx *tx, const struct message *m, void *ctx, char wh
     if (!e)
         e = pass_fault(tx, &s);
     if (!e)
-        e = effect(&s);
+        e = apply_event_effect(&s);
     if (!e && s.outcome.n) {
         struct outcome o = outcome_of(&s);
 
@@ -452,7 +453,7 @@ static enum err apply_all(struct tx *tx, struct bulk *b)
     for (size_t i = 0; i < b->n && !e; i++) {
         struct applying *s = &b->s[i];
 
-        e = effect(s);
+        e = apply_event_effect(s);
         if (!e && s->outcome.n)
             outcomes[count++] = outcome_of(s);
     }
@@ -483,7 +484,8 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
     return e;
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err apply_event_buried(struct tx *tx, const struct message *m, void *ctx,
+                                   const char *why)
 {
     struct event_job j = { 0 };
     struct uuid payment;
@@ -542,8 +544,8 @@ static void tell_span(struct env *env, const struct message *m, const struct eve
     message_span_end(&s, m, end, why, more, COUNT(more));
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void apply_event_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                              const char *why)
 {
     struct event_job j = { .livemode = -1 };
     struct arena a;
@@ -563,11 +565,11 @@ struct job_kind apply_event_kind(struct apply_event *a, int retries, int64_t fir
 {
     return (struct job_kind){
         .name = "stripe.event",
-        .run = apply,
+        .run = apply_event_run,
         .ctx = a,
         .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
         .run_many = apply_many,
-        .buried = buried,
-        .ended = ended,
+        .buried = apply_event_buried,
+        .ended = apply_event_ended,
     };
 }

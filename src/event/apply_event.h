@@ -1,10 +1,10 @@
 /* apply_event.h - the job that applies a provider's event. What it says about a payment of ours
- * moves that payment (move.h): `applied`, or `superseded` where more was known. Events of other
+ * moves that payment (payment/transition.h): `applied`, or `superseded` where more was known. Events of other
  * people's intents and of unknown types are `ignored` (D20, W6), those of the wrong mode kept and
  * never applied (W9), known ones that no payment needs `processed`. */
 #pragma once
 
-#include "flow/event_job.h"
+#include "event/event_job.h"
 #include "queue/queue.h"
 
 #define APPLY_EVENT_KIND S("stripe.event")

@@ -1,7 +1,7 @@
-#include "flow/event_job.h"
+#include "event/event_job.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdlib.h>
 

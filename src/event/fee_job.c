@@ -1,12 +1,12 @@
-#include "flow/charge_later.h"
+#include "event/fee_job.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/attempts.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
 #include "observe/metrics.h"
+#include "payment/attempts.h"
+#include "payment/rows.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { ASK_ARENA = 512 * 1024, BODY_MAX = 2048 };
 
 /* --- fees --- */
 
-struct ask {
+struct fee_job_ask {
     struct arena arena;
     struct job *job;
     struct charge_later *later;
@@ -58,12 +58,12 @@ enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct paym
     m.ref = str_of(payment);
     m.body = buf_str(&b);
     if (!b.failed)
-        e = queue_add(c->payments->queue, tx, now_ms, &m, 1);
+        e = queue_add(c->payments->runtime.queue, tx, now_ms, &m, 1);
     buf_release(&b);
     return e;
 }
 
-static bool read_ask(struct ask *a, const struct message *m)
+static bool read_ask(struct fee_job_ask *a, const struct message *m)
 {
     static const char *const paths[] = { "intent", "charge", "trace" };
     struct json_value v[COUNT(paths)];
@@ -79,7 +79,7 @@ static bool read_ask(struct ask *a, const struct message *m)
 
 static void fee_answered(struct gateway_call *c)
 {
-    struct ask *a = CONTAINER_OF(c, struct ask, call);
+    struct fee_job_ask *a = CONTAINER_OF(c, struct fee_job_ask, call);
 
     if (c->answer == GATEWAY_OK)
         job_outside_done(a->job, OK, NULL);
@@ -89,18 +89,18 @@ static void fee_answered(struct gateway_call *c)
         job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
 }
 
-static void call_gateway(struct ask *a)
+static void call_gateway(struct fee_job_ask *a)
 {
     struct payments *pp = a->later->payments;
 
     a->call = (struct gateway_call){ .ask = GATEWAY_FETCH,
                                      .payment = a->payment,
                                      .intent_id = a->intent,
-                                     .env = pp->env,
+                                     .env = pp->runtime.env,
                                      .span_name = "Payment.fetchFee",
                                      .seen = &a->tries,
                                      .arena = &a->arena,
-                                     .home = pp->home,
+                                     .home = pp->runtime.home,
                                      .done = fee_answered };
     span_place(&(struct span){ 0 }, a->trace, a->call.trace);
     gateways_call(gateways_of(pp->gateways, S("stripe")), &a->call);
@@ -108,7 +108,7 @@ static void call_gateway(struct ask *a)
 
 static void fee_outside(struct job *j, void *ctx)
 {
-    struct ask *a = calloc(1, sizeof(*a));
+    struct fee_job_ask *a = calloc(1, sizeof(*a));
 
     if (!a) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -133,7 +133,7 @@ static void fee_outside(struct job *j, void *ctx)
  * paid by another charge since, that one has a message of its own. */
 static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct ask *a = j->state;
+    struct fee_job_ask *a = j->state;
     const struct fact *f = &a->call.fact;
     int64_t now_ms = env_now_ms(j->env);
     enum err e;
@@ -152,7 +152,7 @@ static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256
 
 static void fee_release(struct job *j, void *ctx)
 {
-    struct ask *a = j->state;
+    struct fee_job_ask *a = j->state;
 
     (void)ctx;
     if (!a)
@@ -211,7 +211,7 @@ enum err charge_check_refunds(struct tx *tx, struct payments *pp, const struct p
     snprintf(body, sizeof(body), "{\"refunded\":%lld}", (long long)f->charge_refunded);
     m.ref = str_of(payment);
     m.body = str_of(body);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
 static void count_missing(void *ctx, int64_t arg)
@@ -246,7 +246,7 @@ static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment, 
     return e ? e : tell_missing(tx, &p, refunded, sum);
 }
 
-static enum err check(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     static const char *const paths[] = { "refunded" };
     struct json_value v[COUNT(paths)];
@@ -273,5 +273,7 @@ struct job_kind charge_refunds_kind(struct payments *pp)
         .retries = 10, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){ .name = "charge.refunds", .run = check, .ctx = pp, .retry = policy };
+    return (struct job_kind){
+        .name = "charge.refunds", .run = fee_job_check, .ctx = pp, .retry = policy
+    };
 }

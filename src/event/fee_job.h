@@ -1,10 +1,10 @@
-/* charge_later.h - what follows a charge when there is time: its fee is asked for (E3), and what
+/* fee_job.h - what follows a charge when there is time: its fee is asked for (E3), and what
  * the gateway says was refunded is compared with the refunds that we know (D12). Neither holds up
  * an event: the messages are spaced, so that thousands of charges become a trickle of calls and not
  * a crowd that everything else waits behind. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "flow/outcome.h"
+#include "event/outcome.h"
 
 #include "base/env.h"
 #include "base/limits.h"

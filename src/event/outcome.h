@@ -1,9 +1,9 @@
 /* outcome.h - what became of a provider's event: a row of its own (decision 0006), counted once it
- * is durable. Only flow/ includes this. */
+ * is durable. */
 #pragma once
 
 #include "base/uuid.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 #include "queue/queue.h"
 #include "store/tx.h"
 
@@ -20,7 +20,7 @@ struct outcome {
 /* They are counted as processed, and their time is taken, once they are durable: an event that is
  * handed over to another message (refetch.h) is not done before that one is.
  *
- * The first outcome stays: what becomes of an event that an operator replays (redrive.h) goes to
+ * The first outcome stays: what becomes of an event that an operator replays (dlq/redrive.h) goes to
  * its row of event_replays, which is open until then.
  *
  * CONFLICT: one of them has an outcome already. The fence lets a message have one effect only;

@@ -1,4 +1,4 @@
-/* poll.c - see poll.h.
+/* payment_poll.c - see payment_poll.h.
  *
  *   due --> read --decided--> done
  *             '--PENDING--> fetch --> settle --money, or its end--> taken, done
@@ -9,19 +9,19 @@
  *
  * Where a notification was faster the look costs one read. A look that says nothing writes nothing
  * but its own message and its line of the timeline (O7). */
-#include "flow/poll.h"
+#include "event/payment_poll.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "flow/attempts.h"
-#include "flow/refetch.h"
+#include "event/refetch.h"
+#include "payment/attempts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { LOOK_ARENA = 512 * 1024 };
 
-struct look {
+struct payment_poll_look {
     struct arena arena;
     struct payments *payments;
     struct job *job;
@@ -35,38 +35,6 @@ struct look {
     struct gateway_tries tries;
 };
 
-static enum err add(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
-                    struct str kind, int64_t due_ms, int64_t until_ms)
-{
-    struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = kind, .due_ms = due_ms };
-    char id[UUID_TEXT + 1], body[64];
-
-    uuid_text(p->id, id);
-    snprintf(body, sizeof(body), "{\"until\":%lld}", (long long)until_ms);
-    m.ref = str_of(id);
-    m.body = str_of(body);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
-}
-
-enum err poll_begin(struct tx *tx, const struct taking *t, const struct payment *p,
-                    const struct fact *f)
-{
-    int64_t until_ms =
-        LIMIT_POLL_LATE_MS +
-        (f->action_expires_ms ? f->action_expires_ms : t->now_ms + t->payments->action_limit_ms);
-
-    if (!f->intent_id.n || !is_at(t->payments, p, S("paypay")))
-        return OK;
-    return add(tx, t->payments, p, t->now_ms, S("paypay.poll"), t->now_ms + LIMIT_POLL_FIRST_MS,
-               until_ms);
-}
-
-enum err poll_lapsed(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
-{
-    return add(tx, pp, p, now_ms, S("payment.lapsed"), p->capture_before_ms + LIMIT_LAPSE_LATE_MS,
-               p->capture_before_ms);
-}
-
 /* A quarter of its age: 5 s in the first 20 s, then longer and longer. */
 static int64_t gap_ms(const struct message *m, int64_t now_ms)
 {
@@ -78,7 +46,7 @@ static int64_t gap_ms(const struct message *m, int64_t now_ms)
 }
 
 /* The gateway may have given it more time, or is slow to end it. */
-static int64_t lapse_gap_ms(const struct look *l, int64_t now_ms)
+static int64_t lapse_gap_ms(const struct payment_poll_look *l, int64_t now_ms)
 {
     int64_t more = l->call.answer == GATEWAY_OK ? l->call.fact.capture_before_ms - now_ms : 0;
     int64_t gap = (now_ms - l->until_ms) / 4;
@@ -92,7 +60,7 @@ static int64_t lapse_gap_ms(const struct look *l, int64_t now_ms)
 
 /* --- outside --- */
 
-static bool is_open(const struct look *l, const struct payment *p)
+static bool is_open(const struct payment_poll_look *l, const struct payment *p)
 {
     return p->status == (l->lapsing ? PAYMENT_AUTHORIZED : PAYMENT_PENDING) &&
            p->gateway_transaction_id.n;
@@ -100,13 +68,13 @@ static bool is_open(const struct look *l, const struct payment *p)
 
 static void call_done(struct gateway_call *c)
 {
-    struct look *l = CONTAINER_OF(c, struct look, call);
+    struct payment_poll_look *l = CONTAINER_OF(c, struct payment_poll_look, call);
 
     l->called = true;
     job_outside_done(l->job, OK, NULL);
 }
 
-static void fetch(struct look *l)
+static void payment_poll_fetch(struct payment_poll_look *l)
 {
     struct payments *pp = l->payments;
 
@@ -116,31 +84,31 @@ static void fetch(struct look *l)
                                      .money = l->p.money,
                                      .seen = &l->tries,
                                      .arena = &l->arena,
-                                     .home = pp->home,
+                                     .home = pp->runtime.home,
                                      .done = call_done };
     gateways_call(gateways_named(pp->gateways, l->p.gateway), &l->call);
 }
 
 static enum err load_run(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, load);
+    struct payment_poll_look *l = CONTAINER_OF(u, struct payment_poll_look, load);
 
     return payment_read(tx, &l->arena, l->payment, false, &l->p);
 }
 
-static void loaded(struct unit *u)
+static void payment_poll_loaded(struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, load);
+    struct payment_poll_look *l = CONTAINER_OF(u, struct payment_poll_look, load);
 
     if (u->err)
         job_outside_done(l->job, u->err, "the payment could not be read");
     else if (!is_open(l, &l->p))
         job_outside_done(l->job, OK, NULL);
     else
-        fetch(l);
+        payment_poll_fetch(l);
 }
 
-static bool read_message(struct look *l, const struct message *m)
+static bool read_message(struct payment_poll_look *l, const struct message *m)
 {
     static const char *const paths[] = { "until" };
     struct json_value v[COUNT(paths)];
@@ -150,10 +118,10 @@ static bool read_message(struct look *l, const struct message *m)
            v[0].type == JSON_NUMBER && str_to_i64(v[0].raw, &l->until_ms);
 }
 
-static void outside(struct job *j, void *ctx)
+static void payment_poll_outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "poll.load", UNIT_READ, load_run, NULL };
-    struct look *l = calloc(1, sizeof(*l));
+    struct payment_poll_look *l = calloc(1, sizeof(*l));
 
     if (!l) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -169,15 +137,16 @@ static void outside(struct job *j, void *ctx)
         job_outside_done(j, ERR_VALIDATION, "the message cannot be read");
         return;
     }
-    l->load = (struct unit){
-        .kind = &kind, .home = l->payments->home, .done = loaded, .arena = &l->arena
-    };
-    store_post(l->payments->store, &l->load);
+    l->load = (struct unit){ .kind = &kind,
+                             .home = l->payments->runtime.home,
+                             .done = payment_poll_loaded,
+                             .arena = &l->arena };
+    store_post(l->payments->runtime.store, &l->load);
 }
 
 /* --- inside --- */
 
-static bool says_something(const struct look *l)
+static bool says_something(const struct payment_poll_look *l)
 {
     const struct fact *f = &l->call.fact;
     enum intent_state known = l->lapsing ? INTENT_AUTHORIZED : INTENT_OPEN;
@@ -185,8 +154,9 @@ static bool says_something(const struct look *l)
     return l->call.answer == GATEWAY_OK && f->kind == FACT_INTENT && f->state > known;
 }
 
-static enum err take(struct tx *tx, const struct taking *t, const struct look *l, struct payment *p,
-                     char why[256])
+static enum err payment_poll_take(struct tx *tx, const struct taking *t,
+                                  const struct payment_poll_look *l, struct payment *p,
+                                  char why[256])
 {
     enum verdict v = VERDICT_SAME;
     enum err e;
@@ -202,7 +172,7 @@ static enum err take(struct tx *tx, const struct taking *t, const struct look *l
 
 /* Its code is over, and nobody has paid: cancelled at once, so that its subject can be paid anew.
  */
-static enum err go_on(struct tx *tx, const struct taking *t, const struct look *l,
+static enum err go_on(struct tx *tx, const struct taking *t, const struct payment_poll_look *l,
                       const struct payment *p)
 {
     if (l->lapsing) {
@@ -215,9 +185,9 @@ static enum err go_on(struct tx *tx, const struct taking *t, const struct look *
     return OK;
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err payment_poll_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct look *l = j->state;
+    struct payment_poll_look *l = j->state;
     struct taking t = { .payments = ctx, .arena = &l->arena, .now_ms = env_now_ms(tx_env(tx)) };
     struct payment p;
     enum err e;
@@ -229,13 +199,13 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
         e = attempts_write(tx, l->payment, j->message->id, &l->tries);
     if (e || !is_open(l, &p))
         return e;
-    e = take(tx, &t, l, &p, why);
+    e = payment_poll_take(tx, &t, l, &p, why);
     return e || !is_open(l, &p) ? e : go_on(tx, &t, l, &p);
 }
 
-static void release(struct job *j, void *ctx)
+static void payment_poll_release(struct job *j, void *ctx)
 {
-    struct look *l = j->state;
+    struct payment_poll_look *l = j->state;
 
     (void)ctx;
     if (l)
@@ -256,9 +226,9 @@ static struct job_kind kind_of(const char *name, struct payments *pp)
         .name = name,
         .ctx = pp,
         .retry = policy,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = payment_poll_outside,
+        .settle = payment_poll_settle,
+        .release = payment_poll_release,
         .patient = true,
     };
 }

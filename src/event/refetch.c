@@ -12,15 +12,15 @@
  * PayPay's notifications are nothing but such messages: the payment that one names is fetched, and
  * what it says itself is not looked at. A name that is not ours, and one of another gateway's
  * payment, are foreign. */
-#include "flow/refetch.h"
+#include "event/refetch.h"
 
-#include "base/json.h"
-#include "flow/attempts.h"
-#include "flow/move.h"
-#include "flow/outcome.h"
+#include "base/json/json.h"
+#include "event/outcome.h"
 #include "gateway/fact.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "payment/attempts.h"
+#include "payment/transition.h"
 #include "queue/message_span.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@
 
 enum { ASK_ARENA = 512 * 1024, BODY_MAX = 12 * 1024, RETRY_MAX_MS = 24 * 3600 * 1000 };
 
-struct ask {
+struct refetch_ask {
     struct arena arena;
     struct uuid event_message, payment;
     bool has_payment;
@@ -63,15 +63,6 @@ struct uuid refetch_id(struct uuid event_message)
 {
     event_message.b[sizeof(event_message.b) - 1] ^= 1;
     return event_message;
-}
-
-bool is_at(const struct payments *pp, const struct payment *p, struct str provider)
-{
-    const struct gateway *g = pp->gateways ? gateways_named(pp->gateways, p->gateway) : NULL;
-
-    if (g)
-        return str_eq(str_of(g->provider), provider);
-    return str_eq(str_eq(p->gateway, S("sandbox")) ? S("stripe") : p->gateway, provider);
 }
 
 static void add_payment(struct buf *b, struct uuid id)
@@ -110,12 +101,12 @@ static enum err add_message(struct tx *tx, struct payments *pp, const struct mes
                            .body = body,
                            .due_ms = env_now_ms(tx_env(tx)) };
 
-    return queue_add(pp->queue, tx, event->added_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, event->added_ms, &m, 1);
 }
 
-static enum err add(struct tx *tx, struct payments *pp, const struct message *event,
-                    struct str type, struct str intent_id, const struct payment *p, struct str fact,
-                    struct str trace)
+static enum err refetch_add(struct tx *tx, struct payments *pp, const struct message *event,
+                            struct str type, struct str intent_id, const struct payment *p,
+                            struct str fact, struct str trace)
 {
     char message[UUID_TEXT + 1];
     struct buf b;
@@ -141,13 +132,13 @@ enum err refetch_later(struct tx *tx, struct payments *pp, const struct message 
                        struct str type, const struct fact *f, const struct payment *p,
                        struct str trace)
 {
-    return add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 }, trace);
+    return refetch_add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 }, trace);
 }
 
 enum err refetch_whose(struct tx *tx, struct payments *pp, const struct message *event,
                        struct str type, const struct fact *f, struct str fact, struct str trace)
 {
-    return add(tx, pp, event, type, f->intent_id, NULL, fact, trace);
+    return refetch_add(tx, pp, event, type, f->intent_id, NULL, fact, trace);
 }
 
 static void put_edited(struct buf *b, struct uuid event_message, struct str type,
@@ -222,7 +213,7 @@ static bool is_of_paypay(const struct message *m)
     return str_eq(m->kind, PAYPAY_REFETCH_KIND);
 }
 
-static bool read_body(struct ask *a, const struct message *m)
+static bool read_body(struct refetch_ask *a, const struct message *m)
 {
     struct json_value v[AT_COUNT];
 
@@ -248,7 +239,7 @@ static bool read_body(struct ask *a, const struct message *m)
 
 static void call_done(struct gateway_call *c)
 {
-    struct ask *a = CONTAINER_OF(c, struct ask, call);
+    struct refetch_ask *a = CONTAINER_OF(c, struct refetch_ask, call);
 
     if (c->answer == GATEWAY_OK ||
         (c->answer == GATEWAY_ABSENT && !a->edited && (!a->has_payment || a->of_paypay)))
@@ -259,7 +250,7 @@ static void call_done(struct gateway_call *c)
         job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
 }
 
-static struct gateway_call call_of(struct ask *a, struct payments *pp, enum gateway_ask ask)
+static struct gateway_call call_of(struct refetch_ask *a, struct payments *pp, enum gateway_ask ask)
 {
     struct gateway_call c = { .ask = ask,
                               .payment = a->payment,
@@ -268,14 +259,14 @@ static struct gateway_call call_of(struct ask *a, struct payments *pp, enum gate
                               .span_name = "Webhook.fetch",
                               .seen = &a->tries,
                               .arena = &a->arena,
-                              .home = pp->home,
+                              .home = pp->runtime.home,
                               .done = call_done };
 
     memcpy(c.trace, a->place, sizeof(a->place));
     return c;
 }
 
-static void ask_for_intent(struct ask *a, struct payments *pp)
+static void ask_for_intent(struct refetch_ask *a, struct payments *pp)
 {
     a->call = call_of(a, pp, GATEWAY_FETCH);
     gateways_call(gateways_of(pp->gateways, a->of_paypay ? S("paypay") : S("stripe")), &a->call);
@@ -284,7 +275,7 @@ static void ask_for_intent(struct ask *a, struct payments *pp)
 /* Which intent it is of is the gateway's word, too. */
 static void refund_done(struct gateway_call *c)
 {
-    struct ask *a = CONTAINER_OF(c, struct ask, refund_call);
+    struct refetch_ask *a = CONTAINER_OF(c, struct refetch_ask, refund_call);
 
     if (c->answer == GATEWAY_ABSENT || c->answer == GATEWAY_REFUSED) {
         job_outside_done(a->job, ERR_VALIDATION, "the gateway does not know this refund");
@@ -298,7 +289,7 @@ static void refund_done(struct gateway_call *c)
     }
 }
 
-static void ask_for_refund(struct ask *a, struct payments *pp)
+static void ask_for_refund(struct refetch_ask *a, struct payments *pp)
 {
     a->refund_call = call_of(a, pp, GATEWAY_FETCH_REFUND);
     a->refund_call.refund_id = a->refund;
@@ -306,10 +297,10 @@ static void ask_for_refund(struct ask *a, struct payments *pp)
     gateways_call(gateways_of(pp->gateways, S("stripe")), &a->refund_call);
 }
 
-static void outside(struct job *j, void *ctx)
+static void refetch_outside(struct job *j, void *ctx)
 {
     struct payments *pp = ctx;
-    struct ask *a = calloc(1, sizeof(*a));
+    struct refetch_ask *a = calloc(1, sizeof(*a));
 
     if (!a) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -338,22 +329,22 @@ static void outside(struct job *j, void *ctx)
 
 /* --- what it said --- */
 
-struct settling {
+struct refetch_settling {
     struct tx *tx;
-    struct ask *a;
+    struct refetch_ask *a;
     struct taking t;
     struct payment p; /* under its lock */
     enum verdict v;
     char *why;
 };
 
-static enum err refuse(const struct settling *s, enum err e, const char *why)
+static enum err refetch_refuse(const struct refetch_settling *s, enum err e, const char *why)
 {
     snprintf(s->why, 256, "%s", why);
     return e;
 }
 
-static enum err write_outcome(const struct settling *s, struct str word, struct str detail,
+static enum err write_outcome(const struct refetch_settling *s, struct str word, struct str detail,
                               const struct uuid *payment)
 {
     struct outcome o = { .message = s->a->event_message,
@@ -370,22 +361,23 @@ static enum err write_outcome(const struct settling *s, struct str word, struct 
     return e ? e : outcomes_write(s->tx, &o, 1);
 }
 
-static enum err take_answer(struct settling *s, const struct taking *t)
+static enum err take_answer(struct refetch_settling *s, const struct taking *t)
 {
     const struct fact *f = &s->a->call.fact;
     bool ask_fee; /* never: it brings the fee, or there is none yet */
     enum err e = take_intent(s->tx, t, &s->p, f, &s->v);
 
     if (!e && s->v == VERDICT_MISMATCH)
-        return refuse(s, ERR_UNAVAILABLE, "other currency, or not the money that was asked for");
+        return refetch_refuse(s, ERR_UNAVAILABLE,
+                              "other currency, or not the money that was asked for");
     return !e && f->has_fee ? take_charge(s->tx, t, &s->p, f, &ask_fee) : e;
 }
 
 /* By the intent's own row, which another event may have brought meanwhile (D18), or by its
  * metadata. NOT_FOUND: it is foreign. */
-static enum err find_payment(struct settling *s)
+static enum err find_payment(struct refetch_settling *s)
 {
-    struct ask *a = s->a;
+    struct refetch_ask *a = s->a;
     struct uuid id;
     enum err e = payment_read_by_intent(s->tx, &a->arena, a->intent, &s->p);
 
@@ -393,34 +385,35 @@ static enum err find_payment(struct settling *s)
         !uuid_parse(a->call.fact.payment_id, &id))
         return e;
     e = payment_read(s->tx, &a->arena, id, true, &s->p);
-    return e == ERR_NOT_FOUND ? refuse(s, ERR_UNAVAILABLE, "no such payment yet") : e;
+    return e == ERR_NOT_FOUND ? refetch_refuse(s, ERR_UNAVAILABLE, "no such payment yet") : e;
 }
 
-static enum err check_provider(const struct settling *s)
+static enum err check_provider(const struct refetch_settling *s)
 {
-    if (is_at(s->t.payments, &s->p, S("stripe")))
+    if (payment_is_at(s->t.payments, &s->p, S("stripe")))
         return OK;
-    return refuse(s, ERR_VALIDATION, "the payment that it names is another gateway's");
+    return refetch_refuse(s, ERR_VALIDATION, "the payment that it names is another gateway's");
 }
 
-static enum err take_event(struct settling *s, const struct fact *f)
+static enum err take_event(struct refetch_settling *s, const struct fact *f)
 {
     enum err e;
 
     if (f->kind == FACT_REFUND && !is_of_other_intent(&s->p, f) && f->currency[0] &&
         !str_eq(str_of(f->currency), str_of(s->p.money.currency)))
-        return refuse(s, ERR_VALIDATION, "the refund is in another currency than its payment");
+        return refetch_refuse(s, ERR_VALIDATION,
+                              "the refund is in another currency than its payment");
     e = f->kind == FACT_REFUND ? take_refund(s->tx, &s->t, &s->p, f, &s->v)
                                : take_dispute(s->tx, &s->t, &s->p, f, &s->v);
     if (e == ERR_CONSTRAINT)
-        return refuse(s, e, "more would be refunded than was captured");
+        return refetch_refuse(s, e, "more would be refunded than was captured");
     if (!e && s->v == VERDICT_MISMATCH)
-        return refuse(s, ERR_VALIDATION, "what it is about belongs to another payment");
+        return refetch_refuse(s, ERR_VALIDATION, "what it is about belongs to another payment");
     return e;
 }
 
 /* The intent is not the event's news: what is stored of it does not name this event. */
-static enum err settle_whose(struct settling *s, bool *ret_foreign)
+static enum err settle_whose(struct refetch_settling *s, bool *ret_foreign)
 {
     struct taking quiet = s->t;
     struct fact f = { 0 };
@@ -440,7 +433,7 @@ static enum err settle_whose(struct settling *s, bool *ret_foreign)
 }
 
 /* All that is taken is what the gateway said. */
-static enum err settle_edited(struct settling *s, bool *ret_foreign)
+static enum err settle_edited(struct refetch_settling *s, bool *ret_foreign)
 {
     bool of_refund = s->a->refund.n;
     struct taking quiet = s->t;
@@ -460,7 +453,7 @@ static enum err settle_edited(struct settling *s, bool *ret_foreign)
 
 /* We may have cancelled it since, for that very decline: then its failure is still what it tells.
  */
-static bool tells_decline(const struct ask *a)
+static bool tells_decline(const struct refetch_ask *a)
 {
     const struct fact *f = &a->call.fact;
 
@@ -468,9 +461,9 @@ static bool tells_decline(const struct ask *a)
                                            str_eq(a->type, S("payment_intent.payment_failed")));
 }
 
-static enum err settle_known(struct settling *s)
+static enum err settle_known(struct refetch_settling *s)
 {
-    const struct ask *a = s->a;
+    const struct refetch_ask *a = s->a;
     struct decline d = { .message = a->event_message,
                          .event_id = a->job->message->ref,
                          .type = a->type,
@@ -484,36 +477,36 @@ static enum err settle_known(struct settling *s)
     return e;
 }
 
-static enum err write_taken(const struct settling *s)
+static enum err write_taken(const struct refetch_settling *s)
 {
     return write_outcome(s, s->v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
                          S("asked the gateway"), &s->p.id);
 }
 
 /* Somebody cancelled it at PayPay, which sent its money back: no refund of ours says so. */
-static bool was_taken_back(const struct settling *s)
+static bool was_taken_back(const struct refetch_settling *s)
 {
     return s->a->call.fact.state == INTENT_CANCELED && s->p.status == PAYMENT_CAPTURED;
 }
 
 /* Whatever the notification said: only money that PayPay itself tells of, or its end, moves
  * anything. */
-static enum err settle_paypay(struct settling *s)
+static enum err settle_paypay(struct refetch_settling *s)
 {
-    struct ask *a = s->a;
+    struct refetch_ask *a = s->a;
     bool about_payment = str_eq(a->type, S("Transaction"));
     enum err e = ERR_NOT_FOUND;
 
     if (a->has_payment)
         e = payment_read(s->tx, &a->arena, a->payment, true, &s->p);
-    if (e == ERR_NOT_FOUND || (!e && !is_at(s->t.payments, &s->p, S("paypay"))))
+    if (e == ERR_NOT_FOUND || (!e && !payment_is_at(s->t.payments, &s->p, S("paypay"))))
         return write_outcome(s, S("ignored"), about_payment ? S("foreign") : S(""), NULL);
     if (e)
         return e;
     if (a->call.answer == GATEWAY_ABSENT || a->call.fact.state == INTENT_OPEN)
         return write_outcome(s, S("ignored"), S("asked the gateway: nobody has paid it"), &s->p.id);
     if (was_taken_back(s))
-        return refuse(
+        return refetch_refuse(
             s, ERR_VALIDATION,
             "PayPay has cancelled a payment that is captured here, and its money is gone: "
             "it was cancelled outside Ichido, and a person must look at it");
@@ -521,9 +514,9 @@ static enum err settle_paypay(struct settling *s)
     return e ? e : write_taken(s);
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err refetch_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct settling s = { .tx = tx, .a = j->state, .why = why };
+    struct refetch_settling s = { .tx = tx, .a = j->state, .why = why };
     bool foreign = false;
     enum err e;
 
@@ -543,9 +536,9 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return write_taken(&s);
 }
 
-static void release(struct job *j, void *ctx)
+static void refetch_release(struct job *j, void *ctx)
 {
-    struct ask *a = j->state;
+    struct refetch_ask *a = j->state;
 
     (void)ctx;
     if (a)
@@ -554,9 +547,9 @@ static void release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err refetch_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
-    struct ask a;
+    struct refetch_ask a;
 
     (void)ctx;
     if (!read_body(&a, m))
@@ -579,8 +572,8 @@ static void tell_span(struct env *env, const struct message *m, enum job_end end
 }
 
 /* Its death is the event's own. */
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void refetch_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                          const char *why)
 {
     struct json_value v[AT_COUNT];
     char id[UUID_TEXT + 1];
@@ -604,12 +597,12 @@ static struct job_kind kind_of(const char *name, struct payments *pp, int retrie
         .name = name,
         .ctx = pp,
         .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = refetch_outside,
+        .settle = refetch_settle,
+        .release = refetch_release,
         .patient = true,
-        .buried = buried,
-        .ended = ended,
+        .buried = refetch_buried,
+        .ended = refetch_ended,
     };
 }
 

@@ -2,7 +2,7 @@
  * only the gateway can name. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 #define REFETCH_KIND S("stripe.refetch")
 
@@ -30,10 +30,6 @@ enum err refetch_edited(struct tx *tx, struct payments *pp, const struct message
 /* The message's body, for a letter that is edited. .p NULL: no memory. */
 struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
                                struct str intent_id, struct str refund_id, struct str trace);
-
-/* Does the payment's gateway speak with that provider? One that is set up no more is known by its
- * name. */
-bool is_at(const struct payments *pp, const struct payment *p, struct str provider);
 
 struct job_kind refetch_kind(struct payments *pp, int retries,
                              int64_t first_ms); /* "stripe.refetch" */

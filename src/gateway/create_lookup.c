@@ -1,4 +1,4 @@
-#include "gateway/finder.h"
+#include "gateway/create_lookup.h"
 
 #include "base/limits.h"
 #include "gateway/tries.h"
@@ -24,13 +24,13 @@ static bool is_search(const struct gateway_call *c)
 
 /* --- who reads together --- */
 
-static bool fits(const struct gateway_call *c, int64_t since_ms, struct str after)
+static bool create_lookup_fits(const struct gateway_call *c, int64_t since_ms, struct str after)
 {
     return llabs(c->since_ms - since_ms) <= LIMIT_GATEWAY_SKEW_MS && str_eq(c->list_after, after);
 }
 
 /* Both windows. 0: until now. */
-static void widen(struct gateway_call *reading, const struct gateway_call *c)
+static void create_lookup_widen(struct gateway_call *reading, const struct gateway_call *c)
 {
     if (c->since_ms < reading->since_ms)
         reading->since_ms = c->since_ms;
@@ -41,20 +41,20 @@ static void widen(struct gateway_call *reading, const struct gateway_call *c)
 static void take_along(struct finder *f, struct gateway_call *c)
 {
     gateway_clear(c);
-    widen(&f->reading, c);
+    create_lookup_widen(&f->reading, c);
     c->sought.next = f->reading.sought.first;
     f->reading.sought.first = c;
 }
 
 /* What fits is measured by the first alone, or a long line would make the window ever wider. */
-static void gather(struct finder *f)
+static void create_lookup_gather(struct finder *f)
 {
     int64_t since_ms = f->first->since_ms;
     struct str after = f->first->list_after;
     struct gateway_call **at = &f->first, *c;
 
     while ((c = *at)) {
-        if (!fits(c, since_ms, after)) {
+        if (!create_lookup_fits(c, since_ms, after)) {
             at = &c->sought.next;
             continue;
         }
@@ -69,7 +69,7 @@ static void gather(struct finder *f)
 static void read_on(struct finder *f);
 
 /* Who was not found knows what the reading knows. */
-static void share(struct gateway_call *c, const struct gateway_call *reading)
+static void create_lookup_share(struct gateway_call *c, const struct gateway_call *reading)
 {
     struct str place = arena_str(c->arena, reading->list_after);
 
@@ -104,7 +104,7 @@ static void was_read(struct gateway_call *reading)
     }
     for (c = reading->sought.first; c; c = next) {
         next = c->sought.next;
-        share(c, reading);
+        create_lookup_share(c, reading);
         end_one(c, reading);
     }
     arena_release(&f->arena);
@@ -129,7 +129,7 @@ static void read_on(struct finder *f)
                                         .home = first->home,
                                         .done = was_read };
     memcpy(f->reading.trace, first->trace, sizeof(first->trace));
-    gather(f);
+    create_lookup_gather(f);
     gateway_call(f->inner, &f->reading);
 }
 

@@ -1,4 +1,4 @@
-/* finder.h - payments whose intent nobody knows are looked for together. Behind an outage there are
+/* create_lookup.h - payments whose intent nobody knows are looked for together. Behind an outage there are
  * hundreds of them, and each would read the same long list of intents, page by page.
  *
  *   (1) One reading at a time. Who comes while it goes on waits for the next one, so that a list is

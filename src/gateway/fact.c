@@ -7,7 +7,7 @@
 #include "gateway/fact.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <string.h>
@@ -149,33 +149,33 @@ static const char *const names[AT_COUNT] = { FACT_MEMBERS(NAME_WORD, NAME, NAME,
 
 _Static_assert(AT_COUNT <= 64, "one json_pick() finds them all");
 
-struct reading {
+struct fact_reading {
     struct arena *arena;
     struct json_value v[AT_COUNT];
     enum err err; /* the first one; then nothing more is taken */
 };
 
-static void refuse(struct reading *r)
+static void fact_refuse(struct fact_reading *r)
 {
     if (!r->err)
         r->err = ERR_VALIDATION;
 }
 
 /* The value where it is there and of that type. Anything else than absent is refused. */
-static const struct json_value *find(struct reading *r, size_t at, enum json_type type)
+static const struct json_value *fact_find(struct fact_reading *r, size_t at, enum json_type type)
 {
     const struct json_value *v = &r->v[at];
 
     if (v->type == type)
         return v;
     if (v->type != JSON_ABSENT)
-        refuse(r);
+        fact_refuse(r);
     return NULL;
 }
 
-static void take_text(struct reading *r, size_t at, struct str *ret_text)
+static void take_text(struct fact_reading *r, size_t at, struct str *ret_text)
 {
-    const struct json_value *v = find(r, at, JSON_STRING);
+    const struct json_value *v = fact_find(r, at, JSON_STRING);
 
     if (!v || r->err)
         return;
@@ -185,17 +185,17 @@ static void take_text(struct reading *r, size_t at, struct str *ret_text)
         *ret_text = v->raw;
 }
 
-static void take_number(struct reading *r, size_t at, int64_t *ret_value)
+static void take_number(struct fact_reading *r, size_t at, int64_t *ret_value)
 {
-    const struct json_value *v = find(r, at, JSON_NUMBER);
+    const struct json_value *v = fact_find(r, at, JSON_NUMBER);
 
     if (v && !str_to_i64(v->raw, ret_value))
-        refuse(r);
+        fact_refuse(r);
 }
 
-static void take_flag(struct reading *r, size_t at, bool *ret_value)
+static void take_flag(struct fact_reading *r, size_t at, bool *ret_value)
 {
-    const struct json_value *v = find(r, at, JSON_BOOL);
+    const struct json_value *v = fact_find(r, at, JSON_BOOL);
 
     if (v)
         *ret_value = str_eq(v->raw, S("true"));
@@ -210,27 +210,27 @@ static bool is_code(struct str s)
 }
 
 /* Any three letters: whether it is the payment's currency is not for here to say. */
-static void take_code(struct reading *r, size_t at, char ret_code[4])
+static void take_code(struct fact_reading *r, size_t at, char ret_code[4])
 {
-    const struct json_value *v = find(r, at, JSON_STRING);
+    const struct json_value *v = fact_find(r, at, JSON_STRING);
 
     if (v && is_code(v->raw))
         memcpy(ret_code, v->raw.p, v->raw.n);
     else if (v)
-        refuse(r);
+        fact_refuse(r);
 }
 
-static unsigned take_word(struct reading *r, size_t at, const char *const *words, unsigned n,
+static unsigned take_word(struct fact_reading *r, size_t at, const char *const *words, unsigned n,
                           bool needed)
 {
-    const struct json_value *v = find(r, at, JSON_STRING);
+    const struct json_value *v = fact_find(r, at, JSON_STRING);
     unsigned i = 0;
 
     if (v)
         while (i < n && !str_eq(v->raw, str_of(words[i])))
             i++;
     if (i == n || (!v && needed))
-        refuse(r);
+        fact_refuse(r);
     return i;
 }
 
@@ -241,7 +241,7 @@ static unsigned take_word(struct reading *r, size_t at, const char *const *words
 #define TAKE_NUMBER(m) take_number(r, AT_##m, &f->m);
 #define TAKE_FLAG(m) take_flag(r, AT_##m, &f->m);
 
-static enum err take_all(struct reading *r, struct fact *f)
+static enum err take_all(struct fact_reading *r, struct fact *f)
 {
     FACT_MEMBERS(TAKE_WORD, TAKE_CODE, TAKE_TEXT, TAKE_NUMBER, TAKE_FLAG)
     return r->err;
@@ -263,7 +263,7 @@ static size_t length_of(const struct json_value v[AT_COUNT])
 
 enum err fact_read(struct arena *a, struct str text, struct fact *ret_fact)
 {
-    struct reading r = { .arena = a };
+    struct fact_reading r = { .arena = a };
     struct fact f = { 0 };
     enum err e = json_pick(text, names, AT_COUNT, r.v, NULL);
 

@@ -17,7 +17,7 @@ bool gateway_takes(const struct gateway *g, struct str method)
     return false;
 }
 
-static bool fits(const struct gateway_route *r, struct str method, const char *currency)
+static bool gateways_fits(const struct gateway_route *r, struct str method, const char *currency)
 {
     return (!r->method.n || str_eq(r->method, method)) &&
            (!r->currency[0] || strcmp(r->currency, currency) == 0);
@@ -30,7 +30,7 @@ struct gateway *gateways_for(const struct gateways *g, struct str method, const 
     if (!method.n)
         method = str_cut(&named, ',');
     for (size_t i = 0; i < g->route_count; i++)
-        if (fits(&g->routes[i], method, currency))
+        if (gateways_fits(&g->routes[i], method, currency))
             return gateway_takes(g->routes[i].to, method) ? g->routes[i].to : NULL;
     return gateway_takes(g->all[0], method) ? g->all[0] : NULL;
 }

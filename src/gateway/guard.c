@@ -72,7 +72,7 @@ static void count_failure(struct guard *g, const struct gateway_call *c)
 }
 
 /* A late answer to a call from before the breaker opened is life too. */
-static void learn(struct guard *g, const struct gateway_call *c)
+static void guard_learn(struct guard *g, const struct gateway_call *c)
 {
     if (is_life(c)) {
         g->failures = 0;
@@ -101,7 +101,7 @@ static bool lets_pass(struct guard *g, struct gateway_call *c)
 
 enum { STATUS_TIMEOUT = GATEWAY_UNCERTAIN + 1, STATUS_TURNED_AWAY };
 
-static void count(const struct guard *g, const struct gateway_call *c, int status)
+static void guard_count(const struct guard *g, const struct gateway_call *c, int status)
 {
     metrics_count_at(g->o.env->metrics, COUNT_GATEWAY_REQUEST,
                      AT(g->number, (unsigned char)c->ask, (unsigned char)status), 1);
@@ -111,7 +111,8 @@ static void count_answer(const struct guard *g, const struct gateway_call *c)
 {
     struct env *env = g->o.env;
 
-    count(g, c, c->answer == GATEWAY_UNCERTAIN && c->timed_out ? STATUS_TIMEOUT : (int)c->answer);
+    guard_count(g, c,
+                c->answer == GATEWAY_UNCERTAIN && c->timed_out ? STATUS_TIMEOUT : (int)c->answer);
     metrics_time_at(env->metrics, TIME_GATEWAY, AT(g->number, (unsigned char)c->ask),
                     clock_mono_us(&env->clock) - c->guarded.began_us);
     if (strcmp(c->error_code, "idempotency_error") == 0)
@@ -121,13 +122,13 @@ static void count_answer(const struct guard *g, const struct gateway_call *c)
 static void turn_away(const struct guard *g, struct gateway_call *c, const char *code,
                       const char *message)
 {
-    count(g, c, STATUS_TURNED_AWAY);
+    guard_count(g, c, STATUS_TURNED_AWAY);
     gateway_turn_away(c, GATEWAY_RETRY_LATER, code, message);
 }
 
 /* --- calls --- */
 
-static void begin(struct guard *g, struct gateway_call *c);
+static void guard_begin(struct guard *g, struct gateway_call *c);
 
 static void turn_away_late(const struct guard *g, struct gateway_call *c)
 {
@@ -154,25 +155,25 @@ static void begin_next(struct guard *g)
             g->last = &g->first;
         g->waiting--;
         if (has_time(g, c))
-            begin(g, c);
+            guard_begin(g, c);
         else
             turn_away_late(g, c);
     }
 }
 
-static void ended(struct gateway_call *c)
+static void guard_ended(struct gateway_call *c)
 {
     struct guard *g = c->guarded.guard;
 
     g->underway--;
     count_answer(g, c);
-    learn(g, c);
+    guard_learn(g, c);
     c->done = c->guarded.done;
     begin_next(g);
     c->done(c);
 }
 
-static void begin(struct guard *g, struct gateway_call *c)
+static void guard_begin(struct guard *g, struct gateway_call *c)
 {
     if (!lets_pass(g, c)) {
         turn_away(g, c, "gateway_unavailable", "the gateway did not answer; it is given a pause");
@@ -180,7 +181,7 @@ static void begin(struct guard *g, struct gateway_call *c)
     }
     c->guarded.guard = g;
     c->guarded.done = c->done;
-    c->done = ended;
+    c->done = guard_ended;
     if (!c->try_ms)
         c->try_ms = g->o.try_ms;
     c->guarded.began_us = clock_mono_us(&g->o.env->clock);
@@ -193,7 +194,7 @@ static void on_call(struct gateway *gateway, struct gateway_call *c)
     struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
 
     if (g->underway < g->o.calls) {
-        begin(g, c);
+        guard_begin(g, c);
         return;
     }
     if (g->waiting >= LIMIT_GATEWAY_WAITING) {

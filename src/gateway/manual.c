@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/zone.h"
 #include "domain/day.h"
 #include "domain/reference.h"
 #include "gateway/transfer_row.h"
@@ -18,7 +18,7 @@ struct manual {
     struct manual_options o;
 };
 
-struct ask { /* in the call's arena */
+struct manual_ask { /* in the call's arena */
     struct unit unit;
     struct manual *manual;
     struct gateway_call *call;
@@ -40,7 +40,7 @@ int64_t manual_deadline_ms(const struct zone *z, int64_t now_ms, int days)
 /* --- facts --- */
 
 /* What the customer is told, as JSON. .p NULL: no memory. */
-static struct str details_of(struct ask *k)
+static struct str details_of(struct manual_ask *k)
 {
     const struct transfer *t = &k->transfer;
     struct str text = { 0 };
@@ -61,7 +61,7 @@ static struct str details_of(struct ask *k)
     return text;
 }
 
-static struct str keep(struct arena *a, const char *text)
+static struct str manual_keep(struct arena *a, const char *text)
 {
     return arena_str(a, str_of(text));
 }
@@ -78,7 +78,7 @@ static enum intent_state state_of(enum transfer_state s)
     return states[s];
 }
 
-static enum err tell_transfer(struct ask *k)
+static enum err tell_transfer(struct manual_ask *k)
 {
     struct gateway_call *c = k->call;
     const struct transfer *t = &k->transfer;
@@ -88,8 +88,8 @@ static enum err tell_transfer(struct ask *k)
     transfer_intent_id(t->payment_id, intent);
     uuid_text(t->payment_id, payment);
     *f = (struct fact){ .kind = FACT_INTENT,
-                        .intent_id = keep(c->arena, intent),
-                        .payment_id = keep(c->arena, payment),
+                        .intent_id = manual_keep(c->arena, intent),
+                        .payment_id = manual_keep(c->arena, payment),
                         .amount = t->money.minor,
                         .state = state_of(t->state),
                         .received = t->received,
@@ -105,7 +105,7 @@ static enum err tell_transfer(struct ask *k)
                : ERR_NO_MEMORY;
 }
 
-static enum err tell_refund(struct ask *k, int64_t amount, const char *currency, bool paid)
+static enum err tell_refund(struct manual_ask *k, int64_t amount, const char *currency, bool paid)
 {
     struct gateway_call *c = k->call;
     char id[TRANSFER_ID_TEXT + 1], ours[UUID_TEXT + 1], intent[TRANSFER_ID_TEXT + 1];
@@ -115,16 +115,16 @@ static enum err tell_refund(struct ask *k, int64_t amount, const char *currency,
     transfer_intent_id(c->payment, intent);
     uuid_text(c->refund, ours);
     *f = (struct fact){ .kind = FACT_REFUND,
-                        .intent_id = keep(c->arena, intent),
-                        .refund_id = keep(c->arena, id),
-                        .refund_our_id = keep(c->arena, ours),
+                        .intent_id = manual_keep(c->arena, intent),
+                        .refund_id = manual_keep(c->arena, id),
+                        .refund_our_id = manual_keep(c->arena, ours),
                         .amount = amount,
                         .refund = paid ? REFUND_SUCCEEDED : REFUND_PENDING };
     memcpy(f->currency, currency, sizeof(f->currency));
     return f->intent_id.p && f->refund_id.p && f->refund_our_id.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err refuse(struct ask *k, const char *code, const char *words)
+static enum err manual_refuse(struct manual_ask *k, const char *code, const char *words)
 {
     k->answer = GATEWAY_REFUSED;
     k->code = code;
@@ -134,13 +134,13 @@ static enum err refuse(struct ask *k, const char *code, const char *words)
 
 /* --- each ask, inside a unit --- */
 
-static enum err read_row(struct tx *tx, struct ask *k)
+static enum err read_row(struct tx *tx, struct manual_ask *k)
 {
     return transfer_read(tx, k->call->arena, k->call->payment, false, &k->transfer);
 }
 
 /* ABSENT, or what the row says. */
-static enum err fetch(struct tx *tx, struct ask *k)
+static enum err manual_fetch(struct tx *tx, struct manual_ask *k)
 {
     enum err e = read_row(tx, k);
 
@@ -149,7 +149,7 @@ static enum err fetch(struct tx *tx, struct ask *k)
 }
 
 /* Of the references that were drawn, the first that nobody has or ever had. */
-static enum err add_row(struct tx *tx, struct ask *k)
+static enum err add_row(struct tx *tx, struct manual_ask *k)
 {
     const struct gateway_call *c = k->call;
     enum err e = ERR_NOT_FOUND;
@@ -166,16 +166,16 @@ static enum err add_row(struct tx *tx, struct ask *k)
     return e == ERR_NOT_FOUND ? ERR_OVERLOADED : e;
 }
 
-static enum err authorize(struct tx *tx, struct ask *k)
+static enum err manual_authorize(struct tx *tx, struct manual_ask *k)
 {
     enum err e = read_row(tx, k);
 
     if (e == ERR_NOT_FOUND)
         e = add_row(tx, k);
-    return e ? e : fetch(tx, k);
+    return e ? e : manual_fetch(tx, k);
 }
 
-static enum err cancel(struct tx *tx, struct ask *k)
+static enum err manual_cancel(struct tx *tx, struct manual_ask *k)
 {
     const struct gateway_call *c = k->call;
     struct str reason = c->reason.n ? c->reason : S("requested_by_customer");
@@ -183,29 +183,29 @@ static enum err cancel(struct tx *tx, struct ask *k)
                        V_BLOB(uuid_bytes(&c->payment)));
 
     if (!e)
-        e = fetch(tx, k);
+        e = manual_fetch(tx, k);
     if (e || k->answer != GATEWAY_OK || k->transfer.state == TRANSFER_CANCELED)
         return e;
-    return refuse(k, "transfer_received", "the money of this transfer has come");
+    return manual_refuse(k, "transfer_received", "the money of this transfer has come");
 }
 
-static enum err capture(struct tx *tx, struct ask *k)
+static enum err manual_capture(struct tx *tx, struct manual_ask *k)
 {
-    enum err e = fetch(tx, k);
+    enum err e = manual_fetch(tx, k);
 
     if (e || k->answer != GATEWAY_OK || k->transfer.received)
         return e;
-    return refuse(k, "transfer_not_received", "the money of this transfer has not come");
+    return manual_refuse(k, "transfer_not_received", "the money of this transfer has not come");
 }
 
-static enum err give_back(struct tx *tx, struct ask *k)
+static enum err give_back(struct tx *tx, struct manual_ask *k)
 {
     const struct gateway_call *c = k->call;
     struct row row;
     enum err e = read_row(tx, k);
 
     if (e == ERR_NOT_FOUND || (!e && !k->transfer.received))
-        return refuse(k, "transfer_not_received", "there is nothing to send back");
+        return manual_refuse(k, "transfer_not_received", "there is nothing to send back");
     if (!e)
         e = TX_ROW(tx, STMT_return_add, &row, V_BLOB(uuid_bytes(&c->refund)), V_TEXT(S("refund")),
                    V_BLOB(uuid_bytes(&c->payment)), V_NULL, V_INT(c->money.minor),
@@ -217,7 +217,7 @@ static enum err give_back(struct tx *tx, struct ask *k)
     return e ? e : tell_refund(k, row.col[4].i, c->money.currency, str_eq(row.col[6].s, S("paid")));
 }
 
-static enum err fetch_refund(struct tx *tx, struct ask *k)
+static enum err fetch_refund(struct tx *tx, struct manual_ask *k)
 {
     char currency[4] = "";
     struct row row;
@@ -235,29 +235,25 @@ static enum err fetch_refund(struct tx *tx, struct ask *k)
     return tell_refund(k, row.col[4].i, currency, str_eq(row.col[6].s, S("paid")));
 }
 
-static enum err no_page(struct tx *tx, struct ask *k)
+static enum err no_page(struct tx *tx, struct manual_ask *k)
 {
     (void)tx;
-    return refuse(k, "not_supported", "bank transfers have no page of the gateway's own");
+    return manual_refuse(k, "not_supported", "bank transfers have no page of the gateway's own");
 }
 
 static const struct {
-    enum err (*run)(struct tx *tx, struct ask *k);
+    enum err (*run)(struct tx *tx, struct manual_ask *k);
     bool writes;
 } asks[GATEWAY_ASKS] = {
-    [GATEWAY_AUTHORIZE] = { authorize, true },
-    [GATEWAY_CAPTURE] = { capture, false },
-    [GATEWAY_VOID] = { cancel, true },
-    [GATEWAY_REFUND] = { give_back, true },
-    [GATEWAY_FETCH] = { fetch, false },
-    [GATEWAY_CHECKOUT] = { no_page, false },
-    [GATEWAY_FETCH_REFUND] = { fetch_refund, false },
-    [GATEWAY_EXPIRE] = { no_page, false },
+    [GATEWAY_AUTHORIZE] = { manual_authorize, true }, [GATEWAY_CAPTURE] = { manual_capture, false },
+    [GATEWAY_VOID] = { manual_cancel, true },         [GATEWAY_REFUND] = { give_back, true },
+    [GATEWAY_FETCH] = { manual_fetch, false },        [GATEWAY_CHECKOUT] = { no_page, false },
+    [GATEWAY_FETCH_REFUND] = { fetch_refund, false }, [GATEWAY_EXPIRE] = { no_page, false },
 };
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err manual_run(struct tx *tx, struct unit *u)
 {
-    struct ask *k = CONTAINER_OF(u, struct ask, unit);
+    struct manual_ask *k = CONTAINER_OF(u, struct manual_ask, unit);
 
     k->call->fact = (struct fact){ 0 };
     k->answer = GATEWAY_OK;
@@ -268,8 +264,8 @@ static enum err run(struct tx *tx, struct unit *u)
 /* --- the call --- */
 
 /* A store that did not commit did nothing; one that may have is asked again, with the same row. */
-static void answer(struct gateway_call *c, enum gateway_answer a, const char *code,
-                   const char *words)
+static void manual_answer(struct gateway_call *c, enum gateway_answer a, const char *code,
+                          const char *words)
 {
     c->answer = a;
     c->timed_out = false;
@@ -278,19 +274,19 @@ static void answer(struct gateway_call *c, enum gateway_answer a, const char *co
     gateway_say(c, str_of(code), str_of(words));
 }
 
-static void done(struct unit *u)
+static void manual_done(struct unit *u)
 {
-    struct ask *k = CONTAINER_OF(u, struct ask, unit);
+    struct manual_ask *k = CONTAINER_OF(u, struct manual_ask, unit);
     struct gateway_call *c = k->call;
 
     c->sent = !u->err || u->err == ERR_UNCERTAIN;
     if (u->err)
         c->fact = (struct fact){ 0 };
     if (!u->err)
-        answer(c, k->answer, k->code, k->words);
+        manual_answer(c, k->answer, k->code, k->words);
     else
-        answer(c, u->err == ERR_UNCERTAIN ? GATEWAY_UNCERTAIN : GATEWAY_RETRY_LATER,
-               err_code(u->err), err_words(u->err, LANG_EN));
+        manual_answer(c, u->err == ERR_UNCERTAIN ? GATEWAY_UNCERTAIN : GATEWAY_RETRY_LATER,
+                      err_code(u->err), err_words(u->err, LANG_EN));
     c->done(c);
 }
 
@@ -312,7 +308,7 @@ static void read_ids(struct gateway_call *c)
         c->refund = id;
 }
 
-static void prepare(struct ask *k)
+static void manual_prepare(struct manual_ask *k)
 {
     struct env *env = k->manual->o.env;
 
@@ -326,9 +322,9 @@ static void prepare(struct ask *k)
 
 static void on_call(struct gateway *g, struct gateway_call *c)
 {
-    static const struct unit_kind writes = { "manual.write", UNIT_FRONT, run, NULL },
-                                  reads = { "manual.read", UNIT_READ, run, NULL };
-    struct ask *k = arena_alloc(c->arena, 1, sizeof(*k));
+    static const struct unit_kind writes = { "manual.write", UNIT_FRONT, manual_run, NULL },
+                                  reads = { "manual.read", UNIT_READ, manual_run, NULL };
+    struct manual_ask *k = arena_alloc(c->arena, 1, sizeof(*k));
 
     if (!k) {
         gateway_turn_away(c, GATEWAY_RETRY_LATER, "no_memory", "the call has no memory left");
@@ -337,10 +333,10 @@ static void on_call(struct gateway *g, struct gateway_call *c)
     k->manual = CONTAINER_OF(g, struct manual, gateway);
     k->call = c;
     read_ids(c);
-    prepare(k);
+    manual_prepare(k);
     k->unit = (struct unit){ .kind = asks[c->ask].writes ? &writes : &reads,
                              .home = c->home,
-                             .done = done,
+                             .done = manual_done,
                              .arena = c->arena };
     store_post(k->manual->o.store, &k->unit);
 }

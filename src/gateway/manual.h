@@ -1,6 +1,6 @@
 /* manual.h - bank transfers (G4): a gateway without a network. Its books are our own rows
  * (transfer_row.h), and what moves them is an operator's word or a bank's statement
- * (flow/transfer).
+ * (transfer/).
  *
  *   AUTHORIZE   a transfer with a reference of its own; the customer is told account, reference,
  *               amount and deadline

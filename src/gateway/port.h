@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/env.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/uuid.h"
 #include "domain/payment.h"
 #include "observe/span.h"
@@ -111,7 +111,7 @@ struct gateway_call {
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
 
-    struct { /* finder.c's. FETCH among many, for many: each of `first` is looked for by its
+    struct { /* create_lookup.c's. FETCH among many, for many: each of `first` is looked for by its
                 payment, and none else. Whoever is found goes to `found`, with answer and fact */
         struct gateway_call *first, *found, *next;
     } sought;

@@ -1,5 +1,5 @@
-/* transfer_row.h - the manual gateway's books (G4): a transfer that waits for its money. flow/
- * moves them by what an operator or a bank says. */
+/* transfer_row.h - the manual gateway's ledger (G4): a transfer that waits for its money. transfer/
+ * moves the rows by what an operator or a bank says. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,7 +1,7 @@
 #include "gateway/tries.h"
 
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ enum { CLOCK_SLACK_MS = 5 };
 
 /* --- an ask --- */
 
-static void put(char *room, size_t size, struct str s)
+static void tries_put(char *room, size_t size, struct str s)
 {
     s = utf8_cut_bytes(s, size - 1);
     if (s.n)
@@ -19,8 +19,8 @@ static void put(char *room, size_t size, struct str s)
 
 void gateway_say(struct gateway_call *c, struct str code, struct str message)
 {
-    put(c->error_code, sizeof(c->error_code), code);
-    put(c->error_message, sizeof(c->error_message), message);
+    tries_put(c->error_code, sizeof(c->error_code), code);
+    tries_put(c->error_message, sizeof(c->error_message), message);
 }
 
 void gateway_clear(struct gateway_call *c)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/port.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 /* --- an ask --- */
 

@@ -4,7 +4,7 @@
 #include "http/exchange.h"
 #include "http/server.h"
 #include "http/tls.h"
-#include "http/websocket.h"
+#include "http/websocket/websocket.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -15,14 +15,14 @@
 /* The text of one read, and of a record that an earlier read had begun. */
 enum { PLAIN_ROOM = LIMIT_READ + 32 * 1024 };
 
-static void resume(struct conn *c);
+static void conn_resume(struct conn *c);
 
 static enum conn_state state_of(const struct conn *c)
 {
     return (enum conn_state)c->deadline.kind;
 }
 
-static void enter(struct conn *c, enum conn_state state)
+static void conn_enter(struct conn *c, enum conn_state state)
 {
     loop_watch(c->loop, &c->deadline, (int)state);
 }
@@ -70,7 +70,7 @@ void conn_close(struct conn *c)
 
 /* Closing at once could reset the connection and take the reply away from the peer: so we say that
  * we are done, and read on for a moment until he is. */
-static void finish(struct conn *c)
+static void http_conn_finish(struct conn *c)
 {
     uv_os_fd_t fd;
 
@@ -88,29 +88,29 @@ static void finish(struct conn *c)
     if (!c->queued)
         shutdown(fd, SHUT_WR);
     buf_release(&c->pending);
-    enter(c, CONN_LINGER);
+    conn_enter(c, CONN_LINGER);
     if (!c->feeding)
-        resume(c);
+        conn_resume(c);
 }
 
 /* --- requests --- */
 
-static void refuse(struct conn *c, enum err e, const char *detail)
+static void conn_refuse(struct conn *c, enum err e, const char *detail)
 {
     struct exchange *x = c->exchange;
 
-    enter(c, CONN_ANSWERING);
+    conn_enter(c, CONN_ANSWERING);
     dispatch_refusal(x, e, detail);
 }
 
-static bool begin(struct conn *c)
+static bool conn_begin(struct conn *c)
 {
     c->exchange = exchange_new(c->loop, c);
     if (!c->exchange) {
         conn_close(c);
         return false;
     }
-    enter(c, CONN_HEAD);
+    conn_enter(c, CONN_HEAD);
     return true;
 }
 
@@ -118,7 +118,7 @@ static bool begin(struct conn *c)
 static void answer_without_body(struct conn *c)
 {
     c->exchange->close = true;
-    enter(c, CONN_ANSWERING);
+    conn_enter(c, CONN_ANSWERING);
     dispatch(c->exchange);
 }
 
@@ -129,14 +129,14 @@ static void head_arrived(struct conn *c, bool body_follows)
     enum err e = dispatch_head(x, &detail);
 
     if (e) {
-        refuse(c, e, detail);
+        conn_refuse(c, e, detail);
         return;
     }
     if (exchange_is_unwanted(x)) {
         answer_without_body(c);
         return;
     }
-    enter(c, CONN_BODY);
+    conn_enter(c, CONN_BODY);
     if (x->parser.expects_continue && parser_has_body(&x->parser) && !body_follows)
         conn_write(c, S("HTTP/1.1 100 Continue\r\n\r\n"));
 }
@@ -152,33 +152,33 @@ static bool make_room(struct conn *c)
 
         if (!oldest || oldest == &c->deadline)
             return false;
-        refuse(CONTAINER_OF(oldest, struct conn, deadline), ERR_OVERLOADED, NULL);
+        conn_refuse(CONTAINER_OF(oldest, struct conn, deadline), ERR_OVERLOADED, NULL);
     }
     return true;
 }
 
 /* False: no more can be done with what there is. */
-static bool step(struct conn *c, struct str *in)
+static bool conn_step(struct conn *c, struct str *in)
 {
     struct exchange *x;
     enum parse result;
 
-    if (state_of(c) == CONN_IDLE && (!in->n || !begin(c)))
+    if (state_of(c) == CONN_IDLE && (!in->n || !conn_begin(c)))
         return false;
     x = c->exchange;
     result = parser_feed(&x->parser, in);
     if (!exchange_count_body(x) && !make_room(c)) {
-        refuse(c, ERR_OVERLOADED, NULL);
+        conn_refuse(c, ERR_OVERLOADED, NULL);
         return true;
     }
     switch (result) {
     case PARSE_MORE: return false;
     case PARSE_HEAD: head_arrived(c, in->n > 0); break;
     case PARSE_DONE:
-        enter(c, CONN_ANSWERING);
+        conn_enter(c, CONN_ANSWERING);
         dispatch(x);
         break;
-    case PARSE_BAD: refuse(c, x->parser.error, x->parser.why); break;
+    case PARSE_BAD: conn_refuse(c, x->parser.error, x->parser.why); break;
     }
     return true;
 }
@@ -191,7 +191,7 @@ static void stop_reading(struct conn *c)
 }
 
 /* Keeps what belongs to later requests. Another read would be kept too, so there is none. */
-static void keep(struct conn *c, struct str in)
+static void conn_keep(struct conn *c, struct str in)
 {
     buf_add(&c->pending, in);
     if (c->pending.failed)
@@ -207,7 +207,7 @@ static void conn_input(struct conn *c, struct str in)
     const struct exchange *answered = c->loop->answered;
 
     c->feeding = true;
-    while (takes_input(c) && step(c, &in))
+    while (takes_input(c) && conn_step(c, &in))
         exchanges_recycle(c->loop, answered);
     if (state_of(c) == CONN_WEBSOCKET && in.n) {
         conn_alive(c);
@@ -216,7 +216,7 @@ static void conn_input(struct conn *c, struct str in)
     }
     c->feeding = false;
     if (in.n && !c->closing && !c->close_after)
-        keep(c, in);
+        conn_keep(c, in);
 }
 
 /* --- reading --- */
@@ -229,7 +229,7 @@ static void input_ended(struct conn *c)
     if (state_of(c) == CONN_ANSWERING || state_of(c) == CONN_REPLYING)
         return;
     if (state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY)
-        refuse(c, ERR_VALIDATION, "The request ended before it was complete.");
+        conn_refuse(c, ERR_VALIDATION, "The request ended before it was complete.");
     else
         conn_close(c);
 }
@@ -242,7 +242,7 @@ static enum tls_result shake_hands(struct conn *c)
         return TLS_DATA;
     result = tls_handshake(c->tls);
     if (result == TLS_DATA)
-        enter(c, CONN_IDLE);
+        conn_enter(c, CONN_IDLE);
     return result;
 }
 
@@ -318,7 +318,7 @@ static void start_reading(struct conn *c)
 }
 
 /* After a reply that came from a handler's later call: goes on with what waits. */
-static void resume(struct conn *c)
+static void conn_resume(struct conn *c)
 {
     struct buf pending = c->pending;
 
@@ -339,12 +339,12 @@ static void resume(struct conn *c)
 static void reply_taken(struct conn *c)
 {
     if (c->close_after) {
-        finish(c);
+        http_conn_finish(c);
         return;
     }
-    enter(c, CONN_IDLE);
+    conn_enter(c, CONN_IDLE);
     if (!c->feeding)
-        resume(c);
+        conn_resume(c);
 }
 
 void conn_write_done(struct conn *c)
@@ -377,7 +377,7 @@ void conn_reply(struct conn *c, struct str bytes, bool close)
     c->close_after = close;
     if (!conn_write(c, bytes))
         return;
-    enter(c, CONN_REPLYING);
+    conn_enter(c, CONN_REPLYING);
     if (!c->queued)
         reply_taken(c);
 }
@@ -395,18 +395,18 @@ void conn_upgrade(struct conn *c, struct websocket *w, struct str bytes)
 void conn_go_on(struct conn *c)
 {
     if (!c->feeding && !c->closing)
-        resume(c);
+        conn_resume(c);
 }
 
 void conn_alive(struct conn *c)
 {
-    enter(c, CONN_WEBSOCKET);
+    conn_enter(c, CONN_WEBSOCKET);
 }
 
 void conn_finish(struct conn *c)
 {
     if (!c->closing)
-        finish(c);
+        http_conn_finish(c);
 }
 
 /* --- life --- */
@@ -417,7 +417,7 @@ void loop_expired(struct loop *l, struct deadline *x)
 
     (void)l;
     if (state_of(c) == CONN_HEAD || state_of(c) == CONN_BODY)
-        refuse(c, ERR_REQUEST_TIMEOUT, NULL);
+        conn_refuse(c, ERR_REQUEST_TIMEOUT, NULL);
     else if (state_of(c) == CONN_WEBSOCKET)
         websocket_silent(c->websocket);
     else
@@ -438,7 +438,7 @@ static bool has_input(struct conn *c)
 /* Then it has a deadline for its head from now on. */
 static bool has_begun(struct conn *c)
 {
-    return state_of(c) == CONN_IDLE && has_input(c) && begin(c);
+    return state_of(c) == CONN_IDLE && has_input(c) && conn_begin(c);
 }
 
 void conn_stop(struct conn *c)
@@ -469,7 +469,7 @@ bool conn_make_way(struct loop *l)
     if (!x)
         return false;
     c = CONTAINER_OF(x, struct conn, deadline);
-    refuse(c, ERR_OVERLOADED, NULL);
+    conn_refuse(c, ERR_OVERLOADED, NULL);
     conn_close(c); /* lingering, it would still count */
     return true;
 }
@@ -494,7 +494,7 @@ void conn_open(struct loop *l, int fd, const union address *peer)
     l->live++;
     l->connections++;
     atomic_fetch_add(&l->server->connections, 1);
-    enter(c, tls ? CONN_HANDSHAKE : CONN_IDLE);
+    conn_enter(c, tls ? CONN_HANDSHAKE : CONN_IDLE);
     if (uv_tcp_open(&c->tcp, fd)) {
         close(fd);
         conn_close(c);

@@ -5,7 +5,7 @@
  * replies │                     ▼                    ▼                    ▼ └──kept
  * alive──────────────────────── REPLYING ◀────────────────┘ │ Connection: close ▼ LINGER ──▶ closed
  *
- * An upgrade (websocket.h) leads from ANSWERING to WEBSOCKET, and from there to LINGER or the end.
+ * An upgrade (http/websocket/websocket.h) leads from ANSWERING to WEBSOCKET, and from there to LINGER or the end.
  *
  * Each state is a list of the loop's deadlines, so that it ends in time whatever the peer does.
  * Only ANSWERING has none: the handler has its own. While IDLE a connection holds no buffer, no

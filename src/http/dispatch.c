@@ -57,7 +57,7 @@ static bool is_within_rate(struct exchange *x)
 }
 
 /* From here on the request counts until it is answered. */
-static enum err admit(struct exchange *x)
+static enum err dispatch_admit(struct exchange *x)
 {
     struct server *s = x->loop->server;
 
@@ -76,7 +76,7 @@ void dispatch(struct exchange *x)
 
     r->body = buf_str(&x->parser.body);
     r->began_us = clock_mono_us(&r->env->clock);
-    e = admit(x);
+    e = dispatch_admit(x);
     if (e)
         reply_problem(r, e, NULL);
     else if (!r->route)

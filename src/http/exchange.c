@@ -2,10 +2,11 @@
 
 #include "base/limits.h"
 #include "http/conn.h"
+#include "http/message/target.h"
 #include "http/problem.h"
 #include "http/router.h"
 #include "http/server.h"
-#include "http/target.h"
+#include "observe/log.h"
 #include "observe/span.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ struct exchange *exchange_new(struct loop *l, struct conn *c)
     return x;
 }
 
-static void destroy(struct exchange *x)
+static void exchange_destroy(struct exchange *x)
 {
     parser_release(&x->parser);
     buf_release(&x->headers);
@@ -75,7 +76,7 @@ void exchange_admit(struct exchange *x)
     atomic_fetch_add(&l->server->in_flight, 1);
 }
 
-static void dismiss(struct exchange *x)
+static void exchange_dismiss(struct exchange *x)
 {
     struct loop *l = x->loop;
 
@@ -90,7 +91,7 @@ static void dismiss(struct exchange *x)
 }
 
 /* The structure goes back to the spare ones, or away. */
-static void recycle(struct exchange *x)
+static void exchange_recycle(struct exchange *x)
 {
     struct loop *l = x->loop;
     struct arena arena = { .limit = LIMIT_REQUEST_ARENA };
@@ -99,7 +100,7 @@ static void recycle(struct exchange *x)
 
     arena_release(&x->request.arena);
     if (l->spare_count >= SPARE_EXCHANGES) {
-        destroy(x);
+        exchange_destroy(x);
         return;
     }
     parser_reset(&x->parser);
@@ -117,11 +118,11 @@ void exchange_free(struct exchange *x)
     struct loop *l = x->loop;
 
     if (x->admitted)
-        dismiss(x);
+        exchange_dismiss(x);
     l->body_bytes -= x->body_bytes;
     x->answered = true;
     if (!KEEPS_ANSWERED) {
-        recycle(x);
+        exchange_recycle(x);
         return;
     }
     x->conn = NULL;
@@ -135,8 +136,22 @@ void exchanges_recycle(struct loop *l, const struct exchange *until)
         struct exchange *x = l->answered;
 
         l->answered = x->next;
-        recycle(x);
+        exchange_recycle(x);
     }
+}
+
+/* The server has ended and nothing is left that could answer these. After LIMIT_SHUTDOWN_MS a
+ * handler may still have been at work; any other request here is one that its handler forgot. */
+static void report_unanswered(const struct loop *l)
+{
+    const struct env *env = l->server->options.env;
+
+    for (const struct exchange *x = l->admitted; x; x = x->next)
+        LOG(env->log, LOG_ERROR, "The server ended before a request was answered",
+            LOG_TEXT("method", x->request.method),
+            LOG_SOME("route", str_of(x->request.route ? x->request.route->path : "")),
+            LOG_TEXT("requestId", x->request.id),
+            LOG_NUM("waitedMs", (clock_mono_us(&env->clock) - x->request.began_us) / 1000));
 }
 
 static void destroy_all(struct exchange *x)
@@ -145,13 +160,15 @@ static void destroy_all(struct exchange *x)
         struct exchange *next = x->next;
 
         arena_release(&x->request.arena);
-        destroy(x);
+        exchange_destroy(x);
         x = next;
     }
 }
 
 void exchanges_free(struct loop *l)
 {
+    if (!atomic_load(&l->server->hurried))
+        report_unanswered(l);
     destroy_all(l->admitted);
     destroy_all(l->answered);
     destroy_all(l->spare);

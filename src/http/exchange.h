@@ -3,7 +3,7 @@
 #pragma once
 
 #include "http/http.h"
-#include "http/parse.h"
+#include "http/message/parse.h"
 
 struct conn;
 struct loop;
@@ -33,7 +33,8 @@ void exchange_free(struct exchange *x);
  * were called. NULL: all of them. */
 void exchanges_recycle(struct loop *l, const struct exchange *until);
 void exchange_admit(struct exchange *x); /* from now on a handler has it */
-/* The loop has ended: the spare ones, and those whose handlers will never reply. */
+/* The loop has ended: frees the spare ones, and those whose handlers will never reply. Each of the
+ * latter is an ERROR line, unless a second signal cut the stop short. */
 void exchanges_free(struct loop *l);
 
 /* The head is there: fills the request in, finds its route. An err is for the client; *ret_detail

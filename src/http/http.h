@@ -3,7 +3,7 @@
  * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
  * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
  * comes home). The request and its arena live until then, even when the peer has gone. Instead of
- * a reply it may become a WebSocket: websocket.h.
+ * a reply it may become a WebSocket: http/websocket/websocket.h.
  *
  * Answering consumes the request: nothing of it, and nothing in its arena, is touched afterwards.
  * So clean-up (wiping a password, undoing a count) comes before the answer. A function that may
@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/err.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "observe/trace.h"
 
 #include <sys/socket.h>

@@ -18,14 +18,14 @@ enum { BACKLOG = 4096 };
 
 /* --- binding --- */
 
-static enum err fault(char why[256], struct str address, const char *words)
+static enum err listen_fault(char why[256], struct str address, const char *words)
 {
     snprintf(why, 256, "cannot listen on " STR_FMT ": %s", STR_ARG(address), words);
     return ERR_VALIDATION;
 }
 
 /* "host:port", "[::1]:port", ":port" -> a socket address */
-static enum err resolve(struct str address, union address *ret, char why[256])
+static enum err listen_resolve(struct str address, union address *ret, char why[256])
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found;
@@ -33,12 +33,12 @@ static enum err resolve(struct str address, union address *ret, char why[256])
     int e;
 
     if (address.n >= sizeof(text))
-        return fault(why, S("it"), "the address is too long");
+        return listen_fault(why, S("it"), "the address is too long");
     memcpy(text, address.p, address.n);
     text[address.n] = '\0';
     port = strrchr(text, ':');
     if (!port || !port[1])
-        return fault(why, address, "not of the form host:port");
+        return listen_fault(why, address, "not of the form host:port");
     *port++ = '\0';
     if (host[0] == '[' && strlen(host) > 1 && host[strlen(host) - 1] == ']') {
         host[strlen(host) - 1] = '\0';
@@ -46,7 +46,7 @@ static enum err resolve(struct str address, union address *ret, char why[256])
     }
     e = getaddrinfo(host[0] ? host : NULL, port, &hints, &found);
     if (e)
-        return fault(why, address, gai_strerror(e));
+        return listen_fault(why, address, gai_strerror(e));
     memcpy(ret, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return OK;
@@ -112,7 +112,7 @@ static void set_port(union address *a, int port)
 
 /* Sockets that share a port would share it with a second server too: a first one that does not
  * share finds out. */
-static int probe(const union address *a)
+static int listen_probe(const union address *a)
 {
     int fd = listen_at(a, false);
 
@@ -125,17 +125,17 @@ static enum err listen_each(struct server *s, struct str address, char why[256])
 {
     bool shared = s->loop_count > 1;
     union address a = { 0 };
-    enum err e = resolve(address, &a, why);
+    enum err e = listen_resolve(address, &a, why);
     int fd;
 
     if (e)
         return e;
-    if (shared && (fd = probe(&a)) < 0)
-        return fault(why, address, strerror(-fd));
+    if (shared && (fd = listen_probe(&a)) < 0)
+        return listen_fault(why, address, strerror(-fd));
     for (int i = 0; i < s->loop_count; i++) {
         fd = listen_at(&a, shared);
         if (fd < 0)
-            return fault(why, address, strerror(-fd));
+            return listen_fault(why, address, strerror(-fd));
         add_listener(&s->loops[i], fd, false);
         if (i == 0)
             s->port = port_of(fd);
@@ -149,14 +149,14 @@ static enum err listen_passed(struct server *s, int count, char why[256])
     int on = 1;
 
     if (count > LIMIT_LISTENERS)
-        return fault(why, S("passed sockets"), "too many of them");
+        return listen_fault(why, S("passed sockets"), "too many of them");
     for (int fd = SYSTEMD_FIRST_FD; fd < SYSTEMD_FIRST_FD + count; fd++) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         for (int i = 0; i < s->loop_count; i++) {
             int own = i ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : fd;
 
             if (own < 0)
-                return fault(why, S("passed sockets"), strerror(errno));
+                return listen_fault(why, S("passed sockets"), strerror(errno));
             add_listener(&s->loops[i], own, true);
         }
     }
@@ -194,7 +194,7 @@ static enum err check_loopback(const struct server *s, struct str name, char why
 
     for (int i = 0; s->options.loopback_only && i < l->listener_count; i++)
         if (!is_loopback(l->listeners[i].fd))
-            return fault(why, name, "it is no loopback address, and only those are allowed");
+            return listen_fault(why, name, "it is no loopback address, and only those are allowed");
     return OK;
 }
 
@@ -205,7 +205,7 @@ enum err listen_open(struct server *s, struct str address, char why[256])
     enum err e;
 
     if (passed < 0)
-        return fault(why, passed_name, "one of them is no listening stream socket");
+        return listen_fault(why, passed_name, "one of them is no listening stream socket");
     e = passed ? listen_passed(s, passed, why) : listen_each(s, address, why);
     return e ? e : check_loopback(s, passed ? passed_name : address, why);
 }
@@ -249,7 +249,7 @@ static void turn_away(struct loop *l, int fd)
     close(fd);
 }
 
-static void accepted(struct loop *l, int fd, union address *peer)
+static void listen_accepted(struct loop *l, int fd, union address *peer)
 {
     struct server *s = l->server;
     union address a = *peer;
@@ -293,7 +293,7 @@ static int accept_one(struct listener *k)
 
     if (fd < 0)
         return errno;
-    accepted(k->loop, fd, &peer);
+    listen_accepted(k->loop, fd, &peer);
     return 0;
 }
 

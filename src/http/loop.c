@@ -1,6 +1,6 @@
 #include "http/loop.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 #include "http/exchange.h"
 #include "http/server.h"
 
@@ -30,7 +30,7 @@ static bool link_task(struct loop *l, struct task *t)
 }
 
 /* When the loop has gone nobody runs it any more, and those that wait there may have been freed. */
-static void give(struct home *h, struct task *t)
+static void loop_give(struct home *h, struct task *t)
 {
     struct loop *l = loop_of(h);
     bool wake;
@@ -114,7 +114,7 @@ static void on_alarm(uv_timer_t *alarm)
     set_alarm(l);
 }
 
-static void arm(struct home *h, struct timer *t, int64_t due_ms)
+static void loop_arm(struct home *h, struct timer *t, int64_t due_ms)
 {
     struct loop *l = loop_of(h);
 
@@ -122,7 +122,7 @@ static void arm(struct home *h, struct timer *t, int64_t due_ms)
     set_alarm(l);
 }
 
-static const struct home_ops ops = { .give = give, .arm = arm };
+static const struct home_ops ops = { .give = loop_give, .arm = loop_arm };
 
 /* --- deadlines of connections --- */
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/limits.h"
 #include "http/deadline.h"
 #include "http/timers.h"

@@ -1,7 +1,7 @@
 #include "http/problem.h"
 
 /* The weight of a q parameter in thousandths: "0.8" -> 800; -1 where it is not one. */
-static int weight(struct str q)
+static int problem_weight(struct str q)
 {
     int value, digits = 100;
 
@@ -25,7 +25,7 @@ static int range_weight(struct str part, struct str *ret_range)
         struct str name = str_trim(str_cut(&value, '='));
 
         if (str_eq_nocase(name, S("q")))
-            return weight(str_trim(value));
+            return problem_weight(str_trim(value));
     }
     return 1000;
 }
@@ -57,7 +57,7 @@ enum language language_pick(struct str accept_language)
     return ja > 0 && ja > en ? LANG_JA : LANG_EN;
 }
 
-static char kebab(char c)
+static char problem_kebab(char c)
 {
     if (c == '_')
         return '-';
@@ -70,7 +70,7 @@ static char kebab(char c)
 static void add_kebab(struct buf *out, const char *code)
 {
     while (*code)
-        buf_char(out, kebab(*code++));
+        buf_char(out, problem_kebab(*code++));
 }
 
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,

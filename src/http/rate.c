@@ -11,7 +11,7 @@ enum { WAYS = 4, ROWS = LIMIT_RATE_SLOTS / WAYS, BURST = 2 };
 
 /* A bucket is kept as the time at which it will be full again: an address that has used nothing
  * for a while looks like one that was never seen, so a forgotten slot needs no clean-up. */
-struct slot {
+struct rate_slot {
     uint64_t key[2];
     int64_t full_us;
 };
@@ -20,7 +20,7 @@ struct rate {
     pthread_mutex_t lock;
     uint64_t seed[4];
     int64_t cost_us, room_us; /* of one request; of a full bucket */
-    struct slot slots[ROWS][WAYS];
+    struct rate_slot slots[ROWS][WAYS];
 };
 
 struct rate *rate_new(int per_second, struct rng *rng)
@@ -57,25 +57,25 @@ static bool address_key(const struct sockaddr *peer, uint64_t key[2])
     return true;
 }
 
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t rate_fold(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
 
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static struct slot *row_of(struct rate *r, const uint64_t key[2])
+static struct rate_slot *row_of(struct rate *r, const uint64_t key[2])
 {
-    uint64_t h = fold(key[0] ^ r->seed[0], key[1] ^ r->seed[1]);
+    uint64_t h = rate_fold(key[0] ^ r->seed[0], key[1] ^ r->seed[1]);
 
-    h = fold(h ^ r->seed[2], r->seed[3] | 1);
+    h = rate_fold(h ^ r->seed[2], r->seed[3] | 1);
     return r->slots[h % ROWS];
 }
 
 /* The slot of this key, else the one whose bucket is full or will be first. */
-static struct slot *slot_of(struct slot *row, const uint64_t key[2])
+static struct rate_slot *slot_of(struct rate_slot *row, const uint64_t key[2])
 {
-    struct slot *oldest = row;
+    struct rate_slot *oldest = row;
 
     for (int i = 0; i < WAYS; i++) {
         if (row[i].key[0] == key[0] && row[i].key[1] == key[1])
@@ -83,14 +83,14 @@ static struct slot *slot_of(struct slot *row, const uint64_t key[2])
         if (row[i].full_us < oldest->full_us)
             oldest = &row[i];
     }
-    *oldest = (struct slot){ .key = { key[0], key[1] } };
+    *oldest = (struct rate_slot){ .key = { key[0], key[1] } };
     return oldest;
 }
 
 bool rate_take(struct rate *r, const struct sockaddr *peer, int64_t now_us)
 {
     uint64_t key[2];
-    struct slot *s;
+    struct rate_slot *s;
     int64_t full;
     bool allowed;
 

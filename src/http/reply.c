@@ -88,7 +88,7 @@ static void write_reply(struct exchange *x, int status, struct str type, struct 
         buf_add(b, (struct str){ body.p, body.n - x->cut });
 }
 
-static void tell(struct exchange *x, int status, enum err e)
+static void reply_tell(struct exchange *x, int status, enum err e)
 {
     const struct server_options *o = &x->loop->server->options;
 
@@ -120,7 +120,7 @@ static void send_reply(struct exchange *x, int status, struct str type, struct s
     close = x->close;
     if (c)
         write_reply(x, status, type, body);
-    tell(x, status, e);
+    reply_tell(x, status, e);
     if (c)
         c->exchange = NULL;
     exchange_free(x);

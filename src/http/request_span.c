@@ -19,7 +19,7 @@ static struct str method_of(const struct request *r)
     return S("_OTHER");
 }
 
-static struct span begun(const struct request *r, const char *name)
+static struct span request_span_begun(const struct request *r, const char *name)
 {
     struct span s = { .spans = r->env->spans,
                       .name = name,
@@ -48,7 +48,7 @@ void request_span(const struct request *r, int status)
              STR_ARG(str_eq(method, S("_OTHER")) ? S("HTTP") : method), route.n ? " " : "",
              STR_ARG(route));
     snprintf(digits, sizeof(digits), "%d", status);
-    s = begun(r, name);
+    s = request_span_begun(r, name);
     SPAN_END(&s, status >= 500 ? digits : NULL, SPAN_TEXT("http.request.method", method),
              SPAN_TEXT("http.route", route), SPAN_NUM("http.response.status_code", status),
              SPAN_TEXT("url.scheme", r->server->options.tls_cert ? S("https") : S("http")),

@@ -1,7 +1,7 @@
 #include "http/router.h"
 
 #include "base/buf.h"
-#include "http/target.h"
+#include "http/message/target.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static bool decodes_to(struct str raw, struct str text)
 }
 
 /* Walks both paths segment by segment; raw[] gets what the names take, still encoded. */
-static bool matches(const char *pattern, struct str path, struct str raw[ROUTE_PARAMS])
+static bool router_matches(const char *pattern, struct str path, struct str raw[ROUTE_PARAMS])
 {
     struct str rest = str_of(pattern);
     bool more_pattern = true, more_path = true;
@@ -67,21 +67,22 @@ bool route_is_raw(const struct route *routes, size_t count, struct str raw_path)
 }
 
 /* What was not judged goes to those who asked for that, and to nobody else. */
-static bool fits(const struct route *r, bool is_raw, struct str path, struct str raw[ROUTE_PARAMS])
+static bool router_fits(const struct route *r, bool is_raw, struct str path,
+                        struct str raw[ROUTE_PARAMS])
 {
     if (r->raw != is_raw)
         return false;
-    return is_raw ? matches_raw(r->path, path) : matches(r->path, path, raw);
+    return is_raw ? matches_raw(r->path, path) : router_matches(r->path, path, raw);
 }
 
-static bool takes(const struct route *r, struct str method)
+static bool router_takes(const struct route *r, struct str method)
 {
     struct str own = str_of(r->method);
 
     return str_eq(own, method) || (str_eq(own, S("GET")) && str_eq(method, S("HEAD")));
 }
 
-static bool lists(const struct buf *b, struct str method)
+static bool router_lists(const struct buf *b, struct str method)
 {
     struct str rest = buf_str(b);
 
@@ -91,15 +92,15 @@ static bool lists(const struct buf *b, struct str method)
     return false;
 }
 
-static void allow(struct buf *b, struct str method)
+static void router_allow(struct buf *b, struct str method)
 {
-    if (lists(b, method))
+    if (router_lists(b, method))
         return;
     if (b->n)
         buf_add(b, S(", "));
     buf_add(b, method);
     if (str_eq(method, S("GET")))
-        allow(b, S("HEAD"));
+        router_allow(b, S("HEAD"));
 }
 
 static enum err decode_params(struct arena *a, const struct str raw[ROUTE_PARAMS],
@@ -120,7 +121,7 @@ static enum err not_found(struct arena *a, struct buf *allowed, struct str *ret_
 {
     if (!allowed->n)
         return ERR_NOT_FOUND;
-    allow(allowed, S("OPTIONS"));
+    router_allow(allowed, S("OPTIONS"));
     *ret_allow = arena_str(a, buf_str(allowed));
     return ret_allow->p ? ERR_METHOD : ERR_NO_MEMORY;
 }
@@ -137,14 +138,14 @@ enum err route_find(struct arena *a, const struct route *routes, size_t count, s
     for (size_t i = 0; i < count; i++) {
         struct str raw[ROUTE_PARAMS] = { { 0 } };
 
-        if (!fits(&routes[i], is_raw, raw_path, raw))
+        if (!router_fits(&routes[i], is_raw, raw_path, raw))
             continue;
-        if (takes(&routes[i], method)) {
+        if (router_takes(&routes[i], method)) {
             *ret_route = &routes[i];
             buf_release(&allowed);
             return decode_params(a, raw, params);
         }
-        allow(&allowed, str_of(routes[i].method));
+        router_allow(&allowed, str_of(routes[i].method));
     }
     e = not_found(a, &allowed, ret_allow);
     buf_release(&allowed);

@@ -199,7 +199,7 @@ void server_finish(struct server *s)
 }
 
 /* One step further: by a repeated signal, or because it takes too long. */
-static void hurry(struct server *s)
+static void server_hurry(struct server *s)
 {
     int now = atomic_load(&s->stage);
 
@@ -209,7 +209,7 @@ static void hurry(struct server *s)
 
 static void on_late(uv_timer_t *t)
 {
-    hurry(t->data);
+    server_hurry(t->data);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -217,10 +217,12 @@ static void on_signal(uv_signal_t *signal, int number)
     struct server *s = signal->data;
 
     (void)number;
-    if (server_stopping(s))
-        hurry(s);
-    else
+    if (!server_stopping(s)) {
         server_stop(s);
+        return;
+    }
+    atomic_store(&s->hurried, true);
+    server_hurry(s);
 }
 
 /* --- what a loop does at each stage --- */

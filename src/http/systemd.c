@@ -63,7 +63,7 @@ static bool is_listening_stream(int fd)
 }
 
 /* systemd passes sockets that block and survive exec. */
-static bool adopt(int fd)
+static bool systemd_adopt(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
@@ -81,7 +81,7 @@ int systemd_listen_fds(void)
     if (pid != getpid() || count <= 0)
         return 0;
     for (int64_t i = 0; i < count; i++)
-        if (i > 1024 || !adopt(SYSTEMD_FIRST_FD + (int)i))
+        if (i > 1024 || !systemd_adopt(SYSTEMD_FIRST_FD + (int)i))
             return -1;
     return (int)count;
 }

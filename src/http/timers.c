@@ -1,28 +1,28 @@
 #include "http/timers.h"
 
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-static void put(struct timers *t, size_t at, struct timer *x)
+static void timers_put(struct timers *t, size_t at, struct timer *x)
 {
     t->heap[at] = x;
     x->impl = (void *)(uintptr_t)(at + 1); // NOLINT(performance-no-int-to-ptr)
 }
 
-static void up(struct timers *t, size_t at)
+static void timers_up(struct timers *t, size_t at)
 {
     struct timer *x = t->heap[at];
 
     while (at && x->due_ms < t->heap[(at - 1) / 2]->due_ms) {
-        put(t, at, t->heap[(at - 1) / 2]);
+        timers_put(t, at, t->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
-    put(t, at, x);
+    timers_put(t, at, x);
 }
 
-static void down(struct timers *t, size_t at)
+static void timers_down(struct timers *t, size_t at)
 {
     struct timer *x = t->heap[at];
 
@@ -33,10 +33,10 @@ static void down(struct timers *t, size_t at)
             child++;
         if (child >= t->count || x->due_ms <= t->heap[child]->due_ms)
             break;
-        put(t, at, t->heap[child]);
+        timers_put(t, at, t->heap[child]);
         at = child;
     }
-    put(t, at, x);
+    timers_put(t, at, x);
 }
 
 static void take_out(struct timers *t, struct timer *x)
@@ -49,13 +49,13 @@ static void take_out(struct timers *t, struct timer *x)
     x->due_ms = CLOCK_NEVER;
     if (last == x)
         return;
-    put(t, at, last);
-    up(t, at);
-    down(t, (size_t)(uintptr_t)last->impl - 1);
+    timers_put(t, at, last);
+    timers_up(t, at);
+    timers_down(t, (size_t)(uintptr_t)last->impl - 1);
 }
 
 /* Timers are few and ours; a node that cannot keep one cannot keep its promises either. */
-static void grow(struct timers *t)
+static void timers_grow(struct timers *t)
 {
     t->room = t->room ? t->room * 2 : 16;
     t->heap = realloc(t->heap, t->room * sizeof(struct timer *));
@@ -70,9 +70,9 @@ void timers_arm(struct timers *t, struct timer *x, int64_t due_ms)
     if (due_ms == CLOCK_NEVER)
         return;
     if (t->count == t->room)
-        grow(t);
-    put(t, t->count++, x);
-    up(t, t->count - 1);
+        timers_grow(t);
+    timers_put(t, t->count++, x);
+    timers_up(t, t->count - 1);
 }
 
 struct timer *timers_due(struct timers *t, int64_t now_ms)

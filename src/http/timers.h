@@ -2,7 +2,7 @@
  * timer's `impl` is its place in the heap, counted from 1. */
 #pragma once
 
-#include "base/home.h"
+#include "base/executor.h"
 
 #include <stddef.h>
 

@@ -118,7 +118,7 @@ static void set_up(SSL_CTX *c)
     SSL_CTX_set_alpn_select_cb(c, pick_protocol, NULL);
 }
 
-static enum err fault(char why[256], const char *name, const char *file, const char *what)
+static enum err http_tls_fault(char why[256], const char *name, const char *file, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
@@ -141,18 +141,19 @@ static bool can_read(const char *name, const char *file, char why[256])
     return can;
 }
 
-static enum err load(SSL_CTX *c, const char *cert, const char *key, char why[256])
+static enum err http_tls_load(SSL_CTX *c, const char *cert, const char *key, char why[256])
 {
     if (!can_read(CERT_NAME, cert, why) || !can_read(KEY_NAME, key, why))
         return ERR_VALIDATION;
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(c, cert) != 1)
-        return fault(why, CERT_NAME, cert, "holds no PEM certificate");
+        return http_tls_fault(why, CERT_NAME, cert, "holds no PEM certificate");
     if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) == 1)
         return OK;
     if (ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509)
-        return fault(why, KEY_NAME, key, "does not belong to the certificate of " CERT_NAME);
-    return fault(why, KEY_NAME, key, "holds no PEM private key without a passphrase");
+        return http_tls_fault(why, KEY_NAME, key,
+                              "does not belong to the certificate of " CERT_NAME);
+    return http_tls_fault(why, KEY_NAME, key, "holds no PEM private key without a passphrase");
 }
 
 enum err tls_server_new(const char *cert, const char *key, struct tls_server **ret_server,
@@ -168,7 +169,7 @@ enum err tls_server_new(const char *cert, const char *key, struct tls_server **r
     s->context = SSL_CTX_new(TLS_server_method());
     if (s->method && s->context) {
         set_up(s->context);
-        e = load(s->context, cert, key, why);
+        e = http_tls_load(s->context, cert, key, why);
     }
     if (e)
         tls_server_free(s);

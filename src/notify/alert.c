@@ -1,9 +1,9 @@
 #include "notify/alert.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "notify/hook.h"
+#include "notify/webhook_channel.h"
 #include "observe/log.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { SEND_ARENA = 256 * 1024 };
 /* What is written about the send, and what becomes of the job. */
 enum end { END_SENT, END_LATER, END_FAILED, END_UNKNOWN, END_SKIPPED, END_OVER };
 
-struct sending {
+struct alert_sending {
     struct job *job;
     struct alert_out *out;
     struct arena arena;
@@ -36,7 +36,7 @@ static const struct retry_policy policy = {
 
 /* --- the transport's word --- */
 
-static void came_back(struct sending *s, enum told told, int64_t again_ms, const char *why)
+static void came_back(struct alert_sending *s, enum told told, int64_t again_ms, const char *why)
 {
     static const enum end ends[] = { [TOLD_SENT] = END_SENT,
                                      [TOLD_LATER] = END_LATER,
@@ -51,21 +51,21 @@ static void came_back(struct sending *s, enum told told, int64_t again_ms, const
     job_outside_done(s->job, OK, NULL);
 }
 
-static void mailed(struct parcel_out *p)
+static void alert_mailed(struct parcel_out *p)
 {
-    struct sending *s = CONTAINER_OF(p, struct sending, parcel);
+    struct alert_sending *s = CONTAINER_OF(p, struct alert_sending, parcel);
 
     came_back(s, p->told, p->retry_after_ms, p->why);
 }
 
-static void posted(struct hook_post *p)
+static void alert_posted(struct hook_post *p)
 {
-    struct sending *s = CONTAINER_OF(p, struct sending, post);
+    struct alert_sending *s = CONTAINER_OF(p, struct alert_sending, post);
 
     came_back(s, p->told, p->retry_after_ms, p->why);
 }
 
-static void send_mail(struct sending *s)
+static void send_mail(struct alert_sending *s)
 {
     struct transport *t = s->out->mail;
 
@@ -79,57 +79,57 @@ static void send_mail(struct sending *s)
                                      .is_japanese = s->out->language == LANG_JA,
                                      .created_ms = s->job->message->added_ms,
                                      .arena = &s->arena,
-                                     .home = s->out->payments->home,
-                                     .done = mailed };
+                                     .home = s->out->runtime->home,
+                                     .done = alert_mailed };
     t->send(t, &s->parcel);
 }
 
-static void send_hook(struct sending *s)
+static void send_hook(struct alert_sending *s)
 {
     uuid_text(s->job->message->id, s->id);
     s->post = (struct hook_post){ .id = str_of(s->id),
                                   .body = s->job->message->body,
                                   .arena = &s->arena,
-                                  .home = s->out->payments->home,
-                                  .done = posted };
+                                  .home = s->out->runtime->home,
+                                  .done = alert_posted };
     hook_send(s->out->hook, &s->post);
 }
 
 /* --- mark --- */
 
-static void ends(struct sending *s, enum end end, const char *why)
+static void alert_ends(struct alert_sending *s, enum end end, const char *why)
 {
     s->end = end;
     snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
-static bool has_transport(const struct sending *s)
+static bool has_transport(const struct alert_sending *s)
 {
     return s->is_mail ? s->out->mail != NULL : s->out->hook != NULL;
 }
 
 /* Who finds `sending` does not know whether its mail was taken: it is not sent a second time. */
-static void judge(struct sending *s, struct str status)
+static void alert_judge(struct alert_sending *s, struct str status)
 {
     if (str_eq(status, S("sent")) || str_eq(status, S("unknown")) || str_eq(status, S("skipped")))
-        ends(s, END_OVER, "it has ended before");
+        alert_ends(s, END_OVER, "it has ended before");
     else if (!has_transport(s))
-        ends(s, END_SKIPPED, "that way to tell is not set up any more");
+        alert_ends(s, END_SKIPPED, "that way to tell is not set up any more");
     else if (s->is_mail && str_eq(status, S("sending")))
-        ends(s, END_UNKNOWN, "the server died while it was sent");
+        alert_ends(s, END_UNKNOWN, "the server died while it was sent");
     else
         s->go = true;
 }
 
-static enum err mark(struct tx *tx, struct unit *u)
+static enum err alert_mark(struct tx *tx, struct unit *u)
 {
-    struct sending *s = CONTAINER_OF(u, struct sending, unit);
+    struct alert_sending *s = CONTAINER_OF(u, struct alert_sending, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_alert_send_get, &row, v_uuid(&s->job->message->id));
 
     s->go = false;
     if (e == ERR_NOT_FOUND) {
-        ends(s, END_OVER, "it is not stored any more");
+        alert_ends(s, END_OVER, "it is not stored any more");
         return OK;
     }
     if (e)
@@ -139,21 +139,21 @@ static enum err mark(struct tx *tx, struct unit *u)
     s->status = arena_str(&s->arena, row.col[2].s);
     if (!s->target.p || !s->status.p)
         return ERR_NO_MEMORY;
-    judge(s, s->status);
+    alert_judge(s, s->status);
     return s->go ? TX_DO(tx, STMT_send_mark, 1, V_INT(env_now_ms(s->job->env)),
                          v_uuid(&s->job->message->id), V_TEXT(s->status))
                  : OK;
 }
 
-static void take_back(struct sending *s)
+static void take_back(struct alert_sending *s)
 {
-    ends(s, END_LATER, "the database did not say whether it is marked");
+    alert_ends(s, END_LATER, "the database did not say whether it is marked");
     job_outside_done(s->job, OK, NULL);
 }
 
-static void marked(struct unit *u)
+static void alert_marked(struct unit *u)
 {
-    struct sending *s = CONTAINER_OF(u, struct sending, unit);
+    struct alert_sending *s = CONTAINER_OF(u, struct alert_sending, unit);
 
     fault_point(&s->job->env->faults, "alert.marked");
     if (u->err == ERR_STALE) /* another node marked it between the look and the mark: look again */
@@ -170,17 +170,17 @@ static void marked(struct unit *u)
 
 /* --- the job --- */
 
-static void outside(struct job *j, void *ctx)
+static void alert_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "alert.mark", UNIT_BACK, mark, NULL };
-    struct sending *s = calloc(1, sizeof(*s));
+    static const struct unit_kind kind = { "alert.mark", UNIT_BACK, alert_mark, NULL };
+    struct alert_sending *s = calloc(1, sizeof(*s));
     enum err e;
 
     if (!s) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = s; /* freed by release() */
+    j->state = s; /* freed by alert_release() */
     s->job = j;
     s->out = ctx;
     arena_init(&s->arena, SEND_ARENA);
@@ -190,13 +190,13 @@ static void outside(struct job *j, void *ctx)
         return;
     }
     s->unit = (struct unit){
-        .kind = &kind, .home = s->out->payments->home, .done = marked, .arena = &s->arena
+        .kind = &kind, .home = s->out->runtime->home, .done = alert_marked, .arena = &s->arena
     };
-    store_post(s->out->payments->store, &s->unit);
+    store_post(s->out->runtime->store, &s->unit);
 }
 
 /* -1: the budget is spent. */
-static int64_t delay_ms(const struct sending *s)
+static int64_t delay_ms(const struct alert_sending *s)
 {
     return retry_no_sooner_ms(retry_delay_ms(&policy, s->job->message->attempt), s->retry_after_ms);
 }
@@ -208,13 +208,13 @@ static enum err end_as(struct tx *tx, const struct uuid *id, struct str status, 
                  V_INT(env_now_ms(tx_env(tx))), v_uuid(id), V_TEXT(before));
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err alert_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     static const struct str words[] = { [END_SENT] = { "sent", 4 },
                                         [END_LATER] = { "waiting", 7 },
                                         [END_UNKNOWN] = { "unknown", 7 },
                                         [END_SKIPPED] = { "skipped", 7 } };
-    const struct sending *s = j->state;
+    const struct alert_sending *s = j->state;
     int64_t delay = s->end == END_LATER ? delay_ms(s) : 0;
 
     (void)ctx;
@@ -223,14 +223,14 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     if (s->end == END_OVER)
         return OK;
     if (s->end == END_FAILED || delay < 0)
-        return ERR_UNPROCESSABLE; /* buried() writes it down */
+        return ERR_UNPROCESSABLE; /* alert_buried() writes it down */
     if (delay > 0)
         j->again_ms = env_now_ms(j->env) + delay;
     return end_as(tx, &j->message->id, words[s->end], s->end == END_SENT ? "" : s->why,
                   s->go ? S("sending") : s->status);
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err alert_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     enum err e = end_as(tx, &m->id, S("failed"), why, S("waiting"));
 
@@ -238,9 +238,9 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
     return e ? e : end_as(tx, &m->id, S("failed"), why, S("sending"));
 }
 
-static void release(struct job *j, void *ctx)
+static void alert_release(struct job *j, void *ctx)
 {
-    struct sending *s = j->state;
+    struct alert_sending *s = j->state;
 
     (void)ctx;
     if (!s)
@@ -250,8 +250,8 @@ static void release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void alert_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                        const char *why)
 {
     static const struct {
         enum log_level level;
@@ -277,11 +277,11 @@ struct job_kind alert_kind(struct alert_out *o)
         .name = "alert",
         .ctx = o,
         .retry = policy,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = alert_outside,
+        .settle = alert_settle,
+        .release = alert_release,
         .patient = true,
-        .buried = buried,
-        .ended = ended,
+        .buried = alert_buried,
+        .ended = alert_ended,
     };
 }

@@ -10,7 +10,7 @@
 #include "notify/notify.h"
 
 struct alert_out {
-    struct payments *payments;
+    const struct runtime *runtime;
     struct transport *mail, *hook; /* NULL: not set up */
     enum language language;        /* the first of a mail's two */
 };

@@ -1,19 +1,19 @@
 /* alert_text.c - an alert as a mail: both languages, since who is on duty at night may be anybody.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "notify/alert.h"
 
 #include <stdio.h>
 
 enum { TEXT_MAX = 16 * 1024, FIELD_MAX = 1000 };
 
-struct words {
+struct alert_text_words {
     struct str name, state, unit, since, node, reason, summary[2], next[2];
     struct str value, threshold;
     bool again;
 };
 
-static struct str number(const cJSON *tree, const char *name, char text[32])
+static struct str alert_text_number(const cJSON *tree, const char *name, char text[32])
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(tree, name);
     int n = snprintf(text, 32, "%.10g", cJSON_IsNumber(item) ? item->valuedouble : 0);
@@ -21,7 +21,7 @@ static struct str number(const cJSON *tree, const char *name, char text[32])
     return (struct str){ text, (size_t)n };
 }
 
-static bool read_words(const cJSON *tree, struct words *w)
+static bool read_words(const cJSON *tree, struct alert_text_words *w)
 {
     struct json_problems p;
     bool fine;
@@ -42,12 +42,12 @@ static bool read_words(const cJSON *tree, struct words *w)
     return fine;
 }
 
-static bool is_over(const struct words *w)
+static bool is_over(const struct alert_text_words *w)
 {
     return str_eq(w->state, S("resolved"));
 }
 
-static const char *state_word(const struct words *w, enum language l)
+static const char *state_word(const struct alert_text_words *w, enum language l)
 {
     if (is_over(w))
         return l == LANG_JA ? "解消しました" : "RESOLVED, it was";
@@ -56,7 +56,7 @@ static const char *state_word(const struct words *w, enum language l)
     return l == LANG_JA ? "発生" : "FIRING";
 }
 
-static void add_body(struct buf *b, const struct words *w, enum language l)
+static void add_body(struct buf *b, const struct alert_text_words *w, enum language l)
 {
     bool ja = l == LANG_JA;
 
@@ -84,13 +84,13 @@ enum err alert_mail_text(struct arena *a, struct str json, enum language first,
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     char value[32], threshold[32];
-    struct words w = { 0 };
+    struct alert_text_words w = { 0 };
     struct buf b;
 
     if (json_parse(json, &tree, NULL) || !read_words(tree, &w))
         return ERR_VALIDATION;
-    w.value = number(tree, "value", value);
-    w.threshold = number(tree, "threshold", threshold);
+    w.value = alert_text_number(tree, "value", value);
+    w.threshold = alert_text_number(tree, "threshold", threshold);
     buf_init(&b, TEXT_MAX);
     buf_fmt(&b, "[Ichido] %s: " STR_FMT, state_word(&w, first), STR_ARG(w.summary[first]));
     *ret_title = arena_str(a, buf_str(&b));

@@ -1,10 +1,11 @@
-/* teller.c - see teller.h. One that is not heard of for LIMIT_SEND_NOWHERE_MS is no teller any
+/* channel_announce.c - see channel_announce.h. One that is not heard of for LIMIT_SEND_NOWHERE_MS is no teller any
  * more: that is as long as what it alone can send would wait for it. */
-#include "notify/teller.h"
+#include "notify/channel_announce.h"
 
+#include "base/env.h"
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "observe/log.h"
+#include "store/values.h"
 
 enum { SOON_MS = 60 * 1000 };
 
@@ -17,7 +18,7 @@ static enum err write_it(struct tx *tx, struct unit *u)
     return e ? e : TX_DO(tx, STMT_tellers_forget, -1, V_INT(now_ms - LIMIT_SEND_NOWHERE_MS));
 }
 
-static void written(struct unit *u)
+static void channel_announce_written(struct unit *u)
 {
     struct teller *t = CONTAINER_OF(u, struct teller, unit);
     int64_t wait_ms = u->err ? SOON_MS : LIMIT_TELLER_MS;
@@ -28,20 +29,21 @@ static void written(struct unit *u)
     home_arm(t->home, &t->timer, env_now_ms(t->env) + wait_ms);
 }
 
-static void fire(struct timer *timer)
+static void channel_announce_fire(struct timer *timer)
 {
     static const struct unit_kind kind = { "notify.teller", UNIT_BACK, write_it, NULL };
     struct teller *t = CONTAINER_OF(timer, struct teller, timer);
 
-    t->unit = (struct unit){ .kind = &kind, .home = t->home, .done = written };
+    t->unit = (struct unit){ .kind = &kind, .home = t->home, .done = channel_announce_written };
     store_post(t->store, &t->unit);
 }
 
 void teller_start(struct teller *t, struct env *env, struct store *store, struct home *home)
 {
-    *t = (struct teller){
-        .env = env, .store = store, .home = home, .timer = { .fire = fire, .due_ms = CLOCK_NEVER }
-    };
+    *t = (struct teller){ .env = env,
+                          .store = store,
+                          .home = home,
+                          .timer = { .fire = channel_announce_fire, .due_ms = CLOCK_NEVER } };
     if (store_health(store).many_nodes)
-        fire(&t->timer);
+        channel_announce_fire(&t->timer);
 }

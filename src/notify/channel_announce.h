@@ -1,9 +1,9 @@
-/* teller.h - a node with a transport says so, at its start and each LIMIT_TELLER_MS: what other
- * nodes commit is then handed on to it, though they have none themselves (flow/notice.c). Only
- * where there may be other nodes. */
+/* channel_announce.h - a node with a transport says so, at its start and each LIMIT_TELLER_MS: what other
+ * nodes commit is then handed on to it, though they have none themselves (notify/notification.c).
+ * Only where there may be other nodes. */
 #pragma once
 
-#include "base/home.h"
+#include "base/executor.h"
 #include "store/store.h"
 
 struct teller { /* at home */

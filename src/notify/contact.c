@@ -1,9 +1,9 @@
 /* contact.c - see contact.h. */
-#include "flow/contact.h"
+#include "notify/contact.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "store/values.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -138,7 +138,8 @@ static bool same_tokens(const struct contact *a, const struct contact *b)
     return true;
 }
 
-static void compare(const struct contact *a, const struct contact *b, char changed[CONTACT_CHANGED])
+static void contact_compare(const struct contact *a, const struct contact *b,
+                            char changed[CONTACT_CHANGED])
 {
     const struct {
         const char *name;
@@ -191,7 +192,7 @@ static enum err put_devices(struct tx *tx, const struct contact *c, int64_t now_
                : OK;
 }
 
-static enum err store(struct tx *tx, const struct contact *c, int64_t now_ms)
+static enum err contact_store(struct tx *tx, const struct contact *c, int64_t now_ms)
 {
     char channels[CHANNELS_TEXT];
 
@@ -210,11 +211,11 @@ enum err contact_put(struct tx *tx, struct arena *a, struct contact *c, int64_t 
         return e;
     c->created_ms = old.created_ms;
     c->updated_ms = old.updated_ms;
-    compare(&old, c, ret_put->changed);
+    contact_compare(&old, c, ret_put->changed);
     if (!ret_put->is_new && !ret_put->changed[0])
         return OK;
     c->updated_ms = now_ms;
-    e = store(tx, c, now_ms);
+    e = contact_store(tx, c, now_ms);
     if (!e)
         e = drop_devices(tx, a, c);
     return e ? e : put_devices(tx, c, now_ms);
@@ -295,7 +296,7 @@ static enum err forget_more(struct tx *tx, struct job *j, void *ctx, char why[25
 }
 
 /* Only a job with an outside part can be put off. */
-static void outside(struct job *j, void *ctx)
+static void contact_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
@@ -306,7 +307,7 @@ struct job_kind contact_forget_kind(void)
     return (struct job_kind){
         .name = "contact.forget",
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = outside,
+        .outside = contact_outside,
         .settle = forget_more,
         .patient = true,
     };

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "flow/payments.h"
+#include "queue/runtime.h"
 
 enum channel { CHANNEL_MAIL, CHANNEL_PUSH, CHANNEL_WEBHOOK, CHANNELS };
 

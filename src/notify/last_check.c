@@ -1,12 +1,11 @@
-/* send_mark.c - the last look before something is sent: at the row, its person and its reminder.
+/* last_check.c - the last look before something is sent: at the row, its person and its reminder.
  * waiting -> sending, and durable before the transport hears of it. */
 #include "base/limits.h"
-#include "flow/notice.h"
-#include "flow/reminder.h"
-#include "flow/rows.h"
+#include "notify/notification.h"
 #include "notify/sending.h"
 #include "notify/targets.h"
 #include "observe/metrics.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -49,7 +48,7 @@ static enum err find_now(struct tx *tx, struct sending *s, struct targets *ret)
                         CHANNEL_BIT(s->channel), ret);
 }
 
-static enum err skip(struct tx *tx, struct sending *s, const char *why)
+static enum err last_check_skip(struct tx *tx, struct sending *s, const char *why)
 {
     s->outcome = OUTCOME_SKIPPED;
     snprintf(s->why, sizeof(s->why), "%s", why);
@@ -77,7 +76,7 @@ static enum err skip_for_another(struct tx *tx, struct sending *s)
     bool forgotten = is_forgotten(s);
     struct targets now;
     struct row row;
-    enum err e = skip(tx, s, "the person or the address is not there any more");
+    enum err e = last_check_skip(tx, s, "the person or the address is not there any more");
 
     if (e || forgotten)
         return e;
@@ -86,7 +85,7 @@ static enum err skip_for_another(struct tx *tx, struct sending *s)
     if (e || row.col[0].i)
         return e;
     e = find_now(tx, s, &now);
-    return e ? e : targets_add(tx, s->notify->payments->queue, &now, env_now_ms(s->job->env));
+    return e ? e : targets_add(tx, s->notify->runtime->queue, &now, env_now_ms(s->job->env));
 }
 
 /* After a day without any node that has the transport nobody will come: the channel is not set up,
@@ -100,7 +99,9 @@ static enum err wait_for_transport(struct tx *tx, struct sending *s, struct str 
     if (str_eq(status, S("failed"))) /* called back from the dead letters: its day begins now */
         return TX_DO(tx, STMT_send_revive, 1, V_INT(now_ms), v_uuid(&s->parcel.send));
     s->waited_ms = now_ms - since_ms;
-    return s->waited_ms > LIMIT_SEND_NOWHERE_MS ? skip(tx, s, "its channel is not set up") : OK;
+    return s->waited_ms > LIMIT_SEND_NOWHERE_MS
+               ? last_check_skip(tx, s, "its channel is not set up")
+               : OK;
 }
 
 /* --- sent --- */
@@ -152,22 +153,25 @@ static enum err give_up(struct sending *s, struct str why)
 }
 
 /* S2: only a reminder can be overtaken by what it is about. */
-static enum err holds(struct tx *tx, const struct parcel_out *p, int64_t now_ms, bool *ret_holds)
+static enum err reminder_still_holds(struct tx *tx, const struct notify *notify,
+                                     const struct parcel_out *p, int64_t now_ms, bool *ret_holds)
 {
     *ret_holds = true;
     if (!p->participant || !str_eq(p->type, str_of(notice_type_name(NOTICE_REMINDER))))
         return OK;
-    return reminder_holds(tx, p->notification, now_ms, ret_holds);
+    return notify->reminder_holds(tx, p->notification, now_ms, ret_holds);
 }
 
 /* The row was read, and its texts are kept. */
-static enum err decide(struct tx *tx, struct sending *s, struct str status, struct str last_why)
+static enum err last_check_decide(struct tx *tx, struct sending *s, struct str status,
+                                  struct str last_why)
 {
     bool redriven = str_eq(status, S("failed")), wanted, held;
-    enum err e = holds(tx, &s->parcel, env_now_ms(s->job->env), &held);
+    enum err e = reminder_still_holds(tx, s->notify, &s->parcel, env_now_ms(s->job->env), &held);
 
     if (e || !held)
-        return e ? e : skip(tx, s, "it was paid or changed meanwhile, or its day is over");
+        return e ? e
+                 : last_check_skip(tx, s, "it was paid or changed meanwhile, or its day is over");
     e = is_wanted(tx, s, &wanted);
     if (e || !wanted)
         return e ? e : skip_for_another(tx, s);
@@ -203,5 +207,5 @@ enum err send_mark(struct tx *tx, struct unit *u)
     if (!s->notify->transports[s->channel])
         return wait_for_transport(tx, s, status, row.col[16].i);
     e = keep_parcel(s, &row);
-    return e ? e : decide(tx, s, status, row.col[5].s);
+    return e ? e : last_check_decide(tx, s, status, row.col[5].s);
 }

@@ -1,15 +1,15 @@
-/* mail.c - the transport of mails: one notification, one SMTP dialogue (http/client_mail.h).
+/* mail_channel.c - the transport of mails: one notification, one SMTP dialogue (http/client/mail.h).
  *
  *   250 sent | 4xx, or it was not reached: later | 5xx never | its end sent, no answer: unknown
  *
  * A 5xx that is about us (who we are, how we log in, for whom it relays) says nothing about the
  * mail or its reader: somebody mends the settings, and it goes out. The server's own words are
  * never kept: they repeat addresses. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "http/client.h"
-#include "http/client_mail.h"
-#include "http/smtp.h"
+#include "http/client/client.h"
+#include "http/client/mail.h"
+#include "http/client/smtp.h"
 #include "notify/mime.h"
 #include "notify/notify.h"
 
@@ -24,7 +24,7 @@ struct mail {
     struct buf url, from;
 };
 
-struct send {
+struct mail_channel_send {
     struct parcel_out *parcel;
     struct call call;
 };
@@ -59,9 +59,9 @@ static enum told told_of(const struct call *c)
     return c->status < 500 || c->refuses_us ? TOLD_LATER : TOLD_NEVER;
 }
 
-static void answered(struct call *c)
+static void mail_channel_answered(struct call *c)
 {
-    struct parcel_out *p = CONTAINER_OF(c, struct send, call)->parcel;
+    struct parcel_out *p = CONTAINER_OF(c, struct mail_channel_send, call)->parcel;
 
     p->told = told_of(c);
     p->retry_after_ms = -1;
@@ -119,7 +119,7 @@ static struct str text_of(const struct mail *m, struct parcel_out *p)
 static void mail_send(struct transport *t, struct parcel_out *p)
 {
     struct mail *m = CONTAINER_OF(t, struct mail, transport);
-    struct send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    struct mail_channel_send *s = arena_alloc(p->arena, 1, sizeof(*s));
     struct str text = { 0 };
 
     p->told = TOLD_LATER;
@@ -139,7 +139,7 @@ static void mail_send(struct transport *t, struct parcel_out *p)
                              .turn_ms = LIMIT_SEND_WAIT_MS,
                              .arena = p->arena,
                              .home = p->home,
-                             .done = answered };
+                             .done = mail_channel_answered };
     client_call(m->client, &s->call);
 }
 

@@ -1,8 +1,8 @@
 #include "notify/mime.h"
 
-#include "base/civil.h"
 #include "base/limits.h"
-#include "http/smtp.h"
+#include "base/time/civil.h"
+#include "http/client/smtp.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static bool is_control(char c)
     return (unsigned char)c < ' ' || c == 0x7f;
 }
 
-static char visible(char c)
+static char mime_visible(char c)
 {
     if (is_control(c))
         return ' ';
@@ -81,7 +81,7 @@ static char visible(char c)
 static struct str without_control(struct str s, char clean[LIMIT_MAIL_TITLE])
 {
     for (size_t i = 0; i < s.n; i++)
-        clean[i] = visible(s.p[i]);
+        clean[i] = mime_visible(s.p[i]);
     return (struct str){ clean, s.n };
 }
 
@@ -161,7 +161,7 @@ static void add_text(struct buf *b, struct str s)
         if (s.p[i] == '\n' || (s.p[i] == '\r' && (i + 1 == s.n || s.p[i + 1] != '\n')))
             buf_add(b, S("\r\n"));
         else if (s.p[i] != '\r')
-            buf_char(b, visible(s.p[i]));
+            buf_char(b, mime_visible(s.p[i]));
     }
 }
 
@@ -223,7 +223,7 @@ static bool is_address(struct str s)
     return is;
 }
 
-static const char *judge(const struct letter *l)
+static const char *mime_judge(const struct letter *l)
 {
     if (!is_address(l->from))
         return "the sender's address cannot stand in a mail";
@@ -238,7 +238,7 @@ static const char *judge(const struct letter *l)
 
 bool mime_write(struct buf *b, const struct letter *l, const char **ret_why)
 {
-    *ret_why = judge(l);
+    *ret_why = mime_judge(l);
     if (*ret_why)
         return false;
     add_headers(b, l);

@@ -1,23 +1,23 @@
-/* notice.c - see notice.h. The words of both languages go to the statement, and the row keeps those
+/* notification.c - see notification.h. The words of both languages go to the statement, and the row keeps those
  * of the person's own: so a look at the contact costs no round trip. */
-#include "flow/notice.h"
+#include "notify/notification.h"
 
 #include "base/limits.h"
-#include "flow/notice_words.h"
-#include "flow/rows.h"
+#include "notify/template.h"
+#include "store/values.h"
 
 #include <assert.h>
 #include <stdio.h>
 
 enum { TYPE_MAX = 32 };
 
-enum { DEDUPE_MAX = UUID_TEXT + 1 + TYPE_MAX + 1 + GATEWAY_ID_MAX };
+enum { DEDUPE_MAX = UUID_TEXT + 1 + TYPE_MAX + 1 + LIMIT_GATEWAY_ID };
 
 /* Never the event's id: two events can tell one change (E10). */
 static struct str dedupe_of(const struct notice *n, char text[DEDUPE_MAX + 1])
 {
     char subject[UUID_TEXT + 1];
-    size_t attempt = n->attempt.n < GATEWAY_ID_MAX ? n->attempt.n : GATEWAY_ID_MAX;
+    size_t attempt = n->attempt.n < LIMIT_GATEWAY_ID ? n->attempt.n : LIMIT_GATEWAY_ID;
     int length;
 
     uuid_text(n->subject, subject);
@@ -31,13 +31,13 @@ static struct val v_id(const struct uuid *id)
     return id ? v_uuid(id) : V_NULL;
 }
 
-struct words {
+struct notification_words {
     struct notice_words ja, en;
     struct str data;
 };
 
 /* False: no memory. */
-static bool find_words(struct arena *a, const struct notice *n, struct words *w)
+static bool find_words(struct arena *a, const struct notice *n, struct notification_words *w)
 {
     w->ja = notice_words(a, n, LANG_JA);
     w->en = notice_words(a, n, LANG_EN);
@@ -47,8 +47,9 @@ static bool find_words(struct arena *a, const struct notice *n, struct words *w)
 
 /* NOT_FOUND: it was told before. Where nobody asks, a database at the other end of a wire is not
  * waited for, and it is OK. */
-static enum err insert(struct tx *tx, const struct payments *pp, const struct uuid *id,
-                       const struct notice *n, const struct words *w, int64_t now_ms, bool ask)
+static enum err notification_insert(struct tx *tx, const struct notifier *by, const struct uuid *id,
+                                    const struct notice *n, const struct notification_words *w,
+                                    int64_t now_ms, bool ask)
 {
     char dedupe[DEDUPE_MAX + 1];
     struct val v[] = { v_uuid(id),
@@ -63,9 +64,9 @@ static enum err insert(struct tx *tx, const struct payments *pp, const struct uu
                        V_TEXT(w->en.body),
                        V_TEXT(w->data),
                        V_INT(now_ms),
-                       pp->tells ? V_NULL : V_INT(now_ms - LIMIT_SEND_NOWHERE_MS),
+                       by->has_channel ? V_NULL : V_INT(now_ms - LIMIT_SEND_NOWHERE_MS),
                        v_text(n->trace),
-                       V_TEXT(pp->notice_language == LANG_JA ? S("ja") : S("en")) };
+                       V_TEXT(by->language == LANG_JA ? S("ja") : S("en")) };
     struct row row;
 
     return ask ? tx_row(tx, STMT_notification_add, v, COUNT(v), &row)
@@ -73,23 +74,24 @@ static enum err insert(struct tx *tx, const struct payments *pp, const struct uu
 }
 
 /* The message has the row's own id: it needs no body, and a second one for it cannot be added. */
-enum err notice_add(struct tx *tx, struct payments *pp, struct arena *a, const struct notice *n,
-                    int64_t now_ms, bool *ret_new)
+enum err notice_add(struct tx *tx, const struct notifier *by, struct arena *a,
+                    const struct notice *n, int64_t now_ms, bool *ret_new)
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = S("notify"), .due_ms = now_ms };
-    struct words w;
+    struct notification_words w;
     enum err e;
 
     assert(n->type < NOTICE_TYPES);
     if (!find_words(a, n, &w))
         return ERR_NO_MEMORY;
-    e = insert(tx, pp, &m.id, n, &w, now_ms, pp->tells || ret_new);
+    e = notification_insert(tx, by, &m.id, n, &w, now_ms, by->has_channel || ret_new);
     if (ret_new)
         *ret_new = !e;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    if (pp->tells)
-        return queue_add(pp->queue, tx, now_ms, &m, 1);
-    queue_tell_others(pp->queue, tx); /* the row may have brought a message for one of them */
+    if (by->has_channel)
+        return queue_add(by->runtime->queue, tx, now_ms, &m, 1);
+    queue_tell_others(by->runtime->queue,
+                      tx); /* the row may have brought a message for one of them */
     return OK;
 }

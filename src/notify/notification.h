@@ -1,12 +1,17 @@
-/* notice.h - what people are told (N1): a row with its words in the commit of the change, and a
+/* notification.h - what people are told (N1): a row with its words in the commit of the change, and a
  * queue message, "notify", that hands it on to notify/. Where no node has a transport there is no
  * message. Told once: by subject, type, and attempt or charge (E10). The words are in the language
  * of the person's contact (contact.h), a participant's in that of its user; else in the server's.
  */
 #pragma once
 
-#include "base/civil.h"
-#include "flow/payments.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/time/civil.h"
+#include "base/uuid.h"
+#include "domain/money.h"
+#include "queue/runtime.h"
+#include "store/tx.h"
 
 enum notice_type {
     NOTICE_PURCHASE_CONFIRMED,
@@ -38,9 +43,16 @@ struct notice {
     struct str trace;              /* traceparent of what is told of; may be empty */
 };
 
+/* What writing a notification needs. */
+struct notifier {
+    const struct runtime *runtime;
+    enum language language; /* of people who have not chosen one */
+    bool has_channel;       /* this node can send; where it cannot, another node may */
+};
+
 /* *ret_new (may be NULL) false: this was told before. */
-enum err notice_add(struct tx *tx, struct payments *pp, struct arena *a, const struct notice *n,
-                    int64_t now_ms, bool *ret_new);
+enum err notice_add(struct tx *tx, const struct notifier *by, struct arena *a,
+                    const struct notice *n, int64_t now_ms, bool *ret_new);
 
 const char *notice_type_name(enum notice_type t); /* "purchase_confirmed" ... */
 

@@ -3,9 +3,9 @@
 #include "notify/notify.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "notify/sending.h"
 #include "notify/targets.h"
+#include "store/values.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { RECORDED_COLUMNS = 2, ARENA_MAX = 8 * 1024 * 1024, EVERY_CHANNEL = (1 << CHANNELS) - 1 };
 
-static enum err record(struct tx *tx, const struct uuid *ids, size_t n, int64_t now_ms)
+static enum err notify_record(struct tx *tx, const struct uuid *ids, size_t n, int64_t now_ms)
 {
     struct val v[LIMIT_BULK * RECORDED_COLUMNS];
 
@@ -45,7 +45,7 @@ static enum err fan_out(struct tx *tx, const struct notify *n, const struct uuid
     arena_init(&a, ARENA_MAX);
     e = targets_find(tx, &a, ids, count, EVERY_CHANNEL, channels_there(n), &targets);
     if (!e)
-        e = targets_add(tx, n->payments->queue, &targets, now_ms);
+        e = targets_add(tx, n->runtime->queue, &targets, now_ms);
     arena_release(&a);
     return e;
 }
@@ -54,7 +54,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
 {
     const struct notify *notify = ctx;
     struct uuid ids[LIMIT_BULK];
-    int64_t now_ms = env_now_ms(notify->payments->env);
+    int64_t now_ms = env_now_ms(notify->runtime->env);
     enum err e;
 
     assert(n <= LIMIT_BULK);
@@ -63,11 +63,11 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
     qsort(ids, n, sizeof(ids[0]), uuid_order);
     e = fan_out(tx, notify, ids, n, now_ms);
     if (!e)
-        e = record(tx, ids, n, now_ms);
+        e = notify_record(tx, ids, n, now_ms);
     return e ? e : fault_point(&tx_env(tx)->faults, "notify.fanning");
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err notify_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     (void)why;
     return run_many(tx, &m, 1, ctx);
@@ -75,7 +75,7 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
 
 /* --- where nobody can be told --- */
 
-static void leave(struct job *j, void *ctx)
+static void notify_leave(struct job *j, void *ctx)
 {
     int64_t now_ms = env_now_ms(j->env), waited_ms = now_ms - j->message->added_ms;
 
@@ -90,7 +90,7 @@ static enum err record_alone(struct tx *tx, struct job *j, void *ctx, char why[2
 {
     (void)ctx;
     snprintf(why, 256, "no channel is set up");
-    return record(tx, &j->message->id, 1, env_now_ms(j->env));
+    return notify_record(tx, &j->message->id, 1, env_now_ms(j->env));
 }
 
 struct job_kind notify_kind(struct notify *n)
@@ -104,12 +104,12 @@ struct job_kind notify_kind(struct notify *n)
 
     if (!channels_there(n))
         return (struct job_kind){ .name = "notify",
-                                  .outside = leave,
+                                  .outside = notify_leave,
                                   .settle = record_alone,
                                   .ctx = n,
                                   .retry = patient,
                                   .patient = true };
     return (struct job_kind){
-        .name = "notify", .run = run, .run_many = run_many, .ctx = n, .retry = policy
+        .name = "notify", .run = notify_run, .run_many = run_many, .ctx = n, .retry = policy
     };
 }

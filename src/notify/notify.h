@@ -17,9 +17,9 @@
  *       other. So a transport that hangs holds up its own channel and nothing else. */
 #pragma once
 
-#include "flow/contact.h"
-#include "flow/payments.h"
+#include "notify/contact.h"
 #include "queue/queue.h"
+#include "queue/runtime.h"
 
 struct client;
 
@@ -57,8 +57,11 @@ struct transport {
 };
 
 struct notify {
-    struct payments *payments;
+    const struct runtime *runtime;
     struct transport *transports[CHANNELS]; /* NULL: that one is not set up */
+    /* Is a reminder still true just before it is sent (collection/reminder.h)? */
+    enum err (*reminder_holds)(struct tx *tx, struct uuid notification, int64_t now_ms,
+                               bool *ret_holds);
 
     /* at home: of each channel ... */
     struct notify_turn {
@@ -67,7 +70,7 @@ struct notify {
     } turns[CHANNELS];
 };
 
-/* Both once the transports are there. "notify": takes flow/notice.c's message. */
+/* Both once the transports are there. "notify": takes notify/notification.c's message. */
 struct job_kind notify_kind(struct notify *n);
 struct job_kind notify_send_kind(struct notify *n, enum channel c); /* "notify.mail" ... */
 

@@ -1,20 +1,21 @@
-/* push.c - the transport of push messages: FCM's HTTP v1.
+/* push_channel.c - the transport of push messages: FCM's HTTP v1.
  *
  *   message --> access token --> POST --> FCM's word
  *                    ^            |
  *                    '--- 401, once (the token was taken back)
  *
  *   (1) A push is posted once: libcurl must not repeat it by itself, and where no answer came it is
- *       TOLD_UNKNOWN. FCM has no idempotency key; what folds repeats on the phone (fcm_message.c)
+ *       TOLD_UNKNOWN. FCM has no idempotency key; what folds repeats on the phone (notify/fcm/message.c)
  *       is for those that FCM itself asked for by a 500 or 503.
  *   (2) Neither the device's token nor ours is in a log line or a `why`.
  *   (3) All memory of a send is its parcel's. */
+#include "base/buf.h"
 #include "base/limits.h"
-#include "http/client.h"
-#include "notify/fcm_account.h"
-#include "notify/fcm_answer.h"
-#include "notify/fcm_message.h"
-#include "notify/fcm_token.h"
+#include "http/client/client.h"
+#include "notify/fcm/account.h"
+#include "notify/fcm/answer.h"
+#include "notify/fcm/message.h"
+#include "notify/fcm/token.h"
 #include "notify/notify.h"
 #include "observe/log.h"
 
@@ -36,7 +37,7 @@ struct push {
     _Atomic int64_t quiet_until[FCM_ROWS]; /* of alarms, by kind */
 };
 
-struct send {
+struct push_channel_send {
     struct push *push;
     struct parcel_out *parcel;
     struct fcm_want want;
@@ -49,7 +50,7 @@ struct send {
 
 /* --- the end --- */
 
-static void end(struct parcel_out *p, enum told told, int64_t retry_after_ms)
+static void push_channel_end(struct parcel_out *p, enum told told, int64_t retry_after_ms)
 {
     p->told = told;
     p->retry_after_ms = retry_after_ms;
@@ -86,7 +87,7 @@ static void alarm_of(struct push *u, const struct fcm_verdict *v, int status)
 
 /* --- the answer --- */
 
-static void judge(struct send *s)
+static void push_channel_judge(struct push_channel_send *s)
 {
     static const enum told ends[] = {
         [FCM_SENT] = TOLD_SENT, [FCM_LATER] = TOLD_LATER,     [FCM_NEVER] = TOLD_NEVER,
@@ -105,28 +106,28 @@ static void judge(struct send *s)
     if (v.alarm)
         alarm_of(s->push, &v, c->status);
     snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM answered %d (%s)", c->status, v.code);
-    end(s->parcel, ends[v.end], v.retry_after_ms);
+    push_channel_end(s->parcel, ends[v.end], v.retry_after_ms);
 }
 
 /* A status counts even where the rest of the answer was lost. */
-static void answered(struct call *c)
+static void push_channel_answered(struct call *c)
 {
-    struct send *s = CONTAINER_OF(c, struct send, call);
+    struct push_channel_send *s = CONTAINER_OF(c, struct push_channel_send, call);
     bool unsent = c->result == CALL_NOT_SENT;
 
     OPENSSL_cleanse(s->bearer, sizeof(s->bearer));
     if (c->status) {
-        judge(s);
+        push_channel_judge(s);
         return;
     }
     snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM %s: %s",
              unsent ? "was not reached" : "did not answer", c->why);
-    end(s->parcel, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
+    push_channel_end(s->parcel, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
 }
 
 /* --- the call --- */
 
-static void post(struct send *s)
+static void push_channel_post(struct push_channel_send *s)
 {
     int n = snprintf(s->bearer, sizeof(s->bearer), "Bearer %.*s", (int)s->want.n, s->want.text);
 
@@ -145,28 +146,28 @@ static void post(struct send *s)
                              .once = true,
                              .arena = s->parcel->arena,
                              .home = s->parcel->home,
-                             .done = answered };
+                             .done = push_channel_answered };
     client_call(s->push->client, &s->call);
 }
 
 static void got_token(struct fcm_want *w)
 {
-    struct send *s = CONTAINER_OF(w, struct send, want);
+    struct push_channel_send *s = CONTAINER_OF(w, struct push_channel_send, want);
 
     if (w->end == FCM_TOKEN_HERE) {
-        post(s);
+        push_channel_post(s);
         return;
     }
     snprintf(s->parcel->why, sizeof(s->parcel->why), "%s",
              w->end == FCM_TOKEN_NEVER ? "Google refuses our service account"
                                        : "there is no access token");
-    end(s->parcel, TOLD_LATER, w->retry_after_ms);
+    push_channel_end(s->parcel, TOLD_LATER, w->retry_after_ms);
 }
 
 static void push_send(struct transport *t, struct parcel_out *p)
 {
     struct push *u = CONTAINER_OF(t, struct push, transport);
-    struct send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    struct push_channel_send *s = arena_alloc(p->arena, 1, sizeof(*s));
     enum err e = ERR_NO_MEMORY;
 
     p->why[0] = '\0';
@@ -199,7 +200,7 @@ static void push_free(struct transport *t)
     free(u);
 }
 
-static bool prepare(struct push *u, const struct push_options *o, char why[256])
+static bool push_channel_prepare(struct push *u, const struct push_options *o, char why[256])
 {
     char reason[256] = "";
 
@@ -233,7 +234,7 @@ struct transport *push_new(const struct push_options *o, char why[256])
     u->env = o->env;
     u->client = o->client;
     buf_init(&u->url, LIMIT_SUBSCRIBER_URL);
-    if (prepare(u, o, why))
+    if (push_channel_prepare(u, o, why))
         return &u->transport;
     push_free(&u->transport);
     return NULL;

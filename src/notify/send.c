@@ -2,7 +2,7 @@
  * target.
  *
  *   room? --no--> put off
- *     | mark (send_mark.c): the last look; waiting -> sending
+ *     | mark (last_check.c): the last look; waiting -> sending
  *     |     '--> over, skipped, unknown, given up, not here: nothing is sent
  *     v
  *   the transport --> settle (tx): sent | failed | unknown, or waiting again
@@ -12,10 +12,10 @@
  * with the same webhook-id. What was surely not taken goes back to `waiting` in settle, so a crash
  * behind that is none either. */
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "notify/sending.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static void put_off(struct notify *n, struct job *j, enum channel c)
     job_put_off(j, t->last_ms);
 }
 
-static void begin(struct notify *n, struct job *j, enum channel c)
+static void notify_send_begin(struct notify *n, struct job *j, enum channel c)
 {
     static const struct unit_kind kind = { "notify.mark", UNIT_BACK, send_mark, NULL };
     struct sending *s = calloc(1, sizeof(*s));
@@ -113,7 +113,7 @@ static void begin(struct notify *n, struct job *j, enum channel c)
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = s; /* freed by release() */
+    j->state = s; /* freed by notify_send_release() */
     n->turns[c].under_way++;
     s->job = j;
     s->notify = n;
@@ -121,13 +121,13 @@ static void begin(struct notify *n, struct job *j, enum channel c)
     arena_init(&s->arena, LIMIT_SEND_ARENA);
     s->parcel = (struct parcel_out){ .send = j->message->id,
                                      .arena = &s->arena,
-                                     .home = n->payments->home,
+                                     .home = n->runtime->home,
                                      .done = was_told,
                                      .retry_after_ms = -1 };
     s->unit = (struct unit){
-        .kind = &kind, .home = n->payments->home, .done = was_marked, .arena = &s->arena
+        .kind = &kind, .home = n->runtime->home, .done = was_marked, .arena = &s->arena
     };
-    store_post(n->payments->store, &s->unit);
+    store_post(n->runtime->store, &s->unit);
 }
 
 /* Without the transport another node may have it; only what is old is looked at. */
@@ -140,10 +140,10 @@ static void outside_on(struct notify *n, struct job *j, enum channel c)
     else if (n->turns[c].under_way >= LIMIT_SENDS)
         put_off(n, j, c);
     else
-        begin(n, j, c);
+        notify_send_begin(n, j, c);
 }
 
-static void release(struct job *j, void *ctx)
+static void notify_send_release(struct job *j, void *ctx)
 {
     struct sending *s = j->state;
 
@@ -167,7 +167,7 @@ static enum err end_as(struct tx *tx, const struct sending *s, const char *statu
 
 /* Surely not taken, or taken by a machine that knows a repeat. Past the last try it comes back at
  * once, to be buried: that way its row has said `waiting` before. */
-static enum err again(struct tx *tx, const struct sending *s)
+static enum err notify_send_again(struct tx *tx, const struct sending *s)
 {
     int64_t now_ms = env_now_ms(s->job->env);
     int64_t delay = send_delay_ms(s->tries, s->parcel.retry_after_ms);
@@ -182,10 +182,10 @@ static enum err settle_told(struct tx *tx, const struct sending *s)
 
     switch (s->parcel.told) {
     case TOLD_SENT: return end_as(tx, s, "sent", RESULT_SENT);
-    case TOLD_LATER: return again(tx, s);
+    case TOLD_LATER: return notify_send_again(tx, s);
     case TOLD_NEVER: return end_as(tx, s, "failed", RESULT_FAILED);
     case TOLD_UNKNOWN:
-        return s->channel == CHANNEL_WEBHOOK ? again(tx, s)
+        return s->channel == CHANNEL_WEBHOOK ? notify_send_again(tx, s)
                                              : end_as(tx, s, "unknown", RESULT_UNKNOWN);
     case TOLD_GONE:
         e = s->channel == CHANNEL_PUSH ? TX_DO(tx, STMT_device_gone, -1, V_TEXT(s->parcel.target))
@@ -209,7 +209,7 @@ static const char *word_of(const struct sending *s)
     return s->outcome == OUTCOME_GO ? told[s->parcel.told] : others[s->outcome];
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err notify_send_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct sending *s = j->state;
     enum err e = fault_point(&tx_env(tx)->faults, "notify.settling");
@@ -226,17 +226,18 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 
 /* What waits has surely not been sent, so an operator may send it. Of what was under way nobody
  * knows; a machine may have it again. */
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err notify_send_buried(struct tx *tx, const struct message *m, void *ctx,
+                                   const char *why)
 {
     const struct notify *n = ctx;
     struct str kind = m->kind;
     enum channel c = CHANNEL_WEBHOOK;
-    struct val now = V_INT(env_now_ms(n->payments->env)), failed = V_TEXT(S("failed"));
+    struct val now = V_INT(env_now_ms(n->runtime->env)), failed = V_TEXT(S("failed"));
     enum err e;
 
     str_cut(&kind, '.');
     channel_parse(kind, &c);
-    send_count(tx, n->payments->env, c, RESULT_FAILED);
+    send_count(tx, n->runtime->env, c, RESULT_FAILED);
     e = TX_DO(tx, STMT_send_end, -1, failed, v_text(str_of(why)), now, v_uuid(&m->id),
               V_TEXT(S("waiting")));
     if (e)
@@ -246,8 +247,8 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
 }
 
 /* `why` begins with the word of what became of it; put off for want of room, it is empty. */
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void notify_send_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                              const char *why)
 {
     bool fine = str_starts(str_of(why), S("sent")) || str_starts(str_of(why), S("skipped"));
     struct str line = S("Notification was not sent");
@@ -307,10 +308,10 @@ struct job_kind notify_send_kind(struct notify *n, enum channel c)
         .ctx = n,
         .retry = policy,
         .outside = kinds[c].outside,
-        .settle = settle,
-        .release = release,
+        .settle = notify_send_settle,
+        .release = notify_send_release,
         .patient = true,
-        .buried = buried,
-        .ended = ended,
+        .buried = notify_send_buried,
+        .ended = notify_send_ended,
     };
 }

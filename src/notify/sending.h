@@ -1,4 +1,4 @@
-/* sending.h - one send on its way: between send_mark.c, which decides whether it goes, and send.c,
+/* sending.h - one send on its way: between last_check.c, which decides whether it goes, and send.c,
  * which does the rest. Only notify/ includes it. */
 #pragma once
 

@@ -3,7 +3,7 @@
 #include "notify/targets.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
+#include "store/values.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 
 enum { SEND_COLUMNS = 6, KIND_MAX = 16 };
 
-struct person { /* whom a notification is for */
+struct notify_targets_person { /* whom a notification is for */
     struct uuid notification, user;
     bool has_user, has_contact;
     unsigned channels;
     struct str email, participant_email; /* live until the unit's end */
 };
 
-struct finding {
-    struct person people[LIMIT_BULK];
+struct notify_targets_finding {
+    struct notify_targets_person people[LIMIT_BULK];
     size_t count;
     unsigned channels, here;
     struct arena *arena;
@@ -31,16 +31,16 @@ struct finding {
 
 static enum err add_person(void *ctx, const struct row *row)
 {
-    struct finding *f = ctx;
-    struct person *p = &f->people[f->count];
+    struct notify_targets_finding *f = ctx;
+    struct notify_targets_person *p = &f->people[f->count];
     const struct val *v = row->col;
 
     if (f->count == LIMIT_BULK)
         return ERR_INTERNAL;
-    *p = (struct person){ .has_contact = v[2].type != VAL_NULL,
-                          .channels = channels_of(v[3].s),
-                          .email = v[4].s,
-                          .participant_email = v[5].s };
+    *p = (struct notify_targets_person){ .has_contact = v[2].type != VAL_NULL,
+                                         .channels = channels_of(v[3].s),
+                                         .email = v[4].s,
+                                         .participant_email = v[5].s };
     p->has_user = v[1].type != VAL_NULL;
     f->count++;
     return uuid_of_bytes(v[0].s, &p->notification) &&
@@ -51,7 +51,9 @@ static enum err add_person(void *ctx, const struct row *row)
 
 /* --- where --- */
 
-static enum err add(struct finding *f, const struct person *p, enum channel c, struct str where)
+static enum err notify_targets_add(struct notify_targets_finding *f,
+                                   const struct notify_targets_person *p, enum channel c,
+                                   struct str where)
 {
     struct targets *t = f->out;
 
@@ -75,48 +77,49 @@ static enum err add(struct finding *f, const struct person *p, enum channel c, s
     return OK;
 }
 
-static bool wants(const struct person *p, enum channel c)
+static bool notify_targets_wants(const struct notify_targets_person *p, enum channel c)
 {
     return p->channels & CHANNEL_BIT(c);
 }
 
-static enum err add_plain(struct finding *f, const struct person *p)
+static enum err add_plain(struct notify_targets_finding *f, const struct notify_targets_person *p)
 {
-    struct str mail = wants(p, CHANNEL_MAIL) && p->email.n ? p->email : p->participant_email;
+    struct str mail =
+        notify_targets_wants(p, CHANNEL_MAIL) && p->email.n ? p->email : p->participant_email;
     enum err e = OK;
 
-    if (mail.n && (wants(p, CHANNEL_MAIL) || !p->has_contact))
-        e = add(f, p, CHANNEL_MAIL, mail);
-    if (!e && (wants(p, CHANNEL_WEBHOOK) ||
+    if (mail.n && (notify_targets_wants(p, CHANNEL_MAIL) || !p->has_contact))
+        e = notify_targets_add(f, p, CHANNEL_MAIL, mail);
+    if (!e && (notify_targets_wants(p, CHANNEL_WEBHOOK) ||
                (!p->has_contact && (f->here & CHANNEL_BIT(CHANNEL_WEBHOOK)))))
-        e = add(f, p, CHANNEL_WEBHOOK, S(""));
+        e = notify_targets_add(f, p, CHANNEL_WEBHOOK, S(""));
     return e;
 }
 
 /* A device is that of every notification of its user among these. */
 static enum err add_device(void *ctx, const struct row *row)
 {
-    struct finding *f = ctx;
+    struct notify_targets_finding *f = ctx;
     struct uuid user;
     enum err e = uuid_of_bytes(row->col[0].s, &user) ? OK : ERR_INTERNAL;
 
     for (size_t i = 0; i < f->count && !e; i++) {
-        const struct person *p = &f->people[i];
+        const struct notify_targets_person *p = &f->people[i];
 
-        if (p->has_user && uuid_eq(p->user, user) && wants(p, CHANNEL_PUSH))
-            e = add(f, p, CHANNEL_PUSH, row->col[1].s);
+        if (p->has_user && uuid_eq(p->user, user) && notify_targets_wants(p, CHANNEL_PUSH))
+            e = notify_targets_add(f, p, CHANNEL_PUSH, row->col[1].s);
     }
     return e;
 }
 
 /* Each of them once: SQLite is asked for one after the other. */
-static size_t who_has_devices(const struct finding *f, struct val users[LIMIT_BULK])
+static size_t who_has_devices(const struct notify_targets_finding *f, struct val users[LIMIT_BULK])
 {
     size_t n = 0;
 
     for (size_t i = 0; i < f->count; i++) {
-        const struct person *p = &f->people[i];
-        bool known = !p->has_user || !wants(p, CHANNEL_PUSH);
+        const struct notify_targets_person *p = &f->people[i];
+        bool known = !p->has_user || !notify_targets_wants(p, CHANNEL_PUSH);
 
         for (size_t k = 0; k < n && !known; k++)
             known = str_eq(users[k].s, uuid_bytes(&p->user));
@@ -126,7 +129,7 @@ static size_t who_has_devices(const struct finding *f, struct val users[LIMIT_BU
     return n;
 }
 
-static enum err add_devices(struct tx *tx, struct finding *f)
+static enum err add_devices(struct tx *tx, struct notify_targets_finding *f)
 {
     struct val users[LIMIT_BULK];
     size_t n = f->channels & CHANNEL_BIT(CHANNEL_PUSH) ? who_has_devices(f, users) : 0;
@@ -137,7 +140,9 @@ static enum err add_devices(struct tx *tx, struct finding *f)
 enum err targets_find(struct tx *tx, struct arena *a, const struct uuid *notifications, size_t n,
                       unsigned channels, unsigned here, struct targets *ret)
 {
-    struct finding f = { .channels = channels, .here = here, .arena = a, .out = ret };
+    struct notify_targets_finding f = {
+        .channels = channels, .here = here, .arena = a, .out = ret
+    };
     struct val ids[LIMIT_BULK];
     enum err e;
 

@@ -11,7 +11,7 @@
  * Only notify/ includes this. */
 #pragma once
 
-#include "flow/contact.h"
+#include "notify/contact.h"
 
 struct target {
     struct uuid notification, user;

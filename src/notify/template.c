@@ -1,8 +1,8 @@
-/* notice_words.c - see notice_words.h. Titles, bodies and data that 003 has are its own, word for
+/* template.c - see template.h. Titles, bodies and data that 003 has are its own, word for
  * word. */
-#include "flow/notice_words.h"
+#include "notify/template.h"
 
-#include "flow/json_out.h"
+#include "base/json/write.h"
 
 #include <stdio.h>
 

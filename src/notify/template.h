@@ -1,8 +1,8 @@
-/* notice_words.h - the words of what people are told, and the data that go along. Pure. Only
- * notice.c and its tests include this. */
+/* template.h - the words of what people are told, and the data that go along. Pure. Only
+ * notification.c and its tests include this. */
 #pragma once
 
-#include "flow/notice.h"
+#include "notify/notification.h"
 
 struct notice_words {
     struct str title, body;

@@ -1,14 +1,14 @@
-/* hook.c - the channel webhook: each notification, posted to one machine.
+/* webhook_channel.c - the channel webhook: each notification, posted to one machine.
  *
  * The receiver knows a repeat by webhook-id, which is the send's own id on every try. So what may
  * or may not have arrived is sent again, and nothing is ever unknown here. */
-#include "notify/hook.h"
+#include "notify/webhook_channel.h"
 
+#include "auth/standard_webhooks.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "domain/retry.h"
-#include "flow/json_out.h"
-#include "flow/signing.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/trace.h"
 
 #include <openssl/crypto.h>
@@ -16,15 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hook {
+struct webhook_channel_hook {
     struct transport transport;
     struct env *env;
     struct client *client;
     struct buf url, secret;
 };
 
-struct attempt {
-    struct hook *hook;
+struct webhook_channel_attempt {
+    struct webhook_channel_hook *hook;
     struct hook_post *post;
     char at[24], signature[SIGNING_TEXT + 1];
     struct header headers[5];
@@ -41,9 +41,9 @@ static enum told told_of(int status)
 }
 
 /* The status counts even where the rest of the answer was lost. */
-static void answered(struct call *c)
+static void webhook_channel_answered(struct call *c)
 {
-    struct attempt *a = CONTAINER_OF(c, struct attempt, call);
+    struct webhook_channel_attempt *a = CONTAINER_OF(c, struct webhook_channel_attempt, call);
     struct hook_post *p = a->post;
 
     p->status = c->status;
@@ -58,7 +58,8 @@ static void answered(struct call *c)
     p->done(p);
 }
 
-static bool add_signature(struct attempt *a, struct str id, struct str body, size_t *n)
+static bool add_signature(struct webhook_channel_attempt *a, struct str id, struct str body,
+                          size_t *n)
 {
     struct str secret = buf_str(&a->hook->secret);
 
@@ -71,7 +72,7 @@ static bool add_signature(struct attempt *a, struct str id, struct str body, siz
 }
 
 /* How many headers; 0: it cannot be signed. */
-static size_t fill_headers(struct attempt *a)
+static size_t fill_headers(struct webhook_channel_attempt *a)
 {
     const struct hook_post *p = a->post;
     struct trace trace;
@@ -107,8 +108,8 @@ static void give_up(struct hook_post *p, const char *why)
 
 void hook_send(struct transport *t, struct hook_post *p)
 {
-    struct hook *h = CONTAINER_OF(t, struct hook, transport);
-    struct attempt *a = arena_alloc(p->arena, 1, sizeof(*a));
+    struct webhook_channel_hook *h = CONTAINER_OF(t, struct webhook_channel_hook, transport);
+    struct webhook_channel_attempt *a = arena_alloc(p->arena, 1, sizeof(*a));
     size_t headers;
 
     if (!a) {
@@ -133,7 +134,7 @@ void hook_send(struct transport *t, struct hook_post *p)
                              .cut_answer = true,
                              .arena = p->arena,
                              .home = p->home,
-                             .done = answered };
+                             .done = webhook_channel_answered };
     client_call(h->client, &a->call);
 }
 
@@ -164,15 +165,15 @@ static struct str body_of(const struct parcel_out *p)
     return out_done(&b, p->arena);
 }
 
-struct errand {
+struct webhook_channel_errand {
     struct hook_post post;
     struct parcel_out *parcel;
     char id[UUID_TEXT + 1];
 };
 
-static void posted(struct hook_post *post)
+static void webhook_channel_posted(struct hook_post *post)
 {
-    struct errand *e = CONTAINER_OF(post, struct errand, post);
+    struct webhook_channel_errand *e = CONTAINER_OF(post, struct webhook_channel_errand, post);
     struct parcel_out *p = e->parcel;
 
     p->told = post->told;
@@ -199,7 +200,7 @@ static void parcel_later(struct parcel_out *p)
 
 static void send_parcel(struct transport *t, struct parcel_out *p)
 {
-    struct errand *e = arena_alloc(p->arena, 1, sizeof(*e));
+    struct webhook_channel_errand *e = arena_alloc(p->arena, 1, sizeof(*e));
     struct str body = body_of(p);
 
     if (!e || !body.p) {
@@ -213,7 +214,7 @@ static void send_parcel(struct transport *t, struct parcel_out *p)
                                   .trace = str_of(p->trace),
                                   .arena = p->arena,
                                   .home = p->home,
-                                  .done = posted };
+                                  .done = webhook_channel_posted };
     hook_send(t, &e->post);
 }
 
@@ -221,7 +222,8 @@ static void send_parcel(struct transport *t, struct parcel_out *p)
 
 static void hook_free(struct transport *t)
 {
-    struct hook *h = t ? CONTAINER_OF(t, struct hook, transport) : NULL;
+    struct webhook_channel_hook *h =
+        t ? CONTAINER_OF(t, struct webhook_channel_hook, transport) : NULL;
 
     if (!h)
         return;
@@ -234,7 +236,7 @@ static void hook_free(struct transport *t)
 
 struct transport *hook_new(const struct hook_options *o, char why[256])
 {
-    struct hook *h;
+    struct webhook_channel_hook *h;
 
     if (o->secret.n && !signing_secret_is_sane(o->secret)) {
         snprintf(why, 256, "the webhook's secret must be whsec_ and the base64 of 24 to 64 bytes");

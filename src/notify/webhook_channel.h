@@ -1,4 +1,4 @@
-/* hook.h - one JSON body to one address, signed as Standard Webhooks says. The channel webhook is
+/* webhook_channel.h - one JSON body to one address, signed as Standard Webhooks says. The channel webhook is
  * made of it (notify.h: hook_new), and whoever has to tell a machine something else (alerts). */
 #pragma once
 

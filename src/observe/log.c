@@ -56,7 +56,7 @@ static void write_all(int fd, struct str s)
 }
 
 /* Under the lock: until there is something, and nothing more is worth waiting for. */
-static void gather(struct log *l)
+static void observe_log_gather(struct log *l)
 {
     struct timespec until;
     int64_t until_us;
@@ -71,7 +71,7 @@ static void gather(struct log *l)
     l->urgent = false;
 }
 
-static void *writer(void *arg)
+static void *observe_log_writer(void *arg)
 {
     struct log *l = arg;
 
@@ -79,7 +79,7 @@ static void *writer(void *arg)
     for (;;) {
         struct buf full;
 
-        gather(l);
+        observe_log_gather(l);
         if (!l->waiting.n)
             break;
         full = l->waiting;
@@ -109,7 +109,7 @@ struct log *log_new(const struct clock *clock, int fd, enum log_level least, boo
     pthread_condattr_destroy(&monotonic);
     buf_init(&l->waiting, LOG_WAITING_MAX);
     buf_init(&l->writing, LOG_WAITING_MAX);
-    if (threaded && !thread_start(&l->thread, "log", writer, l))
+    if (threaded && !thread_start(&l->thread, "log", observe_log_writer, l))
         l->threaded = false;
     return l;
 }
@@ -143,7 +143,7 @@ void log_free(struct log *l)
     free(l);
 }
 
-static void drop(struct log *l)
+static void observe_log_drop(struct log *l)
 {
     l->dropped++;
     l->dropped_untold++;
@@ -179,14 +179,14 @@ static void tell_dropped(struct log *l)
 }
 
 /* Under the lock. */
-static void put(struct log *l, struct str line, bool urgent)
+static void observe_log_put(struct log *l, struct str line, bool urgent)
 {
     size_t before = l->waiting.n;
 
     if (l->dropped && l->waiting.n + line.n + 200 <= LOG_WAITING_MAX)
         tell_dropped(l);
     if (l->waiting.n + line.n > LOG_WAITING_MAX)
-        drop(l);
+        observe_log_drop(l);
     else
         buf_add(&l->waiting, line);
     l->urgent = l->urgent || urgent;
@@ -228,9 +228,9 @@ void log_write(struct log *l, enum log_level level, const char *message,
     log_line_add(&made, &line, l->style);
     pthread_mutex_lock(&l->lock);
     if (made.failed)
-        drop(l);
+        observe_log_drop(l);
     else if (l->threaded)
-        put(l, buf_str(&made), level >= LOG_WARN);
+        observe_log_put(l, buf_str(&made), level >= LOG_WARN);
     else
         write_all(l->fd, buf_str(&made));
     if (level == LOG_ERROR && l->hook && !made.failed)

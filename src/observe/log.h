@@ -4,8 +4,8 @@
  * writer all the same (O1). */
 #pragma once
 
-#include "base/clock.h"
 #include "base/str.h"
+#include "base/time/clock.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 

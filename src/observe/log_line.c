@@ -6,7 +6,7 @@
  * it is: control characters and marks that turn the reading direction are written as escapes. */
 #include "observe/log_line.h"
 
-#include "base/civil.h"
+#include "base/time/civil.h"
 #include "observe/mask.h"
 
 #include <string.h>

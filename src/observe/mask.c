@@ -16,7 +16,7 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool luhn(char *const *digit, size_t n)
+static bool mask_luhn(char *const *digit, size_t n)
 {
     int sum = 0;
 
@@ -64,7 +64,7 @@ static size_t card_at(char *const *digit, size_t n, size_t from)
 {
     for (size_t length = CARD_MAX; length >= CARD_MIN; length--)
         if (from + length <= n && ends_group(digit, n, from + length - 1) &&
-            luhn(digit + from, length))
+            mask_luhn(digit + from, length))
             return length;
     return 0;
 }
@@ -104,16 +104,16 @@ static char *after_escape(char *p, char *end)
     return p < end && is_one_of(*p, "bfnrt") ? p + 1 : p;
 }
 
-struct range {
+struct mask_range {
     char *from, *stop;
 };
 
 /* The number of which p is a digit or the sign, if it stands by itself between ':', '[' or ',' and
  * ',', '}' or ']': stars would break that JSON. Else nothing. */
-static struct range bare_number(char *begin, char *p, char *end)
+static struct mask_range bare_number(char *begin, char *p, char *end)
 {
     static const char letters[] = "0123456789+-.eE", blanks[] = " \t\r\n";
-    struct range n = { p, p };
+    struct mask_range n = { p, p };
     char *before, *behind;
 
     while (n.from > begin && is_one_of(n.from[-1], letters))
@@ -126,11 +126,11 @@ static struct range bare_number(char *begin, char *p, char *end)
         behind++;
     if (before == begin || !is_one_of(before[-1], ":[,") || behind == end ||
         !is_one_of(*behind, ",}]"))
-        return (struct range){ 0 };
+        return (struct mask_range){ 0 };
     return n;
 }
 
-static char *blot_number(struct range n)
+static char *blot_number(struct mask_range n)
 {
     memset(n.from, ' ', (size_t)(n.stop - n.from));
     n.stop[-1] = '0';
@@ -159,7 +159,7 @@ static char *mask_number(char *begin, char *p, char *end)
 {
     char *digit[RUN_MAX], *stop;
     size_t count = run_of_digits(p, end, digit, &stop);
-    struct range bare = { 0 };
+    struct mask_range bare = { 0 };
 
     if (count >= CARD_MIN && has_card(digit, count))
         bare = bare_number(begin, p, end);
@@ -255,7 +255,7 @@ bool mask_is_card_name(struct str name)
     return false;
 }
 
-static char *skip(char *p, char *end, const char *these)
+static char *mask_skip(char *p, char *end, const char *these)
 {
     while (p < end && (*p == '\\' || is_one_of(*p, these)))
         p = *p == '\\' ? after_escape(p, end) : p + 1;
@@ -282,10 +282,10 @@ static bool is_harmless(struct str word)
 
 /* One value, from its first letter on; returns what stands behind it. Words like null tell nothing,
  * and must stay what they are. */
-static char *blot(char *begin, char *p, char *end)
+static char *mask_blot(char *begin, char *p, char *end)
 {
     char *stop = p;
-    struct range bare = { 0 };
+    struct mask_range bare = { 0 };
 
     while (stop < end && (is_word(*stop) || is_between_digits(stop, end)))
         stop++;
@@ -310,21 +310,21 @@ static char *blot_object(char *begin, char *p, char *end)
         bool escape = *p == '\\', number = !in_word && is_digit(*p);
 
         in_word = !escape && is_word(*p);
-        p = escape ? after_escape(p, end) : number ? blot(begin, p, end) : p + 1;
+        p = escape ? after_escape(p, end) : number ? mask_blot(begin, p, end) : p + 1;
     }
     return p;
 }
 
 static char *after_name(char *begin, char *p, char *end)
 {
-    char *value = skip(p, end, "\"'] \t\r\n");
+    char *value = mask_skip(p, end, "\"'] \t\r\n");
 
     if (value == end || (*value != ':' && *value != '='))
         return p;
-    value = skip(value + 1, end, "\"' \t\r\n");
+    value = mask_skip(value + 1, end, "\"' \t\r\n");
     if (value < end && *value == '{')
         return blot_object(begin, value, end);
-    return blot(begin, value, end);
+    return mask_blot(begin, value, end);
 }
 
 void mask_named(char *p, size_t n)

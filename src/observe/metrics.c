@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct row {
+struct observe_metrics_row {
     const char *name, *labels, *values, *help;
 };
 
 #define ROW(id, name, labels, values, help) [id] = { name, labels, values, help },
-static const struct row counters[COUNTERS] = { COUNTER_LIST(ROW) };
-static const struct row histograms[HISTOGRAMS] = { HISTOGRAM_LIST(ROW) };
+static const struct observe_metrics_row counters[COUNTERS] = { COUNTER_LIST(ROW) };
+static const struct observe_metrics_row histograms[HISTOGRAMS] = { HISTOGRAM_LIST(ROW) };
 #undef ROW
 
 /* In microseconds; metrics_print.c has them as text. Every threshold of an alert or a goal is one
@@ -47,7 +47,8 @@ struct str metrics_listed(struct str list, size_t i)
 }
 
 /* Reads a row of the lists; *next is where the next family's run begins. */
-static void shape(struct family *f, const struct row *row, size_t *next)
+static void observe_metrics_shape(struct family *f, const struct observe_metrics_row *row,
+                                  size_t *next)
 {
     struct str labels = str_of(row->labels), values = str_of(row->values);
 
@@ -78,9 +79,9 @@ struct metrics *metrics_new(void)
     if (!m)
         return NULL;
     for (size_t i = 0; i < COUNTERS; i++)
-        shape(&m->counters[i], &counters[i], &counted);
+        observe_metrics_shape(&m->counters[i], &counters[i], &counted);
     for (size_t i = 0; i < HISTOGRAMS; i++)
-        shape(&m->histograms[i], &histograms[i], &timed);
+        observe_metrics_shape(&m->histograms[i], &histograms[i], &timed);
     assert(counted <= COUNTER_SERIES && timed <= HISTOGRAM_SERIES);
     return m;
 }

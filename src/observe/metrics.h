@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/time/clock.h"
 
 /*  X(name, wire name, labels or NULL, their values or NULL, help). Up to three labels, separated by
  *  commas; the values of each by commas, the labels' lists by semicolons: "status,op", "a,b;x,y,z".

@@ -1,7 +1,7 @@
 #include "observe/redact.h"
 
-#include "base/json.h"
-#include "base/json_escape.h"
+#include "base/json/escape.h"
+#include "base/json/json.h"
 #include "observe/mask.h"
 
 #include <string.h>
@@ -110,7 +110,7 @@ static size_t skip_value(struct str s, size_t i)
 static void redact_level(struct buf *out, struct str json, int depth);
 
 /* What it means, without its quotes; borrowed, or in `room`, which the caller releases. */
-static struct str meaning(struct str token, struct buf *room)
+static struct str redact_meaning(struct str token, struct buf *room)
 {
     struct str raw = { token.p + 1, token.n - 2 };
 
@@ -162,7 +162,7 @@ static void add_words(struct buf *out, struct str token)
 static void add_string(struct buf *out, struct str token, int depth)
 {
     struct buf room;
-    struct str text = meaning(token, &room);
+    struct str text = redact_meaning(token, &room);
 
     out->failed |= room.failed;
     if (is_wrapped(text))
@@ -172,10 +172,10 @@ static void add_string(struct buf *out, struct str token, int depth)
     buf_release(&room);
 }
 
-static bool hides(struct buf *out, struct str token, struct str value)
+static bool observe_redact_hides(struct buf *out, struct str token, struct str value)
 {
     struct buf room;
-    struct str name = meaning(token, &room);
+    struct str name = redact_meaning(token, &room);
     bool yes = is_private(name) || (is_person(name) && str_starts(value, S("{")));
 
     out->failed |= room.failed;
@@ -229,7 +229,7 @@ static void redact_level(struct buf *out, struct str json, int depth)
         if (colon == json.n || json.p[colon] != ':')
             continue;
         value = skip_blanks(json, colon + 1);
-        if (!hides(out, token, (struct str){ json.p + value, json.n - value }))
+        if (!observe_redact_hides(out, token, (struct str){ json.p + value, json.n - value }))
             continue;
         buf_add(out, (struct str){ json.p + end, value - end });
         buf_add(out, S("\"[redacted]\""));

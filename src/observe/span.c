@@ -65,7 +65,7 @@ static uint64_t least_of(double ratio)
     return ratio <= 0 ? UINT64_MAX : ratio >= 1 ? 0 : (uint64_t)((1 - ratio) * none);
 }
 
-static bool samples(const struct spans *s, const struct trace *t)
+static bool span_samples(const struct spans *s, const struct trace *t)
 {
     switch (s->o.sampler) {
     case SAMPLE_ALL: return true;
@@ -91,7 +91,7 @@ static bool has_room(struct spans *s)
 
 static bool is_wanted(struct spans *s, const struct trace *t, bool from_outside)
 {
-    bool wanted = from_outside && s->o.by_parent ? t->flags & TRACE_SAMPLED : samples(s, t);
+    bool wanted = from_outside && s->o.by_parent ? t->flags & TRACE_SAMPLED : span_samples(s, t);
 
     return wanted && (!from_outside || s->o.sampler == SAMPLE_ALL || has_room(s));
 }
@@ -156,7 +156,7 @@ void span_place(const struct span *s, struct str traceparent, char text[TRACE_TE
 
 /* --- its end --- */
 
-static size_t cut(struct str s, size_t most)
+static size_t span_cut(struct str s, size_t most)
 {
     if (s.n <= most)
         return s.n;
@@ -165,9 +165,9 @@ static size_t cut(struct str s, size_t most)
     return most;
 }
 
-static struct str put(char **at, struct str s, size_t most)
+static struct str span_put(char **at, struct str s, size_t most)
 {
-    struct str copy = { *at, cut(s, most) };
+    struct str copy = { *at, span_cut(s, most) };
 
     if (copy.n)
         memcpy(*at, s.p, copy.n);
@@ -177,22 +177,23 @@ static struct str put(char **at, struct str s, size_t most)
     return copy;
 }
 
-static bool counts(const struct attribute *a)
+static bool span_counts(const struct attribute *a)
 {
     return a->type != ATTRIBUTE_TEXT || a->text.n;
 }
 
-static struct ended_span *record(const struct span *s, const char *why, const struct attribute *a,
-                                 size_t n)
+static struct ended_span *span_record(const struct span *s, const char *why,
+                                      const struct attribute *a, size_t n)
 {
     struct str words = str_of(why);
-    size_t bytes = cut(str_of(s->name), LIMIT_SPAN_TEXT) + cut(words, LIMIT_SPAN_TEXT), room = 0;
+    size_t bytes = span_cut(str_of(s->name), LIMIT_SPAN_TEXT) + span_cut(words, LIMIT_SPAN_TEXT),
+           room = 0;
     struct ended_span *e;
     char *at;
 
     for (size_t i = 0; i < n; i++) {
-        room += counts(&a[i]);
-        bytes += cut(a[i].text, LIMIT_SPAN_TEXT);
+        room += span_counts(&a[i]);
+        bytes += span_cut(a[i].text, LIMIT_SPAN_TEXT);
     }
     room = room < SPAN_ATTRIBUTES ? room : SPAN_ATTRIBUTES;
     e = malloc(sizeof(*e) + room * sizeof(*a) + bytes);
@@ -200,17 +201,17 @@ static struct ended_span *record(const struct span *s, const char *why, const st
         return NULL;
     at = (char *)(e->attributes + room);
     *e = (struct ended_span){ .span = *s, .failed = why != NULL };
-    e->name = put(&at, str_of(s->name), LIMIT_SPAN_TEXT);
-    e->why = put(&at, words, LIMIT_SPAN_TEXT);
+    e->name = span_put(&at, str_of(s->name), LIMIT_SPAN_TEXT);
+    e->why = span_put(&at, words, LIMIT_SPAN_TEXT);
     for (size_t i = 0; i < n; i++) {
-        if (!counts(&a[i]))
+        if (!span_counts(&a[i]))
             continue;
         if (e->count == room) {
             e->dropped++;
             continue;
         }
         e->attributes[e->count] = a[i];
-        e->attributes[e->count++].text = put(&at, a[i].text, LIMIT_SPAN_TEXT);
+        e->attributes[e->count++].text = span_put(&at, a[i].text, LIMIT_SPAN_TEXT);
     }
     return e;
 }
@@ -221,7 +222,7 @@ static int64_t wall_ns(const struct clock *c)
 }
 
 /* False: there was no room. *ret_many: somebody is to be told. */
-static bool append(struct spans *s, struct ended_span *e, bool *ret_many)
+static bool span_append(struct spans *s, struct ended_span *e, bool *ret_many)
 {
     bool fits;
 
@@ -242,7 +243,7 @@ void span_end_at(struct span *s, int64_t ended_us, const char *why,
                  const struct attribute *attributes, size_t count)
 {
     struct spans *list = s->spans;
-    struct ended_span *e = list ? record(s, why, attributes, count) : NULL;
+    struct ended_span *e = list ? span_record(s, why, attributes, count) : NULL;
     int64_t base;
     bool many = false;
 
@@ -254,7 +255,7 @@ void span_end_at(struct span *s, int64_t ended_us, const char *why,
         e->began_ns = base + s->began_us * 1000;
         e->ended_ns = base + (ended_us > s->began_us ? ended_us : s->began_us) * 1000;
     }
-    if (!e || !append(list, e, &many)) {
+    if (!e || !span_append(list, e, &many)) {
         free(e);
         metrics_count_as(list->o.env->metrics, COUNT_SPANS, S("dropped"), 1);
     }

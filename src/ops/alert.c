@@ -1,10 +1,10 @@
-#include "flow/alert.h"
+#include "ops/alert.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
-#include "flow/unknown.h"
 #include "observe/log.h"
+#include "payment/unknown.h"
+#include "store/values.h"
 #include "telemetry/sentry.h"
 
 #include <assert.h>
@@ -84,7 +84,7 @@ static void tell_one(const struct alert_desk *d, const struct alert_telling *t)
 }
 
 /* On a store thread, once it is durable. */
-static void tell(void *ctx, int64_t arg)
+static void alert_tell(void *ctx, int64_t arg)
 {
     const struct alert_tellings *out = ctx;
 
@@ -132,7 +132,7 @@ static enum err add_send(struct tx *tx, const struct alert_desk *d, const struct
     enum err e = TX_DO(tx, STMT_alert_send_add, 1, v_uuid(&m.id), v_uuid(&telling), V_TEXT(channel),
                        V_TEXT(target), V_INT(t->now_ms));
 
-    return e ? e : queue_add(d->payments->queue, tx, t->now_ms, &m, 1);
+    return e ? e : queue_add(d->payments->runtime.queue, tx, t->now_ms, &m, 1);
 }
 
 static enum err add_sends(struct tx *tx, struct arena *a, const struct alert_desk *d,
@@ -167,7 +167,7 @@ static enum err add_telling(struct tx *tx, struct arena *a, const struct alert_r
     *t = telling_of(out->desk, row, news, now_ms);
     t->gone = gone;
     if (!out->count++)
-        tx_after_commit(tx, tell, out, 0);
+        tx_after_commit(tx, alert_tell, out, 0);
     return add_sends(tx, a, out->desk, t);
 }
 
@@ -189,14 +189,14 @@ static bool row_of(const struct row *r, struct alert_row *ret_row)
     return alert_named(c[0].s, &ret_row->alert);
 }
 
-struct reading {
+struct alert_reading {
     struct alert_row *rows;
     size_t count;
 };
 
 static enum err add_row(void *ctx, const struct row *row)
 {
-    struct reading *r = ctx;
+    struct alert_reading *r = ctx;
 
     if (row_of(row, &r->rows[r->count])) /* of a newer program: not ours to judge */
         r->count++;
@@ -206,7 +206,7 @@ static enum err add_row(void *ctx, const struct row *row)
 enum err alert_rows_read(struct tx *tx, struct alert_row *ret_rows, size_t *ret_count)
 {
     struct val limit = V_INT(LIMIT_ALERT_ROWS);
-    struct reading r = { .rows = ret_rows };
+    struct alert_reading r = { .rows = ret_rows };
     enum err e = tx_each(tx, STMT_alerts_read, &limit, 1, add_row, &r);
 
     *ret_count = r.count;
@@ -336,8 +336,8 @@ static struct alert_row row_of_all(const struct alert_row *rows, size_t n, enum 
 }
 
 /* A value that changed by itself is not written: who looks reads the facts. */
-static enum err step(struct tx *tx, struct arena *a, struct alert_row *row, int64_t value,
-                     int64_t now_ms, struct alert_tellings *out)
+static enum err ops_alert_step(struct tx *tx, struct arena *a, struct alert_row *row, int64_t value,
+                               int64_t now_ms, struct alert_tellings *out)
 {
     struct alert_state new = row->state;
     enum alert_news news =
@@ -362,8 +362,8 @@ static bool fires_elsewhere(const struct alert_row *rows, size_t n, enum alert a
     return false;
 }
 
-static enum err forget(struct tx *tx, struct arena *a, struct alert_row *row, bool quietly,
-                       int64_t now_ms, struct alert_tellings *out)
+static enum err alert_forget(struct tx *tx, struct arena *a, struct alert_row *row, bool quietly,
+                             int64_t now_ms, struct alert_tellings *out)
 {
     bool told = row->state.status == ALERT_FIRING && !quietly;
     enum alert_news news = told ? NEWS_RESOLVED : NEWS_QUIET;
@@ -386,8 +386,8 @@ static enum err forget_the_gone(struct tx *tx, struct arena *a, struct alert_row
     uuid_text(out->desk->env->node, self);
     for (size_t i = 0; !e && i < n; i++)
         if (rows[i].node[0] && strcmp(rows[i].node, self) != 0 && is_gone(&rows[i], now_ms))
-            e = forget(tx, a, &rows[i], fires_elsewhere(rows, n, rows[i].alert, now_ms), now_ms,
-                       out);
+            e = alert_forget(tx, a, &rows[i], fires_elsewhere(rows, n, rows[i].alert, now_ms),
+                             now_ms, out);
     return e;
 }
 
@@ -408,7 +408,7 @@ enum err alert_look(struct tx *tx, const struct alert_desk *d, struct arena *a, 
         if (!alert_rule((enum alert)i)->of_all)
             continue;
         row = row_of_all(rows, n, (enum alert)i);
-        e = step(tx, a, &row, alert_value_of_all((enum alert)i, &facts), now_ms, out);
+        e = ops_alert_step(tx, a, &row, alert_value_of_all((enum alert)i, &facts), now_ms, out);
     }
     if (e)
         return e;

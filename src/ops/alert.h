@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/uuid.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 #include "telemetry/alerts.h"
 
 struct sentry;

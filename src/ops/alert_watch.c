@@ -1,8 +1,8 @@
-#include "flow/alert_watch.h"
+#include "ops/alert_watch.h"
 
 #include "base/limits.h"
-#include "flow/unknown.h"
 #include "observe/log.h"
+#include "payment/unknown.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ static void could_not_write(struct alert_watch *w, const struct alert_plan *p)
 }
 
 /* What could not be stored is stepped again by the next tick. */
-static void failed(struct alert_watch *w, enum err e)
+static void alert_watch_failed(struct alert_watch *w, enum err e)
 {
     LOG(w->desk->env->log, LOG_WARN, "alerts could not be stored",
         LOG_TEXT("code", str_of(err_code(e))));
@@ -82,7 +82,7 @@ static void failed(struct alert_watch *w, enum err e)
         could_not_write(w, &w->plans[i]);
 }
 
-static void written(struct unit *u)
+static void alert_watch_written(struct unit *u)
 {
     struct alert_watch *w = CONTAINER_OF(u, struct alert_watch, unit);
 
@@ -90,7 +90,7 @@ static void written(struct unit *u)
     if (!w->adopts)
         fault_point(&w->desk->env->faults, "alert.stored");
     if (u->err) {
-        failed(w, u->err);
+        alert_watch_failed(w, u->err);
         return;
     }
     if (w->adopts)
@@ -102,21 +102,23 @@ static void written(struct unit *u)
         w->own[w->plans[i].row.alert] = w->plans[i].row;
 }
 
-static void post(struct alert_watch *w)
+static void alert_watch_post(struct alert_watch *w)
 {
     static const struct unit_kind kind = { "alert.write", UNIT_BACK, write_all, NULL };
 
     w->busy = true;
     arena_release(&w->arena);
-    w->unit = (struct unit){ .kind = &kind, .home = w->home, .done = written, .arena = &w->arena };
-    store_post(w->desk->payments->store, &w->unit);
+    w->unit = (struct unit){
+        .kind = &kind, .home = w->home, .done = alert_watch_written, .arena = &w->arena
+    };
+    store_post(w->desk->payments->runtime.store, &w->unit);
 }
 
 /* --- each tick --- */
 
 /* True where there is something to write. A row that stands is written anew now and then, so that
  * others see that its node lives. */
-static bool plan(struct alert_watch *w, enum alert a, struct alert_plan *p)
+static bool alert_watch_plan(struct alert_watch *w, enum alert a, struct alert_plan *p)
 {
     struct alert_row *own = &w->own[a];
     int64_t threshold = alert_threshold(a, w->desk->unknown_ms);
@@ -140,10 +142,10 @@ static void take_over(struct alert_watch *w)
 {
     w->look = false;
     w->plan_count = 0;
-    post(w);
+    alert_watch_post(w);
 }
 
-static void tick(struct alert_watch *w)
+static void alert_watch_tick(struct alert_watch *w)
 {
     struct env *env = w->desk->env;
 
@@ -157,20 +159,21 @@ static void tick(struct alert_watch *w)
     w->look = w->dead_then != w->dead;
     w->plan_count = 0;
     for (int a = 0; a < ALERTS; a++)
-        if (!alert_rule((enum alert)a)->of_all && plan(w, (enum alert)a, &w->plans[w->plan_count]))
+        if (!alert_rule((enum alert)a)->of_all &&
+            alert_watch_plan(w, (enum alert)a, &w->plans[w->plan_count]))
             w->plan_count++;
     if (w->plan_count || w->look)
-        post(w);
+        alert_watch_post(w);
 }
 
-static void fire(struct timer *t)
+static void alert_watch_fire(struct timer *t)
 {
     struct alert_watch *w = CONTAINER_OF(t, struct alert_watch, timer);
 
     if (w->busy) /* a slow database: numbers go on, decisions wait */
         window_take(w->window, env_now_ms(w->desk->env));
     else
-        tick(w);
+        alert_watch_tick(w);
     /* From now on, not on a grid: no two snapshots are closer than this, so what lies a minute back
      * is six of them, never seven. */
     home_arm(w->home, t, env_now_ms(w->desk->env) + LIMIT_WINDOW_MS);
@@ -181,7 +184,7 @@ void alert_watch_start(struct alert_watch *w, struct home *home)
     struct env *env = w->desk->env;
 
     w->home = home;
-    w->timer.fire = fire;
+    w->timer.fire = alert_watch_fire;
     w->started_ms = env_now_ms(env);
     for (int a = 0; a < ALERTS; a++) {
         w->own[a].alert = (enum alert)a;
@@ -189,7 +192,7 @@ void alert_watch_start(struct alert_watch *w, struct home *home)
     }
     window_take(w->window, w->started_ms);
     w->now_ms = w->started_ms;
-    w->adopts = !store_health(w->desk->payments->store).many_nodes;
+    w->adopts = !store_health(w->desk->payments->runtime.store).many_nodes;
     if (w->adopts)
         take_over(w);
     home_arm(home, &w->timer, w->started_ms + LIMIT_WINDOW_MS);

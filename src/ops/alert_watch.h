@@ -1,11 +1,11 @@
 /* alert_watch.h - the timer at home that looks at this node's own numbers: a snapshot each
  * LIMIT_WINDOW_MS, a step of each rule that is a node's own. It asks the database nothing as long
  * as nothing changes: an idle server stays idle. What is true of all nodes is looked at each minute
- * by the standing message "payment.unknown" (flow/unknown.h), and here at once where a dead letter
- * came in. */
+ * by the standing message "payment.unknown" (ops/unknown_watch.h), and here at once where a dead
+ * letter came in. */
 #pragma once
 
-#include "flow/alert.h"
+#include "ops/alert.h"
 
 struct alert_plan { /* a step whose result waits for its commit */
     struct alert_row row;

@@ -1,8 +1,8 @@
-#include "flow/live_watch.h"
+#include "ops/live_watch.h"
 
 #include "base/limits.h"
 
-static void fire(struct timer *t)
+static void live_watch_fire(struct timer *t)
 {
     struct live_watch *w = CONTAINER_OF(t, struct live_watch, timer);
     int64_t now_ms = env_now_ms(w->env);
@@ -23,7 +23,7 @@ bool live_watch_start(struct live_watch *w, struct home *home)
     w->live = live_new(w->env->metrics, w->started_ms);
     if (!w->live)
         return false;
-    w->timer = (struct timer){ .fire = fire, .due_ms = CLOCK_NEVER };
+    w->timer = (struct timer){ .fire = live_watch_fire, .due_ms = CLOCK_NEVER };
     home_arm(home, &w->timer, w->started_ms + LIMIT_LIVE_MS);
     return true;
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/env.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "http/http.h"
 #include "queue/queue.h"
 #include "telemetry/live.h"

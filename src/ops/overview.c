@@ -1,7 +1,7 @@
-#include "flow/overview.h"
+#include "ops/overview.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
+#include "store/values.h"
 
 #include <string.h>
 

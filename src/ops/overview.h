@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "flow/unknown.h"
+#include "payment/unknown.h"
 
 enum { OVERVIEW_CURRENCIES = 32 };
 

@@ -4,7 +4,7 @@
  * last send, and the last payment whose tries were looked at), so that a new day goes on where the
  * last one stopped. What was not done with at that time is met again by each
  * WHOLE_WALKS-th walk, which begins at the beginning. */
-#include "flow/retention.h"
+#include "ops/retention.h"
 
 #include "base/limits.h"
 
@@ -14,7 +14,7 @@ enum { RETENTION_PAUSE_MS = 50, WHOLE_WALKS = 30 };
 #define DAY_MS (24 * 3600 * INT64_C(1000))
 _Static_assert(LIMIT_RETENTION_STEP <= LIMIT_STATEMENT_ROWS, "each takes no more than M2 allows");
 
-struct walk {
+struct retention_walk {
     int64_t from, walks;
     int64_t to, before_ms;
     size_t rows;
@@ -32,7 +32,7 @@ struct walk {
     size_t again; /* rows of event_replays */
 };
 
-static void read_place(struct str body, struct walk *w)
+static void read_place(struct str body, struct retention_walk *w)
 {
     struct str from = str_cut(&body, ' '), walks = str_cut(&body, ' '), send = str_cut(&body, ' ');
 
@@ -44,9 +44,9 @@ static void read_place(struct str body, struct walk *w)
         w->tried_from = (struct uuid){ 0 };
 }
 
-static enum err look(void *ctx, const struct row *row)
+static enum err retention_look(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct retention_walk *w = ctx;
 
     w->is_end = w->is_end || row->col[1].i >= w->before_ms;
     if (!w->is_end) {
@@ -58,7 +58,7 @@ static enum err look(void *ctx, const struct row *row)
 
 static enum err look_at_send(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct retention_walk *w = ctx;
 
     w->is_last_send = w->is_last_send || row->col[1].i >= w->before_ms;
     if (w->is_last_send)
@@ -67,18 +67,18 @@ static enum err look_at_send(void *ctx, const struct row *row)
     return uuid_of_bytes(row->col[0].s, &w->send_to) ? OK : ERR_INTERNAL;
 }
 
-static enum err forget_events(struct tx *tx, struct walk *w)
+static enum err forget_events(struct tx *tx, struct retention_walk *w)
 {
     struct val v[] = { V_INT(w->from), V_INT(LIMIT_RETENTION_STEP) };
     enum err e;
 
     w->to = w->from;
-    e = tx_each(tx, STMT_retention_step, v, COUNT(v), look, w);
+    e = tx_each(tx, STMT_retention_step, v, COUNT(v), retention_look, w);
     return e || !w->rows ? e : TX_DO(tx, STMT_retention_forget, -1, V_INT(w->from), V_INT(w->to));
 }
 
 /* Addresses and tokens; that somebody was told stays. */
-static enum err forget_targets(struct tx *tx, struct walk *w)
+static enum err forget_targets(struct tx *tx, struct retention_walk *w)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&w->send_from)), V_INT(LIMIT_RETENTION_STEP) };
     enum err e;
@@ -103,7 +103,7 @@ static int64_t made_ms(struct uuid payment)
 
 static enum err look_at_try(void *ctx, const struct row *row)
 {
-    struct walk *w = ctx;
+    struct retention_walk *w = ctx;
     struct uuid payment;
 
     if (!uuid_of_bytes(row->col[0].s, &payment))
@@ -119,19 +119,19 @@ static enum err look_at_try(void *ctx, const struct row *row)
 static enum err count_replay(void *ctx, const struct row *row)
 {
     (void)row;
-    ((struct walk *)ctx)->replays++;
+    ((struct retention_walk *)ctx)->replays++;
     return OK;
 }
 
 static enum err count_again(void *ctx, const struct row *row)
 {
     (void)row;
-    ((struct walk *)ctx)->again++;
+    ((struct retention_walk *)ctx)->again++;
     return OK;
 }
 
 /* Lines of a timeline; the payment and what became of it stay. */
-static enum err forget_lines(struct tx *tx, struct walk *w)
+static enum err forget_lines(struct tx *tx, struct retention_walk *w)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&w->tried_from)), V_INT(LIMIT_RETENTION_STEP) };
     struct val old[] = { V_INT(w->before_ms), V_INT(LIMIT_RETENTION_STEP) };
@@ -150,19 +150,19 @@ static enum err forget_lines(struct tx *tx, struct walk *w)
 static enum err count_edit(void *ctx, const struct row *row)
 {
     (void)row;
-    ((struct walk *)ctx)->edits++;
+    ((struct retention_walk *)ctx)->edits++;
     return OK;
 }
 
 /* What an operator made of an event holds what the event held. */
-static enum err forget_edits(struct tx *tx, struct walk *w)
+static enum err forget_edits(struct tx *tx, struct retention_walk *w)
 {
     struct val v[] = { V_INT(w->before_ms), V_INT(LIMIT_RETENTION_STEP) };
 
     return tx_each(tx, STMT_message_edits_expire, v, COUNT(v), count_edit, w);
 }
 
-static enum err store_place(struct tx *tx, const struct message *m, const struct walk *w)
+static enum err store_place(struct tx *tx, const struct message *m, const struct retention_walk *w)
 {
     char text[48 + 2 * UUID_TEXT], send[UUID_TEXT + 1], tried[UUID_TEXT + 1];
 
@@ -173,7 +173,7 @@ static enum err store_place(struct tx *tx, const struct message *m, const struct
     return TX_DO(tx, STMT_retention_place, 1, V_TEXT(str_of(text)), V_BLOB(uuid_bytes(&m->id)));
 }
 
-static void end_walk(struct walk *w)
+static void end_walk(struct retention_walk *w)
 {
     w->walks++;
     if (w->walks % WHOLE_WALKS)
@@ -182,11 +182,11 @@ static void end_walk(struct walk *w)
     w->send_to = w->tried_to = (struct uuid){ 0 };
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct retention *r = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
-    struct walk w = { .before_ms = now_ms - r->days * DAY_MS };
+    struct retention_walk w = { .before_ms = now_ms - r->days * DAY_MS };
     bool more;
     enum err e;
 
@@ -209,7 +209,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 }
 
 /* Only a job with an outside part can be put off. */
-static void outside(struct job *j, void *ctx)
+static void retention_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
@@ -221,8 +221,8 @@ struct job_kind retention_kind(struct retention *r)
         .name = "events.forget",
         .ctx = r,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = outside,
-        .settle = settle,
+        .outside = retention_outside,
+        .settle = retention_settle,
         .patient = true,
     };
 }
@@ -233,5 +233,5 @@ enum err retention_start(struct tx *tx, struct retention *r, int64_t now_ms)
                                         'g', 0, 1 } };
     struct queue_new first = { .id = only, .kind = S("events.forget"), .due_ms = now_ms + DAY_MS };
 
-    return queue_add(r->payments->queue, tx, now_ms, &first, 1);
+    return queue_add(r->payments->runtime.queue, tx, now_ms, &first, 1);
 }

@@ -4,7 +4,7 @@
  * keeps its body until it is. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 struct retention {
     struct payments *payments;

@@ -7,14 +7,14 @@
  *
  * Killed between the POST and the settle, it is sent again with the same webhook-id: at least once
  * (D28). The lane stays parked behind it meanwhile, so the payment's events arrive in order. */
-#include "base/json.h"
+#include "auth/standard_webhooks.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "flow/outbox.h"
-#include "flow/rows.h"
-#include "flow/signing.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/span.h"
+#include "outbox/outbox.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, WEBHOOK_ID = 2 * UUID_TEXT + 1 };
 
-enum outcome { OUTCOME_NOBODY, OUTCOME_TAKEN, OUTCOME_GONE, OUTCOME_FAILED };
+enum deliver_outcome { OUTCOME_NOBODY, OUTCOME_TAKEN, OUTCOME_GONE, OUTCOME_FAILED };
 
-struct delivery {
+struct deliver_delivery {
     struct job *job;
     struct deliveries *parts;
     struct uuid event, subscriber;
@@ -34,7 +34,7 @@ struct delivery {
     char id[WEBHOOK_ID + 1], at[24], signature[SIGNING_TEXT + 1];
     struct header headers[5];
     struct call call;
-    enum outcome outcome;
+    enum deliver_outcome outcome;
     int64_t retry_after_ms;
     char trace[TRACE_TEXT + 1];
     struct span span;
@@ -57,14 +57,14 @@ int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
 /* --- the answer --- */
 
 /* The status counts even where the rest of the answer was lost. */
-static enum outcome outcome_of(const struct call *c)
+static enum deliver_outcome outcome_of(const struct call *c)
 {
     if (c->status >= 200 && c->status < 300)
         return OUTCOME_TAKEN;
     return c->status == 410 ? OUTCOME_GONE : OUTCOME_FAILED;
 }
 
-static void tell_span(struct delivery *d)
+static void tell_span(struct deliver_delivery *d)
 {
     char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
 
@@ -76,9 +76,9 @@ static void tell_span(struct delivery *d)
              SPAN_NUM("messaging.attempt", d->job->message->attempt));
 }
 
-static void answered(struct call *c)
+static void deliver_answered(struct call *c)
 {
-    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
 
     d->outcome = outcome_of(c);
     d->retry_after_ms =
@@ -93,7 +93,7 @@ static void answered(struct call *c)
 
 /* --- the call --- */
 
-static bool sign(struct delivery *d)
+static bool deliver_sign(struct deliver_delivery *d)
 {
     char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
 
@@ -105,9 +105,9 @@ static bool sign(struct delivery *d)
     return signing_sign(d->secret, str_of(d->id), str_of(d->at), d->body, d->signature);
 }
 
-static void push(struct delivery *d)
+static void deliver_push(struct deliver_delivery *d)
 {
-    if (!sign(d)) {
+    if (!deliver_sign(d)) {
         job_outside_done(d->job, ERR_INTERNAL, "the delivery could not be signed");
         return;
     }
@@ -125,7 +125,7 @@ static void push(struct delivery *d)
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &d->arena,
                              .home = d->parts->home,
-                             .done = answered };
+                             .done = deliver_answered };
     client_call(d->parts->client, &d->call);
 }
 
@@ -133,7 +133,7 @@ static void push(struct delivery *d)
 
 static enum err read_both(struct tx *tx, struct unit *u)
 {
-    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
+    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_delivery_read, &row, v_uuid(&d->subscriber), v_uuid(&d->event));
 
@@ -150,14 +150,14 @@ static enum err read_both(struct tx *tx, struct unit *u)
 
 static void was_read(struct unit *u)
 {
-    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
+    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, unit);
 
     if (u->err == ERR_NOT_FOUND)
         job_outside_done(d->job, ERR_NOT_FOUND, "the event is not there any more");
     else if (u->err)
         job_outside_done(d->job, u->err, NULL);
     else if (d->url.n)
-        push(d);
+        deliver_push(d);
     else {
         snprintf(d->why, sizeof(d->why), "the subscriber was removed or disabled");
         job_outside_done(d->job, OK, NULL);
@@ -179,17 +179,17 @@ static bool read_message(const struct message *m, struct uuid *ret_event, struct
 
 /* --- the job --- */
 
-static void outside(struct job *j, void *ctx)
+static void deliver_outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "event.read", UNIT_READ, read_both, NULL };
-    struct delivery *d = calloc(1, sizeof(*d));
+    struct deliver_delivery *d = calloc(1, sizeof(*d));
     struct str trace = { 0 };
 
     if (!d) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = d; /* freed by release() */
+    j->state = d; /* freed by deliver_release() */
     d->job = j;
     d->parts = ctx;
     arena_init(&d->arena, LIMIT_DELIVERY_ARENA);
@@ -205,7 +205,7 @@ static void outside(struct job *j, void *ctx)
     store_post(d->parts->store, &d->unit);
 }
 
-static enum err disable(struct tx *tx, const struct delivery *d, int64_t now_ms)
+static enum err deliver_disable(struct tx *tx, const struct deliver_delivery *d, int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
     struct row row;
@@ -218,16 +218,16 @@ static enum err disable(struct tx *tx, const struct delivery *d, int64_t now_ms)
                  V_TEXT(str_of(id)), V_TEXT(S("success")), V_INT(1), V_TEXT(S("it answered 410")));
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    const struct delivery *d = j->state;
+    const struct deliver_delivery *d = j->state;
     int64_t now_ms = env_now_ms(j->env), delay;
 
     (void)ctx;
     j->again_ms = 0;
     snprintf(why, 256, "%s", d->why);
     if (d->outcome == OUTCOME_GONE)
-        return disable(tx, d, now_ms);
+        return deliver_disable(tx, d, now_ms);
     if (d->outcome != OUTCOME_FAILED)
         return OK;
     delay = delivery_delay_ms(j->message->attempt, d->retry_after_ms);
@@ -237,9 +237,9 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void deliver_release(struct job *j, void *ctx)
 {
-    struct delivery *d = j->state;
+    struct deliver_delivery *d = j->state;
 
     (void)ctx;
     if (!d)
@@ -249,8 +249,8 @@ static void release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void deliver_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                          const char *why)
 {
     static const struct {
         enum log_level level;
@@ -285,10 +285,10 @@ struct job_kind delivery_kind(struct deliveries *d)
         .name = "event.deliver",
         .ctx = d,
         .retry = policy,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = deliver_outside,
+        .settle = deliver_settle,
+        .release = deliver_release,
         .patient = true,
-        .ended = ended,
+        .ended = deliver_ended,
     };
 }

@@ -1,11 +1,11 @@
-#include "flow/outbox.h"
+#include "outbox/outbox.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "flow/text.h"
+#include "base/text.h"
 #include "observe/trace.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool outbox_types_have(struct str types, struct str type)
 
 /* --- who is told --- */
 
-struct audience {
+struct outbox_audience {
     struct str type;
     struct uuid ids[LIMIT_SUBSCRIBERS];
     size_t n;
@@ -46,7 +46,7 @@ struct audience {
 
 static enum err add_listener(void *ctx, const struct row *row)
 {
-    struct audience *a = ctx;
+    struct outbox_audience *a = ctx;
 
     if (a->n == LIMIT_SUBSCRIBERS || !outbox_types_have(row->col[1].s, a->type))
         return OK;
@@ -55,7 +55,7 @@ static enum err add_listener(void *ctx, const struct row *row)
 
 /* --- the event --- */
 
-static struct str envelope(struct arena *a, const struct domain_event *e)
+static struct str outbox_envelope(struct arena *a, const struct domain_event *e)
 {
     char id[UUID_TEXT + 1], aggregate[UUID_TEXT + 1], at[TIME_TEXT + 1];
     struct str copy = { 0 };
@@ -80,7 +80,7 @@ static struct str envelope(struct arena *a, const struct domain_event *e)
 /* NOT_FOUND: it was told before. */
 static enum err add_event(struct tx *tx, struct arena *a, const struct domain_event *e)
 {
-    struct str body = envelope(a, e);
+    struct str body = outbox_envelope(a, e);
     struct row row;
 
     if (!body.p)
@@ -115,7 +115,7 @@ static bool message_for(struct tx *tx, struct arena *a, const struct domain_even
 }
 
 static enum err add_messages(struct queue *q, struct tx *tx, struct arena *a,
-                             const struct domain_event *e, const struct audience *to)
+                             const struct domain_event *e, const struct outbox_audience *to)
 {
     struct queue_new *m = arena_alloc(a, to->n, sizeof(*m));
 
@@ -130,7 +130,7 @@ static enum err add_messages(struct queue *q, struct tx *tx, struct arena *a,
 enum err outbox_add(struct queue *q, struct tx *tx, struct arena *a, const struct domain_event *e)
 {
     struct val limit = V_INT(LIMIT_SUBSCRIBERS);
-    struct audience to = { .type = e->type };
+    struct outbox_audience to = { .type = e->type };
     enum err err = add_event(tx, a, e);
 
     if (err)

@@ -1,9 +1,9 @@
-#include "flow/allowed.h"
+#include "payment/allowed.h"
 
 #include "base/limits.h"
-#include "flow/subject.h"
+#include "payment/payable.h"
 
-static struct allowed no(const char *why)
+static struct allowed allowed_no(const char *why)
 {
     return (struct allowed){ .most = -1, .why = why };
 }
@@ -15,7 +15,7 @@ static enum err may_capture(struct tx *tx, const struct payment *p, struct allow
 
     if (!e)
         *ret = open ? (struct allowed){ true, p->money.minor, NULL }
-                    : no("The booking is CANCELLED; it cannot be captured.");
+                    : allowed_no("The booking is CANCELLED; it cannot be captured.");
     return e;
 }
 
@@ -29,11 +29,11 @@ static enum err may_refund(struct tx *tx, const struct payment *p, struct allowe
         return e;
     available = refund_available(p->captured, sums.reserved);
     if (p->disputed)
-        *ret = no("The payment is disputed; its bank decides about the money.");
+        *ret = allowed_no("The payment is disputed; its bank decides about the money.");
     else if (sums.count >= LIMIT_REFUNDS)
-        *ret = no("This payment has too many refunds already.");
+        *ret = allowed_no("This payment has too many refunds already.");
     else if (available < 1)
-        *ret = no("More than was captured cannot be refunded.");
+        *ret = allowed_no("More than was captured cannot be refunded.");
     else
         *ret = (struct allowed){ true, available, NULL };
     return OK;
@@ -43,7 +43,7 @@ static struct allowed may_void(const struct payment *p)
 {
     return p->gateway_transaction_id.n || p->checkout_session_id.n
                ? (struct allowed){ true, -1, NULL }
-               : no("There is nothing at the gateway that could be cancelled.");
+               : allowed_no("There is nothing at the gateway that could be cancelled.");
 }
 
 enum err allowed_read(struct tx *tx, const struct payment *p, enum op_kind kind,
@@ -53,7 +53,7 @@ enum err allowed_read(struct tx *tx, const struct payment *p, enum op_kind kind,
         [OP_CAPTURE] = ASK_CAPTURE, [OP_REFUND] = ASK_REFUND, [OP_VOID] = ASK_VOID
     };
 
-    *ret_allowed = no(NULL);
+    *ret_allowed = allowed_no(NULL);
     if (!payment_allows(p->status, asks[kind]))
         return OK;
     if (kind == OP_CAPTURE)

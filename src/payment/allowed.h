@@ -1,9 +1,8 @@
 /* allowed.h - what may be done to a payment as it is (P3, P4, D12, D21, D22): the one place that
- * knows. A claim asks it under the payment's lock; a page asks it to offer only what would be done.
- * Only flow/ includes this. */
+ * knows. A claim asks it under the payment's lock; a page asks it to offer only what would be done. */
 #pragma once
 
-#include "flow/rows.h"
+#include "payment/rows.h"
 
 struct allowed {
     bool yes;

@@ -1,4 +1,4 @@
-#include "flow/attempts.h"
+#include "payment/attempts.h"
 
 #include "base/limits.h"
 

@@ -2,14 +2,13 @@
  * the whole unit back, so that it claims no key.
  *
  * Locks (PostgreSQL): key, booking, payment. */
-#include "flow/claim.h"
+#include "payment/claim.h"
 
 #include "base/limits.h"
-#include "flow/allowed.h"
-#include "flow/operate_span.h"
-#include "flow/purchase.h"
-#include "flow/subject.h"
-#include "flow/tell.h"
+#include "payment/allowed.h"
+#include "payment/emit.h"
+#include "payment/operation_span.h"
+#include "payment/payable.h"
 
 #include <string.h>
 
@@ -83,7 +82,7 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
     m.ref = arena_str(&r->arena, str_of(payment_id));
     if (!m.body.p || !m.ref.p)
         return ERR_NO_MEMORY;
-    return e ? e : queue_add_leased(o->payments->queue, tx, now_ms, &m, &c->message);
+    return e ? e : queue_add_leased(o->payments->runtime.queue, tx, now_ms, &m, &c->message);
 }
 
 /* --- create --- */
@@ -232,7 +231,8 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
     struct payment p;
     int64_t amount = 0;
     struct uuid id = o->payment;
-    enum err e = o->by_purchase ? purchase_payment(tx, o->payment, &id) : OK;
+    enum err e =
+        o->by_purchase ? payable_of(CONTEXT_PURCHASE)->payment_of(tx, o->payment, &id) : OK;
 
     c->validating = claim_lap_begin(o);
     if (!e)
@@ -263,8 +263,8 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
 static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct op_run *r = c->run;
-    enum err e =
-        queue_take(c->o->payments->queue, tx, &r->arena, c->record.message, now_ms, &c->message);
+    enum err e = queue_take(c->o->payments->runtime.queue, tx, &r->arena, c->record.message, now_ms,
+                            &c->message);
 
     c->result = CLAIM_RUNNING;
     if (e)
@@ -281,7 +281,7 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
     return e;
 }
 
-static enum err look(struct tx *tx, struct claim *c, int64_t now_ms)
+static enum err claim_look(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct operate *o = c->o;
     enum err e = key_find(tx, o->arena, o->user, o->kind, o->key, &c->record);
@@ -319,7 +319,7 @@ static enum err claim_run(struct tx *tx, struct unit *u)
     if (e)
         return e;
     if (!ours)
-        return look(tx, c, now_ms);
+        return claim_look(tx, c, now_ms);
     e = o->kind == OP_CREATE ? claim_create(tx, c, now_ms) : claim_other(tx, c, now_ms);
     if (!e)
         c->result = CLAIMED;

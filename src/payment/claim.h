@@ -1,8 +1,8 @@
 /* claim.h - the unit that makes an operation exist: key, payment or refund, operation, message and
- * domain event in one commit, before the gateway hears of it (I7). Only flow/ includes this. */
+ * domain event in one commit, before the gateway hears of it (I7). */
 #pragma once
 
-#include "flow/run.h"
+#include "payment/operation_run.h"
 
 enum claimed {
     CLAIMED,         /* ours: run is ready to be adopted with message */
@@ -24,7 +24,7 @@ struct claim {
     enum claimed result;
     struct key_record record;
     struct message message;
-    struct str details;    /* of the operation, in run->arena (subject.h) */
+    struct str details;    /* of the operation, in run->arena (payable.h) */
     bool goes_on;          /* OP_CREATE of a payment that is there already */
     struct lap validating; /* may it be paid? */
     enum err invalid;      /* what that came to */

@@ -1,12 +1,12 @@
-#include "flow/tell.h"
+#include "payment/emit.h"
 
-#include "flow/json_out.h"
-#include "flow/outbox.h"
-#include "flow/text.h"
+#include "base/json/write.h"
+#include "base/text.h"
+#include "outbox/outbox.h"
 
 enum { PAYLOAD_MAX = 16 * 1024, DEDUPE_MAX = 80 };
 
-static void begin(struct buf *b, const struct payment *p)
+static void emit_begin(struct buf *b, const struct payment *p)
 {
     buf_init(b, PAYLOAD_MAX);
     buf_char(b, '{');
@@ -22,8 +22,8 @@ static void add_money(struct buf *b, const struct payment *p)
 }
 
 /* Ends the payload and puts the event into the outbox. */
-static enum err send(struct tx *tx, const struct taking *t, const struct payment *p,
-                     struct str type, struct str dedupe, struct buf *b)
+static enum err emit_send(struct tx *tx, const struct taking *t, const struct payment *p,
+                          struct str type, struct str dedupe, struct buf *b)
 {
     struct domain_event e = { .id = env_uuid(tx_env(tx)),
                               .type = type,
@@ -38,7 +38,7 @@ static enum err send(struct tx *tx, const struct taking *t, const struct payment
     e.payload = buf_str(b);
     lap_begin(t->publishing);
     if (!b->failed)
-        err = outbox_add(t->payments->queue, tx, t->arena, &e);
+        err = outbox_add(t->payments->runtime.queue, tx, t->arena, &e);
     lap_end(t->publishing, type);
     buf_release(b);
     return err;
@@ -50,32 +50,32 @@ enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const
     struct taking t = { .payments = pp, .arena = a, .now_ms = now_ms, .trace = trace };
     struct buf b;
 
-    begin(&b, p);
+    emit_begin(&b, p);
     add_money(&b, p);
     out_text(&b, "status", S("PENDING"));
     out_uuid(&b, "idempotencyKey", p->idempotency_key);
-    return send(tx, &t, p, S("PaymentCreated"), S("CREATED"), &b);
+    return emit_send(tx, &t, p, S("PaymentCreated"), S("CREATED"), &b);
 }
 
 static enum err tell_authorized(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct buf b;
 
-    begin(&b, p);
+    emit_begin(&b, p);
     add_money(&b, p);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    return send(tx, t, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b);
+    return emit_send(tx, t, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b);
 }
 
 static enum err tell_captured(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct buf b;
 
-    begin(&b, p);
+    emit_begin(&b, p);
     add_money(&b, p);
     out_int(&b, "capturedAmount", p->captured);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
-    return send(tx, t, p, S("PaymentCaptured"), S("CAPTURED"), &b);
+    return emit_send(tx, t, p, S("PaymentCaptured"), S("CAPTURED"), &b);
 }
 
 static enum err tell_failed(struct tx *tx, const struct taking *t, const struct payment *p)
@@ -84,10 +84,10 @@ static enum err tell_failed(struct tx *tx, const struct taking *t, const struct 
     struct buf b;
 
     time_text(t->now_ms, at);
-    begin(&b, p);
+    emit_begin(&b, p);
     out_text(&b, "failureReason", p->failure_reason);
     out_text(&b, "failedAt", str_of(at));
-    return send(tx, t, p, S("PaymentFailed"), S("FAILED"), &b);
+    return emit_send(tx, t, p, S("PaymentFailed"), S("FAILED"), &b);
 }
 
 /* D8: nothing was captured, so nothing is refunded; the hold is gone. */
@@ -95,14 +95,14 @@ static enum err tell_voided(struct tx *tx, const struct taking *t, const struct 
 {
     struct buf b;
 
-    begin(&b, p);
+    emit_begin(&b, p);
     add_money(&b, p);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     out_text(&b, "refundId", (struct str){ 0 });
     out_int(&b, "refundAmount", 0);
     out_int(&b, "refundedAmount", 0);
     out_bool(&b, "voided", true);
-    return send(tx, t, p, S("PaymentRefunded"), S("VOIDED"), &b);
+    return emit_send(tx, t, p, S("PaymentRefunded"), S("VOIDED"), &b);
 }
 
 enum err tell_move(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -126,12 +126,12 @@ enum err tell_refund(struct tx *tx, const struct taking *t, const struct payment
     struct buf b;
 
     uuid_text(r->id, dedupe + 9);
-    begin(&b, p);
+    emit_begin(&b, p);
     add_money(&b, p);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     out_uuid(&b, "refundId", r->id);
     out_int(&b, "refundAmount", r->amount);
     out_int(&b, "refundedAmount", p->refunded > 0 ? p->refunded : 0);
     out_bool(&b, "voided", false);
-    return send(tx, t, p, S("PaymentRefunded"), str_of(dedupe), &b);
+    return emit_send(tx, t, p, S("PaymentRefunded"), str_of(dedupe), &b);
 }

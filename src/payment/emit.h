@@ -1,8 +1,7 @@
-/* tell.h - domain events of payments (B2), with the fields of 004 section 4. Only flow/ includes
- * this. */
+/* emit.h - domain events of payments (B2), with the fields of 004 section 4. */
 #pragma once
 
-#include "flow/move.h"
+#include "payment/transition.h"
 
 enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const struct payment *p,
                       int64_t now_ms, struct str trace);

@@ -1,35 +1,66 @@
-#include "flow/follow.h"
+#include "payment/follow.h"
 
-#include "flow/poll.h"
-#include "flow/subject.h"
+#include "payment/payable.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
 
 enum { JOB_ARENA = 64 * 1024, DAY = 24 * 3600 * 1000, BUSY_MS = 30 * 1000 };
 
-static enum err add(struct tx *tx, struct payments *pp, struct str kind, const struct payment *p,
-                    int64_t now_ms, int64_t due_ms)
+static enum err follow_add(struct tx *tx, struct payments *pp, struct str kind,
+                           const struct payment *p, int64_t now_ms, int64_t due_ms)
 {
     char id[UUID_TEXT + 1];
     struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = kind, .due_ms = due_ms };
 
     uuid_text(p->id, id);
     m.ref = str_of(id);
-    return queue_add(pp->queue, tx, now_ms, &m, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
 enum err follow_abandon(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
                         int64_t due_ms)
 {
-    return add(tx, pp, S("payment.abandon"), p, now_ms, due_ms);
+    return follow_add(tx, pp, S("payment.abandon"), p, now_ms, due_ms);
 }
 
 enum err follow_lapse(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
 {
     int64_t due = p->capture_before_ms - DAY;
 
-    return add(tx, pp, S("payment.lapse"), p, now_ms, due > now_ms ? due : now_ms);
+    return follow_add(tx, pp, S("payment.lapse"), p, now_ms, due > now_ms ? due : now_ms);
+}
+
+static enum err add_look(struct tx *tx, struct payments *pp, const struct payment *p,
+                         int64_t now_ms, struct str kind, int64_t due_ms, int64_t until_ms)
+{
+    struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = kind, .due_ms = due_ms };
+    char id[UUID_TEXT + 1], body[64];
+
+    uuid_text(p->id, id);
+    snprintf(body, sizeof(body), "{\"until\":%lld}", (long long)until_ms);
+    m.ref = str_of(id);
+    m.body = str_of(body);
+    return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
+}
+
+enum err follow_poll(struct tx *tx, const struct taking *t, const struct payment *p,
+                     const struct fact *f)
+{
+    int64_t until_ms =
+        LIMIT_POLL_LATE_MS +
+        (f->action_expires_ms ? f->action_expires_ms : t->now_ms + t->payments->action_limit_ms);
+
+    if (!f->intent_id.n || !payment_is_at(t->payments, p, S("paypay")))
+        return OK;
+    return add_look(tx, t->payments, p, t->now_ms, S("paypay.poll"),
+                    t->now_ms + LIMIT_POLL_FIRST_MS, until_ms);
+}
+
+enum err follow_lapsed(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms)
+{
+    return add_look(tx, pp, p, now_ms, S("payment.lapsed"),
+                    p->capture_before_ms + LIMIT_LAPSE_LATE_MS, p->capture_before_ms);
 }
 
 static enum err read_payment(struct tx *tx, struct arena *a, const struct message *m,
@@ -63,7 +94,8 @@ static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const s
     return e ? e : fault_point(&tx_env(tx)->faults, "payment.abandon");
 }
 
-static enum err abandon(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err payment_follow_abandon(struct tx *tx, const struct message *m, void *ctx,
+                                       char why[256])
 {
     struct payment p;
     struct arena a;
@@ -78,7 +110,8 @@ static enum err abandon(struct tx *tx, const struct message *m, void *ctx, char 
     return e;
 }
 
-static enum err lapse(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err payment_follow_lapse(struct tx *tx, const struct message *m, void *ctx,
+                                     char why[256])
 {
     struct payment p;
     struct arena a;
@@ -88,7 +121,7 @@ static enum err lapse(struct tx *tx, const struct message *m, void *ctx, char wh
     arena_init(&a, JOB_ARENA);
     e = read_payment(tx, &a, m, &p);
     if (!e && p.status == PAYMENT_AUTHORIZED)
-        e = poll_lapsed(tx, ctx, &p, env_now_ms(tx_env(tx)));
+        e = follow_lapsed(tx, ctx, &p, env_now_ms(tx_env(tx)));
     if (!e && p.status == PAYMENT_AUTHORIZED)
         e = audit_money(tx, "LAPSING", &p, p.money.minor, false,
                         S("the authorisation lapses within 24 hours"), NULL, NULL,
@@ -108,8 +141,9 @@ struct job_kind follow_abandon_kind(struct payments *pp)
         .retries = INT32_MAX - 1, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (
-        struct job_kind){ .name = "payment.abandon", .run = abandon, .ctx = pp, .retry = endless };
+    return (struct job_kind){
+        .name = "payment.abandon", .run = payment_follow_abandon, .ctx = pp, .retry = endless
+    };
 }
 
 struct job_kind follow_lapse_kind(struct payments *pp)
@@ -118,5 +152,7 @@ struct job_kind follow_lapse_kind(struct payments *pp)
         .retries = 50, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){ .name = "payment.lapse", .run = lapse, .ctx = pp, .retry = patient };
+    return (struct job_kind){
+        .name = "payment.lapse", .run = payment_follow_lapse, .ctx = pp, .retry = patient
+    };
 }

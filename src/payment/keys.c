@@ -1,7 +1,6 @@
-#include "flow/keys.h"
+#include "payment/keys.h"
 
 #include "base/limits.h"
-#include "flow/dead_letter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +92,7 @@ enum err key_release(struct tx *tx, const struct operation *op)
 
 /* --- expiry --- */
 
-static enum err count(void *ctx, const struct row *row)
+static enum err payment_keys_count(void *ctx, const struct row *row)
 {
     (void)row;
     (*(int *)ctx)++;
@@ -108,18 +107,18 @@ static void expire_outside(struct job *j, void *ctx)
     job_outside_done(j, OK, NULL);
 }
 
-static enum err expire(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err payment_keys_expire(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
+    struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
     struct val v[] = { V_INT(now_ms), V_INT(EXPIRE_ROWS) };
     int gone = 0;
     bool more = false;
-    enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), count, &gone);
+    enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), payment_keys_count, &gone);
 
-    (void)ctx;
     (void)why;
-    if (!e)
-        e = dead_failures_expire(tx, now_ms, &more); /* the hourly message serves them too */
+    if (!e && pp->expire_also)
+        e = pp->expire_also(tx, now_ms, &more); /* the hourly message serves others too */
     more = more || gone == EXPIRE_ROWS;
     j->again_ms = more ? now_ms + EXPIRE_PAUSE_MS : now_ms + HOUR_MS;
     return e;
@@ -132,7 +131,7 @@ struct job_kind keys_expire_kind(struct payments *pp)
         .ctx = pp,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
         .outside = expire_outside,
-        .settle = expire,
+        .settle = payment_keys_expire,
         .patient = true,
     };
 }
@@ -143,5 +142,5 @@ enum err keys_expire_start(struct tx *tx, struct payments *pp, int64_t now_ms)
                                         's', 0, 1 } };
     struct queue_new first = { .id = only, .kind = S("keys.expire"), .due_ms = now_ms + HOUR_MS };
 
-    return queue_add(pp->queue, tx, now_ms, &first, 1);
+    return queue_add(pp->runtime.queue, tx, now_ms, &first, 1);
 }

@@ -1,8 +1,8 @@
-/* keys.h - the records of clients' keys (I2 to I6). Only flow/ includes this. */
+/* keys.h - the records of clients' keys (I2 to I6). */
 #pragma once
 
-#include "flow/rows.h"
-#include "flow/waiting.h"
+#include "payment/rows.h"
+#include "payment/waiting.h"
 
 struct key_record {
     char hash[KEY_HASH + 1];
@@ -26,10 +26,10 @@ enum err key_claim(struct tx *tx, const struct operate *o, struct uuid payment,
 enum err key_done(struct tx *tx, const struct operation *op, int status, struct str body);
 enum err key_release(struct tx *tx, const struct operation *op);
 
-/* "keys.expire": deletes finished, expired records every hour (I6), some at a time. */
-struct job_kind keys_expire_kind(struct payments *pp);
-/* At each start. CONFLICT: its message is there already. */
 /* The payment turned out to be another one than the claim was made with. */
 enum err key_name_payment(struct tx *tx, const struct operate *o, struct uuid payment);
 
+/* "keys.expire": deletes finished, expired records every hour (I6), some at a time. */
+struct job_kind keys_expire_kind(struct payments *pp);
+/* At each start. CONFLICT: its message is there already. */
 enum err keys_expire_start(struct tx *tx, struct payments *pp, int64_t now_ms);

@@ -9,14 +9,14 @@
  *   (2) A replay touches no writer; how many there are is summed in memory (replays.h).
  *   (3) While it waits nothing is held but its own memory. With other nodes it looks again from
  * time to time: whoever settles may sit elsewhere (M11). */
-#include "flow/operate.h"
+#include "payment/operate.h"
 
 #include "base/limits.h"
-#include "flow/claim.h"
-#include "flow/operate_log.h"
-#include "flow/operate_span.h"
-#include "flow/replays.h"
-#include "flow/waiting.h"
+#include "payment/claim.h"
+#include "payment/operation_log.h"
+#include "payment/operation_span.h"
+#include "payment/replays.h"
+#include "payment/waiting.h"
 
 #include <string.h>
 
@@ -43,12 +43,12 @@ struct asking {
 
 static struct store *store_of(const struct asking *a)
 {
-    return a->o->payments->store;
+    return a->o->payments->runtime.store;
 }
 
 static int64_t mono_ms(const struct asking *a)
 {
-    return clock_mono_ms(&a->o->payments->env->clock);
+    return clock_mono_ms(&a->o->payments->runtime.env->clock);
 }
 
 /* --- the end --- */
@@ -59,7 +59,7 @@ static void end_check(struct asking *a, bool known)
     SPAN_END(&a->check, NULL, SPAN_BOOL("payment.key_known", known));
 }
 
-static void done(struct asking *a)
+static void operate_done(struct asking *a)
 {
     const struct operate *o = a->o;
 
@@ -76,14 +76,14 @@ static void done(struct asking *a)
 
 /* Leaves the room. An answer that is on its way already must come home first, and is dropped: it
  * may be for another content. */
-static void finish(struct asking *a, enum err e)
+static void operate_finish(struct asking *a, enum err e)
 {
     a->o->err = e;
     a->decided = a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter);
     if (a->decided)
         return;
     a->in_room = false;
-    done(a);
+    operate_done(a);
 }
 
 /* Of somebody who waited for this very answer: if it comes now, it counts. */
@@ -93,7 +93,7 @@ static void give_up(struct asking *a, enum err e)
         return;
     a->in_room = false;
     a->o->unknown = e == ERR_GATEWAY_TIMEOUT;
-    finish(a, e);
+    operate_finish(a, e);
 }
 
 static void finish_stored(struct asking *a, const struct key_record *k)
@@ -104,7 +104,7 @@ static void finish_stored(struct asking *a, const struct key_record *k)
     a->o->has_payment = true;
     a->o->payment_id = k->payment;
     a->operation = k->operation;
-    finish(a, OK);
+    operate_finish(a, OK);
 }
 
 static void take_answer(struct asking *a)
@@ -124,16 +124,16 @@ static void take_answer(struct asking *a)
     if (!o->err && !o->body.p)
         o->err = ERR_NO_MEMORY;
     answer_release(answer);
-    done(a);
+    operate_done(a);
 }
 
-static void answered(struct waiter *w)
+static void operate_answered(struct waiter *w)
 {
     struct asking *a = CONTAINER_OF(w, struct asking, waiter);
 
     if (a->decided) {
         answer_release(w->answer);
-        done(a);
+        operate_done(a);
         return;
     }
     a->answered = true;
@@ -143,7 +143,7 @@ static void answered(struct waiter *w)
 
 /* --- waiting --- */
 
-static void look(struct asking *a);
+static void operate_look(struct asking *a);
 
 /* Timers follow the wall clock, which a test may move: what counts is monotonic time. */
 static void wait_on(struct asking *a)
@@ -153,10 +153,10 @@ static void wait_on(struct asking *a)
     if (a->look_ms && a->look_at < until)
         until = a->look_at;
     home_arm(a->o->home, &a->timer,
-             env_now_ms(a->o->payments->env) + (until > now ? until - now : 0));
+             env_now_ms(a->o->payments->runtime.env) + (until > now ? until - now : 0));
 }
 
-static void wait(struct asking *a)
+static void operate_wait(struct asking *a)
 {
     end_check(a, true);
     if (a->look_ms)
@@ -176,22 +176,22 @@ static void time_is_up(struct timer *t)
     if (now >= a->o->deadline_mono_ms)
         give_up(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
     else if (a->look_ms && now >= a->look_at)
-        look(a);
+        operate_look(a);
     else
         wait_on(a);
 }
 
 /* --- claiming --- */
 
-static void adopt(struct asking *a)
+static void operate_adopt(struct asking *a)
 {
     struct op_run *run = a->claim.run;
 
     a->ours = true;
     a->claim.run = NULL; /* the job's from here on */
-    fault_point(&a->o->payments->env->faults, "op.claimed");
-    queue_adopt(a->o->payments->queue, &a->claim.message, run);
-    wait(a);
+    fault_point(&a->o->payments->runtime.env->faults, "op.claimed");
+    queue_adopt(a->o->payments->runtime.queue, &a->claim.message, run);
+    operate_wait(a);
 }
 
 /* An answer that came while we were looking was for whoever had the key before: it is not ours to
@@ -220,21 +220,21 @@ static void claim_came_back(struct unit *u)
     }
     drop_answer(a);
     if (u->err) {
-        finish(a, u->err);
+        operate_finish(a, u->err);
         return;
     }
     switch (a->claim.result) {
-    case CLAIMED: adopt(a); return;
+    case CLAIMED: operate_adopt(a); return;
     case CLAIM_DONE: finish_stored(a, &a->claim.record); return;
-    case CLAIM_OTHER: finish(a, ERR_KEY_REUSED); return;
-    case CLAIM_RUNNING: wait(a); return;
-    case CLAIM_IMPOSSIBLE: finish(a, ERR_INTERNAL); return;
+    case CLAIM_OTHER: operate_finish(a, ERR_KEY_REUSED); return;
+    case CLAIM_RUNNING: operate_wait(a); return;
+    case CLAIM_IMPOSSIBLE: operate_finish(a, ERR_INTERNAL); return;
     }
 }
 
-static void claim(struct asking *a)
+static void operate_claim(struct asking *a)
 {
-    struct env *env = a->o->payments->env;
+    struct env *env = a->o->payments->runtime.env;
     struct claim *c = &a->claim;
 
     run_free(c->run); /* of a claim that found somebody else at work, before the last look */
@@ -246,7 +246,7 @@ static void claim(struct asking *a)
                          .subject_id = env_uuid(env),
                          .run = run_new(a->o->payments) };
     if (!c->run) {
-        finish(a, ERR_NO_MEMORY);
+        operate_finish(a, ERR_NO_MEMORY);
         return;
     }
     c->unit = (struct unit){
@@ -270,21 +270,22 @@ static enum err look_run(struct tx *tx, struct unit *u)
 
 static const struct unit_kind look_kind = { "key.look", UNIT_READ, look_run, NULL };
 
-static void decide(struct asking *a)
+static void operate_decide(struct asking *a)
 {
     struct payments *p = a->o->payments;
     const struct key_record *k = &a->record;
 
-    if (!a->found || (k->done && key_expired(k->created_ms, p->key_ttl_ms, env_now_ms(p->env))))
-        claim(a);
+    if (!a->found ||
+        (k->done && key_expired(k->created_ms, p->key_ttl_ms, env_now_ms(p->runtime.env))))
+        operate_claim(a);
     else if (memcmp(k->hash, a->o->hash, KEY_HASH) != 0)
-        finish(a, ERR_KEY_REUSED);
+        operate_finish(a, ERR_KEY_REUSED);
     else if (k->done)
         finish_stored(a, k);
     else if (k->phase == PHASE_UNKNOWN && !a->ours)
-        claim(a);
+        operate_claim(a);
     else
-        wait(a);
+        operate_wait(a);
 }
 
 static void look_came_back(struct unit *u)
@@ -299,12 +300,12 @@ static void look_came_back(struct unit *u)
     }
     drop_answer(a);
     if (u->err)
-        finish(a, u->err);
+        operate_finish(a, u->err);
     else
-        decide(a);
+        operate_decide(a);
 }
 
-static void look(struct asking *a)
+static void operate_look(struct asking *a)
 {
     a->look = (struct unit){
         .kind = &look_kind, .home = a->o->home, .done = look_came_back, .arena = a->o->arena
@@ -323,20 +324,20 @@ void operate_begin(struct operate *o)
         return;
     }
     a->o = o;
-    a->look_ms = store_health(o->payments->store).many_nodes ? LOOK_FIRST_MS : 0;
+    a->look_ms = store_health(o->payments->runtime.store).many_nodes ? LOOK_FIRST_MS : 0;
     a->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
     a->waiter = (struct waiter){ .scope = key_scope(o->user, o->kind, o->key),
                                  .home = o->home,
-                                 .answered = answered };
+                                 .answered = operate_answered };
     operate_log_attempted(o);
     a->span = operate_span_begin(o);
     a->in_room = waiting_enter(o->payments->waiting, &a->waiter);
     if (!a->in_room) {
         o->err = ERR_OVERLOADED;
-        done(a);
+        operate_done(a);
         return;
     }
-    a->check =
-        span_begin(o->payments->env, str_of(o->trace), SPAN_INTERNAL, "Payment.checkIdempotency");
-    look(a);
+    a->check = span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL,
+                          "Payment.checkIdempotency");
+    operate_look(a);
 }

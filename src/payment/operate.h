@@ -8,7 +8,7 @@
 #pragma once
 
 #include "domain/key.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 enum op_kind { OP_CREATE, OP_CAPTURE, OP_REFUND, OP_VOID, OP_KINDS };
 

@@ -10,11 +10,11 @@
  *       keeps the key; after 23 hours nothing is sent for it any more.
  *   (3) Nothing is open in the database while the call is under way. */
 #include "base/limits.h"
-#include "flow/operate.h"
-#include "flow/operate_log.h"
-#include "flow/operate_span.h"
-#include "flow/run.h"
-#include "flow/subject.h"
+#include "payment/operate.h"
+#include "payment/operation_log.h"
+#include "payment/operation_run.h"
+#include "payment/operation_span.h"
+#include "payment/payable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct op_run *run_new(struct payments *p)
     if (!r)
         return NULL;
     r->p = p;
-    r->tries.env = p->env;
+    r->tries.env = p->runtime.env;
     arena_init(&r->arena, RUN_ARENA);
     return r;
 }
@@ -107,10 +107,10 @@ static void cancel_declined(struct op_run *r)
                                 .intent_id = r->call.fact.intent_id,
                                 .reason = S("abandoned"),
                                 .budget_ms = LIMIT_DECLINED_MS,
-                                .env = r->p->env,
+                                .env = r->p->runtime.env,
                                 .seen = &r->tries,
                                 .arena = &r->arena,
-                                .home = r->p->home,
+                                .home = r->p->runtime.home,
                                 .done = cancel_done };
     memcpy(c->trace, r->trace, sizeof(c->trace));
     operate_log_request(r, c);
@@ -130,19 +130,20 @@ static bool hears_kept_failure(const struct op_run *r)
             c->ask == GATEWAY_VOID);
 }
 
-static void call(struct op_run *r);
+static void operation_call(struct op_run *r);
 
 static void call_done(struct gateway_call *c)
 {
     struct op_run *r = CONTAINER_OF(c, struct op_run, call);
 
     r->called = true;
-    fault_point(&r->p->env->faults, "op.answered");
+    fault_point(&r->p->runtime.env->faults, "op.answered");
     operate_log_answer(r, c);
     if (hears_kept_failure(r)) {
         r->asked = true;
-        r->op.sent_ms = env_now_ms(r->p->env); /* just now: so its absence proves nothing (D6) */
-        call(r);
+        r->op.sent_ms =
+            env_now_ms(r->p->runtime.env); /* just now: so its absence proves nothing (D6) */
+        operation_call(r);
         return;
     }
     if (r->op.kind == OP_CREATE && r->payment.context == CONTEXT_BOOKING && !r->asked &&
@@ -220,10 +221,10 @@ static void find_place(struct op_run *r)
     if (r->asked && r->op.list_after.n && r->op.list_ms > r->op.sent_ms)
         return;
     r->op.list_after = (struct str){ 0 };
-    r->op.list_ms = env_now_ms(r->p->env);
+    r->op.list_ms = env_now_ms(r->p->runtime.env);
 }
 
-static void call(struct op_run *r)
+static void operation_call(struct op_run *r)
 {
     const struct payment *p = &r->payment;
     struct gateway_call *c = &r->call;
@@ -254,11 +255,11 @@ static void call(struct op_run *r)
                                 .since_ms = r->op.claimed_ms,
                                 .until_ms = r->op.sent_ms,
                                 .list_after = r->op.list_after,
-                                .env = r->p->env,
+                                .env = r->p->runtime.env,
                                 .span_name = "Payment.callGateway",
                                 .seen = &r->tries,
                                 .arena = &r->arena,
-                                .home = r->p->home,
+                                .home = r->p->runtime.home,
                                 .done = call_done };
     memcpy(c->trace, r->trace, sizeof(c->trace));
     if (r->op.kind == OP_VOID)
@@ -270,7 +271,7 @@ static void call(struct op_run *r)
         c->refund_id = r->refund.gateway_refund_id;
         c->reason = r->refund.reason;
     }
-    fault_point(&r->p->env->faults, "op.calling");
+    fault_point(&r->p->runtime.env->faults, "op.calling");
     operate_log_request(r, c);
     gateways_call(gateway_of(r), c);
 }
@@ -288,7 +289,7 @@ static bool may_send_own(const struct op_run *r, int64_t now_ms)
 /* D6 */
 static bool may_send(const struct op_run *r)
 {
-    int64_t now_ms = env_now_ms(r->p->env), age_ms = now_ms - r->op.claimed_ms;
+    int64_t now_ms = env_now_ms(r->p->runtime.env), age_ms = now_ms - r->op.claimed_ms;
 
     if (!r->op.has_key)
         return may_send_own(r, now_ms);
@@ -307,7 +308,7 @@ static void session_expired(struct gateway_call *c)
 
     operate_log_answer(r, c);
     if (ended) {
-        call(r);
+        operation_call(r);
         return;
     }
     r->call = (struct gateway_call){ .answer = GATEWAY_RETRY_LATER, .timed_out = c->timed_out };
@@ -338,10 +339,10 @@ static void expire_session(struct op_run *r)
                                        .payment = r->payment.id,
                                        .context = r->payment.context,
                                        .session_id = r->extra.old_session,
-                                       .env = r->p->env,
+                                       .env = r->p->runtime.env,
                                        .seen = &r->tries,
                                        .arena = &r->arena,
-                                       .home = r->p->home,
+                                       .home = r->p->runtime.home,
                                        .done = session_expired };
     memcpy(r->cancel.trace, r->trace, sizeof(r->trace));
     operate_log_request(r, &r->cancel);
@@ -374,17 +375,17 @@ static void go_on(struct op_run *r)
     else if (is_checkout(r) && r->extra.old_session.n)
         expire_session(r);
     else
-        call(r);
+        operation_call(r);
 }
 
-static void resume(struct op_run *r)
+static void operation_resume(struct op_run *r)
 {
     resume_span_begin(r);
     operate_log_resumed(r);
     go_on(r);
 }
 
-static void loaded(struct unit *u)
+static void operation_loaded(struct unit *u)
 {
     struct op_run *r = CONTAINER_OF(u, struct op_run, load);
 
@@ -393,10 +394,10 @@ static void loaded(struct unit *u)
         job_outside_done(r->job, u->err == ERR_NOT_FOUND ? ERR_VALIDATION : u->err,
                          "the operation could not be read");
     else
-        resume(r);
+        operation_resume(r);
 }
 
-static void outside(struct job *j, void *ctx)
+static void operation_outside(struct job *j, void *ctx)
 {
     struct payments *p = ctx;
     struct op_run *r = j->state;
@@ -413,12 +414,13 @@ static void outside(struct job *j, void *ctx)
         go_on(r);
         return;
     }
-    r->load =
-        (struct unit){ .kind = &load_kind, .home = p->home, .done = loaded, .arena = &r->arena };
-    store_post(p->store, &r->load);
+    r->load = (struct unit){
+        .kind = &load_kind, .home = p->runtime.home, .done = operation_loaded, .arena = &r->arena
+    };
+    store_post(p->runtime.store, &r->load);
 }
 
-static void release(struct job *j, void *ctx)
+static void operation_release(struct job *j, void *ctx)
 {
     (void)ctx;
     if (j->state)
@@ -438,9 +440,9 @@ struct job_kind operation_kind(struct payments *p)
                    .first_ms = 1000,
                    .max_ms = OP_RETRY_MAX_MS,
                    .factor = 2 },
-        .outside = outside,
+        .outside = operation_outside,
         .settle = operation_settle,
-        .release = release,
+        .release = operation_release,
     };
 }
 
@@ -490,7 +492,7 @@ enum err operation_start_on(struct tx *tx, struct payments *p, const struct paym
     uuid_text(payment->id, payment_id);
     m.body = str_of(id);
     m.ref = str_of(payment_id);
-    return e ? e : queue_add(p->queue, tx, now_ms, &m, 1);
+    return e ? e : queue_add(p->runtime.queue, tx, now_ms, &m, 1);
 }
 
 void gateway_key(struct uuid payment, struct uuid operation, char ret_key[GATEWAY_KEY + 1])

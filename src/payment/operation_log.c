@@ -1,4 +1,4 @@
-#include "flow/operate_log.h"
+#include "payment/operation_log.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
@@ -13,7 +13,7 @@ void operate_log_attempted(const struct operate *o)
                                             [CONTEXT_PARTICIPANT] = "participant_id" };
     bool booking = o->context == CONTEXT_BOOKING;
     char key[UUID_TEXT + 1], subject[UUID_TEXT + 1], user[UUID_TEXT + 1];
-    struct log *l = o->payments->env->log;
+    struct log *l = o->payments->runtime.env->log;
 
     if (o->kind != OP_CREATE || !log_wants(l, LOG_INFO))
         return;
@@ -31,7 +31,7 @@ void operate_log_attempted(const struct operate *o)
 void operate_log_answered(const struct operate *o)
 {
     char key[UUID_TEXT + 1], id[UUID_TEXT + 1];
-    struct log *l = o->payments->env->log;
+    struct log *l = o->payments->runtime.env->log;
 
     if (o->err || !o->replayed || !log_wants(l, LOG_INFO))
         return;
@@ -50,14 +50,14 @@ void operate_log_resumed(struct op_run *r)
 
     if (r->trace[0])
         return;
-    t = trace_new(&r->p->env->rng);
+    t = trace_new(&r->p->runtime.env->rng);
     trace_text(&t, r->trace);
 }
 
 void operate_log_request(const struct op_run *r, const struct gateway_call *c)
 {
     char id[UUID_TEXT + 1], message[UUID_TEXT + 1];
-    struct log *l = r->p->env->log;
+    struct log *l = r->p->runtime.env->log;
 
     if (!log_wants(l, LOG_INFO))
         return;
@@ -105,7 +105,7 @@ static void log_response(const struct op_run *r, const struct gateway_call *c)
 {
     struct ids ids = ids_of(r);
 
-    LOG(r->p->env->log, LOG_INFO, "PaymentGatewayResponse", LOG_TRACE(str_of(r->trace)),
+    LOG(r->p->runtime.env->log, LOG_INFO, "PaymentGatewayResponse", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)),
         LOG_TEXT("gatewayTransactionId", c->fact.intent_id), LOG_TEXT("status", word_of(c)),
         LOG_TEXT("gatewayName", r->payment.gateway),
@@ -119,7 +119,7 @@ static void log_timeout(const struct op_run *r, const struct gateway_call *c)
 {
     struct ids ids = ids_of(r);
 
-    LOG(r->p->env->log, LOG_ERROR, "PaymentGatewayTimeout", LOG_TRACE(str_of(r->trace)),
+    LOG(r->p->runtime.env->log, LOG_ERROR, "PaymentGatewayTimeout", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)),
         LOG_NUM("timeoutMs", c->try_ms ? c->try_ms : LIMIT_GATEWAY_CALL_MS),
         LOG_TEXT("gatewayName", r->payment.gateway),
@@ -132,7 +132,7 @@ static void log_error(const struct op_run *r, const struct gateway_call *c)
 {
     struct ids ids = ids_of(r);
 
-    LOG(r->p->env->log, LOG_ERROR, "PaymentGatewayError", LOG_TRACE(str_of(r->trace)),
+    LOG(r->p->runtime.env->log, LOG_ERROR, "PaymentGatewayError", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)), LOG_TEXT("errorCode", code_of(c)),
         LOG_TEXT("errorMessage", str_of(c->error_message)),
         LOG_TEXT("gatewayName", r->payment.gateway),
@@ -149,14 +149,14 @@ void operate_log_answer(const struct op_run *r, const struct gateway_call *c)
         log_timeout(r, c);
     else if (failed)
         log_error(r, c);
-    else if (log_wants(r->p->env->log, LOG_INFO))
+    else if (log_wants(r->p->runtime.env->log, LOG_INFO))
         log_response(r, c);
 }
 
 void operate_log_created(void *run, int64_t status)
 {
     const struct op_run *r = run;
-    struct log *l = r->p->env->log;
+    struct log *l = r->p->runtime.env->log;
     struct ids ids;
 
     if (!log_wants(l, LOG_INFO))

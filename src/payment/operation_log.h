@@ -1,15 +1,15 @@
-/* operate_log.h - the lines of 004 section 9 (O1), by their names:
+/* operation_log.h - the lines of 004 section 9 (O1), by their names:
  *
  *   PaymentCreateAttempted  PaymentIdempotencyHit  PaymentCreated          the request
  *   PaymentGatewayRequest   PaymentGatewayResponse                         its call
  *   PaymentGatewayError     PaymentGatewayTimeout                          ... that failed
  *
  * They are the only lines that name a provider's ids beside 003's (A6). Where INFO is not wanted,
- * nothing is made for them. Only flow/ includes this. */
+ * nothing is made for them. */
 #pragma once
 
-#include "flow/operate.h"
-#include "flow/run.h"
+#include "payment/operate.h"
+#include "payment/operation_run.h"
 
 void operate_log_attempted(const struct operate *o);
 void operate_log_answered(const struct operate *o); /* where it was a replay */

@@ -1,14 +1,14 @@
-/* run.h - one operation under way: what it needs for its call, and what the call said. Made by a
+/* operation_run.h - one operation under way: what it needs for its call, and what the call said. Made by a
  * claim (then it is sent at once) or by the job that found the operation's message (then it is read
- * first). Owned by the job. Only flow/ includes this. */
+ * first). Owned by the job. */
 #pragma once
 
-#include "flow/keys.h"
-#include "flow/rows.h"
+#include "payment/keys.h"
+#include "payment/rows.h"
 
 enum { RUN_NOTES = 4 };
 
-/* What a subject has to say to the gateway (subject.h). */
+/* What a subject has to say to the gateway (payable.h). */
 struct call_extra {
     bool capture_now;
     struct str method_type;
@@ -30,7 +30,7 @@ struct op_run {
     bool asked;  /* this time the gateway was asked, nothing was sent */
     bool called; /* call has an answer */
     char trace[56];
-    struct span resumed, persist; /* operate_span.h */
+    struct span resumed, persist; /* operation_span.h */
     struct lap publishing;
     enum payment_status settled_as;
 

@@ -1,6 +1,6 @@
-#include "flow/operate_span.h"
+#include "payment/operation_span.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 static const char *name_of(enum op_kind kind)
 {
@@ -16,7 +16,8 @@ static const char *name_of(enum op_kind kind)
 
 struct span operate_span_begin(struct operate *o)
 {
-    struct span s = span_begin(o->payments->env, str_of(o->trace), SPAN_INTERNAL, name_of(o->kind));
+    struct span s =
+        span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL, name_of(o->kind));
 
     if (s.spans)
         trace_text(&s.trace, o->trace);
@@ -99,7 +100,7 @@ void operate_span_end(struct span *s, const struct operate *o)
 
 struct lap claim_lap_begin(const struct operate *o)
 {
-    struct env *env = o->payments->env;
+    struct env *env = o->payments->runtime.env;
     bool wanted = env->spans && trace_is_sampled(str_of(o->trace));
 
     return (struct lap){ .env = wanted ? env : NULL,
@@ -118,7 +119,7 @@ void claim_span(struct claim *c)
 
     if (!c->validating.ended_us)
         return;
-    s = span_begin(o->payments->env, str_of(o->trace), SPAN_INTERNAL,
+    s = span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL,
                    o->kind == OP_CREATE ? names[o->context] : "Payment.validatePayment");
     s.began_us = c->validating.began_us;
     SPAN_END_AT(&s, c->validating.ended_us, c->invalid ? err_code(c->invalid) : NULL,
@@ -130,7 +131,7 @@ void claim_span(struct claim *c)
 
 void resume_span_begin(struct op_run *r)
 {
-    struct env *env = r->p->env;
+    struct env *env = r->p->runtime.env;
     struct trace t;
 
     if (r->trace[0])
@@ -157,14 +158,15 @@ void resume_span_end(struct op_run *r, const char *why)
              SPAN_NUM("messaging.attempt", r->job->message->attempt));
 }
 
-static void settled(void *ctx, int64_t arg)
+static void operation_span_settled(void *ctx, int64_t arg)
 {
     struct op_run *r = ctx;
     struct span published;
 
     (void)arg;
     if (r->publishing.ended_us) {
-        published = span_begin(r->p->env, str_of(r->trace), SPAN_PRODUCER, "Payment.publishEvent");
+        published =
+            span_begin(r->p->runtime.env, str_of(r->trace), SPAN_PRODUCER, "Payment.publishEvent");
         published.began_us = r->publishing.began_us;
         SPAN_END_AT(&published, r->publishing.ended_us, NULL,
                     SPAN_TEXT("event.type", r->publishing.what));
@@ -177,8 +179,8 @@ static void settled(void *ctx, int64_t arg)
 /* Before all else of the unit, so that it is told before whoever waits is answered. */
 void settle_span_begin(struct tx *tx, struct op_run *r)
 {
-    r->persist = span_begin(r->p->env, str_of(r->trace), SPAN_INTERNAL, "Payment.persist");
-    r->publishing = (struct lap){ .env = r->persist.spans ? r->p->env : NULL };
+    r->persist = span_begin(r->p->runtime.env, str_of(r->trace), SPAN_INTERNAL, "Payment.persist");
+    r->publishing = (struct lap){ .env = r->persist.spans ? r->p->runtime.env : NULL };
     if (r->persist.spans)
-        tx_after_commit(tx, settled, r, 0);
+        tx_after_commit(tx, operation_span_settled, r, 0);
 }

@@ -1,5 +1,5 @@
-/* operate_span.h - what traces tell of a client's operation (O3): Payment.create and its like, with
- * the names and attributes of 004 section 9. Only flow/ includes this.
+/* operation_span.h - what traces tell of a client's operation (O3): Payment.create and its like, with
+ * the names and attributes of 004 section 9.
  *
  *   Payment.create                 the request: from its look at the key to its answer
  *     Payment.checkIdempotency     until the key is ours, durably, or known
@@ -11,8 +11,8 @@
  * A job that was found in the queue has a trace of its own: nobody asked for it just now. */
 #pragma once
 
-#include "flow/claim.h"
 #include "observe/span.h"
+#include "payment/claim.h"
 
 /* Begun under what o->trace names; from now on o->trace names it. */
 struct span operate_span_begin(struct operate *o);

@@ -1,19 +1,20 @@
-/* subject.h - what a payment is for: a booking, a purchase of a position, what a participant owes
+/* payable.h - what a payment is for: a booking, a purchase of a position, what a participant owes
  * (D16). The flows are the same for all of them; where they differ, they ask here.
  *
  *   (1) All of it runs inside the caller's transaction, and may be run again.
  *   (2) `moved` and `refunded` bring the subject to what the payment is now, whatever was known
  *       before: called twice, or in another order, they end in the same rows (E7).
  *   (3) PostgreSQL: who holds the payment's lock may lock the subject; never the other way round,
- *       but for a payment that is being made.
- *
- * Only flow/ includes this. */
+ *       but for a payment that is being made. */
 #pragma once
 
-#include "flow/claim.h"
-#include "flow/move.h"
+#include "payment/claim.h"
+#include "payment/transition.h"
 
 struct subject {
+    /* The payment of the subject with this id. NULL: nobody asks by the subject. */
+    enum err (*payment_of)(struct tx *tx, struct uuid subject, struct uuid *ret_payment);
+
     /* OP_CREATE: may this be paid, by whom, how much? Fills p's subject_id, user_id and money, and
      * reserves what must be reserved. Where c->o names a payment that goes on (another session of
      * Checkout), p is that one, read under its lock, and c->goes_on is set. */
@@ -55,11 +56,11 @@ struct subject {
                        struct str *ret_body);
 };
 
-extern const struct subject booking_subject;     /* booking.c */
-extern const struct subject purchase_subject;    /* purchase_subject.c */
-extern const struct subject participant_subject; /* participant.c */
+extern const struct subject booking_subject;     /* booking/booking.c */
+extern const struct subject purchase_subject;    /* campaign/purchase_payable.c */
+extern const struct subject participant_subject; /* collection/participant.c */
 
-static inline const struct subject *subject_of(const struct payment *p)
+static inline const struct subject *payable_of(enum payment_context context)
 {
     static const struct subject *const all[PAYMENT_CONTEXTS] = {
         [CONTEXT_BOOKING] = &booking_subject,
@@ -67,5 +68,10 @@ static inline const struct subject *subject_of(const struct payment *p)
         [CONTEXT_PARTICIPANT] = &participant_subject,
     };
 
-    return all[p->context];
+    return all[context];
+}
+
+static inline const struct subject *subject_of(const struct payment *p)
+{
+    return payable_of(p->context);
 }

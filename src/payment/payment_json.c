@@ -1,8 +1,8 @@
 /* payment_json.c - a payment as its owner sees it (004 section 4), field by field. */
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/url_mask.h"
-#include "flow/json_out.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ struct str payment_json(struct arena *a, const struct payment *p, const struct r
 
 /* --- for who only looks --- */
 
-static struct str print(struct arena *a, const cJSON *tree)
+static struct str payment_json_print(struct arena *a, const cJSON *tree)
 {
     char *text = cJSON_PrintUnformatted(tree);
     struct str copy = text ? arena_str(a, str_of(text)) : (struct str){ 0 };
@@ -110,7 +110,7 @@ static struct str without_secret(struct arena *a, struct str action)
     if (e)
         return e == ERR_NO_MEMORY ? (struct str){ 0 } : S("null");
     cJSON_DeleteItemFromObjectCaseSensitive(tree, "clientSecret");
-    return mask_url(tree) ? print(a, tree) : (struct str){ 0 };
+    return mask_url(tree) ? payment_json_print(a, tree) : (struct str){ 0 };
 }
 
 struct str payment_json_seen(struct arena *a, const struct payment *p, const struct refund *refunds,

@@ -9,16 +9,15 @@
 #include "domain/payment.h"
 #include "domain/reminder.h"
 #include "gateway/gateways.h"
+#include "notify/notification.h"
 #include "queue/queue.h"
+#include "queue/runtime.h"
 
 struct replays;
 struct waiting;
 
 struct payments {
-    struct env *env;
-    struct store *store;
-    struct queue *queue;
-    struct home *home; /* the queue's */
+    struct runtime runtime;
     const struct gateways *gateways;
     struct waiting *waiting; /* requests that wait for an operation's answer */
     struct replays *replays; /* how often keys came again; NULL: not counted */
@@ -26,13 +25,14 @@ struct payments {
     int64_t key_ttl_ms;      /* I2: 24 h */
     int64_t action_limit_ms; /* D23: 60 min; a slip and a bank transfer have their own time */
     int64_t reservation_ms;  /* D19: how long a position waits for its money */
-    enum language notice_language;  /* of what people are told, unless they say otherwise */
-    bool tells;                     /* this node has a transport (others may: notice.c) */
+    struct notifier notifier;
+    /* What else expires with the keys each hour. *ret_more: there is more. NULL: nothing. */
+    enum err (*expire_also)(struct tx *tx, int64_t now_ms, bool *ret_more);
     struct reminder_rule reminders; /* S2: of collections that have no rule of their own */
     bool refetch;                   /* E2: succeeded is believed only after a fetch */
 };
 
-enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500, GATEWAY_ID_MAX = 255 };
+enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500 };
 
 struct payment {
     struct uuid id, subject_id, user_id, idempotency_key, claim_id;
@@ -79,6 +79,10 @@ struct str payment_json_seen(struct arena *a, const struct payment *p, const str
 
 /* The field that names what it is for: "bookingId", "purchaseId", "participantId". */
 void payment_out_subject(struct buf *b, const struct payment *p);
+
+/* Does the payment's gateway speak with that provider? One that is set up no more is known by its
+ * name. */
+bool payment_is_at(const struct payments *pp, const struct payment *p, struct str provider);
 
 /* Pages of payments, newest first. */
 struct payment_filter {

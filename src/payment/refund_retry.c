@@ -1,4 +1,4 @@
-/* refund_again.c - see refund_again.h.
+/* refund_retry.c - see refund_retry.h.
  *
  *   failed --1, 8, 64, 512 min--> refund.again --under the payment's lock--> the next operation
  *      '--the fifth one--> an operator is told
@@ -8,11 +8,11 @@
  *   (2) One money, one refund that lives (D12): a try begins only where each one before it has
  *       failed, and all of them ask for the whole, of which a gateway gives no more than there is.
  *   (3) Tries are counted by their operations, so neither a crash nor an event begins anew. */
-#include "flow/refund_again.h"
+#include "payment/refund_retry.h"
 
 #include "base/limits.h"
 #include "domain/retry.h"
-#include "flow/operate.h"
+#include "payment/operate.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -29,7 +29,8 @@ struct tried {
 };
 
 /* NOT_FOUND: no operation of ours made this refund. */
-static enum err look(struct tx *tx, struct arena *a, const struct refund *r, struct tried *ret)
+static enum err refund_retry_look(struct tx *tx, struct arena *a, const struct refund *r,
+                                  struct tried *ret)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_refund_cause, &row, v_uuid(&r->payment_id), v_uuid(&r->id));
@@ -69,8 +70,8 @@ static enum err leave_to_operator(struct tx *tx, const struct taking *t, const s
     return audit_money(tx, "REFUND", p, r->amount, false, str_of(detail), NULL, NULL, t->now_ms);
 }
 
-static enum err plan(struct tx *tx, const struct taking *t, const struct refund *r,
-                     int64_t delay_ms)
+static enum err refund_retry_plan(struct tx *tx, const struct taking *t, const struct refund *r,
+                                  int64_t delay_ms)
 {
     char payment[UUID_TEXT + 1], refund[UUID_TEXT + 1];
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
@@ -81,7 +82,7 @@ static enum err plan(struct tx *tx, const struct taking *t, const struct refund 
     uuid_text(r->id, refund);
     m.ref = str_of(payment);
     m.body = str_of(refund);
-    return queue_add(t->payments->queue, tx, t->now_ms, &m, 1);
+    return queue_add(t->payments->runtime.queue, tx, t->now_ms, &m, 1);
 }
 
 enum err refund_again(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -89,12 +90,13 @@ enum err refund_again(struct tx *tx, const struct taking *t, const struct paymen
 {
     struct tried so_far = { 0 };
     int64_t delay_ms;
-    enum err e = look(tx, t->arena, r, &so_far);
+    enum err e = refund_retry_look(tx, t->arena, r, &so_far);
 
     if (e || so_far.live) /* another one is under way, or was done */
         return e == ERR_NOT_FOUND ? OK : e;
     delay_ms = retry_delay_ms(&pauses, so_far.tries);
-    return delay_ms < 0 ? leave_to_operator(tx, t, p, r, so_far.cause) : plan(tx, t, r, delay_ms);
+    return delay_ms < 0 ? leave_to_operator(tx, t, p, r, so_far.cause)
+                        : refund_retry_plan(tx, t, r, delay_ms);
 }
 
 /* --- the job --- */
@@ -116,13 +118,13 @@ static enum err try_again(struct tx *tx, struct arena *a, struct payments *pp, s
         e = refund_read(tx, a, refund, &r);
     if (e || !has_failed(&r)) /* taken for failed, it came about after all */
         return e;
-    e = look(tx, a, &r, &so_far);
+    e = refund_retry_look(tx, a, &r, &so_far);
     if (e || so_far.live || so_far.tries >= LIMIT_REFUND_TRIES)
         return e;
     return operation_start_on(tx, pp, &p, so_far.intent_id, OP_REFUND, r.amount, so_far.cause);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err refund_retry_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct uuid payment, refund;
     struct arena a;
@@ -144,5 +146,7 @@ struct job_kind refund_again_kind(struct payments *pp)
         .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
     };
 
-    return (struct job_kind){ .name = "refund.again", .run = run, .ctx = pp, .retry = patient };
+    return (struct job_kind){
+        .name = "refund.again", .run = refund_retry_run, .ctx = pp, .retry = patient
+    };
 }

@@ -1,8 +1,8 @@
-/* refund_again.h - money that must go back, and whose refund failed: it is refunded again, later
- * (D2). Only flow/ and who registers the kind include this. */
+/* refund_retry.h - money that must go back, and whose refund failed: it is refunded again, later
+ * (D2). */
 #pragma once
 
-#include "flow/move.h"
+#include "payment/transition.h"
 
 /* r, of our own accord (automatic), has failed just now and is stored. Its next try is planned; was
  * it the last one, an operator is told, once. Nothing, where it was made at the gateway's

@@ -4,11 +4,11 @@
  * writes it a part at a time and sorted, so that two nodes on PostgreSQL never wait for each other.
  * What the store did not take is added to the first one again. `called` is true from the first
  * replay until the tables change places, so an idle server has no timer. */
-#include "flow/replays.h"
+#include "payment/replays.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "observe/log.h"
+#include "payment/rows.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -65,7 +65,8 @@ static size_t slot_of(const struct uuid *operation)
 }
 
 /* NULL: it is not there, and there is no room for it. A new one has no times yet. */
-static struct count *find(struct table *t, const struct uuid *payment, const struct uuid *operation)
+static struct count *replays_find(struct table *t, const struct uuid *payment,
+                                  const struct uuid *operation)
 {
     for (size_t i = slot_of(operation);; i = (i + 1) & (SLOTS - 1)) {
         struct count *c = t->slots[i] ? &t->counts[t->slots[i] - 1] : NULL;
@@ -83,9 +84,9 @@ static struct count *find(struct table *t, const struct uuid *payment, const str
     }
 }
 
-static void add(struct table *t, const struct count *more)
+static void payment_replays_add(struct table *t, const struct count *more)
 {
-    struct count *c = find(t, &more->payment, &more->operation);
+    struct count *c = replays_find(t, &more->payment, &more->operation);
 
     if (!c) {
         t->dropped += more->times;
@@ -100,12 +101,12 @@ static void add(struct table *t, const struct count *more)
 }
 
 /* True: nobody was called for the table yet. */
-static bool take(struct replays *r, const struct count *more)
+static bool replays_take(struct replays *r, const struct count *more)
 {
     bool first;
 
     pthread_mutex_lock(&r->lock);
-    add(r->filling, more);
+    payment_replays_add(r->filling, more);
     first = !r->called;
     r->called = true;
     pthread_mutex_unlock(&r->lock);
@@ -119,7 +120,7 @@ void replays_add(struct replays *r, struct uuid payment, struct uuid operation, 
     if (!r)
         return;
     one.first_ms = one.last_ms = env_now_ms(r->env);
-    if (take(r, &one))
+    if (replays_take(r, &one))
         home_give(r->home, &r->call);
 }
 
@@ -164,7 +165,7 @@ static int by_key(const void *a, const void *b)
 
 static void go_on_stopping(struct replays *r);
 
-static void arm(struct replays *r, int64_t due_ms)
+static void replays_arm(struct replays *r, int64_t due_ms)
 {
     r->armed = due_ms != CLOCK_NEVER;
     home_arm(r->home, &r->timer, due_ms);
@@ -175,9 +176,9 @@ static void put_back(struct replays *r)
     bool first = false;
 
     for (size_t i = r->written; i < r->writing->used; i++)
-        first |= take(r, &r->writing->counts[i]);
+        first |= replays_take(r, &r->writing->counts[i]);
     if (first)
-        arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
+        replays_arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
 }
 
 static void part_is_written(struct unit *u);
@@ -251,7 +252,7 @@ static void change_places(struct replays *r)
 
 static void write_counts(struct replays *r)
 {
-    arm(r, CLOCK_NEVER);
+    replays_arm(r, CLOCK_NEVER);
     change_places(r);
     tell_dropped(r);
     qsort(r->writing->counts, r->writing->used, sizeof(struct count), by_key);
@@ -264,7 +265,8 @@ static void time_is_over(struct timer *t)
     struct replays *r = CONTAINER_OF(t, struct replays, timer);
 
     if (r->busy)
-        arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS); /* a store that slow; let it finish */
+        replays_arm(r,
+                    env_now_ms(r->env) + LIMIT_REPLAYS_MS); /* a store that slow; let it finish */
     else
         write_counts(r);
 }
@@ -273,7 +275,7 @@ static void first_replay(struct task *t)
 {
     struct replays *r = CONTAINER_OF(t, struct replays, call);
 
-    arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
+    replays_arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
     if (r->stopping)
         go_on_stopping(r);
 }

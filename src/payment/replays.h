@@ -7,7 +7,7 @@
  * number in a log line: whoever sends so many keys again does not fill the disk with it. */
 #pragma once
 
-#include "flow/operate.h"
+#include "payment/operate.h"
 
 struct replays;
 

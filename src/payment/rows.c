@@ -1,4 +1,4 @@
-#include "flow/rows.h"
+#include "payment/rows.h"
 
 #include "base/limits.h"
 
@@ -14,14 +14,14 @@ struct columns {
     enum err err;
 };
 
-static const struct val *next(struct columns *c)
+static const struct val *payment_rows_next(struct columns *c)
 {
     return &c->row->col[c->at++];
 }
 
 static struct uuid take_uuid(struct columns *c, bool *ret_there)
 {
-    const struct val *v = next(c);
+    const struct val *v = payment_rows_next(c);
     struct uuid id = { 0 };
     bool there = v->type == VAL_BLOB && uuid_of_bytes(v->s, &id);
 
@@ -34,7 +34,7 @@ static struct uuid take_uuid(struct columns *c, bool *ret_there)
 
 static struct str take_text(struct columns *c)
 {
-    const struct val *v = next(c);
+    const struct val *v = payment_rows_next(c);
     struct str copy = { 0 };
 
     if (v->type != VAL_TEXT)
@@ -47,14 +47,14 @@ static struct str take_text(struct columns *c)
 
 static int64_t take_int(struct columns *c, int64_t where_null)
 {
-    const struct val *v = next(c);
+    const struct val *v = payment_rows_next(c);
 
     return v->type == VAL_INT ? v->i : where_null;
 }
 
 static int take_word(struct columns *c, const char *const *words, size_t n)
 {
-    const struct val *v = next(c);
+    const struct val *v = payment_rows_next(c);
 
     for (size_t i = 0; i < n; i++)
         if (str_eq(v->s, str_of(words[i])))
@@ -81,15 +81,15 @@ enum err payment_of_row(struct arena *a, const struct row *row, struct payment *
     int64_t minor;
 
     p.id = take_uuid(&c, NULL);
-    if (!payment_context_parse(next(&c)->s, &p.context))
+    if (!payment_context_parse(payment_rows_next(&c)->s, &p.context))
         c.err = ERR_INTERNAL;
     p.subject_id = take_uuid(&c, NULL);
     p.user_id = take_uuid(&c, NULL);
     minor = take_int(&c, 0);
     p.captured = take_int(&c, -1);
     p.refunded = take_int(&c, -1);
-    p.money = take_money(minor, next(&c)->s);
-    if (!payment_status_parse(next(&c)->s, &p.status))
+    p.money = take_money(minor, payment_rows_next(&c)->s);
+    if (!payment_status_parse(payment_rows_next(&c)->s, &p.status))
         c.err = ERR_INTERNAL;
     p.description = take_text(&c);
     p.gateway = take_text(&c);
@@ -162,7 +162,7 @@ enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms)
     return e;
 }
 
-struct page {
+struct payment_rows_page {
     struct arena *arena;
     struct payment *payments;
     size_t n, max;
@@ -170,7 +170,7 @@ struct page {
 
 static enum err add_to_page(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct payment_rows_page *p = ctx;
 
     return p->n < p->max ? payment_of_row(p->arena, row, &p->payments[p->n++]) : OK;
 }
@@ -178,7 +178,9 @@ static enum err add_to_page(void *ctx, const struct row *row)
 enum err payments_list(struct tx *tx, struct arena *a, const struct payment_filter *f,
                        struct payment *ret_payments, size_t *ret_count)
 {
-    struct page page = { .arena = a, .payments = ret_payments, .max = (size_t)f->limit };
+    struct payment_rows_page page = { .arena = a,
+                                      .payments = ret_payments,
+                                      .max = (size_t)f->limit };
     struct uuid last;
     struct str name = f->has_status ? str_of(payment_status_name(f->status)) : S("");
     struct val status = V_TEXT(name);
@@ -275,7 +277,7 @@ static enum err refund_of_row(struct arena *a, const struct row *row, struct ref
     r.id = take_uuid(&c, NULL);
     r.payment_id = take_uuid(&c, NULL);
     r.amount = take_int(&c, 0);
-    if (!refund_status_parse(next(&c)->s, &r.status))
+    if (!refund_status_parse(payment_rows_next(&c)->s, &r.status))
         c.err = ERR_INTERNAL;
     r.reason = take_text(&c);
     r.gateway_refund_id = take_text(&c);
@@ -374,4 +376,13 @@ enum err audit_money(struct tx *tx, const char *operation, const struct payment 
                  V_TEXT(str_of(id)), V_TEXT(success ? S("success") : S("failure")), v_text(detail),
                  user ? v_uuid(user) : V_NULL, v_uuid(&p->id), V_INT(amount),
                  key ? v_uuid(key) : V_NULL);
+}
+
+bool payment_is_at(const struct payments *pp, const struct payment *p, struct str provider)
+{
+    const struct gateway *g = pp->gateways ? gateways_named(pp->gateways, p->gateway) : NULL;
+
+    if (g)
+        return str_eq(str_of(g->provider), provider);
+    return str_eq(str_eq(p->gateway, S("sandbox")) ? S("stripe") : p->gateway, provider);
 }

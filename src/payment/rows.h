@@ -1,8 +1,9 @@
-/* rows.h - rows of payments, operations and refunds, and back. Only flow/ includes this. */
+/* rows.h - rows of payments, operations and refunds, and back. */
 #pragma once
 
-#include "flow/operate.h"
-#include "flow/payments.h"
+#include "payment/operate.h"
+#include "payment/payments.h"
+#include "store/values.h"
 
 enum op_phase { PHASE_SEND, PHASE_UNKNOWN, PHASE_DONE };
 
@@ -61,18 +62,3 @@ enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret
 enum err audit_money(struct tx *tx, const char *operation, const struct payment *p, int64_t amount,
                      bool success, struct str detail, const struct uuid *user,
                      const struct uuid *key, int64_t now_ms);
-
-static inline struct val v_uuid(const struct uuid *id)
-{
-    return V_BLOB(uuid_bytes(id));
-}
-
-static inline struct val v_text(struct str s) /* empty: NULL */
-{
-    return s.n ? V_TEXT(s) : V_NULL;
-}
-
-static inline struct val v_amount(int64_t v) /* -1: NULL */
-{
-    return v >= 0 ? V_INT(v) : V_NULL;
-}

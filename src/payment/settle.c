@@ -10,26 +10,26 @@
  * The payment is read again under its lock, and never compared with what the claim saw: a webhook
  * may have moved it meanwhile, and then that is the answer, whatever became of the call (M10). */
 #include "base/limits.h"
-#include "flow/attempts.h"
-#include "flow/follow.h"
-#include "flow/move.h"
-#include "flow/operate_log.h"
-#include "flow/operate_span.h"
-#include "flow/refund_again.h"
-#include "flow/run.h"
-#include "flow/subject.h"
-#include "flow/unknown.h"
-#include "flow/waiting.h"
 #include "http/problem.h"
+#include "payment/attempts.h"
+#include "payment/follow.h"
+#include "payment/operation_log.h"
+#include "payment/operation_run.h"
+#include "payment/operation_span.h"
+#include "payment/payable.h"
+#include "payment/refund_retry.h"
+#include "payment/transition.h"
+#include "payment/unknown.h"
+#include "payment/waiting.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
 
-enum ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
+enum settle_ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
 
 enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
 
-struct settling {
+struct settle_settling {
     struct tx *tx;
     struct op_run *r;
     struct payment p; /* under its lock */
@@ -43,14 +43,14 @@ struct settling {
 
 /* Asked long enough after the last send, and it is not there: it never happened (D6). A search of
  * several asks is as old as the first of them: what came later may stand before it. */
-static bool surely_absent(const struct settling *s)
+static bool surely_absent(const struct settle_settling *s)
 {
     return s->r->op.list_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
 }
 
 /* This is the only run there ever was: what it did not do, nobody did. A run that was leased again
  * may have had a predecessor which died after its call. */
-static bool is_first_run(const struct settling *s)
+static bool is_first_run(const struct settle_settling *s)
 {
     const struct op_run *r = s->r;
 
@@ -58,14 +58,14 @@ static bool is_first_run(const struct settling *s)
 }
 
 /* Nothing of this operation can have reached the gateway, now or before. */
-static bool surely_nothing(const struct settling *s)
+static bool surely_nothing(const struct settle_settling *s)
 {
     return s->r->call.answer == GATEWAY_RETRY_LATER && is_first_run(s);
 }
 
 /* The gateway will never do it, and has not done it before. A session's key gives the first answer
  * each time: what it refuses now was refused before. What it does not have it cannot cancel. */
-static bool surely_refused(const struct settling *s)
+static bool surely_refused(const struct settle_settling *s)
 {
     const struct op_run *r = s->r;
     bool is_session = r->op.kind == OP_CREATE && is_paid_on_page(&s->p);
@@ -77,7 +77,7 @@ static bool surely_refused(const struct settling *s)
 
 /* A decline without an intent says no more than that this try did nothing: behind one that may have
  * had its effect it counts only if it is that one's answer. */
-static bool surely_declined(const struct settling *s)
+static bool surely_declined(const struct settle_settling *s)
 {
     const struct op_run *r = s->r;
     const struct gateway *g = gateways_named(r->p->gateways, s->p.gateway);
@@ -88,7 +88,7 @@ static bool surely_declined(const struct settling *s)
 
 /* Nobody else would end what an answer left open that does not fit: cancelled in its time, as if
  * its customer had never come back. */
-static enum err plan_end(struct settling *s)
+static enum err plan_end(struct settle_settling *s)
 {
     static const struct fact nothing_said = { 0 };
     int64_t due_ms = CLOCK_NEVER;
@@ -101,7 +101,7 @@ static enum err plan_end(struct settling *s)
 
 /* Another currency, or more money than was asked for: nothing is applied, and a person is called
  * (D10). The operation ends all the same, or its payment would be locked for ever. */
-static enum err note_mismatch(struct settling *s)
+static enum err note_mismatch(struct settle_settling *s)
 {
     const struct fact *f = &s->r->call.fact;
     char id[UUID_TEXT + 1];
@@ -121,7 +121,7 @@ static enum err note_mismatch(struct settling *s)
 
 /* A second intent of the payment. Captured before our cancel reached it, its money goes back by a
  * refund (D2): there may be no webhook that would say so. */
-static enum err take_other(struct settling *s)
+static enum err take_other(struct settle_settling *s)
 {
     const struct op_run *r = s->r;
     bool too_late = r->op.kind == OP_VOID && r->call.fact.state == INTENT_SUCCEEDED;
@@ -130,7 +130,7 @@ static enum err take_other(struct settling *s)
                     : take_other_intent(s->tx, &s->t, &s->p, &r->call.fact);
 }
 
-static enum err take(struct settling *s)
+static enum err settle_take(struct settle_settling *s)
 {
     const struct op_run *r = s->r;
     enum verdict v = VERDICT_SAME;
@@ -152,7 +152,7 @@ static enum err take(struct settling *s)
 /* --- each kind --- */
 
 /* What the gateway's error said. */
-static struct str error_text(const struct settling *s, struct str decline_code)
+static struct str error_text(const struct settle_settling *s, struct str decline_code)
 {
     const struct gateway_call *c = &s->r->call;
 
@@ -160,7 +160,7 @@ static struct str error_text(const struct settling *s, struct str decline_code)
 }
 
 /* The intent exists and waits for the client's own confirmation, or is being worked on. */
-static enum err keep_open_intent(struct settling *s)
+static enum err keep_open_intent(struct settle_settling *s)
 {
     const struct fact *f = &s->r->call.fact;
 
@@ -171,11 +171,11 @@ static enum err keep_open_intent(struct settling *s)
 }
 
 /* Refused for good. Where an intent was made all the same, it must not stay alive. */
-static enum err refuse_create(struct settling *s)
+static enum err refuse_create(struct settle_settling *s)
 {
     const struct gateway_call *c = &s->r->call;
     bool made = c->fact.kind == FACT_INTENT && c->fact.intent_id.n;
-    enum err e = made ? take(s) : OK;
+    enum err e = made ? settle_take(s) : OK;
 
     if (e || s->p.status != PAYMENT_PENDING)
         return e;
@@ -187,20 +187,20 @@ static enum err refuse_create(struct settling *s)
     return e ? e : payment_fail(s->tx, &s->t, &s->p, error_text(s, S("")));
 }
 
-static enum err conclude_create(struct settling *s, enum ending *ret)
+static enum err conclude_create(struct settle_settling *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     enum err e = OK;
 
     *ret = END_ANSWER;
     if (s->p.status != PAYMENT_PENDING) /* a webhook was faster; a session is kept all the same */
-        return c->fact.kind == FACT_SESSION ? take(s) : OK;
+        return c->fact.kind == FACT_SESSION ? settle_take(s) : OK;
     switch (c->answer) {
     case GATEWAY_OK:
     case GATEWAY_DECLINED:
         if (c->fact.kind == FACT_NONE && !surely_declined(s))
             break;
-        e = take(s);
+        e = settle_take(s);
         if (!e && c->fact.kind == FACT_NONE)
             e = payment_fail(s->tx, &s->t, &s->p, error_text(s, c->fact.decline_code));
         return e ? e : keep_open_intent(s);
@@ -220,7 +220,7 @@ static enum err conclude_create(struct settling *s, enum ending *ret)
 }
 
 /* A void before anybody has paid closed the gateway's page, or found it gone. */
-static enum err conclude_page(struct settling *s)
+static enum err conclude_page(struct settle_settling *s)
 {
     const struct gateway_call *c = &s->r->call;
     bool closed = c->ask == GATEWAY_EXPIRE &&
@@ -239,8 +239,10 @@ static bool waits_for_customer(const struct gateway_call *c)
 }
 
 /* Captures and voids: the state of the intent decides, whoever brought it there. */
-static enum err conclude_by_state(struct settling *s, bool (*is_done)(const struct payment *),
-                                  bool (*is_hopeless)(const struct payment *), enum ending *ret)
+static enum err conclude_by_state(struct settle_settling *s,
+                                  bool (*is_done)(const struct payment *),
+                                  bool (*is_hopeless)(const struct payment *),
+                                  enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     enum err e = OK;
@@ -249,7 +251,7 @@ static enum err conclude_by_state(struct settling *s, bool (*is_done)(const stru
     if (is_done(&s->p))
         return OK;
     if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED)
-        e = take(s);
+        e = settle_take(s);
     if (!e)
         e = conclude_page(s);
     if (e || is_done(&s->p))
@@ -271,14 +273,14 @@ static bool is_captured(const struct payment *p)
     return p->captured > 0;
 }
 
-static enum err conclude_capture(struct settling *s, enum ending *ret)
+static enum err conclude_capture(struct settle_settling *s, enum settle_ending *ret)
 {
     return conclude_by_state(s, is_captured, is_void, ret);
 }
 
 /* The gateway does not have it, and said so long enough: a wrong key of ours, or one of another
  * account, would have been noticed by then. */
-static bool surely_gone(const struct settling *s)
+static bool surely_gone(const struct settle_settling *s)
 {
     const struct gateway_call *c = &s->r->call;
 
@@ -288,7 +290,7 @@ static bool surely_gone(const struct settling *s)
 
 /* Its end brought no state that the payment can take: there is no such intent, or it has other
  * money than was asked for. It ends all the same, and a person is called. */
-static enum err give_up(struct settling *s, struct str why)
+static enum err give_up(struct settle_settling *s, struct str why)
 {
     char id[UUID_TEXT + 1];
     enum err e;
@@ -305,14 +307,14 @@ static enum err give_up(struct settling *s, struct str why)
 }
 
 /* Our own cancel is about the intent, not about the payment, which may be FAILED long since. */
-static enum err conclude_own_void(struct settling *s, enum ending *ret)
+static enum err conclude_own_void(struct settle_settling *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     bool told =
         c->fact.kind == FACT_INTENT && (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED);
     bool ended = told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED);
     bool gone = surely_gone(s);
-    enum err e = told ? take(s) : OK;
+    enum err e = told ? settle_take(s) : OK;
 
     s->paid = told && c->fact.state == INTENT_SUCCEEDED;
     *ret = gone || ended ? END_ANSWER : END_UNKNOWN;
@@ -326,13 +328,13 @@ static enum err conclude_own_void(struct settling *s, enum ending *ret)
     return payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
-static enum err conclude_void(struct settling *s, enum ending *ret)
+static enum err conclude_void(struct settle_settling *s, enum settle_ending *ret)
 {
     return s->r->op.has_key ? conclude_by_state(s, is_void, is_captured, ret)
                             : conclude_own_void(s, ret);
 }
 
-static enum err conclude_refund(struct settling *s, enum ending *ret)
+static enum err conclude_refund(struct settle_settling *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     bool refused = c->answer == GATEWAY_DECLINED || c->answer == GATEWAY_REFUSED;
@@ -343,7 +345,7 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
     if (e || refund.gateway_refund_id.n)
         return e; /* a webhook was faster */
     if (c->answer == GATEWAY_OK)
-        return take(s);
+        return settle_take(s);
     if (surely_declined(s) || surely_refused(s) || (refused && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
         e = refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
@@ -362,7 +364,7 @@ static enum err conclude_refund(struct settling *s, enum ending *ret)
 
 /* --- the answer --- */
 
-static enum err render(struct settling *s, struct str *ret_body)
+static enum err settle_render(struct settle_settling *s, struct str *ret_body)
 {
     struct refund *refunds = NULL;
     size_t n = 0;
@@ -380,7 +382,7 @@ static enum err render(struct settling *s, struct str *ret_body)
     return subject_of(&s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
 }
 
-static enum err render_problem(struct settling *s, struct str *ret_body)
+static enum err render_problem(struct settle_settling *s, struct str *ret_body)
 {
     char members[128], id[UUID_TEXT + 1];
     const char *why = s->mismatch ? "The gateway's answer does not fit the payment."
@@ -399,19 +401,19 @@ static enum err render_problem(struct settling *s, struct str *ret_body)
     return ret_body->p ? OK : ERR_NO_MEMORY;
 }
 
-static void publish(void *ctx, int64_t arg)
+static void settle_publish(void *ctx, int64_t arg)
 {
     struct op_run *r = ctx;
     struct scope scope = key_scope(r->op.user, r->op.kind, r->op.key);
 
     (void)arg;
-    fault_point(&r->p->env->faults, "op.settled");
+    fault_point(&r->p->runtime.env->faults, "op.settled");
     waiting_answer(r->p->waiting, &scope, r->answer);
     r->answer = NULL;
 }
 
 /* Everybody who waits for this key is told, once it is durable. */
-static void answer_later(struct settling *s, enum err e, int status, struct str body)
+static void answer_later(struct settle_settling *s, enum err e, int status, struct str body)
 {
     struct op_run *r = s->r;
 
@@ -419,12 +421,12 @@ static void answer_later(struct settling *s, enum err e, int status, struct str 
         return;
     answer_release(r->answer);
     r->answer = answer_new(e, status, s->p.id, body);
-    tx_after_commit(s->tx, publish, r, 0);
+    tx_after_commit(s->tx, settle_publish, r, 0);
 }
 
 /* --- endings --- */
 
-static enum err end_operation(struct settling *s, struct str result)
+static enum err end_operation(struct settle_settling *s, struct str result)
 {
     struct op_run *r = s->r;
 
@@ -433,7 +435,7 @@ static enum err end_operation(struct settling *s, struct str result)
                  v_uuid(&r->op.id));
 }
 
-static enum err audit(struct settling *s, bool success, struct str detail)
+static enum err settle_audit(struct settle_settling *s, bool success, struct str detail)
 {
     const struct operation *op = &s->r->op;
     int64_t amount = op->amount > 0 ? op->amount : s->p.money.minor;
@@ -443,7 +445,7 @@ static enum err audit(struct settling *s, bool success, struct str detail)
 }
 
 /* Of an operation of our own: nobody else hears of it. */
-static void tell_refusal(const struct settling *s)
+static void tell_refusal(const struct settle_settling *s)
 {
     char id[UUID_TEXT + 1];
 
@@ -455,7 +457,7 @@ static void tell_refusal(const struct settling *s)
                      LOG_TEXT("errorCode", str_of(s->r->call.error_code)), LOG_TRACE(s->t.trace));
 }
 
-static enum err end_answered(struct settling *s, bool problem)
+static enum err end_answered(struct settle_settling *s, bool problem)
 {
     int status = problem ? 422 : s->r->op.kind == OP_CREATE ? 201 : 200;
     bool done = s->r->op.kind == OP_VOID ? !s->paid : s->p.status != PAYMENT_FAILED;
@@ -464,13 +466,13 @@ static enum err end_answered(struct settling *s, bool problem)
     enum err e = OK;
 
     if (s->r->op.has_key)
-        e = problem ? render_problem(s, &body) : render(s, &body);
+        e = problem ? render_problem(s, &body) : settle_render(s, &body);
     if (!e)
         e = key_done(s->tx, &s->r->op, status, body);
     if (!e)
         e = end_operation(s, problem ? S("refused") : S("done"));
     if (!e)
-        e = audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
+        e = settle_audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
     if (problem && !s->r->op.has_key)
         tell_refusal(s);
     if (!e && !problem && s->r->op.kind == OP_CREATE)
@@ -480,14 +482,14 @@ static enum err end_answered(struct settling *s, bool problem)
     return e;
 }
 
-static enum err end_released(struct settling *s)
+static enum err end_released(struct settle_settling *s)
 {
     enum err e = key_release(s->tx, &s->r->op);
 
     if (!e)
         e = end_operation(s, S("nothing happened"));
     if (!e)
-        e = audit(s, false, str_of(s->r->call.error_code));
+        e = settle_audit(s, false, str_of(s->r->call.error_code));
     if (!e)
         answer_later(s, ERR_GATEWAY, 0, (struct str){ 0 });
     return e;
@@ -502,7 +504,7 @@ static int64_t ask_delay_ms(int64_t asks)
     return ms < ASK_MAX_MS ? ms : ASK_MAX_MS;
 }
 
-static enum err store_unknown(struct settling *s)
+static enum err store_unknown(struct settle_settling *s)
 {
     struct op_run *r = s->r;
     bool sent = !r->asked && r->call.sent;
@@ -516,7 +518,7 @@ static enum err store_unknown(struct settling *s)
                  V_INT(r->op.list_ms), v_uuid(&r->op.id));
 }
 
-static enum err end_unknown(struct settling *s)
+static enum err end_unknown(struct settle_settling *s)
 {
     struct op_run *r = s->r;
     bool late = r->call.timed_out || r->asked;
@@ -534,7 +536,7 @@ static enum err end_unknown(struct settling *s)
     return e;
 }
 
-static enum err end(struct settling *s, enum ending ending)
+static enum err payment_settle_end(struct settle_settling *s, enum settle_ending ending)
 {
     switch (ending) {
     case END_ANSWER: return end_answered(s, false);
@@ -546,7 +548,8 @@ static enum err end(struct settling *s, enum ending ending)
 }
 
 /* open_op goes with the change that ends the operation, in one UPDATE where there is one. */
-static enum err close_operation(struct settling *s, enum ending ending, int64_t version)
+static enum err close_operation(struct settle_settling *s, enum settle_ending ending,
+                                int64_t version)
 {
     bool open = ending == END_UNKNOWN;
     bool stored = s->p.version == version || s->p.has_open_op;
@@ -555,13 +558,13 @@ static enum err close_operation(struct settling *s, enum ending ending, int64_t 
     return open == stored ? OK : payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
-static enum err settle(struct settling *s)
+static enum err settle_run(struct settle_settling *s)
 {
-    static enum err (*const conclude[OP_KINDS])(struct settling *, enum ending *) = {
+    static enum err (*const conclude[OP_KINDS])(struct settle_settling *, enum settle_ending *) = {
         conclude_create, conclude_capture, conclude_refund, conclude_void
     };
     struct op_run *r = s->r;
-    enum ending ending = END_RELEASE;
+    enum settle_ending ending = END_RELEASE;
     int64_t version = s->p.version;
     bool was_open = s->p.has_open_op && uuid_eq(s->p.open_op, r->op.id);
     enum err e;
@@ -573,12 +576,12 @@ static enum err settle(struct settling *s)
         ending = END_PROBLEM;
     if (!e && was_open)
         e = close_operation(s, ending, version);
-    return e ? e : end(s, ending);
+    return e ? e : payment_settle_end(s, ending);
 }
 
 /* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, its
  * customer has paid meanwhile, or it is too late to send it. */
-static enum err settle_nothing(struct settling *s)
+static enum err settle_nothing(struct settle_settling *s)
 {
     enum err e = OK;
 
@@ -599,8 +602,8 @@ static enum err settle_nothing(struct settling *s)
 enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     struct op_run *r = j->state;
-    struct settling s = { .tx = tx, .r = r };
-    enum err e = fault_point(&r->p->env->faults, "op.settling");
+    struct settle_settling s = { .tx = tx, .r = r };
+    enum err e = fault_point(&r->p->runtime.env->faults, "op.settling");
 
     (void)ctx;
     (void)why;
@@ -615,7 +618,7 @@ enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]
                            .publishing = &r->publishing };
     e = payment_read(tx, &r->arena, r->op.payment_id, true, &s.p);
     if (!e)
-        e = r->called ? settle(&s) : settle_nothing(&s);
+        e = r->called ? settle_run(&s) : settle_nothing(&s);
     if (!e)
         e = attempts_write(tx, r->op.payment_id, r->op.id, &r->tries);
     r->settled_as = s.p.status;

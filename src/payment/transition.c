@@ -1,4 +1,4 @@
-/* move.c - a fact becomes the payment's new state.
+/* transition.c - a fact becomes the payment's new state.
  *
  *   fact --domain/payment_move--> APPLY ------> payments, payment_transactions, domain_events,
  *                            |                  what follows (confirm, abandon, lapse, cancel)
@@ -8,17 +8,16 @@
  *                            '--> MISMATCH ---> nothing: for the caller to refuse (D10)
  *
  * Everything here is inside the caller's transaction and may be run again. */
-#include "flow/move.h"
+#include "payment/transition.h"
 
 #include "base/buf.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/follow.h"
-#include "flow/json_out.h"
-#include "flow/poll.h"
-#include "flow/subject.h"
-#include "flow/tell.h"
-#include "flow/text.h"
+#include "base/text.h"
 #include "observe/metrics.h"
+#include "payment/emit.h"
+#include "payment/follow.h"
+#include "payment/payable.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -119,7 +118,7 @@ static bool brings_money(const struct fact *f)
     return f->state == INTENT_AUTHORIZED || f->state == INTENT_SUCCEEDED;
 }
 
-static void remember(struct payment *p, const struct fact *f)
+static void transition_remember(struct payment *p, const struct fact *f)
 {
     if (f->intent_id.n && (!is_paid_on_page(p) || brings_money(f)))
         p->gateway_transaction_id = f->intent_id;
@@ -140,7 +139,7 @@ static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct 
     if (f->action_type.n || f->client_secret.n) /* else it is being worked on */
         p->action = action_json(t->arena, f);
     if (!planned)
-        e = poll_begin(tx, t, p, f);
+        e = follow_poll(tx, t, p, f);
     if (!planned && !e)
         e = subject_of(p)->ends(tx, t, p, f, &due_ms);
     return e || due_ms == CLOCK_NEVER ? e : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
@@ -199,8 +198,8 @@ static enum err enter_failed(struct tx *tx, const struct taking *t, struct payme
     return dead ? OK : operation_start_own(tx, t->payments, p, OP_VOID, 0, S("declined"));
 }
 
-static enum err enter(struct tx *tx, const struct taking *t, struct payment *p,
-                      const struct fact *f, const struct move *m)
+static enum err transition_enter(struct tx *tx, const struct taking *t, struct payment *p,
+                                 const struct fact *f, const struct move *m)
 {
     switch (m->to) {
     case PAYMENT_PENDING: return enter_pending(tx, t, p, f);
@@ -228,15 +227,15 @@ static void count_amount(struct tx *tx, const struct payment *p, const struct mo
                         captured ? p->captured : p->money.minor);
 }
 
-static enum err apply(struct tx *tx, const struct taking *t, struct payment *p,
-                      const struct fact *f, const struct move *m)
+static enum err transition_apply(struct tx *tx, const struct taking *t, struct payment *p,
+                                 const struct fact *f, const struct move *m)
 {
     enum payment_status from = p->status;
     enum err e;
 
-    remember(p, f);
+    transition_remember(p, f);
     p->status = m->to;
-    e = enter(tx, t, p, f, m);
+    e = transition_enter(tx, t, p, f, m);
     if (!e)
         e = payment_store(tx, p, t->now_ms);
     if (!e && from != m->to)
@@ -254,7 +253,7 @@ static enum err apply_known(struct tx *tx, const struct taking *t, struct paymen
     enum err e = transaction_move(tx, t, p, f);
 
     if (!e)
-        e = apply(tx, t, p, f, m);
+        e = transition_apply(tx, t, p, f, m);
     if (e || subject_open || p->status != PAYMENT_CAPTURED || !subject_of(p)->captured_late)
         return e;
     return subject_of(p)->captured_late(tx, t, p);
@@ -297,7 +296,7 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
 
     if (e || !started)
         return e;
-    remember(p, f);
+    transition_remember(p, f);
     p->place_held = p->place_held && !captured; /* a paid intent cannot be paid again */
     if (captured && p->status == PAYMENT_PENDING)
         e = payment_fail(tx, t, p, S("refunded_automatically"));
@@ -315,7 +314,7 @@ enum err take_other_intent(struct tx *tx, const struct taking *t, const struct p
 enum err give_back_other(struct tx *tx, const struct taking *t, const struct payment *p,
                          const struct fact *f)
 {
-    char cause[GATEWAY_ID_MAX + 8];
+    char cause[LIMIT_GATEWAY_ID + 8];
     bool started;
     enum err e = transaction_move(tx, t, p, f);
 
@@ -432,7 +431,7 @@ enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, con
 {
     enum err e;
 
-    remember(p, f);
+    transition_remember(p, f);
     e = wait_for_customer(tx, t, p, f); /* or nobody would look at it again */
     return e ? e : payment_store(tx, p, t->now_ms);
 }

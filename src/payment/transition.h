@@ -1,10 +1,9 @@
-/* move.h - the one way in which a payment moves (P8). API answers, webhooks and the resolver bring
+/* transition.h - the one way in which a payment moves (P8). API answers, webhooks and the resolver bring
  * a fact; under the payment's lock it becomes the new state, the gateway's row, the domain event,
- * the audit line and the messages that follow, in the caller's transaction. Only flow/ includes
- * this. */
+ * the audit line and the messages that follow, in the caller's transaction. */
 #pragma once
 
-#include "flow/rows.h"
+#include "payment/rows.h"
 
 struct taking { /* what brought the fact */
     struct payments *payments;

@@ -1,4 +1,4 @@
-#include "flow/waiting.h"
+#include "payment/waiting.h"
 
 #include "base/limits.h"
 
@@ -34,7 +34,7 @@ void waiting_free(struct waiting *r)
 
 /* The end of the scope is a client's key: made by chance, and if it is not, only its owner waits.
  */
-static struct waiter **bucket(struct waiting *r, const struct scope *s)
+static struct waiter **waiting_bucket(struct waiting *r, const struct scope *s)
 {
     uint32_t h = 2166136261u;
 
@@ -45,7 +45,7 @@ static struct waiter **bucket(struct waiting *r, const struct scope *s)
 
 bool waiting_enter(struct waiting *r, struct waiter *w)
 {
-    struct waiter **head = bucket(r, &w->scope);
+    struct waiter **head = waiting_bucket(r, &w->scope);
     bool room;
 
     pthread_mutex_lock(&r->lock);
@@ -98,7 +98,7 @@ void waiting_answer(struct waiting *r, const struct scope *s, struct answer *a)
     if (!a)
         return;
     pthread_mutex_lock(&r->lock);
-    for (struct waiter *w = *bucket(r, s); w; w = next) {
+    for (struct waiter *w = *waiting_bucket(r, s); w; w = next) {
         next = w->next;
         if (memcmp(&w->scope, s, sizeof(*s)) != 0)
             continue;

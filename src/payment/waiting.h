@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/uuid.h"
 
 enum { SCOPE_BYTES = 33 };

@@ -1,7 +1,7 @@
 #include "qstash/call.h"
 
 #include "base/limits.h"
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static enum err run_call(struct tx *tx, struct unit *u)
     return c->run(tx, c);
 }
 
-static void done(struct unit *u)
+static void qstash_call_done(struct unit *u)
 {
     struct call *c = CONTAINER_OF(u, struct call, unit);
     struct buf out = c->out;
@@ -35,8 +35,8 @@ static void done(struct unit *u)
     buf_release(&out); /* the call went with its request */
 }
 
-static void post(struct visit *v, const struct unit_kind *kind, call_fn run,
-                 void (*then)(struct call *c))
+static void qstash_call_post(struct visit *v, const struct unit_kind *kind, call_fn run,
+                             void (*then)(struct call *c))
 {
     struct call *c = arena_alloc(&v->r->arena, 1, sizeof(*c));
 
@@ -48,8 +48,9 @@ static void post(struct visit *v, const struct unit_kind *kind, call_fn run,
     c->run = run;
     c->then = then;
     buf_init(&c->out, LIMIT_REPLY);
-    c->unit =
-        (struct unit){ .kind = kind, .home = v->r->home, .done = done, .arena = &v->r->arena };
+    c->unit = (struct unit){
+        .kind = kind, .home = v->r->home, .done = qstash_call_done, .arena = &v->r->arena
+    };
     store_post(v->q->store, &c->unit);
 }
 
@@ -57,14 +58,14 @@ void call_read(struct visit *v, call_fn run)
 {
     static const struct unit_kind kind = { "qstash.read", UNIT_READ, run_call, NULL };
 
-    post(v, &kind, run, NULL);
+    qstash_call_post(v, &kind, run, NULL);
 }
 
 void call_write_then(struct visit *v, call_fn run, void (*then)(struct call *c))
 {
     static const struct unit_kind kind = { "qstash.write", UNIT_FRONT, run_call, NULL };
 
-    post(v, &kind, run, then);
+    qstash_call_post(v, &kind, run, then);
 }
 
 void call_write(struct visit *v, call_fn run)
@@ -95,12 +96,16 @@ bool visit_name(struct visit *v, struct str name, const char *what)
 
 bool visit_body_is_json(struct visit *v)
 {
-    struct str type = request_header(v->r, S("Content-Type"), NULL);
+    size_t count;
+    struct str type = request_header(v->r, S("Content-Type"), &count);
 
-    if (!v->r->body.n || !type.n ||
+    if (!v->r->body.n || !count ||
         str_eq_nocase(str_trim(str_cut(&type, ';')), S("application/json")))
         return true;
-    visit_error(v, 415, "the body must be JSON: send Content-Type: application/json, or no body");
+    visit_error(v, 415,
+                count > 1
+                    ? "Content-Type is given twice: send Content-Type: application/json once"
+                    : "the body must be JSON: send Content-Type: application/json, or no body");
     return false;
 }
 

@@ -1,8 +1,8 @@
 /* call.h - a call of the administration: one unit of work, and an answer in JSON. */
 #pragma once
 
-#include "base/json.h"
-#include "qstash/door.h"
+#include "base/json/json.h"
+#include "qstash/endpoint.h"
 #include "store/store.h"
 
 enum { CALL_WORDS = 256 };
@@ -30,8 +30,8 @@ enum err call_refuse(struct call *c, int status, const char *format, ...)
 
 /* False: it is none (input_name_is_valid()), and the answer was sent. what: "queue name". */
 bool visit_name(struct visit *v, struct str name, const char *what) ANSWERS;
-/* False: the body says that it is something else, and 415 was sent. Without a Content-Type it is
- * taken for JSON. For calls where a body without filters means everything there is. */
+/* False: the body has another Content-Type or several of them, and 415 was sent. A body without a
+ * Content-Type is taken for JSON. For calls where a body without filters selects everything. */
 bool visit_body_is_json(struct visit *v) ANSWERS;
 /* The body as a JSON object. NULL: the answer was sent. */
 cJSON *visit_object(struct visit *v) ANSWERS;

@@ -1,8 +1,8 @@
 /* cancel.c - a parcel that is not wanted any more. What waits is gone at once. What is under way is
  * marked: its attempt ends as it ends, and no other follows. */
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
+#include "store/values.h"
 
 #include <assert.h>
 
@@ -11,27 +11,27 @@ struct doomed {
     struct live live;
 };
 
-static enum err note(struct tx *tx, struct uuid id, enum qstash_state state, int64_t now_ms)
+static enum err cancel_note(struct tx *tx, struct uuid id, enum qstash_state state, int64_t now_ms)
 {
     return log_add(tx, &(struct log_entry){ .id = id, .at_ms = now_ms, .state = state });
 }
 
 static enum err end_now(struct qstash *q, struct tx *tx, const struct doomed *d, int64_t now_ms)
 {
-    enum err e = note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+    enum err e = cancel_note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
 
     if (!e)
-        e = note(tx, d->parcel.id, QSTASH_CANCELED, now_ms);
+        e = cancel_note(tx, d->parcel.id, QSTASH_CANCELED, now_ms);
     return e ? e : parcel_leave(q, tx, &d->parcel, &d->live);
 }
 
-static enum err mark(struct tx *tx, const struct doomed *d, int64_t now_ms)
+static enum err cancel_mark(struct tx *tx, const struct doomed *d, int64_t now_ms)
 {
     enum err e;
 
     if (d->live.cancel)
         return OK;
-    e = note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+    e = cancel_note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
     return e ? e : TX_DO(tx, STMT_qstash_live_cancel, -1, v_uuid(&d->parcel.id));
 }
 
@@ -47,7 +47,7 @@ static enum err cancel_one(struct qstash *q, struct tx *tx, struct arena *a, str
     if (d.live.place == PLACE_GIVEN)
         e = queue_cancel(q->queue, tx, id, now_ms);
     if (e == ERR_NOT_FOUND)
-        return mark(tx, &d, now_ms);
+        return cancel_mark(tx, &d, now_ms);
     return e ? e : end_now(q, tx, &d, now_ms);
 }
 

@@ -1,11 +1,11 @@
-/* door.c - every path under /v2/: the token, the route, the answer.
+/* endpoint.c - every path under /v2/: the token, the route, the answer.
  *
  * The path is walked raw. A destination stands in it as it is ("/v2/publish/https://h/a?b=c"), so
  * nothing may be decoded, merged or tidied before the route is known. */
-#include "qstash/door.h"
+#include "qstash/endpoint.h"
 
 #include "base/limits.h"
-#include "http/target.h"
+#include "http/message/target.h"
 #include "observe/log.h"
 
 #include <assert.h>
@@ -184,7 +184,7 @@ static bool take_param(struct visit *v, size_t at, struct str segment)
 }
 
 /* The first segment in any case: some SDKs write /v2/Schedules. */
-static bool matches(struct visit *v, struct str pattern, struct str path)
+static bool endpoint_matches(struct visit *v, struct str pattern, struct str path)
 {
     size_t params = 0;
     bool first = true;
@@ -214,13 +214,14 @@ static bool is_address(struct str s)
            str_starts(s, S("https%3A"));
 }
 
-static visit_fn find(struct visit *v, struct str path, bool *ret_other_method)
+static visit_fn endpoint_find(struct visit *v, struct str path, bool *ret_other_method)
 {
     *ret_other_method = false;
     for (size_t i = 0; i < COUNT(routes); i++) {
         struct str pattern = str_of(routes[i].path);
 
-        if (!matches(v, pattern, path) || (!str_ends(pattern, S("*")) && is_address(v->param[0])))
+        if (!endpoint_matches(v, pattern, path) ||
+            (!str_ends(pattern, S("*")) && is_address(v->param[0])))
             continue;
         if (str_eq(v->r->method, str_of(routes[i].method)))
             return routes[i].handle;
@@ -231,7 +232,7 @@ static visit_fn find(struct visit *v, struct str path, bool *ret_other_method)
 
 /* "/v2/a/b" gives "a/b". The route is a raw one: path and query are slices of the target, side by
  * side. */
-static struct str below(struct str path)
+static struct str endpoint_below(struct str path)
 {
     size_t n = sizeof("/v2/") - 1;
 
@@ -251,12 +252,12 @@ void qstash_handle(struct request *r, void *qstash)
         return;
     }
     *v = (struct visit){ .q = qstash, .r = r, .query = r->query };
-    path = below(r->path);
+    path = endpoint_below(r->path);
     if (!is_known(v)) {
         visit_error(v, 401, "unauthorized: the bearer token is missing or wrong");
         return;
     }
-    handle = find(v, path, &other_method);
+    handle = endpoint_find(v, path, &other_method);
     if (handle)
         handle(v);
     else if (other_method)

@@ -1,4 +1,4 @@
-/* door.h - one call of the /v2/ API: who asks, for what, and how it is answered. Errors are
+/* endpoint.h - one call of the /v2/ API: who asks, for what, and how it is answered. Errors are
  * {"error":"..."}, as the SDK expects them; every 2xx has a JSON body, since the SDK parses it. */
 #pragma once
 
@@ -32,7 +32,7 @@ void visit_err(struct visit *v, enum err e); /* what a unit said; 404 has no wor
 /* The value of one query key, decoded; empty: not there. */
 struct str visit_query(struct visit *v, struct str key);
 
-/* publish.c */
+/* qstash/publish/publish.c */
 void qstash_publish(struct visit *v);
 void qstash_enqueue(struct visit *v);
 void qstash_batch(struct visit *v);
@@ -42,34 +42,34 @@ void qstash_message_cancel(struct visit *v);
 void qstash_messages_cancel(struct visit *v);
 /* logs.c */
 void qstash_logs(struct visit *v);
-/* dlq.c */
+/* qstash/dlq/dlq.c */
 void qstash_dlq_list(struct visit *v);
 void qstash_dlq_get(struct visit *v);
 void qstash_dlq_delete(struct visit *v);
 void qstash_dlq_delete_many(struct visit *v);
 void qstash_dlq_retry(struct visit *v);     /* by ids or filter */
 void qstash_dlq_retry_one(struct visit *v); /* by path; headers override */
-/* queues.c */
+/* qstash/admin/queues.c */
 void qstash_queue_upsert(struct visit *v);
 void qstash_queue_list(struct visit *v);
 void qstash_queue_get(struct visit *v);
 void qstash_queue_delete(struct visit *v);
 void qstash_queue_pause(struct visit *v);
 void qstash_queue_resume(struct visit *v);
-/* schedules.c */
+/* qstash/schedule/schedules.c */
 void qstash_schedule_create(struct visit *v);
 void qstash_schedule_list(struct visit *v);
 void qstash_schedule_get(struct visit *v);
 void qstash_schedule_delete(struct visit *v);
 void qstash_schedule_pause(struct visit *v);
 void qstash_schedule_resume(struct visit *v);
-/* groups.c */
+/* qstash/admin/groups.c */
 void qstash_group_add(struct visit *v);
 void qstash_group_remove(struct visit *v);
 void qstash_group_list(struct visit *v);
 void qstash_group_get(struct visit *v);
 void qstash_group_delete(struct visit *v);
-/* flows.c */
+/* qstash/admin/flow_control.c */
 void qstash_flow_list(struct visit *v);
 void qstash_flow_get(struct visit *v);
 void qstash_flow_pause(struct visit *v);
@@ -78,6 +78,6 @@ void qstash_flow_pin(struct visit *v);
 void qstash_flow_unpin(struct visit *v);
 void qstash_flow_reset_rate(struct visit *v);
 void qstash_global_parallelism(struct visit *v);
-/* keys.c */
+/* qstash/admin/keys.c */
 void qstash_keys_get(struct visit *v);
 void qstash_keys_rotate(struct visit *v);

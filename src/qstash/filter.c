@@ -1,8 +1,8 @@
 #include "qstash/filter.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "http/target.h"
+#include "http/message/target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ enum key {
 
 enum { ANY = SELECT_LIVE | SELECT_DEAD | SELECT_LOG };
 
-static const struct known {
+static const struct filter_known {
     const char *name;
     int key; /* of either enum */
     unsigned of;
@@ -53,7 +53,7 @@ static const struct known {
     { "qstash_token", KEY_TOKEN, ANY },
 };
 
-static const struct known *known_of(enum selection_of of, struct str name)
+static const struct filter_known *known_of(enum selection_of of, struct str name)
 {
     for (size_t i = 0; i < COUNT(keys); i++)
         if ((keys[i].of & of) && str_eq(str_of(keys[i].name), name))
@@ -63,7 +63,7 @@ static const struct known *known_of(enum selection_of of, struct str name)
 
 /* --- values, as they are given --- */
 
-struct reading {
+struct filter_reading {
     struct arena *arena;
     enum selection_of of;
     struct filter_texts given[KEYS];
@@ -71,7 +71,7 @@ struct reading {
     char *why;
 };
 
-static enum err refuse(struct reading *r, const char *name, const char *words)
+static enum err filter_refuse(struct filter_reading *r, const char *name, const char *words)
 {
     snprintf(r->why, 256, "invalid filter: %s %s", name, words);
     return ERR_VALIDATION;
@@ -82,12 +82,13 @@ static size_t most_of(int key)
     return key == KEY_IDS ? LIMIT_QSTASH_IDS : LIMIT_QSTASH_VALUES;
 }
 
-static enum err push(struct reading *r, const struct known *k, struct str value)
+static enum err filter_push(struct filter_reading *r, const struct filter_known *k,
+                            struct str value)
 {
     struct filter_texts *t = &r->given[k->key];
 
     if (t->n == most_of(k->key))
-        return refuse(r, k->name, "has too many values");
+        return filter_refuse(r, k->name, "has too many values");
     if (t->n == t->room) {
         size_t room = t->room ? 4 * t->room : 8;
         struct str *v = arena_alloc(r->arena, room, sizeof(*v));
@@ -125,7 +126,7 @@ static size_t end_of_first(int key, struct str values)
     return values.n;
 }
 
-static enum err add_split(struct reading *r, const struct known *k, struct str values)
+static enum err add_split(struct filter_reading *r, const struct filter_known *k, struct str values)
 {
     enum err e = OK;
 
@@ -134,26 +135,26 @@ static enum err add_split(struct reading *r, const struct known *k, struct str v
         struct str one = str_trim((struct str){ values.p, n });
 
         if (!one.n)
-            return refuse(r, k->name, "has an empty value");
-        e = push(r, k, one);
+            return filter_refuse(r, k->name, "has an empty value");
+        e = filter_push(r, k, one);
         if (e || n == values.n)
             return e;
         values = (struct str){ values.p + n + 1, values.n - n - 1 };
     }
 }
 
-static enum err add(struct reading *r, const struct known *k, struct str value)
+static enum err filter_add(struct filter_reading *r, const struct filter_known *k, struct str value)
 {
     r->seen[k->key] = true;
     if (k->key == KEY_TOKEN || (k->key == KEY_CURSOR && !value.n))
         return OK;
     if (!str_is_utf8(value) || (value.n && memchr(value.p, '\0', value.n)))
-        return refuse(r, k->name, "is not text");
+        return filter_refuse(r, k->name, "is not text");
     if (is_single(k->key) && r->given[k->key].n)
-        return refuse(r, k->name, "is given twice");
+        return filter_refuse(r, k->name, "is given twice");
     /* A flow key may have a comma itself; names have none. */
     if (k->key == FILTER_FLOW && value.n && memchr(value.p, ',', value.n)) {
-        enum err e = push(r, k, value);
+        enum err e = filter_push(r, k, value);
 
         if (e)
             return e;
@@ -161,7 +162,7 @@ static enum err add(struct reading *r, const struct known *k, struct str value)
     return add_split(r, k, value);
 }
 
-static enum err unknown(struct reading *r, struct str name)
+static enum err filter_unknown(struct filter_reading *r, struct str name)
 {
     name.n = name.n < 64 ? name.n : 64;
     snprintf(r->why, 256, "unknown filter: " STR_FMT, STR_ARG(name));
@@ -184,65 +185,65 @@ static struct str form_decode(struct arena *a, struct str raw)
     return p ? percent_decode(a, (struct str){ p, raw.n }) : (struct str){ 0 };
 }
 
-static enum err read_query(struct reading *r, struct str query)
+static enum err read_query(struct filter_reading *r, struct str query)
 {
     enum err e = OK;
 
     while (query.n && !e) {
         struct str pair = str_cut(&query, '&'), raw = str_cut(&pair, '=');
         struct str name = form_decode(r->arena, raw), value = form_decode(r->arena, pair);
-        const struct known *k = known_of(r->of, name);
+        const struct filter_known *k = known_of(r->of, name);
 
         if (!raw.n && !pair.n)
             continue;
         if (!k)
-            e = unknown(r, name.p && str_is_utf8(name) ? name : S("(not text)"));
+            e = filter_unknown(r, name.p && str_is_utf8(name) ? name : S("(not text)"));
         else if (!value.p)
-            e = refuse(r, k->name, "is not encoded as it must be");
+            e = filter_refuse(r, k->name, "is not encoded as it must be");
         else
-            e = add(r, k, value);
+            e = filter_add(r, k, value);
     }
     return e;
 }
 
 /* --- from the body: {"messageIds":["msg_..."]}, and whatever else a query may have --- */
 
-static enum err add_item(struct reading *r, const struct known *k, const cJSON *item)
+static enum err add_item(struct filter_reading *r, const struct filter_known *k, const cJSON *item)
 {
     char digits[32], *kept;
 
     if (cJSON_IsString(item)) {
         kept = arena_cstr(r->arena, str_of(item->valuestring));
-        return kept ? add(r, k, str_of(kept)) : ERR_NO_MEMORY;
+        return kept ? filter_add(r, k, str_of(kept)) : ERR_NO_MEMORY;
     }
     if (!cJSON_IsNumber(item))
-        return refuse(r, k->name, "must be a text, a number, or a list of them");
+        return filter_refuse(r, k->name, "must be a text, a number, or a list of them");
     /* json_parse() keeps the text of those that are not whole, or large. */
     snprintf(digits, sizeof(digits), "%.0f", item->valuedouble);
     kept = arena_cstr(r->arena, str_of(item->valuestring ? item->valuestring : digits));
-    return kept ? add(r, k, str_of(kept)) : ERR_NO_MEMORY;
+    return kept ? filter_add(r, k, str_of(kept)) : ERR_NO_MEMORY;
 }
 
-static enum err add_member(struct reading *r, const cJSON *member)
+static enum err add_member(struct filter_reading *r, const cJSON *member)
 {
-    const struct known *k = known_of(r->of, str_of(member->string));
+    const struct filter_known *k = known_of(r->of, str_of(member->string));
     const cJSON *item;
     enum err e = OK;
 
     if (!k)
-        return unknown(r, str_of(member->string));
+        return filter_unknown(r, str_of(member->string));
     if (k->key == KEY_CURSOR && cJSON_IsNull(member))
         return OK;
     if (!cJSON_IsArray(member))
         return add_item(r, k, member);
     r->seen[k->key] = true;
     if (!member->child && k->key != KEY_IDS)
-        return refuse(r, k->name, "has no value");
+        return filter_refuse(r, k->name, "has no value");
     cJSON_ArrayForEach(item, member) if (!e) e = add_item(r, k, item);
     return e;
 }
 
-static enum err read_body(struct reading *r, struct str body)
+static enum err read_body(struct filter_reading *r, struct str body)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     struct json_fault fault = { 0 };
@@ -264,17 +265,17 @@ static enum err read_body(struct reading *r, struct str body)
 
 /* --- what they mean --- */
 
-static enum err number_of(struct reading *r, int key, const char *name, int64_t least,
+static enum err number_of(struct filter_reading *r, int key, const char *name, int64_t least,
                           int64_t *ret_number)
 {
     if (!r->given[key].n)
         return OK;
     if (!str_to_i64(r->given[key].v[0], ret_number) || *ret_number < least)
-        return refuse(r, name, "must be a whole number");
+        return filter_refuse(r, name, "must be a whole number");
     return OK;
 }
 
-static enum err read_numbers(struct reading *r, struct selection *s)
+static enum err read_numbers(struct filter_reading *r, struct selection *s)
 {
     struct filter *f = &s->filter;
     enum err e;
@@ -288,7 +289,7 @@ static enum err read_numbers(struct reading *r, struct selection *s)
 }
 
 /* What is no id of ours is nobody's: it is left out, and what is left decides. */
-static enum err read_ids(struct reading *r, struct filter *f)
+static enum err read_ids(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_ID];
 
@@ -303,7 +304,7 @@ static enum err read_ids(struct reading *r, struct filter *f)
     return OK;
 }
 
-static enum err read_statuses(struct reading *r, struct filter *f)
+static enum err read_statuses(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_STATUS];
 
@@ -314,7 +315,7 @@ static enum err read_statuses(struct reading *r, struct filter *f)
         return ERR_NO_MEMORY;
     for (; f->status_count < t->n; f->status_count++)
         if (!str_to_i64(t->v[f->status_count], &f->status[f->status_count]))
-            return refuse(r, "responseStatus", "must be a whole number");
+            return filter_refuse(r, "responseStatus", "must be a whole number");
     return OK;
 }
 
@@ -330,7 +331,7 @@ static unsigned bits_of(struct str word)
     return 0;
 }
 
-static enum err read_states(struct reading *r, struct filter *f)
+static enum err read_states(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_STATE];
 
@@ -338,13 +339,13 @@ static enum err read_states(struct reading *r, struct filter *f)
         unsigned bits = bits_of(t->v[i]);
 
         if (!bits)
-            return refuse(r, "state", "is not a state of a message");
+            return filter_refuse(r, "state", "is not a state of a message");
         f->states |= bits;
     }
     return OK;
 }
 
-static enum err take_all(struct reading *r, struct selection *s)
+static enum err take_all(struct filter_reading *r, struct selection *s)
 {
     enum err e = read_numbers(r, s);
 
@@ -364,7 +365,7 @@ static enum err take_all(struct reading *r, struct selection *s)
 enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
                         struct selection *ret_selection, char why[256])
 {
-    struct reading r = { .arena = a, .of = of, .why = why };
+    struct filter_reading r = { .arena = a, .of = of, .why = why };
     struct selection s = { 0 };
     enum err e = read_query(&r, query);
 

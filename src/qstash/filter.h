@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/uuid.h"
-#include "qstash/parcel.h"
+#include "qstash/message.h"
 
 /* Texts of a parcel's content, in the order of qstash_facts. */
 enum filter_key {

@@ -1,10 +1,10 @@
-/* find.c - see find.h: which index is walked, what fits, where the next page begins. walks.c has
+/* find.c - see find.h: which index is walked, what fits, where the next page begins. scans.c has
  * the walks themselves. */
 #include "qstash/find.h"
 
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "qstash/walks.h"
+#include "qstash/scans.h"
+#include "store/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +16,13 @@ enum {
 
 /* --- which driver --- */
 
-static size_t cost(const struct walks_page *p)
+static size_t qstash_find_cost(const struct walks_page *p)
 {
     return p->whole ? p->n : WALKS_PAGE + 1;
 }
 
 /* Each is tried for a page: the one that ends soonest is the one to take. */
-static enum err choose(struct tx *tx, struct find *f)
+static enum err qstash_find_choose(struct tx *tx, struct find *f)
 {
     size_t best = SIZE_MAX;
     int count = 0, only = walks_last(f->in);
@@ -43,8 +43,8 @@ static enum err choose(struct tx *tx, struct find *f)
         e = walks_page(tx, f, i, &p);
         if (e)
             return e;
-        if (cost(&p) < best) {
-            best = cost(&p);
+        if (qstash_find_cost(&p) < best) {
+            best = qstash_find_cost(&p);
             f->driver = i;
         }
         arena_rewind(f->arena, mark);
@@ -67,7 +67,7 @@ static enum err line_near(struct tx *tx, int64_t seq, int64_t *ret_seq, int64_t 
 }
 
 /* Halves the log until it knows where the lines of that time end. */
-static enum err seek(struct tx *tx, struct find *f)
+static enum err qstash_find_seek(struct tx *tx, struct find *f)
 {
     int64_t until = f->filter->to_ms, low = 0, high, seq, ms;
     enum err e;
@@ -121,7 +121,7 @@ struct judging {
     size_t bytes;
 };
 
-static enum err judge(void *ctx, const struct row *row)
+static enum err qstash_find_judge(void *ctx, const struct row *row)
 {
     struct judging *j = ctx;
     struct filter_facts facts = { .created_ms = row->col[1].i };
@@ -164,7 +164,7 @@ static enum err judge_rows(struct tx *tx, const struct find *f, const struct fou
             ids[asked++] = v_uuid(&rows[i].id);
     }
     if (asked)
-        e = tx_bulk(tx, STMT_qstash_facts, ids, asked, 1, judge, &j);
+        e = tx_bulk(tx, STMT_qstash_facts, ids, asked, 1, qstash_find_judge, &j);
     *ret_bytes = j.bytes;
     return e;
 }
@@ -172,8 +172,8 @@ static enum err judge_rows(struct tx *tx, const struct find *f, const struct fou
 /* --- the walk --- */
 
 /* True: enough was found. */
-static bool take(struct find *f, const struct found *rows, size_t n,
-                 const enum row_verdict *verdicts)
+static bool qstash_find_take(struct find *f, const struct found *rows, size_t n,
+                             const enum row_verdict *verdicts)
 {
     for (size_t i = 0; i < n; i++) {
         f->looked++;
@@ -204,8 +204,8 @@ static enum err take_page(struct tx *tx, struct find *f, const struct walks_page
         e = judge_rows(tx, f, p->rows + from, n, verdicts, &read);
         *bytes += read;
         if (!e)
-            *ret_enough = take(f, p->rows + from, n, verdicts) || f->looked >= f->budget ||
-                          *bytes > LIMIT_QSTASH_PAGE_BYTES / 2;
+            *ret_enough = qstash_find_take(f, p->rows + from, n, verdicts) ||
+                          f->looked >= f->budget || *bytes > LIMIT_QSTASH_PAGE_BYTES / 2;
     }
     if (!e && p->whole && (!p->n || !spot_compare(&f->at, &p->rows[p->n - 1].spot)))
         f->end = true;
@@ -222,10 +222,10 @@ enum err find_next(struct tx *tx, struct find *f)
     f->looked = 0;
     f->end = false;
     if (!f->chosen) {
-        e = choose(tx, f);
+        e = qstash_find_choose(tx, f);
         f->by_time = f->in == FIND_DEAD && walks_are_by_time(f->in, f->driver);
         if (!e)
-            e = seek(tx, f);
+            e = qstash_find_seek(tx, f);
     }
     while (!e && !f->end && !enough) {
         struct arena_mark mark = arena_mark(f->arena);

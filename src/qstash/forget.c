@@ -10,10 +10,10 @@
 #include "qstash/forget.h"
 
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "qstash/dead.h"
-#include "qstash/parts.h"
+#include "qstash/dlq/dead_letter.h"
+#include "qstash/rows.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 enum { HOUR_MS = 3600 * 1000, DEAD_STEP = 50, FLOW_STEP = 100 };
 
@@ -104,7 +104,7 @@ static enum err forget_dead(struct tx *tx, struct qstash *q, int64_t now_ms, boo
 
 /* --- deduplication --- */
 
-static enum err count(void *ctx, const struct row *row)
+static enum err forget_count(void *ctx, const struct row *row)
 {
     (void)row;
     ++*(int *)ctx;
@@ -115,7 +115,7 @@ static enum err forget_dedup(struct tx *tx, int64_t now_ms, bool *more)
 {
     struct val v[] = { V_INT(now_ms), V_INT(LIMIT_QSTASH_FORGET) };
     int gone = 0;
-    enum err e = tx_each(tx, STMT_qstash_dedup_forget, v, COUNT(v), count, &gone);
+    enum err e = tx_each(tx, STMT_qstash_dedup_forget, v, COUNT(v), forget_count, &gone);
 
     *more |= gone == LIMIT_QSTASH_FORGET;
     return e;
@@ -168,7 +168,7 @@ static enum err forget_flows(struct tx *tx, int64_t now_ms, bool *more)
     return e;
 }
 
-/* --- the job: one message for ever, put off each time (see keys_expire_kind() in flow/) --- */
+/* --- the job: one message for ever, put off each time (see keys_expire_kind() in payment/keys.c) --- */
 
 static void forget_outside(struct job *j, void *ctx)
 {
@@ -176,7 +176,7 @@ static void forget_outside(struct job *j, void *ctx)
     job_outside_done(j, OK, NULL);
 }
 
-static enum err forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);
@@ -201,7 +201,7 @@ struct job_kind qstash_forget_kind(struct qstash *q)
         .ctx = q,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
         .outside = forget_outside,
-        .settle = forget,
+        .settle = qstash_forget_forget,
         .patient = true,
     };
 }

@@ -1,6 +1,6 @@
 #include "qstash/header_json.h"
 
-#include "base/json_escape.h"
+#include "base/json/escape.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ struct str header_wire(struct arena *a, struct str text)
 
 /* --- names --- */
 
-static char cased(char c, bool first)
+static char header_json_cased(char c, bool first)
 {
     if (first && c >= 'a' && c <= 'z')
         return (char)(c - 'a' + 'A');
@@ -78,7 +78,7 @@ struct str header_name(struct arena *a, struct str name)
     char *p = NULL;
 
     for (size_t i = 0; i < name.n; i++) {
-        char c = cased(name.p[i], !i || name.p[i - 1] == '-');
+        char c = header_json_cased(name.p[i], !i || name.p[i - 1] == '-');
 
         if (c == name.p[i])
             continue;
@@ -141,13 +141,13 @@ void header_json_write(struct buf *b, const struct header *h, size_t n)
 
 /* --- and back --- */
 
-struct reader {
+struct header_json_reader {
     struct arena *arena;
     struct str rest;
     enum err err;
 };
 
-static bool take(struct reader *r, char c)
+static bool header_json_take(struct header_json_reader *r, char c)
 {
     if (!r->rest.n || r->rest.p[0] != c)
         return false;
@@ -155,7 +155,7 @@ static bool take(struct reader *r, char c)
     return true;
 }
 
-static bool refuse(struct reader *r, enum err e)
+static bool header_json_refuse(struct header_json_reader *r, enum err e)
 {
     r->err = r->err ? r->err : e;
     return false;
@@ -177,51 +177,51 @@ static size_t string_size(struct str json, bool *ret_escape)
     return step ? n : json.n;
 }
 
-static bool read_string(struct reader *r, struct str *ret_text)
+static bool read_string(struct header_json_reader *r, struct str *ret_text)
 {
     struct str raw;
     bool escape;
 
-    if (!take(r, '"'))
-        return refuse(r, ERR_INTERNAL);
+    if (!header_json_take(r, '"'))
+        return header_json_refuse(r, ERR_INTERNAL);
     raw = (struct str){ r->rest.p, string_size(r->rest, &escape) };
     if (raw.n == r->rest.n)
-        return refuse(r, ERR_INTERNAL);
+        return header_json_refuse(r, ERR_INTERNAL);
     r->rest = (struct str){ raw.p + raw.n + 1, r->rest.n - raw.n - 1 };
     if (escape) {
         char *p = arena_cstr(r->arena, raw);
 
         if (!p)
-            return refuse(r, ERR_NO_MEMORY);
+            return header_json_refuse(r, ERR_NO_MEMORY);
         raw = (struct str){ p, json_escape_resolve(raw, p) };
     }
     *ret_text = raw;
     return true;
 }
 
-static bool read_value(struct reader *r, struct str name, struct header *ret_header)
+static bool read_value(struct header_json_reader *r, struct str name, struct header *ret_header)
 {
     struct str text = { 0 };
 
     if (!read_string(r, &text))
         return false;
     *ret_header = (struct header){ name, header_wire(r->arena, text) };
-    return ret_header->value.p || refuse(r, ERR_NO_MEMORY);
+    return ret_header->value.p || header_json_refuse(r, ERR_NO_MEMORY);
 }
 
 /* "Name":["value","another"]; headers has room for all of them. */
-static bool read_member(struct reader *r, struct header *headers, size_t *n)
+static bool read_member(struct header_json_reader *r, struct header *headers, size_t *n)
 {
     struct str name = { 0 };
 
-    if (!read_string(r, &name) || !take(r, ':') || !take(r, '['))
-        return refuse(r, ERR_INTERNAL);
+    if (!read_string(r, &name) || !header_json_take(r, ':') || !header_json_take(r, '['))
+        return header_json_refuse(r, ERR_INTERNAL);
     do {
         if (!read_value(r, name, &headers[*n]))
             return false;
         ++*n;
-    } while (take(r, ','));
-    return take(r, ']') || refuse(r, ERR_INTERNAL);
+    } while (header_json_take(r, ','));
+    return header_json_take(r, ']') || header_json_refuse(r, ERR_INTERNAL);
 }
 
 /* At least as many as there are values: each has two quotes of its own. */
@@ -234,25 +234,25 @@ static size_t most_values(struct str json)
     return quotes / 2;
 }
 
-static bool read_all(struct reader *r, struct header *headers, size_t *n)
+static bool read_all(struct header_json_reader *r, struct header *headers, size_t *n)
 {
-    if (!take(r, '{'))
-        return refuse(r, ERR_INTERNAL);
-    if (!take(r, '}')) {
+    if (!header_json_take(r, '{'))
+        return header_json_refuse(r, ERR_INTERNAL);
+    if (!header_json_take(r, '}')) {
         do
             if (!read_member(r, headers, n))
                 return false;
-        while (take(r, ','));
-        if (!take(r, '}'))
-            return refuse(r, ERR_INTERNAL);
+        while (header_json_take(r, ','));
+        if (!header_json_take(r, '}'))
+            return header_json_refuse(r, ERR_INTERNAL);
     }
-    return !r->rest.n || refuse(r, ERR_INTERNAL);
+    return !r->rest.n || header_json_refuse(r, ERR_INTERNAL);
 }
 
 enum err header_json_read(struct arena *a, struct str json, struct header **ret_headers,
                           size_t *ret_count)
 {
-    struct reader r = { .arena = a, .rest = json };
+    struct header_json_reader r = { .arena = a, .rest = json };
     struct header *headers = NULL;
     size_t n = 0;
 

@@ -1,8 +1,8 @@
 /* logs.c - GET /v2/events and /v2/logs: what became of messages, the newest first. */
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "qstash/page.h"
 #include "qstash/render.h"
+#include "store/values.h"
 
 struct content { /* of a message that lines of this unit are about */
     struct content *next;
@@ -67,7 +67,8 @@ static struct log_entry line_of_row(const struct row *row, struct uuid id)
                                .response_body = c[7].s };
 }
 
-static enum err entry(struct tx *tx, struct page_step *s, const struct found *x, struct buf *out)
+static enum err logs_entry(struct tx *tx, struct page_step *s, const struct found *x,
+                           struct buf *out)
 {
     struct content *c;
     struct log_entry line;
@@ -103,7 +104,7 @@ void qstash_logs(struct visit *v)
                           .most = LIMIT_QSTASH_LOG_PAGE,
                           .usual = LIMIT_QSTASH_PAGE,
                           .key = "events",
-                          .entry = entry };
+                          .entry = logs_entry };
 
     if (is_called_logs(v))
         rules.too = "logs";

@@ -1,5 +1,5 @@
-/* parcel.c - a parcel's address, its ids on the wire, the text of its message. */
-#include "qstash/parcel.h"
+/* message.c - a parcel's address, its ids on the wire, the text of its message. */
+#include "qstash/message.h"
 
 #include "base/hex.h"
 
@@ -31,7 +31,7 @@ static struct str until_any(struct str s, const char *stops)
     return s;
 }
 
-static struct str behind(struct str s, size_t n)
+static struct str qstash_message_behind(struct str s, size_t n)
 {
     return (struct str){ s.p + n, s.n - n };
 }
@@ -44,17 +44,17 @@ static bool is_scheme(struct str url, struct str scheme)
 bool parcel_set_url(struct parcel *p, struct str url)
 {
     size_t scheme = is_scheme(url, S("https://")) ? 8 : is_scheme(url, S("http://")) ? 7 : 0;
-    struct str rest = behind(url, scheme);
+    struct str rest = qstash_message_behind(url, scheme);
 
     if (!scheme)
         return false;
     p->url = url;
     p->host = until_any(rest, "/?#");
-    rest = behind(rest, p->host.n);
+    rest = qstash_message_behind(rest, p->host.n);
     p->path = until_any(rest, "?#");
     for (size_t at = p->host.n; at-- > 0;)
         if (p->host.p[at] == '@') { /* user and password are no part of the authority's name */
-            p->host = behind(p->host, at + 1);
+            p->host = qstash_message_behind(p->host, at + 1);
             break;
         }
     return p->host.n > 0 && p->host.p[0] != ':';

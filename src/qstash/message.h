@@ -1,4 +1,4 @@
-/* parcel.h - one message of the QStash API: what is delivered, to whom and how. (A "message" is the
+/* message.h - one message of the QStash API: what is delivered, to whom and how. (A "message" is the
  * queue's own; a parcel that is due has one, with the same id.)
  *
  * The parcel as published never changes. What moves is its row in qstash_live, and there are two
@@ -48,7 +48,7 @@ struct parcel {
     int64_t retries;
     struct str retry_delay; /* an expression, checked; empty: the default backoff */
     int64_t timeout_ms;     /* 0: LIMIT_QSTASH_ATTEMPT_MS */
-    struct str callbacks;   /* JSON of callback.h; empty: none */
+    struct str callbacks;   /* JSON of qstash/deliver/callback.h; empty: none */
     struct str labels;      /* "a,b" */
     struct str redact;      /* as given, checked */
     struct str queue, flow_key;
@@ -93,7 +93,7 @@ struct log_entry {
 };
 enum err log_add(struct tx *tx, const struct log_entry *e);
 
-/* --- post.c: a parcel comes into being --- */
+/* --- qstash/publish/store_message.c: a parcel comes into being --- */
 
 /* Stores it, with its line in the log, and gives it to the queue or leaves it at a gate. Its queue
  * and flow key come into being with it. In one unit, any number of times. UNPROCESSABLE: there are
@@ -108,7 +108,7 @@ static inline bool parcel_is_plain(const struct parcel *p)
     return !p->queue.n && !p->flow_key.n && !p->holds_queue_id && !p->labels.n;
 }
 
-/* --- end.c: an attempt, and how it ended --- */
+/* --- qstash/deliver/end.c: an attempt, and how it ended --- */
 
 enum begin_verdict {
     BEGIN_GO,       /* the attempt is in the log; call */

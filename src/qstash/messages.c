@@ -5,10 +5,10 @@
  * them, and so on. It goes from the newest to the oldest, so that it comes to an end while others
  * publish, and nobody who waits is let in because the one before him was cancelled first. */
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "qstash/call.h"
 #include "qstash/find.h"
 #include "qstash/render.h"
+#include "store/values.h"
 
 /* --- GET /v2/messages/{id} --- */
 
@@ -17,7 +17,7 @@ static enum err not_here(struct call *c)
     return call_refuse(c, 404, "message not found");
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err messages_get(struct tx *tx, struct call *c)
 {
     struct arena a;
     struct parcel p;
@@ -42,7 +42,7 @@ static enum err get(struct tx *tx, struct call *c)
 
 void qstash_message_get(struct visit *v)
 {
-    call_read(v, get);
+    call_read(v, messages_get);
 }
 
 /* --- DELETE /v2/messages/{id} --- */
@@ -83,7 +83,8 @@ struct clearing {
     int64_t cancelled, in_unit, left;
 };
 
-static void post(struct clearing *c, const struct unit_kind *kind, void (*done)(struct unit *u))
+static void messages_post(struct clearing *c, const struct unit_kind *kind,
+                          void (*done)(struct unit *u))
 {
     c->unit = (struct unit){
         .kind = kind, .home = c->v->r->home, .done = done, .arena = &c->v->r->arena
@@ -91,7 +92,7 @@ static void post(struct clearing *c, const struct unit_kind *kind, void (*done)(
     store_post(c->v->q->store, &c->unit);
 }
 
-static void answer(struct clearing *c)
+static void messages_answer(struct clearing *c)
 {
     struct buf b;
 
@@ -126,10 +127,10 @@ static void cancel_them(struct clearing *c)
 {
     static const struct unit_kind kind = { "qstash.cancel", UNIT_FRONT, cancel_ids, NULL };
 
-    post(c, &kind, were_cancelled);
+    messages_post(c, &kind, were_cancelled);
 }
 
-static enum err look(struct tx *tx, struct unit *u)
+static enum err messages_look(struct tx *tx, struct unit *u)
 {
     struct clearing *c = CONTAINER_OF(u, struct clearing, unit);
 
@@ -161,12 +162,12 @@ static void was_looked(struct unit *u)
 
 static void go_on_by_filter(struct clearing *c)
 {
-    static const struct unit_kind kind = { "qstash.cancel.look", UNIT_READ, look, NULL };
+    static const struct unit_kind kind = { "qstash.cancel.look", UNIT_READ, messages_look, NULL };
 
     if (c->find.end || c->left <= 0)
-        answer(c);
+        messages_answer(c);
     else
-        post(c, &kind, was_looked);
+        messages_post(c, &kind, was_looked);
 }
 
 static bool is_named_before(const struct clearing *c)
@@ -188,7 +189,7 @@ static void go_on_by_ids(struct clearing *c)
     if (c->count)
         cancel_them(c);
     else
-        answer(c);
+        messages_answer(c);
 }
 
 static void go_on(struct clearing *c)

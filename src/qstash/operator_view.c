@@ -1,9 +1,10 @@
-#include "qstash/seen.h"
+#include "qstash/operator_view.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "base/url_mask.h"
-#include "flow/json_out.h"
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
+#include "store/json_values.h"
 
 bool qstash_name_can_be(struct str name)
 {
@@ -19,7 +20,7 @@ struct seen {
     int count;
 };
 
-static void begin(struct seen *s)
+static void operator_view_begin(struct seen *s)
 {
     buf_add(s->out, s->count++ ? S(",{") : S("{"));
 }
@@ -29,7 +30,7 @@ static enum err add_queue(void *ctx, const struct row *row)
     struct seen *s = ctx;
     const struct val *c = row->col;
 
-    begin(s);
+    operator_view_begin(s);
     out_text(s->out, "name", c[0].s);
     out_int(s->out, "parallelism", c[1].i);
     out_bool(s->out, "paused", c[2].i);
@@ -80,7 +81,7 @@ static enum err add_schedule(void *ctx, const struct row *row)
     struct seen *s = ctx;
     const struct val *c = row->col;
 
-    begin(s);
+    operator_view_begin(s);
     out_text(s->out, "id", c[0].s);
     out_text(s->out, "source", S("qstash"));
     out_text(s->out, "cron", c[1].s);

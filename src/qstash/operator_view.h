@@ -1,10 +1,10 @@
-/* seen.h - queues and schedules as operators see and hold them (O8): the same rows and the same
+/* operator_view.h - queues and schedules as operators see and hold them (O8): the same rows and the same
  * changes as by the door, without its token. */
 #pragma once
 
 #include "qstash/qstash.h"
 
-/* queues.c, schedules.c. NOT_FOUND. What is so already stays so. A name that can be none is not
+/* qstash/admin/queues.c, qstash/schedule/schedules.c. NOT_FOUND. What is so already stays so. A name that can be none is not
  * found either. */
 enum err qstash_queue_hold(struct qstash *q, struct tx *tx, struct str name, bool paused);
 enum err qstash_schedule_hold(struct tx *tx, struct arena *a, struct str id, bool paused);

@@ -1,7 +1,7 @@
 #include "qstash/page.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void end_at(struct page_step *s, const struct spot *at, bool more)
 }
 
 /* One more is looked for than may be shown: without it this is the last page. */
-static enum err show(struct tx *tx, struct page *p)
+static enum err qstash_page_show(struct tx *tx, struct page *p)
 {
     struct page_step *s = &p->step;
     const struct find *f = &p->next;
@@ -48,7 +48,7 @@ static enum err show(struct tx *tx, struct page *p)
     return OK;
 }
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err qstash_page_run(struct tx *tx, struct unit *u)
 {
     struct page *p = CONTAINER_OF(u, struct page, unit);
     enum err e;
@@ -65,14 +65,14 @@ static enum err run(struct tx *tx, struct unit *u)
     e = find_next(tx, &p->next);
     arena_init(&p->step.arena, UNIT_BYTES);
     if (!e)
-        e = show(tx, p);
+        e = qstash_page_show(tx, p);
     arena_release(&p->step.arena);
     return e;
 }
 
 /* --- at home --- */
 
-static void answer(struct page *p, bool more)
+static void qstash_page_answer(struct page *p, bool more)
 {
     struct visit *v = p->v;
     char cursor[FIND_CURSOR];
@@ -96,7 +96,7 @@ static void answer(struct page *p, bool more)
     visit_buf(v, 200, &b);
 }
 
-static void done(struct unit *u)
+static void qstash_page_done(struct unit *u)
 {
     struct page *p = CONTAINER_OF(u, struct page, unit);
     const struct page_step *s = &p->step;
@@ -112,7 +112,7 @@ static void done(struct unit *u)
     p->looked += p->next.looked;
     p->mark = p->out.n;
     if (s->over || p->looked >= LIMIT_QSTASH_LOOKED_CALL)
-        answer(p, s->more || !s->over);
+        qstash_page_answer(p, s->more || !s->over);
     else
         store_post(p->v->q->store, &p->unit);
 }
@@ -140,7 +140,7 @@ ANSWERS static bool take_query(struct visit *v, struct page *p)
 
 void page_answer(struct visit *v, const struct page *rules)
 {
-    static const struct unit_kind kind = { "qstash.page", UNIT_READ, run, NULL };
+    static const struct unit_kind kind = { "qstash.page", UNIT_READ, qstash_page_run, NULL };
     struct page *p = arena_alloc(&v->r->arena, 1, sizeof(*p));
 
     if (!p) {
@@ -158,7 +158,8 @@ void page_answer(struct visit *v, const struct page *rules)
     p->left = p->selection.count ? p->selection.count : p->usual;
     p->left = p->left < p->most ? p->left : p->most;
     buf_init(&p->out, LIMIT_REPLY);
-    p->unit =
-        (struct unit){ .kind = &kind, .home = v->r->home, .done = done, .arena = &v->r->arena };
+    p->unit = (struct unit){
+        .kind = &kind, .home = v->r->home, .done = qstash_page_done, .arena = &v->r->arena
+    };
     store_post(v->q->store, &p->unit);
 }

@@ -3,7 +3,7 @@
  * Then there is a cursor; without one it was the last. */
 #pragma once
 
-#include "qstash/door.h"
+#include "qstash/endpoint.h"
 #include "qstash/find.h"
 #include "store/store.h"
 

@@ -7,14 +7,15 @@
 #pragma once
 
 #include "base/env.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "http/http.h"
 #include "queue/queue.h"
 
 #include <stdatomic.h>
 
 struct client;
-struct destinations; /* destinations.h: what this node knows of those it delivers to */
+struct
+    destinations; /* qstash/deliver/destinations.h: what this node knows of those it delivers to */
 struct upstash_keys; /* auth/upstash.h */
 
 struct qstash {
@@ -30,19 +31,20 @@ struct qstash {
     int64_t dedup_ms;
     bool allow_private;           /* deliveries may go to loopback and private addresses */
     atomic_int in_flight;         /* attempts under way on this node */
-    atomic_bool keys_begun;       /* keys.c: they are known here, */
+    atomic_bool keys_begun;       /* qstash/admin/keys.c: they are known here, */
     _Atomic int64_t keys_read_ms; /* and were the present ones then; monotonic */
 };
 
-/* door.c: every path under /v2/, on raw routes; and how these say what the server itself refuses.
+/* endpoint.c: every path under /v2/, on raw routes; and how these say what the server itself refuses.
  */
 void qstash_handle(struct request *r, void *qstash);
 void qstash_problem(struct buf *out, enum err e, const char *words);
 
-struct job_kind qstash_deliver_kind(struct qstash *q);  /* deliver.c */
-struct job_kind qstash_window_kind(struct qstash *q);   /* gate.c: a flow key's next period */
+struct job_kind qstash_deliver_kind(struct qstash *q); /* qstash/deliver/deliver.c */
+struct job_kind qstash_window_kind(
+    struct qstash *q); /* qstash/deliver/limiter.c: a flow key's next period */
 struct job_kind qstash_sweep_kind(struct qstash *q);    /* cancel.c: what a deleted queue left */
-struct job_kind qstash_schedule_kind(struct qstash *q); /* schedule_job.c */
+struct job_kind qstash_schedule_kind(struct qstash *q); /* qstash/schedule/job.c */
 struct job_kind qstash_forget_kind(struct qstash *q);   /* forget.c: retention */
 /* Once at start, in a unit: the keys, and the jobs of which there is always one. */
 enum err qstash_start(struct tx *tx, struct qstash *q, int64_t now_ms);

@@ -1,8 +1,8 @@
 #include "qstash/render.h"
 
-#include "base/json.h"
-#include "flow/json_out.h"
-#include "qstash/dead.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "qstash/dlq/dead_letter.h"
 #include "qstash/header_json.h"
 
 #include <openssl/evp.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "qstash/parcel.h"
+#include "qstash/message.h"
 #include "qstash/redact.h"
 
 /* --- whole things --- */

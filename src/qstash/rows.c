@@ -1,15 +1,15 @@
 /* rows.c - parcels, their place and their log as rows. */
-#include "flow/rows.h"
+#include "qstash/rows.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "qstash/parts.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
 /* --- a parcel --- */
 
-static bool keep(struct arena *a, const struct val *v, struct str *ret_text)
+static bool qstash_rows_keep(struct arena *a, const struct val *v, struct str *ret_text)
 {
     *ret_text = (struct str){ 0 };
     if (v->type == VAL_NULL || !v->s.n)
@@ -50,13 +50,14 @@ enum err parcel_of_row(struct arena *a, const struct row *row, int at, struct pa
     p.has_source = uuid_of_bytes(c[2].s, &p.source);
     if (!uuid_of_bytes(c[0].s, &p.id))
         return ERR_INTERNAL;
-    fits = keep(a, &c[5], &p.method) && keep(a, &c[6], &p.url) && keep(a, &c[7], &p.host) &&
-           keep(a, &c[8], &p.path) && keep(a, &c[9], &p.header) &&
-           keep(a, &c[11], &p.retry_delay) && keep(a, &c[13], &p.callbacks) &&
-           keep(a, &c[14], &p.labels) && keep(a, &c[15], &p.redact) && keep(a, &c[16], &p.queue) &&
-           keep(a, &c[17], &p.flow_key) && keep(a, &c[18], &flow) &&
-           keep(a, &c[19], &p.schedule_id) && keep(a, &c[20], &p.topic) &&
-           keep(a, &c[21], &p.endpoint) && keep(a, &c[22], &p.caller_ip);
+    fits = qstash_rows_keep(a, &c[5], &p.method) && qstash_rows_keep(a, &c[6], &p.url) &&
+           qstash_rows_keep(a, &c[7], &p.host) && qstash_rows_keep(a, &c[8], &p.path) &&
+           qstash_rows_keep(a, &c[9], &p.header) && qstash_rows_keep(a, &c[11], &p.retry_delay) &&
+           qstash_rows_keep(a, &c[13], &p.callbacks) && qstash_rows_keep(a, &c[14], &p.labels) &&
+           qstash_rows_keep(a, &c[15], &p.redact) && qstash_rows_keep(a, &c[16], &p.queue) &&
+           qstash_rows_keep(a, &c[17], &p.flow_key) && qstash_rows_keep(a, &c[18], &flow) &&
+           qstash_rows_keep(a, &c[19], &p.schedule_id) && qstash_rows_keep(a, &c[20], &p.topic) &&
+           qstash_rows_keep(a, &c[21], &p.endpoint) && qstash_rows_keep(a, &c[22], &p.caller_ip);
     if (!fits)
         return ERR_NO_MEMORY;
     read_flow(flow, &p.flow);
@@ -73,7 +74,7 @@ enum err parcel_read(struct tx *tx, struct arena *a, struct uuid id, bool with_b
 
     if (!e)
         e = parcel_of_row(a, &row, 0, ret_parcel);
-    if (!e && with_body && !keep(a, &row.col[PARCEL_COLUMN_COUNT], &ret_parcel->body))
+    if (!e && with_body && !qstash_rows_keep(a, &row.col[PARCEL_COLUMN_COUNT], &ret_parcel->body))
         e = ERR_NO_MEMORY;
     return e;
 }
@@ -185,7 +186,7 @@ static enum err live_of_row(struct arena *a, const struct row *row, struct live 
                                .counts = c[7].i,
                                .token = c[9].i,
                                .bytes = c[10].i };
-    return keep(a, &c[8], &ret_live->flow_key) ? OK : ERR_NO_MEMORY;
+    return qstash_rows_keep(a, &c[8], &ret_live->flow_key) ? OK : ERR_NO_MEMORY;
 }
 
 enum err live_read(struct tx *tx, struct arena *a, struct uuid id, struct live *ret_live)
@@ -205,7 +206,7 @@ enum err live_read_to_leave(struct tx *tx, struct arena *a, struct uuid id, stru
 
     if (!e)
         e = live_of_row(a, &row, ret_live);
-    if (!e && !keep(a, &row.col[LIVE_COLUMNS], &p.labels))
+    if (!e && !qstash_rows_keep(a, &row.col[LIVE_COLUMNS], &p.labels))
         e = ERR_NO_MEMORY;
     if (e)
         return e;

@@ -1,7 +1,7 @@
-/* parts.h - what the files of this folder that move parcels share. */
+/* rows.h - what the files of this folder that move parcels share. */
 #pragma once
 
-#include "qstash/parcel.h"
+#include "qstash/message.h"
 
 /* --- rows.c --- */
 
@@ -20,7 +20,7 @@ enum err labels_remove(struct tx *tx, const struct parcel *p, int64_t dead_seq);
 enum err live_read_to_leave(struct tx *tx, struct arena *a, struct uuid id, struct live *ret_live,
                             struct parcel *ret_parcel);
 
-/* --- gate.c --- */
+/* --- qstash/deliver/limiter.c --- */
 
 struct queue_gate { /* a row of qstash_queues, locked */
     int64_t id;     /* 0: the parcel has no queue */
@@ -71,7 +71,7 @@ struct str job_text(bool gated, int64_t bytes, struct str host, char text[JOB_TE
 /* What a live parcel held is given back. It has ended, or (ended false) tries again later. */
 void gates_leave(struct gates *g, const struct live *l, bool ended);
 
-/* --- end.c --- */
+/* --- qstash/deliver/end.c --- */
 
 /* It has ended: its row goes, what it held is given on. Of p only id, flow key and labels count. */
 enum err parcel_leave(struct qstash *q, struct tx *tx, const struct parcel *p,

@@ -1,14 +1,14 @@
-/* walks.c - see walks.h.
+/* scans.c - see scans.h.
  *
  *   drivers: which index     walks: one for each value     page: their rows, merged and cut
  *
  * A page takes a few rows of each walk. A walk that was not read to its end says nothing about what
  * lies behind its last row, so the page ends at the first of those: the rest is read again. */
-#include "qstash/walks.h"
+#include "qstash/scans.h"
 
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
 
 /* --- drivers --- */
 
-enum order { BY_SEQ, BY_ID, BY_PAIR }; /* of a walk's rows: seq; id; (major, seq) */
+enum scans_order { BY_SEQ, BY_ID, BY_PAIR }; /* of a walk's rows: seq; id; (major, seq) */
 
 enum keyed {
     KEYED_TEXT,
@@ -39,7 +39,7 @@ enum keyed {
 
 struct driver {
     enum stmt stmt;
-    enum order order;
+    enum scans_order order;
     enum keyed keyed;
     enum filter_key key; /* where it has one */
 };
@@ -276,7 +276,7 @@ static enum err walks_of(struct tx *tx, struct find *f, const struct driver *d, 
 
 /* --- a page of them --- */
 
-struct page {
+struct scans_page {
     struct find *find;
     const struct driver *driver;
     struct found *rows;
@@ -317,19 +317,19 @@ int spot_compare(const struct spot *a, const struct spot *b)
     return memcmp(a->id.b, b->id.b, sizeof(a->id.b));
 }
 
-static int up(const void *a, const void *b)
+static int scans_up(const void *a, const void *b)
 {
     return spot_compare(&((const struct found *)a)->spot, &((const struct found *)b)->spot);
 }
 
-static int down(const void *a, const void *b)
+static int scans_down(const void *a, const void *b)
 {
-    return up(b, a);
+    return scans_up(b, a);
 }
 
 static enum err add_row(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct scans_page *p = ctx;
     const struct val *c = row->col;
     struct found x = { .seq = c[0].i };
 
@@ -349,8 +349,8 @@ static enum err add_row(void *ctx, const struct row *row)
 
 /* The parameters of a walk: its keys, where it begins, how many, where it ends. Dates are known
  * better than by the id that was made at about that time, so a range of ids is a little wider. */
-static size_t params(struct find *f, const struct driver *d, const struct val *keys, int key_count,
-                     struct uuid ids[2], int64_t limit, struct val v[8])
+static size_t scans_params(struct find *f, const struct driver *d, const struct val *keys,
+                           int key_count, struct uuid ids[2], int64_t limit, struct val v[8])
 {
     const struct filter *filter = f->filter;
     size_t n = 0;
@@ -379,18 +379,18 @@ static size_t params(struct find *f, const struct driver *d, const struct val *k
     return n;
 }
 
-static enum err read_walk(struct tx *tx, struct page *p, const struct walks *w, size_t at,
+static enum err read_walk(struct tx *tx, struct scans_page *p, const struct walks *w, size_t at,
                           size_t limit)
 {
     struct uuid ids[2];
     struct val v[8];
-    size_t n = params(p->find, p->driver, w->keys[at], w->key_count, ids, (int64_t)limit, v);
+    size_t n = scans_params(p->find, p->driver, w->keys[at], w->key_count, ids, (int64_t)limit, v);
 
     return tx_each(tx, p->driver->stmt, v, n, add_row, p);
 }
 
 /* Behind the horizon a walk may have rows that were not read. */
-static void cut_at(struct page *p, const struct spot *horizon)
+static void cut_at(struct scans_page *p, const struct spot *horizon)
 {
     int sign = drivers[p->find->in].down ? -1 : 1;
 
@@ -398,7 +398,7 @@ static void cut_at(struct page *p, const struct spot *horizon)
         p->n--;
 }
 
-static void drop_repeats(struct page *p)
+static void drop_repeats(struct scans_page *p)
 {
     size_t kept = 0;
 
@@ -409,7 +409,7 @@ static void drop_repeats(struct page *p)
 }
 
 /* The horizon is the first of the last rows of those walks that may go on. */
-static enum err read_walks(struct tx *tx, struct page *p, const struct walks *w, size_t each,
+static enum err read_walks(struct tx *tx, struct scans_page *p, const struct walks *w, size_t each,
                            struct spot *ret_horizon)
 {
     int sign = drivers[p->find->in].down ? -1 : 1;
@@ -434,7 +434,7 @@ static enum err read_walks(struct tx *tx, struct page *p, const struct walks *w,
 
 enum err walks_page(struct tx *tx, struct find *f, int driver, struct walks_page *ret_page)
 {
-    struct page page = { .find = f, .driver = &drivers[f->in].all[driver] }, *p = &page;
+    struct scans_page page = { .find = f, .driver = &drivers[f->in].all[driver] }, *p = &page;
     struct spot horizon = { 0 };
     struct walks w;
     size_t each;
@@ -449,7 +449,7 @@ enum err walks_page(struct tx *tx, struct find *f, int driver, struct walks_page
     if (!p->rows)
         return ERR_NO_MEMORY;
     e = read_walks(tx, p, &w, each, &horizon);
-    qsort(p->rows, p->n, sizeof(*p->rows), drivers[f->in].down ? down : up);
+    qsort(p->rows, p->n, sizeof(*p->rows), drivers[f->in].down ? scans_down : scans_up);
     if (!p->whole)
         cut_at(p, &horizon);
     drop_repeats(p);

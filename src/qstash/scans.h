@@ -1,4 +1,4 @@
-/* walks.h - the indexes along which find.c goes, and their pages. Only find.c includes this. */
+/* scans.h - the indexes along which find.c goes, and their pages. Only find.c includes this. */
 #pragma once
 
 #include "qstash/find.h"

@@ -14,7 +14,7 @@
 
 /* --- on any thread --- */
 
-static struct str keep(char **at, struct str s)
+static struct str adopt_keep(char **at, struct str s)
 {
     struct str kept = { *at, s.n };
 
@@ -34,10 +34,10 @@ static struct item *adoption_new(struct queue *q, const struct message *m, void 
     if (!b)
         return NULL;
     at = (char *)&b->items[1];
-    copy.kind = keep(&at, m->kind);
-    copy.ref = keep(&at, m->ref);
-    copy.body = keep(&at, m->body);
-    copy.last_error = keep(&at, m->last_error);
+    copy.kind = adopt_keep(&at, m->kind);
+    copy.ref = adopt_keep(&at, m->ref);
+    copy.body = adopt_keep(&at, m->body);
+    copy.last_error = adopt_keep(&at, m->last_error);
     b->left = 1;
     item_init(&b->items[0], q, b, &copy);
     b->items[0].job.state = state;
@@ -45,7 +45,7 @@ static struct item *adoption_new(struct queue *q, const struct message *m, void 
 }
 
 /* Nobody can be told but the kind itself; the lease runs out, and adoptions_watch() sees to it. */
-static void refuse(struct queue *q, const struct message *m, void *state)
+static void adopt_refuse(struct queue *q, const struct message *m, void *state)
 {
     struct job j = { .message = m, .env = q->o.env, .state = state };
     const struct job_kind *job = &slot_for(q, m->kind)->job;
@@ -59,7 +59,7 @@ void queue_adopt(struct queue *q, const struct message *m, void *state)
     struct item *it = adoption_new(q, m, state), *last;
 
     if (!it) {
-        refuse(q, m, state);
+        adopt_refuse(q, m, state);
         return;
     }
     last = atomic_load(&q->adoptions);

@@ -138,7 +138,7 @@ static enum err bury_one(struct tx *tx, struct unit *u)
 
 static void came_back(struct unit *u);
 
-static void post(struct item *it)
+static void queue_job_post(struct item *it)
 {
     static const struct unit_kind put_off = { "queue.put_off", UNIT_BACK, put_off_one,
                                               put_off_many };
@@ -187,7 +187,7 @@ void item_release(struct item *it)
 }
 
 /* The row stays behind with our lease on it. */
-static void abandon(struct item *it)
+static void queue_job_abandon(struct item *it)
 {
     queue_expect_expiry(it->queue);
     item_release(it);
@@ -201,7 +201,7 @@ static void count_job(const struct item *it, enum counted result)
     metrics_count_at(it->queue->o.env->metrics, COUNT_JOB, AT((unsigned char)result), 1);
 }
 
-static void ended(const struct item *it, enum job_end end)
+static void queue_job_ended(const struct item *it, enum job_end end)
 {
     const struct job_kind *job = &it->slot->job;
 
@@ -219,14 +219,14 @@ static void log_item(const struct item *it, enum log_level level, const char *li
         LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why)));
 }
 
-static void enter(struct item *it, enum item_phase phase)
+static void queue_job_enter(struct item *it, enum item_phase phase)
 {
     it->phase = phase;
     it->parks = 0;
-    post(it);
+    queue_job_post(it);
 }
 
-static int64_t later(int64_t ms, int64_t delay_ms)
+static int64_t queue_job_later(int64_t ms, int64_t delay_ms)
 {
     int64_t at;
 
@@ -240,8 +240,8 @@ static void after_failure(struct item *it, enum err e, bool again)
 
     if (!it->why[0])
         snprintf(it->why, sizeof(it->why), "%s: %s", err_code(e), err_words(e, LANG_EN));
-    it->retry_due_ms = later(now_of(it->queue), delay);
-    enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
+    it->retry_due_ms = queue_job_later(now_of(it->queue), delay);
+    queue_job_enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
 }
 
 static bool database_failed(const struct item *it)
@@ -250,7 +250,7 @@ static bool database_failed(const struct item *it)
 }
 
 /* False: it was parked often enough, and the database works for others. */
-static bool park(struct item *it)
+static bool queue_job_park(struct item *it)
 {
     struct queue *q = it->queue;
     bool works = it->parks && q->commits != it->parked_commit;
@@ -273,8 +273,8 @@ static bool park(struct item *it)
 /* Not even what follows could be written down. At last the lease ends, and the budget with it. */
 static void park_or_abandon(struct item *it)
 {
-    if (!database_failed(it) || !park(it))
-        abandon(it);
+    if (!database_failed(it) || !queue_job_park(it))
+        queue_job_abandon(it);
 }
 
 static void after_success(struct item *it)
@@ -282,7 +282,7 @@ static void after_success(struct item *it)
     bool put_off = it->job.again_ms > 0;
 
     count_job(it, put_off ? COUNTED_PUT_OFF : COUNTED_DONE);
-    ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
+    queue_job_ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
     item_release(it);
 }
 
@@ -293,7 +293,7 @@ static void after_run(struct item *it)
     if (!e) {
         after_success(it);
     } else if (database_failed(it)) {
-        if (!park(it))
+        if (!queue_job_park(it))
             after_failure(it, e, true);
     } else {
         e = it->ran ? it->ran : e; /* or a statement of the job that failed only at the commit */
@@ -317,7 +317,7 @@ static void after_retry(struct item *it)
     }
     count_job(it, COUNTED_RETRIED);
     log_item(it, LOG_WARN, "A message failed and will be tried again");
-    ended(it, JOB_RETRIED);
+    queue_job_ended(it, JOB_RETRIED);
     item_release(it);
 }
 
@@ -325,9 +325,9 @@ static void bury_again(struct item *it)
 {
     if (it->plain) {
         park_or_abandon(it);
-    } else if (!database_failed(it) || !park(it)) {
+    } else if (!database_failed(it) || !queue_job_park(it)) {
         it->plain = true; /* the kind's own hook must not keep it alive */
-        enter(it, ITEM_BURY);
+        queue_job_enter(it, ITEM_BURY);
     }
 }
 
@@ -344,7 +344,7 @@ static void after_bury(struct item *it)
         q->o.alert(q->o.alert_ctx, &it->message, it->why);
     else
         log_item(it, LOG_ERROR, "A message became a dead letter");
-    ended(it, JOB_DEAD);
+    queue_job_ended(it, JOB_DEAD);
     item_release(it);
 }
 
@@ -366,7 +366,7 @@ static void came_back(struct unit *u)
         count_job(it, COUNTED_STALE);
         item_release(it);
     } else if (u->err == ERR_UNCERTAIN && !it->ran) {
-        abandon(it);
+        queue_job_abandon(it);
     } else {
         after[it->phase](it);
     }
@@ -374,13 +374,13 @@ static void came_back(struct unit *u)
 }
 
 /* Beyond its budget: it was leased so often and neither finished nor failed in an orderly way. */
-static void spent(struct item *it)
+static void queue_job_spent(struct item *it)
 {
     snprintf(it->why, sizeof(it->why),
              "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
              (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
              STR_ARG(it->message.last_error));
-    enter(it, ITEM_BURY);
+    queue_job_enter(it, ITEM_BURY);
 }
 
 static void go_outside(struct item *it)
@@ -408,7 +408,7 @@ void job_put_off(struct job *j, int64_t due_ms)
 
     assert(due_ms > 0);
     j->again_ms = due_ms;
-    enter(it, ITEM_PUT_OFF);
+    queue_job_enter(it, ITEM_PUT_OFF);
 }
 
 void job_outside_done(struct job *j, enum err e, const char *why)
@@ -418,7 +418,7 @@ void job_outside_done(struct job *j, enum err e, const char *why)
     if (!e) {
         if (j->arena)
             it->mark = arena_mark(j->arena);
-        enter(it, ITEM_RUN);
+        queue_job_enter(it, ITEM_RUN);
         return;
     }
     snprintf(it->why, sizeof(it->why), "%s", why ? why : "");
@@ -429,7 +429,7 @@ void item_begin(struct item *it)
 {
     it->message.began_us = clock_mono_us(&it->queue->o.env->clock);
     if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
-        spent(it);
+        queue_job_spent(it);
     } else if (it->slot->unknown) {
         snprintf(it->why, sizeof(it->why), "no worker here knows the kind " STR_FMT,
                  STR_ARG(it->message.kind));
@@ -437,7 +437,7 @@ void item_begin(struct item *it)
     } else if (works_outside(it->slot)) {
         go_outside(it);
     } else {
-        post(it);
+        queue_job_post(it);
     }
 }
 
@@ -508,7 +508,7 @@ void items_unpark(struct queue *q, int64_t now)
 {
     for (struct item *it = q->items; it; it = it->next)
         if (it->parked && now >= it->parked_until_ms)
-            post(it);
+            queue_job_post(it);
 }
 
 void items_drop(struct queue *q, bool only_parked)

@@ -1,4 +1,4 @@
-#include "flow/lane.h"
+#include "queue/lane.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ struct leased {
     struct lease *lease;
 };
 
-static bool copy(struct arena *a, const struct val *v, struct str *ret_text)
+static bool lease_copy(struct arena *a, const struct val *v, struct str *ret_text)
 {
     if (v->type == VAL_NULL)
         return true;
@@ -33,8 +33,8 @@ static enum err read_message(struct arena *a, const struct row *row, struct mess
     if (c[1].s.n != sizeof(m->id.b))
         return ERR_INTERNAL;
     memcpy(m->id.b, c[1].s.p, sizeof(m->id.b));
-    if (!copy(a, &c[2], &m->kind) || !copy(a, &c[6], &m->ref) || !copy(a, &c[7], &m->body) ||
-        !copy(a, &c[8], &m->last_error))
+    if (!lease_copy(a, &c[2], &m->kind) || !lease_copy(a, &c[6], &m->ref) ||
+        !lease_copy(a, &c[7], &m->body) || !lease_copy(a, &c[8], &m->last_error))
         return ERR_NO_MEMORY;
     return OK;
 }
@@ -67,7 +67,8 @@ static enum err keep_message(void *ctx, const struct row *row)
     return e;
 }
 
-static enum err take(struct tx *tx, struct message *m, size_t n, struct uuid owner, int64_t due_ms)
+static enum err lease_take(struct tx *tx, struct message *m, size_t n, struct uuid owner,
+                           int64_t due_ms)
 {
     struct val v[LIMIT_STATEMENT_ROWS * 4];
 
@@ -92,7 +93,7 @@ enum err queue_lease(struct tx *tx, struct arena *a, struct lease *l, struct mes
     l->suspect = false;
     e = tx_each(tx, STMT_message_due, due, COUNT(due), keep_message, &ctx);
     if (!e)
-        e = take(tx, ret_messages, l->count, l->owner, l->now_ms + LIMIT_LEASE_MS);
+        e = lease_take(tx, ret_messages, l->count, l->owner, l->now_ms + LIMIT_LEASE_MS);
     if (e)
         l->count = 0;
     return e;

@@ -198,7 +198,7 @@ static size_t lanes_of(const struct message *const *m, size_t n, int64_t *lanes)
     return sort_lanes(lanes, count);
 }
 
-static void fence(struct val v[3], const struct message *m)
+static void queue_message_fence(struct val v[3], const struct message *m)
 {
     v[0] = V_INT(m->seq);
     v[1] = V_BLOB(uuid_bytes(&m->id));
@@ -215,7 +215,7 @@ static enum err delete_rows(struct tx *tx, const struct message *const *m, size_
         sorted[i] = m[i];
     qsort(sorted, n, sizeof(void *), by_seq); /* PostgreSQL: rows are locked in one order */
     for (size_t i = 0; i < n; i++)
-        fence(v + i * 3, sorted[i]);
+        queue_message_fence(v + i * 3, sorted[i]);
     *ret_deleted = 0;
     return tx_bulk(tx, STMT_message_finish, v, n, 3, count_row, ret_deleted);
 }
@@ -301,7 +301,7 @@ enum err queue_put_off_rows(struct queue *q, struct tx *tx, const struct message
     assert(n && n <= LIMIT_BULK);
     for (size_t i = 0; i < n; i++) {
         v[i * 4] = V_INT(due_ms[i]);
-        fence(v + i * 4 + 1, m[i]);
+        queue_message_fence(v + i * 4 + 1, m[i]);
         first_ms = due_ms[i] < first_ms ? due_ms[i] : first_ms;
     }
     qsort(v, n, 4 * sizeof(*v), by_seq_of_row); /* as in delete_rows() */
@@ -355,7 +355,7 @@ void queue_count_dead(struct tx *tx)
     tx_after_commit(tx, metrics_add, metrics_cell(tx_env(tx)->metrics, COUNT_DEAD, AT(0)), 1);
 }
 
-/* An alert that reached nobody raises none (flow/alert.h), here as in statements.h: dead_count. */
+/* An alert that reached nobody raises none (ops/alert.h), here as in statements.h: dead_count. */
 static bool counts_when_dead(const struct message *m)
 {
     return !str_eq(m->kind, S("alert"));

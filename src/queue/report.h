@@ -3,7 +3,7 @@
  * this. */
 #pragma once
 
-#include "base/home.h"
+#include "base/executor.h"
 #include "store/tx.h"
 
 #include <stdatomic.h>

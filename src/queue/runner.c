@@ -51,7 +51,7 @@ void queue_well(struct queue *q)
     q->trouble_until_ms = 0;
 }
 
-static void heed(struct queue *q, enum err e)
+static void runner_heed(struct queue *q, enum err e)
 {
     if (e)
         queue_trouble(q, e);
@@ -92,7 +92,7 @@ static void start_done(struct unit *u)
     q->starting = false;
     q->started = !u->err;
     q->next_ms = DUE_NOW;
-    heed(q, u->err);
+    runner_heed(q, u->err);
     queue_pump(q);
 }
 
@@ -159,7 +159,7 @@ static void renew_done(struct unit *u)
         q->renewed_ms = now_of(q);
         q->commits++;
     }
-    heed(q, u->err);
+    runner_heed(q, u->err);
     free(r);
     if (q->moves)
         finish_move(q);
@@ -183,7 +183,7 @@ static struct renewal *renewal_new(struct queue *q)
     return r;
 }
 
-static void renew(struct queue *q, int64_t due_ms)
+static void runner_renew(struct queue *q, int64_t due_ms)
 {
     struct renewal *r = renewal_new(q);
 
@@ -219,7 +219,7 @@ static void count_done(struct unit *u)
     queue_pump(q);
 }
 
-static void recount(struct queue *q, int64_t now)
+static void runner_recount(struct queue *q, int64_t now)
 {
     static const struct unit_kind kind = { "queue.count", UNIT_READ, count_run, NULL };
 
@@ -231,7 +231,7 @@ static void recount(struct queue *q, int64_t now)
 }
 
 /* Where there are many nodes nothing needs to be known, and leases run out by themselves. */
-static void start(struct queue *q, int64_t now)
+static void runner_start(struct queue *q, int64_t now)
 {
     if (!q->many_nodes) {
         start_alone(q);
@@ -239,7 +239,7 @@ static void start(struct queue *q, int64_t now)
     }
     q->started = true;
     q->next_ms = DUE_NOW;
-    recount(q, now);
+    runner_recount(q, now);
 }
 
 /* --- what to do now --- */
@@ -277,22 +277,22 @@ static bool move_clock(struct queue *q, int64_t now)
         return false;
     if (q->fetching || q->renewal)
         return true;
-    renew(q, now + q->moves->ms + LIMIT_LEASE_MS);
+    runner_renew(q, now + q->moves->ms + LIMIT_LEASE_MS);
     if (!q->renewal)
         finish_move(q); /* no memory: then our leases lapse, and the fence sorts it out */
     return true;
 }
 
-static void work(struct queue *q, int64_t now)
+static void runner_work(struct queue *q, int64_t now)
 {
     if (now < q->trouble_until_ms || q->renewal)
         return;
     if (!q->started && !q->starting)
-        start(q, now);
+        runner_start(q, now);
     if (!q->started)
         return;
     if (renew_is_due(q, now)) {
-        renew(q, now + LIMIT_LEASE_MS);
+        runner_renew(q, now + LIMIT_LEASE_MS);
         return;
     }
     if (any_parked(q))
@@ -302,7 +302,7 @@ static void work(struct queue *q, int64_t now)
     if (!q->fetching && fetch_room(q) && now >= fetch_at(q))
         fetch_begin(q, now);
     if (now >= count_at(q))
-        recount(q, now);
+        runner_recount(q, now);
 }
 
 static int64_t wake_at(const struct queue *q)
@@ -327,14 +327,14 @@ static int64_t wake_at(const struct queue *q)
     return at;
 }
 
-static void arm(struct queue *q, int64_t at)
+static void runner_arm(struct queue *q, int64_t at)
 {
     if (at != q->armed_ms)
         home_arm(q->o.home, &q->timer, at);
     q->armed_ms = at;
 }
 
-static void plan(struct queue *q)
+static void runner_plan(struct queue *q)
 {
     int64_t at = wake_at(q);
 
@@ -347,7 +347,7 @@ static void plan(struct queue *q)
     if (!q->fetching && !fetch_room(q))
         q->next_ms =
             DUE_NOW; /* what is reported meanwhile is dropped, so look when there is room */
-    arm(q, at);
+    runner_arm(q, at);
 }
 
 static bool at_rest(const struct queue *q)
@@ -379,12 +379,12 @@ static void keep_leases(struct queue *q, int64_t now)
     int64_t at = q->renewed_ms + LIMIT_RENEW_MS;
 
     if (renew_is_due(q, now) && now >= q->trouble_until_ms)
-        renew(q, now + LIMIT_LEASE_MS);
+        runner_renew(q, now + LIMIT_LEASE_MS);
     if (!q->held || q->renewal)
         at = CLOCK_NEVER;
     else if (at < q->trouble_until_ms)
         at = q->trouble_until_ms;
-    arm(q, at);
+    runner_arm(q, at);
 }
 
 void queue_pump(struct queue *q)
@@ -397,8 +397,8 @@ void queue_pump(struct queue *q)
         return;
     }
     if (!move_clock(q, now))
-        work(q, now_of(q));
-    plan(q);
+        runner_work(q, now_of(q));
+    runner_plan(q);
 }
 
 static void timer_fired(struct timer *t)
@@ -409,7 +409,7 @@ static void timer_fired(struct timer *t)
     queue_pump(q);
 }
 
-static void woken(struct task *t)
+static void runner_woken(struct task *t)
 {
     struct queue *q = CONTAINER_OF(t, struct queue, reports.task);
 
@@ -437,7 +437,7 @@ struct queue *queue_new_runner(const struct queue_options *o)
     q->count_wait_ms = LIMIT_TROUBLE_MAX_MS;
     q->next_ms = q->expiry_ms = q->armed_ms = q->watch_ms = CLOCK_NEVER;
     atomic_init(&q->adoptions, NULL);
-    reports_init(&q->reports, o->home, woken);
+    reports_init(&q->reports, o->home, runner_woken);
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
     if (!slots_init(q)) {
         free(q);

@@ -1,14 +1,14 @@
-/* reconcile_check.c - what differed, looked at once more, one by one:
+/* check.c - what differed, looked at once more, one by one:
  *
  *   next note --> ask the gateway, and a list's gateway for the refunds, too --> under the
- *   payment's lock: the same now? it was under way. Else take what the gateway says (move.h),
+ *   payment's lock: the same now? it was under way. Else take what the gateway says (payment/transition.h),
  *   and compare again: what is gone is healed, what is left is a difference.
  *
  * Only provider facts move a payment, through the one function that everybody uses (P8); so what
  * our books have and the provider does not is never undone, but told. */
-#include "flow/move.h"
-#include "flow/reconcile_parts.h"
 #include "observe/log.h"
+#include "payment/transition.h"
+#include "reconcile/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static enum err take_refunds(struct checking *c, const struct taking *t)
     return e;
 }
 
-static enum err mend(struct checking *c)
+static enum err reconcile_check_mend(struct checking *c)
 {
     const struct fact *f = &c->w->call.fact;
     struct taking t = { .payments = c->w->r->payments, .arena = c->arena, .now_ms = c->now_ms };
@@ -208,7 +208,7 @@ static enum err mend(struct checking *c)
     return e ? e : take_refunds(c, &t);
 }
 
-static enum err compare(struct checking *c, struct uuid id)
+static enum err reconcile_check_compare(struct checking *c, struct uuid id)
 {
     struct books_ours was;
     unsigned before, after;
@@ -221,7 +221,7 @@ static enum err compare(struct checking *c, struct uuid id)
     was = c->ours.books;
     before = after = books_compare(&was, &c->w->theirs);
     if (before) {
-        e = mend(c);
+        e = reconcile_check_mend(c);
         if (!e)
             e = read_ours(c, id);
         after = books_compare(&c->ours.books, &c->w->theirs);
@@ -254,7 +254,7 @@ static enum err check_run(struct tx *tx, struct unit *u)
     if (!e)
         e = find_payment(&c, &id);
     if (!e)
-        e = compare(&c, id);
+        e = reconcile_check_compare(&c, id);
     else if (e == ERR_NOT_FOUND)
         e = write_all(&c, 0, books_compare(&c.ours.books, &w->theirs), &c.ours.books);
     if (!e)
@@ -263,7 +263,7 @@ static enum err check_run(struct tx *tx, struct unit *u)
 }
 
 /* What could not be taken (more would go back than was captured) is told, and changes nothing. */
-static void checked(struct unit *u)
+static void reconcile_check_checked(struct unit *u)
 {
     struct working *w = CONTAINER_OF(u, struct working, unit);
     static const struct unit_kind kind = { "reconcile.check", UNIT_BACK, check_run, NULL };
@@ -276,7 +276,7 @@ static void checked(struct unit *u)
         return;
     }
     w->no_mending = true;
-    step_post(w, &kind, checked);
+    step_post(w, &kind, reconcile_check_checked);
 }
 
 void check_settle(struct working *w)
@@ -284,7 +284,7 @@ void check_settle(struct working *w)
     static const struct unit_kind kind = { "reconcile.check", UNIT_BACK, check_run, NULL };
 
     w->no_mending = false;
-    step_post(w, &kind, checked);
+    step_post(w, &kind, reconcile_check_checked);
 }
 
 /* --- it cannot be asked, or not be understood --- */
@@ -341,7 +341,7 @@ static void not_told(struct working *w)
         step_fail(w, c->error_code[0] ? c->error_code : "the gateway could not be asked");
 }
 
-static void answered(struct gateway_call *c)
+static void reconcile_check_answered(struct gateway_call *c)
 {
     struct working *w = CONTAINER_OF(c, struct working, call);
 
@@ -356,7 +356,7 @@ static void answered(struct gateway_call *c)
     }
 }
 
-static void ask(struct working *w)
+static void reconcile_check_ask(struct working *w)
 {
     struct gateway *g = gateways_named(w->r->payments->gateways, w->check.gateway);
     const struct payment *p = &w->payment;
@@ -376,8 +376,8 @@ static void ask(struct working *w)
                                      .since_ms = p->created_ms,
                                      .until_ms = p->updated_ms,
                                      .arena = &w->arena,
-                                     .home = w->r->payments->home,
-                                     .done = answered };
+                                     .home = w->r->payments->runtime.home,
+                                     .done = reconcile_check_answered };
     gateways_call(g, &w->call);
 }
 
@@ -431,7 +431,7 @@ static void next_read(struct unit *u)
     } else if (u->err) {
         step_done(u);
     } else {
-        ask(w);
+        reconcile_check_ask(w);
     }
 }
 

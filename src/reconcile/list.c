@@ -1,8 +1,8 @@
-/* reconcile_list.c - the walks of a day: what the provider lists, what we have of that day and
+/* list.c - the walks of a day: what the provider lists, what we have of that day and
  * it did not name, and what ours come to in the end. What differs is only noted here:
- * reconcile_check.c looks at it again. */
-#include "flow/reconcile_parts.h"
+ * check.c looks at it again. */
 #include "observe/log.h"
+#include "reconcile/run.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ static enum err pair_payment(void *ctx, const struct row *row)
 }
 
 /* D18: an intent's own row says whose it is; where there is none, its metadata. */
-static enum err pair(struct tx *tx, struct pairing *p)
+static enum err reconcile_list_pair(struct tx *tx, struct pairing *p)
 {
     struct val *v = arena_alloc(p->arena, p->w->listed_count, sizeof(*v));
     struct uuid *ids = arena_alloc(p->arena, p->w->listed_count, sizeof(*ids));
@@ -118,8 +118,9 @@ static enum err pair(struct tx *tx, struct pairing *p)
     return e ? e : tx_bulk(tx, STMT_books_by_payment, v, n, 1, pair_payment, p);
 }
 
-static enum err judge(struct working *w, struct notes *n, struct totals *t, struct arena *a,
-                      const struct stripe_listed_intent *listed, struct our_payment *ours)
+static enum err reconcile_list_judge(struct working *w, struct notes *n, struct totals *t,
+                                     struct arena *a, const struct stripe_listed_intent *listed,
+                                     struct our_payment *ours)
 {
     struct str gateway = str_of(listed_gateway(w->r)->name);
     struct books_theirs theirs = theirs_of(&listed->fact, listed->refunded);
@@ -154,9 +155,9 @@ static enum err theirs_run(struct tx *tx, struct unit *u)
     if (!n || !p.ours)
         return ERR_NO_MEMORY;
     if (w->listed_count)
-        e = pair(tx, &p);
+        e = reconcile_list_pair(tx, &p);
     for (size_t i = 0; i < w->listed_count && !e; i++)
-        e = judge(w, n, &totals, a, &w->listed[i], &p.ours[i]);
+        e = reconcile_list_judge(w, n, &totals, a, &w->listed[i], &p.ours[i]);
     if (!e)
         e = notes_store(tx, n);
     if (!e)
@@ -221,7 +222,7 @@ void step_theirs(struct working *w)
         (struct stripe_page){ .path = stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms),
                               .after = str_of(w->day.place),
                               .arena = &w->arena,
-                              .home = w->r->payments->home,
+                              .home = w->r->payments->runtime.home,
                               .done = page_read };
     if (w->page.path.p)
         stripe_page_read(w->r->lister, &w->page);

@@ -9,12 +9,12 @@
  *       from which it set out is part of the condition, so a step is never counted twice.
  *   (2) The gateway is asked between two commits, and only for what moves no money.
  *   (3) Nothing of an answer that is not a whole one is used: the step is made again later. */
-#include "flow/reconcile.h"
+#include "reconcile/reconcile.h"
 
-#include "base/zone.h"
-#include "flow/reconcile_parts.h"
+#include "base/time/zone.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "reconcile/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,14 +84,14 @@ enum err reconcile_begin(struct tx *tx, struct reconcile *r, int64_t day, struct
         return e == ERR_NOT_FOUND ? OK : e;
     *ret_began = true;
     m.ref = str_of(text);
-    return queue_add(r->payments->queue, tx, now_ms, &m, 1);
+    return queue_add(r->payments->runtime.queue, tx, now_ms, &m, 1);
 }
 
 /* --- steps --- */
 
 static void go_on(struct working *w);
 
-static void finish(struct working *w)
+static void reconcile_finish(struct working *w)
 {
     job_outside_done(w->job, OK, NULL);
 }
@@ -99,9 +99,9 @@ static void finish(struct working *w)
 void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *))
 {
     w->unit = (struct unit){
-        .kind = kind, .home = w->r->payments->home, .done = done, .arena = &w->arena
+        .kind = kind, .home = w->r->payments->runtime.home, .done = done, .arena = &w->arena
     };
-    store_post(w->r->payments->store, &w->unit);
+    store_post(w->r->payments->runtime.store, &w->unit);
 }
 
 static void tell_end(const struct working *w)
@@ -138,9 +138,9 @@ void step_done(struct unit *u)
 {
     struct working *w = CONTAINER_OF(u, struct working, unit);
 
-    if (u->err == ERR_STALE) { /* somebody moved it: loaded() says whose it is now */
+    if (u->err == ERR_STALE) { /* somebody moved it: reconcile_loaded() says whose it is now */
         w->again_ms = env_now_ms(w->job->env) + GO_ON_MS;
-        finish(w);
+        reconcile_finish(w);
         return;
     }
     if (u->err && err_is_retryable(u->err)) {
@@ -171,7 +171,7 @@ static enum err error_run(struct tx *tx, struct unit *u)
 
 static void error_stored(struct unit *u)
 {
-    finish(CONTAINER_OF(u, struct working, unit)); /* stored or not: it is tried again */
+    reconcile_finish(CONTAINER_OF(u, struct working, unit)); /* stored or not: it is tried again */
 }
 
 /* Longer and longer, up to ten minutes; the first answer ends it. */
@@ -194,7 +194,7 @@ void step_fail(struct working *w, const char *why)
 
 /* --- clearing up --- */
 
-static enum err count(void *ctx, const struct row *row)
+static enum err reconcile_count(void *ctx, const struct row *row)
 {
     (void)row;
     ++*(int *)ctx;
@@ -202,11 +202,12 @@ static enum err count(void *ctx, const struct row *row)
 }
 
 /* *ret_left: there may be more. */
-static enum err forget(struct tx *tx, const char *day, enum stmt stmt, bool *ret_left)
+static enum err reconcile_forget_rows(struct tx *tx, const char *day, enum stmt stmt,
+                                      bool *ret_left)
 {
     struct val v[] = { V_TEXT(str_of(day)), V_INT(LIMIT_RECONCILE_ROWS) };
     int gone = 0;
-    enum err e = *ret_left ? OK : tx_each(tx, stmt, v, COUNT(v), count, &gone);
+    enum err e = *ret_left ? OK : tx_each(tx, stmt, v, COUNT(v), reconcile_count, &gone);
 
     *ret_left = *ret_left || gone >= LIMIT_RECONCILE_ROWS;
     return e;
@@ -217,12 +218,12 @@ static enum err clear_run(struct tx *tx, struct unit *u)
     struct working *w = CONTAINER_OF(u, struct working, unit);
     const char *day = w->day.text;
     bool left = false;
-    enum err e = forget(tx, day, STMT_reconcile_checks_forget, &left);
+    enum err e = reconcile_forget_rows(tx, day, STMT_reconcile_checks_forget, &left);
 
     if (!e)
-        e = forget(tx, day, STMT_reconcile_seen_forget, &left);
+        e = reconcile_forget_rows(tx, day, STMT_reconcile_seen_forget, &left);
     if (!e)
-        e = forget(tx, day, STMT_reconcile_differences_forget, &left);
+        e = reconcile_forget_rows(tx, day, STMT_reconcile_differences_forget, &left);
     if (!e && !left)
         e = TX_DO(tx, STMT_reconcile_totals_forget, -1, V_TEXT(str_of(day)));
     w->stride = (struct stride){ .phase = left ? DAY_CLEAR : DAY_THEIRS };
@@ -246,10 +247,10 @@ static enum err forget_run(struct tx *tx, struct unit *u)
     struct working *w = CONTAINER_OF(u, struct working, unit);
     int64_t now_ms = env_now_ms(w->job->env);
     bool left = false;
-    enum err e = forget(tx, w->day.text, STMT_reconcile_checks_forget, &left);
+    enum err e = reconcile_forget_rows(tx, w->day.text, STMT_reconcile_checks_forget, &left);
 
     if (!e)
-        e = forget(tx, w->day.text, STMT_reconcile_seen_forget, &left);
+        e = reconcile_forget_rows(tx, w->day.text, STMT_reconcile_seen_forget, &left);
     w->stride = (struct stride){ .phase = left ? DAY_FORGET : DAY_DONE };
     if (!e && !left)
         e = audit_end(tx, &w->day, now_ms);
@@ -272,7 +273,7 @@ static void step_pause(struct working *w)
 
     if (str_to_i64(str_of(w->day.place), &until_ms) && env_now_ms(w->job->env) < until_ms) {
         w->again_ms = until_ms;
-        finish(w);
+        reconcile_finish(w);
         return;
     }
     w->stride = (struct stride){ .phase = DAY_CHECK };
@@ -299,7 +300,7 @@ static void step_end(struct working *w)
 {
     tell_end(w);
     w->over = true;
-    finish(w);
+    reconcile_finish(w);
 }
 
 static void go_on(struct working *w)
@@ -313,7 +314,7 @@ static void go_on(struct working *w)
     arena_release(&w->arena);
     if (w->day.phase != DAY_DONE && w->steps++ == LIMIT_RECONCILE_STEPS) {
         w->again_ms = env_now_ms(w->job->env) + GO_ON_MS; /* others have their turn */
-        finish(w);
+        reconcile_finish(w);
         return;
     }
     steps[w->day.phase](w);
@@ -329,21 +330,21 @@ static enum err load_run(struct tx *tx, struct unit *u)
 }
 
 /* A day that was done, or begun anew since, is not this message's any more. Its end was told. */
-static void loaded(struct unit *u)
+static void reconcile_loaded(struct unit *u)
 {
     struct working *w = CONTAINER_OF(u, struct working, unit);
 
     w->over = u->err == ERR_NOT_FOUND ||
               (!u->err && (w->day.phase == DAY_DONE || !uuid_eq(w->day.run, w->job->message->id)));
     if (w->over)
-        finish(w);
+        reconcile_finish(w);
     else if (u->err)
         job_outside_done(w->job, u->err, "the day could not be read");
     else
         go_on(w);
 }
 
-static void outside(struct job *j, void *ctx)
+static void reconcile_outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "reconcile.load", UNIT_READ, load_run, NULL };
     struct working *w = calloc(1, sizeof(*w));
@@ -352,14 +353,14 @@ static void outside(struct job *j, void *ctx)
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = w; /* freed by release() */
+    j->state = w; /* freed by reconcile_release() */
     w->job = j;
     w->r = ctx;
     arena_init(&w->arena, WORK_ARENA);
-    step_post(w, &kind, loaded);
+    step_post(w, &kind, reconcile_loaded);
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct working *w = j->state;
 
@@ -370,7 +371,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void reconcile_release(struct job *j, void *ctx)
 {
     struct working *w = j->state;
 
@@ -388,9 +389,9 @@ struct job_kind reconcile_kind(struct reconcile *r)
         .name = "reconcile.day",
         .ctx = r,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = reconcile_outside,
+        .settle = reconcile_settle,
+        .release = reconcile_release,
         .patient = true,
     };
 }
@@ -438,7 +439,7 @@ static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t 
         return e == ERR_NOT_FOUND ? OK : e;
     snprintf(day, sizeof(day), STR_FMT, STR_ARG(row.col[0].s));
     v[0] = V_TEXT(str_of(day));
-    e = tx_each(tx, STMT_reconcile_differences_forget, v, COUNT(v), count, &gone);
+    e = tx_each(tx, STMT_reconcile_differences_forget, v, COUNT(v), reconcile_count, &gone);
     if (!e)
         e = TX_DO(tx, STMT_reconcile_totals_forget, -1, v[0]);
     return e ? e : TX_DO(tx, STMT_reconcile_forget, -1, v[0]);
@@ -479,5 +480,5 @@ enum err reconcile_daily_start(struct tx *tx, struct reconcile *r, int64_t now_m
     if (!r->daily)
         return OK;
     first.due_ms = cron_next(&r->at, r->zone, now_ms);
-    return queue_add(r->payments->queue, tx, now_ms, &first, 1);
+    return queue_add(r->payments->runtime.queue, tx, now_ms, &first, 1);
 }

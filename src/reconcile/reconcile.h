@@ -9,9 +9,9 @@
 #pragma once
 
 #include "domain/cron.h"
-#include "flow/payments.h"
+#include "payment/payments.h"
 
-struct stripe_lister; /* gateway/stripe_list.h */
+struct stripe_lister; /* gateway/stripe/list.h */
 struct zone;
 
 struct reconcile {
@@ -42,7 +42,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r); /* "reconcile.daily":
 /* CONFLICT: it is there since an earlier start. */
 enum err reconcile_daily_start(struct tx *tx, struct reconcile *r, int64_t now_ms);
 
-/* --- reports (reconcile_show.c) --- */
+/* --- reports (report.c) --- */
 
 /* {"data":[...],"nextCursor":...}: the newest first; before: a day, or empty. */
 enum err reconcile_list(struct tx *tx, struct arena *a, struct str before, int limit,

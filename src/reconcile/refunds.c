@@ -1,8 +1,8 @@
-/* reconcile_refunds.c - what went back of one payment, in the gateway's own words: by a list, or
+/* refunds.c - what went back of one payment, in the gateway's own words: by a list, or
  * where it has none, by asking for each refund of ours. In the end theirs.refunded is what they sum
  * up to, and w->refunds are the facts that mend ours. Too many of them, or one that cannot be
  * understood: -1, and nothing is compared. */
-#include "flow/reconcile_parts.h"
+#include "reconcile/run.h"
 
 /* A gateway that tells the sum by itself counts refunds that were made elsewhere, too. What went
  * back of a transfer that nobody could take, and was paid twice, is more than it brought. */
@@ -21,7 +21,7 @@ static void give_up(struct working *w)
     settle_with(w, -1);
 }
 
-static void count(struct working *w, const struct fact *f)
+static void reconcile_refunds_count(struct working *w, const struct fact *f)
 {
     if (f->refund != REFUND_FAILED && f->refund != REFUND_CANCELED)
         w->theirs.refunded += f->amount;
@@ -36,7 +36,7 @@ static void ask_page(struct working *w, struct str after)
     w->page = (struct stripe_page){ .path = stripe_refunds_path(&w->arena, w->check.intent_id),
                                     .after = after,
                                     .arena = &w->arena,
-                                    .home = w->r->payments->home,
+                                    .home = w->r->payments->runtime.home,
                                     .done = page_read };
     if (w->page.path.p)
         stripe_page_read(w->r->lister, &w->page);
@@ -54,7 +54,7 @@ static bool take_page(struct working *w, const struct stripe_page *page)
             stripe_listed_refund(&w->arena, page->items[i], f))
             return false;
         w->refund_count++;
-        count(w, f);
+        reconcile_refunds_count(w, f);
     }
     return !page->has_more || w->refund_count < LIMIT_RECONCILE_REFUNDS;
 }
@@ -77,13 +77,13 @@ static void page_read(struct stripe_page *page)
 
 static void ask_next(struct working *w);
 
-static void answered(struct gateway_call *c)
+static void reconcile_refunds_answered(struct gateway_call *c)
 {
     struct working *w = CONTAINER_OF(c, struct working, refund_call);
 
     if (c->answer == GATEWAY_OK && c->fact.kind == FACT_REFUND) {
         w->refunds[w->refund_count++] = c->fact;
-        count(w, &c->fact);
+        reconcile_refunds_count(w, &c->fact);
         ask_next(w);
     } else if (c->answer == GATEWAY_ABSENT) {
         ask_next(w);
@@ -124,8 +124,8 @@ static void ask_next(struct working *w)
                                             .refund = r->id,
                                             .refund_id = r->gateway_refund_id,
                                             .arena = &w->arena,
-                                            .home = w->r->payments->home,
-                                            .done = answered };
+                                            .home = w->r->payments->runtime.home,
+                                            .done = reconcile_refunds_answered };
     w->refund_call.money.minor = r->amount;
     gateways_call(gateways_named(w->r->payments->gateways, w->check.gateway), &w->refund_call);
 }

@@ -1,7 +1,8 @@
-/* reconcile_show.c - a day's report for programs and for spreadsheets. */
-#include "flow/json_out.h"
-#include "flow/reconcile_parts.h"
-#include "flow/text.h"
+/* report.c - a day's report for programs and for spreadsheets. */
+#include "base/json/write.h"
+#include "base/text.h"
+#include "reconcile/run.h"
+#include "store/json_values.h"
 
 #include <string.h>
 
@@ -80,19 +81,19 @@ enum err reconcile_list(struct tx *tx, struct arena *a, struct str before, int l
 
 /* --- JSON --- */
 
-struct list {
+struct reconcile_report_list {
     struct buf *out;
     int64_t count;
 };
 
-static void begin_one(struct list *l)
+static void begin_one(struct reconcile_report_list *l)
 {
     buf_add(l->out, l->count++ ? S(",{") : S("{"));
 }
 
 static enum err add_total(void *ctx, const struct row *row)
 {
-    struct list *l = ctx;
+    struct reconcile_report_list *l = ctx;
     const struct val *c = row->col;
 
     begin_one(l);
@@ -110,7 +111,7 @@ static enum err add_total(void *ctx, const struct row *row)
 
 static enum err add_difference(void *ctx, const struct row *row)
 {
-    struct list *l = ctx;
+    struct reconcile_report_list *l = ctx;
     const struct val *c = row->col;
 
     begin_one(l);
@@ -129,7 +130,7 @@ static enum err add_difference(void *ctx, const struct row *row)
 
 /* What an earlier run left is not this one's. */
 static enum err each_of_day(struct tx *tx, enum stmt stmt, const struct row *head, bool bounded,
-                            tx_each_fn each, struct list *l)
+                            tx_each_fn each, struct reconcile_report_list *l)
 {
     struct val v[] = { head->col[0], V_INT(LIMIT_RECONCILE_KEPT) };
 
@@ -142,7 +143,7 @@ static enum err each_of_day(struct tx *tx, enum stmt stmt, const struct row *hea
 enum err reconcile_show(struct tx *tx, struct arena *a, struct str day, struct str *ret_json)
 {
     struct buf b;
-    struct list l = { .out = &b };
+    struct reconcile_report_list l = { .out = &b };
     struct row row;
     enum err e = TX_ROW(tx, STMT_reconcile_get, &row, V_TEXT(day));
 
@@ -175,7 +176,7 @@ static bool is_formula(struct str s)
     return s.n && (strchr("=+-@\t\r\n", s.p[0]) != NULL);
 }
 
-static void cell(struct buf *b, struct str s)
+static void reconcile_report_cell(struct buf *b, struct str s)
 {
     if (b->n && b->p[b->n - 1] != '\n')
         buf_char(b, ',');
@@ -203,7 +204,7 @@ static void cell_time(struct buf *b, int64_t ms)
 
     if (ms)
         time_text(ms, text);
-    cell(b, str_of(text));
+    reconcile_report_cell(b, str_of(text));
 }
 
 static void end_line(struct buf *b)
@@ -213,24 +214,24 @@ static void end_line(struct buf *b)
 
 static enum err csv_difference(void *ctx, const struct row *row)
 {
-    struct buf *b = ((struct list *)ctx)->out;
+    struct buf *b = ((struct reconcile_report_list *)ctx)->out;
     const struct val *c = row->col;
     char id[UUID_TEXT + 1] = "";
     struct uuid payment;
 
     if (c[3].type == VAL_BLOB && uuid_of_bytes(c[3].s, &payment))
         uuid_text(payment, id);
-    cell(b, S("difference"));
-    cell(b, c[2].s);
-    cell(b, text_of(&c[5]));
-    cell(b, c[1].s);
-    cell(b, c[8].s);
-    cell(b, str_of(id));
-    cell(b, text_of(&c[4]));
-    cell(b, text_of(&c[6]));
-    cell(b, text_of(&c[7]));
+    reconcile_report_cell(b, S("difference"));
+    reconcile_report_cell(b, c[2].s);
+    reconcile_report_cell(b, text_of(&c[5]));
+    reconcile_report_cell(b, c[1].s);
+    reconcile_report_cell(b, c[8].s);
+    reconcile_report_cell(b, str_of(id));
+    reconcile_report_cell(b, text_of(&c[4]));
+    reconcile_report_cell(b, text_of(&c[6]));
+    reconcile_report_cell(b, text_of(&c[7]));
     for (int i = 0; i < 5; i++)
-        cell(b, S(""));
+        reconcile_report_cell(b, S(""));
     cell_time(b, c[9].i);
     end_line(b);
     return OK;
@@ -238,19 +239,19 @@ static enum err csv_difference(void *ctx, const struct row *row)
 
 static enum err csv_total(void *ctx, const struct row *row)
 {
-    struct buf *b = ((struct list *)ctx)->out;
+    struct buf *b = ((struct reconcile_report_list *)ctx)->out;
     const struct val *c = row->col;
 
-    cell(b, S("total"));
-    cell(b, c[0].s);
-    cell(b, c[2].s);
-    cell(b, c[1].s);
+    reconcile_report_cell(b, S("total"));
+    reconcile_report_cell(b, c[0].s);
+    reconcile_report_cell(b, c[2].s);
+    reconcile_report_cell(b, c[1].s);
     for (int i = 0; i < 5; i++)
-        cell(b, S(""));
+        reconcile_report_cell(b, S(""));
     for (int i = 3; i < 7; i++)
         cell_int(b, c[i].i);
     cell_int(b, c[4].i - c[5].i - c[6].i);
-    cell(b, S(""));
+    reconcile_report_cell(b, S(""));
     end_line(b);
     return OK;
 }
@@ -288,7 +289,7 @@ static void csv_head(struct buf *b)
 enum err reconcile_show_csv(struct tx *tx, struct arena *a, struct str day, struct str *ret_csv)
 {
     struct buf b;
-    struct list l = { .out = &b };
+    struct reconcile_report_list l = { .out = &b };
     struct row row;
     enum err e = TX_ROW(tx, STMT_reconcile_get, &row, V_TEXT(day));
 

@@ -1,5 +1,5 @@
-/* reconcile_rows.c - rows of reconciliation, and back. */
-#include "flow/reconcile_parts.h"
+/* rows.c - rows of reconciliation, and back. */
+#include "reconcile/run.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* reconcile_parts.h - what the files of reconciliation share. Only they include this. */
+/* run.h - what the files of reconciliation share. Only they include this. */
 #pragma once
 
 #include "base/limits.h"
-#include "domain/books.h"
 #include "domain/day.h"
-#include "flow/reconcile.h"
-#include "flow/rows.h"
-#include "gateway/stripe_books.h"
+#include "domain/ledger_compare.h"
+#include "gateway/stripe/ledger.h"
+#include "payment/rows.h"
+#include "reconcile/reconcile.h"
 
 /* In their order. */
 enum day_phase {
@@ -126,11 +126,11 @@ void step_post(struct working *w, const struct unit_kind *kind, void (*done)(str
 void step_done(struct unit *u);                     /* it is kept: on with the next */
 void step_fail(struct working *w, const char *why); /* the gateway: later again */
 
-void step_theirs(struct working *w); /* reconcile_list.c */
+void step_theirs(struct working *w); /* list.c */
 void step_ours(struct working *w);
 void step_sum(struct working *w);
-void step_check(struct working *w);    /* reconcile_check.c */
-void check_refunds(struct working *w); /* reconcile_refunds.c; then */
+void step_check(struct working *w);    /* check.c */
+void check_refunds(struct working *w); /* refunds.c; then */
 void check_settle(struct working *w);  /* w->theirs is whole: compared, mended, kept */
 
 /* The gateway whose books are read as a list; NULL: there is none. */

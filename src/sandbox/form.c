@@ -43,7 +43,8 @@ static bool is_plain(struct str s)
     return true;
 }
 
-static enum err decode(struct arena *a, struct str s, struct str *ret_text, const char **ret_why)
+static enum err sandbox_form_decode(struct arena *a, struct str s, struct str *ret_text,
+                                    const char **ret_why)
 {
     char *p;
     size_t n;
@@ -156,7 +157,8 @@ static const char *split_name(struct str name, struct path *ret_path)
     return NULL;
 }
 
-static enum err step(struct arena *a, struct form **f, const struct path *path, size_t i)
+static enum err sandbox_form_step(struct arena *a, struct form **f, const struct path *path,
+                                  size_t i)
 {
     const struct str *follows = i + 1 < path->count ? &path->parts[i + 1] : NULL;
     struct form *child;
@@ -168,14 +170,14 @@ static enum err step(struct arena *a, struct form **f, const struct path *path, 
     return *f ? OK : ERR_NO_MEMORY;
 }
 
-static enum err set(struct arena *a, struct form *root, const struct path *path, struct str value,
-                    const char **ret_why)
+static enum err sandbox_form_set(struct arena *a, struct form *root, const struct path *path,
+                                 struct str value, const char **ret_why)
 {
     struct form *f = root;
 
     *ret_why = "it is a value in one place and has fields in another";
     for (size_t i = 0; i < path->count; i++) {
-        enum err e = f->has_value ? ERR_VALIDATION : step(a, &f, path, i);
+        enum err e = f->has_value ? ERR_VALIDATION : sandbox_form_step(a, &f, path, i);
 
         if (e == ERR_CONFLICT)
             *ret_why = "its elements are counted in two ways";
@@ -197,13 +199,14 @@ static enum err add_pair(struct arena *a, struct str pair, struct form *root,
     enum err e;
 
     ret_fault->name = raw;
-    e = decode(a, raw, &ret_fault->name, &ret_fault->why);
+    e = sandbox_form_decode(a, raw, &ret_fault->name, &ret_fault->why);
     if (!e)
-        e = decode(a, pair, &value, &ret_fault->why);
+        e = sandbox_form_decode(a, pair, &value, &ret_fault->why);
     if (e)
         return e;
     ret_fault->why = split_name(ret_fault->name, &path);
-    return ret_fault->why ? ERR_VALIDATION : set(a, root, &path, value, &ret_fault->why);
+    return ret_fault->why ? ERR_VALIDATION
+                          : sandbox_form_set(a, root, &path, value, &ret_fault->why);
 }
 
 enum err form_parse(struct arena *a, struct str text, struct form *root,

@@ -1,7 +1,7 @@
 /* impl.h - what of the sandbox is none of the other files' business, and the few ways into it. */
 #pragma once
 
-#include "sandbox/parts.h"
+#include "sandbox/shared.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ struct sandbox_impl {
     pthread_t thread;
     bool runs;
     struct job_kind *kinds;
-    struct relay *relay;         /* relay.c's own */
+    struct relay *relay;         /* sandbox/relay/relay.c's own */
     struct sandbox_chore forget; /* adds the message that deletes old events */
     char address[300];           /* where it listens, with the real port */
     struct endpoint *endpoints;

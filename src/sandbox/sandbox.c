@@ -6,13 +6,13 @@
  *          thread ends -> the file closes */
 #include "base/limits.h"
 #include "base/thread.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "sandbox/impl.h"
-#include "sandbox/paypay.h"
-#include "sandbox/relay.h"
-#include "sandbox/visit.h"
+#include "sandbox/paypay/paypay.h"
+#include "sandbox/relay/relay.h"
+#include "sandbox/stripe/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static bool copy_paypay(struct sandbox *s, struct sandbox_impl *impl)
            copy_text(&s->o.paypay_webhook_url, &impl->texts[7]);
 }
 
-static struct sandbox *make(const struct sandbox_options *o)
+static struct sandbox *sandbox_make(const struct sandbox_options *o)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
     struct sandbox_impl *impl;
@@ -71,7 +71,7 @@ static struct sandbox *make(const struct sandbox_options *o)
     return s;
 }
 
-static void replied(void *ctx, const struct request *r, int status)
+static void sandbox_replied(void *ctx, const struct request *r, int status)
 {
     struct sandbox *s = ctx;
 
@@ -86,7 +86,7 @@ static enum err listen_there(struct sandbox *s, char why[256])
                                 .loops = 1,
                                 .loopback_only = true,
                                 .guest = true,
-                                .replied = replied,
+                                .replied = sandbox_replied,
                                 .ctx = s };
     struct sandbox_impl *impl = impl_of(s);
     enum err e = server_open(&o, &s->server, why);
@@ -112,7 +112,7 @@ static enum err open_store(struct sandbox *s, char why[256])
     return store_open(&o, &s->env, &s->store, why);
 }
 
-static void lost(void *ctx, const struct message *m, const char *why)
+static void sandbox_lost(void *ctx, const struct message *m, const char *why)
 {
     struct sandbox *s = ctx;
 
@@ -136,7 +136,7 @@ static enum err open_queue(struct sandbox *s)
                                                          .env = &s->env,
                                                          .kinds = impl->kinds,
                                                          .kind_count = KINDS,
-                                                         .alert = lost,
+                                                         .alert = sandbox_lost,
                                                          .alert_ctx = s });
     return s->queue ? OK : ERR_NO_MEMORY;
 }
@@ -215,7 +215,7 @@ static enum err open_all(struct sandbox *s, char why[256])
 
 enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox, char why[256])
 {
-    struct sandbox *s = make(o);
+    struct sandbox *s = sandbox_make(o);
     enum err e;
 
     if (!s) {
@@ -283,7 +283,7 @@ static void begin_forgetting(struct sandbox *s)
     store_post(s->store, &c->unit);
 }
 
-static void *live(void *arg)
+static void *sandbox_live(void *arg)
 {
     struct sandbox *s = arg;
 
@@ -299,7 +299,7 @@ void sandbox_start(struct sandbox *s)
     struct sandbox_impl *impl = impl_of(s);
 
     server_on_drain(s->server, calls_are_answered, s);
-    impl->runs = thread_start(&impl->thread, "sandbox", live, s);
+    impl->runs = thread_start(&impl->thread, "sandbox", sandbox_live, s);
     if (!impl->runs)
         LOG(s->env.log, LOG_ERROR, "no thread for the sandbox");
 }
@@ -348,7 +348,7 @@ static void stop_at_home(struct task *t)
     server_stop(s->server);
 }
 
-static void join(struct sandbox *s)
+static void sandbox_join(struct sandbox *s)
 {
     struct stop stop = { { .run = stop_at_home }, s };
 
@@ -365,7 +365,7 @@ void sandbox_free(struct sandbox *s)
     if (!s)
         return;
     if (impl) {
-        join(s);
+        sandbox_join(s);
         relay_end(s);
     }
     if (s->client)

@@ -1,4 +1,4 @@
-/* parts.h - what the sandbox's files share. Only sandbox/ includes this. */
+/* shared.h - what the sandbox's files share. Only sandbox/ includes this. */
 #pragma once
 
 #include "base/arena.h"
@@ -23,14 +23,15 @@ struct sandbox {
     struct sandbox_faults *faults;
     struct route *routes;
     size_t route_count;
-    int64_t event_ms;     /* this and the next two: the store's writer's, for events.c */
+    int64_t
+        event_ms; /* this and the next two: the store's writer's, for sandbox/webhook/events.c */
     uint32_t event_count; /* of that millisecond */
     bool no_endpoints;    /* for certain */
-    _Atomic int strict;   /* of strict.c */
+    _Atomic int strict;   /* of sandbox/stripe/strict.c */
     void *impl;           /* sandbox.c's own */
 };
 
-/* --- events.c: what happened, told to whoever listens --- */
+/* --- sandbox/webhook/events.c: what happened, told to whoever listens --- */
 
 struct sandbox_event {
     struct str type;     /* "payment_intent.created" */
@@ -48,7 +49,7 @@ struct job_kind sandbox_webhook_kind(struct sandbox *s);
 /* What a receiver said to a webhook: 2xx. False: `why` says what else. */
 bool sandbox_heard(const struct call *c, char why[256]);
 
-/* --- faults.c: what goes wrong with a call, by the rules and by chance --- */
+/* --- sandbox/fault/rules.c: what goes wrong with a call, by the rules and by chance --- */
 
 enum spoil { /* what becomes of an answer on its way; what was done, and kept, stays as it is */
              SPOIL_NONE,
@@ -94,13 +95,13 @@ struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
 /* At home, for one try to deliver an event: why it gets lost on its way. NULL: it does not. */
 const char *sandbox_webhook_lost(struct sandbox *s);
 
-/* --- control.c: routes that are no part of Stripe's API; they append to s->routes --- */
+/* --- sandbox/control/control.c: routes that are no part of Stripe's API; they append to s->routes --- */
 /* POST /_sandbox/faults, DELETE /_sandbox/faults, POST /_sandbox/webhooks {on}, GET
  * /_sandbox/books, GET and POST /_sandbox/authenticate/{intent} (the 3-D Secure page), GET
  * /_sandbox/events. */
 extern const struct route sandbox_control_routes[];
 extern const size_t sandbox_control_route_count; /* their ctx is set to the sandbox by sandbox.c */
 
-/* --- intents.c, for control.c: the customer has answered the 3-D Secure question --- */
+/* --- sandbox/stripe/intents.c, for sandbox/control/control.c: the customer has answered the 3-D Secure question --- */
 enum err sandbox_authenticate(struct sandbox *s, struct tx *tx, struct arena *a,
                               struct str intent_id, bool success);

@@ -1,60 +1,60 @@
-/* app.h - the parts of a running server, and how they are put together. Only cli/ includes this. */
+/* app.h - the parts of a running server, and how they are put together. Only server/ includes this. */
 #pragma once
 
-#include "api/alerts.h"
-#include "api/audit.h"
+#include "admin/access/login.h"
+#include "admin/access/operators.h"
+#include "admin/audit.h"
+#include "admin/dlq/dlq.h"
+#include "admin/dlq/redrives.h"
+#include "admin/history.h"
+#include "admin/reconciliations.h"
+#include "admin/sandbox/sandbox.h"
+#include "admin/subscribers.h"
+#include "admin/system/alerts.h"
+#include "admin/system/health.h"
+#include "admin/system/live.h"
+#include "admin/system/metrics.h"
+#include "admin/system/overview.h"
+#include "admin/system/queues.h"
+#include "admin/system/settings.h"
+#include "admin/system/slo.h"
+#include "admin/system/test_clock.h"
+#include "admin/timeline.h"
+#include "admin/transfers.h"
+#include "admin/unknown.h"
 #include "api/bookings.h"
-#include "api/dlq.h"
-#include "api/health.h"
-#include "api/history.h"
 #include "api/inbound_events.h"
-#include "api/live.h"
-#include "api/login.h"
-#include "api/metrics.h"
-#include "api/operators.h"
-#include "api/overview.h"
 #include "api/payments.h"
-#include "api/queues.h"
-#include "api/reconciliations.h"
-#include "api/redrives.h"
-#include "api/sandbox.h"
-#include "api/settings.h"
-#include "api/slo.h"
-#include "api/subscribers.h"
-#include "api/test_clock.h"
-#include "api/timeline.h"
-#include "api/transfers.h"
-#include "api/unknown.h"
 #include "api/users.h"
+#include "audit/seal.h"
 #include "auth/auth.h"
 #include "auth/upstash.h"
-#include "cli/dead_kinds.h"
-#include "cli/node.h"
-#include "flow/alert_watch.h"
-#include "flow/apply_event.h"
-#include "flow/audit_seal.h"
-#include "flow/charge_later.h"
-#include "flow/live_watch.h"
-#include "flow/outbox.h"
-#include "flow/payments.h"
-#include "flow/reconcile.h"
-#include "flow/retention.h"
-#include "flow/unknown.h"
-#include "gateway/stripe_list.h"
-#include "http/client.h"
+#include "event/apply_event.h"
+#include "event/fee_job.h"
+#include "gateway/stripe/list.h"
+#include "http/client/client.h"
 #include "http/http.h"
 #include "notify/alert.h"
+#include "notify/channel_announce.h"
 #include "notify/notify.h"
-#include "notify/teller.h"
+#include "ops/alert_watch.h"
+#include "ops/live_watch.h"
+#include "ops/retention.h"
+#include "ops/unknown_watch.h"
+#include "outbox/outbox.h"
+#include "payment/payments.h"
 #include "qstash/qstash.h"
 #include "queue/queue.h"
+#include "reconcile/reconcile.h"
 #include "sandbox/sandbox.h"
+#include "server/dead_kinds.h"
+#include "server/node.h"
 #include "webhook/allow.h"
-#include "webhook/heal.h"
+#include "webhook/backfill.h"
 #include "webhook/paypay.h"
-#include "webhook/publish.h"
+#include "webhook/remote/publish.h"
+#include "webhook/remote/remote_watch.h"
 #include "webhook/stripe.h"
-#include "webhook/watch.h"
 #include "webhook/worker.h"
 
 #include <stdatomic.h>
@@ -165,7 +165,7 @@ bool app_open_remote(struct app *app,       /* app_remote.c */
                      void (*alert)(void *ctx, const struct message *m, const char *why));
 bool app_has_worker(const struct app *app);
 void app_start_remote(struct app *app);       /* at home, once the queue has started */
-bool app_open_books(struct app *app);         /* app_books.c; behind the gateway */
+bool app_open_books(struct app *app);         /* app_reconcile.c; behind the gateway */
 void app_close_books(struct app *app);        /* after the queue is gone */
 void app_start_books(struct app *app);        /* at home, once the queue has started */
 bool app_open_notify(struct app *app);        /* app_notify.c: before the queue */
@@ -190,6 +190,6 @@ bool app_open_sentry(struct app *app); /* app_sentry.c: once the client is there
 void app_start_sentry(struct app *app);
 void app_close_sentry(struct app *app);
 void app_close_telemetry(struct app *app); /* last: whatever ends before may still have a word */
-void app_fill_kinds(struct app *app);      /* app_flows.c: what the queue runs */
+void app_fill_kinds(struct app *app);      /* app_jobs.c: what the queue runs */
 void app_start_flows(struct app *app);     /* at home, once the queue has started */
 void app_fill_routes(struct app *app);     /* app_routes.c */

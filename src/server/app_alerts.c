@@ -1,10 +1,10 @@
 /* app_alerts.c - alerts (O4): who watches, and who is told. */
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "cli/app.h"
+#include "base/settings/address.h"
 #include "observe/log.h"
+#include "server/app.h"
 
-static bool fails(const struct app *app, const char *what, const char *why)
+static bool app_alerts_fails(const struct app *app, const char *what, const char *why)
 {
     LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
     return false;
@@ -30,7 +30,7 @@ static bool open_hook(struct app *app)
     if (!s->alert_url.n)
         return true;
     app->alert_out.hook = hook_new(&o, why);
-    return app->alert_out.hook || fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", why);
+    return app->alert_out.hook || app_alerts_fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", why);
 }
 
 bool app_open_alerts(struct app *app)
@@ -44,15 +44,15 @@ bool app_open_alerts(struct app *app)
                                            .has_webhook = s->alert_url.n > 0,
                                            .sentry = app->sentry };
     app->alert_out =
-        (struct alert_out){ .payments = &app->payments,
+        (struct alert_out){ .runtime = &app->payments.runtime,
                             .mail = app->notify.transports[CHANNEL_MAIL],
                             .language = str_eq(s->language, S("en")) ? LANG_EN : LANG_JA };
     app->unknown.alerts = &app->alert_desk;
     if (!are_mails(s->alert_mail))
-        return fails(app, "ICHIDO_ALERT_MAIL cannot be read",
-                     "mail addresses, ten at most, separated by commas");
+        return app_alerts_fails(app, "ICHIDO_ALERT_MAIL cannot be read",
+                                "mail addresses, ten at most, separated by commas");
     return open_hook(app) && (alert_watch_open(&app->alert_watch, &app->alert_desk) ||
-                              fails(app, "cannot watch for alerts", "no memory"));
+                              app_alerts_fails(app, "cannot watch for alerts", "no memory"));
 }
 
 void app_start_alerts(struct app *app)

@@ -1,16 +1,16 @@
 /* app_gateway.c - whom we call: the gateways (Stripe, or the sandbox that speaks like it, and those
  * that routes name), the subscribers, the JWKS server; and the sandbox itself. */
 #include "base/limits.h"
-#include "base/zone.h"
-#include "cli/app.h"
-#include "flow/replays.h"
-#include "flow/waiting.h"
-#include "gateway/finder.h"
+#include "base/time/zone.h"
+#include "gateway/create_lookup.h"
 #include "gateway/guard.h"
 #include "gateway/manual.h"
-#include "gateway/paypay.h"
-#include "gateway/stripe.h"
+#include "gateway/paypay/paypay.h"
+#include "gateway/stripe/stripe.h"
 #include "observe/log.h"
+#include "payment/replays.h"
+#include "payment/waiting.h"
+#include "server/app.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define STRIPE_BASE S("https://api.stripe.com")
 #define SANDBOX_KEY S("sk_test_ichido_sandbox")
 
-static bool fails(const struct app *app, const char *what, const char *why)
+static bool app_gateway_fails(const struct app *app, const char *what, const char *why)
 {
     LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
     return false;
@@ -80,7 +80,7 @@ bool app_open_sandbox(struct app *app)
         o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
     if (sandbox_open(&o, &app->sandbox, why))
-        return fails(
+        return app_gateway_fails(
             app,
             "cannot open the sandbox; where its address is taken, stop that program or set "
             "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
@@ -107,7 +107,7 @@ static bool open_clients(struct app *app)
 
     if (client_open(&gateway, &app->gateway_client, why) ||
         client_open(&delivery, &app->delivery_client, why))
-        return fails(app, "cannot make outgoing calls", why);
+        return app_gateway_fails(app, "cannot make outgoing calls", why);
     return true;
 }
 
@@ -169,7 +169,8 @@ static struct gateway *open_manual(struct app *app)
                                 .days = s->bank_days };
 
     if (zone_load(s->time_zone, &o.zone)) {
-        fails(app, "bank transfers need a time zone for their deadlines", "ICHIDO_TIME_ZONE");
+        app_gateway_fails(app, "bank transfers need a time zone for their deadlines",
+                          "ICHIDO_TIME_ZONE");
         return NULL;
     }
     return manual_gateway_new(&o);
@@ -203,7 +204,7 @@ static bool open_one(struct app *app, const struct opener *o)
     if (g && o->open == open_stripe) /* the others know a payment by our own id */
         g = finder_new(g);
     if (!g)
-        return fails(app, "cannot open the gateway", "no memory");
+        return app_gateway_fails(app, "cannot open the gateway", "no memory");
     app->gateways.all[app->gateways.count++] = g;
     return true;
 }
@@ -224,9 +225,11 @@ static bool open_gateways(struct app *app)
                 return false;
         }
     if (!app->gateways.count)
-        return fails(app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
-                     "ICHIDO_GATEWAY");
-    return gateways_route(&app->gateways, s->routes, why) || fails(app, "ICHIDO_ROUTES", why);
+        return app_gateway_fails(
+            app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
+            "ICHIDO_GATEWAY");
+    return gateways_route(&app->gateways, s->routes, why) ||
+           app_gateway_fails(app, "ICHIDO_ROUTES", why);
 }
 
 static bool open_auth(struct app *app)
@@ -246,7 +249,7 @@ static bool open_auth(struct app *app)
     char why[256] = "";
 
     app->auth = auth_new(&o, why);
-    return app->auth || fails(app, "the keys for tokens cannot be used", why);
+    return app->auth || app_gateway_fails(app, "the keys for tokens cannot be used", why);
 }
 
 bool app_open_gateway(struct app *app)

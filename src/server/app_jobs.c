@@ -1,19 +1,19 @@
-/* app_flows.c - the use cases: what they share, and what the queue runs for them. */
+/* app_jobs.c - the use cases: what they share, and what the queue runs for them. */
 #include "base/limits.h"
-#include "cli/app.h"
-#include "flow/booking.h"
-#include "flow/campaign.h"
-#include "flow/draw.h"
-#include "flow/follow.h"
-#include "flow/keys.h"
-#include "flow/operate.h"
-#include "flow/poll.h"
-#include "flow/refetch.h"
-#include "flow/refund_again.h"
-#include "flow/reminder.h"
-#include "flow/replays.h"
-#include "flow/waiting.h"
+#include "booking/booking.h"
+#include "campaign/campaign.h"
+#include "campaign/lottery.h"
+#include "collection/reminder.h"
+#include "event/payment_poll.h"
+#include "event/refetch.h"
 #include "observe/log.h"
+#include "payment/follow.h"
+#include "payment/keys.h"
+#include "payment/operate.h"
+#include "payment/refund_retry.h"
+#include "payment/replays.h"
+#include "payment/waiting.h"
+#include "server/app.h"
 
 #include <assert.h>
 
@@ -47,29 +47,32 @@ static void fill_payments(struct app *app)
     const struct settings *s = &app->node.settings;
     struct payments *p = &app->payments;
 
-    p->env = &app->node.env;
-    p->store = app->node.store;
-    p->home = server_home(app->server);
+    p->runtime.env = &app->node.env;
+    p->runtime.store = app->node.store;
+    p->runtime.home = server_home(app->server);
     p->waiting = waiting_new();
-    p->replays = replays_new(p->env, p->store, p->home);
+    p->replays = replays_new(p->runtime.env, p->runtime.store, p->runtime.home);
     p->gateways = &app->gateways;
     p->return_url = s->return_url;
     p->key_ttl_ms = s->key_ttl_ms;
     p->action_limit_ms = s->action_limit_ms;
     p->reservation_ms = s->reservation_ms;
-    p->notice_language = str_eq(s->language, S("en")) ? LANG_EN : LANG_JA;
     p->reminders = reminders_of(s);
-    p->tells = app_can_tell(app);
+    p->notifier = (struct notifier){ .runtime = &p->runtime,
+                                     .language = str_eq(s->language, S("en")) ? LANG_EN : LANG_JA,
+                                     .has_channel = app_can_tell(app) };
+    p->expire_also = dead_failures_expire;
     p->refetch = wants_refetch(s);
     app->charge_later.payments = p;
-    app->audit_sealer.payments = p;
+    app->audit_sealer.runtime = &p->runtime;
     app->retention = (struct retention){ .payments = p, .days = s->retention_days };
     app->apply = (struct apply_event){ .expect_livemode = is_live_key(s->stripe_secret_key),
                                        .payments = p,
                                        .charge_later = &app->charge_later };
-    app->deliveries = (struct deliveries){
-        .env = p->env, .store = p->store, .client = app->delivery_client, .home = p->home
-    };
+    app->deliveries = (struct deliveries){ .env = p->runtime.env,
+                                           .store = p->runtime.store,
+                                           .client = app->delivery_client,
+                                           .home = p->runtime.home };
 }
 
 void app_fill_kinds(struct app *app)
@@ -220,7 +223,7 @@ static void causes_started(struct unit *u)
             LOG_TEXT("code", str_of(err_code(u->err))));
 }
 
-static void started(struct unit *u)
+static void app_jobs_started(struct unit *u)
 {
     struct app *app = CONTAINER_OF(u, struct app, start_unit);
 
@@ -247,7 +250,7 @@ void app_start_flows(struct app *app)
     store_post(app->node.store, &app->causes_unit);
     redrive_watch(&app->redrive_watch, &app->redrives, app->node.store, server_home(app->server));
     app->start_unit =
-        (struct unit){ .kind = &kind, .home = server_home(app->server), .done = started };
+        (struct unit){ .kind = &kind, .home = server_home(app->server), .done = app_jobs_started };
     store_post(app->node.store, &app->start_unit);
     app->retention_unit = (struct unit){ .kind = &forget_kind,
                                          .home = server_home(app->server),

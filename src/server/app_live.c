@@ -1,9 +1,9 @@
 /* app_live.c - what operators see at a glance (O8): the live charts' timer, and what the routes of
  * queues, schedules, settings and the sandbox are given. */
-#include "cli/app.h"
-#include "cli/cli.h"
+#include "base/version.h"
 #include "observe/log.h"
-#include "qstash/seen.h"
+#include "qstash/operator_view.h"
+#include "server/app.h"
 
 void app_start_live(struct app *app)
 {

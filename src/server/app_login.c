@@ -1,6 +1,6 @@
 /* app_login.c - who logs in to the operator's view: what that needs, and how it ends. */
-#include "cli/app.h"
-#include "cli/cli.h"
+#include "base/version.h"
+#include "server/app.h"
 
 bool app_open_login(struct app *app)
 {

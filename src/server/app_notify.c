@@ -1,8 +1,9 @@
 /* app_notify.c - how people are told: the transports that are set up, and the jobs that use them.
  */
 #include "base/limits.h"
-#include "cli/app.h"
+#include "collection/reminder.h"
 #include "observe/log.h"
+#include "server/app.h"
 
 /* An egress thread of its own: a mail server that hangs holds up mail, and nothing else. */
 static bool open_client(struct app *app)
@@ -79,7 +80,8 @@ bool app_open_notify(struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
-    app->notify.payments = &app->payments;
+    app->notify.runtime = &app->payments.runtime;
+    app->notify.reminder_holds = reminder_holds;
     if (has_client(s) && !open_client(app))
         return false;
     return open_channel(app, CHANNEL_MAIL, s->smtp_url, open_mail) &&

@@ -1,9 +1,9 @@
 /* app_qstash.c - the queue's own door. Deliveries go on wherever there are parcels; the door is
  * open where there is a token to let somebody in, and it is not a remote's. */
 #include "base/limits.h"
-#include "cli/app.h"
 #include "observe/log.h"
-#include "qstash/destinations.h"
+#include "qstash/deliver/destinations.h"
+#include "server/app.h"
 
 bool app_has_qstash(const struct app *app)
 {

@@ -1,12 +1,12 @@
-/* app_books.c - what is found out by asking: webhooks that never came, outcomes that nobody knows,
+/* app_reconcile.c - what is found out by asking: webhooks that never came, outcomes that nobody knows,
  * and the provider's books (E11, P7). */
-#include "base/zone.h"
-#include "cli/app.h"
+#include "base/time/zone.h"
 #include "observe/log.h"
+#include "server/app.h"
 
 #include <assert.h>
 
-static bool fails(const struct app *app, const char *what, struct str why)
+static bool app_reconcile_fails(const struct app *app, const char *what, struct str why)
 {
     LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", why));
     return false;
@@ -29,10 +29,11 @@ bool app_open_books(struct app *app)
                                          .zone = app->zone,
                                          .time_zone = s->time_zone };
     if (e)
-        return fails(app, "ICHIDO_TIME_ZONE must be a name of the system's tzdata, like Asia/Tokyo",
-                     s->time_zone);
+        return app_reconcile_fails(
+            app, "ICHIDO_TIME_ZONE must be a name of the system's tzdata, like Asia/Tokyo",
+            s->time_zone);
     return reconcile_set_time(&app->reconcile, s->reconcile_at) ||
-           fails(app, "ICHIDO_RECONCILE_AT cannot be read", s->reconcile_at);
+           app_reconcile_fails(app, "ICHIDO_RECONCILE_AT cannot be read", s->reconcile_at);
 }
 
 void app_close_books(struct app *app)
@@ -64,7 +65,7 @@ static enum err start_reconcile(struct tx *tx, struct unit *u)
     return reconcile_daily_start(tx, &app->reconcile, env_now_ms(&app->node.env));
 }
 
-static void tell(struct app *app, const struct unit *u)
+static void app_reconcile_tell(struct app *app, const struct unit *u)
 {
     if (u->err && u->err != ERR_CONFLICT)
         LOG(app->node.env.log, LOG_WARN, "what is found out by asking begins at the next start",
@@ -73,17 +74,17 @@ static void tell(struct app *app, const struct unit *u)
 
 static void heal_started(struct unit *u)
 {
-    tell(CONTAINER_OF(u, struct app, books_units[0]), u);
+    app_reconcile_tell(CONTAINER_OF(u, struct app, books_units[0]), u);
 }
 
 static void unknown_started(struct unit *u)
 {
-    tell(CONTAINER_OF(u, struct app, books_units[1]), u);
+    app_reconcile_tell(CONTAINER_OF(u, struct app, books_units[1]), u);
 }
 
 static void reconcile_started(struct unit *u)
 {
-    tell(CONTAINER_OF(u, struct app, books_units[2]), u);
+    app_reconcile_tell(CONTAINER_OF(u, struct app, books_units[2]), u);
 }
 
 void app_start_books(struct app *app)

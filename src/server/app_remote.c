@@ -1,9 +1,9 @@
 /* app_remote.c - events that come and go through a QStash: our worker as an HTTP endpoint (Q4), and
  * the remote that stands between Stripe's door and it (Q5). */
 #include "base/limits.h"
-#include "cli/app.h"
 #include "observe/log.h"
-#include "qstash/keys.h"
+#include "qstash/admin/keys.h"
+#include "server/app.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static enum err start_run(struct tx *tx, struct unit *u)
     return mirror_start(tx, &app->publisher, env_now_ms(&app->node.env));
 }
 
-static void started(struct unit *u)
+static void app_remote_started(struct unit *u)
 {
     struct app *app = CONTAINER_OF(u, struct app, remote_unit);
 
@@ -154,7 +154,8 @@ void app_start_remote(struct app *app)
 
     if (!app->publisher.remote)
         return;
-    app->remote_unit =
-        (struct unit){ .kind = &kind, .home = server_home(app->server), .done = started };
+    app->remote_unit = (struct unit){ .kind = &kind,
+                                      .home = server_home(app->server),
+                                      .done = app_remote_started };
     store_post(app->node.store, &app->remote_unit);
 }

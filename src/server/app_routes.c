@@ -1,12 +1,12 @@
 /* app_routes.c - which path is whose. */
 #include "admin/page.h"
-#include "api/admin_payments.h"
+#include "admin/payments.h"
 #include "api/campaigns.h"
 #include "api/collections.h"
 #include "api/front.h"
 #include "api/purchases.h"
 #include "base/limits.h"
-#include "cli/app.h"
+#include "server/app.h"
 #include "webhook/replay.h"
 
 #include <assert.h>

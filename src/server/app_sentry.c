@@ -1,7 +1,7 @@
 /* app_sentry.c - the errors of the log, and alerts, to Sentry (O4). */
-#include "cli/app.h"
-#include "cli/cli.h"
+#include "base/version.h"
 #include "observe/log.h"
+#include "server/app.h"
 #include "telemetry/sentry.h"
 
 #include <unistd.h>

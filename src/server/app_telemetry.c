@@ -1,6 +1,6 @@
 /* app_telemetry.c - what leaves the house: traces, errors, alerts. */
-#include "cli/app.h"
 #include "observe/log.h"
+#include "server/app.h"
 
 /* An egress thread of its own: who looks at us from outside never slows a payment. */
 static bool open_client(struct app *app)

@@ -1,8 +1,8 @@
 /* app_traces.c - where ended spans go (O3). Without an endpoint nobody records anything. */
-#include "cli/app.h"
-#include "cli/cli.h"
+#include "base/version.h"
 #include "observe/log.h"
 #include "observe/span.h"
+#include "server/app.h"
 #include "telemetry/otlp.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/errand.h"
+#include "server/command_executor.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ struct errand_unit {
     bool back;
 };
 
-static void give(struct home *h, struct task *t)
+static void command_executor_give(struct home *h, struct task *t)
 {
     struct errand *e = CONTAINER_OF(h, struct errand, home);
 
@@ -22,7 +22,7 @@ static void give(struct home *h, struct task *t)
 }
 
 /* Nothing that a command does waits for a time. */
-static void arm(struct home *h, struct timer *t, int64_t due_ms)
+static void command_executor_arm(struct home *h, struct timer *t, int64_t due_ms)
 {
     (void)h;
     (void)t;
@@ -32,7 +32,7 @@ static void arm(struct home *h, struct timer *t, int64_t due_ms)
 
 void errand_init(struct errand *e)
 {
-    static const struct home_ops ops = { give, arm };
+    static const struct home_ops ops = { command_executor_give, command_executor_arm };
 
     *e = (struct errand){ .home = { &ops }, .last = &e->first };
     pthread_mutex_init(&e->lock, NULL);
@@ -60,14 +60,14 @@ static void run_next(struct errand *e)
     t->run(t);
 }
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err command_executor_run(struct tx *tx, struct unit *u)
 {
     struct errand_unit *w = CONTAINER_OF(u, struct errand_unit, unit);
 
     return w->run(tx, w->ctx);
 }
 
-static void done(struct unit *u)
+static void command_executor_done(struct unit *u)
 {
     CONTAINER_OF(u, struct errand_unit, unit)->back = true;
 }
@@ -75,10 +75,12 @@ static void done(struct unit *u)
 enum err errand_do(struct errand *e, struct store *s, enum unit_class where,
                    enum err (*work)(struct tx *tx, void *ctx), void *ctx)
 {
-    struct unit_kind kind = { "errand", where, run, NULL };
-    struct errand_unit w = { .unit = { .kind = &kind, .home = &e->home, .done = done },
-                             .run = work,
-                             .ctx = ctx };
+    struct unit_kind kind = { "errand", where, command_executor_run, NULL };
+    struct errand_unit w = {
+        .unit = { .kind = &kind, .home = &e->home, .done = command_executor_done },
+        .run = work,
+        .ctx = ctx
+    };
 
     store_post(s, &w.unit);
     while (!w.back)

@@ -1,8 +1,8 @@
-/* errand.h - a home for a command that does one thing at a time: it posts a unit of work and waits.
+/* command_executor.h - a home for a command that does one thing at a time: it posts a unit of work and waits.
  */
 #pragma once
 
-#include "base/home.h"
+#include "base/executor.h"
 #include "store/store.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-#include "cli/dead_kinds.h"
+#include "server/dead_kinds.h"
 
-#include "base/json.h"
-#include "qstash/dead.h"
+#include "base/json/json.h"
+#include "qstash/dlq/dead_letter.h"
 #include "webhook/paypay.h"
-#include "webhook/reread.h"
+#include "webhook/reparse.h"
 
 #include <stdio.h>
 

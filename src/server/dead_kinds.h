@@ -1,8 +1,8 @@
-/* dead_kinds.h - the kinds whose dead letters have their own way back (flow/dead_letter.h), for the
+/* dead_kinds.h - the kinds whose dead letters have their own way back (dlq/dead_letter.h), for the
  * server and for the command line alike. */
 #pragma once
 
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 
 enum { DEAD_KINDS = 8 };
 

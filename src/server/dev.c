@@ -1,9 +1,9 @@
-#include "cli/dev.h"
+#include "server/dev.h"
 
 #include "auth/auth.h"
 #include "base/limits.h"
-#include "cli/dev_secrets.h"
 #include "observe/log.h"
+#include "server/dev_secrets.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char demo_user[] = "01900000-0000-7000-8000-00000000d3a0";
 
 /* --- secrets --- */
 
-static bool keep(struct node *n, const char *text, struct str *ret_secret)
+static bool server_dev_keep(struct node *n, const char *text, struct str *ret_secret)
 {
     *ret_secret = arena_str(&n->settings.arena, str_of(text));
     return ret_secret->p;
@@ -29,7 +29,7 @@ static bool keep_webhook_secret(struct node *n, const char *text)
     if (s->webhook_secret_count)
         return true;
     s->webhook_secrets = arena_alloc(&s->arena, 1, sizeof(*s->webhook_secrets));
-    if (!s->webhook_secrets || !keep(n, text, &s->webhook_secrets[0]))
+    if (!s->webhook_secrets || !server_dev_keep(n, text, &s->webhook_secrets[0]))
         return false;
     s->webhook_secret_count = 1;
     n->made_secret = true;
@@ -50,13 +50,13 @@ static bool keep_missing(struct node *n, const struct dev_secrets *made)
     if (!keep_webhook_secret(n, made->text[DEV_WEBHOOK_SECRET]))
         return false;
     if (!has_jwt_key(s)) {
-        n->made_jwt_secret = keep(n, made->text[DEV_JWT_SECRET], &s->jwt_secret);
+        n->made_jwt_secret = server_dev_keep(n, made->text[DEV_JWT_SECRET], &s->jwt_secret);
         if (!n->made_jwt_secret)
             return false;
     }
     if (s->admin_token.n)
         return true;
-    n->made_admin_token = keep(n, made->text[DEV_ADMIN_TOKEN], &s->admin_token);
+    n->made_admin_token = server_dev_keep(n, made->text[DEV_ADMIN_TOKEN], &s->admin_token);
     return n->made_admin_token;
 }
 
@@ -102,7 +102,7 @@ bool dev_make_secrets(struct node *n)
 
 /* --- the banner --- */
 
-struct place {
+struct server_dev_place {
     const char *curl, *scheme, *address;
 };
 
@@ -123,7 +123,7 @@ static const struct str sdk_token = {
     "eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=", 72
 };
 
-static void print_qstash(const struct settings *s, const struct place *at)
+static void print_qstash(const struct settings *s, const struct server_dev_place *at)
 {
     bool is_sdks = str_eq(s->qstash_token, sdk_token);
     struct str port = str_of(at->address), host = str_cut(&port, ':');
@@ -156,7 +156,7 @@ static void print_tokens(const struct node *n, struct str token)
             demo_user);
 }
 
-static void print_payment(const struct place *at, const char *booking)
+static void print_payment(const struct server_dev_place *at, const char *booking)
 {
     printf("    %s -sS -X PUT %s://%s/api/v1/bookings/%s" BEARER("ICHIDO_ADMIN_TOKEN") JSON_BODY
            "'{\"userId\":\"%s\",\"amount\":1200,\"currency\":\"JPY\",\"status\":\"PENDING\"}'; "
@@ -171,7 +171,7 @@ static void print_payment(const struct place *at, const char *booking)
            at->curl, at->scheme, at->address, booking, booking);
 }
 
-static void print_operation(const struct place *at, const char *what, struct uuid key,
+static void print_operation(const struct server_dev_place *at, const char *what, struct uuid key,
                             const char *body)
 {
     char text[UUID_TEXT + 1];
@@ -182,7 +182,7 @@ static void print_operation(const struct place *at, const char *what, struct uui
            at->curl, at->scheme, at->address, what, text, body);
 }
 
-static void print_operations(struct node *n, const struct place *at, const char *booking)
+static void print_operations(struct node *n, const struct server_dev_place *at, const char *booking)
 {
     printf("  Capture it, and give 200 back (every operation has its own key, a UUID):\n\n"
            "    id=$(%s -sS '%s://%s/payments?bookingId=%s'" BEARER(
@@ -194,7 +194,7 @@ static void print_operations(struct node *n, const struct place *at, const char 
 }
 
 /* The booking is new at every start, so that the lines work as often as one likes. */
-static void print_try_paying(struct node *n, const struct place *at)
+static void print_try_paying(struct node *n, const struct server_dev_place *at)
 {
     const struct settings *s = &n->settings;
     char booking[UUID_TEXT + 1];
@@ -215,7 +215,7 @@ static void print_try_paying(struct node *n, const struct place *at)
     arena_release(&a);
 }
 
-static void print_try_event(struct str secret, const struct place *at)
+static void print_try_event(struct str secret, const struct server_dev_place *at)
 {
     printf(
         "\n  Send an event as Stripe would:\n\n"
@@ -231,7 +231,7 @@ static void print_try_event(struct str secret, const struct place *at)
 }
 
 /* What stands behind '#' never leaves the browser: the page logs in with it, and removes it. */
-static void print_page(const struct node *n, const struct place *at)
+static void print_page(const struct node *n, const struct server_dev_place *at)
 {
     struct str token = n->made_admin_token ? n->settings.admin_token : (struct str){ 0 };
 
@@ -248,7 +248,7 @@ static void print_next(void)
 void dev_banner(struct node *n, const char *address, const char *sandbox)
 {
     bool tls = n->settings.tls_cert.n > 0;
-    struct place at = { tls ? "curl -k" : "curl", tls ? "https" : "http", address };
+    struct server_dev_place at = { tls ? "curl -k" : "curl", tls ? "https" : "http", address };
     struct str secret = n->settings.webhook_secrets[0];
 
     if (!n->made_secret) /* yours is not ours to show */

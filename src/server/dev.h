@@ -1,7 +1,7 @@
 /* dev.h - what dev mode does for a newcomer: secrets, and words on what to try. */
 #pragma once
 
-#include "cli/node.h"
+#include "server/node.h"
 
 /* The webhook secret, the key for tokens and the admin token where none is set: made once, and kept
  * beside the database (dev_secrets.h), which is open by now. Production mode has its own, but for a

@@ -1,7 +1,7 @@
 /* dev_secrets.c - data/ichido.db has data/ichido.dev-secrets beside it: NAME=value lines, mode
  * 0600. It is written under another name and linked, so it is there as a whole or not at all, and
  * the first one stays. It is never changed afterwards. */
-#include "cli/dev_secrets.h"
+#include "server/dev_secrets.h"
 
 #include "base/hex.h"
 
@@ -47,7 +47,7 @@ static bool choose_path(struct str db, char path[PATH_MAX])
 
 /* --- reading --- */
 
-static enum dev_kept refuse(const char *path, const char *what, char why[256])
+static enum dev_kept dev_secrets_refuse(const char *path, const char *what, char why[256])
 {
     snprintf(why, 256, "%.160s %s, or delete it: then new secrets are made", path, what);
     return DEV_REFUSED;
@@ -78,7 +78,7 @@ static bool take_line(struct dev_secrets *s, struct str line)
     return false;
 }
 
-static bool parse(struct dev_secrets *s, struct str text)
+static bool dev_secrets_parse(struct dev_secrets *s, struct str text)
 {
     size_t taken = 0;
 
@@ -96,7 +96,7 @@ static bool parse(struct dev_secrets *s, struct str text)
 }
 
 /* NULL: it may be trusted. Whoever can write it can let himself in; whoever can read it, too. */
-static const char *distrust(int fd)
+static const char *dev_secrets_distrust(int fd)
 {
     struct stat st;
 
@@ -111,16 +111,16 @@ static const char *distrust(int fd)
 
 static enum dev_kept read_open(int fd, const char *path, struct dev_secrets *s, char why[256])
 {
-    const char *what = distrust(fd);
+    const char *what = dev_secrets_distrust(fd);
     char text[FILE_MOST];
     ssize_t n = what ? 0 : read(fd, text, sizeof(text));
 
     if (!what && n < 0)
         what = "cannot be read: mend it";
-    else if (!what && !parse(s, (struct str){ text, (size_t)n }))
+    else if (!what && !dev_secrets_parse(s, (struct str){ text, (size_t)n }))
         what = "is broken: mend it";
     OPENSSL_cleanse(text, sizeof(text));
-    return what ? refuse(path, what, why) : DEV_KEPT;
+    return what ? dev_secrets_refuse(path, what, why) : DEV_KEPT;
 }
 
 /* DEV_NOT_KEPT: there is none. */
@@ -132,10 +132,10 @@ static enum dev_kept read_file(const char *path, struct dev_secrets *s, char why
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return DEV_NOT_KEPT;
     if (fd < 0)
-        return refuse(path,
-                      errno == ELOOP ? "is a symbolic link: put the file itself there"
-                                     : "cannot be opened: chmod 600 it",
-                      why);
+        return dev_secrets_refuse(path,
+                                  errno == ELOOP ? "is a symbolic link: put the file itself there"
+                                                 : "cannot be opened: chmod 600 it",
+                                  why);
     kept = read_open(fd, path, s, why);
     close(fd);
     return kept;

@@ -1,8 +1,9 @@
-#include "cli/node.h"
+#include "server/node.h"
 
-#include "cli/cli.h"
+#include "base/version.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "server/exit.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -73,6 +74,7 @@ bool node_init(struct node *n)
     clock_init(&n->env.clock);
     rng_init_kernel(&n->env.rng);
     n->env.node = env_uuid(&n->env);
+    n->env.patience = n->settings.test_patience;
     faults_parse(&n->env.faults, n->settings.faults); /* settings_load has checked the form */
     n->env.log = node_log_new(n, level_of(n->settings.log_level), true);
     n->env.metrics = metrics_new();

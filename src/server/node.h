@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/env.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "observe/log.h"
 #include "store/store.h"
 

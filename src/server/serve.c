@@ -6,16 +6,19 @@
  *           -> the audit is sealed -> the database closes
  *
  * Killed at any point of either, a new start finds everything that was answered. */
+#include "server/serve.h"
+
 #include "base/limits.h"
-#include "cli/app.h"
-#include "cli/cli.h"
-#include "cli/command_store.h"
-#include "cli/dev.h"
-#include "flow/replays.h"
+#include "base/version.h"
 #include "http/request_span.h"
 #include "http/systemd.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "payment/replays.h"
+#include "server/app.h"
+#include "server/dev.h"
+#include "server/exit.h"
+#include "server/seal_audit.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -44,7 +47,7 @@ static struct str told_path(struct str path, char *text, size_t size)
                                                 rest.n ? "/..." : "") };
 }
 
-static void replied(void *ctx, const struct request *r, int status)
+static void serve_replied(void *ctx, const struct request *r, int status)
 {
     struct app *app = ctx;
     char path[TOLD_MAX + 16], trace[TRACE_TEXT + 1];
@@ -61,7 +64,7 @@ static void replied(void *ctx, const struct request *r, int status)
         LOG_NUM("us", clock_mono_us(&app->node.env.clock) - r->began_us));
 }
 
-static void refused(void *ctx, enum err e, struct str peer_ip)
+static void serve_refused(void *ctx, enum err e, struct str peer_ip)
 {
     struct app *app = ctx;
 
@@ -91,7 +94,7 @@ static void other_node_added_work(void *ctx)
 }
 
 /* Whom the rate limit counts: behind a trusted proxy the client, not the proxy. */
-static bool client(void *ctx, const struct request *r, struct sockaddr_storage *ret_client)
+static bool serve_client(void *ctx, const struct request *r, struct sockaddr_storage *ret_client)
 {
     const struct app *app = ctx;
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
@@ -124,9 +127,9 @@ static bool open_server(struct app *app)
         .max_connections = s->max_connections,
         .rate_limit = s->rate_limit,
         .loopback_only = s->mode == MODE_DEV,
-        .client = client,
-        .replied = replied,
-        .refused = refused,
+        .client = serve_client,
+        .replied = serve_replied,
+        .refused = serve_refused,
         .ctx = app,
     };
     struct str host = s->listen;
@@ -171,7 +174,7 @@ static bool open_queue(struct app *app)
         .alert_ctx = app,
         .buried = dead_letter_note,
     });
-    app->payments.queue = app->qstash.queue = app->worker.queue = q;
+    app->payments.runtime.queue = app->qstash.queue = app->worker.queue = q;
     atomic_store(&app->queue, q);
     return q != NULL;
 }
@@ -296,7 +299,7 @@ static void tell_what_is_on(const struct app *app)
         LOG_TEXT("sentry", on_off(s->sentry_dsn.n)), LOG_TEXT("traces", on_off(traces)));
 }
 
-static int run(struct app *app)
+static int serve_run(struct app *app)
 {
     struct env *env = &app->node.env;
 
@@ -324,7 +327,7 @@ static int run(struct app *app)
     return EXIT_FINE;
 }
 
-static bool start(struct app *app)
+static bool serve_start(struct app *app)
 {
     if (!open_server(app))
         return false;
@@ -340,7 +343,7 @@ static bool start(struct app *app)
     return true;
 }
 
-int cli_serve(int argc, char **argv)
+int serve_main(int argc, char **argv)
 {
     struct app app = { 0 };
     int code = EXIT_CANNOT;
@@ -349,9 +352,9 @@ int cli_serve(int argc, char **argv)
     (void)argv;
     if (!node_init(&app.node))
         return EXIT_ASKED_WRONGLY;
-    if (start(&app)) {
-        code = run(&app);
-        command_store_seal(&app.node);
+    if (serve_start(&app)) {
+        code = serve_run(&app);
+        node_seal_audit(&app.node);
     }
     node_close_store(&app.node); /* its threads use the queue and the door */
     stripe_door_free(app.door);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err cannot(const char *what, const char *path, char why[256])
+static enum err backup_cannot(const char *what, const char *path, char why[256])
 {
     snprintf(why, 256, "%s %.150s: %s", what, path, strerror(errno));
     return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? ERR_STORE_FULL : ERR_UNAVAILABLE;
@@ -32,7 +32,7 @@ enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], char why[2
     snprintf(part, BACKUP_PATH, "%s.part-XXXXXX", b->to);
     fd = mkostemp(part, O_CLOEXEC); /* 0600, and nobody else's */
     if (fd < 0) {
-        enum err e = cannot("cannot make", part, why);
+        enum err e = backup_cannot("cannot make", part, why);
 
         part[0] = '\0';
         return e;
@@ -100,10 +100,10 @@ enum err backup_end(struct backup *b, const char *part, char why[256])
     struct stat st;
 
     if (!sync_path(part, O_RDONLY) || stat(part, &st) < 0)
-        return cannot("cannot write", part, why);
+        return backup_cannot("cannot write", part, why);
     b->bytes = st.st_size;
     if (link(part, b->to) < 0) /* unlike rename(), it takes nobody's name */
-        return cannot("cannot make", b->to, why);
+        return backup_cannot("cannot make", b->to, why);
     unlink(part);
-    return sync_folder_of(b->to) ? OK : cannot("cannot write the folder of", b->to, why);
+    return sync_folder_of(b->to) ? OK : backup_cannot("cannot write the folder of", b->to, why);
 }

@@ -10,7 +10,7 @@
 
 enum { BUSY_MS = 5000 };
 
-static int64_t newest(const struct migration *m)
+static int64_t look_newest(const struct migration *m)
 {
     int64_t n = 0;
 
@@ -46,7 +46,7 @@ enum err sqlite_look(const char *path, struct store_look *ret_look, char why[256
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
-    *ret_look = (struct store_look){ .newest = newest(sqlite_migrations) };
+    *ret_look = (struct store_look){ .newest = look_newest(sqlite_migrations) };
     snprintf(ret_look->server, sizeof(ret_look->server), "SQLite %s", sqlite3_libversion());
     if (!rc) {
         sqlite3_busy_timeout(db, BUSY_MS);
@@ -91,7 +91,7 @@ static void read_number(PGconn *db, int64_t *ret)
     PQclear(r);
 }
 
-static bool ask(PGconn *db, struct clock *c, struct store_look *ret)
+static bool look_ask(PGconn *db, struct clock *c, struct store_look *ret)
 {
     PGresult *r = PQexec(db, question);
     bool fine = PQresultStatus(r) == PGRES_TUPLES_OK;
@@ -110,8 +110,8 @@ enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_
     PGconn *db = PQconnectdb(url);
     bool fine;
 
-    *ret_look = (struct store_look){ .newest = newest(postgres_migrations) };
-    fine = PQstatus(db) == CONNECTION_OK && ask(db, c, ret_look);
+    *ret_look = (struct store_look){ .newest = look_newest(postgres_migrations) };
+    fine = PQstatus(db) == CONNECTION_OK && look_ask(db, c, ret_look);
     if (!fine) {
         struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 

@@ -2,9 +2,9 @@
  * written. */
 #pragma once
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/time/clock.h"
 
 struct store_look {
     int64_t schema;        /* the last migration that it has; 0: it is empty */

@@ -3,7 +3,7 @@
 #define SQL(name, both) #name,
 #define SQL2(name, sqlite, postgres) #name,
 static const char *const names[STMT_COUNT] = {
-#include "store/statements.h"
+#include "store/statements/all.h"
 };
 #undef SQL
 #undef SQL2
@@ -11,7 +11,7 @@ static const char *const names[STMT_COUNT] = {
 #define SQL(name, both) both,
 #define SQL2(name, sqlite, postgres) sqlite,
 static const char *const sqlite_texts[STMT_COUNT] = {
-#include "store/statements.h"
+#include "store/statements/all.h"
 };
 #undef SQL
 #undef SQL2
@@ -19,7 +19,7 @@ static const char *const sqlite_texts[STMT_COUNT] = {
 #define SQL(name, both) both,
 #define SQL2(name, sqlite, postgres) postgres,
 static const char *const postgres_texts[STMT_COUNT] = {
-#include "store/statements.h"
+#include "store/statements/all.h"
 };
 #undef SQL
 #undef SQL2

@@ -1,10 +1,10 @@
-/* statement.h - the names of all statements. Their texts stand in statements.h. */
+/* statement.h - the names of all statements. Their texts stand in store/statements/all.h. */
 #pragma once
 
 #define SQL(name, both) STMT_##name,
 #define SQL2(name, sqlite, postgres) STMT_##name,
 enum stmt {
-#include "store/statements.h"
+#include "store/statements/all.h"
     STMT_COUNT
 };
 #undef SQL

@@ -63,7 +63,7 @@ void unit_give_back(struct unit *u, enum err verdict)
 
 bool unit_give_up(struct unit *u, struct env *env)
 {
-    if (clock_mono_ms(&env->clock) - u->posted_ms <= LIMIT_STORE_WAIT_MS)
+    if (clock_mono_ms(&env->clock) - u->posted_ms <= env_patient_ms(env, LIMIT_STORE_WAIT_MS))
         return false;
     unit_give_back(u, ERR_TIMEOUT);
     return true;

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "store/tx.h"
 
 struct env;

@@ -14,7 +14,7 @@ static bool is_the_units_own(enum err e)
            e == ERR_CONSTRAINT || e == ERR_TOO_LARGE;
 }
 
-static enum err note(struct tx *tx, enum err e)
+static enum err store_tx_note(struct tx *tx, enum err e)
 {
     if (!tx->trouble && !is_the_units_own(e))
         tx->trouble = e;
@@ -23,12 +23,12 @@ static enum err note(struct tx *tx, enum err e)
 
 enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n)
 {
-    return note(tx, tx->ops->exec(tx, stmt, expected, v, n));
+    return store_tx_note(tx, tx->ops->exec(tx, stmt, expected, v, n));
 }
 
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row)
 {
-    return note(tx, tx->ops->row(tx, stmt, v, n, ret_row));
+    return store_tx_note(tx, tx->ops->row(tx, stmt, v, n, ret_row));
 }
 
 /* Stands before the unit's own function: what that one says is no word of the database. */
@@ -38,7 +38,7 @@ struct ear {
     enum err said;
 };
 
-static enum err hear(void *ctx, const struct row *row)
+static enum err store_tx_hear(void *ctx, const struct row *row)
 {
     struct ear *ear = ctx;
 
@@ -50,9 +50,9 @@ enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, t
                  void *ctx)
 {
     struct ear ear = { .each = each, .ctx = ctx };
-    enum err e = tx->ops->each(tx, stmt, v, n, each ? hear : NULL, &ear);
+    enum err e = tx->ops->each(tx, stmt, v, n, each ? store_tx_hear : NULL, &ear);
 
-    return ear.said ? e : note(tx, e);
+    return ear.said ? e : store_tx_note(tx, e);
 }
 
 enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows, size_t columns,
@@ -62,8 +62,8 @@ enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows
     enum err e = OK;
 
     if (rows)
-        e = tx->ops->bulk(tx, stmt, v, rows, columns, each ? hear : NULL, &ear);
-    return ear.said ? e : note(tx, e);
+        e = tx->ops->bulk(tx, stmt, v, rows, columns, each ? store_tx_hear : NULL, &ear);
+    return ear.said ? e : store_tx_note(tx, e);
 }
 
 enum err tx_trouble(const struct tx *tx)

@@ -1,5 +1,5 @@
 /* tx.h - what a unit of work may do. The same code runs on both databases; the statements are those
- * of statements.h. All of it blocks, and none of it may be kept beyond the unit's run. */
+ * of store/statements/all.h. All of it blocks, and none of it may be kept beyond the unit's run. */
 #pragma once
 
 #include "base/err.h"

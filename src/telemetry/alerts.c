@@ -122,7 +122,7 @@ int64_t alert_value_of_all(enum alert a, const struct alert_facts *f)
 
 /* In thousandths of a per cent; 0 where it is of too few. Few events say something too where most
  * of them failed, and `few` did: else a small shop would never hear that nothing works. */
-static int64_t ratio(int64_t failed, int64_t all, int64_t few)
+static int64_t telemetry_alerts_ratio(int64_t failed, int64_t all, int64_t few)
 {
     bool many = all >= LIMIT_ALERT_EVENTS;
 
@@ -147,17 +147,19 @@ int64_t alert_value_here(enum alert a, const struct window *w)
     window_last(w, rules[a].window_ms, &s);
     switch (a) {
     case ALERT_WEBHOOK_FAILURES:
-        return ratio(n[SERIES_UNSTORED] + n[SERIES_GIVEN_UP],
-                     n[SERIES_UNSTORED] + n[SERIES_GIVEN_UP] + n[SERIES_DONE], LIMIT_ALERT_FEW);
+        return telemetry_alerts_ratio(n[SERIES_UNSTORED] + n[SERIES_GIVEN_UP],
+                                      n[SERIES_UNSTORED] + n[SERIES_GIVEN_UP] + n[SERIES_DONE],
+                                      LIMIT_ALERT_FEW);
     case ALERT_WEBHOOK_P95: return p95_us(&s, CURVE_ACK);
     case ALERT_SIGNATURES: return n[SERIES_BAD_SIGNATURES] * 1000;
     case ALERT_PUBLISH:
-        return ratio(n[SERIES_PUBLISH_FAILED], n[SERIES_PUBLISH_FAILED] + n[SERIES_PUBLISHED],
-                     LIMIT_ALERT_FEW);
+        return telemetry_alerts_ratio(n[SERIES_PUBLISH_FAILED],
+                                      n[SERIES_PUBLISH_FAILED] + n[SERIES_PUBLISHED],
+                                      LIMIT_ALERT_FEW);
     case ALERT_WORKER:
-        return ratio(n[SERIES_RETRIED] + n[SERIES_GIVEN_UP],
-                     n[SERIES_RETRIED] + n[SERIES_GIVEN_UP] + n[SERIES_DONE],
-                     LIMIT_ALERT_FEW_TRIES);
+        return telemetry_alerts_ratio(n[SERIES_RETRIED] + n[SERIES_GIVEN_UP],
+                                      n[SERIES_RETRIED] + n[SERIES_GIVEN_UP] + n[SERIES_DONE],
+                                      LIMIT_ALERT_FEW_TRIES);
     case ALERT_END_TO_END: return p95_us(&s, CURVE_END_TO_END) / 1000;
     case ALERT_DLQ:
     case ALERT_DLQ_AGE:
@@ -169,8 +171,8 @@ int64_t alert_value_here(enum alert a, const struct window *w)
 
 /* --- hysteresis --- */
 
-static enum alert_news enter(struct alert_state *s, enum alert_status status, int64_t now_ms,
-                             enum alert_news news)
+static enum alert_news telemetry_alerts_enter(struct alert_state *s, enum alert_status status,
+                                              int64_t now_ms, enum alert_news news)
 {
     s->status = status;
     s->since_ms = now_ms;
@@ -192,7 +194,7 @@ static enum alert_news while_firing(int64_t threshold, int64_t value, int64_t no
         return NEWS_QUIET;
     }
     if (well_below && was_calm && now_ms - s->calm_ms >= LIMIT_ALERT_CALM_MS)
-        return enter(s, ALERT_OK, now_ms, NEWS_RESOLVED);
+        return telemetry_alerts_enter(s, ALERT_OK, now_ms, NEWS_RESOLVED);
     if (!well_below && now_ms - s->told_ms >= LIMIT_ALERT_AGAIN_MS) {
         s->calm_ms = 0;
         s->told_ms = now_ms;
@@ -215,8 +217,11 @@ enum alert_news alert_step(const struct alert_rule *r, int64_t threshold, int64_
     if (s->status == ALERT_FIRING)
         return while_firing(threshold, value, now_ms, s);
     if (!above)
-        return s->status == ALERT_OK ? NEWS_NONE : enter(s, ALERT_OK, now_ms, NEWS_QUIET);
+        return s->status == ALERT_OK ? NEWS_NONE
+                                     : telemetry_alerts_enter(s, ALERT_OK, now_ms, NEWS_QUIET);
     if (!r->for_ms || (s->status == ALERT_PENDING && now_ms - s->since_ms >= r->for_ms))
-        return enter(s, ALERT_FIRING, now_ms, NEWS_FIRES);
-    return s->status == ALERT_PENDING ? NEWS_NONE : enter(s, ALERT_PENDING, now_ms, NEWS_QUIET);
+        return telemetry_alerts_enter(s, ALERT_FIRING, now_ms, NEWS_FIRES);
+    return s->status == ALERT_PENDING
+               ? NEWS_NONE
+               : telemetry_alerts_enter(s, ALERT_PENDING, now_ms, NEWS_QUIET);
 }

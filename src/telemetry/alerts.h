@@ -1,5 +1,5 @@
 /* alerts.h - when somebody must be told (O4): rules as a table, and pure functions. What they look
- * at and what becomes of it is kept elsewhere (window.h, flow/alert.h).
+ * at and what becomes of it is kept elsewhere (window.h, ops/alert.h).
  *
  *   OK --above--> PENDING --above for for_ms--> FIRING --well below for LIMIT_ALERT_CALM_MS--> OK
  *    ^----not above----'                        |    ^

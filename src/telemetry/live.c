@@ -29,7 +29,7 @@ struct live *live_free(struct live *l)
     return NULL;
 }
 
-static struct live_point *add(struct live *l)
+static struct live_point *telemetry_live_add(struct live *l)
 {
     if (l->count == LIMIT_LIVE_POINTS)
         l->begin = (l->begin + 1) % LIMIT_LIVE_POINTS;
@@ -38,7 +38,7 @@ static struct live_point *add(struct live *l)
     return &l->all[(l->begin + l->count - 1) % LIMIT_LIVE_POINTS];
 }
 
-static void shift(struct live *l, int64_t back_ms)
+static void telemetry_live_shift(struct live *l, int64_t back_ms)
 {
     for (size_t i = 0; i < l->count; i++)
         l->all[(l->begin + i) % LIMIT_LIVE_POINTS].at_ms -= back_ms;
@@ -70,12 +70,12 @@ void live_take(struct live *l, int64_t now_ms, const struct live_levels *levels)
     struct stretch s;
 
     if (now_ms < l->last.at_ms)
-        shift(l, l->last.at_ms - now_ms);
+        telemetry_live_shift(l, l->last.at_ms - now_ms);
     if (now_ms == l->last.at_ms)
         return;
     snapshot_read(l->metrics, now_ms, &now);
     stretch_between(&l->last, &now, &s);
-    *add(l) = point_of(&s, levels);
+    *telemetry_live_add(l) = point_of(&s, levels);
     l->last = now;
 }
 

@@ -1,10 +1,10 @@
 #include "telemetry/otlp.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "domain/retry.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 
@@ -40,13 +40,13 @@ struct otlp {
 
 static void go_on(struct otlp *o);
 
-static void count(const struct otlp *o, struct str result, size_t n)
+static void otlp_count(const struct otlp *o, struct str result, size_t n)
 {
     if (n)
         metrics_count_as(o->o.env->metrics, COUNT_SPANS, result, (int64_t)n);
 }
 
-static void arm(struct otlp *o, int64_t ms)
+static void otlp_arm(struct otlp *o, int64_t ms)
 {
     home_arm(o->o.home, &o->timer, env_now_ms(o->o.env) + ms);
 }
@@ -64,13 +64,13 @@ static void lose_rest(struct otlp *o)
     ended_spans_free(o->held);
     o->held = NULL;
     o->batch = 0;
-    count(o, S("failed"), lost + n);
+    otlp_count(o, S("failed"), lost + n);
     if (lost + n)
         LOG(o->o.env->log, LOG_WARN, "traces were lost at the end",
             LOG_NUM("spans", (int64_t)(lost + n)));
 }
 
-static void finish(struct otlp *o)
+static void otlp_finish(struct otlp *o)
 {
     void (*stopped)(void *ctx) = o->stopped;
 
@@ -86,7 +86,7 @@ static void finish(struct otlp *o)
 
 static void time_is_up(struct timer *t)
 {
-    finish(CONTAINER_OF(t, struct otlp, end));
+    otlp_finish(CONTAINER_OF(t, struct otlp, end));
 }
 
 void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx)
@@ -106,13 +106,13 @@ void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx)
 
 static void batch_ended(struct otlp *o, struct str result)
 {
-    count(o, result, o->batch);
+    otlp_count(o, result, o->batch);
     o->batch = 0;
     o->tries = 0;
     if (o->stopped || o->held || spans_waiting(o->o.env->spans) >= o->o.batch_max)
         go_on(o);
     else
-        arm(o, o->o.delay_ms);
+        otlp_arm(o, o->o.delay_ms);
 }
 
 static int64_t number_of(const struct json_value *v)
@@ -144,11 +144,11 @@ static void look_for_refused(struct otlp *o)
     }
     if (refused > (int64_t)o->batch)
         refused = (int64_t)o->batch;
-    count(o, S("rejected"), (size_t)refused);
+    otlp_count(o, S("rejected"), (size_t)refused);
     o->batch -= (size_t)refused;
 }
 
-static void taken(struct otlp *o)
+static void otlp_taken(struct otlp *o)
 {
     if (o->is_down)
         LOG(o->o.env->log, LOG_INFO, "the traces' receiver takes them again");
@@ -198,7 +198,7 @@ static int64_t pause_ms(struct otlp *o)
     return ms * 4 / 5 + (int64_t)rng_below(&o->o.env->rng, (uint64_t)(ms * 2 / 5 + 1));
 }
 
-static void answered(struct call *c)
+static void otlp_answered(struct call *c)
 {
     struct otlp *o = CONTAINER_OF(c, struct otlp, call);
 
@@ -206,14 +206,14 @@ static void answered(struct call *c)
     if (!o->started)
         return; /* it has stopped meanwhile */
     if (c->status >= 200 && c->status < 300) {
-        taken(o);
+        otlp_taken(o);
         return;
     }
     tell_failure(o);
     if (o->stopped)
-        finish(o); /* who does not take this one takes no other: nothing waits for it */
+        otlp_finish(o); /* who does not take this one takes no other: nothing waits for it */
     else if (may_try_again(o))
-        arm(o, pause_ms(o));
+        otlp_arm(o, pause_ms(o));
     else
         batch_ended(o, S("failed"));
 }
@@ -237,12 +237,12 @@ static void send_batch(struct otlp *o)
                              .cut_answer = true,
                              .arena = &o->answer,
                              .home = o->o.home,
-                             .done = answered };
+                             .done = otlp_answered };
     client_call(o->o.client, &o->call);
 }
 
 /* False: nothing waits. */
-static bool fill(struct otlp *o)
+static bool otlp_fill(struct otlp *o)
 {
     struct ended_span *rest = NULL, *last = NULL;
     size_t n;
@@ -264,11 +264,11 @@ static bool fill(struct otlp *o)
 
 static void go_on(struct otlp *o)
 {
-    if (!o->batch && !fill(o)) {
+    if (!o->batch && !otlp_fill(o)) {
         if (o->stopped)
-            finish(o);
+            otlp_finish(o);
         else
-            arm(o, o->o.delay_ms);
+            otlp_arm(o, o->o.delay_ms);
     } else if (o->body.failed) {
         batch_ended(o, S("failed")); /* no memory */
     } else {
@@ -286,7 +286,7 @@ static void time_to_send(struct timer *t)
 
 /* --- many wait --- */
 
-static void woken(struct task *t)
+static void otlp_woken(struct task *t)
 {
     struct otlp *o = CONTAINER_OF(t, struct otlp, woken);
 
@@ -332,7 +332,7 @@ struct otlp *otlp_new(const struct otlp_options *options, char why[256])
     o->o = *options;
     o->timer = (struct timer){ .fire = time_to_send, .due_ms = CLOCK_NEVER };
     o->end = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
-    o->woken = (struct task){ .run = woken };
+    o->woken = (struct task){ .run = otlp_woken };
     arena_init(&o->settings, SETTINGS_ARENA);
     arena_init(&o->answer, 2 * LIMIT_OTLP_ANSWER + LIMIT_CALL_HEADERS);
     buf_init(&o->body, LIMIT_OTLP_BODY);
@@ -347,7 +347,7 @@ struct otlp *otlp_new(const struct otlp_options *options, char why[256])
 void otlp_start(struct otlp *o)
 {
     o->started = true;
-    arm(o, o->o.delay_ms);
+    otlp_arm(o, o->o.delay_ms);
 }
 
 void otlp_free(struct otlp *o)

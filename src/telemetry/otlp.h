@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "http/http.h"
 #include "observe/span.h"
 

@@ -1,14 +1,14 @@
 /* otlp_settings.c - OpenTelemetry's environment variables, as its specification reads them. */
 #include "base/buf.h"
 #include "base/limits.h"
-#include "http/target.h"
+#include "http/message/target.h"
 #include "telemetry/otlp.h"
 
 #include <string.h>
 
 /* --- where to --- */
 
-static struct str joined(struct arena *a, struct str one, struct str two)
+static struct str otlp_settings_joined(struct arena *a, struct str one, struct str two)
 {
     char *text = arena_alloc(a, 1, one.n + two.n);
 
@@ -30,8 +30,8 @@ static bool has_path(struct str url)
 struct str otlp_url(struct arena *a, struct str base, struct str traces)
 {
     if (traces.n)
-        return joined(a, traces, has_path(traces) ? S("") : S("/"));
-    return joined(a, base, str_ends(base, S("/")) ? S("v1/traces") : S("/v1/traces"));
+        return otlp_settings_joined(a, traces, has_path(traces) ? S("") : S("/"));
+    return otlp_settings_joined(a, base, str_ends(base, S("/")) ? S("v1/traces") : S("/v1/traces"));
 }
 
 /* --- lists --- */

@@ -12,9 +12,9 @@
 
 #include "base/env.h"
 #include "base/hex.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "telemetry/sentry_dsn.h"
@@ -60,7 +60,7 @@ struct sentry {
 
 /* --- taking: any thread --- */
 
-static void drop(struct sentry *s, enum sentry_reason why)
+static void sentry_drop(struct sentry *s, enum sentry_reason why)
 {
     s->dropped[why]++;
     metrics_count_as(s->options.env->metrics, COUNT_SENTRY, S("dropped"), 1);
@@ -104,17 +104,17 @@ static bool is_storm(struct sentry *s, struct str message)
 }
 
 /* Under the lock. */
-static void take(struct sentry *s, struct str text, struct str message)
+static void sentry_take(struct sentry *s, struct str text, struct str message)
 {
     char *copy;
 
     if (is_storm(s, message)) {
-        drop(s, SENTRY_SAME);
+        sentry_drop(s, SENTRY_SAME);
         return;
     }
     copy = s->waiting < LIMIT_SENTRY_WAITING ? strndup(text.p, text.n) : NULL;
     if (!copy) {
-        drop(s, SENTRY_OVERFLOW);
+        sentry_drop(s, SENTRY_OVERFLOW);
         return;
     }
     s->ring[(s->first + s->waiting++) % LIMIT_SENTRY_WAITING] = copy;
@@ -131,7 +131,7 @@ void sentry_line(void *ctx, struct str json)
     if (v[2].type == JSON_STRING && str_eq(v[2].raw, S("declined")))
         return; /* a customer's card: every day's business, and nothing that we could mend */
     pthread_mutex_lock(&s->lock);
-    take(s, json, v[0].raw);
+    sentry_take(s, json, v[0].raw);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -148,9 +148,9 @@ void sentry_message(struct sentry *s, enum sentry_level level, struct str messag
                tags, count);
     pthread_mutex_lock(&s->lock);
     if (text.failed)
-        drop(s, SENTRY_OVERFLOW);
+        sentry_drop(s, SENTRY_OVERFLOW);
     else
-        take(s, buf_str(&text), fingerprint.n ? fingerprint : message);
+        sentry_take(s, buf_str(&text), fingerprint.n ? fingerprint : message);
     pthread_mutex_unlock(&s->lock);
     buf_release(&text);
 }
@@ -174,7 +174,7 @@ static char *next_text(struct sentry *s)
 static void drop_at_home(struct sentry *s, enum sentry_reason why)
 {
     pthread_mutex_lock(&s->lock);
-    drop(s, why);
+    sentry_drop(s, why);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -223,9 +223,9 @@ static void new_event_id(struct sentry *s, char id[EVENT_ID + 1])
     *hex_put(id, b, sizeof(b)) = '\0';
 }
 
-static void pump(struct sentry *s);
+static void sentry_pump(struct sentry *s);
 
-static void complain(struct sentry *s)
+static void sentry_complain(struct sentry *s)
 {
     struct log *l = s->options.env->log;
 
@@ -242,7 +242,7 @@ static void not_taken(struct sentry *s)
 {
     bool limited = s->call.result == CALL_ANSWERED && s->call.status == 429;
 
-    complain(s);
+    sentry_complain(s);
     give_counts_back(s);
     s->report_at_ms = CLOCK_NEVER; /* with the next event; a dead Sentry is not asked for ever */
     if (s->carries_event)
@@ -251,7 +251,7 @@ static void not_taken(struct sentry *s)
                                                         : SENTRY_REFUSED);
 }
 
-static void called(struct call *c)
+static void sentry_called(struct call *c)
 {
     struct sentry *s = CONTAINER_OF(c, struct sentry, call);
 
@@ -267,7 +267,7 @@ static void called(struct call *c)
     } else
         not_taken(s);
     arena_release(&s->arena);
-    pump(s);
+    sentry_pump(s);
 }
 
 static void send_body(struct sentry *s)
@@ -285,7 +285,7 @@ static void send_body(struct sentry *s)
         .once = true,
         .arena = &s->arena,
         .home = s->options.home,
-        .done = called,
+        .done = sentry_called,
     };
     client_call(s->options.client, &s->call);
 }
@@ -336,7 +336,7 @@ static bool report_is_due(struct sentry *s, int64_t now_ms)
     return now_ms >= s->report_at_ms;
 }
 
-static void pump(struct sentry *s)
+static void sentry_pump(struct sentry *s)
 {
     int64_t now_ms = env_now_ms(s->options.env);
     char *text;
@@ -352,11 +352,11 @@ static void pump(struct sentry *s)
         send_body(s);
 }
 
-static void tick(struct timer *t)
+static void sentry_tick(struct timer *t)
 {
     struct sentry *s = CONTAINER_OF(t, struct sentry, timer);
 
-    pump(s);
+    sentry_pump(s);
     home_arm(s->options.home, &s->timer, env_now_ms(s->options.env) + LIMIT_SENTRY_TICK_MS);
 }
 
@@ -365,11 +365,11 @@ static void tick(struct timer *t)
 void sentry_start(struct sentry *s)
 {
     if (s)
-        tick(&s->timer);
+        sentry_tick(&s->timer);
 }
 
-static struct sentry *build(const struct sentry_options *o, const struct sentry_dsn *dsn,
-                            const char *user_agent)
+static struct sentry *sentry_build(const struct sentry_options *o, const struct sentry_dsn *dsn,
+                                   const char *user_agent)
 {
     struct sentry *s = calloc(1, sizeof(*s));
 
@@ -382,7 +382,7 @@ static struct sentry *build(const struct sentry_options *o, const struct sentry_
     s->headers[0] = (struct header){ S("X-Sentry-Auth"), str_of(s->dsn.auth) };
     s->headers[1] = (struct header){ S("Content-Type"), S("application/x-sentry-envelope") };
     s->headers[2] = (struct header){ S("User-Agent"), str_of(s->user_agent) };
-    s->timer = (struct timer){ .fire = tick, .due_ms = CLOCK_NEVER };
+    s->timer = (struct timer){ .fire = sentry_tick, .due_ms = CLOCK_NEVER };
     pthread_mutex_init(&s->lock, NULL);
     buf_init(&s->body, 2 * LIMIT_SENTRY_EVENT);
     arena_init(&s->arena, LIMIT_SENTRY_ANSWER * 4);
@@ -399,7 +399,7 @@ enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry,
     snprintf(client, sizeof(client), "ichido/" STR_FMT, STR_ARG(o->release));
     if (!sentry_dsn_parse(o->dsn, str_of(client), &dsn, why))
         return ERR_VALIDATION;
-    *ret_sentry = build(o, &dsn, client);
+    *ret_sentry = sentry_build(o, &dsn, client);
     return *ret_sentry ? OK : ERR_NO_MEMORY;
 }
 

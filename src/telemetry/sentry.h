@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/str.h"
 
 struct client;

@@ -2,9 +2,9 @@
  * follows. All JSON is made by us out of texts that the log's writer has masked. */
 #include "telemetry/sentry_event.h"
 
-#include "base/civil.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
+#include "base/time/civil.h"
 #include "observe/log.h"
 #include "observe/mask.h"
 
@@ -120,7 +120,7 @@ static void hide_ids(cJSON *line)
 }
 
 /* At most TAG_CHARS letters, none of them cut. */
-static struct str shortened(struct str s)
+static struct str sentry_event_shortened(struct str s)
 {
     size_t i = 0;
 
@@ -143,7 +143,8 @@ static void add_member(struct buf *out, const cJSON *f, bool *first, bool as_tag
     if (cJSON_IsNumber(f))
         buf_i64(&number, (int64_t)f->valuedouble);
     if (cJSON_IsString(f))
-        buf_json(out, as_tag ? shortened(str_of(f->valuestring)) : str_of(f->valuestring));
+        buf_json(out,
+                 as_tag ? sentry_event_shortened(str_of(f->valuestring)) : str_of(f->valuestring));
     else if (as_tag)
         buf_json(out, buf_str(&number));
     else

@@ -1,11 +1,11 @@
 #include "telemetry/sentry_limits.h"
 
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 
 #include <stdlib.h>
 
-static void later(int64_t *until_ms, int64_t ms)
+static void sentry_limits_later(int64_t *until_ms, int64_t ms)
 {
     if (ms > *until_ms)
         *until_ms = ms;
@@ -41,16 +41,16 @@ static void learn_one(struct sentry_limits *l, struct str limit, int64_t now_ms)
     bool all = categories.n == 0;
 
     if (all) {
-        later(&l->events_until_ms, until);
-        later(&l->reports_until_ms, until);
+        sentry_limits_later(&l->events_until_ms, until);
+        sentry_limits_later(&l->reports_until_ms, until);
     }
     while (categories.n) {
         struct str one = str_trim(str_cut(&categories, ';'));
 
         if (str_eq(one, S("error")))
-            later(&l->events_until_ms, until);
+            sentry_limits_later(&l->events_until_ms, until);
         else if (str_eq(one, S("internal")))
-            later(&l->reports_until_ms, until);
+            sentry_limits_later(&l->reports_until_ms, until);
     }
 }
 
@@ -79,6 +79,6 @@ void sentry_limits_learn(struct sentry_limits *l, int status, struct str limits,
             return;
     }
     until = now_ms + pause_ms(str_trim(retry_after), wall_ms);
-    later(&l->events_until_ms, until);
-    later(&l->reports_until_ms, until);
+    sentry_limits_later(&l->events_until_ms, until);
+    sentry_limits_later(&l->reports_until_ms, until);
 }

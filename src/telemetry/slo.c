@@ -26,35 +26,36 @@ const struct goal_rule *goal_rule(enum goal g)
     return &rules[g];
 }
 
-static struct goal_result judged(bool met, int64_t value, int64_t events)
+static struct goal_result telemetry_slo_judged(bool met, int64_t value, int64_t events)
 {
     return (struct goal_result){ events ? met ? GOAL_MET : GOAL_MISSED : GOAL_NO_DATA,
                                  events ? value : 0, events };
 }
 
 /* Compared exactly; only what is shown is rounded, and never to the better side of the target. */
-static struct goal_result share(enum goal g, int64_t good, int64_t all)
+static struct goal_result telemetry_slo_share(enum goal g, int64_t good, int64_t all)
 {
-    return judged(good * 100000 >= rules[g].target * all, all ? good * 100000 / all : 0, all);
+    return telemetry_slo_judged(good * 100000 >= rules[g].target * all,
+                                all ? good * 100000 / all : 0, all);
 }
 
-static struct goal_result below(enum goal g, int64_t bad, int64_t all)
+static struct goal_result telemetry_slo_below(enum goal g, int64_t bad, int64_t all)
 {
-    return judged(bad * 100000 < rules[g].target * all, all ? (bad * 100000 + all - 1) / all : 0,
-                  all);
+    return telemetry_slo_judged(bad * 100000 < rules[g].target * all,
+                                all ? (bad * 100000 + all - 1) / all : 0, all);
 }
 
 /* One that happened is data, whatever else was counted. */
-static struct goal_result none(int64_t times, int64_t events)
+static struct goal_result telemetry_slo_none(int64_t times, int64_t events)
 {
-    return judged(times == 0, times * 1000, events > times ? events : times);
+    return telemetry_slo_judged(times == 0, times * 1000, events > times ? events : times);
 }
 
-static struct goal_result latency(const struct stretch *s)
+static struct goal_result telemetry_slo_latency(const struct stretch *s)
 {
     int64_t us = stretch_p95_us(s, CURVE_ACK);
 
-    return judged(us < rules[GOAL_LATENCY].target, us, stretch_events(s, CURVE_ACK));
+    return telemetry_slo_judged(us < rules[GOAL_LATENCY].target, us, stretch_events(s, CURVE_ACK));
 }
 
 struct goal_result goal_measure(enum goal g, const struct stretch *s, bool remote)
@@ -66,16 +67,16 @@ struct goal_result goal_measure(enum goal g, const struct stretch *s, bool remot
 
     switch (g) {
     case GOAL_PUBLISH:
-        return remote
-                   ? share(g, n[SERIES_PUBLISHED], n[SERIES_PUBLISHED] + n[SERIES_PUBLISH_FAILED])
-                   : share(g, n[SERIES_RECEIVED], came);
-    case GOAL_WORKER: return share(g, n[SERIES_DONE], tries);
-    case GOAL_RETRIES: return below(g, n[SERIES_RETRIED], tries);
-    case GOAL_DLQ_INFLOW: return none(n[SERIES_DEAD], tries);
-    case GOAL_RECEPTION: return share(g, n[SERIES_RECEIVED], came);
-    case GOAL_LATENCY: return latency(s);
-    case GOAL_ERRORS: return below(g, lost, lost + n[SERIES_DONE]);
-    case GOAL_VIOLATIONS: return none(n[SERIES_VIOLATIONS], came + tries);
+        return remote ? telemetry_slo_share(g, n[SERIES_PUBLISHED],
+                                            n[SERIES_PUBLISHED] + n[SERIES_PUBLISH_FAILED])
+                      : telemetry_slo_share(g, n[SERIES_RECEIVED], came);
+    case GOAL_WORKER: return telemetry_slo_share(g, n[SERIES_DONE], tries);
+    case GOAL_RETRIES: return telemetry_slo_below(g, n[SERIES_RETRIED], tries);
+    case GOAL_DLQ_INFLOW: return telemetry_slo_none(n[SERIES_DEAD], tries);
+    case GOAL_RECEPTION: return telemetry_slo_share(g, n[SERIES_RECEIVED], came);
+    case GOAL_LATENCY: return telemetry_slo_latency(s);
+    case GOAL_ERRORS: return telemetry_slo_below(g, lost, lost + n[SERIES_DONE]);
+    case GOAL_VIOLATIONS: return telemetry_slo_none(n[SERIES_VIOLATIONS], came + tries);
     case GOALS: break;
     }
     return (struct goal_result){ 0 };

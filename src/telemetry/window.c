@@ -85,23 +85,23 @@ void snapshot_read(const struct metrics *m, int64_t now_ms, struct snapshot *ret
         metrics_buckets(m, curves[c], METRICS_ALL, ret_snapshot->bucket[c]);
 }
 
-static struct snapshot *newest(const struct ring *r)
+static struct snapshot *window_newest(const struct ring *r)
 {
     return r->count ? &r->all[(r->begin + r->count - 1) % r->room] : NULL;
 }
 
-static struct snapshot *add(struct ring *r)
+static struct snapshot *window_add(struct ring *r)
 {
     assert(r->room);
     if (r->count == r->room)
         r->begin = (r->begin + 1) % r->room;
     else
         r->count++;
-    return newest(r);
+    return window_newest(r);
 }
 
 /* A clock that was set back: what is there keeps its age. */
-static void shift(struct ring *r, int64_t back_ms)
+static void window_shift(struct ring *r, int64_t back_ms)
 {
     for (size_t i = 0; i < r->count; i++)
         r->all[(r->begin + i) % r->room].at_ms -= back_ms;
@@ -109,19 +109,19 @@ static void shift(struct ring *r, int64_t back_ms)
 
 void window_take(struct window *w, int64_t now_ms)
 {
-    struct snapshot *s = newest(&w->fine), *minute = newest(&w->coarse);
+    struct snapshot *s = window_newest(&w->fine), *minute = window_newest(&w->coarse);
 
     if (s && now_ms < s->at_ms) {
         int64_t back_ms = s->at_ms - now_ms;
 
-        shift(&w->fine, back_ms);
-        shift(&w->coarse, back_ms);
+        window_shift(&w->fine, back_ms);
+        window_shift(&w->coarse, back_ms);
     }
     if (!s || now_ms > s->at_ms)
-        s = add(&w->fine);
+        s = window_add(&w->fine);
     snapshot_read(w->metrics, now_ms, s);
     if (!minute || now_ms - minute->at_ms >= LIMIT_WINDOW_COARSE_MS)
-        *add(&w->coarse) = *s;
+        *window_add(&w->coarse) = *s;
 }
 
 /* --- looking back --- */
@@ -137,7 +137,7 @@ static const struct snapshot *look_back(const struct ring *r, int64_t at_ms)
 }
 
 /* The fine ring where it reaches so far; else the one that reaches furthest. */
-static const struct snapshot *beginning(const struct window *w, int64_t at_ms)
+static const struct snapshot *window_beginning(const struct window *w, int64_t at_ms)
 {
     const struct snapshot *fine = look_back(&w->fine, at_ms);
     const struct snapshot *coarse = look_back(&w->coarse, at_ms);
@@ -159,12 +159,12 @@ void stretch_between(const struct snapshot *from, const struct snapshot *to,
 
 void window_last(const struct window *w, int64_t span_ms, struct stretch *ret_stretch)
 {
-    const struct snapshot *to = newest(&w->fine), *from;
+    const struct snapshot *to = window_newest(&w->fine), *from;
 
     *ret_stretch = (struct stretch){ 0 };
     if (!to)
         return;
-    from = beginning(w, to->at_ms - span_ms);
+    from = window_beginning(w, to->at_ms - span_ms);
     stretch_between(from, to, ret_stretch);
 }
 

@@ -1,17 +1,17 @@
-/* timeline_parts.h - the parts of a timeline. Only timeline*.c include this.
+/* entries.h - the parts of a timeline. Only timeline*.c include this.
  *
  *   timeline.c         asks each source, puts them in order, writes JSON
- *   timeline_rows.c    the payment's own rows: operations, tries, replays, what people did
- *   timeline_state.c   how it moved: changes, refunds, disputes, objects at the gateway
- *   timeline_queue.c   what came in and what went out: events, failures, dead letters, notices
- *   timeline_words.c   what each kind is called, in both languages
- *   timeline_text.c    an entry, and texts that outsiders wrote */
+ *   rows.c    the payment's own rows: operations, tries, replays, what people did
+ *   state.c   how it moved: changes, refunds, disputes, objects at the gateway
+ *   queue.c   what came in and what went out: events, failures, dead letters, notices
+ *   titles.c   what each kind is called, in both languages
+ *   text.c    an entry, and texts that outsiders wrote */
 #pragma once
 
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
-#include "flow/timeline.h"
+#include "payment/rows.h"
+#include "timeline/timeline.h"
 
 enum timeline_lane {
     LANE_CALL,

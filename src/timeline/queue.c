@@ -1,8 +1,8 @@
-/* timeline_queue.c - what came in and what went out: the provider's events, tries of the queue that
+/* queue.c - what came in and what went out: the provider's events, tries of the queue that
  * failed, dead letters, and what people were told. */
-#include "flow/contact.h"
-#include "flow/refetch.h"
-#include "flow/timeline_parts.h"
+#include "event/refetch.h"
+#include "notify/contact.h"
+#include "timeline/entries.h"
 
 #include <stdlib.h>
 #include <string.h>

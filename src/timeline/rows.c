@@ -1,6 +1,6 @@
-/* timeline_rows.c - what stands in the payment's own rows. The audit is read first: of an operation
+/* rows.c - what stands in the payment's own rows. The audit is read first: of an operation
  * it says whether it came out well, and what operators did stands nowhere else. */
-#include "flow/timeline_parts.h"
+#include "timeline/entries.h"
 
 #include <string.h>
 
@@ -146,7 +146,7 @@ static void add_retry(struct timeline *t, const struct val *v)
     timeline_message(t, message, (struct str){ 0 });
 }
 
-static struct str lower(struct timeline *t, struct str s)
+static struct str timeline_rows_lower(struct timeline *t, struct str s)
 {
     struct str copy = arena_str(t->arena, s);
 
@@ -158,7 +158,7 @@ static struct str lower(struct timeline *t, struct str s)
 
 static void add_act(struct timeline *t, const struct val *v, enum timeline_lane lane)
 {
-    struct str operation = lower(t, v[AUDIT_OPERATION].s);
+    struct str operation = timeline_rows_lower(t, v[AUDIT_OPERATION].s);
     struct entry *e = timeline_add(
         t, lane, is_operation(&v[AUDIT_OPERATION]) ? S("note") : operation, v[AUDIT_AT].i);
     struct buf b;

@@ -1,7 +1,7 @@
-/* timeline_state.c - how the payment moved, and what changes beside it: refunds, disputes, objects
+/* state.c - how the payment moved, and what changes beside it: refunds, disputes, objects
  * at the gateway. Of those a row has the newest state alone: so it began, and what it is now it
  * became when the row was last written. Between the two the payment's own changes tell. */
-#include "flow/timeline_parts.h"
+#include "timeline/entries.h"
 
 static bool is_word(const struct val *v, struct str word)
 {

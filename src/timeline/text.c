@@ -1,6 +1,7 @@
-#include "flow/text.h"
-#include "flow/timeline_parts.h"
+#include "base/text.h"
+
 #include "observe/redact.h"
+#include "timeline/entries.h"
 
 enum { DETAIL_MAX = 16 * 1024, WORDS_CHARS = 300, WORDS_MAX = 64 * 1024 };
 

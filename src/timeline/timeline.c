@@ -1,6 +1,6 @@
-#include "flow/timeline.h"
+#include "timeline/timeline.h"
 
-#include "flow/timeline_parts.h"
+#include "timeline/entries.h"
 
 #include <assert.h>
 #include <stdlib.h>

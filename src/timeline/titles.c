@@ -1,6 +1,6 @@
-/* timeline_words.c - a table of kinds. Ranks: in one millisecond a call comes before the payment
+/* titles.c - a table of kinds. Ranks: in one millisecond a call comes before the payment
  * that it made, that before the tries, those before what they moved, and telling people is last. */
-#include "flow/timeline_parts.h"
+#include "timeline/entries.h"
 
 #include <assert.h>
 

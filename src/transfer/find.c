@@ -1,11 +1,11 @@
-#include "flow/transfer_find.h"
+#include "transfer/find.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "domain/bank_value.h"
 #include "domain/reference.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
-#include "flow/transfer_json.h"
+#include "store/values.h"
+#include "transfer/json.h"
 
 #include <string.h>
 
@@ -13,18 +13,18 @@ enum { PAGE_MAX = 4 * 1024 * 1024, CANDIDATE_JSON = 4096, PAYER_USERS = 3 };
 
 /* --- pages --- */
 
-struct listing {
+struct transfer_find_listing {
     struct transfer_page *page;
     struct arena *arena;
     struct buf out;
     int count;
-    void (*show)(struct listing *l, const struct row *row);
+    void (*show)(struct transfer_find_listing *l, const struct row *row);
     struct statement_line *lines; /* of a page of lines: shown when all of them are read */
 };
 
 static enum err list_row(void *ctx, const struct row *row)
 {
-    struct listing *l = ctx;
+    struct transfer_find_listing *l = ctx;
     struct transfer_page *p = l->page;
 
     p->has_more = l->count == p->limit; /* one more than is shown */
@@ -40,7 +40,8 @@ static enum err list_row(void *ctx, const struct row *row)
 
 /* The statement takes the state (where there is one), the id behind which it goes on, and a limit.
  */
-static enum err list(struct tx *tx, struct listing *l, enum stmt by_state, enum stmt all)
+static enum err transfer_find_list(struct tx *tx, struct transfer_find_listing *l,
+                                   enum stmt by_state, enum stmt all)
 {
     struct transfer_page *p = l->page;
     struct uuid last;
@@ -55,13 +56,13 @@ static enum err list(struct tx *tx, struct listing *l, enum stmt by_state, enum 
                       : tx_each(tx, all, v + 1, 2, list_row, l);
 }
 
-static void begin(struct listing *l)
+static void transfer_find_begin(struct transfer_find_listing *l)
 {
     buf_init(&l->out, PAGE_MAX);
     buf_char(&l->out, '[');
 }
 
-static enum err finish(struct listing *l, enum err e)
+static enum err transfer_find_finish(struct transfer_find_listing *l, enum err e)
 {
     buf_char(&l->out, ']');
     l->page->data = out_done(&l->out, l->arena);
@@ -70,7 +71,7 @@ static enum err finish(struct listing *l, enum err e)
 
 /* --- transfers --- */
 
-static void show_transfer(struct listing *l, const struct row *row)
+static void show_transfer(struct transfer_find_listing *l, const struct row *row)
 {
     struct transfer t;
 
@@ -82,16 +83,16 @@ static void show_transfer(struct listing *l, const struct row *row)
 
 enum err transfers_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct listing l = { .page = p, .arena = a, .show = show_transfer };
+    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_transfer };
     struct val reference = V_TEXT(p->reference);
     enum err e;
 
-    begin(&l);
+    transfer_find_begin(&l);
     if (p->reference.n)
         e = tx_each(tx, STMT_transfers_by_reference, &reference, 1, list_row, &l);
     else
-        e = list(tx, &l, STMT_transfers_by_state, STMT_transfers_all);
-    return finish(&l, e);
+        e = transfer_find_list(tx, &l, STMT_transfers_by_state, STMT_transfers_all);
+    return transfer_find_finish(&l, e);
 }
 
 /* --- whom a line may have meant --- */
@@ -203,7 +204,7 @@ static enum err candidates_of(struct tx *tx, struct arena *a, const struct state
 
 /* --- lines --- */
 
-static void keep_line(struct listing *l, const struct row *row)
+static void keep_line(struct transfer_find_listing *l, const struct row *row)
 {
     if (!statement_line_of_row(row, &l->lines[l->count - 1]))
         l->out.failed = true;
@@ -211,14 +212,14 @@ static void keep_line(struct listing *l, const struct row *row)
 
 enum err lines_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct listing l = { .page = p, .arena = a, .show = keep_line };
+    struct transfer_find_listing l = { .page = p, .arena = a, .show = keep_line };
     enum err e;
 
     l.lines = arena_alloc(a, (size_t)p->limit, sizeof(*l.lines));
     if (!l.lines)
         return ERR_NO_MEMORY;
-    begin(&l);
-    e = list(tx, &l, STMT_lines_by_state, STMT_lines_all);
+    transfer_find_begin(&l);
+    e = transfer_find_list(tx, &l, STMT_lines_by_state, STMT_lines_all);
     for (int i = 0; !e && !l.out.failed && i < l.count; i++) {
         struct str candidates = { 0 };
 
@@ -228,12 +229,12 @@ enum err lines_page(struct tx *tx, struct arena *a, struct transfer_page *p)
             buf_char(&l.out, ',');
         out_line(&l.out, &l.lines[i], candidates);
     }
-    return finish(&l, e);
+    return transfer_find_finish(&l, e);
 }
 
 /* --- imports, returns --- */
 
-static void show_import(struct listing *l, const struct row *row)
+static void show_import(struct transfer_find_listing *l, const struct row *row)
 {
     const struct val *v = row->col;
     struct buf *b = &l->out;
@@ -262,21 +263,23 @@ static void show_import(struct listing *l, const struct row *row)
 
 enum err imports_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct listing l = { .page = p, .arena = a, .show = show_import };
+    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_import };
 
-    begin(&l);
-    return finish(&l, list(tx, &l, STMT_imports_page, STMT_imports_page));
+    transfer_find_begin(&l);
+    return transfer_find_finish(&l,
+                                transfer_find_list(tx, &l, STMT_imports_page, STMT_imports_page));
 }
 
-static void show_return(struct listing *l, const struct row *row)
+static void show_return(struct transfer_find_listing *l, const struct row *row)
 {
     out_return(&l->out, row);
 }
 
 enum err returns_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct listing l = { .page = p, .arena = a, .show = show_return };
+    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_return };
 
-    begin(&l);
-    return finish(&l, list(tx, &l, STMT_returns_by_state, STMT_returns_all));
+    transfer_find_begin(&l);
+    return transfer_find_finish(
+        &l, transfer_find_list(tx, &l, STMT_returns_by_state, STMT_returns_all));
 }

@@ -1,8 +1,8 @@
-/* transfer_find.h - pages of transfers, lines, imports and returns, newest first, for an operator
+/* find.h - pages of transfers, lines, imports and returns, newest first, for an operator
  * (G4). Each is {"data":[...],"last":id or NULL}: the id at which the next page begins. */
 #pragma once
 
-#include "flow/transfer.h"
+#include "transfer/transfer.h"
 
 struct transfer_page {
     /* in */

@@ -1,15 +1,15 @@
-/* transfer_import.c - see transfer_import.h.
+/* import.c - see import.h.
  *
  * One step, on PostgreSQL: lines are added in the order of their identities, then the payments that
  * they mean are locked in the order of their ids, then each line is taken in the file's order. So
  * two imports at once wait for each other and never in a circle. */
-#include "flow/transfer_import.h"
+#include "transfer/import.h"
 
 #include "base/hex.h"
+#include "base/json/write.h"
 #include "domain/bank_value.h"
 #include "domain/day.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
+#include "store/values.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ void transfer_import_begin(struct transfer_import *im)
     arena_init(&im->work, LIMIT_BANK_ARENA);
     json_problems_init(&im->problems);
     im->problems.language = im->language;
-    im->new_id = env_uuid(im->payments->env);
+    im->new_id = env_uuid(im->payments->runtime.env);
 }
 
 void transfer_import_end(struct transfer_import *im)
@@ -59,7 +59,7 @@ static void say_charset(struct transfer_import *im, int line)
                     "UTF-8 または Shift_JIS として読めません");
 }
 
-static enum err decode(struct transfer_import *im, struct str *ret_text)
+static enum err transfer_import_decode(struct transfer_import *im, struct str *ret_text)
 {
     int line = 0;
     enum err e;
@@ -90,7 +90,7 @@ enum err transfer_import_read(struct tx *tx, struct transfer_import *im)
     im->has_id = false;
     if (!hash_file(im))
         return ERR_INTERNAL;
-    e = decode(im, &text);
+    e = transfer_import_decode(im, &text);
     if (!e)
         e = bank_file_read(&im->arena, text, &im->how, &im->problems, &im->file);
     if (e == ERR_VALIDATION && im->problems.count)
@@ -111,7 +111,7 @@ enum err transfer_import_read(struct tx *tx, struct transfer_import *im)
 
 /* --- one step --- */
 
-struct taken { /* one line of a step */
+struct transfer_import_taken { /* one line of a step */
     const struct bank_line *line;
     struct uuid id;
     enum bank_match match;
@@ -148,7 +148,8 @@ static enum err find_import(struct tx *tx, struct transfer_import *im)
     return uuid_of_bytes(row.col[0].s, &im->step.import_id) ? OK : ERR_INTERNAL;
 }
 
-static enum err match(struct tx *tx, const struct transfer_import *im, struct taken *t)
+static enum err transfer_import_match(struct tx *tx, const struct transfer_import *im,
+                                      struct transfer_import_taken *t)
 {
     struct line_view v = { .text = t->line->text,
                            .amount = t->line->amount,
@@ -157,7 +158,8 @@ static enum err match(struct tx *tx, const struct transfer_import *im, struct ta
     return line_match(tx, &v, &t->match, &t->payment);
 }
 
-static enum err add_line(struct tx *tx, const struct transfer_import *im, struct taken *t)
+static enum err add_line(struct tx *tx, const struct transfer_import *im,
+                         struct transfer_import_taken *t)
 {
     const struct bank_line *l = t->line;
     char day[DAY_TEXT + 1], room[PAYER_ROOM];
@@ -178,40 +180,42 @@ static enum err add_line(struct tx *tx, const struct transfer_import *im, struct
 
 static int by_identity(const void *x, const void *y)
 {
-    const struct taken *a = *(const struct taken *const *)x, *b = *(const struct taken *const *)y;
+    const struct transfer_import_taken *a = *(const struct transfer_import_taken *const *)x,
+                                       *b = *(const struct transfer_import_taken *const *)y;
 
     return memcmp(a->line->identity, b->line->identity, BANK_IDENTITY);
 }
 
-static enum err add_lines(struct tx *tx, struct transfer_import *im, struct taken *all, size_t n)
+static enum err add_lines(struct tx *tx, struct transfer_import *im,
+                          struct transfer_import_taken *all, size_t n)
 {
-    struct taken *sorted[LIMIT_BANK_STEP];
+    struct transfer_import_taken *sorted[LIMIT_BANK_STEP];
     enum err e = OK;
 
     for (size_t i = 0; i < n; i++)
         sorted[i] = &all[i];
-    qsort(sorted, n, sizeof(struct taken *), by_identity);
+    qsort(sorted, n, sizeof(struct transfer_import_taken *), by_identity);
     for (size_t i = 0; !e && i < n; i++) {
-        e = match(tx, im, sorted[i]);
+        e = transfer_import_match(tx, im, sorted[i]);
         if (!e)
             e = add_line(tx, im, sorted[i]);
     }
     return e;
 }
 
-static bool moves(enum bank_match m)
+static bool transfer_import_moves(enum bank_match m)
 {
     return m == BANK_TAKE || m == BANK_EXPLAIN;
 }
 
-static enum err lock_payments(struct tx *tx, const struct taken *all, size_t n)
+static enum err lock_payments(struct tx *tx, const struct transfer_import_taken *all, size_t n)
 {
     struct uuid ids[LIMIT_BANK_STEP];
     struct val v[LIMIT_BANK_STEP];
     size_t count = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (all[i].is_new && moves(all[i].match))
+        if (all[i].is_new && transfer_import_moves(all[i].match))
             ids[count++] = all[i].payment;
     qsort(ids, count, sizeof(ids[0]), uuid_order);
     for (size_t i = 0; i < count; i++)
@@ -219,7 +223,7 @@ static enum err lock_payments(struct tx *tx, const struct taken *all, size_t n)
     return count ? tx_bulk(tx, STMT_payments_lock, v, count, 1, NULL, NULL) : OK;
 }
 
-static struct import_left left_of(const struct taken *t)
+static struct import_left left_of(const struct transfer_import_taken *t)
 {
     return (struct import_left){ .line = t->line->line,
                                  .days = t->line->days,
@@ -228,21 +232,21 @@ static struct import_left left_of(const struct taken *t)
                                  .reason = t->match };
 }
 
-static void leave(struct transfer_import *im, const struct taken *t)
+static void transfer_import_leave(struct transfer_import *im, const struct transfer_import_taken *t)
 {
     im->step.lefts[im->step.left_count++] = left_of(t);
     im->step.sums.left++;
 }
 
 /* Nothing in it tells it from an equal deposit of the same day. */
-static bool is_plain(const struct taken *t)
+static bool is_plain(const struct transfer_import_taken *t)
 {
     return !t->line->has_balance && !t->line->id.n;
 }
 
 /* A known line; where this very file brought it, it is surely the same. */
-static void know(struct transfer_import *im, const struct taken *t, const struct uuid *this_import,
-                 struct uuid brought_by)
+static void transfer_import_know(struct transfer_import *im, const struct transfer_import_taken *t,
+                                 const struct uuid *this_import, struct uuid brought_by)
 {
     im->step.sums.known++;
     if (!is_plain(t) || (this_import && uuid_eq(*this_import, brought_by)))
@@ -252,7 +256,8 @@ static void know(struct transfer_import *im, const struct taken *t, const struct
 }
 
 /* NOT_FOUND: it is a new one. */
-static enum err find_known(struct tx *tx, const struct taken *t, struct uuid *ret_import)
+static enum err find_known(struct tx *tx, const struct transfer_import_taken *t,
+                           struct uuid *ret_import)
 {
     struct str identity = { (const char *)t->line->identity, BANK_IDENTITY };
     struct row row;
@@ -263,27 +268,28 @@ static enum err find_known(struct tx *tx, const struct taken *t, struct uuid *re
     return uuid_of_bytes(row.col[0].s, ret_import) ? OK : ERR_INTERNAL;
 }
 
-static enum err pass_known(struct tx *tx, struct transfer_import *im, const struct taken *t)
+static enum err pass_known(struct tx *tx, struct transfer_import *im,
+                           const struct transfer_import_taken *t)
 {
     struct uuid import = im->step.import_id;
     enum err e = is_plain(t) ? find_known(tx, t, &import) : OK;
 
     if (!e)
-        know(im, t, &im->step.import_id, import);
+        transfer_import_know(im, t, &im->step.import_id, import);
     return e == ERR_NOT_FOUND ? ERR_INTERNAL : e;
 }
 
 /* What it says may have changed since: an earlier line of this file was the payment's. */
 static enum err leave_after_all(struct tx *tx, struct transfer_import *im,
-                                const struct transfer_act *a, struct taken *t)
+                                const struct transfer_act *a, struct transfer_import_taken *t)
 {
-    leave(im, t);
+    transfer_import_leave(im, t);
     return line_decide(tx, a, t->id, LINE_OPEN, LINE_OPEN, str_of(bank_match_name(t->match)), NULL,
                        (struct str){ 0 });
 }
 
 static enum err take_money(struct tx *tx, struct transfer_act *a, const struct transfer_import *im,
-                           const struct taken *t, struct str *ret_reason)
+                           const struct transfer_import_taken *t, struct str *ret_reason)
 {
     char detail[DETAIL_ROOM], day[DAY_TEXT + 1];
     enum transfer_state state = TRANSFER_RECEIVED;
@@ -306,19 +312,19 @@ static enum err take_money(struct tx *tx, struct transfer_act *a, const struct t
 }
 
 static enum err take_line(struct tx *tx, struct transfer_import *im, struct transfer_act *a,
-                          struct taken *t)
+                          struct transfer_import_taken *t)
 {
     struct str reason;
     enum err e;
 
-    if (!moves(t->match)) {
-        leave(im, t);
+    if (!transfer_import_moves(t->match)) {
+        transfer_import_leave(im, t);
         return OK;
     }
-    e = match(tx, im, t); /* under the payment's lock now */
+    e = transfer_import_match(tx, im, t); /* under the payment's lock now */
     if (e)
         return e;
-    if (!moves(t->match))
+    if (!transfer_import_moves(t->match))
         return leave_after_all(tx, im, a, t);
     e = take_money(tx, a, im, t, &reason);
     if (a->why_en) { /* the payment did not want it: nothing was done. UNCERTAIN: it is being
@@ -332,7 +338,8 @@ static enum err take_line(struct tx *tx, struct transfer_import *im, struct tran
                            (struct str){ 0 });
 }
 
-static enum err take_lines(struct tx *tx, struct transfer_import *im, struct taken *all, size_t n)
+static enum err take_lines(struct tx *tx, struct transfer_import *im,
+                           struct transfer_import_taken *all, size_t n)
 {
     enum err e = lock_payments(tx, all, n);
 
@@ -371,28 +378,29 @@ static enum err count_step(struct tx *tx, const struct transfer_import *im, bool
 
 /* --- without doing it --- */
 
-static enum err look_at_line(struct tx *tx, struct transfer_import *im, struct taken *t)
+static enum err look_at_line(struct tx *tx, struct transfer_import *im,
+                             struct transfer_import_taken *t)
 {
     struct uuid import;
     enum err e = find_known(tx, t, &import);
 
     if (!e)
-        know(im, t, im->has_id ? &im->id : NULL, import);
+        transfer_import_know(im, t, im->has_id ? &im->id : NULL, import);
     if (e != ERR_NOT_FOUND)
         return e;
     im->step.sums.added++;
-    e = match(tx, im, t);
-    if (!e && moves(t->match)) {
+    e = transfer_import_match(tx, im, t);
+    if (!e && transfer_import_moves(t->match)) {
         im->step.sums.matched++;
         im->step.paid[im->step.paid_count++] = t->payment;
     } else if (!e) {
-        leave(im, t);
+        transfer_import_leave(im, t);
     }
     return e;
 }
 
-static enum err look_at_lines(struct tx *tx, struct transfer_import *im, struct taken *all,
-                              size_t n)
+static enum err look_at_lines(struct tx *tx, struct transfer_import *im,
+                              struct transfer_import_taken *all, size_t n)
 {
     enum err e = OK;
 
@@ -412,13 +420,13 @@ bool transfer_import_next(struct transfer_import *im)
         return false;
     im->step.count = left < LIMIT_BANK_STEP ? left : LIMIT_BANK_STEP;
     for (size_t i = 0; i < im->step.count; i++)
-        im->step.ids[i] = env_uuid(im->payments->env);
+        im->step.ids[i] = env_uuid(im->payments->runtime.env);
     return true;
 }
 
 enum err transfer_import_step(struct tx *tx, struct transfer_import *im)
 {
-    struct taken all[LIMIT_BANK_STEP];
+    struct transfer_import_taken all[LIMIT_BANK_STEP];
     size_t n = im->step.count;
     enum err e;
 
@@ -426,7 +434,8 @@ enum err transfer_import_step(struct tx *tx, struct transfer_import *im)
     im->step.sums = (struct import_sums){ .worked = (int64_t)n };
     im->step.left_count = im->step.alike_count = im->step.paid_count = 0;
     for (size_t i = 0; i < n; i++)
-        all[i] = (struct taken){ .line = &im->file.lines[im->at + i], .id = im->step.ids[i] };
+        all[i] = (struct transfer_import_taken){ .line = &im->file.lines[im->at + i],
+                                                 .id = im->step.ids[i] };
     if (im->dry_run)
         return look_at_lines(tx, im, all, n);
     e = find_import(tx, im);

@@ -1,4 +1,4 @@
-/* transfer_import.h - a bank's CSV becomes lines, and lines become money (G4).
+/* import.h - a bank's CSV becomes lines, and lines become money (G4).
  *
  *   begin --> read (one unit that writes nothing: the whole file, all its problems)
  *         --> step, step, ... (units of LIMIT_BANK_STEP lines, each durable before the next)
@@ -13,10 +13,10 @@
 #pragma once
 
 #include "base/charset.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "domain/bank_file.h"
-#include "flow/transfer.h"
+#include "transfer/transfer.h"
 
 struct import_left { /* a line that waits for a person, or is for one to look at */
     int line;

@@ -1,6 +1,7 @@
-#include "flow/transfer_json.h"
+#include "transfer/json.h"
 
-#include "flow/json_out.h"
+#include "base/json/write.h"
+#include "store/json_values.h"
 
 static void out_id(struct buf *b, const char *name, bool there, struct uuid id)
 {

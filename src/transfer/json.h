@@ -1,9 +1,8 @@
-/* transfer_json.h - transfers, lines and returns as the admin API shows them. Only flow/ includes
- * this. */
+/* json.h - transfers, lines and returns as the admin API shows them. */
 #pragma once
 
 #include "base/buf.h"
-#include "flow/transfer.h"
+#include "transfer/transfer.h"
 
 enum { TRANSFER_JSON_MAX = 64 * 1024 };
 

@@ -4,16 +4,16 @@
  *                                                               '--> a stray: returning, and the
  *                                                                    refund of it is a return
  *   a second line for the same ------> surplus ------------------> a return at once */
-#include "flow/transfer.h"
+#include "transfer/transfer.h"
 
+#include "base/json/write.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "domain/day.h"
 #include "domain/reference.h"
-#include "flow/json_out.h"
-#include "flow/move.h"
-#include "flow/text.h"
-#include "flow/transfer_json.h"
 #include "observe/log.h"
+#include "payment/transition.h"
+#include "transfer/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ bool line_state_parse(struct str name, enum line_state *ret_state)
     return false;
 }
 
-static enum err refuse(struct transfer_act *a, enum err e, const char *en, const char *ja)
+static enum err transfer_refuse(struct transfer_act *a, enum err e, const char *en, const char *ja)
 {
     a->why_en = en;
     a->why_ja = ja;
@@ -169,8 +169,8 @@ static enum err move_payment(struct tx *tx, struct transfer_act *a, struct payme
     if (e)
         return e;
     if (v != VERDICT_APPLY && v != VERDICT_STRAY_SUCCEEDED)
-        return refuse(a, ERR_UNPROCESSABLE, "The payment does not take this money.",
-                      "この支払いはこの入金を受け取れません。");
+        return transfer_refuse(a, ERR_UNPROCESSABLE, "The payment does not take this money.",
+                               "この支払いはこの入金を受け取れません。");
     *ret_state = v == VERDICT_APPLY ? TRANSFER_RECEIVED : TRANSFER_RETURNING;
     return OK;
 }
@@ -190,11 +190,12 @@ enum err transfer_take(struct tx *tx, struct transfer_act *a, struct uuid paymen
     if (e)
         return e;
     if (t.received)
-        return refuse(a, ERR_UNPROCESSABLE, "The money of this transfer has come already.",
-                      "この振込は入金済みです。");
+        return transfer_refuse(a, ERR_UNPROCESSABLE, "The money of this transfer has come already.",
+                               "この振込は入金済みです。");
     if (t.state == TRANSFER_CANCELED && p.status == PAYMENT_PENDING)
-        return refuse(a, ERR_UNCERTAIN, "The payment is being cancelled right now; try again.",
-                      "支払いを取り消しています。もう一度お試しください。");
+        return transfer_refuse(a, ERR_UNCERTAIN,
+                               "The payment is being cancelled right now; try again.",
+                               "支払いを取り消しています。もう一度お試しください。");
     e = move_payment(tx, a, &p, &t, &to);
     if (!e)
         e = fault_point(&tx_env(tx)->faults, "transfer.take");
@@ -324,9 +325,10 @@ enum err transfer_confirm(struct tx *tx, struct transfer_act *a, const struct tr
     if (e)
         return e;
     if (w->amount != t.money.minor)
-        return refuse(a, ERR_UNPROCESSABLE,
-                      "The amount is not the transfer's: only the exact amount can be confirmed.",
-                      "金額が振込の金額と一致しません。確認できるのは同額の入金だけです。");
+        return transfer_refuse(
+            a, ERR_UNPROCESSABLE,
+            "The amount is not the transfer's: only the exact amount can be confirmed.",
+            "金額が振込の金額と一致しません。確認できるのは同額の入金だけです。");
     day_text(w->days, day);
     if (!t.received)
         e = transfer_take(tx, a, w->payment, str_of(day), NULL,
@@ -372,28 +374,30 @@ static enum err find_transfer(struct tx *tx, struct transfer_act *a, const struc
     }
     if (!e)
         e = transfer_read(tx, a->arena, payment, true, ret_transfer);
-    return e == ERR_NOT_FOUND ? refuse(a, ERR_UNPROCESSABLE, "There is no such bank transfer.",
-                                       "該当する銀行振込の支払いがありません。")
-                              : e;
+    return e == ERR_NOT_FOUND
+               ? transfer_refuse(a, ERR_UNPROCESSABLE, "There is no such bank transfer.",
+                                 "該当する銀行振込の支払いがありません。")
+               : e;
 }
 
 static enum err check_assign(struct transfer_act *a, const struct statement_line *l,
                              const struct transfer *t)
 {
     if (l->state != LINE_OPEN && l->state != LINE_SET_ASIDE)
-        return refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
-                      "この明細はすでに処理されています。");
+        return transfer_refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
+                               "この明細はすでに処理されています。");
     if (l->amount != t->money.minor || strcmp(l->currency, t->money.currency) != 0)
-        return refuse(a, ERR_UNPROCESSABLE,
-                      "The line's amount is not the transfer's: it cannot be split or filled up. "
-                      "Set it aside, and have it returned.",
-                      "明細の金額が振込の金額と一致しません。分割や充当はできません。"
-                      "保留にして返金してください。");
+        return transfer_refuse(
+            a, ERR_UNPROCESSABLE,
+            "The line's amount is not the transfer's: it cannot be split or filled up. "
+            "Set it aside, and have it returned.",
+            "明細の金額が振込の金額と一致しません。分割や充当はできません。"
+            "保留にして返金してください。");
     return OK;
 }
 
-static enum err assign(struct tx *tx, struct transfer_act *a, const struct line_order *o,
-                       const struct statement_line *l, const struct transfer *t)
+static enum err transfer_assign(struct tx *tx, struct transfer_act *a, const struct line_order *o,
+                                const struct statement_line *l, const struct transfer *t)
 {
     struct str detail = detail_of(a->arena, "assigned by an operator", l->booked_on, o->note);
     enum transfer_state state = t->state;
@@ -430,7 +434,7 @@ enum err line_assign(struct tx *tx, struct transfer_act *a, const struct line_or
         return show_line(tx, a, l.id, ret_json); /* it is so already */
     e = check_assign(a, &l, &t);
     if (!e)
-        e = assign(tx, a, o, &l, &t);
+        e = transfer_assign(tx, a, o, &l, &t);
     return e ? e : show_line(tx, a, l.id, ret_json);
 }
 
@@ -456,8 +460,8 @@ enum err line_set_aside(struct tx *tx, struct transfer_act *a, const struct line
     if (l.state == to || (o->to_return && l.state == LINE_RETURNED))
         return show_line(tx, a, l.id, ret_json);
     if (l.state != LINE_OPEN && l.state != LINE_SET_ASIDE)
-        return refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
-                      "この明細はすでに処理されています。");
+        return transfer_refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
+                               "この明細はすでに処理されています。");
     e = line_decide(tx, a, l.id, l.state, to, l.reason, NULL, o->note);
     if (!e && o->to_return)
         e = send_line_back(tx, &l, o->note);
@@ -504,8 +508,8 @@ static enum err refund_is_paid(struct tx *tx, struct transfer_act *a, const stru
     memcpy(f.currency, p->money.currency, sizeof(f.currency));
     e = take_refund(tx, &taking, p, &f, &v);
     if (e == ERR_CONSTRAINT || (!e && (v == VERDICT_MISMATCH || v == VERDICT_SUPERSEDED)))
-        return refuse(a, ERR_UNPROCESSABLE, "The refund has ended another way.",
-                      "この返金はすでに別の結果で終わっています。");
+        return transfer_refuse(a, ERR_UNPROCESSABLE, "The refund has ended another way.",
+                               "この返金はすでに別の結果で終わっています。");
     return e ? e
              : audit_money(tx, "REFUND_PAID", p, amount, true, detail, &a->user, NULL,
                            taking.now_ms);

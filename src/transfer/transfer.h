@@ -12,8 +12,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "flow/payments.h"
 #include "gateway/transfer_row.h"
+#include "payment/payments.h"
 
 struct tx;
 

@@ -54,7 +54,7 @@ bool address_parse(struct str text, struct address *ret_address)
     return parse_either(text, ret_address, &bits);
 }
 
-static bool matches(struct address a, struct address net, int bits)
+static bool allow_matches(struct address a, struct address net, int bits)
 {
     size_t whole = (size_t)bits / 8;
     int rest = bits % 8;
@@ -111,7 +111,7 @@ bool allow_parse(struct allow_list *l, struct str text, char why[256])
 bool allow_has(const struct allow_list *l, struct address a)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (matches(a, l->nets[i].net, l->nets[i].bits))
+        if (allow_matches(a, l->nets[i].net, l->nets[i].bits))
             return true;
     return false;
 }

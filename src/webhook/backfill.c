@@ -1,4 +1,4 @@
-/* heal.c - see heal.h.
+/* backfill.c - see backfill.h.
  *
  *   read the cursor --> page of the list --> which do we have? --> store the others and the
  *                            ^                                     place in one commit
@@ -11,12 +11,12 @@
  *   (1) Nothing is skipped: a crash, or a list that cannot be read, repeats what was not committed.
  *   (2) Nothing is done twice: the event's id decides, as at the door.
  *   (3) What the list's answer cannot prove is not believed: it changes nothing. */
-#include "webhook/heal.h"
+#include "webhook/backfill.h"
 
 #include "base/limits.h"
-#include "flow/apply_event.h"
-#include "flow/text.h"
-#include "gateway/stripe_events.h"
+#include "base/text.h"
+#include "event/apply_event.h"
+#include "gateway/stripe/events.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "webhook/receive.h"
@@ -28,16 +28,16 @@
 /* An answer, a second try of it, and what its events become. */
 enum { HEAL_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 4 * 1024 * 1024 };
 
-struct place {        /* the row */
-    int64_t done_ms;  /* what was made before was looked at */
-    int64_t until_ms; /* of the window under way; 0: none is */
+struct backfill_place { /* the row */
+    int64_t done_ms;    /* what was made before was looked at */
+    int64_t until_ms;   /* of the window under way; 0: none is */
     char after[LIMIT_GATEWAY_ID + 1];
 };
 
 struct healing {
     struct job *job;
     struct heal *heal;
-    struct place place;
+    struct backfill_place place;
     bool is_new; /* there is no row yet */
     int pages;
     bool more;          /* it goes on at once */
@@ -54,9 +54,9 @@ struct healing {
     size_t missing_count, stored;
 };
 
-static void ask(struct healing *h);
+static void backfill_ask(struct healing *h);
 
-static void finish(struct healing *h)
+static void backfill_finish(struct healing *h)
 {
     if (h->odd)
         LOG(h->job->env->log, LOG_WARN,
@@ -69,13 +69,14 @@ static void give_up(struct healing *h, const char *why)
     LOG(h->job->env->log, LOG_WARN, "Missing webhooks cannot be looked for at the moment",
         LOG_TEXT("why", str_of(why)));
     h->more = false;
-    finish(h);
+    backfill_finish(h);
 }
 
-static void post(struct healing *h, const struct unit_kind *kind, void (*done)(struct unit *))
+static void backfill_post(struct healing *h, const struct unit_kind *kind,
+                          void (*done)(struct unit *))
 {
-    h->unit = (struct unit){ .kind = kind, .home = h->heal->payments->home, .done = done };
-    store_post(h->heal->payments->store, &h->unit);
+    h->unit = (struct unit){ .kind = kind, .home = h->heal->payments->runtime.home, .done = done };
+    store_post(h->heal->payments->runtime.store, &h->unit);
 }
 
 /* --- storing what is missing, and the place --- */
@@ -86,19 +87,19 @@ static bool is_over(const struct healing *h)
     return !h->page.has_more;
 }
 
-static struct place next_place(const struct healing *h)
+static struct backfill_place next_place(const struct healing *h)
 {
-    struct place p = h->place;
+    struct backfill_place p = h->place;
 
     if (is_over(h)) {
-        p = (struct place){ .done_ms = p.until_ms };
+        p = (struct backfill_place){ .done_ms = p.until_ms };
         return p;
     }
     snprintf(p.after, sizeof(p.after), STR_FMT, STR_ARG(h->page.last_id));
     return p;
 }
 
-static enum err audit(struct tx *tx, const struct healing *h, int64_t now_ms)
+static enum err backfill_audit(struct tx *tx, const struct healing *h, int64_t now_ms)
 {
     char detail[LIMIT_GATEWAY_ID + 64];
 
@@ -121,13 +122,13 @@ static enum err store_missing(struct tx *tx, struct healing *h, int64_t now_ms)
         return e;
     for (size_t i = 0; i < h->missing_count; i++)
         h->stored += !h->missing[i].duplicate;
-    return h->stored ? audit(tx, h, now_ms) : OK;
+    return h->stored ? backfill_audit(tx, h, now_ms) : OK;
 }
 
 static enum err store_run(struct tx *tx, struct unit *u)
 {
     struct healing *h = CONTAINER_OF(u, struct healing, unit);
-    struct place p = next_place(h);
+    struct backfill_place p = next_place(h);
     int64_t now_ms = env_now_ms(h->job->env);
     enum err e = fault_point(&h->job->env->faults, "heal.storing");
 
@@ -154,7 +155,7 @@ static void tell_stored(const struct healing *h)
 }
 
 /* The window's end, or so many pages that others should have their turn. */
-static void stored(struct unit *u)
+static void backfill_stored(struct unit *u)
 {
     struct healing *h = CONTAINER_OF(u, struct healing, unit);
 
@@ -169,9 +170,9 @@ static void stored(struct unit *u)
     h->place = next_place(h);
     h->more = h->place.until_ms;
     if (!h->more || ++h->pages == LIMIT_HEAL_PAGES)
-        finish(h);
+        backfill_finish(h);
     else
-        ask(h);
+        backfill_ask(h);
 }
 
 /* --- what a missing one becomes --- */
@@ -183,7 +184,7 @@ static bool receive_of(struct healing *h, const struct stripe_listed_event *e, s
     struct trace trace;
 
     *v = (struct receive){ .unit = { .kind = &receive_kind },
-                           .queue = h->heal->payments->queue,
+                           .queue = h->heal->payments->runtime.queue,
                            .body = e->body,
                            .request_id = HEAL_REQUEST,
                            .received_ms = env_now_ms(env),
@@ -221,7 +222,7 @@ static bool take_missing(struct healing *h)
 
 static bool is_full(const struct heal *h)
 {
-    return h->backlog_limit > 0 && queue_live(h->payments->queue) >= h->backlog_limit;
+    return h->backlog_limit > 0 && queue_live(h->payments->runtime.queue) >= h->backlog_limit;
 }
 
 /* --- which of them we have --- */
@@ -246,7 +247,7 @@ static enum err look_run(struct tx *tx, struct unit *u)
     return tx_bulk(tx, STMT_webhook_event_find, v, h->count, 1, mark_known, h);
 }
 
-static void looked(struct unit *u)
+static void backfill_looked(struct unit *u)
 {
     static const struct unit_kind kind = { "heal.store", UNIT_BACK, store_run, NULL };
     struct healing *h = CONTAINER_OF(u, struct healing, unit);
@@ -258,7 +259,7 @@ static void looked(struct unit *u)
     else if (h->missing_count && is_full(h->heal))
         give_up(h, err_words(ERR_BACKLOG, LANG_EN));
     else
-        post(h, &kind, stored);
+        backfill_post(h, &kind, backfill_stored);
 }
 
 /* What we would only put aside (W6) is not worth a row that nobody sent us; and that an intent was
@@ -281,7 +282,7 @@ static void take_page(struct healing *h)
         else if (is_worth_it(e))
             h->count++;
     }
-    post(h, &kind, looked);
+    backfill_post(h, &kind, backfill_looked);
 }
 
 /* --- pages --- */
@@ -295,7 +296,7 @@ static void lose_place(struct healing *h)
     }
     h->lost_place = true;
     h->place.after[0] = '\0';
-    ask(h);
+    backfill_ask(h);
 }
 
 static void page_read(struct stripe_page *p)
@@ -327,7 +328,7 @@ static int64_t from_ms(struct healing *h, int64_t now_ms)
     return oldest;
 }
 
-static void ask(struct healing *h)
+static void backfill_ask(struct healing *h)
 {
     int64_t now_ms = env_now_ms(h->job->env);
     struct str path;
@@ -337,7 +338,7 @@ static void ask(struct healing *h)
     h->page = (struct stripe_page){ .path = path,
                                     .after = arena_str(&h->arena, str_of(h->place.after)),
                                     .arena = &h->arena,
-                                    .home = h->heal->payments->home,
+                                    .home = h->heal->payments->runtime.home,
                                     .done = page_read };
     if (!path.p)
         give_up(h, "no memory");
@@ -356,7 +357,7 @@ static enum err read_run(struct tx *tx, struct unit *u)
     h->is_new = e == ERR_NOT_FOUND;
     if (e)
         return h->is_new ? OK : e;
-    h->place = (struct place){ .done_ms = row.col[0].i, .until_ms = row.col[1].i };
+    h->place = (struct backfill_place){ .done_ms = row.col[0].i, .until_ms = row.col[1].i };
     snprintf(h->place.after, sizeof(h->place.after), STR_FMT, STR_ARG(row.col[2].s));
     return OK;
 }
@@ -371,18 +372,18 @@ static void cursor_read(struct unit *u)
         return;
     }
     if (h->is_new)
-        h->place = (struct place){ .done_ms = now_ms - LIMIT_HEAL_FIRST_MS };
+        h->place = (struct backfill_place){ .done_ms = now_ms - LIMIT_HEAL_FIRST_MS };
     if (!h->place.until_ms)
         h->place.until_ms = until_ms - until_ms % 1000;
     if (h->place.until_ms > h->place.done_ms)
-        ask(h);
+        backfill_ask(h);
     else
-        finish(h); /* a clock that went back */
+        backfill_finish(h); /* a clock that went back */
 }
 
 /* --- the job --- */
 
-static void outside(struct job *j, void *ctx)
+static void backfill_outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "heal.read", UNIT_READ, read_run, NULL };
     struct heal *heal = ctx;
@@ -392,14 +393,14 @@ static void outside(struct job *j, void *ctx)
         job_outside_done(j, OK, NULL);
         return;
     }
-    j->state = h; /* freed by release() */
+    j->state = h; /* freed by backfill_release() */
     h->job = j;
     h->heal = heal;
     arena_init(&h->arena, HEAL_ARENA);
-    post(h, &kind, cursor_read);
+    backfill_post(h, &kind, cursor_read);
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct heal *heal = ctx;
     const struct healing *h = j->state;
@@ -414,7 +415,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void backfill_release(struct job *j, void *ctx)
 {
     struct healing *h = j->state;
 
@@ -432,9 +433,9 @@ struct job_kind heal_kind(struct heal *h)
         .name = "stripe.heal",
         .ctx = h,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 300 * 1000, .factor = 2 },
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = backfill_outside,
+        .settle = backfill_settle,
+        .release = backfill_release,
         .patient = true,
     };
 }
@@ -447,5 +448,5 @@ enum err heal_start(struct tx *tx, struct heal *h, int64_t now_ms)
 
     if (!h->every_ms)
         return OK;
-    return queue_add(h->payments->queue, tx, now_ms, &first, 1);
+    return queue_add(h->payments->runtime.queue, tx, now_ms, &first, 1);
 }

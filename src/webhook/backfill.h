@@ -1,4 +1,4 @@
-/* heal.h - webhooks that never came (E11): a job reads the provider's list of events and stores
+/* backfill.h - webhooks that never came (E11): a job reads the provider's list of events and stores
  * those that we do not have, exactly as Stripe's door would have. A webhook that comes after all is
  * a duplicate then.
  *
@@ -6,13 +6,13 @@
  * at once while there is more to look at. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 #include "queue/queue.h"
 
 #define HEAL_KIND S("stripe.heal")
 #define HEAL_REQUEST S("heal") /* request_id of the events that it brought */
 
-struct stripe_lister; /* gateway/stripe_list.h */
+struct stripe_lister; /* gateway/stripe/list.h */
 
 struct heal {
     struct payments *payments;    /* for its env, store, queue and home */

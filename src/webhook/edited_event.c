@@ -1,6 +1,6 @@
-#include "webhook/edited.h"
+#include "webhook/edited_event.h"
 
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 #define NO_FIT                                                                                     \
     "the object is not of the event's kind / イベントの種類と data.object の種類が一致しません"
 
-static enum err refuse(char why[256], const char *words)
+static enum err edited_event_refuse(char why[256], const char *words)
 {
     snprintf(why, 256, "%s", words);
     return ERR_UNPROCESSABLE;
@@ -46,13 +46,13 @@ enum err edited_ids(const struct stripe_event *e, struct edited_ids *ret_ids, ch
     struct edited_ids ids = ids_of(&e->fact);
 
     if (e->fact_err)
-        return refuse(why, NOT_READ);
+        return edited_event_refuse(why, NOT_READ);
     if (!can_be_asked(e))
-        return refuse(why, NO_TYPE);
+        return edited_event_refuse(why, NO_TYPE);
     if (!event_type_fits(e->type, e->fact.kind))
-        return refuse(why, NO_FIT);
+        return edited_event_refuse(why, NO_FIT);
     if (!ids.intent.n && !ids.refund.n)
-        return refuse(why, NO_ID);
+        return edited_event_refuse(why, NO_ID);
     *ret_ids = ids;
     return OK;
 }

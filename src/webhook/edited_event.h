@@ -1,6 +1,6 @@
-/* edited.h - a Stripe event that an operator edited. Nobody signed what it says now, so that it is
+/* edited_event.h - a Stripe event that an operator edited. Nobody signed what it says now, so that it is
  * a hint and no more, as PayPay's notifications are (W8): one id is taken from it, the gateway is
- * asked for what that names, and only the answer moves anything (flow/refetch.c). */
+ * asked for what that names, and only the answer moves anything (event/refetch.c). */
 #pragma once
 
 #include "webhook/event.h"

@@ -1,4 +1,4 @@
-#include "webhook/door.h"
+#include "webhook/endpoint.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
@@ -103,7 +103,7 @@ static void count_stored(const struct door *d, const struct receive *v)
         tell_of_unreadable(d, v);
 }
 
-static void acknowledge(const struct knock *k)
+static void endpoint_acknowledge(const struct knock *k)
 {
     const struct door *d = k->door;
     struct request *r = k->request;
@@ -124,7 +124,7 @@ static void time_answer(const struct door *d, const struct request *r)
     metrics_time(d->env->metrics, TIME_ACK, clock_mono_us(&d->env->clock) - r->began_us);
 }
 
-static void stored(struct unit *u)
+static void endpoint_stored(struct unit *u)
 {
     struct knock *k = CONTAINER_OF(u, struct knock, receive.unit);
 
@@ -135,7 +135,7 @@ static void stored(struct unit *u)
         return;
     }
     count_stored(k->door, &k->receive);
-    acknowledge(k); /* the request and k are gone behind it */
+    endpoint_acknowledge(k); /* the request and k are gone behind it */
 }
 
 /* --- the request --- */
@@ -150,7 +150,7 @@ struct knock *knock_new(struct door *d, struct request *r)
     k->request = r;
     k->door = d;
     v = &k->receive;
-    v->unit = (struct unit){ .kind = &receive_kind, .home = r->home, .done = stored };
+    v->unit = (struct unit){ .kind = &receive_kind, .home = r->home, .done = endpoint_stored };
     v->provider = d->provider;
     v->kind = d->kind;
     v->queue = d->queue;

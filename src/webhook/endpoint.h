@@ -1,4 +1,4 @@
-/* door.h - what the providers' doors do alike: who may knock, whether there is room, one durable
+/* endpoint.h - what the providers' doors do alike: who may knock, whether there is room, one durable
  * commit, and its answer (W2, W3, W6, W7). What is believed, and what becomes of it, each door says
  * itself. */
 #pragma once
@@ -6,7 +6,7 @@
 #include "http/http.h"
 #include "webhook/allow.h"
 #include "webhook/receive.h"
-#include "webhook/refusals.h"
+#include "webhook/rejected.h"
 
 struct door {
     /* set by its owner, before door_init() */

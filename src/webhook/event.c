@@ -2,8 +2,8 @@
 
 #include "base/hex.h"
 #include "base/limits.h"
-#include "gateway/stripe_fields.h"
-#include "gateway/stripe_read.h"
+#include "gateway/stripe/fields.h"
+#include "gateway/stripe/read.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { DIGEST = 32 };
 
-static void sha256(struct str s, unsigned char ret_digest[DIGEST])
+static void webhook_event_sha256(struct str s, unsigned char ret_digest[DIGEST])
 {
     unsigned int n = 0;
 
@@ -35,7 +35,7 @@ static enum err name_by_content(struct arena *a, struct str body, const char *wh
     if (!name)
         return ERR_NO_MEMORY;
     memcpy(name, prefix, skip);
-    sha256(body, digest);
+    webhook_event_sha256(body, digest);
     hex_put(name + skip, digest, DIGEST);
     ret->id = (struct str){ name, skip + (size_t)DIGEST * 2 };
     return OK;

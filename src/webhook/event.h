@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "domain/payment.h"
-#include "flow/lane.h"
+#include "queue/lane.h"
 
 struct stripe_event {
     bool readable;   /* false: broken JSON, or no sane id or type (W6) */

@@ -1,8 +1,8 @@
-#include "webhook/standing.h"
+#include "webhook/event_state.h"
 
+#include "dlq/dead_letter.h"
 #include "domain/cause.h"
-#include "flow/dead_letter.h"
-#include "flow/refetch.h"
+#include "event/refetch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static enum err was_added(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err add(struct tx *tx, const struct standing_new *n, bool *ret_added)
+static enum err event_state_add(struct tx *tx, const struct standing_new *n, bool *ret_added)
 {
     const struct stripe_event *e = n->event;
     struct val v[] = { V_TEXT(S("stripe")),
@@ -95,7 +95,7 @@ enum err standing_read_or_add(struct tx *tx, const struct standing_new *n,
 
     if (e != ERR_NOT_FOUND)
         return e;
-    e = add(tx, n, &added);
+    e = event_state_add(tx, n, &added);
     if (e)
         return e;
     if (!added)
@@ -118,7 +118,8 @@ enum err standing_revive(struct tx *tx, const struct standing *s)
     return !e && !taken ? ERR_STALE : e;
 }
 
-static enum err audit(struct tx *tx, const struct message *m, int64_t now_ms, const char *why)
+static enum err event_state_audit(struct tx *tx, const struct message *m, int64_t now_ms,
+                                  const char *why)
 {
     char detail[512];
 
@@ -146,5 +147,5 @@ enum err standing_bury(struct tx *tx, const struct job_kind *kind, const struct 
         e = dead_letter_note(tx, m);
     if (!e)
         e = kind->buried(tx, m, kind->ctx, why);
-    return e ? e : audit(tx, m, now_ms, why);
+    return e ? e : event_state_audit(tx, m, now_ms, why);
 }

@@ -1,4 +1,4 @@
-/* standing.h - where an event stands, for those who meet it past the queue: the HTTP worker (Q4),
+/* event_state.h - where an event stands, for those who meet it past the queue: the HTTP worker (Q4),
  * the publisher and the watch that take an event back, the mirror of a remote's dead letters (Q5).
  *
  * An event has one effect and one outcome, whoever brings it about:

@@ -1,10 +1,10 @@
 #include "webhook/paypay.h"
 
-#include "flow/refetch.h"
+#include "event/refetch.h"
 #include "observe/log.h"
-#include "webhook/door.h"
-#include "webhook/paypay_notice.h"
-#include "webhook/reread.h"
+#include "webhook/endpoint.h"
+#include "webhook/paypay_notification.h"
+#include "webhook/reparse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +102,8 @@ enum err paypay_job(struct arena *a, struct uuid message, struct str body, struc
     return ret_job->p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                     const struct stored_event *s, char why[256])
+static enum err paypay_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                            const struct stored_event *s, char why[256])
 {
     struct paypay_notice n;
     enum err e = paypay_notice_read(a, s->body, &n);
@@ -118,33 +118,35 @@ static enum err mend(struct tx *tx, struct arena *a, struct dead_letter *d,
     return reread_store(tx, d, job_of(a, d->id, &n, s->trace));
 }
 
-static enum err retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                      bool *ret_live, char why[256])
+static enum err paypay_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                             bool *ret_live, char why[256])
 {
     (void)ctx;
     (void)now_ms;
     (void)ret_live;
-    return d->has_body ? OK : reread(tx, d, mend, why);
+    return d->has_body ? OK : reread(tx, d, paypay_mend, why);
 }
 
-static enum err need(struct tx *tx, void *ctx, const struct dead_letter *d,
-                     struct dead_need *ret_need)
+static enum err paypay_need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                            struct dead_need *ret_need)
 {
     (void)ctx;
     return d->has_body ? OK : reread_need(tx, d->ref, &ret_need->bytes);
 }
 
 /* Whatever stands in it, PayPay is asked (W8). */
-static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                     int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+static enum err paypay_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
-    return reread_edited(tx, d, body, mend, why);
+    return reread_edited(tx, d, body, paypay_mend, why);
 }
 
 struct dead_kind paypay_dead_kind(void)
 {
-    return (struct dead_kind){
-        .name = "paypay.refetch", .retry = retry, .need = need, .body = reread_body, .edit = edit
-    };
+    return (struct dead_kind){ .name = "paypay.refetch",
+                               .retry = paypay_retry,
+                               .need = paypay_need,
+                               .body = reread_body,
+                               .edit = paypay_edit };
 }

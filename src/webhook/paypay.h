@@ -1,12 +1,12 @@
 /* paypay.h - PayPay's door: POST /api/v1/webhooks/paypay (W8). Nobody signs its notifications, so
  * the sender's address decides who may knock, and what is said is never believed: in the request
- * one durable commit and the answer, behind it a look at PayPay itself (flow/refetch.h).
+ * one durable commit and the answer, behind it a look at PayPay itself (event/refetch.h).
  *
  * With an empty list nobody may knock in production: addresses are PayPay's to name, and nothing
- * is lost without them, since open payments are looked at all the same (flow/poll.h). */
+ * is lost without them, since open payments are looked at all the same (event/payment_poll.h). */
 #pragma once
 
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 #include "http/http.h"
 #include "queue/queue.h"
 #include "store/store.h"

@@ -1,13 +1,13 @@
-/* paypay_notice.c - the name of a notification:
+/* paypay_notification.c - the name of a notification:
  *
  *   paypay:n:<notification_id>                 where it has one
  *   paypay:t:<order_id>:<state>:<its time>     the payment's, which has none
  *   paypay:sha256:<hex of the body>            whatever has neither */
-#include "webhook/paypay_notice.h"
+#include "webhook/paypay_notification.h"
 
 #include "base/hex.h"
-#include "base/json.h"
-#include "gateway/paypay_id.h"
+#include "base/json/json.h"
+#include "gateway/paypay/id.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const struct {
 
 /* Empty where it is no text, or none that may be part of a name. Numbers are names too: an id may
  * come as one. */
-static struct str word(const struct json_value *v, size_t most)
+static struct str paypay_notification_word(const struct json_value *v, size_t most)
 {
     if ((v->type != JSON_STRING && v->type != JSON_NUMBER) || v->has_escape || v->raw.n > most)
         return (struct str){ 0 };
@@ -68,7 +68,7 @@ static struct str time_of(const struct json_value *v, struct str state)
 {
     for (size_t i = 0; i < COUNT(times); i++)
         if (str_eq(state, str_of(times[i].state)))
-            return word(&v[times[i].at], WORD_MAX);
+            return paypay_notification_word(&v[times[i].at], WORD_MAX);
     return (struct str){ 0 };
 }
 
@@ -84,10 +84,12 @@ static void name_by_content(struct str body, char *ret, size_t size)
     snprintf(ret, size, "paypay:sha256:%s", hex);
 }
 
-static void name(const struct json_value *v, struct str body, char *ret, size_t size)
+static void paypay_notification_name(const struct json_value *v, struct str body, char *ret,
+                                     size_t size)
 {
-    struct str id = word(&v[AT_ID], WORD_MAX), order = word(&v[AT_ORDER], WORD_MAX);
-    struct str state = word(&v[AT_STATE], WORD_MAX), time = time_of(v, state);
+    struct str id = paypay_notification_word(&v[AT_ID], WORD_MAX),
+               order = paypay_notification_word(&v[AT_ORDER], WORD_MAX);
+    struct str state = paypay_notification_word(&v[AT_STATE], WORD_MAX), time = time_of(v, state);
 
     if (id.n)
         snprintf(ret, size, "paypay:n:" STR_FMT, STR_ARG(id));
@@ -109,10 +111,10 @@ static bool is_object(struct str body)
 
 static void read_names(const struct json_value *v, struct paypay_notice *n)
 {
-    struct str ours = word(&v[AT_OURS], PAYPAY_ID);
+    struct str ours = paypay_notification_word(&v[AT_OURS], PAYPAY_ID);
 
     if (v[AT_TYPE].type == JSON_STRING)
-        n->event.type = word(&v[AT_TYPE], TYPE_MAX);
+        n->event.type = paypay_notification_word(&v[AT_TYPE], TYPE_MAX);
     if (!n->event.type.n && ours.n)
         n->event.type = S("Transaction"); /* what else names an order of ours */
     n->event.readable = n->event.type.n > 0;
@@ -136,7 +138,7 @@ enum err paypay_notice_read(struct arena *a, struct str body, struct paypay_noti
         name_by_content(body, id, sizeof(id));
     } else {
         read_names(v, &n);
-        name(v, body, id, sizeof(id));
+        paypay_notification_name(v, body, id, sizeof(id));
     }
     n.event.id = arena_str(a, str_of(id));
     if (!n.event.id.p)

@@ -1,4 +1,4 @@
-/* paypay_notice.h - what a notification of PayPay says about itself (W8): under which name it is
+/* paypay_notification.h - what a notification of PayPay says about itself (W8): under which name it is
  * kept, so that a repeat is known, and which payment it points to. What it says about money is not
  * even read.
  *

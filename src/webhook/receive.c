@@ -9,9 +9,9 @@
 
 #include "base/limits.h"
 #include "domain/cause.h"
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "gateway/fact.h"
-#include "webhook/publish.h"
+#include "webhook/remote/publish.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -70,26 +70,26 @@ void receive_span_end(struct receive *r)
 
 /* --- a batch --- */
 
-struct entry { /* one request of the batch */
+struct receive_entry { /* one request of the batch */
     struct receive *r;
-    size_t came;          /* its place in the batch */
-    struct entry *leader; /* the first with this event id; itself, mostly */
-    int64_t times;        /* of a leader: how many have its id */
+    size_t came;                  /* its place in the batch */
+    struct receive_entry *leader; /* the first with this event id; itself, mostly */
+    int64_t times;                /* of a leader: how many have its id */
     bool is_new;
 };
 
 static int by_id_then_place(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct receive_entry *x = a, *y = b;
     int order = str_cmp(x->r->event.id, y->r->event.id);
 
     return order ? order : (x->came > y->came) - (x->came < y->came);
 }
 
-static void group(struct entry *e, struct unit **u, size_t n)
+static void receive_group(struct receive_entry *e, struct unit **u, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        e[i] = (struct entry){ .r = CONTAINER_OF(u[i], struct receive, unit), .came = i };
+        e[i] = (struct receive_entry){ .r = CONTAINER_OF(u[i], struct receive, unit), .came = i };
     qsort(e, n, sizeof(*e), by_id_then_place);
     for (size_t i = 0; i < n; i++) {
         bool same = i && str_eq(e[i - 1].r->event.id, e[i].r->event.id);
@@ -99,7 +99,7 @@ static void group(struct entry *e, struct unit **u, size_t n)
     }
 }
 
-static enum err lock_lanes(struct tx *tx, const struct entry *e, size_t n)
+static enum err lock_lanes(struct tx *tx, const struct receive_entry *e, size_t n)
 {
     int64_t lanes[LIMIT_BULK];
     size_t count = 0;
@@ -130,8 +130,8 @@ static void event_row(struct val *v, const struct receive *r)
     v[9] = V_BLOB(r->body);
 }
 
-struct batch {
-    struct entry *e;
+struct receive_batch {
+    struct receive_entry *e;
     size_t n, at;
 };
 
@@ -139,11 +139,11 @@ struct batch {
  * if a database should ever think otherwise. */
 static enum err mark_new(void *ctx, const struct row *row)
 {
-    struct batch *b = ctx;
+    struct receive_batch *b = ctx;
     struct str id = row->col[0].s;
 
     for (size_t tried = 0; tried < b->n; tried++, b->at = (b->at + 1) % b->n) {
-        struct entry *e = &b->e[b->at];
+        struct receive_entry *e = &b->e[b->at];
 
         if (str_eq(id, uuid_bytes(&e->r->new_id))) {
             e->is_new = true;
@@ -153,7 +153,7 @@ static enum err mark_new(void *ctx, const struct row *row)
     return ERR_INTERNAL;
 }
 
-static enum err add_events(struct tx *tx, struct batch *b)
+static enum err add_events(struct tx *tx, struct receive_batch *b)
 {
     struct val v[LIMIT_BULK * EVENT_COLUMNS];
     size_t rows = 0;
@@ -168,7 +168,8 @@ static enum err add_events(struct tx *tx, struct batch *b)
 
 static int by_place(const void *a, const void *b)
 {
-    const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;
+    const struct receive_entry *x = *(const struct receive_entry *const *)a,
+                               *y = *(const struct receive_entry *const *)b;
 
     return (x->came > y->came) - (x->came < y->came);
 }
@@ -190,9 +191,9 @@ static struct queue_new message_of(const struct receive *r)
     return m;
 }
 
-static enum err add_messages(struct tx *tx, const struct batch *b)
+static enum err add_messages(struct tx *tx, const struct receive_batch *b)
 {
-    const struct entry *fresh[LIMIT_BULK];
+    const struct receive_entry *fresh[LIMIT_BULK];
     struct queue_new m[LIMIT_BULK];
     size_t n = 0;
 
@@ -227,7 +228,7 @@ static enum err bury_unreadable(struct tx *tx, const struct receive *r)
     return e;
 }
 
-static enum err bury_all_unreadable(struct tx *tx, const struct batch *b)
+static enum err bury_all_unreadable(struct tx *tx, const struct receive_batch *b)
 {
     enum err e = OK;
 
@@ -241,7 +242,7 @@ static enum err bury_all_unreadable(struct tx *tx, const struct batch *b)
 
 static enum err note_first(void *ctx, const struct row *row)
 {
-    struct batch *b = ctx;
+    struct receive_batch *b = ctx;
 
     for (size_t i = 0; i < b->n; i++) {
         struct receive *r = b->e[i].r;
@@ -252,7 +253,7 @@ static enum err note_first(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err find_first_messages(struct tx *tx, struct batch *b)
+static enum err find_first_messages(struct tx *tx, struct receive_batch *b)
 {
     struct val v[LIMIT_BULK];
     size_t rows = 0;
@@ -263,13 +264,13 @@ static enum err find_first_messages(struct tx *tx, struct batch *b)
     return tx_bulk(tx, STMT_webhook_event_find, v, rows, 1, note_first, b);
 }
 
-static enum err count_duplicates(struct tx *tx, const struct batch *b)
+static enum err count_duplicates(struct tx *tx, const struct receive_batch *b)
 {
     struct val v[LIMIT_BULK * 3];
     size_t rows = 0;
 
     for (size_t i = 0; i < b->n; i++) {
-        const struct entry *e = &b->e[i];
+        const struct receive_entry *e = &b->e[i];
         int64_t times = e->times - e->is_new;
 
         if (e->leader != e || !times)
@@ -284,10 +285,10 @@ static enum err count_duplicates(struct tx *tx, const struct batch *b)
 
 /* --- all together --- */
 
-static void set_results(const struct batch *b)
+static void set_results(const struct receive_batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
-        const struct entry *e = &b->e[i];
+        const struct receive_entry *e = &b->e[i];
 
         e->r->unit.err = OK;
         e->r->duplicate = !e->is_new;
@@ -298,12 +299,12 @@ static void set_results(const struct batch *b)
 
 static enum err receive_many(struct tx *tx, struct unit **u, size_t n)
 {
-    struct entry entries[LIMIT_BULK];
-    struct batch b = { .e = entries, .n = n };
+    struct receive_entry entries[LIMIT_BULK];
+    struct receive_batch b = { .e = entries, .n = n };
     enum err e;
 
     assert(n <= LIMIT_BULK);
-    group(entries, u, n);
+    receive_group(entries, u, n);
     e = lock_lanes(tx, entries, n);
     if (!e)
         e = add_events(tx, &b);

@@ -19,7 +19,8 @@ struct receive {
     struct span span;           /* of handing it to the queue: who posts the unit ends it */
     int64_t received_ms;
     struct uuid new_id; /* its message, if the event is new */
-    bool publish;       /* it leaves through a QStash first (publish.h), by this message: */
+    bool
+        publish; /* it leaves through a QStash first (webhook/remote/publish.h), by this message: */
     struct uuid publish_id;
 
     /* out */

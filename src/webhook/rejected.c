@@ -1,10 +1,10 @@
-/* refusals.c - counts go from the loops to the home like this:
+/* rejected.c - counts go from the loops to the home like this:
  *
  *   a loop adds --first one--> task --> the timer waits for the minute's end --> one unit of rows
  *
  * `called` is true from the first refusal until its counts are taken, so that whoever adds behind
  * that calls again, and an idle door has no timer. */
-#include "webhook/refusals.h"
+#include "webhook/rejected.h"
 
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -81,7 +81,7 @@ static enum err write_rows(struct tx *tx, struct unit *u)
 
 static void go_on_stopping(struct refusals *r);
 
-static void arm(struct refusals *r, int64_t due_ms)
+static void rejected_arm(struct refusals *r, int64_t due_ms)
 {
     r->armed = due_ms != CLOCK_NEVER;
     home_arm(r->home, &r->timer, due_ms);
@@ -92,10 +92,10 @@ static void put_back(struct refusals *r)
     for (int i = 0; i < REFUSALS; i++)
         atomic_fetch_add(&r->unwritten[i], r->counts[i]);
     if (!atomic_exchange(&r->called, true))
-        arm(r, env_now_ms(r->env) + MINUTE_MS);
+        rejected_arm(r, env_now_ms(r->env) + MINUTE_MS);
 }
 
-static void written(struct unit *u)
+static void rejected_written(struct unit *u)
 {
     struct refusals *r = CONTAINER_OF(u, struct refusals, unit);
 
@@ -110,12 +110,12 @@ static void write_counts(struct refusals *r)
 {
     static const struct unit_kind kind = { "webhook.refusals", UNIT_BACK, write_rows, NULL };
 
-    arm(r, CLOCK_NEVER);
+    rejected_arm(r, CLOCK_NEVER);
     atomic_store(&r->called, false);
     for (int i = 0; i < REFUSALS; i++)
         r->counts[i] = atomic_exchange(&r->unwritten[i], 0);
     r->writing = true;
-    r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = written };
+    r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = rejected_written };
     store_post(r->store, &r->unit);
 }
 
@@ -124,7 +124,7 @@ static void minute_is_over(struct timer *t)
     struct refusals *r = CONTAINER_OF(t, struct refusals, timer);
 
     if (r->writing)
-        arm(r, env_now_ms(r->env) + 1000); /* a database that slow; let it finish */
+        rejected_arm(r, env_now_ms(r->env) + 1000); /* a database that slow; let it finish */
     else
         write_counts(r);
 }
@@ -135,7 +135,7 @@ static void first_of_a_minute(struct task *t)
     int64_t now = env_now_ms(r->env);
 
     r->minute_ms = now - now % MINUTE_MS;
-    arm(r, r->minute_ms + MINUTE_MS);
+    rejected_arm(r, r->minute_ms + MINUTE_MS);
     if (r->stopping)
         go_on_stopping(r);
 }

@@ -1,4 +1,4 @@
-/* refusals.h - webhooks that were turned away, counted in memory (M16): one log line a second and
+/* rejected.h - webhooks that were turned away, counted in memory (M16): one log line a second and
  * reason, one audit row a minute and reason, however many there are. A crash loses counts only. */
 #pragma once
 

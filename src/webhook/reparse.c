@@ -1,9 +1,9 @@
-#include "webhook/reread.h"
+#include "webhook/reparse.h"
 
 #include "base/limits.h"
-#include "flow/apply_event.h"
-#include "flow/refetch.h"
-#include "webhook/edited.h"
+#include "event/apply_event.h"
+#include "event/refetch.h"
+#include "webhook/edited_event.h"
 #include "webhook/receive.h"
 
 #include <stdio.h>
@@ -127,8 +127,8 @@ static enum err job_of(struct arena *a, const struct stored_event *s,
     return OK;
 }
 
-static enum err mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                     const struct stored_event *s, char why[256])
+static enum err reparse_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                             const struct stored_event *s, char why[256])
 {
     struct stripe_event event;
     struct uuid payment;
@@ -147,34 +147,36 @@ static enum err mend(struct tx *tx, struct arena *a, struct dead_letter *d,
     return reread_store(tx, d, job);
 }
 
-static enum err retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                      bool *ret_live, char why[256])
+static enum err reparse_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                              bool *ret_live, char why[256])
 {
     (void)ctx;
     (void)now_ms;
     (void)ret_live;
-    return was_unreadable(d) ? reread(tx, d, mend, why) : OK;
+    return was_unreadable(d) ? reread(tx, d, reparse_mend, why) : OK;
 }
 
-static enum err need(struct tx *tx, void *ctx, const struct dead_letter *d,
-                     struct dead_need *ret_need)
+static enum err reparse_need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                             struct dead_need *ret_need)
 {
     (void)ctx;
     return was_unreadable(d) ? reread_need(tx, d->ref, &ret_need->bytes) : OK;
 }
 
-static enum err edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                     int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+static enum err reparse_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
-    return reread_edited(tx, d, body, mend, why);
+    return reread_edited(tx, d, body, reparse_mend, why);
 }
 
 struct dead_kind stripe_dead_kind(void)
 {
-    return (struct dead_kind){
-        .name = "stripe.event", .retry = retry, .need = need, .body = reread_body, .edit = edit
-    };
+    return (struct dead_kind){ .name = "stripe.event",
+                               .retry = reparse_retry,
+                               .need = reparse_need,
+                               .body = reread_body,
+                               .edit = reparse_edit };
 }
 
 /* --- of those that ask the gateway --- */

@@ -1,9 +1,9 @@
-/* reread.h - dead letters of events that could not be understood when they came: a retry reads what
+/* reparse.h - dead letters of events that could not be understood when they came: a retry reads what
  * is stored of them once more, for this program may know better than the one that took them; or it
  * reads what an operator made of it. The event's own row is never changed. */
 #pragma once
 
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 
 struct dead_kind stripe_dead_kind(void);  /* "stripe.event" */
 struct dead_kind refetch_dead_kind(void); /* "stripe.refetch": its event is edited */

@@ -1,13 +1,13 @@
 #include "webhook/replay.h"
 
 #include "base/limits.h"
-#include "flow/apply_event.h"
-#include "flow/refetch.h"
-#include "webhook/edited.h"
+#include "event/apply_event.h"
+#include "event/refetch.h"
+#include "webhook/edited_event.h"
+#include "webhook/event_state.h"
 #include "webhook/paypay.h"
 #include "webhook/receive.h"
-#include "webhook/reread.h"
-#include "webhook/standing.h"
+#include "webhook/reparse.h"
 
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ struct source { /* what is stored, or what an operator made of it */
     struct str trace, body;
 };
 
-static enum err refuse(char why[256], const char *words)
+static enum err replay_refuse(char why[256], const char *words)
 {
     snprintf(why, 256, "%s", words);
     return ERR_UNPROCESSABLE;
@@ -46,7 +46,7 @@ static enum err stripe_message(struct arena *a, const struct source *s, struct q
     if (e)
         return e;
     if (!event.readable)
-        return refuse(why, "what was received cannot be read");
+        return replay_refuse(why, "what was received cannot be read");
     m->kind = APPLY_EVENT_KIND;
     m->has_lane = event.has_lane;
     m->lane = event.lane;
@@ -63,7 +63,7 @@ static enum err paypay_message(struct arena *a, const struct source *s, struct q
 
     m->kind = PAYPAY_REFETCH_KIND;
     e = paypay_job(a, m->id, s->body, s->trace, &m->body);
-    return e == ERR_VALIDATION ? refuse(why, "what was received cannot be read") : e;
+    return e == ERR_VALIDATION ? replay_refuse(why, "what was received cannot be read") : e;
 }
 
 /* What became of it the first time stays (outcome.h); only of a dead one nothing became. */
@@ -79,8 +79,8 @@ static enum err take_outcome(struct tx *tx, struct uuid message, struct replay_f
     return TX_DO(tx, STMT_replay_outcome_take, -1, V_BLOB(uuid_bytes(&message)));
 }
 
-static enum err again(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                      struct replay_found *f, char why[256])
+static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
+                             struct replay_found *f, char why[256])
 {
     struct queue_new *m = &f->message;
     struct source s;
@@ -89,7 +89,7 @@ static enum err again(struct tx *tx, struct arena *a, struct str event_id, int64
     if (e)
         return e;
     if (!s.body.n)
-        return refuse(why, "what was received is not stored any more");
+        return replay_refuse(why, "what was received is not stored any more");
     m->ref = event_id;
     m->due_ms = now_ms;
     e = s.is_paypay ? paypay_message(a, &s, m, why) : stripe_message(a, &s, m, why);
@@ -106,8 +106,8 @@ enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64
         return e;
     ret_found->message.id = s.message;
     switch (s.kind) {
-    case STANDING_QUEUED: return refuse(why, "it is in the queue already");
-    case STANDING_OPEN: return refuse(why, "it is on its way through the remote queue");
+    case STANDING_QUEUED: return replay_refuse(why, "it is in the queue already");
+    case STANDING_OPEN: return replay_refuse(why, "it is on its way through the remote queue");
     case STANDING_DEAD:
         ret_found->is_dead = true;
         ret_found->letters[0] = s.message;
@@ -116,5 +116,5 @@ enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64
     case STANDING_DONE:
     case STANDING_GIVEN_UP: break;
     }
-    return again(tx, a, event_id, now_ms, ret_found, why);
+    return replay_again(tx, a, event_id, now_ms, ret_found, why);
 }

@@ -3,7 +3,7 @@
  * state machines keep its effect from happening twice). */
 #pragma once
 
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 
 /* redrives.replay */
 enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,

@@ -17,7 +17,7 @@ struct stripe_keys {
 };
 
 /* What the header says, as far as it is well-formed. */
-struct claim {
+struct signature_claim {
     struct str t; /* its digits: they are part of what was signed */
     int64_t t_s;
     unsigned char v1[LIMIT_SIGNATURES][DIGEST];
@@ -100,7 +100,7 @@ static bool parse_hex(struct str hex, unsigned char ret_digest[DIGEST])
     return true;
 }
 
-static void take_timestamp(struct claim *c, struct str value)
+static void take_timestamp(struct signature_claim *c, struct str value)
 {
     int64_t t;
 
@@ -110,9 +110,9 @@ static void take_timestamp(struct claim *c, struct str value)
     }
 }
 
-static enum signature_verdict parse(struct str header, struct claim *ret_claim)
+static enum signature_verdict signature_parse(struct str header, struct signature_claim *ret_claim)
 {
-    struct claim c = { .v1_count = 0 };
+    struct signature_claim c = { .v1_count = 0 };
 
     if (header.n > LIMIT_SIGNATURE_HEADER)
         return SIGNATURE_MALFORMED;
@@ -151,7 +151,8 @@ static bool digest_with(EVP_MAC_CTX *keyed, struct str t, struct str body,
 }
 
 /* Every pair is compared, whatever the ones before gave: the time taken tells nothing. */
-static bool any_matches(const struct stripe_keys *k, const struct claim *c, struct str body)
+static bool any_matches(const struct stripe_keys *k, const struct signature_claim *c,
+                        struct str body)
 {
     unsigned char ours[DIGEST];
     int matches = 0;
@@ -169,14 +170,14 @@ static bool any_matches(const struct stripe_keys *k, const struct claim *c, stru
 enum signature_verdict stripe_verify(const struct stripe_keys *k, struct str header,
                                      struct str body, int64_t now_s)
 {
-    struct claim c;
+    struct signature_claim c;
     enum signature_verdict v;
 
     if (!header.n)
         return SIGNATURE_NO_HEADER;
     if (!body.n)
         return SIGNATURE_EMPTY;
-    v = parse(header, &c);
+    v = signature_parse(header, &c);
     if (v)
         return v;
     if (!any_matches(k, &c, body))

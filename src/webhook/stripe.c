@@ -1,7 +1,7 @@
 #include "webhook/stripe.h"
 
-#include "flow/apply_event.h"
-#include "webhook/door.h"
+#include "event/apply_event.h"
+#include "webhook/endpoint.h"
 #include "webhook/signature.h"
 
 #include <stdio.h>
@@ -15,7 +15,8 @@ struct stripe_door {
 
 /* --- whether it is Stripe's --- */
 
-static enum signature_verdict verify(const struct stripe_door *d, const struct request *r)
+static enum signature_verdict webhook_stripe_verify(const struct stripe_door *d,
+                                                    const struct request *r)
 {
     size_t count = 0;
     struct str header = request_header(r, S("Stripe-Signature"), &count);
@@ -72,7 +73,7 @@ void stripe_door_handle(struct request *r, void *door)
 
     if (!door_lets_in(&d->door, r))
         return;
-    v = verify(d, r);
+    v = webhook_stripe_verify(d, r);
     if (v)
         refuse_signature(d, r, v);
     else if (door_has_room(&d->door, r))

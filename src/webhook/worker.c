@@ -12,18 +12,18 @@
 #include "webhook/worker.h"
 
 #include "base/limits.h"
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "webhook/event_state.h"
 #include "webhook/receive.h"
-#include "webhook/standing.h"
-#include "webhook/takeback.h"
-#include "webhook/watch.h"
+#include "webhook/remote/remote_watch.h"
+#include "webhook/remote/requeue_local.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
 
-struct work { /* one request, in its own arena */
+struct worker_work { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     struct worker *worker;
@@ -42,7 +42,7 @@ struct work { /* one request, in its own arena */
     char why[256];
 };
 
-static void count(const struct worker *w, struct str result)
+static void webhook_worker_count(const struct worker *w, struct str result)
 {
     metrics_count_as(w->env->metrics, COUNT_WORKER, result, 1);
 }
@@ -50,7 +50,7 @@ static void count(const struct worker *w, struct str result)
 /* --- answers --- */
 
 /* reason: for programs; what exactly is wrong stands in detail. */
-static void refuse(struct request *r, struct str reason, const char *detail)
+static void worker_refuse(struct request *r, struct str reason, const char *detail)
 {
     char member[64];
 
@@ -77,40 +77,40 @@ static void refuse_signature(struct worker *w, struct request *r, enum upstash_v
 {
     char detail[160];
 
-    count(w, S("refused"));
+    webhook_worker_count(w, S("refused"));
     log_signature(w, r, v);
     snprintf(detail, sizeof(detail), "%s (%s)", err_words(ERR_SIGNATURE, r->language),
              upstash_word(v));
-    refuse(r, S("signature"), detail);
+    worker_refuse(r, S("signature"), detail);
 }
 
 static void refuse_body(struct worker *w, struct request *r, const char *why)
 {
     char trace[TRACE_TEXT + 1];
 
-    count(w, S("refused"));
+    webhook_worker_count(w, S("refused"));
     trace_text(&r->trace, trace);
     LOG(w->env->log, LOG_WARN, "The webhook worker got what is no event",
         LOG_TEXT("error", str_of(why)), LOG_TEXT("error_type", S("payload")),
         LOG_TEXT("requestId", r->id), LOG_TRACE(str_of(trace)));
-    refuse(r, S("payload"), why);
+    worker_refuse(r, S("payload"), why);
 }
 
-static void try_later(const struct work *k, enum err e)
+static void try_later(const struct worker_work *k, enum err e)
 {
     if (err_status(e) != 503)
         e = ERR_UNAVAILABLE;
-    count(k->worker, S("retry"));
+    webhook_worker_count(k->worker, S("retry"));
     reply_problem(k->request, e, k->why[0] ? k->why : NULL);
 }
 
 /* It may be on its way: another node's database, a copy that is being restored. */
-static void say_unknown(struct work *k)
+static void say_unknown(struct worker_work *k)
 {
     snprintf(k->why, sizeof(k->why), "that event is not stored here");
 }
 
-static void name_event(const struct work *k)
+static void name_event(const struct worker_work *k)
 {
     char id[UUID_TEXT + 1];
 
@@ -119,21 +119,21 @@ static void name_event(const struct work *k)
     reply_header(k->request, S("X-Message-Id"), str_of(id));
 }
 
-static void done(const struct work *k, struct str result)
+static void worker_done(const struct worker_work *k, struct str result)
 {
-    count(k->worker, result);
+    webhook_worker_count(k->worker, result);
     name_event(k);
     reply_send(k->request, 204, S(""), S(""));
 }
 
-static void refuse_event(const struct work *k, const char *why)
+static void refuse_event(const struct worker_work *k, const char *why)
 {
-    count(k->worker, S("dead"));
+    webhook_worker_count(k->worker, S("dead"));
     name_event(k);
-    refuse(k->request, S("event"), why);
+    worker_refuse(k->request, S("event"), why);
 }
 
-static void tell(const struct work *k, enum job_end end)
+static void worker_tell(const struct worker_work *k, enum job_end end)
 {
     const struct job_kind *apply = k->worker->apply;
 
@@ -143,7 +143,7 @@ static void tell(const struct work *k, enum job_end end)
 /* --- where it stands --- */
 
 /* Who only names an event brings nothing that could be stored. */
-static enum err find(struct tx *tx, struct work *k)
+static enum err worker_find(struct tx *tx, struct worker_work *k)
 {
     enum err e = k->by_reference ? standing_read(tx, k->event.id, &k->standing)
                                  : standing_read_or_add(tx, &k->fresh, &k->standing);
@@ -162,8 +162,8 @@ static bool is_decided(enum standing_kind s)
 
 static enum err bury_run(struct tx *tx, struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
-    enum err e = find(tx, k);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
+    enum err e = worker_find(tx, k);
 
     k->message.id = k->standing.message;
     if (e || k->standing.kind != STANDING_OPEN)
@@ -171,18 +171,18 @@ static enum err bury_run(struct tx *tx, struct unit *u)
     return standing_bury(tx, k->worker->apply, &k->message, env_now_ms(k->worker->env), k->why);
 }
 
-static void buried(struct unit *u)
+static void worker_buried(struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
     const struct worker *w = k->worker;
 
     if (u->err) {
         try_later(k, u->err);
     } else if (is_decided(k->standing.kind)) {
-        done(k, S("known"));
+        worker_done(k, S("known"));
     } else {
         if (k->standing.kind == STANDING_OPEN) {
-            tell(k, JOB_DEAD);
+            worker_tell(k, JOB_DEAD);
             if (w->alert)
                 w->alert(w->alert_ctx, &k->message, k->why);
         }
@@ -190,27 +190,27 @@ static void buried(struct unit *u)
     }
 }
 
-static void bury(struct work *k)
+static void worker_bury(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.bury", UNIT_FRONT, bury_run, NULL };
 
     if (!k->why[0])
         snprintf(k->why, sizeof(k->why), "%s: %s", err_code(k->ran), err_words(k->ran, LANG_EN));
-    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = buried };
+    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = worker_buried };
     store_post(k->worker->store, &k->unit);
 }
 
 /* --- applying --- */
 
 /* Retention empties what is decided. But a replay of it may be under way then, and die. */
-static enum err refuse_empty(struct work *k)
+static enum err refuse_empty(struct worker_work *k)
 {
     snprintf(k->why, sizeof(k->why), "what was received is not stored any more");
     k->ran = ERR_UNPROCESSABLE;
     return k->ran;
 }
 
-static enum err apply(struct tx *tx, struct work *k)
+static enum err worker_apply(struct tx *tx, struct worker_work *k)
 {
     const struct job_kind *kind = k->worker->apply;
 
@@ -225,55 +225,55 @@ static enum err apply(struct tx *tx, struct work *k)
 
 static enum err apply_run(struct tx *tx, struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
     enum err e;
 
     k->ran = OK;
     k->trouble = false;
     k->why[0] = '\0';
-    e = find(tx, k);
+    e = worker_find(tx, k);
     if (!e && k->standing.kind == STANDING_DEAD)
         e = standing_revive(tx, &k->standing);
     if (e || is_decided(k->standing.kind) || k->standing.kind == STANDING_GIVEN_UP)
         return e;
-    e = apply(tx, k);
+    e = worker_apply(tx, k);
     if (e)
         return e;
     return watch_end(tx, k->worker->queue, k->standing.message, env_now_ms(k->worker->env));
 }
 
-static void after_success(struct work *k)
+static void after_success(struct worker_work *k)
 {
     if (k->standing.kind == STANDING_GIVEN_UP) {
         refuse_event(k, "its dead letter was deleted here: nobody wants it applied");
     } else if (is_decided(k->standing.kind)) {
-        done(k, S("known"));
+        worker_done(k, S("known"));
     } else {
-        tell(k, JOB_DONE);
-        done(k, S("done"));
+        worker_tell(k, JOB_DONE);
+        worker_done(k, S("done"));
     }
 }
 
 /* As in the queue: what the database did is not the event's fault, and else its err decides. */
-static void applied(struct unit *u)
+static void worker_applied(struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
     bool terminal = k->ran && !k->trouble && !err_is_retryable(k->ran);
 
     if (!u->err) {
         after_success(k);
     } else if (terminal) {
-        bury(k);
+        worker_bury(k);
     } else {
         if (k->ran && !k->trouble)
-            tell(k, JOB_RETRIED);
+            worker_tell(k, JOB_RETRIED);
         try_later(k, u->err);
     }
 }
 
 /* --- the request --- */
 
-static enum upstash_verdict verify(const struct worker *w, struct request *r)
+static enum upstash_verdict worker_verify(const struct worker *w, struct request *r)
 {
     struct upstash_pair pair;
     struct str keys[2] = { w->keys.current, w->keys.next };
@@ -303,7 +303,7 @@ static int64_t attempt_of(const struct request *r)
     return sane ? retried + 1 : 1;
 }
 
-static void fill(struct work *k, struct request *r, struct worker *w, struct str job)
+static void worker_fill(struct worker_work *k, struct request *r, struct worker *w, struct str job)
 {
     const struct stripe_event *e = &k->event;
 
@@ -324,7 +324,7 @@ static void fill(struct work *k, struct request *r, struct worker *w, struct str
 }
 
 /* False: it was answered. */
-ANSWERS static bool read_event(struct work *k, struct str *ret_job)
+ANSWERS static bool read_event(struct worker_work *k, struct str *ret_job)
 {
     struct request *r = k->request;
 
@@ -342,7 +342,7 @@ ANSWERS static bool read_event(struct work *k, struct str *ret_job)
     return ret_job->p;
 }
 
-static void work_on(struct work *k)
+static void work_on(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.apply", UNIT_FRONT, apply_run, NULL };
     struct request *r = k->request;
@@ -351,8 +351,8 @@ static void work_on(struct work *k)
 
     if (!gone && !read_event(k, &job))
         return;
-    fill(k, r, k->worker, job);
-    k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = applied };
+    worker_fill(k, r, k->worker, job);
+    k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = worker_applied };
     store_post(k->worker->store, &k->unit);
 }
 
@@ -360,14 +360,14 @@ static void work_on(struct work *k)
 
 static enum err stored_run(struct tx *tx, struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
     return takeback_find(tx, &k->request->arena, k->event.id, &k->row);
 }
 
 static void was_read(struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
     if (u->err == ERR_NOT_FOUND)
         say_unknown(k);
@@ -379,7 +379,7 @@ static void was_read(struct unit *u)
     work_on(k);
 }
 
-static void read_stored(struct work *k)
+static void read_stored(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.read", UNIT_READ, stored_run, NULL };
     struct request *r = k->request;
@@ -389,7 +389,7 @@ static void read_stored(struct work *k)
     store_post(k->worker->store, &k->unit);
 }
 
-static void begin(struct work *k)
+static void worker_begin(struct worker_work *k)
 {
     struct request *r = k->request;
     enum err e = event_reference_read(&r->arena, r->body, &k->event.id);
@@ -405,50 +405,50 @@ static void begin(struct work *k)
     }
 }
 
-static void judge(struct work *k)
+static void worker_judge(struct worker_work *k)
 {
-    enum upstash_verdict v = verify(k->worker, k->request);
+    enum upstash_verdict v = worker_verify(k->worker, k->request);
 
     if (v == UPSTASH_NO_MEMORY)
         try_later(k, ERR_NO_MEMORY);
     else if (v)
         refuse_signature(k->worker, k->request, v);
     else
-        begin(k);
+        worker_begin(k);
 }
 
 /* --- the keys, where they may have been rotated elsewhere --- */
 
 static enum err follow_run(struct tx *tx, struct unit *u)
 {
-    const struct worker_keys *keys = &CONTAINER_OF(u, struct work, unit)->worker->keys;
+    const struct worker_keys *keys = &CONTAINER_OF(u, struct worker_work, unit)->worker->keys;
 
     return keys->follow(tx, keys->ctx);
 }
 
 /* Without the keys nobody can be refused for good. */
-static void followed(struct unit *u)
+static void worker_followed(struct unit *u)
 {
-    struct work *k = CONTAINER_OF(u, struct work, unit);
+    struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
     if (u->err)
         try_later(k, u->err);
     else
-        judge(k);
+        worker_judge(k);
 }
 
-static void follow(struct work *k)
+static void worker_follow(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.keys", UNIT_FRONT, follow_run, NULL };
 
-    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = followed };
+    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = worker_followed };
     store_post(k->worker->store, &k->unit);
 }
 
 void worker_handle(struct request *r, void *worker)
 {
     struct worker *w = worker;
-    struct work *k = arena_alloc(&r->arena, 1, sizeof(*k));
+    struct worker_work *k = arena_alloc(&r->arena, 1, sizeof(*k));
 
     if (!k) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -457,7 +457,7 @@ void worker_handle(struct request *r, void *worker)
     k->request = r;
     k->worker = w;
     if (w->keys.own && !w->keys.are_fresh(w->keys.ctx))
-        follow(k);
+        worker_follow(k);
     else
-        judge(k);
+        worker_judge(k);
 }

@@ -466,7 +466,7 @@ forEachStore((store, test) => {
 
     // Every route that app_routes.c and its neighbours name, with every method that could change something.
     const routes = () => {
-        const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../src/cli');
+        const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../src/server');
         const text = fs.readdirSync(folder).filter((name) => /^app_.*\.c$/.test(name)).map((name) => fs.readFileSync(path.join(folder, name), 'utf8')).join('\n');
         return [...text.matchAll(/"(POST|PUT|PATCH|DELETE)",\s*"(\/[^"]*)"/g)].map(([, method, where]) => [method, where])
             .filter(([, where]) => !where.startsWith('/v2/'));

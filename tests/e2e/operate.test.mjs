@@ -201,7 +201,7 @@ forEachStore((store, test) => {
 });
 
 const refusals = [
-    ['ICHIDO_TEST_CLOCK', { ICHIDO_TEST_CLOCK: 'on' }], ['ICHIDO_FAULTS', { ICHIDO_FAULTS: 'store.commit=crash@3' }],
+    ['ICHIDO_TEST_CLOCK', { ICHIDO_TEST_CLOCK: 'on' }], ['ICHIDO_TEST_PATIENCE', { ICHIDO_TEST_PATIENCE: '2' }], ['ICHIDO_FAULTS', { ICHIDO_FAULTS: 'store.commit=crash@3' }],
     ['ICHIDO_GATEWAY', { ICHIDO_GATEWAY: 'sandbox' }], ['STRIPE_WEBHOOK_SECRET', { STRIPE_WEBHOOK_SECRET: undefined }],
     ['ICHIDO_ADMIN_TOKEN', { ICHIDO_ADMIN_TOKEN: undefined }], ['ICHIDO_ADMIN_TOKEN', { ICHIDO_ADMIN_TOKEN: 'short' }],
     ['ICHIDO_JWT_SECRET', { ICHIDO_JWT_SECRET: undefined }], ['ICHIDO_JWT_SECRET', { ICHIDO_JWT_SECRET: 'short' }],

@@ -25,7 +25,7 @@ function folderOf(t) {
 // --- the description ---
 
 test('Q9 api/qstash.openapi.yaml has the routes of the door, and no others', () => {
-    const rows = [...read('src/qstash/door.c').matchAll(/\{ "([A-Z]+)", "([^"]+)", qstash_\w+ \}/g)];
+    const rows = [...read('src/qstash/endpoint.c').matchAll(/\{ "([A-Z]+)", "([^"]+)", qstash_\w+ \}/g)];
     const described = qstash.operations.map(({ method, template, operation }) => {
         const item = qstash.whole.paths[template];
         const wide = [...(item.parameters ?? []), ...(operation.parameters ?? [])].filter((one) => one['x-slashes']);

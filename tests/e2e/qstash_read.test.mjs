@@ -324,6 +324,12 @@ forEachStore((store, test) => {
                 assert.equal(status, 415, `${route} ${type}`);
                 assert.match(body.error, /application\/json/);
             }
+        for (const route of ['DELETE messages', 'DELETE dlq', 'POST dlq/retry']) { // two headers are not none, whatever they say
+            const types = { 'Content-Type': ['text/plain', 'application/json'] };
+            const { status, body } = await call(server, ...route.split(' '), { body: {}, headers: types });
+            assert.equal(status, 415, `${route} with two content types`);
+            assert.match(body.error, /given twice/);
+        }
         await assert.rejects(client.dlq.delete({ filter: { labeel: 'x' } }), { status: 400 });
         await assert.rejects(client.messages.cancel({ filter: { labeel: 'x' } }), { status: 400 });
         assert.deepEqual(await amounts(server.db), before);

@@ -214,6 +214,7 @@ forEachStore((store, test) => {
     test('D6 a resume within 30 seconds of the claim sends', async (t) => {
         const { server, id } = await resumed(t, 0);
         await until('it is AUTHORIZED', async () => (await server.payment(id, 'admin')).body.status === 'AUTHORIZED');
+        await until('the send is in the log', () => sends(server) > 0);
         assert.equal(sends(server), 1);
         assert.equal((await server.intents()).length, 1);
     });

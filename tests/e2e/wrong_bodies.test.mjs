@@ -69,8 +69,8 @@ function statusFor(operation, { may, there, what }) {
     if (ANSWERS[name]) return ANSWERS[name];
     if (operation.method === 'GET') return there ? 200 : 404;
     if (ignoresBody(operation)) return 404;
-    if (isQStash(operation) || name === CLOCK) return SELECTS.includes(name) && what === 'text/plain' ? 415 : 400;
-    return ['text/plain', 'no content type'].includes(what) ? 415 : 400;
+    if (isQStash(operation) || name === CLOCK) return SELECTS.includes(name) && ['text/plain', 'two content types'].includes(what) ? 415 : 400;
+    return ['text/plain', 'no content type', 'two content types'].includes(what) ? 415 : 400;
 }
 
 // Each bad field is named (P5); of a field in an object or a list some APIs name only the field, some the way to it.

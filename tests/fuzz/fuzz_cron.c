@@ -2,10 +2,10 @@
  * the same when it is written as lists, and fires at one instant, from wherever before it one asks.
  */
 #include "base/buf.h"
-#include "base/civil.h"
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/civil.h"
+#include "base/time/clock.h"
+#include "base/time/zone.h"
 #include "domain/cron.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Facts on their way through the queue: any bytes into the reader, and any texts and numbers
  * through the writer. What is read can be written and says the same; what is written is read back,
  * and has only one spelling. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "gateway/fact.h"
 
 #include <stdio.h>

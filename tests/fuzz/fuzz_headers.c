@@ -1,10 +1,10 @@
 /* What strangers write into headers of events and answers: times, Retry-After, Standard Webhooks.
  * The input is read as each of them in turn. Whatever it is, the result stays within its bounds,
  * and a secret that is sane signs what it verifies. */
+#include "auth/standard_webhooks.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
-#include "flow/outbox.h"
-#include "flow/signing.h"
+#include "base/time/parse.h"
+#include "outbox/outbox.h"
 
 #include <stdlib.h>
 

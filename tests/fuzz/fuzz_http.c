@@ -1,10 +1,10 @@
 /* Feeds the HTTP parser whole and in pieces chosen by the input: both must agree, and whatever is
  * taken must keep its promises. */
 #include "base/limits.h"
-#include "http/parse.h"
+#include "http/message/parse.h"
+#include "http/message/target.h"
 #include "http/problem.h"
 #include "http/router.h"
-#include "http/target.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any bytes through the JSON scanner. What it takes, cJSON must take too and read the same way;
  * what it refuses must be refused by all three doors, with a reason and a place within the text. */
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * spelling. */
 #include "auth/base64url.h"
 #include "auth/verify.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <stdlib.h>

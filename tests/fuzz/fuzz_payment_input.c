@@ -3,6 +3,7 @@
  * the tree's. The first byte picks the operation and the language. */
 #include "api/payment_input.h"
 #include "base/limits.h"
+#include "endpoint/media_type.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_taken(kind, body, &in);
     must(json_check(json_problems_array(&problems), NULL) == OK, "the problems are JSON");
     payment_input_key(body, data[0] % 3, &in, &problems);
-    payment_input_type(body);
+    media_type_is_json(body);
     looks_like_card(&arena, body);
     json_problems_release(&problems);
     arena_release(&arena);

@@ -1,11 +1,11 @@
 /* An answer of PayPay, and a notification, of whatever bytes: what is read keeps its promises, and
  * survives being written to a queue message and read again. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "gateway/fact.h"
-#include "gateway/paypay_answer.h"
-#include "gateway/paypay_read.h"
-#include "webhook/paypay_notice.h"
+#include "gateway/paypay/answer.h"
+#include "gateway/paypay/read.h"
+#include "webhook/paypay_notification.h"
 
 #include <stdio.h>
 #include <stdlib.h>

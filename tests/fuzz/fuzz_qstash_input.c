@@ -5,8 +5,8 @@
  * eyes of cJSON too, with as many items. */
 #include "base/limits.h"
 #include "domain/expression.h"
-#include "qstash/batch_item.h"
 #include "qstash/header_json.h"
+#include "qstash/publish/batch_item.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * taken; and an address that is written has nothing in it that SMTP or a header could take for
  * more. */
 #include "base/limits.h"
-#include "http/smtp.h"
+#include "http/client/smtp.h"
 
 #include <stdlib.h>
 #include <string.h>

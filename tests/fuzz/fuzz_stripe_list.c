@@ -1,10 +1,10 @@
 /* A page of one of Stripe's lists. What the splitter finds, the tree finds too: as many objects,
  * each of them whole, its bytes those of the answer; whatever it is, it reads as an event, an
  * intent or a refund, or is refused. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "gateway/stripe_books.h"
-#include "gateway/stripe_events.h"
+#include "gateway/stripe/events.h"
+#include "gateway/stripe/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* A webhook's body into a fact. What the one pass reads, the tree reads the same way; what is read
  * keeps its promises, and survives being written to a queue message and read again. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "gateway/fact.h"
-#include "gateway/stripe_read.h"
+#include "gateway/stripe/read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

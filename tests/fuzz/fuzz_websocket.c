@@ -1,6 +1,6 @@
 /* Feeds the WebSocket frame reader whole and in pieces chosen by the input: both must see the same
  * messages, and whatever is taken must keep its promises. What we write ourselves, it must read. */
-#include "http/frame.h"
+#include "http/websocket/frame.h"
 
 #include <stdlib.h>
 #include <string.h>

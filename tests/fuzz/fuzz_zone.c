@@ -1,7 +1,7 @@
 /* Any bytes as a TZif file. It is refused, or its spans cover all of time without hole or overlap
  * and schedules can be found in it. */
-#include "base/clock.h"
-#include "base/zone.h"
+#include "base/time/clock.h"
+#include "base/time/zone.h"
 #include "domain/cron.h"
 
 #include <stdlib.h>

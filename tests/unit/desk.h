@@ -1,7 +1,7 @@
 /* desk.h - a home for tests: what comes home waits in a list until the test's thread takes it. */
 #pragma once
 
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/str.h"
 #include "unit/cm.h"
 

@@ -142,7 +142,7 @@ function detailStrip(e, currency) {
   ];
 }
 
-/* Every name that src/flow/timeline_*.c gives a detail; tools/words compares them. */
+/* Every name that src/timeline/*.c gives a detail; tools/words compares them. */
 const NAMES = {
   about: 'dlq.ref', amount: 'collections.amount', asks: 'payments.asks', attempt: 'dlq.attempt', attempts: 'dlq.attempts', automatic: 'timeline.automatic', by: 'audit.who', cancelReason: 'timeline.cancel_reason',
   cause: 'payments.cause', channel: 'notifications.sends', code: 'timeline.code', createdAt: 'timeline.sent_at', error: 'dlq.error', failureCode: 'timeline.failure_code', failureReason: 'payments.failure', fee: 'payments.fee',

@@ -6,13 +6,13 @@
  * A try counts as a failure from its beginning; what goes wrong on our side is taken back. The
  * commit takes him only if his password is still the one that was compared and nobody disabled him
  * meanwhile. */
-#include "api/login.h"
+#include "admin/access/login.h"
 
-#include "api/answer.h"
-#include "api/fields.h"
 #include "auth/operators.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
 #include "observe/log.h"
 
 #include <openssl/crypto.h>
@@ -23,7 +23,7 @@ enum { SESSION_JSON = 2048, COOKIE_TEXT = 256, DETAIL = 128, SECOND_MS = 1000 };
 
 #define ADMIN_NAME S("admin token")
 
-struct attempt { /* one request, in its own arena */
+struct access_login_attempt { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_login *api;
@@ -91,7 +91,7 @@ static void show_session(struct request *r, const struct api_login *api, const s
     buf_release(&b);
 }
 
-static void wipe(struct attempt *a)
+static void access_login_wipe(struct access_login_attempt *a)
 {
     OPENSSL_cleanse((void *)a->secret.p, a->secret.n); /* our own copy */
     OPENSSL_cleanse(a->token, sizeof(a->token));
@@ -105,27 +105,27 @@ static void no_session(struct request *r, enum err e)
     reply_problem(r, e, NULL);
 }
 
-static void refuse(struct attempt *a, enum login_failure why)
+static void access_login_refuse(struct access_login_attempt *a, enum login_failure why)
 {
     /* Only the name of somebody who is there: any other may be a password in the wrong field. */
     login_failures_add(a->api->failures, a->request, why,
                        a->known ? a->person.name : (struct str){ 0 });
-    wipe(a);
+    access_login_wipe(a);
     reply_header(a->request, S("WWW-Authenticate"), S("Bearer"));
     reply_problem(a->request, ERR_CREDENTIALS, NULL);
 }
 
-static void fail(struct attempt *a, enum err e)
+static void access_login_fail(struct access_login_attempt *a, enum err e)
 {
     throttle_undo(a->api->throttle, &a->counted);
-    wipe(a);
+    access_login_wipe(a);
     reply_problem(a->request, e, NULL);
 }
 
 /* --- he is who he says --- */
 
-static enum err audit(struct tx *tx, const char *what, const struct session *s, const char *how,
-                      struct str address, int64_t now_ms)
+static enum err access_login_audit(struct tx *tx, const char *what, const struct session *s,
+                                   const char *how, struct str address, int64_t now_ms)
 {
     char detail[DETAIL];
 
@@ -135,7 +135,7 @@ static enum err audit(struct tx *tx, const char *what, const struct session *s, 
 }
 
 /* Its cookie is overwritten by this login's. */
-static enum err end_before(struct tx *tx, const struct attempt *a)
+static enum err end_before(struct tx *tx, const struct access_login_attempt *a)
 {
     int64_t now_ms = a->session.created_ms;
     char name[LIMIT_OPERATOR_NAME + 1];
@@ -146,12 +146,13 @@ static enum err end_before(struct tx *tx, const struct attempt *a)
         return e == ERR_NOT_FOUND ? OK : e;
     snprintf(name, sizeof(name), STR_FMT, STR_ARG(old.name)); /* the row goes with its statement */
     old.name = str_of(name);
-    return audit(tx, "LOGOUT", &old, "by another login", request_client_ip(a->request), now_ms);
+    return access_login_audit(tx, "LOGOUT", &old, "by another login", request_client_ip(a->request),
+                              now_ms);
 }
 
-static enum err begin(struct tx *tx, struct unit *u)
+static enum err access_login_begin(struct tx *tx, struct unit *u)
 {
-    struct attempt *a = CONTAINER_OF(u, struct attempt, unit);
+    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
     const struct session *s = &a->session;
     enum err e = OK;
 
@@ -163,37 +164,37 @@ static enum err begin(struct tx *tx, struct unit *u)
     if (!e)
         e = session_add(tx, s);
     return e ? e
-             : audit(tx, "LOGIN", s, a->name.n ? "by password" : "by token",
-                     request_client_ip(a->request), s->created_ms);
+             : access_login_audit(tx, "LOGIN", s, a->name.n ? "by password" : "by token",
+                                  request_client_ip(a->request), s->created_ms);
 }
 
 static void has_begun(struct unit *u)
 {
-    struct attempt *a = CONTAINER_OF(u, struct attempt, unit);
+    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
     struct request *r = a->request;
 
     if (u->err == ERR_STALE) {
-        refuse(a, LOGIN_WRONG_PASSWORD);
+        access_login_refuse(a, LOGIN_WRONG_PASSWORD);
         return;
     }
     if (u->err) {
-        fail(a, u->err);
+        access_login_fail(a, u->err);
         return;
     }
     throttle_won(a->api->throttle, &a->counted);
     set_cookie(r, a->api, a->token, LIMIT_SESSION_MS);
-    wipe(a);
+    access_login_wipe(a);
     show_session(r, a->api, &a->session);
 }
 
-static void let_in(struct attempt *a)
+static void let_in(struct access_login_attempt *a)
 {
-    static const struct unit_kind kind = { "login.begin", UNIT_FRONT, begin, NULL };
+    static const struct unit_kind kind = { "login.begin", UNIT_FRONT, access_login_begin, NULL };
     struct uuid user = a->name.n ? a->person.id : (struct uuid){ 0 };
 
     if (!session_new(auth_sessions(a->api->auth), user, a->token, &a->session) ||
         !session_before(auth_sessions(a->api->auth), a->request, &a->before)) {
-        fail(a, ERR_NO_MEMORY);
+        access_login_fail(a, ERR_NO_MEMORY);
         return;
     }
     a->session.name = a->name.n ? a->person.name : ADMIN_NAME;
@@ -205,23 +206,23 @@ static void let_in(struct attempt *a)
 
 /* --- by name and password --- */
 
-static void compared(struct task *t)
+static void access_login_compared(struct task *t)
 {
-    struct attempt *a = CONTAINER_OF(t, struct attempt, job.back);
+    struct access_login_attempt *a = CONTAINER_OF(t, struct access_login_attempt, job.back);
 
     if (!a->known)
-        refuse(a, LOGIN_UNKNOWN_NAME);
+        access_login_refuse(a, LOGIN_UNKNOWN_NAME);
     else if (!a->job.ok)
-        refuse(a, LOGIN_WRONG_PASSWORD);
+        access_login_refuse(a, LOGIN_WRONG_PASSWORD);
     else if (a->person.disabled_ms)
-        refuse(a, LOGIN_DISABLED);
+        access_login_refuse(a, LOGIN_DISABLED);
     else
         let_in(a);
 }
 
-static enum err look(struct tx *tx, struct unit *u)
+static enum err access_login_look(struct tx *tx, struct unit *u)
 {
-    struct attempt *a = CONTAINER_OF(u, struct attempt, unit);
+    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
     enum err e = operator_find(tx, u->arena, a->name, &a->person);
 
     a->known = !e;
@@ -229,35 +230,37 @@ static enum err look(struct tx *tx, struct unit *u)
 }
 
 /* A name that nobody has takes as long as one that somebody has. */
-static void looked(struct unit *u)
+static void access_login_looked(struct unit *u)
 {
-    struct attempt *a = CONTAINER_OF(u, struct attempt, unit);
+    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
     struct str text = a->known ? a->person.password : PASSWORD_OF_NOBODY;
 
     if (u->err) {
-        fail(a, u->err);
+        access_login_fail(a, u->err);
         return;
     }
-    a->job =
-        (struct hash_job){ .back.run = compared, .home = a->request->home, .password = a->secret };
+    a->job = (struct hash_job){ .back.run = access_login_compared,
+                                .home = a->request->home,
+                                .password = a->secret };
     snprintf(a->job.text, sizeof(a->job.text), STR_FMT, STR_ARG(text));
     if (!hasher_check(a->api->hasher, &a->job))
-        fail(a, ERR_OVERLOADED);
+        access_login_fail(a, ERR_OVERLOADED);
 }
 
-static void ask_who(struct attempt *a)
+static void ask_who(struct access_login_attempt *a)
 {
-    static const struct unit_kind kind = { "login.look", UNIT_READ, look, NULL };
+    static const struct unit_kind kind = { "login.look", UNIT_READ, access_login_look, NULL };
 
-    a->unit = (struct unit){
-        .kind = &kind, .home = a->request->home, .done = looked, .arena = &a->request->arena
-    };
+    a->unit = (struct unit){ .kind = &kind,
+                             .home = a->request->home,
+                             .done = access_login_looked,
+                             .arena = &a->request->arena };
     store_post(a->api->store, &a->unit);
 }
 
 /* --- what was given --- */
 
-static void lower(struct str name)
+static void access_login_lower(struct str name)
 {
     char *p = (char *)name.p; /* our own copy */
 
@@ -273,7 +276,7 @@ static bool is_given(const cJSON *body, const char *name)
     return item && !cJSON_IsNull(item);
 }
 
-static void read_fields(struct attempt *a, const cJSON *body, struct json_problems *p,
+static void read_fields(struct access_login_attempt *a, const cJSON *body, struct json_problems *p,
                         bool *no_memory)
 {
     bool by_token = is_given(body, "token");
@@ -293,7 +296,7 @@ static void read_fields(struct attempt *a, const cJSON *body, struct json_proble
     if (name.n)
         a->name = fields_keep(a->request, name, no_memory);
     a->secret = fields_keep(a->request, secret, no_memory);
-    lower(a->name);
+    access_login_lower(a->name);
 }
 
 static void forget_secret(cJSON *body, const char *name)
@@ -304,7 +307,7 @@ static void forget_secret(cJSON *body, const char *name)
         OPENSSL_cleanse(item->valuestring, strlen(item->valuestring));
 }
 
-ANSWERS static bool read_attempt(struct attempt *a)
+ANSWERS static bool read_attempt(struct access_login_attempt *a)
 {
     static const char *const names[] = { "token", "user", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -319,7 +322,7 @@ ANSWERS static bool read_attempt(struct attempt *a)
     forget_secret(body, "token");
     forget_secret(body, "password");
     if (problems.count || no_memory)
-        wipe(a); /* before the answer, which frees the copies */
+        access_login_wipe(a); /* before the answer, which frees the copies */
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
@@ -344,14 +347,14 @@ void login_too_often(struct request *r, int64_t wait_ms)
 }
 
 /* False: 429 was answered. */
-ANSWERS static bool attempt_admit(struct attempt *a)
+ANSWERS static bool attempt_admit(struct access_login_attempt *a)
 {
     struct str name = a->name.n ? a->name : S(" token"); /* a blank: nobody's name */
     int64_t wait_ms = login_wait_ms(a->api, a->request, name, &a->counted);
 
     if (!wait_ms)
         return true;
-    wipe(a);
+    access_login_wipe(a);
     login_too_often(a->request, wait_ms);
     return false;
 }
@@ -359,7 +362,7 @@ ANSWERS static bool attempt_admit(struct attempt *a)
 void api_login(struct request *r, void *ctx)
 {
     const struct api_login *api = ctx;
-    struct attempt *a;
+    struct access_login_attempt *a;
 
     if (!session_same_site(auth_sessions(api->auth), r)) {
         login_failures_add(api->failures, r, LOGIN_OTHER_SITE, (struct str){ 0 });
@@ -378,7 +381,7 @@ void api_login(struct request *r, void *ctx)
     else if (auth_is_admin_token(api->auth, a->secret))
         let_in(a);
     else
-        refuse(a, LOGIN_WRONG_TOKEN);
+        access_login_refuse(a, LOGIN_WRONG_TOKEN);
 }
 
 /* --- logout --- */
@@ -390,7 +393,7 @@ struct leaving {
     const struct session *session;
 };
 
-static enum err leave(struct tx *tx, struct unit *u)
+static enum err access_login_leave(struct tx *tx, struct unit *u)
 {
     struct leaving *l = CONTAINER_OF(u, struct leaving, unit);
     enum err e = session_leave(tx, l->session);
@@ -398,8 +401,8 @@ static enum err leave(struct tx *tx, struct unit *u)
     if (e == ERR_NOT_FOUND) /* another logout was first */
         return OK;
     return e ? e
-             : audit(tx, "LOGOUT", l->session, "logout", request_client_ip(l->request),
-                     env_now_ms(l->api->env));
+             : access_login_audit(tx, "LOGOUT", l->session, "logout", request_client_ip(l->request),
+                                  env_now_ms(l->api->env));
 }
 
 static void has_left(struct unit *u)
@@ -416,7 +419,7 @@ static void has_left(struct unit *u)
 
 static void logout_as(struct request *r, void *ctx, enum err e, const struct session *s)
 {
-    static const struct unit_kind kind = { "login.leave", UNIT_FRONT, leave, NULL };
+    static const struct unit_kind kind = { "login.leave", UNIT_FRONT, access_login_leave, NULL };
     struct leaving *l;
 
     if (e == ERR_UNAUTHORIZED)

@@ -8,7 +8,7 @@
  * Whatever is wrong with what was given, the answer is the same 401, and takes as long. */
 #pragma once
 
-#include "api/login_failures.h"
+#include "admin/access/login_failures.h"
 #include "auth/auth.h"
 #include "auth/hasher.h"
 #include "auth/throttle.h"

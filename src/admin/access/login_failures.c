@@ -4,7 +4,7 @@
  *
  * `called` is true from the first failure until its counts are taken, so that whoever adds behind
  * that calls again, and while nobody fails there is no timer. */
-#include "api/login_failures.h"
+#include "admin/access/login_failures.h"
 
 #include "observe/log.h"
 
@@ -39,7 +39,7 @@ static void log_at_most_once_a_second(struct login_failures *f, struct request *
         LOG_TEXT("client", request_client_ip(q)), LOG_SOME("operator", name));
 }
 
-static void set(char *to, size_t size, struct str s)
+static void login_failures_set(char *to, size_t size, struct str s)
 {
     snprintf(to, size, "%.*s", (int)(s.n < size ? s.n : 0), s.p);
 }
@@ -91,8 +91,8 @@ void login_failures_add(struct login_failures *f, struct request *r, enum login_
 
     atomic_fetch_add(&f->unlogged[why], 1);
     log_at_most_once_a_second(f, r, why, name);
-    set(one.name, sizeof(one.name), name);
-    set(one.from, sizeof(one.from), request_client_ip(r));
+    login_failures_set(one.name, sizeof(one.name), name);
+    login_failures_set(one.from, sizeof(one.from), request_client_ip(r));
     count_tried(f, &one);
     if (!atomic_exchange(&f->called, true))
         home_give(f->home, &f->call);
@@ -126,7 +126,7 @@ static enum err write_rows(struct tx *tx, struct unit *u)
 
 static void go_on_stopping(struct login_failures *f);
 
-static void arm(struct login_failures *f, int64_t due_ms)
+static void login_failures_arm(struct login_failures *f, int64_t due_ms)
 {
     f->armed = due_ms != CLOCK_NEVER;
     home_arm(f->home, &f->timer, due_ms);
@@ -138,10 +138,10 @@ static void put_back(struct login_failures *f)
         if (f->taken[i].times)
             count_tried(f, &f->taken[i]);
     if (!atomic_exchange(&f->called, true))
-        arm(f, env_now_ms(f->env) + MINUTE_MS);
+        login_failures_arm(f, env_now_ms(f->env) + MINUTE_MS);
 }
 
-static void written(struct unit *u)
+static void login_failures_written(struct unit *u)
 {
     struct login_failures *f = CONTAINER_OF(u, struct login_failures, unit);
 
@@ -156,7 +156,7 @@ static void write_counts(struct login_failures *f)
 {
     static const struct unit_kind kind = { "login.failures", UNIT_BACK, write_rows, NULL };
 
-    arm(f, CLOCK_NEVER);
+    login_failures_arm(f, CLOCK_NEVER);
     atomic_store(&f->called, false);
     pthread_mutex_lock(&f->lock);
     memcpy(f->taken, f->tried, f->tried_count * sizeof(*f->tried));
@@ -164,7 +164,7 @@ static void write_counts(struct login_failures *f)
     forget_tried(f);
     pthread_mutex_unlock(&f->lock);
     f->writing = true;
-    f->unit = (struct unit){ .kind = &kind, .home = f->home, .done = written };
+    f->unit = (struct unit){ .kind = &kind, .home = f->home, .done = login_failures_written };
     store_post(f->store, &f->unit);
 }
 
@@ -173,7 +173,7 @@ static void minute_is_over(struct timer *t)
     struct login_failures *f = CONTAINER_OF(t, struct login_failures, timer);
 
     if (f->writing)
-        arm(f, env_now_ms(f->env) + 1000); /* a database that slow; let it finish */
+        login_failures_arm(f, env_now_ms(f->env) + 1000); /* a database that slow; let it finish */
     else
         write_counts(f);
 }
@@ -183,7 +183,7 @@ static void first_of_a_minute(struct task *t)
     struct login_failures *f = CONTAINER_OF(t, struct login_failures, call);
     int64_t now = env_now_ms(f->env);
 
-    arm(f, now - now % MINUTE_MS + MINUTE_MS);
+    login_failures_arm(f, now - now % MINUTE_MS + MINUTE_MS);
     if (f->stopping)
         go_on_stopping(f);
 }

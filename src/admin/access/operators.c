@@ -1,18 +1,18 @@
 /* operators.c - reads what was asked, has the password hashed on its own thread, then commits. */
-#include "api/operators.h"
+#include "admin/access/operators.h"
 
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <openssl/crypto.h>
 #include <string.h>
 
 enum { PAGE_USUAL = 50, LIST_MAX = 256 * 1024 };
 
-struct act { /* one request, in its own arena */
+struct access_operators_act { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_operators *api;
@@ -25,7 +25,7 @@ struct act { /* one request, in its own arena */
     const struct unit_kind *kind;
 };
 
-struct list {
+struct access_operators_list {
     struct api_answer answer;
     struct uuid after;
     bool has_after;
@@ -51,19 +51,19 @@ void operator_json(struct buf *b, const struct person *o)
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct list *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct access_operators_list *)ctx)->limit);
 }
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct list *l = ctx;
+    struct access_operators_list *l = ctx;
 
     return query_cursor(&r->arena, value, &l->has_after, &l->after);
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err access_operators_list(struct tx *tx, struct unit *u)
 {
-    struct list *l = CONTAINER_OF(u, struct list, answer.unit);
+    struct access_operators_list *l = CONTAINER_OF(u, struct access_operators_list, answer.unit);
     size_t most = (size_t)l->limit + 1, count = 0; /* one more says whether there is another page */
     struct person *all = arena_alloc(u->arena, most, sizeof(*all));
     struct buf b;
@@ -86,10 +86,11 @@ static enum err list(struct tx *tx, struct unit *u)
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.list", UNIT_READ, list, NULL };
+    static const struct unit_kind kind = { "operator.list", UNIT_READ, access_operators_list,
+                                           NULL };
     static const struct query_parameter parameters[] = { QUERY_LIMIT(read_limit),
                                                          QUERY_CURSOR(read_cursor) };
-    struct list *l;
+    struct access_operators_list *l;
 
     if (!api_is_admin(r, e, p))
         return;
@@ -109,10 +110,12 @@ void api_operator_list(struct request *r, void *ctx)
 
 /* --- the way of a change --- */
 
-ANSWERS static struct act *act_new(struct request *r, const struct api_operators *api,
-                                   const struct principal *p, const struct unit_kind *kind)
+ANSWERS static struct access_operators_act *act_new(struct request *r,
+                                                    const struct api_operators *api,
+                                                    const struct principal *p,
+                                                    const struct unit_kind *kind)
 {
-    struct act *a = api_room(r, sizeof(*a));
+    struct access_operators_act *a = api_room(r, sizeof(*a));
 
     if (!a)
         return NULL;
@@ -126,7 +129,7 @@ ANSWERS static struct act *act_new(struct request *r, const struct api_operators
 
 static void has_acted(struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
     struct request *r = a->request;
     struct buf b;
 
@@ -147,7 +150,7 @@ static void has_acted(struct unit *u)
     buf_release(&b);
 }
 
-static void commit(struct act *a)
+static void access_operators_commit(struct access_operators_act *a)
 {
     a->unit = (struct unit){
         .kind = a->kind, .home = a->request->home, .done = has_acted, .arena = &a->request->arena
@@ -156,15 +159,15 @@ static void commit(struct act *a)
 }
 
 /* Our own copy, before the answer frees it. */
-static void wipe_password(struct act *a)
+static void wipe_password(struct access_operators_act *a)
 {
     if (a->password.n)
         OPENSSL_cleanse((void *)a->password.p, a->password.n);
 }
 
-static void hashed(struct task *t)
+static void access_operators_hashed(struct task *t)
 {
-    struct act *a = CONTAINER_OF(t, struct act, job.back);
+    struct access_operators_act *a = CONTAINER_OF(t, struct access_operators_act, job.back);
 
     wipe_password(a);
     if (!a->job.ok) {
@@ -172,17 +175,18 @@ static void hashed(struct task *t)
         return;
     }
     a->person.password = a->change.password = str_of(a->job.text);
-    commit(a);
+    access_operators_commit(a);
 }
 
-static void hash_and_commit(struct act *a)
+static void hash_and_commit(struct access_operators_act *a)
 {
     if (!a->password.n) {
-        commit(a);
+        access_operators_commit(a);
         return;
     }
-    a->job =
-        (struct hash_job){ .back.run = hashed, .home = a->request->home, .password = a->password };
+    a->job = (struct hash_job){ .back.run = access_operators_hashed,
+                                .home = a->request->home,
+                                .password = a->password };
     if (!hasher_make(a->api->hasher, &a->job)) {
         wipe_password(a);
         reply_problem(a->request, ERR_OVERLOADED, NULL);
@@ -191,7 +195,8 @@ static void hash_and_commit(struct act *a)
 
 /* --- what was asked --- */
 
-static void read_name(struct act *a, const cJSON *body, struct json_problems *p, bool *no_memory)
+static void read_name(struct access_operators_act *a, const cJSON *body, struct json_problems *p,
+                      bool *no_memory)
 {
     struct str name;
 
@@ -206,7 +211,8 @@ static void read_name(struct act *a, const cJSON *body, struct json_problems *p,
     a->person.name = fields_keep(a->request, name, no_memory);
 }
 
-static void read_role(struct act *a, const cJSON *body, bool required, struct json_problems *p)
+static void read_role(struct access_operators_act *a, const cJSON *body, bool required,
+                      struct json_problems *p)
 {
     struct str role;
 
@@ -219,8 +225,8 @@ static void read_role(struct act *a, const cJSON *body, bool required, struct js
     a->change.viewer = a->person.viewer;
 }
 
-static void read_password(struct act *a, const cJSON *body, bool required, struct json_problems *p,
-                          bool *no_memory)
+static void read_password(struct access_operators_act *a, const cJSON *body, bool required,
+                          struct json_problems *p, bool *no_memory)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "password");
     struct str password;
@@ -234,14 +240,15 @@ static void read_password(struct act *a, const cJSON *body, bool required, struc
     OPENSSL_cleanse(item->valuestring, password.n);
 }
 
-static void read_disabled(struct act *a, const cJSON *body, struct json_problems *p)
+static void read_disabled(struct access_operators_act *a, const cJSON *body,
+                          struct json_problems *p)
 {
     a->change.has_disabled = json_get_bool(body, "disabled", false, &a->change.disabled, p);
 }
 
 /* --- POST --- */
 
-ANSWERS static bool read_person(struct act *a)
+ANSWERS static bool read_person(struct access_operators_act *a)
 {
     static const char *const names[] = { "name", "role", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -260,17 +267,17 @@ ANSWERS static bool read_person(struct act *a)
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static enum err add(struct tx *tx, struct unit *u)
+static enum err access_operators_add(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
 
     return operator_add(tx, &a->person, &a->by);
 }
 
 static void add_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.add", UNIT_FRONT, add, NULL };
-    struct act *a;
+    static const struct unit_kind kind = { "operator.add", UNIT_FRONT, access_operators_add, NULL };
+    struct access_operators_act *a;
 
     if (!api_is_admin(r, e, p))
         return;
@@ -289,7 +296,7 @@ void api_operator_add(struct request *r, void *ctx)
 
 /* --- PATCH --- */
 
-ANSWERS static bool read_change(struct act *a)
+ANSWERS static bool read_change(struct access_operators_act *a)
 {
     static const char *const names[] = { "role", "password", "disabled" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -311,9 +318,9 @@ ANSWERS static bool read_change(struct act *a)
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static enum err change(struct tx *tx, struct unit *u)
+static enum err access_operators_change(struct tx *tx, struct unit *u)
 {
-    struct act *a = CONTAINER_OF(u, struct act, unit);
+    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
 
     return operator_change(tx, u->arena, a->person.id, &a->change, &a->by, env_now_ms(a->api->env),
                            &a->person);
@@ -321,9 +328,10 @@ static enum err change(struct tx *tx, struct unit *u)
 
 static void change_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.change", UNIT_FRONT, change, NULL };
+    static const struct unit_kind kind = { "operator.change", UNIT_FRONT, access_operators_change,
+                                           NULL };
     struct uuid id;
-    struct act *a;
+    struct access_operators_act *a;
 
     if (!api_is_admin(r, e, p) || !fields_path_id(r, &id))
         return;

@@ -7,16 +7,16 @@
  * Who made somebody's first password knows it; this is how it becomes his own. The one of now is
  * asked for, since a browser that was left open is not him; it is guessed no faster than at the
  * login, where the same failures count. */
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/login.h"
+#include "admin/access/login.h"
 #include "auth/operators.h"
 #include "base/limits.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
 
-struct change { /* one request, in its own arena */
+struct own_password_change { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_login *api;
@@ -28,33 +28,33 @@ struct change { /* one request, in its own arena */
     struct str was;
 };
 
-static void wipe(struct change *c)
+static void own_password_wipe(struct own_password_change *c)
 {
     OPENSSL_cleanse((void *)c->current.p, c->current.n);
     OPENSSL_cleanse((void *)c->password.p, c->password.n);
 }
 
-static void fail(struct change *c, enum err e)
+static void own_password_fail(struct own_password_change *c, enum err e)
 {
     throttle_undo(c->api->throttle, &c->counted);
-    wipe(c);
+    own_password_wipe(c);
     reply_problem(c->request, e, NULL);
 }
 
 /* Not 401: the session is fine, and the page would take him for gone. */
-static void refuse(struct change *c)
+static void own_password_refuse(struct own_password_change *c)
 {
     login_failures_add(c->api->failures, c->request, LOGIN_WRONG_PASSWORD, c->session->name);
-    wipe(c);
+    own_password_wipe(c);
     fields_refuse(c->request, "current", "is not the password of now",
                   "現在のパスワードと一致しません");
 }
 
 /* --- the commit --- */
 
-static enum err store(struct tx *tx, struct unit *u)
+static enum err own_password_store(struct tx *tx, struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
     struct operator_own own = { .id = c->session->user,
                                 .was = c->was,
                                 .password = str_of(c->job.text),
@@ -63,23 +63,24 @@ static enum err store(struct tx *tx, struct unit *u)
     return operator_own_password(tx, u->arena, &own, env_now_ms(c->api->env));
 }
 
-static void stored(struct unit *u)
+static void own_password_stored(struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
 
     if (u->err == ERR_STALE) {
-        refuse(c);
+        own_password_refuse(c);
         return;
     }
     if (u->err) {
-        fail(c, u->err);
+        own_password_fail(c, u->err);
         return;
     }
     throttle_won(c->api->throttle, &c->counted);
     reply_send(c->request, 204, S(""), S(""));
 }
 
-static void post(struct change *c, const struct unit_kind *kind, void (*done)(struct unit *))
+static void own_password_post(struct own_password_change *c, const struct unit_kind *kind,
+                              void (*done)(struct unit *))
 {
     c->unit = (struct unit){
         .kind = kind, .home = c->request->home, .done = done, .arena = &c->request->arena
@@ -89,59 +90,61 @@ static void post(struct change *c, const struct unit_kind *kind, void (*done)(st
 
 /* --- two hashes, each on its thread --- */
 
-static void hashed(struct task *t)
+static void own_password_hashed(struct task *t)
 {
-    static const struct unit_kind kind = { "password.own", UNIT_FRONT, store, NULL };
-    struct change *c = CONTAINER_OF(t, struct change, job.back);
+    static const struct unit_kind kind = { "password.own", UNIT_FRONT, own_password_store, NULL };
+    struct own_password_change *c = CONTAINER_OF(t, struct own_password_change, job.back);
 
-    wipe(c);
+    own_password_wipe(c);
     if (c->job.ok)
-        post(c, &kind, stored);
+        own_password_post(c, &kind, own_password_stored);
     else
-        fail(c, ERR_NO_MEMORY);
+        own_password_fail(c, ERR_NO_MEMORY);
 }
 
-static void compared(struct task *t)
+static void own_password_compared(struct task *t)
 {
-    struct change *c = CONTAINER_OF(t, struct change, job.back);
+    struct own_password_change *c = CONTAINER_OF(t, struct own_password_change, job.back);
 
     if (!c->job.ok) {
-        refuse(c);
+        own_password_refuse(c);
         return;
     }
-    c->job =
-        (struct hash_job){ .back.run = hashed, .home = c->request->home, .password = c->password };
+    c->job = (struct hash_job){ .back.run = own_password_hashed,
+                                .home = c->request->home,
+                                .password = c->password };
     if (!hasher_make(c->api->hasher, &c->job))
-        fail(c, ERR_OVERLOADED);
+        own_password_fail(c, ERR_OVERLOADED);
 }
 
-static enum err look(struct tx *tx, struct unit *u)
+static enum err own_password_look(struct tx *tx, struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
 
     return operator_find(tx, u->arena, c->session->name, &c->person);
 }
 
-static void looked(struct unit *u)
+static void own_password_looked(struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
 
     if (u->err) {
-        fail(c, u->err);
+        own_password_fail(c, u->err);
         return;
     }
     c->was = c->person.password;
-    c->job =
-        (struct hash_job){ .back.run = compared, .home = c->request->home, .password = c->current };
+    c->job = (struct hash_job){ .back.run = own_password_compared,
+                                .home = c->request->home,
+                                .password = c->current };
     snprintf(c->job.text, sizeof(c->job.text), STR_FMT, STR_ARG(c->was));
     if (!hasher_check(c->api->hasher, &c->job))
-        fail(c, ERR_OVERLOADED);
+        own_password_fail(c, ERR_OVERLOADED);
 }
 
 /* --- what was given --- */
 
-static struct str take(struct change *c, cJSON *body, const char *name, struct json_problems *p,
-                       bool *no_memory)
+static struct str own_password_take(struct own_password_change *c, cJSON *body, const char *name,
+                                    struct json_problems *p, bool *no_memory)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
     struct str text, copy = { 0 };
@@ -153,7 +156,7 @@ static struct str take(struct change *c, cJSON *body, const char *name, struct j
     return copy;
 }
 
-ANSWERS static bool read_body(struct change *c)
+ANSWERS static bool read_body(struct own_password_change *c)
 {
     static const char *const names[] = { "current", "new" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -163,8 +166,8 @@ ANSWERS static bool read_body(struct change *c)
     if (!fields_body(c->request, &body))
         return false;
     fields_problems(c->request, &problems);
-    c->current = take(c, body, "current", &problems, &no_memory);
-    c->password = take(c, body, "new", &problems, &no_memory);
+    c->current = own_password_take(c, body, "current", &problems, &no_memory);
+    c->password = own_password_take(c, body, "new", &problems, &no_memory);
     if (c->password.n && !password_is_fit(c->password))
         json_problem_in(&problems, "new", "must have 12 to 256 bytes",
                         "12〜256 バイトにしてください");
@@ -172,26 +175,26 @@ ANSWERS static bool read_body(struct change *c)
         json_problem_in(&problems, "new", "must be another one", "別のものにしてください");
     fields_only(body, names, COUNT(names), &problems);
     if (problems.count || no_memory)
-        wipe(c); /* before the answer, which frees the copies */
+        own_password_wipe(c); /* before the answer, which frees the copies */
     return !fields_failed(c->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
 /* False: 429 was answered. */
-ANSWERS static bool change_admit(struct change *c)
+ANSWERS static bool change_admit(struct own_password_change *c)
 {
     int64_t wait_ms = login_wait_ms(c->api, c->request, c->session->name, &c->counted);
 
     if (!wait_ms)
         return true;
-    wipe(c);
+    own_password_wipe(c);
     login_too_often(c->request, wait_ms);
     return false;
 }
 
 static void change_as(struct request *r, void *ctx, enum err e, const struct session *s)
 {
-    static const struct unit_kind kind = { "password.look", UNIT_READ, look, NULL };
-    struct change *c;
+    static const struct unit_kind kind = { "password.look", UNIT_READ, own_password_look, NULL };
+    struct own_password_change *c;
 
     if (e == ERR_UNAUTHORIZED)
         reply_header(r, S("WWW-Authenticate"), S("Bearer"));
@@ -208,7 +211,7 @@ static void change_as(struct request *r, void *ctx, enum err e, const struct ses
     c->api = ctx;
     c->session = s;
     if (read_body(c) && change_admit(c))
-        post(c, &kind, looked);
+        own_password_post(c, &kind, own_password_looked);
 }
 
 void api_session_password(struct request *r, void *ctx)

@@ -1,13 +1,13 @@
 /* dlq.c - see dlq.h. An act on many letters is a row of units, each of them durable before the next
  * is posted, so that others' work goes on between them. The answer counts what is durable. */
-#include "api/dlq.h"
+#include "admin/dlq/dlq.h"
 
-#include "api/answer.h"
-#include "api/dlq_input.h"
+#include "admin/dlq/input.h"
+#include "endpoint/answer.h"
 
 #include <string.h>
 
-struct look { /* one request, in its own arena */
+struct dlq_look { /* one request, in its own arena */
     struct api_answer answer;
     const struct dead_letters *letters;
     struct dlq_page page;
@@ -15,7 +15,7 @@ struct look { /* one request, in its own arena */
     struct uuid id;
 };
 
-struct doing {
+struct dlq_doing {
     struct api_answer answer;
     const struct api_dlq *api;
     struct dead_act act;
@@ -28,7 +28,7 @@ struct doing {
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
     const struct dlq_page *g = &l->page;
 
     return dead_page(tx, u->arena, &g->filter, g->has_cursor ? &g->cursor : NULL, g->limit,
@@ -37,7 +37,7 @@ static enum err read_page(struct tx *tx, struct unit *u)
 
 static enum err read_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
 
     return dead_show(tx, u->arena, l->letters, l->id, &l->answer.text);
 }
@@ -46,7 +46,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
 {
     static const struct unit_kind kind = { "dlq.list", UNIT_READ, read_page, NULL };
     const struct api_dlq *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct dlq_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && dlq_read_page(r, &l->page))
         api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
@@ -59,7 +59,7 @@ void api_dlq_list(struct request *r, void *ctx)
 
 static enum err read_groups(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
 
     return dead_groups_page(tx, u->arena, &l->groups, &l->answer.text);
 }
@@ -68,7 +68,7 @@ static void groups_as(struct request *r, void *ctx, enum err e, const struct pri
 {
     static const struct unit_kind kind = { "dlq.groups", UNIT_READ, read_groups, NULL };
     const struct api_dlq *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct dlq_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (l && dlq_read_groups(r, &l->groups))
         api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
@@ -83,7 +83,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
 {
     static const struct unit_kind kind = { "dlq.get", UNIT_READ, read_one, NULL };
     const struct api_dlq *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct dlq_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (!l || !dlq_read_id(r, &api->letters, &l->id))
         return;
@@ -100,10 +100,10 @@ void api_dlq_get(struct request *r, void *ctx)
 
 static enum err run_step(struct tx *tx, struct unit *u)
 {
-    return dead_act_step(tx, &CONTAINER_OF(u, struct doing, answer.unit)->act);
+    return dead_act_step(tx, &CONTAINER_OF(u, struct dlq_doing, answer.unit)->act);
 }
 
-static void answer_one(struct doing *d)
+static void answer_one(struct dlq_doing *d)
 {
     struct request *r = d->answer.request;
 
@@ -117,7 +117,7 @@ static void answer_one(struct doing *d)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void answer(struct doing *d)
+static void dlq_answer(struct dlq_doing *d)
 {
     struct request *r = d->answer.request;
 
@@ -132,7 +132,7 @@ static void answer(struct doing *d)
 
 static void step_done(struct unit *u);
 
-static void post(struct doing *d)
+static void dlq_post(struct dlq_doing *d)
 {
     static const struct unit_kind many = { "dlq.act", UNIT_BACK, run_step, NULL },
                                   one = { "dlq.act_one", UNIT_FRONT, run_step, NULL },
@@ -148,40 +148,40 @@ static void post(struct doing *d)
 
 static void step_done(struct unit *u)
 {
-    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+    struct dlq_doing *d = CONTAINER_OF(u, struct dlq_doing, answer.unit);
 
     if (dead_act_took(&d->act, u->err))
-        post(d);
+        dlq_post(d);
     else
-        answer(d);
+        dlq_answer(d);
 }
 
 /* An edit is put together before the unit that writes. What is wrong with it that one will say. */
 static enum err run_prepare(struct tx *tx, struct unit *u)
 {
-    struct doing *d = CONTAINER_OF(u, struct doing, answer.unit);
+    struct dlq_doing *d = CONTAINER_OF(u, struct dlq_doing, answer.unit);
 
     return dead_edit_prepare(tx, &d->answer.request->arena, &d->api->letters, d->id, &d->edit);
 }
 
-static void prepared(struct unit *u)
+static void dlq_prepared(struct unit *u)
 {
-    post(CONTAINER_OF(u, struct doing, answer.unit));
+    dlq_post(CONTAINER_OF(u, struct dlq_doing, answer.unit));
 }
 
-static void prepare(struct doing *d)
+static void dlq_prepare(struct dlq_doing *d)
 {
     static const struct unit_kind kind = { "dlq.edit", UNIT_READ, run_prepare, NULL };
 
     d->answer.unit =
-        (struct unit){ .kind = &kind, .home = d->answer.request->home, .done = prepared };
+        (struct unit){ .kind = &kind, .home = d->answer.request->home, .done = dlq_prepared };
     store_post(d->api->store, &d->answer.unit);
 }
 
-ANSWERS static struct doing *doing_new(struct request *r, const struct api_dlq *api,
-                                       const struct principal *p, enum dead_verb verb)
+ANSWERS static struct dlq_doing *doing_new(struct request *r, const struct api_dlq *api,
+                                           const struct principal *p, enum dead_verb verb)
 {
-    struct doing *d = api_room(r, sizeof(*d));
+    struct dlq_doing *d = api_room(r, sizeof(*d));
 
     if (!d)
         return NULL;
@@ -201,16 +201,16 @@ ANSWERS static struct doing *doing_new(struct request *r, const struct api_dlq *
 static void act_on_many(struct request *r, const struct api_dlq *api, const struct principal *p,
                         enum dead_verb verb)
 {
-    struct doing *d = doing_new(r, api, p, verb);
+    struct dlq_doing *d = doing_new(r, api, p, verb);
 
     if (d && dlq_read_act(r, &d->act))
-        post(d);
+        dlq_post(d);
 }
 
 static void act_on_one(struct request *r, const struct api_dlq *api, const struct principal *p,
                        enum dead_verb verb)
 {
-    struct doing *d = doing_new(r, api, p, verb);
+    struct dlq_doing *d = doing_new(r, api, p, verb);
     bool edited = false;
 
     if (!d || !dlq_read_id(r, &api->letters, &d->id))
@@ -223,9 +223,9 @@ static void act_on_one(struct request *r, const struct api_dlq *api, const struc
     d->act.ids = &d->id;
     d->act.id_count = 1;
     if (edited)
-        prepare(d);
+        dlq_prepare(d);
     else
-        post(d);
+        dlq_post(d);
 }
 
 static void retry_as(struct request *r, void *ctx, enum err e, const struct principal *p)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 #include "http/http.h"
 
 struct store;

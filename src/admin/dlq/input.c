@@ -1,8 +1,8 @@
-#include "api/dlq_input.h"
+#include "admin/dlq/input.h"
 
-#include "api/fields.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
+#include "endpoint/fields.h"
 
 #include <string.h>
 
@@ -192,14 +192,15 @@ bool dlq_read_id(struct request *r, const struct dead_letters *letters, struct u
 
 /* --- the body --- */
 
-struct reading {
+struct dlq_input_reading {
     struct request *request;
     struct dead_act *act;
     struct json_problems problems;
     bool no_memory;
 };
 
-static void body_text(struct reading *g, const cJSON *o, const char *field, struct str *ret_text)
+static void body_text(struct dlq_input_reading *g, const cJSON *o, const char *field,
+                      struct str *ret_text)
 {
     struct str text;
 
@@ -211,7 +212,8 @@ static void body_text(struct reading *g, const cJSON *o, const char *field, stru
         json_problem_in(&g->problems, field, WORDS_TEXT);
 }
 
-static void body_time(struct reading *g, const cJSON *o, const char *field, int64_t *ret_ms)
+static void body_time(struct dlq_input_reading *g, const cJSON *o, const char *field,
+                      int64_t *ret_ms)
 {
     struct str text;
 
@@ -219,7 +221,7 @@ static void body_time(struct reading *g, const cJSON *o, const char *field, int6
         json_problem_in(&g->problems, field, WORDS_TIME);
 }
 
-static void read_filter(struct reading *g, const cJSON *o)
+static void read_filter(struct dlq_input_reading *g, const cJSON *o)
 {
     static const char *const names[] = {
         "kind", "ref", "paymentId", "reason", "cause", "from", "to"
@@ -247,7 +249,7 @@ static void read_filter(struct reading *g, const cJSON *o)
             "条件がありません。すべてを対象にするには \"all\": true を指定してください");
 }
 
-static void read_ids(struct reading *g, const cJSON *list)
+static void read_ids(struct dlq_input_reading *g, const cJSON *list)
 {
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, i = 0;
     struct uuid *ids;
@@ -274,7 +276,7 @@ static void read_ids(struct reading *g, const cJSON *list)
     g->act->id_count = n;
 }
 
-static void read_place(struct reading *g, const cJSON *body)
+static void read_place(struct dlq_input_reading *g, const cJSON *body)
 {
     struct dead_act *act = g->act;
     struct str text;
@@ -287,15 +289,15 @@ static void read_place(struct reading *g, const cJSON *body)
         json_problem_in(&g->problems, "cursor", WORDS_CURSOR);
 }
 
-static const cJSON *member(const cJSON *body, const char *name)
+static const cJSON *dlq_input_member(const cJSON *body, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(body, name);
 }
 
 /* Exactly one of them says which letters are meant: never all of them by accident. */
-static void read_choice(struct reading *g, const cJSON *body)
+static void read_choice(struct dlq_input_reading *g, const cJSON *body)
 {
-    const cJSON *ids = member(body, "ids"), *filter = member(body, "filter");
+    const cJSON *ids = dlq_input_member(body, "ids"), *filter = dlq_input_member(body, "filter");
     bool all = false;
 
     json_get_bool(body, "all", false, &all, &g->problems);
@@ -310,12 +312,12 @@ static void read_choice(struct reading *g, const cJSON *body)
         read_ids(g, ids);
     if (filter)
         read_filter(g, filter);
-    if (ids && (member(body, "limit") || member(body, "cursor")))
+    if (ids && (dlq_input_member(body, "limit") || dlq_input_member(body, "cursor")))
         json_problem_in(&g->problems, "ids", "take neither limit nor cursor",
                         "limit や cursor とは併用できません");
 }
 
-static void read_body(struct reading *g, const cJSON *body)
+static void read_body(struct dlq_input_reading *g, const cJSON *body)
 {
     static const char *const names[] = { "ids", "filter", "all", "dryRun", "limit", "cursor" };
 
@@ -327,11 +329,12 @@ static void read_body(struct reading *g, const cJSON *body)
 
 /* Reads a body by one of the functions around here. */
 ANSWERS static bool read_with(struct request *r, struct dead_act *act,
-                              void (*read)(struct reading *g, const cJSON *body, int64_t *ret_rate),
+                              void (*read)(struct dlq_input_reading *g, const cJSON *body,
+                                           int64_t *ret_rate),
                               int64_t *ret_rate)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g = { .request = r, .act = act };
+    struct dlq_input_reading g = { .request = r, .act = act };
 
     if (!fields_body(r, &body))
         return false;
@@ -340,7 +343,7 @@ ANSWERS static bool read_with(struct request *r, struct dead_act *act,
     return !fields_failed(r, &g.problems, g.no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static void read_act(struct reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_act(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     (void)ret_rate;
     read_body(g, body);
@@ -355,14 +358,14 @@ bool dlq_read_act(struct request *r, struct dead_act *ret_act)
 /* --- redrives and replays --- */
 
 /* A dry run needs no rate. */
-static void read_rate(struct reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_rate(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     json_get_bool(body, "dryRun", false, &g->act->dry_run, &g->problems);
     json_get_int(body, "ratePerSecond", !g->act->dry_run, 1, LIMIT_REDRIVE_RATE, ret_rate,
                  &g->problems);
 }
 
-static void read_redrive(struct reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_redrive(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     static const char *const names[] = { "ids", "filter", "all", "dryRun", "ratePerSecond" };
 
@@ -376,13 +379,14 @@ bool dlq_read_redrive(struct request *r, struct dead_act *ret_act, int64_t *ret_
     return read_with(r, ret_act, read_redrive, ret_rate);
 }
 
-static void read_replay(struct reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_replay(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     static const char *const names[] = {
         "eventId", "from", "to", "type", "dryRun", "ratePerSecond"
     };
     struct dead_filter *f = &g->act->filter;
-    bool span = member(body, "from") || member(body, "to") || member(body, "type");
+    bool span = dlq_input_member(body, "from") || dlq_input_member(body, "to") ||
+                dlq_input_member(body, "type");
 
     body_text(g, body, "eventId", &f->ref);
     body_text(g, body, "type", &f->kind);
@@ -391,12 +395,12 @@ static void read_replay(struct reading *g, const cJSON *body, int64_t *ret_rate)
     check_times(f, &g->problems);
     read_rate(g, body, ret_rate);
     fields_only(body, names, COUNT(names), &g->problems);
-    if (!!member(body, "eventId") + span != 1)
+    if (!!dlq_input_member(body, "eventId") + span != 1)
         json_problem_in(&g->problems, "body",
                         "must name the events by \"eventId\", or by \"from\" and \"to\"",
                         "\"eventId\" または \"from\" と \"to\" で対象を指定してください");
-    else if (span && !(member(body, "from") && member(body, "to")))
-        json_problem_in(&g->problems, member(body, "from") ? "to" : "from", WORDS_TIME);
+    else if (span && !(dlq_input_member(body, "from") && dlq_input_member(body, "to")))
+        json_problem_in(&g->problems, dlq_input_member(body, "from") ? "to" : "from", WORDS_TIME);
 }
 
 bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_rate)

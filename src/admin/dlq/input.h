@@ -1,9 +1,9 @@
-/* dlq_input.h - which dead letters a request means: from its query, or from its body. What is
+/* input.h - which dead letters a request means: from its query, or from its body. What is
  * unknown is refused, since a misspelt filter would mean all of them. */
 #pragma once
 
-#include "api/query.h"
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
+#include "endpoint/query.h"
 
 struct dlq_page { /* GET */
     struct dead_filter filter;

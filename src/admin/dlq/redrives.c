@@ -1,19 +1,19 @@
 /* redrives.c - see redrives.h. What a redrive would take is counted first, in units that only read;
  * then one unit writes its row and its message. What dies in between is counted by nobody and
  * taken: the place where it ends is the moment of the start. */
-#include "api/redrives.h"
+#include "admin/dlq/redrives.h"
 
-#include "api/answer.h"
-#include "api/dlq_input.h"
-#include "api/fields.h"
+#include "admin/dlq/input.h"
 #include "base/limits.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { PAGE_DEFAULT = 20 };
 
-struct look { /* one request, in its own arena */
+struct redrives_look { /* one request, in its own arena */
     struct api_answer answer;
     int limit;
     struct uuid id, user; /* id: of one, or the page's upper end */
@@ -31,18 +31,18 @@ struct starting {
 static bool query_count(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct redrives_look *)ctx)->limit);
 }
 
 static bool query_place(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return uuid_parse(value, &((struct look *)ctx)->id);
+    return uuid_parse(value, &((struct redrives_look *)ctx)->id);
 }
 
 static enum err read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_page(tx, u->arena, l->id, l->limit, &l->answer.text);
 }
@@ -52,7 +52,7 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
     static const struct unit_kind kind = { "redrive.list", UNIT_READ, read_page, NULL };
     static const struct query_parameter parameters[] = { QUERY_LIMIT(query_count),
                                                          QUERY_CURSOR(query_place) };
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (!l)
         return;
@@ -69,14 +69,14 @@ void api_redrive_list(struct request *r, void *ctx)
 
 static enum err read_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_show(tx, u->arena, l->id, &l->answer.text);
 }
 
 static enum err cancel_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_cancel(tx, u->arena, l->id, l->user, &l->answer.text);
 }
@@ -84,7 +84,7 @@ static enum err cancel_one(struct tx *tx, struct unit *u)
 static void post_one(struct request *r, void *ctx, enum err e, const struct principal *p,
                      const struct unit_kind *kind)
 {
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
     if (!l || !fields_path_id(r, &l->id))
         return;
@@ -151,7 +151,7 @@ static void answer_count(struct starting *s)
 }
 
 /* Counted: the answer, or the start. */
-static void counted(struct starting *s, bool dry_run)
+static void redrives_counted(struct starting *s, bool dry_run)
 {
     static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, store_start, NULL };
     struct request *r = s->answer.request;
@@ -219,7 +219,7 @@ static void letters_counted(struct unit *u)
     s->new.ids = act->ids;
     s->new.id_count = act->id_count;
     s->new.filter = act->filter;
-    counted(s, dry_run);
+    redrives_counted(s, dry_run);
 }
 
 static void start_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -256,7 +256,7 @@ static void events_counted(struct unit *u)
     if (u->err)
         reply_problem(s->answer.request, u->err, NULL);
     else
-        counted(s, s->act.dry_run);
+        redrives_counted(s, s->act.dry_run);
 }
 
 static void replay_as(struct request *r, void *ctx, enum err e, const struct principal *p)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 #include "http/http.h"
 
 struct store;

@@ -1,12 +1,12 @@
-/* sandbox_event.c - one event as Stripe would send it, to our own door over HTTP. A broken one
+/* event.c - one event as Stripe would send it, to our own door over HTTP. A broken one
  * names a payment that there never was: the worker waits for it, gives up, and it is a dead letter.
  */
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
-#include "api/sandbox.h"
+#include "admin/sandbox/sandbox.h"
 #include "base/hex.h"
-#include "flow/json_out.h"
+#include "base/json/write.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,7 +15,7 @@
 
 enum { TYPE_MAX = 100, DIGEST = 32, EVENT_MAX = 4096, SIGNATURE_MAX = 128, ID_TEXT = 4 + 32 };
 
-struct sending {
+struct sandbox_event_sending {
     struct str type;
     bool broken;
     char id[ID_TEXT + 1], object[ID_TEXT + 1];
@@ -41,7 +41,7 @@ static bool is_type(struct str t)
     return any && !dot;
 }
 
-ANSWERS static bool read_wish(struct request *r, struct sending *s)
+ANSWERS static bool read_wish(struct request *r, struct sandbox_event_sending *s)
 {
     static const char *const names[] = { "type", "broken" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -101,7 +101,7 @@ static const char *prefix_of(struct str object)
     return "ob_";
 }
 
-static void write_event(struct buf *b, struct env *env, struct sending *s)
+static void write_event(struct buf *b, struct env *env, struct sandbox_event_sending *s)
 {
     struct str object = object_of(s->type);
 
@@ -125,7 +125,8 @@ static void write_event(struct buf *b, struct env *env, struct sending *s)
 }
 
 /* "t=...,v1=..." over "t.body" */
-static bool sign(struct str secret, struct str body, int64_t t, char ret_text[SIGNATURE_MAX])
+static bool sandbox_event_sign(struct str secret, struct str body, int64_t t,
+                               char ret_text[SIGNATURE_MAX])
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int n = 0;
@@ -148,7 +149,7 @@ static bool sign(struct str secret, struct str body, int64_t t, char ret_text[SI
 
 /* --- sent --- */
 
-static void sent(struct errand *e)
+static void sandbox_event_sent(struct errand *e)
 {
     struct request *r = e->request;
     struct buf b;
@@ -166,7 +167,7 @@ static void sent(struct errand *e)
 }
 
 /* False: no memory. */
-static bool add_event(struct errand *e, struct sending *s)
+static bool add_event(struct errand *e, struct sandbox_event_sending *s)
 {
     struct env *env = e->request->env;
     struct arena *a = &e->request->arena;
@@ -177,7 +178,8 @@ static bool add_event(struct errand *e, struct sending *s)
     buf_init(&b, EVENT_MAX);
     write_event(&b, env, s);
     *step = (struct errand_step){ .method = S("POST"), .url = e->api->webhook_url };
-    if (!b.failed && sign(e->api->secret, buf_str(&b), env_now_ms(env) / 1000, signature))
+    if (!b.failed &&
+        sandbox_event_sign(e->api->secret, buf_str(&b), env_now_ms(env) / 1000, signature))
         step->body = arena_str(a, buf_str(&b));
     buf_release(&b);
     step->header = (struct header){ S("Stripe-Signature"), arena_str(a, str_of(signature)) };
@@ -188,7 +190,7 @@ static bool add_event(struct errand *e, struct sending *s)
 
 static void post_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct sending s = { 0 };
+    struct sandbox_event_sending s = { 0 };
     struct errand *errand;
 
     if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL) || !read_wish(r, &s))
@@ -197,7 +199,7 @@ static void post_as(struct request *r, void *ctx, enum err e, const struct princ
     if (!errand)
         return;
     errand->operation = s.broken ? "SANDBOX_EVENT_BROKEN" : "SANDBOX_EVENT";
-    errand->done = sent;
+    errand->done = sandbox_event_sent;
     if (add_event(errand, &s))
         errand_begin(errand);
     else

@@ -1,10 +1,10 @@
-/* sandbox_faults.c - the switches of /_sandbox in one object: {"faults","webhooks","chaos"}, each
+/* faults.c - the switches of /_sandbox in one object: {"faults","webhooks","chaos"}, each
  * as the sandbox's own routes of these names show it and take it. */
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
-#include "api/sandbox.h"
+#include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { SHOWN = 3 };
 
 /* The answers end with a line end, which JSON does not mind. /_sandbox/faults has its list in an
  * object of that name already. */
-static void show(struct errand *e)
+static void sandbox_faults_show(struct errand *e)
 {
     const struct errand_step *s = &e->steps[e->count - SHOWN];
     struct str rules = s[0].answer;
@@ -39,12 +39,12 @@ static void then_show(struct errand *e)
     errand_add(e, S("GET"), "/_sandbox/faults", S(""));
     errand_add(e, S("GET"), "/_sandbox/webhooks", S(""));
     errand_add(e, S("GET"), "/_sandbox/chaos", S(""));
-    e->done = show;
+    e->done = sandbox_faults_show;
     errand_begin(e);
 }
 
-ANSWERS static struct errand *begin(struct request *r, void *ctx, enum err e,
-                                    const struct principal *p)
+ANSWERS static struct errand *sandbox_faults_begin(struct request *r, void *ctx, enum err e,
+                                                   const struct principal *p)
 {
     if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
         return NULL;
@@ -53,7 +53,7 @@ ANSWERS static struct errand *begin(struct request *r, void *ctx, enum err e,
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct errand *errand = begin(r, ctx, e, p);
+    struct errand *errand = sandbox_faults_begin(r, ctx, e, p);
 
     if (errand)
         then_show(errand);
@@ -109,7 +109,7 @@ static void add_changes(struct errand *e, const struct json_value v[AT_COUNT])
 
 static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct errand *errand = begin(r, ctx, e, p);
+    struct errand *errand = sandbox_faults_begin(r, ctx, e, p);
     struct json_value v[AT_COUNT];
 
     if (!errand || !read_switches(r, v))
@@ -128,7 +128,7 @@ void api_sandbox_set_faults(struct request *r, void *ctx)
 
 static void delete_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct errand *errand = begin(r, ctx, e, p);
+    struct errand *errand = sandbox_faults_begin(r, ctx, e, p);
     struct str body = { 0 };
     struct buf b;
 

@@ -1,16 +1,16 @@
-/* sandbox_pay.c - a payment to look at, as a customer's server would make it:
+/* pay.c - a payment to look at, as a customer's server would make it:
  *
  *   a booking (one commit) --> create, by the flow --> capture, where that was asked for --> 201
  *
  * Killed in between, what was reached stands like any other booking or payment. */
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/fields.h"
-#include "api/query.h"
-#include "api/sandbox.h"
+#include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
-#include "flow/booking.h"
-#include "flow/operate.h"
+#include "booking/booking.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/fields.h"
+#include "endpoint/query.h"
+#include "payment/operate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ struct paying { /* one request, in its own arena */
 
 /* --- the answer --- */
 
-static void refuse(struct request *r, const struct operate *o)
+static void sandbox_pay_refuse(struct request *r, const struct operate *o)
 {
     char id[UUID_TEXT + 1], members[MEMBERS_MAX] = "";
     int n = 0;
@@ -48,7 +48,7 @@ static void refuse(struct request *r, const struct operate *o)
                        (struct str){ members, (size_t)n });
 }
 
-static void show(struct request *r, const struct operate *o)
+static void sandbox_pay_show(struct request *r, const struct operate *o)
 {
     struct buf b;
 
@@ -69,7 +69,7 @@ static void show(struct request *r, const struct operate *o)
 
 /* --- by the flow --- */
 
-static void begin(struct paying *p, struct operate *o, void (*done)(struct operate *))
+static void sandbox_pay_begin(struct paying *p, struct operate *o, void (*done)(struct operate *))
 {
     struct request *r = p->request;
 
@@ -86,14 +86,14 @@ static void begin(struct paying *p, struct operate *o, void (*done)(struct opera
     operate_begin(o);
 }
 
-static void captured(struct operate *o)
+static void sandbox_pay_captured(struct operate *o)
 {
     struct paying *p = CONTAINER_OF(o, struct paying, take);
 
     if (o->err)
-        refuse(p->request, o);
+        sandbox_pay_refuse(p->request, o);
     else
-        show(p->request, o);
+        sandbox_pay_show(p->request, o);
 }
 
 /* No text of anybody's can look like this: its quotes would be escaped. */
@@ -106,26 +106,26 @@ static bool is_authorized(const struct operate *o)
 }
 
 /* What was declined, or waits for its customer, cannot be captured: it is shown as it is. */
-static void created(struct operate *o)
+static void sandbox_pay_created(struct operate *o)
 {
     struct paying *p = CONTAINER_OF(o, struct paying, create);
 
     if (o->err) {
-        refuse(p->request, o);
+        sandbox_pay_refuse(p->request, o);
         return;
     }
     if (!p->capture || !is_authorized(o)) {
-        show(p->request, o);
+        sandbox_pay_show(p->request, o);
         return;
     }
     p->take = (struct operate){ .kind = OP_CAPTURE, .payment = o->payment_id };
     key_hash_other(p->take.payment, false, 0, S(""), p->take.hash);
-    begin(p, &p->take, captured);
+    sandbox_pay_begin(p, &p->take, sandbox_pay_captured);
 }
 
 /* --- the booking --- */
 
-static enum err book(struct tx *tx, struct unit *u)
+static enum err sandbox_pay_book(struct tx *tx, struct unit *u)
 {
     struct paying *p = CONTAINER_OF(u, struct paying, unit);
     struct booking_change c = { .id = p->booking,
@@ -141,7 +141,7 @@ static enum err book(struct tx *tx, struct unit *u)
     return e ? e : act_audit(tx, "SANDBOX_PAYMENT", str_of(id), S(""), p->user);
 }
 
-static void booked(struct unit *u)
+static void sandbox_pay_booked(struct unit *u)
 {
     struct paying *p = CONTAINER_OF(u, struct paying, unit);
     struct operate *o = &p->create;
@@ -158,7 +158,7 @@ static void booked(struct unit *u)
                            .method_type = p->method_type,
                            .description = p->description };
     key_hash_create(o->subject, o->money, o->method_type, o->method, o->hash);
-    begin(p, o, created);
+    sandbox_pay_begin(p, o, sandbox_pay_created);
 }
 
 /* --- what is asked for --- */
@@ -230,7 +230,7 @@ ANSWERS static bool read_wish(struct request *r, struct paying *p)
 
 static void pay_as(struct request *r, void *ctx, enum err e, const struct principal *who)
 {
-    static const struct unit_kind kind = { "sandbox.book", UNIT_FRONT, book, NULL };
+    static const struct unit_kind kind = { "sandbox.book", UNIT_FRONT, sandbox_pay_book, NULL };
     struct paying *p;
 
     if (!api_is_admin(r, e, who) || !query_read(r, NULL, 0, NULL))
@@ -242,8 +242,8 @@ static void pay_as(struct request *r, void *ctx, enum err e, const struct princi
     p->api = ctx;
     p->user = who->user;
     p->booking = env_uuid(r->env);
-    p->unit = (struct unit){ .kind = &kind, .home = r->home, .done = booked };
-    store_post(p->api->payments->store, &p->unit);
+    p->unit = (struct unit){ .kind = &kind, .home = r->home, .done = sandbox_pay_booked };
+    store_post(p->api->payments->runtime.store, &p->unit);
 }
 
 void api_sandbox_pay(struct request *r, void *ctx)

@@ -1,7 +1,7 @@
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/sandbox.h"
+#include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct errand_step *errand_add(struct errand *e, struct str method, const char *
 
 static void next_step(struct errand *e);
 
-static void refuse(struct errand *e)
+static void sandbox_request_refuse(struct errand *e)
 {
     const struct call *c = &e->call;
 
@@ -54,12 +54,12 @@ static void refuse(struct errand *e)
         reply_send(e->request, c->status, S("application/problem+json"), c->answer);
 }
 
-static void answered(struct call *c)
+static void sandbox_request_answered(struct call *c)
 {
     struct errand *e = CONTAINER_OF(c, struct errand, call);
 
     if (c->result != CALL_ANSWERED || c->status < 200 || c->status > 299) {
-        refuse(e);
+        sandbox_request_refuse(e);
         return;
     }
     e->steps[e->at++].answer = c->answer;
@@ -89,7 +89,7 @@ static void next_step(struct errand *e)
                              .once = true,
                              .arena = &e->request->arena,
                              .home = e->request->home,
-                             .done = answered };
+                             .done = sandbox_request_answered };
     client_call(e->api->client, &e->call);
 }
 
@@ -126,5 +126,5 @@ void errand_begin(struct errand *e)
         return;
     }
     e->unit = (struct unit){ .kind = &kind, .home = e->request->home, .done = written_down };
-    store_post(e->api->payments->store, &e->unit);
+    store_post(e->api->payments->runtime.store, &e->unit);
 }

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/payments.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "http/http.h"
+#include "payment/payments.h"
 
 struct api_sandbox {
     struct auth *auth;
@@ -19,13 +19,13 @@ struct api_sandbox {
 };
 
 /* ctx: struct api_sandbox */
-void api_sandbox_pay(struct request *r, void *ctx);    /* sandbox_pay.c */
-void api_sandbox_faults(struct request *r, void *ctx); /* sandbox_faults.c */
+void api_sandbox_pay(struct request *r, void *ctx);    /* pay.c */
+void api_sandbox_faults(struct request *r, void *ctx); /* faults.c */
 void api_sandbox_set_faults(struct request *r, void *ctx);
 void api_sandbox_clear_faults(struct request *r, void *ctx);
-void api_sandbox_event(struct request *r, void *ctx); /* sandbox_event.c */
+void api_sandbox_event(struct request *r, void *ctx); /* event.c */
 
-/* --- errand.c: what the handlers of switches and events share --- */
+/* --- request.c: what the handlers of switches and events share --- */
 
 enum { ERRAND_STEPS = 6 };
 

@@ -1,11 +1,11 @@
 /* alerts.c - a rule of one node lives at the watch's home, one of all nodes in the database:
  *
  *     request's loop --> watch's home: this node's rules --> a read: the rows --> the answer */
-#include "api/alerts.h"
+#include "admin/system/alerts.h"
 
-#include "api/answer.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/answer.h"
 
 #include <string.h>
 

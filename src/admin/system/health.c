@@ -1,4 +1,4 @@
-#include "api/health.h"
+#include "admin/system/health.h"
 
 #include "base/buf.h"
 #include "queue/queue.h"
@@ -32,7 +32,7 @@ static const char *why_not_ready(const struct readiness *c)
     return NULL;
 }
 
-static void answer(struct unit *u)
+static void system_health_answer(struct unit *u)
 {
     struct readiness *c = CONTAINER_OF(u, struct readiness, unit);
     const char *why = why_not_ready(c);
@@ -57,7 +57,7 @@ static void answer(struct unit *u)
 }
 
 /* A real write: a disk that is full or read-only is found here and not by the next webhook. */
-static enum err prove(struct tx *tx, struct unit *u)
+static enum err system_health_prove(struct tx *tx, struct unit *u)
 {
     struct readiness *c = CONTAINER_OF(u, struct readiness, unit);
     struct env *env = tx_env(tx);
@@ -71,7 +71,7 @@ static enum err prove(struct tx *tx, struct unit *u)
 
 void api_readyz(struct request *r, void *ctx)
 {
-    static const struct unit_kind kind = { "ready.prove", UNIT_FRONT, prove, NULL };
+    static const struct unit_kind kind = { "ready.prove", UNIT_FRONT, system_health_prove, NULL };
     struct readiness *c = arena_alloc(&r->arena, 1, sizeof(*c));
 
     if (!c) {
@@ -80,6 +80,6 @@ void api_readyz(struct request *r, void *ctx)
     }
     c->request = r;
     c->health = ctx;
-    c->unit = (struct unit){ .kind = &kind, .home = r->home, .done = answer };
+    c->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_health_answer };
     store_post(c->health->store, &c->unit);
 }

@@ -1,17 +1,17 @@
 /* live.c - all of it is in memory, at the watch's home:
  *
  *     request's loop --> watch's home: the points that are wanted --> request's loop: the answer */
-#include "api/live.h"
+#include "admin/system/live.h"
 
-#include "api/answer.h"
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
-#include "flow/json_out.h"
+#include "base/time/parse.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
 
 enum { ANSWER_MAX = 512 * 1024 };
 
-struct look { /* one request, in its own arena */
+struct system_live_look { /* one request, in its own arena */
     struct task task;
     struct request *request;
     const struct api_live *api;
@@ -49,9 +49,9 @@ static void add_point(struct buf *b, const struct live_point *p)
     buf_char(b, '}');
 }
 
-static void answer(struct task *t)
+static void system_live_answer(struct task *t)
 {
-    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct system_live_look *l = CONTAINER_OF(t, struct system_live_look, task);
     struct buf text = l->text; /* the request's arena ends with the reply */
 
     if (text.failed)
@@ -61,7 +61,7 @@ static void answer(struct task *t)
     buf_release(&text);
 }
 
-static void add_points(struct look *l, const struct live *live)
+static void add_points(struct system_live_look *l, const struct live *live)
 {
     size_t n = live ? live_count(live) : 0, shown = 0;
 
@@ -78,7 +78,7 @@ static void add_points(struct look *l, const struct live *live)
 
 static void at_home(struct task *t)
 {
-    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct system_live_look *l = CONTAINER_OF(t, struct system_live_look, task);
 
     buf_init(&l->text, ANSWER_MAX);
     buf_char(&l->text, '{');
@@ -87,14 +87,14 @@ static void at_home(struct task *t)
     out_json(&l->text, "points", S("["));
     add_points(l, l->api->watch->live);
     buf_add(&l->text, S("]}"));
-    l->task = (struct task){ .run = answer };
+    l->task = (struct task){ .run = system_live_answer };
     home_give(l->request->home, &l->task);
 }
 
 static bool read_since(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return time_parse(value, &((struct look *)ctx)->since_ms);
+    return time_parse(value, &((struct system_live_look *)ctx)->since_ms);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
@@ -103,7 +103,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
         { "since", read_since, "must be a time like 2026-11-16T09:30:00.000Z",
           "2026-11-16T09:30:00.000Z のような日時にしてください" },
     };
-    struct look *l;
+    struct system_live_look *l;
 
     if (!api_is_admin(r, e, p))
         return;

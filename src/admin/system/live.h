@@ -2,8 +2,8 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/live_watch.h"
 #include "http/http.h"
+#include "ops/live_watch.h"
 
 struct api_live {
     struct auth *auth;

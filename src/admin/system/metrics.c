@@ -1,12 +1,12 @@
-#include "api/metrics.h"
+#include "admin/system/metrics.h"
 
+#include "admin/sandbox/sandbox.h"
 #include "api/collections.h"
 #include "api/payments.h"
 #include "api/purchases.h"
-#include "api/sandbox.h"
-#include "flow/unknown.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "payment/unknown.h"
 #include "queue/queue.h"
 #include "store/store.h"
 
@@ -46,14 +46,14 @@ static int weight_of(struct str q)
     return weight < 1000 ? weight : 1000;
 }
 
-struct wish { /* one element of Accept */
+struct system_metrics_wish { /* one element of Accept */
     struct str type, version;
     int weight;
 };
 
-static struct wish read_wish(struct str element)
+static struct system_metrics_wish read_wish(struct str element)
 {
-    struct wish w = { .type = str_trim(str_cut(&element, ';')), .weight = 1000 };
+    struct system_metrics_wish w = { .type = str_trim(str_cut(&element, ';')), .weight = 1000 };
 
     while (element.n) {
         struct str value = str_cut(&element, ';'), name = str_trim(str_cut(&value, '='));
@@ -74,7 +74,7 @@ static bool wants_openmetrics(const struct request *r)
     int openmetrics = 0, text = 0;
 
     while (accept.n) {
-        struct wish w = read_wish(str_cut(&accept, ','));
+        struct system_metrics_wish w = read_wish(str_cut(&accept, ','));
         bool ours = !w.version.n || str_eq(w.version, S("1.0.0"));
 
         if (str_eq_nocase(w.type, S("application/openmetrics-text")) && ours &&
@@ -154,7 +154,7 @@ static void set_gauges(struct metrics *m, const struct scrape *s)
     metrics_set(m, GAUGE_UNKNOWN_OLDEST, (double)s->unknown.oldest_ms / 1000);
 }
 
-static void answer(struct unit *u)
+static void system_metrics_answer(struct unit *u)
 {
     struct scrape *s = CONTAINER_OF(u, struct scrape, unit);
     struct request *r = s->request;
@@ -195,6 +195,6 @@ void api_metrics(struct request *r, void *ctx)
     }
     s->request = r;
     s->parts = ctx;
-    s->unit = (struct unit){ .kind = &kind, .home = r->home, .done = answer };
+    s->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_metrics_answer };
     store_post(s->parts->store, &s->unit);
 }

@@ -2,20 +2,20 @@
  *
  *     request's loop --> home of the payments: gateways, queue --> a unit that reads --> the answer
  */
-#include "api/overview.h"
+#include "admin/system/overview.h"
 
-#include "api/answer.h"
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "domain/day.h"
-#include "flow/json_out.h"
-#include "flow/overview.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
 #include "gateway/guard.h"
 #include "observe/metrics.h"
+#include "ops/overview.h"
 
 enum { ANSWER_MAX = 64 * 1024 };
 
-struct look { /* one request, in its own arena */
+struct system_overview_look { /* one request, in its own arena */
     struct api_answer answer;
     struct task task;
     const struct api_overview *api;
@@ -36,7 +36,7 @@ static void out_counted(struct buf *b, const char *name, int64_t count, int64_t 
     buf_char(b, '}');
 }
 
-static void out_gateways(struct buf *b, const struct look *l)
+static void out_gateways(struct buf *b, const struct system_overview_look *l)
 {
     static const char *const words[] = {
         [GUARD_CLOSED] = "closed", [GUARD_OPEN] = "open", [GUARD_PROBING] = "half_open"
@@ -71,7 +71,7 @@ static void out_sums(struct buf *b, const char *name, const struct overview *o, 
     buf_char(b, ']');
 }
 
-static void out_today(struct buf *b, const struct look *l)
+static void out_today(struct buf *b, const struct system_overview_look *l)
 {
     const struct overview *o = &l->found;
     bool exact = o->payments < LIMIT_TODAY_SEEN;
@@ -86,17 +86,17 @@ static void out_today(struct buf *b, const struct look *l)
     buf_char(b, '}');
 }
 
-static void out_node(struct buf *b, const struct look *l)
+static void out_node(struct buf *b, const struct system_overview_look *l)
 {
     out_json(b, "node", S("{"));
-    out_uuid(b, "id", l->api->payments->env->node);
+    out_uuid(b, "id", l->api->payments->runtime.env->node);
     out_time(b, "startedAt", l->api->watch->started_ms);
     out_text(b, "version", str_of(l->api->version));
     out_text(b, "database", str_of(l->api->database));
     buf_char(b, '}');
 }
 
-static void out_all(struct buf *b, const struct look *l)
+static void out_all(struct buf *b, const struct system_overview_look *l)
 {
     const struct overview *o = &l->found;
 
@@ -119,7 +119,7 @@ static void out_all(struct buf *b, const struct look *l)
 }
 
 /* What was just read is what the live points show of it, until the next look or scrape. */
-static void note(struct metrics *m, const struct overview *o)
+static void system_overview_note(struct metrics *m, const struct overview *o)
 {
     metrics_set(m, GAUGE_OLDEST, (double)o->queue.oldest_ready_ms / 1000);
     metrics_set(m, GAUGE_DEAD, (double)o->queue.dead);
@@ -130,13 +130,13 @@ static void note(struct metrics *m, const struct overview *o)
 
 static enum err read_all(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct system_overview_look *l = CONTAINER_OF(u, struct system_overview_look, answer.unit);
     enum err e = overview_read(tx, l->now_ms, l->since_ms, &l->found);
     struct buf b;
 
     if (e)
         return e;
-    note(tx_env(tx)->metrics, &l->found);
+    system_overview_note(tx_env(tx)->metrics, &l->found);
     buf_init(&b, ANSWER_MAX);
     out_all(&b, l);
     l->answer.text = out_done(&b, u->arena);
@@ -146,20 +146,20 @@ static enum err read_all(struct tx *tx, struct unit *u)
 static void at_home(struct task *t)
 {
     static const struct unit_kind kind = { "overview.read", UNIT_READ, read_all, NULL };
-    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct system_overview_look *l = CONTAINER_OF(t, struct system_overview_look, task);
     const struct payments *p = l->api->payments;
 
     for (size_t i = 0; i < p->gateways->count; i++)
         l->gateways[i] = guard_look(p->gateways->guards[i]);
-    l->live = queue_live(p->queue);
-    l->now_ms = env_now_ms(p->env);
+    l->live = queue_live(p->runtime.queue);
+    l->now_ms = env_now_ms(p->runtime.env);
     l->since_ms = day_begins_ms(l->api->zone, day_at(l->api->zone, l->now_ms));
-    api_answer_post(&l->answer, l->answer.request, p->store, &kind, api_answer_show);
+    api_answer_post(&l->answer, l->answer.request, p->runtime.store, &kind, api_answer_show);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct look *l;
+    struct system_overview_look *l;
 
     if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
         return;
@@ -169,7 +169,7 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     l->api = ctx;
     l->answer.request = r;
     l->task = (struct task){ .run = at_home };
-    home_give(l->api->payments->home, &l->task);
+    home_give(l->api->payments->runtime.home, &l->task);
 }
 
 void api_overview_get(struct request *r, void *ctx)

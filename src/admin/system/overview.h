@@ -2,9 +2,9 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/live_watch.h"
-#include "flow/payments.h"
 #include "http/http.h"
+#include "ops/live_watch.h"
+#include "payment/payments.h"
 
 struct zone;
 

@@ -1,12 +1,12 @@
-#include "api/queues.h"
+#include "admin/system/queues.h"
 
-#include "api/act.h"
-#include "api/answer.h"
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/act.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
 
-struct look { /* GET: one request, in its own arena */
+struct queues_look { /* GET: one request, in its own arena */
     struct api_answer answer;
     const struct api_queues *api;
 };
@@ -70,9 +70,9 @@ static enum err add_kinds(struct tx *tx, struct arena *a, int64_t now_ms, struct
     return e;
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err queues_list(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct queues_look *l = CONTAINER_OF(u, struct queues_look, answer.unit);
     struct buf b;
     enum err e;
 
@@ -89,8 +89,8 @@ static enum err list(struct tx *tx, struct unit *u)
 
 static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    static const struct unit_kind kind = { "queues.list", UNIT_READ, list, NULL };
-    struct look *l;
+    static const struct unit_kind kind = { "queues.list", UNIT_READ, queues_list, NULL };
+    struct queues_look *l;
 
     if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
         return;
@@ -118,7 +118,7 @@ struct holding {
     struct uuid user;
 };
 
-static enum err hold(struct tx *tx, struct unit *u)
+static enum err queues_hold(struct tx *tx, struct unit *u)
 {
     struct holding *h = CONTAINER_OF(u, struct holding, answer.unit);
     struct buf b;
@@ -137,7 +137,7 @@ static enum err hold(struct tx *tx, struct unit *u)
 void queue_hold(struct request *r, const struct api_queues *api, const struct principal *p,
                 const struct hold *how)
 {
-    static const struct unit_kind kind = { "queue.hold", UNIT_FRONT, hold, NULL };
+    static const struct unit_kind kind = { "queue.hold", UNIT_FRONT, queues_hold, NULL };
     struct holding *h;
 
     if (!query_read(r, NULL, 0, NULL) || !act_has_no_input(r))

@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "store/store.h"
 
-/* The QStash API's side, which lives on the same floor: cli/ hands it down. See qstash/seen.h. */
+/* The QStash API's side, which lives on the same floor: cli/ hands it down. See qstash/operator_view.h. */
 struct queue_door {
     void *qstash;
     bool (*can_be)(struct str name);

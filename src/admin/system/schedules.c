@@ -1,18 +1,19 @@
 /* schedules.c - what comes round by itself: the schedules of the QStash API by their ids, then our
  * own standing jobs by their kinds. A cursor is the id of the last one shown; our own begin with
  * "builtin:", which no schedule's id can. */
-#include "api/answer.h"
-#include "api/query.h"
-#include "api/queues.h"
+#include "admin/system/queues.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/standing_jobs.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
+#include "ops/standing_jobs.h"
+#include "store/json_values.h"
 
 enum { SCHEDULES_DEFAULT = 50, ANSWER_MAX = 4 * 1024 * 1024 };
 
 #define BUILTIN S("builtin:")
 
-struct look { /* GET: one request, in its own arena */
+struct schedules_look { /* GET: one request, in its own arena */
     struct api_answer answer;
     const struct api_queues *api;
     struct str after; /* of the QStash API's, or ... */
@@ -31,7 +32,7 @@ struct look { /* GET: one request, in its own arena */
 
 static enum err add_own(void *ctx, const struct row *row)
 {
-    struct look *l = ctx;
+    struct schedules_look *l = ctx;
     const struct val *c = row->col;
     struct buf *b = l->out;
 
@@ -57,7 +58,7 @@ static enum err add_own(void *ctx, const struct row *row)
     return l->last_kind.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err add_standing(struct tx *tx, struct look *l)
+static enum err add_standing(struct tx *tx, struct schedules_look *l)
 {
     struct uuid first = STANDING_FIRST, last = STANDING_LAST;
     struct val v[] = { V_BLOB(uuid_bytes(&first)), V_BLOB(uuid_bytes(&last)) };
@@ -68,7 +69,7 @@ static enum err add_standing(struct tx *tx, struct look *l)
 /* --- a page --- */
 
 /* A full page of schedules says nothing of our own: those are on the next one. */
-static enum err add_page(struct tx *tx, struct look *l)
+static enum err add_page(struct tx *tx, struct schedules_look *l)
 {
     enum err e = OK;
 
@@ -82,7 +83,7 @@ static enum err add_page(struct tx *tx, struct look *l)
     return OK;
 }
 
-static void add_cursor(const struct look *l)
+static void add_cursor(const struct schedules_look *l)
 {
     if (!l->more) {
         buf_add(l->out, S("],\"nextCursor\":null}"));
@@ -95,9 +96,9 @@ static void add_cursor(const struct look *l)
     buf_add(l->out, S("\"}"));
 }
 
-static enum err list(struct tx *tx, struct unit *u)
+static enum err schedules_list(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct schedules_look *l = CONTAINER_OF(u, struct schedules_look, answer.unit);
     struct buf b;
     enum err e;
 
@@ -117,12 +118,12 @@ static enum err list(struct tx *tx, struct unit *u)
 static bool read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct schedules_look *)ctx)->limit);
 }
 
 static bool read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct schedules_look *l = ctx;
 
     (void)r;
     l->own_only = str_starts(value, BUILTIN);
@@ -140,8 +141,8 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
         QUERY_LIMIT(read_limit),
         QUERY_CURSOR(read_cursor),
     };
-    static const struct unit_kind kind = { "schedules.list", UNIT_READ, list, NULL };
-    struct look *l;
+    static const struct unit_kind kind = { "schedules.list", UNIT_READ, schedules_list, NULL };
+    struct schedules_look *l;
 
     if (!api_is_admin(r, e, p))
         return;
@@ -173,8 +174,8 @@ static enum err show_schedule(struct tx *tx, const struct api_queues *api, struc
     return api->door.schedule(tx, id, out);
 }
 
-static void hold(struct request *r, const struct api_queues *api, const struct principal *p,
-                 const struct hold *how)
+static void schedules_hold(struct request *r, const struct api_queues *api,
+                           const struct principal *p, const struct hold *how)
 {
     if (str_starts(r->params[0], BUILTIN))
         reply_problem(
@@ -191,7 +192,7 @@ static void pause_as(struct request *r, void *ctx, enum err e, const struct prin
     static const struct hold how = { "SCHEDULE_PAUSED", true, set_schedule, show_schedule };
 
     if (api_is_admin(r, e, p))
-        hold(r, ctx, p, &how);
+        schedules_hold(r, ctx, p, &how);
 }
 
 void api_schedule_pause(struct request *r, void *ctx)
@@ -204,7 +205,7 @@ static void resume_as(struct request *r, void *ctx, enum err e, const struct pri
     static const struct hold how = { "SCHEDULE_RESUMED", false, set_schedule, show_schedule };
 
     if (api_is_admin(r, e, p))
-        hold(r, ctx, p, &how);
+        schedules_hold(r, ctx, p, &how);
 }
 
 void api_schedule_resume(struct request *r, void *ctx)

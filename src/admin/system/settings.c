@@ -1,9 +1,9 @@
-#include "api/settings.h"
+#include "admin/system/settings.h"
 
-#include "api/answer.h"
-#include "api/query.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
+#include "endpoint/answer.h"
+#include "endpoint/query.h"
 
 #include <string.h>
 

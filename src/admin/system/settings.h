@@ -3,7 +3,7 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "http/http.h"
 
 enum { SETTINGS_MADE = 3 };

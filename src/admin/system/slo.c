@@ -1,10 +1,10 @@
 /* slo.c - all of it is in memory, at the watch's home:
  *
  *     request's loop --> watch's home: three stretches of time --> request's loop: the answer */
-#include "api/slo.h"
+#include "admin/system/slo.h"
 
-#include "api/answer.h"
-#include "flow/json_out.h"
+#include "base/json/write.h"
+#include "endpoint/answer.h"
 #include "telemetry/slo.h"
 
 enum { ANSWER_MAX = 64 * 1024, MINUTE = 60 * 1000, WINDOWS = 3 };
@@ -14,7 +14,7 @@ static const struct {
     int64_t ms;
 } windows[WINDOWS] = { { "5m", 5 * MINUTE }, { "1h", 60 * MINUTE }, { "24h", 24 * 60 * MINUTE } };
 
-struct look { /* one request, in its own arena */
+struct system_slo_look { /* one request, in its own arena */
     struct task task;
     struct request *request;
     const struct api_slo *api;
@@ -30,7 +30,7 @@ static void out_number(struct buf *b, const char *name, int64_t thousandths)
     out_json(b, name, str_of(text));
 }
 
-static void add_window(struct buf *b, const struct look *l, enum goal g, int i)
+static void add_window(struct buf *b, const struct system_slo_look *l, enum goal g, int i)
 {
     static const char *const words[] = {
         [GOAL_NO_DATA] = "no_data", [GOAL_MET] = "met", [GOAL_MISSED] = "missed"
@@ -50,7 +50,7 @@ static void add_window(struct buf *b, const struct look *l, enum goal g, int i)
     buf_char(b, '}');
 }
 
-static void add_goal(struct buf *b, const struct look *l, enum goal g)
+static void add_goal(struct buf *b, const struct system_slo_look *l, enum goal g)
 {
     const struct goal_rule *r = goal_rule(g);
 
@@ -68,9 +68,9 @@ static void add_goal(struct buf *b, const struct look *l, enum goal g)
     buf_add(b, S("]}"));
 }
 
-static void answer(struct task *t)
+static void system_slo_answer(struct task *t)
 {
-    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct system_slo_look *l = CONTAINER_OF(t, struct system_slo_look, task);
     struct buf b;
 
     buf_init(&b, ANSWER_MAX);
@@ -96,19 +96,19 @@ static void answer(struct task *t)
 
 static void at_home(struct task *t)
 {
-    struct look *l = CONTAINER_OF(t, struct look, task);
+    struct system_slo_look *l = CONTAINER_OF(t, struct system_slo_look, task);
     const struct alert_watch *w = l->api->watch;
 
     for (int i = 0; i < WINDOWS; i++)
         window_last(w->window, windows[i].ms, &l->stretches[i]);
     l->started_ms = w->started_ms;
-    l->task = (struct task){ .run = answer };
+    l->task = (struct task){ .run = system_slo_answer };
     home_give(l->request->home, &l->task);
 }
 
 static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
 {
-    struct look *l;
+    struct system_slo_look *l;
 
     if (!api_is_admin(r, e, p))
         return;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "auth/auth.h"
-#include "flow/alert_watch.h"
 #include "http/http.h"
+#include "ops/alert_watch.h"
 
 struct api_slo {
     struct auth *auth;

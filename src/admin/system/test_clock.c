@@ -2,23 +2,23 @@
  * request's:
  *
  *     request's loop --> queue's home: move, leases with it --> request's loop: answer */
-#include "api/test_clock.h"
+#include "admin/system/test_clock.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "queue/queue.h"
 
 #define ADVANCE_MAX_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
 
-struct step {
+struct test_clock_step {
     struct task task;
     struct request *request;
     const struct api_test_clock *parts;
     int64_t ms;
 };
 
-static void answer(struct task *t)
+static void test_clock_answer(struct task *t)
 {
-    struct request *r = CONTAINER_OF(t, struct step, task)->request;
+    struct request *r = CONTAINER_OF(t, struct test_clock_step, task)->request;
     struct buf text;
 
     buf_init(&text, 256);
@@ -29,15 +29,15 @@ static void answer(struct task *t)
 
 static void all_moved(void *ctx)
 {
-    struct step *s = ctx;
+    struct test_clock_step *s = ctx;
 
-    s->task = (struct task){ .run = answer };
+    s->task = (struct task){ .run = test_clock_answer };
     home_give(s->request->home, &s->task);
 }
 
-static void moved(void *ctx)
+static void test_clock_moved(void *ctx)
 {
-    struct step *s = ctx;
+    struct test_clock_step *s = ctx;
 
     if (s->parts->also)
         s->parts->also(s->parts->also_ctx, s->ms, all_moved, s);
@@ -45,22 +45,24 @@ static void moved(void *ctx)
         all_moved(s);
 }
 
-static void move(struct task *t)
+static void test_clock_move(struct task *t)
 {
-    struct step *s = CONTAINER_OF(t, struct step, task);
+    struct test_clock_step *s = CONTAINER_OF(t, struct test_clock_step, task);
 
-    queue_clock_moved(s->parts->queue, s->ms, moved, s);
+    queue_clock_moved(s->parts->queue, s->ms, test_clock_moved, s);
 }
 
-static void go(struct request *r, const struct api_test_clock *parts, int64_t ms)
+static void test_clock_go(struct request *r, const struct api_test_clock *parts, int64_t ms)
 {
-    struct step *s = arena_alloc(&r->arena, 1, sizeof(*s));
+    struct test_clock_step *s = arena_alloc(&r->arena, 1, sizeof(*s));
 
     if (!s) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    *s = (struct step){ .task = { .run = move }, .request = r, .parts = parts, .ms = ms };
+    *s = (struct test_clock_step){
+        .task = { .run = test_clock_move }, .request = r, .parts = parts, .ms = ms
+    };
     home_give(parts->home, &s->task);
 }
 
@@ -77,7 +79,7 @@ void api_test_clock(struct request *r, void *ctx)
     }
     json_problems_init(&problems);
     if (json_get_int(body, "advanceMs", true, 0, ADVANCE_MAX_MS, &ms, &problems))
-        go(r, ctx, ms);
+        test_clock_go(r, ctx, ms);
     else
         reply_problem_errors(r, ERR_VALIDATION, NULL, json_problems_array(&problems));
     json_problems_release(&problems);

@@ -1,4 +1,4 @@
-#include "base/json_escape.h"
+#include "base/json/escape.h"
 
 #include "base/hex.h"
 

@@ -1,4 +1,4 @@
-/* json_escape.h - the backslash in JSON strings: what may stand behind it, and what it means. */
+/* escape.h - the backslash in JSON strings: what may stand behind it, and what it means. */
 #pragma once
 
 #include "base/str.h"

@@ -6,9 +6,9 @@
  *     keys each new one is compared with its siblings by fingerprint; a larger object is sorted
  * when it ends. So 20,000 hostile keys cost n log n, and there is no hash to attack.
  *   - the paths that still match, as bits: most subtrees are scanned with none of them. */
-#include "base/json.h"
+#include "base/json/json.h"
 
-#include "base/json_escape.h"
+#include "base/json/escape.h"
 #include "base/limits.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 
 enum { KEYS_INLINE = 256, KEYS_LINEAR = 64, PATHS_MAX = 64, DOUBLE_DIGITS = 15 };
 
-struct key {
+struct json_key {
     const char *p; /* unescaped */
     uint32_t n, print, offset;
 };
@@ -33,13 +33,13 @@ struct scan {
     enum err err;
     struct json_fault fault;
     int depth, nodes;
-    bool odd_numbers; /* some number is not a plain integer that a double holds exactly */
-    struct key *keys; /* of all open objects, the innermost last */
+    bool odd_numbers;      /* some number is not a plain integer that a double holds exactly */
+    struct json_key *keys; /* of all open objects, the innermost last */
     size_t key_count, key_room;
     struct arena arena;          /* keys that had escapes */
     const char *rest[PATHS_MAX]; /* the part of each path that is still to be walked */
     struct json_value *picked;   /* one for each path */
-    struct key keys_inline[KEYS_INLINE];
+    struct json_key keys_inline[KEYS_INLINE];
 };
 
 static bool scan_value(struct scan *s, uint64_t live, struct json_value *ret_value);
@@ -51,14 +51,14 @@ static bool fail_at(struct scan *s, size_t offset, const char *why)
     return false;
 }
 
-static bool fail(struct scan *s, const char *why)
+static bool json_fail(struct scan *s, const char *why)
 {
     return fail_at(s, (size_t)(s->p - s->begin), why);
 }
 
 static bool fail_memory(struct scan *s)
 {
-    fail(s, "needs more memory than there is");
+    json_fail(s, "needs more memory than there is");
     s->err = ERR_NO_MEMORY;
     return false;
 }
@@ -74,7 +74,7 @@ static void skip_blanks(struct scan *s)
 }
 
 /* The next byte, or 0 at the end: NUL is nowhere allowed, so the two need no telling apart. */
-static char peek(const struct scan *s)
+static char json_peek(const struct scan *s)
 {
     if (s->p == s->end)
         return '\0';
@@ -125,7 +125,7 @@ static bool scan_escape(struct scan *s)
     size_t n = json_escape_size((struct str){ s->p, (size_t)(s->end - s->p) }, &why);
 
     s->p += n;
-    return n || fail(s, why);
+    return n || json_fail(s, why);
 }
 
 /* s->p is at the opening quote; *ret_raw gets what stands between the quotes. */
@@ -137,11 +137,11 @@ static bool scan_string(struct scan *s, struct str *ret_raw, bool *ret_escape)
     for (;;) {
         high |= skip_plain(s);
         if (s->p == s->end)
-            return fail(s, "the string does not end");
+            return json_fail(s, "the string does not end");
         if (*s->p == '"')
             break;
         if (*s->p != '\\')
-            return fail(s, "a control character in a string");
+            return json_fail(s, "a control character in a string");
         escape = true;
         if (!scan_escape(s))
             return false;
@@ -183,16 +183,16 @@ static bool scan_fraction(struct scan *s)
 {
     s->p++;
     s->odd_numbers = true;
-    return skip_digits(s) || fail(s, "digits are missing behind the decimal point");
+    return skip_digits(s) || json_fail(s, "digits are missing behind the decimal point");
 }
 
 static bool scan_exponent(struct scan *s)
 {
     s->p++;
     s->odd_numbers = true;
-    if (peek(s) == '+' || peek(s) == '-')
+    if (json_peek(s) == '+' || json_peek(s) == '-')
         s->p++;
-    return skip_digits(s) || fail(s, "digits are missing in the exponent");
+    return skip_digits(s) || json_fail(s, "digits are missing in the exponent");
 }
 
 static bool scan_number(struct scan *s)
@@ -202,29 +202,29 @@ static bool scan_number(struct scan *s)
 
     if (*s->p == '-')
         s->p++;
-    zero = peek(s) == '0';
+    zero = json_peek(s) == '0';
     switch (skip_digits(s)) {
-    case 0: return fail(s, "digits are missing");
+    case 0: return json_fail(s, "digits are missing");
     case 1: break;
     default:
         if (zero)
-            return fail(s, "a number may not begin with 0");
+            return json_fail(s, "a number may not begin with 0");
     }
-    if (peek(s) == '.' && !scan_fraction(s))
+    if (json_peek(s) == '.' && !scan_fraction(s))
         return false;
-    if ((peek(s) == 'e' || peek(s) == 'E') && !scan_exponent(s))
+    if ((json_peek(s) == 'e' || json_peek(s) == 'E') && !scan_exponent(s))
         return false;
     if (s->p - from > DOUBLE_DIGITS)
         s->odd_numbers = true;
     if (s->p - from > LIMIT_JSON_NUMBER)
-        return fail(s, "the number is too long");
+        return json_fail(s, "the number is too long");
     return true;
 }
 
 static bool scan_word(struct scan *s, struct str word)
 {
     if (!str_starts((struct str){ s->p, (size_t)(s->end - s->p) }, word))
-        return fail(s, "a value was expected");
+        return json_fail(s, "a value was expected");
     s->p += word.n;
     return true;
 }
@@ -234,8 +234,8 @@ static bool scan_word(struct scan *s, struct str word)
 static bool grow_keys(struct scan *s)
 {
     size_t room = s->key_room * 2;
-    struct key *old = s->keys == s->keys_inline ? NULL : s->keys;
-    struct key *keys = realloc(old, room * sizeof(*keys));
+    struct json_key *old = s->keys == s->keys_inline ? NULL : s->keys;
+    struct json_key *keys = realloc(old, room * sizeof(*keys));
 
     if (!keys)
         return fail_memory(s);
@@ -247,7 +247,7 @@ static bool grow_keys(struct scan *s)
 }
 
 /* Equal keys have equal prints; most others differ. It only has to be quick. */
-static uint32_t fingerprint(struct str key)
+static uint32_t json_fingerprint(struct str key)
 {
     uint64_t first = 0, last = 0;
     size_t n = key.n < 8 ? key.n : 8;
@@ -262,7 +262,7 @@ static uint32_t fingerprint(struct str key)
 static bool key_is_known(const struct scan *s, size_t from, struct str key, uint32_t print)
 {
     for (size_t i = from; i < s->key_count; i++) {
-        const struct key *k = &s->keys[i];
+        const struct json_key *k = &s->keys[i];
 
         if (k->print == print && k->n == key.n && memcmp(k->p, key.p, key.n) == 0)
             return true;
@@ -272,7 +272,7 @@ static bool key_is_known(const struct scan *s, size_t from, struct str key, uint
 
 static bool add_key(struct scan *s, struct object *o, struct str key, size_t offset)
 {
-    uint32_t print = fingerprint(key);
+    uint32_t print = json_fingerprint(key);
     uint64_t bit = 1ULL << (print & 63);
 
     if ((o->seen & bit) && s->key_count - o->keys_from < KEYS_LINEAR &&
@@ -281,13 +281,13 @@ static bool add_key(struct scan *s, struct object *o, struct str key, size_t off
     if (s->key_count == s->key_room && !grow_keys(s))
         return false;
     o->seen |= bit;
-    s->keys[s->key_count++] = (struct key){ key.p, (uint32_t)key.n, print, (uint32_t)offset };
+    s->keys[s->key_count++] = (struct json_key){ key.p, (uint32_t)key.n, print, (uint32_t)offset };
     return true;
 }
 
 static int order_keys(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
+    const struct json_key *x = a, *y = b;
     int order;
 
     if (x->n != y->n)
@@ -300,7 +300,7 @@ static int order_keys(const void *a, const void *b)
 static bool drop_keys(struct scan *s, const struct object *o)
 {
     size_t n = s->key_count - o->keys_from;
-    struct key *k = s->keys + o->keys_from;
+    struct json_key *k = s->keys + o->keys_from;
 
     s->key_count = o->keys_from;
     if (n <= KEYS_LINEAR)
@@ -318,8 +318,8 @@ static bool scan_key(struct scan *s, struct object *o, struct str *ret_key)
     struct str raw;
     bool escape;
 
-    if (peek(s) != '"')
-        return fail(s, "a key was expected");
+    if (json_peek(s) != '"')
+        return json_fail(s, "a key was expected");
     if (!scan_string(s, &raw, &escape))
         return false;
     if (escape) {
@@ -406,8 +406,8 @@ static bool scan_member(struct scan *s, const struct fan *fan, struct object *o)
         return false;
     matched = fan ? match_paths(s, fan, key) : 0;
     skip_blanks(s);
-    if (peek(s) != ':')
-        return fail(s, "':' was expected");
+    if (json_peek(s) != ':')
+        return json_fail(s, "':' was expected");
     s->p++;
     return matched ? scan_matched(s, matched, key.n) : scan_value(s, 0, &ignored);
 }
@@ -418,9 +418,9 @@ static bool scan_next(struct scan *s, char close, const char *why, bool *ret_mor
     char c;
 
     skip_blanks(s);
-    c = peek(s);
+    c = json_peek(s);
     if (c != ',' && c != close)
-        return fail(s, why);
+        return json_fail(s, why);
     s->p++;
     *ret_more = c == ',';
     return true;
@@ -434,7 +434,7 @@ static bool scan_object(struct scan *s, uint64_t live)
 
     s->p++;
     skip_blanks(s);
-    if (peek(s) == '}') {
+    if (json_peek(s) == '}') {
         s->p++;
         return true;
     }
@@ -456,7 +456,7 @@ static bool scan_array(struct scan *s)
 
     s->p++;
     skip_blanks(s);
-    if (peek(s) == ']') {
+    if (json_peek(s) == ']') {
         s->p++;
         return true;
     }
@@ -471,7 +471,7 @@ static bool scan_nested(struct scan *s, uint64_t live)
     bool good;
 
     if (s->depth == LIMIT_JSON_DEPTH)
-        return fail(s, "nested too deeply");
+        return json_fail(s, "nested too deeply");
     s->depth++;
     good = *s->p == '{' ? scan_object(s, live) : scan_array(s);
     s->depth--;
@@ -500,7 +500,7 @@ static bool scan_by_type(struct scan *s, uint64_t live, struct json_value *v)
     case JSON_BOOL: return scan_word(s, *s->p == 't' ? S("true") : S("false"));
     case JSON_NULL: return scan_word(s, S("null"));
     case JSON_NUMBER: return scan_number(s);
-    case JSON_ABSENT: return fail(s, "a value was expected");
+    case JSON_ABSENT: return json_fail(s, "a value was expected");
     }
     abort();
 }
@@ -512,8 +512,8 @@ static bool scan_value(struct scan *s, uint64_t live, struct json_value *ret_val
     skip_blanks(s);
     from = s->p;
     if (++s->nodes > LIMIT_JSON_NODES)
-        return fail(s, "too many values");
-    *ret_value = (struct json_value){ .type = type_of(peek(s)) };
+        return json_fail(s, "too many values");
+    *ret_value = (struct json_value){ .type = type_of(json_peek(s)) };
     if (!scan_by_type(s, live, ret_value))
         return false;
     if (ret_value->type != JSON_STRING)
@@ -546,11 +546,11 @@ static enum err scan_text(struct scan *s, uint64_t live, struct json_fault *ret_
     struct json_value root;
 
     if (s->end - s->begin > LIMIT_JSON_TEXT) {
-        fail(s, "the text is too long");
+        json_fail(s, "the text is too long");
     } else if (scan_value(s, live, &root)) {
         skip_blanks(s);
         if (s->p != s->end)
-            fail(s, "something stands behind the end");
+            json_fail(s, "something stands behind the end");
     }
     if (s->keys != s->keys_inline)
         free(s->keys);

@@ -1,6 +1,6 @@
-/* json_tree.c - cJSON trees of text that the scanner has passed, and the fields of their objects.
+/* tree.c - cJSON trees of text that the scanner has passed, and the fields of their objects.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <stdio.h>
@@ -182,8 +182,8 @@ void json_drop_nulls(cJSON *object, const char *const *names, size_t n)
 
 /* The field, or NULL where it is absent. Where it is required that is a problem, and null is the
  * same one. */
-static const cJSON *get(const cJSON *object, const char *field, bool required,
-                        struct json_problems *p)
+static const cJSON *tree_get(const cJSON *object, const char *field, bool required,
+                             struct json_problems *p)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
 
@@ -206,7 +206,7 @@ static size_t count_chars(const char *utf8)
 bool json_get_str(const cJSON *object, const char *field, bool required, size_t max_chars,
                   struct str *ret_text, struct json_problems *p)
 {
-    const cJSON *item = get(object, field, required, p);
+    const cJSON *item = tree_get(object, field, required, p);
     size_t least = required ? 1 : 0, n;
     char en[96], ja[96];
 
@@ -236,7 +236,7 @@ static bool to_int(const cJSON *item, int64_t *ret_value)
 bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least,
                   int64_t most, int64_t *ret_value, struct json_problems *p)
 {
-    const cJSON *item = get(object, field, required, p);
+    const cJSON *item = tree_get(object, field, required, p);
     char en[96], ja[96];
     int64_t value;
 
@@ -257,7 +257,7 @@ bool json_get_int(const cJSON *object, const char *field, bool required, int64_t
 bool json_get_bool(const cJSON *object, const char *field, bool required, bool *ret_value,
                    struct json_problems *p)
 {
-    const cJSON *item = get(object, field, required, p);
+    const cJSON *item = tree_get(object, field, required, p);
 
     if (!item)
         return false;

@@ -1,6 +1,6 @@
-#include "flow/json_out.h"
+#include "base/json/write.h"
 
-#include "flow/text.h"
+#include "base/text.h"
 
 void out_name(struct buf *b, const char *name)
 {
@@ -63,21 +63,6 @@ void out_json(struct buf *b, const char *name, struct str json)
 {
     out_name(b, name);
     buf_add(b, json.n ? json : S("null"));
-}
-
-void out_val_uuid(struct buf *b, const char *name, const struct val *v)
-{
-    struct uuid id;
-
-    if (v->type == VAL_BLOB && uuid_of_bytes(v->s, &id))
-        out_uuid(b, name, id);
-    else
-        out_json(b, name, S("null"));
-}
-
-void out_val_text(struct buf *b, const char *name, const struct val *v)
-{
-    out_text(b, name, v->type == VAL_TEXT ? v->s : (struct str){ 0 });
 }
 
 struct str out_done(struct buf *b, struct arena *a)

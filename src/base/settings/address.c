@@ -1,4 +1,4 @@
-#include "base/settings_address.h"
+#include "base/settings/address.h"
 
 #include "base/limits.h"
 

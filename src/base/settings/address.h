@@ -1,4 +1,4 @@
-/* settings_address.h - the forms of addresses that settings may have. */
+/* address.h - the forms of addresses that settings may have. */
 #pragma once
 
 #include "base/str.h"

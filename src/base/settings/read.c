@@ -1,9 +1,9 @@
-#include "base/settings_read.h"
+#include "base/settings/read.h"
 
 #include "base/fault.h"
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "base/zone.h"
+#include "base/settings/address.h"
+#include "base/time/zone.h"
 
 #include <stdio.h>
 #include <string.h>

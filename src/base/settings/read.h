@@ -1,9 +1,9 @@
-/* settings_read.h - how a setting's text becomes its value: a row of the table, and the readers.
+/* read.h - how a setting's text becomes its value: a row of the table, and the readers.
  * For settings.c alone. */
 #pragma once
 
-#include "base/settings.h"
-#include "base/settings_source.h"
+#include "base/settings/settings.h"
+#include "base/settings/source.h"
 
 struct setting;
 

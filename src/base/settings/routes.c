@@ -1,7 +1,7 @@
-/* settings_routes.c - the form of ICHIDO_ROUTES and the words in it (G5): checked when the settings
+/* routes.c - the form of ICHIDO_ROUTES and the words in it (G5): checked when the settings
  * are read, before anything is touched. gateway/gateways.c builds the routes from the same text. */
 #include "base/limits.h"
-#include "base/settings_source.h"
+#include "base/settings/source.h"
 
 /* What each adapter's `methods` says; base is below them and cannot ask. */
 static const struct known {

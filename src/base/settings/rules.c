@@ -1,8 +1,8 @@
-/* settings_rules.c - the rules between settings (D25), and what one of them is for want of another.
+/* rules.c - the rules between settings (D25), and what one of them is for want of another.
  */
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "base/settings_source.h"
+#include "base/settings/address.h"
+#include "base/settings/source.h"
 
 /* --- gateways --- */
 
@@ -184,6 +184,8 @@ static void check_production(struct settings *s, struct source *src)
     check_gateways(s, src);
     if (s->test_clock)
         source_problem(src, "ICHIDO_TEST_CLOCK", "must be off in production mode");
+    if (s->test_patience > 1)
+        source_problem(src, "ICHIDO_TEST_PATIENCE", "must be 1 in production mode");
     if (s->faults.n)
         source_problem(src, "ICHIDO_FAULTS", "must not be set in production mode");
     if (!s->webhook_secret_count &&

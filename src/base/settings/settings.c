@@ -1,12 +1,12 @@
 /* settings.c - the table of all settings, and how each is read. */
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 #include "base/fault.h"
 #include "base/limits.h"
-#include "base/settings_address.h"
-#include "base/settings_read.h"
+#include "base/settings/address.h"
+#include "base/settings/read.h"
+#include "base/time/zone.h"
 #include "base/url_mask.h"
-#include "base/zone.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -100,6 +100,7 @@ static const struct setting table[] = {
     ROW("ICHIDO_QSTASH_DEDUP_MS",  read_i64,      qstash_dedup_ms, "600000", FROM_TO(1, 90 * DAY_MS)),
     ROW("ICHIDO_QSTASH_PRIVATE",   read_private,  qstash_private,  "auto", ONE_OF("auto,on,off")),
     ROW("ICHIDO_TEST_CLOCK",       read_switch,   test_clock,      "off"),
+    ROW("ICHIDO_TEST_PATIENCE",    read_int,      test_patience,   "1",       FROM_TO(1, 60)),
     ROW("ICHIDO_FAULTS",           read_faults,   faults,          NULL),
 
     ROW("ICHIDO_SMTP_URL",         read_smtp,     smtp_url,        NULL),
@@ -132,7 +133,7 @@ static const struct setting table[] = {
     ROW("ICHIDO_ALERT_SECRET",     read_secret,   alert_secret,    NULL),
     ROW("ICHIDO_ALERT_MAIL",       read_text,     alert_mail,      NULL),
 
-    NOT_READ("ICHIDO_CONFIG"), /* settings_source.c reads it */
+    NOT_READ("ICHIDO_CONFIG"), /* source.c reads it */
     NOT_READ("ICHIDO_BIN"),    /* tells the end-to-end tests which program to run */
 };
 /* clang-format on */
@@ -149,7 +150,7 @@ static bool is_known(struct str name)
 
 enum { NEAR = 3 };
 
-static struct str nearest(struct str name)
+static struct str settings_nearest(struct str name)
 {
     struct str best = { 0 };
     size_t least = NEAR + 1;
@@ -167,7 +168,7 @@ static struct str nearest(struct str name)
 
 /* --- all of them --- */
 
-static void wipe(struct str s)
+static void settings_wipe(struct str s)
 {
     if (s.n)
         OPENSSL_cleanse((char *)s.p, s.n); /* the arena's copy: ours to write */
@@ -204,7 +205,7 @@ static void read_row(struct load *l, const struct setting *row)
     if (!is_hidden(row) && row->read != read_pem && given->source != SETTING_CONTENTS)
         given->text = value;
     if (l->source.problem_count > problems)
-        wipe(value); /* it stands in no field, so settings_release will not find it */
+        settings_wipe(value); /* it stands in no field, so settings_release will not find it */
 }
 
 bool settings_load(struct settings *s, settings_getenv get, char *const *env, struct buf *problems)
@@ -213,7 +214,7 @@ bool settings_load(struct settings *s, settings_getenv get, char *const *env, st
                       .source = { .get = get,
                                   .env = env,
                                   .is_known = is_known,
-                                  .nearest = nearest,
+                                  .nearest = settings_nearest,
                                   .problems = problems } };
 
     *s = (struct settings){ .max_connections = LIMIT_CONNECTIONS };
@@ -239,11 +240,11 @@ void settings_release(struct settings *s)
 {
     for (size_t i = 0; i < COUNT(table); i++)
         if (table[i].read && is_hidden(&table[i]) && table[i].read != read_secrets)
-            wipe(*(const struct str *)((const char *)s + table[i].field));
-    wipe(s->db); /* a PostgreSQL address may hold a password, a mail server's too */
-    wipe(s->smtp_url);
+            settings_wipe(*(const struct str *)((const char *)s + table[i].field));
+    settings_wipe(s->db); /* a PostgreSQL address may hold a password, a mail server's too */
+    settings_wipe(s->smtp_url);
     for (size_t i = 0; i < s->webhook_secret_count; i++)
-        wipe(s->webhook_secrets[i]);
+        settings_wipe(s->webhook_secrets[i]);
     arena_release(&s->arena);
     *s = (struct settings){ 0 };
 }
@@ -277,8 +278,8 @@ static bool has_secret(const struct settings *s, const struct setting *row)
 
 /* A text's field is nearer to the truth than what was written: rules fill some in, and a port of 0
  * has become a real one. */
-static void show(const struct settings *s, const struct setting *row,
-                 const struct setting_given *given, struct buf *text)
+static void settings_show(const struct settings *s, const struct setting *row,
+                          const struct setting_given *given, struct buf *text)
 {
     const char *field = (const char *)s + row->field;
     struct str value = given->text;
@@ -308,7 +309,7 @@ bool settings_view(const struct settings *s, size_t i, struct buf *text,
         ret_view->set = has_secret(s, row);
         return true;
     }
-    show(s, row, &s->given[i], text);
+    settings_show(s, row, &s->given[i], text);
     ret_view->set = text->n > 0;
     if (ret_view->source == SETTING_CONTENTS)
         buf_clear(text);

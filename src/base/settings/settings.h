@@ -56,6 +56,7 @@ struct settings {
     struct str trusted_proxies; /* comma-separated CIDRs whose X-Forwarded-For is believed */
     struct str admin_token;
     bool test_clock;
+    int test_patience;
     struct str faults;
     struct str tls_cert, tls_key; /* file names */
     struct str log_level;

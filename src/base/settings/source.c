@@ -1,4 +1,4 @@
-#include "base/settings_source.h"
+#include "base/settings/source.h"
 
 #include "base/limits.h"
 
@@ -25,7 +25,7 @@ void source_problem(struct source *s, const char *name, const char *format, ...)
     s->problem_count++;
 }
 
-static void wipe(struct buf *b)
+static void settings_source_wipe(struct buf *b)
 {
     if (b->p)
         OPENSSL_cleanse(b->p, b->size);
@@ -66,7 +66,7 @@ static const char *read_file(const char *path, struct buf *ret_text, size_t limi
     why = read_all(fd, ret_text, limit);
     close(fd);
     if (why)
-        wipe(ret_text);
+        settings_source_wipe(ret_text);
     return why;
 }
 
@@ -218,12 +218,13 @@ void source_open(struct source *s)
 
 void source_release(struct source *s)
 {
-    wipe(&s->config);
+    settings_source_wipe(&s->config);
 }
 
 /* --- values --- */
 
-static struct str keep(struct source *s, struct arena *a, const char *name, struct str value)
+static struct str settings_source_keep(struct source *s, struct arena *a, const char *name,
+                                       struct str value)
 {
     struct str copy = { 0 };
 
@@ -248,10 +249,10 @@ static struct str value_of_file(struct source *s, struct arena *a, const char *n
                        why);
         return (struct str){ 0 };
     }
-    value = keep(s, a, name, without_newline(buf_str(&text)));
+    value = settings_source_keep(s, a, name, without_newline(buf_str(&text)));
     if (!value.n && !without_newline(buf_str(&text)).n)
         source_problem(s, name, STR_FMT " (from %s_FILE) is empty", STR_ARG(path), name);
-    wipe(&text);
+    settings_source_wipe(&text);
     return value;
 }
 
@@ -273,7 +274,7 @@ struct str source_value(struct source *s, struct arena *a, const char *name,
         if (value.n || path.n)
             *ret_source = path.n ? SETTING_CONTENTS : i ? SETTING_CONFIG : SETTING_ENVIRONMENT;
         if (value.n)
-            return keep(s, a, name, value);
+            return settings_source_keep(s, a, name, value);
         if (path.n)
             return value_of_file(s, a, name, path);
     }

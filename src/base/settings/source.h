@@ -1,9 +1,9 @@
-/* settings_source.h - where a setting's text comes from: the environment, the file that
+/* source.h - where a setting's text comes from: the environment, the file that
  * ICHIDO_CONFIG names, or the file that NAME_FILE names; and the rules between settings. Only
  * settings*.c uses it. */
 #pragma once
 
-#include "base/settings.h"
+#include "base/settings/settings.h"
 
 struct source {
     settings_getenv get;
@@ -32,13 +32,13 @@ struct str source_value(struct source *s, struct arena *a, const char *name,
 /* Of a value that is no secret, as much as a line can show. */
 #define SOURCE_SHOWN(s) (int)((s).n < 60 ? (s).n : 60), (s).p
 
-/* settings_routes.c: "paypay=paypay,card:USD=stripe" (G5). False: it was said what is wrong. */
+/* routes.c: "paypay=paypay,card:USD=stripe" (G5). False: it was said what is wrong. */
 bool settings_check_routes(struct source *src, const char *setting, struct str rules);
 /* Is `name`, which stands in `one` of a list, a gateway's? */
 bool settings_check_gateway(struct source *src, const char *setting, struct str one,
                             struct str name);
 
-/* settings_rules.c: only when every setting is right by itself. What was refused looks like what is
+/* rules.c: only when every setting is right by itself. What was refused looks like what is
  * not set. */
 bool settings_are_days(struct str list); /* "-3,0,7": LIMIT_REMINDERS at most, each once */
 void settings_check(struct settings *s, struct source *src);

@@ -1,4 +1,4 @@
-#include "base/civil.h"
+#include "base/time/civil.h"
 
 /* A year that begins in March has its leap day at the end, so the days before a month are a
  * formula, and 400 such years, an era, are always equally long. */

@@ -1,4 +1,4 @@
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 
 #include <string.h>
 #include <time.h>

@@ -7,11 +7,11 @@
  * the difference. The files are the system's own, and yet nothing in them is believed: every count
  * is checked against the bytes there are, times must ascend, offsets stay within what RFC 8536
  * allows. */
-#include "base/zone.h"
+#include "base/time/zone.h"
 
 #include "base/buf.h"
-#include "base/civil.h"
 #include "base/limits.h"
+#include "base/time/civil.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ struct footer {
     struct rule_day start, end; /* of daylight-saving time, in the offset before */
 };
 
-struct change {
+struct zone_change {
     int64_t at_s;
     int offset_s;
 };
@@ -49,7 +49,7 @@ struct zone {
     int first_s; /* the offset before the first change */
     struct footer footer;
     size_t count;
-    struct change changes[];
+    struct zone_change changes[];
 };
 
 /* --- the footer: EST5EDT,M3.2.0,M11.1.0/2 --- */
@@ -173,7 +173,7 @@ static int64_t day_in(const struct rule_day *r, int64_t year)
     return first + day;
 }
 
-static void put_change(struct change *list, size_t n, struct change c)
+static void put_change(struct zone_change *list, size_t n, struct zone_change c)
 {
     while (n && list[n - 1].at_s > c.at_s) {
         list[n] = list[n - 1];
@@ -187,18 +187,18 @@ static void put_change(struct change *list, size_t n, struct change c)
 static struct zone_span footer_span(const struct footer *f, int64_t at_s)
 {
     int64_t year = civil_of(floor_div(at_s, DAY_S)).year;
-    struct change list[10];
+    struct zone_change list[10];
     size_t n = 0, i = 0;
 
     if (!f->has_dst)
         return (struct zone_span){ -ZONE_ALWAYS, ZONE_ALWAYS, f->std_s };
     for (int64_t y = year - 2; y <= year + 2; y++) {
-        put_change(
-            list, n++,
-            (struct change){ day_in(&f->start, y) * DAY_S + f->start.time_s - f->std_s, f->dst_s });
-        put_change(
-            list, n++,
-            (struct change){ day_in(&f->end, y) * DAY_S + f->end.time_s - f->dst_s, f->std_s });
+        put_change(list, n++,
+                   (struct zone_change){ day_in(&f->start, y) * DAY_S + f->start.time_s - f->std_s,
+                                         f->dst_s });
+        put_change(list, n++,
+                   (struct zone_change){ day_in(&f->end, y) * DAY_S + f->end.time_s - f->dst_s,
+                                         f->std_s });
     }
     while (i + 2 < n && list[i + 1].at_s <= at_s)
         i++;
@@ -259,16 +259,16 @@ struct head {
     uint32_t isut, isstd, leaps, times, types, chars;
 };
 
-static uint32_t be32(const char *p)
+static uint32_t zone_be32(const char *p)
 {
     const unsigned char *u = (const unsigned char *)p;
 
     return (uint32_t)u[0] << 24 | (uint32_t)u[1] << 16 | (uint32_t)u[2] << 8 | u[3];
 }
 
-static int64_t be64(const char *p)
+static int64_t zone_be64(const char *p)
 {
-    return (int64_t)((uint64_t)be32(p) << 32 | be32(p + 4));
+    return (int64_t)((uint64_t)zone_be32(p) << 32 | zone_be32(p + 4));
 }
 
 static bool take_bytes(struct str *s, uint64_t n, struct str *ret)
@@ -286,8 +286,13 @@ static bool take_head(struct str *s, struct head *ret)
 
     if (!take_bytes(s, HEAD, &h) || !str_starts(h, S("TZif")))
         return false;
-    *ret = (struct head){ h.p[4],         be32(h.p + 20), be32(h.p + 24), be32(h.p + 28),
-                          be32(h.p + 32), be32(h.p + 36), be32(h.p + 40) };
+    *ret = (struct head){ h.p[4],
+                          zone_be32(h.p + 20),
+                          zone_be32(h.p + 24),
+                          zone_be32(h.p + 28),
+                          zone_be32(h.p + 32),
+                          zone_be32(h.p + 36),
+                          zone_be32(h.p + 40) };
     return ret->version >= '2';
 }
 
@@ -298,8 +303,8 @@ static uint64_t body_size(const struct head *h, uint64_t time_size)
 }
 
 /* A version 1 block, then the head, the data and the footer that count. */
-static bool split(struct str file, struct head *ret_head, struct str *ret_data,
-                  struct str *ret_footer)
+static bool zone_split(struct str file, struct head *ret_head, struct str *ret_data,
+                       struct str *ret_footer)
 {
     struct str skipped;
     struct head old;
@@ -320,7 +325,7 @@ static bool offset_of(const struct head *h, struct str data, unsigned type, int 
 
     if (type >= h->types)
         return false;
-    s = (int32_t)be32(data.p + (size_t)h->times * 9 + (size_t)type * TYPE);
+    s = (int32_t)zone_be32(data.p + (size_t)h->times * 9 + (size_t)type * TYPE);
     *ret_s = s;
     return s > OFFSET_LEAST && s < ZONE_REACH_S;
 }
@@ -332,9 +337,9 @@ static bool read_changes(const struct head *h, struct str data, struct zone *z)
     if (!offset_of(h, data, 0, &z->first_s))
         return false;
     for (size_t i = 0; i < h->times; i++) {
-        struct change *c = &z->changes[i];
+        struct zone_change *c = &z->changes[i];
 
-        c->at_s = be64(data.p + i * 8);
+        c->at_s = zone_be64(data.p + i * 8);
         if (c->at_s <= before || c->at_s > CHANGE_MOST ||
             !offset_of(h, data, (unsigned char)data.p[(size_t)h->times * 8 + i], &c->offset_s))
             return false;
@@ -350,7 +355,7 @@ enum err zone_read(struct str tzif, struct zone **ret_zone)
     struct str data, footer;
     struct zone *z;
 
-    if (tzif.n > LIMIT_ZONE_FILE || !split(tzif, &h, &data, &footer))
+    if (tzif.n > LIMIT_ZONE_FILE || !zone_split(tzif, &h, &data, &footer))
         return ERR_VALIDATION;
     z = calloc(1, sizeof(*z) + h.times * sizeof(z->changes[0]));
     if (!z)

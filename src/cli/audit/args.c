@@ -1,11 +1,12 @@
-#include "base/limits.h"
 #include "cli/args.h"
-#include "cli/audit_parts.h"
+
+#include "base/limits.h"
+#include "cli/audit/command.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct reading {
+struct audit_args_reading {
     struct audit_ask *ask;
     int64_t now_ms;
 };
@@ -63,57 +64,57 @@ static bool read_operation(void *ctx, struct str value)
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] >= 'a' && value.p[i] <= 'z')
             ((char *)value.p)[i] = (char)(value.p[i] - ('a' - 'A'));
-    return set_text(value, &((struct reading *)ctx)->ask->filter.operation);
+    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.operation);
 }
 
 static bool read_subject(void *ctx, struct str value)
 {
-    return set_text(value, &((struct reading *)ctx)->ask->filter.subject);
+    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.subject);
 }
 
 static bool read_result(void *ctx, struct str value)
 {
-    return set_text(value, &((struct reading *)ctx)->ask->filter.result);
+    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.result);
 }
 
 static bool read_payment(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
 
     return f->has_payment = uuid_parse(value, &f->payment);
 }
 
 static bool read_user(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
 
     return f->has_user = uuid_parse(value, &f->user);
 }
 
 static bool read_from(void *ctx, struct str value)
 {
-    struct reading *g = ctx;
+    struct audit_args_reading *g = ctx;
 
     return args_time(value, g->now_ms, &g->ask->filter.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
-    struct reading *g = ctx;
+    struct audit_args_reading *g = ctx;
 
     return args_time(value, g->now_ms, &g->ask->filter.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
-    struct reading *g = ctx;
+    struct audit_args_reading *g = ctx;
 
     return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
 }
 
 static bool read_expect(void *ctx, struct str value)
 {
-    struct reading *g = ctx;
+    struct audit_args_reading *g = ctx;
 
     g->ask->expect_text = value;
     return audit_expect_read(value, &g->ask->expect);
@@ -121,7 +122,7 @@ static bool read_expect(void *ctx, struct str value)
 
 static bool read_format(void *ctx, struct str value)
 {
-    struct reading *g = ctx;
+    struct audit_args_reading *g = ctx;
 
     g->ask->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
     return g->ask->format == AUDIT_CSV || str_eq(value, S("jsonl"));
@@ -130,13 +131,13 @@ static bool read_format(void *ctx, struct str value)
 static bool read_all(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct reading *)ctx)->ask->all = true;
+    return ((struct audit_args_reading *)ctx)->ask->all = true;
 }
 
 static bool read_json(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct reading *)ctx)->ask->json = true;
+    return ((struct audit_args_reading *)ctx)->ask->json = true;
 }
 
 /* --- all together --- */
@@ -161,9 +162,9 @@ static const struct args_option options[] = {
     { "--format", EXPORT, false, false, read_format, "needs jsonl or csv" },
 };
 
-static bool check(struct args *a)
+static bool audit_args_check(struct args *a)
 {
-    const struct audit_ask *k = ((struct reading *)a->ask)->ask;
+    const struct audit_ask *k = ((struct audit_args_reading *)a->ask)->ask;
 
     if (k->filter.from_ms && k->filter.to_ms && k->filter.from_ms >= k->filter.to_ms)
         return args_wrong(a, "--to", "must be later than --from");
@@ -178,14 +179,14 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
         if (!args_take_option(a, argc, argv, &i))
             return false;
     }
-    return check(a);
+    return audit_args_check(a);
 }
 
 enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
                            char why[256])
 {
     static const char *const verbs[] = { "list", "verify", "export" };
-    struct reading g = { .ask = ret_ask, .now_ms = now_ms };
+    struct audit_args_reading g = { .ask = ret_ask, .now_ms = now_ms };
     struct args a = { .command = "ichido audit",
                       .options = options,
                       .count = COUNT(options),

@@ -1,10 +1,10 @@
 /* audit.c - `ichido audit`: the audit log from the command line (O6). Everything is read in parts,
  * so that a server that has the database goes on with its work. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "cli/audit_parts.h"
+#include "cli/audit/command.h"
 #include "cli/cli.h"
-#include "cli/dlq_parts.h"
+#include "cli/dlq/command.h"
 #include "observe/log.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct run {
     char next[AUDIT_NEXT], why[512];
 };
 
-static int failed(const struct run *r, enum err e, const char *doing)
+static int audit_failed(const struct run *r, enum err e, const char *doing)
 {
     fprintf(stderr, "ichido audit: %s: %s\n", doing, r->why[0] ? r->why : err_words(e, LANG_EN));
     return EXIT_CANNOT;
@@ -88,7 +88,7 @@ static enum err list_page(struct run *r, int64_t most, int64_t *shown)
     return OK;
 }
 
-static int list(struct run *r)
+static int audit_list(struct run *r)
 {
     int64_t most = r->ask.all ? INT64_MAX : r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
     enum err e;
@@ -97,7 +97,7 @@ static int list(struct run *r)
         e = list_page(r, most, &shown);
     while (!e && r->next[0] && shown < most);
     if (e)
-        return failed(r, e, "list");
+        return audit_failed(r, e, "list");
     if (!shown)
         fputs("no audit row matches\n", stderr);
     else if (r->next[0])
@@ -107,13 +107,13 @@ static int list(struct run *r)
 
 /* --- verify --- */
 
-struct sums {
+struct audit_sums {
     int64_t verified, found, head, unsealed;
     char hash[2 * AUDIT_HASH + 1];
     cJSON *problems; /* the first of them */
 };
 
-static void print_problem(const struct sums *s, const cJSON *problem)
+static void print_problem(const struct audit_sums *s, const cJSON *problem)
 {
     char n[24] = "", seq[24] = "";
 
@@ -129,7 +129,7 @@ static void print_problem(const struct sums *s, const cJSON *problem)
 }
 
 /* With --json all of them are one answer at the end, and there may be very many. */
-static void take_problems(const struct run *r, struct sums *s, cJSON *answer)
+static void take_problems(const struct run *r, struct audit_sums *s, cJSON *answer)
 {
     cJSON *all = cJSON_GetObjectItemCaseSensitive(answer, "problems");
 
@@ -146,7 +146,7 @@ static void take_problems(const struct run *r, struct sums *s, cJSON *answer)
     }
 }
 
-static enum err verify_step(struct run *r, struct sums *s)
+static enum err verify_step(struct run *r, struct audit_sums *s)
 {
     CLEANUP(json_freep) cJSON *answer = NULL;
     const cJSON *head;
@@ -163,7 +163,7 @@ static enum err verify_step(struct run *r, struct sums *s)
     return OK;
 }
 
-static enum err verify_all(struct run *r, struct sums *s)
+static enum err verify_all(struct run *r, struct audit_sums *s)
 {
     struct dlq_progress progress;
     enum err e = verify_step(r, s);
@@ -179,7 +179,7 @@ static enum err verify_all(struct run *r, struct sums *s)
     return e;
 }
 
-static void print_json(const struct sums *s)
+static void print_json(const struct audit_sums *s)
 {
     char *text = cJSON_PrintUnformatted(s->problems);
 
@@ -193,7 +193,7 @@ static void print_json(const struct sums *s)
     cJSON_free(text);
 }
 
-static void print_sums(const struct sums *s)
+static void print_sums(const struct audit_sums *s)
 {
     printf("%lld %s verified, %lld not sealed yet, %lld %s\n", (long long)s->verified,
            s->verified == 1 ? "row" : "rows", (long long)s->unsealed, (long long)s->found,
@@ -202,9 +202,9 @@ static void print_sums(const struct sums *s)
         printf("head %lld:%s\n", (long long)s->head, s->hash);
 }
 
-static int verify(struct run *r)
+static int audit_verify(struct run *r)
 {
-    struct sums s = { .problems = cJSON_CreateArray() };
+    struct audit_sums s = { .problems = cJSON_CreateArray() };
     enum err e = s.problems ? verify_all(r, &s) : ERR_NO_MEMORY;
 
     if (!e && r->ask.json)
@@ -213,13 +213,13 @@ static int verify(struct run *r)
         print_sums(&s);
     cJSON_Delete(s.problems);
     if (e)
-        return failed(r, e, "verify");
+        return audit_failed(r, e, "verify");
     return s.found ? EXIT_CANNOT : EXIT_FINE;
 }
 
 /* --- export --- */
 
-static int export(struct run *r)
+static int audit_export_command(struct run *r)
 {
     struct str text;
     enum err e;
@@ -230,7 +230,7 @@ static int export(struct run *r)
             break;
     } while (!e && r->next[0]);
     if (e)
-        return failed(r, e, "export");
+        return audit_failed(r, e, "export");
     if (fflush(stdout) || ferror(stdout)) {
         fputs("ichido audit: export: standard output took not all of it\n", stderr);
         return EXIT_CANNOT;
@@ -240,12 +240,12 @@ static int export(struct run *r)
 
 /* --- all together --- */
 
-static int run(struct run *r)
+static int audit_run_command(struct run *r)
 {
     switch (r->ask.verb) {
-    case AUDIT_DO_LIST: return list(r);
-    case AUDIT_DO_VERIFY: return verify(r);
-    case AUDIT_DO_EXPORT: return export(r);
+    case AUDIT_DO_LIST: return audit_list(r);
+    case AUDIT_DO_VERIFY: return audit_verify(r);
+    case AUDIT_DO_EXPORT: return audit_export_command(r);
     }
     return EXIT_ASKED_WRONGLY;
 }
@@ -264,7 +264,7 @@ static int with_settings(struct run *r)
     if (e)
         fprintf(stderr, "ichido audit: %s\n", r->why[0] ? r->why : err_words(e, LANG_EN));
     else
-        code = run(r);
+        code = audit_run_command(r);
     audit_source_free(r->source);
     arena_release(&r->arena);
     node_release(&r->node);

@@ -1,14 +1,14 @@
-/* audit_parts.h - the parts of `ichido audit`. Only its own files include this.
+/* command.h - the parts of `ichido audit`. Only its own files include this.
  *
  *   audit_args     what was asked for
  *   audit_source   where the log is: the store itself, or the admin API of the server that has it
  *                  (M4). Both answer in the API's own words. */
 #pragma once
 
+#include "audit/list.h"
+#include "audit/verify.h"
 #include "cli/admin_ask.h"
-#include "cli/node.h"
-#include "flow/audit_log.h"
-#include "flow/audit_verify.h"
+#include "server/node.h"
 
 enum audit_verb { AUDIT_DO_LIST, AUDIT_DO_VERIFY, AUDIT_DO_EXPORT };
 

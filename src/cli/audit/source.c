@@ -1,9 +1,9 @@
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "cli/audit_parts.h"
+#include "base/text.h"
+#include "cli/audit/command.h"
 #include "cli/command_store.h"
-#include "cli/errand.h"
-#include "flow/text.h"
+#include "server/command_executor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct audit_source {
 
 /* --- the store --- */
 
-struct reading {
+struct audit_source_reading {
     struct arena *arena;
     const struct audit_ask *ask;
     int limit;
@@ -28,7 +28,7 @@ struct reading {
     struct audit_export part;
 };
 
-static enum err read_page(struct tx *tx, struct reading *g)
+static enum err read_page(struct tx *tx, struct audit_source_reading *g)
 {
     struct audit_cursor at;
     bool has = audit_cursor_read(str_of(g->from), &at);
@@ -36,7 +36,7 @@ static enum err read_page(struct tx *tx, struct reading *g)
     return audit_page(tx, g->arena, &g->ask->filter, has ? &at : NULL, g->limit, &g->text);
 }
 
-static enum err verify(struct tx *tx, struct reading *g)
+static enum err audit_source_verify(struct tx *tx, struct audit_source_reading *g)
 {
     struct audit_place at = { 0 };
 
@@ -44,8 +44,10 @@ static enum err verify(struct tx *tx, struct reading *g)
     return audit_verify_step(tx, g->arena, &at, &g->ask->expect, &g->text);
 }
 
-static enum err export(struct tx *tx, struct reading *g) {
-    struct audit_export_place at = { 0 }; enum err e;
+static enum err audit_source_export(struct tx *tx, struct audit_source_reading *g)
+{
+    struct audit_export_place at = { 0 };
+    enum err e;
 
     audit_export_read(str_of(g->from), &at);
     e = audit_export(tx, g->arena, g->ask->format, &at, &g->part);
@@ -53,26 +55,26 @@ static enum err export(struct tx *tx, struct reading *g) {
     return e;
 }
 
-static enum err run(struct tx *tx, void *ctx)
+static enum err audit_source_run(struct tx *tx, void *ctx)
 {
-    struct reading *g = ctx;
+    struct audit_source_reading *g = ctx;
 
     switch (g->ask->verb) {
     case AUDIT_DO_LIST: return read_page(tx, g);
-    case AUDIT_DO_VERIFY: return verify(tx, g);
-    case AUDIT_DO_EXPORT: return export(tx, g);
+    case AUDIT_DO_VERIFY: return audit_source_verify(tx, g);
+    case AUDIT_DO_EXPORT: return audit_source_export(tx, g);
     }
     return ERR_INTERNAL;
 }
 
 /* The database's short trouble is waited out; reading again is harmless. */
-static enum err read_store(struct audit_source *s, struct reading *g, char why[512])
+static enum err read_store(struct audit_source *s, struct audit_source_reading *g, char why[512])
 {
-    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, run, g);
+    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
 
     for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
         usleep(200 * 1000);
-        e = errand_do(&s->errand, s->node->store, UNIT_READ, run, g);
+        e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
     }
     if (e)
         snprintf(why, 512, "%s", err_words(e, LANG_EN));
@@ -130,8 +132,8 @@ static void add_path(struct buf *b, const struct audit_ask *ask, int limit)
     }
 }
 
-static enum err call(struct audit_source *s, struct arena *a, struct str path, struct str *ret_text,
-                     char why[512])
+static enum err audit_source_call(struct audit_source *s, struct arena *a, struct str path,
+                                  struct str *ret_text, char why[512])
 {
     CLEANUP(json_freep) cJSON *problem = NULL;
     int status;
@@ -144,7 +146,7 @@ static enum err call(struct audit_source *s, struct arena *a, struct str path, s
     return status >= 500 ? ERR_UNAVAILABLE : ERR_VALIDATION;
 }
 
-static enum err read_server(struct audit_source *s, struct reading *g, char why[512])
+static enum err read_server(struct audit_source *s, struct audit_source_reading *g, char why[512])
 {
     struct buf path;
     enum err e = ERR_NO_MEMORY;
@@ -153,7 +155,7 @@ static enum err read_server(struct audit_source *s, struct reading *g, char why[
     add_path(&path, g->ask, g->limit);
     admin_parameter(&path, "cursor", str_of(g->from));
     if (!path.failed)
-        e = call(s, g->arena, buf_str(&path), &g->text, why);
+        e = audit_source_call(s, g->arena, buf_str(&path), &g->text, why);
     buf_release(&path);
     return e;
 }
@@ -161,7 +163,7 @@ static enum err read_server(struct audit_source *s, struct reading *g, char why[
 /* --- either --- */
 
 /* Lists and steps say in their JSON where the next one begins, exports beside their text. */
-static enum err find_next(const struct audit_source *s, const struct reading *g,
+static enum err find_next(const struct audit_source *s, const struct audit_source_reading *g,
                           char next[AUDIT_NEXT], char why[512])
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
@@ -185,7 +187,7 @@ static enum err find_next(const struct audit_source *s, const struct reading *g,
 enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
                            int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512])
 {
-    struct reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
+    struct audit_source_reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
     enum err e = s->admin ? read_server(s, &g, why) : read_store(s, &g, why);
 
     if (e)

@@ -1,7 +1,8 @@
-#include "base/limits.h"
 #include "cli/args.h"
-#include "cli/dead_kinds.h"
-#include "cli/dlq_parts.h"
+
+#include "base/limits.h"
+#include "cli/dlq/command.h"
+#include "server/dead_kinds.h"
 
 #include <string.h>
 

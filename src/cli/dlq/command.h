@@ -1,4 +1,4 @@
-/* dlq_parts.h - the parts of `ichido dlq`. Only its own files include this; reconcile and transfers
+/* command.h - the parts of `ichido dlq`. Only its own files include this; reconcile and transfers
  * for what they print.
  *
  *   dlq_args    what was asked for          dlq_local    the store itself, where nobody else has it
@@ -9,8 +9,8 @@
 #pragma once
 
 #include "cli/admin_ask.h"
-#include "cli/node.h"
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
+#include "server/node.h"
 
 #include <stdio.h>
 
@@ -70,7 +70,7 @@ enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source 
 /* What the API calls a filter, or all of them, as members of an object that was begun. */
 void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count);
 
-/* --- redrives, which the server does: dlq_redrive.c --- */
+/* --- redrives, which the server does: redrive.c --- */
 
 /* Posts it, shows how far it is until it ends, and asks to cancel it at Ctrl-C. The exit code. */
 int dlq_redrive(struct node *n, const char *command, struct str path, struct str body, bool dry_run,

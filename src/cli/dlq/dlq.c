@@ -4,10 +4,10 @@
  * (M4). An act on many goes in parts, each durable before the next is asked for; ended at any
  * moment, what was told as done is done, and the same command again goes on with the rest. No queue
  * runs in here. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/dlq_parts.h"
+#include "cli/dlq/command.h"
 #include "observe/log.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ enum {
     ARENA = 64 * 1024 * 1024,
 };
 
-struct run {
+struct dlq_run {
     struct node node;
     struct dlq_ask ask;
     struct dlq_source *source;
     struct arena arena; /* of one answer */
 };
 
-static int failed(const struct run *r, enum err e, const char *doing)
+static int dlq_failed(const struct dlq_run *r, enum err e, const char *doing)
 {
     if (e == ERR_NOT_FOUND && !r->source->why[0])
         fprintf(stderr,
@@ -42,7 +42,7 @@ static int failed(const struct run *r, enum err e, const char *doing)
 
 /* --- answers --- */
 
-static bool parse(struct run *r, struct str json, cJSON **ret_tree)
+static bool dlq_parse(struct dlq_run *r, struct str json, cJSON **ret_tree)
 {
     if (!json_parse(json, ret_tree, NULL))
         return true;
@@ -59,7 +59,7 @@ static struct str cursor_of(const cJSON *o, const char *name, char text[DEAD_CUR
 
 /* --- list --- */
 
-static void list_one(const struct run *r, struct dlq_table *t, const cJSON *letter)
+static void list_one(const struct dlq_run *r, struct dlq_table *t, const cJSON *letter)
 {
     if (r->ask.json)
         answer_print(letter);
@@ -67,7 +67,7 @@ static void list_one(const struct run *r, struct dlq_table *t, const cJSON *lett
         dlq_table_letter(t, letter);
 }
 
-static enum err list_page(struct run *r, struct dlq_table *t, int64_t most, int64_t *shown,
+static enum err list_page(struct dlq_run *r, struct dlq_table *t, int64_t most, int64_t *shown,
                           char cursor[DEAD_CURSOR_TEXT + 1])
 {
     CLEANUP(json_freep) cJSON *page = NULL;
@@ -80,7 +80,7 @@ static enum err list_page(struct run *r, struct dlq_table *t, int64_t most, int6
     e = r->source->page(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
     if (e)
         return e;
-    if (!parse(r, json, &page))
+    if (!dlq_parse(r, json, &page))
         return ERR_INTERNAL;
     cJSON_ArrayForEach(letter, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
@@ -91,7 +91,7 @@ static enum err list_page(struct run *r, struct dlq_table *t, int64_t most, int6
     return OK;
 }
 
-static int list(struct run *r)
+static int dlq_list(struct dlq_run *r)
 {
     int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
     char cursor[DEAD_CURSOR_TEXT + 1] = "";
@@ -105,7 +105,7 @@ static int list(struct run *r)
         e = list_page(r, &t, most, &shown, cursor);
     while (!e && cursor[0] && shown < most);
     if (e)
-        return failed(r, e, "list");
+        return dlq_failed(r, e, "list");
     if (!shown)
         fputs("no dead letter matches\n", stderr);
     else if (cursor[0])
@@ -115,7 +115,7 @@ static int list(struct run *r)
 
 /* --- groups --- */
 
-static enum err groups_page(struct run *r, struct dlq_table *t, int64_t most, int64_t *shown,
+static enum err groups_page(struct dlq_run *r, struct dlq_table *t, int64_t most, int64_t *shown,
                             char cursor[GROUP_CURSOR])
 {
     CLEANUP(json_freep) cJSON *page = NULL;
@@ -128,7 +128,7 @@ static enum err groups_page(struct run *r, struct dlq_table *t, int64_t most, in
     e = r->source->groups(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
     if (e)
         return e;
-    if (!parse(r, json, &page))
+    if (!dlq_parse(r, json, &page))
         return ERR_INTERNAL;
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
@@ -142,7 +142,7 @@ static enum err groups_page(struct run *r, struct dlq_table *t, int64_t most, in
     return OK;
 }
 
-static int groups(struct run *r)
+static int dlq_groups(struct dlq_run *r)
 {
     int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
     char cursor[GROUP_CURSOR] = "";
@@ -156,7 +156,7 @@ static int groups(struct run *r)
         e = groups_page(r, &t, most, &shown, cursor);
     while (!e && cursor[0] && shown < most);
     if (e)
-        return failed(r, e, "groups");
+        return dlq_failed(r, e, "groups");
     if (!shown)
         fputs("no dead letter matches\n", stderr);
     else if (cursor[0])
@@ -166,16 +166,16 @@ static int groups(struct run *r)
 
 /* --- show --- */
 
-static int show(struct run *r)
+static int dlq_show(struct dlq_run *r)
 {
     CLEANUP(json_freep) cJSON *letter = NULL;
     struct str json;
     enum err e = r->source->show(r->source, &r->arena, r->ask.ids[0], &json);
 
-    if (!e && !parse(r, json, &letter))
+    if (!e && !dlq_parse(r, json, &letter))
         e = ERR_INTERNAL;
     if (e)
-        return failed(r, e, "show");
+        return dlq_failed(r, e, "show");
     if (r->ask.json)
         printf(STR_FMT "\n", STR_ARG(json));
     else
@@ -185,12 +185,12 @@ static int show(struct run *r)
 
 /* --- retry and delete --- */
 
-struct sums {
+struct dlq_sums {
     int64_t matched, done, refused;
     cJSON *refusals; /* the first of them */
 };
 
-static void add_refusals(struct sums *sums, cJSON *answer)
+static void add_refusals(struct dlq_sums *sums, cJSON *answer)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "refusals");
 
@@ -199,7 +199,7 @@ static void add_refusals(struct sums *sums, cJSON *answer)
 }
 
 /* What is left of the act for one part; false: nothing. */
-static bool next_span(const struct run *r, const struct sums *sums, struct dlq_span *span)
+static bool next_span(const struct dlq_run *r, const struct dlq_sums *sums, struct dlq_span *span)
 {
     const struct dlq_ask *k = &r->ask;
     int64_t most = span->dry_run ? LIMIT_DEAD_ACT : PART;
@@ -215,7 +215,7 @@ static bool next_span(const struct run *r, const struct sums *sums, struct dlq_s
     return span->limit > 0;
 }
 
-static enum err do_span(struct run *r, struct dlq_span *span, struct sums *sums,
+static enum err do_span(struct dlq_run *r, struct dlq_span *span, struct dlq_sums *sums,
                         char cursor[DEAD_CURSOR_TEXT + 1])
 {
     CLEANUP(json_freep) cJSON *answer = NULL;
@@ -226,7 +226,7 @@ static enum err do_span(struct run *r, struct dlq_span *span, struct sums *sums,
     e = r->source->act(r->source, &r->arena, &r->ask, span, &json);
     if (e)
         return e;
-    if (!parse(r, json, &answer))
+    if (!dlq_parse(r, json, &answer))
         return ERR_INTERNAL;
     sums->matched += answer_number(answer, "matched");
     sums->done += answer_number(answer, "done");
@@ -236,7 +236,8 @@ static enum err do_span(struct run *r, struct dlq_span *span, struct sums *sums,
     return OK;
 }
 
-static enum err act(struct run *r, bool dry_run, struct dlq_progress *progress, struct sums *sums)
+static enum err dlq_act(struct dlq_run *r, bool dry_run, struct dlq_progress *progress,
+                        struct dlq_sums *sums)
 {
     struct dlq_span span = { .dry_run = dry_run };
     char cursor[DEAD_CURSOR_TEXT + 1] = "";
@@ -252,12 +253,12 @@ static enum err act(struct run *r, bool dry_run, struct dlq_progress *progress, 
     return e;
 }
 
-static const char *past(const struct run *r)
+static const char *dlq_past(const struct dlq_run *r)
 {
     return r->ask.verb == DLQ_RETRY ? "retried" : "deleted";
 }
 
-static void print_json(const struct run *r, const struct sums *sums)
+static void print_json(const struct dlq_run *r, const struct dlq_sums *sums)
 {
     char *text = cJSON_PrintUnformatted(sums->refusals);
 
@@ -267,21 +268,21 @@ static void print_json(const struct run *r, const struct sums *sums)
     cJSON_free(text);
 }
 
-static const char *letters(int64_t n)
+static const char *dlq_letters(int64_t n)
 {
     return n == 1 ? "dead letter" : "dead letters";
 }
 
-static void print_sums(const struct run *r, const struct sums *sums)
+static void print_sums(const struct dlq_run *r, const struct dlq_sums *sums)
 {
     if (r->ask.json)
         print_json(r, sums);
     else if (r->ask.dry_run)
         printf("%lld %s would be %s; nothing was changed\n", (long long)sums->matched,
-               letters(sums->matched), past(r));
+               dlq_letters(sums->matched), dlq_past(r));
     else
         printf("%lld of %lld %s %s\n", (long long)sums->done, (long long)sums->matched,
-               letters(sums->matched), past(r));
+               dlq_letters(sums->matched), dlq_past(r));
     if (sums->refused) {
         fprintf(stderr, "%lld %s still dead%s\n", (long long)sums->refused,
                 sums->refused == 1 ? "was refused and is" : "were refused and are",
@@ -293,7 +294,7 @@ static void print_sums(const struct run *r, const struct sums *sums)
 }
 
 /* EXIT_FINE: go on. */
-static int may_delete(const struct run *r, int64_t count)
+static int may_delete(const struct dlq_run *r, int64_t count)
 {
     char answer[8] = "";
 
@@ -313,31 +314,31 @@ static int may_delete(const struct run *r, int64_t count)
     return EXIT_CANNOT;
 }
 
-static int act_on_all(struct run *r, struct sums *sums, int64_t total)
+static int act_on_all(struct dlq_run *r, struct dlq_sums *sums, int64_t total)
 {
     struct dlq_progress progress;
     enum err e;
 
-    dlq_progress_begin(&progress, &r->node.env, past(r), total);
-    e = act(r, false, &progress, sums);
+    dlq_progress_begin(&progress, &r->node.env, dlq_past(r), total);
+    e = dlq_act(r, false, &progress, sums);
     dlq_progress_end(&progress, sums->done);
     print_sums(r, sums);
     if (e) {
-        failed(r, e, past(r));
+        dlq_failed(r, e, dlq_past(r));
         fprintf(stderr, "the same command again goes on with the rest\n");
     }
     return e || sums->refused || !sums->done ? EXIT_CANNOT : EXIT_FINE;
 }
 
 /* Counted first: for the question, for the line of progress, and because "none" is an answer. */
-static int count_and_act(struct run *r, struct sums *sums)
+static int count_and_act(struct dlq_run *r, struct dlq_sums *sums)
 {
-    struct sums count = { .refusals = sums->refusals };
-    enum err e = act(r, true, NULL, &count);
+    struct dlq_sums count = { .refusals = sums->refusals };
+    enum err e = dlq_act(r, true, NULL, &count);
     int code;
 
     if (e)
-        return failed(r, e, "count");
+        return dlq_failed(r, e, "count");
     if (r->ask.dry_run || !count.matched) {
         print_sums(r, &count);
         if (!count.matched)
@@ -348,9 +349,9 @@ static int count_and_act(struct run *r, struct sums *sums)
     return code ? code : act_on_all(r, sums, count.matched);
 }
 
-static int change(struct run *r)
+static int dlq_change(struct dlq_run *r)
 {
-    struct sums sums = { .refusals = cJSON_CreateArray() };
+    struct dlq_sums sums = { .refusals = cJSON_CreateArray() };
     int code = sums.refusals ? count_and_act(r, &sums) : EXIT_CANNOT;
 
     cJSON_Delete(sums.refusals);
@@ -359,7 +360,7 @@ static int change(struct run *r)
 
 /* --- edited, or at a rate --- */
 
-static bool read_file(struct run *r, char *text, size_t *ret_n)
+static bool read_file(struct dlq_run *r, char *text, size_t *ret_n)
 {
     char path[4096];
     FILE *f = stdin;
@@ -379,7 +380,7 @@ static bool read_file(struct run *r, char *text, size_t *ret_n)
     return false;
 }
 
-static int edit(struct run *r)
+static int dlq_edit(struct dlq_run *r)
 {
     char *text = arena_alloc(&r->arena, 1, LIMIT_DEAD_EDIT + 1);
     size_t n;
@@ -389,12 +390,12 @@ static int edit(struct run *r)
         return EXIT_ASKED_WRONGLY;
     e = r->source->edit(r->source, &r->arena, r->ask.ids[0], (struct str){ text, n });
     if (e)
-        return failed(r, e, "retry");
+        return dlq_failed(r, e, "retry");
     printf("1 of 1 dead letter retried, edited\n");
     return EXIT_FINE;
 }
 
-static int at_a_rate(struct run *r)
+static int at_a_rate(struct dlq_run *r)
 {
     struct buf body;
     int code = EXIT_CANNOT;
@@ -414,13 +415,13 @@ static int at_a_rate(struct run *r)
 /* --- all together --- */
 
 /* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void quieten(struct node *n)
+static void dlq_quieten(struct node *n)
 {
     log_free(n->env.log);
     n->env.log = node_log_new(n, LOG_ERROR, false);
 }
 
-static bool open_source(struct run *r)
+static bool open_source(struct dlq_run *r)
 {
     char owner[ADMIN_OWNER], why[512] = "";
     enum err e = dlq_local_open(&r->node, &r->source, owner, why);
@@ -432,30 +433,30 @@ static bool open_source(struct run *r)
     return !e;
 }
 
-static int run(struct run *r)
+static int dlq_run(struct dlq_run *r)
 {
     switch (r->ask.verb) {
-    case DLQ_LIST: return list(r);
-    case DLQ_GROUPS: return groups(r);
-    case DLQ_SHOW: return show(r);
+    case DLQ_LIST: return dlq_list(r);
+    case DLQ_GROUPS: return dlq_groups(r);
+    case DLQ_SHOW: return dlq_show(r);
     case DLQ_RETRY:
-    case DLQ_DELETE: return r->ask.body.n ? edit(r) : change(r);
+    case DLQ_DELETE: return r->ask.body.n ? dlq_edit(r) : dlq_change(r);
     }
     return EXIT_ASKED_WRONGLY;
 }
 
-static int with_settings(struct run *r)
+static int with_settings(struct dlq_run *r)
 {
     int code = EXIT_CANNOT;
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    quieten(&r->node);
+    dlq_quieten(&r->node);
     arena_init(&r->arena, ARENA);
     if (r->ask.rate) {
         code = at_a_rate(r);
     } else if (open_source(r)) {
-        code = run(r);
+        code = dlq_run(r);
         r->source->free(r->source);
     }
     arena_release(&r->arena);
@@ -465,7 +466,7 @@ static int with_settings(struct run *r)
 
 int cli_dlq(int argc, char **argv)
 {
-    struct run r = { 0 };
+    struct dlq_run r = { 0 };
     struct arena texts;
     struct clock clock;
     char why[256] = "";

@@ -1,18 +1,19 @@
-/* dlq_local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. No queue
+/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. No queue
  * runs here: what is retried waits for a server. */
 #include "base/limits.h"
 #include "cli/command_store.h"
-#include "cli/dead_kinds.h"
-#include "cli/dlq_parts.h"
-#include "cli/errand.h"
+#include "cli/dlq/command.h"
 #include "qstash/qstash.h"
+#include "server/command_executor.h"
+#include "server/dead_kinds.h"
+#include "server/seal_audit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { TROUBLE_TRIES = 5 };
 
-struct local {
+struct dlq_local_local {
     struct dlq_source source;
     struct node *node;
     struct errand errand;
@@ -22,7 +23,7 @@ struct local {
     struct qstash qstash; /* for its dead parcels; nothing is delivered here */
 };
 
-struct reading {
+struct dlq_local_reading {
     struct arena *arena;
     const struct dead_letters *letters;
     const struct dead_filter *filter;
@@ -35,8 +36,8 @@ struct reading {
 
 /* The database's short trouble (a lock, a restart) is waited out; the same unit again is harmless.
  */
-static enum err run(struct local *l, enum unit_class where, enum err (*work)(struct tx *, void *),
-                    void *ctx)
+static enum err dlq_local_run(struct dlq_local_local *l, enum unit_class where,
+                              enum err (*work)(struct tx *, void *), void *ctx)
 {
     enum err e = errand_do(&l->errand, l->node->store, where, work, ctx);
 
@@ -53,7 +54,7 @@ static enum err run(struct local *l, enum unit_class where, enum err (*work)(str
 
 static enum err read_page(struct tx *tx, void *ctx)
 {
-    struct reading *g = ctx;
+    struct dlq_local_reading *g = ctx;
 
     return dead_page(tx, g->arena, g->filter, g->cursor, g->limit, &g->json);
 }
@@ -61,21 +62,21 @@ static enum err read_page(struct tx *tx, void *ctx)
 static enum err local_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                            struct str cursor, int limit, struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
     struct dead_cursor from;
-    struct reading g = { .arena = a, .filter = f, .limit = limit };
+    struct dlq_local_reading g = { .arena = a, .filter = f, .limit = limit };
     enum err e;
 
     if (cursor.n && dead_cursor_read(cursor, &from))
         g.cursor = &from;
-    e = run(l, UNIT_READ, read_page, &g);
+    e = dlq_local_run(l, UNIT_READ, read_page, &g);
     *ret_json = g.json;
     return e;
 }
 
 static enum err read_one(struct tx *tx, void *ctx)
 {
-    struct reading *g = ctx;
+    struct dlq_local_reading *g = ctx;
 
     return dead_show(tx, g->arena, g->letters, g->id, &g->json);
 }
@@ -83,20 +84,20 @@ static enum err read_one(struct tx *tx, void *ctx)
 static enum err local_show(struct dlq_source *s, struct arena *a, struct uuid id,
                            struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
-    struct reading g = { .arena = a, .letters = &l->letters, .id = id };
-    enum err e = run(l, UNIT_READ, read_one, &g);
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
+    struct dlq_local_reading g = { .arena = a, .letters = &l->letters, .id = id };
+    enum err e = dlq_local_run(l, UNIT_READ, read_one, &g);
 
     *ret_json = g.json;
     return e;
 }
 
-static enum err step(struct tx *tx, void *ctx)
+static enum err dlq_local_step(struct tx *tx, void *ctx)
 {
     return dead_act_step(tx, ctx);
 }
 
-static struct dead_act act_of(const struct local *l, const struct dlq_ask *ask,
+static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_ask *ask,
                               const struct dlq_span *span)
 {
     struct dead_act act = { .letters = &l->letters,
@@ -118,13 +119,14 @@ static struct dead_act act_of(const struct local *l, const struct dlq_ask *ask,
 static enum err local_act(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
                           const struct dlq_span *span, struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
     struct dead_act act = act_of(l, ask, span);
     enum err e = dead_act_begin(&act, a);
 
     if (e)
         return e;
-    while (dead_act_took(&act, run(l, act.dry_run ? UNIT_READ : UNIT_BACK, step, &act)))
+    while (dead_act_took(
+        &act, dlq_local_run(l, act.dry_run ? UNIT_READ : UNIT_BACK, dlq_local_step, &act)))
         ;
     if (act.err)
         return act.err;
@@ -134,7 +136,7 @@ static enum err local_act(struct dlq_source *s, struct arena *a, const struct dl
 
 static enum err read_groups(struct tx *tx, void *ctx)
 {
-    struct reading *g = ctx;
+    struct dlq_local_reading *g = ctx;
 
     return dead_groups_page(tx, g->arena, &g->groups, &g->json);
 }
@@ -142,8 +144,8 @@ static enum err read_groups(struct tx *tx, void *ctx)
 static enum err local_groups(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                              struct str cursor, int limit, struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
-    struct reading g = {
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
+    struct dlq_local_reading g = {
         .arena = a,
         .groups = { .kind = f->kind, .from_ms = f->from_ms, .to_ms = f->to_ms, .limit = limit }
     };
@@ -151,14 +153,14 @@ static enum err local_groups(struct dlq_source *s, struct arena *a, const struct
 
     if (cursor.n && !dead_groups_cursor(a, cursor, &g.groups))
         return ERR_INTERNAL;
-    e = run(l, UNIT_READ, read_groups, &g);
+    e = dlq_local_run(l, UNIT_READ, read_groups, &g);
     *ret_json = g.json;
     return e;
 }
 
 static enum err local_edit(struct dlq_source *s, struct arena *a, struct uuid id, struct str text)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
     struct dead_edit edit = { .body = text };
     struct dead_act act = { .letters = &l->letters,
                             .verb = DEAD_RETRY,
@@ -170,7 +172,7 @@ static enum err local_edit(struct dlq_source *s, struct arena *a, struct uuid id
 
     if (e)
         return e;
-    while (dead_act_took(&act, run(l, UNIT_BACK, step, &act)))
+    while (dead_act_took(&act, dlq_local_run(l, UNIT_BACK, dlq_local_step, &act)))
         ;
     if (act.refused)
         snprintf(l->source.why, sizeof(l->source.why), "%s", act.refusals[0].why);
@@ -181,11 +183,11 @@ static enum err local_edit(struct dlq_source *s, struct arena *a, struct uuid id
 
 static void local_free(struct dlq_source *s)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
+    struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
 
     store_hint(l->node->store);
     if (l->wrote)
-        command_store_seal(l->node);
+        node_seal_audit(l->node);
     node_close_store(l->node);
     errand_release(&l->errand);
     free(l);
@@ -202,7 +204,7 @@ enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret
                                               .groups = local_groups,
                                               .edit = local_edit,
                                               .free = local_free };
-    struct local *l;
+    struct dlq_local_local *l;
     enum err e = command_store_open(n, "ichido dlq", ret_owner, why);
 
     if (e)

@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "cli/dlq_parts.h"
+#include "cli/dlq/command.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ void dlq_table_init(struct dlq_table *t)
         t->width = size.ws_col;
 }
 
-static void cell(struct str text, int width)
+static void dlq_print_cell(struct str text, int width)
 {
     size_t n = dlq_chars(text);
 
@@ -76,7 +76,7 @@ static void cell(struct str text, int width)
     printf("%*s  ", n < (size_t)width ? width - (int)n : 0, "");
 }
 
-static void head(struct dlq_table *t)
+static void dlq_print_head(struct dlq_table *t)
 {
     if (t->headed)
         return;
@@ -93,7 +93,7 @@ void dlq_table_letter(struct dlq_table *t, const cJSON *letter)
     int rest = t->width - (36 + 16 + 19 + 5 + 28 + 5 * 2);
     struct str died = answer_text(letter, "diedAt");
 
-    head(t);
+    dlq_print_head(t);
     if (!t->terminal) {
         for (size_t i = 0; i < COUNT(names); i++) {
             dlq_put(stdout, answer_text(letter, names[i]), SIZE_MAX);
@@ -107,11 +107,11 @@ void dlq_table_letter(struct dlq_table *t, const cJSON *letter)
         return;
     }
     died.n = died.n < DIED_TEXT ? died.n : DIED_TEXT;
-    cell(answer_text(letter, "id"), 36);
-    cell(answer_text(letter, "kind"), 16);
-    cell(died, DIED_TEXT);
+    dlq_print_cell(answer_text(letter, "id"), 36);
+    dlq_print_cell(answer_text(letter, "kind"), 16);
+    dlq_print_cell(died, DIED_TEXT);
     printf("%5lld  ", answer_number(letter, "attempts"));
-    cell(answer_text(letter, "ref"), 28);
+    dlq_print_cell(answer_text(letter, "ref"), 28);
     dlq_put(stdout, answer_text(letter, "reason"),
             (size_t)(rest > WIDTH_LEAST ? rest : WIDTH_LEAST));
     putchar('\n');
@@ -135,8 +135,8 @@ void dlq_table_group(struct dlq_table *t, const cJSON *group)
     } else {
         newest.n = newest.n < DIED_TEXT ? newest.n : DIED_TEXT;
         printf("%8s  ", count);
-        cell(newest, DIED_TEXT);
-        cell(answer_text(group, "kind"), 16);
+        dlq_print_cell(newest, DIED_TEXT);
+        dlq_print_cell(answer_text(group, "kind"), 16);
     }
     dlq_put(stdout, cause.n ? cause : S("(not known yet)"), SIZE_MAX);
     putchar('\n');
@@ -144,7 +144,7 @@ void dlq_table_group(struct dlq_table *t, const cJSON *group)
 
 /* --- one letter --- */
 
-static void line(const char *name, struct str text)
+static void dlq_print_line(const char *name, struct str text)
 {
     printf("%-10s", name);
     dlq_put(stdout, text.n ? text : S("-"), SIZE_MAX);
@@ -157,11 +157,11 @@ static void print_payload(const cJSON *letter)
     char *text;
 
     if (!payload || cJSON_IsNull(payload) || cJSON_IsString(payload)) {
-        line("payload", answer_text(letter, "payload"));
+        dlq_print_line("payload", answer_text(letter, "payload"));
         return;
     }
     text = cJSON_PrintUnformatted(payload);
-    line("payload", str_of(text));
+    dlq_print_line("payload", str_of(text));
     cJSON_free(text);
 }
 
@@ -192,7 +192,7 @@ static void print_body(const cJSON *letter)
         putchar('\n');
     }
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(letter, "edited")))
-        line("original", answer_text(letter, "original"));
+        dlq_print_line("original", answer_text(letter, "original"));
 }
 
 static void print_failure(const cJSON *one)
@@ -218,16 +218,16 @@ void dlq_print_letter(const cJSON *letter)
     const cJSON *event = cJSON_GetObjectItemCaseSensitive(letter, "event");
     const cJSON *failures = cJSON_GetObjectItemCaseSensitive(letter, "failures"), *one;
 
-    line("id", answer_text(letter, "id"));
-    line("kind", answer_text(letter, "kind"));
-    line("about", answer_text(letter, "ref"));
+    dlq_print_line("id", answer_text(letter, "id"));
+    dlq_print_line("kind", answer_text(letter, "kind"));
+    dlq_print_line("about", answer_text(letter, "ref"));
     if (cJSON_IsObject(event))
-        line("event", answer_text(event, "type"));
-    line("payment", answer_text(letter, "paymentId"));
-    line("reason", answer_text(letter, "reason"));
-    line("cause", answer_text(letter, "cause"));
-    line("added", answer_text(letter, "addedAt"));
-    line("died", answer_text(letter, "diedAt"));
+        dlq_print_line("event", answer_text(event, "type"));
+    dlq_print_line("payment", answer_text(letter, "paymentId"));
+    dlq_print_line("reason", answer_text(letter, "reason"));
+    dlq_print_line("cause", answer_text(letter, "cause"));
+    dlq_print_line("added", answer_text(letter, "addedAt"));
+    dlq_print_line("died", answer_text(letter, "diedAt"));
     print_payload(letter);
     print_body(letter);
     printf("attempts  %lld\n", answer_number(letter, "attempts"));
@@ -260,7 +260,7 @@ void dlq_progress_begin(struct dlq_progress *p, struct env *env, const char *ver
     p->began_ms = p->told_ms = clock_mono_ms(&env->clock);
 }
 
-static void tell(struct dlq_progress *p, int64_t done, int64_t now_ms)
+static void dlq_print_tell(struct dlq_progress *p, int64_t done, int64_t now_ms)
 {
     int64_t took_ms = now_ms - p->began_ms;
     int64_t rate = done * 1000 / (took_ms > 0 ? took_ms : 1);
@@ -281,14 +281,14 @@ void dlq_progress_tell(struct dlq_progress *p, int64_t done)
 
     if (p->total > 1 &&
         (!p->shown || now_ms - p->told_ms >= (p->terminal ? TELL_MS : TELL_SLOW_MS)))
-        tell(p, done, now_ms);
+        dlq_print_tell(p, done, now_ms);
 }
 
 void dlq_progress_end(struct dlq_progress *p, int64_t done)
 {
     if (!p->shown)
         return;
-    tell(p, done, clock_mono_ms(&p->env->clock));
+    dlq_print_tell(p, done, clock_mono_ms(&p->env->clock));
     if (p->terminal)
         fputc('\n', stderr);
 }

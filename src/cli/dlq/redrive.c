@@ -1,11 +1,11 @@
-/* dlq_redrive.c - a redrive or a replay, watched from the command line. The server does the work:
+/* redrive.c - a redrive or a replay, watched from the command line. The server does the work:
  * whatever becomes of this command, it goes on. Ctrl-C asks it to stop, and a second one leaves it
  * to itself. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/admin_ask.h"
 #include "cli/cli.h"
-#include "cli/dlq_parts.h"
+#include "cli/dlq/command.h"
 
 #include <signal.h>
 #include <string.h>
@@ -21,14 +21,14 @@ struct watching {
     bool json;
 };
 
-static int failed(const struct watching *w)
+static int redrive_failed(const struct watching *w)
 {
     fprintf(stderr, "%s: %s\n", w->command, w->why);
     return EXIT_CANNOT;
 }
 
 /* The answer as a tree; NULL: why. */
-static cJSON *ask(struct watching *w, const char *method, struct str path, struct str body)
+static cJSON *redrive_ask(struct watching *w, const char *method, struct str path, struct str body)
 {
     cJSON *tree = NULL;
     struct str answer;
@@ -45,12 +45,12 @@ static cJSON *ask(struct watching *w, const char *method, struct str path, struc
     return NULL;
 }
 
-static cJSON *look(struct watching *w, const char *method, const char *verb)
+static cJSON *redrive_look(struct watching *w, const char *method, const char *verb)
 {
     char path[PATH_TEXT];
 
     snprintf(path, sizeof(path), "/api/v1/admin/redrives/%s%s", w->id, verb);
-    return ask(w, method, str_of(path), S(""));
+    return redrive_ask(w, method, str_of(path), S(""));
 }
 
 static bool is_running(const cJSON *redrive)
@@ -87,14 +87,14 @@ static int print_end(const struct watching *w, const cJSON *redrive)
 }
 
 /* Waits a little; true: Ctrl-C. */
-static bool interrupted(const sigset_t *signals)
+static bool redrive_interrupted(const sigset_t *signals)
 {
     struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
 
     return sigtimedwait(signals, NULL, &wait) > 0;
 }
 
-static int watch(struct watching *w, struct env *env, cJSON *redrive)
+static int dlq_redrive_watch(struct watching *w, struct env *env, cJSON *redrive)
 {
     struct dlq_progress progress;
     sigset_t signals;
@@ -107,19 +107,19 @@ static int watch(struct watching *w, struct env *env, cJSON *redrive)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     dlq_progress_begin(&progress, env, "done", answer_number(redrive, "matched"));
     while (redrive && is_running(redrive)) {
-        bool stop = interrupted(&signals);
+        bool stop = redrive_interrupted(&signals);
 
         if (stop && asked)
             break;
         cJSON_Delete(redrive);
-        redrive = stop ? look(w, "POST", "/cancel") : look(w, "GET", "");
+        redrive = stop ? redrive_look(w, "POST", "/cancel") : redrive_look(w, "GET", "");
         asked = asked || stop;
         if (redrive)
             dlq_progress_tell(&progress, answer_number(redrive, "done"));
     }
     if (redrive)
         dlq_progress_end(&progress, answer_number(redrive, "done"));
-    code = redrive ? print_end(w, redrive) : failed(w);
+    code = redrive ? print_end(w, redrive) : redrive_failed(w);
     if (!redrive || is_running(redrive))
         fprintf(stderr, "the server goes on with it: redrive %s\n", w->id);
     cJSON_Delete(redrive);
@@ -146,17 +146,17 @@ int dlq_redrive(struct node *n, const char *command, struct str path, struct str
     int code;
 
     if (admin_find(&n->settings, &w.admin, w.why))
-        return failed(&w);
+        return redrive_failed(&w);
     arena_init(&w.arena, ARENA);
-    answer = ask(&w, "POST", path, body);
+    answer = redrive_ask(&w, "POST", path, body);
     if (!answer) {
-        code = failed(&w);
+        code = redrive_failed(&w);
     } else if (dry_run) {
         code = print_count(&w, answer);
         cJSON_Delete(answer);
     } else {
         snprintf(w.id, sizeof(w.id), "%s", answer_words(answer, "id"));
-        code = watch(&w, &n->env, answer);
+        code = dlq_redrive_watch(&w, &n->env, answer);
     }
     arena_release(&w.arena);
     admin_free(w.admin);

@@ -1,11 +1,11 @@
-/* dlq_remote.c - the admin API of the server that has the SQLite file. */
+/* remote.c - the admin API of the server that has the SQLite file. */
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "cli/admin_ask.h"
-#include "cli/dlq_parts.h"
-#include "flow/json_out.h"
-#include "flow/text.h"
+#include "cli/dlq/command.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { PATH_MAX_BYTES = 6 * 1024, BODY_MAX = LIMIT_DEAD_BODY };
 
-struct remote {
+struct dlq_remote_remote {
     struct dlq_source source;
     struct admin *admin;
 };
@@ -101,7 +101,7 @@ static void add_act(struct buf *b, const struct dlq_ask *ask, const struct dlq_s
 
 /* --- what comes back --- */
 
-static void keep_problem(struct remote *m, int status, struct str answer)
+static void keep_problem(struct dlq_remote_remote *m, int status, struct str answer)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
@@ -109,8 +109,8 @@ static void keep_problem(struct remote *m, int status, struct str answer)
     admin_problem(status, tree, m->source.why);
 }
 
-static enum err call(struct remote *m, struct arena *a, const char *method, struct str path,
-                     struct str body, struct str *ret_json)
+static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, const char *method,
+                                struct str path, struct str body, struct str *ret_json)
 {
     int status;
     enum err e =
@@ -129,7 +129,7 @@ static enum err call(struct remote *m, struct arena *a, const char *method, stru
 static enum err remote_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                             struct str cursor, int limit, struct str *ret_json)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct buf path;
     enum err e = ERR_NO_MEMORY;
 
@@ -138,7 +138,7 @@ static enum err remote_page(struct dlq_source *s, struct arena *a, const struct 
     add_query(&path, f);
     admin_parameter(&path, "cursor", cursor);
     if (!path.failed)
-        e = call(m, a, "GET", buf_str(&path), S(""), ret_json);
+        e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
     buf_release(&path);
     return e;
 }
@@ -146,18 +146,18 @@ static enum err remote_page(struct dlq_source *s, struct arena *a, const struct 
 static enum err remote_show(struct dlq_source *s, struct arena *a, struct uuid id,
                             struct str *ret_json)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     char text[UUID_TEXT + 1], path[128];
 
     uuid_text(id, text);
     snprintf(path, sizeof(path), "/api/v1/admin/dlq/%s", text);
-    return call(m, a, "GET", str_of(path), S(""), ret_json);
+    return dlq_remote_call(m, a, "GET", str_of(path), S(""), ret_json);
 }
 
 static enum err remote_act(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
                            const struct dlq_span *span, struct str *ret_json)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct str path =
         ask->verb == DLQ_RETRY ? S("/api/v1/admin/dlq/retry") : S("/api/v1/admin/dlq/delete");
     struct buf body;
@@ -166,7 +166,7 @@ static enum err remote_act(struct dlq_source *s, struct arena *a, const struct d
     buf_init(&body, BODY_MAX);
     add_act(&body, ask, span);
     if (!body.failed)
-        e = call(m, a, "POST", path, buf_str(&body), ret_json);
+        e = dlq_remote_call(m, a, "POST", path, buf_str(&body), ret_json);
     buf_release(&body);
     return e;
 }
@@ -174,7 +174,7 @@ static enum err remote_act(struct dlq_source *s, struct arena *a, const struct d
 static enum err remote_groups(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                               struct str cursor, int limit, struct str *ret_json)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct buf path;
     enum err e = ERR_NO_MEMORY;
 
@@ -183,14 +183,14 @@ static enum err remote_groups(struct dlq_source *s, struct arena *a, const struc
     add_query(&path, f);
     admin_parameter(&path, "cursor", cursor);
     if (!path.failed)
-        e = call(m, a, "GET", buf_str(&path), S(""), ret_json);
+        e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
     buf_release(&path);
     return e;
 }
 
 static enum err remote_edit(struct dlq_source *s, struct arena *a, struct uuid id, struct str text)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     char id_text[UUID_TEXT + 1], path[128];
     struct str json;
     struct buf body;
@@ -203,14 +203,14 @@ static enum err remote_edit(struct dlq_source *s, struct arena *a, struct uuid i
     out_text(&body, "body", text);
     buf_char(&body, '}');
     if (!body.failed)
-        e = call(m, a, "POST", str_of(path), buf_str(&body), &json);
+        e = dlq_remote_call(m, a, "POST", str_of(path), buf_str(&body), &json);
     buf_release(&body);
     return e;
 }
 
 static void remote_free(struct dlq_source *s)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
 
     admin_free(m->admin);
     free(m);
@@ -225,7 +225,7 @@ enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source 
                                               .groups = remote_groups,
                                               .edit = remote_edit,
                                               .free = remote_free };
-    struct remote *m = calloc(1, sizeof(*m));
+    struct dlq_remote_remote *m = calloc(1, sizeof(*m));
     enum err e = m ? admin_open(&n->settings, address, &m->admin, why) : ERR_NO_MEMORY;
 
     if (e) {

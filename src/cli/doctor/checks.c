@@ -1,7 +1,7 @@
-/* doctor_checks.c - what can be seen on this machine: settings, secrets, clock, files, database. */
+/* checks.c - what can be seen on this machine: settings, secrets, clock, files, database. */
 #include "base/limits.h"
 #include "cli/admin_ask.h"
-#include "cli/doctor_parts.h"
+#include "cli/doctor/command.h"
 #include "store/look.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* doctor_parts.h - what the files of `ichido doctor` share. */
+/* command.h - what the files of `ichido doctor` share. */
 #pragma once
 
-#include "cli/node.h"
+#include "server/node.h"
 
 enum verdict { DOCTOR_FINE, DOCTOR_WARN, DOCTOR_BAD };
 
@@ -25,10 +25,10 @@ struct doctor {
 void doctor_say(struct doctor *d, enum verdict v, const char *about, const char *advice,
                 const char *found, ...) __attribute__((format(printf, 5, 6)));
 
-void doctor_check_settings(struct doctor *d); /* doctor_checks.c */
+void doctor_check_settings(struct doctor *d); /* checks.c */
 void doctor_check_secrets(struct doctor *d);
 void doctor_check_machine(struct doctor *d); /* clock, files, certificate */
 void doctor_check_database(struct doctor *d);
-void doctor_check_server(struct doctor *d); /* doctor_net.c; behind the database */
+void doctor_check_server(struct doctor *d); /* net.c; behind the database */
 void doctor_check_gateway(struct doctor *d);
 void doctor_check_receivers(struct doctor *d); /* mail, push, traces, errors */

@@ -1,8 +1,8 @@
 /* doctor.c - `ichido doctor`: looks at the settings, the database, the clock, the gateway and the
  * secrets, says what is wrong and what to do about it. It changes nothing, and a server may run. */
+#include "base/json/write.h"
 #include "cli/cli.h"
-#include "cli/doctor_parts.h"
-#include "flow/json_out.h"
+#include "cli/doctor/command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { JSON_MAX = 256 * 1024 };
 
 static const char *const words[] = { "ok", "warning", "bad" };
 
-static void usage(void)
+static void doctor_usage(void)
 {
     puts("usage: ichido doctor [--json]\n\n"
          "Looks at the settings, the database, the clock, the gateway, the secrets and whoever is\n"
@@ -84,7 +84,7 @@ static void print_words(const struct doctor *d, enum verdict worst)
                                             : "Something is bad: see the lines above.");
 }
 
-static enum verdict examine(struct doctor *d)
+static enum verdict doctor_examine(struct doctor *d)
 {
     enum verdict worst = DOCTOR_FINE;
 
@@ -101,7 +101,7 @@ static enum verdict examine(struct doctor *d)
     return worst;
 }
 
-static int run(bool json)
+static int doctor_run(bool json)
 {
     struct doctor *d = calloc(1, sizeof(*d));
     enum verdict worst;
@@ -112,7 +112,7 @@ static int run(bool json)
         free(d);
         return EXIT_ASKED_WRONGLY;
     }
-    worst = examine(d);
+    worst = doctor_examine(d);
     (json ? print_json : print_words)(d, worst);
     node_release(&d->node);
     free(d);
@@ -124,12 +124,12 @@ int cli_doctor(int argc, char **argv)
     bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
 
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        usage();
+        doctor_usage();
         return EXIT_FINE;
     }
     if (argc > 1 && !json) {
         fprintf(stderr, "ichido doctor: cannot read %.80s; ichido doctor --help\n", argv[1]);
         return EXIT_ASKED_WRONGLY;
     }
-    return run(json);
+    return doctor_run(json);
 }

@@ -1,8 +1,8 @@
-/* doctor_net.c - what must be asked: the running server, the gateway, and whoever is told. */
-#include "base/json.h"
+/* net.c - what must be asked: the running server, the gateway, and whoever is told. */
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/admin_ask.h"
-#include "cli/doctor_parts.h"
+#include "cli/doctor/command.h"
 
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
@@ -21,7 +21,7 @@ enum {
 
 /* --- one call --- */
 
-struct call {
+struct doctor_net_call {
     const char *url;
     struct str bearer; /* empty: none */
     bool connect_only; /* a connection is enough */
@@ -35,9 +35,9 @@ struct call {
     char why[CURL_ERROR_SIZE];
 };
 
-static size_t keep(char *bytes, size_t one, size_t n, void *ctx)
+static size_t doctor_net_keep(char *bytes, size_t one, size_t n, void *ctx)
 {
-    struct call *c = ctx;
+    struct doctor_net_call *c = ctx;
     size_t room = sizeof(c->answer) - c->answer_n, take = one * n < room ? one * n : room;
 
     memcpy(c->answer + c->answer_n, bytes, take);
@@ -47,7 +47,7 @@ static size_t keep(char *bytes, size_t one, size_t n, void *ctx)
 
 static size_t read_header(char *line, size_t one, size_t n, void *ctx)
 {
-    struct call *c = ctx;
+    struct doctor_net_call *c = ctx;
     struct str value = { line, one * n }, name = str_cut(&value, ':');
     char text[64];
 
@@ -72,7 +72,7 @@ static struct curl_slist *with_bearer(struct str token)
 }
 
 /* False: nobody answered, and why. */
-static bool call(struct call *c)
+static bool doctor_net_call(struct doctor_net_call *c)
 {
     CURL *curl = curl_easy_init();
     struct curl_slist *headers = with_bearer(c->bearer);
@@ -84,7 +84,7 @@ static bool call(struct call *c)
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, doctor_net_keep);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, c);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, c->own ? 0L : 1L);
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, c->own ? 0L : 2L);
@@ -146,12 +146,12 @@ void doctor_check_server(struct doctor *d)
 {
     const struct settings *s = &d->node.settings;
     char address[ADMIN_OWNER], url[URL_BYTES];
-    struct call c = { .url = url, .own = true };
+    struct doctor_net_call c = { .url = url, .own = true };
     struct str answer;
 
     server_address(s, address);
     snprintf(url, sizeof(url), "%s://%s/readyz", s->tls_cert.n ? "https" : "http", address);
-    if (!address[0] || (!call(&c) && c.refused)) {
+    if (!address[0] || (!doctor_net_call(&c) && c.refused)) {
         doctor_say(d, DOCTOR_FINE, "server", NULL, "none runs here");
     } else if (!c.status) {
         doctor_say(d, DOCTOR_BAD, "server", "its log says more; a new start reads what is stored",
@@ -191,10 +191,10 @@ static void check_stripe(struct doctor *d)
     const struct settings *s = &d->node.settings;
     struct str base = s->stripe_api_base.n ? s->stripe_api_base : S("https://api.stripe.com");
     char url[URL_BYTES];
-    struct call c = { .url = url, .bearer = s->stripe_secret_key };
+    struct doctor_net_call c = { .url = url, .bearer = s->stripe_secret_key };
 
     snprintf(url, sizeof(url), STR_FMT "/v1/balance", STR_ARG(base));
-    if (!call(&c)) {
+    if (!doctor_net_call(&c)) {
         doctor_say(d, DOCTOR_BAD, "gateway", "may this machine reach it (firewall, DNS, proxy)?",
                    "Stripe cannot be reached: %.200s", c.why);
         return;
@@ -206,10 +206,10 @@ static void check_stripe(struct doctor *d)
 static void check_paypay(struct doctor *d)
 {
     char url[URL_BYTES];
-    struct call c = { .url = url, .connect_only = true };
+    struct doctor_net_call c = { .url = url, .connect_only = true };
 
     snprintf(url, sizeof(url), STR_FMT, STR_ARG(d->node.settings.paypay_api_base));
-    if (call(&c))
+    if (doctor_net_call(&c))
         doctor_say(d, DOCTOR_FINE, "gateway", NULL,
                    "PayPay can be reached (its key is first used by a payment)");
     else
@@ -260,11 +260,11 @@ static bool bare_url(struct str url, char ret[URL_BYTES])
 static void check_receiver(struct doctor *d, const char *what, struct str url)
 {
     char text[URL_BYTES];
-    struct call c = { .url = text, .connect_only = true };
+    struct doctor_net_call c = { .url = text, .connect_only = true };
 
     if (!url.n)
         return;
-    if (bare_url(url, text) && call(&c))
+    if (bare_url(url, text) && doctor_net_call(&c))
         doctor_say(d, DOCTOR_FINE, "telling", NULL, "%s can be reached", what);
     else
         doctor_say(d, DOCTOR_WARN, "telling", "may this machine reach it? Until then it waits",

@@ -1,11 +1,11 @@
-/* operators_parts.h - `ichido operators`, taken apart: where the people are kept, and what is asked
+/* command.h - `ichido operators`, taken apart: where the people are kept, and what is asked
  * of that place. Only its own files include this. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "cli/admin_ask.h"
-#include "cli/node.h"
+#include "server/node.h"
 
 struct operators_order {
     struct str name;

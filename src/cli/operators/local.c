@@ -1,25 +1,26 @@
-/* operators_local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. */
-#include "api/operators.h"
+/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. */
+#include "admin/access/operators.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "cli/command_store.h"
-#include "cli/errand.h"
-#include "cli/operators_parts.h"
-#include "flow/json_out.h"
+#include "cli/operators/command.h"
+#include "server/command_executor.h"
+#include "server/seal_audit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { LIST_MAX = 1024 * 1024 };
 
-struct local {
+struct operators_local_local {
     struct operators_source source;
     struct node *node;
     struct errand errand;
     bool wrote;
 };
 
-struct work {
-    struct local *local;
+struct operators_local_work {
+    struct operators_local_local *local;
     struct arena *arena;
     const struct operators_order *order;
     struct person person;
@@ -29,7 +30,7 @@ struct work {
 
 static const struct operator_by by = { .words = "the command line" };
 
-static enum err show(struct work *w)
+static enum err operators_local_show(struct operators_local_work *w)
 {
     struct buf b;
 
@@ -43,7 +44,7 @@ static enum err show(struct work *w)
 
 static enum err read_all(struct tx *tx, void *ctx)
 {
-    struct work *w = ctx;
+    struct operators_local_work *w = ctx;
     struct person *all = arena_alloc(w->arena, LIMIT_OPERATORS, sizeof(*all));
     size_t count = 0;
     struct buf b;
@@ -67,8 +68,8 @@ static enum err read_all(struct tx *tx, void *ctx)
 static enum err local_page(struct operators_source *s, struct arena *a, struct str cursor,
                            struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
-    struct work w = { .local = l, .arena = a };
+    struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
+    struct operators_local_work w = { .local = l, .arena = a };
     enum err e = errand_do(&l->errand, l->node->store, UNIT_READ, read_all, &w);
 
     (void)cursor; /* one page has them all */
@@ -79,43 +80,43 @@ static enum err local_page(struct operators_source *s, struct arena *a, struct s
 /* --- one of them --- */
 
 /* Outside of the transaction: it takes a while. */
-static bool hash(struct work *w)
+static bool operators_local_hash(struct operators_local_work *w)
 {
     return !w->order->password.n ||
            password_hash(w->order->password, &w->local->node->env.rng, w->password);
 }
 
-static enum err add(struct tx *tx, void *ctx)
+static enum err operators_local_add(struct tx *tx, void *ctx)
 {
-    struct work *w = ctx;
+    struct operators_local_work *w = ctx;
     enum err e = operator_add(tx, &w->person, &by);
 
-    return e ? e : show(w);
+    return e ? e : operators_local_show(w);
 }
 
 static enum err local_add(struct operators_source *s, struct arena *a,
                           const struct operators_order *o, struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
-    struct work w = { .local = l, .arena = a, .order = o };
+    struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
+    struct operators_local_work w = { .local = l, .arena = a, .order = o };
     enum err e;
 
-    if (!hash(&w))
+    if (!operators_local_hash(&w))
         return ERR_NO_MEMORY;
     w.person = (struct person){ .id = env_uuid(&l->node->env),
                                 .name = o->name,
                                 .viewer = o->viewer,
                                 .password = str_of(w.password),
                                 .created_ms = env_now_ms(&l->node->env) };
-    e = errand_do(&l->errand, l->node->store, UNIT_FRONT, add, &w);
+    e = errand_do(&l->errand, l->node->store, UNIT_FRONT, operators_local_add, &w);
     l->wrote |= !e;
     *ret_json = w.json;
     return e;
 }
 
-static enum err change(struct tx *tx, void *ctx)
+static enum err operators_local_change(struct tx *tx, void *ctx)
 {
-    struct work *w = ctx;
+    struct operators_local_work *w = ctx;
     const struct operators_order *o = w->order;
     struct operator_change c = { .has_role = o->has_role,
                                  .viewer = o->viewer,
@@ -127,16 +128,17 @@ static enum err change(struct tx *tx, void *ctx)
     if (!e)
         e = operator_change(tx, w->arena, w->person.id, &c, &by, env_now_ms(&w->local->node->env),
                             &w->person);
-    return e ? e : show(w);
+    return e ? e : operators_local_show(w);
 }
 
 static enum err local_change(struct operators_source *s, struct arena *a,
                              const struct operators_order *o, struct str *ret_json)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
-    struct work w = { .local = l, .arena = a, .order = o };
-    enum err e =
-        hash(&w) ? errand_do(&l->errand, l->node->store, UNIT_FRONT, change, &w) : ERR_NO_MEMORY;
+    struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
+    struct operators_local_work w = { .local = l, .arena = a, .order = o };
+    enum err e = operators_local_hash(&w)
+                     ? errand_do(&l->errand, l->node->store, UNIT_FRONT, operators_local_change, &w)
+                     : ERR_NO_MEMORY;
 
     l->wrote |= !e;
     *ret_json = w.json;
@@ -145,10 +147,10 @@ static enum err local_change(struct operators_source *s, struct arena *a,
 
 static void local_free(struct operators_source *s)
 {
-    struct local *l = CONTAINER_OF(s, struct local, source);
+    struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
 
     if (l->wrote)
-        command_store_seal(l->node);
+        node_seal_audit(l->node);
     node_close_store(l->node);
     errand_release(&l->errand);
     free(l);
@@ -162,7 +164,7 @@ enum err operators_local_open(struct node *n, struct operators_source **ret_sour
     static const struct operators_source source = {
         .page = local_page, .add = local_add, .change = local_change, .free = local_free
     };
-    struct local *l;
+    struct operators_local_local *l;
     enum err e = command_store_open(n, "ichido operators", ret_owner, why);
 
     if (e)

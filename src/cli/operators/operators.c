@@ -3,11 +3,11 @@
  */
 #include "auth/operators.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/operators_parts.h"
+#include "cli/operators/command.h"
 #include "cli/prompt.h"
 
 #include <openssl/crypto.h>
@@ -18,7 +18,7 @@ enum verb { ADD, LIST, PASSWD, ROLE, DISABLE, ENABLE };
 
 enum { ARENA = 16 * 1024 * 1024, CURSOR = 64 };
 
-struct run {
+struct operators_run {
     struct node node;
     enum verb verb;
     struct operators_order order;
@@ -28,7 +28,7 @@ struct run {
     char password[PROMPT_MAX];
 };
 
-static void usage(void)
+static void operators_usage(void)
 {
     puts(
         "ichido operators - the people who may log in to /admin\n"
@@ -60,7 +60,7 @@ static void usage(void)
 
 static bool read_role(void *ctx, struct str value)
 {
-    struct run *r = ctx;
+    struct operators_run *r = ctx;
 
     r->order.has_role = true;
     return operator_role(value, &r->order.viewer);
@@ -69,7 +69,7 @@ static bool read_role(void *ctx, struct str value)
 static bool read_json(void *ctx, struct str value)
 {
     (void)value;
-    ((struct run *)ctx)->json = true;
+    ((struct operators_run *)ctx)->json = true;
     return true;
 }
 
@@ -78,7 +78,7 @@ static const struct args_option options[] = {
     { "--json", ~0, true, false, read_json, NULL },
 };
 
-static bool check(struct args *a, const struct run *r)
+static bool operators_check(struct args *a, const struct operators_run *r)
 {
     if (r->verb == LIST)
         return !r->order.name.n || args_wrong(a, "list", "takes options only");
@@ -92,7 +92,7 @@ static bool check(struct args *a, const struct run *r)
            args_wrong(a, "--role", "is needed: viewer or operator");
 }
 
-static bool read_arguments(struct args *a, struct run *r, int argc, char **argv)
+static bool read_arguments(struct args *a, struct operators_run *r, int argc, char **argv)
 {
     static const char *const verbs[] = { "add", "list", "passwd", "role", "disable", "enable" };
 
@@ -113,7 +113,7 @@ static bool read_arguments(struct args *a, struct run *r, int argc, char **argv)
     }
     r->order.has_disabled = r->verb == DISABLE || r->verb == ENABLE;
     r->order.disabled = r->verb == DISABLE;
-    return check(a, r);
+    return operators_check(a, r);
 }
 
 /* --- answers --- */
@@ -127,7 +127,7 @@ static void print_person(const cJSON *p)
            disabled ? "disabled" : "active", last[0] ? last : "never", answer_words(p, "id"));
 }
 
-static void print_answer(const struct run *r, const cJSON *p)
+static void print_answer(const struct operators_run *r, const cJSON *p)
 {
     static const char *const done[] = { [ADD] = "may log in now",
                                         [PASSWD] = "has a new password",
@@ -141,7 +141,7 @@ static void print_answer(const struct run *r, const cJSON *p)
         printf("%s (%s) %s\n", answer_words(p, "name"), answer_words(p, "role"), done[r->verb]);
 }
 
-static int failed(const struct run *r, enum err e)
+static int operators_failed(const struct operators_run *r, enum err e)
 {
     if (e == ERR_NOT_FOUND && !r->source->why[0])
         fprintf(
@@ -157,7 +157,7 @@ static int failed(const struct run *r, enum err e)
 
 /* --- acts --- */
 
-static enum err list_page(struct run *r, int *shown, char cursor[CURSOR])
+static enum err list_page(struct operators_run *r, int *shown, char cursor[CURSOR])
 {
     CLEANUP(json_freep) cJSON *page = NULL;
     const cJSON *p;
@@ -183,7 +183,7 @@ static enum err list_page(struct run *r, int *shown, char cursor[CURSOR])
     return OK;
 }
 
-static int list(struct run *r)
+static int operators_list(struct operators_run *r)
 {
     char cursor[CURSOR] = "";
     int shown = 0;
@@ -193,13 +193,13 @@ static int list(struct run *r)
         e = list_page(r, &shown, cursor);
     while (!e && cursor[0]);
     if (e)
-        return failed(r, e);
+        return operators_failed(r, e);
     if (!shown)
         fputs("nobody yet: ichido operators add NAME --role operator\n", stderr);
     return EXIT_FINE;
 }
 
-static int act(struct run *r)
+static int operators_act(struct operators_run *r)
 {
     CLEANUP(json_freep) cJSON *answer = NULL;
     struct operators_source *s = r->source;
@@ -210,13 +210,13 @@ static int act(struct run *r)
     if (!e)
         e = json_parse(json, &answer, NULL);
     if (e)
-        return failed(r, e);
+        return operators_failed(r, e);
     print_answer(r, answer);
     return EXIT_FINE;
 }
 
 /* Before anything is opened: a person may take his time. */
-static bool ask_password(struct run *r)
+static bool ask_password(struct operators_run *r)
 {
     char name[LIMIT_OPERATOR_NAME + 1], why[512];
 
@@ -236,7 +236,7 @@ static bool ask_password(struct run *r)
 
 /* --- all together --- */
 
-static bool open_source(struct run *r)
+static bool open_source(struct operators_run *r)
 {
     char owner[ADMIN_OWNER], why[512] = "";
     enum err e = operators_local_open(&r->node, &r->source, owner, why);
@@ -248,7 +248,7 @@ static bool open_source(struct run *r)
     return !e;
 }
 
-static int with_settings(struct run *r)
+static int with_settings(struct operators_run *r)
 {
     int code = EXIT_CANNOT;
 
@@ -258,7 +258,7 @@ static int with_settings(struct run *r)
     r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
     arena_init(&r->arena, ARENA);
     if (open_source(r)) {
-        code = r->verb == LIST ? list(r) : act(r);
+        code = r->verb == LIST ? operators_list(r) : operators_act(r);
         r->source->free(r->source);
     }
     arena_release(&r->arena);
@@ -268,7 +268,7 @@ static int with_settings(struct run *r)
 
 int cli_operators(int argc, char **argv)
 {
-    struct run r = { 0 };
+    struct operators_run r = { 0 };
     char why[256] = "";
     struct args a = { .command = "ichido operators",
                       .options = options,
@@ -278,7 +278,7 @@ int cli_operators(int argc, char **argv)
     int code = EXIT_ASKED_WRONGLY;
 
     if (args_ask_for_help(argc, argv)) {
-        usage();
+        operators_usage();
         return EXIT_FINE;
     }
     if (!read_arguments(&a, &r, argc, argv))

@@ -1,9 +1,9 @@
-/* operators_remote.c - the admin API of the server that has the SQLite file. */
+/* remote.c - the admin API of the server that has the SQLite file. */
 #include "auth/operators.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "cli/operators_parts.h"
-#include "flow/json_out.h"
+#include "cli/operators/command.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -13,13 +13,14 @@ enum { PATH_BYTES = 512 };
 
 #define OPERATORS "/api/v1/admin/operators"
 
-struct remote {
+struct operators_remote_remote {
     struct operators_source source;
     struct admin *admin;
 };
 
-static enum err call(struct remote *m, struct arena *a, const char *method, struct str path,
-                     struct str body, struct str *ret_json)
+static enum err operators_remote_call(struct operators_remote_remote *m, struct arena *a,
+                                      const char *method, struct str path, struct str body,
+                                      struct str *ret_json)
 {
     CLEANUP(json_freep) cJSON *problem = NULL;
     int status;
@@ -40,7 +41,7 @@ static enum err call(struct remote *m, struct arena *a, const char *method, stru
 static enum err remote_page(struct operators_source *s, struct arena *a, struct str cursor,
                             struct str *ret_json)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct operators_remote_remote *m = CONTAINER_OF(s, struct operators_remote_remote, source);
     struct buf path;
     enum err e = ERR_NO_MEMORY;
 
@@ -48,7 +49,7 @@ static enum err remote_page(struct operators_source *s, struct arena *a, struct 
     buf_fmt(&path, OPERATORS "?limit=%d", LIMIT_PAGE);
     admin_parameter(&path, "cursor", cursor);
     if (!path.failed)
-        e = call(m, a, "GET", buf_str(&path), S(""), ret_json);
+        e = operators_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
     buf_release(&path);
     return e;
 }
@@ -67,8 +68,9 @@ static void add_body(struct buf *b, const struct operators_order *o, bool with_n
     buf_char(b, '}');
 }
 
-static enum err send(struct remote *m, struct arena *a, const char *method, struct str path,
-                     const struct operators_order *o, struct str *ret_json)
+static enum err operators_remote_send(struct operators_remote_remote *m, struct arena *a,
+                                      const char *method, struct str path,
+                                      const struct operators_order *o, struct str *ret_json)
 {
     struct buf body;
     enum err e = ERR_NO_MEMORY;
@@ -76,7 +78,7 @@ static enum err send(struct remote *m, struct arena *a, const char *method, stru
     buf_init(&body, LIMIT_OPERATOR_BODY);
     add_body(&body, o, str_eq(str_of(method), S("POST")));
     if (!body.failed)
-        e = call(m, a, method, path, buf_str(&body), ret_json);
+        e = operators_remote_call(m, a, method, path, buf_str(&body), ret_json);
     if (body.n)
         OPENSSL_cleanse(body.p, body.n);
     buf_release(&body);
@@ -86,7 +88,8 @@ static enum err send(struct remote *m, struct arena *a, const char *method, stru
 static enum err remote_add(struct operators_source *s, struct arena *a,
                            const struct operators_order *o, struct str *ret_json)
 {
-    return send(CONTAINER_OF(s, struct remote, source), a, "POST", S(OPERATORS), o, ret_json);
+    return operators_remote_send(CONTAINER_OF(s, struct operators_remote_remote, source), a, "POST",
+                                 S(OPERATORS), o, ret_json);
 }
 
 /* Looks for the name in one page. OK and an empty id: not there, *cursor says where it goes on. */
@@ -126,12 +129,13 @@ static enum err remote_change(struct operators_source *s, struct arena *a,
     if (!id.n)
         return ERR_NOT_FOUND;
     snprintf(path, sizeof(path), OPERATORS "/" STR_FMT, STR_ARG(id));
-    return send(CONTAINER_OF(s, struct remote, source), a, "PATCH", str_of(path), o, ret_json);
+    return operators_remote_send(CONTAINER_OF(s, struct operators_remote_remote, source), a,
+                                 "PATCH", str_of(path), o, ret_json);
 }
 
 static void remote_free(struct operators_source *s)
 {
-    struct remote *m = CONTAINER_OF(s, struct remote, source);
+    struct operators_remote_remote *m = CONTAINER_OF(s, struct operators_remote_remote, source);
 
     admin_free(m->admin);
     free(m);
@@ -143,7 +147,7 @@ enum err operators_remote_open(struct node *n, const char *address,
     static const struct operators_source source = {
         .page = remote_page, .add = remote_add, .change = remote_change, .free = remote_free
     };
-    struct remote *m = calloc(1, sizeof(*m));
+    struct operators_remote_remote *m = calloc(1, sizeof(*m));
     enum err e = m ? admin_open(&n->settings, address, &m->admin, why) : ERR_NO_MEMORY;
 
     if (e) {

@@ -1,8 +1,9 @@
-#include "base/limits.h"
 #include "cli/args.h"
-#include "cli/payments_parts.h"
+
+#include "base/limits.h"
+#include "cli/payments/command.h"
 #include "domain/key.h"
-#include "flow/find_text.h"
+#include "payment/search/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -198,7 +199,7 @@ static bool take_word(struct args *a, int number, const char *word)
                       "other ids");
 }
 
-static bool check(struct args *a, int words)
+static bool payments_args_check(struct args *a, int words)
 {
     const struct payments_ask *k = a->ask;
     const struct payment_query *q = &k->query;
@@ -249,5 +250,5 @@ enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
         if (!(argv[i][0] == '-' && argv[i][1] ? args_take_option(&a, argc, argv, &i)
                                               : take_word(&a, words++, argv[i])))
             return PAYMENTS_WRONG;
-    return check(&a, words) ? PAYMENTS_ASKED : PAYMENTS_WRONG;
+    return payments_args_check(&a, words) ? PAYMENTS_ASKED : PAYMENTS_WRONG;
 }

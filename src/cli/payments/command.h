@@ -1,4 +1,4 @@
-/* payments_parts.h - the parts of `ichido payments` and `ichido keys`. Only their own files include
+/* command.h - the parts of `ichido payments` and `ichido keys`. Only their own files include
  * this.
  *
  *   payments_args    what was asked for      payments_source   where it is looked for: the store
@@ -8,8 +8,8 @@
 #pragma once
 
 #include "cli/admin_ask.h"
-#include "cli/node.h"
-#include "flow/payment_find.h"
+#include "payment/search/search.h"
+#include "server/node.h"
 
 /* --- what was asked for --- */
 

@@ -4,12 +4,12 @@
  * Looking goes to the store itself, or to the server that has it (M4). Acts are the running
  * server's: it holds the gateway. An act carries an Idempotency-Key that is told before it is sent,
  * so that the same command with that key never does it twice, whatever broke in between. */
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/payments_parts.h"
-#include "cli/payments_timeline.h"
-#include "flow/json_out.h"
+#include "cli/payments/command.h"
+#include "cli/payments/timeline.h"
 #include "observe/log.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum {
     BODY_BYTES = 8 * 1024,
 };
 
-struct run {
+struct payments_run {
     struct node node;
     struct payments_ask ask;
     struct arena arena; /* of one answer */
@@ -33,7 +33,7 @@ static const char *const verbs[PAYMENTS_VERBS] = {
     [PAYMENTS_CAPTURE] = "capture", [PAYMENTS_REFUND] = "refund", [PAYMENTS_VOID] = "void"
 };
 
-static int failed(const struct run *r, enum err e)
+static int payments_failed(const struct payments_run *r, enum err e)
 {
     if (e == ERR_NOT_FOUND)
         fputs("ichido payments: there is no such payment; ichido payments find knows other ids\n",
@@ -43,7 +43,7 @@ static int failed(const struct run *r, enum err e)
     return EXIT_CANNOT;
 }
 
-static enum err parse(struct run *r, struct str json, cJSON **ret_tree)
+static enum err payments_parse(struct payments_run *r, struct str json, cJSON **ret_tree)
 {
     if (!json_parse(json, ret_tree, NULL))
         return OK;
@@ -53,13 +53,13 @@ static enum err parse(struct run *r, struct str json, cJSON **ret_tree)
 
 /* --- lists --- */
 
-struct listing {
+struct payments_listing {
     struct payments_table table;
     char cursor[PAYMENT_PLACE_TEXT + 1];
     int64_t shown, most;
 };
 
-static void show_page(const struct run *r, struct listing *l, const cJSON *page)
+static void show_page(const struct payments_run *r, struct payments_listing *l, const cJSON *page)
 {
     const cJSON *one;
 
@@ -74,7 +74,8 @@ static void show_page(const struct run *r, struct listing *l, const cJSON *page)
     snprintf(l->cursor, sizeof(l->cursor), "%s", answer_words(page, "nextCursor"));
 }
 
-static enum err list_page(struct run *r, struct payments_source *s, struct listing *l)
+static enum err list_page(struct payments_run *r, struct payments_source *s,
+                          struct payments_listing *l)
 {
     CLEANUP(json_freep) cJSON *page = NULL;
     int limit = l->most - l->shown < LIMIT_PAGE ? (int)(l->most - l->shown) : LIMIT_PAGE;
@@ -84,17 +85,17 @@ static enum err list_page(struct run *r, struct payments_source *s, struct listi
     arena_release(&r->arena);
     e = payments_source_page(s, &r->arena, &r->ask.query, str_of(l->cursor), limit, &json, r->why);
     if (!e)
-        e = parse(r, json, &page);
+        e = payments_parse(r, json, &page);
     if (!e)
         show_page(r, l, page);
     return e;
 }
 
-static int list(struct run *r, struct payments_source *s)
+static int payments_list_command(struct payments_run *r, struct payments_source *s)
 {
-    struct listing l = { .most = r->ask.all     ? INT64_MAX
-                                 : r->ask.limit ? r->ask.limit
-                                                : LIST_USUAL };
+    struct payments_listing l = { .most = r->ask.all     ? INT64_MAX
+                                          : r->ask.limit ? r->ask.limit
+                                                         : LIST_USUAL };
     enum err e;
 
     payments_table_init(&l.table);
@@ -102,7 +103,7 @@ static int list(struct run *r, struct payments_source *s)
         e = list_page(r, s, &l);
     while (!e && l.cursor[0] && l.shown < l.most);
     if (e)
-        return failed(r, e);
+        return payments_failed(r, e);
     if (!l.shown)
         fputs("no payment matches\n", stderr);
     else if (l.cursor[0])
@@ -112,16 +113,16 @@ static int list(struct run *r, struct payments_source *s)
 
 /* --- one --- */
 
-static int show(struct run *r, struct payments_source *s)
+static int payments_show(struct payments_run *r, struct payments_source *s)
 {
     CLEANUP(json_freep) cJSON *payment = NULL;
     struct str json;
     enum err e = payments_source_show(s, &r->arena, r->ask.id, &json, r->why);
 
     if (!e)
-        e = parse(r, json, &payment);
+        e = payments_parse(r, json, &payment);
     if (e)
-        return failed(r, e);
+        return payments_failed(r, e);
     if (r->ask.json)
         printf(STR_FMT "\n", STR_ARG(json));
     else
@@ -129,32 +130,32 @@ static int show(struct run *r, struct payments_source *s)
     return EXIT_FINE;
 }
 
-static int timeline(struct run *r, struct payments_source *s)
+static int payments_timeline(struct payments_run *r, struct payments_source *s)
 {
     struct str json;
     enum err e = payments_source_timeline(s, &r->arena, r->ask.id, &json, r->why);
 
-    return e ? failed(r, e) : payments_timeline_print(json, r->ask.json);
+    return e ? payments_failed(r, e) : payments_timeline_print(json, r->ask.json);
 }
 
-static int look(struct run *r)
+static int payments_look(struct payments_run *r)
 {
     struct payments_source *s = NULL;
     int code;
 
     if (!payments_source_open(&r->node, "ichido payments", &s, r->why))
-        return failed(r, ERR_UNAVAILABLE);
-    code = r->ask.verb == PAYMENTS_SHOW       ? show(r, s)
-           : r->ask.verb == PAYMENTS_TIMELINE ? timeline(r, s)
-                                              : list(r, s);
+        return payments_failed(r, ERR_UNAVAILABLE);
+    code = r->ask.verb == PAYMENTS_SHOW       ? payments_show(r, s)
+           : r->ask.verb == PAYMENTS_TIMELINE ? payments_timeline(r, s)
+                                              : payments_list_command(r, s);
     payments_source_free(s);
     return code;
 }
 
 /* --- acts --- */
 
-static enum err ask_server(struct run *r, struct admin *admin, const char *method, const char *verb,
-                           struct str body, struct str *ret_json)
+static enum err ask_server(struct payments_run *r, struct admin *admin, const char *method,
+                           const char *verb, struct str body, struct str *ret_json)
 {
     CLEANUP(json_freep) cJSON *problem = NULL;
     char id[UUID_TEXT + 1], path[128];
@@ -176,7 +177,8 @@ static enum err ask_server(struct run *r, struct admin *admin, const char *metho
 }
 
 /* "refund 500 JPY of" */
-static void describe(const struct run *r, const cJSON *payment, char ret_text[160])
+static void payments_describe(const struct payments_run *r, const cJSON *payment,
+                              char ret_text[160])
 {
     char money[64] = "all that is left";
 
@@ -187,13 +189,13 @@ static void describe(const struct run *r, const cJSON *payment, char ret_text[16
 }
 
 /* EXIT_FINE: go on. */
-static int may(const struct run *r, const cJSON *payment)
+static int payments_may(const struct payments_run *r, const cJSON *payment)
 {
     char what[160], money[64], answer[8] = "";
 
     if (r->ask.yes)
         return EXIT_FINE;
-    describe(r, payment, what);
+    payments_describe(r, payment, what);
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
         fprintf(stderr, "ichido payments: this would %s; add --yes to do it\n", what);
         return EXIT_ASKED_WRONGLY;
@@ -217,7 +219,7 @@ static void write_body(struct buf *b, const struct payments_ask *k)
     buf_char(b, '}');
 }
 
-static int act_now(struct run *r, struct admin *admin)
+static int act_now(struct payments_run *r, struct admin *admin)
 {
     CLEANUP(json_freep) cJSON *payment = NULL;
     char key[UUID_TEXT + 1];
@@ -235,9 +237,9 @@ static int act_now(struct run *r, struct admin *admin)
         e = ask_server(r, admin, "POST", verbs[r->ask.verb], buf_str(&body), &json);
     buf_release(&body);
     if (!e)
-        e = parse(r, json, &payment);
+        e = payments_parse(r, json, &payment);
     if (e) {
-        failed(r, e);
+        payments_failed(r, e);
         fprintf(stderr, "whatever became of it, the same command with --key %s does it once\n",
                 key);
         return EXIT_CANNOT;
@@ -249,7 +251,7 @@ static int act_now(struct run *r, struct admin *admin)
     return EXIT_FINE;
 }
 
-static int act(struct run *r)
+static int payments_act(struct payments_run *r)
 {
     CLEANUP(json_freep) cJSON *payment = NULL;
     struct admin *admin = NULL;
@@ -260,8 +262,8 @@ static int act(struct run *r)
     if (!e)
         e = ask_server(r, admin, "GET", NULL, S(""), &json);
     if (!e)
-        e = parse(r, json, &payment);
-    code = e ? failed(r, e) : may(r, payment);
+        e = payments_parse(r, json, &payment);
+    code = e ? payments_failed(r, e) : payments_may(r, payment);
     if (!code)
         code = act_now(r, admin);
     admin_free(admin);
@@ -271,21 +273,21 @@ static int act(struct run *r)
 /* --- all together --- */
 
 /* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void quieten(struct node *n)
+static void payments_quieten(struct node *n)
 {
     log_free(n->env.log);
     n->env.log = node_log_new(n, LOG_ERROR, false);
 }
 
-static int with_settings(struct run *r)
+static int with_settings(struct payments_run *r)
 {
     int code;
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    quieten(&r->node);
+    payments_quieten(&r->node);
     arena_init(&r->arena, ARENA);
-    code = r->ask.verb >= PAYMENTS_CAPTURE ? act(r) : look(r);
+    code = r->ask.verb >= PAYMENTS_CAPTURE ? payments_act(r) : payments_look(r);
     arena_release(&r->arena);
     node_release(&r->node);
     return code;
@@ -293,7 +295,7 @@ static int with_settings(struct run *r)
 
 int cli_payments(int argc, char **argv)
 {
-    struct run r = { 0 };
+    struct payments_run r = { 0 };
     struct clock clock;
     char why[256] = "";
 

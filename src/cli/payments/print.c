@@ -1,5 +1,5 @@
 #include "cli/cells.h"
-#include "cli/payments_parts.h"
+#include "cli/payments/command.h"
 #include "domain/money.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static struct str subject_of(const cJSON *p)
     return S("-");
 }
 
-static struct str seconds(const cJSON *o, const char *name)
+static struct str payments_print_seconds(const cJSON *o, const char *name)
 {
     struct str at = answer_text(o, name);
 
@@ -79,7 +79,7 @@ static struct str seconds(const cJSON *o, const char *name)
     return at;
 }
 
-static void right(struct str s, int width)
+static void payments_print_right(struct str s, int width)
 {
     int n = cells_width(s);
 
@@ -107,7 +107,7 @@ static void print_fields(const cJSON *p)
     putchar('\n');
 }
 
-static void head(struct payments_table *t)
+static void payments_print_head(struct payments_table *t)
 {
     if (t->headed)
         return;
@@ -125,11 +125,11 @@ void payments_table_row(struct payments_table *t, const cJSON *p)
         print_fields(p);
         return;
     }
-    head(t);
+    payments_print_head(t);
     cells_column(stdout, answer_text(p, "id"), ID);
-    cells_column(stdout, seconds(p, "createdAt"), TIME_SECONDS);
+    cells_column(stdout, payments_print_seconds(p, "createdAt"), TIME_SECONDS);
     cells_column(stdout, answer_text(p, "status"), STATUS);
-    right(money_of(p, "amount", text), MONEY);
+    payments_print_right(money_of(p, "amount", text), MONEY);
     cells_column(stdout, answer_text(p, "gateway"), GATEWAY);
     cells_put(stdout, answer_text(p, "description"), rest > WIDTH_LEAST ? rest : WIDTH_LEAST);
     putchar('\n');
@@ -167,7 +167,7 @@ void payments_table_use(struct payments_table *t, const cJSON *u)
 
 /* --- one payment --- */
 
-static void line(const char *name, struct str text)
+static void payments_print_line(const char *name, struct str text)
 {
     printf("%-*s", NAME, name);
     cells_put(stdout, text.n ? text : S("-"), INT32_MAX);
@@ -203,11 +203,11 @@ static void print_operation(const cJSON *payment, const cJSON *o)
 
     if (answer_number(o, "amount"))
         payments_money(answer_number(o, "amount"), answer_words(payment, "currency"), text);
-    cells_column(stdout, seconds(o, "claimedAt"), TIME_SECONDS);
+    cells_column(stdout, payments_print_seconds(o, "claimedAt"), TIME_SECONDS);
     cells_column(stdout, answer_text(o, "kind"), 7);
     cells_column(stdout, answer_text(o, "phase"), 7);
     cells_column(stdout, who_of(o), 12);
-    right(str_of(text), MONEY);
+    payments_print_right(str_of(text), MONEY);
     printf("sent %lld, asked %lld  ", answer_number(o, "sends"), answer_number(o, "asks"));
     cells_put(stdout, answer_text(o, "result"), INT32_MAX);
 }
@@ -226,10 +226,10 @@ static void print_refund(const cJSON *payment, const cJSON *o)
     char text[64];
 
     payments_money(answer_number(o, "amount"), answer_words(payment, "currency"), text);
-    cells_column(stdout, seconds(o, "createdAt"), TIME_SECONDS);
+    cells_column(stdout, payments_print_seconds(o, "createdAt"), TIME_SECONDS);
     cells_column(stdout, answer_text(o, "id"), ID);
     cells_column(stdout, answer_text(o, "status"), STATUS);
-    right(str_of(text), MONEY);
+    payments_print_right(str_of(text), MONEY);
     cells_put(stdout, answer_text(o, "reason"), INT32_MAX);
 }
 
@@ -275,34 +275,34 @@ static void print_open(const cJSON *payment)
         return;
     snprintf(text, sizeof(text), "%.20s (%.20s)", answer_words(open, "kind"),
              answer_words(open, "phase"));
-    line("under way", str_of(text));
+    payments_print_line("under way", str_of(text));
 }
 
 void payments_print(const cJSON *p)
 {
     char text[64];
 
-    line("payment", answer_text(p, "id"));
+    payments_print_line("payment", answer_text(p, "id"));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(p, "voided")))
-        line("status", S("REFUNDED (voided: nothing was taken)"));
+        payments_print_line("status", S("REFUNDED (voided: nothing was taken)"));
     else
-        line("status", answer_text(p, "status"));
-    line("amount", money_of(p, "amount", text));
-    line("captured", money_of(p, "capturedAmount", text));
-    line("refunded", money_of(p, "refundedAmount", text));
-    line(answer_words(p, "context"), subject_of(p));
-    line("user", answer_text(p, "userId"));
-    line("gateway", answer_text(p, "gateway"));
-    line("gateway id", answer_text(p, "gatewayTransactionId"));
-    line("description", answer_text(p, "description"));
-    line("failure", answer_text(p, "failureReason"));
-    line("key", answer_text(p, "idempotencyKey"));
-    line("created", answer_text(p, "createdAt"));
-    line("updated", answer_text(p, "updatedAt"));
+        payments_print_line("status", answer_text(p, "status"));
+    payments_print_line("amount", money_of(p, "amount", text));
+    payments_print_line("captured", money_of(p, "capturedAmount", text));
+    payments_print_line("refunded", money_of(p, "refundedAmount", text));
+    payments_print_line(answer_words(p, "context"), subject_of(p));
+    payments_print_line("user", answer_text(p, "userId"));
+    payments_print_line("gateway", answer_text(p, "gateway"));
+    payments_print_line("gateway id", answer_text(p, "gatewayTransactionId"));
+    payments_print_line("description", answer_text(p, "description"));
+    payments_print_line("failure", answer_text(p, "failureReason"));
+    payments_print_line("key", answer_text(p, "idempotencyKey"));
+    payments_print_line("created", answer_text(p, "createdAt"));
+    payments_print_line("updated", answer_text(p, "updatedAt"));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(p, "disputed")))
-        line("disputed", S("yes: its bank decides about the money"));
+        payments_print_line("disputed", S("yes: its bank decides about the money"));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(p, "givenUp")))
-        line("given up", S("yes: money that lands on it goes back"));
+        payments_print_line("given up", S("yes: money that lands on it goes back"));
     print_open(p);
     print_can(p);
     print_rows(p, "operations", print_operation);

@@ -1,12 +1,12 @@
-/* payments_source.c - where payments are looked for: SQLite's file where no server has it,
+/* source.c - where payments are looked for: SQLite's file where no server has it,
  * PostgreSQL always; else the admin API of the server that has the file (M4). */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "cli/command_store.h"
-#include "cli/errand.h"
-#include "cli/payments_parts.h"
-#include "flow/text.h"
-#include "flow/timeline.h"
+#include "cli/payments/command.h"
+#include "server/command_executor.h"
+#include "timeline/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* payments_timeline.c - see payments_timeline.h.
+/* timeline.c - see timeline.h.
  *
  *   TIME (UTC)               LANE          RESULT      WHAT
  *   2026-11-16 09:30:00.000  call          ok          Create payment  312 ms
@@ -6,9 +6,9 @@
  *
  * Columns line up in a terminal's cells, of which a Japanese character takes two. What outsiders
  * wrote is shown without anything that a terminal would obey. */
-#include "cli/payments_timeline.h"
+#include "cli/payments/timeline.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/admin_ask.h"
 #include "cli/cells.h"
 #include "cli/cli.h"

@@ -1,5 +1,5 @@
-/* payments_timeline.h - `ichido payments timeline ID [--json]`: how a timeline is shown (O7). Where
- * it comes from is payments.c's: timeline_read() of flow/timeline.h on the store itself, or
+/* timeline.h - `ichido payments timeline ID [--json]`: how a timeline is shown (O7). Where
+ * it comes from is payments.c's: timeline_read() of timeline/timeline.h on the store itself, or
  * GET /api/v1/admin/payments/ID/timeline of the server that has it (M4); both give the same JSON.
  */
 #pragma once

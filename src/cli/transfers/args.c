@@ -1,5 +1,6 @@
 #include "cli/args.h"
-#include "cli/transfers_parts.h"
+
+#include "cli/transfers/command.h"
 #include "domain/day.h"
 #include "domain/money.h"
 #include "domain/reference.h"
@@ -185,7 +186,7 @@ static bool take_word(struct args *a, int number, const char *word)
     return args_wrong(a, word, "is too much; see ichido transfers --help");
 }
 
-static bool check(struct args *a, int words)
+static bool transfers_args_check(struct args *a, int words)
 {
     const struct transfers_ask *k = a->ask;
 
@@ -242,5 +243,5 @@ enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *
         if (!(argv[i][0] == '-' ? args_take_option(&a, argc, argv, &i)
                                 : take_word(&a, words++, argv[i])))
             return TRANSFERS_WRONG;
-    return check(&a, words) ? TRANSFERS_ASKED : TRANSFERS_WRONG;
+    return transfers_args_check(&a, words) ? TRANSFERS_ASKED : TRANSFERS_WRONG;
 }

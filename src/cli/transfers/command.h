@@ -1,4 +1,4 @@
-/* transfers_parts.h - the parts of `ichido transfers`. Only its own files include this. */
+/* command.h - the parts of `ichido transfers`. Only its own files include this. */
 #pragma once
 
 #include "base/str.h"

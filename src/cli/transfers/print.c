@@ -1,5 +1,5 @@
-#include "cli/dlq_parts.h"
-#include "cli/transfers_parts.h"
+#include "cli/dlq/command.h"
+#include "cli/transfers/command.h"
 
 #include <unistd.h>
 

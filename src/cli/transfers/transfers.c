@@ -3,14 +3,14 @@
  *
  * A file goes in parts, each durable before the next is asked for: ended at any moment, what was
  * told as done is done, and the same command again finds it known and goes on with the rest. */
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "cli/admin_ask.h"
 #include "cli/cli.h"
-#include "cli/dlq_parts.h"
-#include "cli/transfers_parts.h"
+#include "cli/dlq/command.h"
+#include "cli/transfers/command.h"
 #include "domain/reference.h"
-#include "flow/json_out.h"
 #include "observe/log.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ enum {
     PART = 1000, /* lines between two lines of progress */
 };
 
-struct run {
+struct transfers_run {
     struct node node;
     struct transfers_ask ask;
     struct admin *admin;
@@ -34,7 +34,7 @@ struct run {
     char why[512];
 };
 
-static int failed(const struct run *r)
+static int transfers_failed(const struct transfers_run *r)
 {
     fprintf(stderr, "ichido transfers: %s\n", r->why);
     return EXIT_CANNOT;
@@ -82,7 +82,7 @@ static int print_errors(const cJSON *problem)
     return cJSON_GetArraySize(all);
 }
 
-static bool keep_problem(struct run *r, int status, struct str answer)
+static bool keep_problem(struct transfers_run *r, int status, struct str answer)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
@@ -94,8 +94,8 @@ static bool keep_problem(struct run *r, int status, struct str answer)
 }
 
 /* The caller frees the tree. */
-static bool call(struct run *r, const char *method, struct str path, enum admin_type type,
-                 struct str body, cJSON **ret_tree)
+static bool transfers_call(struct transfers_run *r, const char *method, struct str path,
+                           enum admin_type type, struct str body, cJSON **ret_tree)
 {
     struct str answer;
     int status;
@@ -134,7 +134,7 @@ static struct str state_of(const struct transfers_ask *k)
                                           : (struct str){ 0 };
 }
 
-static bool get_page(struct run *r, int64_t limit, struct str cursor, cJSON **ret_page)
+static bool get_page(struct transfers_run *r, int64_t limit, struct str cursor, cJSON **ret_page)
 {
     static const char *const paths[TRANSFERS_VERBS] = { [TRANSFERS_LIST] = BASE,
                                                         [TRANSFERS_LINES] = BASE "/lines",
@@ -149,12 +149,12 @@ static bool get_page(struct run *r, int64_t limit, struct str cursor, cJSON **re
     admin_parameter(&path, "state", state_of(&r->ask));
     admin_parameter(&path, "reference", r->ask.reference);
     admin_parameter(&path, "cursor", cursor);
-    fine = !path.failed && call(r, "GET", buf_str(&path), ADMIN_JSON, S(""), ret_page);
+    fine = !path.failed && transfers_call(r, "GET", buf_str(&path), ADMIN_JSON, S(""), ret_page);
     buf_release(&path);
     return fine;
 }
 
-static int64_t show_page(const struct run *r, const cJSON *page, bool *headed)
+static int64_t show_page(const struct transfers_run *r, const cJSON *page, bool *headed)
 {
     const cJSON *item;
     int64_t n = 0;
@@ -170,7 +170,7 @@ static int64_t show_page(const struct run *r, const cJSON *page, bool *headed)
     return n;
 }
 
-static int list(struct run *r)
+static int transfers_list(struct transfers_run *r)
 {
     int64_t most = r->ask.all ? INT64_MAX : r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
     char cursor[64] = "";
@@ -181,7 +181,7 @@ static int list(struct run *r)
         int64_t left = most - shown < LIMIT_PAGE ? most - shown : LIMIT_PAGE;
 
         if (!get_page(r, left, str_of(cursor), &page))
-            return failed(r);
+            return transfers_failed(r);
         shown += show_page(r, page, &headed);
         snprintf(cursor, sizeof(cursor), "%.60s", answer_words(page, "nextCursor"));
     } while (cursor[0] && shown < most);
@@ -212,7 +212,7 @@ static void write_act(struct buf *b, const struct transfers_ask *k)
     buf_char(b, '}');
 }
 
-static void tell_act(const struct run *r, const cJSON *now)
+static void tell_act(const struct transfers_run *r, const cJSON *now)
 {
     const char *reason = answer_words(now, "reason");
 
@@ -226,7 +226,7 @@ static void tell_act(const struct run *r, const cJSON *now)
               stderr);
 }
 
-static int act(struct run *r)
+static int transfers_act(struct transfers_run *r)
 {
     static const char *const forms[TRANSFERS_VERBS] = {
         [TRANSFERS_CONFIRM] = BASE "/%s/confirm",
@@ -243,10 +243,11 @@ static int act(struct run *r)
     snprintf(path, sizeof(path), forms[r->ask.verb], id);
     buf_init(&body, LIMIT_BANK_BODY);
     write_act(&body, &r->ask);
-    fine = !body.failed && call(r, "POST", str_of(path), ADMIN_JSON, buf_str(&body), &now);
+    fine =
+        !body.failed && transfers_call(r, "POST", str_of(path), ADMIN_JSON, buf_str(&body), &now);
     buf_release(&body);
     if (!fine)
-        return failed(r);
+        return transfers_failed(r);
     if (r->ask.json)
         answer_print(now);
     else
@@ -256,7 +257,7 @@ static int act(struct run *r)
 
 /* --- a file --- */
 
-static bool read_file(struct run *r, struct buf *ret_file)
+static bool read_file(struct transfers_run *r, struct buf *ret_file)
 {
     FILE *f = fopen(r->ask.file, "re");
     size_t n = 0;
@@ -309,14 +310,14 @@ static void write_import(struct buf *path, const struct transfers_ask *k, int64_
     add_number(path, "limit", PART);
 }
 
-static bool send_part(struct run *r, struct str file, int64_t from, cJSON **ret_part)
+static bool send_part(struct transfers_run *r, struct str file, int64_t from, cJSON **ret_part)
 {
     struct buf path;
     bool fine;
 
     buf_init(&path, PATH_BYTES);
     write_import(&path, &r->ask, from);
-    fine = !path.failed && call(r, "POST", buf_str(&path), ADMIN_CSV, file, ret_part);
+    fine = !path.failed && transfers_call(r, "POST", buf_str(&path), ADMIN_CSV, file, ret_part);
     buf_release(&path);
     return fine;
 }
@@ -358,7 +359,7 @@ static bool has_more(const cJSON *sums)
     return cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(sums, "next"));
 }
 
-static bool send_parts(struct run *r, struct str file, cJSON **sums)
+static bool send_parts(struct transfers_run *r, struct str file, cJSON **sums)
 {
     struct dlq_progress progress;
     int64_t from = 0;
@@ -383,7 +384,7 @@ static bool send_parts(struct run *r, struct str file, cJSON **sums)
     return true;
 }
 
-static int import(struct run *r)
+static int transfers_import(struct transfers_run *r)
 {
     CLEANUP(json_freep) cJSON *sums = NULL;
     struct buf file;
@@ -398,26 +399,27 @@ static int import(struct run *r)
         transfers_print_import(r->ask.file, sums);
     if (!fine && sums)
         fputs("the same command again goes on with the rest\n", stderr);
-    return fine ? EXIT_FINE : failed(r);
+    return fine ? EXIT_FINE : transfers_failed(r);
 }
 
 /* --- all together --- */
 
-static int run(struct run *r)
+static int transfers_run(struct transfers_run *r)
 {
     if (r->ask.verb == TRANSFERS_IMPORT)
-        return import(r);
-    return r->ask.verb <= TRANSFERS_IMPORTS ? list(r) : act(r);
+        return transfers_import(r);
+    return r->ask.verb <= TRANSFERS_IMPORTS ? transfers_list(r) : transfers_act(r);
 }
 
-static int with_settings(struct run *r)
+static int with_settings(struct transfers_run *r)
 {
     int code;
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
     arena_init(&r->arena, ARENA);
-    code = admin_find(&r->node.settings, &r->admin, r->why) ? failed(r) : run(r);
+    code =
+        admin_find(&r->node.settings, &r->admin, r->why) ? transfers_failed(r) : transfers_run(r);
     admin_free(r->admin);
     arena_release(&r->arena);
     node_release(&r->node);
@@ -426,7 +428,7 @@ static int with_settings(struct run *r)
 
 int cli_transfers(int argc, char **argv)
 {
-    struct run r = { 0 };
+    struct transfers_run r = { 0 };
     char why[256] = "";
 
     switch (transfers_args(argc, argv, &r.ask, why)) {

@@ -1,8 +1,8 @@
-/* trigger_call.c - one call after another to the sandbox, on the caller's own thread. Whatever it
+/* call.c - one call after another to the sandbox, on the caller's own thread. Whatever it
  * is told, it speaks to this machine only. */
 #include "base/buf.h"
-#include "base/settings_address.h"
-#include "cli/trigger_parts.h"
+#include "base/settings/address.h"
+#include "cli/trigger/command.h"
 
 #include <curl/curl.h>
 #include <openssl/crypto.h>
@@ -88,8 +88,8 @@ static size_t take_answer(char *p, size_t size, size_t n, void *ctx)
     return answer->failed ? 0 : size * n;
 }
 
-static void prepare(struct trigger_line *l, const char *method, const char *url, struct str form,
-                    struct buf *answer)
+static void trigger_call_prepare(struct trigger_line *l, const char *method, const char *url,
+                                 struct str form, struct buf *answer)
 {
     CURL *c = l->curl;
 
@@ -122,7 +122,7 @@ enum err trigger_call(struct trigger_line *l, struct arena *a, const char *metho
 
     snprintf(url, sizeof(url), "%s" STR_FMT, l->base, STR_ARG(path));
     buf_init(&answer, ANSWER_MAX);
-    prepare(l, method, url, form, &answer);
+    trigger_call_prepare(l, method, url, form, &answer);
     code = curl_easy_perform(l->curl);
     curl_easy_getinfo(l->curl, CURLINFO_RESPONSE_CODE, &status);
     *ret_status = (int)status;

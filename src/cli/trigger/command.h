@@ -1,4 +1,4 @@
-/* trigger_parts.h - the parts of `ichido trigger`. Only its own files include this.
+/* command.h - the parts of `ichido trigger`. Only its own files include this.
  *
  *   trigger_steps   which calls bring an event about       trigger_call   one call to the sandbox
  */

@@ -1,6 +1,6 @@
-/* trigger_steps.c - the calls that bring each event about: those of Stripe's own command line, and
+/* steps.c - the calls that bring each event about: those of Stripe's own command line, and
  * some that it lacks. */
-#include "cli/trigger_parts.h"
+#include "cli/trigger/command.h"
 
 #include <string.h>
 
@@ -124,13 +124,13 @@ const struct trigger *trigger_find(struct str event)
 
 enum { NAME_MAX_BYTES = 64, FAR = 8 };
 
-static size_t least(size_t a, size_t b)
+static size_t steps_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* How many letters have to be put in, left out or changed. */
-static size_t distance(struct str a, struct str b)
+static size_t steps_distance(struct str a, struct str b)
 {
     size_t row[NAME_MAX_BYTES + 1];
 
@@ -143,7 +143,8 @@ static size_t distance(struct str a, struct str b)
         for (size_t k = 1; k <= b.n; k++) {
             size_t old = row[k];
 
-            row[k] = least(least(row[k] + 1, row[k - 1] + 1), before + (a.p[i - 1] != b.p[k - 1]));
+            row[k] = steps_least(steps_least(row[k] + 1, row[k - 1] + 1),
+                                 before + (a.p[i - 1] != b.p[k - 1]));
             before = old;
         }
     }
@@ -158,7 +159,7 @@ const char *trigger_nearest(struct str event)
     for (size_t i = 0; event.n <= NAME_MAX_BYTES && i < COUNT(triggers); i++) {
         struct str name = str_of(triggers[i].event);
         bool inside = event.n > 3 && memmem(name.p, name.n, event.p, event.n);
-        size_t far = inside ? 1 : distance(event, name);
+        size_t far = inside ? 1 : steps_distance(event, name);
 
         if (far < best) {
             best = far;

@@ -4,11 +4,11 @@
  *
  *   newest event --> the calls, one after another --> what is newer and about them, until the event
  *   that was asked for is among it */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
-#include "cli/node.h"
-#include "cli/trigger_parts.h"
+#include "cli/trigger/command.h"
+#include "server/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 
 enum { ARENA = 256 * 1024 * 1024, ID_MAX = 256, STEM = 17, POLL_MS = 100, POLLS = 100 };
 
-struct told { /* an event that came out of it */
+struct trigger_told { /* an event that came out of it */
     struct str id, type;
     int64_t pending;
 };
 
-struct run {
+struct trigger_run {
     struct node node;
     struct arena arena;
     const struct trigger *trigger;
@@ -33,26 +33,27 @@ struct run {
     struct str ids[TRIGGER_STEPS];
     int statuses[TRIGGER_STEPS];
     size_t done;
-    struct told told[100];
+    struct trigger_told told[100];
     size_t told_count;
     bool came; /* the one that was asked for */
 };
 
-static const char *say(const struct run *r, const char *en, const char *ja)
+static const char *trigger_say(const struct trigger_run *r, const char *en, const char *ja)
 {
     return r->japanese ? ja : en;
 }
 
-static int wrong(const struct run *r, const char *en, const char *ja, const char *what)
+static int trigger_wrong(const struct trigger_run *r, const char *en, const char *ja,
+                         const char *what)
 {
-    fprintf(stderr, "ichido trigger: %s%s\n", what, say(r, en, ja));
+    fprintf(stderr, "ichido trigger: %s%s\n", what, trigger_say(r, en, ja));
     return EXIT_ASKED_WRONGLY;
 }
 
 /* --- the calls --- */
 
 /* "$2" becomes the id of the second step. */
-static struct str fill(struct run *r, const char *text)
+static struct str trigger_fill(struct trigger_run *r, const char *text)
 {
     struct str whole = { 0 };
     struct buf b;
@@ -70,7 +71,7 @@ static struct str fill(struct run *r, const char *text)
     return whole;
 }
 
-static struct str text_of(struct run *r, const cJSON *object, const char *name)
+static struct str text_of(struct trigger_run *r, const cJSON *object, const char *name)
 {
     const cJSON *x = cJSON_GetObjectItemCaseSensitive(object, name);
 
@@ -78,7 +79,7 @@ static struct str text_of(struct run *r, const cJSON *object, const char *name)
 }
 
 /* Of an object, or of the first one of a list. */
-static struct str id_of(struct run *r, const cJSON *answer)
+static struct str id_of(struct trigger_run *r, const cJSON *answer)
 {
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(answer, "data");
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
@@ -98,7 +99,8 @@ static bool is_card_error(const cJSON *answer)
     return cJSON_IsString(type) && strcmp(type->valuestring, "card_error") == 0;
 }
 
-static bool refused(struct run *r, const struct trigger_step *s, int status, const cJSON *answer)
+static bool trigger_refused(struct trigger_run *r, const struct trigger_step *s, int status,
+                            const cJSON *answer)
 {
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
     const cJSON *message = cJSON_GetObjectItemCaseSensitive(error, "message");
@@ -108,15 +110,15 @@ static bool refused(struct run *r, const struct trigger_step *s, int status, con
     return false;
 }
 
-static bool do_step(struct run *r, size_t i)
+static bool do_step(struct trigger_run *r, size_t i)
 {
     const struct trigger_step *s = &r->trigger->steps[i];
     CLEANUP(json_freep) cJSON *answer = NULL;
     struct str text;
     int status;
 
-    if (trigger_call(r->line, &r->arena, s->method, fill(r, s->path), fill(r, s->form), &status,
-                     &text, r->why))
+    if (trigger_call(r->line, &r->arena, s->method, trigger_fill(r, s->path),
+                     trigger_fill(r, s->form), &status, &text, r->why))
         return false;
     r->statuses[i] = status;
     if (json_parse(text, &answer, NULL)) {
@@ -124,7 +126,7 @@ static bool do_step(struct run *r, size_t i)
         return false;
     }
     if ((status < 200 || status >= 300) && !(s->may_decline && is_card_error(answer)))
-        return refused(r, s, status, answer);
+        return trigger_refused(r, s, status, answer);
     r->ids[i] = id_of(r, answer);
     r->done = i + 1;
     return true;
@@ -132,7 +134,7 @@ static bool do_step(struct run *r, size_t i)
 
 /* --- the events --- */
 
-static bool read_events(struct run *r, struct str path, cJSON **ret_list)
+static bool read_events(struct trigger_run *r, struct str path, cJSON **ret_list)
 {
     struct str text;
     int status;
@@ -146,7 +148,7 @@ static bool read_events(struct run *r, struct str path, cJSON **ret_list)
     return false;
 }
 
-static bool read_newest(struct run *r)
+static bool read_newest(struct trigger_run *r)
 {
     CLEANUP(json_freep) cJSON *list = NULL;
 
@@ -157,7 +159,7 @@ static bool read_newest(struct run *r)
 }
 
 /* What belongs to an intent has the middle part of its id. */
-static bool is_about(const struct run *r, const char *event)
+static bool is_about(const struct trigger_run *r, const char *event)
 {
     for (size_t i = 0; i < r->done; i++) {
         struct str id = r->ids[i], stem = id;
@@ -170,22 +172,22 @@ static bool is_about(const struct run *r, const char *event)
     return false;
 }
 
-static void take_event(struct run *r, const cJSON *event)
+static void take_event(struct trigger_run *r, const cJSON *event)
 {
     const cJSON *pending = cJSON_GetObjectItemCaseSensitive(event, "pending_webhooks");
     char *text = cJSON_PrintUnformatted(event);
-    struct told *t = &r->told[r->told_count];
+    struct trigger_told *t = &r->told[r->told_count];
 
     if (text && is_about(r, text) && r->told_count < COUNT(r->told)) {
-        *t = (struct told){ text_of(r, event, "id"), text_of(r, event, "type"),
-                            cJSON_IsNumber(pending) ? (int64_t)pending->valuedouble : 0 };
+        *t = (struct trigger_told){ text_of(r, event, "id"), text_of(r, event, "type"),
+                                    cJSON_IsNumber(pending) ? (int64_t)pending->valuedouble : 0 };
         r->came |= str_eq(t->type, str_of(r->trigger->event));
         r->told_count++;
     }
     cJSON_free(text);
 }
 
-static bool read_told(struct run *r)
+static bool read_told(struct trigger_run *r)
 {
     CLEANUP(json_freep) cJSON *list = NULL;
     char path[ID_MAX + 64];
@@ -203,7 +205,7 @@ static bool read_told(struct run *r)
 }
 
 /* Some come by themselves a moment later. */
-static bool await_event(struct run *r)
+static bool await_event(struct trigger_run *r)
 {
     for (int i = 0; i < POLLS; i++) {
         if (!read_told(r))
@@ -216,7 +218,7 @@ static bool await_event(struct run *r)
     return false;
 }
 
-static bool bring_about(struct run *r)
+static bool bring_about(struct trigger_run *r)
 {
     if (!read_newest(r))
         return false;
@@ -228,7 +230,7 @@ static bool bring_about(struct run *r)
 
 /* --- what is said --- */
 
-static void print_json(const struct run *r, bool fine)
+static void print_json(const struct trigger_run *r, bool fine)
 {
     struct buf b;
 
@@ -263,26 +265,26 @@ static void print_json(const struct run *r, bool fine)
     buf_release(&b);
 }
 
-static void print_told(const struct run *r)
+static void print_told(const struct trigger_run *r)
 {
     struct str listen = r->node.settings.listen;
 
-    printf("%s: %s\n", r->trigger->event, say(r, r->trigger->en, r->trigger->ja));
-    puts(say(r, "events, the oldest first:", "発生したイベント（古い順）:"));
+    printf("%s: %s\n", r->trigger->event, trigger_say(r, r->trigger->en, r->trigger->ja));
+    puts(trigger_say(r, "events, the oldest first:", "発生したイベント（古い順）:"));
     for (size_t i = r->told_count; i--;)
         printf("  " STR_FMT "  " STR_FMT "\n", STR_ARG(r->told[i].id), STR_ARG(r->told[i].type));
-    puts(say(r, "\nwhat became of them here:", "\n処理結果の確認:"));
+    puts(trigger_say(r, "\nwhat became of them here:", "\n処理結果の確認:"));
     printf("  curl -s -H \"Authorization: Bearer $ICHIDO_ADMIN_TOKEN\" http://" STR_FMT
            "/api/v1/admin/events?type=%s\n",
            STR_ARG(listen), r->trigger->event);
-    puts(say(r, "once more:", "再送:"));
+    puts(trigger_say(r, "once more:", "再送:"));
     for (size_t i = 0; i < r->told_count; i++)
         if (str_eq(r->told[i].type, str_of(r->trigger->event)))
             printf("  curl -s -X POST %s/_sandbox/events/" STR_FMT "/resend\n", r->base,
                    STR_ARG(r->told[i].id));
 }
 
-static int run_it(struct run *r)
+static int run_it(struct trigger_run *r)
 {
     bool fine;
 
@@ -295,12 +297,13 @@ static int run_it(struct run *r)
     if (!fine) {
         fprintf(stderr, "ichido trigger: %s\n", r->why);
         if (!r->done && !r->statuses[0])
-            fprintf(stderr, "%s\n",
-                    say(r,
-                        "is the server running? ICHIDO_SANDBOX_LISTEN or --api-base says where "
-                        "the sandbox listens",
-                        "サーバーは起動していますか。サンドボックスのアドレスは "
-                        "ICHIDO_SANDBOX_LISTEN または --api-base で指定します"));
+            fprintf(
+                stderr, "%s\n",
+                trigger_say(r,
+                            "is the server running? ICHIDO_SANDBOX_LISTEN or --api-base says where "
+                            "the sandbox listens",
+                            "サーバーは起動していますか。サンドボックスのアドレスは "
+                            "ICHIDO_SANDBOX_LISTEN または --api-base で指定します"));
     }
     arena_release(&r->arena);
     return fine ? EXIT_FINE : EXIT_CANNOT;
@@ -321,9 +324,9 @@ static bool speaks_japanese(void)
     return false;
 }
 
-static int usage(const struct run *r)
+static int trigger_usage(const struct trigger_run *r)
 {
-    puts(say(
+    puts(trigger_say(
         r,
         "ichido trigger - make the sandbox send an event\n"
         "\n"
@@ -348,7 +351,7 @@ static int usage(const struct run *r)
     return EXIT_FINE;
 }
 
-static int list(const struct run *r)
+static int trigger_list(const struct trigger_run *r)
 {
     if (r->json) {
         for (size_t i = 0; i < trigger_count; i++)
@@ -357,25 +360,25 @@ static int list(const struct run *r)
         return EXIT_FINE;
     }
     for (size_t i = 0; i < trigger_count; i++)
-        printf("%-42s %s\n", triggers[i].event, say(r, triggers[i].en, triggers[i].ja));
+        printf("%-42s %s\n", triggers[i].event, trigger_say(r, triggers[i].en, triggers[i].ja));
     return EXIT_FINE;
 }
 
-static int unknown_event(const struct run *r, const char *event)
+static int unknown_event(const struct trigger_run *r, const char *event)
 {
     const char *nearest = trigger_nearest(str_of(event));
 
-    wrong(r, " cannot be triggered", " は発生させられません", event);
+    trigger_wrong(r, " cannot be triggered", " は発生させられません", event);
     if (nearest)
-        fprintf(stderr, "%s%s%s\n", say(r, "did you mean ", ""), nearest,
-                say(r, "?", " ではありませんか。"));
-    fputs(say(r, "ichido trigger --list shows all of them\n",
-              "一覧は ichido trigger --list で表示します\n"),
+        fprintf(stderr, "%s%s%s\n", trigger_say(r, "did you mean ", ""), nearest,
+                trigger_say(r, "?", " ではありませんか。"));
+    fputs(trigger_say(r, "ichido trigger --list shows all of them\n",
+                      "一覧は ichido trigger --list で表示します\n"),
           stderr);
     return EXIT_ASKED_WRONGLY;
 }
 
-static int with_address(struct run *r, const char *base)
+static int with_address(struct trigger_run *r, const char *base)
 {
     static const struct str usual = { "sk_test_ichido_sandbox", 22 };
     struct str key = str_of(getenv("STRIPE_API_KEY"));
@@ -384,12 +387,12 @@ static int with_address(struct run *r, const char *base)
     if (!key.n)
         key = r->node.settings.stripe_secret_key;
     if (str_starts(key, S("sk_live_")) || str_starts(key, S("rk_live_")))
-        return wrong(r, ": that is a live key; the sandbox is never told one",
-                     ": 本番キーです。サンドボックスには送りません", "STRIPE_API_KEY");
+        return trigger_wrong(r, ": that is a live key; the sandbox is never told one",
+                             ": 本番キーです。サンドボックスには送りません", "STRIPE_API_KEY");
     if (!trigger_base(base ? str_of(base) : r->node.settings.sandbox_listen, r->base))
-        return wrong(r, " must be http:// and an address of this machine, with its port",
-                     " は http:// とこのマシン自身のアドレスとポートで指定してください",
-                     base ? "--api-base" : "ICHIDO_SANDBOX_LISTEN");
+        return trigger_wrong(r, " must be http:// and an address of this machine, with its port",
+                             " は http:// とこのマシン自身のアドレスとポートで指定してください",
+                             base ? "--api-base" : "ICHIDO_SANDBOX_LISTEN");
     r->line = trigger_line_open(r->base, key.n ? key : usual);
     if (!r->line)
         return EXIT_CANNOT;
@@ -398,7 +401,7 @@ static int with_address(struct run *r, const char *base)
     return code;
 }
 
-static int with_settings(struct run *r, const char *base)
+static int with_settings(struct trigger_run *r, const char *base)
 {
     int code;
 
@@ -411,13 +414,13 @@ static int with_settings(struct run *r, const char *base)
 
 int cli_trigger(int argc, char **argv)
 {
-    struct run r = { .japanese = speaks_japanese() };
+    struct trigger_run r = { .japanese = speaks_japanese() };
     const char *event = NULL, *base = NULL;
     bool lists = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return usage(&r);
+            return trigger_usage(&r);
         else if (strcmp(argv[i], "--list") == 0)
             lists = true;
         else if (strcmp(argv[i], "--json") == 0)
@@ -425,16 +428,18 @@ int cli_trigger(int argc, char **argv)
         else if (strcmp(argv[i], "--api-base") == 0 && i + 1 < argc)
             base = argv[++i];
         else if (argv[i][0] == '-' || event)
-            return wrong(&r, " is not understood; ichido trigger --help",
-                         " は使えません。ichido trigger --help を参照してください", argv[i]);
+            return trigger_wrong(&r, " is not understood; ichido trigger --help",
+                                 " は使えません。ichido trigger --help を参照してください",
+                                 argv[i]);
         else
             event = argv[i];
     }
     if (lists)
-        return list(&r);
+        return trigger_list(&r);
     if (!event)
-        return wrong(&r, "name an event; ichido trigger --list shows them",
-                     "イベント名を指定してください。一覧は ichido trigger --list で表示します", "");
+        return trigger_wrong(
+            &r, "name an event; ichido trigger --list shows them",
+            "イベント名を指定してください。一覧は ichido trigger --list で表示します", "");
     r.trigger = trigger_find(str_of(event));
     return r.trigger ? with_settings(&r, base) : unknown_event(&r, event);
 }

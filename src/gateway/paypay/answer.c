@@ -1,15 +1,15 @@
-/* paypay_answer.c - PayPay's result codes, as a table. The code counts only with a status of its
+/* answer.c - PayPay's result codes, as a table. The code counts only with a status of its
  * own class: a proxy's 502 around an old body says nothing. A code that is not in the table, and an
  * answer without any, are UNKNOWN: what may have happened is asked for, never guessed. */
-#include "gateway/paypay_answer.h"
+#include "gateway/paypay/answer.h"
 
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct row {
+static const struct paypay_answer_row {
     int status; /* of its class: 200 also stands for 201 */
     const char *code;
     enum paypay_said said;
@@ -102,7 +102,7 @@ static bool same_class(int row, int status)
     return row == 202 ? status == 202 : row / 100 == status / 100;
 }
 
-static enum paypay_said find(struct str code, int status)
+static enum paypay_said paypay_answer_find(struct str code, int status)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
         if (code.n ? str_eq(code, str_of(rows[i].code)) && same_class(rows[i].status, status)
@@ -119,7 +119,7 @@ static struct paypay_reply judge_answer(struct gateway_call *c, const struct cal
     struct str code = str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(info, "code")));
     struct str message =
         str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(info, "message")));
-    struct paypay_reply r = { .said = find(code, http->status),
+    struct paypay_reply r = { .said = paypay_answer_find(code, http->status),
                               .data = cJSON_GetObjectItemCaseSensitive(*ret_tree, "data") };
 
     if (r.said == SAID_SETTINGS) /* of what it says there nothing is kept: it may repeat our key */

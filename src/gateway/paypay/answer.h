@@ -1,9 +1,9 @@
-/* paypay_answer.h - what the end of one HTTP request to PayPay means. Pure: it reads, and writes
+/* answer.h - what the end of one HTTP request to PayPay means. Pure: it reads, and writes
  * only error_code and error_message of the call. */
 #pragma once
 
-#include "base/json.h"
-#include "gateway/paypay_request.h"
+#include "base/json/json.h"
+#include "gateway/paypay/request.h"
 #include "gateway/tries.h"
 
 enum paypay_said {

@@ -1,4 +1,4 @@
-/* paypay_flow.c - which step follows, and what all of them together mean.
+/* flow.c - which step follows, and what all of them together mean.
  *
  *   AUTHORIZE  a code                 code --lost, exists already--> code under the next id
  *              an authorization       look --there--> that is the answer
@@ -17,7 +17,7 @@
  * A code whose reply was lost was never shown to anybody, and nobody can pay it: with no intent
  * stored, an unpaid code is as good as none. */
 #include "base/limits.h"
-#include "gateway/paypay_run.h"
+#include "gateway/paypay/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void keep_words(struct paypay_run *r)
 /* --- answers that cannot be --- */
 
 /* Nobody has seen the code whose reply was lost: the next one has another name. */
-static void unknown(struct paypay_run *r, const struct paypay_reply *reply)
+static void paypay_flow_unknown(struct paypay_run *r, const struct paypay_reply *reply)
 {
     bool look = paypay_moves_nothing(r->ask.step), code = r->ask.step == STEP_CODE;
     enum gateway_answer answer = look ? GATEWAY_RETRY_LATER : GATEWAY_UNCERTAIN;
@@ -44,17 +44,17 @@ static void unknown(struct paypay_run *r, const struct paypay_reply *reply)
     paypay_finish(r, answer);
 }
 
-static void unreadable(struct paypay_run *r, const char *why)
+static void paypay_flow_unreadable(struct paypay_run *r, const char *why)
 {
     static const struct paypay_reply as_lost = { .said = SAID_UNKNOWN, .lost = true };
 
     r->call->fact = (struct fact){ 0 };
     gateway_say(r->call, S("unreadable_answer"), str_of(why));
-    unknown(r, &as_lost);
+    paypay_flow_unknown(r, &as_lost);
 }
 
 /* The object is the one we asked about. Anything else is a fault that no guess may paper over. */
-static bool belongs(const struct paypay_run *r, const struct fact *f)
+static bool paypay_flow_belongs(const struct paypay_run *r, const struct fact *f)
 {
     return str_eq(f->intent_id, str_of(r->ask.payment.text));
 }
@@ -76,7 +76,8 @@ static bool read_payment(struct paypay_run *r, const struct paypay_reply *reply,
         id = paypay_refund_of_call(c);
         w.refund_id = str_of(id.text);
     }
-    return !paypay_read_payment(c->arena, reply->data, &w, ret) && belongs(r, &ret->fact);
+    return !paypay_read_payment(c->arena, reply->data, &w, ret) &&
+           paypay_flow_belongs(r, &ret->fact);
 }
 
 static void done_payment(struct paypay_run *r, const struct paypay_reply *reply)
@@ -84,7 +85,8 @@ static void done_payment(struct paypay_run *r, const struct paypay_reply *reply)
     struct paypay_payment p;
 
     if (!read_payment(r, reply, &p))
-        unreadable(r, "the answer has no payment, one in an unknown state, or another one");
+        paypay_flow_unreadable(
+            r, "the answer has no payment, one in an unknown state, or another one");
     else
         paypay_looked(r, &p);
 }
@@ -126,9 +128,9 @@ static void done_code(struct paypay_run *r, const struct paypay_reply *reply)
 {
     struct fact *f = &r->call->fact;
 
-    if (paypay_read_code(r->call->arena, reply->data, f) || !belongs(r, f) ||
+    if (paypay_read_code(r->call->arena, reply->data, f) || !paypay_flow_belongs(r, f) ||
         !paypay_is_sum_asked(r->call, f))
-        unreadable(r, "the answer has no code, or not the one that was asked for");
+        paypay_flow_unreadable(r, "the answer has no code, or not the one that was asked for");
     else
         paypay_finish(r, GATEWAY_OK);
 }
@@ -141,14 +143,14 @@ static void done_refund(struct paypay_run *r, const struct paypay_reply *reply)
 
     if (paypay_read_refund(c->arena, reply->data, f) || !str_eq(f->refund_id, str_of(ours.text)) ||
         (r->ask.step == STEP_REFUND && !paypay_is_sum_asked(c, f))) {
-        unreadable(r, "the answer has no refund, or not the one that was asked for");
+        paypay_flow_unreadable(r, "the answer has no refund, or not the one that was asked for");
         return;
     }
     f->intent_id = c->intent_id;
     paypay_refund_found(r);
 }
 
-static void done(struct paypay_run *r, const struct paypay_reply *reply)
+static void paypay_flow_done(struct paypay_run *r, const struct paypay_reply *reply)
 {
     switch (r->ask.step) {
     case STEP_CODE: done_code(r, reply); return;
@@ -168,7 +170,7 @@ static void done(struct paypay_run *r, const struct paypay_reply *reply)
 
 /* --- all that can be heard --- */
 
-static void missing(struct paypay_run *r)
+static void paypay_flow_missing(struct paypay_run *r)
 {
     switch (r->ask.step) {
     case STEP_LOOK_CODE:
@@ -194,7 +196,7 @@ static void missing(struct paypay_run *r)
     abort();
 }
 
-static void duplicate(struct paypay_run *r)
+static void paypay_flow_duplicate(struct paypay_run *r)
 {
     if (r->ask.step != STEP_CODE || r->attempt == LIMIT_PAYPAY_CODES) {
         gateway_say(r->call, S("too_many_codes"), S("this payment has too many codes already"));
@@ -221,7 +223,7 @@ static void not_so(struct paypay_run *r)
     paypay_look(r);
 }
 
-static void declined(struct paypay_run *r)
+static void paypay_flow_declined(struct paypay_run *r)
 {
     bool is_payment = r->ask.step == STEP_CODE || r->ask.step == STEP_PAY;
     struct fact f = { .failure_code = arena_str(r->call->arena, str_of(r->call->error_code)) };
@@ -251,7 +253,7 @@ void paypay_heard(struct paypay_run *r, const struct paypay_reply *reply)
         return;
     }
     switch (reply->said) {
-    case SAID_DONE: done(r, reply); return;
+    case SAID_DONE: paypay_flow_done(r, reply); return;
     case SAID_ACCEPTED:
         if (r->ask.step == STEP_CANCEL)
             done_cancel(r);
@@ -261,12 +263,12 @@ void paypay_heard(struct paypay_run *r, const struct paypay_reply *reply)
     case SAID_CONFIRM: wait_for_customer(r); return;
     case SAID_UNPAID:
         r->unpaid = true;
-        missing(r);
+        paypay_flow_missing(r);
         return;
-    case SAID_MISSING: missing(r); return;
-    case SAID_DUPLICATE: duplicate(r); return;
+    case SAID_MISSING: paypay_flow_missing(r); return;
+    case SAID_DUPLICATE: paypay_flow_duplicate(r); return;
     case SAID_NOT_SO: not_so(r); return;
-    case SAID_DECLINED: declined(r); return;
+    case SAID_DECLINED: paypay_flow_declined(r); return;
     case SAID_REFUSED: paypay_finish(r, GATEWAY_REFUSED); return;
     case SAID_SETTINGS:
     case SAID_LATER: paypay_finish(r, GATEWAY_RETRY_LATER); return;
@@ -274,7 +276,7 @@ void paypay_heard(struct paypay_run *r, const struct paypay_reply *reply)
         if (!paypay_again(r, reply, GATEWAY_RETRY_LATER))
             paypay_finish(r, GATEWAY_RETRY_LATER);
         return;
-    case SAID_UNKNOWN: unknown(r, reply); return;
+    case SAID_UNKNOWN: paypay_flow_unknown(r, reply); return;
     }
     abort();
 }

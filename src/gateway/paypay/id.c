@@ -1,4 +1,4 @@
-#include "gateway/paypay_id.h"
+#include "gateway/paypay/id.h"
 
 #include "base/hex.h"
 #include "base/limits.h"
@@ -45,7 +45,7 @@ struct paypay_id paypay_key_id(char prefix, struct str key)
 }
 
 /* Lower case only: nobody but us makes them, and two spellings would be two payments to PayPay. */
-static bool parse(struct str s, struct uuid *ret)
+static bool paypay_id_parse(struct str s, struct uuid *ret)
 {
     struct uuid id;
 
@@ -70,10 +70,10 @@ bool paypay_payment_of(struct str merchant_payment_id, struct uuid *ret_payment)
 
     if (has_rest && (!str_to_i64(rest, &attempt) || attempt < 2 || attempt > LIMIT_PAYPAY_CODES))
         return false;
-    return parse(first, ret_payment);
+    return paypay_id_parse(first, ret_payment);
 }
 
 bool paypay_refund_of(struct str merchant_refund_id, struct uuid *ret_refund)
 {
-    return parse(merchant_refund_id, ret_refund);
+    return paypay_id_parse(merchant_refund_id, ret_refund);
 }

@@ -1,4 +1,4 @@
-/* paypay_id.h - the names under which PayPay knows what is ours. All of them are chosen by us,
+/* id.h - the names under which PayPay knows what is ours. All of them are chosen by us,
  * unique for ever, at most 64 long and made of RFC 3986's unreserved characters alone, so that the
  * path that is signed and the path that is sent are the same bytes.
  *

@@ -1,7 +1,7 @@
-/* paypay_look.c - what a look at a payment says to each ask, and which of the payment's ids it goes
- * to. The picture stands at the top of paypay_flow.c. */
+/* lookup.c - what a look at a payment says to each ask, and which of the payment's ids it goes
+ * to. The picture stands at the top of flow.c. */
 #include "base/limits.h"
-#include "gateway/paypay_run.h"
+#include "gateway/paypay/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void refuse_as_told(struct paypay_run *r)
     paypay_finish(r, GATEWAY_REFUSED);
 }
 
-static void refuse(struct paypay_run *r, struct str code, struct str message)
+static void paypay_lookup_refuse(struct paypay_run *r, struct str code, struct str message)
 {
     gateway_say(r->call, code, message);
     paypay_finish(r, GATEWAY_REFUSED);
@@ -68,7 +68,7 @@ static void look_on(struct paypay_run *r)
 }
 
 /* Without an intent that we know: an unpaid code was never shown, and is none. */
-static void fetched(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_fetched(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (paypay_is_by_intent(r) || p->status != PAYPAY_CREATED) {
         paypay_finish(r, GATEWAY_OK);
@@ -81,7 +81,7 @@ static void fetched(struct paypay_run *r, const struct paypay_payment *p)
 }
 
 /* The answer of an authorization, or what a look found of an earlier one. */
-static void paid(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_paid(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (!paypay_is_sum_asked(r->call, &p->fact)) {
         gateway_say(r->call, S("answer_mismatch"), S("the answer has another sum or currency"));
@@ -103,7 +103,7 @@ static void cancel_unpaid(struct paypay_run *r)
 
 /* PayPay would cancel a payment of the same day, whoever knows its money by now. A refund says so
  * in the books; so paid money goes back by none but that. */
-static void cancel(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_cancel(struct paypay_run *r, const struct paypay_payment *p)
 {
     switch (p->status) {
     case PAYPAY_AUTHORIZED:
@@ -111,9 +111,13 @@ static void cancel(struct paypay_run *r, const struct paypay_payment *p)
         r->ask.paypay_id = p->paypay_id;
         paypay_next(r, STEP_REVERT);
         return;
-    case PAYPAY_COMPLETED: refuse(r, S("refund_instead"), S("it is paid: use a refund")); return;
+    case PAYPAY_COMPLETED:
+        paypay_lookup_refuse(r, S("refund_instead"), S("it is paid: use a refund"));
+        return;
     case PAYPAY_CREATED: cancel_unpaid(r); return;
-    case PAYPAY_REFUNDED: refuse(r, S("already_refunded"), S("its money went back before")); return;
+    case PAYPAY_REFUNDED:
+        paypay_lookup_refuse(r, S("already_refunded"), S("its money went back before"));
+        return;
     case PAYPAY_FAILED:
     case PAYPAY_CANCELED:
     case PAYPAY_EXPIRED: paypay_finish(r, GATEWAY_OK); return;
@@ -135,7 +139,7 @@ void paypay_cancelled_unpaid(struct paypay_run *r)
 }
 
 /* Behind our cancel. */
-static void cancelled(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_cancelled(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (p->fact.state == INTENT_CANCELED) {
         if (r->accepted)
@@ -158,7 +162,7 @@ static bool looks_too_old(const struct paypay_run *r, const struct paypay_paymen
 }
 
 /* Behind our capture: a success only where the one that is recorded is ours. */
-static void captured(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_captured(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (p->has_capture && p->fact.state == INTENT_SUCCEEDED) {
         paypay_finish(r, GATEWAY_OK);
@@ -183,7 +187,7 @@ void paypay_refund_found(struct paypay_run *r)
     paypay_finish(r, GATEWAY_UNCERTAIN);
 }
 
-static void refund(struct paypay_run *r, const struct paypay_payment *p)
+static void paypay_lookup_refund(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (p->has_refund) {
         r->call->fact = p->refund;
@@ -199,16 +203,16 @@ void paypay_looked(struct paypay_run *r, const struct paypay_payment *p)
 {
     r->call->fact = p->fact;
     switch (r->call->ask) {
-    case GATEWAY_AUTHORIZE: paid(r, p); return;
-    case GATEWAY_CAPTURE: captured(r, p); return;
+    case GATEWAY_AUTHORIZE: paypay_lookup_paid(r, p); return;
+    case GATEWAY_CAPTURE: paypay_lookup_captured(r, p); return;
     case GATEWAY_VOID:
         if (r->accepted || r->not_so)
-            cancelled(r, p);
+            paypay_lookup_cancelled(r, p);
         else
-            cancel(r, p);
+            paypay_lookup_cancel(r, p);
         return;
-    case GATEWAY_REFUND: refund(r, p); return;
-    case GATEWAY_FETCH: fetched(r, p); return;
+    case GATEWAY_REFUND: paypay_lookup_refund(r, p); return;
+    case GATEWAY_FETCH: paypay_lookup_fetched(r, p); return;
     case GATEWAY_FETCH_REFUND:
     case GATEWAY_CHECKOUT:
     case GATEWAY_EXPIRE:
@@ -248,7 +252,7 @@ void paypay_not_there(struct paypay_run *r)
     case GATEWAY_CAPTURE: paypay_finish(r, GATEWAY_RETRY_LATER); return; /* it was there before */
     case GATEWAY_VOID: void_of_nothing(r); return;
     case GATEWAY_REFUND:
-        refuse(r, S("payment_not_found"), S("PayPay does not know this payment"));
+        paypay_lookup_refuse(r, S("payment_not_found"), S("PayPay does not know this payment"));
         return;
     case GATEWAY_FETCH: fetch_of_nothing(r); return;
     case GATEWAY_FETCH_REFUND: paypay_finish(r, GATEWAY_ABSENT); return;

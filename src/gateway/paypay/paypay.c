@@ -1,6 +1,6 @@
 /* paypay.c - one ask, from its first request to its answer.
  *
- *   call --> step --answered--> paypay_flow.c --final-----------------> done
+ *   call --> step --answered--> flow.c --final-----------------> done
  *             ^                      | another step, or another try of this one
  *             '-----pause, maybe-----'
  *
@@ -11,12 +11,12 @@
  *   (4) A try that took all its time is not repeated (P6).
  *   (5) Between two steps nothing runs and no thread waits. The client's thread writes only to the
  *       run's own scratch arena. */
-#include "gateway/paypay.h"
+#include "gateway/paypay/paypay.h"
 
 #include "base/hex.h"
 #include "base/limits.h"
-#include "gateway/paypay_run.h"
-#include "gateway/paypay_sign.h"
+#include "gateway/paypay/run.h"
+#include "gateway/paypay/sign.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
@@ -218,7 +218,7 @@ static void on_call(struct gateway *g, struct gateway_call *c)
 
 /* --- the gateway --- */
 
-static void wipe(struct str s)
+static void paypay_wipe(struct str s)
 {
     if (s.p)
         OPENSSL_cleanse((char *)s.p, s.n);
@@ -232,14 +232,14 @@ static void on_free(struct gateway *g)
     if (!g)
         return;
     p = CONTAINER_OF(g, struct paypay, gateway);
-    wipe(p->api_key);
-    wipe(p->api_secret);
+    paypay_wipe(p->api_key);
+    paypay_wipe(p->api_secret);
     free((char *)p->merchant_id.p);
     free((char *)p->base.p);
     free(p);
 }
 
-static struct str copy(struct str s)
+static struct str paypay_copy(struct str s)
 {
     char *text = malloc(s.n + 1);
 
@@ -263,10 +263,10 @@ struct gateway *paypay_gateway_new(const struct paypay_options *o)
     };
     p->env = o->env;
     p->client = o->client;
-    p->base = copy(o->base);
-    p->api_key = copy(o->api_key);
-    p->api_secret = copy(o->api_secret);
-    p->merchant_id = copy(o->merchant_id);
+    p->base = paypay_copy(o->base);
+    p->api_key = paypay_copy(o->api_key);
+    p->api_secret = paypay_copy(o->api_secret);
+    p->merchant_id = paypay_copy(o->merchant_id);
     if (p->base.p && p->api_key.p && p->api_secret.p && p->merchant_id.p)
         return &p->gateway;
     on_free(&p->gateway);

@@ -1,5 +1,5 @@
 /* paypay.h - the PayPay adapter (G2): web cashier codes and user authorizations of PayPay's Open
- * Payment API, in yen. The intent's id is our own merchantPaymentId (paypay_id.h).
+ * Payment API, in yen. The intent's id is our own merchantPaymentId (id.h).
  *
  * A code is paid where the customer is shown it; its address is told once. So a reply that is lost
  * costs a code, and the next try makes another one under another id of the same payment. */

@@ -1,8 +1,8 @@
-#include "gateway/paypay_read.h"
+#include "gateway/paypay/read.h"
 
 #include "base/limits.h"
 #include "base/uuid.h"
-#include "gateway/paypay_id.h"
+#include "gateway/paypay/id.h"
 
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #define SECONDS_MOST INT64_C(100000000000) /* more are milliseconds: the year 5138, or 1973 */
 #define MILLIS_MOST (SECONDS_MOST * 1000)
 
-struct reader {
+struct paypay_read_reader {
     struct arena *arena;
     enum err err; /* the first one */
 };
 
-static void refuse(struct reader *r, enum err e)
+static void paypay_read_refuse(struct paypay_read_reader *r, enum err e)
 {
     if (!r->err)
         r->err = e;
@@ -23,38 +23,39 @@ static void refuse(struct reader *r, enum err e)
 
 /* --- single values --- */
 
-static const cJSON *member(const cJSON *object, const char *name)
+static const cJSON *paypay_read_member(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static struct str text(const cJSON *object, const char *name)
+static struct str paypay_read_text(const cJSON *object, const char *name)
 {
-    return str_of(cJSON_GetStringValue(member(object, name)));
+    return str_of(cJSON_GetStringValue(paypay_read_member(object, name)));
 }
 
-static struct str keep(struct reader *r, struct str s)
+static struct str paypay_read_keep(struct paypay_read_reader *r, struct str s)
 {
     struct str copy = s.n ? arena_str(r->arena, s) : (struct str){ 0 };
 
     if (s.n && !copy.p)
-        refuse(r, ERR_NO_MEMORY);
+        paypay_read_refuse(r, ERR_NO_MEMORY);
     return copy;
 }
 
 /* What is shown, logged and sent in paths; empty where it is not fit for that. */
-static struct str printable(struct reader *r, const cJSON *object, const char *name, size_t most)
+static struct str paypay_read_printable(struct paypay_read_reader *r, const cJSON *object,
+                                        const char *name, size_t most)
 {
-    struct str s = text(object, name);
+    struct str s = paypay_read_text(object, name);
 
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] < '!' || s.p[i] > '~')
             return (struct str){ 0 };
-    return s.n <= most ? keep(r, s) : (struct str){ 0 };
+    return s.n <= most ? paypay_read_keep(r, s) : (struct str){ 0 };
 }
 
 /* A number with a fraction, an exponent or too many digits keeps its text, and is none of ours. */
-static bool whole(const cJSON *item, int64_t most, int64_t *ret)
+static bool paypay_read_whole(const cJSON *item, int64_t most, int64_t *ret)
 {
     if (!cJSON_IsNumber(item) || item->valuestring || item->valuedouble < 0 ||
         item->valuedouble > (double)most || (double)(int64_t)item->valuedouble != item->valuedouble)
@@ -67,7 +68,7 @@ int64_t paypay_time_ms(const cJSON *item)
 {
     int64_t v;
 
-    if (!whole(item, MILLIS_MOST, &v))
+    if (!paypay_read_whole(item, MILLIS_MOST, &v))
         return 0;
     return v < SECONDS_MOST ? v * 1000 : v;
 }
@@ -84,34 +85,34 @@ static bool upper_code(struct str s, char ret_code[4])
     return true;
 }
 
-static int64_t read_money(struct reader *r, const cJSON *object, char ret_currency[4])
+static int64_t read_money(struct paypay_read_reader *r, const cJSON *object, char ret_currency[4])
 {
-    const cJSON *money = member(object, "amount");
+    const cJSON *money = paypay_read_member(object, "amount");
     int64_t amount = 0;
 
-    if (!whole(member(money, "amount"), YEN_MOST, &amount) ||
-        !upper_code(text(money, "currency"), ret_currency))
-        refuse(r, ERR_VALIDATION);
+    if (!paypay_read_whole(paypay_read_member(money, "amount"), YEN_MOST, &amount) ||
+        !upper_code(paypay_read_text(money, "currency"), ret_currency))
+        paypay_read_refuse(r, ERR_VALIDATION);
     return amount;
 }
 
 /* --- whose it is --- */
 
-static struct str uuid_copy(struct reader *r, struct uuid id)
+static struct str uuid_copy(struct paypay_read_reader *r, struct uuid id)
 {
     char t[UUID_TEXT + 1];
 
     uuid_text(id, t);
-    return keep(r, str_of(t));
+    return paypay_read_keep(r, str_of(t));
 }
 
-static void read_names(struct reader *r, const cJSON *data, struct fact *f)
+static void read_names(struct paypay_read_reader *r, const cJSON *data, struct fact *f)
 {
     struct uuid ours;
 
-    f->intent_id = printable(r, data, "merchantPaymentId", PAYPAY_ID);
+    f->intent_id = paypay_read_printable(r, data, "merchantPaymentId", PAYPAY_ID);
     if (!f->intent_id.n)
-        refuse(r, ERR_VALIDATION);
+        paypay_read_refuse(r, ERR_VALIDATION);
     if (paypay_payment_of(f->intent_id, &ours))
         f->payment_id = uuid_copy(r, ours);
 }
@@ -131,7 +132,7 @@ static const struct {
 
 static bool refund_status_of(const cJSON *data, enum refund_status *ret_status)
 {
-    struct str word = text(data, "status");
+    struct str word = paypay_read_text(data, "status");
 
     for (size_t i = 0; i < COUNT(refund_words); i++)
         if (str_eq(word, str_of(refund_words[i].word))) {
@@ -141,25 +142,25 @@ static bool refund_status_of(const cJSON *data, enum refund_status *ret_status)
     return false;
 }
 
-static void read_refund(struct reader *r, const cJSON *data, struct fact *f)
+static void read_refund(struct paypay_read_reader *r, const cJSON *data, struct fact *f)
 {
     struct uuid ours;
 
     *f = (struct fact){ .kind = FACT_REFUND };
     f->amount = read_money(r, data, f->currency);
-    f->refund_id = printable(r, data, "merchantRefundId", PAYPAY_ID);
+    f->refund_id = paypay_read_printable(r, data, "merchantRefundId", PAYPAY_ID);
     if (!f->refund_id.n)
-        refuse(r, ERR_VALIDATION);
+        paypay_read_refuse(r, ERR_VALIDATION);
     if (paypay_refund_of(f->refund_id, &ours))
         f->refund_our_id = uuid_copy(r, ours);
-    f->charge_id = printable(r, data, "paymentId", LIMIT_GATEWAY_ID);
+    f->charge_id = paypay_read_printable(r, data, "paymentId", LIMIT_GATEWAY_ID);
     if (!refund_status_of(data, &f->refund))
-        refuse(r, ERR_VALIDATION);
+        paypay_read_refuse(r, ERR_VALIDATION);
 }
 
 enum err paypay_read_refund(struct arena *a, const cJSON *data, struct fact *ret_fact)
 {
-    struct reader r = { .arena = a };
+    struct paypay_read_reader r = { .arena = a };
     struct fact f;
 
     if (!cJSON_IsObject(data))
@@ -186,15 +187,15 @@ static const struct {
     [PAYPAY_EXPIRED] = { "EXPIRED", INTENT_CANCELED },
 };
 
-static void read_status(struct reader *r, const cJSON *data, struct paypay_payment *p)
+static void read_status(struct paypay_read_reader *r, const cJSON *data, struct paypay_payment *p)
 {
-    struct str word = text(data, "status");
+    struct str word = paypay_read_text(data, "status");
     unsigned i = 0;
 
     while (i < PAYPAY_STATUSES && !str_eq(word, str_of(payment_words[i].word)))
         i++;
     if (i == PAYPAY_STATUSES) {
-        refuse(r, ERR_VALIDATION);
+        paypay_read_refuse(r, ERR_VALIDATION);
         return;
     }
     p->status = (enum paypay_status)i;
@@ -208,41 +209,42 @@ static void read_status(struct reader *r, const cJSON *data, struct paypay_payme
 }
 
 /* A capture is done, or its customer has to agree first. */
-static void read_captures(struct reader *r, const cJSON *data, const struct paypay_wanted *w,
-                          struct paypay_payment *p)
+static void read_captures(struct paypay_read_reader *r, const cJSON *data,
+                          const struct paypay_wanted *w, struct paypay_payment *p)
 {
     const cJSON *item;
 
-    cJSON_ArrayForEach(item, member(member(data, "captures"), "data"))
+    cJSON_ArrayForEach(item, paypay_read_member(paypay_read_member(data, "captures"), "data"))
     {
         char currency[4] = "";
         int64_t amount = read_money(r, item, currency);
 
-        if (str_eq(text(item, "status"), S("USER_REQUESTED"))) {
-            int64_t ends_ms = paypay_time_ms(member(item, "expiresAt"));
+        if (str_eq(paypay_read_text(item, "status"), S("USER_REQUESTED"))) {
+            int64_t ends_ms = paypay_time_ms(paypay_read_member(item, "expiresAt"));
 
             if (p->fact.state == INTENT_AUTHORIZED && (!ends_ms || ends_ms > w->now_ms))
                 p->fact.action_type = S("confirm_capture");
             continue;
         }
         if (amount > YEN_MOST - p->fact.received || strcmp(currency, p->fact.currency) != 0)
-            refuse(r, ERR_VALIDATION);
+            paypay_read_refuse(r, ERR_VALIDATION);
         else
             p->fact.received += amount;
-        p->has_capture |= w->capture_id.n && str_eq(text(item, "merchantCaptureId"), w->capture_id);
+        p->has_capture |=
+            w->capture_id.n && str_eq(paypay_read_text(item, "merchantCaptureId"), w->capture_id);
     }
 }
 
-static void find_refund(struct reader *r, const cJSON *data, const struct paypay_wanted *w,
-                        struct paypay_payment *p)
+static void find_refund(struct paypay_read_reader *r, const cJSON *data,
+                        const struct paypay_wanted *w, struct paypay_payment *p)
 {
     const cJSON *item;
 
     if (!w->refund_id.n)
         return;
-    cJSON_ArrayForEach(item, member(member(data, "refunds"), "data"))
+    cJSON_ArrayForEach(item, paypay_read_member(paypay_read_member(data, "refunds"), "data"))
     {
-        if (!str_eq(text(item, "merchantRefundId"), w->refund_id))
+        if (!str_eq(paypay_read_text(item, "merchantRefundId"), w->refund_id))
             continue;
         read_refund(r, item, &p->refund);
         p->has_refund = true;
@@ -257,9 +259,9 @@ static void sum_refunds(const cJSON *data, struct paypay_payment *p)
     int64_t sum = 0, amount;
     const cJSON *item;
 
-    cJSON_ArrayForEach(item, member(member(data, "refunds"), "data"))
+    cJSON_ArrayForEach(item, paypay_read_member(paypay_read_member(data, "refunds"), "data"))
     {
-        struct reader r = { 0 };
+        struct paypay_read_reader r = { 0 };
         char currency[4] = "";
         enum refund_status status;
 
@@ -286,7 +288,7 @@ static void settle_received(struct paypay_payment *p)
 enum err paypay_read_payment(struct arena *a, const cJSON *data, const struct paypay_wanted *w,
                              struct paypay_payment *ret)
 {
-    struct reader r = { .arena = a };
+    struct paypay_read_reader r = { .arena = a };
     struct paypay_payment p = { .fact = { .kind = FACT_INTENT } };
 
     if (!cJSON_IsObject(data))
@@ -298,9 +300,9 @@ enum err paypay_read_payment(struct arena *a, const cJSON *data, const struct pa
     settle_received(&p);
     sum_refunds(data, &p);
     find_refund(&r, data, w, &p);
-    p.paypay_id = p.fact.charge_id = printable(&r, data, "paymentId", LIMIT_GATEWAY_ID);
+    p.paypay_id = p.fact.charge_id = paypay_read_printable(&r, data, "paymentId", LIMIT_GATEWAY_ID);
     if (p.fact.state == INTENT_AUTHORIZED)
-        p.fact.capture_before_ms = paypay_time_ms(member(data, "expiresAt"));
+        p.fact.capture_before_ms = paypay_time_ms(paypay_read_member(data, "expiresAt"));
     if (p.has_refund) {
         p.refund.intent_id = p.fact.intent_id;
         p.refund.payment_id = p.fact.payment_id;
@@ -313,9 +315,9 @@ enum err paypay_read_payment(struct arena *a, const cJSON *data, const struct pa
 /* --- codes --- */
 
 /* Kept with the payment: only by it can a code be taken back. */
-static struct str details_of(struct reader *r, const cJSON *data)
+static struct str details_of(struct paypay_read_reader *r, const cJSON *data)
 {
-    struct str id = printable(r, data, "codeId", LIMIT_GATEWAY_ID), copy;
+    struct str id = paypay_read_printable(r, data, "codeId", LIMIT_GATEWAY_ID), copy;
     struct buf b;
 
     if (!id.n)
@@ -324,14 +326,14 @@ static struct str details_of(struct reader *r, const cJSON *data)
     buf_add(&b, S("{\"codeId\":"));
     buf_json(&b, id);
     buf_char(&b, '}');
-    copy = b.failed ? (struct str){ 0 } : keep(r, buf_str(&b));
+    copy = b.failed ? (struct str){ 0 } : paypay_read_keep(r, buf_str(&b));
     buf_release(&b);
     return copy;
 }
 
 enum err paypay_read_code(struct arena *a, const cJSON *data, struct fact *ret_fact)
 {
-    struct reader r = { .arena = a };
+    struct paypay_read_reader r = { .arena = a };
     struct fact f = { .kind = FACT_INTENT, .state = INTENT_ACTION };
 
     if (!cJSON_IsObject(data))
@@ -339,11 +341,11 @@ enum err paypay_read_code(struct arena *a, const cJSON *data, struct fact *ret_f
     read_names(&r, data, &f);
     f.amount = read_money(&r, data, f.currency);
     f.action_type = S("redirect_to_url");
-    f.action_url = printable(&r, data, "url", LIMIT_GATEWAY_URL);
-    f.action_expires_ms = paypay_time_ms(member(data, "expiryDate"));
+    f.action_url = paypay_read_printable(&r, data, "url", LIMIT_GATEWAY_URL);
+    f.action_expires_ms = paypay_time_ms(paypay_read_member(data, "expiryDate"));
     f.action_details = details_of(&r, data);
     if (!f.action_url.n)
-        refuse(&r, ERR_VALIDATION); /* nobody could pay it */
+        paypay_read_refuse(&r, ERR_VALIDATION); /* nobody could pay it */
     if (!r.err)
         *ret_fact = f;
     return r.err;

@@ -1,4 +1,4 @@
-/* paypay_read.h - PayPay's JSON into facts. Every answer is {"resultInfo":{...},"data":{...}}; what
+/* read.h - PayPay's JSON into facts. Every answer is {"resultInfo":{...},"data":{...}}; what
  * data is depends on what was asked.
  *
  * A status that we do not know and money that is not a whole number are VALIDATION: a guess could
@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "domain/payment.h"
 
 enum paypay_status {

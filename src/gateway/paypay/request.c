@@ -1,8 +1,8 @@
-#include "gateway/paypay_request.h"
+#include "gateway/paypay/request.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* paypay_request.h - one step of an ask as one HTTP request. The same step of the same call always
+/* request.h - one step of an ask as one HTTP request. The same step of the same call always
  * gives the same bytes, but for requestedAt. */
 #pragma once
 
 #include "base/err.h"
-#include "gateway/paypay_id.h"
+#include "gateway/paypay/id.h"
 #include "gateway/port.h"
 
 enum paypay_step {

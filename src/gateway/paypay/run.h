@@ -1,9 +1,9 @@
-/* paypay_run.h - one ask under way: paypay.c sends its steps, paypay_flow.c says which comes next,
- * paypay_look.c what a look at the payment means. Only paypay*.c include this. */
+/* run.h - one ask under way: paypay.c sends its steps, flow.c says which comes next,
+ * lookup.c what a look at the payment means. Only paypay*.c include this. */
 #pragma once
 
-#include "gateway/paypay_answer.h"
-#include "gateway/paypay_read.h"
+#include "gateway/paypay/answer.h"
+#include "gateway/paypay/read.h"
 
 #include <string.h>
 
@@ -45,11 +45,11 @@ void paypay_next(struct paypay_run *r, enum paypay_step step); /* sends it, if t
 bool paypay_again(struct paypay_run *r, const struct paypay_reply *reply,
                   enum gateway_answer fallback);
 
-/* paypay_flow.c */
+/* flow.c */
 void paypay_begin(struct paypay_run *r);
 void paypay_heard(struct paypay_run *r, const struct paypay_reply *reply);
 
-/* paypay_look.c */
+/* lookup.c */
 void paypay_use_attempt(struct paypay_run *r, int attempt);
 void paypay_use_intent(struct paypay_run *r);
 void paypay_look(struct paypay_run *r);

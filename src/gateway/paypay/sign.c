@@ -1,4 +1,4 @@
-#include "gateway/paypay_sign.h"
+#include "gateway/paypay/sign.h"
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-/* paypay_sign.h - who we are, on each request to PayPay:
+/* sign.h - who we are, on each request to PayPay:
  *
  *   Authorization: hmac OPA-Auth:<key>:<mac>:<nonce>:<epoch>:<hash of the body>
  *

@@ -1,4 +1,4 @@
-/* stripe_answer.c - one HTTP answer, judged.
+/* answer.c - one HTTP answer, judged.
  *
  *   2xx                    OK with the fact; DECLINED where an authorisation was declined
  *   402                    DECLINED
@@ -17,12 +17,12 @@
  * A GET moves nothing: what is no answer to it is RETRY_LATER, and only resource_missing or the end
  * of the list is ABSENT. A session that cannot be expired does not say in its refusal what it is,
  * so it is looked at. */
-#include "gateway/stripe_answer.h"
+#include "gateway/stripe/answer.h"
 
-#include "base/json.h"
-#include "gateway/stripe_form.h"
-#include "gateway/stripe_read.h"
-#include "gateway/stripe_request.h"
+#include "base/json/json.h"
+#include "gateway/stripe/form.h"
+#include "gateway/stripe/read.h"
+#include "gateway/stripe/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static const struct stripe_verdict retry_later = { .answer = GATEWAY_RETRY_LATER
 
 /* --- words --- */
 
-static struct str field(const cJSON *object, const char *name)
+static struct str stripe_answer_field(const cJSON *object, const char *name)
 {
     return str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name)));
 }
@@ -41,16 +41,16 @@ static struct str field(const cJSON *object, const char *name)
 /* Its code, else its type, else the status. */
 static void say_error(struct gateway_call *c, const cJSON *error, int status)
 {
-    struct str code = field(error, "code");
+    struct str code = stripe_answer_field(error, "code");
     char number[32];
 
     snprintf(number, sizeof(number), "http_%d", status);
     if (!code.n)
-        code = field(error, "type");
-    gateway_say(c, code.n ? code : str_of(number), field(error, "message"));
+        code = stripe_answer_field(error, "type");
+    gateway_say(c, code.n ? code : str_of(number), stripe_answer_field(error, "message"));
 }
 
-static struct stripe_verdict unreadable(struct gateway_call *c, const char *why)
+static struct stripe_verdict stripe_answer_unreadable(struct gateway_call *c, const char *why)
 {
     c->fact = (struct fact){ 0 };
     gateway_say(c, S("unreadable_answer"), str_of(why));
@@ -67,7 +67,7 @@ static bool is_uuid(struct str text, struct uuid wanted)
 }
 
 /* The object is the one we asked about. Anything else is a fault that no guess may paper over. */
-static bool belongs(const struct gateway_call *c, const struct fact *f)
+static bool stripe_answer_belongs(const struct gateway_call *c, const struct fact *f)
 {
     switch (c->ask) {
     case GATEWAY_AUTHORIZE: return !f->payment_id.n || is_uuid(f->payment_id, c->payment);
@@ -94,7 +94,7 @@ static bool is_our_money(const struct gateway_call *c)
     return !c->money.currency[0] || !f->currency[0] || strcmp(c->money.currency, f->currency) == 0;
 }
 
-static struct stripe_verdict mismatch(struct gateway_call *c, const char *why)
+static struct stripe_verdict stripe_answer_mismatch(struct gateway_call *c, const char *why)
 {
     c->fact = (struct fact){ 0 };
     gateway_say(c, S("answer_mismatch"), str_of(why));
@@ -129,13 +129,14 @@ static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *o
     enum err e = stripe_read_object(c->arena, object, &c->fact);
 
     if (e == ERR_NO_MEMORY)
-        return unreadable(c, "the answer needs more memory than there is");
+        return stripe_answer_unreadable(c, "the answer needs more memory than there is");
     if (e || c->fact.kind != wanted_kinds[c->ask])
-        return unreadable(c, "the answer has no object that we know, or one in an unknown state");
-    if (!belongs(c, &c->fact))
-        return mismatch(c, "the answer is about something else");
+        return stripe_answer_unreadable(
+            c, "the answer has no object that we know, or one in an unknown state");
+    if (!stripe_answer_belongs(c, &c->fact))
+        return stripe_answer_mismatch(c, "the answer is about something else");
     if (!is_our_money(c))
-        return mismatch(c, "the answer is about money in another currency");
+        return stripe_answer_mismatch(c, "the answer is about money in another currency");
     return judge_fact(c);
 }
 
@@ -143,7 +144,7 @@ static struct stripe_verdict judge_object(struct gateway_call *c, const cJSON *o
 
 static struct str our_id(const cJSON *item, const char *name)
 {
-    return field(cJSON_GetObjectItemCaseSensitive(item, "metadata"), name);
+    return stripe_answer_field(cJSON_GetObjectItemCaseSensitive(item, "metadata"), name);
 }
 
 static const cJSON *find_ours(const struct gateway_call *c, const cJSON *list)
@@ -194,18 +195,19 @@ static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *pag
     if (for_many && !c->sought.first)
         return (struct stripe_verdict){ .answer = GATEWAY_OK };
     if (!cJSON_IsArray(list) || !cJSON_IsBool(has_more))
-        return unreadable(c, "the answer is no list");
+        return stripe_answer_unreadable(c, "the answer is no list");
     if (cJSON_IsFalse(has_more))
         return v;
-    v.more = arena_str(c->arena, n ? field(cJSON_GetArrayItem(list, n - 1), "id") : S(""));
-    return v.more.n ? v : unreadable(c, "the list does not say how it goes on");
+    v.more =
+        arena_str(c->arena, n ? stripe_answer_field(cJSON_GetArrayItem(list, n - 1), "id") : S(""));
+    return v.more.n ? v : stripe_answer_unreadable(c, "the list does not say how it goes on");
 }
 
 /* --- what was not done --- */
 
-static struct str copy(struct gateway_call *c, const cJSON *object, const char *name)
+static struct str stripe_answer_copy(struct gateway_call *c, const cJSON *object, const char *name)
 {
-    struct str s = arena_str(c->arena, field(object, name));
+    struct str s = arena_str(c->arena, stripe_answer_field(object, name));
 
     return s.p ? s : (struct str){ 0 };
 }
@@ -216,7 +218,8 @@ static bool read_inner(struct gateway_call *c, const cJSON *error)
     const cJSON *intent = cJSON_GetObjectItemCaseSensitive(error, "payment_intent");
 
     if (cJSON_IsObject(intent) && !stripe_read_object(c->arena, intent, &c->fact) &&
-        c->fact.kind == FACT_INTENT && (c->ask == GATEWAY_REFUND || belongs(c, &c->fact)))
+        c->fact.kind == FACT_INTENT &&
+        (c->ask == GATEWAY_REFUND || stripe_answer_belongs(c, &c->fact)))
         return true;
     c->fact = (struct fact){ 0 };
     return false;
@@ -231,10 +234,10 @@ static struct stripe_verdict judge_decline(struct gateway_call *c, const cJSON *
     if (read_inner(c, error) && f->state == INTENT_OPEN)
         f->state = INTENT_DECLINED;
     if (!is_our_money(c))
-        return mismatch(c, "the answer is about money in another currency");
-    f->failure_code = copy(c, error, "code");
-    f->decline_code = copy(c, error, "decline_code");
-    f->failure_message = copy(c, error, "message");
+        return stripe_answer_mismatch(c, "the answer is about money in another currency");
+    f->failure_code = stripe_answer_copy(c, error, "code");
+    f->decline_code = stripe_answer_copy(c, error, "decline_code");
+    f->failure_message = stripe_answer_copy(c, error, "message");
     return (struct stripe_verdict){ .answer = GATEWAY_DECLINED };
 }
 
@@ -250,20 +253,20 @@ static struct stripe_verdict judge_refusal(struct gateway_call *c, const cJSON *
 
     if (!cJSON_IsObject(error))
         return uncertain;
-    if (str_eq(field(error, "type"), S("idempotency_error"))) {
-        gateway_say(c, S("idempotency_error"), field(error, "message"));
+    if (str_eq(stripe_answer_field(error, "type"), S("idempotency_error"))) {
+        gateway_say(c, S("idempotency_error"), stripe_answer_field(error, "message"));
         return uncertain; /* our key came with other parameters: a fault of ours, an alarm */
     }
     if (c->ask == GATEWAY_EXPIRE)
         return (struct stripe_verdict){ .answer = GATEWAY_REFUSED, .look = true };
     inner = read_inner(c, error);
     if (!is_our_money(c))
-        return mismatch(c, "the answer is about money in another currency");
+        return stripe_answer_mismatch(c, "the answer is about money in another currency");
     if (inner && is_what_was_asked(c)) {
         gateway_say(c, S(""), S(""));
         return (struct stripe_verdict){ .answer = GATEWAY_OK };
     }
-    if (!inner && str_eq(field(error, "code"), S("payment_intent_unexpected_state")))
+    if (!inner && str_eq(stripe_answer_field(error, "code"), S("payment_intent_unexpected_state")))
         return uncertain; /* the state may well be what was asked for */
     return (struct stripe_verdict){ .answer = GATEWAY_REFUSED };
 }
@@ -273,7 +276,7 @@ static struct stripe_verdict judge_missing(struct gateway_call *c, const cJSON *
     bool tells_absence =
         stripe_is_fetch(c->ask) || c->ask == GATEWAY_EXPIRE || c->ask == GATEWAY_VOID;
 
-    if (tells_absence && str_eq(field(error, "code"), S("resource_missing")))
+    if (tells_absence && str_eq(stripe_answer_field(error, "code"), S("resource_missing")))
         return (struct stripe_verdict){ .answer = GATEWAY_ABSENT };
     return judge_refusal(c, error);
 }
@@ -314,7 +317,7 @@ bool stripe_moves_nothing(const struct call *http)
 }
 
 /* Stripe's own word on it wins; only what it declined is never tried again. */
-static struct stripe_verdict heed(const struct call *http, struct stripe_verdict v)
+static struct stripe_verdict stripe_answer_heed(const struct call *http, struct stripe_verdict v)
 {
     struct str word = call_header(http, S("Stripe-Should-Retry"));
 
@@ -333,7 +336,7 @@ static struct stripe_verdict judge_answer(struct gateway_call *c, const struct c
     struct stripe_verdict v;
 
     if (http->status < 200 || http->status > 299) {
-        v = heed(http, judge_error(c, http->status, error));
+        v = stripe_answer_heed(http, judge_error(c, http->status, error));
         if (stripe_moves_nothing(http) && v.answer != GATEWAY_ABSENT) {
             v.answer = GATEWAY_RETRY_LATER;
             v.look = false;
@@ -342,7 +345,7 @@ static struct stripe_verdict judge_answer(struct gateway_call *c, const struct c
         return v;
     }
     if (!read || error)
-        return unreadable(c, "the answer is not what a success looks like");
+        return stripe_answer_unreadable(c, "the answer is not what a success looks like");
     return stripe_is_listing(c) ? judge_page(c, tree) : judge_object(c, tree);
 }
 

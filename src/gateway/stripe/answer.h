@@ -1,4 +1,4 @@
-/* stripe_answer.h - what the end of one HTTP request means. Pure: it reads, and writes only to the
+/* answer.h - what the end of one HTTP request means. Pure: it reads, and writes only to the
  * call: fact, error_code, error_message. */
 #pragma once
 

@@ -1,9 +1,9 @@
-#include "gateway/stripe_events.h"
+#include "gateway/stripe/events.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 struct str stripe_events_path(struct arena *a, int64_t from_ms, int64_t until_ms)
 {

@@ -1,7 +1,7 @@
-/* stripe_events.h - Stripe's list of events: what its webhooks would have said, for 30 days. */
+/* events.h - Stripe's list of events: what its webhooks would have said, for 30 days. */
 #pragma once
 
-#include "gateway/stripe_list.h"
+#include "gateway/stripe/list.h"
 
 #define STRIPE_EVENTS_KEPT_MS (30LL * 24 * 3600 * 1000)
 

@@ -1,7 +1,7 @@
-#include "gateway/stripe_fields.h"
+#include "gateway/stripe/fields.h"
 
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ enum err fields_of_event(struct stripe_fields *f, struct arena *a, struct str bo
 
 /* --- out of a tree --- */
 
-static const cJSON *walk(const cJSON *item, const char *path)
+static const cJSON *stripe_fields_walk(const cJSON *item, const char *path)
 {
     struct str rest = str_of(path);
     char name[64];
@@ -82,7 +82,7 @@ enum err fields_of_object(struct stripe_fields *f, struct arena *a, const cJSON 
 {
     *f = (struct stripe_fields){ .arena = a, .object = object };
     for (int i = 0; i < AT_OBJECT_FIELDS; i++) {
-        f->v[i] = value_of(a, walk(object, object_paths[i]));
+        f->v[i] = value_of(a, stripe_fields_walk(object, object_paths[i]));
         if ((f->v[i].type == JSON_STRING || f->v[i].type == JSON_NUMBER) && !f->v[i].raw.p)
             return ERR_NO_MEMORY;
     }
@@ -96,7 +96,7 @@ const cJSON *field_tree(struct stripe_fields *f, int at, cJSON **owned)
     if (f->v[at].type == JSON_ABSENT)
         return NULL;
     if (f->object)
-        return walk(f->object, object_paths[at]);
+        return stripe_fields_walk(f->object, object_paths[at]);
     if (json_parse(f->v[at].raw, owned, NULL))
         fields_fail(f, ERR_NO_MEMORY);
     return *owned;
@@ -153,7 +153,7 @@ struct str field_text(struct stripe_fields *f, int at)
 }
 
 /* What is shown, logged, and sent in headers and URLs. */
-static struct str printable(struct str s, size_t most)
+static struct str stripe_fields_printable(struct str s, size_t most)
 {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] < '!' || s.p[i] > '~')
@@ -163,12 +163,12 @@ static struct str printable(struct str s, size_t most)
 
 struct str field_id(struct stripe_fields *f, int at)
 {
-    return printable(field_text(f, at), LIMIT_GATEWAY_ID);
+    return stripe_fields_printable(field_text(f, at), LIMIT_GATEWAY_ID);
 }
 
 struct str field_url(struct stripe_fields *f, int at)
 {
-    return printable(field_text(f, at), LIMIT_GATEWAY_URL);
+    return stripe_fields_printable(field_text(f, at), LIMIT_GATEWAY_URL);
 }
 
 struct str field_word(struct stripe_fields *f, int at)

@@ -1,9 +1,9 @@
-/* stripe_fields.h - the fields of Stripe's objects that we read: one list, found in a tree or in
+/* fields.h - the fields of Stripe's objects that we read: one list, found in a tree or in
  * one pass over a webhook's body, so that an answer and an event that say the same read the same.
  */
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 /*  X(name, path within the object) */
 #define STRIPE_FIELDS(X)                                                                           \

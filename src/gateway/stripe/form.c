@@ -1,4 +1,4 @@
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 
 static bool is_unreserved(char c)
 {

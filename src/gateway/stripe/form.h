@@ -1,4 +1,4 @@
-/* stripe_form.h - application/x-www-form-urlencoded as Stripe reads it: names with bare brackets,
+/* form.h - application/x-www-form-urlencoded as Stripe reads it: names with bare brackets,
  * values with everything but RFC 3986's unreserved characters as %XX. */
 #pragma once
 

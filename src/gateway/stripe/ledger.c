@@ -1,12 +1,12 @@
-#include "gateway/stripe_books.h"
+#include "gateway/stripe/ledger.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
-#include "gateway/stripe_read.h"
+#include "gateway/stripe/form.h"
+#include "gateway/stripe/read.h"
 
-static struct str keep(struct arena *a, struct buf *b)
+static struct str ledger_keep(struct arena *a, struct buf *b)
 {
     struct str path = b->failed ? (struct str){ 0 } : arena_str(a, buf_str(b));
 
@@ -23,7 +23,7 @@ struct str stripe_intents_path(struct arena *a, int64_t from_ms, int64_t until_m
     form_int(&b, "created[gte]", from_ms / 1000);
     form_int(&b, "created[lt]", until_ms / 1000);
     form_add(&b, "expand[]", S("data.latest_charge.balance_transaction"));
-    return keep(a, &b);
+    return ledger_keep(a, &b);
 }
 
 struct str stripe_refunds_path(struct arena *a, struct str intent_id)
@@ -33,7 +33,7 @@ struct str stripe_refunds_path(struct arena *a, struct str intent_id)
     buf_init(&b, LIMIT_GATEWAY_FORM);
     buf_add(&b, S("/v1/refunds?"));
     form_add(&b, "payment_intent", intent_id);
-    return keep(a, &b);
+    return ledger_keep(a, &b);
 }
 
 static enum err read_refunded(struct arena *a, const cJSON *intent, int64_t *ret)

@@ -1,9 +1,9 @@
-/* stripe_books.h - what Stripe's own books say: its payment intents of a time with their charges,
+/* ledger.h - what Stripe's own books say: its payment intents of a time with their charges,
  * and the refunds of one of them. For reconciliation (E11). */
 #pragma once
 
 #include "domain/payment.h"
-#include "gateway/stripe_list.h"
+#include "gateway/stripe/list.h"
 
 /* Paths for stripe_page; .p is NULL: no memory. Times are cut to seconds, until_ms is not included.
  */

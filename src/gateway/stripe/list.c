@@ -1,9 +1,9 @@
-#include "gateway/stripe_list.h"
+#include "gateway/stripe/list.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "gateway/stripe.h"
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
+#include "gateway/stripe/stripe.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static struct str next_object(struct str *list)
     return object;
 }
 
-static enum err refuse(struct stripe_page *p, const char *why)
+static enum err stripe_list_refuse(struct stripe_page *p, const char *why)
 {
     snprintf(p->why, sizeof(p->why), "%s", why);
     p->items = NULL;
@@ -68,10 +68,10 @@ static enum err read_last_id(struct stripe_page *p)
     struct json_value id;
 
     if (!p->count)
-        return p->has_more ? refuse(p, "the list does not say how it goes on") : OK;
+        return p->has_more ? stripe_list_refuse(p, "the list does not say how it goes on") : OK;
     if (json_pick(p->items[p->count - 1], paths, 1, &id, NULL) || id.type != JSON_STRING ||
         id.has_escape || !id.raw.n || id.raw.n > LIMIT_GATEWAY_ID)
-        return refuse(p, "an object of the list has no id");
+        return stripe_list_refuse(p, "an object of the list has no id");
     p->last_id = id.raw;
     return OK;
 }
@@ -86,12 +86,12 @@ static enum err read_objects(struct stripe_page *p, struct str list)
         return ERR_NO_MEMORY;
     while ((object = next_object(&list)).n) {
         if (p->count == LIMIT_LIST_PAGE)
-            return refuse(p, "the page has more objects than were asked for");
+            return stripe_list_refuse(p, "the page has more objects than were asked for");
         p->items[p->count++] = object;
     }
     for (size_t i = 0; i < list.n; i++)
         if (!is_blank(list.p[i]))
-            return refuse(p, "the list has something else than objects");
+            return stripe_list_refuse(p, "the list has something else than objects");
     return read_last_id(p);
 }
 
@@ -110,20 +110,20 @@ enum err stripe_page_parse(struct stripe_page *p, struct str text)
     }
     if (v[0].type != JSON_STRING || !str_eq(v[0].raw, S("list")) || v[1].type != JSON_ARRAY ||
         v[2].type != JSON_BOOL)
-        return refuse(p, "the answer is no list");
+        return stripe_list_refuse(p, "the answer is no list");
     p->has_more = str_eq(v[2].raw, S("true"));
     return read_objects(p, v[1].raw);
 }
 
 /* --- judging an answer --- */
 
-static void finish(struct stripe_page *p, enum err e)
+static void stripe_list_finish(struct stripe_page *p, enum err e)
 {
     p->err = e;
     p->done(p);
 }
 
-static void ask(struct stripe_page *p);
+static void stripe_list_ask(struct stripe_page *p);
 
 /* Too many fields, or too long: fewer objects may fit. */
 static bool try_smaller(struct stripe_page *p)
@@ -132,7 +132,7 @@ static bool try_smaller(struct stripe_page *p)
         return false;
     p->limit = LIMIT_LIST_PAGE_LEAST;
     arena_rewind(p->arena, p->mark);
-    ask(p);
+    stripe_list_ask(p);
     return true;
 }
 
@@ -163,7 +163,7 @@ static enum err judge_refusal(struct stripe_page *p)
     return ERR_GATEWAY;
 }
 
-static void answered(struct call *c)
+static void stripe_list_answered(struct call *c)
 {
     struct stripe_page *p = CONTAINER_OF(c, struct stripe_page, call);
     enum err e;
@@ -172,18 +172,18 @@ static void answered(struct call *c)
         if (c->status == 200 && try_smaller(p))
             return;
         snprintf(p->why, sizeof(p->why), "%.140s", c->why);
-        finish(p, ERR_GATEWAY);
+        stripe_list_finish(p, ERR_GATEWAY);
         return;
     }
     if (c->status != 200) {
-        finish(p, judge_refusal(p));
+        stripe_list_finish(p, judge_refusal(p));
         return;
     }
     e = stripe_page_parse(p, c->answer);
     if (e && !try_smaller(p))
-        finish(p, ERR_GATEWAY);
+        stripe_list_finish(p, ERR_GATEWAY);
     else if (!e)
-        finish(p, OK);
+        stripe_list_finish(p, OK);
 }
 
 /* --- asking --- */
@@ -210,10 +210,10 @@ static void no_memory(struct task *t)
     struct stripe_page *p = CONTAINER_OF(t, struct stripe_page, call.back);
 
     snprintf(p->why, sizeof(p->why), "no memory");
-    finish(p, ERR_GATEWAY);
+    stripe_list_finish(p, ERR_GATEWAY);
 }
 
-static void ask(struct stripe_page *p)
+static void stripe_list_ask(struct stripe_page *p)
 {
     struct str url = url_of(p);
 
@@ -225,7 +225,7 @@ static void ask(struct stripe_page *p)
                              .answer_max = LIMIT_GATEWAY_ANSWER,
                              .arena = p->arena,
                              .home = p->home,
-                             .done = answered };
+                             .done = stripe_list_answered };
     if (url.p) {
         client_call(p->lister->client, &p->call);
         return;
@@ -246,7 +246,7 @@ void stripe_page_read(struct stripe_lister *l, struct stripe_page *p)
     p->last_id = (struct str){ 0 };
     p->headers[0] = (struct header){ S("Authorization"), l->bearer };
     p->headers[1] = (struct header){ S("Stripe-Version"), S(STRIPE_VERSION) };
-    ask(p);
+    stripe_list_ask(p);
 }
 
 /* --- the lister --- */
@@ -262,7 +262,7 @@ void stripe_lister_free(struct stripe_lister *l)
     free(l);
 }
 
-static struct str join(const char *before, struct str s)
+static struct str stripe_list_join(const char *before, struct str s)
 {
     char *text = NULL;
     int n = asprintf(&text, "%s" STR_FMT, before, STR_ARG(s));
@@ -278,8 +278,8 @@ struct stripe_lister *stripe_lister_new(const struct stripe_lister_options *o)
         return NULL;
     *l = (struct stripe_lister){ .env = o->env,
                                  .client = o->client,
-                                 .base = join("", o->base),
-                                 .bearer = join("Bearer ", o->secret_key) };
+                                 .base = stripe_list_join("", o->base),
+                                 .bearer = stripe_list_join("Bearer ", o->secret_key) };
     if (l->base.p && l->bearer.p)
         return l;
     stripe_lister_free(l);

@@ -1,4 +1,4 @@
-/* stripe_list.h - Stripe's lists, page by page, with the very bytes of each object. Nothing is
+/* list.h - Stripe's lists, page by page, with the very bytes of each object. Nothing is
  * asked for here that moves money, so a page may be read at any time and as often as one likes.
  *
  *   (1) A page is whole or an error: HTML, half a JSON, another shape, a redirect, an answer that
@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/err.h"
-#include "base/home.h"
-#include "http/client.h"
+#include "base/executor.h"
+#include "http/client/client.h"
 
 struct stripe_lister;
 

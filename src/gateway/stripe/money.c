@@ -1,4 +1,4 @@
-#include "gateway/stripe_money.h"
+#include "gateway/stripe/money.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const struct odd {
     { "LYD", 1, 1, 1, true },
 };
 
-static const struct odd *find(const char currency[4])
+static const struct odd *stripe_money_find(const char currency[4])
 {
     for (size_t i = 0; i < COUNT(odds); i++)
         if (memcmp(odds[i].code, currency, 3) == 0)
@@ -26,7 +26,7 @@ static const struct odd *find(const char currency[4])
     return NULL;
 }
 
-static bool scale(int64_t n, int grow, int shrink, int64_t *ret)
+static bool stripe_money_scale(int64_t n, int grow, int shrink, int64_t *ret)
 {
     int64_t grown;
 
@@ -38,10 +38,11 @@ static bool scale(int64_t n, int grow, int shrink, int64_t *ret)
 
 bool stripe_amount_out(struct money m, int64_t *ret_wire)
 {
-    const struct odd *o = find(m.currency);
+    const struct odd *o = stripe_money_find(m.currency);
     int64_t wire = m.minor;
 
-    if (o && (o->refused || !scale(m.minor, o->grow, o->shrink, &wire) || wire % o->step))
+    if (o &&
+        (o->refused || !stripe_money_scale(m.minor, o->grow, o->shrink, &wire) || wire % o->step))
         return false;
     *ret_wire = wire;
     return true;
@@ -51,10 +52,10 @@ bool stripe_amount_out(struct money m, int64_t *ret_wire)
  * and only have to be recognised as such. */
 bool stripe_amount_in(int64_t wire, const char currency[4], int64_t *ret_minor)
 {
-    const struct odd *o = find(currency);
+    const struct odd *o = stripe_money_find(currency);
 
     if (o)
-        return scale(wire, o->shrink, o->grow, ret_minor);
+        return stripe_money_scale(wire, o->shrink, o->grow, ret_minor);
     *ret_minor = wire;
     return true;
 }

@@ -1,4 +1,4 @@
-/* stripe_money.h - our minor units (ISO 4217) and Stripe's, which are not always the same. What
+/* money.h - our minor units (ISO 4217) and Stripe's, which are not always the same. What
  * cannot be said exactly is refused, never rounded: a wrong factor is a hundredfold charge. */
 #pragma once
 

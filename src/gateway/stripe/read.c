@@ -1,26 +1,26 @@
-/* stripe_read.c - one list of fields (stripe_fields.h), two ways to find them, one way to read
+/* read.c - one list of fields (fields.h), two ways to find them, one way to read
  * them.
  *
  *   tree --fields_of_object--> values by field --read--> fact
  *   body --fields_of_event---^
  *
  * So an answer and an event that say the same give the same fact. */
-#include "gateway/stripe_read.h"
+#include "gateway/stripe/read.h"
 
 #include "base/limits.h"
 #include "base/uuid.h"
-#include "gateway/stripe_fields.h"
-#include "gateway/stripe_form.h"
-#include "gateway/stripe_money.h"
+#include "gateway/stripe/fields.h"
+#include "gateway/stripe/form.h"
+#include "gateway/stripe/money.h"
 
 #include <string.h>
 
-struct reader {
+struct stripe_read_reader {
     struct stripe_fields *f;
     bool unfit; /* money or currency is left out */
 };
 
-static void refuse(struct reader *r)
+static void stripe_read_refuse(struct stripe_read_reader *r)
 {
     fields_fail(r->f, ERR_VALIDATION);
 }
@@ -40,16 +40,16 @@ static bool upper_code(struct str s, char ret_code[4])
     return true;
 }
 
-static void read_currency(struct reader *r, struct fact *f)
+static void read_currency(struct stripe_read_reader *r, struct fact *f)
 {
     if (field_is_absent(r->f, AT_CURRENCY))
         r->unfit = true;
     else if (!upper_code(field_text(r->f, AT_CURRENCY), f->currency))
-        refuse(r);
+        stripe_read_refuse(r);
 }
 
 /* In our units; 0 where it is left out. */
-static int64_t amount(struct reader *r, int at, const char currency[4])
+static int64_t stripe_read_amount(struct stripe_read_reader *r, int at, const char currency[4])
 {
     int64_t wire, minor = 0;
 
@@ -57,14 +57,14 @@ static int64_t amount(struct reader *r, int at, const char currency[4])
         r->unfit = true;
     else if (!field_number(r->f, at, &wire) || wire < 0 ||
              !stripe_amount_in(wire, currency, &minor))
-        refuse(r);
+        stripe_read_refuse(r);
     return minor;
 }
 
-static void read_money(struct reader *r, struct fact *f)
+static void read_money(struct stripe_read_reader *r, struct fact *f)
 {
     read_currency(r, f);
-    f->amount = amount(r, AT_AMOUNT, f->currency);
+    f->amount = stripe_read_amount(r, AT_AMOUNT, f->currency);
 }
 
 /* --- the intent --- */
@@ -85,7 +85,7 @@ static const struct {
 };
 
 /* The method that failed says it; only where that is not told, all that were allowed. */
-static bool was_konbini(struct reader *r)
+static bool was_konbini(struct stripe_read_reader *r)
 {
     CLEANUP(json_freep) cJSON *owned = NULL;
     const cJSON *types, *item;
@@ -102,7 +102,7 @@ static bool was_konbini(struct reader *r)
 }
 
 /* Stripe has no word of its own for a slip that nobody paid in time; 003 has. */
-static void read_failure(struct reader *r, struct fact *f)
+static void read_failure(struct stripe_read_reader *r, struct fact *f)
 {
     f->failure_code = field_word(r->f, AT_FAILURE_CODE);
     f->decline_code = field_word(r->f, AT_DECLINE_CODE);
@@ -113,7 +113,7 @@ static void read_failure(struct reader *r, struct fact *f)
         f->decline_code = S("konbini_timeout");
 }
 
-static void read_state(struct reader *r, struct fact *f)
+static void read_state(struct stripe_read_reader *r, struct fact *f)
 {
     struct str word = field_text(r->f, AT_STATUS);
     bool failed = r->f->v[AT_FAILURE].type == JSON_OBJECT;
@@ -122,7 +122,7 @@ static void read_state(struct reader *r, struct fact *f)
     while (i < COUNT(intent_words) && !str_eq(word, str_of(intent_words[i].word)))
         i++;
     if (i == COUNT(intent_words)) {
-        refuse(r);
+        stripe_read_refuse(r);
         return;
     }
     f->state = intent_words[i].state;
@@ -135,7 +135,7 @@ static void read_state(struct reader *r, struct fact *f)
         read_failure(r, f);
 }
 
-static void read_action(struct reader *r, struct fact *f)
+static void read_action(struct stripe_read_reader *r, struct fact *f)
 {
     if (f->state == INTENT_ACTION) {
         f->action_type = field_id(r->f, AT_ACTION);
@@ -148,7 +148,7 @@ static void read_action(struct reader *r, struct fact *f)
 }
 
 /* Each chain has its own entry on the slip, but the customer has one number for all of them. */
-static struct str number_on_slip(struct reader *r)
+static struct str number_on_slip(struct stripe_read_reader *r)
 {
     CLEANUP(json_freep) cJSON *owned = NULL;
     const cJSON *stores = field_tree(r->f, AT_SLIP_STORES, &owned), *store;
@@ -173,7 +173,7 @@ static struct str number_on_slip(struct reader *r)
 
 /* Only while it can be paid, or where it was: the slip of a try that failed is nobody's any more.
  */
-static void read_konbini(struct reader *r, struct fact *f)
+static void read_konbini(struct stripe_read_reader *r, struct fact *f)
 {
     if (f->state != INTENT_ACTION && f->state != INTENT_SUCCEEDED)
         return;
@@ -190,7 +190,7 @@ static void read_konbini(struct reader *r, struct fact *f)
 
 /* Only where Stripe settles in the charge's own currency: another one's fee would be compared with
  * our amounts. */
-static void read_fee(struct reader *r, struct fact *f)
+static void read_fee(struct stripe_read_reader *r, struct fact *f)
 {
     int64_t fee, net;
     char code[4];
@@ -205,7 +205,7 @@ static void read_fee(struct reader *r, struct fact *f)
         stripe_amount_in(fee, f->currency, &f->fee) && stripe_amount_in(net, f->currency, &f->net);
 }
 
-static void read_charge_details(struct reader *r, struct fact *f)
+static void read_charge_details(struct stripe_read_reader *r, struct fact *f)
 {
     bool has_chain = r->f->v[AT_STORE].type == JSON_OBJECT;
     struct str store = field_word(r->f, has_chain ? AT_STORE_CHAIN : AT_STORE);
@@ -219,10 +219,10 @@ static void read_charge_details(struct reader *r, struct fact *f)
     read_fee(r, f);
 }
 
-static void read_inner_charge(struct reader *r, const cJSON *charge, struct fact *f)
+static void read_inner_charge(struct stripe_read_reader *r, const cJSON *charge, struct fact *f)
 {
     struct stripe_fields fields;
-    struct reader inner = { .f = &fields };
+    struct stripe_read_reader inner = { .f = &fields };
     enum err e = fields_of_object(&fields, r->f->arena, charge);
 
     if (!e) {
@@ -235,7 +235,7 @@ static void read_inner_charge(struct reader *r, const cJSON *charge, struct fact
 
 /* Before API version 2022-11-15 an intent carried its charges instead of naming the last one. Only
  * events can be that old: answers have the version we pin. */
-static void read_latest_charge(struct reader *r, struct fact *f)
+static void read_latest_charge(struct stripe_read_reader *r, struct fact *f)
 {
     bool whole = r->f->v[AT_LATEST].type == JSON_OBJECT;
     CLEANUP(json_freep) cJSON *owned = NULL;
@@ -250,32 +250,32 @@ static void read_latest_charge(struct reader *r, struct fact *f)
         read_inner_charge(r, charge, f);
 }
 
-static void read_charge(struct reader *r, struct fact *f)
+static void read_charge(struct stripe_read_reader *r, struct fact *f)
 {
     read_money(r, f);
     read_charge_details(r, f);
     if (!f->charge_id.n)
-        refuse(r);
+        stripe_read_refuse(r);
     /* A slip or a debit that is still under way says captured, too. */
     f->captured =
         field_is_true(r->f, AT_CAPTURED) && !str_eq(field_text(r->f, AT_STATUS), S("pending"));
     if (f->captured && !field_is_absent(r->f, AT_AMOUNT_CAPTURED))
-        f->amount = amount(r, AT_AMOUNT_CAPTURED, f->currency);
+        f->amount = stripe_read_amount(r, AT_AMOUNT_CAPTURED, f->currency);
     if (!field_is_absent(r->f, AT_AMOUNT_REFUNDED))
-        f->charge_refunded = amount(r, AT_AMOUNT_REFUNDED, f->currency);
+        f->charge_refunded = stripe_read_amount(r, AT_AMOUNT_REFUNDED, f->currency);
     f->charge_failed = str_eq(field_text(r->f, AT_STATUS), S("failed"));
 }
 
-static void read_intent(struct reader *r, struct fact *f)
+static void read_intent(struct stripe_read_reader *r, struct fact *f)
 {
     read_money(r, f);
     if (!f->intent_id.n)
-        refuse(r);
+        stripe_read_refuse(r);
     read_state(r, f);
     read_action(r, f);
     read_konbini(r, f);
     if (f->state == INTENT_SUCCEEDED || !field_is_absent(r->f, AT_RECEIVED))
-        f->received = amount(r, AT_RECEIVED, f->currency);
+        f->received = stripe_read_amount(r, AT_RECEIVED, f->currency);
     read_latest_charge(r, f);
     if (f->state == INTENT_CANCELED)
         f->cancel_reason = field_word(r->f, AT_CANCEL_REASON);
@@ -283,12 +283,12 @@ static void read_intent(struct reader *r, struct fact *f)
 
 /* --- the refund --- */
 
-static void read_refund(struct reader *r, struct fact *f)
+static void read_refund(struct stripe_read_reader *r, struct fact *f)
 {
     read_money(r, f);
     f->refund_id = field_id(r->f, AT_ID);
     if (!refund_status_parse(field_text(r->f, AT_STATUS), &f->refund) || !f->refund_id.n)
-        refuse(r);
+        stripe_read_refuse(r);
     f->refund_our_id = field_id(r->f, AT_REFUND_ID);
     f->refund_failure = field_word(r->f, AT_REFUND_FAILURE);
     f->charge_id = field_ref(r->f, AT_CHARGE, AT_CHARGE_ID);
@@ -298,7 +298,7 @@ static void read_refund(struct reader *r, struct fact *f)
 
 /* New words for a dispute's status come every year, and nothing but its end turns on them: all are
  * passed on. */
-static void read_dispute(struct reader *r, struct fact *f)
+static void read_dispute(struct stripe_read_reader *r, struct fact *f)
 {
     static const char *const ends[] = { "won", "lost", "warning_closed", "prevented" };
 
@@ -306,7 +306,7 @@ static void read_dispute(struct reader *r, struct fact *f)
     f->dispute_id = field_id(r->f, AT_ID);
     f->dispute_status = field_id(r->f, AT_STATUS);
     if (!f->dispute_id.n || !f->dispute_status.n)
-        refuse(r);
+        stripe_read_refuse(r);
     f->dispute_closed = str_eq(field_text(r->f, AT_TYPE), S("charge.dispute.closed"));
     for (size_t i = 0; i < COUNT(ends); i++)
         f->dispute_closed |= str_eq(f->dispute_status, str_of(ends[i]));
@@ -329,7 +329,7 @@ static const struct {
     { "complete", "checkout.session.async_payment_failed", SESSION_COMPLETE },
 };
 
-static void read_session_status(struct reader *r, struct fact *f)
+static void read_session_status(struct stripe_read_reader *r, struct fact *f)
 {
     bool by_type = field_is_absent(r->f, AT_STATUS);
     struct str word = field_text(r->f, by_type ? AT_TYPE : AT_STATUS);
@@ -342,15 +342,15 @@ static void read_session_status(struct reader *r, struct fact *f)
             return;
         }
     }
-    refuse(r);
+    stripe_read_refuse(r);
 }
 
 /* E1: identifiers, never money. */
-static void read_session(struct reader *r, struct fact *f)
+static void read_session(struct stripe_read_reader *r, struct fact *f)
 {
     f->session_id = field_id(r->f, AT_ID);
     if (!f->session_id.n)
-        refuse(r);
+        stripe_read_refuse(r);
     read_session_status(r, f);
     f->session_payment_status = field_word(r->f, AT_PAYMENT_STATUS);
     f->session_url = field_url(r->f, AT_URL);
@@ -360,11 +360,11 @@ static void read_session(struct reader *r, struct fact *f)
 
 /* --- any of them --- */
 
-static const struct kind {
+static const struct stripe_read_kind {
     const char *object;
     const char *events; /* where the object's kind is left out, as 003's smallest event does */
     enum fact_kind kind;
-    void (*read)(struct reader *r, struct fact *f);
+    void (*read)(struct stripe_read_reader *r, struct fact *f);
 } kinds[] = {
     { "payment_intent", "payment_intent.", FACT_INTENT, read_intent },
     { "checkout.session", "checkout.session.", FACT_SESSION, read_session },
@@ -374,7 +374,7 @@ static const struct kind {
     { "charge", "charge.", FACT_CHARGE, read_charge }, /* behind the charge.* that are none */
 };
 
-static const struct kind *kind_of(struct stripe_fields *f)
+static const struct stripe_read_kind *kind_of(struct stripe_fields *f)
 {
     struct str object = field_text(f, AT_OBJECT), type = field_text(f, AT_TYPE);
     bool by_type = f->v[AT_OBJECT].type == JSON_ABSENT;
@@ -386,7 +386,7 @@ static const struct kind *kind_of(struct stripe_fields *f)
     return NULL;
 }
 
-static struct str intent_of(struct stripe_fields *f, const struct kind *kind)
+static struct str intent_of(struct stripe_fields *f, const struct stripe_read_kind *kind)
 {
     if (kind && kind->kind == FACT_INTENT)
         return field_id(f, AT_ID);
@@ -395,7 +395,7 @@ static struct str intent_of(struct stripe_fields *f, const struct kind *kind)
 
 /* D18. A session's reference can be set by anybody who follows a payment link; its metadata only by
  * whoever made it. Where both look like ours, they name the same payment, or it is not ours. */
-static struct str payment_of(struct stripe_fields *f, const struct kind *kind)
+static struct str payment_of(struct stripe_fields *f, const struct stripe_read_kind *kind)
 {
     struct str named = field_id(f, AT_PAYMENT_ID);
     struct uuid reference, ours;
@@ -406,10 +406,10 @@ static struct str payment_of(struct stripe_fields *f, const struct kind *kind)
     return named;
 }
 
-static enum err read_fact(struct stripe_fields *fields, const struct kind *kind,
+static enum err read_fact(struct stripe_fields *fields, const struct stripe_read_kind *kind,
                           struct fact *ret_fact)
 {
-    struct reader r = { .f = fields };
+    struct stripe_read_reader r = { .f = fields };
     struct fact f = { .kind = kind ? kind->kind : FACT_NONE };
 
     if (kind) {
@@ -443,17 +443,17 @@ enum err stripe_read_event(struct arena *a, struct str body, struct fact *ret_fa
 
 /* --- the envelope --- */
 
-static int livemode(const struct stripe_fields *f)
+static int stripe_read_livemode(const struct stripe_fields *f)
 {
     return f->v[AT_LIVEMODE].type == JSON_BOOL ? field_is_true(f, AT_LIVEMODE) : -1;
 }
 
-static void read_envelope(struct stripe_fields *f, const struct kind *kind,
+static void read_envelope(struct stripe_fields *f, const struct stripe_read_kind *kind,
                           struct stripe_webhook *w)
 {
     w->id = field_id(f, AT_EVENT_ID);
     w->type = field_id(f, AT_TYPE);
-    w->livemode = livemode(f);
+    w->livemode = stripe_read_livemode(f);
     w->has_created = field_time(f, AT_CREATED, &w->created_ms);
     w->has_object = f->v[AT_DATA_OBJECT].type == JSON_OBJECT;
     w->thin = str_eq(field_text(f, AT_ENVELOPE), S("v2.core.event"));
@@ -468,7 +468,7 @@ static void read_envelope(struct stripe_fields *f, const struct kind *kind,
 enum err stripe_read_webhook(struct arena *a, struct str body, struct stripe_webhook *ret)
 {
     struct stripe_fields fields;
-    const struct kind *kind;
+    const struct stripe_read_kind *kind;
     enum err e = fields_of_event(&fields, a, body, &ret->fault);
 
     if (e)

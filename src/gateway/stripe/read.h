@@ -1,4 +1,4 @@
-/* stripe_read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook door
+/* read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook door
  * events. Strings, expanded objects and null are all taken where Stripe may send them.
  *
  * A status that we do not know is VALIDATION: a guess could lose money. An object that leaves out
@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "domain/payment.h"
 
 /* A payment_intent, charge, refund, dispute or checkout.session; anything else gives FACT_NONE.

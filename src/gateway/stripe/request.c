@@ -1,8 +1,8 @@
-#include "gateway/stripe_request.h"
+#include "gateway/stripe/request.h"
 
 #include "base/limits.h"
-#include "gateway/stripe_form.h"
-#include "gateway/stripe_money.h"
+#include "gateway/stripe/form.h"
+#include "gateway/stripe/money.h"
 
 bool stripe_is_fetch(enum gateway_ask ask)
 {
@@ -288,7 +288,7 @@ static const struct {
 };
 
 /* The buffer's text in the arena; the buffer is gone. */
-static enum err keep(struct arena *a, struct buf *b, struct str *ret_text)
+static enum err stripe_request_keep(struct arena *a, struct buf *b, struct str *ret_text)
 {
     struct str kept = b->failed ? (struct str){ 0 } : arena_str(a, buf_str(b));
 
@@ -310,11 +310,11 @@ enum err stripe_request_make(const struct gateway_call *c, struct str base, stru
     asks[c->ask].path(&b, c);
     if (after.n)
         form_add(&b, "starting_after", after);
-    e = keep(c->arena, &b, &r.url);
+    e = stripe_request_keep(c->arena, &b, &r.url);
     if (!e && asks[c->ask].form) {
         buf_init(&b, LIMIT_GATEWAY_FORM);
         sayable = asks[c->ask].form(&b, c);
-        e = keep(c->arena, &b, &r.body);
+        e = stripe_request_keep(c->arena, &b, &r.body);
         if (!sayable)
             e = ERR_UNPROCESSABLE;
     }
@@ -333,7 +333,7 @@ enum err stripe_request_look(const struct gateway_call *c, struct str base,
     buf_init(&b, LIMIT_GATEWAY_FORM);
     buf_add(&b, base);
     path_session(&b, c);
-    e = keep(c->arena, &b, &r.url);
+    e = stripe_request_keep(c->arena, &b, &r.url);
     if (!e)
         *ret_request = r;
     return e;

@@ -1,4 +1,4 @@
-/* stripe_request.h - an ask as one HTTP request. The same call always gives the same bytes: Stripe
+/* request.h - an ask as one HTTP request. The same call always gives the same bytes: Stripe
  * refuses a key that comes back with other parameters. */
 #pragma once
 

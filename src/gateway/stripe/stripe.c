@@ -12,12 +12,12 @@
  *   (3) A try that took all its time is not repeated (P6); a broken connection once.
  *   (4) Between two steps nothing runs and no thread waits: a call is its run in the caller's
  *       arena. The client's thread writes only to the run's own scratch arena. */
-#include "gateway/stripe.h"
+#include "gateway/stripe/stripe.h"
 
 #include "base/limits.h"
-#include "gateway/stripe_answer.h"
-#include "gateway/stripe_request.h"
-#include "http/client.h"
+#include "gateway/stripe/answer.h"
+#include "gateway/stripe/request.h"
+#include "http/client/client.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
@@ -35,7 +35,7 @@ struct stripe {
     struct str bearer; /* "Bearer sk_..." */
 };
 
-struct run {
+struct stripe_run {
     struct stripe *stripe;
     struct gateway_call *call;
     struct call http;
@@ -51,7 +51,7 @@ struct run {
 
 /* --- the end --- */
 
-static void finish(struct run *r, enum gateway_answer answer)
+static void stripe_finish(struct stripe_run *r, enum gateway_answer answer)
 {
     struct gateway_call *c = r->call;
 
@@ -78,7 +78,7 @@ static void turn_away(struct gateway_call *c, enum err e)
 
 static void on_answer(struct call *http);
 
-static void begin_try(struct run *r)
+static void begin_try(struct stripe_run *r)
 {
     arena_release(&r->scratch);
     arena_init(&r->scratch, 2 * (size_t)LIMIT_GATEWAY_ANSWER);
@@ -91,10 +91,10 @@ static void begin_try(struct run *r)
 
 static void on_pause_over(struct timer *t)
 {
-    struct run *r = CONTAINER_OF(t, struct run, pause);
+    struct stripe_run *r = CONTAINER_OF(t, struct stripe_run, pause);
 
     if (tries_is_too_late(&r->tries))
-        finish(r, r->fallback);
+        stripe_finish(r, r->fallback);
     else
         begin_try(r);
 }
@@ -102,7 +102,7 @@ static void on_pause_over(struct timer *t)
 /* --- one request more --- */
 
 /* What one ask has no room or time for is left to the next one, which goes on behind it. */
-static void next_page(struct run *r, struct str after)
+static void next_page(struct stripe_run *r, struct str after)
 {
     struct stripe_request request;
     bool room = ++r->pages < LIMIT_GATEWAY_PAGES;
@@ -112,7 +112,7 @@ static void next_page(struct run *r, struct str after)
         stripe_request_make(r->call, r->stripe->base, after, &request)) {
         r->call->list_more = true;
         gateway_say(r->call, S("too_many_pages"), S("the list is long: the next ask reads on"));
-        finish(r, GATEWAY_UNCERTAIN);
+        stripe_finish(r, GATEWAY_UNCERTAIN);
         return;
     }
     r->http.url = request.url;
@@ -121,7 +121,7 @@ static void next_page(struct run *r, struct str after)
 
 /* The gateway does not know the place any more. That says nothing of what is looked for, which is
  * looked for from the beginning the next time. */
-static bool lost_place(struct run *r, const struct call *http)
+static bool lost_place(struct stripe_run *r, const struct call *http)
 {
     bool lost =
         r->after.n && http->result == CALL_ANSWERED && (http->status == 400 || http->status == 404);
@@ -131,15 +131,15 @@ static bool lost_place(struct run *r, const struct call *http)
     return lost;
 }
 
-static void send_as(struct run *r, const struct stripe_request *request);
+static void send_as(struct stripe_run *r, const struct stripe_request *request);
 
 /* Asked again later, the key's saved refusal leads here again. */
-static void look(struct run *r)
+static void stripe_look(struct stripe_run *r)
 {
     struct stripe_request request;
 
     if (!tries_has_time(&r->tries) || stripe_request_look(r->call, r->stripe->base, &request)) {
-        finish(r, GATEWAY_RETRY_LATER);
+        stripe_finish(r, GATEWAY_RETRY_LATER);
         return;
     }
     send_as(r, &request);
@@ -150,7 +150,7 @@ static void look(struct run *r)
 
 static void on_answer(struct call *http)
 {
-    struct run *r = CONTAINER_OF(http, struct run, http);
+    struct stripe_run *r = CONTAINER_OF(http, struct stripe_run, http);
     struct gateway_call *c = r->call;
     bool lost = http->result == CALL_UNCERTAIN;
     bool timed_out = tries_timed_out(&r->tries, http);
@@ -166,22 +166,22 @@ static void on_answer(struct call *http)
     if (v.more.n)
         next_page(r, v.more);
     else if (v.look)
-        look(r);
+        stripe_look(r);
     else if (!v.again || !tries_again(&r->tries, c, lost, &r->pause)) {
         c->timed_out = lost && timed_out;
-        finish(r, v.answer);
+        stripe_finish(r, v.answer);
     }
 }
 
 /* --- the call --- */
 
-static void add_header(struct run *r, struct str name, struct str value)
+static void add_header(struct stripe_run *r, struct str name, struct str value)
 {
     assert(r->http.header_count < HEADERS_MAX);
     r->headers[r->http.header_count++] = (struct header){ name, value };
 }
 
-static void set_headers(struct run *r)
+static void set_headers(struct stripe_run *r)
 {
     struct gateway_call *c = r->call;
 
@@ -196,7 +196,7 @@ static void set_headers(struct run *r)
         add_header(r, S("traceparent"), str_of(c->trace));
 }
 
-static void send_as(struct run *r, const struct stripe_request *request)
+static void send_as(struct stripe_run *r, const struct stripe_request *request)
 {
     r->http.method = request->method;
     r->http.url = request->url;
@@ -207,7 +207,7 @@ static void send_as(struct run *r, const struct stripe_request *request)
 static void on_call(struct gateway *g, struct gateway_call *c)
 {
     struct stripe *s = CONTAINER_OF(g, struct stripe, gateway);
-    struct run *r = arena_alloc(c->arena, 1, sizeof(*r));
+    struct stripe_run *r = arena_alloc(c->arena, 1, sizeof(*r));
     struct str after = stripe_is_listing(c) ? c->list_after : S("");
     struct stripe_request request;
     enum err e;
@@ -219,7 +219,9 @@ static void on_call(struct gateway *g, struct gateway_call *c)
         turn_away(c, e);
         return;
     }
-    *r = (struct run){ .stripe = s, .call = c, .tries = tries_begin(s->env, c), .after = after };
+    *r = (struct stripe_run){
+        .stripe = s, .call = c, .tries = tries_begin(s->env, c), .after = after
+    };
     r->pause = (struct timer){ .fire = on_pause_over, .due_ms = CLOCK_NEVER };
     c->impl = r;
     send_as(r, &request);
@@ -242,7 +244,7 @@ static void on_free(struct gateway *g)
     free(s);
 }
 
-static struct str join(const char *before, struct str s)
+static struct str stripe_join(const char *before, struct str s)
 {
     char *text = NULL;
     int n = asprintf(&text, "%s" STR_FMT, before, STR_ARG(s));
@@ -265,8 +267,8 @@ struct gateway *stripe_gateway_new(const struct stripe_options *o)
                                    .default_method = o->default_method };
     s->env = o->env;
     s->client = o->client;
-    s->base = join("", o->base);
-    s->bearer = join("Bearer ", o->secret_key);
+    s->base = stripe_join("", o->base);
+    s->bearer = stripe_join("Bearer ", o->secret_key);
     if (s->base.p && s->bearer.p)
         return &s->gateway;
     on_free(&s->gateway);

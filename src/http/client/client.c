@@ -7,16 +7,16 @@
  * (2) Only the inbox is shared, under one mutex; all else belongs to the thread.
  * (3) It sleeps in epoll until a socket, a timeout of libcurl or the inbox wakes it: an idle client
  *     costs nothing. While calls wait for their turn it looks every SWEEP_MS for those too late.
- * (4) A mail is libcurl's until it has connected and logged in, then it talks (client_mail.h): its
+ * (4) A mail is libcurl's until it has connected and logged in, then it talks (mail.h): its
  *     socket and its deadline are ours. */
-#include "http/client.h"
+#include "http/client/client.h"
 
 #include "base/env.h"
 #include "base/limits.h"
 #include "base/thread.h"
-#include "http/client_hosts.h"
-#include "http/client_mail.h"
-#include "http/client_transfer.h"
+#include "http/client/hosts.h"
+#include "http/client/mail.h"
+#include "http/client/transfer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -122,7 +122,7 @@ static void unlink_transfer(struct client *c, struct transfer *t)
     t->next = t->prev = NULL;
 }
 
-static void finish(struct client *c, struct transfer *t, CURLcode code)
+static void client_finish(struct client *c, struct transfer *t, CURLcode code)
 {
     struct call *call = t->turn.call;
 
@@ -141,7 +141,7 @@ static int64_t timeout_of(const struct call *call)
     return call->timeout_ms > 0 ? call->timeout_ms : LIMIT_CALL_MS;
 }
 
-static void start(struct client *c, struct transfer *t)
+static void client_start(struct client *c, struct transfer *t)
 {
     struct call *call = t->turn.call;
     int64_t left_ms = (t->turn.deadline_us - clock_mono_us(&c->env->clock)) / 1000;
@@ -209,7 +209,7 @@ static void start_turns(struct client *c)
     struct turn *turn;
 
     while ((turn = hosts_next(&c->hosts)))
-        start(c, CONTAINER_OF(turn, struct transfer, turn));
+        client_start(c, CONTAINER_OF(turn, struct transfer, turn));
 }
 
 static void expire_turns(struct client *c, int64_t now_us, const char *why)
@@ -228,10 +228,10 @@ static void expire_turns(struct client *c, int64_t now_us, const char *why)
 
 /* --- mails that talk --- */
 
-static void talk(struct client *c, struct transfer *t)
+static void client_talk(struct client *c, struct transfer *t)
 {
     if (mail_step(t))
-        finish(c, t, CURLE_OK);
+        client_finish(c, t, CURLE_OK);
     else
         mails_watch(&c->mails, t);
 }
@@ -239,9 +239,9 @@ static void talk(struct client *c, struct transfer *t)
 static void begin_talk(struct client *c, struct transfer *t)
 {
     if (mails_add(&c->mails, t))
-        talk(c, t);
+        client_talk(c, t);
     else
-        finish(c, t, CURLE_COULDNT_CONNECT);
+        client_finish(c, t, CURLE_COULDNT_CONNECT);
 }
 
 static void expire_talks(struct client *c)
@@ -251,7 +251,7 @@ static void expire_talks(struct client *c)
     for (struct transfer *t = c->mails.first, *next; t; t = next) {
         next = t->mail_next;
         if (t->mail_deadline_us <= now_us)
-            finish(c, t, CURLE_OPERATION_TIMEDOUT);
+            client_finish(c, t, CURLE_OPERATION_TIMEDOUT);
     }
 }
 
@@ -272,7 +272,7 @@ static void finish_done(struct client *c)
         if (code == CURLE_OK && t->turn.call->mail_to.n)
             begin_talk(c, t);
         else
-            finish(c, t, code);
+            client_finish(c, t, code);
     }
 }
 
@@ -343,7 +343,7 @@ static void run_event(struct client *c, const struct epoll_event *e)
         return;
     }
     if (mail) {
-        talk(c, mail);
+        client_talk(c, mail);
         return;
     }
     if (e->events & EPOLLIN)
@@ -360,10 +360,10 @@ static void end_all(struct client *c)
 {
     expire_turns(c, INT64_MAX, "the client was stopped");
     while (c->under_way)
-        finish(c, c->under_way, CURLE_ABORTED_BY_CALLBACK);
+        client_finish(c, c->under_way, CURLE_ABORTED_BY_CALLBACK);
 }
 
-static void *run(void *ctx)
+static void *client_run(void *ctx)
 {
     struct epoll_event events[EVENTS];
     struct client *c = ctx;
@@ -422,7 +422,7 @@ void client_call(struct client *c, struct call *call)
         wake_up(c);
 }
 
-static void release(struct client *c)
+static void client_release(struct client *c)
 {
     while (c->spare) {
         struct transfer *next = c->spare->next;
@@ -441,7 +441,7 @@ static void release(struct client *c)
     free(c);
 }
 
-static bool prepare(struct client *c, const char *thread)
+static bool client_prepare(struct client *c, const char *thread)
 {
     struct epoll_event e = { .events = EPOLLIN };
 
@@ -459,7 +459,7 @@ static bool prepare(struct client *c, const char *thread)
     curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)c->hosts.max_total);
-    return thread_start(&c->thread, thread ? thread : "egress", run, c);
+    return thread_start(&c->thread, thread ? thread : "egress", client_run, c);
 }
 
 /* NULL: not set. False: it is set, and of no use. */
@@ -494,9 +494,9 @@ enum err client_open(const struct client_options *o, struct client **ret_client,
     c->hosts.max_per_host = o->max_per_host > 0 ? o->max_per_host : LIMIT_CALLS_PER_HOST;
     c->hosts.max_total = o->max_total > 0 ? o->max_total : LIMIT_CALLS;
     pthread_mutex_init(&c->lock, NULL);
-    if (!prepare(c, o->thread)) {
+    if (!client_prepare(c, o->thread)) {
         snprintf(why, 256, "the client thread does not start: %s", strerrordesc_np(errno));
-        release(c);
+        client_release(c);
         return ERR_INTERNAL;
     }
     *ret_client = c;
@@ -512,5 +512,5 @@ void client_free(struct client *c)
     pthread_mutex_unlock(&c->lock);
     wake_up(c);
     pthread_join(c->thread, NULL);
-    release(c);
+    client_release(c);
 }

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "http/http.h"
 
 struct client;

@@ -1,4 +1,4 @@
-#include "http/client_hosts.h"
+#include "http/client/hosts.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* client_hosts.h - calls that wait for their turn. No host has more than its share under way, all
+/* hosts.h - calls that wait for their turn. No host has more than its share under way, all
  * together no more than the total, and hosts with waiting calls take turns: one that hangs holds up
  * nobody else. Nor do many: nobody takes more than what he leaves, and the last quarter is for
  * those who have nothing under way. (libcurl's own limits retry
  * one pending transfer at a time and can stall.) One thread only. */
 #pragma once
 
-#include "http/client.h"
+#include "http/client/client.h"
 
 struct host;
 

@@ -1,4 +1,4 @@
-#include "http/client_mail.h"
+#include "http/client/mail.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool is_auth(const char *options)
     return !strncasecmp(options, "AUTH=", 5);
 }
 
-static const char *judge(CURLU *u, struct mail_url *ret_url)
+static const char *client_mail_judge(CURLU *u, struct mail_url *ret_url)
 {
     ret_url->is_tls = part_is(u, CURLUPART_SCHEME, is_smtps);
     ret_url->has_user = has_part(u, CURLUPART_USER);
@@ -75,7 +75,7 @@ static const char *read_url(struct str url, struct mail_url *ret_url)
 
     if (u && copy)
         why = curl_url_set(u, CURLUPART_URL, copy, 0) == CURLUE_OK
-                  ? judge(u, ret_url)
+                  ? client_mail_judge(u, ret_url)
                   : "it is no URL; in a password, write / : @ as %2F %3A %40";
     else if (!copy)
         why = "it is no URL";
@@ -124,7 +124,7 @@ bool mail_setup(struct transfer *t)
 /* --- the dialogue --- */
 
 /* False: the connection is of no use any more. What the server said before it went still counts. */
-static bool hear(struct transfer *t)
+static bool client_mail_hear(struct transfer *t)
 {
     char bytes[2048];
     size_t n;
@@ -141,7 +141,7 @@ static bool hear(struct transfer *t)
     return true;
 }
 
-static bool say(struct transfer *t)
+static bool client_mail_say(struct transfer *t)
 {
     struct str out;
 
@@ -173,11 +173,11 @@ bool mail_step(struct transfer *t)
 
     do {
         before = t->smtp.stage;
-        if (!say(t)) {
-            hear(t); /* why it hung up, perhaps */
+        if (!client_mail_say(t)) {
+            client_mail_hear(t); /* why it hung up, perhaps */
             return true;
         }
-        if (!hear(t))
+        if (!client_mail_hear(t))
             return true;
     } while (t->smtp.stage != before && t->smtp.stage != SMTP_OVER);
     if (t->smtp.stage == SMTP_OVER)

@@ -1,4 +1,4 @@
-/* client_mail.h - a call that is a mail. libcurl connects, does TLS and the login, all without
+/* mail.h - a call that is a mail. libcurl connects, does TLS and the login, all without
  * waiting (CURLOPT_CONNECT_ONLY); then smtp.c speaks over its connection. libcurl's own SMTP upload
  * would hold up the thread until the server has answered the last dot (and QUIT), and with it every
  * other call; and it does not say which of its failures came before that dot.
@@ -8,7 +8,7 @@
  * it is offered, and goes to a loopback address without. Certificates are always checked. */
 #pragma once
 
-#include "http/client_transfer.h"
+#include "http/client/transfer.h"
 
 /* May this url be a mail server's? `why` says what is wrong with it, without repeating it. */
 bool mail_url_is_fine(struct str url, char why[128]);

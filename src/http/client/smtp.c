@@ -1,7 +1,7 @@
-#include "http/smtp.h"
+#include "http/client/smtp.h"
 
 #include "base/limits.h"
-#include "base/settings_address.h"
+#include "base/settings/address.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ bool smtp_write_address(struct buf *b, struct str address)
 
 /* --- our side --- */
 
-static void say(struct smtp *s, enum smtp_stage stage, struct str command)
+static void smtp_say(struct smtp *s, enum smtp_stage stage, struct str command)
 {
     s->stage = stage;
     buf_clear(&s->out);
@@ -51,7 +51,7 @@ static void give_path(struct smtp *s, struct str address)
     buf_add(&s->out, S(">\r\n"));
 }
 
-static void over(struct smtp *s, bool is_broken)
+static void smtp_over(struct smtp *s, bool is_broken)
 {
     s->reached = s->stage;
     s->stage = SMTP_OVER;
@@ -89,11 +89,11 @@ static void say_text(struct smtp *s)
 {
     struct str left = s->body;
 
-    say(s, SMTP_TEXT, (struct str){ 0 });
+    smtp_say(s, SMTP_TEXT, (struct str){ 0 });
     while (left.n)
         add_line(&s->out, next_line(&left));
     if (s->out.failed)
-        over(s, true);
+        smtp_over(s, true);
 }
 
 bool smtp_init(struct smtp *s, struct str from, struct str to, struct str body)
@@ -102,7 +102,7 @@ bool smtp_init(struct smtp *s, struct str from, struct str to, struct str body)
     buf_init(&s->out, 2 * LIMIT_MAIL + LIMIT_MAIL_ADDRESS);
     if (!smtp_write_address(&s->out, to) || body.n > LIMIT_MAIL) /* better now than half-way */
         return false;
-    say(s, SMTP_MAIL, S("MAIL FROM:<"));
+    smtp_say(s, SMTP_MAIL, S("MAIL FROM:<"));
     give_path(s, from);
     return !s->out.failed;
 }
@@ -123,10 +123,10 @@ void smtp_sent(struct smtp *s, size_t n)
 {
     s->gone += n;
     if (s->stage == SMTP_TEXT && s->gone == s->out.n) {
-        say(s, SMTP_END, S(".\r\n"));
+        smtp_say(s, SMTP_END, S(".\r\n"));
         s->may_be_taken = !s->out.failed;
         if (s->out.failed)
-            over(s, true);
+            smtp_over(s, true);
     }
 }
 
@@ -135,26 +135,26 @@ void smtp_sent(struct smtp *s, size_t n)
 static void go_on(struct smtp *s)
 {
     if (s->stage == SMTP_MAIL && s->code / 100 == 2) {
-        say(s, SMTP_RCPT, S("RCPT TO:<"));
+        smtp_say(s, SMTP_RCPT, S("RCPT TO:<"));
         give_path(s, s->to);
     } else if (s->stage == SMTP_RCPT && s->code / 100 == 2) {
-        say(s, SMTP_DATA, S("DATA\r\n"));
+        smtp_say(s, SMTP_DATA, S("DATA\r\n"));
     } else if (s->stage == SMTP_DATA && s->code == 354) {
         say_text(s);
     } else {
-        over(s, s->stage != SMTP_END || s->code / 100 != 2);
+        smtp_over(s, s->stage != SMTP_END || s->code / 100 != 2);
     }
     if (s->out.failed)
-        over(s, true);
+        smtp_over(s, true);
 }
 
 /* Good news about what it has not been told yet is none. */
 static void take_reply(struct smtp *s)
 {
     if (s->code / 100 == 4 || s->code / 100 == 5)
-        over(s, false);
+        smtp_over(s, false);
     else if (smtp_out(s).n)
-        over(s, true);
+        smtp_over(s, true);
     else
         go_on(s);
 }
@@ -191,7 +191,7 @@ static void take_line(struct smtp *s)
     l[s->line_n < sizeof(s->line) ? s->line_n : sizeof(s->line) - 1] = '\0';
     if (l[0] < '2' || l[0] > '5' || !is_digit(l[1]) || !is_digit(l[2]) ||
         (l[3] && l[3] != ' ' && l[3] != '-')) {
-        over(s, true);
+        smtp_over(s, true);
         return;
     }
     s->line_n = 0;
@@ -236,7 +236,7 @@ static void take_byte(struct smtp *s, char c)
     s->reply_n++;
     take_letter(s, c);
     if (s->reply_n > LIMIT_MAIL_REPLY) {
-        over(s, true);
+        smtp_over(s, true);
     } else if (c == '\n') {
         take_line(s);
     } else if (c != '\r') {

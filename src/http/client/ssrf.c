@@ -1,4 +1,4 @@
-#include "http/ssrf.h"
+#include "http/client/ssrf.h"
 
 #include "base/str.h"
 
@@ -36,7 +36,7 @@ static bool is_public4(uint32_t address)
     return true;
 }
 
-static uint32_t read4(const unsigned char *b)
+static uint32_t ssrf_read4(const unsigned char *b)
 {
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
@@ -47,12 +47,13 @@ static bool is_public6(const unsigned char b[16])
     static const unsigned char nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 
     if (memcmp(b, mapped, sizeof(mapped)) == 0 || memcmp(b, nat64, sizeof(nat64)) == 0)
-        return is_public4(read4(b + 12));
+        return is_public4(ssrf_read4(b + 12));
     if (b[0] == 0x20 && b[1] == 0x02) /* 6to4 wraps the IPv4 address */
-        return is_public4(read4(b + 2));
+        return is_public4(ssrf_read4(b + 2));
     if (b[0] == 0x20 && b[1] == 0x01)
-        return read4(b) != 0x20010db8 && (b[2] | 1) != 1; /* documentation; 2001::/23, Teredo */
-    return (b[0] & 0xe0) == 0x20;                         /* 2000::/3 is all of global unicast */
+        return ssrf_read4(b) != 0x20010db8 &&
+               (b[2] | 1) != 1;   /* documentation; 2001::/23, Teredo */
+    return (b[0] & 0xe0) == 0x20; /* 2000::/3 is all of global unicast */
 }
 
 bool ssrf_is_public(const struct sockaddr *address)

@@ -1,8 +1,8 @@
-#include "http/client_transfer.h"
+#include "http/client/transfer.h"
 
 #include "base/limits.h"
-#include "http/client_mail.h"
-#include "http/ssrf.h"
+#include "http/client/mail.h"
+#include "http/client/ssrf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +290,7 @@ static size_t count_lines(struct str s)
     return n;
 }
 
-static struct str chomp(struct str line)
+static struct str transfer_chomp(struct str line)
 {
     if (line.n && line.p[line.n - 1] == '\r')
         line.n--;
@@ -306,7 +306,7 @@ static bool keep_headers(struct call *c, struct str head)
     if (!list || !copy.p)
         return false;
     while (copy.n) {
-        struct str value = chomp(str_cut(&copy, '\n'));
+        struct str value = transfer_chomp(str_cut(&copy, '\n'));
         struct str name = str_cut(&value, ':');
 
         if (name.n)

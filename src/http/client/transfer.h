@@ -1,10 +1,10 @@
-/* client_transfer.h - one call on one libcurl handle: how it is set up, and what its end means. */
+/* transfer.h - one call on one libcurl handle: how it is set up, and what its end means. */
 #pragma once
 
 #include "base/buf.h"
-#include "http/client.h"
-#include "http/client_hosts.h"
-#include "http/smtp.h"
+#include "http/client/client.h"
+#include "http/client/hosts.h"
+#include "http/client/smtp.h"
 
 #include <curl/curl.h>
 
@@ -22,7 +22,7 @@ struct transfer {
     bool sent_once;               /* ... and it was not sent again */
     struct transfer *next, *prev; /* in the client's list of those under way */
 
-    /* a mail (client_mail.h) */
+    /* a mail (mail.h) */
     struct smtp smtp;
     bool is_talking; /* libcurl has done its part; the dialogue runs at mail_fd */
     curl_socket_t mail_fd;

@@ -1,4 +1,4 @@
-#include "http/head.h"
+#include "http/message/head.h"
 
 #include "base/limits.h"
 
@@ -12,7 +12,7 @@ void head_scan_init_trailers(struct head_scan *s)
     *s = (struct head_scan){ .state = HEAD_START, .in_headers = true, .lines = 1 };
 }
 
-static enum err fault(enum err e, const char *why, const char **ret_why)
+static enum err head_fault(enum err e, const char *why, const char **ret_why)
 {
     *ret_why = why;
     return e;
@@ -31,8 +31,9 @@ static enum err in_line(struct head_scan *s, unsigned char c, const char **ret_w
         return OK;
     }
     if (c == '\n')
-        return fault(ERR_VALIDATION, "A line of the head ends without a carriage return.", ret_why);
-    return is_text(c) ? OK : fault(ERR_VALIDATION, "The head has a control byte.", ret_why);
+        return head_fault(ERR_VALIDATION, "A line of the head ends without a carriage return.",
+                          ret_why);
+    return is_text(c) ? OK : head_fault(ERR_VALIDATION, "The head has a control byte.", ret_why);
 }
 
 static enum err at_line_start(struct head_scan *s, unsigned char c, const char **ret_why)
@@ -42,9 +43,9 @@ static enum err at_line_start(struct head_scan *s, unsigned char c, const char *
         return OK;
     }
     if (c == ' ' || c == '\t')
-        return fault(ERR_VALIDATION, "A line of the head begins with a blank.", ret_why);
+        return head_fault(ERR_VALIDATION, "A line of the head begins with a blank.", ret_why);
     if (++s->lines > LIMIT_HEADER_COUNT + 1)
-        return fault(ERR_HEADERS_TOO_LARGE, NULL, ret_why);
+        return head_fault(ERR_HEADERS_TOO_LARGE, NULL, ret_why);
     if (!s->in_headers)
         s->line_start = s->bytes;
     s->state = HEAD_LINE;
@@ -59,7 +60,7 @@ static void line_ended(struct head_scan *s)
     s->state = HEAD_START;
 }
 
-static enum err step(struct head_scan *s, unsigned char c, const char **ret_why)
+static enum err head_step(struct head_scan *s, unsigned char c, const char **ret_why)
 {
     switch (s->state) {
     case HEAD_START: return at_line_start(s, c, ret_why);
@@ -67,7 +68,7 @@ static enum err step(struct head_scan *s, unsigned char c, const char **ret_why)
     case HEAD_CR:
     case HEAD_LAST_CR:
         if (c != '\n')
-            return fault(ERR_VALIDATION, "A carriage return stands alone.", ret_why);
+            return head_fault(ERR_VALIDATION, "A carriage return stands alone.", ret_why);
         if (s->state == HEAD_CR)
             line_ended(s);
         else /* an empty line before the request line means nothing */
@@ -91,7 +92,7 @@ enum err head_scan(struct head_scan *s, struct str bytes, size_t *ret_used, cons
     enum err e = OK;
 
     while (i < bytes.n && s->state != HEAD_DONE && !e) {
-        e = step(s, (unsigned char)bytes.p[i++], ret_why);
+        e = head_step(s, (unsigned char)bytes.p[i++], ret_why);
         s->bytes++;
         if (!e)
             e = over_limit(s);

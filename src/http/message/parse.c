@@ -1,10 +1,10 @@
-#include "http/parse.h"
+#include "http/message/parse.h"
 
 #include "base/limits.h"
 
 #include <string.h>
 
-static enum parse bad(struct parser *p, enum err e, const char *why)
+static enum parse parse_bad(struct parser *p, enum err e, const char *why)
 {
     p->stage = STAGE_BAD;
     p->error = e;
@@ -231,22 +231,22 @@ static enum parse head_ended(struct parser *p)
     enum err e = split_request_line(p);
 
     if (e)
-        return bad(p, e, p->why);
+        return parse_bad(p, e, p->why);
     p->header_room = p->scan.lines - 1;
     p->headers = arena_alloc(p->arena, p->header_room, sizeof(*p->headers));
     if (!p->headers)
-        return bad(p, ERR_NO_MEMORY, NULL);
+        return parse_bad(p, ERR_NO_MEMORY, NULL);
     e = run_llhttp(p);
     if (!e)
         e = check_framing(p);
     if (e)
-        return bad(p, e, p->why);
+        return parse_bad(p, e, p->why);
     p->stage = p->chunked ? STAGE_CHUNKS : STAGE_BODY;
     p->body_left = p->chunked ? 0 : p->content_length;
     return PARSE_HEAD;
 }
 
-static void advance(struct str *bytes, size_t n)
+static void parse_advance(struct str *bytes, size_t n)
 {
     bytes->p += n;
     bytes->n -= n;
@@ -258,11 +258,11 @@ static enum parse feed_head(struct parser *p, struct str *bytes)
     enum err e = head_scan(&p->scan, *bytes, &used, &p->why);
 
     if (e)
-        return bad(p, e, p->why);
+        return parse_bad(p, e, p->why);
     buf_add(&p->head, (struct str){ bytes->p, used });
     if (p->head.failed)
-        return bad(p, ERR_NO_MEMORY, NULL);
-    advance(bytes, used);
+        return parse_bad(p, ERR_NO_MEMORY, NULL);
+    parse_advance(bytes, used);
     return p->scan.state == HEAD_DONE ? head_ended(p) : PARSE_MORE;
 }
 
@@ -285,7 +285,7 @@ enum err parser_take_body(struct parser *p, size_t max)
     return buf_reserve(&p->body, first) ? OK : ERR_NO_MEMORY;
 }
 
-static enum parse done(struct parser *p)
+static enum parse parse_done(struct parser *p)
 {
     p->stage = STAGE_DONE;
     return PARSE_DONE;
@@ -297,18 +297,18 @@ static enum parse feed_body(struct parser *p, struct str *bytes)
 
     buf_add(&p->body, (struct str){ bytes->p, n });
     if (p->body.failed)
-        return bad(p, ERR_NO_MEMORY, NULL);
-    advance(bytes, n);
+        return parse_bad(p, ERR_NO_MEMORY, NULL);
+    parse_advance(bytes, n);
     p->body_left -= n;
-    return p->body_left ? PARSE_MORE : done(p);
+    return p->body_left ? PARSE_MORE : parse_done(p);
 }
 
 static enum parse count_raw(struct parser *p, struct str *bytes, size_t used)
 {
-    advance(bytes, used);
+    parse_advance(bytes, used);
     p->raw += used;
     if (p->raw - p->body.n > LIMIT_CHUNK_FRAMING)
-        return bad(p, ERR_TOO_LARGE, "The chunks have more framing than the limit.");
+        return parse_bad(p, ERR_TOO_LARGE, "The chunks have more framing than the limit.");
     return PARSE_MORE;
 }
 
@@ -318,10 +318,10 @@ static enum parse feed_trailers(struct parser *p, struct str *bytes)
     enum err e = head_scan(&p->scan, *bytes, &used, &p->why);
 
     if (e)
-        return bad(p, e, p->why);
+        return parse_bad(p, e, p->why);
     if (count_raw(p, bytes, used) == PARSE_BAD)
         return PARSE_BAD;
-    return p->scan.state == HEAD_DONE ? done(p) : PARSE_MORE;
+    return p->scan.state == HEAD_DONE ? parse_done(p) : PARSE_MORE;
 }
 
 static enum parse feed_chunks(struct parser *p, struct str *bytes)
@@ -331,8 +331,8 @@ static enum parse feed_chunks(struct parser *p, struct str *bytes)
     if (e == HPE_OK)
         return count_raw(p, bytes, bytes->n);
     if (e != HPE_PAUSED)
-        return bad(p, p->error ? p->error : ERR_VALIDATION,
-                   p->error ? NULL : "The chunked body is not well-formed.");
+        return parse_bad(p, p->error ? p->error : ERR_VALIDATION,
+                         p->error ? NULL : "The chunked body is not well-formed.");
     if (count_raw(p, bytes, (size_t)(llhttp_get_error_pos(&p->http) - bytes->p)) == PARSE_BAD)
         return PARSE_BAD;
     p->stage = STAGE_TRAILERS;

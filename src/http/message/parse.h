@@ -1,6 +1,6 @@
 /* parse.h - bytes in, one request out. No sockets and no time: the tests and the fuzzer feed it in
  * every split. It takes what RFC 9112 takes and refuses what could be read in two ways (request
- * smuggling): see the table in tests/unit/http/test_parse.c.
+ * smuggling): see the table in tests/unit/http/message/test_parse.c.
  *
  *   HEAD --empty line--> (PARSE_HEAD) --> BODY or CHUNKS --last chunk--> TRAILERS --> (PARSE_DONE)
  *
@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "http/head.h"
 #include "http/http.h"
+#include "http/message/head.h"
 
 #include <llhttp.h>
 

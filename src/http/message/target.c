@@ -1,4 +1,4 @@
-#include "http/target.h"
+#include "http/message/target.h"
 
 #include "base/hex.h"
 

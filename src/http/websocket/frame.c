@@ -1,4 +1,4 @@
-#include "http/frame.h"
+#include "http/websocket/frame.h"
 
 #include "base/limits.h"
 
@@ -15,7 +15,7 @@ void frame_reader_release(struct frame_reader *r)
     buf_release(&r->message);
 }
 
-static enum frame_result bad(struct frame_reader *r, int code, const char *why)
+static enum frame_result frame_bad(struct frame_reader *r, int code, const char *why)
 {
     r->code = code;
     r->why = why;
@@ -39,9 +39,9 @@ static enum frame_result check_order(struct frame_reader *r)
     if (is_control(r->opcode))
         return FRAMES_MORE;
     if (r->opcode == FRAME_CONTINUES && !r->in_message)
-        return bad(r, CLOSE_PROTOCOL, "nothing to continue");
+        return frame_bad(r, CLOSE_PROTOCOL, "nothing to continue");
     if (r->opcode != FRAME_CONTINUES && r->in_message)
-        return bad(r, CLOSE_PROTOCOL, "a message within a message");
+        return frame_bad(r, CLOSE_PROTOCOL, "a message within a message");
     return FRAMES_MORE;
 }
 
@@ -51,20 +51,20 @@ static enum frame_result begin_head(struct frame_reader *r)
     unsigned opcode = r->head[0] & 15u, length = r->head[1] & 127u;
 
     if (r->head[0] & 0x70u)
-        return bad(r, CLOSE_PROTOCOL, "a reserved bit is set");
+        return frame_bad(r, CLOSE_PROTOCOL, "a reserved bit is set");
     if (!is_known(opcode))
-        return bad(r, CLOSE_PROTOCOL, "an unknown opcode");
+        return frame_bad(r, CLOSE_PROTOCOL, "an unknown opcode");
     if (!(r->head[1] & 0x80u))
-        return bad(r, CLOSE_PROTOCOL, "a client's frames must be masked");
+        return frame_bad(r, CLOSE_PROTOCOL, "a client's frames must be masked");
     r->opcode = (enum frame_opcode)opcode;
     r->last = r->head[0] & 0x80u;
     if (is_control(r->opcode) && (!r->last || length > FRAME_CONTROL_MAX))
-        return bad(r, CLOSE_PROTOCOL, "a control frame is one short frame");
+        return frame_bad(r, CLOSE_PROTOCOL, "a control frame is one short frame");
     r->head_size = length == 127 ? 2 + 8 + 4 : length == 126 ? 2 + 2 + 4 : 2 + 4;
     return check_order(r);
 }
 
-static uint64_t announced(const struct frame_reader *r, bool *ret_shortest)
+static uint64_t frame_announced(const struct frame_reader *r, bool *ret_shortest)
 {
     size_t n = r->head_size - 6;
     uint64_t length = r->head[1] & 127u;
@@ -94,12 +94,12 @@ static enum frame_result end_head(struct frame_reader *r)
 {
     bool shortest;
 
-    r->left = announced(r, &shortest);
+    r->left = frame_announced(r, &shortest);
     r->mask_at = 0;
     if (!shortest || r->left >> 63)
-        return bad(r, CLOSE_PROTOCOL, "a length that is not in its shortest form");
+        return frame_bad(r, CLOSE_PROTOCOL, "a length that is not in its shortest form");
     if (!is_control(r->opcode) && r->left > r->message_max - r->message.n)
-        return bad(r, CLOSE_TOO_LARGE, "the message is longer than the limit");
+        return frame_bad(r, CLOSE_TOO_LARGE, "the message is longer than the limit");
     begin_message(r);
     return FRAMES_MORE;
 }
@@ -139,7 +139,7 @@ static enum frame_result feed_head(struct frame_reader *r, struct str *bytes)
 
 /* --- what it carries --- */
 
-static void unmask(struct frame_reader *r, char *p, size_t n)
+static void frame_unmask(struct frame_reader *r, char *p, size_t n)
 {
     const unsigned char *mask = r->head + r->head_size - 4;
 
@@ -156,13 +156,13 @@ static bool take_payload(struct frame_reader *r, struct str *bytes)
         return true;
     if (is_control(r->opcode)) {
         memcpy(r->control + r->control_n, bytes->p, n);
-        unmask(r, r->control + r->control_n, n);
+        frame_unmask(r, r->control + r->control_n, n);
         r->control_n += n;
     } else {
         buf_add(&r->message, (struct str){ bytes->p, n });
         if (r->message.failed)
             return false;
-        unmask(r, r->message.p + r->message.n - n, n);
+        frame_unmask(r, r->message.p + r->message.n - n, n);
     }
     bytes->p += n;
     bytes->n -= n;
@@ -192,8 +192,9 @@ static enum frame_result end_control(struct frame_reader *r)
     if (r->opcode != FRAME_CLOSE || !r->control_n)
         return FRAMES_CONTROL;
     if (r->control_n == 1 || !frame_is_close_code(frame_close_code(r)))
-        return bad(r, CLOSE_PROTOCOL, "a close code that means nothing");
-    return str_is_utf8(reason) ? FRAMES_CONTROL : bad(r, CLOSE_NOT_UTF8, "a reason without UTF-8");
+        return frame_bad(r, CLOSE_PROTOCOL, "a close code that means nothing");
+    return str_is_utf8(reason) ? FRAMES_CONTROL
+                               : frame_bad(r, CLOSE_NOT_UTF8, "a reason without UTF-8");
 }
 
 static enum frame_result end_frame(struct frame_reader *r)
@@ -207,7 +208,7 @@ static enum frame_result end_frame(struct frame_reader *r)
     r->in_message = false;
     r->taken = true;
     if (r->kind == FRAME_TEXT && !str_is_utf8(buf_str(&r->message)))
-        return bad(r, CLOSE_NOT_UTF8, "text that is not UTF-8");
+        return frame_bad(r, CLOSE_NOT_UTF8, "text that is not UTF-8");
     return FRAMES_MESSAGE;
 }
 
@@ -223,7 +224,7 @@ enum frame_result frame_feed(struct frame_reader *r, struct str *bytes)
         if (result || !has_head(r))
             break;
         if (!take_payload(r, bytes))
-            return bad(r, CLOSE_TROUBLE, "no memory for the message");
+            return frame_bad(r, CLOSE_TROUBLE, "no memory for the message");
         if (!r->left)
             result = end_frame(r);
     }

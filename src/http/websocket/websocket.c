@@ -6,7 +6,7 @@
  *   (2) After our close frame nothing is sent, and what comes is not looked at. The connection
  *       then ends as any other (conn_finish): it lingers, so that the close is not lost.
  *   (3) struct websocket lives as long as its connection; only websocket_gone() frees it. */
-#include "http/websocket.h"
+#include "http/websocket/websocket.h"
 
 #include "base/limits.h"
 #include "http/conn.h"
@@ -112,7 +112,7 @@ static void write_head(struct exchange *x, struct str protocol, const char *acce
     buf_add(b, S("\r\n"));
 }
 
-ANSWERS static bool refuse(struct request *r, enum err e, const char *detail)
+ANSWERS static bool websocket_refuse(struct request *r, enum err e, const char *detail)
 {
     if (e == ERR_VALIDATION)
         reply_header(r, S("Sec-WebSocket-Version"), S("13"));
@@ -120,7 +120,7 @@ ANSWERS static bool refuse(struct request *r, enum err e, const char *detail)
     return false;
 }
 
-static struct websocket *make(const struct websocket_ops *ops, void *ctx, struct conn *c)
+static struct websocket *websocket_make(const struct websocket_ops *ops, void *ctx, struct conn *c)
 {
     struct websocket *w = calloc(1, sizeof(*w));
 
@@ -132,7 +132,7 @@ static struct websocket *make(const struct websocket_ops *ops, void *ctx, struct
 }
 
 /* The request goes; its connection is ours. */
-static void upgrade(struct websocket *w, struct exchange *x)
+static void websocket_upgrade(struct websocket *w, struct exchange *x)
 {
     struct loop *l = x->loop;
     const struct server_options *o = &l->server->options;
@@ -158,22 +158,22 @@ bool websocket_accept(struct request *r, struct str protocol, const struct webso
     struct websocket *w;
 
     if (e)
-        return refuse(r, e, detail);
+        return websocket_refuse(r, e, detail);
     if (server_stopping(r->server))
-        return refuse(r, ERR_SHUTTING_DOWN, NULL);
+        return websocket_refuse(r, ERR_SHUTTING_DOWN, NULL);
     if (!accept_text(request_header(r, S("Sec-WebSocket-Key"), NULL), accepted))
-        return refuse(r, ERR_INTERNAL, NULL);
+        return websocket_refuse(r, ERR_INTERNAL, NULL);
     if (!x->conn) { /* nobody is there */
         reply_drop(r);
         return false;
     }
     write_head(x, protocol, accepted);
-    w = make(ops, ctx, x->conn);
+    w = websocket_make(ops, ctx, x->conn);
     if (!w || x->loop->out.failed) {
         free(w);
-        return refuse(r, ERR_NO_MEMORY, NULL);
+        return websocket_refuse(r, ERR_NO_MEMORY, NULL);
     }
-    upgrade(w, x);
+    websocket_upgrade(w, x);
     return true;
 }
 

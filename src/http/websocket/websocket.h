@@ -10,8 +10,8 @@
  * up after as long again. A stopping server closes with 1001. */
 #pragma once
 
-#include "http/frame.h"
 #include "http/http.h"
+#include "http/websocket/frame.h"
 
 struct websocket;
 
@@ -44,7 +44,7 @@ bool websocket_has_room(const struct websocket *w); /* a message would be taken 
 /* Says goodbye and ends it; `closed` follows. A second call does nothing. */
 void websocket_close(struct websocket *w, int code, struct str reason);
 
-/* --- for conn.c alone --- */
+/* --- for http/conn.c alone --- */
 
 void websocket_input(struct websocket *w, struct str bytes);
 void websocket_write_done(struct websocket *w);

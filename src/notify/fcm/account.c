@@ -1,9 +1,9 @@
-#include "notify/fcm_account.h"
+#include "notify/fcm/account.h"
 
 #include "auth/base64url.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "base/settings_address.h"
+#include "base/settings/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ enum { TEXT_MAX = 1024, SIGNATURE_MAX = LIMIT_RSA_BITS_MAX / 8, LIFE_S = 3600 };
 #define SCOPE "https://www.googleapis.com/auth/firebase.messaging"
 #define GRANT "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="
 
-static void wipe(struct buf *b)
+static void account_wipe(struct buf *b)
 {
     if (b->p)
         OPENSSL_cleanse(b->p, b->size);
@@ -214,7 +214,7 @@ bool fcm_account_open(struct fcm_account *a, struct str credentials, char why[25
         fine = read_json(a, credentials, why);
     else
         fine = read_file(a, credentials, &file, why) && read_json(a, str_trim(buf_str(&file)), why);
-    wipe(&file);
+    account_wipe(&file);
     if (!fine)
         fcm_account_close(a);
     return fine;
@@ -288,6 +288,6 @@ struct str fcm_account_request(const struct fcm_account *a, struct arena *arena,
         !text.failed)
         request = arena_str(arena, buf_str(&text));
     buf_release(&part);
-    wipe(&text);
+    account_wipe(&text);
     return request;
 }

@@ -1,4 +1,4 @@
-/* fcm_account.h - a Google service account: who we are towards FCM, and the signed word (RFC 7523)
+/* account.h - a Google service account: who we are towards FCM, and the signed word (RFC 7523)
  * that is exchanged for an access token. */
 #pragma once
 

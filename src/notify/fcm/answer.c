@@ -1,10 +1,10 @@
-/* fcm_answer.c - FCM's errors, as a table.
+/* answer.c - FCM's errors, as a table.
  *
  * What is looked up is errorCode of the detail that is an FcmError, else `status`, else what the
  * HTTP status stands for. Bodies that are not JSON occur: Google's front end speaks HTML. */
-#include "notify/fcm_answer.h"
+#include "notify/fcm/answer.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "domain/retry.h"
 
@@ -48,7 +48,7 @@ static const struct meaning {
 };
 _Static_assert(COUNT(rows) <= FCM_ROWS, "an alarm for each");
 
-static const struct meaning *find(struct str code, enum from from)
+static const struct meaning *fcm_answer_find(struct str code, enum from from)
 {
     for (size_t i = 0; code.n && i < COUNT(rows); i++)
         if ((rows[i].from & from) && str_eq(code, str_of(rows[i].code)))
@@ -64,7 +64,7 @@ static struct str text_of(const cJSON *object, const char *name)
 }
 
 /* The detail of that type; NULL: none. */
-static const cJSON *detail(const cJSON *error, struct str type)
+static const cJSON *fcm_answer_detail(const cJSON *error, struct str type)
 {
     const cJSON *item;
 
@@ -76,7 +76,7 @@ static const cJSON *detail(const cJSON *error, struct str type)
     return NULL;
 }
 
-static bool contains(struct str text, struct str words)
+static bool fcm_answer_contains(struct str text, struct str words)
 {
     for (size_t i = 0; i + words.n <= text.n; i++)
         if (str_eq_nocase((struct str){ text.p + i, words.n }, words))
@@ -87,11 +87,11 @@ static bool contains(struct str text, struct str words)
 /* BadRequest is about a field of ours; then no device is to blame. */
 static bool is_bad_token(const cJSON *error)
 {
-    const cJSON *fcm = detail(error, S(FCM_ERROR));
+    const cJSON *fcm = fcm_answer_detail(error, S(FCM_ERROR));
 
     return fcm && str_eq(text_of(fcm, "errorCode"), S("INVALID_ARGUMENT")) &&
-           !detail(error, S(BAD_REQUEST)) &&
-           contains(text_of(error, "message"), S("registration token"));
+           !fcm_answer_detail(error, S(BAD_REQUEST)) &&
+           fcm_answer_contains(text_of(error, "message"), S("registration token"));
 }
 
 static const char *name_of(int status)
@@ -123,11 +123,11 @@ static const struct meaning *by_http(int status)
 
 static const struct meaning *row_of(const cJSON *error, int status)
 {
-    const cJSON *fcm = detail(error, S(FCM_ERROR));
-    const struct meaning *row = fcm ? find(text_of(fcm, "errorCode"), DETAIL) : NULL;
+    const cJSON *fcm = fcm_answer_detail(error, S(FCM_ERROR));
+    const struct meaning *row = fcm ? fcm_answer_find(text_of(fcm, "errorCode"), DETAIL) : NULL;
 
     if (!row)
-        row = find(text_of(error, "status"), STATUS);
+        row = fcm_answer_find(text_of(error, "status"), STATUS);
     return row ? row : by_http(status);
 }
 
@@ -159,7 +159,7 @@ struct fcm_verdict fcm_answer(int status, struct str retry_after, struct str bod
                               .alarm = row->alarm,
                               .row = (int)(row - rows),
                               .code = row->code };
-    if (row == find(S("INVALID_ARGUMENT"), BOTH) && is_bad_token(error))
+    if (row == fcm_answer_find(S("INVALID_ARGUMENT"), BOTH) && is_bad_token(error))
         v.end = FCM_GONE;
     return v;
 }

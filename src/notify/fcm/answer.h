@@ -1,4 +1,4 @@
-/* fcm_answer.h - what an answer of FCM means for a push. Pure. */
+/* answer.h - what an answer of FCM means for a push. Pure. */
 #pragma once
 
 #include "base/str.h"

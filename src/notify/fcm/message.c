@@ -1,6 +1,6 @@
-#include "notify/fcm_message.h"
+#include "notify/fcm/message.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <stdio.h>
@@ -100,7 +100,7 @@ static size_t json_cost(unsigned char c)
 }
 
 /* How many bytes of s fit as JSON into so much room, characters whole. */
-static size_t fitting(struct str s, size_t room)
+static size_t fcm_message_fitting(struct str s, size_t room)
 {
     size_t used = 0, end = 0;
 
@@ -120,7 +120,7 @@ static enum err add_body(struct buf *b, const struct parcel_out *p, size_t used,
     size_t taken = used + strlen("\"\"" ELLIPSIS), n;
     struct buf cut;
 
-    n = fitting(p->body, taken < LIMIT_FCM_PAYLOAD ? LIMIT_FCM_PAYLOAD - taken : 0);
+    n = fcm_message_fitting(p->body, taken < LIMIT_FCM_PAYLOAD ? LIMIT_FCM_PAYLOAD - taken : 0);
     if (n == p->body.n && taken <= LIMIT_FCM_PAYLOAD) {
         buf_json(b, p->body);
         return OK;

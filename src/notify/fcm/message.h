@@ -1,4 +1,4 @@
-/* fcm_message.h - a notification as FCM's HTTP v1 wants it. Pure. */
+/* message.h - a notification as FCM's HTTP v1 wants it. Pure. */
 #pragma once
 
 #include "notify/notify.h"

@@ -1,4 +1,4 @@
-/* fcm_token.c - one access token and the ask that renews it.
+/* token.c - one access token and the ask that renews it.
  *
  *   none --ask--> under way --200--> good until 5 minutes before its end, or until FCM refuses it
  *                    |
@@ -9,10 +9,10 @@
  *   (2) A refusal (invalid_grant and the like) is final for those who waited. The next one behind
  *       the pause asks again: what was wrong may have been our clock.
  *   (3) The answer is read on the client's thread: our home runs what it is given at once. */
-#include "notify/fcm_token.h"
+#include "notify/fcm/token.h"
 
-#include "base/json.h"
-#include "http/client.h"
+#include "base/json/json.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 
 #include <assert.h>
@@ -55,14 +55,14 @@ static void run_want(struct task *task)
     w->got(w);
 }
 
-static void give(struct fcm_want *w)
+static void token_give(struct fcm_want *w)
 {
     w->task = (struct task){ .run = run_want };
     home_give(w->home, &w->task);
 }
 
 /* As things stand, under the lock. */
-static void fill(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
+static void token_fill(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
 {
     w->retry_after_ms = -1;
     w->generation = t->generation;
@@ -77,7 +77,7 @@ static void fill(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
         w->retry_after_ms = t->paused_until - now_ms;
 }
 
-static void forget(struct fcm_tokens *t)
+static void token_forget(struct fcm_tokens *t)
 {
     OPENSSL_cleanse(t->text, sizeof(t->text));
     t->n = 0;
@@ -85,14 +85,14 @@ static void forget(struct fcm_tokens *t)
 
 /* --- the answer --- */
 
-struct answer {
+struct token_answer {
     struct str token;
     int64_t life_s;
     char error[48]; /* of a refusal: "invalid_grant" */
 };
 
 /* A word of the standard's (RFC 6749 5.2), and nothing else of theirs, goes to the log. */
-static void keep_error(struct answer *a, const struct json_value *v)
+static void keep_error(struct token_answer *a, const struct json_value *v)
 {
     if (v->type != JSON_STRING || v->raw.n >= sizeof(a->error))
         return;
@@ -114,7 +114,7 @@ static bool read_token(struct arena *arena, const struct json_value *v, struct s
     return ret_token->n > 0 && ret_token->n <= LIMIT_FCM_TOKEN;
 }
 
-static void read_answer(struct arena *arena, struct str body, struct answer *ret_answer)
+static void read_answer(struct arena *arena, struct str body, struct token_answer *ret_answer)
 {
     static const char *const paths[] = { "access_token", "expires_in", "error", "token_type" };
     struct json_value v[COUNT(paths)];
@@ -129,7 +129,7 @@ static void read_answer(struct arena *arena, struct str body, struct answer *ret
         ret_answer->token = token;
 }
 
-static void took(struct fcm_tokens *t, const struct answer *a, int64_t now_ms)
+static void token_took(struct fcm_tokens *t, const struct token_answer *a, int64_t now_ms)
 {
     int64_t life_s = a->life_s > LIFE_MOST_S ? LIFE_MOST_S : a->life_s;
 
@@ -151,8 +151,8 @@ static bool is_refusal(const struct call *c)
            c->status != 429;
 }
 
-static void failed(struct fcm_tokens *t, const struct call *c, const struct answer *a,
-                   int64_t now_ms)
+static void token_failed(struct fcm_tokens *t, const struct call *c, const struct token_answer *a,
+                         int64_t now_ms)
 {
     const char *why = c->result == CALL_ANSWERED ? a->error : c->why;
 
@@ -184,27 +184,27 @@ static struct fcm_want *take_waiters(struct fcm_tokens *t, int64_t now_ms)
     struct fcm_want *list = t->first;
 
     for (struct fcm_want *w = list; w; w = w->next)
-        fill(t, w, now_ms);
+        token_fill(t, w, now_ms);
     t->first = NULL;
     t->last = &t->first;
     t->waiting = 0;
     return list;
 }
 
-static void answered(struct call *c)
+static void token_answered(struct call *c)
 {
     struct fcm_tokens *t = CONTAINER_OF(c, struct fcm_tokens, call);
     int64_t now_ms = env_now_ms(t->env);
     struct fcm_want *waiters, *next;
-    struct answer a = { 0 };
+    struct token_answer a = { 0 };
 
     if (c->result == CALL_ANSWERED)
         read_answer(&t->arena, c->answer, &a);
     pthread_mutex_lock(&t->lock);
     if (c->status == 200 && a.token.n)
-        took(t, &a, now_ms);
+        token_took(t, &a, now_ms);
     else
-        failed(t, c, &a, now_ms);
+        token_failed(t, c, &a, now_ms);
     if (a.token.p)
         OPENSSL_cleanse((void *)a.token.p, a.token.n);
     wipe_call(t);
@@ -214,13 +214,13 @@ static void answered(struct call *c)
     pthread_mutex_unlock(&t->lock);
     for (; waiters; waiters = next) { /* t may be gone by now; once given, so is the waiter */
         next = waiters->next;
-        give(waiters);
+        token_give(waiters);
     }
 }
 
 /* --- asking --- */
 
-static bool begin(struct fcm_tokens *t)
+static bool token_begin(struct fcm_tokens *t)
 {
     static const struct header headers[] = {
         { { "Content-Type", 12 }, { "application/x-www-form-urlencoded", 33 } },
@@ -240,7 +240,7 @@ static bool begin(struct fcm_tokens *t)
                              .answer_max = LIMIT_FCM_ANSWER,
                              .arena = &t->arena,
                              .home = &t->home,
-                             .done = answered };
+                             .done = token_answered };
     client_call(t->client, &t->call);
     return true;
 }
@@ -263,20 +263,20 @@ void fcm_token_ask(struct fcm_tokens *t, struct fcm_want *w)
 
     pthread_mutex_lock(&t->lock);
     if (t->n && now_ms >= t->good_until)
-        forget(t);
+        token_forget(t);
     if (!t->n && !t->asking && now_ms >= t->paused_until) {
         t->refused = false;
-        begin(t); /* without memory for it: later */
+        token_begin(t); /* without memory for it: later */
     }
     if (!t->n && t->asking)
         waits = wait_for_it(t, w);
     if (!waits)
-        fill(t, w, now_ms);
+        token_fill(t, w, now_ms);
     if (!waits && t->asking) /* the line is full: that says nothing about the account */
         w->end = FCM_TOKEN_LATER;
     pthread_mutex_unlock(&t->lock);
     if (!waits)
-        give(w);
+        token_give(w);
 }
 
 void fcm_want_wipe(struct fcm_want *w)
@@ -289,7 +289,7 @@ void fcm_token_drop(struct fcm_tokens *t, uint64_t generation)
 {
     pthread_mutex_lock(&t->lock);
     if (t->generation == generation)
-        forget(t);
+        token_forget(t);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -327,7 +327,7 @@ void fcm_tokens_free(struct fcm_tokens *t)
     pthread_mutex_lock(&t->lock);
     while (t->asking)
         pthread_cond_wait(&t->ended, &t->lock);
-    forget(t);
+    token_forget(t);
     pthread_mutex_unlock(&t->lock);
     pthread_cond_destroy(&t->ended);
     pthread_mutex_destroy(&t->lock);

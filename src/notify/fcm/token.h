@@ -1,11 +1,11 @@
-/* fcm_token.h - the access token that FCM wants with every push: one for the whole server, asked
+/* token.h - the access token that FCM wants with every push: one for the whole server, asked
  * for once however many pushes need it, and again before it ends. Any thread. */
 #pragma once
 
 #include "base/env.h"
-#include "base/home.h"
+#include "base/executor.h"
 #include "base/limits.h"
-#include "notify/fcm_account.h"
+#include "notify/fcm/account.h"
 
 struct client;
 struct fcm_tokens;

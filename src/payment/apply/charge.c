@@ -1,4 +1,4 @@
-/* take_charge.c - what a charge says of a payment's money: never how much of it there is, but its
+/* charge.c - what a charge says of a payment's money: never how much of it there is, but its
  * fee, its receipt, and until when a hold can be captured (E3).
  *
  *   charge --> fits? --> payment_transactions --> captured: the receipt is told and audited, once
@@ -7,9 +7,9 @@
  *                                '--> a balance transaction that is new: its fee is asked for later
  *
  * Fee and net are not in the event: it names the balance transaction by its id alone. */
-#include "flow/follow.h"
-#include "flow/move.h"
-#include "flow/notice.h"
+#include "notify/notification.h"
+#include "payment/follow.h"
+#include "payment/transition.h"
 
 #include <string.h>
 
@@ -44,8 +44,8 @@ static enum err is_balance_new(struct tx *tx, const struct fact *f, bool *ret_ne
     return OK;
 }
 
-static enum err store(struct tx *tx, const struct taking *t, const struct payment *p,
-                      const struct fact *f)
+static enum err charge_store(struct tx *tx, const struct taking *t, const struct payment *p,
+                             const struct fact *f)
 {
     struct uuid id = env_uuid(tx_env(tx));
 
@@ -71,7 +71,7 @@ static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct
                         .purchase = p->context == CONTEXT_PURCHASE ? &p->subject_id : NULL,
                         .url = url,
                         .trace = t->trace };
-    enum err e = notice_add(tx, t->payments, t->arena, &n, t->now_ms, &is_new);
+    enum err e = notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, &is_new);
 
     if (e || !is_new)
         return e;
@@ -123,6 +123,6 @@ enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, c
     if (!e)
         e = is_balance_new(tx, f, ret_ask_fee);
     if (!e)
-        e = store(tx, t, p, f);
+        e = charge_store(tx, t, p, f);
     return e ? e : fix_receipt(tx, t, p, f);
 }

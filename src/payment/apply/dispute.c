@@ -1,10 +1,10 @@
-/* take_dispute.c - a customer's bank wants the money back (E9). It moves no payment: a flag, an
+/* dispute.c - a customer's bank wants the money back (E9). It moves no payment: a flag, an
  * audit line and an alert; an operator decides.
  *
  *   (1) A dispute only climbs: by the rank of its words, and its end is its end.
  *   (2) payments.disputed is counted from the rows, so no order of events matters.
  *   (3) A dispute of another intent's money, which was never this payment's, locks nothing. */
-#include "flow/move.h"
+#include "payment/transition.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
@@ -30,33 +30,33 @@ static int rank_of(struct str status)
     return 2;
 }
 
-struct known {
+struct dispute_known {
     bool exists, of_other_payment, closed;
     int rank;
     bool same_word;
 };
 
-static enum err find(struct tx *tx, const struct payment *p, const struct fact *f,
-                     struct known *ret_known)
+static enum err dispute_find(struct tx *tx, const struct payment *p, const struct fact *f,
+                             struct dispute_known *ret_known)
 {
     struct uuid payment;
     struct row row;
     enum err e = TX_ROW(tx, STMT_dispute_get, &row, V_TEXT(f->dispute_id));
 
-    *ret_known = (struct known){ 0 };
+    *ret_known = (struct dispute_known){ 0 };
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     if (!uuid_of_bytes(row.col[0].s, &payment))
         return ERR_INTERNAL;
-    *ret_known = (struct known){ .exists = true,
-                                 .of_other_payment = !uuid_eq(payment, p->id),
-                                 .closed = row.col[2].i != 0,
-                                 .rank = row.col[2].i ? ENDED : rank_of(row.col[1].s),
-                                 .same_word = str_eq(row.col[1].s, f->dispute_status) };
+    *ret_known = (struct dispute_known){ .exists = true,
+                                         .of_other_payment = !uuid_eq(payment, p->id),
+                                         .closed = row.col[2].i != 0,
+                                         .rank = row.col[2].i ? ENDED : rank_of(row.col[1].s),
+                                         .same_word = str_eq(row.col[1].s, f->dispute_status) };
     return OK;
 }
 
-static enum verdict verdict_of(const struct known *k, const struct fact *f)
+static enum verdict verdict_of(const struct dispute_known *k, const struct fact *f)
 {
     int rank = f->dispute_closed ? ENDED : rank_of(f->dispute_status);
 
@@ -69,8 +69,8 @@ static enum verdict verdict_of(const struct known *k, const struct fact *f)
     return k->closed || rank < k->rank ? VERDICT_SUPERSEDED : VERDICT_APPLY;
 }
 
-static enum err put(struct tx *tx, const struct taking *t, const struct payment *p,
-                    const struct fact *f)
+static enum err apply_dispute_put(struct tx *tx, const struct taking *t, const struct payment *p,
+                                  const struct fact *f)
 {
     return TX_DO(tx, STMT_dispute_put, 1, V_TEXT(f->dispute_id), v_uuid(&p->id),
                  V_TEXT(f->dispute_status), V_INT(f->dispute_closed), V_INT(f->dispute_lost),
@@ -78,7 +78,8 @@ static enum err put(struct tx *tx, const struct taking *t, const struct payment 
                  V_INT(t->now_ms));
 }
 
-static enum err flag(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f)
+static enum err dispute_flag(struct tx *tx, const struct taking *t, struct payment *p,
+                             const struct fact *f)
 {
     struct row row;
     enum err e;
@@ -93,8 +94,8 @@ static enum err flag(struct tx *tx, const struct taking *t, struct payment *p, c
 }
 
 /* Once when it begins, once when it ends: what comes between is its row's alone. */
-static enum err tell(struct tx *tx, const struct taking *t, const struct payment *p,
-                     const struct fact *f)
+static enum err dispute_tell(struct tx *tx, const struct taking *t, const struct payment *p,
+                             const struct fact *f)
 {
     const char *what = !f->dispute_closed ? "A payment is disputed"
                        : f->dispute_lost  ? "A dispute was lost"
@@ -114,16 +115,16 @@ static enum err tell(struct tx *tx, const struct taking *t, const struct payment
 enum err take_dispute(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, enum verdict *ret_verdict)
 {
-    struct known k;
-    enum err e = find(tx, p, f, &k);
+    struct dispute_known k;
+    enum err e = dispute_find(tx, p, f, &k);
 
     if (e)
         return e;
     *ret_verdict = verdict_of(&k, f);
     if (*ret_verdict != VERDICT_APPLY)
         return OK;
-    e = put(tx, t, p, f);
+    e = apply_dispute_put(tx, t, p, f);
     if (!e)
-        e = flag(tx, t, p, f);
-    return e || (k.exists && !f->dispute_closed) ? e : tell(tx, t, p, f);
+        e = dispute_flag(tx, t, p, f);
+    return e || (k.exists && !f->dispute_closed) ? e : dispute_tell(tx, t, p, f);
 }

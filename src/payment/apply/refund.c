@@ -1,17 +1,17 @@
-/* take_refund.c - what becomes of a refund, and of its payment with it (D12). Money is counted from
+/* refund.c - what becomes of a refund, and of its payment with it (D12). Money is counted from
  * refund objects by id, never from the charge's own sums. */
-#include "flow/refund_again.h"
-#include "flow/subject.h"
-#include "flow/tell.h"
-#include "flow/text.h"
+#include "base/text.h"
 #include "observe/metrics.h"
+#include "payment/emit.h"
+#include "payment/payable.h"
+#include "payment/refund_retry.h"
 #include "store/tx_log.h"
 
 #include <string.h>
 
 /* By our own id, by the gateway's, or unknown: made at the gateway's own dashboard. */
-static enum err find(struct tx *tx, const struct taking *t, const struct fact *f,
-                     struct refund *ret_refund)
+static enum err refund_find(struct tx *tx, const struct taking *t, const struct fact *f,
+                            struct refund *ret_refund)
 {
     struct uuid ours;
     enum err e = ERR_NOT_FOUND;
@@ -66,7 +66,7 @@ static enum err take_place_back(struct tx *tx, const struct taking *t, struct pa
 }
 
 /* The sums decide: REFUNDED exactly when all that was captured is back. */
-static enum err recount(struct tx *tx, const struct taking *t, struct payment *p)
+static enum err refund_recount(struct tx *tx, const struct taking *t, struct payment *p)
 {
     bool was_refunded = p->status == PAYMENT_REFUNDED, taken = false;
     struct refund_sums sums;
@@ -87,8 +87,8 @@ static enum err recount(struct tx *tx, const struct taking *t, struct payment *p
     return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);
 }
 
-static enum err alert(struct tx *tx, const struct taking *t, const struct payment *p,
-                      const struct refund *r, const char *what)
+static enum err refund_alert(struct tx *tx, const struct taking *t, const struct payment *p,
+                             const struct refund *r, const char *what)
 {
     char payment[UUID_TEXT + 1], id[UUID_TEXT + 1];
 
@@ -106,7 +106,7 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
                              const struct refund *r, enum refund_status from)
 {
     bool failed = r->status == REFUND_FAILED || r->status == REFUND_CANCELED;
-    enum err e = r->automatic ? OK : recount(tx, t, p);
+    enum err e = r->automatic ? OK : refund_recount(tx, t, p);
 
     if (!e && r->status == REFUND_SUCCEEDED &&
         !r->automatic) /* what never was revenue is not (D22) */
@@ -117,13 +117,13 @@ static enum err after_change(struct tx *tx, const struct taking *t, struct payme
     if (!e && r->status == REFUND_SUCCEEDED)
         e = tell_refund(tx, t, p, r);
     if (!e && from == REFUND_SUCCEEDED)
-        e = alert(tx, t, p, r, "A refund that had succeeded has failed");
+        e = refund_alert(tx, t, p, r, "A refund that had succeeded has failed");
     else if (!e && from == REFUND_FAILED)
-        e = alert(tx, t, p, r, "A refund that was taken for failed came about");
+        e = refund_alert(tx, t, p, r, "A refund that was taken for failed came about");
     else if (!e && failed)
-        e = alert(tx, t, p, r,
-                  r->automatic ? "Money that must go back could not be refunded"
-                               : "A refund has failed: the money is still here");
+        e = refund_alert(tx, t, p, r,
+                         r->automatic ? "Money that must go back could not be refunded"
+                                      : "A refund has failed: the money is still here");
     return !e && failed && r->automatic ? refund_again(tx, t, p, r) : e;
 }
 
@@ -132,7 +132,7 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
 {
     struct refund r;
     enum refund_status from;
-    enum err e = find(tx, t, f, &r);
+    enum err e = refund_find(tx, t, f, &r);
 
     *ret_verdict = VERDICT_APPLY;
     if (e == ERR_NOT_FOUND) {

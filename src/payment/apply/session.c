@@ -1,4 +1,4 @@
-/* take_session.c - a session of the gateway's own page: identifiers, never money (E1).
+/* session.c - a session of the gateway's own page: identifiers, never money (E1).
  *
  *   open < expired < complete      a session's status only climbs, whoever brings the news, in
  *                                  whatever order (E6); what is known of it stays known
@@ -13,13 +13,13 @@
  *
  * Everything here is under the payment's lock, inside the caller's transaction. */
 #include "base/buf.h"
-#include "flow/json_out.h"
-#include "flow/move.h"
+#include "base/json/write.h"
 #include "observe/log.h"
+#include "payment/transition.h"
 
 enum { ACTION_MAX = 8 * 1024 };
 
-struct session {
+struct apply_session_session {
     struct uuid payment;
     enum session_status status;
     struct str payment_status, intent_id, customer_id, url; /* empty: not known */
@@ -49,7 +49,7 @@ static struct str take_text(const struct val *v)
     return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
 }
 
-static enum err read_session(struct tx *tx, struct str id, struct session *ret)
+static enum err read_session(struct tx *tx, struct str id, struct apply_session_session *ret)
 {
     struct row row;
     const struct val *v = row.col;
@@ -57,18 +57,18 @@ static enum err read_session(struct tx *tx, struct str id, struct session *ret)
 
     if (e)
         return e;
-    *ret = (struct session){ .payment_status = take_text(&v[3]),
-                             .intent_id = take_text(&v[4]),
-                             .customer_id = take_text(&v[5]),
-                             .url = take_text(&v[6]),
-                             .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
+    *ret = (struct apply_session_session){ .payment_status = take_text(&v[3]),
+                                           .intent_id = take_text(&v[4]),
+                                           .customer_id = take_text(&v[5]),
+                                           .url = take_text(&v[6]),
+                                           .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
     return uuid_of_bytes(v[1].s, &ret->payment) && parse_status(v[2].s, &ret->status)
                ? OK
                : ERR_INTERNAL;
 }
 
 static enum err write_session(struct tx *tx, const struct taking *t, struct str id,
-                              const struct session *s)
+                              const struct apply_session_session *s)
 {
     return TX_DO(tx, STMT_session_put, -1, V_TEXT(id), v_uuid(&s->payment),
                  V_TEXT(str_of(names[s->status])), v_text(s->payment_status), v_text(s->intent_id),
@@ -77,7 +77,7 @@ static enum err write_session(struct tx *tx, const struct taking *t, struct str 
 }
 
 /* What is new is added; true: something was. "paid" is the end of what it says of its money. */
-static bool learn(struct str *known, struct str said)
+static bool apply_session_learn(struct str *known, struct str said)
 {
     if (known->n || !said.n)
         return false;
@@ -85,7 +85,7 @@ static bool learn(struct str *known, struct str said)
     return true;
 }
 
-static bool learn_payment_status(struct session *s, struct str said)
+static bool learn_payment_status(struct apply_session_session *s, struct str said)
 {
     if (!said.n || str_eq(s->payment_status, said) || str_eq(s->payment_status, S("paid")))
         return false;
@@ -93,7 +93,7 @@ static bool learn_payment_status(struct session *s, struct str said)
     return true;
 }
 
-static bool learn_all(struct session *s, const struct fact *f)
+static bool learn_all(struct apply_session_session *s, const struct fact *f)
 {
     bool news = f->session > s->status;
 
@@ -101,9 +101,9 @@ static bool learn_all(struct session *s, const struct fact *f)
         s->status = f->session;
     if (f->session == s->status) /* what a lower status says of its money is old news */
         news |= learn_payment_status(s, f->session_payment_status);
-    news |= learn(&s->intent_id, f->intent_id);
-    news |= learn(&s->customer_id, f->customer_id);
-    news |= learn(&s->url, f->session_url);
+    news |= apply_session_learn(&s->intent_id, f->intent_id);
+    news |= apply_session_learn(&s->customer_id, f->customer_id);
+    news |= apply_session_learn(&s->url, f->session_url);
     if (!s->expires_ms && f->session_expires_ms) {
         s->expires_ms = f->session_expires_ms;
         news = true;
@@ -115,7 +115,7 @@ static bool learn_all(struct session *s, const struct fact *f)
 
 static enum err last_is_complete(struct tx *tx, const struct payment *p, bool *ret_complete)
 {
-    struct session last = { 0 };
+    struct apply_session_session last = { 0 };
     enum err e = p->checkout_session_id.n ? read_session(tx, p->checkout_session_id, &last) : OK;
 
     *ret_complete = !e && last.status == SESSION_COMPLETE;
@@ -125,7 +125,7 @@ static enum err last_is_complete(struct tx *tx, const struct payment *p, bool *r
 /* Only the answer to a call of ours says that we made it: anybody at the gateway can copy the
  * metadata. */
 static enum err choose_last(struct tx *tx, const struct taking *t, struct payment *p, struct str id,
-                            const struct session *s, bool *ret_changed)
+                            const struct apply_session_session *s, bool *ret_changed)
 {
     bool ours = !t->event_id.n && s->status != SESSION_EXPIRED;
     bool own = s->status == SESSION_COMPLETE && s->intent_id.n &&
@@ -157,7 +157,8 @@ static enum err fail_if_canceled(struct tx *tx, const struct taking *t, struct p
 
 /* The intent's row is there from now on, so that what names only the intent finds its payment. */
 static enum err choose_intent(struct tx *tx, const struct taking *t, struct payment *p,
-                              struct str id, const struct session *s, bool *ret_changed)
+                              struct str id, const struct apply_session_session *s,
+                              bool *ret_changed)
 {
     struct fact made = { .kind = FACT_INTENT, .intent_id = s->intent_id, .state = INTENT_OPEN };
     struct taking quiet = *t;
@@ -174,7 +175,7 @@ static enum err choose_intent(struct tx *tx, const struct taking *t, struct paym
     return fail_if_canceled(tx, t, p);
 }
 
-static struct str action_json(struct arena *a, const struct session *s)
+static struct str action_json(struct arena *a, const struct apply_session_session *s)
 {
     struct buf b;
 
@@ -190,7 +191,7 @@ static struct str action_json(struct arena *a, const struct session *s)
 }
 
 static enum err choose_action(const struct taking *t, struct payment *p, struct str id,
-                              const struct session *s, bool *ret_changed)
+                              const struct apply_session_session *s, bool *ret_changed)
 {
     struct str action = { 0 };
 
@@ -207,7 +208,7 @@ static enum err choose_action(const struct taking *t, struct payment *p, struct 
 }
 
 static enum err tell_payment(struct tx *tx, const struct taking *t, struct payment *p,
-                             struct str id, const struct session *s)
+                             struct str id, const struct apply_session_session *s)
 {
     bool changed = false, more = false;
     enum err e = choose_last(tx, t, p, id, s, &changed);
@@ -222,7 +223,7 @@ static enum err tell_payment(struct tx *tx, const struct taking *t, struct payme
 enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, enum verdict *ret_verdict)
 {
-    struct session s = { .payment = p->id };
+    struct apply_session_session s = { .payment = p->id };
     enum err e = read_session(tx, f->session_id, &s);
     bool news = e == ERR_NOT_FOUND;
 

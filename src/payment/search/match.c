@@ -1,10 +1,10 @@
-/* payment_match.c - whose is it: a text that somebody has in his hand becomes walks and ids, by
+/* match.c - whose is it: a text that somebody has in his hand becomes walks and ids, by
  * keys alone. Users, bookings and keys may have many payments: those are walked. All else leads to
  * a few. */
 #include "domain/reference.h"
-#include "flow/find_text.h"
-#include "flow/payment_walk.h"
-#include "gateway/paypay_id.h"
+#include "gateway/paypay/id.h"
+#include "payment/search/scan.h"
+#include "payment/search/text.h"
 
 #include <string.h>
 

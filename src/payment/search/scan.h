@@ -1,10 +1,10 @@
-/* payment_walk.h - the parts of payment_find.c, payment_match.c and payment_show.c. Only they
+/* scan.h - the parts of search.c, match.c and show.c. Only they
  * include this. */
 #pragma once
 
 #include "base/limits.h"
-#include "flow/payment_find.h"
-#include "flow/rows.h"
+#include "payment/rows.h"
+#include "payment/search/search.h"
 
 /* As what something was found; the names of the API. */
 enum match {

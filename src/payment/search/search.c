@@ -1,4 +1,4 @@
-/* payment_find.c - see payment_find.h. A page is one round:
+/* search.c - see search.h. A page is one round:
  *
  *   lanes (indexes) and ids --> where does the budget of each end? --> what fits above that, of all
  *   of them --> merged, newest first --> as many as were asked for, and where to go on
@@ -6,12 +6,12 @@
  * Ids are made in the order of time, so most lanes are walked by id, and times become ids (with a
  * margin: an id is made shortly before its row). The index of 004 for status is in the order of
  * createdAt, and so is its walk. */
-#include "flow/payment_find.h"
+#include "payment/search/search.h"
 
 #include "auth/base64url.h"
-#include "flow/find_text.h"
-#include "flow/json_out.h"
-#include "flow/payment_walk.h"
+#include "base/json/write.h"
+#include "payment/search/scan.h"
+#include "payment/search/text.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct uuid id_of_time(int64_t ms)
     return id;
 }
 
-static struct uuid bound(int64_t ms, int64_t margin_ms, struct uuid open)
+static struct uuid search_bound(int64_t ms, int64_t margin_ms, struct uuid open)
 {
     int64_t at = ms + margin_ms;
 
@@ -307,7 +307,7 @@ static int newest_id_first(const void *a, const void *b)
 }
 
 /* The same payment may be found by its user and by its key. */
-static void merge(struct walk *w)
+static void search_merge(struct walk *w)
 {
     size_t kept = 0;
 
@@ -353,7 +353,7 @@ static enum err read_all(struct walk *w)
         e = read_lane(w, &w->lanes[i]);
     if (!e)
         e = read_ids(w);
-    merge(w);
+    search_merge(w);
     return e;
 }
 
@@ -373,8 +373,8 @@ static void set_bounds(struct walk *w, const struct payment_place *after)
             w->at = *after;
         return;
     }
-    w->at.id = bound(q->to_ms, LIMIT_FIND_SKEW_MS, last_id);
-    w->low.id = bound(q->from_ms, -LIMIT_FIND_SKEW_MS, no_id);
+    w->at.id = search_bound(q->to_ms, LIMIT_FIND_SKEW_MS, last_id);
+    w->low.id = search_bound(q->from_ms, -LIMIT_FIND_SKEW_MS, no_id);
     if (after)
         w->at.id = lower_id(w->at.id, after->id);
 }
@@ -482,7 +482,7 @@ static enum err is_asked(struct walk *w, bool *ret_asked)
     return plain.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err prepare(struct walk *w, const struct payment_place *after)
+static enum err search_prepare(struct walk *w, const struct payment_place *after)
 {
     bool by_text;
     enum err e = is_asked(w, &by_text);
@@ -510,7 +510,7 @@ enum err payment_find(struct tx *tx, struct arena *a, const struct payment_query
         return ERR_NO_MEMORY;
     assert(limit > 0 && limit <= LIMIT_PAGE);
     *w = (struct walk){ .tx = tx, .arena = a, .query = q, .limit = (size_t)limit };
-    e = prepare(w, after);
+    e = search_prepare(w, after);
     if (!e)
         e = read_all(w);
     return e ? e : write_page(w, ret_json);

@@ -1,4 +1,4 @@
-/* payment_find.h - payments as an operator looks for them (O8): by what they are, and by whatever
+/* search.h - payments as an operator looks for them (O8): by what they are, and by whatever
  * somebody has in his hand.
  *
  *   (1) Every walk goes along an index, newest first, and a page looks at LIMIT_FIND_LOOKED rows at
@@ -9,7 +9,7 @@
  *   (3) Nothing is shown twice or left out because something was added meanwhile. */
 #pragma once
 
-#include "flow/payments.h"
+#include "payment/payments.h"
 
 struct payment_query {
     struct str text; /* as typed; find_text_fits(). Empty: whatever */
@@ -32,7 +32,7 @@ bool payment_place_read(struct str text, struct payment_place *ret_place);
 enum err payment_find(struct tx *tx, struct arena *a, const struct payment_query *q,
                       const struct payment_place *after, int limit, struct str *ret_json);
 
-/* --- payment_show.c --- */
+/* --- show.c --- */
 
 /* One with its operations, transactions, disputes, and what may be done to it. NOT_FOUND. */
 enum err payment_show(struct tx *tx, struct arena *a, struct uuid id, struct str *ret_json);

@@ -1,8 +1,9 @@
-/* payment_show.c - a payment as an operator sees it (O8): all that belongs to it, what may be done
+/* show.c - a payment as an operator sees it (O8): all that belongs to it, what may be done
  * to it, and what a client's key did. */
-#include "flow/allowed.h"
-#include "flow/json_out.h"
-#include "flow/payment_walk.h"
+#include "base/json/write.h"
+#include "payment/allowed.h"
+#include "payment/search/scan.h"
+#include "store/json_values.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "flow/find_text.h"
+#include "payment/search/text.h"
 
 #include "base/buf.h"
 #include "base/hex.h"

@@ -1,4 +1,4 @@
-/* find_text.h - what a person types or pastes to find a payment (O8), made plain. Pure. */
+/* text.h - what a person types or pastes to find a payment (O8), made plain. Pure. */
 #pragma once
 
 #include "base/arena.h"

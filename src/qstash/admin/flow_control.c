@@ -1,11 +1,11 @@
-/* flows.c - the calls under /v2/flowControl: what a flow key lets through, and what the operator
- * says instead of its publishers. A key comes into being with its first message (post.c), so one
+/* flow_control.c - the calls under /v2/flowControl: what a flow key lets through, and what the operator
+ * says instead of its publishers. A key comes into being with its first message (qstash/publish/store_message.c), so one
  * that is not there is a 404. Each change is made under the gate's lock and ends with
  * gates_settle(), which lets in whoever may go now. */
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "qstash/call.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
+#include "store/values.h"
 
 #include <string.h>
 
@@ -26,13 +26,13 @@ static enum err not_here(struct call *c)
 
 /* --- GET --- */
 
-static const char *word(bool b)
+static const char *flow_control_word(bool b)
 {
     return b ? "true" : "false";
 }
 
 /* From the columns of qstash_flow_read. A period that is over counts no more. */
-static void show(struct buf *out, struct str key, const struct val *c, int64_t now_ms)
+static void flow_control_show(struct buf *out, struct str key, const struct val *c, int64_t now_ms)
 {
     int64_t rate = c[1].i, period_s = c[2].i, from_ms = c[9].i;
     int64_t started = rate && now_ms < from_ms + period_s * 1000 ? c[8].i : 0;
@@ -45,11 +45,11 @@ static void show(struct buf *out, struct str key, const struct val *c, int64_t n
             ",\"rateMax\":%lld,\"rateCount\":%lld,\"ratePeriod\":%lld,\"ratePeriodStart\":%lld",
             (long long)rate, (long long)started, (long long)(rate ? period_s : 0),
             (long long)(rate ? from_ms / 1000 : 0));
-    buf_fmt(out, ",\"isPaused\":%s,\"isPinnedParallelism\":%s,\"isPinnedRate\":%s}", word(c[3].i),
-            word(c[4].i), word(c[5].i));
+    buf_fmt(out, ",\"isPaused\":%s,\"isPinnedParallelism\":%s,\"isPinnedRate\":%s}",
+            flow_control_word(c[3].i), flow_control_word(c[4].i), flow_control_word(c[5].i));
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err flow_control_get(struct tx *tx, struct call *c)
 {
     struct visit *v = c->v;
     struct row row;
@@ -58,7 +58,7 @@ static enum err get(struct tx *tx, struct call *c)
     if (e == ERR_NOT_FOUND)
         return not_here(c);
     if (!e)
-        show(&c->out, v->param[0], row.col, env_now_ms(v->q->env));
+        flow_control_show(&c->out, v->param[0], row.col, env_now_ms(v->q->env));
     return e;
 }
 
@@ -81,27 +81,27 @@ ANSWERS static bool has_key(struct visit *v)
 void qstash_flow_get(struct visit *v)
 {
     if (has_key(v))
-        call_read(v, get);
+        call_read(v, flow_control_get);
 }
 
-static enum err add(void *ctx, const struct row *row)
+static enum err flow_control_add(void *ctx, const struct row *row)
 {
     struct call *c = ctx;
 
     if (c->out.n > 1)
         buf_char(&c->out, ',');
-    show(&c->out, row->col[11].s, row->col, env_now_ms(c->v->q->env));
+    flow_control_show(&c->out, row->col[11].s, row->col, env_now_ms(c->v->q->env));
     return OK;
 }
 
-static enum err list(struct tx *tx, struct call *c)
+static enum err flow_control_list(struct tx *tx, struct call *c)
 {
     const struct str *search = c->v->more;
     struct val v[] = { V_TEXT(*search), V_INT(LIMIT_QSTASH_FLOWS_LISTED) };
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_flows_all, v, COUNT(v), add, c);
+    e = tx_each(tx, STMT_qstash_flows_all, v, COUNT(v), flow_control_add, c);
     buf_char(&c->out, ']');
     return e;
 }
@@ -120,7 +120,7 @@ void qstash_flow_list(struct visit *v)
         return;
     }
     v->more = search;
-    call_read(v, list);
+    call_read(v, flow_control_list);
 }
 
 /* The node's own: what all of its deliveries may be at a time. */
@@ -136,7 +136,7 @@ void qstash_global_parallelism(struct visit *v)
 
 /* --- changes --- */
 
-static enum err lock(struct tx *tx, struct call *c, struct flow *ret_flow)
+static enum err flow_control_lock(struct tx *tx, struct call *c, struct flow *ret_flow)
 {
     struct str key = c->v->param[0];
     struct row row;
@@ -151,7 +151,7 @@ static enum err lock(struct tx *tx, struct call *c, struct flow *ret_flow)
     return OK;
 }
 
-static enum err save(struct tx *tx, struct call *c, struct flow *f)
+static enum err flow_control_save(struct tx *tx, struct call *c, struct flow *f)
 {
     struct qstash *q = c->v->q;
     struct flow_gate *g = &f->gates.flow;
@@ -171,12 +171,12 @@ static void begin_period(struct flow_gate *g, int64_t now_ms)
 static enum err pause_flow(struct tx *tx, struct call *c)
 {
     struct flow f;
-    enum err e = lock(tx, c, &f);
+    enum err e = flow_control_lock(tx, c, &f);
 
     if (e)
         return e;
     f.gates.flow.paused = true;
-    return save(tx, c, &f);
+    return flow_control_save(tx, c, &f);
 }
 
 void qstash_flow_pause(struct visit *v)
@@ -188,12 +188,12 @@ void qstash_flow_pause(struct visit *v)
 static enum err resume_flow(struct tx *tx, struct call *c)
 {
     struct flow f;
-    enum err e = lock(tx, c, &f);
+    enum err e = flow_control_lock(tx, c, &f);
 
     if (e)
         return e;
     f.gates.flow.paused = false;
-    return save(tx, c, &f);
+    return flow_control_save(tx, c, &f);
 }
 
 void qstash_flow_resume(struct visit *v)
@@ -205,12 +205,12 @@ void qstash_flow_resume(struct visit *v)
 static enum err reset_rate(struct tx *tx, struct call *c)
 {
     struct flow f;
-    enum err e = lock(tx, c, &f);
+    enum err e = flow_control_lock(tx, c, &f);
 
     if (e)
         return e;
     begin_period(&f.gates.flow, env_now_ms(c->v->q->env));
-    return save(tx, c, &f);
+    return flow_control_save(tx, c, &f);
 }
 
 void qstash_flow_reset_rate(struct visit *v)
@@ -221,12 +221,12 @@ void qstash_flow_reset_rate(struct visit *v)
 
 /* --- pin, unpin --- */
 
-static enum err pin(struct tx *tx, struct call *c)
+static enum err flow_control_pin(struct tx *tx, struct call *c)
 {
     const struct pins *p = c->v->more;
     struct flow f;
     struct flow_gate *g = &f.gates.flow;
-    enum err e = lock(tx, c, &f);
+    enum err e = flow_control_lock(tx, c, &f);
 
     if (e)
         return e;
@@ -240,21 +240,21 @@ static enum err pin(struct tx *tx, struct call *c)
         f.pinned_rate = true;
         begin_period(g, env_now_ms(c->v->q->env));
     }
-    return save(tx, c, &f);
+    return flow_control_save(tx, c, &f);
 }
 
 /* The values stay until the next message says something else. */
-static enum err unpin(struct tx *tx, struct call *c)
+static enum err flow_control_unpin(struct tx *tx, struct call *c)
 {
     const struct pins *p = c->v->more;
     struct flow f;
-    enum err e = lock(tx, c, &f);
+    enum err e = flow_control_lock(tx, c, &f);
 
     if (e)
         return e;
     f.pinned_parallelism &= !p->free_parallelism;
     f.pinned_rate &= !p->free_rate;
-    return save(tx, c, &f);
+    return flow_control_save(tx, c, &f);
 }
 
 /* Each of them returns false when the answer was sent. */
@@ -310,7 +310,7 @@ void qstash_flow_pin(struct visit *v)
     else if (p->period_s && !p->rate)
         visit_error(v, 400, "a period is pinned together with a rate");
     else
-        call_write(v, pin);
+        call_write(v, flow_control_pin);
 }
 
 void qstash_flow_unpin(struct visit *v)
@@ -323,5 +323,5 @@ void qstash_flow_unpin(struct visit *v)
     if (!p->free_parallelism && !p->free_rate)
         visit_error(v, 400, "say what to unpin: parallelism=true, rate=true, or both");
     else
-        call_write(v, unpin);
+        call_write(v, flow_control_unpin);
 }

@@ -1,12 +1,12 @@
 /* groups.c - the calls under /v2/topics. A change reads the list under the group's lock and writes
  * all of it anew: it is short, and its order is the order of its rows. */
-#include "qstash/groups.h"
+#include "qstash/admin/groups.h"
 
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
 #include "qstash/call.h"
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -52,14 +52,14 @@ bool members_put(struct members *m, struct member one)
 
 /* --- rows --- */
 
-struct reading {
+struct admin_groups_reading {
     struct arena *arena;
     struct members members;
 };
 
 static enum err add_member(void *ctx, const struct row *row)
 {
-    struct reading *r = ctx;
+    struct admin_groups_reading *r = ctx;
     struct member *m = &r->members.all[r->members.n];
 
     if (r->members.n == LIMIT_QSTASH_ENDPOINTS)
@@ -73,7 +73,7 @@ static enum err add_member(void *ctx, const struct row *row)
 static enum err read_members(struct tx *tx, struct arena *a, struct str name,
                              struct members *ret_members)
 {
-    struct reading r = { .arena = a };
+    struct admin_groups_reading r = { .arena = a };
     struct val v = V_TEXT(name);
     enum err e;
 
@@ -111,7 +111,7 @@ static enum err write_members(struct tx *tx, struct str name, const struct membe
     return tx_bulk(tx, STMT_qstash_member_add, v, m->n, 3, NULL, NULL);
 }
 
-static enum err lock(struct tx *tx, struct str name)
+static enum err admin_groups_lock(struct tx *tx, struct str name)
 {
     char text[LIMIT_QSTASH_NAME + 16];
     int64_t lane;
@@ -121,7 +121,7 @@ static enum err lock(struct tx *tx, struct str name)
     return queue_lock_lanes(tx, &lane, 1);
 }
 
-static enum err forget(struct tx *tx, struct str name)
+static enum err admin_groups_forget(struct tx *tx, struct str name)
 {
     enum err e = TX_DO(tx, STMT_qstash_members_remove, -1, V_TEXT(name));
 
@@ -163,7 +163,7 @@ static const char *fault_of(const struct visit *v, const cJSON *item, bool remov
     return m.url.n ? input_url_fault(m.url, v->q->allow_private) : "needs a url";
 }
 
-static bool keep(struct arena *a, struct member *m)
+static bool admin_groups_keep(struct arena *a, struct member *m)
 {
     if (m->url.n)
         m->url = arena_str(a, m->url);
@@ -189,7 +189,7 @@ ANSWERS static bool read_list(struct visit *v, const cJSON *list, bool removing)
             visit_error(v, 400, "endpoints[%d] %s", at, fault);
             return false;
         }
-        if (!keep(&v->r->arena, one))
+        if (!admin_groups_keep(&v->r->arena, one))
             m = NULL;
     }
     if (m && m->all)
@@ -233,13 +233,13 @@ static enum err check_room(struct tx *tx, struct call *c)
                        LIMIT_QSTASH_GROUPS);
 }
 
-static enum err add(struct tx *tx, struct call *c)
+static enum err admin_groups_add(struct tx *tx, struct call *c)
 {
     const struct members *given = c->v->more;
     struct str name = c->v->param[0];
     int64_t now_ms = env_now_ms(c->v->q->env);
     struct members m = { 0 };
-    enum err e = lock(tx, name);
+    enum err e = admin_groups_lock(tx, name);
 
     if (!e)
         e = read_members(tx, c->unit.arena, name, &m);
@@ -258,20 +258,20 @@ static enum err add(struct tx *tx, struct call *c)
 void qstash_group_add(struct visit *v)
 {
     if (read_body(v, false))
-        call_write(v, add);
+        call_write(v, admin_groups_add);
 }
 
 /* --- DELETE --- */
 
 /* Asked for again it is as well: the SDK repeats a call whose answer was lost. */
-static enum err drop(struct tx *tx, struct call *c)
+static enum err admin_groups_drop(struct tx *tx, struct call *c)
 {
     const struct members *given = c->v->more;
     struct str name = c->v->param[0];
     int64_t now_ms = env_now_ms(c->v->q->env);
     struct members m = { 0 };
     size_t before;
-    enum err e = lock(tx, name);
+    enum err e = admin_groups_lock(tx, name);
 
     if (!e)
         e = read_members(tx, c->unit.arena, name, &m);
@@ -283,7 +283,7 @@ static enum err drop(struct tx *tx, struct call *c)
     if (m.n == before)
         return OK;
     if (!m.n)
-        return forget(tx, name);
+        return admin_groups_forget(tx, name);
     e = TX_DO(tx, STMT_qstash_group_put, 1, V_TEXT(name), V_INT(now_ms), V_INT(now_ms));
     return e ? e : write_members(tx, name, &m);
 }
@@ -291,14 +291,14 @@ static enum err drop(struct tx *tx, struct call *c)
 void qstash_group_remove(struct visit *v)
 {
     if (read_body(v, true))
-        call_write(v, drop);
+        call_write(v, admin_groups_drop);
 }
 
 static enum err delete_group(struct tx *tx, struct call *c)
 {
-    enum err e = lock(tx, c->v->param[0]);
+    enum err e = admin_groups_lock(tx, c->v->param[0]);
 
-    return e ? e : forget(tx, c->v->param[0]);
+    return e ? e : admin_groups_forget(tx, c->v->param[0]);
 }
 
 void qstash_group_delete(struct visit *v)
@@ -327,7 +327,7 @@ static void open_group(struct showing *s, const struct val *c)
 }
 
 /* A row for each member, those of a group in a row. */
-static enum err show(void *ctx, const struct row *row)
+static enum err admin_groups_show(void *ctx, const struct row *row)
 {
     const struct val *c = row->col;
     struct showing *s = ctx;
@@ -348,27 +348,27 @@ static enum err show(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err list(struct tx *tx, struct call *c)
+static enum err admin_groups_list(struct tx *tx, struct call *c)
 {
     struct showing s = { .out = &c->out };
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_groups_all, NULL, 0, show, &s);
+    e = tx_each(tx, STMT_qstash_groups_all, NULL, 0, admin_groups_show, &s);
     buf_add(&c->out, s.last[0] ? S("]}]") : S("]"));
     return e;
 }
 
 void qstash_group_list(struct visit *v)
 {
-    call_read(v, list);
+    call_read(v, admin_groups_list);
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err admin_groups_get(struct tx *tx, struct call *c)
 {
     struct showing s = { .out = &c->out };
     struct val name = V_TEXT(c->v->param[0]);
-    enum err e = tx_each(tx, STMT_qstash_group_show, &name, 1, show, &s);
+    enum err e = tx_each(tx, STMT_qstash_group_show, &name, 1, admin_groups_show, &s);
 
     if (!e && !s.last[0])
         return call_refuse(c, 404, "url group not found: " STR_FMT, STR_ARG(name.s));
@@ -379,5 +379,5 @@ static enum err get(struct tx *tx, struct call *c)
 void qstash_group_get(struct visit *v)
 {
     if (visit_name(v, v->param[0], "url group name"))
-        call_read(v, get);
+        call_read(v, admin_groups_get);
 }

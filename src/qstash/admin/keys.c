@@ -4,15 +4,15 @@
  * rotation. After two it knows neither key any more, so a second one within the hour has to be
  * asked for expressly. The settings say what the keys are at first; a rotation is durable and
  * outlives the program, until the settings are changed: then they win. */
-#include "qstash/keys.h"
+#include "qstash/admin/keys.h"
 
 #include "auth/base64url.h"
 #include "auth/upstash.h"
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
 #include "qstash/call.h"
 #include "qstash/forget.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -26,7 +26,7 @@ struct keys_row {
     int64_t rotated_ms;                      /* 0: never */
 };
 
-static enum err lock(struct tx *tx)
+static enum err admin_keys_lock(struct tx *tx)
 {
     int64_t lane = lane_of(S("qstash.keys"));
 
@@ -65,7 +65,7 @@ static bool hash_settings(const struct qstash *q, unsigned char ret_digest[DIGES
 }
 
 /* The holder may know before the commit: if that fails, whoever signs next begins anew. */
-static enum err begin(struct tx *tx, struct qstash *q)
+static enum err admin_keys_begin(struct tx *tx, struct qstash *q)
 {
     unsigned char digest[DIGEST];
     struct str hash = { (const char *)digest, DIGEST };
@@ -95,10 +95,10 @@ static void have_begun(void *ctx, int64_t now_ms)
 
 enum err keys_begin(struct tx *tx, struct qstash *q)
 {
-    enum err e = lock(tx);
+    enum err e = admin_keys_lock(tx);
 
     if (!e)
-        e = begin(tx, q);
+        e = admin_keys_begin(tx, q);
     if (!e)
         tx_after_commit(tx, have_begun, q, clock_mono_ms(&q->env->clock));
     return e;
@@ -133,7 +133,7 @@ enum err keys_follow(struct qstash *q, struct tx *tx)
 
 /* --- GET /v2/keys --- */
 
-static void show(struct buf *out, struct str current, struct str next)
+static void admin_keys_show(struct buf *out, struct str current, struct str next)
 {
     buf_add(out, S("{\"current\":"));
     buf_json(out, current);
@@ -142,7 +142,7 @@ static void show(struct buf *out, struct str current, struct str next)
     buf_char(out, '}');
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err admin_keys_get(struct tx *tx, struct call *c)
 {
     struct keys_row row;
     enum err e = read_row(tx, &row);
@@ -150,7 +150,7 @@ static enum err get(struct tx *tx, struct call *c)
     if (e == ERR_NOT_FOUND)
         return call_refuse(c, 404, "there are no signing keys");
     if (!e)
-        show(&c->out, row.current, row.next);
+        admin_keys_show(&c->out, row.current, row.next);
     return e;
 }
 
@@ -158,14 +158,14 @@ static enum err begin_and_get(struct tx *tx, struct call *c)
 {
     enum err e = keys_begin(tx, c->v->q);
 
-    return e ? e : get(tx, c);
+    return e ? e : admin_keys_get(tx, c);
 }
 
 void qstash_keys_get(struct visit *v)
 {
     reply_header(v->r, S("Cache-Control"), S("no-store"));
     if (atomic_load(&v->q->keys_begun))
-        call_read(v, get);
+        call_read(v, admin_keys_get);
     else
         call_write(v, begin_and_get);
 }
@@ -187,7 +187,7 @@ static enum err refuse_hurry(struct call *c, int64_t ago_ms)
         (long long)(ago_ms / 60000));
 }
 
-static enum err rotate(struct tx *tx, struct call *c)
+static enum err admin_keys_rotate(struct tx *tx, struct call *c)
 {
     struct rotation *r = c->v->more;
     int64_t now_ms = env_now_ms(c->v->q->env);
@@ -196,7 +196,7 @@ static enum err rotate(struct tx *tx, struct call *c)
     enum err e = keys_follow(c->v->q, tx);
 
     if (!e)
-        e = lock(tx);
+        e = admin_keys_lock(tx);
     if (!e)
         e = read_row(tx, &row);
     if (e == ERR_NOT_FOUND)
@@ -208,14 +208,14 @@ static enum err rotate(struct tx *tx, struct call *c)
     r->current = arena_str(c->unit.arena, row.next);
     if (!r->current.p)
         return ERR_NO_MEMORY;
-    show(&c->out, r->current, fresh);
+    admin_keys_show(&c->out, r->current, fresh);
     e = TX_DO(tx, STMT_qstash_keys_rotate, 1, V_TEXT(r->current), V_TEXT(fresh), V_INT(now_ms));
     return e ? e
              : TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(S("QSTASH_KEYS_ROTATE")),
                      V_TEXT(S("qstash")), V_TEXT(S("success")), V_INT(1), V_NULL);
 }
 
-static void rotated(struct call *c)
+static void admin_keys_rotated(struct call *c)
 {
     const struct rotation *r = c->v->more;
 
@@ -244,5 +244,5 @@ void qstash_keys_rotate(struct visit *v)
     make_key(&v->q->env->rng, r->fresh);
     v->more = r;
     reply_header(v->r, S("Cache-Control"), S("no-store"));
-    call_write_then(v, rotate, rotated);
+    call_write_then(v, admin_keys_rotate, admin_keys_rotated);
 }

@@ -5,12 +5,12 @@
  * once, so that the next enqueue makes a new one; a qstash.sweep cancels what it left. */
 #include "base/limits.h"
 #include "qstash/call.h"
-#include "qstash/parts.h"
-#include "qstash/seen.h"
+#include "qstash/operator_view.h"
+#include "qstash/rows.h"
 
 #include <stdio.h>
 
-struct wish { /* for one queue */
+struct queues_wish { /* for one queue */
     struct str name;
     int64_t parallelism;
     bool paused;
@@ -23,7 +23,7 @@ static enum err not_here(struct call *c, struct str name)
     return call_refuse(c, 404, "queue not found: " STR_FMT, STR_ARG(name));
 }
 
-static enum err find(struct tx *tx, struct str name, int64_t *ret_id)
+static enum err queues_find(struct tx *tx, struct str name, int64_t *ret_id)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_queue_find, &row, V_TEXT(name));
@@ -33,11 +33,11 @@ static enum err find(struct tx *tx, struct str name, int64_t *ret_id)
 }
 
 /* Until we have its lock somebody may delete it, and somebody make it anew. */
-static enum err lock(struct tx *tx, struct str name, struct gates *ret_gates)
+static enum err queues_lock(struct tx *tx, struct str name, struct gates *ret_gates)
 {
     for (int tries = 0; tries < QUEUE_TRIES; tries++) {
         int64_t id;
-        enum err e = find(tx, name, &id);
+        enum err e = queues_find(tx, name, &id);
 
         if (!e)
             e = gates_lock(tx, id, (struct str){ 0 }, ret_gates);
@@ -47,8 +47,8 @@ static enum err lock(struct tx *tx, struct str name, struct gates *ret_gates)
     return ERR_TIMEOUT;
 }
 
-static enum err set(struct qstash *q, struct tx *tx, struct gates *g, int64_t parallelism,
-                    bool paused)
+static enum err queues_set(struct qstash *q, struct tx *tx, struct gates *g, int64_t parallelism,
+                           bool paused)
 {
     int64_t now_ms = env_now_ms(q->env);
     enum err e = TX_DO(tx, STMT_qstash_queue_set, 1, V_INT(parallelism), V_INT(paused),
@@ -61,20 +61,20 @@ static enum err set(struct qstash *q, struct tx *tx, struct gates *g, int64_t pa
 
 /* --- POST /v2/queues --- */
 
-static enum err upsert(struct tx *tx, struct call *c)
+static enum err queues_upsert(struct tx *tx, struct call *c)
 {
-    const struct wish *w = c->v->more;
+    const struct queues_wish *w = c->v->more;
     struct gates g;
     int64_t id;
-    enum err e = find(tx, w->name, &id);
+    enum err e = queues_find(tx, w->name, &id);
 
     if (e == ERR_NOT_FOUND)
         e = queue_make(tx, w->name, env_now_ms(c->v->q->env));
     if (e == ERR_UNPROCESSABLE)
         return call_refuse(c, 412, "%s", QUEUES_FULL);
     if (!e)
-        e = lock(tx, w->name, &g);
-    return e ? e : set(c->v->q, tx, &g, w->parallelism, w->paused);
+        e = queues_lock(tx, w->name, &g);
+    return e ? e : queues_set(c->v->q, tx, &g, w->parallelism, w->paused);
 }
 
 /* False: the answer was sent. */
@@ -100,7 +100,7 @@ ANSWERS static bool read_parallelism(struct visit *v, const cJSON *body, int64_t
     return false;
 }
 
-ANSWERS static bool read_wish(struct visit *v, const cJSON *body, struct wish *w)
+ANSWERS static bool read_wish(struct visit *v, const cJSON *body, struct queues_wish *w)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(body, "queueName");
     const cJSON *paused = cJSON_GetObjectItemCaseSensitive(body, "paused");
@@ -123,7 +123,7 @@ ANSWERS static bool read_wish(struct visit *v, const cJSON *body, struct wish *w
 void qstash_queue_upsert(struct visit *v)
 {
     CLEANUP(json_freep) cJSON *body = visit_object(v);
-    struct wish *w = body ? arena_alloc(&v->r->arena, 1, sizeof(*w)) : NULL;
+    struct queues_wish *w = body ? arena_alloc(&v->r->arena, 1, sizeof(*w)) : NULL;
 
     if (!body)
         return;
@@ -134,12 +134,12 @@ void qstash_queue_upsert(struct visit *v)
     if (!read_wish(v, body, w))
         return;
     v->more = w;
-    call_write(v, upsert);
+    call_write(v, queues_upsert);
 }
 
 /* --- GET --- */
 
-static enum err add(void *ctx, const struct row *row)
+static enum err queues_add(void *ctx, const struct row *row)
 {
     const struct val *c = row->col;
     struct buf *out = ctx;
@@ -154,35 +154,35 @@ static enum err add(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err list(struct tx *tx, struct call *c)
+static enum err queues_list(struct tx *tx, struct call *c)
 {
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_queues_all, NULL, 0, add, &c->out);
+    e = tx_each(tx, STMT_qstash_queues_all, NULL, 0, queues_add, &c->out);
     buf_char(&c->out, ']');
     return e;
 }
 
 void qstash_queue_list(struct visit *v)
 {
-    call_read(v, list);
+    call_read(v, queues_list);
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err queues_get(struct tx *tx, struct call *c)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_queue_show, &row, V_TEXT(c->v->param[0]));
 
     if (e == ERR_NOT_FOUND)
         return not_here(c, c->v->param[0]);
-    return e ? e : add(&c->out, &row);
+    return e ? e : queues_add(&c->out, &row);
 }
 
 void qstash_queue_get(struct visit *v)
 {
     if (visit_name(v, v->param[0], "queue name"))
-        call_read(v, get);
+        call_read(v, queues_get);
 }
 
 /* --- DELETE --- */
@@ -195,7 +195,7 @@ static enum err remove_queue(struct tx *tx, struct call *c)
     int64_t now_ms = env_now_ms(q->env);
     char digits[24];
     struct gates g;
-    enum err e = lock(tx, c->v->param[0], &g);
+    enum err e = queues_lock(tx, c->v->param[0], &g);
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
@@ -217,11 +217,11 @@ void qstash_queue_delete(struct visit *v)
 enum err qstash_queue_hold(struct qstash *q, struct tx *tx, struct str name, bool paused)
 {
     struct gates g;
-    enum err e = lock(tx, name, &g);
+    enum err e = queues_lock(tx, name, &g);
 
     if (e || g.queue.paused == paused)
         return e;
-    return set(q, tx, &g, g.queue.parallelism, paused);
+    return queues_set(q, tx, &g, g.queue.parallelism, paused);
 }
 
 static enum err set_paused(struct tx *tx, struct call *c, bool paused)

@@ -1,10 +1,10 @@
-#include "qstash/attempt.h"
+#include "qstash/deliver/attempt.h"
 
+#include "auth/standard_webhooks.h"
 #include "auth/upstash.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "domain/expression.h"
-#include "flow/json_out.h"
-#include "flow/signing.h"
 #include "qstash/header_json.h"
 
 #include <openssl/crypto.h>
@@ -54,7 +54,7 @@ static bool sign_standard(struct str key, struct str id, struct str at, struct s
 
 /* --- what is sent --- */
 
-struct list {
+struct attempt_list {
     struct arena *arena;
     struct header *all;
     size_t n, room;
@@ -64,7 +64,7 @@ struct list {
 enum { OURS = 12 }; /* headers that are not the publisher's */
 
 /* Empty: left out. */
-static void add(struct list *l, struct str name, struct str value)
+static void attempt_add(struct attempt_list *l, struct str name, struct str value)
 {
     if (!value.n || l->err)
         return;
@@ -75,16 +75,16 @@ static void add(struct list *l, struct str name, struct str value)
     l->all[l->n++] = (struct header){ name, value };
 }
 
-static void add_copy(struct list *l, struct str name, const char *value)
+static void add_copy(struct attempt_list *l, struct str name, const char *value)
 {
     struct str copy = arena_str(l->arena, str_of(value));
 
     if (!copy.p)
         l->err = l->err ? l->err : ERR_NO_MEMORY;
-    add(l, name, copy);
+    attempt_add(l, name, copy);
 }
 
-static void add_number(struct list *l, struct str name, int64_t value)
+static void add_number(struct attempt_list *l, struct str name, int64_t value)
 {
     char text[24];
 
@@ -92,7 +92,7 @@ static void add_number(struct list *l, struct str name, int64_t value)
     add_copy(l, name, text);
 }
 
-static void add_id(struct list *l, struct str name, struct uuid id)
+static void add_id(struct attempt_list *l, struct str name, struct uuid id)
 {
     char text[MESSAGE_ID_TEXT + 1];
 
@@ -100,7 +100,7 @@ static void add_id(struct list *l, struct str name, struct uuid id)
     add_copy(l, name, text);
 }
 
-static bool has(const struct list *l, struct str name)
+static bool attempt_has(const struct attempt_list *l, struct str name)
 {
     for (size_t i = 0; i < l->n; i++)
         if (str_eq_nocase(l->all[i].name, name))
@@ -108,8 +108,8 @@ static bool has(const struct list *l, struct str name)
     return false;
 }
 
-/* Those that may not be forwarded were left out when it was published (input_forward.c). */
-static void add_forwarded(struct list *l, const struct parcel *p)
+/* Those that may not be forwarded were left out when it was published (qstash/publish/input_forward.c). */
+static void add_forwarded(struct attempt_list *l, const struct parcel *p)
 {
     struct header *given;
     size_t n;
@@ -128,7 +128,7 @@ static void add_forwarded(struct list *l, const struct parcel *p)
     l->n = n;
 }
 
-static void add_upstash(struct list *l, const struct parcel *p, const struct stamp *s)
+static void add_upstash(struct attempt_list *l, const struct parcel *p, const struct stamp *s)
 {
     struct str signature =
         upstash_sign(l->arena, s->key, p->url, p->body, s->wall_ms / 1000, &s->jti);
@@ -137,13 +137,13 @@ static void add_upstash(struct list *l, const struct parcel *p, const struct sta
         l->err = ERR_INTERNAL;
     add_id(l, S("Upstash-Message-Id"), p->id);
     add_number(l, S("Upstash-Retried"), s->retried);
-    add(l, S("Upstash-Signature"), signature);
-    add(l, S("Upstash-Schedule-Id"), p->schedule_id);
-    add(l, S("Upstash-Topic-Name"), p->topic);
-    add(l, S("Upstash-Caller-Ip"), p->caller_ip);
+    attempt_add(l, S("Upstash-Signature"), signature);
+    attempt_add(l, S("Upstash-Schedule-Id"), p->schedule_id);
+    attempt_add(l, S("Upstash-Topic-Name"), p->topic);
+    attempt_add(l, S("Upstash-Caller-Ip"), p->caller_ip);
 }
 
-static void add_standard(struct list *l, const struct parcel *p, const struct stamp *s)
+static void add_standard(struct attempt_list *l, const struct parcel *p, const struct stamp *s)
 {
     char id[MESSAGE_ID_TEXT + 1], at[24], signature[SIGNING_TEXT + 1];
 
@@ -161,11 +161,11 @@ static void add_standard(struct list *l, const struct parcel *p, const struct st
 enum err attempt_headers(struct arena *a, const struct parcel *p, const struct stamp *s,
                          struct header **ret_headers, size_t *ret_count)
 {
-    struct list l = { .arena = a };
+    struct attempt_list l = { .arena = a };
 
     add_forwarded(&l, p);
-    if (!l.err && !has(&l, S("User-Agent")))
-        add(&l, S("User-Agent"), S("Upstash-QStash"));
+    if (!l.err && !attempt_has(&l, S("User-Agent")))
+        attempt_add(&l, S("User-Agent"), S("Upstash-QStash"));
     if (!l.err)
         add_upstash(&l, p, s);
     if (!l.err)

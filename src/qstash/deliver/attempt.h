@@ -8,8 +8,8 @@
  * sent anew under another message id (Q6). */
 #pragma once
 
-#include "http/client.h"
-#include "qstash/parcel.h"
+#include "http/client/client.h"
+#include "qstash/message.h"
 
 /* What differs from call to call. */
 struct stamp {

@@ -1,8 +1,8 @@
-#include "qstash/callback.h"
+#include "qstash/deliver/callback.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
 #include "qstash/header_json.h"
 
 #include <openssl/evp.h>
@@ -11,7 +11,8 @@
 
 enum { URL, METHOD, RETRIES, RETRY_DELAY, TIMEOUT, HEADER, FIELDS };
 
-static enum err pick(const struct parcel *source, bool failure, struct json_value v[FIELDS])
+static enum err callback_pick(const struct parcel *source, bool failure,
+                              struct json_value v[FIELDS])
 {
     static const char *const callback[FIELDS] = { "callback.url",       "callback.method",
                                                   "callback.retries",   "callback.retryDelay",
@@ -161,7 +162,7 @@ enum err callback_make(struct arena *a, const struct parcel *source, const struc
                         .caller_ip = source->caller_ip,
                         .flow.period_s = 1 };
     struct json_value v[FIELDS];
-    enum err e = pick(source, failure, v);
+    enum err e = callback_pick(source, failure, v);
 
     if (!e)
         e = read_options(a, v, &p);

@@ -17,9 +17,9 @@
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "qstash/attempt.h"
-#include "qstash/destinations.h"
-#include "qstash/keys.h"
+#include "qstash/admin/keys.h"
+#include "qstash/deliver/attempt.h"
+#include "qstash/deliver/destinations.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
@@ -30,7 +30,7 @@ enum { AGAIN_MS = 1000 }; /* where it was our own trouble */
 
 enum course { COURSE_PUT_OFF, COURSE_WAIT, COURSE_CANCELED, COURSE_GONE, COURSE_CALLED };
 
-struct delivery {
+struct deliver_delivery {
     struct job *job;
     struct qstash *q;
     struct job_text text;
@@ -52,41 +52,41 @@ struct delivery {
 
 /* --- the answer --- */
 
-static void over(struct delivery *d, enum course course)
+static void deliver_over(struct deliver_delivery *d, enum course course)
 {
     d->course = course;
     job_outside_done(d->job, OK, NULL);
 }
 
 /* Only who passed a gate has something to give back. */
-static void put_off_until(struct delivery *d, int64_t ms)
+static void put_off_until(struct deliver_delivery *d, int64_t ms)
 {
     metrics_count_as(d->q->env->metrics, COUNT_DELIVERY, S("put_off"), 1);
     d->put_off_ms = ms;
     if (d->text.gated)
-        over(d, COURSE_PUT_OFF);
+        deliver_over(d, COURSE_PUT_OFF);
     else
         job_put_off(d->job, ms);
 }
 
-static void put_off_for(struct delivery *d, int64_t ms)
+static void put_off_for(struct deliver_delivery *d, int64_t ms)
 {
     put_off_until(d, env_now_ms(d->q->env) + ms);
 }
 
-static void land(struct delivery *d)
+static void deliver_land(struct deliver_delivery *d)
 {
     if (d->flies)
         atomic_fetch_sub(&d->q->in_flight, 1);
     d->flies = false;
 }
 
-static void answered(struct call *c)
+static void deliver_answered(struct call *c)
 {
-    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
     struct qstash *q = d->q;
 
-    land(d);
+    deliver_land(d);
     fault_point(&q->env->faults, "qstash.answered");
     destinations_leave(q->destinations, &d->stay,
                        c->status ? STAY_ANSWERED
@@ -100,12 +100,12 @@ static void answered(struct call *c)
                  &d->attempt);
     d->attempt.callback_id = env_uuid(q->env);
     d->attempt.failure_id = env_uuid(q->env);
-    over(d, COURSE_CALLED);
+    deliver_over(d, COURSE_CALLED);
 }
 
 /* --- the call --- */
 
-static enum err make_headers(struct delivery *d)
+static enum err make_headers(struct deliver_delivery *d)
 {
     struct upstash_pair keys;
     struct stamp stamp = { .wall_ms = clock_wall_ms(&d->q->env->clock),
@@ -124,7 +124,7 @@ static enum err make_headers(struct delivery *d)
     return e;
 }
 
-static void push(struct delivery *d)
+static void deliver_push(struct deliver_delivery *d)
 {
     const struct parcel *p = &d->begun.parcel;
     enum err e;
@@ -138,7 +138,7 @@ static void push(struct delivery *d)
                              .cut_answer = true,
                              .arena = &d->arena,
                              .home = d->q->home,
-                             .done = answered };
+                             .done = deliver_answered };
     e = make_headers(d);
     if (e) {
         destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
@@ -152,14 +152,14 @@ static void push(struct delivery *d)
 
 /* --- what is sent --- */
 
-static struct delivery *delivery_of(struct unit *u)
+static struct deliver_delivery *delivery_of(struct unit *u)
 {
-    return CONTAINER_OF(u, struct delivery, unit);
+    return CONTAINER_OF(u, struct deliver_delivery, unit);
 }
 
 static enum err begin_gated(struct tx *tx, struct unit *u)
 {
-    struct delivery *d = delivery_of(u);
+    struct deliver_delivery *d = delivery_of(u);
     struct begun *b = &d->begun;
     enum err e = keys_follow(d->q, tx);
 
@@ -170,7 +170,7 @@ static enum err begin_gated(struct tx *tx, struct unit *u)
 
 static enum err begin_plain(struct tx *tx, struct unit *u)
 {
-    struct delivery *d = delivery_of(u);
+    struct deliver_delivery *d = delivery_of(u);
     enum err e = keys_follow(d->q, tx);
 
     return e ? e : parcels_begin_plain(d->q, tx, &d->begun, 1);
@@ -199,10 +199,10 @@ static void has_begun(struct unit *u)
     static const enum course courses[] = {
         [BEGIN_WAIT] = COURSE_WAIT, [BEGIN_CANCELED] = COURSE_CANCELED, [BEGIN_GONE] = COURSE_GONE
     };
-    struct delivery *d = delivery_of(u);
+    struct deliver_delivery *d = delivery_of(u);
 
     if (!u->err && d->begun.verdict == BEGIN_GO) {
-        push(d);
+        deliver_push(d);
         return;
     }
     destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
@@ -211,16 +211,16 @@ static void has_begun(struct unit *u)
     else if (u->err)
         job_outside_done(d->job, u->err, NULL);
     else
-        over(d, courses[d->begun.verdict]);
+        deliver_over(d, courses[d->begun.verdict]);
 }
 
 /* --- may it go? --- */
 
-static void decided(struct stay *s)
+static void deliver_decided(struct stay *s)
 {
     static const struct unit_kind plain = { "qstash.begin", UNIT_BACK, begin_plain, begin_many };
     static const struct unit_kind gated = { "qstash.begin_gated", UNIT_BACK, begin_gated, NULL };
-    struct delivery *d = CONTAINER_OF(s, struct delivery, stay);
+    struct deliver_delivery *d = CONTAINER_OF(s, struct deliver_delivery, stay);
 
     if (s->put_off_ms) {
         put_off_until(d, s->put_off_ms);
@@ -235,15 +235,15 @@ static void decided(struct stay *s)
     store_post(d->q->store, &d->unit);
 }
 
-static void outside(struct job *j, void *ctx)
+static void deliver_outside(struct job *j, void *ctx)
 {
-    struct delivery *d = calloc(1, sizeof(*d));
+    struct deliver_delivery *d = calloc(1, sizeof(*d));
 
     if (!d) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = d; /* freed by release() */
+    j->state = d; /* freed by deliver_release() */
     j->arena = &d->arena;
     d->job = j;
     d->q = ctx;
@@ -254,7 +254,7 @@ static void outside(struct job *j, void *ctx)
     }
     d->stay = (struct stay){ .bytes = (size_t)d->text.bytes,
                              .fresh = j->message->attempt == 1,
-                             .decided = decided };
+                             .decided = deliver_decided };
     destinations_enter(d->q->destinations, d->text.host, &d->stay);
 }
 
@@ -262,15 +262,15 @@ static void outside(struct job *j, void *ctx)
 
 static void is_durable(void *ctx, int64_t arg)
 {
-    struct delivery *d = ctx;
+    struct deliver_delivery *d = ctx;
 
     (void)arg;
     d->is_durable = true;
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    struct delivery *d = j->state;
+    struct deliver_delivery *d = j->state;
     const struct parcel *p = &d->begun.parcel;
     struct qstash *q = ctx;
 
@@ -289,7 +289,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     abort();
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err deliver_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     return parcel_give_up(ctx, tx, m->id, str_of(why));
 }
@@ -307,7 +307,7 @@ static const struct {
                            "canceled" },
 };
 
-static void tell(const struct delivery *d)
+static void deliver_tell(const struct deliver_delivery *d)
 {
     struct env *env = d->q->env;
     char id[MESSAGE_ID_TEXT + 1];
@@ -322,16 +322,16 @@ static void tell(const struct delivery *d)
         d->attempt.error.n ? LOG_TEXT("why", d->attempt.error) : (struct log_field){ 0 });
 }
 
-static void release(struct job *j, void *ctx)
+static void deliver_release(struct job *j, void *ctx)
 {
-    struct delivery *d = j->state;
+    struct deliver_delivery *d = j->state;
 
     (void)ctx;
     if (!d)
         return;
     if (d->is_durable)
-        tell(d);
-    land(d); /* the queue is freed while it is under way */
+        deliver_tell(d);
+    deliver_land(d); /* the queue is freed while it is under way */
     destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
     arena_release(&d->arena);
     free(d);
@@ -348,10 +348,10 @@ struct job_kind qstash_deliver_kind(struct qstash *q)
         .name = "qstash.deliver",
         .ctx = q,
         .retry = endless,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = deliver_outside,
+        .settle = deliver_settle,
+        .release = deliver_release,
         .patient = true,
-        .buried = buried,
+        .buried = deliver_buried,
     };
 }

@@ -1,4 +1,4 @@
-#include "qstash/destinations.h"
+#include "qstash/deliver/destinations.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
@@ -55,7 +55,7 @@ struct destinations {
 
 /* --- the table --- */
 
-static uint32_t lower(unsigned char c)
+static uint32_t destinations_lower(unsigned char c)
 {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
@@ -65,7 +65,7 @@ static struct destination **bucket_of(struct destinations *d, struct str name)
     uint32_t hash = 2166136261U; /* FNV-1a: a bad spread only makes a list longer */
 
     for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ lower((unsigned char)name.p[i])) * 16777619U;
+        hash = (hash ^ destinations_lower((unsigned char)name.p[i])) * 16777619U;
     return &d->buckets[hash % BUCKETS];
 }
 
@@ -102,7 +102,7 @@ static void idle_remove(struct destinations *d, struct destination *h)
         d->idle_last = h->idle_prev;
 }
 
-static void forget(struct destinations *d, struct destination *h)
+static void destinations_forget(struct destinations *d, struct destination *h)
 {
     struct destination **at = bucket_of(d, name_of(h));
 
@@ -116,12 +116,12 @@ static void forget(struct destinations *d, struct destination *h)
 }
 
 /* NULL: no memory, or somebody is at every one of them. */
-static struct destination *make(struct destinations *d, struct str name)
+static struct destination *destinations_make(struct destinations *d, struct str name)
 {
     struct destination **bucket = bucket_of(d, name), *h;
 
     if (d->count == LIMIT_QSTASH_DESTINATIONS && d->idle_first)
-        forget(d, d->idle_first);
+        destinations_forget(d, d->idle_first);
     if (d->count == LIMIT_QSTASH_DESTINATIONS)
         return NULL;
     h = calloc(1, sizeof(*h) + name.n);
@@ -141,25 +141,26 @@ static struct destination *find_or_make(struct destinations *d, struct str name)
     for (struct destination *h = *bucket_of(d, name); h; h = h->next)
         if (str_eq_nocase(name, name_of(h)))
             return h;
-    return make(d, name);
+    return destinations_make(d, name);
 }
 
 /* --- when a turn is expected --- */
 
-static int64_t most(int64_t a, int64_t b)
+static int64_t destinations_most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t destinations_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 static int64_t longest_pause_ms(const struct destination *h)
 {
-    return least((int64_t)LIMIT_QSTASH_PAUSE_FIRST_MS << least(h->pauses, 10),
-                 LIMIT_QSTASH_PAUSE_MOST_MS);
+    return destinations_least((int64_t)LIMIT_QSTASH_PAUSE_FIRST_MS
+                                  << destinations_least(h->pauses, 10),
+                              LIMIT_QSTASH_PAUSE_MOST_MS);
 }
 
 /* How long a stay takes. Where none of those under way has ended for longer than usual, the usual
@@ -168,12 +169,12 @@ static int64_t expected_us(struct destinations *d, const struct pace *p, int und
 {
     int64_t quiet_us = under_way ? clock_mono_us(&d->env->clock) - p->moved_us : 0;
 
-    return most(p->average_us ? p->average_us : GUESS_US, quiet_us);
+    return destinations_most(p->average_us ? p->average_us : GUESS_US, quiet_us);
 }
 
 static int64_t step_us(struct destinations *d, const struct destination *h)
 {
-    return most(1, expected_us(d, &h->pace, h->places) / LIMIT_QSTASH_PER_HOST);
+    return destinations_most(1, expected_us(d, &h->pace, h->places) / LIMIT_QSTASH_PER_HOST);
 }
 
 /* Behind all who have a turn, and behind those who wait here. Beyond the horizon nobody knows:
@@ -182,15 +183,16 @@ static int64_t turn_ms(struct destinations *d, struct pace *p, int64_t step, int
 {
     int64_t now_us = env_now_ms(d->env) * 1000, far_us = (int64_t)LIMIT_QSTASH_HORIZON_MS * 1000;
 
-    p->line_us = most(p->line_us, now_us + step * waiting) + step;
+    p->line_us = destinations_most(p->line_us, now_us + step * waiting) + step;
     if (p->line_us > now_us + far_us)
         p->line_us = now_us + far_us / 2;
-    return most(p->line_us / 1000, now_us / 1000 + 1);
+    return destinations_most(p->line_us / 1000, now_us / 1000 + 1);
 }
 
 static int64_t turn_in_house_ms(struct destinations *d, const struct stay *s)
 {
-    int64_t share = most((int64_t)s->bytes, LIMIT_QSTASH_FLIGHT_BYTES / LIMIT_QSTASH_UNDER_WAY);
+    int64_t share =
+        destinations_most((int64_t)s->bytes, LIMIT_QSTASH_FLIGHT_BYTES / LIMIT_QSTASH_UNDER_WAY);
     int64_t step = expected_us(d, &d->pace, d->stays) * share / LIMIT_QSTASH_FLIGHT_BYTES;
 
     return turn_ms(d, &d->pace, step, 0);
@@ -202,7 +204,7 @@ static int64_t turn_at_ms(struct destinations *d, struct destination *h)
         return turn_ms(d, &h->pace, step_us(d, h), h->waiting);
     if (h->is_probed && h->until_ms <= env_now_ms(d->env)) /* it takes longer than the last one */
         h->until_ms = env_now_ms(d->env) + longest_pause_ms(h);
-    return most(h->until_ms, env_now_ms(d->env) + 1) +
+    return destinations_most(h->until_ms, env_now_ms(d->env) + 1) +
            h->behind++ * BEHIND_MS % LIMIT_QSTASH_HORIZON_MS;
 }
 
@@ -224,7 +226,8 @@ static void pace_end(struct pace *p, int64_t now_us, int64_t took_us)
  * short, so that what waits for a host that is down comes to its end in its own time. */
 static int64_t pause_ms(struct destinations *d, const struct destination *h, int64_t took_us)
 {
-    int64_t ms = least(longest_pause_ms(h), most(took_us * COST_FACTOR / 1000, PAUSE_LEAST_MS));
+    int64_t ms = destinations_least(
+        longest_pause_ms(h), destinations_most(took_us * COST_FACTOR / 1000, PAUSE_LEAST_MS));
 
     return ms - ms / 4 + (int64_t)rng_below(&d->env->rng, (uint64_t)ms / 2 + 1);
 }
@@ -287,7 +290,7 @@ static void note_answer(struct destinations *d, struct destination *h)
 
 /* --- coming and going --- */
 
-static void decide(struct stay *s, int64_t put_off_ms)
+static void destinations_decide(struct stay *s, int64_t put_off_ms)
 {
     s->put_off_ms = put_off_ms;
     s->decided(s);
@@ -298,7 +301,7 @@ static bool has_bytes(const struct destinations *d, const struct stay *s)
     return !d->bytes || d->bytes + s->bytes <= LIMIT_QSTASH_FLIGHT_BYTES;
 }
 
-static void arrive(struct destinations *d, struct destination *h, struct stay *s)
+static void destinations_arrive(struct destinations *d, struct destination *h, struct stay *s)
 {
     if (is_idle(h)) {
         idle_remove(d, h);
@@ -310,7 +313,7 @@ static void arrive(struct destinations *d, struct destination *h, struct stay *s
     d->stays++;
 }
 
-static void depart(struct destinations *d, struct stay *s)
+static void destinations_depart(struct destinations *d, struct stay *s)
 {
     struct destination *h = s->at;
 
@@ -331,7 +334,7 @@ static void let_go(struct destinations *d, struct destination *h, struct stay *s
         begin_probe(d, h);
     h->places++;
     d->bytes += s->bytes;
-    decide(s, 0);
+    destinations_decide(s, 0);
 }
 
 static void wait_here(struct destination *h, struct stay *s)
@@ -375,8 +378,8 @@ static void serve_waiting(struct destinations *d, struct destination *h)
             let_go(d, h, s);
             continue;
         }
-        depart(d, s);
-        decide(s, h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
+        destinations_depart(d, s);
+        destinations_decide(s, h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
     }
 }
 
@@ -420,17 +423,17 @@ void destinations_enter(struct destinations *d, struct str host, struct stay *s)
     s->state = STAY_OUT;
     s->at = NULL;
     if (!h || (!has_share(d, h) && is_idle(h))) {
-        decide(s, turn_in_house_ms(d, s));
+        destinations_decide(s, turn_in_house_ms(d, s));
     } else if (!has_share(d, h)) {
-        decide(s, turn_at_ms(d, h));
+        destinations_decide(s, turn_at_ms(d, h));
     } else if (fits && may_go(d, h, s)) {
-        arrive(d, h, s);
+        destinations_arrive(d, h, s);
         let_go(d, h, s);
     } else if (may_wait(d, h, s)) {
-        arrive(d, h, s);
+        destinations_arrive(d, h, s);
         wait_here(h, s);
     } else {
-        decide(s, fits || h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
+        destinations_decide(s, fits || h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
     }
 }
 
@@ -439,7 +442,8 @@ void destinations_enter(struct destinations *d, struct str host, struct stay *s)
 static void give_place_back(struct destinations *d, struct destination *h, const struct stay *s,
                             enum stay_end end)
 {
-    int64_t now_us = clock_mono_us(&d->env->clock), took_us = most(now_us - s->since_us, 1);
+    int64_t now_us = clock_mono_us(&d->env->clock),
+            took_us = destinations_most(now_us - s->since_us, 1);
 
     h->places--;
     d->bytes -= s->bytes;
@@ -463,7 +467,7 @@ void destinations_leave(struct destinations *d, struct stay *s, enum stay_end en
         stop_waiting(h, s);
     else
         give_place_back(d, h, s, end);
-    depart(d, s);
+    destinations_depart(d, s);
     serve_waiting(d, h);
 }
 

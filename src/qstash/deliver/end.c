@@ -10,10 +10,10 @@
  * attempt is made again, under the same id and the same count. */
 #include "base/limits.h"
 #include "domain/cause.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "qstash/callback.h"
-#include "qstash/parts.h"
+#include "qstash/deliver/callback.h"
+#include "qstash/rows.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -139,13 +139,13 @@ enum err parcels_begin_plain(struct qstash *q, struct tx *tx, struct begun *b, s
 
 /* --- behind it --- */
 
-static struct str cut(struct str s, size_t most)
+static struct str deliver_end_cut(struct str s, size_t most)
 {
     return (struct str){ s.p, s.n < most ? s.n : most };
 }
 
-static enum err note(struct tx *tx, const struct parcel *p, const struct attempt *at,
-                     enum qstash_state state, int64_t now_ms, int64_t next_ms)
+static enum err deliver_end_note(struct tx *tx, const struct parcel *p, const struct attempt *at,
+                                 enum qstash_state state, int64_t now_ms, int64_t next_ms)
 {
     struct log_entry line = { .id = p->id, .at_ms = now_ms, .state = state, .next_ms = next_ms };
 
@@ -154,7 +154,7 @@ static enum err note(struct tx *tx, const struct parcel *p, const struct attempt
         line.status = at->status;
         line.error = at->error;
         line.response_header = at->response_header;
-        line.response_body = cut(at->response_body, LIMIT_QSTASH_LOGGED);
+        line.response_body = deliver_end_cut(at->response_body, LIMIT_QSTASH_LOGGED);
     }
     return log_add(tx, &line);
 }
@@ -233,15 +233,16 @@ static void reason_of(const struct attempt *at, char reason[256])
         snprintf(reason, 256, "the destination was not reached: " STR_FMT, STR_ARG(at->error));
 }
 
-static enum err fail(struct qstash *q, struct tx *tx, struct arena *a, const struct parcel *p,
-                     const struct live *l, const struct attempt *at)
+static enum err deliver_end_fail(struct qstash *q, struct tx *tx, struct arena *a,
+                                 const struct parcel *p, const struct live *l,
+                                 const struct attempt *at)
 {
     int64_t now_ms = env_now_ms(q->env);
     char dlq_id[48] = "", reason[256];
     enum err e;
 
     reason_of(at, reason);
-    e = note(tx, p, at, QSTASH_FAILED, now_ms, 0);
+    e = deliver_end_note(tx, p, at, QSTASH_FAILED, now_ms, 0);
     if (!e)
         e = add_letter(tx, p, str_of(reason), l->retried + 1, now_ms);
     if (!e)
@@ -253,20 +254,21 @@ static enum err fail(struct qstash *q, struct tx *tx, struct arena *a, const str
 
 /* --- the ends --- */
 
-static enum err deliver(struct qstash *q, struct tx *tx, struct arena *a, const struct parcel *p,
-                        const struct live *l, const struct attempt *at)
+static enum err deliver_end_delivered(struct qstash *q, struct tx *tx, struct arena *a,
+                                      const struct parcel *p, const struct live *l,
+                                      const struct attempt *at)
 {
-    enum err e = note(tx, p, at, QSTASH_DELIVERED, env_now_ms(q->env), 0);
+    enum err e = deliver_end_note(tx, p, at, QSTASH_DELIVERED, env_now_ms(q->env), 0);
 
     if (!e)
         e = call_back(q, tx, a, p, l, at, false, (struct str){ 0 });
     return e ? e : parcel_leave(q, tx, p, l);
 }
 
-static enum err cancel(struct qstash *q, struct tx *tx, const struct parcel *p,
-                       const struct live *l)
+static enum err deliver_end_cancel(struct qstash *q, struct tx *tx, const struct parcel *p,
+                                   const struct live *l)
 {
-    enum err e = note(tx, p, NULL, QSTASH_CANCELED, env_now_ms(q->env), 0);
+    enum err e = deliver_end_note(tx, p, NULL, QSTASH_CANCELED, env_now_ms(q->env), 0);
 
     return e ? e : parcel_leave(q, tx, p, l);
 }
@@ -281,7 +283,7 @@ enum err parcel_end_canceled(struct qstash *q, struct tx *tx, const struct messa
     arena_init(&a, 4 * 1024);
     e = live_read(tx, &a, m->id, &l);
     if (!e)
-        e = cancel(q, tx, p, &l);
+        e = deliver_end_cancel(q, tx, p, &l);
     arena_release(&a);
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -299,8 +301,8 @@ static enum err read_locked(struct tx *tx, struct arena *a, struct uuid id, stru
     return e ? e : live_read(tx, a, id, ret_live);
 }
 
-static enum err park(struct qstash *q, struct tx *tx, struct gates *g, const struct live *l,
-                     struct uuid id, int64_t now_ms)
+static enum err deliver_end_park(struct qstash *q, struct tx *tx, struct gates *g,
+                                 const struct live *l, struct uuid id, int64_t now_ms)
 {
     bool held = is_held(g, l);
     enum err e = TX_DO(tx, STMT_qstash_live_move, 1, V_INT(held ? PLACE_HELD : PLACE_FLOW),
@@ -324,7 +326,7 @@ static enum err park_or_go(struct qstash *q, struct tx *tx, const struct live *l
     if (!e) /* first those that wait: a period may be over, and they came before it */
         e = gates_settle(q, tx, &g, now_ms);
     if (!e && !may_go(&g, l, now_ms))
-        return park(q, tx, &g, l, id, now_ms);
+        return deliver_end_park(q, tx, &g, l, id, now_ms);
     *ret_again_ms = e ? 0 : now_ms;
     return e;
 }
@@ -340,7 +342,8 @@ enum err parcel_park(struct qstash *q, struct tx *tx, const struct message *m,
     arena_init(&a, 4 * 1024);
     e = read_locked(tx, &a, m->id, &l);
     if (!e)
-        e = l.cancel ? cancel(q, tx, p, &l) : park_or_go(q, tx, &l, m->id, ret_again_ms);
+        e = l.cancel ? deliver_end_cancel(q, tx, p, &l)
+                     : park_or_go(q, tx, &l, m->id, ret_again_ms);
     arena_release(&a);
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -377,11 +380,11 @@ enum err parcel_yield(struct qstash *q, struct tx *tx, const struct message *m)
 
 /* --- the end of an attempt --- */
 
-static enum err retry(struct qstash *q, struct tx *tx, const struct parcel *p, const struct live *l,
-                      int64_t next_ms)
+static enum err deliver_end_retry(struct qstash *q, struct tx *tx, const struct parcel *p,
+                                  const struct live *l, int64_t next_ms)
 {
     struct gates g;
-    enum err e = note(tx, p, NULL, QSTASH_RETRY, env_now_ms(q->env), next_ms);
+    enum err e = deliver_end_note(tx, p, NULL, QSTASH_RETRY, env_now_ms(q->env), next_ms);
 
     if (!e && l->token)
         e = gates_lock(tx, l->queue_id, p->flow_key, &g);
@@ -416,20 +419,20 @@ enum err parcel_settle(struct qstash *q, struct tx *tx, struct arena *a, const s
         return e == ERR_NOT_FOUND ? OK : e;
     *ret_settled = end_of(p, &l, at);
     if (*ret_settled == SETTLED_DELIVERED)
-        return deliver(q, tx, a, p, &l, at);
-    e = note(tx, p, at, QSTASH_ERROR, now_ms, 0);
+        return deliver_end_delivered(q, tx, a, p, &l, at);
+    e = deliver_end_note(tx, p, at, QSTASH_ERROR, now_ms, 0);
     if (!e)
         e = call_back(q, tx, a, p, &l, at, false, (struct str){ 0 });
     if (e)
         return e;
     if (*ret_settled == SETTLED_FAILED) {
         queue_count_dead(tx);
-        return fail(q, tx, a, p, &l, at);
+        return deliver_end_fail(q, tx, a, p, &l, at);
     }
     if (*ret_settled == SETTLED_CANCELED)
-        return cancel(q, tx, p, &l);
+        return deliver_end_cancel(q, tx, p, &l);
     *ret_again_ms = now_ms + at->next_delay_ms + !at->next_delay_ms;
-    return retry(q, tx, p, &l, *ret_again_ms);
+    return deliver_end_retry(q, tx, p, &l, *ret_again_ms);
 }
 
 enum err parcel_give_up(struct qstash *q, struct tx *tx, struct uuid id, struct str why)
@@ -447,9 +450,9 @@ enum err parcel_give_up(struct qstash *q, struct tx *tx, struct uuid id, struct 
     if (!e)
         e = parcel_read(tx, &a, id, true, &p);
     if (!e)
-        e = note(tx, &p, &at, QSTASH_ERROR, env_now_ms(q->env), 0);
+        e = deliver_end_note(tx, &p, &at, QSTASH_ERROR, env_now_ms(q->env), 0);
     if (!e)
-        e = fail(q, tx, &a, &p, &l, &at);
+        e = deliver_end_fail(q, tx, &a, &p, &l, &at);
     arena_release(&a);
     return e == ERR_NOT_FOUND ? OK : e;
 }

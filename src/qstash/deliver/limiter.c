@@ -1,4 +1,4 @@
-/* gate.c - the two gates of a parcel, and who is let in next.
+/* limiter.c - the two gates of a parcel, and who is let in next.
  *
  *   queue   running < parallelism, not paused     a slot is held until the parcel has ended
  *   flow    running < parallelism, started < rate, not paused; a token is held during one attempt
@@ -8,9 +8,9 @@
  * (3) Whoever makes room gives it away in the same commit, to the one that came first. Nobody
  *     waits while there is room, except for a period to begin: then one qstash.window is due. */
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -137,7 +137,7 @@ enum err queue_id_of(struct tx *tx, struct str name, int64_t now_ms, int64_t *re
 
 /* --- room --- */
 
-static int64_t lesser(int64_t a, int64_t b)
+static int64_t limiter_lesser(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -151,9 +151,9 @@ int64_t flow_room(struct flow_gate *f, int64_t now_ms)
         f->started = 0;
     }
     if (f->limits.parallelism)
-        room = lesser(room, f->limits.parallelism - f->running);
+        room = limiter_lesser(room, f->limits.parallelism - f->running);
     if (f->limits.rate)
-        room = lesser(room, f->limits.rate - f->started);
+        room = limiter_lesser(room, f->limits.rate - f->started);
     return f->paused || room < 0 ? 0 : room;
 }
 
@@ -176,7 +176,7 @@ void gates_leave(struct gates *g, const struct live *l, bool ended)
 
 /* --- giving --- */
 
-struct line { /* who is next; each becomes a message */
+struct limiter_line { /* who is next; each becomes a message */
     struct uuid id[GIVE];
     int64_t due_ms[GIVE];
     struct str body[GIVE];
@@ -194,7 +194,7 @@ struct str job_text(bool gated, int64_t bytes, struct str host, char text[JOB_TE
 
 static enum err add_to_line(void *ctx, const struct row *row)
 {
-    struct line *l = ctx;
+    struct limiter_line *l = ctx;
     size_t i = l->n;
 
     if (i == GIVE || !uuid_of_bytes(row->col[0].s, &l->id[i]))
@@ -205,8 +205,8 @@ static enum err add_to_line(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err give(struct qstash *q, struct tx *tx, enum stmt stmt, struct line *l,
-                     int64_t now_ms)
+static enum err limiter_give(struct qstash *q, struct tx *tx, enum stmt stmt,
+                             struct limiter_line *l, int64_t now_ms)
 {
     struct queue_new m[GIVE];
     struct val v[GIVE];
@@ -225,17 +225,17 @@ static enum err give(struct qstash *q, struct tx *tx, enum stmt stmt, struct lin
 
 static enum err give_queue(struct qstash *q, struct tx *tx, struct queue_gate *g, int64_t now_ms)
 {
-    struct line l;
+    struct limiter_line l;
     int64_t room;
 
-    while ((room = lesser(queue_room(g), GIVE)) > 0) {
+    while ((room = limiter_lesser(queue_room(g), GIVE)) > 0) {
         struct val v[] = { V_INT(g->id), V_INT(PLACE_QUEUE), V_INT(room) };
         enum err e;
 
         l.n = 0;
         e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), add_to_line, &l);
         if (!e && l.n)
-            e = give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
+            e = limiter_give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
         if (e || !l.n)
             return e;
         g->running += (int64_t)l.n;
@@ -250,7 +250,7 @@ static enum err give_held(struct qstash *q, struct tx *tx, const struct queue_ga
                           int64_t now_ms)
 {
     struct val v[] = { V_INT(g->id), V_INT(PLACE_HELD), V_INT(GIVE) };
-    struct line l;
+    struct limiter_line l;
     enum err e = OK;
 
     do {
@@ -258,7 +258,7 @@ static enum err give_held(struct qstash *q, struct tx *tx, const struct queue_ga
         if (!g->paused)
             e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), add_to_line, &l);
         if (!e && l.n)
-            e = give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
+            e = limiter_give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
     } while (!e && l.n == GIVE);
     return e;
 }
@@ -268,19 +268,19 @@ enum { GIVE_MOST = 400 };
 
 static enum err give_flow(struct qstash *q, struct tx *tx, struct flow_gate *f, int64_t now_ms)
 {
-    struct line l;
+    struct limiter_line l;
 
     for (int64_t given = 0, room; f->waiting > 0 && given < GIVE_MOST; given += (int64_t)l.n) {
         enum err e;
 
-        room = lesser(flow_room(f, now_ms), GIVE);
+        room = limiter_lesser(flow_room(f, now_ms), GIVE);
         l.n = 0;
         if (room) {
             struct val v[] = { V_TEXT(f->key), V_INT(room) };
 
             e = tx_each(tx, STMT_qstash_flow_waiting, v, COUNT(v), add_to_line, &l);
             if (!e && l.n)
-                e = give(q, tx, STMT_qstash_live_give_token, &l, now_ms);
+                e = limiter_give(q, tx, STMT_qstash_live_give_token, &l, now_ms);
             if (e)
                 return e;
         }

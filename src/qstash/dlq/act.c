@@ -1,13 +1,13 @@
-/* dlq_act.c - see dlq_act.h.
+/* act.c - see act.h.
  *
  *   choose --> act --> act (bodies that did not fit) --> choose --> ... --> answer
  *
  * What was chosen may be gone when it is acted on: somebody else had it, and it is left out. */
-#include "qstash/dlq_act.h"
+#include "qstash/dlq/act.h"
 
 #include "base/limits.h"
-#include "qstash/dead.h"
-#include "qstash/dlq_unit.h"
+#include "qstash/dlq/dead_letter.h"
+#include "qstash/dlq/unit.h"
 #include "qstash/find.h"
 #include "store/store.h"
 
@@ -79,7 +79,7 @@ enum err dead_names_find(struct tx *tx, struct dead_name *names, size_t n)
 
 /* --- an act --- */
 
-struct act {
+struct dlq_act_act {
     struct unit unit;
     struct visit *v;
     enum dlq_verb verb;
@@ -98,7 +98,8 @@ struct act {
     struct buf out; /* the responses */
 };
 
-static void post(struct act *x, const struct unit_kind *kind, void (*done)(struct unit *u))
+static void dlq_act_post(struct dlq_act_act *x, const struct unit_kind *kind,
+                         void (*done)(struct unit *u))
 {
     x->unit = (struct unit){
         .kind = kind, .home = x->v->r->home, .done = done, .arena = &x->v->r->arena
@@ -108,7 +109,7 @@ static void post(struct act *x, const struct unit_kind *kind, void (*done)(struc
 
 /* --- the answer --- */
 
-static void fail(struct act *x, enum err e)
+static void dlq_act_fail(struct dlq_act_act *x, enum err e)
 {
     buf_release(&x->out);
     if (e == ERR_VALIDATION && x->now.why[0])
@@ -119,7 +120,7 @@ static void fail(struct act *x, enum err e)
         visit_err(x->v, e);
 }
 
-static void add_cursor(struct act *x, struct buf *b, bool more)
+static void add_cursor(struct dlq_act_act *x, struct buf *b, bool more)
 {
     char cursor[FIND_CURSOR];
 
@@ -129,7 +130,7 @@ static void add_cursor(struct act *x, struct buf *b, bool more)
     buf_fmt(b, ",\"cursor\":\"%s\"", cursor);
 }
 
-static void answer_retried(struct act *x, struct buf *b, bool more)
+static void answer_retried(struct dlq_act_act *x, struct buf *b, bool more)
 {
     buf_char(b, '{');
     if (x->one && !x->out.failed) { /* as a publish is answered, too */
@@ -145,7 +146,7 @@ static void answer_retried(struct act *x, struct buf *b, bool more)
     buf_char(b, '}');
 }
 
-static void answer(struct act *x, bool more)
+static void dlq_act_answer(struct dlq_act_act *x, bool more)
 {
     struct visit *v = x->v;
     struct buf b;
@@ -172,14 +173,14 @@ static void answer(struct act *x, bool more)
 
 static enum err run_act(struct tx *tx, struct unit *u)
 {
-    struct act *x = CONTAINER_OF(u, struct act, unit);
+    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
 
     return dlq_unit_run(tx, &x->now);
 }
 
-static void go_on(struct act *x);
+static void go_on(struct dlq_act_act *x);
 
-static void add_response(struct act *x, struct uuid id)
+static void add_response(struct dlq_act_act *x, struct uuid id)
 {
     char text[MESSAGE_ID_TEXT + 1];
 
@@ -187,12 +188,12 @@ static void add_response(struct act *x, struct uuid id)
     buf_fmt(&x->out, "%s{\"messageId\":\"%s\"}", x->out.n ? "," : "", text);
 }
 
-static void acted(struct unit *u)
+static void dlq_act_acted(struct unit *u)
 {
-    struct act *x = CONTAINER_OF(u, struct act, unit);
+    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
 
     if (u->err) {
-        fail(x, u->err);
+        dlq_act_fail(x, u->err);
         return;
     }
     for (; x->now.from < x->now.upto; x->now.from++) {
@@ -206,29 +207,29 @@ static void acted(struct unit *u)
     go_on(x);
 }
 
-static void act(struct act *x)
+static void dlq_act_run(struct dlq_act_act *x)
 {
     static const struct unit_kind kind = { "qstash.dlq.act", UNIT_FRONT, run_act, NULL };
 
-    post(x, &kind, acted);
+    dlq_act_post(x, &kind, dlq_act_acted);
 }
 
 /* --- choosing --- */
 
-static size_t names_now(const struct act *x)
+static size_t names_now(const struct dlq_act_act *x)
 {
     size_t n = x->name_count - x->next_name;
 
     return n < LIMIT_QSTASH_DEAD_STEP ? n : LIMIT_QSTASH_DEAD_STEP;
 }
 
-static enum err choose_by_name(struct tx *tx, struct act *x)
+static enum err choose_by_name(struct tx *tx, struct dlq_act_act *x)
 {
     return dead_names_find(tx, x->names + x->next_name, names_now(x));
 }
 
 /* One more than may be acted on: without it there are no more. */
-static enum err choose_by_filter(struct tx *tx, struct act *x)
+static enum err choose_by_filter(struct tx *tx, struct dlq_act_act *x)
 {
     int64_t most = x->left < LIMIT_QSTASH_DEAD_STEP ? x->left : LIMIT_QSTASH_DEAD_STEP;
 
@@ -242,18 +243,18 @@ static enum err choose_by_filter(struct tx *tx, struct act *x)
 
 static enum err run_choose(struct tx *tx, struct unit *u)
 {
-    struct act *x = CONTAINER_OF(u, struct act, unit);
+    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
 
     return x->names ? choose_by_name(tx, x) : choose_by_filter(tx, x);
 }
 
-static void choose_id(struct act *x, struct uuid id)
+static void choose_id(struct dlq_act_act *x, struct uuid id)
 {
     x->now.ids[x->now.count] = id;
     x->now.new_ids[x->now.count++] = env_uuid(x->v->q->env);
 }
 
-static void take_names(struct act *x)
+static void take_names(struct dlq_act_act *x)
 {
     const struct dead_name *name = x->names + x->next_name, *end = name + names_now(x);
 
@@ -264,7 +265,7 @@ static void take_names(struct act *x)
             choose_id(x, name->id);
 }
 
-static void take_found(struct act *x)
+static void take_found(struct dlq_act_act *x)
 {
     size_t n = x->next.count, most = x->next.max - 1;
 
@@ -277,12 +278,12 @@ static void take_found(struct act *x)
         choose_id(x, x->found[i].id);
 }
 
-static void chose(struct unit *u)
+static void dlq_act_chose(struct unit *u)
 {
-    struct act *x = CONTAINER_OF(u, struct act, unit);
+    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
 
     if (u->err) {
-        fail(x, u->err);
+        dlq_act_fail(x, u->err);
         return;
     }
     x->now.count = x->now.from = 0;
@@ -293,27 +294,27 @@ static void chose(struct unit *u)
     go_on(x);
 }
 
-static void choose(struct act *x)
+static void dlq_act_choose(struct dlq_act_act *x)
 {
     static const struct unit_kind kind = { "qstash.dlq.choose", UNIT_READ, run_choose, NULL };
 
-    post(x, &kind, chose);
+    dlq_act_post(x, &kind, dlq_act_chose);
 }
 
-static void go_on(struct act *x)
+static void go_on(struct dlq_act_act *x)
 {
     if (x->now.from < x->now.count)
-        act(x);
+        dlq_act_run(x);
     else if (!x->more || x->left <= 0 || x->looked >= LIMIT_QSTASH_LOOKED_CALL)
-        answer(x, x->more);
+        dlq_act_answer(x, x->more);
     else
-        choose(x);
+        dlq_act_choose(x);
 }
 
 /* --- the calls --- */
 
 /* Only its options: what else the request has is about the request. */
-static enum err take_options(struct act *x)
+static enum err take_options(struct dlq_act_act *x)
 {
     const struct request *r = x->v->r;
     struct header *headers = arena_alloc(&x->v->r->arena, r->header_count + 1, sizeof(*headers));
@@ -330,9 +331,9 @@ static enum err take_options(struct act *x)
     return dlq_unit_check(&x->now);
 }
 
-ANSWERS static struct act *act_new(struct visit *v, enum dlq_verb verb)
+ANSWERS static struct dlq_act_act *act_new(struct visit *v, enum dlq_verb verb)
 {
-    struct act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
+    struct dlq_act_act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
     enum err e = OK;
 
     if (!x) {
@@ -346,12 +347,12 @@ ANSWERS static struct act *act_new(struct visit *v, enum dlq_verb verb)
     if (verb == DLQ_RETRY)
         e = take_options(x);
     if (e)
-        fail(x, e);
+        dlq_act_fail(x, e);
     return e ? NULL : x;
 }
 
 /* What is deleted is gone: "all" has to be said, by a count. */
-static enum err check_is_said(struct act *x)
+static enum err check_is_said(struct dlq_act_act *x)
 {
     const struct selection *s = &x->selection;
     const struct filter *f = &s->filter;
@@ -365,7 +366,7 @@ static enum err check_is_said(struct act *x)
     return ERR_VALIDATION;
 }
 
-ANSWERS static bool take_selection(struct act *x)
+ANSWERS static bool take_selection(struct dlq_act_act *x)
 {
     struct visit *v = x->v;
     struct selection *s = &x->selection;
@@ -376,7 +377,7 @@ ANSWERS static bool take_selection(struct act *x)
     if (!e && s->by_ids)
         e = dead_names_read(&v->r->arena, &s->ids, &x->names, &x->name_count);
     if (e) {
-        fail(x, e);
+        dlq_act_fail(x, e);
         return false;
     }
     x->left = s->count && s->count < LIMIT_QSTASH_DEAD_CALL ? s->count
@@ -393,7 +394,7 @@ ANSWERS static bool take_selection(struct act *x)
 
 void dlq_act_many(struct visit *v, enum dlq_verb verb)
 {
-    struct act *x = act_new(v, verb);
+    struct dlq_act_act *x = act_new(v, verb);
 
     if (!x || !take_selection(x))
         return;
@@ -404,7 +405,7 @@ void dlq_act_many(struct visit *v, enum dlq_verb verb)
 
 void dlq_act_one(struct visit *v, enum dlq_verb verb)
 {
-    struct act *x = act_new(v, verb);
+    struct dlq_act_act *x = act_new(v, verb);
     struct filter_texts texts = { .v = &v->param[0], .n = 1 };
     enum err e;
 
@@ -415,7 +416,7 @@ void dlq_act_one(struct visit *v, enum dlq_verb verb)
     e = dead_names_read(&v->r->arena, &texts, &x->names, &x->name_count);
     x->more = x->name_count > 0;
     if (e)
-        fail(x, e);
+        dlq_act_fail(x, e);
     else
         go_on(x);
 }

@@ -1,11 +1,11 @@
-/* dlq_act.h - deleting and retrying dead parcels, one or many, for the calls of dlq.c.
+/* act.h - deleting and retrying dead parcels, one or many, for the calls of dlq.c.
  *
  * A chain of units: one that reads and chooses the next ones, one that acts on those which are
  * still there, and so on until the call has its count or there are no more. Each acting unit is
  * whole: the new parcel, the row of qstash_dead, its letter, its labels and a line of the audit. */
 #pragma once
 
-#include "qstash/door.h"
+#include "qstash/endpoint.h"
 #include "qstash/filter.h"
 
 /* --- by their names --- */

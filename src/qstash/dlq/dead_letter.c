@@ -1,8 +1,8 @@
-#include "qstash/dead.h"
+#include "qstash/dlq/dead_letter.h"
 
-#include "flow/rows.h"
-#include "qstash/parts.h"
 #include "qstash/redact.h"
+#include "qstash/rows.h"
+#include "store/values.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
-/* dead.h - parcels that failed for good: what is done with them, by the API or by an operator. A
+/* dead_letter.h - parcels that failed for good: what is done with them, by the API or by an operator. A
  * dead parcel is a row of qstash_dead with its labels, and a row of dead_letters with the same id.
  */
 #pragma once
 
-#include "flow/dead_letter.h"
-#include "qstash/parcel.h"
+#include "dlq/dead_letter.h"
+#include "qstash/message.h"
 #include "qstash/render.h"
 
 /* Both for a letter whose row of dead_letters the caller holds, and removes; they take what is

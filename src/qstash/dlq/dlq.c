@@ -1,13 +1,13 @@
-/* dlq.c - the dead letter queue as the API has it: list, get, delete, retry. dlq_act.c does the
+/* dlq.c - the dead letter queue as the API has it: list, get, delete, retry. act.c does the
  * work of the last two. */
 #include "base/limits.h"
 #include "qstash/call.h"
-#include "qstash/dead.h"
-#include "qstash/dlq_act.h"
+#include "qstash/dlq/act.h"
+#include "qstash/dlq/dead_letter.h"
 #include "qstash/page.h"
 
-static enum err show(struct tx *tx, struct arena *a, struct uuid id, struct buf *out,
-                     size_t *ret_bytes)
+static enum err dlq_show(struct tx *tx, struct arena *a, struct uuid id, struct buf *out,
+                         size_t *ret_bytes)
 {
     struct parcel p;
     struct dead d;
@@ -44,7 +44,7 @@ static enum err show_all(struct tx *tx, struct call *c, const struct these *t)
             buf_char(&c->out, ',');
         first = false;
         arena_init(&a, LIMIT_REQUEST_ARENA);
-        e = show(tx, &a, t->names[i].id, &c->out, &bytes);
+        e = dlq_show(tx, &a, t->names[i].id, &c->out, &bytes);
         arena_release(&a);
         total += e ? 0 : bytes;
         if (total > LIMIT_QSTASH_PAGE_BYTES)
@@ -82,10 +82,11 @@ static void answer_these(struct visit *v, const struct selection *s)
 
 /* --- GET /v2/dlq --- */
 
-static enum err entry(struct tx *tx, struct page_step *s, const struct found *x, struct buf *out)
+static enum err dlq_entry(struct tx *tx, struct page_step *s, const struct found *x,
+                          struct buf *out)
 {
     size_t bytes = 0;
-    enum err e = show(tx, &s->arena, x->id, out, &bytes);
+    enum err e = dlq_show(tx, &s->arena, x->id, out, &bytes);
 
     s->bytes += bytes;
     return e;
@@ -98,7 +99,7 @@ void qstash_dlq_list(struct visit *v)
                                 .most = LIMIT_QSTASH_PAGE,
                                 .usual = LIMIT_QSTASH_PAGE,
                                 .key = "messages",
-                                .entry = entry,
+                                .entry = dlq_entry,
                                 .these = answer_these };
 
     page_answer(v, &rules);
@@ -106,7 +107,7 @@ void qstash_dlq_list(struct visit *v)
 
 /* --- GET /v2/dlq/{dlqId} --- */
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err dlq_get(struct tx *tx, struct call *c)
 {
     struct dead_name name = { 0 };
     struct arena a;
@@ -120,14 +121,14 @@ static enum err get(struct tx *tx, struct call *c)
     if (e)
         return e;
     arena_init(&a, LIMIT_REQUEST_ARENA);
-    e = show(tx, &a, name.id, &c->out, &bytes);
+    e = dlq_show(tx, &a, name.id, &c->out, &bytes);
     arena_release(&a);
     return e;
 }
 
 void qstash_dlq_get(struct visit *v)
 {
-    call_read(v, get);
+    call_read(v, dlq_get);
 }
 
 /* --- the acts --- */

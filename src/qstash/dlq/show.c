@@ -1,13 +1,13 @@
-/* dead_show.c - a dead parcel among all dead letters, as an operator sees it (Q6). The names are
+/* show.c - a dead parcel among all dead letters, as an operator sees it (Q6). The names are
  * those of the API; other than there, answers are cut, and nobody sees what lets somebody in or
  * what is a card's (A6): so of what is no plain text only its length and its hash are shown. */
 #include "base/hex.h"
+#include "base/json/write.h"
 #include "base/limits.h"
 #include "base/url_mask.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
 #include "observe/redact.h"
-#include "qstash/dead.h"
+#include "qstash/dlq/dead_letter.h"
+#include "store/values.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool is_plain(struct str bytes)
 }
 
 /* A text ends between two characters. */
-static struct str cut(struct str bytes)
+static struct str dlq_show_cut(struct str bytes)
 {
     struct str s = { bytes.p, LIMIT_QSTASH_SHOWN };
 
@@ -121,7 +121,7 @@ static void payload_out(struct buf *b, const struct parcel *p)
 
 /* --- its attempts --- */
 
-struct tries {
+struct dlq_show_tries {
     int64_t seqs[TRIES_SHOWN]; /* of their lines, the newest first */
     size_t n, rows;
     int64_t before;
@@ -129,7 +129,7 @@ struct tries {
 
 static enum err keep_try(void *ctx, const struct row *row)
 {
-    struct tries *t = ctx;
+    struct dlq_show_tries *t = ctx;
 
     t->rows++;
     t->before = row->col[0].i;
@@ -139,12 +139,12 @@ static enum err keep_try(void *ctx, const struct row *row)
 }
 
 /* An attempt that failed is one line ERROR, and others that say less. */
-static enum err find_tries(struct tx *tx, struct uuid id, struct tries *t)
+static enum err find_tries(struct tx *tx, struct uuid id, struct dlq_show_tries *t)
 {
     size_t looked = 0;
     enum err e;
 
-    *t = (struct tries){ .before = INT64_MAX };
+    *t = (struct dlq_show_tries){ .before = INT64_MAX };
     do {
         struct val v[] = { v_uuid(&id), V_INT(t->before), V_INT(LIMIT_STATEMENT_ROWS) };
 
@@ -174,7 +174,7 @@ static void try_out(struct buf *b, int64_t number, const struct log_entry *line)
     error_out(b, line->error, line->status);
     if (line->status)
         out_int(b, "status", line->status);
-    bytes_out(b, "responseBody", "responseBodyBinary", line->response_body, cut);
+    bytes_out(b, "responseBody", "responseBodyBinary", line->response_body, dlq_show_cut);
     buf_char(b, '}');
 }
 
@@ -207,7 +207,7 @@ static void last_out(struct buf *b, const struct dead_letter *d, const struct de
 static enum err tries_out(struct tx *tx, struct buf *b, const struct dead_letter *d,
                           const struct dead *dead)
 {
-    struct tries t;
+    struct dlq_show_tries t;
     enum err e = find_tries(tx, d->id, &t);
 
     out_name(b, "failures");

@@ -1,10 +1,10 @@
-/* dlq_unit.c - see dlq_unit.h. On PostgreSQL locks are taken as flow/dead_act.c takes them: the
+/* unit.c - see unit.h. On PostgreSQL locks are taken as dlq/act.c takes them: the
  * letters first, then the gates, then the rest. */
-#include "qstash/dlq_unit.h"
+#include "qstash/dlq/unit.h"
 
-#include "flow/rows.h"
-#include "qstash/dead.h"
-#include "qstash/parts.h"
+#include "qstash/dlq/dead_letter.h"
+#include "qstash/rows.h"
+#include "store/values.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
-/* dlq_unit.h - one unit of an act on dead parcels: those that are still there are deleted, or
- * retried as new parcels, with their letters, their labels and a line of the audit. Only dlq_act.c
+/* unit.h - one unit of an act on dead parcels: those that are still there are deleted, or
+ * retried as new parcels, with their letters, their labels and a line of the audit. Only act.c
  * includes this. */
 #pragma once
 
 #include "base/limits.h"
-#include "qstash/dlq_act.h"
-#include "qstash/input.h"
+#include "qstash/dlq/act.h"
+#include "qstash/publish/input.h"
 
 struct dlq_unit {
     struct visit *v;

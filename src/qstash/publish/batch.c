@@ -4,21 +4,21 @@
  *   read all -> [ fill a chunk -> its unit -> its part of the answer ]* -> answer
  *
  * A chunk is a unit of work: LIMIT_BULK items and LIMIT_BULK_BYTES at most, or one item that names
- * a group (which may be several: mailing.h). Chunks follow each other, so items are taken in their
+ * a group (which may be several: fan_out.h). Chunks follow each other, so items are taken in their
  * order, and one that repeats an item before it is found out. Where the store fails, what was
  * stored before stays and is answered; all items from there on get the error; but if nothing is
  * stored yet, the call as a whole fails.
  */
 #include "base/limits.h"
-#include "qstash/batch_item.h"
-#include "qstash/door.h"
-#include "qstash/mailing.h"
+#include "qstash/endpoint.h"
+#include "qstash/publish/batch_item.h"
+#include "qstash/publish/fan_out.h"
 #include "store/store.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-struct slot { /* an item of the chunk */
+struct batch_slot { /* an item of the chunk */
     struct input in;
     struct posting posting; /* where it is good and names no group */
     bool good;
@@ -29,10 +29,10 @@ struct batch { /* one call, in the request's arena */
     struct visit *v;
     struct input_source common;
     struct batch_item *items;
-    size_t count, next; /* those before next are in the answer or in the chunk */
-    struct arena list;  /* of the items */
-    struct arena arena; /* of the chunk */
-    struct slot *slots; /* LIMIT_BULK of them */
+    size_t count, next;       /* those before next are in the answer or in the chunk */
+    struct arena list;        /* of the items */
+    struct arena arena;       /* of the chunk */
+    struct batch_slot *slots; /* LIMIT_BULK of them */
     size_t slot_count;
     bool to_group; /* the chunk is one item */
     struct mailing mailing;
@@ -44,7 +44,7 @@ static void go_on(struct batch *b);
 
 /* --- the unit --- */
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err batch_run(struct tx *tx, struct unit *u)
 {
     struct batch *b = CONTAINER_OF(u, struct batch, unit);
     struct posting *all[LIMIT_BULK];
@@ -64,7 +64,7 @@ static enum err run(struct tx *tx, struct unit *u)
 
 /* --- the answer --- */
 
-static void release(struct batch *b)
+static void batch_release(struct batch *b)
 {
     arena_release(&b->list);
     arena_release(&b->arena);
@@ -72,7 +72,7 @@ static void release(struct batch *b)
 
 static void add_comma(struct batch *b)
 {
-    if (b->out.p[b->out.n - 1] != '[')
+    if (b->out.n && b->out.p[b->out.n - 1] != '[') /* empty: there was no memory for its '[' */
         buf_char(&b->out, ',');
 }
 
@@ -84,23 +84,23 @@ static void add_error(struct batch *b, struct str words)
     buf_char(&b->out, '}');
 }
 
-static void answer(struct batch *b)
+static void batch_answer(struct batch *b)
 {
     struct buf out = b->out;
 
     buf_char(&out, ']');
-    release(b);
+    batch_release(b);
     visit_buf(b->v, 200, &out);
 }
 
 static void give_up(struct batch *b, enum err e)
 {
-    release(b);
+    batch_release(b);
     buf_release(&b->out);
     visit_err(b->v, e);
 }
 
-static void add_slot(struct batch *b, const struct slot *s)
+static void add_slot(struct batch *b, const struct batch_slot *s)
 {
     if (!s->good) {
         add_error(b, str_of(s->in.why));
@@ -139,7 +139,7 @@ static void fail_rest(struct batch *b, enum err e, struct str words)
         add_error(b, b->slots[i].good ? words : str_of(b->slots[i].in.why));
     for (size_t i = b->next; i < b->count; i++)
         add_error(b, words);
-    answer(b);
+    batch_answer(b);
 }
 
 static bool group_goes_on(struct batch *b)
@@ -175,7 +175,7 @@ static void chunk_done(struct unit *u)
 
 /* --- the chunk --- */
 
-static void set_posting(struct batch *b, struct slot *s)
+static void set_posting(struct batch *b, struct batch_slot *s)
 {
     s->posting.parcel = s->in.parcel;
     posting_init(&s->posting, &s->in, env_uuid(b->v->q->env), b->common.now_ms);
@@ -183,7 +183,7 @@ static void set_posting(struct batch *b, struct slot *s)
 }
 
 /* What is wrong with the item goes to its slot; what is wrong with us is returned. */
-static enum err read_item(struct batch *b, struct slot *s)
+static enum err read_item(struct batch *b, struct batch_slot *s)
 {
     enum err e = batch_item_input(&b->arena, &b->items[b->next], &b->common, &s->in);
 
@@ -199,7 +199,7 @@ static enum err read_item(struct batch *b, struct slot *s)
 /* Sets *ret_more: whether another one may follow it. */
 static enum err take_item(struct batch *b, bool *ret_more)
 {
-    struct slot *s = &b->slots[b->slot_count];
+    struct batch_slot *s = &b->slots[b->slot_count];
     enum err e = read_item(b, s);
     bool to_group = s->good && s->in.group.n;
 
@@ -263,14 +263,14 @@ static void go_on(struct batch *b)
         for (size_t i = 0; i < b->slot_count; i++)
             add_slot(b, &b->slots[i]);
     }
-    answer(b);
+    batch_answer(b);
 }
 
 /* --- the call --- */
 
 static struct batch *batch_new(struct visit *v)
 {
-    static const struct unit_kind kind = { "qstash.batch", UNIT_FRONT, run, NULL };
+    static const struct unit_kind kind = { "qstash.batch", UNIT_FRONT, batch_run, NULL };
     struct batch *b = arena_alloc(&v->r->arena, 1, sizeof(*b));
 
     if (!b)
@@ -303,7 +303,7 @@ void qstash_batch(struct visit *v)
         return;
     }
     if (b) {
-        release(b);
+        batch_release(b);
         buf_release(&b->out);
     }
     if (e == ERR_VALIDATION)

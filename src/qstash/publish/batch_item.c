@@ -1,14 +1,14 @@
 /* batch_item.c - cuts a batch into its items by counting brackets, lets the strict scanner judge
  * each, and reads what it passed. So a large batch needs no tree, and the scanner's limits on depth
  * and number are those of one item. */
-#include "qstash/batch_item.h"
+#include "qstash/publish/batch_item.h"
 
 #include "base/limits.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static struct str behind(struct str s, size_t n)
+static struct str batch_item_behind(struct str s, size_t n)
 {
     return (struct str){ s.p + n, s.n - n };
 }
@@ -21,7 +21,7 @@ static bool is_blank(char c)
 static struct str skip_blanks(struct str s)
 {
     while (s.n && is_blank(s.p[0]))
-        s = behind(s, 1);
+        s = batch_item_behind(s, 1);
     return s;
 }
 
@@ -50,25 +50,25 @@ static struct str cut_value(struct str *s)
         if (!depth && (c == ',' || c == ']' || c == '}'))
             break;
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        n += c == '"' ? string_size(behind(*s, n)) : 1;
+        n += c == '"' ? string_size(batch_item_behind(*s, n)) : 1;
     }
     value.n = n;
-    *s = behind(*s, n);
+    *s = batch_item_behind(*s, n);
     return value;
 }
 
-static bool take(struct str *s, char c)
+static bool batch_item_take(struct str *s, char c)
 {
     *s = skip_blanks(*s);
     if (!s->n || s->p[0] != c)
         return false;
-    *s = behind(*s, 1);
+    *s = batch_item_behind(*s, 1);
     return true;
 }
 
 /* --- the list --- */
 
-struct list {
+struct batch_item_list {
     struct arena *arena;
     struct str text;
     struct batch_item *all;
@@ -76,13 +76,13 @@ struct list {
     struct json_fault *fault;
 };
 
-static enum err refuse(struct list *l, struct str rest, const char *why)
+static enum err batch_item_refuse(struct batch_item_list *l, struct str rest, const char *why)
 {
     *l->fault = (struct json_fault){ l->text.n - rest.n, why };
     return ERR_VALIDATION;
 }
 
-static enum err make_room(struct list *l)
+static enum err make_room(struct batch_item_list *l)
 {
     size_t room = l->room ? l->room * 2 : 16;
     struct batch_item *all;
@@ -99,7 +99,7 @@ static enum err make_room(struct list *l)
     return OK;
 }
 
-static enum err add(struct list *l, struct str value)
+static enum err batch_item_add(struct batch_item_list *l, struct str value)
 {
     static const char *const paths[] = { "destination", "headers", "body", "queue" };
     struct json_value picked[COUNT(paths)];
@@ -122,7 +122,7 @@ static enum err add(struct list *l, struct str value)
     return OK;
 }
 
-static enum err add_all(struct list *l, struct str *rest)
+static enum err add_all(struct batch_item_list *l, struct str *rest)
 {
     enum err e;
 
@@ -131,36 +131,36 @@ static enum err add_all(struct list *l, struct str *rest)
 
         *rest = skip_blanks(*rest);
         if (l->n == LIMIT_QSTASH_ITEMS)
-            return refuse(l, *rest, "the batch has too many items");
+            return batch_item_refuse(l, *rest, "the batch has too many items");
         value = cut_value(rest);
         if (!value.n)
-            return refuse(l, *rest, "a value was expected");
-        e = add(l, value);
+            return batch_item_refuse(l, *rest, "a value was expected");
+        e = batch_item_add(l, value);
         if (e)
             return e;
-    } while (take(rest, ','));
+    } while (batch_item_take(rest, ','));
     return OK;
 }
 
 enum err batch_items_read(struct arena *a, struct str text, struct batch_item **ret_items,
                           size_t *ret_count, struct json_fault *ret_fault)
 {
-    struct list l = { .arena = a, .text = text, .fault = ret_fault };
+    struct batch_item_list l = { .arena = a, .text = text, .fault = ret_fault };
     struct str rest = text;
     enum err e;
 
-    if (!take(&rest, '['))
-        return refuse(&l, rest, "an array was expected");
-    if (!take(&rest, ']')) {
+    if (!batch_item_take(&rest, '['))
+        return batch_item_refuse(&l, rest, "an array was expected");
+    if (!batch_item_take(&rest, ']')) {
         e = add_all(&l, &rest);
         if (e)
             return e;
-        if (!take(&rest, ']'))
-            return refuse(&l, rest, "the array does not end");
+        if (!batch_item_take(&rest, ']'))
+            return batch_item_refuse(&l, rest, "the array does not end");
     }
     rest = skip_blanks(rest);
     if (rest.n)
-        return refuse(&l, rest, "there is something behind the array");
+        return batch_item_refuse(&l, rest, "there is something behind the array");
     *ret_items = l.all;
     *ret_count = l.n;
     return OK;
@@ -192,7 +192,7 @@ static enum err take_string(struct arena *a, struct str *s, struct str *ret_text
     struct json_value v = { .type = JSON_STRING, .raw = { s->p + 1, n - 2 } };
 
     v.has_escape = v.raw.n && memchr(v.raw.p, '\\', v.raw.n);
-    *s = behind(*s, n);
+    *s = batch_item_behind(*s, n);
     return text_of(a, &v, ret_text);
 }
 
@@ -220,14 +220,14 @@ static enum err read_headers(struct arena *a, struct str json, struct input *in,
     enum err e = h ? OK : ERR_NO_MEMORY;
     size_t n = 0, bytes = 0;
 
-    json = behind(json, 1);
-    while (!e && !take(&json, '}')) {
-        take(&json, ',');
+    json = batch_item_behind(json, 1);
+    while (!e && !batch_item_take(&json, '}')) {
+        batch_item_take(&json, ',');
         json = skip_blanks(json);
         if (n == LIMIT_HEADER_COUNT || bytes > LIMIT_HEADERS)
             return refuse_item(in, "there are too many headers");
         e = take_string(a, &json, &h[n].name);
-        take(&json, ':');
+        batch_item_take(&json, ':');
         json = skip_blanks(json);
         if (!e)
             e = take_value(a, &json, in, &h[n].value);

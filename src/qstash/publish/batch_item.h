@@ -2,8 +2,8 @@
  * "body":"...","queue":"..."}]. The text is checked as a whole before any item is used. */
 #pragma once
 
-#include "base/json.h"
-#include "qstash/input.h"
+#include "base/json/json.h"
+#include "qstash/publish/input.h"
 
 struct batch_item {
     enum json_type type; /* of the item; the rest is there for an object */

@@ -1,8 +1,8 @@
-#include "qstash/mailing.h"
+#include "qstash/publish/fan_out.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "qstash/groups.h"
+#include "qstash/admin/groups.h"
 
 bool mailing_init(struct mailing *m, struct env *env, struct arena *a, const struct input *in,
                   int64_t now_ms)
@@ -17,7 +17,7 @@ bool mailing_init(struct mailing *m, struct env *env, struct arena *a, const str
 
 /* --- units --- */
 
-static bool address(struct posting *p, const struct input *in, const struct member *m)
+static bool fan_out_address(struct posting *p, const struct input *in, const struct member *m)
 {
     p->parcel = in->parcel;
     p->parcel.topic = in->group;
@@ -36,7 +36,7 @@ static enum err address_all(struct tx *tx, struct arena *a, struct mailing *m)
     if (!m->all)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < m->count; i++) {
-        if (!address(&m->all[i], m->in, &members[i]))
+        if (!fan_out_address(&m->all[i], m->in, &members[i]))
             return ERR_INTERNAL; /* it was checked when it came in */
         posting_init(&m->all[i], m->in, m->ids[i], m->now_ms);
     }

@@ -1,9 +1,9 @@
-/* mailing.h - a publish to a URL group: a parcel for each member that it has at that moment, in as
+/* fan_out.h - a publish to a URL group: a parcel for each member that it has at that moment, in as
  * few units as their bodies allow. A megabyte for a hundred members is a hundred megabytes; in one
  * unit, nobody else would write for half a second. */
 #pragma once
 
-#include "qstash/posting.h"
+#include "qstash/publish/publish_one.h"
 
 struct mailing {
     const struct input *in;
@@ -30,7 +30,7 @@ enum err mailing_store(struct qstash *q, struct tx *tx, struct mailing *m);
 /* [{...},{...}]; those that were not stored say why: e is what the last unit said. */
 void mailing_write(struct buf *b, const struct mailing *m, enum err e);
 
-/* --- mailing_rest.c: where nobody waits for it --- */
+/* --- fan_out_rest.c: where nobody waits for it --- */
 
 /* In the unit that stored the first ones: a message of the schedules' kind that goes on with the
  * others. It is told from a wake-up by mailing_is_rest(), and run by mailing_go_on(). */

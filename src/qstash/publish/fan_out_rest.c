@@ -1,11 +1,11 @@
-/* mailing_rest.c - the rest of a mailing that a schedule began, some at a time. Who is left stands
+/* fan_out_rest.c - the rest of a mailing that a schedule began, some at a time. Who is left stands
  * in a message, line by line: the id that was made for it, its url, its name. All else is as in the
  * first one that was stored: a content never changes, while schedule and group may be others by
  * now. */
 #include "base/buf.h"
 #include "base/limits.h"
-#include "qstash/mailing.h"
-#include "qstash/schedules.h"
+#include "qstash/publish/fan_out.h"
+#include "qstash/schedule/schedules.h"
 
 #include <stdio.h>
 
@@ -24,7 +24,8 @@ static void write_line(struct buf *b, const struct parcel *p)
     buf_char(b, '\n');
 }
 
-static enum err leave(struct qstash *q, struct tx *tx, const struct mailing *m, struct str model)
+static enum err fan_out_rest_leave(struct qstash *q, struct tx *tx, const struct mailing *m,
+                                   struct str model)
 {
     int64_t now_ms = env_now_ms(q->env);
     struct queue_new next = {
@@ -47,7 +48,7 @@ enum err mailing_leave_rest(struct qstash *q, struct tx *tx, const struct mailin
     char model[MESSAGE_ID_TEXT + 1];
 
     message_id_text(m->all[0].parcel.id, model);
-    return leave(q, tx, m, str_of(model));
+    return fan_out_rest_leave(q, tx, m, str_of(model));
 }
 
 /* --- going on --- */
@@ -90,7 +91,7 @@ static enum err go_on(struct qstash *q, struct tx *tx, struct arena *a, const st
         snprintf(why, 256, "%s", QUEUES_FULL);
         e = ERR_UNPROCESSABLE;
     }
-    return e || !mailing_goes_on(&m) ? e : leave(q, tx, &m, msg->ref);
+    return e || !mailing_goes_on(&m) ? e : fan_out_rest_leave(q, tx, &m, msg->ref);
 }
 
 bool mailing_is_rest(const struct message *m)

@@ -1,11 +1,11 @@
 /* input.c - a request becomes a parcel: destination and query first, then the headers, then what
  * the query said in their place, and last what only all of it together can tell. */
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
 
 #include "base/limits.h"
-#include "qstash/door.h"
+#include "qstash/endpoint.h"
 #include "qstash/header_json.h"
-#include "qstash/input_parts.h"
+#include "qstash/publish/input_reader.h"
 
 #include <stdarg.h>
 #include <stdio.h>

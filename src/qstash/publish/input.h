@@ -8,7 +8,7 @@
 #pragma once
 
 #include "http/http.h"
-#include "qstash/parcel.h"
+#include "qstash/message.h"
 
 struct visit;
 

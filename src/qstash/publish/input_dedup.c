@@ -6,13 +6,13 @@
  *   by content   base = H("content", group, headers, body)                     key = H(base, url)
  *
  * The body is hashed once, before the unit, however many members a group has. */
-#include "qstash/input_parts.h"
+#include "qstash/publish/input_reader.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void must(int worked)
+static void input_dedup_must(int worked)
 {
     if (!worked)
         abort(); /* only without memory; another key would let a duplicate in */
@@ -25,8 +25,8 @@ static void hash_part(EVP_MD_CTX *md, struct str s)
 
     for (size_t i = 0; i < sizeof(n); i++)
         n[i] = (unsigned char)((uint64_t)s.n >> (8 * i));
-    must(EVP_DigestUpdate(md, n, sizeof(n)));
-    must(EVP_DigestUpdate(md, s.p ? s.p : "", s.n));
+    input_dedup_must(EVP_DigestUpdate(md, n, sizeof(n)));
+    input_dedup_must(EVP_DigestUpdate(md, s.p ? s.p : "", s.n));
 }
 
 static int by_name_then_value(const void *a, const void *b)
@@ -61,14 +61,14 @@ void input_dedup(struct reading *r)
     if (!in->dedup)
         return;
     md = EVP_MD_CTX_new();
-    must(md && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
+    input_dedup_must(md && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
     if (in->dedup == DEDUP_BY_ID) {
         hash_part(md, S("id"));
         hash_part(md, r->dedup_id);
     } else {
         hash_content(md, r);
     }
-    must(EVP_DigestFinal_ex(md, in->dedup_base, NULL));
+    input_dedup_must(EVP_DigestFinal_ex(md, in->dedup_base, NULL));
     EVP_MD_CTX_free(md);
 }
 
@@ -81,9 +81,9 @@ void input_dedup_key(const struct input *in, struct str url, unsigned char ret_k
         return;
     }
     md = EVP_MD_CTX_new();
-    must(md && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
-    must(EVP_DigestUpdate(md, in->dedup_base, DEDUP_KEY));
-    must(EVP_DigestUpdate(md, url.p, url.n));
-    must(EVP_DigestFinal_ex(md, ret_key, NULL));
+    input_dedup_must(md && EVP_DigestInit_ex(md, EVP_sha256(), NULL));
+    input_dedup_must(EVP_DigestUpdate(md, in->dedup_base, DEDUP_KEY));
+    input_dedup_must(EVP_DigestUpdate(md, url.p, url.n));
+    input_dedup_must(EVP_DigestFinal_ex(md, ret_key, NULL));
     EVP_MD_CTX_free(md);
 }

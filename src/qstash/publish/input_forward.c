@@ -1,9 +1,9 @@
 /* input_forward.c - the headers that go along with a parcel and with its callbacks, as JSON. */
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
 #include "qstash/header_json.h"
-#include "qstash/input_parts.h"
+#include "qstash/publish/input_reader.h"
 
 #include <string.h>
 
@@ -68,7 +68,7 @@ static bool list_has(const struct header_list *l, size_t n, struct str name)
     return false;
 }
 
-static bool grow(struct reading *r, struct header_list *l)
+static bool input_forward_grow(struct reading *r, struct header_list *l)
 {
     size_t room = l->room ? l->room * 2 : 8;
     struct header *all = arena_alloc(r->a, room, sizeof(*all));
@@ -82,11 +82,12 @@ static bool grow(struct reading *r, struct header_list *l)
     return true;
 }
 
-static bool add(struct reading *r, struct header_list *l, struct str name, struct str value)
+static bool input_forward_add(struct reading *r, struct header_list *l, struct str name,
+                              struct str value)
 {
     if (l->n == LIMIT_HEADER_COUNT)
         return input_refuse(r, "more than %d headers are to be sent along", LIMIT_HEADER_COUNT);
-    if (l->n == l->room && !grow(r, l))
+    if (l->n == l->room && !input_forward_grow(r, l))
         return false;
     name = header_name(r->a, name);
     if (!name.p)
@@ -101,7 +102,7 @@ bool input_forward(struct reading *r, struct header_list *list, struct str name,
         return input_refuse(r, "a header that is to be sent along has no valid name");
     if (is_reserved(name) || (r->from_query && list_has(list, list->fixed, name)))
         return true;
-    return add(r, list, name, value);
+    return input_forward_add(r, list, name, value);
 }
 
 /* --- all of them --- */
@@ -170,7 +171,7 @@ static bool merge_known(struct reading *r)
         if (!text.p)
             return input_no_memory(r);
         if (!list_has(&r->forward, fresh, known[i].name) &&
-            !add(r, &r->forward, known[i].name, text))
+            !input_forward_add(r, &r->forward, known[i].name, text))
             return false;
     }
     return true;
@@ -182,7 +183,7 @@ bool input_header_end(struct reading *r)
     struct buf b;
 
     if (r->content_type.n && !list_has(&r->forward, r->forward.n, type) &&
-        !add(r, &r->forward, type, r->content_type))
+        !input_forward_add(r, &r->forward, type, r->content_type))
         return false;
     if (!r->forward.n)
         return true;

@@ -2,15 +2,15 @@
  * looked at: other programs of the vendor have more of them; but one that asks for a workflow is
  * refused, since it would be run by half. */
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/zone.h"
 #include "domain/cron.h"
 #include "domain/duration.h"
 #include "domain/expression.h"
-#include "qstash/input_parts.h"
+#include "qstash/publish/input_reader.h"
 
 #include <string.h>
 
-static struct str behind(struct str s, size_t n)
+static struct str input_options_behind(struct str s, size_t n)
 {
     return (struct str){ s.p + n, s.n - n };
 }
@@ -206,7 +206,7 @@ static bool is_redact_field(struct str f)
         return true;
     if (!str_starts(f, S("header")))
         return false;
-    f = behind(f, str_starts(f, S("headers")) ? 7 : 6);
+    f = input_options_behind(f, str_starts(f, S("headers")) ? 7 : 6);
     return !f.n || (f.n > 2 && f.p[0] == '[' && f.p[f.n - 1] == ']');
 }
 
@@ -337,7 +337,8 @@ static const struct {
 };
 
 /* False in *ret_ours: it is given in a header already, which wins over the query. */
-static bool claim(struct reading *r, struct str name, int side, size_t i, bool *ret_ours)
+static bool input_options_claim(struct reading *r, struct str name, int side, size_t i,
+                                bool *ret_ours)
 {
     uint32_t *seen = r->from_query ? &r->queried[side] : &r->given[side], bit = 1U << i;
 
@@ -354,8 +355,8 @@ static bool main_option(struct reading *r, struct str name, struct str option, s
 
     for (size_t i = 0; i < COUNT(options); i++)
         if (str_eq_nocase(option, str_of(options[i].name)))
-            return !v.n ||
-                   (claim(r, name, SIDE_MAIN, i, &ours) && (!ours || options[i].take(r, name, v)));
+            return !v.n || (input_options_claim(r, name, SIDE_MAIN, i, &ours) &&
+                            (!ours || options[i].take(r, name, v)));
     return true;
 }
 
@@ -365,12 +366,12 @@ static bool side_option(struct reading *r, struct str name, struct str option, s
     bool ours;
 
     if (starts_nocase(option, S("forward-")))
-        return input_forward(r, &r->callback[side].forward, behind(option, 8), v);
+        return input_forward(r, &r->callback[side].forward, input_options_behind(option, 8), v);
     if (starts_nocase(option, S("workflow-")) || str_eq_nocase(option, S("feature-set")))
         return refuse_workflow(r, name, v);
     for (size_t i = 0; i < COUNT(side_options); i++)
         if (str_eq_nocase(option, str_of(side_options[i].name)))
-            return !v.n || (claim(r, name, side, i, &ours) &&
+            return !v.n || (input_options_claim(r, name, side, i, &ours) &&
                             (!ours || side_options[i].take(r, name, v, side)));
     return true;
 }
@@ -378,11 +379,11 @@ static bool side_option(struct reading *r, struct str name, struct str option, s
 bool input_option(struct reading *r, struct str name, struct str option, struct str value)
 {
     if (starts_nocase(option, S("forward-")))
-        return input_forward(r, &r->forward, behind(option, 8), value);
+        return input_forward(r, &r->forward, input_options_behind(option, 8), value);
     if (starts_nocase(option, S("callback-")))
-        return side_option(r, name, behind(option, 9), value, SIDE_CALLBACK);
+        return side_option(r, name, input_options_behind(option, 9), value, SIDE_CALLBACK);
     if (starts_nocase(option, S("failure-callback-")))
-        return side_option(r, name, behind(option, 17), value, SIDE_FAILURE);
+        return side_option(r, name, input_options_behind(option, 17), value, SIDE_FAILURE);
     if (starts_nocase(option, S("workflow-")))
         return refuse_workflow(r, name, value);
     return main_option(r, name, option, value);

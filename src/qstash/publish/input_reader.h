@@ -1,8 +1,8 @@
-/* input_parts.h - what the files of input share. Each reader returns false after it has set the
+/* input_reader.h - what the files of input share. Each reader returns false after it has set the
  * error; the first one counts. */
 #pragma once
 
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
 
 struct header_list {
     struct header *all; /* names in canonical case, values as text */

@@ -1,16 +1,16 @@
 /* input_url.c - where a parcel goes: the destination of the path with the query that belongs to it,
  * or the name of a group; and which addresses are taken at all. */
 #include "base/limits.h"
-#include "http/ssrf.h"
-#include "http/target.h"
+#include "http/client/ssrf.h"
+#include "http/message/target.h"
 #include "qstash/header_json.h"
-#include "qstash/input_parts.h"
+#include "qstash/publish/input_reader.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
-static struct str behind(struct str s, size_t n)
+static struct str input_url_behind(struct str s, size_t n)
 {
     return (struct str){ s.p + n, s.n - n };
 }
@@ -94,13 +94,13 @@ static const char *host_fault(struct str host, bool allow_private)
     if (host.n > LIMIT_QSTASH_HOST)
         return "its host is too long";
     if (is6)
-        rest = behind(rest, 1);
+        rest = input_url_behind(rest, 1);
     name = str_cut(&rest, is6 ? ']' : ':');
     if (is6) {
         public = is_public6(name, &valid);
         if (!valid || name.n + 2 + rest.n != host.n || (rest.n && rest.p[0] != ':'))
             return "its host is no IPv6 address";
-        rest = rest.n ? behind(rest, 1) : rest;
+        rest = rest.n ? input_url_behind(rest, 1) : rest;
     } else {
         valid = is_host_name(name);
         if (!valid)
@@ -145,7 +145,7 @@ bool input_url(struct reading *r, const char *what, struct str url)
 /* --- the query --- */
 
 /* False: broken, or (r->err) the arena is full. */
-static bool decode(struct reading *r, struct str raw, struct str *ret_text)
+static bool input_url_decode(struct reading *r, struct str raw, struct str *ret_text)
 {
     size_t used = r->a->used;
 
@@ -166,7 +166,7 @@ static bool is_ours(struct reading *r, struct str pair, struct str *ret_name)
 {
     struct str name = str_cut(&pair, '=');
 
-    if (!decode(r, name, ret_name))
+    if (!input_url_decode(r, name, ret_name))
         *ret_name = name;
     return starts_nocase(*ret_name, S("upstash-")) || str_eq_nocase(*ret_name, S("qstash_token"));
 }
@@ -194,7 +194,7 @@ static bool keep_option(struct reading *r, struct str name, struct str pair)
     pair = plus_to_blank(r->a, pair);
     if (!pair.p)
         return input_no_memory(r);
-    if (!decode(r, pair, &value))
+    if (!input_url_decode(r, pair, &value))
         return refuse_broken(r, "the query has broken percent-encoding");
     if (!header_name_is_valid(name) || memchr(name.p, '%', name.n) || !str_is_utf8(value))
         return input_refuse(r, "the query has an option that is no header");
@@ -212,8 +212,8 @@ static bool keep_option(struct reading *r, struct str name, struct str pair)
 static bool has_ours(struct str query)
 {
     for (size_t i = 0; i < query.n; i++)
-        if (query.p[i] == '%' || starts_nocase(behind(query, i), S("upstash-")) ||
-            starts_nocase(behind(query, i), S("qstash_token")))
+        if (query.p[i] == '%' || starts_nocase(input_url_behind(query, i), S("upstash-")) ||
+            starts_nocase(input_url_behind(query, i), S("qstash_token")))
             return true;
     return false;
 }
@@ -258,12 +258,12 @@ static bool split_query(struct reading *r, struct str *ret_left)
 static bool take_mark(struct str *s, char c, struct str encoded, bool *encodes)
 {
     if (s->n && s->p[0] == c) {
-        *s = behind(*s, 1);
+        *s = input_url_behind(*s, 1);
         return true;
     }
     if (!starts_nocase(*s, encoded))
         return false;
-    *s = behind(*s, encoded.n);
+    *s = input_url_behind(*s, encoded.n);
     *encodes = true;
     return true;
 }
@@ -280,7 +280,7 @@ static struct scheme scheme_of(struct str d)
                                    : starts_nocase(d, S("http")) ? 4
                                                                  : 0 };
 
-    d = behind(d, s.letters);
+    d = input_url_behind(d, s.letters);
     if (!s.letters || !take_mark(&d, ':', S("%3a"), &s.encoded))
         return (struct scheme){ 0 };
     while (s.slashes < 2 && take_mark(&d, '/', S("%2f"), &s.encoded))
@@ -289,11 +289,11 @@ static struct scheme scheme_of(struct str d)
 }
 
 /* "https%3A%2F%2Fhost" is decoded once; "https:/host" gets the slash back that a proxy took. */
-static bool repair(struct reading *r, const struct scheme *s, struct str *d)
+static bool input_url_repair(struct reading *r, const struct scheme *s, struct str *d)
 {
     char *p;
 
-    if (s->encoded && !decode(r, *d, d))
+    if (s->encoded && !input_url_decode(r, *d, d))
         return refuse_broken(r, "invalid destination url: broken percent-encoding");
     if (s->slashes != 1)
         return true;
@@ -308,7 +308,7 @@ static bool repair(struct reading *r, const struct scheme *s, struct str *d)
 }
 
 /* Without a copy where the two stand side by side, as they came. */
-static bool join(struct reading *r, struct str d, struct str left, struct str *ret_url)
+static bool input_url_join(struct reading *r, struct str d, struct str left, struct str *ret_url)
 {
     bool all = left.p == r->s->query.p && left.n == r->s->query.n;
     char *p;
@@ -334,7 +334,8 @@ static bool read_url(struct reading *r, const struct scheme *s, struct str left)
 {
     struct str d = r->s->destination, url;
 
-    if (!repair(r, s, &d) || !join(r, d, left, &url) || !input_url(r, "destination", url))
+    if (!input_url_repair(r, s, &d) || !input_url_join(r, d, left, &url) ||
+        !input_url(r, "destination", url))
         return false;
     parcel_set_url(&r->in->parcel, url);
     return true;
@@ -344,7 +345,7 @@ static bool read_group(struct reading *r)
 {
     struct str d;
 
-    if (!decode(r, r->s->destination, &d))
+    if (!input_url_decode(r, r->s->destination, &d))
         return refuse_broken(r, "invalid destination url: broken percent-encoding");
     if (d.n > 1 && str_ends(d, S("/")))
         d.n--;

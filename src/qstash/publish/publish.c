@@ -3,8 +3,8 @@
  * go together; what has neither queue nor flow key nor labels in few statements: that is the path
  * that has to be fast. */
 #include "base/limits.h"
-#include "qstash/door.h"
-#include "qstash/mailing.h"
+#include "qstash/endpoint.h"
+#include "qstash/publish/fan_out.h"
 #include "store/store.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ static void refuse_queue(struct visit *v)
     visit_error(v, 412, "%s", QUEUES_FULL);
 }
 
-static void published(struct unit *u)
+static void publish_published(struct unit *u)
 {
     struct publish *p = publish_of(u);
     struct buf b;
@@ -142,12 +142,12 @@ static void post_one(struct publish *p, int64_t now_ms)
     posting_init(&p->one, &p->in, env_uuid(v->q->env), now_ms);
     p->unit = (struct unit){ .kind = parcel_is_plain(to) ? &plain_kind : &gated_kind,
                              .home = v->r->home,
-                             .done = published,
+                             .done = publish_published,
                              .bytes = to->body.n + 2 * to->url.n + to->header.n + to->callbacks.n };
     store_post(v->q->store, &p->unit);
 }
 
-static void post(struct publish *p)
+static void publish_post(struct publish *p)
 {
     struct visit *v = p->v;
     int64_t now_ms = env_now_ms(v->q->env);
@@ -160,7 +160,7 @@ static void post(struct publish *p)
         visit_err(v, ERR_NO_MEMORY);
 }
 
-static void refuse(struct visit *v, enum err e, const struct input *in)
+static void publish_refuse(struct visit *v, enum err e, const struct input *in)
 {
     if (e == ERR_VALIDATION)
         visit_error(v, 400, "%s", in->why);
@@ -168,7 +168,7 @@ static void refuse(struct visit *v, enum err e, const struct input *in)
         visit_err(v, e);
 }
 
-static void publish(struct visit *v, struct str queue)
+static void publish_run(struct visit *v, struct str queue)
 {
     struct publish *p = arena_alloc(&v->r->arena, 1, sizeof(*p));
     struct input_source s = input_source_of(v);
@@ -182,21 +182,21 @@ static void publish(struct visit *v, struct str queue)
     s.queue = queue;
     e = input_read(&v->r->arena, &s, &p->in);
     if (e)
-        refuse(v, e, &p->in);
+        publish_refuse(v, e, &p->in);
     else if (p->in.cron.n && queue.n)
         visit_error(v, 400, "a schedule's queue is named by Upstash-Queue-Name");
     else if (p->in.cron.n)
         qstash_schedule_create(v); /* how schedules were made before they had a path */
     else
-        post(p);
+        publish_post(p);
 }
 
 void qstash_publish(struct visit *v)
 {
-    publish(v, (struct str){ 0 });
+    publish_run(v, (struct str){ 0 });
 }
 
 void qstash_enqueue(struct visit *v)
 {
-    publish(v, v->param[0]);
+    publish_run(v, v->param[0]);
 }

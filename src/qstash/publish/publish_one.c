@@ -1,13 +1,13 @@
-/* posting.c - n parcels in one unit, each of which may have a queue, a flow key and a claim.
+/* publish_one.c - n parcels in one unit, each of which may have a queue, a flow key and a claim.
  *
  * PostgreSQL: units that take several locks take them in one order, or two of them wait for each
  * other. So first the queues' rows by name (they may have to be made), then the lanes of all gates
  * and claims at once, sorted; everything else happens under those. */
-#include "qstash/posting.h"
+#include "qstash/publish/publish_one.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* posting.h - parcels on their way into the store, as publish and batch make them in their units.
+/* publish_one.h - parcels on their way into the store, as publish and batch make them in their units.
  * A posting that repeats another one (section 10 of the reference) is not stored: the first one's
  * id is its answer. */
 #pragma once
 
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
 
 struct buf;
 

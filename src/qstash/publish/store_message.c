@@ -1,9 +1,9 @@
-/* post.c - a parcel comes into being: its content, its place, its first line in the log, and the
+/* store_message.c - a parcel comes into being: its content, its place, its first line in the log, and the
  * message that brings it to the worker, or its place in the line at a gate. */
 #include "base/limits.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <assert.h>
 

@@ -1,5 +1,5 @@
-/* schedule_job.c - a schedule's wake-up: the parcels of one firing, and the next wake-up. (What a
- * firing to a group could not do in one unit follows in messages of the same kind: mailing.h.)
+/* job.c - a schedule's wake-up: the parcels of one firing, and the next wake-up. (What a
+ * firing to a group could not do in one unit follows in messages of the same kind: qstash/publish/fan_out.h.)
  *
  * What goes wrong with one firing (its URL group is gone; there are too many queues) is written
  * down as the schedule's error, and it goes on. Where the next time cannot be told (its time zone
@@ -7,10 +7,10 @@
  * followed by the next one. */
 #include "base/buf.h"
 #include "base/limits.h"
-#include "flow/rows.h"
 #include "observe/log.h"
-#include "qstash/mailing.h"
-#include "qstash/schedules.h"
+#include "qstash/publish/fan_out.h"
+#include "qstash/schedule/schedules.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -76,7 +76,7 @@ static enum err fire_one(struct firing *f, const struct parcel *model)
     return e == ERR_UNPROCESSABLE ? queues_full(f) : e;
 }
 
-static enum err fire(struct firing *f)
+static enum err schedule_job_fire(struct firing *f)
 {
     struct parcel model;
     enum err e = parcel_read(f->tx, &f->arena, f->schedule.template_id, true, &model);
@@ -91,7 +91,7 @@ static enum err fire(struct firing *f)
 
 /* --- the wake-up --- */
 
-static int64_t later(int64_t a, int64_t b)
+static int64_t schedule_job_later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -101,7 +101,8 @@ static enum err plan_next(struct firing *f)
 {
     struct schedule *s = &f->schedule;
     int64_t next_ms = 0;
-    enum err e = schedule_next(s->cron, later(f->now_ms, s->next_ms), &next_ms, f->error);
+    enum err e =
+        schedule_next(s->cron, schedule_job_later(f->now_ms, s->next_ms), &next_ms, f->error);
     bool look = e == ERR_NOT_FOUND || e == ERR_VALIDATION;
 
     if (e && !look)
@@ -112,7 +113,7 @@ static enum err plan_next(struct firing *f)
     return schedule_plan(f->q, f->tx, s, look, f->now_ms);
 }
 
-static enum err save(struct firing *f, bool fired)
+static enum err schedule_job_save(struct firing *f, bool fired)
 {
     struct schedule *s = &f->schedule;
 
@@ -128,22 +129,23 @@ static enum err save(struct firing *f, bool fired)
                  v_text(str_of(f->error)), V_TEXT(s->id));
 }
 
-static enum err wake(struct firing *f, const struct wakeup *w)
+static enum err schedule_job_wake(struct firing *f, const struct wakeup *w)
 {
     struct schedule *s = &f->schedule;
     bool fires = !w->look && !s->paused, fired;
-    enum err e = fires ? fire(f) : OK;
+    enum err e = fires ? schedule_job_fire(f) : OK;
 
     if (s->paused && s->error.n)
         snprintf(f->error, sizeof(f->error), STR_FMT, STR_ARG(s->error));
     fired = fires && !f->error[0];
     if (!e && w->next_ms == s->next_ms)
         e = plan_next(f);
-    return e ? e : save(f, fired);
+    return e ? e : schedule_job_save(f, fired);
 }
 
 /* OK without an id in f->schedule: there is nothing to wake. */
-static enum err find(struct firing *f, const struct message *m, struct wakeup *ret_wakeup)
+static enum err schedule_job_find(struct firing *f, const struct message *m,
+                                  struct wakeup *ret_wakeup)
 {
     enum err e;
 
@@ -159,20 +161,20 @@ static enum err find(struct firing *f, const struct message *m, struct wakeup *r
     return e;
 }
 
-static void begin(struct firing *f, struct qstash *q, struct tx *tx)
+static void schedule_job_begin(struct firing *f, struct qstash *q, struct tx *tx)
 {
     *f = (struct firing){ .q = q, .tx = tx, .now_ms = env_now_ms(q->env) };
     arena_init(&f->arena, JOB_ARENA);
     buf_init(&f->ids, IDS_TEXT);
 }
 
-static void end(struct firing *f)
+static void schedule_job_end(struct firing *f)
 {
     buf_release(&f->ids);
     arena_release(&f->arena);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err schedule_job_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct qstash *q = ctx;
     struct firing f;
@@ -181,33 +183,34 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
 
     if (mailing_is_rest(m))
         return mailing_go_on(q, tx, m, why);
-    begin(&f, q, tx);
-    e = find(&f, m, &w);
+    schedule_job_begin(&f, q, tx);
+    e = schedule_job_find(&f, m, &w);
     if (!e && f.schedule.id.n)
-        e = wake(&f, &w);
+        e = schedule_job_wake(&f, &w);
     if (!e)
         e = fault_point_at(&q->env->faults, "schedule", m->ref);
-    end(&f);
+    schedule_job_end(&f);
     return e;
 }
 
 /* The wake-up is a dead letter: the schedule says why, and goes on. */
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err schedule_job_buried(struct tx *tx, const struct message *m, void *ctx,
+                                    const char *why)
 {
     struct firing f;
     struct wakeup w;
     enum err e;
 
-    begin(&f, ctx, tx);
-    e = find(&f, m, &w);
+    schedule_job_begin(&f, ctx, tx);
+    e = schedule_job_find(&f, m, &w);
     if (!e && f.schedule.id.n && w.next_ms == f.schedule.next_ms) {
         e = plan_next(&f);
         if (!f.error[0])
             snprintf(f.error, sizeof(f.error), "%s", why);
         if (!e)
-            e = save(&f, false);
+            e = schedule_job_save(&f, false);
     }
-    end(&f);
+    schedule_job_end(&f);
     return e == ERR_VALIDATION ? OK : e;
 }
 
@@ -217,7 +220,9 @@ struct job_kind qstash_schedule_kind(struct qstash *q)
         .retries = 1000, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
     };
 
-    return (struct job_kind){
-        .name = "qstash.schedule", .run = run, .buried = buried, .ctx = q, .retry = policy
-    };
+    return (struct job_kind){ .name = "qstash.schedule",
+                              .run = schedule_job_run,
+                              .buried = schedule_job_buried,
+                              .ctx = q,
+                              .retry = policy };
 }

@@ -1,10 +1,10 @@
-/* schedule_rows.c - schedules as rows, and their wake-ups. */
+/* rows.c - schedules as rows, and their wake-ups. */
 #include "base/limits.h"
-#include "base/zone.h"
+#include "base/time/zone.h"
 #include "domain/cron.h"
-#include "flow/lane.h"
-#include "flow/rows.h"
-#include "qstash/schedules.h"
+#include "qstash/schedule/schedules.h"
+#include "queue/lane.h"
+#include "store/values.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -24,12 +24,12 @@ enum err schedule_lock(struct tx *tx, struct str id)
     return queue_lock_lanes(tx, &lane, 1);
 }
 
-static int64_t number(const struct val *v)
+static int64_t schedule_rows_number(const struct val *v)
 {
     return v->type == VAL_NULL ? 0 : v->i;
 }
 
-static bool keep(struct arena *a, const struct val *v, struct str *ret_text)
+static bool schedule_rows_keep(struct arena *a, const struct val *v, struct str *ret_text)
 {
     *ret_text = v->s.n ? arena_str(a, v->s) : (struct str){ 0 };
     return ret_text->p || !v->s.n;
@@ -44,12 +44,13 @@ enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule
                               .delay_ms = c[4].i,
                               .paused = c[5].i,
                               .created_ms = c[6].i,
-                              .next_ms = number(&c[7]),
-                              .last_ms = number(&c[8]) };
+                              .next_ms = schedule_rows_number(&c[7]),
+                              .last_ms = schedule_rows_number(&c[8]) };
     if (!uuid_of_bytes(c[2].s, &ret->template_id))
         return ERR_INTERNAL;
-    fits = keep(a, &c[0], &ret->id) && keep(a, &c[3], &ret->cron) &&
-           keep(a, &c[9], &ret->last_ids) && keep(a, &c[10], &ret->error);
+    fits = schedule_rows_keep(a, &c[0], &ret->id) && schedule_rows_keep(a, &c[3], &ret->cron) &&
+           schedule_rows_keep(a, &c[9], &ret->last_ids) &&
+           schedule_rows_keep(a, &c[10], &ret->error);
     return fits ? OK : ERR_NO_MEMORY;
 }
 

@@ -1,14 +1,14 @@
-/* schedules.c - the calls that make, change and end schedules; schedule_view.c shows them. */
-#include "qstash/schedules.h"
+/* schedules.c - the calls that make, change and end schedules; view.c shows them. */
+#include "qstash/schedule/schedules.h"
 
 #include "base/hex.h"
 #include "base/limits.h"
-#include "flow/rows.h"
+#include "qstash/admin/groups.h"
 #include "qstash/call.h"
-#include "qstash/groups.h"
-#include "qstash/input.h"
-#include "qstash/parts.h"
-#include "qstash/seen.h"
+#include "qstash/operator_view.h"
+#include "qstash/publish/input.h"
+#include "qstash/rows.h"
+#include "store/values.h"
 
 #include <string.h>
 
@@ -71,7 +71,7 @@ static enum err forget_old(struct qstash *q, struct tx *tx, const struct schedul
 
 /* What it overwrites lives on in its id, the time it was made, whether it is paused, and what it
  * fired last. */
-static enum err put(struct tx *tx, struct call *c)
+static enum err schedules_put(struct tx *tx, struct call *c)
 {
     const struct draft *d = c->v->more;
     struct qstash *q = c->v->q;
@@ -178,7 +178,7 @@ void qstash_schedule_create(struct visit *v)
         return;
     draft_fill(v, d, env_now_ms(v->q->env));
     v->more = d;
-    call_write(v, put);
+    call_write(v, schedules_put);
 }
 
 /* --- DELETE --- */

@@ -8,7 +8,7 @@
  *   (2) However late it is, it fires once; the next time is the first one after now. */
 #pragma once
 
-#include "qstash/parcel.h"
+#include "qstash/message.h"
 
 #define QSTASH_SCHEDULE_KIND S("qstash.schedule")
 

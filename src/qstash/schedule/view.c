@@ -1,12 +1,12 @@
-/* schedule_view.c - schedules as the API shows them. They are read a page at a time, each with its
+/* view.c - schedules as the API shows them. They are read a page at a time, each with its
  * template and with how the parcels of its last firing stand. */
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
 #include "base/limits.h"
-#include "flow/json_out.h"
-#include "flow/rows.h"
 #include "qstash/call.h"
 #include "qstash/render.h"
-#include "qstash/schedules.h"
+#include "qstash/schedule/schedules.h"
+#include "store/values.h"
 
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ struct shown {
     size_t from, to; /* of the page's made */
 };
 
-struct page {
+struct schedule_view_page {
     struct arena *arena;
     struct shown all[PAGE];
     size_t n;
@@ -40,7 +40,7 @@ struct page {
 
 static enum err add_schedule(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct schedule_view_page *p = ctx;
 
     if (p->n == PAGE)
         return ERR_INTERNAL;
@@ -49,7 +49,7 @@ static enum err add_schedule(void *ctx, const struct row *row)
 
 static enum err add_model(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct schedule_view_page *p = ctx;
 
     for (size_t i = 0; i < p->n; i++) {
         struct shown *s = &p->all[i];
@@ -68,7 +68,7 @@ static enum err add_model(void *ctx, const struct row *row)
     return ERR_INTERNAL;
 }
 
-static enum err read_models(struct tx *tx, struct page *p, bool with_bodies)
+static enum err read_models(struct tx *tx, struct schedule_view_page *p, bool with_bodies)
 {
     struct val v[PAGE];
 
@@ -78,8 +78,8 @@ static enum err read_models(struct tx *tx, struct page *p, bool with_bodies)
                    add_model, p);
 }
 
-/* ["msg_...","msg_..."], as schedule_job.c wrote it: no escapes, no blanks. */
-static void note_ids(struct page *p, struct shown *s)
+/* ["msg_...","msg_..."], as job.c wrote it: no escapes, no blanks. */
+static void note_ids(struct schedule_view_page *p, struct shown *s)
 {
     struct str rest = s->schedule.last_ids, id;
 
@@ -95,7 +95,7 @@ static void note_ids(struct page *p, struct shown *s)
 
 static enum err add_state(void *ctx, const struct row *row)
 {
-    struct page *p = ctx;
+    struct schedule_view_page *p = ctx;
 
     for (size_t i = p->asked; i < p->made_n; i++)
         if (str_eq(row->col[0].s, uuid_bytes(&p->made[i].id))) {
@@ -105,7 +105,7 @@ static enum err add_state(void *ctx, const struct row *row)
     return ERR_INTERNAL;
 }
 
-static enum err read_states(struct tx *tx, struct page *p)
+static enum err read_states(struct tx *tx, struct schedule_view_page *p)
 {
     struct val v[LIMIT_STATEMENT_ROWS];
     enum err e = OK;
@@ -138,7 +138,7 @@ static const char *word_of(enum qstash_state s)
     return s ? "IN_PROGRESS" : NULL;
 }
 
-static void states_out(struct buf *b, const struct page *p, const struct shown *s)
+static void states_out(struct buf *b, const struct schedule_view_page *p, const struct shown *s)
 {
     char id[MESSAGE_ID_TEXT + 1];
     const char *glue = "";
@@ -176,7 +176,8 @@ static void model_out(struct buf *b, const struct parcel *p)
     render_caller(b, p);
 }
 
-static void schedule_out(struct buf *b, const struct page *p, const struct shown *shown)
+static void schedule_out(struct buf *b, const struct schedule_view_page *p,
+                         const struct shown *shown)
 {
     const struct schedule *s = &shown->schedule;
 
@@ -200,7 +201,8 @@ static void schedule_out(struct buf *b, const struct page *p, const struct shown
 
 /* Models and states for the schedules of the page, then all of it. ERR_STALE: one was overwritten
  * meanwhile; read it again. */
-static enum err page_out(struct tx *tx, struct page *p, struct buf *b, bool with_bodies)
+static enum err page_out(struct tx *tx, struct schedule_view_page *p, struct buf *b,
+                         bool with_bodies)
 {
     enum err e = read_models(tx, p, with_bodies);
 
@@ -221,7 +223,7 @@ static enum err page_out(struct tx *tx, struct page *p, struct buf *b, bool with
 
 enum { TRIES = 3 };
 
-static enum err read_page(struct tx *tx, struct page *p, struct str after)
+static enum err read_page(struct tx *tx, struct schedule_view_page *p, struct str after)
 {
     struct val v[] = { V_TEXT(after), V_INT(PAGE) };
 
@@ -232,11 +234,11 @@ static enum err read_page(struct tx *tx, struct page *p, struct str after)
 static enum err list_page(struct tx *tx, struct arena *a, struct buf *b,
                           char last[LIMIT_QSTASH_NAME + 1], bool *ret_more)
 {
-    struct page p;
+    struct schedule_view_page p;
     enum err e = ERR_STALE;
 
     for (int tries = 0; tries < TRIES && e == ERR_STALE; tries++) {
-        p = (struct page){ .arena = a };
+        p = (struct schedule_view_page){ .arena = a };
         e = read_page(tx, &p, str_of(last));
         if (!e && p.n)
             e = page_out(tx, &p, b, b->n < LIMIT_QSTASH_LIST_BODIES);
@@ -247,7 +249,7 @@ static enum err list_page(struct tx *tx, struct arena *a, struct buf *b,
     return e == ERR_STALE ? ERR_TIMEOUT : e;
 }
 
-static enum err list(struct tx *tx, struct call *c)
+static enum err schedule_view_list(struct tx *tx, struct call *c)
 {
     char last[LIMIT_QSTASH_NAME + 1] = "";
     struct arena pages;
@@ -266,16 +268,16 @@ static enum err list(struct tx *tx, struct call *c)
 
 void qstash_schedule_list(struct visit *v)
 {
-    call_read(v, list);
+    call_read(v, schedule_view_list);
 }
 
-static enum err get(struct tx *tx, struct call *c)
+static enum err schedule_view_get(struct tx *tx, struct call *c)
 {
     struct str id = c->v->param[0];
     enum err e = ERR_STALE;
 
     for (int tries = 0; tries < TRIES && e == ERR_STALE; tries++) {
-        struct page p = { .arena = c->unit.arena, .n = 1 };
+        struct schedule_view_page p = { .arena = c->unit.arena, .n = 1 };
 
         e = schedule_read(tx, p.arena, id, &p.all[0].schedule);
         if (!e)
@@ -289,5 +291,5 @@ static enum err get(struct tx *tx, struct call *c)
 void qstash_schedule_get(struct visit *v)
 {
     if (visit_name(v, v->param[0], "schedule id"))
-        call_read(v, get);
+        call_read(v, schedule_view_get);
 }

@@ -1,8 +1,8 @@
 /* act.c - one look or change behind /_sandbox, in a unit: a program gets JSON, a person a page or
  * the way to the next one. */
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
 #include "sandbox/form.h"
-#include "sandbox/page.h"
+#include "sandbox/page/page.h"
 
 /* --- what was sent --- */
 
@@ -68,7 +68,7 @@ bool act_read_form(struct request *r, struct act *a, const char *const *names, s
 
 /* --- the unit --- */
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err control_act_run(struct tx *tx, struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, unit);
     struct work w = {
@@ -103,8 +103,8 @@ static void came_back(struct unit *u)
 
 void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads)
 {
-    static const struct unit_kind look = { "sandbox.look", UNIT_READ, run, NULL };
-    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, run, NULL };
+    static const struct unit_kind look = { "sandbox.look", UNIT_READ, control_act_run, NULL };
+    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, control_act_run, NULL };
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
     if (!reads && !control_is_own(r))

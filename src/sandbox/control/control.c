@@ -1,7 +1,7 @@
 /* control.c - the routes that are no part of Stripe's API: switches, and a look behind the scenes.
  * They take JSON strictly, so that a misspelt switch is an error and not a test that proves
  * nothing. All of them run on the sandbox's loop. */
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
 
 #include "base/limits.h"
 
@@ -117,7 +117,7 @@ static enum err list_run(struct tx *tx, struct unit *u)
     return e;
 }
 
-static void listed(struct unit *u)
+static void control_listed(struct unit *u)
 {
     struct event_list *l = CONTAINER_OF(u, struct event_list, unit);
 
@@ -148,7 +148,7 @@ static void list_events(struct request *r, void *ctx)
         return;
     }
     buf_init(&l->text, LIMIT_REPLY);
-    l->unit = (struct unit){ .kind = &kind, .home = r->home, .done = listed };
+    l->unit = (struct unit){ .kind = &kind, .home = r->home, .done = control_listed };
     store_post(((struct sandbox *)ctx)->store, &l->unit);
 }
 

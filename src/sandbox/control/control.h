@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/json.h"
-#include "sandbox/model.h"
+#include "base/json/json.h"
+#include "sandbox/stripe/model.h"
 
 /* Answers with the text, or with NO_MEMORY where it did not fit; releases it. */
 void control_reply(struct request *r, int status, struct str type, struct buf *text);
@@ -55,7 +55,7 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
 
 /* --- the handlers, by file --- */
 
-void control_rules(struct request *r, void *sandbox); /* control_faults.c */
+void control_rules(struct request *r, void *sandbox); /* faults.c */
 void control_add_rule(struct request *r, void *sandbox);
 void control_clear_rules(struct request *r, void *sandbox);
 void control_webhooks(struct request *r, void *sandbox);
@@ -63,24 +63,24 @@ void control_set_webhooks(struct request *r, void *sandbox);
 void control_chaos(struct request *r, void *sandbox);
 void control_set_chaos(struct request *r, void *sandbox);
 void control_end_chaos(struct request *r, void *sandbox);
-void control_home(struct request *r, void *sandbox);         /* page_home.c */
-void control_press(struct request *r, void *sandbox);        /* page_press.c */
-void control_books(struct request *r, void *sandbox);        /* books.c */
-void control_ask_customer(struct request *r, void *sandbox); /* authenticate.c */
+void control_home(struct request *r, void *sandbox);         /* sandbox/page/home.c */
+void control_press(struct request *r, void *sandbox);        /* sandbox/page/press.c */
+void control_books(struct request *r, void *sandbox);        /* ledger.c */
+void control_ask_customer(struct request *r, void *sandbox); /* sandbox/page/authenticate.c */
 void control_authenticate(struct request *r, void *sandbox);
-void control_resend(struct request *r, void *sandbox);        /* events.c */
-void control_show_checkout(struct request *r, void *sandbox); /* page_checkout.c */
+void control_resend(struct request *r, void *sandbox);        /* sandbox/webhook/events.c */
+void control_show_checkout(struct request *r, void *sandbox); /* sandbox/page/checkout.c */
 void control_use_checkout(struct request *r, void *sandbox);
 void control_pay_checkout(struct request *r, void *sandbox);
-void control_show_voucher(struct request *r, void *sandbox); /* page_voucher.c */
+void control_show_voucher(struct request *r, void *sandbox); /* sandbox/page/voucher.c */
 void control_pay_voucher(struct request *r, void *sandbox);
 void control_end_voucher(struct request *r, void *sandbox);
-void control_show_transfer(struct request *r, void *sandbox); /* page_transfer.c */
+void control_show_transfer(struct request *r, void *sandbox); /* sandbox/page/transfer.c */
 void control_send_transfer(struct request *r, void *sandbox);
 void control_roll(struct request *r, void *sandbox);   /* secrets.c */
-void control_strict(struct request *r, void *sandbox); /* strict.c */
+void control_strict(struct request *r, void *sandbox); /* sandbox/stripe/strict.c */
 void control_set_strict(struct request *r, void *sandbox);
-void control_move_refund(struct request *r, void *sandbox); /* control_money.c */
+void control_move_refund(struct request *r, void *sandbox); /* money.c */
 void control_lapse(struct request *r, void *sandbox);
-void control_open_dispute(struct request *r, void *sandbox); /* control_disputes.c */
+void control_open_dispute(struct request *r, void *sandbox); /* disputes.c */
 void control_close_dispute(struct request *r, void *sandbox);

@@ -1,7 +1,7 @@
-/* control_disputes.c - a test's own disputes: POST /_sandbox/disputes {charge or payment_intent,
+/* disputes.c - a test's own disputes: POST /_sandbox/disputes {charge or payment_intent,
  * status?} and POST /_sandbox/disputes/{id}/close {status: won or lost}. */
-#include "sandbox/checkout.h"
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
+#include "sandbox/stripe/checkout.h"
 
 static enum err find_charge(struct act *a, struct work *w, struct charge *c)
 {

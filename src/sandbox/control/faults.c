@@ -1,5 +1,5 @@
-/* control_faults.c - the routes of the switches: /_sandbox/faults, /webhooks, /chaos. */
-#include "sandbox/switches.h"
+/* faults.c - the routes of the switches: /_sandbox/faults, /webhooks, /chaos. */
+#include "sandbox/fault/switches.h"
 
 static void reply_json(struct request *r, struct buf *b)
 {

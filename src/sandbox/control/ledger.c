@@ -1,12 +1,12 @@
-/* books.c - GET /_sandbox/books?payment_id=&after= and GET
+/* ledger.c - GET /_sandbox/books?payment_id=&after= and GET
  * /_sandbox/paypay/books?merchant_payment_id=&after=: what really moved, from the sandbox's own
  * rows, so that a test compares to the yen. Amounts are in minor units. Only money that moved
  * counts: an authorisation is held; a declined charge, a refund that failed and what was cancelled
  * are nothing. `after` is an id; the totals are of what is listed; has_more says when that is not
  * all of it. */
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/paypay.h"
+#include "sandbox/control/control.h"
+#include "sandbox/paypay/paypay.h"
 
 enum { TEXTS = 4, NUMBERS = 6 };
 enum {
@@ -101,7 +101,7 @@ static void books_read(struct unit *u)
     reply_problem(k->request, u->err, NULL);
 }
 
-static void look(struct request *r, struct sandbox *s, const struct ledger *of)
+static void ledger_look(struct request *r, struct sandbox *s, const struct ledger *of)
 {
     static const struct unit_kind kind = { "sandbox.books", UNIT_READ, books_run, NULL };
     struct books *k = arena_alloc(&r->arena, 1, sizeof(*k));
@@ -129,7 +129,7 @@ void control_books(struct request *r, void *sandbox)
         .numbers = { "amount", "held", "captured", "refunded", "charges", "refunds" },
     };
 
-    look(r, sandbox, &of);
+    ledger_look(r, sandbox, &of);
 }
 
 void pp_control_books(struct request *r, void *sandbox)
@@ -142,5 +142,5 @@ void pp_control_books(struct request *r, void *sandbox)
         .numbers = { "amount", "held", "captured", "refunded", "refunds" },
     };
 
-    look(r, sandbox, &of);
+    ledger_look(r, sandbox, &of);
 }

@@ -1,6 +1,6 @@
-/* control_money.c - what else a test may bring about: POST /_sandbox/refunds/{id} {status} moves a
+/* money.c - what else a test may bring about: POST /_sandbox/refunds/{id} {status} moves a
  * refund along, POST /_sandbox/intents/{id}/lapse ends an authorisation before its time. */
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
 
 /* --- refunds ---
  *
@@ -26,7 +26,7 @@ static bool may_move(struct str from, struct str to)
     return false;
 }
 
-static enum err move(struct act *a, struct work *w)
+static enum err control_money_move(struct act *a, struct work *w)
 {
     struct str to = a->text[0];
     struct refund r;
@@ -47,7 +47,7 @@ static enum err move(struct act *a, struct work *w)
 void control_move_refund(struct request *r, void *sandbox)
 {
     static const struct act_text texts[] = { { "status", true } };
-    struct act a = { .run = move };
+    struct act a = { .run = control_money_move };
 
     if (act_read(r, &a, texts, COUNT(texts)))
         act_post(r, sandbox, &a, false);
@@ -55,7 +55,7 @@ void control_move_refund(struct request *r, void *sandbox)
 
 /* --- authorisations --- */
 
-static enum err lapse(struct act *a, struct work *w)
+static enum err control_money_lapse(struct act *a, struct work *w)
 {
     struct intent p;
     struct charge c;
@@ -76,7 +76,7 @@ static enum err lapse(struct act *a, struct work *w)
 
 void control_lapse(struct request *r, void *sandbox)
 {
-    struct act a = { .run = lapse };
+    struct act a = { .run = control_money_lapse };
 
     if (act_read(r, &a, NULL, 0))
         act_post(r, sandbox, &a, false);

@@ -5,21 +5,22 @@
  * While the two overlap both sign. Without an endpoint it is the receiver of the options, whose
  * rolled secret is remembered by the one that the options have: who sets another there has that. */
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/hooks.h"
+#include "sandbox/control/control.h"
+#include "sandbox/webhook/hooks.h"
 
 enum { SECRET_DIGITS = 32, SECRET_MAX = 255 };
 
 /* --- which --- */
 
-static struct secrets valid(struct str now, struct str before, int64_t until_ms, int64_t now_ms)
+static struct secrets secrets_valid(struct str now, struct str before, int64_t until_ms,
+                                    int64_t now_ms)
 {
     return (struct secrets){ now, until_ms > now_ms ? before : S("") };
 }
 
 struct secrets secrets_of(const struct hook *h, int64_t now_ms)
 {
-    return valid(h->secret, h->previous, h->previous_until_ms, now_ms);
+    return secrets_valid(h->secret, h->previous, h->previous_until_ms, now_ms);
 }
 
 enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struct secrets *ret)
@@ -29,7 +30,7 @@ enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struc
 
     *ret = (struct secrets){ s->o.webhook_secret, S("") };
     if (!e)
-        *ret = valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
+        *ret = secrets_valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
@@ -59,7 +60,7 @@ static enum err roll_endpoint(struct work *w, struct str id, struct str secret, 
     return w->err;
 }
 
-static enum err roll(struct act *a, struct work *w)
+static enum err secrets_roll(struct act *a, struct work *w)
 {
     struct str id = a->text[0], secret = a->text[1];
     int64_t until_ms = w->now_ms + a->number;
@@ -113,7 +114,7 @@ static void read_roll(struct reading *in, struct request *r, struct act *a)
 void control_roll(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "endpoint", "secret", "overlapMs" };
-    struct act a = { .run = roll };
+    struct act a = { .run = secrets_roll };
     struct reading in;
 
     if (!r->body.n)

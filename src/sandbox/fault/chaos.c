@@ -2,7 +2,7 @@
  * of which says whether the n-th time is struck: so the other rates do not change what happens, and
  * a run can be repeated as far as its calls come in the same order. */
 #include "base/rng.h"
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 
 enum { MILLION = 1000000 };
 
@@ -42,7 +42,7 @@ bool chaos_is_on(struct chaos *c, int64_t now_ms)
 }
 
 /* The n-th number of a kind, whoever asks for it. */
-static uint64_t draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
+static uint64_t chaos_draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
 {
     uint64_t n = atomic_fetch_add(&c->drawn[kind], 1);
     uint64_t seed;
@@ -59,7 +59,7 @@ bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64
 
     if (!chaos_is_on(c, now_ms))
         return false;
-    if ((int64_t)(draw(c, kind, &r) % MILLION) >= atomic_load(&c->rate[kind]))
+    if ((int64_t)(chaos_draw(c, kind, &r) % MILLION) >= atomic_load(&c->rate[kind]))
         return false;
     if (ret_chance)
         *ret_chance = rng_u64(&r);
@@ -93,7 +93,8 @@ static void answer_so(struct sandbox_fault *f, enum spoil answer)
         f->answer = answer;
 }
 
-static void strike(struct chaos *c, enum chaos_kind kind, uint64_t chance, struct sandbox_fault *f)
+static void chaos_strike(struct chaos *c, enum chaos_kind kind, uint64_t chance,
+                         struct sandbox_fault *f)
 {
     switch (kind) {
     case CHAOS_DECLINE: f->decline_code = S("generic_decline"); break;
@@ -129,5 +130,5 @@ void chaos_spoil(struct chaos *c, int64_t now_ms, bool charges, struct sandbox_f
         return;
     for (enum chaos_kind kind = 0; kind < CHAOS_DUPLICATE; kind++)
         if ((kind != CHAOS_DECLINE || charges) && chaos_strikes(c, kind, now_ms, &chance))
-            strike(c, kind, chance, f);
+            chaos_strike(c, kind, chance, f);
 }

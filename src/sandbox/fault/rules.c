@@ -1,7 +1,7 @@
-/* faults.c - what goes wrong next, on demand. Every rule that fits a call applies to it, and where
+/* rules.c - what goes wrong next, on demand. Every rule that fits a call applies to it, and where
  * two say something about the same thing the older one wins; each counts down by itself and is gone
  * when it has been used up. What chance adds comes behind the rules. */
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static bool rule_fits(const struct call_rule *r, struct str method, struct str p
     return path_fits(str_of(r->path), path);
 }
 
-static void join(struct sandbox_fault *f, const struct sandbox_fault *more)
+static void fault_rules_join(struct sandbox_fault *f, const struct sandbox_fault *more)
 {
     if (!f->delay_ms)
         f->delay_ms = more->delay_ms;
@@ -101,7 +101,7 @@ static void use_rule(struct sandbox *s, struct call_rule *r, struct arena *a,
     if (r->skip > 0) {
         r->skip--;
     } else {
-        join(f, &r->fault);
+        fault_rules_join(f, &r->fault);
         if (r->decline_code[0] && !f->decline_code.n)
             f->decline_code = arena_str(a, str_of(r->decline_code));
         r->times--;

@@ -1,7 +1,7 @@
 /* spoil.c - an answer as it arrives. The operation is over and its true answer kept under its key;
  * what is spoiled is spoiled on the wire, once. */
 #include "base/buf.h"
-#include "sandbox/parts.h"
+#include "sandbox/shared.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/parts.h"
+#include "sandbox/control/control.h"
+#include "sandbox/shared.h"
 
 #include <stdatomic.h>
 

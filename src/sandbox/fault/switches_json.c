@@ -1,15 +1,15 @@
 /* switches_json.c - rules, webhook switches and chance as JSON: as the API has them, and as they
  * are kept on disk. One writer and one reader each. */
-#include "base/civil.h"
-#include "base/time_parse.h"
-#include "sandbox/switches.h"
+#include "base/time/civil.h"
+#include "base/time/parse.h"
+#include "sandbox/fault/switches.h"
 
 #include <string.h>
 
 /* --- one value --- */
 
-static int64_t number(struct reading *in, const char *field, int64_t least, int64_t most,
-                      int64_t otherwise)
+static int64_t switches_json_number(struct reading *in, const char *field, int64_t least,
+                                    int64_t most, int64_t otherwise)
 {
     int64_t value;
 
@@ -17,14 +17,14 @@ static int64_t number(struct reading *in, const char *field, int64_t least, int6
                                                                                     : otherwise;
 }
 
-static bool flag(struct reading *in, const char *field, bool otherwise)
+static bool switches_json_flag(struct reading *in, const char *field, bool otherwise)
 {
     bool value;
 
     return json_get_bool(in->body, field, false, &value, &in->problems) ? value : otherwise;
 }
 
-static void text(struct reading *in, const char *field, char *out, size_t size)
+static void switches_json_text(struct reading *in, const char *field, char *out, size_t size)
 {
     struct str value;
 
@@ -116,7 +116,7 @@ static enum spoil read_spoil(struct reading *in)
 {
     char word[RULE_CODE_MAX] = "";
 
-    text(in, "answer", word, sizeof(word));
+    switches_json_text(in, "answer", word, sizeof(word));
     for (enum spoil i = SPOIL_NONE + 1; i < SPOILS; i++)
         if (strcmp(spoil_names[i], word) == 0)
             return i;
@@ -137,19 +137,19 @@ static enum retry_word read_retry_word(struct reading *in)
 
 struct call_rule rule_read(struct reading *in)
 {
-    struct call_rule rule = { .skip = number(in, "skip", 0, 1000000, 0),
-                              .times = number(in, "times", 1, 1000000, 1) };
+    struct call_rule rule = { .skip = switches_json_number(in, "skip", 0, 1000000, 0),
+                              .times = switches_json_number(in, "times", 1, 1000000, 1) };
     struct sandbox_fault *f = &rule.fault;
 
-    text(in, "path", rule.path, sizeof(rule.path));
-    text(in, "method", rule.method, sizeof(rule.method));
-    text(in, "declineCode", rule.decline_code, sizeof(rule.decline_code));
-    f->delay_ms = number(in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
-    f->hang_ms = number(in, "hangMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
-    f->status_before = (int)number(in, "statusBefore", 400, 599, 0);
-    f->status_after = (int)number(in, "statusAfter", 400, 599, 0);
-    f->drop_before = flag(in, "dropBefore", false);
-    f->drop_after = flag(in, "dropAfter", false);
+    switches_json_text(in, "path", rule.path, sizeof(rule.path));
+    switches_json_text(in, "method", rule.method, sizeof(rule.method));
+    switches_json_text(in, "declineCode", rule.decline_code, sizeof(rule.decline_code));
+    f->delay_ms = switches_json_number(in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
+    f->hang_ms = switches_json_number(in, "hangMs", 0, LIMIT_SANDBOX_SWITCH_MS, 0);
+    f->status_before = (int)switches_json_number(in, "statusBefore", 400, 599, 0);
+    f->status_after = (int)switches_json_number(in, "statusAfter", 400, 599, 0);
+    f->drop_before = switches_json_flag(in, "dropBefore", false);
+    f->drop_after = switches_json_flag(in, "dropAfter", false);
     f->answer = read_spoil(in);
     f->should_retry = read_retry_word(in);
     if (rule.path[0] && rule.path[0] != '/')
@@ -211,7 +211,7 @@ static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
     if (!cJSON_GetObjectItemCaseSensitive(in->body, "url"))
         return;
     memset(url, 0, WEBHOOK_URL_MAX);
-    text(in, "url", url, WEBHOOK_URL_MAX);
+    switches_json_text(in, "url", url, WEBHOOK_URL_MAX);
     u = str_of(url);
     if (u.n && !str_starts(u, S("http://")) && !str_starts(u, S("https://")))
         json_problem(&in->problems, "url", "begins with http:// or https://");
@@ -220,13 +220,13 @@ static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
 void webhooks_read(struct reading *in, struct webhook_values *v)
 {
     read_url(in, v->url);
-    v->on = flag(in, "on", v->on);
-    v->reorder = flag(in, "reorder", v->reorder);
-    v->burst = flag(in, "burst", v->burst);
-    v->copies = number(in, "duplicate", 0, LIMIT_SANDBOX_COPIES, v->copies);
-    v->delay_ms = number(in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, v->delay_ms);
-    v->drop_first = number(in, "dropFirst", 0, 1000000, v->drop_first);
-    v->factor = number(in, "factor", 1, 1000000, v->factor);
+    v->on = switches_json_flag(in, "on", v->on);
+    v->reorder = switches_json_flag(in, "reorder", v->reorder);
+    v->burst = switches_json_flag(in, "burst", v->burst);
+    v->copies = switches_json_number(in, "duplicate", 0, LIMIT_SANDBOX_COPIES, v->copies);
+    v->delay_ms = switches_json_number(in, "delayMs", 0, LIMIT_SANDBOX_SWITCH_MS, v->delay_ms);
+    v->drop_first = switches_json_number(in, "dropFirst", 0, 1000000, v->drop_first);
+    v->factor = switches_json_number(in, "factor", 1, 1000000, v->factor);
 }
 
 /* --- chance --- */
@@ -337,7 +337,7 @@ static void read_until(struct reading *in, struct chaos_plan *p)
 {
     char word[64] = "";
 
-    text(in, "until", word, sizeof(word));
+    switches_json_text(in, "until", word, sizeof(word));
     if (word[0] && (!time_parse(str_of(word), &p->until_ms) || p->until_ms <= 0))
         json_problem(&in->problems, "until", "is a time like 2026-01-31T12:00:00Z");
 }
@@ -351,8 +351,10 @@ struct chaos_plan chaos_read(struct reading *in)
         p.seed = 0;
     read_rates(in, "calls", 0, CHAOS_CALLS, &p);
     read_rates(in, "webhooks", CHAOS_CALLS, CHAOS_KINDS, &p);
-    p.delay_ms = number(in, "delayMs", 1, LIMIT_SANDBOX_SWITCH_MS, LIMIT_SANDBOX_CHAOS_DELAY_MS);
-    p.hang_ms = number(in, "hangMs", 1, LIMIT_SANDBOX_SWITCH_MS, LIMIT_SANDBOX_CHAOS_HANG_MS);
+    p.delay_ms = switches_json_number(in, "delayMs", 1, LIMIT_SANDBOX_SWITCH_MS,
+                                      LIMIT_SANDBOX_CHAOS_DELAY_MS);
+    p.hang_ms =
+        switches_json_number(in, "hangMs", 1, LIMIT_SANDBOX_SWITCH_MS, LIMIT_SANDBOX_CHAOS_HANG_MS);
     read_until(in, &p);
     for (size_t i = 0; i < CHAOS_KINDS; i++)
         rates += p.rate[i];

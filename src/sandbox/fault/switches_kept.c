@@ -5,7 +5,7 @@
  *
  * Only one unit of ours is under way at a time, so that what was decided last is what is kept. */
 #include "observe/log.h"
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -156,7 +156,7 @@ static enum err change_run(struct tx *tx, struct unit *u)
     abort();
 }
 
-static void apply(struct change *c)
+static void switches_kept_apply(struct change *c)
 {
     struct sandbox_faults *f = c->s->faults;
 
@@ -179,7 +179,7 @@ static void apply(struct change *c)
     }
 }
 
-static void changed(struct unit *u)
+static void switches_kept_changed(struct unit *u)
 {
     struct change *c = CONTAINER_OF(u, struct change, unit);
     struct sandbox *s = c->s;
@@ -189,7 +189,7 @@ static void changed(struct unit *u)
     if (u->err) {
         reply_problem(c->request, u->err, "the switches are as they were: this could not be kept");
     } else {
-        apply(c);
+        switches_kept_apply(c);
         c->done(c);
     }
     go_on(s);
@@ -210,7 +210,7 @@ static void write_body(struct change *c)
 }
 
 /* False: it was answered, and there is nothing to keep. */
-ANSWERS static bool begin(struct change *c)
+ANSWERS static bool switches_kept_begin(struct change *c)
 {
     static const struct unit_kind kind = { "sandbox.switches", UNIT_FRONT, change_run, NULL };
     struct sandbox_faults *f = c->s->faults;
@@ -224,7 +224,8 @@ ANSWERS static bool begin(struct change *c)
         return false;
     }
     write_body(c);
-    c->unit = (struct unit){ .kind = &kind, .home = c->request->home, .done = changed };
+    c->unit =
+        (struct unit){ .kind = &kind, .home = c->request->home, .done = switches_kept_changed };
     store_post(c->s->store, &c->unit);
     return true;
 }
@@ -240,7 +241,7 @@ static void go_on(struct sandbox *s)
         if (!k->first)
             k->last = &k->first;
         k->busy = true;
-        k->busy = begin(c);
+        k->busy = switches_kept_begin(c);
     }
     if (!k->busy && (k->noted_count || k->webhooks_noted))
         write_notes(s);
@@ -296,7 +297,7 @@ static void start_arm(struct home *h, struct timer *t, int64_t due_ms)
 }
 
 /* False: not as we write it. */
-static bool reads(struct str text, struct reading *in)
+static bool switches_kept_reads(struct str text, struct reading *in)
 {
     *in = (struct reading){ 0 };
     if (json_parse(text, &in->body, NULL) || !cJSON_IsObject(in->body)) {
@@ -307,7 +308,7 @@ static bool reads(struct str text, struct reading *in)
     return true;
 }
 
-static bool ends(struct reading *in)
+static bool switches_kept_ends(struct reading *in)
 {
     bool fine = !in->problems.count;
 
@@ -322,7 +323,7 @@ static enum err take_rule(void *ctx, const struct row *row)
     struct call_rule rule;
     struct reading in;
 
-    if (!reads(row->col[3].s, &in)) {
+    if (!switches_kept_reads(row->col[3].s, &in)) {
         x->unknown++;
         return OK;
     }
@@ -330,7 +331,7 @@ static enum err take_rule(void *ctx, const struct row *row)
     rule.seq = row->col[0].i;
     rule.skip = row->col[1].i;
     rule.times = row->col[2].i;
-    if (!ends(&in) || rules_add(x->s->faults, &rule))
+    if (!switches_kept_ends(&in) || rules_add(x->s->faults, &rule))
         x->unknown++;
     return OK;
 }
@@ -346,7 +347,7 @@ static enum err take_switch(void *ctx, const struct row *row)
 
     if (!row->col[1].s.n)
         return OK; /* chaos that was ended */
-    if (!reads(row->col[1].s, &in)) {
+    if (!switches_kept_reads(row->col[1].s, &in)) {
         x->unknown++;
         return OK;
     }
@@ -354,7 +355,7 @@ static enum err take_switch(void *ctx, const struct row *row)
         webhooks_read(&in, &w);
     else
         plan = chaos_read(&in);
-    if (!ends(&in))
+    if (!switches_kept_ends(&in))
         x->unknown++;
     else if (hooks)
         webhooks_set(&f->webhooks, &w);

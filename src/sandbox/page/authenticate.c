@@ -1,11 +1,11 @@
 /* authenticate.c - the page where the customer answers the 3-D Secure question, with two buttons
  * and no script. A program answers with {"result":"success"} instead. What the page shows came from
  * a merchant, so every text of it is escaped, and the browser is told to run nothing. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/model.h"
-#include "sandbox/page.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct question {
 
 /* --- the unit --- */
 
-static enum err look(struct tx *tx, struct question *q)
+static enum err authenticate_look(struct tx *tx, struct question *q)
 {
     struct arena *a = &q->request->arena;
     struct intent p;
@@ -44,19 +44,19 @@ static enum err look(struct tx *tx, struct question *q)
 
 static enum err look_run(struct tx *tx, struct unit *u)
 {
-    return look(tx, CONTAINER_OF(u, struct question, unit));
+    return authenticate_look(tx, CONTAINER_OF(u, struct question, unit));
 }
 
 static enum err answer_run(struct tx *tx, struct unit *u)
 {
     struct question *q = CONTAINER_OF(u, struct question, unit);
-    enum err e = look(tx, q);
+    enum err e = authenticate_look(tx, q);
 
     if (!e && q->status != INTENT_NEEDS_ACTION)
         return ERR_UNPROCESSABLE;
     if (!e)
         e = sandbox_authenticate(q->sandbox, tx, &q->request->arena, q->intent, q->success);
-    return e ? e : look(tx, q);
+    return e ? e : authenticate_look(tx, q);
 }
 
 /* --- pages --- */
@@ -172,7 +172,7 @@ static void came_back(struct unit *u)
 
 /* --- the request --- */
 
-static void post(struct request *r, struct sandbox *s, const struct question *as)
+static void authenticate_post(struct request *r, struct sandbox *s, const struct question *as)
 {
     static const struct unit_kind looks = { "sandbox.question", UNIT_READ, look_run, NULL };
     static const struct unit_kind answers = { "sandbox.answer", UNIT_FRONT, answer_run, NULL };
@@ -195,7 +195,7 @@ static void post(struct request *r, struct sandbox *s, const struct question *as
 
 void control_ask_customer(struct request *r, void *sandbox)
 {
-    post(r, sandbox, &(struct question){ 0 });
+    authenticate_post(r, sandbox, &(struct question){ 0 });
 }
 
 static bool read_result(struct str result, struct question *q)
@@ -228,7 +228,7 @@ void control_authenticate(struct request *r, void *sandbox)
     bool json = str_starts(type, S("application/json"));
 
     if (json ? read_json(r->body, &q) : read_form(r->body, &q))
-        post(r, sandbox, &q);
+        authenticate_post(r, sandbox, &q);
     else
         reply_problem(r, ERR_VALIDATION, "result is success or fail");
 }

@@ -1,9 +1,10 @@
-/* page_checkout.c - the page of a Checkout Session, where a person picks one of the test cards or
+/* checkout.c - the page of a Checkout Session, where a person picks one of the test cards or
  * the convenience store, pays or goes back. A program sends {"paymentMethod": ...} to its /pay. */
+#include "sandbox/stripe/checkout.h"
+
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/control.h"
-#include "sandbox/page.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const struct {
 };
 
 /* Those of the choices that are no cards go by their own names. */
-static const struct card *chosen(struct str name)
+static const struct card *checkout_chosen(struct str name)
 {
     const struct card *card = card_by_name(name);
 
@@ -33,7 +34,7 @@ static const struct card *chosen(struct str name)
 static enum err find_method(struct act *a, struct work *w, const struct session *s,
                             struct method *m)
 {
-    const struct card *card = chosen(a->text[0]);
+    const struct card *card = checkout_chosen(a->text[0]);
     struct str email = a->text[1].n ? a->text[1] : s->customer_email;
 
     a->why = "there is no such payment method";
@@ -79,7 +80,7 @@ static void put_choices(struct buf *b, enum language l, const struct session *s)
     bool first = true;
 
     for (size_t i = 0; i < COUNT(choices); i++) {
-        const struct card *card = chosen(str_of(choices[i].method));
+        const struct card *card = checkout_chosen(str_of(choices[i].method));
 
         if (!page_allows(s->method_types, card_type(card)))
             continue;
@@ -207,7 +208,7 @@ static enum err find_session(struct act *a, struct work *w, struct session *s)
 }
 
 /* Back from 3-D Secure the customer does not stay here. */
-static enum err show(struct act *a, struct work *w)
+static enum err checkout_show(struct act *a, struct work *w)
 {
     struct session s;
     enum err e = find_session(a, w, &s);
@@ -219,7 +220,7 @@ static enum err show(struct act *a, struct work *w)
                                                    : show_page(a, w, &s);
 }
 
-static enum err pay(struct act *a, struct work *w)
+static enum err checkout_pay(struct act *a, struct work *w)
 {
     struct confirmation how = { 0 };
     struct attempt attempt;
@@ -247,7 +248,7 @@ static enum err pay(struct act *a, struct work *w)
     return w->err;
 }
 
-static enum err cancel(struct act *a, struct work *w)
+static enum err checkout_cancel(struct act *a, struct work *w)
 {
     struct session s;
     enum err e = find_session(a, w, &s);
@@ -263,14 +264,14 @@ static enum err cancel(struct act *a, struct work *w)
 
 void control_show_checkout(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = show }, true);
+    act_post(r, sandbox, &(struct act){ .run = checkout_show }, true);
 }
 
 void control_use_checkout(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "method", "email" };
     static const char *const which[] = { "act" };
-    struct act a = { .run = pay }, button = { 0 };
+    struct act a = { .run = checkout_pay }, button = { 0 };
 
     if (!act_is_form(r)) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
@@ -280,14 +281,14 @@ void control_use_checkout(struct request *r, void *sandbox)
         !act_read_form(r, &a, names, COUNT(names)))
         return;
     if (str_eq(button.text[0], S("cancel")))
-        a.run = cancel;
-    act_post(r, sandbox, &a, a.run == cancel);
+        a.run = checkout_cancel;
+    act_post(r, sandbox, &a, a.run == checkout_cancel);
 }
 
 void control_pay_checkout(struct request *r, void *sandbox)
 {
     static const struct act_text texts[] = { { "paymentMethod", true }, { "email", false } };
-    struct act a = { .run = pay };
+    struct act a = { .run = checkout_pay };
 
     if (act_read(r, &a, texts, COUNT(texts)))
         act_post(r, sandbox, &a, false);

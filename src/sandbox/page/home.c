@@ -1,13 +1,13 @@
-/* page_home.c - GET /_sandbox: what happened last, what waits, and what goes wrong, on one page for
- * people. No script: every button is a form of its own (page_press.c). Rows are read in a unit; the
+/* home.c - GET /_sandbox: what happened last, what waits, and what goes wrong, on one page for
+ * people. No script: every button is a form of its own (press.c). Rows are read in a unit; the
  * page is written at home, where the switches live. */
-#include "sandbox/page_home.h"
+#include "sandbox/page/home.h"
 
 #include <string.h>
 
 /* --- the rows --- */
 
-static struct str keep(struct home_view *v, struct str s)
+static struct str page_home_keep(struct home_view *v, struct str s)
 {
     return arena_str(&v->request->arena, s);
 }
@@ -16,13 +16,14 @@ static struct home_intent intent_of(struct home_view *v, const struct row *row)
 {
     const struct val *c = row->col;
 
-    return (struct home_intent){ .id = keep(v, c[0].s),
+    return (struct home_intent){ .id = page_home_keep(v, c[0].s),
                                  .created_ms = c[1].i,
                                  .amount = c[2].i,
-                                 .currency = keep(v, c[3].s),
-                                 .status = row->count > 4 ? keep(v, c[4].s) : S(""),
-                                 .card = row->count > 5 ? keep(v, c[5].s) : S(""),
-                                 .description = row->count > 6 ? keep(v, c[6].s) : S("") };
+                                 .currency = page_home_keep(v, c[3].s),
+                                 .status = row->count > 4 ? page_home_keep(v, c[4].s) : S(""),
+                                 .card = row->count > 5 ? page_home_keep(v, c[5].s) : S(""),
+                                 .description =
+                                     row->count > 6 ? page_home_keep(v, c[6].s) : S("") };
 }
 
 static enum err add_intent(void *ctx, const struct row *row)
@@ -70,10 +71,10 @@ static enum err add_event(void *ctx, const struct row *row)
     struct home_view *v = ctx;
     const struct val *c = row->col;
 
-    v->events[v->event_count++] = (struct home_event){ .id = keep(v, c[0].s),
-                                                       .type = keep(v, c[1].s),
+    v->events[v->event_count++] = (struct home_event){ .id = page_home_keep(v, c[0].s),
+                                                       .type = page_home_keep(v, c[1].s),
                                                        .created_ms = c[2].i,
-                                                       .object = keep(v, c[3].s),
+                                                       .object = page_home_keep(v, c[3].s),
                                                        .told = c[4].i > 0 };
     return OK;
 }
@@ -98,7 +99,7 @@ static enum err add_message(void *ctx, const struct row *row)
     if (row->col[1].i < e->attempts)
         return OK;
     e->attempts = row->col[1].i;
-    e->why = keep(v, row->col[3].s);
+    e->why = page_home_keep(v, row->col[3].s);
     return OK;
 }
 
@@ -111,7 +112,7 @@ static enum err add_dead(void *ctx, const struct row *row)
         return OK;
     e->told = e->dead = true;
     e->attempts = row->col[1].i;
-    e->why = keep(v, row->col[2].s);
+    e->why = page_home_keep(v, row->col[2].s);
     return OK;
 }
 
@@ -150,7 +151,7 @@ static enum err look_run(struct tx *tx, struct unit *u)
 
 /* --- the answer --- */
 
-static void looked(struct unit *u)
+static void page_home_looked(struct unit *u)
 {
     struct home_view *v = CONTAINER_OF(u, struct home_view, unit);
     struct request *r = v->request;
@@ -180,6 +181,8 @@ void control_home(struct request *r, void *sandbox)
     v->s = s;
     v->language = page_language(r);
     v->now_ms = env_now_ms(&s->env);
-    v->unit = (struct unit){ .kind = &kind, .home = r->home, .done = looked, .arena = &r->arena };
+    v->unit = (struct unit){
+        .kind = &kind, .home = r->home, .done = page_home_looked, .arena = &r->arena
+    };
     store_post(s->store, &v->unit);
 }

@@ -1,9 +1,9 @@
-/* page_home.h - what the sandbox's front page shows, between the files that read it and write it.
+/* home.h - what the sandbox's front page shows, between the files that read it and write it.
  */
 #pragma once
 
-#include "sandbox/page.h"
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
+#include "sandbox/page/page.h"
 
 enum { HOME_ROWS = 20, HOME_EVENTS = 30 };
 
@@ -23,7 +23,7 @@ struct home_event {
 };
 
 struct home_view {
-    struct unit unit; /* page_home.c's own */
+    struct unit unit; /* home.c's own */
     struct request *request;
     struct sandbox *s;
     enum language language;
@@ -31,20 +31,20 @@ struct home_view {
     struct home_intent intents[HOME_ROWS], waiting[HOME_ROWS], sessions[HOME_ROWS];
     struct home_intent paypay[HOME_ROWS], codes[HOME_ROWS]; /* card: the merchant's id */
     size_t intent_count, waiting_count, session_count, event_count, paypay_count, code_count;
-    struct pp_home *paypay_switches; /* paypay_home.c's own */
+    struct pp_home *paypay_switches; /* sandbox/paypay/home.c's own */
     struct home_event events[HOME_EVENTS];
 };
 
 /* The whole page; at home. */
 void home_write(struct buf *b, const struct home_view *v);
-void home_write_switches(struct buf *b, const struct home_view *v); /* page_home_switches.c */
+void home_write_switches(struct buf *b, const struct home_view *v); /* home_switches.c */
 void home_write_form(struct buf *b, const struct home_view *v);     /* its begin, with lang */
 /* Behind what a rule does: how often, where and when; ends its li. */
 void home_write_rule_rest(struct buf *b, const struct home_view *v, struct str method,
                           struct str path, int64_t skip, int64_t times);
 void home_say(struct buf *b, const struct home_view *v, const char *en, const char *ja);
 
-/* --- paypay_home.c: the switches of the pretend PayPay --- */
+/* --- sandbox/paypay/home.c: the switches of the pretend PayPay --- */
 
 struct form;
 
@@ -53,7 +53,7 @@ void pp_home_write(struct buf *b, const struct home_view *v);
 /* False: no button of PayPay's was pressed. */
 bool pp_home_press(struct request *r, struct sandbox *s, const struct form *form) ANSWERS;
 
-/* A rule that one click sets, by name; page_press.c has what it does. */
+/* A rule that one click sets, by name; press.c has what it does. */
 struct home_rule {
     const char *name, *en, *ja;
     const char *body; /* as POST /_sandbox/faults takes it, without times and braces */

@@ -1,5 +1,5 @@
-/* page_home_switches.c - the part of the front page where things are made to go wrong. */
-#include "sandbox/page_home.h"
+/* home_switches.c - the part of the front page where things are made to go wrong. */
+#include "sandbox/page/home.h"
 
 #include <stdio.h>
 

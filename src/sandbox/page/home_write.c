@@ -1,7 +1,7 @@
-/* page_home_write.c - the front page as HTML: what happened. What came from outside (descriptions,
+/* home_write.c - the front page as HTML: what happened. What came from outside (descriptions,
  * ids, a receiver's words) is escaped, all of it. */
-#include "base/civil.h"
-#include "sandbox/page_home.h"
+#include "base/time/civil.h"
+#include "sandbox/page/home.h"
 
 const char home_style[] =
     ":root{color-scheme:light "
@@ -86,7 +86,7 @@ static void put_code(struct buf *b, struct str s)
 }
 
 /* At most so many bytes, between two characters. */
-static struct str shortened(struct str s, size_t most)
+static struct str home_write_shortened(struct str s, size_t most)
 {
     if (s.n <= most)
         return s;
@@ -99,7 +99,7 @@ static void put_short(struct buf *b, struct str s)
 {
     enum { SHOWN = 160 };
 
-    page_text(b, shortened(s, SHOWN));
+    page_text(b, home_write_shortened(s, SHOWN));
     if (s.n > SHOWN)
         buf_add(b, S("…"));
 }

@@ -1,7 +1,7 @@
-#include "sandbox/page.h"
+#include "sandbox/page/page.h"
 
 #include "domain/money.h"
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ bool page_allows(struct str types, const char *type)
 }
 
 /* Referrer-Policy: under no-referrer the page's own forms would say "Origin: null", as a stranger's
- * may; control.c asks. */
+ * may; sandbox/control/control.c asks. */
 static void add_headers(struct request *r, const char *policy)
 {
     reply_header(r, S("Content-Security-Policy"), str_of(policy));

@@ -15,7 +15,7 @@ extern const char page_style[];
 void page_headers(struct request *r);
 /* The same for a page with another style, whose hash is made of it. */
 void page_headers_for(struct request *r, const char *style);
-extern const char home_style[]; /* page_home_write.c */
+extern const char home_style[]; /* home_write.c */
 /* ?lang=ja or en, else what the browser asks for. */
 enum language page_language(const struct request *r);
 /* "?lang=ja" or "?lang=en" where the address said so, for the way on; else "". */

@@ -1,9 +1,9 @@
-/* page_press.c - POST /_sandbox: a button of the front page was pressed. The way back is always the
- * page itself (303), at the place where the button stands. control.c has seen to it that no
+/* press.c - POST /_sandbox: a button of the front page was pressed. The way back is always the
+ * page itself (303), at the place where the button stands. sandbox/control/control.c has seen to it that no
  * stranger's page pressed it. */
 #include "sandbox/form.h"
-#include "sandbox/hooks.h"
-#include "sandbox/page_home.h"
+#include "sandbox/page/home.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ ANSWERS static bool go_back_unchanged(struct change *c, const char *note)
     return false;
 }
 
-static void pressed(struct change *c)
+static void page_press_pressed(struct change *c)
 {
     go_back(c->request, "", place_of(c->kind));
 }
@@ -184,7 +184,7 @@ ANSWERS static bool read_chaos(struct change *c)
 
 /* --- events --- */
 
-static enum err resend(struct act *a, struct work *w)
+static enum err page_press_resend(struct act *a, struct work *w)
 {
     const char *lang = page_language(a->request) == LANG_JA ? "ja" : "en";
     struct row row;
@@ -205,16 +205,18 @@ static const struct {
     const char *field, *value; /* value NULL: any */
     struct change change;
 } buttons[] = {
-    { "rule", NULL, { .kind = CHANGE_ADD, .read = read_rule, .done = pressed } },
-    { "rules", "clear", { .kind = CHANGE_CLEAR, .read = read_nothing, .done = pressed } },
-    { "hook", NULL, { .kind = CHANGE_WEBHOOKS, .read = read_hook, .done = pressed } },
-    { "chaos", "start", { .kind = CHANGE_CHAOS, .read = read_chaos, .done = pressed } },
-    { "chaos", "stop", { .kind = CHANGE_CHAOS, .read = read_nothing, .done = pressed } },
+    { "rule", NULL, { .kind = CHANGE_ADD, .read = read_rule, .done = page_press_pressed } },
+    { "rules",
+      "clear",
+      { .kind = CHANGE_CLEAR, .read = read_nothing, .done = page_press_pressed } },
+    { "hook", NULL, { .kind = CHANGE_WEBHOOKS, .read = read_hook, .done = page_press_pressed } },
+    { "chaos", "start", { .kind = CHANGE_CHAOS, .read = read_chaos, .done = page_press_pressed } },
+    { "chaos", "stop", { .kind = CHANGE_CHAOS, .read = read_nothing, .done = page_press_pressed } },
 };
 
 void control_press(struct request *r, void *sandbox)
 {
-    struct act again = { .run = resend, .form = true };
+    struct act again = { .run = page_press_resend, .form = true };
     struct form form = { 0 };
 
     if (!act_is_form(r)) {

@@ -1,11 +1,11 @@
-/* page_transfer.c - where the money is to be sent (hosted_instructions_url), as a page with a form
+/* transfer.c - where the money is to be sent (hosted_instructions_url), as a page with a form
  * that sends some. A program calls Stripe's fund_cash_balance. */
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/customers.h"
-#include "sandbox/page.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/customers.h"
 
-static int64_t missing(struct work *w, const struct intent *p)
+static int64_t transfer_missing(struct work *w, const struct intent *p)
 {
     struct transfer t;
     enum err e = sb_transfer_read(w->tx, p->id, &t);
@@ -36,7 +36,7 @@ static void put_rest(struct buf *b, enum language l, const struct intent *p, int
     put_form(b, l, amount);
 }
 
-static enum err show(struct act *a, struct work *w)
+static enum err transfer_show(struct act *a, struct work *w)
 {
     enum language l = page_language(a->request);
     struct intent p;
@@ -48,7 +48,7 @@ static enum err show(struct act *a, struct work *w)
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     page_begin(&b, l, l == LANG_JA ? "銀行振込" : "Bank transfer");
     if (sb_transfer_waits(&p)) {
-        put_rest(&b, l, &p, missing(w, &p));
+        put_rest(&b, l, &p, transfer_missing(w, &p));
     } else {
         buf_add(&b, S("<p role=\"status\">"));
         buf_add(&b, p.status == INTENT_SUCCEEDED
@@ -90,7 +90,7 @@ static enum err send_some(struct act *a, struct work *w)
 
 void control_show_transfer(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = show }, true);
+    act_post(r, sandbox, &(struct act){ .run = transfer_show }, true);
 }
 
 void control_send_transfer(struct request *r, void *sandbox)

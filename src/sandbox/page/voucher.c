@@ -1,9 +1,9 @@
-/* page_voucher.c - the slip for the convenience store, as a page with two buttons: it is paid, or
+/* voucher.c - the slip for the convenience store, as a page with two buttons: it is paid, or
  * its time is over. A program posts to /pay and /expire. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/control.h"
-#include "sandbox/page.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/checkout.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -76,7 +76,7 @@ static void put_state(struct buf *b, enum language l, const struct intent *p)
 /* --- the units --- */
 
 /* NOT_FOUND where there never was a slip. */
-static enum err find(struct act *a, struct work *w, struct intent *p, struct voucher *x)
+static enum err voucher_find(struct act *a, struct work *w, struct intent *p, struct voucher *x)
 {
     enum err e = sb_intent_read(w->tx, a->id, p);
 
@@ -85,13 +85,13 @@ static enum err find(struct act *a, struct work *w, struct intent *p, struct vou
     return e || x->code.n ? e : ERR_NOT_FOUND;
 }
 
-static enum err show(struct act *a, struct work *w)
+static enum err voucher_show(struct act *a, struct work *w)
 {
     enum language l = page_language(a->request);
     struct voucher x;
     struct intent p;
     struct buf b;
-    enum err e = find(a, w, &p, &x);
+    enum err e = voucher_find(a, w, &p, &x);
 
     if (e)
         return e;
@@ -107,7 +107,7 @@ static enum err show(struct act *a, struct work *w)
     return w->err;
 }
 
-static enum err answer(struct act *a, struct work *w, const struct intent *p)
+static enum err voucher_answer(struct act *a, struct work *w, const struct intent *p)
 {
     if (a->form)
         a->location =
@@ -135,7 +135,7 @@ static bool is_store(struct str name)
     return false;
 }
 
-static enum err pay(struct act *a, struct work *w)
+static enum err page_voucher_pay(struct act *a, struct work *w)
 {
     struct str store = a->text[0].n ? a->text[0] : sb_stores[0];
     struct intent p;
@@ -146,31 +146,31 @@ static enum err pay(struct act *a, struct work *w)
     a->why = "store is familymart, lawson, ministop or seicomart";
     if (!is_store(store))
         return ERR_VALIDATION;
-    return sb_voucher_pay(w, &p, store) ? answer(a, w, &p) : w->err;
+    return sb_voucher_pay(w, &p, store) ? voucher_answer(a, w, &p) : w->err;
 }
 
-static enum err expire(struct act *a, struct work *w)
+static enum err voucher_expire(struct act *a, struct work *w)
 {
     struct intent p;
     enum err e = find_waiting(a, w, &p);
 
     if (e)
         return e;
-    return sb_voucher_lapse(w, &p) ? answer(a, w, &p) : w->err;
+    return sb_voucher_lapse(w, &p) ? voucher_answer(a, w, &p) : w->err;
 }
 
 /* --- the handlers --- */
 
 void control_show_voucher(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = show }, true);
+    act_post(r, sandbox, &(struct act){ .run = voucher_show }, true);
 }
 
 void control_pay_voucher(struct request *r, void *sandbox)
 {
     static const struct act_text texts[] = { { "store", false } };
     static const char *const names[] = { "store" };
-    struct act a = { .run = pay };
+    struct act a = { .run = page_voucher_pay };
 
     if (act_is_form(r) ? act_read_form(r, &a, names, COUNT(names))
                        : act_read(r, &a, texts, COUNT(texts)))
@@ -179,7 +179,7 @@ void control_pay_voucher(struct request *r, void *sandbox)
 
 void control_end_voucher(struct request *r, void *sandbox)
 {
-    struct act a = { .run = expire, .form = act_is_form(r) };
+    struct act a = { .run = voucher_expire, .form = act_is_form(r) };
 
     if (a.form || act_read(r, &a, NULL, 0))
         act_post(r, sandbox, &a, false);

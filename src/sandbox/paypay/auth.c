@@ -1,11 +1,11 @@
-/* paypay_auth.c
+/* auth.c
  *
  *   hash  base64(MD5(content type, body)), or "empty" where there is no body
  *   mac   base64(HMAC-SHA256(secret, path LF method LF nonce LF epoch LF content type LF hash)),
  *         with the content type "empty", too, where there is no body
  *
  * The query is not signed. */
-#include "sandbox/paypay_auth.h"
+#include "sandbox/paypay/auth.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
@@ -36,7 +36,7 @@ static bool cut_header(struct str header, struct header_parts *h)
     return true;
 }
 
-static bool same(struct str sent, const char *right, size_t n)
+static bool auth_same(struct str sent, const char *right, size_t n)
 {
     return sent.n == n && CRYPTO_memcmp(sent.p, right, n) == 0;
 }
@@ -59,7 +59,7 @@ static bool hash_fits(const struct paypay_claim *c, struct str hash)
     if (!done || n != MD5_BYTES)
         return false;
     EVP_EncodeBlock((unsigned char *)text, digest, MD5_BYTES);
-    return same(hash, text, BASE64_MD5);
+    return auth_same(hash, text, BASE64_MD5);
 }
 
 static void write_signed(struct buf *b, const struct paypay_claim *c, const struct header_parts *h)
@@ -91,7 +91,7 @@ static bool mac_fits(const struct paypay_claim *c, const struct header_parts *h,
     if (!done || n != MAC_BYTES)
         return false;
     EVP_EncodeBlock((unsigned char *)text, digest, MAC_BYTES);
-    return same(h->mac, text, BASE64_MAC);
+    return auth_same(h->mac, text, BASE64_MAC);
 }
 
 static bool is_fresh(struct str epoch, int64_t now_s)

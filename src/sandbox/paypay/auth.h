@@ -1,4 +1,4 @@
-/* paypay_auth.h - "Authorization: hmac OPA-Auth:key:mac:nonce:epoch:hash", checked as PayPay does.
+/* auth.h - "Authorization: hmac OPA-Auth:key:mac:nonce:epoch:hash", checked as PayPay does.
  * Knows nothing of requests, so that PayPay's own samples can be held against it. */
 #pragma once
 

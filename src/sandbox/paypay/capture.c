@@ -1,7 +1,7 @@
-/* paypay_capture.c - what becomes of an authorization: captured, once, and for all or less; or
+/* capture.c - what becomes of an authorization: captured, once, and for all or less; or
  * given back. By a switch, or for LIMIT_SANDBOX_PP_ASKS yen, the user is asked first. */
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 /* --- capture --- */
 

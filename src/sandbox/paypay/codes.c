@@ -1,8 +1,8 @@
-/* paypay_codes.c - POST /v2/codes and what is done with a code. It is made at most once under a
+/* codes.c - POST /v2/codes and what is done with a code. It is made at most once under a
  * merchantPaymentId: whoever lost the answer never learns its url. */
-#include "base/civil.h"
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "base/time/civil.h"
+#include "sandbox/paypay/paypay.h"
 
 enum { CODE_DIGITS = 16 };
 

@@ -1,4 +1,4 @@
-/* paypay_door.c - every call under /v2 comes in here and goes out here.
+/* endpoint.c - every call under /v2 comes in here and goes out here.
  *
  *   who are you (401) -> what do you say (400) -> unit: what goes wrong, the operation -> [hang]
  *   -> answer, or a closed connection
@@ -6,10 +6,10 @@
  * All of it but the unit is at home. */
 #include "base/limits.h"
 #include "observe/log.h"
-#include "sandbox/control.h"
+#include "sandbox/control/control.h"
 #include "sandbox/impl.h"
-#include "sandbox/paypay.h"
-#include "sandbox/paypay_auth.h"
+#include "sandbox/paypay/auth.h"
+#include "sandbox/paypay/paypay.h"
 
 #include <stdio.h>
 
@@ -65,7 +65,7 @@ void pp_problem(struct buf *out, enum err e, const char *words)
     write_result(out, pp_result_row(r), NULL, S(""));
 }
 
-static void answer(struct pp_call *c)
+static void endpoint_answer(struct pp_call *c)
 {
     const struct pp_fault_kind *f = c->fault.kind;
     struct request *r = c->request;
@@ -97,7 +97,7 @@ static void time_is_up(struct timer *t)
     struct pp_call *c = CONTAINER_OF(t, struct pp_call, timer);
 
     stop_waiting(c);
-    answer(c);
+    endpoint_answer(c);
 }
 
 static void hold_back(struct pp_call *c, int64_t ms)
@@ -142,7 +142,7 @@ static void forget_outcome(struct pp_call *c, struct tx *tx)
     c->fault = (struct pp_fault){ 0 };
 }
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err endpoint_run(struct tx *tx, struct unit *u)
 {
     struct pp_call *c = CONTAINER_OF(u, struct pp_call, unit);
     const struct pp_fault_kind *f;
@@ -160,7 +160,7 @@ static enum err run(struct tx *tx, struct unit *u)
     return c->w.err;
 }
 
-static void done(struct unit *u)
+static void endpoint_done(struct unit *u)
 {
     struct pp_call *c = CONTAINER_OF(u, struct pp_call, unit);
 
@@ -174,15 +174,15 @@ static void done(struct unit *u)
     if (c->fault.kind && c->fault.kind->hangs)
         hold_back(c, c->fault.ms);
     else
-        answer(c);
+        endpoint_answer(c);
 }
 
-static void post(struct pp_call *c)
+static void endpoint_post(struct pp_call *c)
 {
-    static const struct unit_kind kind = { "sandbox.paypay", UNIT_FRONT, run, NULL };
+    static const struct unit_kind kind = { "sandbox.paypay", UNIT_FRONT, endpoint_run, NULL };
 
     c->unit = (struct unit){
-        .kind = &kind, .home = c->request->home, .done = done, .arena = &c->request->arena
+        .kind = &kind, .home = c->request->home, .done = endpoint_done, .arena = &c->request->arena
     };
     store_post(c->w.s->store, &c->unit);
 }
@@ -244,9 +244,9 @@ void pp_begin(struct request *r, void *endpoint)
     else if (c->op->read)
         c->op->read(c);
     if (c->status || c->w.err)
-        answer(c);
+        endpoint_answer(c);
     else
-        post(c);
+        endpoint_post(c);
 }
 
 /* --- what there is --- */

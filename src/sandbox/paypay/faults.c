@@ -1,8 +1,8 @@
-/* paypay_faults.c - what goes wrong with calls of the pretend PayPay, on demand. Rules are rows, so
+/* faults.c - what goes wrong with calls of the pretend PayPay, on demand. Rules are rows, so
  * that a restart forgets none; the oldest that fits a call spoils it and counts down in the same
  * commit as what the call does. */
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 static const char page_502[] = "<html><head><title>Bad Gateway</title></head></html>";
 

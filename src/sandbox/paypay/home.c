@@ -1,8 +1,9 @@
-/* paypay_home.c - the pretend PayPay's switches on the front page: how it tells, and what goes
+/* home.c - the pretend PayPay's switches on the front page: how it tells, and what goes
  * wrong with its next calls, a click each. Programs post to /_sandbox/paypay/switches. */
+#include "sandbox/page/home.h"
+
 #include "sandbox/form.h"
-#include "sandbox/page_home.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 enum { HANG_MS = 20000, DELAY_MS = 3000, TIMES_MOST = 1000000 };
 
@@ -12,7 +13,7 @@ struct pp_home {
     size_t count;
 };
 
-/* Each fault of paypay_faults.c. */
+/* Each fault of faults.c. */
 static const struct {
     const char *name, *en, *ja;
 } words[] = {
@@ -44,7 +45,7 @@ static const struct {
 
 /* --- looking --- */
 
-static bool keep(struct home_view *v, struct str *s)
+static bool paypay_home_keep(struct home_view *v, struct str *s)
 {
     *s = arena_str(&v->request->arena, *s);
     return s->p;
@@ -60,13 +61,14 @@ enum err pp_home_read(struct home_view *v, struct tx *tx)
         return ERR_NO_MEMORY;
     if (!work_ok(&w, pp_switches_read(tx, &h->switches)))
         return w.err;
-    fine = keep(v, &h->switches.webhooks) && keep(v, &h->switches.webhook_url) &&
-           keep(v, &h->switches.refunds);
+    fine = paypay_home_keep(v, &h->switches.webhooks) &&
+           paypay_home_keep(v, &h->switches.webhook_url) &&
+           paypay_home_keep(v, &h->switches.refunds);
     if (!pp_fault_rules(&w, &h->rules, &h->count))
         return w.err;
     for (size_t i = 0; fine && i < h->count; i++)
-        fine = keep(v, &h->rules[i].fault) && keep(v, &h->rules[i].method) &&
-               keep(v, &h->rules[i].path);
+        fine = paypay_home_keep(v, &h->rules[i].fault) &&
+               paypay_home_keep(v, &h->rules[i].method) && paypay_home_keep(v, &h->rules[i].path);
     v->paypay_switches = h;
     return fine ? OK : ERR_NO_MEMORY;
 }

@@ -1,10 +1,10 @@
-/* paypay_input.c - what a merchant says, read at home. The first thing that is wrong is refused by
+/* input.c - what a merchant says, read at home. The first thing that is wrong is refused by
  * its name; what PayPay does not know is ignored. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/page.h"
-#include "sandbox/paypay.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
+#include "sandbox/paypay/paypay.h"
 
 #include <string.h>
 
@@ -25,19 +25,19 @@ static bool is_read(const cJSON *object, const char *name, bool required)
     return required || !cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-static void check(struct body *b, const char *name)
+static void paypay_input_check(struct body *b, const char *name)
 {
     if (b->problems.count && !b->wrong)
         b->wrong = name;
 }
 
-static void refuse(struct body *b, const char *name)
+static void paypay_input_refuse(struct body *b, const char *name)
 {
     if (!b->wrong)
         b->wrong = name;
 }
 
-static struct str keep(struct body *b, struct str s)
+static struct str paypay_input_keep(struct body *b, struct str s)
 {
     struct str copy = s.n ? arena_str(&b->call->request->arena, s) : S("");
 
@@ -52,25 +52,25 @@ static struct str text_of(struct body *b, const cJSON *object, const char *name,
 
     if (is_read(object, name, required))
         json_get_str(object, name, required, most, &s, &b->problems);
-    check(b, name);
-    return keep(b, s);
+    paypay_input_check(b, name);
+    return paypay_input_keep(b, s);
 }
 
-static struct str text(struct body *b, const char *name, bool required, size_t most)
+static struct str paypay_input_text(struct body *b, const char *name, bool required, size_t most)
 {
     return text_of(b, b->json, name, required, most);
 }
 
 /* An id of the merchant's, which has to fit into a path: how else would he ask for it? */
-static struct str id(struct body *b, const char *name)
+static struct str paypay_input_id(struct body *b, const char *name)
 {
-    struct str s = text(b, name, true, LIMIT_SANDBOX_PP_ID);
+    struct str s = paypay_input_text(b, name, true, LIMIT_SANDBOX_PP_ID);
 
     if (str_eq(s, S(".")) || str_eq(s, S("..")))
-        refuse(b, name);
+        paypay_input_refuse(b, name);
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
-            refuse(b, name);
+            paypay_input_refuse(b, name);
     return s;
 }
 
@@ -81,45 +81,45 @@ static int64_t number_of(struct body *b, const cJSON *object, const char *name, 
 
     if (is_read(object, name, required))
         json_get_int(object, name, required, 1, most, &n, &b->problems);
-    check(b, name);
+    paypay_input_check(b, name);
     return n;
 }
 
-static bool flag(struct body *b, const char *name)
+static bool paypay_input_flag(struct body *b, const char *name)
 {
     bool yes = false;
 
     if (is_read(b->json, name, false))
         json_get_bool(b->json, name, false, &yes, &b->problems);
-    check(b, name);
+    paypay_input_check(b, name);
     return yes;
 }
 
 /* Yen, and nothing else. */
-static int64_t money(struct body *b, const cJSON *object, const char *name)
+static int64_t paypay_input_money(struct body *b, const cJSON *object, const char *name)
 {
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
     struct str currency;
 
     if (!cJSON_IsObject(m)) {
-        refuse(b, name);
+        paypay_input_refuse(b, name);
         return 0;
     }
     currency = text_of(b, m, "currency", true, 3);
     if (!str_eq(currency, S("JPY")))
-        refuse(b, "currency");
+        paypay_input_refuse(b, "currency");
     return number_of(b, m, "amount", true, AMOUNT_MOST);
 }
 
 /* As it came. */
-static struct str object(struct body *b, const char *name)
+static struct str paypay_input_object(struct body *b, const char *name)
 {
     const char *const path[] = { name };
     struct json_value v = { 0 };
 
     if (json_pick(b->call->request->body, path, 1, &v, NULL) ||
         (v.type != JSON_ABSENT && v.type != JSON_NULL && v.type != JSON_OBJECT))
-        refuse(b, name);
+        paypay_input_refuse(b, name);
     return v.type == JSON_OBJECT ? v.raw : S("");
 }
 
@@ -141,7 +141,7 @@ static void put_item_text(struct body *b, struct buf *out, const cJSON *item, co
 static void put_item(struct body *b, struct buf *out, const cJSON *item, const char *price)
 {
     if (!cJSON_IsObject(item)) {
-        refuse(b, "orderItems");
+        paypay_input_refuse(b, "orderItems");
         return;
     }
     buf_char(out, '{');
@@ -151,10 +151,10 @@ static void put_item(struct body *b, struct buf *out, const cJSON *item, const c
     buf_fmt(out, "\"quantity\":%lld,",
             (long long)number_of(b, item, "quantity", true, LIMIT_SANDBOX_QUANTITY));
     buf_fmt(out, "\"%s\":{\"amount\":%lld,\"currency\":\"JPY\"}}", price,
-            (long long)money(b, item, "unitPrice"));
+            (long long)paypay_input_money(b, item, "unitPrice"));
 }
 
-static struct str items(struct body *b, const char *price)
+static struct str paypay_input_items(struct body *b, const char *price)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(b->json, "orderItems"), *item;
     int count = 0;
@@ -163,7 +163,7 @@ static struct str items(struct body *b, const char *price)
     if (!list || cJSON_IsNull(list))
         return S("");
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > LIMIT_SANDBOX_PP_ITEMS) {
-        refuse(b, "orderItems");
+        paypay_input_refuse(b, "orderItems");
         return S("");
     }
     buf_init(&out, LIMIT_SANDBOX_OBJECT);
@@ -181,7 +181,7 @@ static struct str items(struct body *b, const char *price)
 /* --- bodies --- */
 
 /* False: it is not even an object, and that has been answered. */
-static bool begin(struct body *b, struct pp_call *c)
+static bool paypay_input_begin(struct body *b, struct pp_call *c)
 {
     *b = (struct body){ .call = c };
     if (json_parse(c->request->body, &b->json, NULL))
@@ -195,7 +195,7 @@ static bool begin(struct body *b, struct pp_call *c)
     return true;
 }
 
-static void end(struct body *b)
+static void paypay_input_end(struct body *b)
 {
     if (b->wrong)
         pp_invalid(b->call, b->wrong);
@@ -207,13 +207,13 @@ static void read_order(struct body *b)
 {
     struct pp_input *in = &b->call->in;
 
-    in->payment = id(b, "merchantPaymentId");
-    in->amount = money(b, b->json, "amount");
-    in->description = text(b, "orderDescription", false, LIMIT_SANDBOX_PP_TEXT);
-    in->store_id = text(b, "storeId", false, LIMIT_SANDBOX_PP_TEXT);
-    in->terminal_id = text(b, "terminalId", false, LIMIT_SANDBOX_PP_TEXT);
-    in->items = items(b, "unitPrice");
-    in->metadata = object(b, "metadata");
+    in->payment = paypay_input_id(b, "merchantPaymentId");
+    in->amount = paypay_input_money(b, b->json, "amount");
+    in->description = paypay_input_text(b, "orderDescription", false, LIMIT_SANDBOX_PP_TEXT);
+    in->store_id = paypay_input_text(b, "storeId", false, LIMIT_SANDBOX_PP_TEXT);
+    in->terminal_id = paypay_input_text(b, "terminalId", false, LIMIT_SANDBOX_PP_TEXT);
+    in->items = paypay_input_items(b, "unitPrice");
+    in->metadata = paypay_input_object(b, "metadata");
 }
 
 /* The address of a page, or of an app: any scheme that a browser runs nothing of. */
@@ -233,18 +233,18 @@ static void read_redirect(struct body *b)
     struct pp_input *in = &b->call->in;
     bool web;
 
-    in->redirect_url = text(b, "redirectUrl", false, LIMIT_SANDBOX_URL / 4);
-    in->redirect_type = text(b, "redirectType", false, LIMIT_SANDBOX_PP_TEXT);
+    in->redirect_url = paypay_input_text(b, "redirectUrl", false, LIMIT_SANDBOX_URL / 4);
+    in->redirect_type = paypay_input_text(b, "redirectType", false, LIMIT_SANDBOX_PP_TEXT);
     if (!in->redirect_url.n && !in->redirect_type.n)
         return;
     if (!in->redirect_type.n)
         in->redirect_type = S("WEB_LINK");
     web = str_eq(in->redirect_type, S("WEB_LINK"));
     if (!web && !str_eq(in->redirect_type, S("APP_DEEP_LINK")))
-        refuse(b, "redirectType");
+        paypay_input_refuse(b, "redirectType");
     if (in->redirect_url.n &&
         !(web ? page_is_address(in->redirect_url) : is_link(in->redirect_url)))
-        refuse(b, "redirectUrl");
+        paypay_input_refuse(b, "redirectUrl");
 }
 
 void pp_read_code(struct pp_call *c)
@@ -252,18 +252,18 @@ void pp_read_code(struct pp_call *c)
     struct pp_input *in = &c->in;
     struct body b;
 
-    if (!begin(&b, c))
+    if (!paypay_input_begin(&b, c))
         return;
     read_order(&b);
-    if (!str_eq(text(&b, "codeType", true, LIMIT_SANDBOX_PP_ID), S("ORDER_QR")))
-        refuse(&b, "codeType");
-    in->items_echo = items(&b, "unit_price");
-    in->store_info = text(&b, "storeInfo", false, LIMIT_SANDBOX_PP_TEXT);
-    in->user_agent = text(&b, "userAgent", false, LIMIT_SANDBOX_URL / 4);
-    in->authorization = flag(&b, "isAuthorization");
+    if (!str_eq(paypay_input_text(&b, "codeType", true, LIMIT_SANDBOX_PP_ID), S("ORDER_QR")))
+        paypay_input_refuse(&b, "codeType");
+    in->items_echo = paypay_input_items(&b, "unit_price");
+    in->store_info = paypay_input_text(&b, "storeInfo", false, LIMIT_SANDBOX_PP_TEXT);
+    in->user_agent = paypay_input_text(&b, "userAgent", false, LIMIT_SANDBOX_URL / 4);
+    in->authorization = paypay_input_flag(&b, "isAuthorization");
     in->expires_s = number_of(&b, b.json, "authorizationExpiry", false, SECONDS_MOST);
     read_redirect(&b);
-    end(&b);
+    paypay_input_end(&b);
 }
 
 void pp_read_payment(struct pp_call *c)
@@ -272,52 +272,52 @@ void pp_read_payment(struct pp_call *c)
     struct pp_input *in = &c->in;
     struct body b;
 
-    if (!begin(&b, c))
+    if (!paypay_input_begin(&b, c))
         return;
     read_order(&b);
-    in->user = text(&b, "userAuthorizationId", true, LIMIT_SANDBOX_PP_TEXT);
-    in->receipt = text(&b, "orderReceiptNumber", false, LIMIT_SANDBOX_PP_TEXT);
+    in->user = paypay_input_text(&b, "userAuthorizationId", true, LIMIT_SANDBOX_PP_TEXT);
+    in->receipt = paypay_input_text(&b, "orderReceiptNumber", false, LIMIT_SANDBOX_PP_TEXT);
     in->expires_s = number_of(&b, b.json, "expiresAt", false, SECONDS_MOST);
     in->agree = str_eq(agree, S("true"));
     if (agree.n && !in->agree && !str_eq(agree, S("false")))
-        refuse(&b, "agreeSimilarTransaction");
-    end(&b);
+        paypay_input_refuse(&b, "agreeSimilarTransaction");
+    paypay_input_end(&b);
 }
 
 void pp_read_capture(struct pp_call *c)
 {
     struct body b;
 
-    if (!begin(&b, c))
+    if (!paypay_input_begin(&b, c))
         return;
-    c->in.payment = id(&b, "merchantPaymentId");
-    c->in.capture = id(&b, "merchantCaptureId");
-    c->in.amount = money(&b, b.json, "amount");
-    c->in.description = text(&b, "orderDescription", true, LIMIT_SANDBOX_PP_TEXT);
-    end(&b);
+    c->in.payment = paypay_input_id(&b, "merchantPaymentId");
+    c->in.capture = paypay_input_id(&b, "merchantCaptureId");
+    c->in.amount = paypay_input_money(&b, b.json, "amount");
+    c->in.description = paypay_input_text(&b, "orderDescription", true, LIMIT_SANDBOX_PP_TEXT);
+    paypay_input_end(&b);
 }
 
 void pp_read_revert(struct pp_call *c)
 {
     struct body b;
 
-    if (!begin(&b, c))
+    if (!paypay_input_begin(&b, c))
         return;
-    c->in.revert = id(&b, "merchantRevertId");
-    c->in.paypay_id = text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
-    c->in.reason = text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
-    end(&b);
+    c->in.revert = paypay_input_id(&b, "merchantRevertId");
+    c->in.paypay_id = paypay_input_text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
+    c->in.reason = paypay_input_text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
+    paypay_input_end(&b);
 }
 
 void pp_read_refund(struct pp_call *c)
 {
     struct body b;
 
-    if (!begin(&b, c))
+    if (!paypay_input_begin(&b, c))
         return;
-    c->in.refund = id(&b, "merchantRefundId");
-    c->in.paypay_id = text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
-    c->in.amount = money(&b, b.json, "amount");
-    c->in.reason = text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
-    end(&b);
+    c->in.refund = paypay_input_id(&b, "merchantRefundId");
+    c->in.paypay_id = paypay_input_text(&b, "paymentId", true, LIMIT_SANDBOX_PP_ID);
+    c->in.amount = paypay_input_money(&b, b.json, "amount");
+    c->in.reason = paypay_input_text(&b, "reason", false, LIMIT_SANDBOX_PP_TEXT);
+    paypay_input_end(&b);
 }

@@ -1,7 +1,7 @@
-/* paypay_jobs.c - what happens by itself at the pretend PayPay, as messages of the sandbox's queue.
+/* jobs.c - what happens by itself at the pretend PayPay, as messages of the sandbox's queue.
  * Each looks at the object first: what has been done in the meantime is no work. */
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 const struct str pp_job_code_lapse = WORK_KIND("sandbox.paypay_code_lapse");
 const struct str pp_job_lapse = WORK_KIND("sandbox.paypay_lapse");
@@ -19,7 +19,7 @@ static void code_lapses(struct work *w, struct str id)
     pp_code_write(w, &c);
 }
 
-static void lapses(struct work *w, struct str id)
+static void jobs_lapses(struct work *w, struct str id)
 {
     struct pp_payment p;
 
@@ -49,7 +49,7 @@ static void refund_is_done(struct work *w, struct str id)
 }
 
 WORK_JOB(run_code_lapse, code_lapses)
-WORK_JOB(run_lapse, lapses)
+WORK_JOB(run_lapse, jobs_lapses)
 WORK_JOB(run_confirm_lapse, confirmation_lapses)
 WORK_JOB(run_refund, refund_is_done)
 

@@ -1,4 +1,4 @@
-/* paypay_notify.c - what became of a payment, told to whoever listens: unsigned, in no order, and
+/* notify.c - what became of a payment, told to whoever listens: unsigned, in no order, and
  * not for long.
  *
  *   move --same commit--> message "sandbox.paypay_notice" with receiver and text
@@ -7,11 +7,11 @@
  *
  * Two habits of PayPay's that receivers fall over: order_amount is sometimes a number and sometimes
  * a text, and a transaction has no notification_id. */
-#include "base/civil.h"
 #include "base/limits.h"
-#include "http/client.h"
+#include "base/time/civil.h"
+#include "http/client/client.h"
 #include "observe/log.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static void put_ids(struct work *w, struct buf *b, const struct pp_payment *p)
     sb_put_text(b, S(",\"merchant_order_id\":"), p->merchant_id);
 }
 
-static struct str notice(struct work *w, const struct pp_payment *p, const char *state,
-                         int64_t confirm_until_ms, bool as_text)
+static struct str paypay_notify_notice(struct work *w, const struct pp_payment *p,
+                                       const char *state, int64_t confirm_until_ms, bool as_text)
 {
     struct buf b;
 
@@ -67,7 +67,8 @@ static struct str notice(struct work *w, const struct pp_payment *p, const char 
 
 /* --- in the transaction of the move --- */
 
-static bool post(struct work *w, const struct pp_switches *s, struct str url, struct str text)
+static bool paypay_notify_post(struct work *w, const struct pp_switches *s, struct str url,
+                               struct str text)
 {
     bool late = str_eq(s->webhooks, S("delay")), twice = str_eq(s->webhooks, S("duplicate"));
     struct queue_new m[2];
@@ -96,14 +97,14 @@ bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
     url = s.webhook_url.n ? s.webhook_url : w->s->o.paypay_webhook_url;
     if (!url.n || str_eq(s.webhooks, S("off")))
         return true;
-    text = notice(w, p, state, confirm_until_ms, s.notices % 2 == 1);
+    text = paypay_notify_notice(w, p, state, confirm_until_ms, s.notices % 2 == 1);
     return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_notice_count, 1, NULL, 0)) &&
-           post(w, &s, url, text);
+           paypay_notify_post(w, &s, url, text);
 }
 
 /* --- one try --- */
 
-struct delivery {
+struct paypay_notify_delivery {
     struct job *job;
     struct sandbox *sandbox;
     struct arena arena;
@@ -113,9 +114,9 @@ struct delivery {
     char why[256];
 };
 
-static void answered(struct call *c)
+static void paypay_notify_answered(struct call *c)
 {
-    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+    struct paypay_notify_delivery *d = CONTAINER_OF(c, struct paypay_notify_delivery, call);
 
     d->heard = sandbox_heard(c, d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox paypay notice",
@@ -125,10 +126,10 @@ static void answered(struct call *c)
     job_outside_done(d->job, OK, d->why);
 }
 
-static void deliver(struct job *j, void *ctx)
+static void paypay_notify_deliver(struct job *j, void *ctx)
 {
     struct sandbox *s = ctx;
-    struct delivery *d = calloc(1, sizeof(*d));
+    struct paypay_notify_delivery *d = calloc(1, sizeof(*d));
     struct str body = j->message->body, url = str_cut(&body, '\n');
 
     if (!d) {
@@ -150,13 +151,13 @@ static void deliver(struct job *j, void *ctx)
                              .cut_answer = true,
                              .arena = &d->arena,
                              .home = server_home(s->server),
-                             .done = answered };
+                             .done = paypay_notify_answered };
     client_call(s->client, &d->call);
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
-    const struct delivery *d = j->state;
+    const struct paypay_notify_delivery *d = j->state;
 
     (void)tx;
     (void)ctx;
@@ -168,9 +169,9 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK; /* lost: not even a dead letter is left of it */
 }
 
-static void release(struct job *j, void *ctx)
+static void paypay_notify_release(struct job *j, void *ctx)
 {
-    struct delivery *d = j->state;
+    struct paypay_notify_delivery *d = j->state;
 
     (void)ctx;
     if (d)
@@ -183,11 +184,11 @@ struct job_kind pp_notice_kind(struct sandbox *s)
     return (struct job_kind){
         .name = notice_kind.p,
         .ctx = s,
-        /* for our own troubles; settle() counts the tries */
+        /* for our own troubles; paypay_notify_settle() counts the tries */
         .retry = { .retries = 1000, .first_ms = 100, .max_ms = 10000, .factor = 2 },
-        .outside = deliver,
-        .settle = settle,
-        .release = release,
+        .outside = paypay_notify_deliver,
+        .settle = paypay_notify_settle,
+        .release = paypay_notify_release,
         .patient = true,
     };
 }

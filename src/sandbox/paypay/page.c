@@ -1,10 +1,11 @@
-/* paypay_page.c - the page behind a code's url, where a person pays, fails or leaves; and the same
+/* page.c - the page behind a code's url, where a person pays, fails or leaves; and the same
  * for programs: POST /_sandbox/paypay/{merchantPaymentId}/pay and /fail. Where the user is asked
  * about a capture, to pay is to say yes and to fail is to say no. */
+#include "sandbox/page/page.h"
+
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/page.h"
-#include "sandbox/paypay.h"
+#include "sandbox/control/control.h"
+#include "sandbox/paypay/paypay.h"
 
 /* --- what the user does --- */
 
@@ -26,7 +27,8 @@ static enum err answer_capture(struct work *w, struct pp_payment *p, bool yes)
     return pp_captured(w, p, &c) ? OK : w->err;
 }
 
-static enum err decide(struct work *w, struct str merchant_id, bool yes, struct pp_payment *p)
+static enum err paypay_page_decide(struct work *w, struct str merchant_id, bool yes,
+                                   struct pp_payment *p)
 {
     struct pp_code code = { 0 };
     enum err e = pp_code_of(w->tx, merchant_id, &code);
@@ -46,7 +48,7 @@ static enum err decide(struct work *w, struct str merchant_id, bool yes, struct 
 static enum err decide_json(struct act *a, struct work *w, bool yes)
 {
     struct pp_payment p;
-    enum err e = decide(w, a->id, yes, &p);
+    enum err e = paypay_page_decide(w, a->id, yes, &p);
 
     if (e == ERR_UNPROCESSABLE)
         a->why = "nobody asks the user for anything";
@@ -93,7 +95,7 @@ struct view {
     bool has_payment;
 };
 
-static enum err look(struct work *w, const struct pp_code *code, struct view *v)
+static enum err paypay_page_look(struct work *w, const struct pp_code *code, struct view *v)
 {
     struct pp_payment p;
     struct pp_capture c;
@@ -159,7 +161,7 @@ static enum err show_page(struct act *a, struct work *w, const struct pp_code *c
 {
     enum language l = page_language(a->request);
     struct view v;
-    enum err e = look(w, code, &v);
+    enum err e = paypay_page_look(w, code, &v);
     struct buf b;
 
     if (e)
@@ -188,7 +190,7 @@ static enum err go_on(struct act *a, struct work *w, const struct pp_code *code)
     return a->location.p ? w->err : ERR_NO_MEMORY;
 }
 
-static enum err show(struct act *a, struct work *w)
+static enum err paypay_page_show(struct act *a, struct work *w)
 {
     struct pp_code code;
     enum err e = pp_code_read(w->tx, a->id, &code);
@@ -197,7 +199,7 @@ static enum err show(struct act *a, struct work *w)
 }
 
 /* A button that came too late changes nothing: the page says so. */
-static enum err press(struct act *a, struct work *w)
+static enum err paypay_page_press(struct act *a, struct work *w)
 {
     struct str button = a->text[0];
     struct pp_payment p;
@@ -205,7 +207,7 @@ static enum err press(struct act *a, struct work *w)
     enum err e = pp_code_read(w->tx, a->id, &code);
 
     if (!e && !str_eq(button, S("cancel")))
-        e = decide(w, code.payment, str_eq(button, S("pay")), &p);
+        e = paypay_page_decide(w, code.payment, str_eq(button, S("pay")), &p);
     if (e == ERR_UNPROCESSABLE)
         code.redirect_url = S("");
     else if (e)
@@ -215,13 +217,13 @@ static enum err press(struct act *a, struct work *w)
 
 void pp_control_show(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = show }, true);
+    act_post(r, sandbox, &(struct act){ .run = paypay_page_show }, true);
 }
 
 void pp_control_use(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "act" };
-    struct act a = { .run = press };
+    struct act a = { .run = paypay_page_press };
     struct str b;
 
     if (!act_is_form(r)) {

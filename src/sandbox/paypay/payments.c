@@ -1,10 +1,10 @@
-/* paypay_payments.c - payments by a user authorization, and what any payment can be asked.
+/* payments.c - payments by a user authorization, and what any payment can be asked.
  *
  * The merchantPaymentId makes a repeat harmless: the same order again gets the payment as it is
  * now, whatever became of it. Another order under the same id is refused. */
-#include "base/civil.h"
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "base/time/civil.h"
+#include "sandbox/paypay/paypay.h"
 
 bool pp_expiry_fits(const struct work *w, int64_t expires_s)
 {
@@ -14,7 +14,7 @@ bool pp_expiry_fits(const struct work *w, int64_t expires_s)
            (expires_s > now_s && expires_s <= now_s + (int64_t)DAY_S * LIMIT_SANDBOX_PP_HOLD_DAYS);
 }
 
-static void repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
+static void paypay_payments_repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
 {
     const struct pp_input *in = &c->in;
 
@@ -50,7 +50,7 @@ static struct pp_payment new_payment(const struct pp_input *in, bool authorizati
                                 .metadata = in->metadata };
 }
 
-static void pay(struct pp_call *c, bool authorization)
+static void paypay_payments_pay(struct pp_call *c, bool authorization)
 {
     struct pp_user user = pp_user_of(c->in.user, authorization);
     struct pp_payment p = new_payment(&c->in, authorization);
@@ -68,13 +68,13 @@ static void pay(struct pp_call *c, bool authorization)
         pp_refuse(c, user.result);
 }
 
-static void create(struct pp_call *c, bool authorization)
+static void paypay_payments_create(struct pp_call *c, bool authorization)
 {
     struct pp_payment known;
     enum err e = pp_payment_of(c->w.tx, c->in.payment, &known);
 
     if (!e)
-        repeat(c, &known, authorization);
+        paypay_payments_repeat(c, &known, authorization);
     else if (e != ERR_NOT_FOUND)
         work_ok(&c->w, e);
     else if (pp_knows(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
@@ -82,17 +82,17 @@ static void create(struct pp_call *c, bool authorization)
     else if (authorization && !pp_expiry_fits(&c->w, c->in.expires_s))
         pp_refuse(c, PP_BAD_EXPIRY);
     else
-        pay(c, authorization);
+        paypay_payments_pay(c, authorization);
 }
 
 void pp_payment_create(struct pp_call *c)
 {
-    create(c, false);
+    paypay_payments_create(c, false);
 }
 
 void pp_payment_preauthorize(struct pp_call *c)
 {
-    create(c, true);
+    paypay_payments_create(c, true);
 }
 
 void pp_payment_details(struct pp_call *c)

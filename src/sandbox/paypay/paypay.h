@@ -1,5 +1,5 @@
 /* paypay.h - the pretend PayPay: one call from its door to its answer, and its objects. Only the
- * files that begin with paypay include this, and books.c.
+ * files that begin with paypay include this, and sandbox/control/ledger.c.
  *
  *   door (at home): who are you, what do you say --> unit (store): what goes wrong, the operation
  *   --> answer
@@ -9,8 +9,8 @@
  * payment that failed). */
 #pragma once
 
-#include "sandbox/model.h"
-#include "sandbox/paypay_rules.h"
+#include "sandbox/paypay/rules.h"
+#include "sandbox/stripe/model.h"
 
 struct pp_call;
 
@@ -59,7 +59,7 @@ struct pp_call {
     struct pp_fault fault;
 };
 
-/* --- paypay_door.c --- */
+/* --- endpoint.c --- */
 
 extern const struct pp_operation pp_operations[];
 extern const size_t pp_operation_count;
@@ -72,7 +72,7 @@ bool pp_refuse(struct pp_call *c, enum pp_result r); /* false, always */
 /* INVALID_REQUEST_PARAMS, with the name of what is wrong. */
 bool pp_invalid(struct pp_call *c, const char *field);
 
-/* --- paypay_input.c: what is wrong is refused --- */
+/* --- input.c: what is wrong is refused --- */
 
 void pp_read_code(struct pp_call *c);
 void pp_read_payment(struct pp_call *c);
@@ -82,16 +82,16 @@ void pp_read_refund(struct pp_call *c);
 
 /* --- the operations, by file --- */
 
-void pp_code_create(struct pp_call *c); /* paypay_codes.c */
+void pp_code_create(struct pp_call *c); /* codes.c */
 void pp_code_delete(struct pp_call *c);
 void pp_code_details(struct pp_call *c);
-void pp_payment_create(struct pp_call *c); /* paypay_payments.c */
+void pp_payment_create(struct pp_call *c); /* payments.c */
 void pp_payment_preauthorize(struct pp_call *c);
 void pp_payment_details(struct pp_call *c);
 void pp_payment_cancel(struct pp_call *c);
-void pp_payment_capture(struct pp_call *c); /* paypay_capture.c */
+void pp_payment_capture(struct pp_call *c); /* capture.c */
 void pp_payment_revert(struct pp_call *c);
-void pp_refund_create(struct pp_call *c); /* paypay_refunds.c */
+void pp_refund_create(struct pp_call *c); /* refunds.c */
 void pp_refund_details(struct pp_call *c);
 
 /* --- objects --- */
@@ -131,7 +131,7 @@ struct pp_refund {
     struct str reason;
 };
 
-/* --- paypay_rows.c. NOT_FOUND: there is none. --- */
+/* --- rows.c. NOT_FOUND: there is none. --- */
 
 enum err pp_code_read(struct tx *tx, struct str id, struct pp_code *ret);
 enum err pp_code_of(struct tx *tx, struct str merchant_id, struct pp_code *ret);
@@ -149,7 +149,7 @@ bool pp_refunds_of(struct work *w, struct str payment, struct pp_refund **ret, s
 /* Does the statement find a row for this id? False with err set: it could not be asked. */
 bool pp_knows(struct work *w, enum stmt stmt, struct str id);
 
-/* --- paypay_render.c: as JSON texts of the arena --- */
+/* --- render.c: as JSON texts of the arena --- */
 
 struct str pp_code_json(struct work *w, const struct pp_code *c, const struct pp_input *in);
 struct str pp_code_url(struct work *w, const struct pp_code *c);
@@ -157,7 +157,7 @@ struct str pp_payment_json(struct work *w, const struct pp_payment *p);
 struct str pp_refund_json(struct work *w, const struct pp_refund *r);
 struct str pp_revert_json(struct work *w, const struct pp_payment *p);
 
-/* --- paypay_moves.c: what becomes of a payment; writes it and tells it --- */
+/* --- transitions.c: what becomes of a payment; writes it and tells it --- */
 
 bool pp_code_is_open(const struct work *w, const struct pp_code *c);
 /* Somebody scanned it, and paid or did not. */
@@ -172,24 +172,24 @@ bool pp_cancel(struct work *w, struct pp_payment *p);
 bool pp_lapse(struct work *w, struct pp_payment *p);
 
 /* Seconds of an authorization's end, or 0 where none was said. */
-bool pp_expiry_fits(const struct work *w, int64_t expires_s); /* paypay_payments.c */
+bool pp_expiry_fits(const struct work *w, int64_t expires_s); /* payments.c */
 /* A payment for a call, as it was read: false where there is none, which has been answered. */
 bool pp_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p);
 
-/* --- paypay_notify.c --- */
+/* --- notify.c --- */
 
 /* In the transaction of the change: state is the payment's, or another word. */
 bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
              int64_t confirm_until_ms);
 struct job_kind pp_notice_kind(struct sandbox *s);
 
-/* --- paypay_jobs.c --- */
+/* --- jobs.c --- */
 
 extern const struct str pp_job_code_lapse, pp_job_lapse, pp_job_confirm_lapse, pp_job_refund;
 enum { PP_KINDS = 5 }; /* with the notifications' */
 void pp_job_kinds(struct sandbox *s, struct job_kind kinds[PP_KINDS]);
 
-/* --- paypay_switches.c, paypay_faults.c --- */
+/* --- switches.c, faults.c --- */
 
 struct pp_switches {
     struct str webhooks;
@@ -228,13 +228,13 @@ bool pp_fault_rules(struct work *w, struct pp_fault_rule **ret, size_t *ret_coun
 
 extern const struct route pp_control_routes[];
 extern const size_t pp_control_route_count;
-void pp_control_switches(struct request *r, void *sandbox); /* paypay_switches.c */
+void pp_control_switches(struct request *r, void *sandbox); /* switches.c */
 void pp_control_set_switches(struct request *r, void *sandbox);
-void pp_control_books(struct request *r, void *sandbox); /* books.c */
-void pp_control_pay(struct request *r, void *sandbox);   /* paypay_page.c */
+void pp_control_books(struct request *r, void *sandbox); /* sandbox/control/ledger.c */
+void pp_control_pay(struct request *r, void *sandbox);   /* page.c */
 void pp_control_fail(struct request *r, void *sandbox);
 void pp_control_show(struct request *r, void *sandbox);
 void pp_control_use(struct request *r, void *sandbox);
 
-/* Registration, for sandbox.c. */
+/* Registration, for sandbox/sandbox.c. */
 void pp_stop_waiting(struct sandbox *s); /* at home: who is held back is dropped */

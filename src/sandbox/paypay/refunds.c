@@ -1,9 +1,9 @@
-/* paypay_refunds.c - POST /v2/refunds: one a payment, or many by a switch. The merchantRefundId
+/* refunds.c - POST /v2/refunds: one a payment, or many by a switch. The merchantRefundId
  * makes a repeat harmless: the same order again gets the refund that it made. */
 #include "base/limits.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
-static void repeat(struct pp_call *c, const struct pp_refund *r)
+static void paypay_refunds_repeat(struct pp_call *c, const struct pp_refund *r)
 {
     if (!str_eq(r->payment, c->in.paypay_id) || r->amount != c->in.amount)
         pp_refuse(c, PP_INVALID_PARAMS);
@@ -52,7 +52,7 @@ static bool give_back(struct pp_call *c, struct pp_payment *p, const struct pp_s
            (!later || work_later(w, pp_job_refund, r->id, w->now_ms + s->refund_delay_ms));
 }
 
-static void create(struct pp_call *c)
+static void paypay_refunds_create(struct pp_call *c)
 {
     struct work *w = &c->w;
     struct pp_switches s;
@@ -76,9 +76,9 @@ void pp_refund_create(struct pp_call *c)
     enum err e = pp_refund_read(c->w.tx, c->in.refund, &known);
 
     if (!e)
-        repeat(c, &known);
+        paypay_refunds_repeat(c, &known);
     else if (e == ERR_NOT_FOUND)
-        create(c);
+        paypay_refunds_create(c);
     else
         work_ok(&c->w, e);
 }

@@ -1,8 +1,8 @@
-/* paypay_render.c - the objects of the pretend PayPay as JSON. What was never said is left out, as
+/* render.c - the objects of the pretend PayPay as JSON. What was never said is left out, as
  * with PayPay; times are seconds. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 /* Each begins with its comma; the first of an object is always there. */
 static void put_text(struct buf *b, struct str key, struct str value)

@@ -1,8 +1,9 @@
-/* paypay_rows.c - the objects of the pretend PayPay and their rows. Each table's columns are listed
- * once, in the order of their statements (store/statements_sandbox_paypay.h). */
+/* rows.c - the objects of the pretend PayPay and their rows. Each table's columns are listed
+ * once, in the order of their statements (store/statements/sandbox_paypay.h). */
+#include "sandbox/stripe/rows.h"
+
 #include "base/limits.h"
-#include "sandbox/paypay.h"
-#include "sandbox/rows.h"
+#include "sandbox/paypay/paypay.h"
 
 #define PUT_STATE(f) V_TEXT(pp_status_text(o->f))
 #define GET_STATE(f) o->f = pp_status_of(v->s)
@@ -69,7 +70,7 @@
 
 /* --- one of them --- */
 
-static enum err find(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
+static enum err paypay_rows_find(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
 {
     return TX_ROW(tx, stmt, row, V_TEXT(id));
 }
@@ -80,7 +81,7 @@ static enum err find(struct tx *tx, enum stmt stmt, struct str id, struct row *r
         struct type *o = ret;                                                                      \
         struct row row;                                                                            \
         const struct val *v = row.col;                                                             \
-        enum err e = find(tx, stmt, id, &row);                                                     \
+        enum err e = paypay_rows_find(tx, stmt, id, &row);                                         \
                                                                                                    \
         if (e)                                                                                     \
             return e;                                                                              \
@@ -114,7 +115,7 @@ bool pp_capture_forget(struct work *w, struct str payment)
 bool pp_knows(struct work *w, enum stmt stmt, struct str id)
 {
     struct row row;
-    enum err e = find(w->tx, stmt, id, &row);
+    enum err e = paypay_rows_find(w->tx, stmt, id, &row);
 
     return e != ERR_NOT_FOUND && work_ok(w, e);
 }

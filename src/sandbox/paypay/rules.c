@@ -1,7 +1,7 @@
-#include "sandbox/paypay_rules.h"
+#include "sandbox/paypay/rules.h"
 
-#include "base/civil.h"
 #include "base/limits.h"
+#include "base/time/civil.h"
 
 /* --- results --- */
 

@@ -1,4 +1,4 @@
-/* paypay_rules.h - what PayPay does with whom, as tables: results with their numbers, states,
+/* rules.h - what PayPay does with whom, as tables: results with their numbers, states,
  * users, days. Pure: no rows, no clock. */
 #pragma once
 

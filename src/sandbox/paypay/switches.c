@@ -1,10 +1,10 @@
-/* paypay_switches.c - GET and POST /_sandbox/paypay/switches: how the pretend PayPay behaves, on
+/* switches.c - GET and POST /_sandbox/paypay/switches: how the pretend PayPay behaves, on
  * disk. What is not named keeps its value; "faults" replaces all rules. A misspelt switch is an
  * error and not a test that proves nothing. */
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/page.h"
-#include "sandbox/paypay.h"
+#include "sandbox/control/control.h"
+#include "sandbox/page/page.h"
+#include "sandbox/paypay/paypay.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ bool pp_switches_write(struct work *w, const struct pp_switches *s)
 
 /* --- what was said --- */
 
-struct change {
+struct switches_change {
     struct unit unit;
     struct request *request;
     struct sandbox *sandbox;
@@ -50,8 +50,8 @@ struct change {
     struct str json;
 };
 
-static struct str take_text(struct reading *in, struct change *c, const cJSON *o, const char *name,
-                            size_t most)
+static struct str take_text(struct reading *in, struct switches_change *c, const cJSON *o,
+                            const char *name, size_t most)
 {
     struct str s = S("");
 
@@ -62,7 +62,7 @@ static struct str take_text(struct reading *in, struct change *c, const cJSON *o
     return s;
 }
 
-static struct str take_choice(struct reading *in, struct change *c, const char *name,
+static struct str take_choice(struct reading *in, struct switches_change *c, const char *name,
                               const char *const *choices)
 {
     struct str s = take_text(in, c, in->body, name, 20);
@@ -101,7 +101,7 @@ static void refuse_strangers(struct reading *in, const cJSON *rule)
     }
 }
 
-static void take_rule(struct reading *in, struct change *c, const cJSON *o)
+static void take_rule(struct reading *in, struct switches_change *c, const cJSON *o)
 {
     struct pp_fault_rule r = { .skip = take_number(in, o, "skip", 0, 1000000, 0),
                                .times = take_number(in, o, "times", 1, 1000000, 1),
@@ -120,7 +120,7 @@ static void take_rule(struct reading *in, struct change *c, const cJSON *o)
     c->rules[c->rule_count++] = r;
 }
 
-static void take_rules(struct reading *in, struct change *c)
+static void take_rules(struct reading *in, struct switches_change *c)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(in->body, "faults"), *rule;
 
@@ -140,7 +140,7 @@ static void take_rules(struct reading *in, struct change *c)
     }
 }
 
-static void take_url(struct reading *in, struct change *c)
+static void take_url(struct reading *in, struct switches_change *c)
 {
     c->has_url = cJSON_GetObjectItemCaseSensitive(in->body, "webhook_url") != NULL;
     c->said.webhook_url = take_text(in, c, in->body, "webhook_url", 500);
@@ -148,7 +148,7 @@ static void take_url(struct reading *in, struct change *c)
         json_problem(&in->problems, "webhook_url", "begins with http:// or https://");
 }
 
-static void take_all(struct reading *in, struct change *c)
+static void take_all(struct reading *in, struct switches_change *c)
 {
     static const char *const webhooks[] = { "on", "off", "duplicate", "delay", NULL };
     static const char *const refunds[] = { "one", "many", NULL };
@@ -169,7 +169,7 @@ static void take_all(struct reading *in, struct change *c)
 
 /* --- the unit --- */
 
-static bool write_rules(struct work *w, const struct change *c)
+static bool write_rules(struct work *w, const struct switches_change *c)
 {
     if (!work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_faults_clear, -1, NULL, 0)))
         return false;
@@ -182,7 +182,7 @@ static bool write_rules(struct work *w, const struct change *c)
     return true;
 }
 
-static bool write_switches(struct work *w, const struct change *c, struct pp_switches *s)
+static bool write_switches(struct work *w, const struct switches_change *c, struct pp_switches *s)
 {
     if (c->said.webhooks.n)
         s->webhooks = c->said.webhooks;
@@ -220,7 +220,7 @@ static void put_rules(struct work *w, struct buf *b)
     }
 }
 
-static struct str show(struct work *w, const struct pp_switches *s)
+static struct str switches_show(struct work *w, const struct pp_switches *s)
 {
     struct buf b;
 
@@ -237,22 +237,22 @@ static struct str show(struct work *w, const struct pp_switches *s)
     return work_take(w, &b);
 }
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err switches_run(struct tx *tx, struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct switches_change *c = CONTAINER_OF(u, struct switches_change, unit);
     struct work w = {
         .s = c->sandbox, .tx = tx, .a = &c->request->arena, .now_ms = env_now_ms(&c->sandbox->env)
     };
     struct pp_switches s = { 0 };
 
     if (work_ok(&w, pp_switches_read(tx, &s)) && (!c->writes || write_switches(&w, c, &s)))
-        c->json = show(&w, &s);
+        c->json = switches_show(&w, &s);
     return w.err;
 }
 
 static void came_back(struct unit *u)
 {
-    struct change *c = CONTAINER_OF(u, struct change, unit);
+    struct switches_change *c = CONTAINER_OF(u, struct switches_change, unit);
 
     if (u->err)
         reply_problem(c->request, u->err, NULL);
@@ -263,9 +263,9 @@ static void came_back(struct unit *u)
 /* --- the requests --- */
 
 /* NULL: the answer was sent. */
-ANSWERS static struct change *change_new(struct request *r, struct sandbox *s)
+ANSWERS static struct switches_change *change_new(struct request *r, struct sandbox *s)
 {
-    struct change *c = arena_alloc(&r->arena, 1, sizeof(*c));
+    struct switches_change *c = arena_alloc(&r->arena, 1, sizeof(*c));
 
     if (!c) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -276,10 +276,10 @@ ANSWERS static struct change *change_new(struct request *r, struct sandbox *s)
     return c;
 }
 
-static void post(struct change *c)
+static void switches_post(struct switches_change *c)
 {
-    static const struct unit_kind look = { "sandbox.look", UNIT_READ, run, NULL };
-    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, run, NULL };
+    static const struct unit_kind look = { "sandbox.look", UNIT_READ, switches_run, NULL };
+    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, switches_run, NULL };
 
     c->unit = (struct unit){ .kind = c->writes ? &change : &look,
                              .home = c->request->home,
@@ -290,10 +290,10 @@ static void post(struct change *c)
 
 void pp_control_switches(struct request *r, void *sandbox)
 {
-    struct change *c = change_new(r, sandbox);
+    struct switches_change *c = change_new(r, sandbox);
 
     if (c)
-        post(c);
+        switches_post(c);
 }
 
 void pp_control_set_switches(struct request *r, void *sandbox)
@@ -301,7 +301,7 @@ void pp_control_set_switches(struct request *r, void *sandbox)
     static const char *const names[] = { "webhooks", "webhook_delay_ms", "webhook_url",
                                          "refunds",  "refund_delay_ms",  "confirm_capture",
                                          "faults" };
-    struct change *c = control_is_own(r) ? change_new(r, sandbox) : NULL;
+    struct switches_change *c = control_is_own(r) ? change_new(r, sandbox) : NULL;
     struct reading in;
 
     if (!c || !reading_begin(&in, r, names, COUNT(names)))
@@ -309,5 +309,5 @@ void pp_control_set_switches(struct request *r, void *sandbox)
     take_all(&in, c);
     c->writes = true;
     if (reading_end(&in, r))
-        post(c);
+        switches_post(c);
 }

@@ -1,9 +1,9 @@
-/* paypay_moves.c - what becomes of a code and of a payment (the picture is in paypay_rules.c). Each
+/* transitions.c - what becomes of a code and of a payment (the picture is in rules.c). Each
  * move is written and told in the transaction of who makes it. */
-#include "base/civil.h"
 #include "base/limits.h"
+#include "base/time/civil.h"
 #include "sandbox/impl.h"
-#include "sandbox/paypay.h"
+#include "sandbox/paypay/paypay.h"
 
 /* 20 digits that grow with time, as a text: the zero in front gets lost where somebody takes it for
  * a number. */
@@ -45,7 +45,7 @@ bool pp_code_use(struct work *w, struct pp_code *code, bool pays, struct pp_paym
 
 /* --- a payment --- */
 
-static bool authorize(struct work *w, struct pp_payment *p)
+static bool transitions_authorize(struct work *w, struct pp_payment *p)
 {
     p->authorized_ms = w->now_ms;
     if (!p->expires_ms)
@@ -60,7 +60,7 @@ bool pp_pay(struct work *w, struct pp_payment *p, enum pp_status status)
     p->status = status;
     p->accepted_ms = w->now_ms;
     if (status == PP_AUTHORIZED)
-        return authorize(w, p);
+        return transitions_authorize(w, p);
     p->expires_ms = 0;
     if (status != PP_COMPLETED)
         return pp_payment_write(w, p);

@@ -1,4 +1,4 @@
-/* relay_link.c - one listener's connection.
+/* link.c - one listener's connection.
  *
  *   GET with Websocket-Id --> unit: is there such a session? --> WebSocket --> pump, pump, pump
  *
@@ -7,9 +7,9 @@
  *
  * At most one read and one deletion are under way for a link. It is freed when its WebSocket has
  * closed and both are back; the last thing it does is to say that its session waits again. */
-#include "http/websocket.h"
+#include "http/websocket/websocket.h"
 #include "observe/log.h"
-#include "sandbox/relay_parts.h"
+#include "sandbox/relay/listeners.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ struct link {
     size_t deleted_count;
 };
 
-static void pump(struct link *k);
+static void relay_link_pump(struct link *k);
 static void go_on(struct link *k);
 
 static void link_free(struct link *k)
@@ -70,7 +70,8 @@ void relay_links_free(struct relay *r)
     r->links = NULL;
 }
 
-static void change(struct link *k, const struct unit_kind *kind, void (*done)(struct unit *u))
+static void relay_link_change(struct link *k, const struct unit_kind *kind,
+                              void (*done)(struct unit *u))
 {
     k->changing = true;
     k->change = (struct unit){ .kind = kind, .done = done };
@@ -105,7 +106,7 @@ static enum err read_run(struct tx *tx, struct unit *u)
 }
 
 /* An event that fits into no message: nobody would ever acknowledge it. */
-static void skip(struct link *k, const struct relay_event_out *e)
+static void relay_link_skip(struct link *k, const struct relay_event_out *e)
 {
     LOG(k->relay->s->env.log, LOG_WARN, "sandbox relay left out an event",
         LOG_TEXT("eventId", e->id));
@@ -125,7 +126,7 @@ static bool send_one(struct link *k, const struct relay_event_out *e)
     if (fits)
         sent = websocket_send(k->w, buf_str(&b));
     else
-        skip(k, e);
+        relay_link_skip(k, e);
     buf_release(&b);
     if (!fits || !sent)
         return sent;
@@ -149,13 +150,13 @@ static void read_done(struct unit *u)
     if (u->err && k->w)
         websocket_close(k->w, CLOSE_TRY_LATER, S("the sandbox's database did not answer"));
     else if (again)
-        pump(k);
+        relay_link_pump(k);
     go_on(k);
     relay_came_back(r);
 }
 
 /* Reads on where that makes sense: there is room, and somebody to send it to. */
-static void pump(struct link *k)
+static void relay_link_pump(struct link *k)
 {
     static const struct unit_kind kind = { "sandbox.relay_read", UNIT_READ, read_run, NULL };
 
@@ -175,7 +176,7 @@ static void pump(struct link *k)
 void relay_pump_all(struct relay *r)
 {
     for (struct link *k = r->links; k; k = k->next)
-        pump(k);
+        relay_link_pump(k);
 }
 
 /* --- what it says --- */
@@ -202,7 +203,7 @@ static void delete_done(struct unit *u)
         if (!k->window[i].deleting)
             k->window[kept++] = k->window[i];
     k->count = kept;
-    pump(k);
+    relay_link_pump(k);
     go_on(k);
     relay_came_back(r);
 }
@@ -220,11 +221,11 @@ static bool delete_acked(struct link *k)
             k->deleted[k->deleted_count++] = o->seq;
     }
     if (k->deleted_count)
-        change(k, &kind, delete_done);
+        relay_link_change(k, &kind, delete_done);
     return k->deleted_count > 0;
 }
 
-static void acknowledge(struct link *k, int64_t seq)
+static void relay_link_acknowledge(struct link *k, int64_t seq)
 {
     for (size_t i = 0; i < k->count; i++)
         k->window[i].acked |= k->window[i].seq == seq;
@@ -238,7 +239,7 @@ static void on_text(struct websocket *w, void *ctx, struct str text)
 
     (void)w;
     if (in.type == RELAY_ACK)
-        acknowledge(k, in.seq);
+        relay_link_acknowledge(k, in.seq);
     else
         LOG(k->relay->s->env.log, LOG_DEBUG, "sandbox relay",
             LOG_TEXT("what", in.type == RELAY_RESPONSE ? S("forwarded") : S("not understood")),
@@ -265,14 +266,14 @@ static void leave_done(struct unit *u)
     relay_came_back(r);
 }
 
-static void leave(struct link *k)
+static void relay_link_leave(struct link *k)
 {
     static const struct unit_kind kind = { "sandbox.relay_leave", UNIT_BACK, leave_run, NULL };
 
     if (k->relay->ended)
         return; /* relay_free() has it */
     k->left = true;
-    change(k, &kind, leave_done);
+    relay_link_change(k, &kind, leave_done);
 }
 
 /* The next change that is due, one at a time. */
@@ -281,7 +282,7 @@ static void go_on(struct link *k)
     if (k->changing || k->left)
         return;
     if (!delete_acked(k) && k->over && !k->reading)
-        leave(k);
+        relay_link_leave(k);
 }
 
 static void on_opened(struct websocket *w, void *ctx)
@@ -293,13 +294,13 @@ static void on_opened(struct websocket *w, void *ctx)
         if (other != k && other->w && str_eq(other->session, k->session))
             websocket_close(other->w, CLOSE_NORMAL, S("connected anew"));
     LOG(k->relay->s->env.log, LOG_INFO, "sandbox listener connected");
-    pump(k);
+    relay_link_pump(k);
 }
 
 static void on_drained(struct websocket *w, void *ctx)
 {
     (void)w;
-    pump(ctx);
+    relay_link_pump(ctx);
 }
 
 static void on_closed(void *ctx, int code)
@@ -329,7 +330,7 @@ static enum err join_run(struct tx *tx, struct unit *u)
 }
 
 /* These very words make the command line ask for a new session. */
-static void refuse(struct request *r)
+static void relay_link_refuse(struct request *r)
 {
     reply_send(r, 400, S("application/json"),
                S("{\"error\":{\"message\":\"Unknown WebSocket ID.\","
@@ -361,7 +362,7 @@ static void join_done(struct unit *u)
     if (!e)
         accept_it(k);
     else if (e == ERR_NOT_FOUND)
-        refuse(request);
+        relay_link_refuse(request);
     else
         reply_problem(request, e, NULL);
     relay_came_back(r);
@@ -402,17 +403,17 @@ static void connect_it(struct request *r, void *ctx)
         return;
     }
     if (!session.n || session.n > RELAY_ID) {
-        refuse(r);
+        relay_link_refuse(r);
         return;
     }
     k = link_new(relay_of(s), r, session);
     if (k)
-        change(k, &kind, join_done);
+        relay_link_change(k, &kind, join_done);
     else
         reply_problem(r, ERR_NO_MEMORY, NULL);
 }
 
-static void problem(struct buf *out, enum err e, const char *words)
+static void relay_link_problem(struct buf *out, enum err e, const char *words)
 {
     bool theirs = err_status(e) < 500;
 
@@ -422,6 +423,7 @@ static void problem(struct buf *out, enum err e, const char *words)
             theirs ? S(",\"type\":\"invalid_request_error\"}}") : S(",\"type\":\"api_error\"}}"));
 }
 
-const struct route sandbox_relay_route = {
-    .method = "GET", .path = "/v1/stripecli/subscribe", .handle = connect_it, .problem = problem
-};
+const struct route sandbox_relay_route = { .method = "GET",
+                                           .path = "/v1/stripecli/subscribe",
+                                           .handle = connect_it,
+                                           .problem = relay_link_problem };

@@ -1,10 +1,10 @@
-/* relay_parts.h - what the files of the relay share. Only they include this. */
+/* listeners.h - what the files of the relay share. Only they include this. */
 #pragma once
 
 #include "base/limits.h"
 #include "base/uuid.h"
 #include "sandbox/impl.h"
-#include "sandbox/relay.h"
+#include "sandbox/relay/relay.h"
 
 enum { RELAY_SECRET = 6 + 64, RELAY_ID = 38 }; /* whsec_ and hex; cliws_ and digits */
 
@@ -32,7 +32,7 @@ void relay_came_back(struct relay *r);
 void relay_pump_all(struct relay *r); /* at home: something new waits */
 void relay_links_free(struct relay *r);
 
-/* --- relay_rows.c: on a store thread --- */
+/* --- rows.c: on a store thread --- */
 
 struct relay_row {
     struct str id;
@@ -59,7 +59,7 @@ enum err relay_rows_wait(struct tx *tx, const struct relay_rows *rows, struct st
 enum err relay_row_join(struct tx *tx, struct str id, struct str link, int64_t now_ms,
                         char ret_secret[RELAY_SECRET + 1]);
 
-/* --- relay_message.c --- */
+/* --- message.c --- */
 
 struct relay_event_out {
     int64_t seq;

@@ -1,11 +1,11 @@
-/* relay_message.c - what goes over a listener's WebSocket, as the command line reads and writes it.
+/* message.c - what goes over a listener's WebSocket, as the command line reads and writes it.
  *
  * The webhook_conversation_id carries the number of the row that waits, so an answer needs nothing
  * but the session to find it, also over the next connection and after a restart. */
 #include "base/hex.h"
-#include "base/json.h"
-#include "sandbox/hooks.h"
-#include "sandbox/relay_parts.h"
+#include "base/json/json.h"
+#include "sandbox/relay/listeners.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -17,7 +17,7 @@
 enum { DIGEST = 32 };
 
 /* "t=...,v1=..." over "t.body", which `text` holds. */
-static bool sign(struct str secret, struct str text, int64_t t, struct buf *out)
+static bool relay_message_sign(struct str secret, struct str text, int64_t t, struct buf *out)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     char hex[2 * DIGEST];
@@ -64,7 +64,7 @@ bool relay_message_write(struct buf *b, const struct relay_event_out *e, struct 
     buf_fmt(&text, "%lld.", (long long)now_s);
     skip = text.n;
     sb_indent(&text, e->body);
-    signed_ = !text.failed && sign(secret, buf_str(&text), now_s, &signature);
+    signed_ = !text.failed && relay_message_sign(secret, buf_str(&text), now_s, &signature);
     if (signed_)
         write_around(b, e, (struct str){ text.p + skip, text.n - skip }, buf_str(&signature));
     buf_release(&text);

@@ -1,7 +1,7 @@
 /* relay.c - every event to everybody who listens.
  *
  *   event --same commit--> message "sandbox.relay" --job--> a row for each session that lives
- *   row --read--> sent over the session's connection --acknowledged--> gone          relay_link.c
+ *   row --read--> sent over the session's connection --acknowledged--> gone          link.c
  *
  *   (1) A row goes only when the listener has acknowledged it (or with its session): what was sent
  *       over a connection that broke, or before a restart, is sent again over the next one.
@@ -9,7 +9,7 @@
  *   (3) What a listener is owed is on disk. In memory there is of each connection a window of
  *       LIMIT_RELAY_WINDOW numbers, and what its WebSocket holds. */
 #include "observe/log.h"
-#include "sandbox/relay_parts.h"
+#include "sandbox/relay/listeners.h"
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ enum err relay_event(struct sandbox *s, struct tx *tx, struct str event_id, int6
 
 /* --- the job --- */
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err relay_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
 {
     struct sandbox *s = ctx;
     struct relay_rows rows;
@@ -41,8 +41,8 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
     return e ? e : relay_rows_wait(tx, &rows, m->ref.n ? m->ref : m->body, m->added_ms);
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void relay_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                        const char *why)
 {
     struct sandbox *s = ctx;
 
@@ -58,8 +58,8 @@ struct job_kind sandbox_relay_kind(struct sandbox *s)
     return (struct job_kind){
         .name = relay_kind.p,
         .ctx = s,
-        .run = run,
-        .ended = ended,
+        .run = relay_run,
+        .ended = relay_ended,
         .retry = { .retries = 10, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
     };
 }

@@ -11,7 +11,7 @@
  * An event that is told once more (for_stripecli=true) gets one in the same way. */
 #pragma once
 
-#include "sandbox/parts.h"
+#include "sandbox/shared.h"
 
 struct visit;
 
@@ -25,7 +25,7 @@ struct job_kind sandbox_relay_kind(struct sandbox *s);
 void relay_session_create(struct visit *v);    /* POST /v1/stripecli/sessions */
 extern const struct route sandbox_relay_route; /* the WebSocket; its ctx is the sandbox */
 
-/* --- life, for sandbox.c --- */
+/* --- life, for sandbox/sandbox.c --- */
 
 bool relay_open(struct sandbox *s);  /* false: no memory */
 void relay_start(struct sandbox *s); /* before anything else reaches the store */

@@ -1,11 +1,11 @@
-/* relay_rows.c - the relay's rows. All of it runs on a store thread, in a unit.
+/* rows.c - the relay's rows. All of it runs on a store thread, in a unit.
  *
  *   (1) A session lives while it is connected (until is NULL) and LIMIT_RELAY_AWAIT_MS longer. Who
  *       connects anew takes it over; the connection before, when it ends, changes nothing.
  *   (2) What waits for a session goes with it, and is never more than LIMIT_RELAY_WAITING: of a
  *       listener that does not listen the oldest is forgotten. */
 #include "observe/log.h"
-#include "sandbox/relay_parts.h"
+#include "sandbox/relay/listeners.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void is_known(void *ctx, int64_t live)
     atomic_store(&r->live, live);
 }
 
-struct look {
+struct relay_rows_look {
     struct relay_rows *live;
     struct str gone[LIMIT_RELAY_SESSIONS];
     size_t gone_count;
@@ -25,7 +25,7 @@ struct look {
 
 static enum err look_at(void *ctx, const struct row *row)
 {
-    struct look *l = ctx;
+    struct relay_rows_look *l = ctx;
     bool connected = row->col[2].type == VAL_NULL;
 
     if (!connected && row->col[2].i <= l->now_ms && l->gone_count < COUNT(l->gone))
@@ -46,7 +46,7 @@ enum err relay_row_drop(struct tx *tx, struct str id)
 enum err relay_rows_live(struct relay *r, struct tx *tx, int64_t now_ms, int64_t more,
                          struct relay_rows *ret)
 {
-    struct look look = { .live = ret, .now_ms = now_ms };
+    struct relay_rows_look look = { .live = ret, .now_ms = now_ms };
     enum err e;
 
     ret->count = 0;
@@ -90,7 +90,7 @@ static enum err count_row(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err trim(struct tx *tx, struct str session, int64_t seq)
+static enum err relay_rows_trim(struct tx *tx, struct str session, int64_t seq)
 {
     const struct val v[] = { V_TEXT(session), V_INT(seq) };
     int64_t count = 0;
@@ -110,7 +110,7 @@ static enum err wait_for(struct tx *tx, const struct relay_row *row, struct str 
         e = TX_DO(tx, STMT_relay_waiting_add, 1, V_TEXT(row->id), V_INT(seq), V_TEXT(event));
     if (e || seq % LIMIT_RELAY_TRIM)
         return e;
-    return trim(tx, row->id, seq - LIMIT_RELAY_WAITING);
+    return relay_rows_trim(tx, row->id, seq - LIMIT_RELAY_WAITING);
 }
 
 enum err relay_rows_wait(struct tx *tx, const struct relay_rows *rows, struct str event,

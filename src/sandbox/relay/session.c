@@ -1,13 +1,13 @@
-/* relay_session.c - POST /v1/stripecli/sessions: somebody wants to listen, or only to know his
+/* session.c - POST /v1/stripecli/sessions: somebody wants to listen, or only to know his
  * secret (`stripe listen --print-secret`).
  *
  * A device keeps its secret: it is made at its first session and given to every later one. When
  * there are LIMIT_RELAY_SESSIONS the one that has waited longest for its listener gives way; where
  * all are connected it is 429, which ends the command with that message. */
 #include "base/hex.h"
-#include "sandbox/relay_parts.h"
-#include "sandbox/render.h"
-#include "sandbox/visit.h"
+#include "sandbox/relay/listeners.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/render/render.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
 
 #include <stdarg.h>
 #include <stdio.h>

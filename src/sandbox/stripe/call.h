@@ -1,4 +1,4 @@
-/* visit.h - one call of the API, from its door to its answer.
+/* call.h - one call of the API, from its door to its answer.
  *
  *   door (at home): key, form, faults --> unit (store): Idempotency-Key, operation --> answer
  *
@@ -8,7 +8,7 @@
 #pragma once
 
 #include "sandbox/form.h"
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 struct visit;
 
@@ -78,7 +78,7 @@ bool visit_failed(struct visit *v, int status);           /* an error of the ser
 struct str *visit_objects(struct visit *v, size_t count); /* NULL: no memory, err is set */
 void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects);
 
-/* --- keys.c --- */
+/* --- idempotency_keys.c --- */
 
 enum err keys_hash(struct visit *v);
 bool keys_enter(struct visit *v); /* at home; false: another call with this key is not done yet */
@@ -177,7 +177,7 @@ void dispute_accept(struct visit *v);
 void event_list(struct visit *v); /* event_list.c */
 void event_retrieve(struct visit *v);
 void event_retry(struct visit *v);
-void hook_create(struct visit *v); /* endpoints.c */
+void hook_create(struct visit *v); /* webhook_endpoints.c */
 void hook_update(struct visit *v);
 void hook_retrieve(struct visit *v);
 void hook_delete(struct visit *v);

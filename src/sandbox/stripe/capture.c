@@ -1,6 +1,6 @@
 /* capture.c - an authorised payment is taken, or let go. */
-#include "sandbox/checkout.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 static bool refuse_capture(struct visit *v, const struct intent *p)
 {
@@ -52,7 +52,7 @@ static bool take_capture_amount(struct visit *v, const struct intent *p, int64_t
     return true;
 }
 
-static void answer(struct visit *v, const struct intent *p)
+static void capture_answer(struct visit *v, const struct intent *p)
 {
     static const struct expansion known[] = {
         { "latest_charge", EXPAND_CHARGE },
@@ -81,7 +81,7 @@ void intent_capture(struct visit *v)
     if (c.capture_before_ms <= v->w.now_ms)
         refuse_lapsed(v, &p);
     else if (sb_intent_settle(&v->w, &p, &c, amount))
-        answer(v, &p);
+        capture_answer(v, &p);
 }
 
 /* Only the page's end is the end of its intent, and a complete page has no end: a hold alone may be
@@ -117,5 +117,5 @@ void intent_void(struct visit *v)
     if (!belongs_to_nobody(v, &p))
         return;
     if (sb_intent_cancel(&v->w, &p, reason.text))
-        answer(v, &p);
+        capture_answer(v, &p);
 }

@@ -1,4 +1,4 @@
-#include "sandbox/cards.h"
+#include "sandbox/stripe/cards.h"
 
 /* clang-format off */
 static const struct card cards[] = {
@@ -82,7 +82,7 @@ static const struct { const char *name; bool is_code; const char *message; } wor
 };
 /* clang-format on */
 
-static const struct card *named(struct str name)
+static const struct card *cards_named(struct str name)
 {
     for (size_t i = 0; i < COUNT(cards); i++)
         if (str_eq(str_of(cards[i].name), name))
@@ -95,7 +95,7 @@ const struct card *card_by_name(struct str name)
     for (size_t i = 0; i < COUNT(others); i++)
         if (str_eq(str_of(others[i].name), name))
             return &others[i];
-    return named(name);
+    return cards_named(name);
 }
 
 /* An account that is not listed works like the first one. */
@@ -128,7 +128,7 @@ const struct card *card_by_token(struct str token)
 
     for (size_t i = 0; i < COUNT(prefixes); i++)
         if (str_starts(token, prefixes[i]))
-            return named((struct str){ token.p + prefixes[i].n, token.n - prefixes[i].n });
+            return cards_named((struct str){ token.p + prefixes[i].n, token.n - prefixes[i].n });
     return NULL;
 }
 

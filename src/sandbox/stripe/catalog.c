@@ -1,5 +1,5 @@
 /* catalog.c - products and prices. */
-#include "sandbox/catalog.h"
+#include "sandbox/stripe/catalog.h"
 
 #include "base/limits.h"
 

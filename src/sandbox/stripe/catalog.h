@@ -1,8 +1,8 @@
 /* catalog.h - what a session's lines need of the products and prices. */
 #pragma once
 
-#include "sandbox/checkout.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 /* Of the form as it is; written. */
 bool product_new(struct visit *v, struct product *p);

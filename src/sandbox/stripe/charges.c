@@ -1,6 +1,6 @@
 /* charges.c - charges and balance transactions, to be read. */
 #include "base/limits.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
 
 static const struct expansion expansions[] = {
     { "balance_transaction", EXPAND_BALANCE },

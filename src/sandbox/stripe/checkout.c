@@ -9,11 +9,11 @@
  *
  *   (1) There is no intent before somebody tries to pay, and never a second one.
  *   (2) A session never decides: it follows its intent, in the same transaction. */
-#include "sandbox/checkout.h"
+#include "sandbox/stripe/checkout.h"
 
 #include "base/limits.h"
 
-static bool tell(struct work *w, const char *type, const struct session *s)
+static bool checkout_tell(struct work *w, const char *type, const struct session *s)
 {
     return work_event(w, type, sb_session_json(w, s, 0), S(""));
 }
@@ -25,11 +25,11 @@ bool sb_session_is_open(const struct work *w, const struct session *s)
 
 /* --- it follows its intent --- */
 
-static bool complete(struct work *w, struct session *s, const struct intent *p)
+static bool checkout_complete(struct work *w, struct session *s, const struct intent *p)
 {
     s->status = S("complete");
     s->payment_status = p->status == INTENT_SUCCEEDED ? S("paid") : S("unpaid");
-    return sb_session_write(w, s) && tell(w, "checkout.session.completed", s);
+    return sb_session_write(w, s) && checkout_tell(w, "checkout.session.completed", s);
 }
 
 static bool is_delayed(const struct intent *p)
@@ -42,7 +42,7 @@ static bool money_came(struct work *w, struct session *s, const struct intent *p
 {
     s->payment_status = S("paid");
     return sb_session_write(w, s) &&
-           (!is_delayed(p) || tell(w, "checkout.session.async_payment_succeeded", s));
+           (!is_delayed(p) || checkout_tell(w, "checkout.session.async_payment_succeeded", s));
 }
 
 bool sb_session_follow(struct work *w, const struct intent *p)
@@ -56,13 +56,14 @@ bool sb_session_follow(struct work *w, const struct intent *p)
     if (str_eq(s.status, S("open")))
         return p->status == INTENT_SUCCEEDED || p->status == INTENT_NEEDS_CAPTURE ||
                        p->status == INTENT_PROCESSING || sb_voucher_waits(p)
-                   ? complete(w, &s, p)
+                   ? checkout_complete(w, &s, p)
                    : true;
     if (!str_eq(s.status, S("complete")) || str_eq(s.payment_status, S("paid")))
         return true;
     if (p->status == INTENT_SUCCEEDED)
         return money_came(w, &s, p);
-    return p->status != INTENT_NEEDS_METHOD || tell(w, "checkout.session.async_payment_failed", &s);
+    return p->status != INTENT_NEEDS_METHOD ||
+           checkout_tell(w, "checkout.session.async_payment_failed", &s);
 }
 
 /* --- somebody pays --- */
@@ -117,5 +118,6 @@ static bool cancel_intent(struct work *w, const struct session *s)
 bool sb_session_expire(struct work *w, struct session *s)
 {
     s->status = S("expired");
-    return sb_session_write(w, s) && cancel_intent(w, s) && tell(w, "checkout.session.expired", s);
+    return sb_session_write(w, s) && cancel_intent(w, s) &&
+           checkout_tell(w, "checkout.session.expired", s);
 }

@@ -2,7 +2,7 @@
  * Sessions, slips for the convenience store; and disputes. The same rules as in model.h. */
 #pragma once
 
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 struct product {
     struct str id;
@@ -81,7 +81,7 @@ bool sb_session_page(struct work *w, struct page *p, struct session **ret);
 bool sb_dispute_page(struct work *w, struct page *p, struct dispute **ret);
 bool sb_items_of(struct work *w, struct str session, struct item **ret, size_t *ret_count);
 
-/* --- render_checkout.c --- */
+/* --- sandbox/stripe/render/checkout.c --- */
 
 struct str sb_product_json(struct work *w, const struct product *p);
 struct str sb_price_json(struct work *w, const struct price *p, unsigned expand);

@@ -1,8 +1,8 @@
 /* customers.c - /v1/customers, and the money that they have with us. */
-#include "sandbox/customers.h"
+#include "sandbox/stripe/customers.h"
 
 #include "base/limits.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
 
 #include <stddef.h>
 

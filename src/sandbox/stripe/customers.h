@@ -2,7 +2,7 @@
  * customer's balance, direct debits, wallets. The same rules as in model.h. */
 #pragma once
 
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 struct customer {
     struct str id;
@@ -49,7 +49,7 @@ bool sb_debit_ends(struct work *w, struct intent *p); /* as its account wants */
 const struct card *sb_debit_account(struct str iban);
 bool sb_is_iban(struct str iban);
 
-/* --- render_methods.c --- */
+/* --- sandbox/stripe/render/methods.c --- */
 
 void sb_put_transfer(struct work *w, struct buf *b, const struct intent *p); /* next_action */
 /* payment_method_options of a type that is no card and no slip. */

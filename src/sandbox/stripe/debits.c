@@ -5,8 +5,8 @@
  *
  * How it ends is the test account's business (cards.c). */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/customers.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/customers.h"
 
 enum { IBAN_LEAST = 15, IBAN_MOST = 34, IBAN_HEAD = 4 };
 
@@ -63,7 +63,8 @@ bool sb_debit_begin(struct work *w, struct intent *p)
 
 /* --- over --- */
 
-static bool fails(struct work *w, struct intent *p, struct charge *c, const struct card *account)
+static bool debits_fails(struct work *w, struct intent *p, struct charge *c,
+                         const struct card *account)
 {
     struct attempt a = {
         .code = S("payment_intent_payment_attempt_failed"),
@@ -80,7 +81,7 @@ static bool fails(struct work *w, struct intent *p, struct charge *c, const stru
            sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
-static bool works(struct work *w, struct intent *p, struct charge *c)
+static bool debits_works(struct work *w, struct intent *p, struct charge *c)
 {
     c->status = S("succeeded");
     p->status = INTENT_SUCCEEDED;
@@ -99,5 +100,5 @@ bool sb_debit_ends(struct work *w, struct intent *p)
 
     if (!work_ok(w, sb_charge_read(w->tx, p->latest_charge, &c)))
         return false;
-    return account->code ? fails(w, p, &c, account) : works(w, p, &c);
+    return account->code ? debits_fails(w, p, &c, account) : debits_works(w, p, &c);
 }

@@ -1,8 +1,8 @@
 /* disputes.c - a customer asks the bank for the money back. Minimal: opened by a card that is made
  * for it or by POST /_sandbox/disputes, closed as won or lost. No money moves here. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 static const struct expansion expansions[] = { { "charge", EXPAND_CHARGE } };
 
@@ -63,7 +63,7 @@ static bool visit_dispute(struct visit *v, struct dispute *ret)
     return work_ok(&v->w, e);
 }
 
-static void answer(struct visit *v, const struct dispute *d)
+static void disputes_answer(struct visit *v, const struct dispute *d)
 {
     visit_answer(v, sb_dispute_json(&v->w, d, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -73,10 +73,10 @@ void dispute_retrieve(struct visit *v)
     struct dispute d;
 
     if (visit_dispute(v, &d))
-        answer(v, &d);
+        disputes_answer(v, &d);
 }
 
-static struct str was(struct work *w, struct str metadata)
+static struct str disputes_was(struct work *w, struct str metadata)
 {
     struct buf b;
 
@@ -97,8 +97,8 @@ void dispute_update(struct visit *v)
     if (!take_metadata(v, &d.metadata) || !sb_dispute_write(&v->w, &d))
         return;
     if (work_event(&v->w, "charge.dispute.updated", sb_dispute_json(&v->w, &d, 0),
-                   was(&v->w, before)))
-        answer(v, &d);
+                   disputes_was(&v->w, before)))
+        disputes_answer(v, &d);
 }
 
 /* Whoever closes one by a call gives in. An inquiry is only closed. */
@@ -117,7 +117,7 @@ void dispute_accept(struct visit *v)
     }
     if (sb_dispute_close(&v->w, &d,
                          str_starts(d.status, S("warning_")) ? S("warning_closed") : S("lost")))
-        answer(v, &d);
+        disputes_answer(v, &d);
 }
 
 /* Those of one intent stand together; a charge has the same stem. */

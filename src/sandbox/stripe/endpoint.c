@@ -1,4 +1,4 @@
-/* door.c - every call under /v1 comes in here and goes out here.
+/* endpoint.c - every call under /v1 comes in here and goes out here.
  *
  *   who are you (401) -> what do you say (400) -> what goes wrong (faults) -> is the key free (409)
  *   -> [delay] -> unit: kept answer, or the operation -> [hang] -> answer, or a closed connection
@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/impl.h"
-#include "sandbox/relay.h"
-#include "sandbox/visit.h"
+#include "sandbox/relay/relay.h"
+#include "sandbox/stripe/call.h"
 
 #include <openssl/evp.h>
 
@@ -44,7 +44,7 @@ static void add_headers(struct visit *v)
         reply_header(r, S("www-authenticate"), S("Bearer realm=\"Stripe\""));
 }
 
-static void answer(struct visit *v)
+static void endpoint_answer(struct visit *v)
 {
     static const struct str no_memory =
         S("{\"error\":{\"type\":\"api_error\",\"message\":\"The sandbox is out of memory.\"}}");
@@ -58,7 +58,7 @@ static void answer(struct visit *v)
     arena_release(&arena); /* v went with the request */
 }
 
-static void drop(struct visit *v)
+static void endpoint_drop(struct visit *v)
 {
     struct arena arena = v->arena;
 
@@ -93,7 +93,7 @@ static void hold_back(struct visit *v, int64_t ms, void (*then)(struct visit *v)
         return;
     }
     if (impl->stopping) {
-        drop(v);
+        endpoint_drop(v);
         return;
     }
     v->then = then;
@@ -116,7 +116,7 @@ void visit_stop_waiting(struct sandbox *s)
 
         home_arm(v->request->home, &v->timer, CLOCK_NEVER);
         stop_waiting(v);
-        drop(v);
+        endpoint_drop(v);
     }
 }
 
@@ -133,7 +133,7 @@ static void forget_outcome(struct visit *v, struct tx *tx)
 }
 
 /* UNPROCESSABLE: there is an answer, but nothing of what was done for it stays. */
-static enum err verdict(struct visit *v)
+static enum err endpoint_verdict(struct visit *v)
 {
     if (!v->w.err && !v->status)
         return ERR_INTERNAL;
@@ -148,14 +148,14 @@ static enum err run_write(struct tx *tx, struct unit *u)
 
     forget_outcome(v, tx);
     if (v->key.n && !keys_claim(v))
-        return verdict(v);
+        return endpoint_verdict(v);
     if (strict_allows(v))
         v->op->run(v);
     if (!v->w.err && v->keep && v->fault.status_after)
         visit_failed(v, v->fault.status_after);
     if (!v->w.err && v->keep && v->key.n)
         keys_save(v);
-    return verdict(v);
+    return endpoint_verdict(v);
 }
 
 static enum err run_read(struct tx *tx, struct unit *u)
@@ -170,7 +170,7 @@ static enum err run_read(struct tx *tx, struct unit *u)
     return v->w.err;
 }
 
-static void done(struct unit *u)
+static void endpoint_done(struct unit *u)
 {
     struct visit *v = CONTAINER_OF(u, struct visit, unit);
 
@@ -182,18 +182,19 @@ static void done(struct unit *u)
         v->w.err = OK;
         visit_failed(v, err_status(u->err) == 503 ? 503 : 500);
     }
-    hold_back(v, v->fault.hang_ms, v->fault.drop_after ? drop : answer);
+    hold_back(v, v->fault.hang_ms, v->fault.drop_after ? endpoint_drop : endpoint_answer);
 }
 
-static void post(struct visit *v)
+static void endpoint_post(struct visit *v)
 {
     static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, run_write, NULL };
     static const struct unit_kind read = { "sandbox.read", UNIT_READ, run_read, NULL };
     bool reads = str_eq(str_of(v->op->method), S("GET"));
 
-    v->unit = (struct unit){
-        .kind = reads ? &read : &write, .home = v->request->home, .done = done, .arena = &v->arena
-    };
+    v->unit = (struct unit){ .kind = reads ? &read : &write,
+                             .home = v->request->home,
+                             .done = endpoint_done,
+                             .arena = &v->arena };
     store_post(v->w.s->store, &v->unit);
 }
 
@@ -312,11 +313,11 @@ static bool takes_key(struct visit *v)
 static void go_on(struct visit *v)
 {
     if (v->fault.drop_before)
-        drop(v);
+        endpoint_drop(v);
     else if (v->fault.status_before && (visit_failed(v, v->fault.status_before), true))
-        answer(v);
+        endpoint_answer(v);
     else
-        post(v);
+        endpoint_post(v);
 }
 
 static struct visit *visit_new(struct request *r, const struct endpoint *at)
@@ -344,12 +345,12 @@ void visit_begin(struct request *r, void *endpoint)
         return;
     }
     if (!knows_key(v) || !reads_form(v) || !reads_key(v)) {
-        answer(v);
+        endpoint_answer(v);
         return;
     }
     v->fault = sandbox_fault_take(v->w.s, &r->arena, r->method, r->path);
     if (!v->fault.drop_before && !v->fault.status_before && !takes_key(v))
-        answer(v);
+        endpoint_answer(v);
     else
         hold_back(v, v->fault.delay_ms, go_on);
 }

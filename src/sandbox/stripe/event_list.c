@@ -1,14 +1,14 @@
 /* event_list.c - /v1/events: what happened, newest first, and told once more. pending_webhooks is
  * what it is now: of each receiver that was told, whether its message is still there. */
 #include "base/limits.h"
-#include "sandbox/hooks.h"
-#include "sandbox/relay.h"
-#include "sandbox/rows.h"
-#include "sandbox/visit.h"
+#include "sandbox/relay/relay.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/rows.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <string.h>
 
-struct event {
+struct event_list_event {
     struct str id, body;
 };
 
@@ -58,7 +58,8 @@ static int64_t pending_of(struct work *w, const struct receivers *r, struct str 
 }
 
 /* The number behind the key, which stands once outside of texts. */
-static struct str event_json(struct work *w, const struct receivers *r, const struct event *e)
+static struct str event_json(struct work *w, const struct receivers *r,
+                             const struct event_list_event *e)
 {
     static const struct str key = { ",\"pending_webhooks\":", 20 };
     const char *at = e->body.n ? memmem(e->body.p, e->body.n, key.p, key.n) : NULL;
@@ -80,7 +81,7 @@ static struct str event_json(struct work *w, const struct receivers *r, const st
 
 /* --- one --- */
 
-static bool visit_event(struct visit *v, struct event *ret)
+static bool visit_event(struct visit *v, struct event_list_event *ret)
 {
     struct row row;
     enum err e = TX_ROW(v->w.tx, STMT_sandbox_event_body, &row, V_TEXT(v->id));
@@ -89,11 +90,11 @@ static bool visit_event(struct visit *v, struct event *ret)
         return visit_missing(v, 404, "event", v->id, "id");
     if (!work_ok(&v->w, e))
         return false;
-    *ret = (struct event){ v->id, row.col[0].s };
+    *ret = (struct event_list_event){ v->id, row.col[0].s };
     return true;
 }
 
-static void answer(struct visit *v, const struct event *e)
+static void event_list_answer(struct visit *v, const struct event_list_event *e)
 {
     struct receivers r;
 
@@ -103,10 +104,10 @@ static void answer(struct visit *v, const struct event *e)
 
 void event_retrieve(struct visit *v)
 {
-    struct event e = { 0 };
+    struct event_list_event e = { 0 };
 
     if (visit_event(v, &e))
-        answer(v, &e);
+        event_list_answer(v, &e);
 }
 
 /* --- many --- */
@@ -164,25 +165,25 @@ static bool take_types(struct visit *v, struct page *page)
 
 static void event_of_row(const struct row *row, void *ret)
 {
-    *(struct event *)ret = (struct event){ row->col[0].s, row->col[1].s };
+    *(struct event_list_event *)ret = (struct event_list_event){ row->col[0].s, row->col[1].s };
 }
 
-static bool read_page(struct work *w, struct page *p, struct event **ret)
+static bool read_page(struct work *w, struct page *p, struct event_list_event **ret)
 {
-    struct gather g = { .page = p, .each = sizeof(struct event), .read = event_of_row };
+    struct gather g = { .page = p, .each = sizeof(struct event_list_event), .read = event_of_row };
     const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->filter[0]),
                              V_INT(p->limit + 1) };
     enum stmt stmt = p->backwards ? STMT_sandbox_events_oldest : STMT_sandbox_events_newest;
     bool ok = sb_gather(w, &g, stmt, v, COUNT(v));
 
-    *ret = (struct event *)(void *)g.rows;
+    *ret = (struct event_list_event *)(void *)g.rows;
     return ok;
 }
 
 void event_list(struct visit *v)
 {
     struct page page = { .above = S(ID_EVENT), .below = S(ID_EVENT "~") };
-    struct event *e = NULL;
+    struct event_list_event *e = NULL;
     struct receivers r;
     struct str *objects;
 
@@ -203,7 +204,7 @@ void event_list(struct visit *v)
 
 /* --- once more --- */
 
-static bool tell_all(struct visit *v, const struct event *e)
+static bool tell_all(struct visit *v, const struct event_list_event *e)
 {
     struct row row;
 
@@ -211,7 +212,7 @@ static bool tell_all(struct visit *v, const struct event *e)
            work_ok(&v->w, sb_event_again_all(v->w.s, v->w.tx, e->id, row.col[0].s, v->w.now_ms));
 }
 
-static bool tell_endpoint(struct visit *v, const struct event *e, struct str id)
+static bool tell_endpoint(struct visit *v, const struct event_list_event *e, struct str id)
 {
     struct hook h;
     enum err err = sb_hook_read(v->w.tx, id, &h);
@@ -222,7 +223,7 @@ static bool tell_endpoint(struct visit *v, const struct event *e, struct str id)
            work_ok(&v->w, sb_event_again(v->w.s, v->w.tx, e->id, h.id, v->w.now_ms));
 }
 
-static bool tell_listener(struct visit *v, const struct event *e)
+static bool tell_listener(struct visit *v, const struct event_list_event *e)
 {
     return !relay_is_on(v->w.s) || work_ok(&v->w, relay_event(v->w.s, v->w.tx, e->id, v->w.now_ms));
 }
@@ -231,7 +232,7 @@ void event_retry(struct visit *v)
 {
     bool listener = false, ok;
     struct taken endpoint;
-    struct event e = { 0 };
+    struct event_list_event e = { 0 };
 
     if (!visit_event(v, &e) || !take_flag(v, "for_stripecli", &listener) ||
         !take_text(v, "webhook_endpoint", LIMIT_SANDBOX_TEXT, &endpoint))
@@ -243,5 +244,5 @@ void event_retry(struct visit *v)
     else
         ok = tell_all(v, &e);
     if (ok)
-        answer(v, &e);
+        event_list_answer(v, &e);
 }

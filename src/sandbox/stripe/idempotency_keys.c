@@ -1,4 +1,4 @@
-/* keys.c - Idempotency-Key, as Stripe keeps it:
+/* idempotency_keys.c - Idempotency-Key, as Stripe keeps it:
  *
  *   (1) The scope is the account: a key that was used for one endpoint is refused at another.
  *   (2) The answer and the change that it tells of are one commit. So a key is either unknown and
@@ -8,12 +8,12 @@
  *   (4) While a call is under way, which only the loop knows, its key answers 409. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
 
 #include <openssl/evp.h>
 #include <string.h>
 
-static bool hash(struct str text, unsigned char ret_hash[HASH])
+static bool idempotency_keys_hash(struct str text, unsigned char ret_hash[HASH])
 {
     unsigned int n = HASH;
 
@@ -30,7 +30,7 @@ enum err keys_hash(struct visit *v)
     buf_add(&b, request_header(r, S("Stripe-Account"), NULL));
     buf_char(&b, '\n');
     buf_add(&b, v->key);
-    e = !b.failed && hash(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
+    e = !b.failed && idempotency_keys_hash(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
     buf_clear(&b);
     buf_add(&b, r->method);
     buf_char(&b, ' ');
@@ -38,7 +38,7 @@ enum err keys_hash(struct visit *v)
     buf_char(&b, '\n');
     if (!e)
         e = form_canonical(&r->arena, &v->form, &b);
-    if (!e && !hash(buf_str(&b), v->order_hash))
+    if (!e && !idempotency_keys_hash(buf_str(&b), v->order_hash))
         e = ERR_NO_MEMORY;
     buf_release(&b);
     return e;
@@ -80,7 +80,7 @@ void keys_leave(struct visit *v)
 
 /* --- kept --- */
 
-static bool replay(struct visit *v, const struct row *row)
+static bool idempotency_keys_replay(struct visit *v, const struct row *row)
 {
     v->original = arena_str(v->w.a, row->col[1].s);
     v->status = (int)row->col[2].i;
@@ -108,7 +108,7 @@ bool keys_claim(struct visit *v)
     if (row.col[4].i <= v->w.now_ms)
         return work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_key_drop, 1, V_BLOB(key)));
     if (is_same_order(v, row.col[0].s))
-        return replay(v, &row);
+        return idempotency_keys_replay(v, &row);
     return visit_refuse(
         v, &(struct refusal){
                .status = 400,

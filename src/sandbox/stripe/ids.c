@@ -10,7 +10,7 @@
  *   (3) The time in an intent's id is its created_ms, exactly: lists by time need no other index.
  */
 #include "sandbox/impl.h"
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static char *put_prefix(char *p, const char *prefix)
     return p;
 }
 
-static struct str keep(struct work *w, const char *from, const char *to)
+static struct str stripe_ids_keep(struct work *w, const char *from, const char *to)
 {
     struct str s = arena_str(w->a, (struct str){ from, (size_t)(to - from) });
 
@@ -61,7 +61,7 @@ struct str sb_id_new(struct work *w, const char *prefix)
     char text[64], *p = put_prefix(text, prefix);
 
     p = put_place(w, p);
-    return keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
+    return stripe_ids_keep(w, text, put_chance(w, p, CHANCE_DIGITS + TAIL_DIGITS));
 }
 
 struct str sb_id_intent(struct work *w)
@@ -78,7 +78,7 @@ struct str sb_id_random(struct work *w, const char *prefix, size_t count)
 {
     char text[64], *p = put_prefix(text, prefix);
 
-    return keep(w, text, put_chance(w, p, count));
+    return stripe_ids_keep(w, text, put_chance(w, p, count));
 }
 
 static struct str behind_prefix(struct str id)
@@ -102,7 +102,7 @@ struct str sb_id_under(struct work *w, const char *prefix, struct str intent)
     struct str stem = sb_id_stem(intent);
 
     memcpy(p, stem.p, stem.n);
-    return keep(w, text, put_place(w, p + stem.n));
+    return stripe_ids_keep(w, text, put_place(w, p + stem.n));
 }
 
 struct str sb_id_balance(struct work *w, struct str id, bool returned)
@@ -119,5 +119,5 @@ struct str sb_id_first_at(struct work *w, const char *prefix, int64_t ms)
 
     if (ms < 0)
         ms = 0;
-    return keep(w, text, put_digits(p, (uint64_t)(ms < most ? ms : most), TIME_DIGITS));
+    return stripe_ids_keep(w, text, put_digits(p, (uint64_t)(ms < most ? ms : most), TIME_DIGITS));
 }

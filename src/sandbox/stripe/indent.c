@@ -1,5 +1,5 @@
 /* indent.c - JSON as Stripe sends it. */
-#include "sandbox/hooks.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* intents.c - POST and GET /v1/payment_intents. */
 #include "base/limits.h"
-#include "sandbox/customers.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/customers.h"
 
 #include <stddef.h>
 
@@ -12,7 +12,7 @@ static const struct expansion expansions[] = {
     { "payment_method", EXPAND_METHOD },
 };
 
-static void answer(struct visit *v, const struct intent *p)
+static void intents_answer(struct visit *v, const struct intent *p)
 {
     visit_answer(v, sb_intent_json(&v->w, p, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -125,7 +125,7 @@ static void refuse_declined(struct visit *v, const struct intent *p, const struc
                                        .began = true });
 }
 
-static void confirm(struct visit *v, struct intent *p, const struct confirmation *how)
+static void intents_confirm(struct visit *v, struct intent *p, const struct confirmation *how)
 {
     struct attempt a;
 
@@ -142,7 +142,7 @@ static void confirm(struct visit *v, struct intent *p, const struct confirmation
     if (a.declined)
         refuse_declined(v, p, &a);
     else
-        answer(v, p);
+        intents_answer(v, p);
 }
 
 static bool is_open(const struct intent *p)
@@ -178,7 +178,7 @@ void intent_confirm(struct visit *v)
         return;
     if (url.has)
         p.return_url = url.text;
-    confirm(v, &p, &how);
+    intents_confirm(v, &p, &how);
 }
 
 /* --- create --- */
@@ -208,9 +208,9 @@ void intent_create(struct visit *v)
     if (!work_event(&v->w, "payment_intent.created", sb_intent_json(&v->w, &p, 0), S("")))
         return;
     if (at_once)
-        confirm(v, &p, &how);
+        intents_confirm(v, &p, &how);
     else if (sb_intent_write(&v->w, &p))
-        answer(v, &p);
+        intents_answer(v, &p);
 }
 
 /* --- update --- */
@@ -248,7 +248,7 @@ void intent_update(struct visit *v)
     if (is_open(&p) && (!take_types(v, &p) || !take_ways(v, &p) || !take_voucher(v, &p)))
         return;
     if (sb_intent_write(&v->w, &p))
-        answer(v, &p);
+        intents_answer(v, &p);
 }
 
 /* --- read --- */
@@ -258,7 +258,7 @@ void intent_retrieve(struct visit *v)
     struct intent p;
 
     if (visit_intent(v, &p))
-        answer(v, &p);
+        intents_answer(v, &p);
 }
 
 void intent_list(struct visit *v)

@@ -1,8 +1,8 @@
 /* jobs.c - what happens by itself, as messages of the sandbox's own queue. Each looks at the object
  * first: what has been done in the meantime, or is there no more, is no work. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/customers.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/customers.h"
 
 const struct str sb_job_balance = WORK_KIND("sandbox.balance");
 const struct str sb_job_lapse = WORK_KIND("sandbox.lapse");
@@ -15,7 +15,7 @@ const struct str sb_job_refund_end = WORK_KIND("sandbox.refund_end");
 static const struct str job_forget = WORK_KIND("sandbox.forget");
 
 /* The charge reaches the balance: its transaction is there, and the fee with it. */
-static void balance(struct work *w, struct str id)
+static void jobs_balance(struct work *w, struct str id)
 {
     struct charge c;
 
@@ -33,7 +33,7 @@ bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c)
            work_event(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
 }
 
-static void lapse(struct work *w, struct str id)
+static void jobs_lapse(struct work *w, struct str id)
 {
     struct intent p;
     struct charge c;
@@ -97,18 +97,18 @@ static void voucher_is_paid(struct work *w, struct str id)
         sb_voucher_pay(w, &p, sb_stores[0]);
 }
 
-WORK_JOB(run_balance, balance)
+WORK_JOB(run_balance, jobs_balance)
 
 static enum err run_balances(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < n && !e; i++)
-        e = work_run(ctx, tx, m[i]->ref, balance);
+        e = work_run(ctx, tx, m[i]->ref, jobs_balance);
     return e;
 }
 
-WORK_JOB(run_lapse, lapse)
+WORK_JOB(run_lapse, jobs_lapse)
 WORK_JOB(run_refund_fail, refund_fails)
 WORK_JOB(run_session_lapse, session_lapses)
 WORK_JOB(run_voucher_lapse, voucher_lapses)
@@ -126,20 +126,20 @@ static void forget_outside(struct job *j, void *ctx)
     job_outside_done(j, OK, NULL);
 }
 
-static enum err count(void *ctx, const struct row *row)
+static enum err jobs_count(void *ctx, const struct row *row)
 {
     (void)row;
     ++*(int *)ctx;
     return OK;
 }
 
-static enum err forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     int64_t now_ms = env_now_ms(j->env);
     struct val v[] = { V_INT(LIMIT_SANDBOX_FORGET_STEP),
                        V_INT(now_ms - LIMIT_SANDBOX_EVENT_DAYS * INT64_C(24) * HOUR_MS) };
     int gone = 0;
-    enum err e = tx_each(tx, STMT_sandbox_events_forget, v, COUNT(v), count, &gone);
+    enum err e = tx_each(tx, STMT_sandbox_events_forget, v, COUNT(v), jobs_count, &gone);
 
     (void)ctx;
     (void)why;
@@ -172,7 +172,7 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
         { .name = sb_job_voucher_pay.p, .run = run_voucher_pay },
         { .name = sb_job_debit.p, .run = run_debit },
         { .name = sb_job_refund_end.p, .run = run_refund_end },
-        { .name = job_forget.p, .outside = forget_outside, .settle = forget, .patient = true },
+        { .name = job_forget.p, .outside = forget_outside, .settle = jobs_forget, .patient = true },
     };
 
     for (size_t i = 0; i < SANDBOX_JOBS; i++) {

@@ -1,9 +1,9 @@
 /* methods.c - payment methods. Names like pm_card_visa stand for a card; each use of one makes a
  * method of its own, as with Stripe. */
 #include "base/limits.h"
-#include "sandbox/customers.h"
-#include "sandbox/page.h"
-#include "sandbox/visit.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/customers.h"
 
 enum { EXP_MONTH = 12, EXP_YEAR = 2034 };
 

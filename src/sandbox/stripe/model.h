@@ -2,13 +2,13 @@
  * null to Stripe; texts that were read live until the unit's run ends.
  *
  * struct work is what every change needs: the transaction, memory, the time, and whose request it
- * is. Its functions return false when the work is over; then err says why, or the visit (visit.h)
+ * is. Its functions return false when the work is over; then err says why, or the visit (call.h)
  * has been answered. */
 #pragma once
 
 #include "base/buf.h"
-#include "sandbox/cards.h"
-#include "sandbox/parts.h"
+#include "sandbox/shared.h"
+#include "sandbox/stripe/cards.h"
 
 struct work {
     struct sandbox *s;
@@ -154,7 +154,7 @@ bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges)
 /* of_one: those of one intent, whose stem is in both bounds. Else a bound may be empty. */
 bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds);
 
-/* --- render.c, render_charge.c: as JSON texts of the arena --- */
+/* --- sandbox/stripe/render/render.c, sandbox/stripe/render/charge.c: as JSON texts of the arena --- */
 
 enum expand { /* what is there as a whole and not by its id */
               EXPAND_CHARGE = 1,

@@ -1,13 +1,13 @@
 /* params.c - parameters out of the form, with Stripe's words where they are wrong. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "sandbox/hooks.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static size_t characters(struct str s)
+static size_t params_characters(struct str s)
 {
     size_t n = 0;
 
@@ -28,7 +28,7 @@ bool take_text(struct visit *v, const char *name, size_t most, struct taken *ret
     if (!f->has_value)
         return visit_invalid(v, "parameter_invalid_string", name, "Invalid string: %s has fields.",
                              name);
-    if (characters(f->value) > most)
+    if (params_characters(f->value) > most)
         return visit_invalid(v, "parameter_invalid_string_length", name,
                              "Invalid string: %s must be at most %zu characters.", name, most);
     *ret = (struct taken){ .has = true, .text = f->value };
@@ -114,10 +114,10 @@ static bool check_metadata(struct visit *v, const struct form *f)
     for (const struct form *x = f->first; x; x = x->next) {
         if (!x->has_value)
             return visit_invalid(v, NULL, "metadata", "Metadata values can not be nested.");
-        if (characters(x->name) > LIMIT_SANDBOX_METADATA_NAME)
+        if (params_characters(x->name) > LIMIT_SANDBOX_METADATA_NAME)
             return visit_invalid(v, NULL, "metadata", "Metadata keys can have up to %d characters.",
                                  LIMIT_SANDBOX_METADATA_NAME);
-        if (characters(x->value) > LIMIT_SANDBOX_METADATA_VALUE)
+        if (params_characters(x->value) > LIMIT_SANDBOX_METADATA_VALUE)
             return visit_invalid(v, NULL, "metadata",
                                  "Metadata values can have up to %d characters.",
                                  LIMIT_SANDBOX_METADATA_VALUE);
@@ -265,13 +265,13 @@ bool take_page(struct visit *v, struct page *page)
     return true;
 }
 
-static void raise(struct str *bound, struct str id)
+static void params_raise(struct str *bound, struct str id)
 {
     if (str_cmp(id, *bound) > 0)
         *bound = id;
 }
 
-static void lower(struct str *bound, struct str id)
+static void params_lower(struct str *bound, struct str id)
 {
     if (str_cmp(id, *bound) < 0)
         *bound = id;
@@ -295,13 +295,13 @@ static bool bound_by(struct visit *v, const char *prefix, struct str how, struct
     if (!str_to_i64(text, &s) || s < 0 || s > INT64_MAX / 1000)
         return visit_invalid(v, "parameter_invalid_integer", "created", "Invalid timestamp");
     if (str_eq(how, S("gte")) || !how.n)
-        raise(&page->above, at_second(v, prefix, s));
+        params_raise(&page->above, at_second(v, prefix, s));
     if (str_eq(how, S("gt")))
-        raise(&page->above, at_second(v, prefix, s + 1));
+        params_raise(&page->above, at_second(v, prefix, s + 1));
     if (str_eq(how, S("lt")))
-        lower(&page->below, at_second(v, prefix, s));
+        params_lower(&page->below, at_second(v, prefix, s));
     if (str_eq(how, S("lte")) || !how.n)
-        lower(&page->below, at_second(v, prefix, s + 1));
+        params_lower(&page->below, at_second(v, prefix, s + 1));
     return true;
 }
 

@@ -2,7 +2,7 @@
  * the session that will make one. */
 #include "base/limits.h"
 #include "domain/money.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
 
 bool take_below(struct visit *v, const struct form *f, bool (*take)(struct visit *v, void *ctx),
                 void *ctx)

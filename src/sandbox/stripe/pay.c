@@ -16,8 +16,8 @@
  * Each of these is one transaction with its rows, its events and the messages of what comes later.
  */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/customers.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/customers.h"
 
 struct intent sb_intent_blank(struct work *w)
 {
@@ -70,7 +70,7 @@ static bool tell_intent(struct work *w, const char *type, const struct intent *p
 
 /* --- paid --- */
 
-static void authorize(struct work *w, struct intent *p, struct charge *c)
+static void stripe_pay_authorize(struct work *w, struct intent *p, struct charge *c)
 {
     c->capture_before_ms = w->now_ms + LIMIT_SANDBOX_LAPSE_MS;
     p->status = INTENT_NEEDS_CAPTURE;
@@ -93,7 +93,7 @@ bool sb_intent_succeed(struct work *w, struct intent *p)
     p->latest_charge = c.id;
     p->last_error = S("");
     if (manual)
-        authorize(w, p, &c);
+        stripe_pay_authorize(w, p, &c);
     else
         take_all(p, &c);
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
@@ -142,7 +142,8 @@ static void ask_for_another(struct work *w, struct intent *p, const char *type,
     p->authenticated = false;
 }
 
-static bool decline(struct work *w, struct intent *p, const struct decline *d, struct attempt *a)
+static bool stripe_pay_decline(struct work *w, struct intent *p, const struct decline *d,
+                               struct attempt *a)
 {
     struct charge c = sb_charge_for(w, p);
 
@@ -172,7 +173,7 @@ bool sb_intent_ask(struct work *w, struct intent *p)
 }
 
 /* One of the cards asks only until the customer has answered for later payments, too. */
-static bool asks(struct work *w, const struct intent *p, const struct card *card)
+static bool stripe_pay_asks(struct work *w, const struct intent *p, const struct card *card)
 {
     struct method m;
 
@@ -203,7 +204,7 @@ static bool pay_by(struct work *w, struct intent *p, const struct card *card, st
     case CARD_ASKS_AND_DECLINES: break;
     }
     d = card_decline(card);
-    return decline(w, p, &d, ret);
+    return stripe_pay_decline(w, p, &d, ret);
 }
 
 bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
@@ -216,12 +217,12 @@ bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, st
         return false;
     if (how->decline_code.n) {
         d = decline_of(how->decline_code);
-        return decline(w, p, &d, ret);
+        return stripe_pay_decline(w, p, &d, ret);
     }
-    if (!asks(w, p, card))
+    if (!stripe_pay_asks(w, p, card))
         return !w->err && pay_by(w, p, card, ret);
     d = decline_of(S("authentication_required"));
-    return how->no_action ? decline(w, p, &d, ret) : sb_intent_ask(w, p);
+    return how->no_action ? stripe_pay_decline(w, p, &d, ret) : sb_intent_ask(w, p);
 }
 
 bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)

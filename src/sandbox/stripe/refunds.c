@@ -1,8 +1,8 @@
 /* refunds.c - money that goes back. What a charge has given back is the sum of its refunds that are
  * neither failed nor cancelled, and never more than was captured. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 static const struct expansion expansions[] = {
     { "charge", EXPAND_CHARGE },
@@ -10,7 +10,7 @@ static const struct expansion expansions[] = {
     { "balance_transaction", EXPAND_BALANCE },
 };
 
-static void answer(struct visit *v, const struct refund *r)
+static void stripe_refunds_answer(struct visit *v, const struct refund *r)
 {
     visit_answer(v, sb_refund_json(&v->w, r, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -197,7 +197,7 @@ void refund_create(struct visit *v)
     if (str_eq(c.card, S("konbini")))
         r.status = S("requires_action"); /* a store gives nothing back: where to, then? */
     if (give_back(v, &c, &r))
-        answer(v, &r);
+        stripe_refunds_answer(v, &r);
 }
 
 /* --- later --- */
@@ -267,7 +267,7 @@ void refund_update(struct visit *v)
         if (!sb_refund_write(&v->w, &r) || !tell_updated(&v->w, &r, work_take(&v->w, &b)))
             return;
     }
-    answer(v, &r);
+    stripe_refunds_answer(v, &r);
 }
 
 static bool asks_customer(struct visit *v, const struct refund *r, const char *what)
@@ -290,7 +290,7 @@ void refund_cancel(struct visit *v)
 
     if (visit_refund(v, &r) && asks_customer(v, &r, "cancel") &&
         sb_refund_move(&v->w, &r, S("canceled"), S("")))
-        answer(v, &r);
+        stripe_refunds_answer(v, &r);
 }
 
 /* POST /v1/test_helpers/refunds/{id}/expire */
@@ -300,7 +300,7 @@ void refund_expire(struct visit *v)
 
     if (visit_refund(v, &r) && asks_customer(v, &r, "expire") &&
         sb_refund_move(&v->w, &r, S("failed"), S("unknown")))
-        answer(v, &r);
+        stripe_refunds_answer(v, &r);
 }
 
 void refund_retrieve(struct visit *v)
@@ -308,7 +308,7 @@ void refund_retrieve(struct visit *v)
     struct refund r;
 
     if (visit_refund(v, &r))
-        answer(v, &r);
+        stripe_refunds_answer(v, &r);
 }
 
 /* --- lists --- */

@@ -1,6 +1,6 @@
 /* rows.c - objects and their rows. Each table's columns are listed once, in the order of their
- * statements (store/statements_sandbox.h); what binds and what reads is made of the list. */
-#include "sandbox/rows.h"
+ * statements (store/statements/sandbox.h); what binds and what reads is made of the list. */
+#include "sandbox/stripe/rows.h"
 
 #include "base/limits.h"
 
@@ -215,7 +215,7 @@ static enum err take_row(void *ctx, const struct row *row)
 }
 
 /* Newest first, and without the one that only says that there are more. */
-static void arrange(struct gather *g)
+static void stripe_rows_arrange(struct gather *g)
 {
     struct page *p = g->page;
     size_t n;
@@ -239,7 +239,7 @@ bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct va
     if (!work_ok(w, g->rows ? OK : ERR_NO_MEMORY) ||
         !work_ok(w, tx_each(w->tx, stmt, v, n, take_row, g)))
         return false;
-    arrange(g);
+    stripe_rows_arrange(g);
     return true;
 }
 

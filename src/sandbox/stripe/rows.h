@@ -3,7 +3,7 @@
  *   X(kind, field): TEXT; MAYBE and TIME are NULL where they are empty or 0 */
 #pragma once
 
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 #define PUT_TEXT(f) V_TEXT(o->f)
 #define PUT_MAYBE(f) (o->f.n ? V_TEXT(o->f) : V_NULL)

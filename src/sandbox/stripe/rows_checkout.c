@@ -1,8 +1,8 @@
 /* rows_checkout.c - the objects of checkout.h and their rows, made like those of rows.c: each
  * table's columns stand once, in the order of their statements. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/rows.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/rows.h"
 
 #define PRODUCT_COLUMNS(X)                                                                         \
     X(TEXT, id)                                                                                    \

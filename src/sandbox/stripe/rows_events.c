@@ -1,8 +1,8 @@
 /* rows_events.c - the rows of webhook endpoints, customers and bank transfers, made like those of
  * rows.c: each table's columns stand once, in the order of their statements. */
-#include "sandbox/customers.h"
-#include "sandbox/hooks.h"
-#include "sandbox/rows.h"
+#include "sandbox/stripe/customers.h"
+#include "sandbox/stripe/rows.h"
+#include "sandbox/webhook/hooks.h"
 
 #define HOOK_COLUMNS(X)                                                                            \
     X(TEXT, id)                                                                                    \

@@ -1,8 +1,8 @@
 /* sessions.c - Checkout Sessions that are there: read, listed, changed, ended; and the payment
  * pages, by which Stripe's own page and its command line pay for one. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 static const struct expansion expansions[] = {
     { "line_items", EXPAND_ITEMS },
@@ -12,7 +12,7 @@ static const struct expansion expansions[] = {
       EXPAND_INTENT | EXPAND_CHARGE | EXPAND_BALANCE },
 };
 
-static void answer(struct visit *v, const struct session *s)
+static void sessions_answer(struct visit *v, const struct session *s)
 {
     visit_answer(v, sb_session_json(&v->w, s, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -33,7 +33,7 @@ void session_retrieve(struct visit *v)
     struct session s;
 
     if (visit_session(v, &s))
-        answer(v, &s);
+        sessions_answer(v, &s);
 }
 
 void session_items(struct visit *v)
@@ -49,7 +49,7 @@ void session_update(struct visit *v)
     struct session s;
 
     if (visit_session(v, &s) && take_metadata(v, &s.metadata) && sb_session_write(&v->w, &s))
-        answer(v, &s);
+        sessions_answer(v, &s);
 }
 
 /* An intent knows its session: the list is that one, or nothing. */
@@ -127,7 +127,7 @@ void session_end(struct visit *v)
     if (!str_eq(s.status, S("open")))
         refuse_ended(v, &s, "expired");
     else if (sb_session_expire(&v->w, &s))
-        answer(v, &s);
+        sessions_answer(v, &s);
 }
 
 /* --- payment pages: the session itself under another name --- */
@@ -213,5 +213,5 @@ void payment_page_confirm(struct visit *v)
     if (a.declined)
         refuse_declined(v, &p, &a);
     else
-        answer(v, &s);
+        sessions_answer(v, &s);
 }

@@ -1,7 +1,7 @@
 /* sessions_new.c - POST /v1/checkout/sessions: a page for what is to be paid, and its lines. */
 #include "base/limits.h"
-#include "sandbox/catalog.h"
-#include "sandbox/page.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/catalog.h"
 
 /* --- lines --- */
 

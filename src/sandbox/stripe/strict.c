@@ -7,8 +7,8 @@
  * "a(b c)" has no other fields than b and c, "a" may have any; places of an array are passed over.
  */
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/visit.h"
+#include "sandbox/control/control.h"
+#include "sandbox/stripe/call.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,12 +169,12 @@ static bool is_place(struct str name)
     return true;
 }
 
-struct search {
+struct strict_search {
     char path[PATH_MAX_CHARS]; /* "shipping[address][town]" */
 };
 
 /* Depth is bounded by the form's own limit. */
-static bool all_known(const struct form *f, struct str names, struct search *s, size_t used)
+static bool all_known(const struct form *f, struct str names, struct strict_search *s, size_t used)
 {
     for (const struct form *x = f->first; x; x = x->next) {
         struct str fields = { 0 };
@@ -207,9 +207,9 @@ static bool types_are_gone(const struct visit *v)
             strcmp(path, "/v1/checkout/sessions") == 0);
 }
 
-static bool check(struct visit *v)
+static bool strict_check(struct visit *v)
 {
-    struct search s = { { 0 } };
+    struct strict_search s = { { 0 } };
 
     if (strchr(v->op->path, '*')) /* there is nothing here */
         return true;
@@ -225,7 +225,7 @@ static bool check(struct visit *v)
 
 /* --- the switch --- */
 
-static bool load(struct visit *v)
+static bool strict_load(struct visit *v)
 {
     struct row row;
     enum err e = TX_ROW(v->w.tx, STMT_sandbox_mark_read, &row, V_TEXT(S("strict")));
@@ -238,51 +238,51 @@ static bool load(struct visit *v)
 
 bool strict_allows(struct visit *v)
 {
-    if (atomic_load(&v->w.s->strict) == UNKNOWN && !load(v))
+    if (atomic_load(&v->w.s->strict) == UNKNOWN && !strict_load(v))
         return false;
-    return atomic_load(&v->w.s->strict) == OFF || check(v);
+    return atomic_load(&v->w.s->strict) == OFF || strict_check(v);
 }
 
-static void switched(void *ctx, int64_t to)
+static void strict_switched(void *ctx, int64_t to)
 {
     struct sandbox *s = ctx;
 
     atomic_store(&s->strict, (int)to);
 }
 
-static enum err tell(struct act *a, struct work *w, bool on)
+static enum err strict_tell(struct act *a, struct work *w, bool on)
 {
     a->json = work_text(w, "{\"on\":%s}\n", on ? "true" : "false");
     return w->err;
 }
 
-static enum err set(struct act *a, struct work *w)
+static enum err strict_set(struct act *a, struct work *w)
 {
     enum err e = TX_DO(w->tx, STMT_sandbox_mark_write, 1, V_TEXT(S("strict")), V_INT(a->number));
 
     if (e)
         return e;
-    tx_after_commit(w->tx, switched, w->s, a->number ? ON : OFF);
-    return tell(a, w, a->number);
+    tx_after_commit(w->tx, strict_switched, w->s, a->number ? ON : OFF);
+    return strict_tell(a, w, a->number);
 }
 
-static enum err show(struct act *a, struct work *w)
+static enum err strict_show(struct act *a, struct work *w)
 {
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_mark_read, &row, V_TEXT(S("strict")));
 
-    return e && e != ERR_NOT_FOUND ? e : tell(a, w, !e && row.col[0].i);
+    return e && e != ERR_NOT_FOUND ? e : strict_tell(a, w, !e && row.col[0].i);
 }
 
 void control_strict(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = show }, true);
+    act_post(r, sandbox, &(struct act){ .run = strict_show }, true);
 }
 
 void control_set_strict(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "on" };
-    struct act a = { .run = set };
+    struct act a = { .run = strict_set };
     struct reading in;
     bool on = false;
 

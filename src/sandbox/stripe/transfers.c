@@ -7,8 +7,8 @@
  *   (2) It goes to the oldest intent that waits, and what is too much waits for the next one.
  *   (3) An intent that is cancelled gives it back. */
 #include "base/limits.h"
-#include "sandbox/customers.h"
 #include "sandbox/impl.h"
+#include "sandbox/stripe/customers.h"
 
 bool sb_transfer_waits(const struct intent *p)
 {
@@ -24,8 +24,8 @@ struct str sb_transfer_url(struct work *w, struct str intent)
 /* --- money finds its intent --- */
 
 /* False in *ret_changed: there was nothing to give. */
-static bool give(struct work *w, struct customer *c, struct transfer *t, const struct intent *p,
-                 bool *ret_changed)
+static bool stripe_transfers_give(struct work *w, struct customer *c, struct transfer *t,
+                                  const struct intent *p, bool *ret_changed)
 {
     int64_t left = p->amount - t->funded, part = c->cash < left ? c->cash : left;
 
@@ -55,7 +55,7 @@ static bool oldest_waiting(struct work *w, const struct customer *c, struct tran
 }
 
 /* Each round pays for one, or uses up the money. */
-static bool spread(struct work *w, struct customer *c)
+static bool stripe_transfers_spread(struct work *w, struct customer *c)
 {
     bool found = true, changed;
     struct transfer t;
@@ -66,7 +66,8 @@ static bool spread(struct work *w, struct customer *c)
             return false;
         if (!found)
             return true;
-        if (!work_ok(w, sb_intent_read(w->tx, t.intent, &p)) || !give(w, c, &t, &p, &changed))
+        if (!work_ok(w, sb_intent_read(w->tx, t.intent, &p)) ||
+            !stripe_transfers_give(w, c, &t, &p, &changed))
             return false;
         if (is_paid(&t, &p) ? !sb_intent_succeed(w, &p)
                             : !work_event(w, "payment_intent.partially_funded",
@@ -79,7 +80,7 @@ static bool spread(struct work *w, struct customer *c)
 bool sb_cash_arrives(struct work *w, struct customer *c, int64_t amount)
 {
     c->cash += amount;
-    return sb_customer_write(w, c) && spread(w, c);
+    return sb_customer_write(w, c) && stripe_transfers_spread(w, c);
 }
 
 /* --- one intent --- */
@@ -91,7 +92,7 @@ bool sb_transfer_begin(struct work *w, struct intent *p)
     bool changed;
 
     if (!work_ok(w, sb_customer_read(w->tx, p->customer, &c)) || !sb_transfer_write(w, &t) ||
-        !give(w, &c, &t, p, &changed))
+        !stripe_transfers_give(w, &c, &t, p, &changed))
         return false;
     return is_paid(&t, p) ? sb_intent_succeed(w, p) : sb_intent_ask(w, p);
 }

@@ -6,11 +6,11 @@
  * Nobody goes to the store by himself: a slip is paid on its page or by POST /_sandbox/konbini, or
  * it lapses when its time is over. Stripe's test addresses and numbers that ask for a certain end
  * get it. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "sandbox/checkout.h"
 #include "sandbox/impl.h"
-#include "sandbox/visit.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/stripe/checkout.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* endpoints.c - /v1/webhook_endpoints: receivers beside that of the options. The secret is told
+/* webhook_endpoints.c - /v1/webhook_endpoints: receivers beside that of the options. The secret is told
  * once, when one is made. */
 #include "base/limits.h"
-#include "sandbox/hooks.h"
-#include "sandbox/page.h"
-#include "sandbox/visit.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/call.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
  * own: one for each secret that is valid then. */
 #include "base/hex.h"
 #include "base/limits.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
-#include "sandbox/hooks.h"
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -21,7 +21,7 @@
 
 enum { DIGEST = 32, HEADERS = 5 };
 
-struct delivery {
+struct deliver_delivery {
     struct job *job;
     struct sandbox *sandbox;
     struct unit load;
@@ -37,7 +37,7 @@ struct delivery {
     char why[256];
 };
 
-static void finish(struct delivery *d)
+static void deliver_finish(struct deliver_delivery *d)
 {
     job_outside_done(d->job, OK, d->why);
 }
@@ -53,16 +53,16 @@ bool sandbox_heard(const struct call *c, char why[256])
     return false;
 }
 
-static void answered(struct call *c)
+static void deliver_answered(struct call *c)
 {
-    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
+    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
 
     d->delivered = sandbox_heard(c, d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
         LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
         LOG_TEXT("why", str_of(d->why)));
-    finish(d);
+    deliver_finish(d);
 }
 
 /* --- signed --- */
@@ -81,7 +81,7 @@ static char *add_signature(char *p, struct str secret, struct str text)
     return hex_put(p, digest, DIGEST);
 }
 
-static bool sign(struct delivery *d, struct str text, int64_t t)
+static bool deliver_sign(struct deliver_delivery *d, struct str text, int64_t t)
 {
     char *p = d->signature + snprintf(d->signature, sizeof(d->signature), "t=%lld", (long long)t);
 
@@ -94,7 +94,7 @@ static bool sign(struct delivery *d, struct str text, int64_t t)
 }
 
 /* The clock is the one that the receiver's tests move, too. */
-static bool write_text(struct delivery *d)
+static bool write_text(struct deliver_delivery *d)
 {
     int64_t t = clock_wall_ms(&d->sandbox->env.clock) / 1000;
     size_t skip;
@@ -103,7 +103,7 @@ static bool write_text(struct delivery *d)
     buf_fmt(&d->text, "%lld.", (long long)t);
     skip = d->text.n;
     sb_indent(&d->text, d->body);
-    if (d->text.failed || !sign(d, buf_str(&d->text), t))
+    if (d->text.failed || !deliver_sign(d, buf_str(&d->text), t))
         return false;
     d->body = (struct str){ d->text.p + skip, d->text.n - skip };
     return true;
@@ -112,14 +112,14 @@ static bool write_text(struct delivery *d)
 /* --- sent --- */
 
 /* The switch may change while this is under way. */
-static struct str builtin_url(struct delivery *d)
+static struct str builtin_url(struct deliver_delivery *d)
 {
     struct str url = str_of(d->sandbox->faults->webhooks.url);
 
     return url.n ? arena_str(&d->arena, url) : d->sandbox->o.webhook_url;
 }
 
-static void send_it(struct delivery *d)
+static void send_it(struct deliver_delivery *d)
 {
     d->headers[0] = (struct header){ S("Content-Type"), S("application/json; charset=utf-8") };
     d->headers[1] =
@@ -136,20 +136,20 @@ static void send_it(struct delivery *d)
                              .answer_max = LIMIT_SANDBOX_ANSWER,
                              .arena = &d->arena,
                              .home = d->load.home,
-                             .done = answered };
+                             .done = deliver_answered };
     client_call(d->sandbox->client, &d->call);
 }
 
 /* --- read --- */
 
-static bool keep(struct delivery *d, struct str *s)
+static bool deliver_keep(struct deliver_delivery *d, struct str *s)
 {
     *s = arena_str(&d->arena, *s);
     return s->p;
 }
 
 /* One that was deleted or disabled meanwhile wants nothing more. */
-static enum err load_endpoint(struct delivery *d, struct tx *tx, int64_t now_ms)
+static enum err load_endpoint(struct deliver_delivery *d, struct tx *tx, int64_t now_ms)
 {
     struct hook h;
     enum err e = sb_hook_read(tx, d->job->message->body, &h);
@@ -159,12 +159,12 @@ static enum err load_endpoint(struct delivery *d, struct tx *tx, int64_t now_ms)
         return d->unwanted ? OK : e;
     d->url = h.url;
     d->secrets = secrets_of(&h, now_ms);
-    return keep(d, &d->url) ? OK : ERR_NO_MEMORY;
+    return deliver_keep(d, &d->url) ? OK : ERR_NO_MEMORY;
 }
 
 static enum err load_run(struct tx *tx, struct unit *u)
 {
-    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
+    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, load);
     struct sandbox *s = d->sandbox;
     int64_t now_ms = env_now_ms(&s->env);
     struct row row;
@@ -173,34 +173,35 @@ static enum err load_run(struct tx *tx, struct unit *u)
     if (e)
         return e;
     d->body = row.col[0].s;
-    if (!keep(d, &d->body))
+    if (!deliver_keep(d, &d->body))
         return ERR_NO_MEMORY;
     e = d->job->message->body.n ? load_endpoint(d, tx, now_ms)
                                 : secrets_builtin(s, tx, now_ms, &d->secrets);
     if (e)
         return e;
-    return keep(d, &d->secrets.now) && keep(d, &d->secrets.before) ? OK : ERR_NO_MEMORY;
+    return deliver_keep(d, &d->secrets.now) && deliver_keep(d, &d->secrets.before) ? OK
+                                                                                   : ERR_NO_MEMORY;
 }
 
-static void loaded(struct unit *u)
+static void deliver_loaded(struct unit *u)
 {
-    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
+    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, load);
 
     if (u->err)
         job_outside_done(d->job, u->err, "its event could not be read");
     else if (d->unwanted)
-        finish(d);
+        deliver_finish(d);
     else if (!write_text(d))
         job_outside_done(d->job, ERR_NO_MEMORY, "no memory to sign it");
     else
         send_it(d);
 }
 
-static void deliver(struct job *j, void *ctx)
+static void deliver_run(struct job *j, void *ctx)
 {
     static const struct unit_kind load = { "sandbox.event", UNIT_READ, load_run, NULL };
     struct sandbox *s = ctx;
-    struct delivery *d = calloc(1, sizeof(*d));
+    struct deliver_delivery *d = calloc(1, sizeof(*d));
     const char *lost;
 
     if (!d) {
@@ -215,11 +216,11 @@ static void deliver(struct job *j, void *ctx)
     lost = sandbox_webhook_lost(s);
     if (lost) {
         snprintf(d->why, sizeof(d->why), "%s", lost);
-        finish(d);
+        deliver_finish(d);
         return;
     }
     d->load = (struct unit){
-        .kind = &load, .home = server_home(s->server), .done = loaded, .arena = &d->arena
+        .kind = &load, .home = server_home(s->server), .done = deliver_loaded, .arena = &d->arena
     };
     store_post(s->store, &d->load);
 }
@@ -235,10 +236,10 @@ static const int64_t gaps_ms[] = {
     10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
 };
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     struct sandbox *s = ctx;
-    const struct delivery *d = j->state;
+    const struct deliver_delivery *d = j->state;
     size_t tries = (size_t)j->message->attempt;
 
     (void)tx;
@@ -252,9 +253,9 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void deliver_release(struct job *j, void *ctx)
 {
-    struct delivery *d = j->state;
+    struct deliver_delivery *d = j->state;
 
     (void)ctx;
     if (!d)
@@ -269,11 +270,11 @@ struct job_kind sandbox_webhook_kind(struct sandbox *s)
     return (struct job_kind){
         .name = "sandbox.webhook",
         .ctx = s,
-        /* for our own troubles; settle() has the schedule. A crash counts as a try. */
+        /* for our own troubles; deliver_settle() has the schedule. A crash counts as a try. */
         .retry = { .retries = 1000, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
-        .outside = deliver,
-        .settle = settle,
-        .release = release,
+        .outside = deliver_run,
+        .settle = deliver_settle,
+        .release = deliver_release,
         .patient = true,
     };
 }

@@ -2,7 +2,7 @@
  *
  *   change --same commit--> row of sandbox_events
  *                       |-> message "sandbox.webhook" for each receiver that wants it   deliver.c
- *                       '-> message "sandbox.relay" while somebody listens              relay.c
+ *                       '-> message "sandbox.relay" while somebody listens              sandbox/relay/relay.c
  *
  *   (1) An event's text is written once and never changes; only its signature is new on each try.
  *   (2) Events have no order among each other, as with Stripe: no lanes.
@@ -14,9 +14,9 @@
  * Rows hold the compact text. */
 #include "base/buf.h"
 #include "base/limits.h"
-#include "sandbox/control.h"
-#include "sandbox/hooks.h"
-#include "sandbox/relay.h"
+#include "sandbox/control/control.h"
+#include "sandbox/relay/relay.h"
+#include "sandbox/webhook/hooks.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -129,8 +129,8 @@ static void add_request(struct buf *b, const struct sandbox_event *e)
 }
 
 /* The keys stand in Stripe's order. */
-static struct str envelope(struct arena *a, const struct sandbox_event *e, struct str id,
-                           int64_t created_s, size_t pending)
+static struct str webhook_events_envelope(struct arena *a, const struct sandbox_event *e,
+                                          struct str id, int64_t created_s, size_t pending)
 {
     struct str copy = { 0 };
     struct buf b;
@@ -160,7 +160,7 @@ static struct str envelope(struct arena *a, const struct sandbox_event *e, struc
     return copy;
 }
 
-/* The oldest go, a few at a time, where there are too many; jobs.c has those that are too old. */
+/* The oldest go, a few at a time, where there are too many; sandbox/stripe/jobs.c has those that are too old. */
 static enum err forget_most(struct tx *tx, int64_t seq)
 {
     if (seq % LIMIT_SANDBOX_FORGET)
@@ -201,7 +201,7 @@ bool sb_hook_wants(struct str events, struct str type)
            (n < TYPE_MAX && memmem(events.p, events.n, quoted, (size_t)n));
 }
 
-struct audience {
+struct webhook_events_audience {
     struct str type;
     size_t count;
     struct str endpoints[1 + LIMIT_SANDBOX_ENDPOINTS]; /* empty: the receiver of the options */
@@ -210,7 +210,7 @@ struct audience {
 
 static enum err add_listener(void *ctx, const struct row *row)
 {
-    struct audience *a = ctx;
+    struct webhook_events_audience *a = ctx;
 
     a->any = true;
     if (a->count < COUNT(a->endpoints) && sb_hook_wants(row->col[1].s, a->type))
@@ -221,11 +221,11 @@ static enum err add_listener(void *ctx, const struct row *row)
 /* Most sandboxes have no endpoints: that is remembered until one is made. Both happen on the
  * store's one writer. */
 static enum err find_audience(struct sandbox *s, struct tx *tx, struct str type,
-                              struct audience *ret)
+                              struct webhook_events_audience *ret)
 {
     enum err e;
 
-    *ret = (struct audience){ .type = type };
+    *ret = (struct webhook_events_audience){ .type = type };
     if (sb_builtin_wants(s, type))
         ret->count++;
     if (s->no_endpoints)
@@ -235,8 +235,8 @@ static enum err find_audience(struct sandbox *s, struct tx *tx, struct str type,
     return e;
 }
 
-static enum err tell(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
-                     struct str endpoint, int64_t now_ms)
+static enum err webhook_events_tell(struct sandbox *s, struct tx *tx, struct uuid first,
+                                    struct str id, struct str endpoint, int64_t now_ms)
 {
     struct telling t = sandbox_telling(s, now_ms);
     struct queue_new m[1 + LIMIT_SANDBOX_COPIES];
@@ -251,12 +251,12 @@ static enum err tell(struct sandbox *s, struct tx *tx, struct uuid first, struct
 }
 
 static enum err tell_all(struct sandbox *s, struct tx *tx, struct uuid u, struct str id,
-                         const struct audience *a, int64_t now_ms)
+                         const struct webhook_events_audience *a, int64_t now_ms)
 {
     enum err e = relay_is_on(s) ? relay_event(s, tx, id, now_ms) : OK;
 
     for (size_t i = 0; i < a->count && !e; i++)
-        e = tell(s, tx, sb_told_id(u, a->endpoints[i]), id, a->endpoints[i], now_ms);
+        e = webhook_events_tell(s, tx, sb_told_id(u, a->endpoints[i]), id, a->endpoints[i], now_ms);
     return e;
 }
 
@@ -266,13 +266,13 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
     int64_t now_ms = env_now_ms(&s->env);
     struct uuid u = next_uuid(s, now_ms);
     struct str id = sb_event_id(a, u), body = { 0 };
-    struct audience audience;
+    struct webhook_events_audience audience;
     enum err err = find_audience(s, tx, e->type, &audience);
 
     if (err)
         return err;
     if (id.p)
-        body = envelope(a, e, id, now_ms / 1000, audience.count);
+        body = webhook_events_envelope(a, e, id, now_ms / 1000, audience.count);
     if (!body.p)
         return ERR_NO_MEMORY;
     err = store_event(tx, e, id, body, now_ms);
@@ -284,13 +284,13 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
 enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
                         int64_t now_ms)
 {
-    return tell(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
+    return webhook_events_tell(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
 }
 
 enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
                             int64_t now_ms)
 {
-    struct audience a;
+    struct webhook_events_audience a;
     enum err e = find_audience(s, tx, type, &a);
 
     for (size_t i = 0; i < a.count && !e; i++)
@@ -299,7 +299,7 @@ enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, str
 }
 
 /* POST /_sandbox/events/{id}/resend: to the receiver of the options, whatever it is. */
-static enum err resend(struct act *a, struct work *w)
+static enum err webhook_events_resend(struct act *a, struct work *w)
 {
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_event_body, &row, V_TEXT(a->id));
@@ -314,5 +314,5 @@ static enum err resend(struct act *a, struct work *w)
 
 void control_resend(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = resend }, false);
+    act_post(r, sandbox, &(struct act){ .run = webhook_events_resend }, false);
 }

@@ -1,8 +1,8 @@
 /* hooks.h - who is told of events: the receiver of the options, and webhook endpoints that were
- * made by call. What events.c, deliver.c, event_list.c, endpoints.c and secrets.c share. */
+ * made by call. What events.c, deliver.c, sandbox/stripe/event_list.c, sandbox/stripe/webhook_endpoints.c and sandbox/control/secrets.c share. */
 #pragma once
 
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 struct hook {
     struct str id; /* we_... */
@@ -15,7 +15,7 @@ struct hook {
     int64_t previous_until_ms;
 };
 
-/* --- rows_events.c --- */
+/* --- sandbox/stripe/rows_events.c --- */
 
 enum err sb_hook_read(struct tx *tx, struct str id, struct hook *ret);
 bool sb_hook_write(struct work *w, const struct hook *h);
@@ -43,7 +43,7 @@ enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, str
 bool sb_builtin_wants(const struct sandbox *s, struct str type);
 bool sb_hook_wants(struct str events, struct str type);
 
-/* --- secrets.c --- */
+/* --- sandbox/control/secrets.c --- */
 
 enum { SECRETS = 2 };
 
@@ -54,7 +54,7 @@ struct secrets {
 enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struct secrets *ret);
 struct secrets secrets_of(const struct hook *h, int64_t now_ms);
 
-/* --- indent.c --- */
+/* --- sandbox/stripe/indent.c --- */
 
 /* Adds compact JSON, which is known to be sound, with two blanks a level, as Stripe sends it. */
 void sb_indent(struct buf *b, struct str json);

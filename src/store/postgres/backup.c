@@ -1,4 +1,4 @@
-/* postgres_backup.c - pg_dump at a moment that our own transaction holds:
+/* backup.c - pg_dump at a moment that our own transaction holds:
  *
  *   BEGIN REPEATABLE READ, export it --> pg_dump --snapshot --> rows of each table at that moment
  *                                                                   |
@@ -6,8 +6,9 @@
  *
  * The two programs are PostgreSQL's own. They get the way to the server, and its password, in their
  * environment: everybody can read arguments. */
-#include "base/limits.h"
 #include "store/backup.h"
+
+#include "base/limits.h"
 
 #include <errno.h>
 #include <libpq-fe.h>
@@ -32,7 +33,7 @@ struct dumping {
 
 /* --- asking --- */
 
-static enum err trouble(struct dumping *d, PGconn *db, const char *what)
+static enum err backup_trouble(struct dumping *d, PGconn *db, const char *what)
 {
     struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 
@@ -50,7 +51,7 @@ static bool do_it(PGconn *db, const char *sql)
 }
 
 /* The first value of the answer, in at most `size` bytes. */
-static bool ask(PGconn *db, const char *sql, char *ret, size_t size)
+static bool backup_ask(PGconn *db, const char *sql, char *ret, size_t size)
 {
     PGresult *r = PQexec(db, sql);
     bool fine = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) > 0;
@@ -68,7 +69,7 @@ static bool count_rows(PGconn *db, const char *table, int64_t *ret)
 
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", name ? name : "");
     PQfreemem(name);
-    fine = ask(db, sql, text, sizeof(text));
+    fine = backup_ask(db, sql, text, sizeof(text));
     *ret = fine ? strtoll(text, NULL, 10) : -1;
     return fine;
 }
@@ -89,7 +90,7 @@ static enum err count_source(struct dumping *d)
         d->b->tables = i + 1;
     }
     PQclear(r);
-    return fine ? OK : trouble(d, d->db, "cannot read the database");
+    return fine ? OK : backup_trouble(d, d->db, "cannot read the database");
 }
 
 /* --- PostgreSQL's programs --- */
@@ -120,7 +121,7 @@ static enum err make_environment(struct dumping *d)
 }
 
 /* Ctrl-C ends the program, and then us, who clean up first. */
-static int spawn(struct dumping *d, char *const *arguments, pid_t *ret_child)
+static int backup_spawn(struct dumping *d, char *const *arguments, pid_t *ret_child)
 {
     posix_spawnattr_t how;
     sigset_t none;
@@ -140,7 +141,7 @@ static enum err run_program(struct dumping *d, char *const *arguments)
 {
     int status = 0;
     pid_t child;
-    int rc = spawn(d, arguments, &child);
+    int rc = backup_spawn(d, arguments, &child);
 
     if (rc) {
         snprintf(d->why, 256, "cannot run %s (%s): install postgresql-client", arguments[0],
@@ -159,7 +160,7 @@ static enum err run_program(struct dumping *d, char *const *arguments)
     return ERR_UNAVAILABLE;
 }
 
-static enum err dump(struct dumping *d)
+static enum err backup_dump(struct dumping *d)
 {
     char snapshot[SNAPSHOT + 16], file[BACKUP_PATH + 16];
 
@@ -170,16 +171,16 @@ static enum err dump(struct dumping *d)
                                            snapshot, file, NULL });
 }
 
-static enum err take(struct dumping *d)
+static enum err backup_take(struct dumping *d)
 {
     enum err e;
 
-    if (!ask(d->db, "SELECT count(*) FROM schema_migrations", d->snapshot, SNAPSHOT))
-        return trouble(d, d->db, "this is no database of Ichido");
+    if (!backup_ask(d->db, "SELECT count(*) FROM schema_migrations", d->snapshot, SNAPSHOT))
+        return backup_trouble(d, d->db, "this is no database of Ichido");
     if (!do_it(d->db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") ||
-        !ask(d->db, "SELECT pg_export_snapshot()", d->snapshot, SNAPSHOT))
-        return trouble(d, d->db, "cannot hold a moment");
-    e = dump(d);
+        !backup_ask(d->db, "SELECT pg_export_snapshot()", d->snapshot, SNAPSHOT))
+        return backup_trouble(d, d->db, "cannot hold a moment");
+    e = backup_dump(d);
     if (!e)
         e = count_source(d);
     do_it(d->db, "ROLLBACK");
@@ -188,7 +189,7 @@ static enum err take(struct dumping *d)
 
 /* --- the proof --- */
 
-static enum err restore(struct dumping *d)
+static enum err backup_restore(struct dumping *d)
 {
     char base[BACKUP_NAME + 16];
 
@@ -206,10 +207,11 @@ static PGconn *connect_to_spare(struct dumping *d)
     return PQconnectdbParams(names, values, 1);
 }
 
-static enum err compare(struct dumping *d)
+static enum err backup_compare(struct dumping *d)
 {
     PGconn *db = connect_to_spare(d);
-    enum err e = PQstatus(db) == CONNECTION_OK ? OK : trouble(d, db, "cannot look at the copy");
+    enum err e =
+        PQstatus(db) == CONNECTION_OK ? OK : backup_trouble(d, db, "cannot look at the copy");
 
     for (int i = 0; !e && i < d->b->tables; i++) {
         int64_t rows;
@@ -224,7 +226,7 @@ static enum err compare(struct dumping *d)
     return e;
 }
 
-static enum err check(struct dumping *d)
+static enum err backup_check(struct dumping *d)
 {
     char sql[SQL_MAX];
     enum err e;
@@ -232,31 +234,31 @@ static enum err check(struct dumping *d)
     snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'",
              d->b->spare);
     if (!do_it(d->db, sql)) {
-        trouble(d, d->db, "the copy is made but not checked (--no-check leaves that out)");
+        backup_trouble(d, d->db, "the copy is made but not checked (--no-check leaves that out)");
         d->kept = true;
         return ERR_UNPROCESSABLE;
     }
-    e = restore(d);
+    e = backup_restore(d);
     if (!e)
-        e = compare(d);
+        e = backup_compare(d);
     snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", d->b->spare);
     do_it(d->db, sql);
     return e;
 }
 
-static enum err run(struct dumping *d)
+static enum err backup_run(struct dumping *d)
 {
-    enum err e = PQstatus(d->db) == CONNECTION_OK ? OK : trouble(d, d->db, "cannot connect");
+    enum err e = PQstatus(d->db) == CONNECTION_OK ? OK : backup_trouble(d, d->db, "cannot connect");
 
     if (!e)
         e = make_environment(d);
     if (!e)
         e = backup_begin(d->b, d->part, d->why);
     if (!e)
-        e = take(d);
+        e = backup_take(d);
     if (!e && backup_is_unwanted())
         e = ERR_UNAVAILABLE;
-    return e || d->b->unchecked ? e : check(d);
+    return e || d->b->unchecked ? e : backup_check(d);
 }
 
 enum err postgres_backup(struct backup *b, char why[256])
@@ -267,7 +269,7 @@ enum err postgres_backup(struct backup *b, char why[256])
     if (!d)
         return ERR_NO_MEMORY;
     *d = (struct dumping){ .b = b, .why = why, .db = PQconnectdb(b->from) };
-    e = run(d);
+    e = backup_run(d);
     if ((!e || d->kept) && backup_end(b, d->part, why))
         e = ERR_UNAVAILABLE;
     else if (e && !d->kept)

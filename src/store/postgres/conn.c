@@ -1,4 +1,4 @@
-#include "store/postgres_conn.h"
+#include "store/postgres/conn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -114,7 +114,7 @@ static bool await_result(struct pg_conn *c)
 
 /* --- connecting --- */
 
-static const char *option(const PQconninfoOption *options, const char *name)
+static const char *conn_option(const PQconninfoOption *options, const char *name)
 {
     for (; options && options->keyword; options++)
         if (!strcmp(options->keyword, name))
@@ -126,7 +126,7 @@ static const char *option(const PQconninfoOption *options, const char *name)
 static void say_why(struct pg_conn *c, const char *message)
 {
     PQconninfoOption *options = PQconninfo(c->db);
-    const char *password = option(options, "password");
+    const char *password = conn_option(options, "password");
     const char *end = strchrnul(message, '\n');
     const char *database = PQdb(c->db), *host = PQhost(c->db), *port = PQport(c->db);
     char line[120];
@@ -164,7 +164,7 @@ static PGconn *start_connecting(struct pg_conn *c)
  * name, which we would print. */
 static bool looks_cut(const PQconninfoOption *options)
 {
-    const char *port = option(options, "port"), *database = option(options, "dbname");
+    const char *port = conn_option(options, "port"), *database = conn_option(options, "dbname");
 
     return (port && strspn(port, "0123456789,") != strlen(port)) ||
            (database && strchr(database, '@'));
@@ -256,7 +256,7 @@ PGresult *pg_query(struct pg_conn *c, const char *sql, const struct pg_params *p
 
 /* --- the pipeline --- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+static uint64_t conn_mix(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
 
@@ -269,9 +269,9 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
  * of this name is this one, whichever version of us prepared it. */
 static uint64_t name_of(const char *sql, const struct pg_params *p)
 {
-    uint64_t hash = mix(0xcbf29ce484222325, sql, strlen(sql));
+    uint64_t hash = conn_mix(0xcbf29ce484222325, sql, strlen(sql));
 
-    return p ? mix(hash, p->types, (size_t)p->count * sizeof(p->types[0])) : hash;
+    return p ? conn_mix(hash, p->types, (size_t)p->count * sizeof(p->types[0])) : hash;
 }
 
 static bool is_prepared(const struct pg_conn *c, uint64_t name)
@@ -291,19 +291,19 @@ static void forget_name(struct pg_conn *c, uint64_t name)
         }
 }
 
-static void expect(struct pg_conn *c, struct pg_expect want)
+static void conn_expect(struct pg_conn *c, struct pg_expect want)
 {
     assert(c->count < COUNT(c->queue));
     c->queue[(c->first + c->count) % COUNT(c->queue)] = want;
     c->count++;
 }
 
-static bool prepare(struct pg_conn *c, uint64_t name, const char *text, const char *sql,
-                    const struct pg_params *p, const char *what)
+static bool conn_prepare(struct pg_conn *c, uint64_t name, const char *text, const char *sql,
+                         const struct pg_params *p, const char *what)
 {
     if (!PQsendPrepare(c->db, text, sql, p->count, p->types))
         return false;
-    expect(c, (struct pg_expect){ .want = PG_WANT_PREPARED, .what = what, .name = name });
+    conn_expect(c, (struct pg_expect){ .want = PG_WANT_PREPARED, .what = what, .name = name });
     c->names[c->name_count++] = name;
     return true;
 }
@@ -314,7 +314,7 @@ static bool send_named(struct pg_conn *c, uint64_t name, const char *sql, const 
     char text[32];
 
     snprintf(text, sizeof(text), "ichido_%016llx", (unsigned long long)name);
-    return (is_prepared(c, name) || prepare(c, name, text, sql, p, what)) &&
+    return (is_prepared(c, name) || conn_prepare(c, name, text, sql, p, what)) &&
            PQsendQueryPrepared(c->db, text, p->count, p->values, p->lengths, p->formats, 1);
 }
 
@@ -339,7 +339,7 @@ bool pg_send(struct pg_conn *c, const char *sql, const struct pg_params *p, stru
         sent = send_named(c, name, sql, p, want.what);
     if (!sent)
         return false;
-    expect(c, want);
+    conn_expect(c, want);
     c->sent_bytes += pg_params_bytes(p) + 64;
     return true;
 }
@@ -358,11 +358,11 @@ static bool ends_with_sync(const struct pg_conn *c)
  * idle transactions would not free our locks if we were gone. */
 bool pg_flush(struct pg_conn *c)
 {
-    begin_waiting(c, LIMIT_DB_REPLY_MS);
+    begin_waiting(c, env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
     if (!ends_with_sync(c)) {
         if (PQpipelineStatus(c->db) == PQ_PIPELINE_OFF || !PQpipelineSync(c->db))
             return false;
-        expect(c, (struct pg_expect){ .want = PG_WANT_SYNC, .what = "sync" });
+        conn_expect(c, (struct pg_expect){ .want = PG_WANT_SYNC, .what = "sync" });
     }
     return push_out(c);
 }

@@ -1,4 +1,4 @@
-/* postgres_conn.h - one connection to PostgreSQL that never blocks for ever.
+/* conn.h - one connection to PostgreSQL that never blocks for ever.
  *
  * Everything waits in poll() with a deadline of our own; a peer that does not answer in time is a
  * lost connection. A false from any function here means just that: the connection is of no more
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/limits.h"
-#include "store/postgres_value.h"
+#include "store/postgres/value.h"
 
 enum pg_want {
     PG_WANT_DONE,     /* success is enough */

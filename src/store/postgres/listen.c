@@ -1,9 +1,9 @@
-#include "store/postgres_listen.h"
+#include "store/postgres/listen.h"
 
 #include "base/env.h"
 #include "base/thread.h"
 #include "observe/log.h"
-#include "store/postgres_server.h"
+#include "store/postgres/server.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ static int64_t now_ms(const struct pg_listener *l)
     return clock_mono_ms(&l->env->clock);
 }
 
-static void wake(struct pg_listener *l)
+static void listen_wake(struct pg_listener *l)
 {
     (void)eventfd_write(l->wake, 1);
 }
@@ -40,7 +40,7 @@ static void wake(struct pg_listener *l)
 void pg_listener_tell(struct pg_listener *l)
 {
     if (!atomic_exchange(&l->wanted, true))
-        wake(l);
+        listen_wake(l);
 }
 
 static void pass_on(struct pg_listener *l)
@@ -56,9 +56,9 @@ static void complain_once(struct pg_listener *l)
     l->complained = true;
 }
 
-static bool ask(struct pg_listener *l, const char *sql)
+static bool listen_ask(struct pg_listener *l, const char *sql)
 {
-    PGresult *r = pg_query(&l->conn, sql, NULL, LIMIT_DB_REPLY_MS);
+    PGresult *r = pg_query(&l->conn, sql, NULL, env_patient_ms(l->env, LIMIT_DB_REPLY_MS));
     bool fine = r && PQresultStatus(r) != PGRES_FATAL_ERROR;
 
     if (r && !fine)
@@ -68,7 +68,7 @@ static bool ask(struct pg_listener *l, const char *sql)
     return fine;
 }
 
-static void lose(struct pg_listener *l)
+static void listen_lose(struct pg_listener *l)
 {
     pg_close(&l->conn);
     l->retry_ms = now_ms(l) + l->delay_ms;
@@ -80,9 +80,9 @@ static void connect_again(struct pg_listener *l)
 {
     if (now_ms(l) < l->retry_ms)
         return;
-    if (pg_connect(&l->conn) || !ask(l, "LISTEN ichido_queue")) {
+    if (pg_connect(&l->conn) || !listen_ask(l, "LISTEN ichido_queue")) {
         complain_once(l);
-        lose(l);
+        listen_lose(l);
         return;
     }
     l->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
@@ -90,19 +90,19 @@ static void connect_again(struct pg_listener *l)
     pass_on(l); /* for what was said while we were deaf */
 }
 
-static void tell(struct pg_listener *l)
+static void listen_tell(struct pg_listener *l)
 {
     char sql[80];
 
     atomic_store(&l->wanted, false);
     snprintf(sql, sizeof(sql), "NOTIFY ichido_queue, '%s'", l->node);
-    if (!ask(l, sql))
-        lose(l);
+    if (!listen_ask(l, sql))
+        listen_lose(l);
     l->told_ms = now_ms(l);
 }
 
 /* Milliseconds until there is something to do; -1: only when woken. */
-static int patience(const struct pg_listener *l)
+static int listen_patience(const struct pg_listener *l)
 {
     int64_t until;
 
@@ -122,15 +122,15 @@ static void wait_for_news(struct pg_listener *l)
 
     if (l->conn.db)
         p[1].fd = PQsocket(l->conn.db);
-    if (poll(p, 2, patience(l)) <= 0)
+    if (poll(p, 2, listen_patience(l)) <= 0)
         return;
     if (p[0].revents)
         (void)eventfd_read(l->wake, &ignored);
     if (p[1].revents && !PQconsumeInput(l->conn.db))
-        lose(l);
+        listen_lose(l);
 }
 
-static void hear(struct pg_listener *l)
+static void listen_hear(struct pg_listener *l)
 {
     bool others = false;
     PGnotify *n;
@@ -150,17 +150,19 @@ static void *listen_on(void *arg)
     while (!atomic_load(&l->stopping)) {
         if (!l->conn.db)
             connect_again(l);
-        wait_for_news(l);
+        else if (atomic_load(&l->wanted) && now_ms(l) >= l->told_ms + LIMIT_HINT_MS)
+            listen_tell(l);
+        /* Before the wait: a notification that came with a reply is in libpq's buffer already, so
+         * the socket would not report it. */
         if (l->conn.db)
-            hear(l);
-        if (l->conn.db && atomic_load(&l->wanted) && now_ms(l) >= l->told_ms + LIMIT_HINT_MS)
-            tell(l);
+            listen_hear(l);
+        wait_for_news(l);
     }
     pg_close(&l->conn);
     return NULL;
 }
 
-static bool start(struct pg_listener *l)
+static bool postgres_listen_start(struct pg_listener *l)
 {
     return thread_start(&l->thread, "pg-listen", listen_on, l);
 }
@@ -180,7 +182,7 @@ struct pg_listener *pg_listener_new(struct env *env, const char *url, _Atomic bo
     l->conn.listens = true;
     uuid_text(env->node, l->node);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->wake >= 0 && start(l))
+    if (l->wake >= 0 && postgres_listen_start(l))
         return l;
     if (l->wake >= 0)
         close(l->wake);
@@ -194,7 +196,7 @@ void pg_listener_free(struct pg_listener *l)
     if (!l)
         return;
     atomic_store(&l->stopping, true);
-    wake(l);
+    listen_wake(l);
     pthread_join(l->thread, NULL);
     close(l->wake);
     pg_release(&l->conn);

@@ -1,4 +1,4 @@
-/* postgres_listen.h - "work may be due", told between nodes by LISTEN and NOTIFY. Only a hint: it
+/* listen.h - "work may be due", told between nodes by LISTEN and NOTIFY. Only a hint: it
  * may be lost, come late or come twice. One thread with a connection of its own, so that no unit
  * ever carries a NOTIFY (it would serialise all commits); it sleeps without a timeout while all is
  * quiet. */

@@ -1,10 +1,10 @@
-/* postgres_migrate.c - brings the tables up to date, a file and its number in one transaction. The
+/* migrate.c - brings the tables up to date, a file and its number in one transaction. The
  * advisory lock belongs to that transaction and not to the session, so nodes that start together
  * take turns behind a pooler too; who comes second finds less left to do, or nothing. Between two
  * files the nodes that run already get at their tables (decision 0017). */
 #include "observe/log.h"
 #include "store/driver.h"
-#include "store/postgres_server.h"
+#include "store/postgres/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const char begin[] =
     " (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL);"
     " SELECT coalesce(max(number), 0) FROM schema_migrations";
 
-static enum err explain(const PGresult *r, const char *what, char why[256])
+static enum err migrate_explain(const PGresult *r, const char *what, char why[256])
 {
     const char *words = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
@@ -26,14 +26,14 @@ static enum err explain(const PGresult *r, const char *what, char why[256])
     return r ? ERR_INTERNAL : ERR_UNAVAILABLE;
 }
 
-static enum err run(struct pg_conn *c, const char *sql, const struct pg_params *p, const char *what,
-                    char why[256])
+static enum err migrate_run(struct pg_conn *c, const char *sql, const struct pg_params *p,
+                            const char *what, char why[256])
 {
     PGresult *r = pg_query(c, sql, p, LIMIT_DB_MIGRATE_MS);
     enum err e = OK;
 
     if (!r || PQresultStatus(r) == PGRES_FATAL_ERROR)
-        e = explain(r, what, why);
+        e = migrate_explain(r, what, why);
     PQclear(r);
     return e;
 }
@@ -44,23 +44,23 @@ static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, char why[2
     enum err e = OK;
 
     if (!r || PQresultStatus(r) != PGRES_TUPLES_OK)
-        e = explain(r, "table", why);
+        e = migrate_explain(r, "table", why);
     else
         *ret_number = pg_number(PQgetvalue(r, 0, 0));
     PQclear(r);
     return e;
 }
 
-static enum err apply(struct pg_conn *c, const struct migration *m, char why[256])
+static enum err migrate_apply(struct pg_conn *c, const struct migration *m, char why[256])
 {
     const struct val v[] = { V_INT(m->number), V_TEXT(str_of(m->name)), V_INT(env_now_ms(c->env)) };
     struct pg_params p;
-    enum err e = run(c, m->sql, NULL, m->name, why);
+    enum err e = migrate_run(c, m->sql, NULL, m->name, why);
 
     if (!e)
         e = pg_params_of(&p, v, COUNT(v));
     if (!e)
-        e = run(c, "INSERT INTO schema_migrations VALUES ($1, $2, $3)", &p, m->name, why);
+        e = migrate_run(c, "INSERT INTO schema_migrations VALUES ($1, $2, $3)", &p, m->name, why);
     return e;
 }
 
@@ -74,7 +74,7 @@ static enum err too_new(int64_t applied, int known, char why[256])
 }
 
 /* On an empty database nothing takes long. */
-static void tell(struct pg_conn *c, const struct migration *m, int64_t began)
+static void migrate_tell(struct pg_conn *c, const struct migration *m, int64_t began)
 {
     if (began)
         LOG(c->env->log, LOG_INFO,
@@ -94,8 +94,8 @@ static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bo
     *ret_next = m->number != 0;
     if (!m->number)
         return applied > known ? too_new(applied, known, why) : OK;
-    tell(c, m, began);
-    return apply(c, m, why);
+    migrate_tell(c, m, began);
+    return migrate_apply(c, m, why);
 }
 
 /* *began: what was applied before the first of them; -1: this is the first. */
@@ -110,8 +110,8 @@ static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, 
     if (!e)
         e = apply_next(c, applied, *began, ret_next, why);
     if (!e)
-        return run(c, "COMMIT", NULL, "commit", why);
-    (void)run(c, "ROLLBACK", NULL, "rollback", ignored);
+        return migrate_run(c, "COMMIT", NULL, "commit", why);
+    (void)migrate_run(c, "ROLLBACK", NULL, "rollback", ignored);
     return e;
 }
 

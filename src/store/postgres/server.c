@@ -1,4 +1,4 @@
-#include "store/postgres_server.h"
+#include "store/postgres/server.h"
 
 #include "base/str.h"
 
@@ -9,7 +9,7 @@
 
 enum { OLDEST_SERVER = 140000, CLOCK_TOLERANCE_MS = 50 };
 
-enum column { VERSION, FSYNC, PAGES, COMMIT, ENCODING, STANDBY, NOW, LIFE, COLUMNS };
+enum server_column { VERSION, FSYNC, PAGES, COMMIT, ENCODING, STANDBY, NOW, LIFE, COLUMNS };
 
 /* The server throws its statistics away when it starts after a crash, and only then: the time they
  * begin names one life of it. (pg_postmaster_start_time survives the crash of a backend.) */
@@ -20,12 +20,12 @@ static const char question[] =
     " (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
     " coalesce(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time())::text, '')";
 
-static bool says(const PGresult *r, enum column column, const char *word)
+static bool server_says(const PGresult *r, enum server_column column, const char *word)
 {
     return !strcmp(PQgetvalue(r, 0, (int)column), word);
 }
 
-static enum err refuse(struct pg_conn *c, const char *what, const char *do_this)
+static enum err server_refuse(struct pg_conn *c, const char *what, const char *do_this)
 {
     snprintf(c->why, sizeof(c->why), "PostgreSQL has %.30s: %.150s", what, do_this);
     return ERR_VALIDATION;
@@ -36,16 +36,16 @@ static enum err judge_server(struct pg_conn *c, const PGresult *r)
     const char *lossy = "a crash could lose payments that were confirmed; turn it on";
 
     if (pg_number(PQgetvalue(r, 0, VERSION)) < OLDEST_SERVER)
-        return refuse(c, "an old version", "14 or newer is needed");
-    if (says(r, FSYNC, "off"))
-        return refuse(c, "fsync=off", lossy);
-    if (says(r, PAGES, "off"))
-        return refuse(c, "full_page_writes=off", lossy);
-    if (says(r, COMMIT, "off"))
-        return refuse(c, "synchronous_commit=off", lossy);
-    if (!says(r, ENCODING, "UTF8"))
-        return refuse(c, "a database that is not UTF8", "create it with ENCODING 'UTF8'");
-    if (says(r, STANDBY, "t")) {
+        return server_refuse(c, "an old version", "14 or newer is needed");
+    if (server_says(r, FSYNC, "off"))
+        return server_refuse(c, "fsync=off", lossy);
+    if (server_says(r, PAGES, "off"))
+        return server_refuse(c, "full_page_writes=off", lossy);
+    if (server_says(r, COMMIT, "off"))
+        return server_refuse(c, "synchronous_commit=off", lossy);
+    if (!server_says(r, ENCODING, "UTF8"))
+        return server_refuse(c, "a database that is not UTF8", "create it with ENCODING 'UTF8'");
+    if (server_says(r, STANDBY, "t")) {
         snprintf(c->why, sizeof(c->why), "the server is a read-only standby");
         return ERR_UNAVAILABLE;
     }
@@ -61,10 +61,10 @@ void pg_follow_clock(struct clock *clock, int64_t server_ms, int64_t asked_us, i
     clock_follow(clock, server_ms, asked_us + trip_us / 2, CLOCK_TOLERANCE_MS + trip_us / 2000);
 }
 
-static enum err look(struct pg_conn *c)
+static enum err server_look(struct pg_conn *c)
 {
     int64_t asked_us = clock_mono_us(&c->env->clock);
-    PGresult *r = pg_query(c, question, NULL, LIMIT_DB_REPLY_MS);
+    PGresult *r = pg_query(c, question, NULL, env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
     enum err e = ERR_UNAVAILABLE;
 
     if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQnfields(r) == COLUMNS) {
@@ -86,9 +86,9 @@ enum err pg_connect(struct pg_conn *c)
 {
     enum err e;
 
-    if (!pg_open(c, LIMIT_DB_CONNECT_MS))
+    if (!pg_open(c, env_patient_ms(c->env, LIMIT_DB_CONNECT_MS)))
         return ERR_UNAVAILABLE;
-    e = look(c);
+    e = server_look(c);
     if (e)
         pg_close(c);
     return e;
@@ -119,7 +119,8 @@ enum pg_fate pg_ask_fate(struct pg_conn *c, const char *xid, const char *life)
 
     if (fault_point(&c->env->faults, "pg.ask") || pg_params_of(&p, &v, 1))
         return PG_FATE_UNKNOWN;
-    r = pg_query(c, "SELECT pg_xact_status($1::text::xid8)", &p, LIMIT_DB_REPLY_MS);
+    r = pg_query(c, "SELECT pg_xact_status($1::text::xid8)", &p,
+                 env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
     if (!r) {
         pg_close(c);
         return PG_FATE_LATER;

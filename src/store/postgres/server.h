@@ -1,8 +1,8 @@
-/* postgres_server.h - what we ask of the server itself: whether it may be trusted, what time it is,
+/* server.h - what we ask of the server itself: whether it may be trusted, what time it is,
  * and what became of a commit whose answer was lost. */
 #pragma once
 
-#include "store/postgres_conn.h"
+#include "store/postgres/conn.h"
 
 /* Connects and looks. UNAVAILABLE: not now. VALIDATION: not as it is set up; it could lose what it
  * said was committed, or cannot hold our texts. c->why says which. The clock follows

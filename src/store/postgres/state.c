@@ -1,4 +1,4 @@
-#include "store/postgres_state.h"
+#include "store/postgres/state.h"
 
 #include "base/str.h"
 

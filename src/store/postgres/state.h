@@ -1,4 +1,4 @@
-/* postgres_state.h - what a SQLSTATE means for the unit that met it. */
+/* state.h - what a SQLSTATE means for the unit that met it. */
 #pragma once
 
 #include "base/err.h"

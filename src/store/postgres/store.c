@@ -1,6 +1,6 @@
-/* postgres_store.c - the pool: threads with a connection each, and the units that wait for them.
+/* store.c - the pool: threads with a connection each, and the units that wait for them.
  *
- *   post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> home
+ *   postgres_store_post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> home
  *
  *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
  *   (2) While one worker runs a bulk, the next one of that kind grows; another worker joins only
@@ -12,9 +12,9 @@
  * One lock guards the lists. It is never held while SQL runs or a unit goes home. */
 #include "base/thread.h"
 #include "observe/log.h"
-#include "store/postgres_listen.h"
-#include "store/postgres_server.h"
-#include "store/postgres_worker.h"
+#include "store/postgres/listen.h"
+#include "store/postgres/server.h"
+#include "store/postgres/worker.h"
 #include "store/unit_list.h"
 
 #include <assert.h>
@@ -50,7 +50,7 @@ static struct pg_store *pg_store_of(struct store *s)
     return (struct pg_store *)(void *)s;
 }
 
-static int waiting(const struct pg_store *s)
+static int store_waiting(const struct pg_store *s)
 {
     return s->front.count + s->back.count;
 }
@@ -72,7 +72,7 @@ static bool has_room(const struct pg_store *s, const struct unit_list *l,
 }
 
 /* The first unit that may be run now; NULL: none. */
-static struct unit **find(const struct pg_store *s, struct unit_list *l)
+static struct unit **store_find(const struct pg_store *s, struct unit_list *l)
 {
     const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
     int looked = 0;
@@ -92,11 +92,11 @@ static size_t take_next(struct pg_store *s, struct unit **units)
 {
     bool back_first = s->picks % BACK_SHARE == BACK_SHARE - 1;
     struct unit_list *l = back_first ? &s->back : &s->front;
-    struct unit **at = find(s, l);
+    struct unit **at = store_find(s, l);
 
     if (!at) {
         l = back_first ? &s->front : &s->back;
-        at = find(s, l);
+        at = store_find(s, l);
     }
     if (!at)
         return 0;
@@ -106,7 +106,7 @@ static size_t take_next(struct pg_store *s, struct unit **units)
 
 static void wake_another(struct pg_store *s)
 {
-    if (s->idle && (find(s, &s->front) || find(s, &s->back)))
+    if (s->idle && (store_find(s, &s->front) || store_find(s, &s->back)))
         pthread_cond_signal(&s->work);
 }
 
@@ -124,14 +124,14 @@ static void stand_aside(struct pg_worker *w)
 }
 
 /* Sleeps until there is something; 0: the store is stopping and nothing is left. */
-static size_t pick(struct pg_worker *w, struct unit **units)
+static size_t store_pick(struct pg_worker *w, struct unit **units)
 {
     struct pg_store *s = w->store;
     size_t n;
 
     pthread_mutex_lock(&s->lock);
     w->kind = NULL;
-    while (!(n = take_next(s, units)) && !(s->stopping && !waiting(s))) {
+    while (!(n = take_next(s, units)) && !(s->stopping && !store_waiting(s))) {
         s->idle++;
         pthread_cond_wait(&s->work, &s->lock);
         s->idle--;
@@ -193,19 +193,19 @@ static int64_t late_at(const struct unit_list *l)
     return l->first ? l->first->posted_ms + LIMIT_STORE_WAIT_MS + 1 : CLOCK_NEVER;
 }
 
-static int64_t earliest(int64_t a, int64_t b)
+static int64_t store_earliest(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Until the next try, or until a unit has waited too long. */
-static void rest(struct pg_store *s, const struct pg_worker *w)
+static void store_rest(struct pg_store *s, const struct pg_worker *w)
 {
     int64_t until = s->connecting ? CLOCK_NEVER : w->retry_ms;
     struct timespec t;
 
     if (!atomic_load(&s->shared.connected))
-        until = earliest(until, earliest(late_at(&s->front), late_at(&s->back)));
+        until = store_earliest(until, store_earliest(late_at(&s->front), late_at(&s->back)));
     if (until == CLOCK_NEVER) {
         pthread_cond_wait(&s->heal, &s->lock);
         return;
@@ -224,7 +224,7 @@ static void say_lost(struct pg_store *s, const struct pg_worker *w)
 static void say_back(struct pg_store *s)
 {
     if (s->complained && s->base.env->log)
-        LOG(s->base.env->log, LOG_INFO, "store.back", LOG_NUM("waiting", waiting(s)));
+        LOG(s->base.env->log, LOG_INFO, "store.back", LOG_NUM("waiting", store_waiting(s)));
     s->complained = false;
 }
 
@@ -244,7 +244,7 @@ static void try_to_connect(struct pg_store *s, struct pg_worker *w)
     } else {
         say_lost(s, w);
         w->retry_ms = now_ms(s) + w->delay_ms;
-        w->delay_ms = earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS);
+        w->delay_ms = store_earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS);
     }
     pthread_cond_broadcast(&s->heal); /* it is the next one's turn */
 }
@@ -264,7 +264,7 @@ static bool get_connection(struct pg_worker *w)
         if (!s->connecting && now_ms(s) >= w->retry_ms)
             try_to_connect(s, w);
         else
-            rest(s, w);
+            store_rest(s, w);
     }
     if (!w->conn.db)
         send_late_home(s); /* stopping: whoever has a connection takes the rest, or nobody has */
@@ -274,14 +274,14 @@ static bool get_connection(struct pg_worker *w)
 
 /* --- threads --- */
 
-static void *work(void *arg)
+static void *store_work(void *arg)
 {
     struct pg_worker *w = arg;
     struct pg_store *s = w->store;
     struct unit *units[LIMIT_BULK];
     size_t n;
 
-    while (get_connection(w) && (n = pick(w, units))) {
+    while (get_connection(w) && (n = store_pick(w, units))) {
         n = drop_late(w, units, n);
         if (n)
             pg_worker_run(w, units, n);
@@ -301,7 +301,7 @@ static bool start_workers(struct pg_store *s)
     while (s->started < s->worker_count) {
         struct pg_worker *w = &s->workers[s->started];
 
-        if (!thread_start_nth(&w->thread, "store", s->started, work, w))
+        if (!thread_start_nth(&w->thread, "store", s->started, store_work, w))
             return false;
         s->started++;
     }
@@ -310,7 +310,7 @@ static bool start_workers(struct pg_store *s)
 
 /* --- the store's operations --- */
 
-static void post(struct store *base, struct unit *u)
+static void postgres_store_post(struct store *base, struct unit *u)
 {
     struct pg_store *s = pg_store_of(base);
     struct unit_list *l = u->kind->where == UNIT_BACK ? &s->back : &s->front;
@@ -324,7 +324,7 @@ static void post(struct store *base, struct unit *u)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void hint(struct store *base)
+static void postgres_store_hint(struct store *base)
 {
     struct pg_store *s = pg_store_of(base);
 
@@ -332,7 +332,7 @@ static void hint(struct store *base)
         pg_listener_tell(s->listener);
 }
 
-static struct store_health health(struct store *base)
+static struct store_health postgres_store_health(struct store *base)
 {
     struct pg_store *s = pg_store_of(base);
     struct store_health h = { .many_nodes = true };
@@ -342,7 +342,7 @@ static struct store_health health(struct store *base)
     h.commits = atomic_load(&s->shared.commits);
     h.units = atomic_load(&s->shared.units);
     pthread_mutex_lock(&s->lock);
-    h.waiting = waiting(s);
+    h.waiting = store_waiting(s);
     pthread_mutex_unlock(&s->lock);
     return h;
 }
@@ -365,7 +365,7 @@ static void free_store(struct store *base)
     struct pg_store *s = pg_store_of(base);
 
     stop_workers(s);
-    assert(!waiting(s));
+    assert(!store_waiting(s));
     pg_listener_free(s->listener);
     pthread_cond_destroy(&s->work);
     pthread_cond_destroy(&s->heal);
@@ -376,10 +376,10 @@ static void free_store(struct store *base)
 }
 
 static const struct store_ops ops = {
-    .post = post,
-    .hint = hint,
+    .post = postgres_store_post,
+    .hint = postgres_store_hint,
     .free = free_store,
-    .health = health,
+    .health = postgres_store_health,
 };
 
 /* --- opening --- */
@@ -437,7 +437,7 @@ static enum err first_connection(struct pg_store *s, char why[256])
             break;
         e = OK;
         poll(NULL, 0, (int)w->delay_ms);
-        w->delay_ms = earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS / 4);
+        w->delay_ms = store_earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS / 4);
     }
     w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
     if (e)

@@ -1,4 +1,4 @@
-#include "store/postgres_tx.h"
+#include "store/postgres/tx.h"
 
 #include "observe/log.h"
 
@@ -26,7 +26,7 @@ static enum err fail_with(struct pg_tx *x, enum pg_trouble trouble, enum err err
     return x->err;
 }
 
-static enum err lost(struct pg_tx *x)
+static enum err postgres_tx_lost(struct pg_tx *x)
 {
     x->err = OK; /* whatever was wrong before: it is worse now */
     return fail_with(x, PG_GONE, ERR_UNAVAILABLE);
@@ -56,7 +56,7 @@ static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const
 
     log_failure(x, want, r, m.err);
     if (PQstatus(x->conn->db) == CONNECTION_BAD || m.trouble == PG_GONE)
-        return lost(x);
+        return postgres_tx_lost(x);
     if (m.trouble == PG_UNNAMED)
         atomic_store(x->conn->unnamed, true);
     return fail_with(x, m.trouble, m.err);
@@ -85,7 +85,7 @@ static enum err judge_opening(struct pg_tx *x, const PGresult *r)
     return x->unsafe ? fail_with(x, PG_UNSAFE, ERR_UNAVAILABLE) : OK;
 }
 
-static enum err judge(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
+static enum err postgres_tx_judge(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
 {
     switch (PQresultStatus(r)) {
     case PGRES_COMMAND_OK:
@@ -115,8 +115,8 @@ static enum err catch_up(struct pg_tx *x, size_t leave)
         enum err e;
 
         if (!pg_take(c, &want, &r))
-            return lost(x);
-        e = judge(x, &want, r);
+            return postgres_tx_lost(x);
+        e = postgres_tx_judge(x, &want, r);
         PQclear(r);
         if (e)
             return e;
@@ -128,22 +128,22 @@ static enum err catch_up(struct pg_tx *x, size_t leave)
 
 static enum err round_trip(struct pg_tx *x)
 {
-    return pg_flush(x->conn) ? catch_up(x, 0) : lost(x);
+    return pg_flush(x->conn) ? catch_up(x, 0) : postgres_tx_lost(x);
 }
 
 /* Sends all, judges what came before, and hands out the last statement's own result. */
-static enum err fetch(struct pg_tx *x, PGresult **ret_result)
+static enum err postgres_tx_fetch(struct pg_tx *x, PGresult **ret_result)
 {
     struct pg_expect want;
     PGresult *r;
     enum err e;
 
-    e = pg_flush(x->conn) ? catch_up(x, 2) : lost(x); /* it and the sync */
+    e = pg_flush(x->conn) ? catch_up(x, 2) : postgres_tx_lost(x); /* it and the sync */
     if (e)
         return e;
     if (!pg_take(x->conn, &want, &r))
-        return lost(x);
-    e = judge(x, &want, r);
+        return postgres_tx_lost(x);
+    e = postgres_tx_judge(x, &want, r);
     if (!e)
         e = catch_up(x, 0);
     if (e)
@@ -161,13 +161,14 @@ static enum err send_stmt(struct pg_tx *x, enum stmt stmt, const struct pg_param
     struct pg_expect want = { .want = wanted, .what = stmt_name(stmt), .expected = expected };
 
     if (!x->conn->db || !pg_send(x->conn, stmt_postgres(stmt), p, want))
-        return lost(x);
+        return postgres_tx_lost(x);
     if (wanted == PG_WANT_COUNT)
         x->unchecked = true;
     return OK;
 }
 
-static enum err exec(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n)
+static enum err postgres_tx_exec(struct tx *tx, enum stmt stmt, int64_t expected,
+                                 const struct val *v, size_t n)
 {
     struct pg_tx *x = pg_tx_of(tx);
     struct pg_params p;
@@ -180,21 +181,23 @@ static enum err exec(struct tx *tx, enum stmt stmt, int64_t expected, const stru
     return e;
 }
 
-static enum err ask(struct pg_tx *x, enum stmt stmt, const struct val *v, size_t n, PGresult **ret)
+static enum err postgres_tx_ask(struct pg_tx *x, enum stmt stmt, const struct val *v, size_t n,
+                                PGresult **ret)
 {
     struct pg_params p;
     enum err e = x->err ? x->err : pg_params_of(&p, v, n);
 
     if (!e)
         e = send_stmt(x, stmt, &p, PG_WANT_ROWS, 0);
-    return e ? e : fetch(x, ret);
+    return e ? e : postgres_tx_fetch(x, ret);
 }
 
-static enum err row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret)
+static enum err postgres_tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
+                                struct row *ret)
 {
     struct pg_tx *x = pg_tx_of(tx);
     PGresult *r;
-    enum err e = ask(x, stmt, v, n, &r);
+    enum err e = postgres_tx_ask(x, stmt, v, n, &r);
 
     if (e)
         return e;
@@ -224,13 +227,13 @@ static enum err each_row(struct tx *tx, enum stmt stmt, const struct val *v, siz
 {
     struct pg_tx *x = pg_tx_of(tx);
     PGresult *r;
-    enum err e = ask(x, stmt, v, n, &r);
+    enum err e = postgres_tx_ask(x, stmt, v, n, &r);
 
     return e ? e : give_each(x, r, each, ctx);
 }
 
-static enum err bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows,
-                     size_t columns, tx_each_fn each, void *ctx)
+static enum err postgres_tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows,
+                                 size_t columns, tx_each_fn each, void *ctx)
 {
     struct pg_tx *x = pg_tx_of(tx);
     struct pg_params p;
@@ -244,11 +247,13 @@ static enum err bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t 
     if (!e && !each)
         return pg_is_full(x->conn) ? round_trip(x) : OK;
     if (!e)
-        e = fetch(x, &r);
+        e = postgres_tx_fetch(x, &r);
     return e ? e : give_each(x, r, each, ctx);
 }
 
-static const struct tx_ops ops = { .exec = exec, .row = row, .each = each_row, .bulk = bulk };
+static const struct tx_ops ops = {
+    .exec = postgres_tx_exec, .row = postgres_tx_row, .each = each_row, .bulk = postgres_tx_bulk
+};
 
 /* --- begin and end --- */
 
@@ -257,7 +262,8 @@ static const struct tx_ops ops = { .exec = exec, .row = row, .each = each_row, .
  * full, so the planner is told to take the index (draining 60,000 messages: 8.7k/s without, 24k/s
  * with it). Where there is no index its cost looks huge, and the server would compile the statement
  * (40 to 120 ms): jit is off, and so are workers, which take as long to start. */
-static void write_opening(char text[PG_OPENING], const char *xid, int lock_ms)
+static void write_opening(char text[PG_OPENING], const struct env *env, const char *xid,
+                          int lock_ms)
 {
     int n = snprintf(text, PG_OPENING,
                      "SELECT %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text,"
@@ -271,7 +277,8 @@ static void write_opening(char text[PG_OPENING], const char *xid, int lock_ms)
                      " set_config('jit', 'off', true),"
                      " set_config('max_parallel_workers_per_gather', '0', true),"
                      " set_config('idle_in_transaction_session_timeout', '%d', true)",
-                     xid, LIMIT_DB_MS, lock_ms, LIMIT_DB_REPLY_MS);
+                     xid, env_patient_ms(env, LIMIT_DB_MS), lock_ms,
+                     env_patient_ms(env, LIMIT_DB_REPLY_MS));
 
     assert(n > 0 && n < PG_OPENING);
 }
@@ -280,9 +287,9 @@ void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn)
 {
     *x = (struct pg_tx){ .conn = conn };
     tx_init(&x->base, &ops, env);
-    write_opening(x->opening[PG_WRITES], "pg_current_xact_id()::text", LIMIT_DB_LOCK_MS);
-    write_opening(x->opening[PG_HURRIES], "pg_current_xact_id()::text", LIMIT_DB_HURRY_MS);
-    write_opening(x->opening[PG_READS], "''", LIMIT_DB_LOCK_MS);
+    write_opening(x->opening[PG_WRITES], env, "pg_current_xact_id()::text", LIMIT_DB_LOCK_MS);
+    write_opening(x->opening[PG_HURRIES], env, "pg_current_xact_id()::text", LIMIT_DB_HURRY_MS);
+    write_opening(x->opening[PG_READS], env, "''", LIMIT_DB_LOCK_MS);
 }
 
 void pg_tx_release(struct pg_tx *x)
@@ -320,7 +327,7 @@ void pg_tx_begin(struct pg_tx *x, enum pg_mode mode)
     x->trouble = PG_FINE;
     x->err = OK;
     if (!x->conn->db || !send_begin(x))
-        (void)lost(x);
+        (void)postgres_tx_lost(x);
 }
 
 static bool take_all(struct pg_conn *c)
@@ -345,7 +352,7 @@ static bool roll_back(struct pg_tx *x)
            PQtransactionStatus(c->db) == PQTRANS_IDLE;
 }
 
-static enum pg_end undo(struct pg_tx *x)
+static enum pg_end postgres_tx_undo(struct pg_tx *x)
 {
     if (x->trouble == PG_GONE) {
         pg_close(x->conn);
@@ -385,14 +392,14 @@ static enum pg_end read_commit(struct pg_tx *x)
 
         if (!pg_take(x->conn, &want, &r))
             return in_doubt(x);
-        done = !judge(x, &want, r) && want.want == PG_WANT_COMMIT;
+        done = !postgres_tx_judge(x, &want, r) && want.want == PG_WANT_COMMIT;
         if (done && strcmp(PQcmdStatus(r), "COMMIT") != 0)
             (void)fail_with(x, PG_FAILED, ERR_INTERNAL);
         PQclear(r);
         if (x->trouble == PG_GONE)
             return in_doubt(x);
         if (x->err)
-            return undo(x);
+            return postgres_tx_undo(x);
         if (done)
             break;
     }
@@ -401,26 +408,26 @@ static enum pg_end read_commit(struct pg_tx *x)
     return PG_COMMITTED;
 }
 
-static enum pg_end commit(struct pg_tx *x)
+static enum pg_end postgres_tx_commit(struct pg_tx *x)
 {
     if (x->unchecked || (x->mode != PG_READS && !x->xid[0]))
         (void)round_trip(x);
     if (!x->err && fault_point(&x->base.env->faults, "pg.before_commit")) {
         pg_cut(x->conn);
-        (void)lost(x);
+        (void)postgres_tx_lost(x);
     }
     if (x->err)
-        return undo(x);
+        return postgres_tx_undo(x);
     return send_commit(x) ? read_commit(x) : in_doubt(x);
 }
 
 enum pg_end pg_tx_end(struct pg_tx *x, enum err verdict)
 {
     if (!verdict && !x->err)
-        return commit(x);
+        return postgres_tx_commit(x);
     if (!x->err)
         (void)fail_with(x, PG_FAILED, verdict);
     else if (verdict && x->trouble == PG_FAILED)
         x->err = verdict; /* the unit's own word for it */
-    return undo(x);
+    return postgres_tx_undo(x);
 }

@@ -1,4 +1,4 @@
-/* postgres_tx.h - one transaction on PostgreSQL, pipelined.
+/* tx.h - one transaction on PostgreSQL, pipelined.
  *
  * BEGIN, the timeouts and some questions (our transaction id, the time, fsync) ride with the unit's
  * first statement. tx_do() is queued and looked at later; what returns rows is a round trip. So a
@@ -13,8 +13,8 @@
 #pragma once
 
 #include "store/driver.h"
-#include "store/postgres_conn.h"
-#include "store/postgres_state.h"
+#include "store/postgres/conn.h"
+#include "store/postgres/state.h"
 
 enum pg_end {
     PG_COMMITTED,

@@ -1,4 +1,4 @@
-#include "store/postgres_value.h"
+#include "store/postgres/value.h"
 
 #include "base/limits.h"
 

@@ -1,4 +1,4 @@
-/* postgres_value.h - parameters and rows in PostgreSQL's binary form. Every parameter is sent with
+/* value.h - parameters and rows in PostgreSQL's binary form. Every parameter is sent with
  * its type (int8, text, bytea, or an array of them), so that the server never guesses a smaller
  * one; a NULL is sent without one. */
 #pragma once

@@ -1,4 +1,4 @@
-/* postgres_worker.c - runs units until each has a verdict that is true.
+/* worker.c - runs units until each has a verdict that is true.
  *
  *   run -- committed -------------------------------------------> hooks, home
  *    ^  -- rolled back for its own reasons ---------------------> home (a bulk: each alone)
@@ -13,11 +13,11 @@
  *
  * Of a bulk that fell apart each unit is run alone, and waits only briefly for a lock: one that is
  * blocked is a TIMEOUT then, and those behind it are done. */
-#include "store/postgres_worker.h"
+#include "store/postgres/worker.h"
 
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "store/postgres_server.h"
+#include "store/postgres/server.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -62,7 +62,7 @@ static int64_t now_ms(const struct pg_worker *w)
 }
 
 /* Longer each time, but not beyond `until`. False: that time has come. */
-static bool nap(struct pg_worker *w, int64_t until_ms, int *length_ms)
+static bool worker_nap(struct pg_worker *w, int64_t until_ms, int *length_ms)
 {
     int64_t left = until_ms - now_ms(w);
 
@@ -73,7 +73,7 @@ static bool nap(struct pg_worker *w, int64_t until_ms, int *length_ms)
     return true;
 }
 
-static bool reconnect(struct pg_worker *w)
+static bool worker_reconnect(struct pg_worker *w)
 {
     int64_t until_ms = now_ms(w) + LIMIT_STORE_WAIT_MS;
     int length_ms = FIRST_NAP_MS;
@@ -82,14 +82,14 @@ static bool reconnect(struct pg_worker *w)
     do
         if (w->conn.db || pg_worker_connect(w) == OK)
             return true;
-    while (nap(w, until_ms, &length_ms));
+    while (worker_nap(w, until_ms, &length_ms));
     return false;
 }
 
 /* What became of the commit: COMMITTED, LOST (it did not happen) or still IN_DOUBT. */
 static enum pg_end find_out(struct pg_worker *w)
 {
-    int64_t until_ms = now_ms(w) + LIMIT_DB_ASK_MS;
+    int64_t until_ms = now_ms(w) + env_patient_ms(w->conn.env, LIMIT_DB_ASK_MS);
     int length_ms = FIRST_NAP_MS;
     char life[sizeof(w->conn.life)];
 
@@ -107,7 +107,7 @@ static enum pg_end find_out(struct pg_worker *w)
             return PG_LOST;
         if (fate == PG_FATE_UNKNOWN)
             return PG_IN_DOUBT;
-    } while (nap(w, until_ms, &length_ms));
+    } while (worker_nap(w, until_ms, &length_ms));
     return PG_IN_DOUBT;
 }
 
@@ -166,7 +166,7 @@ static enum err run_until_decided(struct pg_worker *w, struct unit **units, size
                                   enum pg_mode mode)
 {
     for (int reruns = 0;; reruns++) {
-        if (!w->conn.db && !reconnect(w))
+        if (!w->conn.db && !worker_reconnect(w))
             return ERR_UNAVAILABLE;
         switch (run_once(w, units, n, mode)) {
         case PG_COMMITTED: return OK;

@@ -1,8 +1,8 @@
-/* postgres_worker.h - one connection of the pool, and what it does with the units it is given. */
+/* worker.h - one connection of the pool, and what it does with the units it is given. */
 #pragma once
 
 #include "store/driver.h"
-#include "store/postgres_tx.h"
+#include "store/postgres/tx.h"
 
 #include <pthread.h>
 

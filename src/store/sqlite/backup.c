@@ -1,10 +1,11 @@
-/* sqlite_backup.c - SQLite's own online backup, page by page, out of one read transaction:
+/* backup.c - SQLite's own online backup, page by page, out of one read transaction:
  *
  *   BEGIN, first read --> pages, some at a time --> rows of each table --> END
  *                                                     |
  *   the copy: integrity_check, rows of each table <---'  the same? --> fsync --> its name */
 #include "store/backup.h"
-#include "store/sqlite_db.h"
+
+#include "store/sqlite/db.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct copying {
     char *why; /* 256 */
 };
 
-static enum err trouble(struct copying *c, sqlite3 *db, int rc, const char *what)
+static enum err backup_trouble(struct copying *c, sqlite3 *db, int rc, const char *what)
 {
     snprintf(c->why, 256, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     switch (rc & 0xff) {
@@ -33,7 +34,7 @@ static enum err trouble(struct copying *c, sqlite3 *db, int rc, const char *what
 }
 
 /* A number that a question answers. False: it has none. */
-static bool ask(sqlite3 *db, const char *sql, int64_t *ret)
+static bool backup_ask(sqlite3 *db, const char *sql, int64_t *ret)
 {
     sqlite3_stmt *s = NULL;
     bool fine =
@@ -48,7 +49,7 @@ static bool ask(sqlite3 *db, const char *sql, int64_t *ret)
 static bool count_rows(sqlite3 *db, const char *table, int64_t *ret)
 {
     char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
-    bool fine = sql && ask(db, sql, ret);
+    bool fine = sql && backup_ask(db, sql, ret);
 
     sqlite3_free(sql);
     return fine;
@@ -71,7 +72,8 @@ static enum err count_source(struct copying *c)
         t++;
     }
     sqlite3_finalize(s);
-    return rc == SQLITE_DONE ? OK : trouble(c, c->from, rc, "cannot count the database's rows");
+    return rc == SQLITE_DONE ? OK
+                             : backup_trouble(c, c->from, rc, "cannot count the database's rows");
 }
 
 static enum err copy_pages(struct copying *c)
@@ -80,7 +82,7 @@ static enum err copy_pages(struct copying *c)
     int rc = k ? SQLITE_OK : sqlite3_errcode(c->to);
     int64_t page = 4096;
 
-    ask(c->from, "PRAGMA page_size", &page);
+    backup_ask(c->from, "PRAGMA page_size", &page);
     while (!rc) {
         rc = backup_is_unwanted() ? SQLITE_INTERRUPT : sqlite3_backup_step(k, STEP_PAGES);
         if (c->b->tell && (rc == SQLITE_OK || rc == SQLITE_DONE))
@@ -89,17 +91,18 @@ static enum err copy_pages(struct copying *c)
                        sqlite3_backup_pagecount(k) * page);
     }
     sqlite3_backup_finish(k);
-    return rc == SQLITE_DONE ? OK : trouble(c, c->to, rc, "the copy failed");
+    return rc == SQLITE_DONE ? OK : backup_trouble(c, c->to, rc, "the copy failed");
 }
 
-static enum err take(struct copying *c)
+static enum err backup_take(struct copying *c)
 {
     int64_t n;
     enum err e;
 
     if (sqlite3_exec(c->from, "BEGIN", NULL, NULL, NULL) ||
-        !ask(c->from, "SELECT count(*) FROM schema_migrations", &n)) /* the moment */
-        return trouble(c, c->from, sqlite3_errcode(c->from), "this is no database of Ichido");
+        !backup_ask(c->from, "SELECT count(*) FROM schema_migrations", &n)) /* the moment */
+        return backup_trouble(c, c->from, sqlite3_errcode(c->from),
+                              "this is no database of Ichido");
     e = copy_pages(c);
     if (!e)
         e = count_source(c);
@@ -116,24 +119,24 @@ static int keep_word(void *ctx, int n, char **values, char **names)
     return 1; /* one is enough */
 }
 
-static enum err wrong(struct copying *c, const char *what, const char *detail)
+static enum err backup_wrong(struct copying *c, const char *what, const char *detail)
 {
     snprintf(c->why, 256, "the copy is not whole: %s %.120s", what, detail);
     return ERR_UNPROCESSABLE;
 }
 
-static enum err check(struct copying *c)
+static enum err backup_check(struct copying *c)
 {
     char word[128] = "";
 
     sqlite3_exec(c->to, "PRAGMA integrity_check(1)", keep_word, word, NULL);
     if (strcmp(word, "ok") != 0)
-        return wrong(c, "integrity_check says", word);
+        return backup_wrong(c, "integrity_check says", word);
     for (int i = 0; i < c->b->tables; i++) {
         int64_t rows = -1;
 
         if (!count_rows(c->to, c->tables[i].name, &rows) || rows != c->tables[i].rows)
-            return wrong(c, "rows are missing in", c->tables[i].name);
+            return backup_wrong(c, "rows are missing in", c->tables[i].name);
     }
     return OK;
 }
@@ -173,21 +176,21 @@ static int open_copy_again(struct copying *c)
     return rc ? rc : sqlite3_exec(c->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
 }
 
-static enum err run(struct copying *c)
+static enum err backup_run(struct copying *c)
 {
     enum err e;
     int rc = open_source(c);
 
     if (rc)
-        return trouble(c, c->from, rc, "cannot open the database");
+        return backup_trouble(c, c->from, rc, "cannot open the database");
     e = backup_begin(c->b, c->part, c->why);
     if (e)
         return e;
     rc = open_copy(c);
-    e = rc ? trouble(c, c->to, rc, "cannot write the copy") : take(c);
+    e = rc ? backup_trouble(c, c->to, rc, "cannot write the copy") : backup_take(c);
     if (!e && (rc = open_copy_again(c)))
-        e = trouble(c, c->to, rc, "cannot read the copy");
-    return e ? e : check(c);
+        e = backup_trouble(c, c->to, rc, "cannot read the copy");
+    return e ? e : backup_check(c);
 }
 
 enum err sqlite_backup(struct backup *b, char why[256])
@@ -199,7 +202,7 @@ enum err sqlite_backup(struct backup *b, char why[256])
         return ERR_NO_MEMORY;
     sqlite_setup();
     *c = (struct copying){ .b = b, .why = why };
-    e = run(c);
+    e = backup_run(c);
     sqlite3_close(c->from);
     sqlite3_close(c->to);
     if (!e)

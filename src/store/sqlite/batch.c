@@ -1,4 +1,4 @@
-#include "store/sqlite_batch.h"
+#include "store/sqlite/batch.h"
 
 #include <assert.h>
 
@@ -12,16 +12,16 @@ size_t sqlite_batch_room(const struct sqlite_batch *b)
     return SQLITE_BATCH_MAX - b->count;
 }
 
-static struct faults *faults(struct sqlite_batch *b)
+static struct faults *batch_faults(struct sqlite_batch *b)
 {
     return &b->db->tx.env->faults;
 }
 
 /* --- the transaction --- */
 
-static enum err begin(struct sqlite_batch *b)
+static enum err batch_begin(struct sqlite_batch *b)
 {
-    enum err e = fault_point(faults(b), "store.begin");
+    enum err e = fault_point(batch_faults(b), "store.begin");
     int rc;
 
     assert(!b->db->tx.hook_count);
@@ -45,9 +45,9 @@ static void roll_back(struct sqlite_batch *b)
 /* Refusals come before the frames are whole, so nothing happened. After any other failure (a write,
  * an fsync, memory for the index) the frames may be on the disk or not, and asking the same file
  * again proves nothing. */
-static enum err commit(struct sqlite_batch *b)
+static enum err batch_commit(struct sqlite_batch *b)
 {
-    enum err e = fault_point(faults(b), "store.commit");
+    enum err e = fault_point(batch_faults(b), "store.commit");
     int rc;
 
     if (e)
@@ -112,7 +112,7 @@ static bool run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum
 }
 
 /* Moves units of the same kind as the next one behind it; returns how many they are now. */
-static size_t gather(struct sqlite_batch *b)
+static size_t batch_gather(struct sqlite_batch *b)
 {
     struct unit **u = b->units + b->done;
     size_t n = b->count - b->done, same = 1;
@@ -157,7 +157,7 @@ static void start_over(struct sqlite_batch *b, struct unit *offender)
 static void run_next(struct sqlite_batch *b)
 {
     struct unit **u = b->units + b->done;
-    size_t n = gather(b);
+    size_t n = batch_gather(b);
     enum err e = ERR_INTERNAL;
 
     if (n > 1 && !run_many(b, u, n, &e)) {
@@ -184,7 +184,7 @@ void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n)
         b->units[b->count++] = units[i];
     while (b->done < b->count && !b->failed && !b->db->broken) {
         if (!b->begun)
-            b->failed = begin(b);
+            b->failed = batch_begin(b);
         if (!b->failed)
             run_next(b);
     }
@@ -192,7 +192,7 @@ void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n)
 
 /* --- the end --- */
 
-static void settle(struct sqlite_batch *b, struct sqlite_commit *c)
+static void batch_settle(struct sqlite_batch *b, struct sqlite_commit *c)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct unit *u = b->units[i];
@@ -207,7 +207,7 @@ static void settle(struct sqlite_batch *b, struct sqlite_commit *c)
         b->committed(b->ctx, c);
 }
 
-static void answer(struct sqlite_batch *b)
+static void batch_answer(struct sqlite_batch *b)
 {
     tx_run_hooks(&b->db->tx);
     for (size_t i = 0; i < b->count; i++)
@@ -222,7 +222,7 @@ static enum err finish_one_commit(struct sqlite_batch *b)
     struct sqlite_commit c = { .err = b->failed };
 
     if (!c.err && b->begun && !b->db->broken)
-        c.err = commit(b);
+        c.err = batch_commit(b);
     if (b->db->broken)
         roll_back(b);
     if (b->db->broken || c.err == ERR_UNCERTAIN)
@@ -232,10 +232,10 @@ static enum err finish_one_commit(struct sqlite_batch *b)
     if (c.err)
         roll_back(b);
     else
-        fault_point(faults(b), "store.committed");
+        fault_point(batch_faults(b), "store.committed");
     b->begun = false;
-    settle(b, &c);
-    answer(b);
+    batch_settle(b, &c);
+    batch_answer(b);
     return c.err;
 }
 

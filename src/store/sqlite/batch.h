@@ -1,4 +1,4 @@
-/* sqlite_batch.h - many units, one commit. The writer thread and the simulator both use it.
+/* batch.h - many units, one commit. The writer thread and the simulator both use it.
  *
  *   (1) Each unit runs under a savepoint; what fails is rolled back alone.
  *   (2) Units of a bulk kind run together under one savepoint; if that fails, each alone.
@@ -7,7 +7,7 @@
  * verdicts) before the commit, and nothing at all after a commit whose fate is unknown. */
 #pragma once
 
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 
 /* What a commit came to. */
 struct sqlite_commit {

@@ -1,8 +1,8 @@
-#include "store/sqlite_checkpoint.h"
+#include "store/sqlite/checkpoint.h"
 
 #include "base/thread.h"
 #include "observe/log.h"
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static enum err copy_all(struct checkpointer *c)
 
 /* A full disk is met again at the next step, and commits see it too. A failed write or fsync is a
  * broken promise. */
-static void judge(struct checkpointer *c, enum err e)
+static void checkpoint_judge(struct checkpointer *c, enum err e)
 {
     if (!e)
         return;
@@ -60,7 +60,7 @@ static void judge(struct checkpointer *c, enum err e)
         c->options.fatal(c->options.ctx, sqlite_db_error(c->db));
 }
 
-static void *work(void *arg)
+static void *checkpoint_work(void *arg)
 {
     struct checkpointer *c = arg;
 
@@ -75,7 +75,7 @@ static void *work(void *arg)
         c->wanted = false;
         c->copied_at = frames = c->frames;
         pthread_mutex_unlock(&c->lock);
-        judge(c, frames >= LIMIT_WAL ? copy_all(c) : copy_some(c));
+        checkpoint_judge(c, frames >= LIMIT_WAL ? copy_all(c) : copy_some(c));
         pthread_mutex_lock(&c->lock);
     }
     pthread_mutex_unlock(&c->lock);
@@ -110,7 +110,7 @@ enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     e = sqlite_db_open(&open, env, &c->db, why);
-    if (!e && !thread_start(&c->thread, "checkpoint", work, c)) {
+    if (!e && !thread_start(&c->thread, "checkpoint", checkpoint_work, c)) {
         snprintf(why, 256, "cannot start a thread");
         e = ERR_UNAVAILABLE;
     }

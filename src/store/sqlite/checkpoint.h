@@ -1,10 +1,10 @@
-/* sqlite_checkpoint.h - keeps the WAL short without stopping the writer for long. A thread with a
+/* checkpoint.h - keeps the WAL short without stopping the writer for long. A thread with a
  * connection of its own copies the WAL into the database every LIMIT_WAL_STEP frames. That alone
  * would never let the WAL start over while commits keep coming, so at LIMIT_WAL it first copies and
  * syncs nearly everything, then holds the writer between two batches for the small rest. */
 #pragma once
 
-#include "store/sqlite_db.h"
+#include "store/sqlite/db.h"
 
 struct checkpointer;
 

@@ -1,8 +1,8 @@
-/* sqlite_conn.h - the inside of one connection, for the sqlite_*.c files only. */
+/* conn.h - the inside of one connection, for the sqlite_*.c files only. */
 #pragma once
 
 #include "store/driver.h"
-#include "store/sqlite_db.h"
+#include "store/sqlite/db.h"
 
 #include <sqlite3.h>
 
@@ -41,7 +41,7 @@ struct sqlite_db {
     char error[200];
 };
 
-extern const struct tx_ops sqlite_tx_ops; /* sqlite_tx.c */
+extern const struct tx_ops sqlite_tx_ops; /* tx.c */
 
 /* What a result code means to us; keeps its words for sqlite_db_error(). */
 enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc);

@@ -1,8 +1,8 @@
-/* sqlite_db.c - opens, sets up, checkpoints and closes one connection. */
-#include "store/sqlite_db.h"
+/* db.c - opens, sets up, checkpoints and closes one connection. */
+#include "store/sqlite/db.h"
 
 #include "base/buf.h"
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ enum {
     URI_MAX = 64 * 1024,
 };
 
-static void setup(void)
+static void sqlite_db_setup(void)
 {
     sqlite3_config(SQLITE_CONFIG_MULTITHREAD);
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -30,12 +30,12 @@ void sqlite_setup(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT; /* the library is global: this is not const */
 
-    pthread_once(&once, setup);
+    pthread_once(&once, sqlite_db_setup);
 }
 
 /* --- why it cannot be opened --- */
 
-static enum err explain(struct sqlite_db *db, const char *path, int rc, char why[256])
+static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc, char why[256])
 {
     int code = db->handle ? sqlite3_system_errno(db->handle) : 0;
 
@@ -109,7 +109,7 @@ static int open_handle(struct sqlite_db *db, const struct sqlite_options *o)
 }
 
 /* Untrusted files and odd SQL get as little as they can. */
-static void harden(sqlite3 *handle)
+static void sqlite_db_harden(sqlite3 *handle)
 {
     sqlite3_extended_result_codes(handle, 1);
     sqlite3_busy_timeout(handle, LIMIT_FILE_BUSY_MS);
@@ -142,7 +142,7 @@ static int ask_int(struct sqlite_db *db, const char *sql, int *ret_value)
     return rc;
 }
 
-static int exec(struct sqlite_db *db, const char *sql)
+static int sqlite_db_exec(struct sqlite_db *db, const char *sql)
 {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
@@ -170,14 +170,15 @@ static int set_pragmas(struct sqlite_db *db, const struct sqlite_options *o)
              "PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA cache_size = -%d;%s",
              PAGE_SIZE, o->cache_kb ? o->cache_kb : WRITER_CACHE_KB,
              o->exclusive ? "PRAGMA locking_mode = EXCLUSIVE;" : "");
-    rc = exec(db, sql);
+    rc = sqlite_db_exec(db, sql);
     if (!rc && o->read_only)
-        rc = exec(db, "PRAGMA query_only = ON;");
+        rc = sqlite_db_exec(db, "PRAGMA query_only = ON;");
     else if (!rc)
-        rc = exec(db, o->sandbox ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                                 : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+        rc = sqlite_db_exec(db, o->sandbox
+                                    ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                                    : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     if (!rc)
-        rc = exec(db, "PRAGMA wal_autocheckpoint = 0;");
+        rc = sqlite_db_exec(db, "PRAGMA wal_autocheckpoint = 0;");
     if (!rc && !o->read_only && sqlite3_db_readonly(db->handle, "main"))
         rc = SQLITE_READONLY;
     if (!rc) /* a connection that has read nothing cannot checkpoint, and does not know its file */
@@ -213,13 +214,13 @@ enum err sqlite_db_open(const struct sqlite_options *o, struct env *env, struct 
     db->sandbox = o->sandbox;
     rc = open_handle(db, o);
     if (!rc) {
-        harden(db->handle);
+        sqlite_db_harden(db->handle);
         rc = set_pragmas(db, o);
     }
     if (!rc && !o->read_only)
         rc = sync_wal(db);
     if (rc) {
-        enum err e = explain(db, o->path, rc, why);
+        enum err e = sqlite_db_explain(db, o->path, rc, why);
 
         sqlite_db_abandon(db);
         return e;
@@ -309,7 +310,7 @@ enum err sqlite_sync_file(struct sqlite_db *db)
 
 /* --- the end --- */
 
-static void release(struct sqlite_db *db)
+static void sqlite_db_release(struct sqlite_db *db)
 {
     for (size_t i = 0; i < STMT_COUNT; i++)
         sqlite3_finalize(db->statements[i].s);
@@ -328,7 +329,7 @@ void sqlite_db_close(struct sqlite_db *db)
         return;
     if (!db->read_only)
         sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_TRUNCATE, &frames, &copied);
-    release(db);
+    sqlite_db_release(db);
 }
 
 void sqlite_db_abandon(struct sqlite_db *db)
@@ -337,5 +338,5 @@ void sqlite_db_abandon(struct sqlite_db *db)
         return;
     if (db->handle)
         sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    release(db);
+    sqlite_db_release(db);
 }

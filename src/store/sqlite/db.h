@@ -1,5 +1,5 @@
-/* sqlite_db.h - one SQLite connection: its pragmas, prepared statements and transactions. It knows
- * no threads: sqlite_store.c gives one to its writer, its readers and its checkpointer, the
+/* db.h - one SQLite connection: its pragmas, prepared statements and transactions. It knows
+ * no threads: store.c gives one to its writer, its readers and its checkpointer, the
  * simulator uses one alone.
  *
  *   (1) One thread at a time. Units come home (home_give) from the thread that called run or read.

@@ -1,4 +1,4 @@
-#include "store/sqlite_lock.h"
+#include "store/sqlite/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err refuse(const char *what, const char *path, char why[256])
+static enum err lock_refuse(const char *what, const char *path, char why[256])
 {
     int code = errno;
 
@@ -42,7 +42,7 @@ static enum err make_directory(const char *database, char why[256])
         if (!mkdir(dir, 0700))
             sync_parent(dir);
         else if (errno != EEXIST)
-            e = refuse("make the directory", dir, why);
+            e = lock_refuse("make the directory", dir, why);
     }
     free(dir);
     return e;
@@ -65,7 +65,7 @@ static enum err name_the_owner(const struct sqlite_lock *l, const char *database
 static enum err write_owner(const struct sqlite_lock *l, struct str owner, char why[256])
 {
     if (ftruncate(l->fd, 0) || pwrite(l->fd, owner.p, owner.n, 0) != (ssize_t)owner.n)
-        return refuse("write", l->path, why);
+        return lock_refuse("write", l->path, why);
     return OK;
 }
 
@@ -84,9 +84,10 @@ enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct st
     }
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (l->fd < 0)
-        e = refuse("open", l->path, why);
+        e = lock_refuse("open", l->path, why);
     else if (flock(l->fd, LOCK_EX | LOCK_NB))
-        e = errno == EWOULDBLOCK ? name_the_owner(l, database, why) : refuse("lock", l->path, why);
+        e = errno == EWOULDBLOCK ? name_the_owner(l, database, why)
+                                 : lock_refuse("lock", l->path, why);
     else
         e = write_owner(l, owner, why);
     if (e)

@@ -1,4 +1,4 @@
-/* sqlite_lock.h - one server a file. The lock is a flock on a file of its own, <database>.lock,
+/* lock.h - one server a file. The lock is a flock on a file of its own, <database>.lock,
  * that also says who holds it; the kernel drops it when we die, however we die. The file itself
  * stays: removing it would let two servers lock two different files of one name. */
 #pragma once

@@ -1,6 +1,6 @@
-/* sqlite_migrate.c - brings the tables up to date, forward only. Each migration and the line that
+/* migrate.c - brings the tables up to date, forward only. Each migration and the line that
  * says so are one transaction: killed in between, the next start goes on where this one stopped. */
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@ static const char make_table[] = "CREATE TABLE IF NOT EXISTS schema_migrations (
                                  " number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
                                  " applied_at INTEGER NOT NULL) STRICT";
 
-static int exec(struct sqlite_db *db, const char *sql)
+static int migrate_exec(struct sqlite_db *db, const char *sql)
 {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
 /* The largest number in the file that is below `end`, 0 for a new file. */
-static int applied(struct sqlite_db *db, int end, int *ret_number)
+static int migrate_applied(struct sqlite_db *db, int end, int *ret_number)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(
@@ -51,24 +51,24 @@ static int write_down(struct sqlite_db *db, const struct migration *m)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int apply(struct sqlite_db *db, const struct migration *m)
+static int migrate_apply(struct sqlite_db *db, const struct migration *m)
 {
-    int rc = exec(db, "BEGIN IMMEDIATE");
+    int rc = migrate_exec(db, "BEGIN IMMEDIATE");
 
     if (!rc)
-        rc = exec(db, m->sql);
+        rc = migrate_exec(db, m->sql);
     if (!rc)
         rc = write_down(db, m);
-    return rc ? rc : exec(db, "COMMIT");
+    return rc ? rc : migrate_exec(db, "COMMIT");
 }
 
-static enum err refuse(struct sqlite_db *db, const char *what, int rc, char why[256])
+static enum err migrate_refuse(struct sqlite_db *db, const char *what, int rc, char why[256])
 {
     enum err e = sqlite_failed(db, what, rc);
 
     snprintf(why, 256, "migrating %s: %s", sqlite3_db_filename(db->handle, "main"), db->error);
     if (!sqlite3_get_autocommit(db->handle))
-        exec(db, "ROLLBACK");
+        migrate_exec(db, "ROLLBACK");
     return e;
 }
 
@@ -76,16 +76,16 @@ static enum err apply_all(struct sqlite_db *db, const struct migration *list, in
                           char why[256])
 {
     const struct migration *m = list;
-    int number = 0, rc = applied(db, end, &number);
+    int number = 0, rc = migrate_applied(db, end, &number);
 
     if (rc)
-        return refuse(db, "schema_migrations", rc, why);
+        return migrate_refuse(db, "schema_migrations", rc, why);
     for (; m->number; m++) {
         if (m->number <= number)
             continue;
-        rc = apply(db, m);
+        rc = migrate_apply(db, m);
         if (rc)
-            return refuse(db, m->name, rc, why);
+            return migrate_refuse(db, m->name, rc, why);
         number = m->number;
     }
     if (m != list && number > m[-1].number) {
@@ -100,11 +100,11 @@ static enum err apply_all(struct sqlite_db *db, const struct migration *list, in
  * shown the sandbox's file takes it for a newer one and refuses it. */
 enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
 {
-    int rc = exec(db, make_table);
+    int rc = migrate_exec(db, make_table);
     enum err e;
 
     if (rc)
-        return refuse(db, "schema_migrations", rc, why);
+        return migrate_refuse(db, "schema_migrations", rc, why);
     e = apply_all(db, sqlite_migrations, db->sandbox ? SANDBOX_MIGRATIONS : INT_MAX, why);
     if (e || !db->sandbox)
         return e;

@@ -1,4 +1,4 @@
-/* sqlite_store.c - the threads around SQLite.
+/* store.c - the threads around SQLite.
  *
  *   post() -> front, back --> writer: takes what waits, one commit, answers all --> home
  *          -> reads ---------> readers: each unit a read transaction of its own --> home
@@ -14,9 +14,9 @@
 #include "base/thread.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "store/sqlite_batch.h"
-#include "store/sqlite_checkpoint.h"
-#include "store/sqlite_lock.h"
+#include "store/sqlite/batch.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/lock.h"
 #include "store/unit_list.h"
 
 #include <assert.h>
@@ -49,7 +49,7 @@ struct sqlite_store {
 
 /* --- the writer --- */
 
-static void fatal(void *ctx, const char *why)
+static void store_fatal(void *ctx, const char *why)
 {
     struct sqlite_store *s = ctx;
 
@@ -80,7 +80,7 @@ static bool wait_for_work(struct sqlite_store *s)
 }
 
 /* Between two batches: this is where the checkpointer's gate is. */
-static void rest(struct sqlite_store *s)
+static void store_rest(struct sqlite_store *s)
 {
     pthread_mutex_lock(&s->lock);
     s->busy = false;
@@ -89,7 +89,7 @@ static void rest(struct sqlite_store *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void hold(void *ctx)
+static void store_hold(void *ctx)
 {
     struct sqlite_store *s = ctx;
 
@@ -186,7 +186,7 @@ static void run_back(struct sqlite_store *s, struct sqlite_batch *b, int64_t fro
 
 /* --- after the commit --- */
 
-static void measure(struct sqlite_store *s, const struct sqlite_commit *c)
+static void store_measure(struct sqlite_store *s, const struct sqlite_commit *c)
 {
     struct metrics *m = s->store.env->metrics;
 
@@ -211,7 +211,7 @@ static void say_writable(struct sqlite_store *s, bool writable)
 }
 
 /* A commit without a change proves nothing, so only one that reached the WAL heals. */
-static void committed(void *ctx, const struct sqlite_commit *c)
+static void store_committed(void *ctx, const struct sqlite_commit *c)
 {
     struct sqlite_store *s = ctx;
     bool was, is;
@@ -226,13 +226,13 @@ static void committed(void *ctx, const struct sqlite_commit *c)
     pthread_mutex_unlock(&s->lock);
     if (was != is)
         say_writable(s, is);
-    measure(s, c);
+    store_measure(s, c);
 }
 
-static void finish(struct sqlite_store *s, struct sqlite_batch *b)
+static void store_finish(struct sqlite_store *s, struct sqlite_batch *b)
 {
     if (sqlite_batch_finish(b) == ERR_UNCERTAIN)
-        fatal(s, s->db->error[0] ? s->db->error : "the commit's fate is not known");
+        store_fatal(s, s->db->error[0] ? s->db->error : "the commit's fate is not known");
     checkpointer_report(s->checkpointer, sqlite_db_wal_frames(s->db));
 }
 
@@ -243,11 +243,11 @@ static void *write_units(void *arg)
 
     while (wait_for_work(s)) {
         sqlite_batch_init(&b, s->db);
-        b.committed = committed;
+        b.committed = store_committed;
         b.ctx = s;
         run_back(s, &b, run_front(s, &b));
-        finish(s, &b);
-        rest(s);
+        store_finish(s, &b);
+        store_rest(s);
     }
     return NULL;
 }
@@ -267,14 +267,14 @@ static struct unit *wait_for_read(struct sqlite_store *s)
     return u;
 }
 
-struct reader {
+struct store_reader {
     struct sqlite_store *s;
     struct sqlite_db *db;
 };
 
 static void *read_units(void *arg)
 {
-    struct reader r = *(struct reader *)arg;
+    struct store_reader r = *(struct store_reader *)arg;
     struct unit *u;
 
     free(arg);
@@ -282,7 +282,7 @@ static void *read_units(void *arg)
         if (unit_give_up(u, r.s->store.env))
             continue;
         if (sqlite_db_read(r.db, u))
-            fatal(r.s, sqlite_db_error(r.db));
+            store_fatal(r.s, sqlite_db_error(r.db));
         if (r.s->store.env->metrics)
             metrics_count(r.s->store.env->metrics, COUNT_UNITS, 1);
     }
@@ -376,14 +376,14 @@ static enum err start_reader(struct sqlite_store *s, int i, char why[256])
 {
     struct sqlite_options o = { .path = s->path, .read_only = true, .cache_kb = READER_CACHE_KB };
     enum err e = sqlite_db_open(&o, s->store.env, &s->reader_dbs[i], why);
-    struct reader *r;
+    struct store_reader *r;
 
     if (e)
         return e;
     r = malloc(sizeof(*r));
     if (!r)
         return no_thread(why);
-    *r = (struct reader){ s, s->reader_dbs[i] };
+    *r = (struct store_reader){ s, s->reader_dbs[i] };
     if (!thread_start_nth(&s->readers[i], "reader", i, read_units, r)) {
         free(r);
         return no_thread(why);
@@ -395,7 +395,7 @@ static enum err start_reader(struct sqlite_store *s, int i, char why[256])
 static enum err start_threads(struct sqlite_store *s, char why[256])
 {
     struct checkpoint_options c = {
-        .path = s->path, .hold = hold, .let_go = let_go, .fatal = fatal, .ctx = s
+        .path = s->path, .hold = store_hold, .let_go = let_go, .fatal = store_fatal, .ctx = s
     };
     int readers = s->store.options.connections;
     enum err e = checkpointer_new(&c, s->store.env, &s->checkpointer, why);
@@ -428,7 +428,7 @@ static enum err open_file(struct sqlite_store *s, char why[256])
     return e ? e : sqlite_db_migrate(s->db, why);
 }
 
-static struct sqlite_store *make(const struct store_options *o, struct env *env)
+static struct sqlite_store *store_make(const struct store_options *o, struct env *env)
 {
     struct str path = o->url;
     struct sqlite_store *s = calloc(1, sizeof(*s));
@@ -457,7 +457,7 @@ static struct sqlite_store *make(const struct store_options *o, struct env *env)
 enum err sqlite_store_open(const struct store_options *o, struct env *env, struct store **ret_store,
                            char why[256])
 {
-    struct sqlite_store *s = make(o, env);
+    struct sqlite_store *s = store_make(o, env);
     enum err e = OK;
 
     if (!s) {

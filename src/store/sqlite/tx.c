@@ -1,7 +1,7 @@
-/* sqlite_tx.c - what a unit may do, on SQLite. Values are bound without a copy, because they
+/* tx.c - what a unit may do, on SQLite. Values are bound without a copy, because they
  * outlive the call; rows are copied, because SQLite's bytes do not outlive the step. */
 #include "observe/log.h"
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static int last_errno(const struct sqlite_db *db, int which_file)
 
 /* A write that was refused as a whole is a full disk by another name. (sqlite3_system_errno() is
  * not told about it. A connection of ours writes to one of the two files only.) */
-static bool refused(const struct sqlite_db *db)
+static bool sqlite_tx_refused(const struct sqlite_db *db)
 {
     int code = last_errno(db, SQLITE_FCNTL_FILE_POINTER);
 
@@ -35,13 +35,13 @@ bool sqlite_disk_broke(const struct sqlite_db *db)
     return (db->code & 0xff) == SQLITE_IOERR && db->failure != ERR_STORE_FULL;
 }
 
-static enum err meaning(struct sqlite_db *db, int rc)
+static enum err sqlite_tx_meaning(struct sqlite_db *db, int rc)
 {
     switch (rc) {
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
     case SQLITE_CONSTRAINT_ROWID: return ERR_CONFLICT;
-    case SQLITE_IOERR_WRITE: return refused(db) ? ERR_STORE_FULL : ERR_UNAVAILABLE;
+    case SQLITE_IOERR_WRITE: return sqlite_tx_refused(db) ? ERR_STORE_FULL : ERR_UNAVAILABLE;
     case SQLITE_IOERR_NOMEM: return ERR_NO_MEMORY;
     /* Also outside of a commit (a large transaction is written before it): a second fsync that goes
      * well would prove nothing, so there must not be one. */
@@ -68,7 +68,7 @@ static enum err meaning(struct sqlite_db *db, int rc)
 
 enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc)
 {
-    enum err e = meaning(db, rc);
+    enum err e = sqlite_tx_meaning(db, rc);
 
     db->failure = e;
     db->code = rc;
@@ -93,7 +93,8 @@ static void map_places(struct sqlite_prepared *p)
 
         str_cut(&name, '$');
         str_to_i64(name, &number);
-        assert(number >= 1 && number <= STATEMENT_PARAMS); /* statements.h uses $1 and so on */
+        assert(number >= 1 &&
+               number <= STATEMENT_PARAMS); /* store/statements/all.h uses $1 and so on */
         p->place[number - 1] = (unsigned char)i;
         if (number > p->params)
             p->params = (unsigned char)number;
@@ -147,7 +148,7 @@ static enum err bind_all(struct sqlite_db *db, enum stmt stmt, const struct val 
 
 /* A failed statement may have rolled the whole transaction back. Whatever the unit tries after that
  * would commit by itself, so it is refused; the batch notices and begins again. */
-static enum err start(struct sqlite_db *db, enum stmt stmt, const struct val *v, size_t n)
+static enum err sqlite_tx_start(struct sqlite_db *db, enum stmt stmt, const struct val *v, size_t n)
 {
     enum err e;
 
@@ -191,7 +192,7 @@ static enum err copy_row(struct sqlite_db *db, sqlite3_stmt *s, struct row *ret_
 }
 
 /* Every row to `each`, until it ends or fails; the statement is free again afterwards. */
-static enum err walk(struct sqlite_db *db, enum stmt stmt, tx_each_fn each, void *ctx)
+static enum err sqlite_tx_walk(struct sqlite_db *db, enum stmt stmt, tx_each_fn each, void *ctx)
 {
     sqlite3_stmt *s = db->statements[stmt].s;
     enum err e = OK;
@@ -219,10 +220,10 @@ static enum err db_exec(struct tx *tx, enum stmt stmt, int64_t expected, const s
                         size_t n)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = start(db, stmt, v, n);
+    enum err e = sqlite_tx_start(db, stmt, v, n);
 
     if (!e)
-        e = walk(db, stmt, NULL, NULL);
+        e = sqlite_tx_walk(db, stmt, NULL, NULL);
     if (!e && expected >= 0 && sqlite3_changes64(db->handle) != expected)
         e = ERR_STALE;
     return e;
@@ -233,7 +234,7 @@ static enum err db_row(struct tx *tx, enum stmt stmt, const struct val *v, size_
                        struct row *ret_row)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = start(db, stmt, v, n);
+    enum err e = sqlite_tx_start(db, stmt, v, n);
     sqlite3_stmt *s = db->statements[stmt].s;
     int rc;
 
@@ -268,10 +269,10 @@ static enum err db_each(struct tx *tx, enum stmt stmt, const struct val *v, size
                         tx_each_fn each, void *ctx)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = start(db, stmt, v, n);
+    enum err e = sqlite_tx_start(db, stmt, v, n);
 
     if (!e)
-        e = walk(db, stmt, each, ctx);
+        e = sqlite_tx_walk(db, stmt, each, ctx);
     if (!e && each && !sqlite3_column_count(db->statements[stmt].s))
         e = tell_changes(db, each, ctx);
     return e;

@@ -1,4 +1,4 @@
-/* statements_alert.h - part of statements.h: read its rules there. No include guard: read many
+/* alert.h - part of all.h: read its rules there. No include guard: read many
  * times. Alerts (O4), and what is handed to whom of them.
  *
  * PostgreSQL: rows of all nodes first, in the order of the rules; then those of nodes that have gone,

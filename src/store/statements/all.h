@@ -1,4 +1,4 @@
-/* statements.h - every SQL statement, under the name that the code uses. $1..$n come in the order of
+/* all.h - every SQL statement, under the name that the code uses. $1..$n come in the order of
  * their first use (SQLite numbers them so); a test prepares all of them on both databases. SQL2
  * where the two must differ: first SQLite's, then PostgreSQL's. No include guard: read many times.
  *
@@ -189,49 +189,49 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
      "DELETE FROM node_seen WHERE node = ANY (ARRAY (SELECT node FROM node_seen WHERE at < $1"
      " FOR UPDATE SKIP LOCKED))")
 
-#include "store/statements_dead.h" /* flow/: failed attempts, dead letters */
-#include "store/statements_redrive.h" /* flow/: edited bodies, redrives, replays */
+#include "store/statements/dead_letter.h" /* dlq/: failed attempts, dead letters */
+#include "store/statements/redrive.h" /* dlq/: edited bodies, redrives, replays */
 
-#include "store/statements_payments.h" /* flow/: payments, operations, keys, refunds */
+#include "store/statements/payments.h" /* payment/: payments, operations, keys, refunds */
 
-#include "store/statements_search.h" /* flow/: payments that an operator looks for */
+#include "store/statements/search.h" /* payment/search/: payments that an operator looks for */
 
-#include "store/statements_booking.h" /* flow/: bookings, domain events, subscribers */
+#include "store/statements/booking.h" /* booking/, outbox/: bookings, domain events, subscribers */
 
-#include "store/statements_campaign.h" /* flow/: campaigns, layers, positions, draws */
+#include "store/statements/campaign.h" /* campaign/: campaigns, layers, positions, draws */
 
-#include "store/statements_purchase.h" /* flow/: purchases, users */
+#include "store/statements/purchase.h" /* campaign/: purchases, users */
 
-#include "store/statements_collection.h" /* flow/: collections, participants, sessions */
+#include "store/statements/collection.h" /* collection/: collections, participants, sessions */
 
-#include "store/statements_notice.h" /* flow/: notifications, disputes */
+#include "store/statements/notification.h" /* notify/: notifications, disputes */
 
-#include "store/statements_telling.h" /* flow/, notify/, api/: contacts, what is sent to them */
+#include "store/statements/send.h" /* notify/, api/: contacts, what is sent to them */
 
-#include "store/statements_transfer.h" /* gateway/ and flow/: bank transfers */
+#include "store/statements/transfer.h" /* gateway/ and transfer/: bank transfers */
 
-#include "store/statements_qstash.h" /* qstash/: parcels and their gates */
-#include "store/statements_qstash_read.h" /* qstash/: the calls that read and clear */
-#include "store/statements_qstash_admin.h" /* qstash/: administration, schedules */
+#include "store/statements/qstash.h" /* qstash/: parcels and their gates */
+#include "store/statements/qstash_read.h" /* qstash/: the calls that read and clear */
+#include "store/statements/qstash_admin.h" /* qstash/: administration, schedules */
 
-#include "store/statements_remote.h" /* webhook/: events that come or go through a QStash */
+#include "store/statements/remote.h" /* webhook/: events that come or go through a QStash */
 
-#include "store/statements_reconcile.h" /* flow/, webhook/: what is found out by asking */
+#include "store/statements/reconcile.h" /* reconcile/, webhook/: what is found out by asking */
 
-#include "store/statements_retention.h" /* flow/: what goes after some time */
+#include "store/statements/retention.h" /* ops/: what goes after some time */
 
-#include "store/statements_timeline.h" /* flow/: a payment's timeline */
+#include "store/statements/timeline.h" /* timeline/: a payment's timeline */
 
-#include "store/statements_audit.h" /* flow/: the log's chain, and looking at it */
+#include "store/statements/audit.h" /* audit/: the log's chain, and looking at it */
 
-#include "store/statements_alert.h" /* flow/ and notify/: alerts, and how they are told */
+#include "store/statements/alert.h" /* ops/ and notify/: alerts, and how they are told */
 
-#include "store/statements_operator.h" /* auth/: people who log in, and their sessions */
+#include "store/statements/operator.h" /* auth/: people who log in, and their sessions */
 
-#include "store/statements_live.h" /* flow/, qstash/, api/: at a glance */
+#include "store/statements/overview.h" /* ops/, qstash/, api/: at a glance */
 
-#include "store/statements_sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */
-#include "store/statements_sandbox_events.h"
-#include "store/statements_sandbox_relay.h" /* sandbox/: who listens by the command line */
-#include "store/statements_sandbox_faults.h"
-#include "store/statements_sandbox_paypay.h" /* sandbox/: the same for its PayPay */
+#include "store/statements/sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */
+#include "store/statements/sandbox_events.h"
+#include "store/statements/sandbox_relay.h" /* sandbox/: who listens by the command line */
+#include "store/statements/sandbox_faults.h"
+#include "store/statements/sandbox_paypay.h" /* sandbox/: the same for its PayPay */

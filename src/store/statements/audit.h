@@ -1,4 +1,4 @@
-/* statements_audit.h - flow/audit_*: the log's chain, and looking at the log (O6). */
+/* audit.h - audit/: the log's chain, and looking at the log (O6). */
 
 #define AUDIT_COLUMNS                                                                              \
     "a.seq, a.at, a.operation, a.subject, a.result, a.times, a.detail, a.user_id, a.payment_id,"   \

@@ -1,4 +1,4 @@
-/* statements_booking.h - part of statements.h: read its rules there. No include guard: read many
+/* booking.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * PostgreSQL: a booking is locked before a payment of it. Who holds the payment only reads the

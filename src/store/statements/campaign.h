@@ -1,4 +1,4 @@
-/* statements_campaign.h - part of statements.h: read its rules there. No include guard: read many
+/* campaign.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * PostgreSQL locks rows in one order: payment, purchase, position, message, campaign, layer (M5).

@@ -1,4 +1,4 @@
-/* statements_collection.h - part of statements.h: read its rules there. No include guard: read many
+/* collection.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * PostgreSQL locks: collection, participant. A payment is locked before its participant, but for one

@@ -1,4 +1,4 @@
-/* statements_dead.h - part of statements.h: read its rules there. No include guard: read many times.
+/* dead_letter.h - part of all.h: read its rules there. No include guard: read many times.
  * Failed attempts, and what an operator does with dead letters (Q6).
  *
  * PostgreSQL: letters are locked in the order of their ids, before outcomes, lanes and messages. */

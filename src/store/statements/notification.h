@@ -1,4 +1,4 @@
-/* statements_notice.h - part of statements.h: read its rules there. No include guard: read many
+/* notification.h - part of all.h: read its rules there. No include guard: read many
  * times. What people are told, charges and disputes, and the history of events.
  *
  * PostgreSQL: a dispute is locked behind its payment; a notification by nobody else. */

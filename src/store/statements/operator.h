@@ -1,4 +1,4 @@
-/* statements_operator.h - part of statements.h: read its rules there. No include guard: read many
+/* operator.h - part of all.h: read its rules there. No include guard: read many
  * times. People who log in, and their sessions (A3).
  *
  * PostgreSQL: a person is locked before his sessions, so that a login and what ends his sessions

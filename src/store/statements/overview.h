@@ -1,4 +1,4 @@
-/* statements_live.h - part of statements.h: read its rules there. No include guard: read many times.
+/* overview.h - part of all.h: read its rules there. No include guard: read many times.
  * What an operator sees at a glance (O8). Each is bounded: it reads so many rows at most, whatever
  * there is. */
 
@@ -19,7 +19,7 @@ SQL(messages_by_kind,
 
 #define STANDING                                                                                   \
     "SELECT kind, due_at, last_error FROM message WHERE id >= $1 AND id <= $2 ORDER BY kind"
-SQL2(messages_standing, /* those with an id of flow/standing_jobs.h */
+SQL2(messages_standing, /* those with an id of ops/standing_jobs.h */
      STANDING " LIMIT 100", STANDING " COLLATE \"C\" LIMIT 100")
 #undef STANDING
 

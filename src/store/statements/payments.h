@@ -1,4 +1,4 @@
-/* statements_payments.h - part of statements.h: read its rules there. No include guard: read many
+/* payments.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * PostgreSQL locks rows in one order: key, booking, payment, refund, operation, message (M5). */

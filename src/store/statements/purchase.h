@@ -1,10 +1,10 @@
-/* statements_purchase.h - part of statements.h: read its rules there. No include guard: read many
+/* purchase.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * PostgreSQL: a purchase's row changes only under the lock of its payment. Then come position,
  * user, campaign, layer, always in this order; a claim begins with its buyer and the position.
  * Campaign and layer are what everybody wants: they come last in what each payment does, and are
- * held for as short as can be (src/flow/README.md). */
+ * held for as short as can be (src/payment/README.md). */
 
 /* For tx_row(): a row, if it changed one. */
 #define SQL_CHANGE(name, text) SQL2(name, text, text " RETURNING 1")

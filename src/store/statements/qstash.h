@@ -1,5 +1,5 @@
 /* The QStash API: parcels, where they are, their gates. What only its reading calls need stands in
- * statements_qstash_read.h, what its administration needs in statements_qstash_admin.h. */
+ * qstash_read.h, what its administration needs in qstash_admin.h. */
 
 /* The columns of parcel_of_row(), in this order; the body stands behind them where it is asked for. */
 #define PARCEL_COLUMNS \
@@ -88,7 +88,7 @@ SQL2(qstash_live_give_token, /* bulk: to the queue, with a token of its flow key
 /* --- the two gates; each is locked (queue_lock_lanes) before its row is read --- */
 
 /* PostgreSQL is asked for an order that only the index has: by seq alone it would walk the primary key
- * (statements_qstash_read.h). */
+ * (qstash_read.h). */
 #define IN_LINE "SELECT l.id, l.due_at, l.bytes," \
     " (SELECT c.host FROM qstash_messages c WHERE c.id = l.id) FROM qstash_live l"
 SQL2(qstash_queue_waiting, /* who is next in line: place 1 waits for a slot, place 3 has one */

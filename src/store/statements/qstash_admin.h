@@ -1,6 +1,6 @@
 /* The administration of the QStash API: queues, URL groups, flow keys, signing keys, schedules. */
 
-/* --- queues: their gates stand in statements_qstash.h --- */
+/* --- queues: their gates stand in qstash.h --- */
 
 SQL(qstash_queue_count, "SELECT count(*) FROM qstash_queues WHERE name IS NOT NULL")
 SQL(qstash_queues_all,
@@ -34,7 +34,7 @@ SQL(qstash_group_show,
     "SELECT g.name, g.created_at, g.updated_at, e.url, e.name FROM qstash_groups g"
     " JOIN qstash_endpoints e ON e.group_name = g.name WHERE g.name = $1 ORDER BY e.seq")
 
-/* --- flow keys: qstash_flow_read and _save stand in statements_qstash.h --- */
+/* --- flow keys: qstash_flow_read and _save stand in qstash.h --- */
 
 SQL(qstash_flow_set, /* under its lock; what it counts is written by qstash_flow_save */
     "UPDATE qstash_flows SET parallelism = $1, rate = $2, period_s = $3, paused = $4,"

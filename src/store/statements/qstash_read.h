@@ -1,4 +1,4 @@
-/* statements_qstash_read.h - part of statements.h: read its rules there. No include guard: read many
+/* qstash_read.h - part of all.h: read its rules there. No include guard: read many
  * times. The QStash API's calls that read and clear, and its retention.
  *
  * Walks (find.c): each goes along one index from where the last one ended, a page at a time; what

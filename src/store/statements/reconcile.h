@@ -1,4 +1,4 @@
-/* statements_reconcile.h - part of statements.h: read its rules there. No include guard: read many times.
+/* reconcile.h - part of all.h: read its rules there. No include guard: read many times.
  * Webhooks that never came, outcomes that nobody knows, and the provider's books (E11, P7). */
 
 /* --- healing --- */

@@ -1,4 +1,4 @@
-/* statements_redrive.h - part of statements.h: read its rules there. No include guard: read many times.
+/* redrive.h - part of all.h: read its rules there. No include guard: read many times.
  * Edited bodies, redrives and replays (Q6, O8). */
 
 /* --- bodies that an operator wrote --- */

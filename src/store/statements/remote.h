@@ -1,4 +1,4 @@
-/* statements_remote.h - part of statements.h: read its rules there. No include guard: read many times.
+/* remote.h - part of all.h: read its rules there. No include guard: read many times.
  * Events that reach us, or leave us, through a QStash (Q4, Q5). */
 
 SQL2(event_lock, /* who applies, queues or buries an event past the queue holds this until its commit */

@@ -1,4 +1,4 @@
-/* statements_retention.h - flow/retention.c: what providers sent us goes after some time (A6), and
+/* retention.h - ops/retention.c: what providers sent us goes after some time (A6), and
  * so do addresses of people. */
 
 SQL(retention_step, /* seq grows with the time */

@@ -1,6 +1,6 @@
-/* statements_sandbox.h - part of statements.h: read its rules there. No include guard: read many times. */
+/* sandbox.h - part of all.h: read its rules there. No include guard: read many times. */
 
-/* --- sandbox/rows.c: all columns in the order of rows.c --- */
+/* --- sandbox/stripe/rows.c: all columns in the order of rows.c --- */
 
 SQL2(sandbox_intent_write,
      "INSERT OR REPLACE INTO sandbox_intents (id, created_at, amount, amount_capturable,"
@@ -125,7 +125,7 @@ SQL2(sandbox_refunds_of_oldest,
      " $2 ORDER BY id LIMIT $3",
      "")
 
-/* --- sandbox/rows_checkout.c: all columns in its order --- */
+/* --- sandbox/stripe/rows_checkout.c: all columns in its order --- */
 
 SQL2(sandbox_product_write,
      "INSERT OR REPLACE INTO sandbox_products (id, created_at, name, description, active,"
@@ -245,7 +245,7 @@ SQL2(sandbox_voucher_read,
      " sandbox_vouchers WHERE intent = $1",
      "")
 
-/* --- sandbox/keys.c --- */
+/* --- sandbox/stripe/idempotency_keys.c --- */
 
 SQL2(sandbox_key_read,
      "SELECT request, request_id, status, body, expires_at FROM sandbox_keys WHERE key = $1",
@@ -265,7 +265,7 @@ SQL2(sandbox_keys_prune, /* looks at the oldest few alone */
      " sandbox_keys ORDER BY seq LIMIT $1) x WHERE expires_at <= $2)",
      "")
 
-/* --- sandbox/events.c, sandbox/control.c --- */
+/* --- sandbox/webhook/events.c, sandbox/control/control.c --- */
 
 SQL2(sandbox_event_add,
      "INSERT INTO sandbox_events (id, type, created_at, body) VALUES ($1, $2, $3, $4)"

@@ -1,7 +1,7 @@
-/* statements_sandbox_events.h - part of statements.h: read its rules there. No include guard: read many
+/* sandbox_events.h - part of all.h: read its rules there. No include guard: read many
  * times. */
 
-/* --- sandbox/event_list.c --- */
+/* --- sandbox/stripe/event_list.c --- */
 
 SQL2(sandbox_events_newest, /* $3: a JSON array of patterns, or empty for all */
      "SELECT id, body FROM sandbox_events WHERE id > $1 AND id < $2 AND ($3 = '' OR EXISTS (SELECT 1"
@@ -21,7 +21,7 @@ SQL2(sandbox_message_known,
      "SELECT 1 FROM message WHERE id = $1",
      "")
 
-/* --- sandbox/rows_events.c: all columns in its order --- */
+/* --- sandbox/stripe/rows_events.c: all columns in its order --- */
 
 SQL2(sandbox_hook_write,
      "INSERT OR REPLACE INTO sandbox_endpoints (id, created_at, url, events, description, metadata, disabled, api_version, secret,"
@@ -94,7 +94,7 @@ SQL2(sandbox_transfer_waiting, /* the oldest of a customer's that is not paid ye
      " 'customer_balance' ORDER BY t.intent LIMIT 1",
      "")
 
-/* --- sandbox/secrets.c, sandbox/strict.c --- */
+/* --- sandbox/control/secrets.c, sandbox/stripe/strict.c --- */
 
 SQL2(sandbox_roll_read,
      "SELECT secret, previous, previous_until FROM sandbox_rolls WHERE base = $1",

@@ -1,7 +1,7 @@
-/* statements_sandbox_faults.h - part of statements.h: read its rules there. No include guard: read many
+/* sandbox_faults.h - part of all.h: read its rules there. No include guard: read many
  * times. */
 
-/* --- sandbox/switches_kept.c --- */
+/* --- sandbox/fault/switches_kept.c --- */
 
 SQL2(sandbox_rule_add, "INSERT INTO sandbox_rules (skip, times, body) VALUES ($1, $2, $3) RETURNING seq", "")
 
@@ -17,7 +17,7 @@ SQL2(sandbox_switch_set, "INSERT OR REPLACE INTO sandbox_switches (name, body) V
 
 SQL2(sandbox_switches, "SELECT name, body FROM sandbox_switches ORDER BY name", "")
 
-/* --- sandbox/page_home.c --- */
+/* --- sandbox/page/home.c --- */
 
 SQL2(sandbox_home_events, /* newest first: what was told, and how that goes */
      "SELECT e.id, e.type, e.created_at, json_extract(e.body, '$.data.object.id'),"

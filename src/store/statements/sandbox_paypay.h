@@ -1,6 +1,6 @@
-/* statements_sandbox_paypay.h - part of statements.h: read its rules there. No include guard: read many times. */
+/* sandbox_paypay.h - part of all.h: read its rules there. No include guard: read many times. */
 
-/* --- sandbox/paypay_rows.c: all columns in the order of that file. A merchant's id that another row
+/* --- sandbox/paypay/rows.c: all columns in the order of that file. A merchant's id that another row
  * has is a CONFLICT. --- */
 
 SQL2(sandbox_paypay_code_write,
@@ -100,7 +100,7 @@ SQL2(sandbox_paypay_books, /* $1: a merchant's id, or empty for all; $2: payment
      " ORDER BY p.id LIMIT $3",
      "")
 
-/* --- sandbox/paypay_switches.c --- */
+/* --- sandbox/paypay/switches.c --- */
 
 SQL2(sandbox_paypay_switches_read,
      "SELECT webhooks, webhook_delay_ms, webhook_url, refunds, refund_delay_ms, confirm_capture,"

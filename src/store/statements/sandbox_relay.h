@@ -1,7 +1,7 @@
-/* statements_sandbox_relay.h - part of statements.h: read its rules there. No include guard: read many
+/* sandbox_relay.h - part of all.h: read its rules there. No include guard: read many
  * times. */
 
-/* --- sandbox/relay_rows.c --- */
+/* --- sandbox/relay/rows.c --- */
 
 SQL2(relay_device_secret, "SELECT secret FROM sandbox_relay_devices WHERE name = $1", "")
 

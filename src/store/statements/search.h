@@ -1,4 +1,4 @@
-/* statements_search.h - part of statements.h: read its rules there. No include guard: read many
+/* search.h - part of all.h: read its rules there. No include guard: read many
  * times.
  *
  * Finding payments (O8). A walk takes an index in its order, newest first; `edge` says where a

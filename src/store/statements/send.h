@@ -1,4 +1,4 @@
-/* statements_telling.h - part of statements.h: read its rules there. No include guard: read many
+/* send.h - part of all.h: read its rules there. No include guard: read many
  * times. How people are reached (N1), and what was sent to them.
  *
  * PostgreSQL: a contact is locked before its devices, those by their tokens; a send by nobody else

@@ -1,4 +1,4 @@
-/* statements_timeline.h - part of statements.h: read its rules there. No include guard: read many
+/* timeline.h - part of all.h: read its rules there. No include guard: read many
  * times. What one payment's timeline reads (O7), and what is kept for it alone.
  *
  * PostgreSQL: rows of replays are taken in the order of their keys, behind everything else. Pages are

@@ -1,4 +1,4 @@
-/* statements_transfer.h - part of statements.h: read its rules there. No include guard: read many times.
+/* transfer.h - part of all.h: read its rules there. No include guard: read many times.
  * Bank transfers (G4): what waits for money, what the bank says came in, what goes back.
  *
  * PostgreSQL locks: lines, payments (in the order of their ids), transfers, returns. */

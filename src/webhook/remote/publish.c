@@ -1,6 +1,6 @@
-/* publish.c - one event to the remote, which gets a reference to it and not the event (event.h).
+/* publish.c - one event to the remote, which gets a reference to it and not the event (webhook/event.h).
  *
- *   read the event --> POST /v2/publish/<our worker> --> 2xx: watched until it is back (watch.h)
+ *   read the event --> POST /v2/publish/<our worker> --> 2xx: watched until it is back (remote_watch.h)
  *        |                                  |--> failed: again after a pause, twice
  *        |                                  '--> failed for the third time --> lock the event;
  *        '--> not remote any more, too many under way ----------------------'  open: its message
@@ -10,15 +10,15 @@
  * Upstash-Deduplication-Id, and our worker by the event's outcome. A try whose answer was lost may
  * have been taken all the same; then the event comes back from the remote while the builtin queue
  * has it, and the worker sees that. */
-#include "webhook/publish.h"
+#include "webhook/remote/publish.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "observe/span.h"
-#include "webhook/standing.h"
-#include "webhook/takeback.h"
-#include "webhook/watch.h"
+#include "webhook/event_state.h"
+#include "webhook/remote/remote_watch.h"
+#include "webhook/remote/requeue_local.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct publish {
 
 /* --- back to the builtin queue --- */
 
-static void finish(struct publish *b, enum publish_end end)
+static void publish_finish(struct publish *b, enum publish_end end)
 {
     b->end = end;
     job_outside_done(b->job, OK, NULL);
@@ -59,7 +59,7 @@ static void take_back(struct publish *b, const char *why)
     if (e)
         job_outside_done(b->job, e, e == ERR_VALIDATION ? "the event cannot be read" : NULL);
     else
-        finish(b, PUBLISH_TAKE_BACK);
+        publish_finish(b, PUBLISH_TAKE_BACK);
 }
 
 /* Whatever was done with it meanwhile stays: only an open event gets its message. */
@@ -75,7 +75,7 @@ static enum err give_to_queue(struct tx *tx, const struct publish *b, int64_t no
 
 /* --- the call --- */
 
-static void failed(struct publish *b, const char *why)
+static void publish_failed(struct publish *b, const char *why)
 {
     metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("failed"), 1);
     if (b->job->message->attempt >= TRIES) {
@@ -83,7 +83,7 @@ static void failed(struct publish *b, const char *why)
         return;
     }
     snprintf(b->why, sizeof(b->why), "%s", why);
-    finish(b, PUBLISH_FAILED);
+    publish_finish(b, PUBLISH_FAILED);
 }
 
 static void tell_span(struct publish *b)
@@ -98,7 +98,7 @@ static void tell_span(struct publish *b)
 }
 
 /* The status counts even where the rest of the answer was lost. */
-static void answered(struct call *c)
+static void publish_answered(struct call *c)
 {
     struct publish *b = CONTAINER_OF(c, struct publish, call);
     char why[160];
@@ -106,14 +106,14 @@ static void answered(struct call *c)
     tell_span(b);
     if (c->status >= 200 && c->status < 300) {
         metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("sent"), 1);
-        finish(b, PUBLISH_SENT);
+        publish_finish(b, PUBLISH_SENT);
         return;
     }
     if (c->status)
         snprintf(why, sizeof(why), "it answered %d", c->status);
     else
         snprintf(why, sizeof(why), "it was not reached: %s", c->why);
-    failed(b, why);
+    publish_failed(b, why);
 }
 
 static struct str text_of(struct arena *a, const char *before, struct str one, const char *between,
@@ -144,7 +144,7 @@ static size_t add_headers(struct publish *b, struct str authorization)
     return n;
 }
 
-static void push(struct publish *b)
+static void publish_push(struct publish *b)
 {
     struct publisher *p = b->parts;
     struct str authorization = text_of(&b->arena, "Bearer ", p->token, "", S(""));
@@ -165,8 +165,8 @@ static void push(struct publish *b)
                              .timeout_ms = LIMIT_PUBLISH_MS,
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &b->arena,
-                             .home = p->payments->home,
-                             .done = answered };
+                             .home = p->payments->runtime.home,
+                             .done = publish_answered };
     client_call(p->client, &b->call);
 }
 
@@ -195,12 +195,12 @@ static void was_read(struct unit *u)
     else if (p->under_way > LIMIT_PUBLISHES || p->bytes_under_way > LIMIT_PUBLISH_BYTES)
         take_back(b, "too many events wait to be published");
     else
-        push(b);
+        publish_push(b);
 }
 
 /* --- the job --- */
 
-static void outside(struct job *j, void *ctx)
+static void publish_outside(struct job *j, void *ctx)
 {
     static const struct unit_kind kind = { "publish.read", UNIT_READ, read_event, NULL };
     struct publish *b = calloc(1, sizeof(*b));
@@ -209,19 +209,20 @@ static void outside(struct job *j, void *ctx)
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = b; /* freed by release() */
+    j->state = b; /* freed by publish_release() */
     b->job = j;
     b->parts = ctx;
     b->parts->under_way++;
     arena_init(&b->arena, PUBLISH_ARENA);
     j->arena = &b->arena;
-    b->unit = (struct unit){
-        .kind = &kind, .home = b->parts->payments->home, .done = was_read, .arena = &b->arena
-    };
-    store_post(b->parts->payments->store, &b->unit);
+    b->unit = (struct unit){ .kind = &kind,
+                             .home = b->parts->payments->runtime.home,
+                             .done = was_read,
+                             .arena = &b->arena };
+    store_post(b->parts->payments->runtime.store, &b->unit);
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err publish_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     static const int64_t pauses_ms[TRIES] = { 250, 1000, 1000 };
     const struct publish *b = j->state;
@@ -237,7 +238,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void publish_release(struct job *j, void *ctx)
 {
     struct publish *b = j->state;
     struct publisher *p = ctx;
@@ -252,8 +253,8 @@ static void release(struct job *j, void *ctx)
 }
 
 /* Done with a reason is done by us: the remote did not take it. */
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void publish_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                          const char *why)
 {
     const struct publisher *p = ctx;
 
@@ -284,10 +285,10 @@ struct job_kind publish_kind(struct publisher *p)
         .name = "webhook.publish",
         .ctx = p,
         .retry = policy,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = publish_outside,
+        .settle = publish_settle,
+        .release = publish_release,
         .patient = true,
-        .ended = ended,
+        .ended = publish_ended,
     };
 }

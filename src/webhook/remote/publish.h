@@ -1,13 +1,13 @@
 /* publish.h - events that leave through a remote QStash (Q5), with ICHIDO_QUEUE=qstash. Stripe's
  * door stores the event and a message of this kind in one commit; the job publishes a reference to
- * the event (event.h) to the remote, which brings it back to our worker (worker.h). Three failed
+ * the event (webhook/event.h) to the remote, which brings it back to our worker (webhook/worker.h). Three failed
  * tries, and the commit that ends the job gives the event to the builtin queue instead; and so it
- * goes with an event that the remote took and does not bring (watch.h): never a lost event. The
+ * goes with an event that the remote took and does not bring (remote_watch.h): never a lost event. The
  * remote's dead letters are mirrored into ours. */
 #pragma once
 
-#include "flow/payments.h"
-#include "http/client.h"
+#include "http/client/client.h"
+#include "payment/payments.h"
 #include "queue/queue.h"
 
 #define PUBLISH_KIND S("webhook.publish")
@@ -36,7 +36,7 @@ struct publisher {
 struct job_kind publish_kind(
     struct publisher *p); /* "webhook.publish"; its ref is the event's id */
 
-/* Once a minute: the remote's dead letters (mirror.c). */
+/* Once a minute: the remote's dead letters (remote_dlq_sync.c). */
 struct job_kind mirror_kind(struct publisher *p);
 /* Adds its one message. CONFLICT: it is there since an earlier start. */
 enum err mirror_start(struct tx *tx, struct publisher *p, int64_t now_ms);

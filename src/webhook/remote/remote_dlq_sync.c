@@ -1,4 +1,4 @@
-/* mirror.c - the remote's dead letters become ours, so that an operator has one list (Q5, Q6).
+/* remote_dlq_sync.c - the remote's dead letters become ours, so that an operator has one list (Q5, Q6).
  *
  *   once a minute: GET /v2/dlq?url=<our worker>, page by page --> for each letter one commit: lock
  *   its event, look; open: bury it. Everything else was decided here, and is no dead letter.
@@ -6,17 +6,17 @@
  * The remote's letter stays where it is. Seen again, its event is dead here, or was retried or
  * given up by an operator, so nothing follows: a walk may be repeated as often as one likes.
  *
- * A letter of ours is a reference (event.h): what it names and is not stored here (a database
- * restored from an older copy) is only told; Stripe's own list brings it back (heal.c). A letter
+ * A letter of ours is a reference (webhook/event.h): what it names and is not stored here (a database
+ * restored from an older copy) is only told; Stripe's own list brings it back (webhook/backfill.c). A letter
  * with a whole event, of an older version or of another publisher, brings it along. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "observe/log.h"
-#include "webhook/publish.h"
+#include "webhook/event_state.h"
 #include "webhook/receive.h"
-#include "webhook/standing.h"
-#include "webhook/takeback.h"
+#include "webhook/remote/publish.h"
+#include "webhook/remote/requeue_local.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@ struct mirror {
     char trace[TRACE_TEXT + 1], why[160];
 };
 
-static void ask(struct mirror *m);
-static void look(struct mirror *m);
+static void remote_dlq_sync_ask(struct mirror *m);
+static void remote_dlq_sync_look(struct mirror *m);
 
 /* Once, and not every minute: only what is new to the operator is said. */
 static void log_odd(struct mirror *m)
@@ -60,7 +60,7 @@ static void log_odd(struct mirror *m)
     m->parts->mirror_odd = m->odd;
 }
 
-static void finish(struct mirror *m)
+static void remote_dlq_sync_finish(struct mirror *m)
 {
     job_outside_done(m->job, OK, NULL);
 }
@@ -70,7 +70,7 @@ static void give_up(struct mirror *m, const char *why)
     LOG(m->job->env->log, LOG_WARN, "The remote QStash's dead letters cannot be read",
         LOG_TEXT("why", str_of(why)), LOG_TEXT("url", m->parts->told));
     m->parts->mirror_cursor[0] = '\0';
-    finish(m);
+    remote_dlq_sync_finish(m);
 }
 
 /* --- one letter --- */
@@ -107,7 +107,7 @@ static enum err read_stored(struct tx *tx, struct mirror *m)
     return OK;
 }
 
-static enum err find(struct tx *tx, struct mirror *m)
+static enum err remote_dlq_sync_find(struct tx *tx, struct mirror *m)
 {
     enum err e;
 
@@ -122,7 +122,7 @@ static enum err find(struct tx *tx, struct mirror *m)
 static enum err letter_run(struct tx *tx, struct unit *u)
 {
     struct mirror *m = CONTAINER_OF(u, struct mirror, unit);
-    enum err e = find(tx, m);
+    enum err e = remote_dlq_sync_find(tx, m);
 
     m->unknown = m->by_reference && e == ERR_NOT_FOUND;
     if (m->unknown)
@@ -160,7 +160,7 @@ static void letter_done(struct unit *u)
             p->alert(p->alert_ctx, &m->message, m->why);
     }
     next_letter(m, m->unknown);
-    look(m);
+    remote_dlq_sync_look(m);
 }
 
 /* False: it is no event of Stripe's. */
@@ -201,21 +201,21 @@ static bool read_letter(struct mirror *m)
     return m->by_reference || read_whole(m, body, id);
 }
 
-static void look(struct mirror *m)
+static void remote_dlq_sync_look(struct mirror *m)
 {
     static const struct unit_kind kind = { "mirror.letter", UNIT_BACK, letter_run, NULL };
 
     while (m->letter && !read_letter(m))
         next_letter(m, true);
     if (!m->letter) {
-        ask(m);
+        remote_dlq_sync_ask(m);
         return;
     }
     m->unit = (struct unit){ .kind = &kind,
-                             .home = m->parts->payments->home,
+                             .home = m->parts->payments->runtime.home,
                              .done = letter_done,
                              .arena = &m->letter_arena };
-    store_post(m->parts->payments->store, &m->unit);
+    store_post(m->parts->payments->runtime.store, &m->unit);
 }
 
 /* --- pages --- */
@@ -248,10 +248,10 @@ static void read_page(struct mirror *m)
     if (!keep_cursor(m, text_at(m->page, "cursor")))
         m->pages = LIMIT_MIRROR_PAGES;
     m->letter = letters->child;
-    look(m);
+    remote_dlq_sync_look(m);
 }
 
-static void answered(struct call *c)
+static void remote_dlq_sync_answered(struct call *c)
 {
     struct mirror *m = CONTAINER_OF(c, struct mirror, call);
     char why[160];
@@ -260,7 +260,7 @@ static void answered(struct call *c)
         read_page(m);
     } else if (c->status == 200 && m->page_size > 1) { /* too large, most likely */
         m->page_size = 1;
-        ask(m);
+        remote_dlq_sync_ask(m);
     } else {
         snprintf(why, sizeof(why), "status %d %s", c->status, c->why);
         give_up(m, why);
@@ -301,7 +301,7 @@ static struct str page_url(struct mirror *m)
     return url;
 }
 
-static struct str bearer(struct mirror *m)
+static struct str remote_dlq_sync_bearer(struct mirror *m)
 {
     struct str token = m->parts->token;
     size_t size = token.n + sizeof("Bearer ");
@@ -312,7 +312,7 @@ static struct str bearer(struct mirror *m)
 }
 
 /* The next page, or the end. */
-static void ask(struct mirror *m)
+static void remote_dlq_sync_ask(struct mirror *m)
 {
     struct str url;
 
@@ -321,11 +321,11 @@ static void ask(struct mirror *m)
     arena_release(&m->arena);
     if (m->pages++ >= LIMIT_MIRROR_PAGES) {
         log_odd(m);
-        finish(m);
+        remote_dlq_sync_finish(m);
         return;
     }
     url = page_url(m);
-    m->header = (struct header){ S("Authorization"), bearer(m) };
+    m->header = (struct header){ S("Authorization"), remote_dlq_sync_bearer(m) };
     if (!url.p || !m->header.value.p) {
         give_up(m, "no memory");
         return;
@@ -337,14 +337,14 @@ static void ask(struct mirror *m)
                              .timeout_ms = LIMIT_MIRROR_CALL_MS,
                              .answer_max = LIMIT_MIRROR_ANSWER,
                              .arena = &m->arena,
-                             .home = m->parts->payments->home,
-                             .done = answered };
+                             .home = m->parts->payments->runtime.home,
+                             .done = remote_dlq_sync_answered };
     client_call(m->parts->client, &m->call);
 }
 
 /* --- the job --- */
 
-static void outside(struct job *j, void *ctx)
+static void remote_dlq_sync_outside(struct job *j, void *ctx)
 {
     struct publisher *p = ctx;
     struct mirror *m = p->remote ? calloc(1, sizeof(*m)) : NULL;
@@ -353,17 +353,17 @@ static void outside(struct job *j, void *ctx)
         job_outside_done(j, OK, NULL);
         return;
     }
-    j->state = m; /* freed by release() */
+    j->state = m; /* freed by remote_dlq_sync_release() */
     m->job = j;
     m->parts = p;
     m->page_size = LIMIT_MIRROR_PAGE;
     arena_init(&m->arena, 2 * (size_t)LIMIT_MIRROR_ANSWER);
     arena_init(&m->letter_arena, LETTER_ARENA);
-    ask(m);
+    remote_dlq_sync_ask(m);
 }
 
 /* One message for as long as there is a remote. */
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err remote_dlq_sync_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct publisher *p = ctx;
 
@@ -373,7 +373,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     return OK;
 }
 
-static void release(struct job *j, void *ctx)
+static void remote_dlq_sync_release(struct job *j, void *ctx)
 {
     struct mirror *m = j->state;
 
@@ -396,9 +396,9 @@ struct job_kind mirror_kind(struct publisher *p)
                    .first_ms = 1000,
                    .max_ms = LIMIT_MIRROR_MS,
                    .factor = 2 },
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = remote_dlq_sync_outside,
+        .settle = remote_dlq_sync_settle,
+        .release = remote_dlq_sync_release,
         .patient = true,
     };
 }
@@ -411,5 +411,5 @@ enum err mirror_start(struct tx *tx, struct publisher *p, int64_t now_ms)
                                .kind = MIRROR_KIND,
                                .due_ms = now_ms + LIMIT_MIRROR_MS };
 
-    return queue_add(p->payments->queue, tx, now_ms, &first, 1);
+    return queue_add(p->payments->runtime.queue, tx, now_ms, &first, 1);
 }

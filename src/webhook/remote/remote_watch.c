@@ -1,4 +1,4 @@
-/* watch.c - see watch.h.
+/* remote_watch.c - see remote_watch.h.
  *
  *   published --> a look every LIMIT_WATCH_STEP_MS
  *                   |--> it has an outcome, or the queue has it: the end, without a word
@@ -9,13 +9,13 @@
  * event; they are there for an operator who goes back to the builtin queue, who waits for one step
  * at most. Taken back too early nothing is lost: the worker and this job hold the event's lock, and
  * whoever comes second finds it decided, or in the queue. */
-#include "webhook/watch.h"
+#include "webhook/remote/remote_watch.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "webhook/standing.h"
-#include "webhook/takeback.h"
+#include "webhook/event_state.h"
+#include "webhook/remote/requeue_local.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ enum err watch_begin(struct tx *tx, const struct publisher *p, struct str event_
     if (e || s.kind != STANDING_OPEN) /* the remote was faster than its own answer */
         return e;
     m.id = watch_id(s.message);
-    return queue_add(p->payments->queue, tx, now_ms, &m, 1);
+    return queue_add(p->payments->runtime.queue, tx, now_ms, &m, 1);
 }
 
 enum err watch_end(struct tx *tx, struct queue *q, struct uuid message, int64_t now_ms)
@@ -71,7 +71,7 @@ static enum err take_back(struct tx *tx, struct job *j, const struct publisher *
 }
 
 /* Done with a reason: it was taken back. */
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 {
     const struct publisher *p = ctx;
     int64_t now_ms = env_now_ms(j->env), next_ms = now_ms + LIMIT_WATCH_STEP_MS;
@@ -93,16 +93,16 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
 }
 
 /* Nothing is done outside; but only such a job may put itself off. */
-static void outside(struct job *j, void *ctx)
+static void remote_watch_outside(struct job *j, void *ctx)
 {
     (void)ctx;
-    j->arena = j->state = calloc(1, sizeof(struct arena)); /* freed by release() */
+    j->arena = j->state = calloc(1, sizeof(struct arena)); /* freed by remote_watch_release() */
     if (j->arena)
         arena_init(j->arena, WATCH_ARENA);
     job_outside_done(j, j->arena ? OK : ERR_NO_MEMORY, NULL);
 }
 
-static void release(struct job *j, void *ctx)
+static void remote_watch_release(struct job *j, void *ctx)
 {
     (void)ctx;
     if (j->arena)
@@ -111,8 +111,8 @@ static void release(struct job *j, void *ctx)
     j->state = j->arena = NULL;
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void remote_watch_ended(struct env *env, void *ctx, const struct message *m,
+                               enum job_end end, const char *why)
 {
     const struct publisher *p = ctx;
 
@@ -141,10 +141,10 @@ struct job_kind watch_kind(struct publisher *p)
         .name = "webhook.watch",
         .ctx = p,
         .retry = policy,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
+        .outside = remote_watch_outside,
+        .settle = remote_watch_settle,
+        .release = remote_watch_release,
         .patient = true,
-        .ended = ended,
+        .ended = remote_watch_ended,
     };
 }

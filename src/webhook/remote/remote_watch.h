@@ -1,9 +1,9 @@
-/* watch.h - an event that a remote QStash has taken is not out of our hands: until it has its
+/* remote_watch.h - an event that a remote QStash has taken is not out of our hands: until it has its
  * outcome a message here stands for it (Q5). Nobody else would miss it, should the remote lose it,
  * should it deliver to an address that is not ours any more, or should we leave the remote. */
 #pragma once
 
-#include "webhook/publish.h"
+#include "webhook/remote/publish.h"
 
 #define WATCH_KIND S("webhook.watch")
 

@@ -1,6 +1,6 @@
-#include "webhook/takeback.h"
+#include "webhook/remote/requeue_local.h"
 
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "webhook/receive.h"
 
 enum err takeback_find(struct tx *tx, struct arena *a, struct str event_id,
@@ -42,5 +42,5 @@ enum err takeback_give(struct tx *tx, const struct publisher *p, const struct ta
                            .lane = t->event.lane,
                            .due_ms = now_ms };
 
-    return queue_add(p->payments->queue, tx, s->received_ms, &m, 1);
+    return queue_add(p->payments->runtime.queue, tx, s->received_ms, &m, 1);
 }

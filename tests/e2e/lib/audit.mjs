@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import os from 'node:os';
-import { PROGRAM, programEnv } from './server.mjs';
+import { PATIENCE, PROGRAM, programEnv } from './server.mjs';
 import { ADMIN_TOKEN } from './tokens.mjs';
 import { SECRET } from './stripe.mjs';
 import { until } from './wait.mjs';
@@ -62,7 +62,7 @@ export async function disarm(db) {
 
 // The command line as an operator runs it.
 export const cli = (db, args, env = {}) => new Promise((resolve) => {
-    const all = { ...programEnv, ICHIDO_DB: db.url,
+    const all = { ...programEnv, ...PATIENCE, ICHIDO_DB: db.url,
         ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, STRIPE_WEBHOOK_SECRET: SECRET, ...env };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     execFile(PROGRAM, ['audit', ...args], { cwd: os.tmpdir(), env: given, maxBuffer: 1 << 28 },

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import nodeTest from 'node:test';
-import path from 'node:path';
-import { newFolder, Server, UNDER_ASAN } from './server.mjs';
+import { newFolder, Server } from './server.mjs';
 import { stores } from './stores.mjs';
 
 export { assert };
@@ -16,14 +15,21 @@ export * from './stripe.mjs';
 export * from './tokens.mjs';
 export * from './wait.mjs';
 
-// What ASan, UBSan or LeakSanitizer said about a server, even one that the test expected to end badly.
-function sanitizerReport(server) {
-    const file = UNDER_ASAN && path.join(process.env.E2E_REPORTS, `report.${server.pid}`);
-    return file && fs.existsSync(file) && fs.readFileSync(file, 'utf8');
-}
+// Tests that were defined and must run, and those that came to their end. A file that leaves before its last test (by
+// process.exit(), say) looks like a good one to node's runner. With a pattern node knows which tests must run, and those
+// that began are counted.
+let wanted = 0, ended = 0;
+const hasPattern = process.execArgv.some((word) => word.startsWith('--test-name-pattern'));
+
+process.on('exit', () => {
+    if (wanted === ended) return;
+    console.error(`FAILED: ${wanted - ended} of ${wanted} tests of ${process.argv[1]} did not come to their end`);
+    process.exitCode = 1;
+});
 
 // Runs a test with its clean-up in reverse order, server before database.
 const wrap = (run) => async (t) => {
+    if (hasPattern) wanted++;
     const servers = [];
     const last = [];
     t.servers = servers;
@@ -45,19 +51,23 @@ const wrap = (run) => async (t) => {
             failure ??= error;
         }
     }
-    const reports = servers.map(sanitizerReport).filter(Boolean);
-    if (reports.length) throw new Error(reports.join('\n')); // it explains whatever else went wrong
+    ended++;
+    // Also of a server that the test expected to end badly. It explains whatever else went wrong.
+    const complaints = servers.map((server) => server.complaint()).filter(Boolean);
+    if (complaints.length) throw new Error(complaints.join('\n'), { cause: failure });
     if (failure) throw failure;
 };
 
 // test(name, [options,] run)
 export function test(name, ...rest) {
     const run = rest.pop();
+    if (!hasPattern && !rest[0]?.skip) wanted++;
     return nodeTest(name, { timeout: 120_000, ...rest[0] }, wrap(run));
 }
 
 // The same tests on both databases (T2): the name says which.
 export function forEachStore(define, on = stores) {
+    if (!on.length) nodeTest('the databases that these tests need', { skip: 'STORES leaves them out' }, () => {});
     for (const store of on) {
         const named = (name, ...rest) => test(`${name} [${store.name}]`, ...rest);
         define(store, named);

@@ -16,7 +16,7 @@ const as = (program, args) => (root
     : run(program, args));
 
 const newestBin = () => {
-    const base = '/usr/lib/postgresql';
+    const base = process.env.POSTGRES_HOME ?? '/usr/lib/postgresql';
     const versions = fs.readdirSync(base).sort((a, b) => Number(a) - Number(b));
     return path.join(base, versions.at(-1), 'bin');
 };

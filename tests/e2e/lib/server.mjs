@@ -1,5 +1,5 @@
 // server.mjs - the real program as a child: its own folder, its own free port, every line it
-// prints kept. A server that a test did not kill must end with 0 on SIGTERM.
+// prints kept. A server that a test did not kill must end with 0 on SIGTERM; complaint() says what was wrong.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { record } from './evidence.mjs';
 import { request } from './http.mjs';
 import { payments } from './payments.mjs';
+import { reportIn, reportOf } from './reports.mjs';
 import { nowSeconds, pretty, SECRET, sign } from './stripe.mjs';
 import { ADMIN_TOKEN, JWT_SECRET } from './tokens.mjs';
 import { until } from './wait.mjs';
@@ -23,10 +24,14 @@ const serverProgram = (db) => (UNDER_ASAN && db?.kind === 'postgres' ? RELEASE :
 export const programEnv = {
     PATH: process.env.PATH,
     ...(process.env.ASAN_OPTIONS && { ASAN_OPTIONS: process.env.ASAN_OPTIONS }),
+    ...(process.env.UBSAN_OPTIONS && { UBSAN_OPTIONS: process.env.UBSAN_OPTIONS }),
 };
 export const WEBHOOK = '/api/v1/webhooks/stripe';
 
 export const newFolder = () => fs.mkdtempSync(path.join(os.tmpdir(), 'ichido-e2e-'));
+
+// The product's limits of waiting for the database are short: on a busy machine they would be a test's luck.
+export const PATIENCE = { ICHIDO_TEST_PATIENCE: '10' };
 
 // The settings that a test starts from. Nothing of the caller's environment leaks in.
 const settings = (db, sandbox, env) => ({
@@ -35,6 +40,7 @@ const settings = (db, sandbox, env) => ({
     ICHIDO_DB: db?.url,
     ICHIDO_LOG_LEVEL: 'debug',
     ICHIDO_TEST_CLOCK: 'on',
+    ...(env?.ICHIDO_MODE !== 'production' && PATIENCE),
     STRIPE_WEBHOOK_SECRET: SECRET,
     ICHIDO_SANDBOX_LISTEN: '127.0.0.1:0',
     ICHIDO_SANDBOX_DB: sandbox && `sqlite:${sandbox}`,
@@ -67,7 +73,17 @@ function takeBooks(db) {
     return file;
 }
 
+// How a bug of the program ends it: by a signal, or by its number where a shell stands between.
+const CRASHES = { SIGILL: 4, SIGTRAP: 5, SIGABRT: 6, SIGBUS: 7, SIGFPE: 8, SIGSEGV: 11, SIGSYS: 31 };
+const isCrash = ({ code, signal }) => signal in CRASHES || Object.values(CRASHES).includes(code - 128);
+// Lines that only a bug of a handler writes (src/http/).
+const BUGS = ['A request was answered twice', 'The server ended before a request was answered'];
+
 export class Server {
+    #exit;
+    #isJudged = false; // the test waits for its end and looks at it
+    #killsItself;      // at a fault point of its settings
+
     // Options: env, and argv for another command line (to be wrapped in systemd-socket-activate).
     constructor(db, { env = {}, argv = [serverProgram(db), 'serve'], cwd } = {}) {
         this.db = db;
@@ -83,11 +99,12 @@ export class Server {
             cwd: cwd ?? os.tmpdir(), env: Object.fromEntries(all), stdio: ['ignore', 'pipe', 'pipe'],
         });
         this.pid = this.child.pid;
-        this.exit = new Promise((resolve) => {
+        this.#killsItself = /=crash\b/.test(env.ICHIDO_FAULTS ?? '');
+        this.#exit = new Promise((resolve) => {
             this.child.on('close', (code, signal) => resolve({ code, signal }));
             this.child.on('error', (error) => resolve({ code: -1, error }));
         });
-        this.exit.then((how) => {
+        this.#exit.then((how) => {
             this.ended = how;
             db?.books?.delete(books);
             this.#changed();
@@ -202,13 +219,41 @@ export class Server {
     async kill() {
         await this.db?.leave?.();
         this.child.kill('SIGKILL');
-        return this.exit;
+        return this.#exit;
     }
 
     async stop() {
         await this.db?.leave?.();
         this.child.kill('SIGTERM');
-        return this.exit;
+        return this.#exit;
+    }
+
+    // Resolves with {code, signal} when it has ended. Who asks for it expects an end and judges it, whatever its code.
+    get exit() {
+        this.#isJudged = true;
+        return this.#exit;
+    }
+
+    // An end is fine where the test caused it: a signal that the test sent, a fault point that kills, an end that the test
+    // waits for. A crash never is.
+    #endedWell() {
+        const { code, signal } = this.ended;
+        if (isCrash(this.ended)) return false;
+        if (signal) return this.child.killed || (this.#killsItself && signal === 'SIGKILL');
+        if (this.child.killed && code === 0) return true;
+        const listened = this.lines.some((line) => line.message === 'listening');
+        return this.#isJudged && !(this.#killsItself && listened); // its fault point was to kill it
+    }
+
+    // What is wrong with it after its end, or undefined: a sanitizer's report, a bug that it logged, an end that nobody wanted.
+    complaint() {
+        const report = reportOf(this.pid) ?? reportIn(this.stderr) ?? reportIn(this.stdout);
+        if (report) return `pid ${this.pid}: ${report}`;
+        const bug = BUGS.find((words) => this.stderr.includes(words));
+        if (bug) return `pid ${this.pid} logged a bug: ${this.stderr.split('\n').filter((line) => line.includes(bug)).join('\n')}`;
+        if (this.ended && !this.#endedWell())
+            return `pid ${this.pid} ended by itself: ${JSON.stringify(this.ended)}\n${this.tail()}`;
+        return undefined;
     }
 }
 

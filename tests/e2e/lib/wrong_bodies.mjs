@@ -95,7 +95,8 @@ function missing(whole, given, value, at = []) {
 
 // Bytes that nothing takes as JSON, or that are no object; of every content type.
 const anyway = (type) => [
-    ['text/plain', '{}', 'text/plain'], ['no content type', '{}', undefined], ['an empty body', '', type],
+    ['text/plain', '{}', 'text/plain'], ['no content type', '{}', undefined], ['two content types', '{}', [type, type]],
+    ['an empty body', '', type],
     ['{', '{', type], ['[]', '[]', type], ['null', 'null', type], ['a string', '"x"', type], ['a number', '17', type],
     ['33 levels of lists', '['.repeat(33) + ']'.repeat(33), type], ['33 levels of objects', '{"x":'.repeat(33) + '1' + '}'.repeat(33), type],
     ['one key twice', '{"x":1,"x":2}', type], ['0xff', Buffer.from([0xff]), type],

@@ -1,6 +1,6 @@
 /* The pure rules about what a client says of a collection and of its urls. */
 #include "api/collection_input.h"
-#include "base/settings_address.h"
+#include "base/settings/address.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

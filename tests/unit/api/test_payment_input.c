@@ -1,6 +1,7 @@
 /* What a client may ask for, and the exact words about what it may not. */
 #include "api/payment_input.h"
 #include "base/limits.h"
+#include "endpoint/media_type.h"
 #include "unit/cm.h"
 
 #include <stdio.h>
@@ -428,10 +429,10 @@ static void the_content_type_is_json_in_utf8(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(good); i++)
-        if (!payment_input_type(str_of(good[i])))
+        if (!media_type_is_json(str_of(good[i])))
             fail_msg("%s", good[i]);
     for (size_t i = 0; i < COUNT(wrong); i++)
-        if (payment_input_type(str_of(wrong[i])))
+        if (media_type_is_json(str_of(wrong[i])))
             fail_msg("%s", wrong[i]);
 }
 

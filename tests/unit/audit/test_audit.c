@@ -1,9 +1,9 @@
 /* The audit log's chain (O6): bytes that never change, rows that are sealed once whatever order
  * they become visible in, and every way in which somebody may have had his hands on them. */
+#include "audit/row.h"
+#include "audit/seal.h"
+#include "audit/verify.h"
 #include "base/hex.h"
-#include "flow/audit_row.h"
-#include "flow/audit_seal.h"
-#include "flow/audit_verify.h"
 #include "unit/queue/rig.h"
 
 static struct {
@@ -616,19 +616,19 @@ static void o6_a_restored_dump_is_sealed_on(void **state)
 /* --- the job, and nodes of an older version --- */
 
 static struct audit_sealer sealer;
-static struct payments payments;
+static struct runtime runtime;
 static struct job_kind kinds[1];
 
 /* The second node knows no kind at all. */
 static void start_nodes(void)
 {
-    sealer = (struct audit_sealer){ .payments = &payments };
+    sealer = (struct audit_sealer){ .runtime = &runtime };
     kinds[0] = audit_seal_kind(&sealer);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 1 });
     rig_queue(w.rig, 1, (struct queue_options){ 0 });
-    payments = (struct payments){ .env = &w.rig->env[0],
-                                  .store = w.rig->store[0],
-                                  .queue = w.rig->queue[0] };
+    runtime = (struct runtime){ .env = &w.rig->env[0],
+                                .store = w.rig->store[0],
+                                .queue = w.rig->queue[0] };
     queue_start(w.rig->queue[0]);
     queue_start(w.rig->queue[1]);
 }

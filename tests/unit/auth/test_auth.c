@@ -1,7 +1,7 @@
 /* auth_check as a handler sees it, with and without a JWKS. */
 #include "auth/auth.h"
 #include "auth/jwks.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "http/exchange.h"
 #include "observe/log.h"
 #include "unit/auth/forge.h"

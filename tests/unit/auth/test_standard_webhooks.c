@@ -1,5 +1,5 @@
 /* Standard Webhooks, by the project's own vector and by those of its npm package. */
-#include "flow/signing.h"
+#include "auth/standard_webhooks.h"
 #include "unit/cm.h"
 
 #include <string.h>

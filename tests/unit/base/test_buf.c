@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "unit/cm.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Small texts: times as the API writes them, and texts cut between characters. */
-#include "flow/text.h"
+#include "base/text.h"
 #include "unit/cm.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Bookings: what may change, what a cancellation does to the payment, what a capture makes of the
  * booking. */
-#include "flow/booking.h"
-#include "flow/rows.h"
+#include "booking/booking.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 #define BOOKING "11111111-1111-4111-8111-111111111111"
@@ -34,11 +34,12 @@ static void begin(void **state)
 
     memset(&w, 0, sizeof(w));
     w.rig = *state;
-    w.payments = (struct payments){ .env = &w.rig->env[0], .store = w.rig->store[0] };
+    w.payments =
+        (struct payments){ .runtime.env = &w.rig->env[0], .runtime.store = w.rig->store[0] };
     kinds[0] = booking_confirm_kind(&w.payments);
     kinds[1] = booking_cancelled_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
-    w.payments.queue = w.rig->queue[0];
+    w.payments.runtime.queue = w.rig->queue[0];
 }
 
 /* --- saying things about the booking --- */
@@ -362,7 +363,7 @@ static void d21_money_that_went_back_meanwhile_needs_nothing(void **state)
 static enum err do_confirm(struct tx *tx, void *ctx)
 {
     (void)ctx;
-    return booking_confirm_later(tx, w.payments.queue, id_of(BOOKING), id_of(OTHER),
+    return booking_confirm_later(tx, w.payments.runtime.queue, id_of(BOOKING), id_of(OTHER),
                                  env_now_ms(&w.rig->env[0]));
 }
 

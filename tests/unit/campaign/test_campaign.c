@@ -1,10 +1,10 @@
 /* Campaigns on a real store: how they are made, their counters, sold out and drawn once, and what a
  * cancellation does to the purchases. Gateway and notices are stand-ins that note what they were
  * asked for. */
-#include "flow/campaign.h"
-#include "flow/draw.h"
-#include "flow/notice.h"
-#include "flow/rows.h"
+#include "campaign/campaign.h"
+#include "campaign/lottery.h"
+#include "notify/notification.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 #define CAMPAIGN "11111111-1111-4111-8111-111111111111"
@@ -19,7 +19,7 @@ static struct {
     int won, lost;
 } w;
 
-/* Instead of flow/'s own: the archive's are not taken where the test has one. */
+/* Instead of the program's own: the archive's are not taken where the test has one. */
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause)
 {
@@ -30,7 +30,7 @@ enum err operation_start_own(struct tx *tx, struct payments *p, const struct pay
                             .cause = cause,
                             .gateway_key = S("key"),
                             .amount = kind == OP_REFUND ? amount : -1,
-                            .claimed_ms = env_now_ms(p->env) };
+                            .claimed_ms = env_now_ms(p->runtime.env) };
 
     assert_true(str_eq(cause, S("campaign_cancelled")));
     w.voids += kind == OP_VOID;
@@ -39,10 +39,10 @@ enum err operation_start_own(struct tx *tx, struct payments *p, const struct pay
     return operation_add(tx, &op);
 }
 
-enum err notice_add(struct tx *tx, struct payments *pp, struct arena *a, const struct notice *n,
-                    int64_t now_ms, bool *ret_new)
+enum err notice_add(struct tx *tx, const struct notifier *by, struct arena *a,
+                    const struct notice *n, int64_t now_ms, bool *ret_new)
 {
-    (void)tx, (void)pp, (void)a, (void)now_ms, (void)ret_new;
+    (void)tx, (void)by, (void)a, (void)now_ms, (void)ret_new;
     assert_true(n->user && n->campaign && n->purchase && n->payment);
     assert_true(uuid_eq(n->subject, *n->purchase));
     w.won += n->type == NOTICE_LOTTERY_WON && n->rank > 0;
@@ -69,11 +69,12 @@ static void begin(void **state)
 
     memset(&w, 0, sizeof(w));
     w.rig = *state;
-    w.payments = (struct payments){ .env = &w.rig->env[0], .store = w.rig->store[0] };
+    w.payments =
+        (struct payments){ .runtime.env = &w.rig->env[0], .runtime.store = w.rig->store[0] };
     kinds[0] = campaign_cancel_kind(&w.payments);
     kinds[1] = draw_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
-    w.payments.queue = w.rig->queue[0];
+    w.payments.runtime.queue = w.rig->queue[0];
 }
 
 static int64_t count(const char *sql)

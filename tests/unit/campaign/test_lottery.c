@@ -1,8 +1,8 @@
 /* The draw's arithmetic, against numbers that another program computed from the text of draw.h:
  * Python's hashlib and hmac, so that we do not check ourselves by ourselves. */
 #include "base/hex.h"
-#include "flow/campaign.h"
-#include "flow/draw.h"
+#include "campaign/campaign.h"
+#include "campaign/lottery.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Purchases on a real store: what each move of a payment makes of purchase, position and sums. Each
  * step is done twice, since twice is once; after each the sums are compared with the rows. */
 #include "base/limits.h"
-#include "flow/campaign.h"
-#include "flow/draw.h"
-#include "flow/notice.h"
-#include "flow/purchase.h"
-#include "flow/subject.h"
+#include "campaign/campaign.h"
+#include "campaign/lottery.h"
+#include "campaign/purchase.h"
+#include "notify/notification.h"
+#include "payment/payable.h"
 #include "unit/queue/rig.h"
 
 #define CAMPAIGN "11111111-1111-4111-8111-111111111111"
@@ -63,12 +63,13 @@ static void begin(void **state)
 
     memset(&w, 0, sizeof(w));
     w.rig = *state;
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
                                     .reservation_ms = 60000 };
     kinds[0] = draw_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
-    w.payments.queue = w.rig->queue[0];
+    w.payments.runtime.queue = w.rig->queue[0];
     w.alice.user = id_of(ALICE);
     w.bob.user = id_of(BOB);
     assert_int_equal(rig_do(w.rig, 0, do_campaign, NULL), OK);

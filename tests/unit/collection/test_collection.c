@@ -1,8 +1,8 @@
 /* Collections: what may change while money is under way, and what sessions of the gateway's page
  * make of a payment, in every order. */
-#include "flow/collection.h"
-#include "flow/move.h"
-#include "flow/subject.h"
+#include "collection/collection.h"
+#include "payment/payable.h"
+#include "payment/transition.h"
 #include "unit/queue/rig.h"
 
 #define COLLECTION "11111111-1111-4111-8111-111111111111"
@@ -31,9 +31,10 @@ static void begin(void **state)
     memset(&w, 0, sizeof(w));
     w.rig = *state;
     rig_queue(w.rig, 0, (struct queue_options){ 0 });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0] };
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0] };
     arena_init(&w.arena, 1024 * 1024);
 }
 

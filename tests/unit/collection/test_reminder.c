@@ -1,8 +1,8 @@
 /* Reminders of collections (S2): who is told when, and that nobody is told twice or after payment,
  * whatever stops, changes or comes late. */
-#include "base/time_parse.h"
-#include "flow/reminder.h"
-#include "flow/rows.h"
+#include "base/time/parse.h"
+#include "collection/reminder.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 #define COLLECTION "11111111-1111-4111-8111-111111111111"
@@ -57,9 +57,10 @@ static void start_node(int node)
     w.kinds[node][1] = reminder_plan_kind(pp);
     w.kinds[node][2] = (struct job_kind){ .name = "notify", .run = hand_on };
     rig_queue(w.rig, node, (struct queue_options){ .kinds = w.kinds[node], .kind_count = 3 });
-    *pp = (struct payments){ .env = &w.rig->env[node],
-                             .store = w.rig->store[node],
-                             .queue = w.rig->queue[node] };
+    *pp = (struct payments){ .notifier.runtime = &pp->runtime,
+                             .runtime.env = &w.rig->env[node],
+                             .runtime.store = w.rig->store[node],
+                             .runtime.queue = w.rig->queue[node] };
     assert_true(reminder_rule_read(S("-3,0,3@10:00"), &pp->reminders));
     queue_start(w.rig->queue[node]);
     rig_settle(w.rig);

@@ -1,6 +1,6 @@
 /* Dead letters as records: attempts, filters and pages, retrying and deleting, one and many (Q6).
  */
-#include "flow/dead_letter.h"
+#include "dlq/dead_letter.h"
 #include "unit/queue/rig.h"
 
 enum { BUDGET = 2 }; /* retries, so three attempts */

@@ -2,7 +2,7 @@
  * else, and never to somebody else (Q6, A6). 1794953763007 is a time in ms that passes for a card.
  */
 #include "base/buf.h"
-#include "flow/dead_merge.h"
+#include "dlq/edit_merge.h"
 #include "unit/cm.h"
 
 #include <string.h>

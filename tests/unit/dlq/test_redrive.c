@@ -1,5 +1,5 @@
 /* A letter that cannot be moved does not keep a redrive from the others (Q6). */
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 #include "unit/queue/lanes.h"
 
 static struct {

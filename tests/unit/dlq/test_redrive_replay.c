@@ -1,5 +1,5 @@
 /* An event that cannot be applied once more does not keep a replay from the others (Q6). */
-#include "flow/redrive.h"
+#include "dlq/redrive.h"
 #include "unit/queue/lanes.h"
 
 static struct {

@@ -1,7 +1,7 @@
 /* A bank's CSV: columns by headings or by name, what is wrong with it, and what makes two lines
  * one. */
-#include "base/civil.h"
 #include "base/limits.h"
+#include "base/time/civil.h"
 #include "domain/bank_file.h"
 #include "unit/cm.h"
 

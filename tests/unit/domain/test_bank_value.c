@@ -1,5 +1,5 @@
 /* Amounts, dates and names as banks write them. */
-#include "base/civil.h"
+#include "base/time/civil.h"
 #include "domain/bank_value.h"
 #include "unit/cm.h"
 

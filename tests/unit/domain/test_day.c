@@ -1,5 +1,5 @@
-#include "base/time_parse.h"
-#include "base/zone.h"
+#include "base/time/parse.h"
+#include "base/time/zone.h"
 #include "domain/day.h"
 #include "unit/cm.h"
 

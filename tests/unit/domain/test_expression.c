@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 #include "domain/expression.h"
 #include "unit/cm.h"
 

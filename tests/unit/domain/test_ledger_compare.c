@@ -1,4 +1,4 @@
-#include "domain/books.h"
+#include "domain/ledger_compare.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* When people are reminded: days of the due date on the wall of its zone (S2). */
-#include "base/time_parse.h"
-#include "base/zone.h"
+#include "base/time/parse.h"
+#include "base/time/zone.h"
 #include "domain/reminder.h"
 #include "unit/cm.h"
 

@@ -1,5 +1,5 @@
 /* What lists read from a query, and the cursor that they write. */
-#include "api/query.h"
+#include "endpoint/query.h"
 #include "unit/cm.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "unit/queue/rig.h"
 
 static struct arena arena;

@@ -1,7 +1,7 @@
 /* Fees, asked for behind the events: once, spaced, and never a crowd. The gateway is a stand-in:
  * the test answers each call itself, when it likes. */
-#include "flow/charge_later.h"
-#include "flow/rows.h"
+#include "event/fee_job.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 enum { CALLS = 256 };
@@ -44,10 +44,11 @@ static void begin(void **state)
     kinds[0] = charge_fee_kind(&w.later);
     kinds[1] = charge_refunds_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 2, .alert = alert });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0],
-                                    .home = &w.rig->den.desk.home,
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0],
+                                    .runtime.home = &w.rig->den.desk.home,
                                     .gateways = &w.gateways };
     queue_start(w.rig->queue[0]);
     rig_settle(w.rig);

@@ -2,9 +2,9 @@
  * gave, which the adapter must clear. */
 #pragma once
 
-#include "fixtures.h"
 #include "gateway/port.h"
 #include "unit/desk.h"
+#include "unit/gateway/fixtures.h"
 
 static inline void ask_prepare(struct gateway_call *c, enum gateway_ask ask, struct arena *a,
                                struct desk *desk, void (*done)(struct gateway_call *c))

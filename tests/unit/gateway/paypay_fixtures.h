@@ -1,7 +1,7 @@
 /* paypay_fixtures.h - what PayPay says, written with ' for ". */
 #pragma once
 
-#include "fixtures.h"
+#include "unit/gateway/fixtures.h"
 
 #define HEX "0189c2f0000070008000000000000001"
 #define REFUND_HEX "0189c2f0000070008000000000000002"

@@ -1,7 +1,7 @@
 /* D6: who looks for a payment by our id reads the list with everybody else who does. The gateway is
  * a stand-in: the test answers each reading. */
 #include "base/limits.h"
-#include "gateway/finder.h"
+#include "gateway/create_lookup.h"
 #include "unit/desk.h"
 #include "unit/gateway/stand_in.h"
 

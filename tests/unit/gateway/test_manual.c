@@ -1,6 +1,6 @@
 /* The manual gateway: its books are our own rows, on both databases. */
-#include "base/civil.h"
-#include "base/zone.h"
+#include "base/time/civil.h"
+#include "base/time/zone.h"
 #include "domain/reference.h"
 #include "gateway/manual.h"
 #include "gateway/transfer_row.h"

@@ -1,4 +1,5 @@
 /* Ending in good order, and the loop as a home for tasks and timers. */
+#include "observe/log.h"
 #include "unit/http/harness.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -101,6 +102,51 @@ static void a_signal_stops_it_and_a_second_one_hurries(void **state)
     expect_end(fd);
     wait_for(f, &f->drained, 1); /* though a handler still holds a request */
     fixture_join(f);
+}
+
+/* Stops a server while a handler holds a request that it never answers. ret_log: what it logged. */
+static void end_beside_a_held_request(bool hurried, char *ret_log, size_t size)
+{
+    struct fixture *f = fixture_new();
+    int lines[2], fd;
+    ssize_t n;
+
+    assert_int_equal(pipe(lines), 0);
+    f->env.log = log_new(&f->env.clock, lines[1], LOG_WARN, false);
+    fixture_start(f);
+    say(fd = dial(f), S(GET("/hold")));
+    wait_for(f, &f->holds, 1);
+    if (hurried) {
+        kill(getpid(), SIGTERM);
+        while (!server_stopping(f->server))
+            usleep(1000);
+        kill(getpid(), SIGTERM);
+    } else {
+        server_finish(f->server);
+    }
+    fixture_join(f);
+    server_free(f->server);
+    f->server = NULL;
+    log_free(f->env.log);
+    close(lines[1]);
+    n = read(lines[0], ret_log, size - 1);
+    ret_log[n > 0 ? n : 0] = '\0';
+    close(lines[0]);
+    close(fd);
+    fixture_free(f);
+}
+
+static void a_request_that_was_never_answered_is_an_error_line(void **state)
+{
+    char log[4096];
+
+    (void)state;
+    end_beside_a_held_request(false, log, sizeof(log));
+    assert_non_null(strstr(log, "\"level\":\"error\""));
+    assert_non_null(strstr(log, "The server ended before a request was answered"));
+    assert_non_null(strstr(log, "\"method\":\"GET\",\"route\":\"/hold\""));
+    end_beside_a_held_request(true, log, sizeof(log));
+    assert_string_equal(log, ""); /* a second signal asked for it */
 }
 
 static void without_a_drain_callback_it_ends_by_itself(void **state)
@@ -250,6 +296,7 @@ int main(void)
         SERVED(a_request_half_sent_is_still_served),
         TEST(what_was_sent_before_the_stop_is_served),
         SERVED(a_signal_stops_it_and_a_second_one_hurries),
+        TEST(a_request_that_was_never_answered_is_an_error_line),
         TEST(without_a_drain_callback_it_ends_by_itself),
         SERVED(timers_fire_once_at_their_time),
         SERVED(what_comes_home_too_late_is_left_alone),

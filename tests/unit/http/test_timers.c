@@ -1,7 +1,7 @@
 /* Timers of a home: the right one comes next. */
-#include "base/clock.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/time/clock.h"
 #include "http/timers.h"
 #include "unit/cm.h"
 

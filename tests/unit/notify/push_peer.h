@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/env.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "notify/notify.h"
 #include "observe/log.h"
 #include "unit/desk.h"

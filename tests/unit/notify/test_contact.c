@@ -1,6 +1,6 @@
 /* How people want to be told: replaced as a whole, devices in one hand, nothing left of who goes.
  */
-#include "flow/contact.h"
+#include "notify/contact.h"
 #include "unit/queue/rig.h"
 
 static struct {

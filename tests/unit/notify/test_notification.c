@@ -1,8 +1,8 @@
 /* What people are told: 003's words, once, and handed on by a message. */
-#include "flow/contact.h"
-#include "flow/notice.h"
-#include "flow/notice_words.h"
-#include "flow/rows.h"
+#include "notify/contact.h"
+#include "notify/notification.h"
+#include "notify/template.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 static struct {
@@ -15,11 +15,12 @@ static void begin(void **state)
     memset(&w, 0, sizeof(w));
     w.rig = *state;
     rig_queue(w.rig, 0, (struct queue_options){ 0 });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0],
-                                    .notice_language = LANG_JA,
-                                    .tells = true };
+    w.payments = (struct payments){ .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0],
+                                    .notifier.runtime = &w.payments.runtime,
+                                    .notifier.language = LANG_JA,
+                                    .notifier.has_channel = true };
 }
 
 struct telling {
@@ -34,7 +35,7 @@ static enum err do_tell(struct tx *tx, void *ctx)
     enum err e;
 
     arena_init(&a, 1 << 20);
-    e = notice_add(tx, &w.payments, &a, &t->n, env_now_ms(&w.rig->env[0]), &t->is_new);
+    e = notice_add(tx, &w.payments.notifier, &a, &t->n, env_now_ms(&w.rig->env[0]), &t->is_new);
     arena_release(&a);
     return e;
 }
@@ -186,7 +187,7 @@ static void n1_each_type_has_its_title_its_body_and_its_data(void **state)
                             .url = S("https://r.test/1"),
                             .rank = 3 };
 
-        w.payments.notice_language = rows[i].language;
+        w.payments.notifier.language = rows[i].language;
         sql_text(w.rig, "DELETE FROM notifications", text, sizeof(text));
         assert_true(tell(n));
         sql_text(w.rig, sql, text, sizeof(text));
@@ -278,7 +279,7 @@ static void each_brings_its_message_along(void **state)
 static void without_a_transport_there_is_no_message_and_the_row_is_all(void **state)
 {
     begin(state);
-    w.payments.tells = false;
+    w.payments.notifier.has_channel = false;
     assert_true(tell((struct notice){ .trace = S("00-1-2-01") }));
     assert_false(tell((struct notice){ 0 }));
     assert_int_equal(count("message"), 0);
@@ -299,7 +300,7 @@ static void n1_where_another_node_has_a_transport_the_row_brings_its_message(voi
     int64_t seen_ms, waits;
 
     begin(state);
-    w.payments.tells = false;
+    w.payments.notifier.has_channel = false;
     waits = w.rig->postgres;
     seen_ms = env_now_ms(&w.rig->env[0]) - day - 1000; /* gone for a day: no teller any more */
     assert_int_equal(rig_do(w.rig, 0, do_see_teller, &seen_ms), OK);
@@ -381,7 +382,7 @@ static void n1_a_person_is_told_in_the_language_of_the_contact(void **state)
         if (rows[i].of_participant)
             assert_int_equal(rig_do(w.rig, 0, do_add_participant, ids), OK);
         *(rows[i].of_participant ? &n.participant : &n.user) = &ids[!rows[i].of_participant];
-        w.payments.notice_language = rows[i].server;
+        w.payments.notifier.language = rows[i].server;
         sql_text(w.rig, "DELETE FROM notifications", text, sizeof(text));
         assert_true(tell(n));
         sql_text(w.rig, "SELECT language || '|' || title FROM notifications", text, sizeof(text));

@@ -1,9 +1,10 @@
 /* From a notification to its transports: whom it reaches, once, whatever the transports say. */
-#include "base/civil.h"
+#include "base/time/civil.h"
+#include "collection/reminder.h"
 #include "domain/day.h"
-#include "flow/notice.h"
-#include "flow/rows.h"
+#include "notify/notification.h"
 #include "notify/notify.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 /* --- transports that do as the test says --- */
@@ -101,7 +102,8 @@ static void begin(void **state, unsigned channels)
 {
     memset(&w, 0, sizeof(w));
     w.rig = *state;
-    w.notify.payments = &w.payments;
+    w.notify.runtime = &w.payments.runtime;
+    w.notify.reminder_holds = reminder_holds;
     for (enum channel c = 0; c < CHANNELS; c++) {
         w.kinds[1 + c] = notify_send_kind(&w.notify, c);
         w.fakes[c] = (struct fake){ .transport = { channel_name(c), fake_send, NULL },
@@ -111,12 +113,13 @@ static void begin(void **state, unsigned channels)
     }
     w.kinds[0] = notify_kind(&w.notify);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = w.kinds, .kind_count = COUNT(w.kinds) });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0],
-                                    .home = &w.rig->den.desk.home,
-                                    .notice_language = LANG_JA,
-                                    .tells = true };
+    w.payments = (struct payments){ .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0],
+                                    .runtime.home = &w.rig->den.desk.home,
+                                    .notifier.runtime = &w.payments.runtime,
+                                    .notifier.language = LANG_JA,
+                                    .notifier.has_channel = true };
 }
 
 enum { MAIL = 1, PUSH = 2, HOOK = 4, ALL_OF_THEM = 7 };
@@ -194,7 +197,7 @@ static enum err do_tell(struct tx *tx, void *ctx)
     enum err e;
 
     arena_init(&a, 1 << 20);
-    e = notice_add(tx, &w.payments, &a, ctx, env_now_ms(&w.rig->env[0]), NULL);
+    e = notice_add(tx, &w.payments.notifier, &a, ctx, env_now_ms(&w.rig->env[0]), NULL);
     arena_release(&a);
     return e;
 }

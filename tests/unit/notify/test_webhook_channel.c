@@ -1,7 +1,7 @@
 /* The channel webhook against a real loopback server. */
+#include "auth/standard_webhooks.h"
 #include "base/limits.h"
-#include "flow/signing.h"
-#include "notify/hook.h"
+#include "notify/webhook_channel.h"
 #include "unit/notify/push_peer.h"
 
 #define SECRET "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/json/json.h"
 #include "observe/log.h"
 #include "unit/cm.h"
 

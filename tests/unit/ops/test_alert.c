@@ -1,5 +1,5 @@
 /* Alerts as rows: of several that look one tells, and the row and its messages are one commit. */
-#include "flow/alert_watch.h"
+#include "ops/alert_watch.h"
 #include "unit/queue/rig.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND };
@@ -19,10 +19,11 @@ static void begin(void **state)
     w.rig = *state;
     for (int i = 0; i < RIG_NODES; i++) {
         rig_queue(w.rig, i, (struct queue_options){ 0 });
-        w.payments[i] = (struct payments){ .env = &w.rig->env[i],
-                                           .store = w.rig->store[i],
-                                           .queue = w.rig->queue[i],
-                                           .home = &w.rig->den.desk.home };
+        w.payments[i] = (struct payments){ .notifier.runtime = &w.payments[i].runtime,
+                                           .runtime.env = &w.rig->env[i],
+                                           .runtime.store = w.rig->store[i],
+                                           .runtime.queue = w.rig->queue[i],
+                                           .runtime.home = &w.rig->den.desk.home };
         w.desk[i] = (struct alert_desk){ .env = &w.rig->env[i],
                                          .payments = &w.payments[i],
                                          .unknown_ms = 15 * MINUTE,

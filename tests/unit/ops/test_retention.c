@@ -1,5 +1,5 @@
 /* What is old goes some at a time: no statement of the one writer changes more than M2 allows. */
-#include "flow/retention.h"
+#include "ops/retention.h"
 #include "unit/queue/rig.h"
 
 enum { OLD = 450, DAY = 24 * 3600 * 1000 };
@@ -25,7 +25,7 @@ static void begin(void **state)
     w.retention = (struct retention){ .payments = &w.payments, .days = 30 };
     kinds[0] = retention_kind(&w.retention);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 1 });
-    w.payments.queue = w.rig->queue[0];
+    w.payments.runtime.queue = w.rig->queue[0];
     queue_start(w.rig->queue[0]);
     rig_settle(w.rig);
     assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);

@@ -1,9 +1,9 @@
 /* Domain events from the change to the subscriber. The wire is a stand-in: the test answers each
  * call itself, when it likes. */
-#include "flow/outbox.h"
-#include "flow/rows.h"
-#include "flow/signing.h"
-#include "http/client.h"
+#include "auth/standard_webhooks.h"
+#include "http/client/client.h"
+#include "outbox/outbox.h"
+#include "payment/rows.h"
 #include "unit/queue/rig.h"
 
 #define SECRET "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

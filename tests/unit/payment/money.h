@@ -5,8 +5,8 @@
  * one: so a moment is told by its distance from now. */
 #pragma once
 
-#include "flow/claim.h"
-#include "flow/move.h"
+#include "payment/claim.h"
+#include "payment/transition.h"
 #include "unit/gateway/stand_in.h"
 #include "unit/queue/rig.h"
 
@@ -38,10 +38,11 @@ static inline void world_begin(void **state)
         .route_count = 1,
     };
     rig_queue(w.rig, 0, (struct queue_options){ 0 });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0],
-                                    .home = &w.rig->den.desk.home,
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0],
+                                    .runtime.home = &w.rig->den.desk.home,
                                     .gateways = &w.gateways,
                                     .waiting = waiting_new(),
                                     .key_ttl_ms = 24 * HOUR_MS,

@@ -17,7 +17,7 @@
  * becomes a RELEASE is a second charge, an ANSWER that becomes an UNKNOWN is a locked payment. */
 #pragma once
 
-#include "unit/flow/money.h"
+#include "unit/payment/money.h"
 
 enum run { FIRST, AGAIN, ASKED, LATE, RUNS };
 

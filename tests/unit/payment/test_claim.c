@@ -1,7 +1,7 @@
 /* What a claim makes of a request (claim.c), as tables: who may do what to which payment, and what
  * a key that is known is worth. A refusal claims no key and changes nothing (I5). */
-#include "flow/booking.h"
-#include "unit/flow/money.h"
+#include "booking/booking.h"
+#include "unit/payment/money.h"
 
 enum who { OWNER, STRANGER, SERVICE };
 

@@ -1,5 +1,5 @@
 /* Replays are summed in memory and written a part at a time (M16, O7). */
-#include "flow/replays.h"
+#include "payment/replays.h"
 #include "unit/queue/rig.h"
 
 static struct uuid numbered(unsigned n)

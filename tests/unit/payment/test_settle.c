@@ -1,5 +1,5 @@
 /* How a client's create, capture and void end: settle_table.h says how to read it. */
-#include "unit/flow/settle_table.h"
+#include "unit/payment/settle_table.h"
 
 /* --- create --- */
 

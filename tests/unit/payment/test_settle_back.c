@@ -1,6 +1,6 @@
 /* How our own cancels end, and refunds of clients and our own; what follows from an ending.
  * settle_table.h says how to read it. */
-#include "unit/flow/settle_table.h"
+#include "unit/payment/settle_table.h"
 
 /* --- our own cancel: sent until the intent surely is not alive any more --- */
 

@@ -3,9 +3,9 @@
  * (D2). The bare table of states is domain/payment.c's, and is tested there; here is what surrounds
  * it: whose intent it is, whether its subject still takes money, what was heard before. Each fact
  * is taken twice: twice is once (E7). */
-#include "flow/booking.h"
-#include "flow/collection.h"
-#include "unit/flow/money.h"
+#include "booking/booking.h"
+#include "collection/collection.h"
+#include "unit/payment/money.h"
 
 enum whose {
     OWN,   /* the payment's */

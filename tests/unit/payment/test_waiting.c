@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "flow/waiting.h"
+#include "payment/waiting.h"
 #include "unit/desk.h"
 
 #include <stdlib.h>

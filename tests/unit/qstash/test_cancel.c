@@ -1,7 +1,7 @@
 /* Cancelling: many at once, however large they are, and what a deleted queue left. */
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "payment/rows.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 enum { HEADER = 32 * 1024, MANY = LIMIT_QSTASH_CANCEL };

@@ -1,9 +1,9 @@
 /* Every filter, by whatever index it is driven, finds what a plain walk over all rows finds: in its
  * order, nothing twice, in pages of any size, with a cursor carried from one to the next as text.
  */
-#include "flow/rows.h"
+#include "payment/rows.h"
 #include "qstash/find.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 enum { PARCELS = 800, BATCH = 50, FILTERS = 100, TEXT = 512 * 1024, STEP_MS = 50 };

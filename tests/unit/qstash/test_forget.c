@@ -1,7 +1,7 @@
 /* Retention of flow keys: all that nobody needs go, however many are in use before them. (The rest
  * of retention is seen from outside, in tests/e2e/qstash_read.test.mjs.) */
 #include "base/limits.h"
-#include "qstash/parts.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 #define DAY (INT64_C(24) * 3600 * 1000)

@@ -2,7 +2,7 @@
  * shop would. Answers live until shop_close(). */
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"

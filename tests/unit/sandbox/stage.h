@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include "http/client.h"
+#include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 #include "unit/cm.h"
 
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 /* Dead parcels and events, retried by the kinds that the server has: however large they are, a
  * redrive goes on (Q6), and what is refused is as it was. */
 #include "base/limits.h"
-#include "cli/dead_kinds.h"
-#include "flow/redrive.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "dlq/redrive.h"
+#include "payment/rows.h"
+#include "qstash/rows.h"
+#include "server/dead_kinds.h"
 #include "unit/queue/rig.h"
 #include "webhook/replay.h"
 

@@ -1,5 +1,5 @@
 /* test_statements.c - every statement is understood by the databases it is written for. */
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 #include "unit/store/rig.h"
 
 #include <libpq-fe.h>

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/json/json.h"
 #include "observe/log.h"
 #include "telemetry/sentry_dsn.h"
 #include "telemetry/sentry_event.h"

@@ -1,15 +1,15 @@
 /* Money that came by a bank: taken once, by reference and amount, or left for a person; on both
  * databases. */
-#include "base/zone.h"
+#include "base/time/zone.h"
+#include "booking/booking.h"
 #include "domain/reference.h"
-#include "flow/booking.h"
-#include "flow/operate.h"
-#include "flow/rows.h"
-#include "flow/transfer.h"
-#include "flow/transfer_find.h"
-#include "flow/transfer_import.h"
-#include "flow/waiting.h"
 #include "gateway/manual.h"
+#include "payment/operate.h"
+#include "payment/rows.h"
+#include "payment/waiting.h"
+#include "transfer/find.h"
+#include "transfer/import.h"
+#include "transfer/transfer.h"
 #include "unit/queue/rig.h"
 
 #define ADMIN "99999999-9999-4999-8999-999999999999"
@@ -44,15 +44,16 @@ static void begin(void **state)
     o.store = w.rig->store[0];
     assert_int_equal(zone_load(S("Asia/Tokyo"), &o.zone), OK);
     w.gateways.all[w.gateways.count++] = manual_gateway_new(&o);
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .home = &w.rig->den.desk.home,
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.home = &w.rig->den.desk.home,
                                     .gateways = &w.gateways,
                                     .waiting = waiting_new() };
     kinds[0] = operation_kind(&w.payments);
     kinds[1] = booking_confirm_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = COUNT(kinds) });
-    w.payments.queue = w.rig->queue[0];
+    w.payments.runtime.queue = w.rig->queue[0];
     queue_start(w.rig->queue[0]);
     /* the store's clock is the real one: what it plans is due */
     rig_at(w.rig, env_now_ms(&w.rig->store_env[0]) + 3600 * 1000);

@@ -1,9 +1,9 @@
 /* Where an event stands, and who may touch it past the queue (Q4, Q5). */
-#include "flow/apply_event.h"
-#include "flow/refetch.h"
+#include "event/apply_event.h"
+#include "event/refetch.h"
 #include "unit/queue/rig.h"
+#include "webhook/event_state.h"
 #include "webhook/receive.h"
-#include "webhook/standing.h"
 
 static struct {
     struct rig *rig;

@@ -1,6 +1,6 @@
 /* What a notification is called, and where it points. */
 #include "unit/cm.h"
-#include "webhook/paypay_notice.h"
+#include "webhook/paypay_notification.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Events that could not be understood when they came are read again when they are retried (Q6, W6).
  */
 #include "unit/queue/rig.h"
-#include "webhook/reread.h"
+#include "webhook/reparse.h"
 
 static struct {
     struct rig *rig;

@@ -1,6 +1,6 @@
 /* The door with its store and queue; HTTP is played by the test: it makes the requests and keeps
  * the replies. */
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "unit/queue/rig.h"
 #include "webhook/allow.h"
 #include "webhook/stripe.h"

@@ -1,7 +1,7 @@
-/* render_charge.c - charges, and the balance transactions that are nothing but arithmetic over a
+/* charge.c - charges, and the balance transactions that are nothing but arithmetic over a
  * charge or a refund. */
-#include "sandbox/customers.h"
-#include "sandbox/render.h"
+#include "sandbox/stripe/customers.h"
+#include "sandbox/stripe/render/render.h"
 
 enum { FEE_PER_MILLE = 36, EXP_MONTH = 12, EXP_YEAR = 2034 };
 

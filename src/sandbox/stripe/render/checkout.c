@@ -1,8 +1,9 @@
-/* render_checkout.c - products, prices, sessions and disputes as JSON. */
+/* checkout.c - products, prices, sessions and disputes as JSON. */
+#include "sandbox/stripe/checkout.h"
+
 #include "base/limits.h"
-#include "sandbox/checkout.h"
 #include "sandbox/impl.h"
-#include "sandbox/render.h"
+#include "sandbox/stripe/render/render.h"
 
 /* --- products and prices --- */
 

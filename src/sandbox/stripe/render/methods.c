@@ -1,11 +1,11 @@
-/* render_methods.c - what payments that are no cards and no slips add to the JSON of intents,
+/* methods.c - what payments that are no cards and no slips add to the JSON of intents,
  * charges, refunds and payment methods. */
-#include "sandbox/customers.h"
-#include "sandbox/render.h"
+#include "sandbox/stripe/customers.h"
+#include "sandbox/stripe/render/render.h"
 
 #include <string.h>
 
-static bool is(const char *type, const char *other)
+static bool render_methods_is(const char *type, const char *other)
 {
     return strcmp(type, other) == 0;
 }
@@ -54,7 +54,7 @@ void sb_put_transfer(struct work *w, struct buf *b, const struct intent *p)
 void sb_put_options_of(struct buf *b, const char *type)
 {
     buf_json(b, str_of(type));
-    buf_add(b, is(type, "customer_balance")
+    buf_add(b, render_methods_is(type, "customer_balance")
                    ? S(":{\"bank_transfer\":{\"type\":\"jp_bank_transfer\"},\"funding_type\":"
                        "\"bank_transfer\",\"setup_future_usage\":\"none\"}")
                    : S(":{}"));
@@ -62,7 +62,7 @@ void sb_put_options_of(struct buf *b, const char *type)
 
 /* --- accounts --- */
 
-static struct str last4(struct str iban)
+static struct str render_methods_last4(struct str iban)
 {
     return iban.n < 4 ? iban : (struct str){ iban.p + iban.n - 4, 4 };
 }
@@ -75,15 +75,15 @@ static void put_iban(struct buf *b, struct str iban)
     sb_put_text(b, S("\"bank_code\":"), bank);
     sb_put_text(b, S(",\"branch_code\":\"\",\"country\":"), country);
     buf_add(b, S(",\"fingerprint\":\"SandboxIban"));
-    buf_add(b, last4(iban));
-    sb_put_text(b, S("\",\"last4\":"), last4(iban));
+    buf_add(b, render_methods_last4(iban));
+    sb_put_text(b, S("\",\"last4\":"), render_methods_last4(iban));
 }
 
 void sb_put_method_of(struct buf *b, const struct method *m, const char *type)
 {
     buf_char(b, ',');
     buf_json(b, str_of(type));
-    if (!is(type, "sepa_debit")) {
+    if (!render_methods_is(type, "sepa_debit")) {
         buf_add(b, S(":{}"));
         return;
     }
@@ -99,7 +99,8 @@ void sb_put_paid_by(struct work *w, struct buf *b, const struct charge *c, const
     buf_add(b, S(",\"payment_method_details\":{"));
     buf_json(b, str_of(type));
     buf_add(b, S(":{"));
-    if (is(type, "sepa_debit") && work_ok(w, sb_method_read(w->tx, c->payment_method, &m))) {
+    if (render_methods_is(type, "sepa_debit") &&
+        work_ok(w, sb_method_read(w->tx, c->payment_method, &m))) {
         put_iban(b, m.iban);
         buf_add(b, S(",\"mandate\":null"));
     }
@@ -111,13 +112,13 @@ void sb_put_paid_by(struct work *w, struct buf *b, const struct charge *c, const
 
 void sb_put_destination(struct buf *b, const char *type)
 {
-    if (is(type, "card"))
+    if (render_methods_is(type, "card"))
         buf_add(b, S("{\"card\":{\"reference_status\":\"pending\",\"reference_type\":"
                      "\"acquirer_reference_number\",\"type\":\"refund\"},\"type\":\"card\"}"));
-    else if (is(type, "konbini") || is(type, "customer_balance"))
+    else if (render_methods_is(type, "konbini") || render_methods_is(type, "customer_balance"))
         buf_add(b, S("{\"jp_bank_transfer\":{\"reference\":null,\"reference_status\":null},"
                      "\"type\":\"jp_bank_transfer\"}"));
-    else if (is(type, "sepa_debit"))
+    else if (render_methods_is(type, "sepa_debit"))
         buf_add(b, S("{\"sepa_bank_transfer\":{},\"type\":\"sepa_bank_transfer\"}"));
     else
         buf_add(b, S("{\"paypay\":{},\"type\":\"paypay\"}"));

@@ -1,13 +1,13 @@
 /* render.c - intents, refunds and payment methods as JSON, with the complete list of keys that the
  * newest API version has. Straight appends to one buffer: this is most of what a call costs. */
-#include "sandbox/render.h"
+#include "sandbox/stripe/render/render.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/customers.h"
 #include "sandbox/impl.h"
-#include "sandbox/page.h"
+#include "sandbox/page/page.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/customers.h"
 
 void sb_put_text(struct buf *b, struct str key, struct str value)
 {

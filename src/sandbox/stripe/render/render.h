@@ -1,7 +1,7 @@
 /* render.h - what the two files that write JSON share. */
 #pragma once
 
-#include "sandbox/model.h"
+#include "sandbox/stripe/model.h"
 
 enum { RENDER_ROOM = 3072 }; /* most objects fit without growing */
 
@@ -15,7 +15,7 @@ void sb_put_expanded(struct buf *b, struct str key, struct str id, struct str ob
 /* From the value of "brand" to "last4". */
 void sb_put_card(struct buf *b, const struct card *c, int64_t exp_month, int64_t exp_year);
 
-/* --- render_voucher.c --- */
+/* --- voucher.c --- */
 
 void sb_put_voucher(struct work *w, struct buf *b, const struct intent *p); /* next_action */
 void sb_put_voucher_options(struct work *w, struct buf *b, const struct intent *p);

@@ -1,8 +1,8 @@
-/* render_voucher.c - what a payment in a convenience store adds to the JSON of intents, charges and
+/* voucher.c - what a payment in a convenience store adds to the JSON of intents, charges and
  * payment methods. */
 #include "base/limits.h"
-#include "sandbox/checkout.h"
-#include "sandbox/render.h"
+#include "sandbox/stripe/checkout.h"
+#include "sandbox/stripe/render/render.h"
 
 const struct str sb_stores[] = {
     { "familymart", 10 }, { "lawson", 6 }, { "ministop", 8 }, { "seicomart", 9 }

@@ -1,10 +1,10 @@
 /* What /readyz does to the database. Its unit is static, so the file itself is included. */
-#include "../../../src/api/health.c" // NOLINT(bugprone-suspicious-include)
+#include "admin/system/health.c" // NOLINT(bugprone-suspicious-include)
 #include "unit/queue/rig.h"
 
 static enum err do_prove(struct tx *tx, void *ctx)
 {
-    return prove(tx, ctx);
+    return system_health_prove(tx, ctx);
 }
 
 static int64_t nodes(struct rig *r)

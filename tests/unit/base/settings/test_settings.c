@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "base/settings.h"
+#include "base/settings/settings.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

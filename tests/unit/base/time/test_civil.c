@@ -1,5 +1,5 @@
-#include "base/civil.h"
 #include "base/str.h"
+#include "base/time/civil.h"
 #include "unit/cm.h"
 
 #include <time.h>

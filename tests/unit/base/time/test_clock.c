@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "base/time/clock.h"
 #include "unit/cm.h"
 
 static int64_t fixed_wall(const struct clock *c)

@@ -1,4 +1,4 @@
-#include "base/time_parse.h"
+#include "base/time/parse.h"
 #include "unit/cm.h"
 
 static void rfc_3339_times_are_read(void **state)

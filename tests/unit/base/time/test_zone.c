@@ -1,7 +1,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/time_parse.h"
-#include "base/zone.h"
+#include "base/time/parse.h"
+#include "base/time/zone.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Names that PayPay knows us by: what is read back is what was written. */
 #include "base/limits.h"
-#include "fixtures.h"
-#include "gateway/paypay_id.h"
+#include "gateway/paypay/id.h"
+#include "unit/gateway/fixtures.h"
 
 #define HEX "0189c2f0000070008000000000000001"
 

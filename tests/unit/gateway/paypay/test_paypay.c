@@ -1,11 +1,11 @@
 /* The adapter against a client that follows a script: one step for each request, which names the
  * request that it wants. Pauses are not waited for. */
-#include "ask.h"
 #include "base/limits.h"
-#include "gateway/paypay.h"
-#include "gateway/paypay_run.h"
-#include "paypay_fixtures.h"
+#include "gateway/paypay/paypay.h"
+#include "gateway/paypay/run.h"
 #include "unit/desk.h"
+#include "unit/gateway/ask.h"
+#include "unit/gateway/paypay_fixtures.h"
 
 enum how { SAY, LOSE, HANG, UNSENT };
 

@@ -1,6 +1,6 @@
 /* PayPay's objects into facts: what is taken, and what is nothing that we could believe. */
-#include "gateway/paypay_read.h"
-#include "paypay_fixtures.h"
+#include "gateway/paypay/read.h"
+#include "unit/gateway/paypay_fixtures.h"
 
 static struct arena arena;
 static cJSON *tree;

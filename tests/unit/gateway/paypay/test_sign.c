@@ -1,7 +1,7 @@
 /* The Authorization header, against PayPay's own published samples (A to C) and what its SDK makes
  * with clock and nonce fixed (D to G). */
-#include "fixtures.h"
-#include "gateway/paypay_sign.h"
+#include "gateway/paypay/sign.h"
+#include "unit/gateway/fixtures.h"
 
 #define BODY_A                                                                                     \
     "{'sampleRequestBodyKey1':'sampleRequestBodyValue1',"                                          \

@@ -1,7 +1,7 @@
 /* Every kind of HTTP answer, and what it means. */
-#include "fixtures.h"
-#include "gateway/stripe_answer.h"
-#include "gateway/stripe_request.h"
+#include "gateway/stripe/answer.h"
+#include "gateway/stripe/request.h"
+#include "unit/gateway/fixtures.h"
 
 #define ANY (-1)
 #define STATE_ERROR(intent)                                                                        \

@@ -1,4 +1,4 @@
-#include "gateway/stripe_form.h"
+#include "gateway/stripe/form.h"
 #include "unit/cm.h"
 
 #include <string.h>

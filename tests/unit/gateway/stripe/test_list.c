@@ -2,8 +2,8 @@
  * asked for, and what silence and broken connections mean, is in tests/e2e/heal.test.mjs. */
 #include "base/buf.h"
 #include "base/limits.h"
-#include "gateway/stripe_books.h"
-#include "gateway/stripe_events.h"
+#include "gateway/stripe/events.h"
+#include "gateway/stripe/ledger.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

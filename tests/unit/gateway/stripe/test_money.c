@@ -1,4 +1,4 @@
-#include "gateway/stripe_money.h"
+#include "gateway/stripe/money.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* Each object is read as an event and as a tree, and both must give the same fact. */
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "fixtures.h"
 #include "gateway/fact.h"
-#include "gateway/stripe_read.h"
+#include "gateway/stripe/read.h"
+#include "unit/gateway/fixtures.h"
 
 static struct arena arena;
 static char *body; /* of the last event: the fact's texts point into it */

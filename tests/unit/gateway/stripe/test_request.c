@@ -1,6 +1,6 @@
 #include "base/limits.h"
-#include "fixtures.h"
-#include "gateway/stripe_request.h"
+#include "gateway/stripe/request.h"
+#include "unit/gateway/fixtures.h"
 
 #define BASE "https://api.stripe.com"
 #define USER "0189c2f0-0000-7000-8000-00000000000a"

@@ -1,12 +1,12 @@
 /* The adapter against a server that follows a script: one step for each request, each on a
  * connection of its own. Pauses are not waited for: the test's clock jumps over them. */
-#include "ask.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "fixtures.h"
-#include "gateway/stripe.h"
-#include "http/client.h"
+#include "gateway/stripe/stripe.h"
+#include "http/client/client.h"
 #include "unit/desk.h"
+#include "unit/gateway/ask.h"
+#include "unit/gateway/fixtures.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

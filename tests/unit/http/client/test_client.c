@@ -1,6 +1,6 @@
 /* The client against a small server of plain sockets that behaves as badly as it is told to. */
 #include "base/env.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "unit/cm.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* Whose turn it is: shares, and what is left for those who come later. */
-#include "http/client_hosts.h"
+#include "http/client/hosts.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

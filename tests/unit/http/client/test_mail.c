@@ -2,8 +2,8 @@
  * told to. (With TLS and a login: tests/e2e/mail.test.mjs, against a real one.) */
 #include "base/env.h"
 #include "base/limits.h"
-#include "http/client.h"
-#include "http/client_mail.h"
+#include "http/client/client.h"
+#include "http/client/mail.h"
 #include "unit/cm.h"
 #include "unit/http/smtp_box.h"
 

@@ -1,6 +1,6 @@
 /* One mail's dialogue, without a socket: every reply at every stage, in every split. */
 #include "base/limits.h"
-#include "http/smtp.h"
+#include "http/client/smtp.h"
 #include "unit/cm.h"
 
 #include <stdlib.h>

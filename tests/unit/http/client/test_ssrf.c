@@ -1,5 +1,5 @@
 #include "base/str.h"
-#include "http/ssrf.h"
+#include "http/client/ssrf.h"
 #include "unit/cm.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* Requests as bytes: what is taken, what is refused, and that it does not depend on the splits. */
 #include "base/limits.h"
-#include "http/parse.h"
+#include "http/message/parse.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "http/target.h"
+#include "http/message/target.h"
 #include "unit/cm.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* WebSockets: the frames by themselves in every split, then a real server with a bare client. */
-#include "http/frame.h"
-#include "http/websocket.h"
+#include "http/websocket/frame.h"
+#include "http/websocket/websocket.h"
 #include "unit/http/harness.h"
 
 #include <openssl/pem.h>

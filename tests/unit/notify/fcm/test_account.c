@@ -1,8 +1,8 @@
 /* The service account: what is taken, what is refused in clear words, and what it signs. */
 #include "auth/base64url.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "notify/fcm_account.h"
+#include "notify/fcm/account.h"
 #include "unit/notify/push_account.h"
 
 #include <openssl/evp.h>

@@ -1,6 +1,6 @@
 /* Every answer that FCM is known to give, and some that it should not. */
 #include "base/limits.h"
-#include "notify/fcm_answer.h"
+#include "notify/fcm/answer.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

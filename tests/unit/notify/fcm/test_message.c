@@ -1,7 +1,7 @@
 /* A notification as FCM is sent it. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "notify/fcm_message.h"
+#include "notify/fcm/message.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What a person types or pastes to find a payment, made plain (O8). */
 #include "base/limits.h"
-#include "flow/find_text.h"
+#include "payment/search/text.h"
 #include "unit/cm.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* URL groups: who is a member, and in which order. */
-#include "qstash/groups.h"
-#include "qstash/parts.h"
+#include "qstash/admin/groups.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 /* --- the list --- */

@@ -1,7 +1,7 @@
 /* The signing keys: what the settings say, what a rotation left, and how other nodes learn of it.
  */
 #include "auth/upstash.h"
-#include "qstash/keys.h"
+#include "qstash/admin/keys.h"
 #include "unit/queue/rig.h"
 
 #define A "sig_aaaaaaaaaaaaaaaa"

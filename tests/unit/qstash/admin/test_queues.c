@@ -1,5 +1,5 @@
 /* A queue that is deleted while somebody enqueues into it (PostgreSQL: SQLite has one writer). */
-#include "qstash/parts.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 static struct {

@@ -1,8 +1,8 @@
 /* What goes out beside the body, and what the answer means. */
+#include "auth/standard_webhooks.h"
 #include "auth/upstash.h"
 #include "base/limits.h"
-#include "flow/signing.h"
-#include "qstash/attempt.h"
+#include "qstash/deliver/attempt.h"
 #include "unit/cm.h"
 
 #include <openssl/evp.h>

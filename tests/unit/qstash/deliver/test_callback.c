@@ -1,7 +1,7 @@
 /* What a callback tells, byte for byte, and what it is itself. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "qstash/callback.h"
+#include "qstash/deliver/callback.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * call itself, when it likes. */
 #include "auth/upstash.h"
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "http/client.h"
-#include "qstash/destinations.h"
-#include "qstash/keys.h"
-#include "qstash/parts.h"
+#include "http/client/client.h"
+#include "payment/rows.h"
+#include "qstash/admin/keys.h"
+#include "qstash/deliver/destinations.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 enum { CALLS = 4096, LATER = 13 * 1000 };

@@ -1,6 +1,6 @@
 /* Who may go, who waits and who is put off, by a clock that the test moves. */
 #include "base/limits.h"
-#include "qstash/destinations.h"
+#include "qstash/deliver/destinations.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Queues and flow keys. The test is the worker: it leases what is given, begins, and settles as it
  * likes; after every step all counts are held against a recount. */
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "qstash/parts.h"
+#include "payment/rows.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 enum { PARCELS = 6000, HELD = 1000, STEPS = 2000 };

@@ -1,9 +1,9 @@
 /* A dead parcel as an operator sees it: what was sent, and the last of its attempts. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
-#include "flow/rows.h"
-#include "qstash/dead.h"
-#include "qstash/parts.h"
+#include "payment/rows.h"
+#include "qstash/dlq/dead_letter.h"
+#include "qstash/rows.h"
 #include "unit/queue/rig.h"
 
 static struct {

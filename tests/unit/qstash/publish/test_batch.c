@@ -1,6 +1,6 @@
 /* The items of a batch: what is an array of them, and what each says. */
 #include "base/limits.h"
-#include "qstash/batch_item.h"
+#include "qstash/publish/batch_item.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

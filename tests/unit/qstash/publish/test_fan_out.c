@@ -1,7 +1,7 @@
 /* A publish to a group: however much it is, no unit is large; whatever fails, the answer says which
  * members have it. */
 #include "base/buf.h"
-#include "qstash/mailing.h"
+#include "qstash/publish/fan_out.h"
 #include "unit/queue/rig.h"
 
 enum { LARGE = 1000 * 1000, STEP = LIMIT_QSTASH_STEP_BYTES / LARGE, MEMBERS = 10 };

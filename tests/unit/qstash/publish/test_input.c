@@ -2,7 +2,7 @@
  */
 #include "base/limits.h"
 #include "qstash/header_json.h"
-#include "qstash/input.h"
+#include "qstash/publish/input.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

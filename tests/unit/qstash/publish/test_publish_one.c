@@ -1,7 +1,7 @@
 /* Parcels on their way into the store, several in a unit: who is new, who is a duplicate, and what
  * a unit that is run again makes of its own rows. */
 #include "base/buf.h"
-#include "qstash/posting.h"
+#include "qstash/publish/publish_one.h"
 #include "unit/queue/rig.h"
 
 enum { WINDOW_MS = 60 * 1000, MOST = LIMIT_QSTASH_ENDPOINTS };

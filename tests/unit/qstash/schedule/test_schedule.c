@@ -1,7 +1,7 @@
 /* Schedules: when they fire, what they make, and that there is always one wake-up and never two. */
-#include "flow/rows.h"
-#include "qstash/parts.h"
-#include "qstash/schedules.h"
+#include "payment/rows.h"
+#include "qstash/rows.h"
+#include "qstash/schedule/schedules.h"
 #include "unit/queue/rig.h"
 
 #define MINUTE INT64_C(60000)

@@ -1,5 +1,5 @@
 /* Chance from a seed: chaos.c, and what it does to webhooks (faults.c). */
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 #include "unit/cm.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "sandbox/switches.h"
+#include "sandbox/fault/switches.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

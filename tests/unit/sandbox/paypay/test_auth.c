@@ -1,6 +1,6 @@
 /* test_paypay_auth.c - PayPay's own samples and those that come out of its SDK, and all that must
  * not pass for one. */
-#include "sandbox/paypay_auth.h"
+#include "sandbox/paypay/auth.h"
 #include "unit/cm.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_paypay_rules.c - the tables of the pretend PayPay. */
-#include "base/time_parse.h"
-#include "sandbox/paypay_rules.h"
+#include "base/time/parse.h"
+#include "sandbox/paypay/rules.h"
 #include "unit/cm.h"
 
 #include <string.h>

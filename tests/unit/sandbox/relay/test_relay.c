@@ -1,6 +1,6 @@
 /* The relay's rows and messages. Its connections are tests/e2e/stripe_listen.test.mjs. */
-#include "base/json.h"
-#include "sandbox/relay_parts.h"
+#include "base/json/json.h"
+#include "sandbox/relay/listeners.h"
 #include "unit/sandbox/stage.h"
 
 #define COUNT_OF(table) "SELECT count(*) FROM sandbox_relay_" table

@@ -1,6 +1,6 @@
-#include "sandbox/control.h"
-#include "sandbox/customers.h"
-#include "sandbox/hooks.h"
+#include "sandbox/control/control.h"
+#include "sandbox/stripe/customers.h"
+#include "sandbox/webhook/hooks.h"
 #include "unit/sandbox/stage.h"
 
 static int setup(void **state)

@@ -2,7 +2,7 @@
  * inserts a row with a key of its own, so that a second effect would show as a conflict or a row.
  */
 #include "base/limits.h"
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 static void open_with(struct pg_rig *p, const char *faults)
 {

@@ -1,6 +1,6 @@
 /* test_postgres_listen.c - two nodes on one database tell each other that there is work. */
 #include "base/limits.h"
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 #include <poll.h>
 
@@ -87,11 +87,32 @@ static void a_listener_that_was_cut_off_listens_again(void **state)
     rig_release(&b.rig);
 }
 
+/* The reply to a node's own NOTIFY may bring another node's with it, and leave the socket empty. */
+static void two_that_tell_at_once_both_hear(void **state)
+{
+    struct pg_rig *p = PG_RIG(state);
+    struct node a, b;
+
+    node_open(&a, p);
+    node_open(&b, p);
+    for (int i = 0; i < 50; i++) {
+        int of_a = atomic_load(&a.hints), of_b = atomic_load(&b.hints);
+
+        store_hint(a.rig.store);
+        store_hint(b.rig.store);
+        wait_for_hints(&a, of_a);
+        wait_for_hints(&b, of_b);
+    }
+    rig_release(&a.rig);
+    rig_release(&b.rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         PG_TEST(a_hint_reaches_the_other_node_and_not_oneself),
         PG_TEST(many_hints_are_few_notifications),
+        PG_TEST(two_that_tell_at_once_both_hear),
         PG_TEST(a_listener_that_was_cut_off_listens_again),
     };
 

@@ -1,5 +1,5 @@
 /* test_postgres_open.c - which databases are refused at the start, and in which words. */
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 static enum err open_url(struct pg_rig *p, const char *url, char why[256])
 {

@@ -2,7 +2,7 @@
  * since the store was opened, and the time. */
 #include "base/limits.h"
 #include "observe/log.h"
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 #include <poll.h>
 

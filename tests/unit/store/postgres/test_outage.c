@@ -1,7 +1,7 @@
 /* test_postgres_outage.c - the server goes away and comes back. What was OK is there, what was
  * refused is not, and the store heals by itself. */
 #include "base/limits.h"
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* test_postgres_pooler.c - M7: behind pgbouncer in transaction mode, where each transaction may
  * meet another session. Skipped where pgbouncer is not installed. */
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 #include <poll.h>
 #include <pwd.h>

@@ -1,5 +1,5 @@
 #include "base/str.h"
-#include "store/postgres_state.h"
+#include "store/postgres/state.h"
 #include "unit/cm.h"
 
 static void a_sqlstate_says_whether_to_run_the_unit_again(void **state)

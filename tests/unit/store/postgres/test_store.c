@@ -1,6 +1,6 @@
 /* test_postgres_store.c - what the pool does beyond the contract that all stores share. */
 #include "base/limits.h"
-#include "unit/store/postgres_rig.h"
+#include "unit/store/postgres/rig.h"
 
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "store/postgres_value.h"
+#include "store/postgres/value.h"
 #include "unit/cm.h"
 
 #include <libpq-fe.h>

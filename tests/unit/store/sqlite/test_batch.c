@@ -1,6 +1,6 @@
 /* test_sqlite_batch.c - many units, one commit, no threads: who fails alone, and what happens when
  * SQLite throws the whole transaction away. */
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 #include "unit/store/rig.h"
 
 struct bench {

@@ -1,6 +1,6 @@
 /* test_sqlite_db.c - opening one file: what is said when it cannot be done, and the migrations. */
 #include "store/driver.h"
-#include "store/sqlite_conn.h"
+#include "store/sqlite/conn.h"
 #include "unit/store/rig.h"
 
 #include <fcntl.h>

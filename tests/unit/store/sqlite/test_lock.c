@@ -1,5 +1,5 @@
 /* test_sqlite_lock.c - one server a file. */
-#include "store/sqlite_lock.h"
+#include "store/sqlite/lock.h"
 #include "unit/store/rig.h"
 
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* Events to the remote, and its dead letters back (Q5). The remote is played: the test answers each
  * call itself, when it likes. */
-#include "flow/apply_event.h"
+#include "event/apply_event.h"
 #include "unit/queue/rig.h"
-#include "webhook/publish.h"
+#include "webhook/event_state.h"
 #include "webhook/receive.h"
-#include "webhook/standing.h"
-#include "webhook/takeback.h"
-#include "webhook/watch.h"
+#include "webhook/remote/publish.h"
+#include "webhook/remote/remote_watch.h"
+#include "webhook/remote/requeue_local.h"
 
 enum { CALLS = 16 };
 
@@ -79,10 +79,11 @@ static void begin(void **state)
     w.kinds[2] = mirror_kind(&w.publisher);
     w.kinds[3] = watch_kind(&w.publisher);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = w.kinds, .kind_count = COUNT(w.kinds) });
-    w.payments = (struct payments){ .env = &w.rig->env[0],
-                                    .store = w.rig->store[0],
-                                    .queue = w.rig->queue[0],
-                                    .home = &w.rig->den.desk.home };
+    w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .runtime.env = &w.rig->env[0],
+                                    .runtime.store = w.rig->store[0],
+                                    .runtime.queue = w.rig->queue[0],
+                                    .runtime.home = &w.rig->den.desk.home };
     w.publisher = (struct publisher){ .payments = &w.payments,
                                       .apply = &w.kinds[0],
                                       .remote = true,

@@ -1,0 +1,15 @@
+/* runtime.h - what background work is given: this node's clock and random numbers, its store, its
+ * queue, and the executor that its callbacks run on. */
+#pragma once
+
+#include "base/env.h"
+#include "base/executor.h"
+#include "queue/queue.h"
+#include "store/store.h"
+
+struct runtime {
+    struct env *env;
+    struct store *store;
+    struct queue *queue;
+    struct home *home; /* the queue's */
+};

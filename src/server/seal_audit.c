@@ -1,0 +1,51 @@
+#include "server/seal_audit.h"
+
+#include "audit/seal.h"
+#include "base/limits.h"
+#include "server/command_executor.h"
+
+#include <unistd.h>
+
+struct sealing {
+    int64_t now_ms;
+    struct audit_run run;
+    bool more, waits;
+    int64_t
+        seq; /* the last row when all was walked first; later ones are other nodes'. -1: unknown */
+};
+
+/* Whether a transaction is still waited for is read before the step: one that ends between the two
+ * would otherwise leave its rows unsealed, and nobody would come back for them. */
+static enum err seal_audit_run(struct tx *tx, void *ctx)
+{
+    struct sealing *s = ctx;
+    enum err e = OK;
+
+    s->waits = false;
+    if (s->seq >= 0)
+        e = audit_seal_waits(tx, s->seq, &s->waits);
+    if (!e)
+        e = audit_seal_step(tx, s->now_ms, &s->run, &s->more);
+    return e;
+}
+
+void node_seal_audit(struct node *n)
+{
+    struct sealing s = { .now_ms = env_now_ms(&n->env), .seq = -1 };
+    struct errand errand;
+    bool goes_on = true;
+
+    errand_init(&errand);
+    for (int i = 0; goes_on && i < LIMIT_AUDIT_LAST; i++) {
+        bool first_walk = s.seq < 0;
+
+        if (s.waits)
+            usleep(LIMIT_AUDIT_WAIT_MS * 1000);
+        if (errand_do(&errand, n->store, UNIT_BACK, seal_audit_run, &s))
+            break;
+        if (first_walk && !s.more)
+            s.seq = s.run.all_seq;
+        goes_on = first_walk || s.more || s.waits;
+    }
+    errand_release(&errand);
+}

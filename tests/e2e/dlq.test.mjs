@@ -320,8 +320,11 @@ forEachStore((store, test) => {
             flowControl: { key: 'shop', parallelism: 3 },
             headers: { 'X-Shop': 's1', 'X-Pass': 'hidden-one', 'Upstash-Redact-Fields': 'header[X-Pass]' },
         });
-        const { data: [line] } = await until('it is dead', async () => {
+        for (const failed of [1, 2]) { // time passes between the attempts, never during one: its times are looked at below
+            await until(`attempt ${failed} has failed`, () => db.count('message', `attempt = ${failed} AND owner IS NULL`));
             await server.advance(1000);
+        }
+        const { data: [line] } = await until('it is dead', async () => {
             const page = await list(server, '?kind=qstash.deliver');
             return page.data.length && page;
         });

@@ -287,9 +287,11 @@ void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn)
 {
     *x = (struct pg_tx){ .conn = conn };
     tx_init(&x->base, &ops, env);
-    write_opening(x->opening[PG_WRITES], env, "pg_current_xact_id()::text", LIMIT_DB_LOCK_MS);
-    write_opening(x->opening[PG_HURRIES], env, "pg_current_xact_id()::text", LIMIT_DB_HURRY_MS);
-    write_opening(x->opening[PG_READS], env, "''", LIMIT_DB_LOCK_MS);
+    write_opening(x->opening[PG_WRITES], env, "pg_current_xact_id()::text",
+                  env_patient_ms(env, LIMIT_DB_LOCK_MS));
+    write_opening(x->opening[PG_HURRIES], env, "pg_current_xact_id()::text",
+                  env_patient_ms(env, LIMIT_DB_HURRY_MS));
+    write_opening(x->opening[PG_READS], env, "''", env_patient_ms(env, LIMIT_DB_LOCK_MS));
 }
 
 void pg_tx_release(struct pg_tx *x)

@@ -270,7 +270,7 @@ static enum err conclude_by_state(struct settle_settling *s,
 
 static bool is_captured(const struct payment *p)
 {
-    return p->captured > 0;
+    return minor_known(p->captured);
 }
 
 static enum err conclude_capture(struct settle_settling *s, enum settle_ending *ret)
@@ -370,7 +370,7 @@ static enum err settle_render(struct settle_settling *s, struct str *ret_body)
     size_t n = 0;
     enum err e = OK;
 
-    if (s->p.captured > 0) /* before a capture there is nothing to refund */
+    if (minor_known(s->p.captured)) /* before a capture there is nothing to refund */
         e = refunds_read(s->tx, s->t.arena, s->p.id, &refunds, &n);
     if (e)
         return e;

@@ -181,11 +181,11 @@ static void check_state(const struct trial *t, const char *when)
     const struct rule *r = t->rule;
     const struct payment *p = &t->after;
 
-    if (p->status != r->after || p->captured != captured_of(r) || p->place_held != r->held ||
+    if (p->status != r->after || p->captured.minor != captured_of(r) || p->place_held != r->held ||
         !str_eq(p->failure_reason, str_of(r->reason)) || !is_started(t) ||
         strcmp(t->row, r->row) != 0)
         fail_msg("%s %s, %s: %s, %lld captured, place %d, '" STR_FMT "', starts '%s', row '%s'",
-                 r->clause, r->why, when, payment_status_name(p->status), (long long)p->captured,
+                 r->clause, r->why, when, payment_status_name(p->status), (long long)p->captured.minor,
                  p->place_held, STR_ARG(p->failure_reason), t->started, t->row);
 }
 

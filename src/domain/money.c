@@ -100,7 +100,12 @@ int64_t minor_change(struct minor from, struct minor to)
 
 bool minor_net(struct minor taken, struct minor given_back, struct minor fees, int64_t *ret_net)
 {
-    return !__builtin_sub_overflow(minor_change(given_back, taken), minor_or_0(fees), ret_net);
+    int64_t net;
+
+    if (__builtin_sub_overflow(minor_change(given_back, taken), minor_or_0(fees), &net))
+        return false;
+    *ret_net = net;
+    return true;
 }
 
 /* --- for people and programs --- */

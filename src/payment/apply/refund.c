@@ -73,6 +73,8 @@ static enum err refund_recount(struct tx *tx, const struct taking *t, struct pay
     int back; /* less than was captured, all of it, or more */
     enum err e = refund_sums(tx, p->id, &sums);
 
+    if (e == ERR_SUM_TOO_LARGE)
+        return ERR_CONSTRAINT; /* the same as below */
     if (e || !minor_known(p->captured))
         return e;
     back = minor_cmp(sums.succeeded, p->captured);

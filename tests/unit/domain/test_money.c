@@ -230,6 +230,99 @@ static void amounts_compare_as_numbers_do(void **state)
     assert_int_equal(money_cmp(yen(INT64_MIN), yen(INT64_MAX)), -1);
 }
 
+static void none_is_not_0_but_counts_as_0(void **state)
+{
+    struct minor absent = MINOR_NONE, nothing = { 0 }, some = { 5 }, sum = MINOR_NONE;
+
+    (void)state;
+    assert_false(minor_known(absent));
+    assert_true(minor_known(nothing));
+    assert_false(minor_known(minor_or_none(nothing)));
+    assert_int_equal(minor_cmp(absent, nothing), 0);
+    assert_int_equal(minor_cmp(absent, some), -1);
+    assert_int_equal(minor_cmp(some, absent), 1);
+    assert_int_equal(minor_change(absent, some), 5);
+    assert_int_equal(minor_change(some, absent), -5);
+    assert_true(minor_add(&sum, absent) && minor_or_0(sum) == 0);
+    assert_true(minor_add(&sum, some) && sum.minor == 5);
+}
+
+static void a_sum_without_a_currency_is_exact_or_refused(void **state)
+{
+    struct minor most = { INT64_MAX }, sum = most, one = { 1 };
+    int64_t net = 7;
+
+    (void)state;
+    assert_false(minor_add(&sum, one));
+    assert_false(minor_add(&sum, most));
+    assert_true(sum.minor == INT64_MAX);
+    assert_true(minor_change(most, MINOR_NONE) == -INT64_MAX);
+    assert_true(
+        minor_net((struct minor){ 1000 }, (struct minor){ 300 }, (struct minor){ 36 }, &net));
+    assert_int_equal(net, 664);
+    assert_true(
+        minor_net((struct minor){ 300 }, (struct minor){ 300 }, (struct minor){ 36 }, &net));
+    assert_int_equal(net, -36);
+    assert_true(minor_net(MINOR_NONE, most, one, &net));
+    assert_true(net == INT64_MIN);
+    assert_false(minor_net(MINOR_NONE, most, (struct minor){ 2 }, &net));
+    assert_true(net == INT64_MIN);
+}
+
+static void a_part_is_covered_by_what_is_as_large(void **state)
+{
+    (void)state;
+    assert_true(money_covers(yen(100), 0) && money_covers(yen(100), 100));
+    assert_false(money_covers(yen(100), 101) || money_covers(yen(100), -1));
+    assert_false(money_covers(yen(100), INT64_MAX) || money_covers(yen(100), INT64_MIN));
+}
+
+/* --- in writing --- */
+
+static void an_amount_is_written_with_its_currencys_digits(void **state)
+{
+    static const struct {
+        int64_t minor;
+        const char *currency, *text;
+    } rows[] = {
+        { 0, "JPY", "0" },
+        { 999, "JPY", "999" },
+        { 1234567, "JPY", "1,234,567" },
+        { 0, "USD", "0.00" },
+        { 5, "USD", "0.05" },
+        { -1234567, "USD", "-12,345.67" },
+        { 1234567, "KWD", "1,234.567" },
+        { 1234567, "CLF", "123.4567" },
+        { 1200, "", "1,200" },
+        { INT64_MAX, "JPY", "9,223,372,036,854,775,807" },
+        { INT64_MIN, "CLF", "-922,337,203,685,477.5808" },
+    };
+    char text[MONEY_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        money_text(rows[i].minor, rows[i].currency, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void an_amount_is_written_as_json_and_none_as_null(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 256);
+    buf_char(&b, '{');
+    money_out(&b, yen(1200));
+    minor_out(&b, "captured", (struct minor){ 0 });
+    minor_out(&b, "refunded", MINOR_NONE);
+    buf_add(&b, S("}"));
+    buf_char(&b, '\0');
+    assert_string_equal(b.p,
+                        "{\"amount\":1200,\"currency\":\"JPY\",\"captured\":0,\"refunded\":null}");
+    buf_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +335,11 @@ int main(void)
         TEST(a_sum_is_exact_or_refused),
         TEST(two_currencies_are_never_added_or_equal),
         TEST(amounts_compare_as_numbers_do),
+        TEST(none_is_not_0_but_counts_as_0),
+        TEST(a_sum_without_a_currency_is_exact_or_refused),
+        TEST(a_part_is_covered_by_what_is_as_large),
+        TEST(an_amount_is_written_with_its_currencys_digits),
+        TEST(an_amount_is_written_as_json_and_none_as_null),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

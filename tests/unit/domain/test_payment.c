@@ -245,7 +245,8 @@ static void other_money_than_asked_for_changes_nothing(void **state)
                                                         : money[i].mismatch && !dead))
                 fail_msg("%s, intent %d: %s", payment_status_name(s), (int)says, money[i].why);
             if (m.verdict == VERDICT_MISMATCH)
-                assert_true(m.to == s && m.captured.minor == p.captured.minor && !m.voided && !m.lapsed);
+                assert_true(m.to == s && m.captured.minor == p.captured.minor && !m.voided &&
+                            !m.lapsed);
         }
 }
 
@@ -311,7 +312,8 @@ static void the_same_fact_twice_is_no_second_change(void **state)
         follow(&p, says, &stray);
         once = p;
         follow(&p, says, &again);
-        assert_true(p.status == once.status && p.captured.minor == once.captured.minor && stray == again);
+        assert_true(p.status == once.status && p.captured.minor == once.captured.minor &&
+                    stray == again);
     }
 }
 
@@ -501,9 +503,34 @@ static void no_more_goes_back_than_was_captured(void **state)
         assert_int_equal(refund_available(sums[i].captured, sums[i].reserved), sums[i].available);
 }
 
+static void the_sums_of_a_payment_fit_into_each_other(void **state)
+{
+    static const struct {
+        const char *why;
+        int64_t captured, refunded;
+        bool fits;
+    } sums[] = {
+        { "nothing was captured", -1, -1, true },
+        { "nothing was captured, but it went back", -1, 1, false },
+        { "nothing is not captured", 0, -1, false },
+        { "in part", 1, -1, true },
+        { "the whole, and all of it went back", 1000, 1000, true },
+        { "more than the whole", 1001, -1, false },
+        { "nothing of it went back", 1000, 0, true },
+        { "more went back than came", 700, 701, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sums); i++)
+        if (payment_sums_fit((struct money){ 1000, "JPY" }, (struct minor){ sums[i].captured },
+                             (struct minor){ sums[i].refunded }) != sums[i].fits)
+            fail_msg("%s", sums[i].why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(the_sums_of_a_payment_fit_into_each_other),
         TEST(every_cell_moves_as_the_contract_says),
         TEST(only_an_expired_authorisation_lapses),
         TEST(other_money_than_asked_for_changes_nothing),

@@ -185,8 +185,9 @@ static void check_state(const struct trial *t, const char *when)
         !str_eq(p->failure_reason, str_of(r->reason)) || !is_started(t) ||
         strcmp(t->row, r->row) != 0)
         fail_msg("%s %s, %s: %s, %lld captured, place %d, '" STR_FMT "', starts '%s', row '%s'",
-                 r->clause, r->why, when, payment_status_name(p->status), (long long)p->captured.minor,
-                 p->place_held, STR_ARG(p->failure_reason), t->started, t->row);
+                 r->clause, r->why, when, payment_status_name(p->status),
+                 (long long)p->captured.minor, p->place_held, STR_ARG(p->failure_reason),
+                 t->started, t->row);
 }
 
 static void check_rule(const struct rule *r)

@@ -250,7 +250,10 @@ static enum err tell_declined(struct tx *tx, const struct taking *t, const struc
 static enum err purchase_payable_release(struct tx *tx, const struct purchase *b, int64_t now_ms)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
+    enum err e;
+
+    assert(b->status < PURCHASE_COMPLETED && !minor_or_0(b->revenue)); /* what is sold stays sold */
+    e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;

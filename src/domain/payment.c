@@ -240,8 +240,10 @@ static struct move payment_apply(const struct payment_view *p, enum payment_stat
     return (struct move){ .verdict = VERDICT_APPLY, .to = to, .captured = p->captured };
 }
 
-static struct move apply_capture(const struct fact *f)
+/* D10: is_mismatch() has looked at it. */
+static struct move apply_capture(const struct payment_view *p, const struct fact *f)
 {
+    assert(f->received > 0 && money_covers(p->money, f->received));
     return (struct move){ VERDICT_APPLY, PAYMENT_CAPTURED, { f->received }, false, false };
 }
 
@@ -257,7 +259,7 @@ static struct move run_cell(enum cell c, const struct payment_view *p, const str
     case LESS: return payment_keep(p, VERDICT_SUPERSEDED);
     case SAME: return payment_keep(p, VERDICT_SAME);
     case FAIL: return payment_apply(p, PAYMENT_FAILED);
-    case CAPTURE: return apply_capture(f);
+    case CAPTURE: return apply_capture(p, f);
     case VOID: return apply_void(f);
     case DECLINE_IF_SERVER_CONFIRMED:
         return payment_apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
@@ -268,7 +270,7 @@ static struct move run_cell(enum cell c, const struct payment_view *p, const str
         return is_wanted(p) ? payment_apply(p, PAYMENT_AUTHORIZED)
                             : payment_keep(p, VERDICT_STRAY_AUTHORIZED);
     case TAKE_IF_WANTED:
-        return is_wanted(p) ? apply_capture(f) : payment_keep(p, VERDICT_STRAY_SUCCEEDED);
+        return is_wanted(p) ? apply_capture(p, f) : payment_keep(p, VERDICT_STRAY_SUCCEEDED);
     case SAME_IF_CAPTURED:
         return payment_keep(p, minor_known(p->captured) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
     case SAME_IF_VOIDED:

@@ -20,6 +20,7 @@
 #include "payment/payable.h"
 #include "store/tx_log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -167,6 +168,7 @@ static enum err enter_captured(struct tx *tx, struct payment *p, const struct mo
     int back;
     enum err e = refund_sums(tx, p->id, &sums);
 
+    assert(!minor_known(p->captured)); /* its money comes once */
     if (e)
         return e;
     p->captured = m->captured;
@@ -444,6 +446,7 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
                                         .captured = MINOR_NONE };
     enum err e;
 
+    assert(!minor_known(p->captured)); /* what was taken is refunded, and never FAILED */
     p->status = PAYMENT_FAILED;
     p->failure_reason = cut_utf8(reason, FAILURE_MAX);
     p->given_up = true;

@@ -21,13 +21,6 @@ static void give_up(struct working *w)
     settle_with(w, MINOR_NONE);
 }
 
-/* False: the sum is too large. */
-static bool reconcile_refunds_count(struct working *w, const struct fact *f)
-{
-    return f->refund == REFUND_FAILED || f->refund == REFUND_CANCELED ||
-           minor_add(&w->theirs.refunded, (struct minor){ f->amount });
-}
-
 /* --- by a list --- */
 
 static void page_read(struct stripe_page *page);
@@ -55,7 +48,7 @@ static bool take_page(struct working *w, const struct stripe_page *page)
             stripe_listed_refund(&w->arena, page->items[i], f))
             return false;
         w->refund_count++;
-        if (!reconcile_refunds_count(w, f))
+        if (!theirs_add_refund(&w->theirs, f))
             return false;
     }
     return !page->has_more || w->refund_count < LIMIT_RECONCILE_REFUNDS;
@@ -85,7 +78,7 @@ static void reconcile_refunds_answered(struct gateway_call *c)
 
     if (c->answer == GATEWAY_OK && c->fact.kind == FACT_REFUND) {
         w->refunds[w->refund_count++] = c->fact;
-        if (reconcile_refunds_count(w, &c->fact))
+        if (theirs_add_refund(&w->theirs, &c->fact))
             ask_next(w);
         else
             give_up(w);

@@ -179,6 +179,12 @@ struct books_theirs theirs_of(const struct fact *f, struct minor refunded)
     return b;
 }
 
+bool theirs_add_refund(struct books_theirs *b, const struct fact *f)
+{
+    return f->refund == REFUND_FAILED || f->refund == REFUND_CANCELED ||
+           minor_add(&b->refunded, (struct minor){ f->amount });
+}
+
 struct gateway *listed_gateway(const struct reconcile *r)
 {
     return r->lister ? gateways_of(r->payments->gateways, S("stripe")) : NULL;

@@ -140,3 +140,5 @@ struct gateway *listed_gateway(const struct reconcile *r);
 
 /* What the provider says of one intent. */
 struct books_theirs theirs_of(const struct fact *f, struct minor refunded);
+/* False: the sum is too large. */
+bool theirs_add_refund(struct books_theirs *b, const struct fact *f);

@@ -2,7 +2,6 @@
 
 #include "base/json/write.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,38 +39,6 @@ bool money_eq(struct money a, struct money b)
 bool money_covers(struct money whole, int64_t part)
 {
     return part >= 0 && part <= whole.minor;
-}
-
-/* The last step of every sum: nothing below 0 leaves this file. */
-static bool domain_money_settle(struct money like, int64_t minor, struct money *ret_money)
-{
-    if (minor < 0)
-        return false;
-    like.minor = minor;
-    *ret_money = like;
-    return true;
-}
-
-bool money_add(struct money a, struct money b, struct money *ret_sum)
-{
-    int64_t sum;
-
-    return money_same_currency(a, b) && !__builtin_add_overflow(a.minor, b.minor, &sum) &&
-           domain_money_settle(a, sum, ret_sum);
-}
-
-bool money_sub(struct money a, struct money b, struct money *ret_rest)
-{
-    int64_t rest;
-
-    return money_same_currency(a, b) && !__builtin_sub_overflow(a.minor, b.minor, &rest) &&
-           domain_money_settle(a, rest, ret_rest);
-}
-
-int money_cmp(struct money a, struct money b)
-{
-    assert(money_same_currency(a, b));
-    return (a.minor > b.minor) - (a.minor < b.minor);
 }
 
 /* --- without a currency --- */

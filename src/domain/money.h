@@ -45,14 +45,7 @@ bool money_make(int64_t minor, struct str currency, struct money *ret_money);
 bool money_stored(int64_t minor, struct str currency, struct money *ret_money);
 bool money_same_currency(struct money a, struct money b);
 bool money_eq(struct money a, struct money b);
-bool money_covers(struct money whole, int64_t part); /* part is 0 to the whole */
-/* False: another currency, overflow, or a result below 0. */
-bool money_add(struct money a, struct money b, struct money *ret_sum)
-    __attribute__((warn_unused_result));
-bool money_sub(struct money a, struct money b, struct money *ret_rest)
-    __attribute__((warn_unused_result));
-/* -1, 0, 1; both must be of one currency. */
-int money_cmp(struct money a, struct money b);
+bool money_covers(struct money whole, int64_t part); /* 0 to the whole, of its currency */
 
 /* None counts as 0 in all of these. */
 int minor_cmp(struct minor a, struct minor b); /* -1, 0, 1 */

@@ -82,7 +82,7 @@ static enum err add_payment(struct tx *tx, const struct payment_list_page *g,
     size_t count = 0;
     enum err e = OK;
 
-    if (payment->captured >= 0) /* only captured money has refunds */
+    if (minor_known(payment->captured)) /* only captured money has refunds */
         e = refunds_read(tx, a, payment->id, &refunds, &count);
     if (e)
         return e;

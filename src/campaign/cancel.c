@@ -140,7 +140,7 @@ enum fate { FATE_DONE, FATE_STARTED, FATE_BUSY };
 static enum err leave_to_operator(struct tx *tx, const struct payment *p, const char *why,
                                   int64_t now_ms)
 {
-    int64_t amount = p->captured > 0 ? p->captured : p->money.minor;
+    int64_t amount = minor_known(p->captured) ? p->captured.minor : p->money.minor;
     char id[UUID_TEXT + 1];
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_cancel_noted, &row, v_uuid(&p->id), V_TEXT(str_of(why)));

@@ -161,6 +161,7 @@ static void unlink_item(struct item *it)
 {
     struct queue *q = it->queue;
 
+    assert(q->held > 0 && q->outside >= works_outside(it->slot) && q->away >= it->away);
     if (it->prev)
         it->prev->next = it->next;
     else
@@ -177,6 +178,7 @@ void item_release(struct item *it)
     const struct job_kind *job = &it->slot->job;
     struct batch *b = it->batch;
 
+    assert(b->left > 0);
     unlink_item(it);
     if (job->release)
         job->release(&it->job, job->ctx);

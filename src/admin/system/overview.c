@@ -60,7 +60,7 @@ static void out_sums(struct buf *b, const char *name, const struct overview *o, 
 
     out_json(b, name, S("["));
     for (size_t i = 0; i < o->money_count; i++) {
-        int64_t amount = refunds ? o->money[i].refunded : o->money[i].captured;
+        int64_t amount = (refunds ? o->money[i].refunded : o->money[i].captured).minor;
 
         if (!amount)
             continue;

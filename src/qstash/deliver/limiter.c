@@ -12,6 +12,7 @@
 #include "queue/lane.h"
 #include "store/values.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { GIVE = 50 }; /* at a time */
@@ -345,6 +346,8 @@ enum err gates_save(struct qstash *q, struct tx *tx, struct gates *g, int64_t no
     struct flow_gate *f = &g->flow;
     enum err e = OK;
 
+    /* (2): nothing gives back a slot or a token that it does not have. */
+    assert(g->queue.running >= 0 && g->queue.lag >= 0 && f->running >= 0);
     if (f->key.n)
         e = plan_wake(q, tx, f, now_ms);
     if (!e && g->queue.id)

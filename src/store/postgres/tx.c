@@ -44,7 +44,7 @@ static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGr
         LOG(x->base.env->log, LOG_ERROR, "store.statement_failed",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("words", str_of(words)));
-    if (x->base.env->log && err == ERR_CONSTRAINT)
+    if (x->base.env->log && (err == ERR_CONSTRAINT || err == ERR_SUM_TOO_LARGE))
         LOG(x->base.env->log, LOG_ERROR, "store.constraint",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("constraint", str_of(PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME))));

@@ -249,7 +249,7 @@ enum err audit_seal_waits(struct tx *tx, int64_t seq, bool *ret_waits)
 
 /* --- the job --- */
 
-static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct audit_sealer *s = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));

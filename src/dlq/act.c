@@ -332,7 +332,7 @@ static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, c
 }
 
 static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,
-                         int64_t now_ms, bool *ret_live, char why[256])
+                         int64_t now_ms, bool *ret_live, struct why *why)
 {
     const struct dead_kind *k = dead_kind_of(act->letters, d->kind);
 
@@ -361,13 +361,13 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates,
 
     for (size_t i = 0; i < s->count; i++) {
         struct dead_letter *d = &s->letters[i];
-        char why[256] = "";
+        struct why why = { 0 };
         enum err e = OK;
 
         if (s->needs[i].has_gates == gates)
-            e = ask_kind(tx, act, d, now_ms, &s->live[i], why);
+            e = ask_kind(tx, act, d, now_ms, &s->live[i], &why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
-            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why);
+            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why.text);
         else if (e)
             return e;
         else

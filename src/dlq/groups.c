@@ -152,7 +152,7 @@ static enum err dlq_groups_keep(void *ctx, const struct row *row)
     return uuid_of_bytes(row->col[0].s, &l->ids[l->n++]) ? OK : ERR_INTERNAL;
 }
 
-static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err name_some(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct nameless l = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_DEAD_CAUSES) };

@@ -26,7 +26,7 @@ struct redrive_job_doing {
     const struct message *message;
     struct redrive r;
     struct redrive_step step;
-    char *why;
+    struct why *why;
 };
 
 /* --- which and how many --- */
@@ -175,9 +175,9 @@ static enum err redrive_job_failed(struct redrive_job_doing *d, const struct dea
         return e;
     uuid_text(first, id);
     if (n > 1)
-        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+        why_set(d->why, TOGETHER "%s", err_words(e, LANG_EN));
     else
-        snprintf(d->why, 256, ALONE "%s: %s", id, err_words(e, LANG_EN));
+        why_set(d->why, ALONE "%s: %s", id, err_words(e, LANG_EN));
     return ERR_UNAVAILABLE;
 }
 
@@ -215,10 +215,9 @@ static enum err replay_events(struct redrive_job_doing *d)
         return e;
     uuid_text(s->first, id);
     if (s->chosen > 1)
-        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+        why_set(d->why, TOGETHER "%s", err_words(e, LANG_EN));
     else
-        snprintf(d->why, 256, ALONE "%s %lld: %s", id, (long long)s->first_seq,
-                 err_words(e, LANG_EN));
+        why_set(d->why, ALONE "%s %lld: %s", id, (long long)s->first_seq, err_words(e, LANG_EN));
     return ERR_UNAVAILABLE;
 }
 
@@ -328,7 +327,7 @@ static enum err take_step(struct redrive_job_doing *d, int64_t *ret_again_ms)
     return e;
 }
 
-static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct redrive_job_doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
     struct arena a;

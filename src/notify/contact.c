@@ -280,7 +280,7 @@ enum err contact_forget(struct tx *tx, struct queue *q, const struct contact_for
     return e || !more ? e : queue_add(q, tx, now_ms, &next, 1);
 }
 
-static enum err forget_more(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err forget_more(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct uuid user;

@@ -182,7 +182,7 @@ static void end_walk(struct retention_walk *w)
     w->send_to = w->tried_to = (struct uuid){ 0 };
 }
 
-static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct retention *r = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));

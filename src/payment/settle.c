@@ -599,7 +599,7 @@ static enum err settle_nothing(struct settle_settling *s)
     return e ? e : end_operation(s, S("nothing to do"));
 }
 
-enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct op_run *r = j->state;
     struct settle_settling s = { .tx = tx, .r = r };

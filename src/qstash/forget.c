@@ -176,7 +176,7 @@ static void forget_outside(struct job *j, void *ctx)
     job_outside_done(j, OK, NULL);
 }
 
-static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);

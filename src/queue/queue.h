@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/err.h"
+#include "base/why.h"
 #include "domain/retry.h"
 #include "store/store.h"
 
@@ -159,7 +160,7 @@ struct job_kind {
      * again by the policy. Anything else: a dead letter at once. `why` may be filled for the
      * record. Where a statement failed for the database's own reasons (tx_trouble()) the err is
      * not the message's: it is run again under the same attempt. */
-    enum err (*run)(struct tx *tx, const struct message *m, void *ctx, char why[256]);
+    enum err (*run)(struct tx *tx, const struct message *m, void *ctx, struct why *why);
     void *ctx;
     struct retry_policy retry;
 
@@ -176,7 +177,7 @@ struct job_kind {
      * Every lease counts against the budget: one that was put off, one that another job's crash
      * ended, one that queue_take() took. So the policy has room for those. */
     void (*outside)(struct job *j, void *ctx);
-    enum err (*settle)(struct tx *tx, struct job *j, void *ctx, char why[256]);
+    enum err (*settle)(struct tx *tx, struct job *j, void *ctx, struct why *why);
     void (*release)(struct job *j, void *ctx);
     bool patient; /* nobody waits for settle: it comes behind what somebody waits for */
 

@@ -34,14 +34,15 @@ enum {
 
 bool reconcile_set_time(struct reconcile *r, struct str at)
 {
-    char text[32], why[CRON_WHY];
+    char text[32];
+    struct why why;
     struct str minute = at, hour = str_cut(&minute, ':');
 
     r->daily = !str_eq(at, S("off"));
     if (!r->daily)
         return true;
     snprintf(text, sizeof(text), STR_FMT " " STR_FMT " * * *", STR_ARG(minute), STR_ARG(hour));
-    if (cron_parse(str_of(text), &r->at, why))
+    if (cron_parse(str_of(text), &r->at, &why))
         return false;
     r->at.zone = r->time_zone;
     return true;
@@ -360,7 +361,7 @@ static void reconcile_outside(struct job *j, void *ctx)
     step_post(w, &kind, reconcile_loaded);
 }
 
-static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct working *w = j->state;
 
@@ -445,7 +446,7 @@ static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t 
     return e ? e : TX_DO(tx, STMT_reconcile_forget, -1, v[0]);
 }
 
-static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct reconcile *r = ctx;
     int64_t now_ms = env_now_ms(j->env);

@@ -400,7 +400,7 @@ static void backfill_outside(struct job *j, void *ctx)
     backfill_post(h, &kind, cursor_read);
 }
 
-static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct heal *heal = ctx;
     const struct healing *h = j->state;

@@ -30,13 +30,13 @@ struct dlq_run {
 
 static int dlq_failed(const struct dlq_run *r, enum err e, const char *doing)
 {
-    if (e == ERR_NOT_FOUND && !r->source->why[0])
+    if (e == ERR_NOT_FOUND && !r->source->why.text[0])
         fprintf(stderr,
                 "ichido dlq: %s: there is no such dead letter; ichido dlq list shows them\n",
                 doing);
     else
         fprintf(stderr, "ichido dlq: %s: %s\n", doing,
-                r->source->why[0] ? r->source->why : err_words(e, LANG_EN));
+                r->source->why.text[0] ? r->source->why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 
@@ -46,8 +46,7 @@ static bool dlq_parse(struct dlq_run *r, struct str json, cJSON **ret_tree)
 {
     if (!json_parse(json, ret_tree, NULL))
         return true;
-    snprintf(r->source->why, sizeof(r->source->why), "the answer is not what was expected");
-    return false;
+    return why_false(&r->source->why, "the answer is not what was expected");
 }
 
 /* Empty: there is no further page. The text is kept in `text`. */
@@ -423,13 +422,14 @@ static void dlq_quieten(struct node *n)
 
 static bool open_source(struct dlq_run *r)
 {
-    char owner[ADMIN_OWNER], why[512] = "";
-    enum err e = dlq_local_open(&r->node, &r->source, owner, why);
+    char owner[ADMIN_OWNER];
+    struct why why = { 0 };
+    enum err e = dlq_local_open(&r->node, &r->source, owner, &why);
 
     if (e == ERR_CONFLICT)
-        e = dlq_remote_open(&r->node, owner, &r->source, why);
+        e = dlq_remote_open(&r->node, owner, &r->source, &why);
     if (e)
-        fprintf(stderr, "ichido dlq: %s\n", why[0] ? why : err_words(e, LANG_EN));
+        fprintf(stderr, "ichido dlq: %s\n", why.text[0] ? why.text : err_words(e, LANG_EN));
     return !e;
 }
 
@@ -469,16 +469,16 @@ int cli_dlq(int argc, char **argv)
     struct dlq_run r = { 0 };
     struct arena texts;
     struct clock clock;
-    char why[256] = "";
+    struct why why = { 0 };
     int code = EXIT_FINE;
 
     clock_init(&clock);
     arena_init(&texts, ARENA);
-    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, why)) {
+    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, &why)) {
     case DLQ_ASKED: code = with_settings(&r); break;
     case DLQ_HELP: dlq_usage(); break;
     case DLQ_WRONG:
-        fprintf(stderr, "ichido dlq: %s\n", why);
+        fprintf(stderr, "ichido dlq: %s\n", why.text);
         code = EXIT_ASKED_WRONGLY;
         break;
     }

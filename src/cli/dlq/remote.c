@@ -106,7 +106,7 @@ static void keep_problem(struct dlq_remote_remote *m, int status, struct str ans
     CLEANUP(json_freep) cJSON *tree = NULL;
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
-    admin_problem(status, tree, m->source.why);
+    admin_problem(status, tree, &m->source.why);
 }
 
 static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, const char *method,
@@ -114,7 +114,7 @@ static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, co
 {
     int status;
     enum err e =
-        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, m->source.why);
+        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, &m->source.why);
 
     if (e || status == 200)
         return e;
@@ -217,7 +217,7 @@ static void remote_free(struct dlq_source *s)
 }
 
 enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source **ret_source,
-                         char why[512])
+                         struct why *why)
 {
     static const struct dlq_source source = { .page = remote_page,
                                               .show = remote_show,

@@ -133,7 +133,7 @@ static enum err jobs_count(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct val v[] = { V_INT(LIMIT_SANDBOX_FORGET_STEP),

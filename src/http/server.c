@@ -165,7 +165,8 @@ bool server_stopping(const struct server *s)
     return atomic_load(&s->stage) != STAGE_RUNNING;
 }
 
-bool server_raise(struct server *s, enum stage stage)
+/* false: it is there already */
+static bool server_raise(struct server *s, enum stage stage)
 {
     int now = atomic_load(&s->stage);
 

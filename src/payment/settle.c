@@ -394,8 +394,8 @@ static enum err render_problem(struct settle_settling *s, struct str *ret_body)
     snprintf(members, sizeof(members), "\"paymentId\":\"%s\",\"currentStatus\":\"%s\"", id,
              payment_status_name(s->p.status));
     buf_init(&b, PROBLEM_MAX);
-    problem_write_more(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
-                       str_of(members));
+    problem_write(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
+                  str_of(members));
     *ret_body = b.failed ? (struct str){ 0 } : arena_str(s->t.arena, buf_str(&b));
     buf_release(&b);
     return ret_body->p ? OK : ERR_NO_MEMORY;

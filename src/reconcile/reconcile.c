@@ -48,7 +48,8 @@ bool reconcile_set_time(struct reconcile *r, struct str at)
     return true;
 }
 
-int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
+/* The last day that is over. */
+static int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
 {
     return day_at(r->zone, now_ms) - 1;
 }

@@ -276,7 +276,9 @@ int64_t sqlite_db_wal_bytes(const struct sqlite_db *db)
 
 /* --- checkpoint --- */
 
-enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames, int *ret_copied)
+/* Checkpoint by mode; the frames in the WAL and how many of them are in the database by now. */
+static enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames,
+                                       int *ret_copied)
 {
     int rc = sqlite3_wal_checkpoint_v2(db->handle, "main", mode, ret_frames, ret_copied);
 

@@ -318,17 +318,19 @@ static enum err dlq_act_fit(struct tx *tx, struct dead_act *act)
 
 /* --- the kinds' own word --- */
 
-/* Words that are too long end between two characters. */
-static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words)
 {
-    struct str words = str_of(*why ? why : err_words(e, LANG_EN));
-
     if (words.n >= sizeof(r->why))
         words.n = sizeof(r->why) - 1;
     while (!str_is_utf8(words))
         words.n--;
     r->id = id;
     snprintf(r->why, sizeof(r->why), STR_FMT, STR_ARG(words));
+}
+
+static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+{
+    dead_refusal_set(r, id, str_of(*why ? why : err_words(e, LANG_EN)));
 }
 
 static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,

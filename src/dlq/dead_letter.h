@@ -170,6 +170,8 @@ struct dead_refusal {
     struct uuid id;
     char why[256];
 };
+/* Words that are too long end between two characters. */
+void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words);
 
 /* One act on one or many. The caller fills the first part, then posts dead_act_step() in units and
  * calls dead_act_took() with each verdict until that says false. */

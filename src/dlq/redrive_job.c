@@ -42,19 +42,10 @@ static size_t step_size(const struct redrive *r)
 
 void redrive_refuse(struct redrive_step *s, struct uuid id, struct str why)
 {
-    struct dead_refusal *x;
-
-    if (s->refused == LIMIT_DEAD_STEP) {
+    if (s->refused == LIMIT_DEAD_STEP)
         s->unnamed++;
-        return;
-    }
-    x = &s->refusals[s->refused++];
-    x->id = id;
-    if (why.n >= sizeof(x->why))
-        why.n = sizeof(x->why) - 1;
-    while (!str_is_utf8(why))
-        why.n--;
-    snprintf(x->why, sizeof(x->why), STR_FMT, STR_ARG(why));
+    else
+        dead_refusal_set(&s->refusals[s->refused++], id, why);
 }
 
 void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act)
@@ -346,13 +337,6 @@ static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, stru
     return e;
 }
 
-/* Only a job with an outside part can be put off. */
-static void redrive_job_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 static enum err redrive_job_buried(struct tx *tx, const struct message *m, void *ctx,
                                    const char *why)
 {
@@ -374,7 +358,7 @@ struct job_kind redrive_kind(struct redrives *rs)
         .name = "dlq.redrive",
         .ctx = rs,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 500, .max_ms = 500, .factor = 1 },
-        .outside = redrive_job_outside,
+        .outside = job_without_outside,
         .settle = redrive_job_settle,
         .buried = redrive_job_buried,
         .patient = true,

@@ -110,6 +110,13 @@ struct queue_letter { /* a dead letter, as far as the queue needs to know it */
 enum err queue_revive(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_letter *l,
                       size_t n);
 
+/* The id of a message of which there is always one: six bytes tell which. */
+#define QUEUE_STANDING_ID(...)                                                                     \
+    {                                                                                              \
+        {                                                                                          \
+            0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, __VA_ARGS__                                  \
+        }                                                                                          \
+    }
 /* Sees to it that a message is there of which there is always one, by its fixed id: adds it where
  * it is not, takes away a dead letter of it. A node of an older version buries what it does not
  * know; people delete letters. CONFLICT: another node was first, which is as good. */
@@ -150,6 +157,8 @@ struct job {
 /* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
  * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
+/* The `outside` of a kind that has only a settle: without an outside part a job cannot be put off. */
+void job_without_outside(struct job *j, void *ctx);
 /* Instead of it, where there is nothing to settle: due again at due_ms. Of many that are put off at
  * the same time each costs next to nothing. */
 void job_put_off(struct job *j, int64_t due_ms);

@@ -194,6 +194,20 @@ void step_fail(struct working *w, const char *why)
     step_post(w, &kind, error_stored);
 }
 
+void step_page(struct working *w, struct str path, struct str after,
+               void (*done)(struct stripe_page *))
+{
+    w->page = (struct stripe_page){ .path = path,
+                                    .after = after,
+                                    .arena = &w->arena,
+                                    .home = w->r->payments->runtime.home,
+                                    .done = done };
+    if (path.p)
+        stripe_page_read(w->r->lister, &w->page);
+    else
+        step_fail(w, "no memory");
+}
+
 /* --- clearing up --- */
 
 static enum err reconcile_count(void *ctx, const struct row *row)
@@ -400,12 +414,6 @@ struct job_kind reconcile_kind(struct reconcile *r)
 
 /* --- once a day --- */
 
-static void daily_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 /* The days since the last one that was looked at, some of them at most: a server may have been
  * down. The very first is yesterday. */
 static enum err begin_days(struct tx *tx, struct reconcile *r, int64_t now_ms)
@@ -467,7 +475,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
         .name = "reconcile.daily",
         .ctx = r,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 600 * 1000, .factor = 2 },
-        .outside = daily_outside,
+        .outside = job_without_outside,
         .settle = daily_settle,
         .patient = true,
     };
@@ -475,8 +483,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
 
 enum err reconcile_daily_start(struct tx *tx, struct reconcile *r, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'r', 'e', 'c',
-                                        'o', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('r', 'e', 'c', 'o', 0, 1);
     struct queue_new first = { .id = only, .kind = DAILY_KIND };
 
     if (!r->daily)

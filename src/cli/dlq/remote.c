@@ -126,21 +126,28 @@ static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, co
 
 /* --- the source --- */
 
-static enum err remote_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
-                            struct str cursor, int limit, struct str *ret_json)
+static enum err dlq_remote_list(struct dlq_source *s, struct arena *a, const char *address,
+                                const struct dead_filter *f, struct str cursor, int limit,
+                                struct str *ret_json)
 {
     struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct buf path;
     enum err e = ERR_NO_MEMORY;
 
     buf_init(&path, PATH_MAX_BYTES);
-    buf_fmt(&path, "/api/v1/admin/dlq?limit=%d", limit);
+    buf_fmt(&path, "%s?limit=%d", address, limit);
     add_query(&path, f);
     admin_parameter(&path, "cursor", cursor);
     if (!path.failed)
         e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
     buf_release(&path);
     return e;
+}
+
+static enum err remote_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
+                            struct str cursor, int limit, struct str *ret_json)
+{
+    return dlq_remote_list(s, a, "/api/v1/admin/dlq", f, cursor, limit, ret_json);
 }
 
 static enum err remote_show(struct dlq_source *s, struct arena *a, struct uuid id,
@@ -174,18 +181,7 @@ static enum err remote_act(struct dlq_source *s, struct arena *a, const struct d
 static enum err remote_groups(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                               struct str cursor, int limit, struct str *ret_json)
 {
-    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
-    struct buf path;
-    enum err e = ERR_NO_MEMORY;
-
-    buf_init(&path, PATH_MAX_BYTES);
-    buf_fmt(&path, "/api/v1/admin/dlq/groups?limit=%d", limit);
-    add_query(&path, f);
-    admin_parameter(&path, "cursor", cursor);
-    if (!path.failed)
-        e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
-    buf_release(&path);
-    return e;
+    return dlq_remote_list(s, a, "/api/v1/admin/dlq/groups", f, cursor, limit, ret_json);
 }
 
 static enum err remote_edit(struct dlq_source *s, struct arena *a, struct uuid id, struct str text)

@@ -406,8 +406,7 @@ struct job_kind mirror_kind(struct publisher *p)
 
 enum err mirror_start(struct tx *tx, struct publisher *p, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'm', 'i', 'r',
-                                        'r', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('m', 'i', 'r', 'r', 0, 1);
     struct queue_new first = { .id = only,
                                .kind = MIRROR_KIND,
                                .due_ms = now_ms + LIMIT_MIRROR_MS };

@@ -199,21 +199,18 @@ static enum err booking_end_payment(struct tx *tx, struct payments *pp, struct u
     return e || !busy ? e : look_again(tx, pp, booking, now_ms);
 }
 
-static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct uuid booking;
     bool busy;
     enum err e;
 
-    if (!uuid_parse(m->ref, &booking)) {
-        snprintf(why, 256, "the message names no booking");
-        return ERR_VALIDATION;
-    }
+    if (!uuid_parse(m->ref, &booking))
+        return why_err(why, ERR_VALIDATION, "the message names no booking");
     e = release_payment(tx, ctx, booking, env_now_ms(tx_env(tx)), &busy);
     if (e || !busy)
         return e;
-    snprintf(why, 256, "an operation on its payment is under way");
-    return ERR_UNAVAILABLE;
+    return why_err(why, ERR_UNAVAILABLE, "an operation on its payment is under way");
 }
 
 struct job_kind booking_cancelled_kind(struct payments *p)
@@ -577,12 +574,12 @@ static enum err confirm_many(struct tx *tx, const struct message *const *m, size
     return tx_bulk(tx, STMT_booking_confirm, v, n, COLUMNS, NULL, NULL);
 }
 
-static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     enum err e = confirm_many(tx, &m, 1, ctx);
 
     if (e == ERR_VALIDATION)
-        snprintf(why, 256, "the message names no booking");
+        why_set(why, "the message names no booking");
     return e;
 }
 

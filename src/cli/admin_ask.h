@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/why.h"
 #include "cli/admin_call.h"
 
 #include <cjson/cJSON.h>
@@ -13,15 +14,15 @@ enum { ADMIN_OWNER = 300 };
 void admin_owner(struct str file, char ret_owner[ADMIN_OWNER]);
 /* The server of the settings' database: of a SQLite file who has it, of PostgreSQL the one where
  * the settings say. As admin_open(), and VALIDATION where nobody has the file. */
-enum err admin_find(const struct settings *s, struct admin **ret_admin, char why[512]);
+enum err admin_find(const struct settings *s, struct admin **ret_admin, struct why *why);
 
 /* As admin_send(); a server that is busy (429, 503) is asked again, for half a minute. What is
  * asked must be harmless twice. */
 enum err admin_ask(struct admin *a, struct arena *arena, const char *method, struct str path,
                    enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
-                   char why[512]);
+                   struct why *why);
 /* An answer that is a problem, in its own words. */
-void admin_problem(int status, const cJSON *problem, char why[512]);
+void admin_problem(int status, const cJSON *problem, struct why *why);
 
 /* Adds ?name=value or &name=value; nothing where the value is empty. */
 void admin_parameter(struct buf *path, const char *name, struct str value);

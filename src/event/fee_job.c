@@ -131,7 +131,7 @@ static void fee_outside(struct job *j, void *ctx)
 
 /* Without a fee in the payment's own currency there is none to be stored; and where the intent was
  * paid by another charge since, that one has a message of its own. */
-static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct fee_job_ask *a = j->state;
     const struct fact *f = &a->call.fact;
@@ -248,7 +248,7 @@ static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment,
     return e ? e : tell_missing(tx, &p, refunded, sum);
 }
 
-static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     static const char *const paths[] = { "refunded" };
     struct json_value v[COUNT(paths)];
@@ -259,10 +259,8 @@ static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx,
 
     (void)ctx;
     if (!uuid_parse(m->ref, &payment) || json_pick(m->body, paths, COUNT(paths), v, NULL) ||
-        v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded.minor)) {
-        snprintf(why, 256, "the message's body cannot be read");
-        return ERR_VALIDATION;
-    }
+        v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded.minor))
+        return why_err(why, ERR_VALIDATION, "the message's body cannot be read");
     arena_init(&a, ASK_ARENA);
     e = look_again(tx, &a, payment, refunded);
     arena_release(&a);

@@ -151,15 +151,6 @@ static void add_money(struct buf *b, struct money m, enum language language)
         buf_add(b, S("円"));
 }
 
-struct str money_words(struct arena *a, struct money m, enum language language)
-{
-    struct buf b;
-
-    buf_init(&b, DATA_MAX);
-    add_money(&b, m, language);
-    return out_done(&b, a);
-}
-
 static void date_words(struct civil d, enum language language, char text[DATE_MAX])
 {
     static const char *const months[] = { "January",   "February", "March",    "April",

@@ -33,8 +33,6 @@ struct metrics {
 
 /* The i-th of a list; the last one where there are fewer. */
 struct str metrics_listed(struct str list, size_t i);
-/* Where the series of these values lies. */
-size_t metrics_place(const struct family *f, struct labels at);
 
 #define METRICS_CURRENCY(text)                                                                     \
     ((uint32_t)(unsigned char)(text)[0] | (uint32_t)(unsigned char)(text)[1] << 8 |                \

@@ -395,8 +395,8 @@ static enum err render_problem(struct settle_settling *s, struct str *ret_body)
     snprintf(members, sizeof(members), "\"paymentId\":\"%s\",\"currentStatus\":\"%s\"", id,
              payment_status_name(s->p.status));
     buf_init(&b, PROBLEM_MAX);
-    problem_write_more(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
-                       str_of(members));
+    problem_write(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
+                  str_of(members));
     *ret_body = b.failed ? (struct str){ 0 } : arena_str(s->t.arena, buf_str(&b));
     buf_release(&b);
     return ret_body->p ? OK : ERR_NO_MEMORY;
@@ -610,7 +610,7 @@ static enum err settle_nothing(struct settle_settling *s)
     return e ? e : end_operation(s, S("nothing to do"));
 }
 
-enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct op_run *r = j->state;
     struct settle_settling s = { .tx = tx, .r = r };

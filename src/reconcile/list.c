@@ -219,16 +219,8 @@ void step_theirs(struct working *w)
         step_post(w, &skip, step_done);
         return;
     }
-    w->page =
-        (struct stripe_page){ .path = stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms),
-                              .after = str_of(w->day.place),
-                              .arena = &w->arena,
-                              .home = w->r->payments->runtime.home,
-                              .done = page_read };
-    if (w->page.path.p)
-        stripe_page_read(w->r->lister, &w->page);
-    else
-        step_fail(w, "no memory");
+    step_page(w, stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms), str_of(w->day.place),
+              page_read);
 }
 
 /* --- ours --- */

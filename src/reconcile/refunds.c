@@ -27,15 +27,7 @@ static void page_read(struct stripe_page *page);
 
 static void ask_page(struct working *w, struct str after)
 {
-    w->page = (struct stripe_page){ .path = stripe_refunds_path(&w->arena, w->check.intent_id),
-                                    .after = after,
-                                    .arena = &w->arena,
-                                    .home = w->r->payments->runtime.home,
-                                    .done = page_read };
-    if (w->page.path.p)
-        stripe_page_read(w->r->lister, &w->page);
-    else
-        step_fail(w, "no memory");
+    step_page(w, stripe_refunds_path(&w->arena, w->check.intent_id), after, page_read);
 }
 
 /* False: one of them cannot be understood, or there are too many, or too much. */

@@ -1,4 +1,5 @@
 /* report.c - a day's report for programs and for spreadsheets. */
+#include "base/csv.h"
 #include "base/json/write.h"
 #include "base/text.h"
 #include "reconcile/run.h"
@@ -189,15 +190,7 @@ static void reconcile_report_cell(struct buf *b, struct str s)
 {
     if (b->n && b->p[b->n - 1] != '\n')
         buf_char(b, ',');
-    buf_char(b, '"');
-    if (is_formula(s))
-        buf_char(b, '\'');
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            buf_char(b, '"');
-        buf_char(b, s.p[i]);
-    }
-    buf_char(b, '"');
+    csv_field(b, s, is_formula(s));
 }
 
 static void cell_int(struct buf *b, int64_t n)

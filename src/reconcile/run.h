@@ -127,6 +127,9 @@ struct working { /* one run of the job */
 void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *));
 void step_done(struct unit *u);                     /* it is kept: on with the next */
 void step_fail(struct working *w, const char *why); /* the gateway: later again */
+/* Asks for a page of a list. path.p NULL: no memory for it. */
+void step_page(struct working *w, struct str path, struct str after,
+               void (*done)(struct stripe_page *));
 
 void step_theirs(struct working *w); /* list.c */
 void step_ours(struct working *w);

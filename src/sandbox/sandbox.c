@@ -79,7 +79,7 @@ static void sandbox_replied(void *ctx, const struct request *r, int status)
         LOG_TEXT("path", r->path), LOG_NUM("status", status));
 }
 
-static enum err listen_there(struct sandbox *s, char why[256])
+static enum err listen_there(struct sandbox *s, struct why *why)
 {
     struct server_options o = { .env = &s->env,
                                 .listen = s->o.listen,
@@ -101,14 +101,12 @@ static enum err listen_there(struct sandbox *s, char why[256])
     return OK;
 }
 
-static enum err open_store(struct sandbox *s, char why[256])
+static enum err open_store(struct sandbox *s, struct why *why)
 {
     struct store_options o = { .url = s->o.db, .owner = s->o.listen, .sandbox = true };
 
-    if (!str_starts(s->o.db, S("sqlite:"))) {
-        snprintf(why, 256, "the sandbox's database must begin with sqlite:");
-        return ERR_VALIDATION;
-    }
+    if (!str_starts(s->o.db, S("sqlite:")))
+        return why_err(why, ERR_VALIDATION, "the sandbox's database must begin with sqlite:");
     return store_open(&o, &s->env, &s->store, why);
 }
 
@@ -195,7 +193,7 @@ static enum err fill_routes(struct sandbox *s)
     return OK;
 }
 
-static enum err open_all(struct sandbox *s, char why[256])
+static enum err open_all(struct sandbox *s, struct why *why)
 {
     struct client_options c = { .env = &s->env, .thread = "sandbox-egress", .allow_private = true };
     enum err e = listen_there(s, why);
@@ -208,20 +206,19 @@ static enum err open_all(struct sandbox *s, char why[256])
         e = client_open(&c, &s->client, why);
     if (e)
         return e;
-    snprintf(why, 256, "no memory for the sandbox");
+    why_set(why, "no memory for the sandbox");
     e = relay_open(s) ? open_queue(s) : ERR_NO_MEMORY;
     return e ? e : fill_routes(s);
 }
 
-enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox, char why[256])
+enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,
+                      struct why *why)
 {
     struct sandbox *s = sandbox_make(o);
     enum err e;
 
-    if (!s) {
-        snprintf(why, 256, "no memory for the sandbox");
-        return ERR_NO_MEMORY;
-    }
+    if (!s)
+        return why_err(why, ERR_NO_MEMORY, "no memory for the sandbox");
     e = open_all(s, why);
     if (e) {
         sandbox_free(s);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/why.h"
 #include "http/http.h"
 #include "queue/queue.h"
 #include "sandbox/sandbox.h"
@@ -47,7 +48,7 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
  * divided by a factor. */
 struct job_kind sandbox_webhook_kind(struct sandbox *s);
 /* What a receiver said to a webhook: 2xx. False: `why` says what else. */
-bool sandbox_heard(const struct call *c, char why[256]);
+bool sandbox_heard(const struct call *c, struct why *why);
 
 /* --- sandbox/fault/rules.c: what goes wrong with a call, by the rules and by chance --- */
 
@@ -81,7 +82,7 @@ struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, stru
 struct sandbox_faults *sandbox_faults_new(void);
 void sandbox_faults_free(struct sandbox_faults *f);
 /* As they were when the sandbox ended; before its thread runs. */
-enum err sandbox_faults_load(struct sandbox *s, char why[256]);
+enum err sandbox_faults_load(struct sandbox *s, struct why *why);
 /* Sends an answer as the fault wants it to arrive. */
 void sandbox_answer_send(struct request *r, const struct sandbox_fault *f, int status,
                          struct str body);

@@ -21,7 +21,7 @@ bool app_open_qstash(struct app *app)
                                 .max_per_host = LIMIT_QSTASH_PER_HOST,
                                 .max_total = LIMIT_QSTASH_CALLS,
                                 .allow_private = s->qstash_private };
-    char why[256] = "";
+    struct why why = { 0 };
 
     q->env = &app->node.env;
     q->store = app->node.store;
@@ -36,11 +36,12 @@ bool app_open_qstash(struct app *app)
     q->dedup_ms = s->qstash_dedup_ms;
     q->allow_private = s->qstash_private;
     q->destinations = destinations_new(&app->node.env);
-    if (q->destinations && client_open(&o, &app->qstash_client, why) == OK) {
+    if (q->destinations && client_open(&o, &app->qstash_client, &why) == OK) {
         q->client = app->qstash_client;
         return true;
     }
-    LOG(app->node.env.log, LOG_ERROR, "cannot open the QStash API", LOG_TEXT("why", str_of(why)));
+    LOG(app->node.env.log, LOG_ERROR, "cannot open the QStash API",
+        LOG_TEXT("why", str_of(why.text)));
     return false;
 }
 

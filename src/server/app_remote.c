@@ -52,12 +52,12 @@ static bool open_client(struct app *app)
                                 .max_per_host = LIMIT_PUBLISH_CALLS,
                                 .max_total = LIMIT_PUBLISH_CALLS,
                                 .allow_private = true }; /* the operator named it */
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (!app->node.settings.queue_remote || client_open(&o, &app->publish_client, why) == OK)
+    if (!app->node.settings.queue_remote || client_open(&o, &app->publish_client, &why) == OK)
         return true;
     LOG(app->node.env.log, LOG_ERROR, "cannot make calls to QSTASH_URL",
-        LOG_TEXT("why", str_of(why)));
+        LOG_TEXT("why", str_of(why.text)));
     return false;
 }
 

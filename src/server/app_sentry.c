@@ -9,7 +9,7 @@
 bool app_open_sentry(struct app *app)
 {
     const struct settings *s = &app->node.settings;
-    char why[256] = "no memory";
+    struct why why = { "no memory" };
     enum err e;
 
     if (gethostname(app->host_name, sizeof(app->host_name) - 1))
@@ -21,12 +21,12 @@ bool app_open_sentry(struct app *app)
                                               .environment = s->sentry_environment,
                                               .release = S(ICHIDO_VERSION),
                                               .server_name = str_of(app->host_name) },
-                    &app->sentry, why);
+                    &app->sentry, &why);
     if (e == ERR_NOT_FOUND)
         return true;
     if (e)
         LOG(app->node.env.log, LOG_ERROR, "cannot send errors to Sentry",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
     else
         log_hook(app->node.env.log, sentry_line, app->sentry);
     return !e;

@@ -5,14 +5,14 @@
 /* An egress thread of its own: who looks at us from outside never slows a payment. */
 static bool open_client(struct app *app)
 {
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (!client_open(
             &(struct client_options){
                 .env = &app->node.env, .max_per_host = 2, .max_total = 8, .allow_private = true },
-            &app->telemetry_client, why))
+            &app->telemetry_client, &why))
         return true;
-    LOG(app->node.env.log, LOG_ERROR, "cannot start telemetry", LOG_TEXT("why", str_of(why)));
+    LOG(app->node.env.log, LOG_ERROR, "cannot start telemetry", LOG_TEXT("why", str_of(why.text)));
     return false;
 }
 

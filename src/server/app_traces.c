@@ -41,14 +41,14 @@ bool app_open_traces(struct app *app)
                               .timeout_ms = s->otlp_timeout_ms,
                               .delay_ms = s->otel_delay_ms,
                               .batch_max = (size_t)s->otel_batch_max };
-    char why[256] = "not enough memory";
+    struct why why = { "not enough memory" };
 
     if (!app_wants_traces(app))
         return true;
     env->spans = open_spans(app);
-    app->otlp = env->spans ? otlp_new(&o, why) : NULL;
+    app->otlp = env->spans ? otlp_new(&o, &why) : NULL;
     if (!app->otlp)
-        LOG(env->log, LOG_ERROR, "cannot export traces", LOG_TEXT("why", str_of(why)));
+        LOG(env->log, LOG_ERROR, "cannot export traces", LOG_TEXT("why", str_of(why.text)));
     return app->otlp != NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/why.h"
 
 enum { DEV_ADMIN_TOKEN, DEV_JWT_SECRET, DEV_WEBHOOK_SECRET, DEV_SECRETS };
 enum { DEV_SECRET_BYTES = 32, DEV_SECRET_TEXT = 8 + 2 * DEV_SECRET_BYTES };
@@ -21,7 +22,8 @@ enum dev_kept {
 /* Fills *s from the file, or makes all of them and then the file. db: ICHIDO_DB. Whoever is killed
  * in between leaves no half file; of two that make it at once both use the same. why: what is the
  * matter and what to do, without a secret in it. */
-enum dev_kept dev_secrets_get(struct rng *rng, struct str db, struct dev_secrets *s, char why[256]);
+enum dev_kept dev_secrets_get(struct rng *rng, struct str db, struct dev_secrets *s,
+                              struct why *why);
 
 /* One new secret of that kind. */
 void dev_secret_make(struct rng *rng, size_t kind, char text[DEV_SECRET_TEXT + 1]);

@@ -133,20 +133,20 @@ static bool open_server(struct app *app)
         .ctx = app,
     };
     struct str host = s->listen;
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, why)) {
+    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, &why)) {
         LOG(app->node.env.log, LOG_ERROR, "cannot read ICHIDO_TRUSTED_PROXIES",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
         return false;
     }
-    if (server_open(&o, &app->server, why)) {
+    if (server_open(&o, &app->server, &why)) {
         LOG(app->node.env.log, LOG_ERROR,
-            strstr(why, strerror(EADDRINUSE))
+            strstr(why.text, strerror(EADDRINUSE))
                 ? "another program has that address: stop it, or set ICHIDO_LISTEN to a free one "
                   "like 127.0.0.1:8788"
                 : "cannot listen",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
         return false;
     }
     while (host.n && host.p[host.n - 1] != ':')
@@ -182,7 +182,7 @@ static bool open_queue(struct app *app)
 static bool open_paypay_door(struct app *app)
 {
     const struct settings *s = &app->node.settings;
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (!settings_has_gateway(s, S("paypay")))
         return true;
@@ -195,17 +195,17 @@ static bool open_paypay_door(struct app *app)
                                                        .everybody = s->mode == MODE_DEV,
                                                        .trusted = &app->trusted_proxies,
                                                        .backlog_limit = s->backlog_limit },
-                        why);
+                        &why);
     if (!app->paypay_door)
         LOG(app->node.env.log, LOG_ERROR, "cannot open PayPay's door",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
     return app->paypay_door != NULL;
 }
 
 static bool open_doors(struct app *app)
 {
     const struct settings *s = &app->node.settings;
-    char why[256] = "";
+    struct why why = { 0 };
 
     app->door = stripe_door_new(
         &(struct stripe_door_options){
@@ -221,10 +221,10 @@ static bool open_doors(struct app *app)
             .backlog_limit = s->backlog_limit,
             .publish = s->queue_remote,
         },
-        why);
+        &why);
     if (!app->door)
         LOG(app->node.env.log, LOG_ERROR, "cannot open the Stripe door",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
     return app->door && open_paypay_door(app);
 }
 

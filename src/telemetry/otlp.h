@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/executor.h"
+#include "base/why.h"
 #include "http/http.h"
 #include "observe/span.h"
 
@@ -37,7 +38,7 @@ struct otlp_options {
 };
 
 /* NULL: why says which setting is wrong, without its value. The texts are copied. */
-struct otlp *otlp_new(const struct otlp_options *o, char why[256]);
+struct otlp *otlp_new(const struct otlp_options *o, struct why *why);
 void otlp_start(struct otlp *o); /* at home */
 /* At home: sends what waits, then calls stopped, once; it takes LIMIT_OTLP_FLUSH_MS at most. Before
  * otlp_start(), and of NULL, it is called at once. */

@@ -22,7 +22,8 @@ static const char *const tag_names[] = {
 /* Somebody's words; the first that is there says why. */
 static const char *const words_names[] = { "errorMessage", "why", "error", "words", "lastError" };
 
-void sentry_time(struct buf *out, int64_t ms)
+/* RFC 3339 in UTC, with milliseconds. */
+static void sentry_time(struct buf *out, int64_t ms)
 {
     struct civil day = civil_of(floor_div(ms, DAY_S * 1000LL));
     int64_t rest = floor_mod(ms, DAY_S * 1000LL);

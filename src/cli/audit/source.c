@@ -68,7 +68,7 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
 }
 
 /* The database's short trouble is waited out; reading again is harmless. */
-static enum err read_store(struct audit_source *s, struct audit_source_reading *g, char why[512])
+static enum err read_store(struct audit_source *s, struct audit_source_reading *g, struct why *why)
 {
     enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
 
@@ -77,7 +77,7 @@ static enum err read_store(struct audit_source *s, struct audit_source_reading *
         e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
     }
     if (e)
-        snprintf(why, 512, "%s", err_words(e, LANG_EN));
+        why_set(why, "%s", err_words(e, LANG_EN));
     return e;
 }
 
@@ -133,7 +133,7 @@ static void add_path(struct buf *b, const struct audit_ask *ask, int limit)
 }
 
 static enum err audit_source_call(struct audit_source *s, struct arena *a, struct str path,
-                                  struct str *ret_text, char why[512])
+                                  struct str *ret_text, struct why *why)
 {
     CLEANUP(json_freep) cJSON *problem = NULL;
     int status;
@@ -146,7 +146,7 @@ static enum err audit_source_call(struct audit_source *s, struct arena *a, struc
     return status >= 500 ? ERR_UNAVAILABLE : ERR_VALIDATION;
 }
 
-static enum err read_server(struct audit_source *s, struct audit_source_reading *g, char why[512])
+static enum err read_server(struct audit_source *s, struct audit_source_reading *g, struct why *why)
 {
     struct buf path;
     enum err e = ERR_NO_MEMORY;
@@ -164,7 +164,7 @@ static enum err read_server(struct audit_source *s, struct audit_source_reading 
 
 /* Lists and steps say in their JSON where the next one begins, exports beside their text. */
 static enum err find_next(const struct audit_source *s, const struct audit_source_reading *g,
-                          char next[AUDIT_NEXT], char why[512])
+                          char next[AUDIT_NEXT], struct why *why)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
@@ -176,16 +176,14 @@ static enum err find_next(const struct audit_source *s, const struct audit_sourc
             audit_export_text(&g->part.next, next);
         return OK;
     }
-    if (json_parse(g->text, &tree, NULL)) {
-        snprintf(why, 512, "the answer is not what was expected");
-        return ERR_INTERNAL;
-    }
+    if (json_parse(g->text, &tree, NULL))
+        return why_err(why, ERR_INTERNAL, "the answer is not what was expected");
     snprintf(next, AUDIT_NEXT, "%s", answer_words(tree, "nextCursor"));
     return OK;
 }
 
 enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512])
+                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why)
 {
     struct audit_source_reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
     enum err e = s->admin ? read_server(s, &g, why) : read_store(s, &g, why);
@@ -198,7 +196,7 @@ enum err audit_source_read(struct audit_source *s, struct arena *a, const struct
 
 /* --- opening --- */
 
-static enum err open_either(struct audit_source *s, char why[512])
+static enum err open_either(struct audit_source *s, struct why *why)
 {
     struct node *n = s->node;
     char owner[ADMIN_OWNER];
@@ -209,7 +207,7 @@ static enum err open_either(struct audit_source *s, char why[512])
     return admin_open(&n->settings, owner, &s->admin, why);
 }
 
-enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512])
+enum err audit_source_open(struct node *n, struct audit_source **ret_source, struct why *why)
 {
     struct audit_source *s = calloc(1, sizeof(*s));
     enum err e;

@@ -8,6 +8,7 @@
  * Both sources answer in the API's JSON, so that the rest cannot tell them apart. */
 #pragma once
 
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "dlq/dead_letter.h"
 #include "server/node.h"
@@ -33,7 +34,7 @@ enum dlq_said { DLQ_ASKED, DLQ_HELP, DLQ_WRONG };
 
 /* argv[0] is "dlq". Texts are argv's own. WRONG: `why` says what to write instead. */
 enum dlq_said dlq_args(int argc, char **argv, struct arena *a, int64_t now_ms,
-                       struct dlq_ask *ret_ask, char why[256]);
+                       struct dlq_ask *ret_ask, struct why *why);
 void dlq_usage(void);
 
 /* --- where the letters are --- */
@@ -58,14 +59,14 @@ struct dlq_source {
     enum err (*edit)(struct dlq_source *s, struct arena *a, struct uuid id, struct str body);
     void (*free)(struct dlq_source *s);
     const char *afterwards; /* when what is retried will run */
-    char why[512];
+    struct why why;
 };
 
 /* The store itself. CONFLICT: another process has it, and ret_owner says who that is. */
 enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret_owner[ADMIN_OWNER],
-                        char why[512]);
+                        struct why *why);
 enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source **ret_source,
-                         char why[512]);
+                         struct why *why);
 
 /* What the API calls a filter, or all of them, as members of an object that was begun. */
 void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count);

@@ -384,7 +384,7 @@ static bool is_the_planned_one(const struct message *m, const struct flow_gate *
     return !str_to_i64(m->body, &at) || at == f->wake_ms;
 }
 
-static enum err window_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err window_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/why.h"
 #include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -115,16 +116,16 @@ static inline void stage_queue_start(struct task *t)
 static inline void stage_open_parts(struct stage *g)
 {
     struct sandbox *s = &g->s;
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (store_open(
             &(struct store_options){ .url = str_of(g->url), .owner = S("a test"), .sandbox = true },
-            &s->env, &s->store, why) ||
+            &s->env, &s->store, &why) ||
         server_open(&(struct server_options){ .env = &s->env, .listen = S("127.0.0.1:0") },
-                    &s->server, why) ||
+                    &s->server, &why) ||
         client_open(&(struct client_options){ .env = &s->env, .allow_private = true }, &s->client,
-                    why))
-        fail_msg("%s", why);
+                    &why))
+        fail_msg("%s", why.text);
     s->faults = sandbox_faults_new();
     g->kind = sandbox_webhook_kind(s);
     s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "base/why.h"
 #include "store/store.h"
 #include "unit/cm.h"
 #include "unit/desk.h"
@@ -82,10 +83,10 @@ static inline void rig_open(struct rig *r, int connections)
     struct store_options o = { .url = str_of(r->url),
                                .owner = S("127.0.0.1:8787"),
                                .connections = connections };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (store_open(&o, &r->env, &r->store, why))
-        fail_msg("%s: %s", r->url, why);
+    if (store_open(&o, &r->env, &r->store, &why))
+        fail_msg("%s: %s", r->url, why.text);
 }
 
 static inline void rig_close(struct rig *r)

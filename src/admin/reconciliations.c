@@ -22,19 +22,17 @@ struct look { /* one request, in its own arena */
     struct uuid run, user;
 };
 
-ANSWERS static struct look *look_new(struct request *r, void *ctx, enum err e,
-                                     const struct principal *p)
+ANSWERS static struct look *reconciliation_look_new(struct request *r, void *ctx,
+                                                    const struct principal *p)
 {
     const struct api_reconciliations *api = ctx;
-    struct look *l;
+    struct look *l = api_room(r, sizeof(*l));
 
-    if (!api_is_admin(r, e, p))
-        return NULL;
-    l = api_room(r, sizeof(*l));
     if (!l)
         return NULL;
     l->reconcile = api->reconcile;
     l->limit = PAGE_DEFAULT;
+    l->user = p->user;
     return l;
 }
 
@@ -72,18 +70,13 @@ static enum err read_list(struct tx *tx, struct unit *u)
     return reconcile_list(tx, u->arena, l->before, l->limit, &l->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.list", UNIT_READ, read_list, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    struct look *l = reconciliation_look_new(r, ctx, p);
 
     if (l && query_read(r, list_parameters, COUNT(list_parameters), l))
         api_answer_post(&l->answer, r, store_of(ctx), &kind, api_answer_show);
-}
-
-void api_reconciliation_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, list_as, ctx);
 }
 
 /* --- one day --- */
@@ -133,18 +126,13 @@ static void show_one(struct unit *u)
     reply_send(r, 200, S("text/csv; charset=utf-8"), l->answer.text);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.show", UNIT_READ, read_one, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    struct look *l = reconciliation_look_new(r, ctx, p);
 
     if (l && read_day(r, l) && query_read(r, NULL, 0, l))
         api_answer_post(&l->answer, r, store_of(ctx), &kind, show_one);
-}
-
-void api_reconciliation_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, get_as, ctx);
 }
 
 /* --- begin one --- */
@@ -190,19 +178,13 @@ static void show_begun(struct unit *u)
         reply_send(r, 202, S("application/json"), l->answer.text);
 }
 
-static void run_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_run(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.run", UNIT_FRONT, run_one, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    struct look *l = reconciliation_look_new(r, ctx, p);
 
     if (!l || !read_day(r, l) || !query_read(r, NULL, 0, l))
         return;
     l->run = env_uuid(r->env);
-    l->user = p->user;
     api_answer_post(&l->answer, r, store_of(ctx), &kind, show_begun);
-}
-
-void api_reconciliation_run(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, run_as, ctx);
 }

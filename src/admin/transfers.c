@@ -48,7 +48,7 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void show_list(struct request *r, const struct api_transfers *api, enum transfer_list list)
+static void show_list(struct request *r, struct payments *payments, enum transfer_list list)
 {
     static const struct unit_kind kind = { "transfers.list", UNIT_READ, read_page, NULL };
     static enum err (*const reads[TRANSFER_LISTS])(struct tx *, struct arena *,
@@ -63,23 +63,32 @@ static void show_list(struct request *r, const struct api_transfers *api, enum t
     if (!l || !transfer_read_page(r, list, &l->page))
         return;
     l->read = reads[list];
-    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    api_answer_post(&l->answer, r, payments->runtime.store, &kind, api_answer_show);
 }
 
-#define LIST(name, which)                                                                          \
-    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
-    {                                                                                              \
-        if (api_is_admin(r, e, p))                                                                 \
-            show_list(r, ctx, which);                                                              \
-    }                                                                                              \
-    void api_transfer_##name(struct request *r, void *ctx)                                         \
-    {                                                                                              \
-        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
-    }
-LIST(list, LIST_TRANSFERS)
-LIST(lines, LIST_LINES)
-LIST(imports, LIST_IMPORTS)
-LIST(returns, LIST_RETURNS)
+void api_transfer_list(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    show_list(r, ctx, LIST_TRANSFERS);
+}
+
+void api_transfer_lines(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    show_list(r, ctx, LIST_LINES);
+}
+
+void api_transfer_imports(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    show_list(r, ctx, LIST_IMPORTS);
+}
+
+void api_transfer_returns(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    show_list(r, ctx, LIST_RETURNS);
+}
 
 /* --- what an operator says --- */
 
@@ -133,34 +142,48 @@ static void answer_act(struct unit *u)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void admin_transfers_act(struct request *r, const struct api_transfers *api,
+static void admin_transfers_act(struct request *r, struct payments *payments,
                                 const struct principal *p, struct admin_transfers_doing *d,
                                 enum err (*run)(struct tx *tx, struct admin_transfers_doing *d))
 {
     static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, run_act, NULL };
 
     d->run = run;
-    d->act =
-        (struct transfer_act){ .payments = api->payments, .arena = &r->arena, .user = p->user };
-    api_answer_post(&d->answer, r, api->payments->runtime.store, &kind, answer_act);
+    d->act = (struct transfer_act){ .payments = payments, .arena = &r->arena, .user = p->user };
+    api_answer_post(&d->answer, r, payments->runtime.store, &kind, answer_act);
 }
 
-#define ACT(name, field)                                                                           \
-    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
-    {                                                                                              \
-        struct admin_transfers_doing *d = api_is_admin(r, e, p) ? api_room(r, sizeof(*d)) : NULL;  \
-                                                                                                   \
-        if (d && transfer_read_##name(r, &d->what.field))                                          \
-            admin_transfers_act(r, ctx, p, d, run_##name);                                         \
-    }                                                                                              \
-    void api_transfer_##name(struct request *r, void *ctx)                                         \
-    {                                                                                              \
-        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
-    }
-ACT(confirm, word)
-ACT(assign, order)
-ACT(set_aside, order)
-ACT(paid, returned)
+void api_transfer_confirm(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_confirm(r, &d->what.word))
+        admin_transfers_act(r, ctx, p, d, run_confirm);
+}
+
+void api_transfer_assign(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_assign(r, &d->what.order))
+        admin_transfers_act(r, ctx, p, d, run_assign);
+}
+
+void api_transfer_set_aside(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_set_aside(r, &d->what.order))
+        admin_transfers_act(r, ctx, p, d, run_set_aside);
+}
+
+void api_transfer_paid(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_paid(r, &d->what.returned))
+        admin_transfers_act(r, ctx, p, d, run_paid);
+}
 
 /* --- a file --- */
 
@@ -240,23 +263,18 @@ static void read_done(struct unit *u)
         go_on(m);
 }
 
-static void import_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_transfer_import(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "transfers.read", UNIT_READ, run_read, NULL };
-    const struct api_transfers *api = ctx;
-    struct importing *m = api_is_admin(r, e, p) ? api_room(r, sizeof(*m)) : NULL;
+    struct payments *payments = ctx;
+    struct importing *m = api_room(r, sizeof(*m));
 
     if (!m || !transfer_read_import(r, &m->import))
         return;
     m->request = r;
-    m->import.payments = api->payments;
+    m->import.payments = payments;
     m->import.user = p->user;
     transfer_import_begin(&m->import);
     m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = read_done };
-    store_post(api->payments->runtime.store, &m->unit);
-}
-
-void api_transfer_import(struct request *r, void *ctx)
-{
-    auth_check(((struct api_transfers *)ctx)->auth, r, import_as, ctx);
+    store_post(payments->runtime.store, &m->unit);
 }

@@ -202,31 +202,40 @@ void payment_operate(struct request *r, const struct api_payments *api, const st
         payment_check_and_begin(r, api, c, read_input);
 }
 
-/* --- who asks --- */
+/* --- what owners may --- */
 
-bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
-                        const struct principal *p, struct str verb)
+bool payment_caller_may(struct request *r, const struct api_payments *c, const struct principal *p,
+                        struct str verb)
 {
-    if (!e && !auth_sees_all(p) && !auth_owner_may(c->owner_may, verb))
-        e = ERR_FORBIDDEN;
-    if (e)
-        reply_problem(r, e, NULL);
-    return !e;
+    if (auth_sees_all(p) || auth_owner_may(c->owner_may, verb))
+        return true;
+    reply_problem(r, ERR_FORBIDDEN, NULL);
+    return false;
 }
 
-#define OPERATION(name, kind)                                                                      \
-    static void name##_known(struct request *r, void *ctx, enum err e, const struct principal *p)  \
-    {                                                                                              \
-        if (payment_caller_may(r, ctx, e, p, verbs[kind]))                                         \
-            payment_operate(r, ctx, p, kind);                                                      \
-    }                                                                                              \
-                                                                                                   \
-    void api_payment_##name(struct request *r, void *ctx)                                          \
-    {                                                                                              \
-        auth_check(((struct api_payments *)ctx)->auth, r, name##_known, ctx);                      \
-    }
+static void payment_operate_as_owner(struct request *r, const struct api_payments *api,
+                                     const struct principal *p, enum op_kind kind)
+{
+    if (payment_caller_may(r, api, p, verbs[kind]))
+        payment_operate(r, api, p, kind);
+}
 
-OPERATION(create, OP_CREATE)
-OPERATION(capture, OP_CAPTURE)
-OPERATION(refund, OP_REFUND)
-OPERATION(void, OP_VOID)
+void api_payment_create(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_CREATE);
+}
+
+void api_payment_capture(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_CAPTURE);
+}
+
+void api_payment_refund(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_REFUND);
+}
+
+void api_payment_void(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_VOID);
+}

@@ -83,9 +83,9 @@ static bool is_nobody(struct uuid user)
 }
 
 /* The operator's own token is no user: it has nobody to buy for. */
-static void create_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_create(struct request *r, void *ctx, const struct principal *p)
 {
-    if (!payment_caller_may(r, ctx, e, p, S("create")))
+    if (!payment_caller_may(r, ctx, p, S("create")))
         return;
     if (is_nobody(p->user))
         reply_problem(r, ERR_FORBIDDEN, NULL);
@@ -93,20 +93,10 @@ static void create_known(struct request *r, void *ctx, enum err e, const struct 
         purchases_operate(r, ctx, p, OP_CREATE, read_purchase);
 }
 
-void api_purchase_create(struct request *r, void *ctx)
+void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, create_known, ctx);
-}
-
-static void cancel_known(struct request *r, void *ctx, enum err e, const struct principal *p)
-{
-    if (payment_caller_may(r, ctx, e, p, S("void")))
+    if (payment_caller_may(r, ctx, p, S("void")))
         purchases_operate(r, ctx, p, OP_VOID, read_cancel);
-}
-
-void api_purchase_cancel(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, cancel_known, ctx);
 }
 
 /* --- one of them --- */
@@ -133,16 +123,11 @@ static enum err read_one(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void get_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "purchase.read", UNIT_READ, read_one, NULL };
 
-    payment_look_up(r, ctx, e, p, &kind);
-}
-
-void api_purchase_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, get_known, ctx);
+    payment_look_up(r, ctx, p, &kind);
 }
 
 /* --- pages of them --- */
@@ -188,13 +173,13 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return purchases_json(tx, u->arena, &g->filter, &g->answer.text);
 }
 
-static void list_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "purchase.list", UNIT_READ, read_page, NULL };
     struct api_payments *api = ctx;
     struct purchases_page *g;
 
-    if (!payment_caller_may(r, ctx, e, p, S("read")))
+    if (!payment_caller_may(r, ctx, p, S("read")))
         return;
     g = arena_alloc(&r->arena, 1, sizeof(*g));
     if (!g) {
@@ -206,9 +191,4 @@ static void list_known(struct request *r, void *ctx, enum err e, const struct pr
         (struct purchase_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), g))
         api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
-}
-
-void api_purchase_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, list_known, ctx);
 }

@@ -17,17 +17,13 @@ struct users_visit { /* one request, in its own arena */
 };
 
 /* The person himself, service, admin; NULL: anybody else was answered. */
-ANSWERS static struct users_visit *visit_new(struct request *r, const struct api_users *api,
-                                             enum err e, const struct principal *p)
+ANSWERS static struct users_visit *user_visit_new(struct request *r, const struct api_users *api,
+                                                  const struct principal *p)
 {
     struct users_visit *v;
     struct uuid id;
     bool himself;
 
-    if (e) {
-        reply_problem(r, e, NULL);
-        return NULL;
-    }
     if (!fields_path_id(r, &id))
         return NULL;
     himself = uuid_eq(p->user, id);
@@ -94,18 +90,13 @@ static void was_put(struct unit *u)
     reply_send(r, v->put.is_new ? 201 : 200, S("application/json"), v->answer.text);
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_put(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.put", UNIT_FRONT, users_put, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v && user_input(r, &v->contact))
         api_answer_post(&v->answer, r, v->api->store, &kind, was_put);
-}
-
-void api_user_put(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, put_as, ctx);
 }
 
 /* --- GET --- */
@@ -127,18 +118,13 @@ static void was_got(struct unit *u)
     api_answer_show(u);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.get", UNIT_READ, users_get, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v)
         api_answer_post(&v->answer, r, v->api->store, &kind, was_got);
-}
-
-void api_user_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, get_as, ctx);
 }
 
 /* --- DELETE --- */
@@ -162,18 +148,13 @@ static void was_forgotten(struct unit *u)
         reply_send(v->answer.request, 204, S(""), S(""));
 }
 
-static void forget_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_forget(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.forget", UNIT_FRONT, users_forget, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (!v)
         return;
     v->job = env_uuid(v->api->env);
     api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
-}
-
-void api_user_forget(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, forget_as, ctx);
 }

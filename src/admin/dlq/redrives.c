@@ -47,24 +47,20 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return redrive_page(tx, u->arena, l->id, l->limit, &l->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "redrive.list", UNIT_READ, read_page, NULL };
     static const struct query_parameter parameters[] = { QUERY_LIMIT(query_count),
                                                          QUERY_CURSOR(query_place) };
-    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct redrives_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (!l)
         return;
     l->limit = PAGE_DEFAULT;
     memset(l->id.b, 0xff, sizeof(l->id.b));
     if (query_read(r, parameters, COUNT(parameters), l))
         api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, &kind, api_answer_show);
-}
-
-void api_redrive_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, list_as, ctx);
 }
 
 static enum err read_one(struct tx *tx, struct unit *u)
@@ -81,10 +77,10 @@ static enum err cancel_one(struct tx *tx, struct unit *u)
     return redrive_cancel(tx, u->arena, l->id, l->user, &l->answer.text);
 }
 
-static void post_one(struct request *r, void *ctx, enum err e, const struct principal *p,
-                     const struct unit_kind *kind)
+static void redrive_post_one(struct request *r, void *ctx, const struct principal *p,
+                             const struct unit_kind *kind)
 {
-    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct redrives_look *l = api_room(r, sizeof(*l));
 
     if (!l || !fields_path_id(r, &l->id))
         return;
@@ -92,28 +88,18 @@ static void post_one(struct request *r, void *ctx, enum err e, const struct prin
     api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, kind, api_answer_show);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "redrive.get", UNIT_READ, read_one, NULL };
 
-    post_one(r, ctx, e, p, &kind);
+    redrive_post_one(r, ctx, p, &kind);
 }
 
-void api_redrive_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, get_as, ctx);
-}
-
-static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_cancel(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "redrive.cancel", UNIT_FRONT, cancel_one, NULL };
 
-    post_one(r, ctx, e, p, &kind);
-}
-
-void api_redrive_cancel(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, cancel_as, ctx);
+    redrive_post_one(r, ctx, p, &kind);
 }
 
 /* --- starting --- */
@@ -222,9 +208,9 @@ static void letters_counted(struct unit *u)
     redrives_counted(s, dry_run);
 }
 
-static void start_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_start(struct request *r, void *ctx, const struct principal *p)
 {
-    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+    struct starting *s = starting_new(r, ctx, p);
 
     if (!s || !dlq_read_redrive(r, &s->act, &s->new.rate))
         return;
@@ -233,11 +219,6 @@ static void start_as(struct request *r, void *ctx, enum err e, const struct prin
     s->act.dry_run = true; /* here it only counts */
     s->act.limit = LIMIT_DEAD_ACT + 1;
     count_on(s);
-}
-
-void api_redrive_start(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, start_as, ctx);
 }
 
 /* --- of events --- */
@@ -259,19 +240,14 @@ static void events_counted(struct unit *u)
         redrives_counted(s, s->act.dry_run);
 }
 
-static void replay_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_replay_start(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "replay.count", UNIT_READ, count_events, NULL };
-    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+    struct starting *s = starting_new(r, ctx, p);
 
     if (!s || !dlq_read_replay(r, &s->act, &s->new.rate))
         return;
     s->new.is_replay = true;
     s->new.filter = s->act.filter;
     api_answer_post(&s->answer, r, s->api->store, &kind, events_counted);
-}
-
-void api_replay_start(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, replay_as, ctx);
 }

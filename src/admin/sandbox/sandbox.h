@@ -10,7 +10,6 @@
 #include "payment/payments.h"
 
 struct api_sandbox {
-    struct auth *auth;
     struct payments *payments;
     struct client *client;
     struct str base;        /* of the sandbox: http://127.0.0.1:12111 */
@@ -19,11 +18,11 @@ struct api_sandbox {
 };
 
 /* ctx: struct api_sandbox */
-void api_sandbox_pay(struct request *r, void *ctx);    /* pay.c */
-void api_sandbox_faults(struct request *r, void *ctx); /* faults.c */
-void api_sandbox_set_faults(struct request *r, void *ctx);
-void api_sandbox_clear_faults(struct request *r, void *ctx);
-void api_sandbox_event(struct request *r, void *ctx); /* event.c */
+void api_sandbox_pay(struct request *r, void *ctx, const struct principal *p);    /* pay.c */
+void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p); /* faults.c */
+void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_event(struct request *r, void *ctx, const struct principal *p); /* event.c */
 
 /* --- request.c: what the handlers of switches and events share --- */
 

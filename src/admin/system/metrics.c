@@ -4,6 +4,7 @@
 #include "api/collections.h"
 #include "api/payments.h"
 #include "api/purchases.h"
+#include "endpoint/authorize.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "payment/unknown.h"
@@ -90,8 +91,10 @@ static bool wants_openmetrics(const struct request *r)
 
 static bool creates_payment(const struct route *route)
 {
-    return route && (route->handle == api_payment_create || route->handle == api_purchase_create ||
-                     route->handle == api_participant_checkout || route->handle == api_sandbox_pay);
+    authorized_handler h = route ? authorized_handler_of(route) : NULL;
+
+    return h == api_payment_create || h == api_purchase_create || h == api_participant_checkout ||
+           h == api_sandbox_pay;
 }
 
 /* False: it is neither; what fails by ourselves stands in ichido_http_requests_total. */

@@ -157,11 +157,12 @@ static void at_home(struct task *t)
     api_answer_post(&l->answer, l->answer.request, p->runtime.store, &kind, api_answer_show);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_overview_get(struct request *r, void *ctx, const struct principal *p)
 {
     struct system_overview_look *l;
 
-    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+    (void)p;
+    if (!query_read(r, NULL, 0, NULL))
         return;
     l = api_room(r, sizeof(*l));
     if (!l)
@@ -170,9 +171,4 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     l->answer.request = r;
     l->task = (struct task){ .run = at_home };
     home_give(l->api->payments->runtime.home, &l->task);
-}
-
-void api_overview_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_overview *)ctx)->auth, r, get_as, ctx);
 }

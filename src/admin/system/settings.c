@@ -46,11 +46,12 @@ static void add_all(struct buf *b, const struct api_settings *api)
     buf_release(&text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_settings_list(struct request *r, void *ctx, const struct principal *p)
 {
     struct buf b;
 
-    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+    (void)p;
+    if (!query_read(r, NULL, 0, NULL))
         return;
     buf_init(&b, ANSWER_MAX);
     buf_add(&b, S("{\"data\":["));
@@ -61,9 +62,4 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
     else
         reply_send(r, 200, S("application/json"), buf_str(&b));
     buf_release(&b);
-}
-
-void api_settings_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_settings *)ctx)->auth, r, list_as, ctx);
 }

@@ -200,33 +200,6 @@ bool control_is_own(struct request *r)
     return false;
 }
 
-#define OWN(handler)                                                                               \
-    static void own_##handler(struct request *r, void *sandbox)                                    \
-    {                                                                                              \
-        if (control_is_own(r))                                                                     \
-            handler(r, sandbox);                                                                   \
-    }
-OWN(control_add_rule)
-OWN(control_clear_rules)
-OWN(control_set_webhooks)
-OWN(control_set_chaos)
-OWN(control_end_chaos)
-OWN(control_press)
-OWN(control_authenticate)
-OWN(control_resend)
-OWN(control_use_checkout)
-OWN(control_pay_checkout)
-OWN(control_pay_voucher)
-OWN(control_end_voucher)
-OWN(control_open_dispute)
-OWN(control_close_dispute)
-OWN(control_send_transfer)
-OWN(control_roll)
-OWN(control_set_strict)
-OWN(control_move_refund)
-OWN(control_lapse)
-#undef OWN
-
 /* --- the table --- */
 
 /* Whoever opens the bare address in a browser. */
@@ -237,50 +210,63 @@ static void go_home(struct request *r, void *sandbox)
     reply_send(r, 303, S(""), S(""));
 }
 
-#define GET(where, how)                                                                            \
-    {                                                                                              \
-        .method = "GET", .path = (where), .handle = (how)                                          \
-    }
-#define POST(where, how)                                                                           \
-    {                                                                                              \
-        .method = "POST", .path = (where), .handle = own_##how                                     \
-    }
-#define DELETE(where, how)                                                                         \
-    {                                                                                              \
-        .method = "DELETE", .path = (where), .handle = own_##how                                   \
-    }
-
-const struct route sandbox_control_routes[] = {
-    GET("/", go_home),
-    GET("/_sandbox", control_home),
-    POST("/_sandbox", control_press),
-    GET("/_sandbox/faults", control_rules),
-    POST("/_sandbox/faults", control_add_rule),
-    DELETE("/_sandbox/faults", control_clear_rules),
-    GET("/_sandbox/webhooks", control_webhooks),
-    POST("/_sandbox/webhooks", control_set_webhooks),
-    GET("/_sandbox/chaos", control_chaos),
-    POST("/_sandbox/chaos", control_set_chaos),
-    DELETE("/_sandbox/chaos", control_end_chaos),
-    GET("/_sandbox/events", list_events),
-    GET("/_sandbox/books", control_books),
-    GET("/_sandbox/authenticate/{intent}", control_ask_customer),
-    POST("/_sandbox/authenticate/{intent}", control_authenticate),
-    POST("/_sandbox/events/{id}/resend", control_resend),
-    GET("/_sandbox/checkout/{session}", control_show_checkout),
-    POST("/_sandbox/checkout/{session}", control_use_checkout),
-    POST("/_sandbox/checkout/{session}/pay", control_pay_checkout),
-    GET("/_sandbox/konbini/{intent}", control_show_voucher),
-    POST("/_sandbox/konbini/{intent}/pay", control_pay_voucher),
-    POST("/_sandbox/konbini/{intent}/expire", control_end_voucher),
-    GET("/_sandbox/transfer/{intent}", control_show_transfer),
-    POST("/_sandbox/transfer/{intent}", control_send_transfer),
-    POST("/_sandbox/webhooks/roll", control_roll),
-    GET("/_sandbox/strict", control_strict),
-    POST("/_sandbox/strict", control_set_strict),
-    POST("/_sandbox/refunds/{id}", control_move_refund),
-    POST("/_sandbox/intents/{id}/lapse", control_lapse),
-    POST("/_sandbox/disputes", control_open_dispute),
-    POST("/_sandbox/disputes/{id}/close", control_close_dispute),
+struct control_route {
+    const char *method, *path;
+    void (*handle)(struct request *r, void *sandbox);
 };
-const size_t sandbox_control_route_count = COUNT(sandbox_control_routes);
+
+static const struct control_route control_routes[] = {
+    { "GET", "/", go_home },
+    { "GET", "/_sandbox", control_home },
+    { "POST", "/_sandbox", control_press },
+    { "GET", "/_sandbox/faults", control_rules },
+    { "POST", "/_sandbox/faults", control_add_rule },
+    { "DELETE", "/_sandbox/faults", control_clear_rules },
+    { "GET", "/_sandbox/webhooks", control_webhooks },
+    { "POST", "/_sandbox/webhooks", control_set_webhooks },
+    { "GET", "/_sandbox/chaos", control_chaos },
+    { "POST", "/_sandbox/chaos", control_set_chaos },
+    { "DELETE", "/_sandbox/chaos", control_end_chaos },
+    { "GET", "/_sandbox/events", list_events },
+    { "GET", "/_sandbox/books", control_books },
+    { "GET", "/_sandbox/authenticate/{intent}", control_ask_customer },
+    { "POST", "/_sandbox/authenticate/{intent}", control_authenticate },
+    { "POST", "/_sandbox/events/{id}/resend", control_resend },
+    { "GET", "/_sandbox/checkout/{session}", control_show_checkout },
+    { "POST", "/_sandbox/checkout/{session}", control_use_checkout },
+    { "POST", "/_sandbox/checkout/{session}/pay", control_pay_checkout },
+    { "GET", "/_sandbox/konbini/{intent}", control_show_voucher },
+    { "POST", "/_sandbox/konbini/{intent}/pay", control_pay_voucher },
+    { "POST", "/_sandbox/konbini/{intent}/expire", control_end_voucher },
+    { "GET", "/_sandbox/transfer/{intent}", control_show_transfer },
+    { "POST", "/_sandbox/transfer/{intent}", control_send_transfer },
+    { "POST", "/_sandbox/webhooks/roll", control_roll },
+    { "GET", "/_sandbox/strict", control_strict },
+    { "POST", "/_sandbox/strict", control_set_strict },
+    { "POST", "/_sandbox/refunds/{id}", control_move_refund },
+    { "POST", "/_sandbox/intents/{id}/lapse", control_lapse },
+    { "POST", "/_sandbox/disputes", control_open_dispute },
+    { "POST", "/_sandbox/disputes/{id}/close", control_close_dispute },
+};
+const size_t sandbox_control_route_count = COUNT(control_routes);
+
+/* What is not a GET may change something. */
+static void control_handle(struct request *r, void *endpoint)
+{
+    const struct control_endpoint *at = endpoint;
+
+    if (strcmp(at->route->method, "GET") == 0 || control_is_own(r))
+        at->route->handle(r, at->sandbox);
+}
+
+void sandbox_control_fill(struct sandbox *s, struct control_endpoint *endpoints,
+                          struct route *routes)
+{
+    for (size_t i = 0; i < COUNT(control_routes); i++) {
+        endpoints[i] = (struct control_endpoint){ &control_routes[i], s };
+        routes[i] = (struct route){ .method = control_routes[i].method,
+                                    .path = control_routes[i].path,
+                                    .handle = control_handle,
+                                    .ctx = &endpoints[i] };
+    }
+}

@@ -16,5 +16,5 @@ struct api_subscribers {
 /* ctx is a struct api_subscribers. */
 void api_subscriber_add(struct request *r, void *ctx, const struct principal *p);
 void api_subscriber_list(struct request *r, void *ctx, const struct principal *p);
-void api_subscriber_remove(struct request *r, void *ctx,
-                           const struct principal *p); /* the path's first parameter: its id */
+/* The path's first parameter is its id. */
+void api_subscriber_remove(struct request *r, void *ctx, const struct principal *p);

@@ -5,14 +5,14 @@
 #include "endpoint/query.h"
 #include "timeline/timeline.h"
 
-struct look { /* one request, in its own arena */
+struct timeline_look { /* one request, in its own arena */
     struct api_answer answer;
     struct uuid payment;
 };
 
 static enum err read_timeline(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct timeline_look *l = CONTAINER_OF(u, struct timeline_look, answer.unit);
 
     return timeline_read(tx, u->arena, l->payment, &l->answer.text);
 }
@@ -20,7 +20,7 @@ static enum err read_timeline(struct tx *tx, struct unit *u)
 void api_timeline_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "timeline.read", UNIT_READ, read_timeline, NULL };
-    struct look *l = api_room(r, sizeof(*l));
+    struct timeline_look *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (l && query_read(r, NULL, 0, NULL) && fields_path_id(r, &l->payment))

@@ -7,22 +7,22 @@
 
 enum { PAGE_DEFAULT = 20 };
 
-struct look { /* one request, in its own arena */
+struct unknown_look { /* one request, in its own arena */
     struct api_answer answer;
     int limit;
     bool has_after;
     struct uuid after;
 };
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool unknown_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct unknown_look *)ctx)->limit);
 }
 
-static bool read_after(struct request *r, void *ctx, struct str value)
+static bool unknown_read_after(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct unknown_look *l = ctx;
 
     (void)r;
     l->has_after = uuid_parse(value, &l->after);
@@ -30,13 +30,13 @@ static bool read_after(struct request *r, void *ctx, struct str value)
 }
 
 static const struct query_parameter parameters[] = {
-    QUERY_LIMIT(read_limit),
-    QUERY_CURSOR(read_after),
+    QUERY_LIMIT(unknown_read_limit),
+    QUERY_CURSOR(unknown_read_after),
 };
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err unknown_read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct unknown_look *l = CONTAINER_OF(u, struct unknown_look, answer.unit);
 
     return unknown_page(tx, u->arena, env_now_ms(tx_env(tx)), l->has_after ? &l->after : NULL,
                         l->limit, &l->answer.text);
@@ -44,8 +44,8 @@ static enum err read_page(struct tx *tx, struct unit *u)
 
 void api_unknown_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "unknown.list", UNIT_READ, read_page, NULL };
-    struct look *l = api_room(r, sizeof(*l));
+    static const struct unit_kind kind = { "unknown.list", UNIT_READ, unknown_read_page, NULL };
+    struct unknown_look *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (!l)

@@ -2,6 +2,7 @@
 
 #include "booking/booking.h"
 #include "endpoint/act.h"
+#include "endpoint/answer.h"
 #include "endpoint/fields.h"
 #include "store/store.h"
 
@@ -15,16 +16,15 @@ struct task_of_booking { /* one request, in its own arena */
     struct uuid user; /* who asks */
 };
 
-ANSWERS static struct task_of_booking *task_new(struct request *r, struct payments *payments,
-                                                const struct unit_kind *kind,
-                                                void (*done)(struct unit *))
+ANSWERS static struct task_of_booking *booking_task_new(struct request *r,
+                                                        struct payments *payments,
+                                                        const struct unit_kind *kind,
+                                                        void (*done)(struct unit *))
 {
-    struct task_of_booking *t = arena_alloc(&r->arena, 1, sizeof(*t));
+    struct task_of_booking *t = api_room(r, sizeof(*t));
 
-    if (!t) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!t)
         return NULL;
-    }
     t->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
     t->request = r;
     t->payments = payments;
@@ -52,7 +52,7 @@ static enum err bookings_put(struct tx *tx, struct unit *u)
     return e ? e : act_audit_booking(tx, &t->result, &t->user);
 }
 
-static void was_put(struct unit *u)
+static void booking_was_put(struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
     struct request *r = t->request;
@@ -68,7 +68,7 @@ static void was_put(struct unit *u)
         bookings_show(r, t->result.is_new ? 201 : 200, &t->result.now);
 }
 
-ANSWERS static bool read_change(struct request *r, struct booking_change *ret_change)
+ANSWERS static bool booking_read_change(struct request *r, struct booking_change *ret_change)
 {
     static const char *const names[] = { "userId", "amount", "currency", "status", "version" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -88,9 +88,9 @@ void api_booking_put(struct request *r, void *ctx, const struct principal *p)
     struct booking_change change = { 0 };
     struct task_of_booking *t;
 
-    if (!fields_path_id(r, &change.id) || !read_change(r, &change))
+    if (!fields_path_id(r, &change.id) || !booking_read_change(r, &change))
         return;
-    t = task_new(r, ctx, &kind, was_put);
+    t = booking_task_new(r, ctx, &kind, booking_was_put);
     if (!t)
         return;
     t->change = change;
@@ -107,7 +107,7 @@ static enum err bookings_get(struct tx *tx, struct unit *u)
     return booking_read(tx, t->change.id, false, &t->result.now);
 }
 
-static void was_got(struct unit *u)
+static void booking_was_got(struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
 
@@ -127,7 +127,7 @@ void api_booking_get(struct request *r, void *ctx, const struct principal *p)
 
     if (!fields_path_id(r, &id))
         return;
-    t = task_new(r, ctx, &kind, was_got);
+    t = booking_task_new(r, ctx, &kind, booking_was_got);
     if (!t)
         return;
     t->change.id = id;

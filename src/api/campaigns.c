@@ -54,7 +54,7 @@ static enum err campaigns_put(struct tx *tx, struct unit *u)
                                            : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
-static void was_put(struct unit *u)
+static void campaign_was_put(struct unit *u)
 {
     struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
@@ -80,7 +80,7 @@ void api_campaign_put(struct request *r, void *ctx, const struct principal *p)
         return;
     a->input.id = a->id;
     a->input.created_by = a->user;
-    campaigns_post(a, &kind, was_put);
+    campaigns_post(a, &kind, campaign_was_put);
 }
 
 /* --- GET one --- */
@@ -103,13 +103,13 @@ void api_campaign_get(struct request *r, void *ctx, const struct principal *p)
 
 /* --- GET all --- */
 
-static bool list_limit(struct request *r, void *ctx, struct str value)
+static bool campaign_list_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct campaigns_act *)ctx)->limit);
 }
 
-static bool list_cursor(struct request *r, void *ctx, struct str value)
+static bool campaign_list_cursor(struct request *r, void *ctx, struct str value)
 {
     struct campaigns_act *a = ctx;
 
@@ -129,8 +129,8 @@ static enum err campaigns_list(struct tx *tx, struct unit *u)
 void api_campaign_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        QUERY_LIMIT(list_limit),
-        QUERY_CURSOR(list_cursor),
+        QUERY_LIMIT(campaign_list_limit),
+        QUERY_CURSOR(campaign_list_cursor),
     };
     static const struct unit_kind kind = { "campaign.list", UNIT_READ, campaigns_list, NULL };
     struct campaigns_act *a = campaign_act_new(r, ctx, p, false);
@@ -257,7 +257,7 @@ static enum err campaigns_cancel(struct tx *tx, struct unit *u)
     return e ? e : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
-static void was_cancelled(struct unit *u)
+static void campaign_was_cancelled(struct unit *u)
 {
     struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
@@ -272,7 +272,7 @@ static void was_cancelled(struct unit *u)
 }
 
 /* Nothing needs to be said with it; what is said all the same must not be misunderstood. */
-ANSWERS static bool body_is_empty(struct request *r)
+ANSWERS static bool campaign_body_is_empty(struct request *r)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;
@@ -291,6 +291,6 @@ void api_campaign_cancel(struct request *r, void *ctx, const struct principal *p
     static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, campaigns_cancel, NULL };
     struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
-    if (a && body_is_empty(r))
-        campaigns_post(a, &kind, was_cancelled);
+    if (a && campaign_body_is_empty(r))
+        campaigns_post(a, &kind, campaign_was_cancelled);
 }

@@ -25,7 +25,7 @@ struct collections_act { /* one request, in its own arena */
 };
 
 /* A viewer looks at whatever an operator may look at (A3). */
-static bool may_any(const struct request *r, const struct principal *p)
+static bool collection_may_any(const struct request *r, const struct principal *p)
 {
     return p->service || p->admin || (p->viewer && str_eq(r->method, S("GET")));
 }
@@ -43,8 +43,9 @@ ANSWERS static struct collections_act *collection_act_new(struct request *r, voi
     a->payments = api->payments;
     a->who = *p;
     a->owner = p->user;
-    a->view =
-        (struct collection_view){ .who = p->user, .may_any = may_any(r, p), .limit = PAGE_DEFAULT };
+    a->view = (struct collection_view){ .who = p->user,
+                                        .may_any = collection_may_any(r, p),
+                                        .limit = PAGE_DEFAULT };
     return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
 }
 
@@ -57,7 +58,7 @@ static void collections_post(struct collections_act *a, const struct unit_kind *
 /* --- PUT /collections/{id} --- */
 
 /* What its organiser does is his own business. */
-static enum err audit_put(struct tx *tx, const struct collections_act *a)
+static enum err collection_audit_put(struct tx *tx, const struct collections_act *a)
 {
     char id[UUID_TEXT + 1], detail[DETAIL_MAX];
 
@@ -76,7 +77,7 @@ static enum err collections_put(struct tx *tx, struct unit *u)
                                 env_now_ms(a->payments->runtime.env), &a->result);
 
     if (!e)
-        e = audit_put(tx, a);
+        e = collection_audit_put(tx, a);
     return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
@@ -109,18 +110,18 @@ static void collections_refuse(struct collections_act *a)
                        S(""), (struct str){ members, (size_t)n });
 }
 
-static void refuse_zone(struct request *r)
+static void collection_refuse_zone(struct request *r)
 {
     fields_refuse(r, "timeZone", "is not a time zone that is known here",
                   "このサーバーにないタイムゾーンです");
 }
 
-static void was_put(struct unit *u)
+static void collection_was_put(struct unit *u)
 {
     struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     if (u->err == ERR_UNPROCESSABLE && a->result.refusal == REFUSED_ZONE)
-        refuse_zone(a->answer.request);
+        collection_refuse_zone(a->answer.request);
     else if (u->err == ERR_UNPROCESSABLE)
         collections_refuse(a);
     else if (u->err)
@@ -139,12 +140,12 @@ void api_collection_put(struct request *r, void *ctx, const struct principal *p)
         return;
     a->input.id = a->view.id;
     a->input.owner = a->who.user;
-    collections_post(a, &kind, was_put);
+    collections_post(a, &kind, collection_was_put);
 }
 
 /* --- pages --- */
 
-static bool read_status(struct request *r, void *ctx, struct str value)
+static bool collection_read_status(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
@@ -153,20 +154,20 @@ static bool read_status(struct request *r, void *ctx, struct str value)
     return str_eq(value, S("paid")) || str_eq(value, S("unpaid"));
 }
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool collection_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
     return query_cursor(&r->arena, value, &a->view.has_after, &a->view.after);
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool collection_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct collections_act *)ctx)->view.limit);
 }
 
-static bool read_owner(struct request *r, void *ctx, struct str value)
+static bool collection_read_owner(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
@@ -177,12 +178,12 @@ static bool read_owner(struct request *r, void *ctx, struct str value)
 
 #define CURSOR                                                                                     \
     {                                                                                              \
-        "cursor", read_cursor, "must be the nextCursor of a page",                                 \
+        "cursor", collection_read_cursor, "must be the nextCursor of a page",                      \
             "前のページの nextCursor を指定してください"                            \
     }
 #define LIMIT                                                                                      \
     {                                                                                              \
-        "limit", read_limit, "must be 1 to 100", "1〜100 にしてください"                   \
+        "limit", collection_read_limit, "must be 1 to 100", "1〜100 にしてください"        \
     }
 
 /* --- GET /collections/{id}, /collections --- */
@@ -198,7 +199,8 @@ void api_collection_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "collection.get", UNIT_READ, collections_get, NULL };
     static const struct query_parameter parameters[] = {
-        { "status", read_status, "must be paid or unpaid", "paid か unpaid にしてください" },
+        { "status", collection_read_status, "must be paid or unpaid",
+          "paid か unpaid にしてください" },
         CURSOR,
         LIMIT,
     };
@@ -222,7 +224,7 @@ static void collection_list_begin(struct request *r, void *ctx, const struct pri
 {
     static const struct unit_kind kind = { "collection.list", UNIT_READ, collections_list, NULL };
     static const struct query_parameter parameters[] = {
-        QUERY_USER("ownerId", read_owner),
+        QUERY_USER("ownerId", collection_read_owner),
         CURSOR,
         LIMIT,
     };
@@ -276,14 +278,12 @@ void api_participant_checkout(struct request *r, void *ctx, const struct princip
     if (!payment_caller_may(r, api, p, S("create")) || !fields_path_id(r, &id) ||
         !checkout_input_read(r, api->payments->return_url.n, &in))
         return;
-    c = arena_alloc(&r->arena, 1, sizeof(*c));
-    if (!c) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    c = api_room(r, sizeof(*c));
+    if (!c)
         return;
-    }
     c->operate = (struct operate){ .kind = OP_CREATE,
                                    .user = p->user,
-                                   .may_any = may_any(r, p),
+                                   .may_any = collection_may_any(r, p),
                                    .key = in.key,
                                    .context = CONTEXT_PARTICIPANT,
                                    .subject = id,

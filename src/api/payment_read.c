@@ -20,11 +20,9 @@ void payment_look_up(struct request *r, const struct api_payments *api, const st
 
     if (!payment_caller_may(r, api, p, S("read")) || !fields_path_id(r, &id))
         return;
-    l = arena_alloc(&r->arena, 1, sizeof(*l));
-    if (!l) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    l = api_room(r, sizeof(*l));
+    if (!l)
         return;
-    }
     l->id = id;
     l->user = p->user;
     l->may_any = auth_sees_all(p);
@@ -40,7 +38,7 @@ struct str payment_look_json(const struct payment_look *l, struct arena *a, cons
     return (others ? payment_json_seen : payment_json)(a, p, refunds, refund_count);
 }
 
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err payment_read_one(struct tx *tx, struct unit *u)
 {
     struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
     struct payment payment;
@@ -59,7 +57,7 @@ static enum err read_one(struct tx *tx, struct unit *u)
 
 void api_payment_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "payment.read", UNIT_READ, read_one, NULL };
+    static const struct unit_kind kind = { "payment.read", UNIT_READ, payment_read_one, NULL };
 
     payment_look_up(r, ctx, p, &kind);
 }

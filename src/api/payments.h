@@ -17,13 +17,13 @@ struct api_payments {
 };
 
 /* ctx is a struct api_payments; the first parameter of a path is the payment's id. Bodies need no
- * more than LIMIT_PAYMENT_BODY. */
+ * more than LIMIT_PAYMENT_BODY. The last two are in payment_read.c and payment_list.c. */
 void api_payment_create(struct request *r, void *ctx, const struct principal *p);
 void api_payment_capture(struct request *r, void *ctx, const struct principal *p);
 void api_payment_refund(struct request *r, void *ctx, const struct principal *p);
 void api_payment_void(struct request *r, void *ctx, const struct principal *p);
-void api_payment_get(struct request *r, void *ctx, const struct principal *p);  /* payment_read.c */
-void api_payment_list(struct request *r, void *ctx, const struct principal *p); /* payment_list.c */
+void api_payment_get(struct request *r, void *ctx, const struct principal *p);
+void api_payment_list(struct request *r, void *ctx, const struct principal *p);
 
 /* What a handler notes on its request, for who counts answers (admin/system/metrics.c). */
 enum payment_note {

@@ -4,10 +4,10 @@
 
 #include "api/payments.h"
 
-void api_purchase_create(struct request *r, void *ctx,
-                         const struct principal *p); /* the path names the position */
-void api_purchase_cancel(struct request *r, void *ctx,
-                         const struct principal *p); /* by the buyer, while it is not paid */
+/* The path names the position. */
+void api_purchase_create(struct request *r, void *ctx, const struct principal *p);
+/* By the buyer, while it is not paid. */
+void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p);
 void api_purchase_get(struct request *r, void *ctx, const struct principal *p);
-void api_purchase_list(struct request *r, void *ctx,
-                       const struct principal *p); /* one's own; ?cursor=&limit= */
+/* The caller's own; ?cursor=&limit= */
+void api_purchase_list(struct request *r, void *ctx, const struct principal *p);

@@ -49,14 +49,14 @@ static enum err users_show(struct users_visit *v)
 }
 
 /* An address is nobody's business on the way. */
-static void no_store(struct request *r)
+static void user_no_store(struct request *r)
 {
     reply_header(r, S("Cache-Control"), S("no-store"));
 }
 
 /* --- PUT --- */
 
-static enum err audit_put(struct tx *tx, const struct users_visit *v)
+static enum err user_audit_put(struct tx *tx, const struct users_visit *v)
 {
     char id[UUID_TEXT + 1];
 
@@ -73,11 +73,11 @@ static enum err users_put(struct tx *tx, struct unit *u)
     enum err e = contact_put(tx, u->arena, &v->contact, env_now_ms(v->api->env), &v->put);
 
     if (!e)
-        e = audit_put(tx, v);
+        e = user_audit_put(tx, v);
     return e ? e : users_show(v);
 }
 
-static void was_put(struct unit *u)
+static void user_was_put(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
     struct request *r = v->answer.request;
@@ -86,7 +86,7 @@ static void was_put(struct unit *u)
         reply_problem(r, u->err, NULL);
         return;
     }
-    no_store(r);
+    user_no_store(r);
     reply_send(r, v->put.is_new ? 201 : 200, S("application/json"), v->answer.text);
 }
 
@@ -96,7 +96,7 @@ void api_user_put(struct request *r, void *ctx, const struct principal *p)
     struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v && user_input(r, &v->contact))
-        api_answer_post(&v->answer, r, v->api->store, &kind, was_put);
+        api_answer_post(&v->answer, r, v->api->store, &kind, user_was_put);
 }
 
 /* --- GET --- */
@@ -109,12 +109,12 @@ static enum err users_get(struct tx *tx, struct unit *u)
     return e ? e : users_show(v);
 }
 
-static void was_got(struct unit *u)
+static void user_was_got(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
     if (!u->err)
-        no_store(v->answer.request);
+        user_no_store(v->answer.request);
     api_answer_show(u);
 }
 
@@ -124,7 +124,7 @@ void api_user_get(struct request *r, void *ctx, const struct principal *p)
     struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v)
-        api_answer_post(&v->answer, r, v->api->store, &kind, was_got);
+        api_answer_post(&v->answer, r, v->api->store, &kind, user_was_got);
 }
 
 /* --- DELETE --- */
@@ -138,7 +138,7 @@ static enum err users_forget(struct tx *tx, struct unit *u)
     return contact_forget(tx, v->api->queue, &f, env_now_ms(v->api->env));
 }
 
-static void was_forgotten(struct unit *u)
+static void user_was_forgotten(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
@@ -156,5 +156,5 @@ void api_user_forget(struct request *r, void *ctx, const struct principal *p)
     if (!v)
         return;
     v->job = env_uuid(v->api->env);
-    api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
+    api_answer_post(&v->answer, r, v->api->store, &kind, user_was_forgotten);
 }

@@ -251,7 +251,7 @@ static void add_route(struct app *app, struct route route)
     app->routes[app->route_count++] = route;
 }
 
-/* The handler of a route under /api/v1/admin/ is for operators, whatever the table. */
+/* Whatever the table, a route below /api/v1/admin/ is for operators. */
 static void add_authorized(struct app *app, const struct authorized_route *route, void *ctx)
 {
     struct authorized *a = &app->authorized[app->route_count];

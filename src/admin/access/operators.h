@@ -18,8 +18,8 @@ struct api_operators {
 /* ctx is a struct api_operators. */
 void api_operator_list(struct request *r, void *ctx, const struct principal *p);
 void api_operator_add(struct request *r, void *ctx, const struct principal *p);
-void api_operator_change(struct request *r, void *ctx,
-                         const struct principal *p); /* the path's first parameter: his id */
+/* The path's first parameter is the person's id. */
+void api_operator_change(struct request *r, void *ctx, const struct principal *p);
 
 /* One of them as JSON; the command line shows them alike. */
 void operator_json(struct buf *b, const struct person *o);

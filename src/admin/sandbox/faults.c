@@ -34,7 +34,7 @@ static void sandbox_faults_show(struct errand *e)
     buf_release(&b);
 }
 
-static void then_show(struct errand *e)
+static void sandbox_faults_then_show(struct errand *e)
 {
     errand_add(e, S("GET"), "/_sandbox/faults", S(""));
     errand_add(e, S("GET"), "/_sandbox/webhooks", S(""));
@@ -56,7 +56,7 @@ void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p)
     struct errand *errand = sandbox_faults_begin(r, ctx, p);
 
     if (errand)
-        then_show(errand);
+        sandbox_faults_then_show(errand);
 }
 
 /* --- PUT {"fault"?, "webhooks"?, "chaos"?} --- */
@@ -66,7 +66,7 @@ enum { AT_FAULT, AT_WEBHOOKS, AT_CHAOS, AT_COUNT };
 static const char *const names[AT_COUNT] = { "fault", "webhooks", "chaos" };
 
 /* False: 400 or 415 was answered. What is inside of each the sandbox itself judges. */
-ANSWERS static bool read_switches(struct request *r, struct json_value v[AT_COUNT])
+ANSWERS static bool sandbox_faults_read_switches(struct request *r, struct json_value v[AT_COUNT])
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;
@@ -90,7 +90,7 @@ ANSWERS static bool read_switches(struct request *r, struct json_value v[AT_COUN
     return !fields_failed(r, &problems, json_pick(r->body, names, AT_COUNT, v, NULL));
 }
 
-static void add_changes(struct errand *e, const struct json_value v[AT_COUNT])
+static void sandbox_faults_add_changes(struct errand *e, const struct json_value v[AT_COUNT])
 {
     if (v[AT_FAULT].type == JSON_OBJECT)
         errand_add(e, S("POST"), "/_sandbox/faults", v[AT_FAULT].raw);
@@ -107,11 +107,11 @@ void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal
     struct errand *errand = sandbox_faults_begin(r, ctx, p);
     struct json_value v[AT_COUNT];
 
-    if (!errand || !read_switches(r, v))
+    if (!errand || !sandbox_faults_read_switches(r, v))
         return;
     errand->operation = "SANDBOX_FAULTS_SET";
-    add_changes(errand, v);
-    then_show(errand);
+    sandbox_faults_add_changes(errand, v);
+    sandbox_faults_then_show(errand);
 }
 
 /* --- DELETE: all of it as it was at first --- */
@@ -140,5 +140,5 @@ void api_sandbox_clear_faults(struct request *r, void *ctx, const struct princip
     errand_add(errand, S("DELETE"), "/_sandbox/faults", S(""));
     errand_add(errand, S("DELETE"), "/_sandbox/chaos", S(""));
     errand_add(errand, S("POST"), "/_sandbox/webhooks", body);
-    then_show(errand);
+    sandbox_faults_then_show(errand);
 }

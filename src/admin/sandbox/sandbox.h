@@ -17,12 +17,12 @@ struct api_sandbox {
     struct str secret;      /* and what it wants events signed by */
 };
 
-/* ctx: struct api_sandbox */
-void api_sandbox_pay(struct request *r, void *ctx, const struct principal *p);    /* pay.c */
-void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p); /* faults.c */
+/* ctx: struct api_sandbox. In pay.c, faults.c (three of them) and event.c. */
+void api_sandbox_pay(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p);
 void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal *p);
 void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p);
-void api_sandbox_event(struct request *r, void *ctx, const struct principal *p); /* event.c */
+void api_sandbox_event(struct request *r, void *ctx, const struct principal *p);
 
 /* --- request.c: what the handlers of switches and events share --- */
 

@@ -10,5 +10,5 @@ struct api_alerts {
     const struct alert_watch *watch;
 };
 
-void api_alerts_list(struct request *r, void *ctx,
-                     const struct principal *p); /* ctx: struct api_alerts */
+/* ctx: struct api_alerts */
+void api_alerts_list(struct request *r, void *ctx, const struct principal *p);

@@ -5,5 +5,5 @@
 #include "http/http.h"
 #include "ops/live_watch.h"
 
-void api_live_get(struct request *r, void *ctx,
-                  const struct principal *p); /* ctx: struct live_watch */
+/* ctx: struct live_watch */
+void api_live_get(struct request *r, void *ctx, const struct principal *p);

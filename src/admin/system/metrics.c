@@ -190,12 +190,10 @@ static enum err read_state(struct tx *tx, struct unit *u)
 void api_metrics(struct request *r, void *ctx)
 {
     static const struct unit_kind kind = { "metrics.read", UNIT_READ, read_state, NULL };
-    struct scrape *s = arena_alloc(&r->arena, 1, sizeof(*s));
+    struct scrape *s = api_room(r, sizeof(*s));
 
-    if (!s) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!s)
         return;
-    }
     s->request = r;
     s->parts = ctx;
     s->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_metrics_answer };

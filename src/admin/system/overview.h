@@ -16,5 +16,5 @@ struct api_overview {
     const char *version, *database;
 };
 
-void api_overview_get(struct request *r, void *ctx,
-                      const struct principal *p); /* ctx: struct api_overview */
+/* ctx: struct api_overview */
+void api_overview_get(struct request *r, void *ctx, const struct principal *p);

@@ -30,7 +30,8 @@ struct api_queues {
 void api_queue_list(struct request *r, void *ctx, const struct principal *p);
 void api_queue_pause(struct request *r, void *ctx, const struct principal *p);
 void api_queue_resume(struct request *r, void *ctx, const struct principal *p);
-void api_schedule_list(struct request *r, void *ctx, const struct principal *p); /* schedules.c */
+/* These three are in schedules.c. */
+void api_schedule_list(struct request *r, void *ctx, const struct principal *p);
 void api_schedule_pause(struct request *r, void *ctx, const struct principal *p);
 void api_schedule_resume(struct request *r, void *ctx, const struct principal *p);
 

@@ -13,5 +13,5 @@ struct api_settings {
     const char *made[SETTINGS_MADE]; /* names of those that this program made itself; NULL: none */
 };
 
-void api_settings_list(struct request *r, void *ctx,
-                       const struct principal *p); /* ctx: struct api_settings */
+/* ctx: struct api_settings */
+void api_settings_list(struct request *r, void *ctx, const struct principal *p);

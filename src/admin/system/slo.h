@@ -10,4 +10,5 @@ struct api_slo {
     bool remote; /* events go through a remote QStash */
 };
 
-void api_slo_get(struct request *r, void *ctx, const struct principal *p); /* ctx: struct api_slo */
+/* ctx: struct api_slo */
+void api_slo_get(struct request *r, void *ctx, const struct principal *p);

@@ -1,6 +1,6 @@
 /* payments.c - the four operations that move money. Each is the same walk with another table row:
  *
- *   who asks --> what for, checked --> operate_begin() --> the answer, stored or fresh
+ *   may owners do this --> the body, checked --> operate_begin() --> the answer, stored or fresh
  *
  * The request and its arena wait here for the operation; the operation does not wait for them. */
 #include "api/payments.h"

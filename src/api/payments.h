@@ -2,7 +2,8 @@
  *
  *   401 -> may owners do this at all (403) -> 415, 400 -> the key -> booking or payment
  *
- * The first three are decided here, the rest in payment/. Whatever is refused has changed nothing. */
+ * The first is decided by the route's role (endpoint/authorize.h), the next two here, the rest in
+ * payment/. Whatever is refused has changed nothing. */
 #pragma once
 
 #include "auth/auth.h"

@@ -1,6 +1,6 @@
 /* purchases.c - buying a position and letting it go; what one has bought.
  *
- *   who asks --> position or purchase, key and body, checked --> operate_begin() --> the answer
+ *   may owners do this --> position or purchase, key and body, checked --> operate_begin() --> the answer
  *
  * The operations are those of payments.c, with the subject around the payment. */
 #include "api/purchases.h"

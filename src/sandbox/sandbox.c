@@ -171,7 +171,8 @@ static enum err fill_routes(struct sandbox *s)
 
     s->routes = calloc(all, sizeof(*s->routes));
     impl->endpoints = calloc(n, sizeof(*impl->endpoints));
-    if (!s->routes || !impl->endpoints)
+    impl->control_endpoints = calloc(sandbox_control_route_count, sizeof(*impl->control_endpoints));
+    if (!s->routes || !impl->endpoints || !impl->control_endpoints)
         return ERR_NO_MEMORY;
     s->routes[s->route_count] = sandbox_relay_route; /* before those for any path */
     s->routes[s->route_count++].ctx = s;
@@ -183,10 +184,8 @@ static enum err fill_routes(struct sandbox *s)
                                                       .ctx = &impl->endpoints[i],
                                                       .body_max = LIMIT_SANDBOX_BODY };
     }
-    for (size_t i = 0; i < sandbox_control_route_count; i++) {
-        s->routes[s->route_count] = sandbox_control_routes[i];
-        s->routes[s->route_count++].ctx = s;
-    }
+    sandbox_control_fill(s, impl->control_endpoints, s->routes + s->route_count);
+    s->route_count += sandbox_control_route_count;
     if (fill_paypay(s))
         return ERR_NO_MEMORY;
     server_set_routes(s->server, s->routes, s->route_count);
@@ -380,6 +379,7 @@ void sandbox_free(struct sandbox *s)
         free(impl->kinds);
         free(impl->endpoints);
         free(impl->paypay_endpoints);
+        free(impl->control_endpoints);
     }
     free(impl);
     free(s->routes);

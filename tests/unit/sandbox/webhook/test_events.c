@@ -20,7 +20,7 @@ static void tell(struct stage *g, const char *type, const char *object)
 
 static int setup(void **state)
 {
-    *state = stage_new(NULL, 0);
+    *state = stage_new(false);
     return 0;
 }
 

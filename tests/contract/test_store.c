@@ -560,7 +560,7 @@ static void p6_waiting_longer_than_a_second_is_a_timeout_for_the_front_only(void
     bell_wait(&begun);
     store_post(r->store, &late.unit);
     store_post(r->store, &back.unit);
-    atomic_fetch_add(&rig_later_us, 1001 * 1000);
+    atomic_fetch_add(&rig_later_us, INT64_C(1001000) * rig_patience);
     bell_ring(&go);
     desk_wait(&r->desk, 3);
     assert_int_equal(blocker.verdict, OK);
@@ -749,7 +749,10 @@ int main(void)
         FRESH(closing_finishes_what_was_posted),
         FRESH(the_arena_is_rewound_before_each_run),
     };
-    int bad = cmocka_run_group_tests_name("store on SQLite", tests, NULL, NULL);
+    int bad;
+
+    rig_patience = 10;
+    bad = cmocka_run_group_tests_name("store on SQLite", tests, NULL, NULL);
 
     server = getenv("TEST_POSTGRES");
     if (server)

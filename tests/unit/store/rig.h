@@ -64,6 +64,9 @@ struct rig {
     struct store *store;
 };
 
+/* How far the limits of waiting for the database are stretched: a busy machine is no failure. */
+static int rig_patience = 1;
+
 static inline void rig_init(struct rig *r)
 {
     memset(r, 0, sizeof(*r));
@@ -71,6 +74,7 @@ static inline void rig_init(struct rig *r)
     r->env.clock.mono_us = rig_mono_us;
     rng_init_kernel(&r->env.rng);
     r->env.node = env_uuid(&r->env);
+    r->env.patience = rig_patience;
     desk_init(&r->desk);
     snprintf(r->dir, sizeof(r->dir), "%s/ichido-store.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(r->dir));

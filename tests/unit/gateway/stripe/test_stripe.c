@@ -725,8 +725,8 @@ static void prepare_two(struct fixture *f, struct gateway_call *ours, struct gat
     f->call.intent_id = S("");
     *ours = *other = f->call;
     other->payment.b[0] ^= 1;
-    other->sought.next = ours;
-    f->call.sought.first = other;
+    other->next = ours;
+    f->call.wanted = other;
 }
 
 static void d6_one_reading_serves_all_who_look(void **state)
@@ -741,9 +741,9 @@ static void d6_one_reading_serves_all_who_look(void **state)
     prepare_two(f, &ours, &other);
     play(f, steps, 2);
     assert_int_equal(f->call.answer, GATEWAY_ABSENT);
-    assert_ptr_equal(f->call.sought.first, &other);
-    assert_null(other.sought.next);
-    assert_ptr_equal(f->call.sought.found, &ours);
+    assert_ptr_equal(f->call.wanted, &other);
+    assert_null(other.next);
+    assert_ptr_equal(f->call.found, &ours);
     assert_int_equal(ours.answer, GATEWAY_OK);
     assert_int_equal(ours.fact.state, INTENT_AUTHORIZED);
     expect_str("its own", ours.fact.intent_id, "pi_1");
@@ -756,11 +756,11 @@ static void d6_a_reading_ends_with_the_last_who_is_found(void **state)
     struct gateway_call ours, other;
 
     prepare_two(f, &ours, &other);
-    f->call.sought.first = &ours;
+    f->call.wanted = &ours;
     play(f, steps, 1);
     assert_int_equal(f->call.answer, GATEWAY_OK);
     assert_int_equal(f->call.tries, 1);
-    assert_ptr_equal(f->call.sought.found, &ours);
+    assert_ptr_equal(f->call.found, &ours);
 }
 
 /* --- sessions --- */

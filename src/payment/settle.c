@@ -421,6 +421,8 @@ static void answer_later(struct settle_settling *s, enum err e, int status, stru
         return;
     answer_release(r->answer);
     r->answer = answer_new(e, status, s->p.id, body);
+    if (r->answer)
+        r->answer->settled_as = s->p.status;
     tx_after_commit(s->tx, settle_publish, r, 0);
 }
 

@@ -19,6 +19,7 @@ struct look { /* one request, in its own arena */
     struct payment_place cursor;
     int limit;
     struct uuid id; /* of the payment, or the key */
+    const struct payables *payables;
 };
 
 /* --- the query --- */
@@ -154,7 +155,7 @@ static enum err read_one(struct tx *tx, struct unit *u)
 {
     struct look *l = CONTAINER_OF(u, struct look, answer.unit);
 
-    return payment_show(tx, u->arena, l->id, &l->answer.text);
+    return payment_show(tx, u->arena, l->payables, l->id, &l->answer.text);
 }
 
 static enum err read_key(struct tx *tx, struct unit *u)
@@ -185,8 +186,10 @@ static void get_as(struct request *r, void *ctx, enum err e, const struct princi
     const struct api_payments *api = ctx;
     struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
 
-    if (l && fields_path_id(r, &l->id))
-        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    if (!l || !fields_path_id(r, &l->id))
+        return;
+    l->payables = api->payments->payables;
+    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_admin_payment_get(struct request *r, void *ctx)

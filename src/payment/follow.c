@@ -81,7 +81,7 @@ static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const s
 
     if (p->status != PAYMENT_PENDING || !p->gateway_transaction_id.n)
         return OK;
-    e = subject_of(p)->ends(tx, t, p, NULL, &due_ms);
+    e = subject_of(t->payments, p)->ends(tx, t, p, NULL, &due_ms);
     if (e)
         return e;
     if (due_ms > t->now_ms) /* it got more time since */

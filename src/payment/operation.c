@@ -53,8 +53,8 @@ enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
         e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
     if (!e && r->op.has_refund)
         e = refund_read(tx, &r->arena, r->op.refund_id, &r->refund);
-    if (!e && subject_of(&r->payment)->load)
-        e = subject_of(&r->payment)->load(tx, r);
+    if (!e && subject_of(r->p, &r->payment)->load)
+        e = subject_of(r->p, &r->payment)->load(tx, r);
     return e;
 }
 

@@ -92,7 +92,8 @@ static enum err plan_end(struct settle_settling *s)
 {
     static const struct fact nothing_said = { 0 };
     int64_t due_ms = CLOCK_NEVER;
-    enum err e = subject_of(&s->p)->ends(s->tx, &s->t, &s->p, &nothing_said, &due_ms);
+    enum err e =
+        subject_of(s->t.payments, &s->p)->ends(s->tx, &s->t, &s->p, &nothing_said, &due_ms);
 
     if (e || due_ms == CLOCK_NEVER)
         return e;
@@ -379,7 +380,7 @@ static enum err settle_render(struct settle_settling *s, struct str *ret_body)
         return ERR_NO_MEMORY;
     if (!s->r->op.of_subject)
         return OK;
-    return subject_of(&s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
+    return subject_of(s->t.payments, &s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
 }
 
 static enum err render_problem(struct settle_settling *s, struct str *ret_body)

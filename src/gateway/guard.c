@@ -1,6 +1,7 @@
 #include "gateway/guard.h"
 
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "gateway/layer.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -43,12 +44,8 @@ static bool is_life(const struct gateway_call *c)
 
 static void open_breaker(struct guard *g)
 {
-    int64_t pause_ms = (int64_t)LIMIT_BREAKER_PAUSE_MS << g->openings;
+    int64_t pause_ms = retry_delay_ms(&retry_table[RETRY_BREAKER], ++g->openings);
 
-    if (pause_ms > LIMIT_BREAKER_PAUSE_MAX_MS)
-        pause_ms = LIMIT_BREAKER_PAUSE_MAX_MS;
-    else
-        g->openings++;
     if (g->state == GUARD_CLOSED)
         LOG(g->o.env->log, LOG_ERROR, "GatewayBreakerOpened",
             LOG_TEXT("gateway", str_of(g->layer.gateway.name)), LOG_NUM("failures", g->failures),

@@ -27,7 +27,7 @@
 
 enum settle_ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
 
-enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
+enum { ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
 
 struct settle_settling {
     struct tx *tx;
@@ -498,15 +498,6 @@ static enum err end_released(struct settle_settling *s)
     return e;
 }
 
-static int64_t ask_delay_ms(int64_t asks)
-{
-    int64_t ms = ASK_FIRST_MS;
-
-    while (asks-- > 0 && ms < ASK_MAX_MS)
-        ms *= 2;
-    return ms < ASK_MAX_MS ? ms : ASK_MAX_MS;
-}
-
 static enum err store_unknown(struct settle_settling *s)
 {
     struct op_run *r = s->r;
@@ -529,7 +520,8 @@ static enum err end_unknown(struct settle_settling *s)
     bool soon = r->call.list_more && r->op.asks > ASK_ON_MOST;
     enum err e = store_unknown(s);
 
-    r->job->again_ms = s->t.now_ms + ask_delay_ms(soon ? ASK_ON_MOST : r->op.asks);
+    r->job->again_ms = s->t.now_ms + retry_delay_ms(&retry_table[RETRY_OPERATION_QUERY],
+                                                    (soon ? ASK_ON_MOST : r->op.asks) + 1);
     if (!e)
         e = unknown_hasten(s->tx, r->p, s->t.now_ms);
     if (!e)

@@ -2,6 +2,7 @@
  * connection of its own. Pauses are not waited for: the test's clock jumps over them. */
 #include "base/buf.h"
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "gateway/stripe/stripe.h"
 #include "http/client/client.h"
 #include "unit/desk.h"
@@ -527,8 +528,10 @@ static void pauses_double_and_have_chance_in_them(void **state)
     prepare(f, GATEWAY_AUTHORIZE);
     play(f, steps, 3);
     assert_int_equal(f->pause_count, 2);
-    assert_in_range(f->pauses[0], LIMIT_GATEWAY_PAUSE_MS / 2 - 50, LIMIT_GATEWAY_PAUSE_MS);
-    assert_in_range(f->pauses[1], LIMIT_GATEWAY_PAUSE_MS - 50, LIMIT_GATEWAY_PAUSE_MS * 2);
+    assert_in_range(f->pauses[0], retry_table[RETRY_GATEWAY].first_ms / 2 - 50,
+                    retry_table[RETRY_GATEWAY].first_ms);
+    assert_in_range(f->pauses[1], retry_table[RETRY_GATEWAY].first_ms - 50,
+                    retry_table[RETRY_GATEWAY].first_ms * 2);
 }
 
 static void what_was_never_sent_is_tried_again_and_did_not_happen(void **state)
@@ -540,7 +543,7 @@ static void what_was_never_sent_is_tried_again_and_did_not_happen(void **state)
     prepare(f, GATEWAY_AUTHORIZE);
     go(f);
     assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
-    assert_int_equal(f->call.tries, 1 + LIMIT_GATEWAY_RETRIES);
+    assert_int_equal(f->call.tries, 1 + retry_table[RETRY_GATEWAY].retries);
     assert_string_equal(f->call.error_code, "not_sent");
     assert_false(f->call.sent);
     assert_int_equal(f->call.status, 0);

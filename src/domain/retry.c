@@ -9,15 +9,16 @@
 #define DAY (24 * HOUR)
 
 /* Every pause between two tries of the same thing, but for:
- *   - events of providers: ICHIDO_WEBHOOK_RETRIES, ICHIDO_WEBHOOK_RETRY_MS doubled up to a day: retry_of_events();
- *   - a message of the QStash API: Upstash-Retry-Delay is an expression of its publisher; without one
- *     the n-th retry comes e^(2.5 n) s later, up to a day (12 s, 2.5 min, 30 min, 6 h, a day, ...); what
- *     its receiver says (Retry-After, X-RateLimit-Reset ...) wins over both: expression.h;
+ *   - events of providers: ICHIDO_WEBHOOK_RETRIES and ICHIDO_WEBHOOK_RETRY_MS, doubled up to a day:
+ *     retry_of_events();
+ *   - a message of the QStash API: Upstash-Retry-Delay is an expression of its publisher; without
+ *     one the n-th retry comes e^(2.5 n) s later, up to a day (12 s, 2.5 min, 30 min, 6 h, a day);
+ *     what its receiver says (Retry-After, X-RateLimit-Reset ...) wins over both: expression.h;
  *   - Retry-After of who takes notifications or deliveries: retry_no_sooner_ms(), an hour at most;
- *   - what lasts a minute at most and is kept in memory alone: connecting to PostgreSQL (LIMIT_DB_RETRY_*), a
- *     database that fails (LIMIT_TROUBLE_*), rows that other nodes hold (LIMIT_CONTENDED_*), keys of
- *     JWKS (LIMIT_JWKS_*), tokens of FCM (LIMIT_FCM_PAUSE_*), OTLP and Sentry (LIMIT_OTLP_PAUSE_*,
- *     LIMIT_SENTRY_PAUSE_MS), all in base/limits.h.
+ *   - what lasts a minute at most and is kept in memory alone, in base/limits.h: connecting to
+ *     PostgreSQL (LIMIT_DB_RETRY_*), a database that fails (LIMIT_TROUBLE_*), rows that other nodes
+ *     hold (LIMIT_CONTENDED_*), keys of JWKS (LIMIT_JWKS_*), tokens of FCM (LIMIT_FCM_PAUSE_*),
+ *     OTLP and Sentry (LIMIT_OTLP_PAUSE_*, LIMIT_SENTRY_PAUSE_MS).
  * What comes back at its time and did not fail (the next hour's clean-up) is no retry.
  *
  * tests/unit/domain/test_retry.c writes out what each line comes to. */
@@ -42,12 +43,12 @@ static const int64_t sandbox_gaps[] = { 5 * MINUTE, 30 * MINUTE, 2 * HOUR,  5 * 
 const struct retry_policy retry_table[RETRY_POLICIES] = {
     /* --- payments. GROW: retries, factor, first gap, longest gap --- */
 
-    /* Job op: what goes wrong on our side. Never given up: its payment and key would stay locked. */
+    /* Job op: what goes wrong on our side. Given up, its payment and key would stay locked. */
     [RETRY_OPERATION]         = GROW(RETRY_ENDLESS, 2, SECOND, HOUR),
     /* ... its outcome is unknown (P7): the gateway is asked. */
     [RETRY_OPERATION_QUERY]   = GROW(RETRY_ENDLESS, 2, 2 * SECOND, 10 * MINUTE),
-    /* A refund that has to succeed (D2), refunds and cancels of a cancelled campaign: 1, 8, 64 and 512
-     * minutes, 9 h 45 min in all. Then an operator decides. */
+    /* A refund that has to succeed (D2), refunds and cancels of a cancelled campaign: 1, 8, 64
+     * and 512 minutes, 9 h 45 min in all. Then an operator decides. */
     [RETRY_MONEY_BACK]        = GROW(4, 8, MINUTE, 0),
     /* Job payment.abandon: another operation is under way on it. */
     [RETRY_ABANDON]           = GROW(RETRY_ENDLESS, 2, 30 * SECOND, HOUR),
@@ -61,8 +62,8 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
     [RETRY_POLL_JOB]          = GROW(RETRY_ENDLESS, 2, LIMIT_POLL_FIRST_MS, MINUTE),
     /* Job booking.confirm; 9 h. */
     [RETRY_BOOKING_CONFIRM]   = GROW(20, 2, SECOND, HOUR),
-    /* Job booking.cancelled: waits for an operation on its payment, whose outcome may be unknown for
-     * hours; 28.5 h. */
+    /* Job booking.cancelled: waits for an operation on its payment, whose outcome may be unknown
+     * for hours; 28.5 h. */
     [RETRY_BOOKING_CANCELLED] = GROW(350, 2, SECOND, 5 * MINUTE),
     /* Job campaign.cancel, the same for all of its payments; 14 days. */
     [RETRY_CAMPAIGN_CANCEL]   = GROW(350, 2, SECOND, HOUR),
@@ -71,7 +72,7 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
 
     /* --- what providers report, and what they are asked --- */
 
-    /* Job charge.fee: a gateway may be gone for hours, and being put off counts as well; 3.7 days. */
+    /* Job charge.fee: a gateway may be gone for hours, and being put off counts too; 3.7 days. */
     [RETRY_CHARGE_FEE]        = GROW(100, 2, SECOND, HOUR),
     /* Job charge.refunds; 17 min. */
     [RETRY_CHARGE_REFUNDS]    = GROW(10, 2, SECOND, HOUR),
@@ -111,13 +112,15 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
 
     /* --- all other jobs --- */
 
-    /* What others wait for and cannot be given up: qstash.deliver (its own failures apart), audit.seal,
-     * reconcile.day, payment.unknown, webhook.publish, webhook.watch, webhook.mirror. */
+    /* What others wait for and cannot be given up: qstash.deliver (but for what its receiver says),
+     * audit.seal, reconcile.day, payment.unknown, webhook.publish, webhook.watch and
+     * webhook.mirror. */
     [RETRY_NEEDED]            = GROW(RETRY_ENDLESS, 2, SECOND, MINUTE),
     /* Planned long before, or a long walk: refund.again, campaign.draw, collection.plan,
      * collection.remind; 39 h. */
     [RETRY_PLANNED]           = GROW(50, 2, SECOND, HOUR),
-    /* keys.expire, events.forget, contact.forget, qstash.forget, dlq.causes; notify without a channel. */
+    /* keys.expire, events.forget, contact.forget, qstash.forget, dlq.causes, notify without a
+     * channel. */
     [RETRY_HOUSEKEEPING]      = GROW(RETRY_ENDLESS, 2, SECOND, HOUR),
     /* Job dlq.redrive. */
     [RETRY_REDRIVE]           = GROW(RETRY_ENDLESS, 1, SECOND / 2, SECOND / 2),
@@ -129,8 +132,8 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
     [RETRY_SANDBOX_WORK]      = GROW(5, 4, 100, 0), /* half a minute */
     [RETRY_SANDBOX_FORGET]    = GROW(RETRY_ENDLESS, 4, 100, 0),
     [RETRY_SANDBOX_RELAY]     = GROW(10, 2, SECOND, MINUTE), /* 5 min */
-    /* A notification as PayPay sends it: what goes wrong on our side; 2.8 h. Who does not take it gets it
-     * again after LIMIT_SANDBOX_PP_NOTICE_GAP_MS. */
+    /* A notification as PayPay sends it: what goes wrong on our side; 2.8 h. What is not taken is
+     * sent again after LIMIT_SANDBOX_PP_NOTICE_GAP_MS. */
     [RETRY_SANDBOX_NOTICE]    = GROW(1000, 2, 100, 10 * SECOND),
     /* A webhook as Stripe sends it (003); 2 days 19.5 h. */
     [RETRY_SANDBOX_WEBHOOK]   = GAPS(sandbox_gaps),

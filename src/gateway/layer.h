@@ -1,12 +1,12 @@
 /* layer.h - what stands in front of an adapter: gateways.c, create_lookup.c, guard.c.
  *
- *   gateways_call() --push--> create_lookup --push--> guard --push--> adapter
- *   the caller <-----pop----- gateways.c <----pop---- guard <--done------'
+ *   gateways_call() --push--> create_lookup --------> guard --push--> adapter
+ *   the caller <----pop------ gateways.c    <---pop-- guard <--done------'
  *
- *   (1) A layer that wants to know how a call ends pushes a frame before it hands the call on, and
- *       pops it before anything else is done with the call. So each layer finds its own on top.
+ *   (1) A layer that wants to know how a call ends pushes a frame before it hands the call on. It
+ *       pops it before it calls done() or turns the call away. So each finds its own frame on top.
  *   (2) A frame lies in the call: pushing cannot fail, and nothing is freed.
- *   (3) done() comes as port.h says: a layer that turns a call away pops its frame first. */
+ *   (3) A search (create_lookup.c) goes no further: another call reads the list for all of them. */
 #pragma once
 
 #include "gateway/port.h"

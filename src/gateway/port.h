@@ -67,7 +67,7 @@ struct gateway_tries {
     int count; /* those that are kept: LIMIT_GATEWAY_TRIES at most */
 };
 
-/* What a layer in front of the adapter keeps of a call, from its way in until its way out (layer.h) */
+/* What a layer in front of the adapter keeps of a call, from its way in to its way out: layer.h */
 enum { GATEWAY_LAYERS = 3, GATEWAY_FRAME_ROOM = 96 };
 struct gateway_frame {
     void *layer;
@@ -112,8 +112,8 @@ struct gateway_call {
     /* in and out. FETCH among many: goes on behind this id; empty: from the beginning. Afterwards
      * the last id that was looked at; empty: there are no more, or the place is lost. */
     struct str list_after;
-    /* The same for many payments at once (create_lookup.c): each call of `wanted` is looked for by its
-     * payment, and this one's is not. What is found moves to `found`, with answer and fact. */
+    /* For many payments at once (create_lookup.c): each call of `wanted` is looked for by its
+     * payment, and no other. What is found moves to `found`, with answer and fact. */
     struct gateway_call *wanted, *found;
 
     /* out */
@@ -126,15 +126,12 @@ struct gateway_call {
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
 
-    struct gateway_call *next; /* in the list of whoever holds this call */
-
-    /* of layer.c: one frame for each layer that the call has passed */
-    struct gateway_frame frames[GATEWAY_LAYERS];
-    int depth;
-
-    /* of the adapter */
-    struct task back;
-    void *impl;
+    /* inside gateway/ */
+    struct gateway_call
+        *next; /* in the line of a layer, or in `wanted` or `found` of another call */
+    struct gateway_frame frames[GATEWAY_LAYERS]; /* of the layers that it has passed: layer.c */
+    int depth;                                   /* so many */
+    struct task back;                            /* tries.c */
 };
 
 struct gateway;

@@ -42,7 +42,6 @@ static void come_home(struct task *t)
 
 void gateway_done_later(struct gateway_call *c)
 {
-    c->impl = NULL;
     c->back = (struct task){ .run = come_home };
     home_give(c->home, &c->back);
 }

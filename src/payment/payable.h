@@ -56,8 +56,8 @@ struct subject {
                        struct str *ret_body);
 };
 
-/* One for each context: booking/booking.c, campaign/purchase_payable.c and collection/participant.c have them,
- * server/payables.c hands them down in struct payments. */
+/* One for each context, in booking/booking.c, campaign/purchase_payable.c and
+ * collection/participant.c; server/payables.c hands them down in struct payments. */
 struct payables {
     const struct subject *of[PAYMENT_CONTEXTS];
 };

@@ -4,12 +4,12 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ADMIN_TOKEN, assert, forEachStore, fresh, newFolder, PROGRAM, programEnv, start, test, until } from './lib/harness.mjs';
+import { ADMIN_TOKEN, assert, forEachStore, fresh, impatient, newFolder, PROGRAM, programEnv, start, test, until } from './lib/harness.mjs';
 
 const run = promisify(execFile);
 
 async function doctor(env, ...args) {
-    const all = { ...programEnv, ...env };
+    const all = { ...programEnv, ...impatient(env), ...env };
     const said = await run(PROGRAM, ['doctor', ...args], { env: all, cwd: env.HOME ?? newFolder() })
         .then((r) => ({ code: 0, ...r }), (e) => e);
     return { ...said, json: args.includes('--json') && said.stdout ? JSON.parse(said.stdout) : undefined };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import os from 'node:os';
-import { PATIENCE, PROGRAM, programEnv } from './server.mjs';
+import { PROGRAM, programEnv } from './server.mjs';
 import { asHex } from './stores.mjs';
 import { ADMIN_TOKEN, uuid } from './tokens.mjs';
 import { SECRET } from './stripe.mjs';
@@ -67,7 +67,7 @@ export async function disarm(db) {
 
 // The command line as an operator runs it.
 export const cli = (db, args, env = {}) => new Promise((resolve) => {
-    const all = { ...programEnv, ...PATIENCE, ICHIDO_DB: db.url,
+    const all = { ...programEnv, ICHIDO_DB: db.url,
         ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, STRIPE_WEBHOOK_SECRET: SECRET, ...env };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     execFile(PROGRAM, ['audit', ...args], { cwd: os.tmpdir(), env: given, maxBuffer: 1 << 28 },

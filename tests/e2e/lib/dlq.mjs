@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import http from 'node:http';
 import os from 'node:os';
 import { record } from './evidence.mjs';
-import { PATIENCE, PROGRAM, programEnv } from './server.mjs';
+import { PROGRAM, programEnv } from './server.mjs';
 import { asHex, asUuid } from './stores.mjs';
 import { event, SECRET } from './stripe.mjs';
 import { ADMIN_TOKEN, uuid } from './tokens.mjs';
@@ -15,7 +15,7 @@ export const DLQ = '/api/v1/admin/dlq';
 // The command line as an operator runs it; `child` is there at once for who wants to kill it.
 export function dlq(db, args, { env = {}, cwd = os.tmpdir() } = {}) {
     const all = {
-        ...programEnv, ...PATIENCE, ICHIDO_DB: db?.url,
+        ...programEnv, ICHIDO_DB: db?.url,
         ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, STRIPE_WEBHOOK_SECRET: SECRET, ...env,
     };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import os from 'node:os';
 import { record } from './evidence.mjs';
 import { start } from './harness.mjs';
-import { PATIENCE, PROGRAM, programEnv } from './server.mjs';
+import { PROGRAM, programEnv } from './server.mjs';
 import { ADMIN_TOKEN } from './tokens.mjs';
 import { SECRET } from './stripe.mjs';
 import { until } from './wait.mjs';
@@ -81,7 +81,7 @@ export async function booksAgree(db) {
 // The command line as an operator runs it.
 export function cli(server, args, { env = {} } = {}) {
     const all = {
-        ...programEnv, ...PATIENCE, ICHIDO_DB: server.db.url,
+        ...programEnv, ICHIDO_DB: server.db.url,
         ICHIDO_LISTEN: `127.0.0.1:${server.port}`, ICHIDO_ADMIN_TOKEN: ADMIN_TOKEN, STRIPE_WEBHOOK_SECRET: SECRET, ...env,
     };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));

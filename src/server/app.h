@@ -1,4 +1,5 @@
-/* app.h - the parts of a running server, and how they are put together. Only server/ includes this. */
+/* app.h - struct app holds every part of a running server; serve.c opens and closes them in order. Only
+ * server/ includes this header. */
 #pragma once
 
 #include "admin/access/login.h"
@@ -59,7 +60,13 @@
 
 #include <stdatomic.h>
 
-enum { ROUTES = 256, KINDS = 64 };
+enum { ROUTES = 256, KINDS = 64, FIRST_JOBS = 10 };
+
+/* A unit of work that every start posts once (jobs.c). */
+struct first_job_unit {
+    struct unit unit;
+    struct app *app;
+};
 
 struct app {
     struct node node;
@@ -105,12 +112,7 @@ struct app {
     struct worker worker;
     struct publisher publisher;
     struct str worker_url;
-    struct unit start_unit, qstash_unit, remote_unit; /* what is written once at start */
-    struct unit retention_unit;
-    struct unit audit_unit;
-    struct unit reminder_unit;
-    struct unit causes_unit;
-    struct unit books_units[3];
+    struct first_job_unit first_jobs[FIRST_JOBS];
     struct job_kind kinds[KINDS];
     size_t kind_count;
 
@@ -145,51 +147,96 @@ struct app {
     struct allow_list trusted_proxies;
     struct route routes[ROUTES];
     size_t route_count;
+    size_t drain_step; /* the next of the drain_steps in serve.c */
     char address[300], sandbox_address[64], sandbox_base[80], webhook_url[400], sandbox_db[4200];
     char paypay_hook[400]; /* where the sandbox's PayPay tells us */
 };
 
-/* Each says in the log why, where it is false. */
-bool app_open_sandbox(struct app *app);  /* app_gateway.c */
-bool app_open_gateway(struct app *app);  /* clients, gateway, auth */
-void app_close_clients(struct app *app); /* before the queue is freed */
-void app_close_gateway(struct app *app); /* after the queue is gone */
-bool app_open_login(struct app *app);    /* app_login.c; behind the gateway */
+/* The functions of the table server_parts (serve.c). An open logs why it fails and returns false; a
+ * close accepts what was never opened. A start runs on the thread of the first loop, after every
+ * part is open and before the loops run. A drain runs on the first loop and ends by calling done. */
+
+/* listener.c */
+bool app_open_server(struct app *app);
+void app_close_server(struct app *app);
+
+/* gateways.c */
+bool app_wants_sandbox(const struct app *app);
+bool app_open_sandbox(struct app *app);
+void app_close_sandbox(struct app *app);
+bool app_open_clients(struct app *app);
+void app_close_clients(struct app *app); /* all of them, also those that other files opened */
+bool app_open_gateways(struct app *app);
+void app_close_gateways(struct app *app);
+bool app_open_auth(struct app *app);
+void app_close_auth(struct app *app);
+
+/* login.c */
+bool app_open_login(struct app *app);
 struct api_login *app_login(struct app *app);
-void app_stop_login(struct app *app, void (*stopped)(void *ctx), void *ctx); /* at home */
-void app_close_login(struct app *app);      /* once the loops have ended */
-bool app_open_qstash(struct app *app);      /* app_qstash.c */
-void app_close_qstash(struct app *app);     /* after the queue is gone */
-bool app_has_qstash(const struct app *app); /* its door is open */
-bool app_open_remote(struct app *app,       /* app_remote.c */
-                     void (*alert)(void *ctx, const struct message *m, const char *why));
+void app_drain_login(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_login(struct app *app);
+
+/* reconcile.c */
+bool app_open_reconcile(struct app *app);
+void app_close_reconcile(struct app *app);
+
+/* qstash.c */
+bool app_open_qstash(struct app *app);
+void app_close_qstash(struct app *app);
+bool app_has_qstash(const struct app *app); /* the QStash API is served */
+
+/* remote.c */
+bool app_open_remote(struct app *app);
 bool app_has_worker(const struct app *app);
-void app_start_remote(struct app *app);       /* at home, once the queue has started */
-bool app_open_books(struct app *app);         /* app_reconcile.c; behind the gateway */
-void app_close_books(struct app *app);        /* after the queue is gone */
-void app_start_books(struct app *app);        /* at home, once the queue has started */
-bool app_open_notify(struct app *app);        /* app_notify.c: before the queue */
-void app_close_notify(struct app *app);       /* after the queue is gone */
-bool app_can_tell(const struct app *app);     /* a transport is set up */
-void app_start_notify(struct app *app);       /* at home, once the queue has started */
-bool app_open_telemetry(struct app *app);     /* app_telemetry.c: before the queue */
-void app_start_telemetry(struct app *app);    /* at home, once the queue has started */
-bool app_wants_traces(const struct app *app); /* app_traces.c; telemetry calls the next two */
+
+/* channels.c */
+bool app_wants_notify_client(const struct app *app);
+bool app_open_notify_client(struct app *app);
+bool app_open_channels(struct app *app);
+bool app_has_channel(const struct app *app); /* at least one is open */
+void app_start_channels(struct app *app);
+void app_close_channels(struct app *app);
+
+/* telemetry.c; its start and close include those of alerts.c and live.c */
+bool app_wants_telemetry(const struct app *app);
+bool app_open_telemetry(struct app *app); /* the client */
+bool app_wants_traces(const struct app *app);
 bool app_open_traces(struct app *app);
-void app_start_traces(struct app *app);
-/* At home, once the queue has stopped: what waits leaves, then `stopped` is called. */
-void app_stop_traces(struct app *app, void (*stopped)(void *ctx), void *ctx);
-void app_close_traces(struct app *app);
-bool app_open_alerts(struct app *app); /* app_alerts.c: behind notify; telemetry calls them */
+void app_drain_traces(struct app *app, void (*done)(void *ctx), void *ctx);
+bool app_wants_sentry(const struct app *app);
+bool app_open_sentry(struct app *app);
+void app_start_telemetry(struct app *app);
+void app_close_telemetry(struct app *app);
+
+/* alerts.c */
+bool app_open_alerts(struct app *app); /* after the channels and Sentry */
 void app_start_alerts(struct app *app);
 void app_close_alerts(struct app *app);
-void app_start_live(struct app *app); /* app_live.c: at home; telemetry calls the first two */
+
+/* live.c */
+void app_fill_live(struct app *app); /* the contexts of its routes */
+void app_start_live(struct app *app);
 void app_close_live(struct app *app);
-void app_fill_live(struct app *app);   /* what its routes are given; before they are */
-bool app_open_sentry(struct app *app); /* app_sentry.c: once the client is there */
-void app_start_sentry(struct app *app);
-void app_close_sentry(struct app *app);
-void app_close_telemetry(struct app *app); /* last: whatever ends before may still have a word */
-void app_fill_kinds(struct app *app);      /* app_jobs.c: what the queue runs */
-void app_start_flows(struct app *app);     /* at home, once the queue has started */
-void app_fill_routes(struct app *app);     /* app_routes.c */
+
+/* jobs.c */
+bool app_open_payments(struct app *app); /* after the channels */
+void app_drain_replays(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_payments(struct app *app);
+bool app_open_queue(struct app *app);
+void app_log_dead_letter(void *app, const struct message *m, const char *why);
+void app_start_jobs(struct app *app); /* after queue_start() */
+void app_drain_queue(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_queue(struct app *app);
+
+/* webhooks.c */
+bool app_open_stripe(struct app *app);
+void app_drain_stripe(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_stripe(struct app *app);
+bool app_wants_paypay(const struct app *app);
+bool app_open_paypay(struct app *app);
+void app_drain_paypay(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_paypay(struct app *app);
+
+/* app_routes.c */
+void app_fill_routes(struct app *app);

@@ -1,5 +1,8 @@
-/* app_gateway.c - whom we call: the gateways (Stripe, or the sandbox that speaks like it, and those
- * that routes name), the subscribers, the JWKS server; and the sandbox itself. */
+/* gateways.c - the sandbox, the HTTP clients for gateways and subscribers, the gateways, and the keys
+ * that requests are authenticated with.
+ *
+ * ICHIDO_GATEWAY names the default gateway and ICHIDO_ROUTES further ones. With the default "sandbox"
+ * the Stripe gateway calls the sandbox instead of Stripe. */
 #include "base/limits.h"
 #include "base/time/zone.h"
 #include "gateway/create_lookup.h"
@@ -8,8 +11,6 @@
 #include "gateway/paypay/paypay.h"
 #include "gateway/stripe/stripe.h"
 #include "observe/log.h"
-#include "payment/replays.h"
-#include "payment/waiting.h"
 #include "server/app.h"
 
 #include <assert.h>
@@ -19,7 +20,7 @@
 #define STRIPE_BASE S("https://api.stripe.com")
 #define SANDBOX_KEY S("sk_test_ichido_sandbox")
 
-static bool app_gateway_fails(const struct app *app, const char *what, const char *why)
+static bool gateways_fail(const struct app *app, const char *what, const char *why)
 {
     LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
     return false;
@@ -59,6 +60,11 @@ static void choose_webhook_url(struct app *app)
              s->tls_cert.n ? "s" : "", app->address);
 }
 
+bool app_wants_sandbox(const struct app *app)
+{
+    return is_sandbox(app) && app->node.settings.sandbox_listen.n;
+}
+
 bool app_open_sandbox(struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -69,8 +75,6 @@ bool app_open_sandbox(struct app *app)
                                  .paypay_merchant = s->paypay_merchant_id };
     char why[256] = "";
 
-    if (!is_sandbox(app) || !s->sandbox_listen.n)
-        return true;
     choose_sandbox_db(app);
     choose_webhook_url(app);
     o.db = str_of(app->sandbox_db);
@@ -80,7 +84,7 @@ bool app_open_sandbox(struct app *app)
         o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
     if (sandbox_open(&o, &app->sandbox, why))
-        return app_gateway_fails(
+        return gateways_fail(
             app,
             "cannot open the sandbox; where its address is taken, stop that program or set "
             "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
@@ -92,7 +96,7 @@ bool app_open_sandbox(struct app *app)
 
 /* --- clients, gateway, auth --- */
 
-static bool open_clients(struct app *app)
+bool app_open_clients(struct app *app)
 {
     bool dev = app->node.settings.mode == MODE_DEV;
     struct client_options gateway = { .env = &app->node.env,
@@ -107,7 +111,7 @@ static bool open_clients(struct app *app)
 
     if (client_open(&gateway, &app->gateway_client, why) ||
         client_open(&delivery, &app->delivery_client, why))
-        return app_gateway_fails(app, "cannot make outgoing calls", why);
+        return gateways_fail(app, "cannot make outgoing calls", why);
     return true;
 }
 
@@ -169,8 +173,8 @@ static struct gateway *open_manual(struct app *app)
                                 .days = s->bank_days };
 
     if (zone_load(s->time_zone, &o.zone)) {
-        app_gateway_fails(app, "bank transfers need a time zone for their deadlines",
-                          "ICHIDO_TIME_ZONE");
+        gateways_fail(app, "bank transfers need a time zone for their deadlines",
+                      "ICHIDO_TIME_ZONE");
         return NULL;
     }
     return manual_gateway_new(&o);
@@ -204,13 +208,13 @@ static bool open_one(struct app *app, const struct opener *o)
     if (g && o->open == open_stripe) /* the others know a payment by our own id */
         g = finder_new(g);
     if (!g)
-        return app_gateway_fails(app, "cannot open the gateway", "no memory");
+        return gateways_fail(app, "cannot open the gateway", "no memory");
     app->gateways.all[app->gateways.count++] = g;
     return true;
 }
 
 /* The default one comes first. */
-static bool open_gateways(struct app *app)
+bool app_open_gateways(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     char why[160];
@@ -225,14 +229,14 @@ static bool open_gateways(struct app *app)
                 return false;
         }
     if (!app->gateways.count)
-        return app_gateway_fails(
+        return gateways_fail(
             app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
             "ICHIDO_GATEWAY");
     return gateways_route(&app->gateways, s->routes, why) ||
-           app_gateway_fails(app, "ICHIDO_ROUTES", why);
+           gateways_fail(app, "ICHIDO_ROUTES", why);
 }
 
-static bool open_auth(struct app *app)
+bool app_open_auth(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct auth_options o = { .env = &app->node.env,
@@ -249,15 +253,11 @@ static bool open_auth(struct app *app)
     char why[256] = "";
 
     app->auth = auth_new(&o, why);
-    return app->auth || app_gateway_fails(app, "the keys for tokens cannot be used", why);
+    return app->auth || gateways_fail(app, "the keys for tokens cannot be used", why);
 }
 
-bool app_open_gateway(struct app *app)
-{
-    return open_clients(app) && open_gateways(app) && open_auth(app);
-}
-
-/* Their threads write into calls that the queue's jobs own: they go first. */
+/* The thread of a client writes into calls that the queue's jobs own, so every client is closed
+ * before the queue is freed. */
 void app_close_clients(struct app *app)
 {
     client_free(app->gateway_client);
@@ -268,11 +268,17 @@ void app_close_clients(struct app *app)
     client_free(app->telemetry_client);
 }
 
-void app_close_gateway(struct app *app)
+void app_close_gateways(struct app *app)
 {
     gateways_free(&app->gateways);
+}
+
+void app_close_auth(struct app *app)
+{
     auth_free(app->auth);
-    waiting_free(app->payments.waiting);
-    replays_free(app->payments.replays);
+}
+
+void app_close_sandbox(struct app *app)
+{
     sandbox_free(app->sandbox);
 }

@@ -1,5 +1,5 @@
-/* app_qstash.c - the queue's own door. Deliveries go on wherever there are parcels; the door is
- * open where there is a token to let somebody in, and it is not a remote's. */
+/* qstash.c - the QStash API. Messages that are stored are delivered in any case; the API itself is served
+ * only where a token and a signing key are set and they are not those of a remote QStash. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "qstash/deliver/destinations.h"
@@ -29,7 +29,7 @@ bool app_open_qstash(struct app *app)
     upstash_keys_init(&app->upstash_keys);
     q->keys = &app->upstash_keys;
     q->token = s->qstash_token;
-    if (app_has_qstash(app)) { /* a remote's keys are not ours to sign with */
+    if (app_has_qstash(app)) { /* otherwise the keys belong to a remote, and it signs with them */
         q->current_key = s->qstash_current_key;
         q->next_key = s->qstash_next_key;
     }

@@ -1,5 +1,5 @@
-/* app_live.c - what operators see at a glance (O8): the live charts' timer, and what the routes of
- * queues, schedules, settings and the sandbox are given. */
+/* live.c - the live charts of the admin page (O8), and the contexts of its routes for queues,
+ * schedules, settings and the sandbox. */
 #include "base/version.h"
 #include "observe/log.h"
 #include "qstash/operator_view.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-struct errand_unit {
+struct command_unit {
     struct unit unit;
     enum err (*run)(struct tx *tx, void *ctx);
     void *ctx;
@@ -11,7 +11,7 @@ struct errand_unit {
 
 static void command_executor_give(struct home *h, struct task *t)
 {
-    struct errand *e = CONTAINER_OF(h, struct errand, home);
+    struct command_executor *e = CONTAINER_OF(h, struct command_executor, home);
 
     pthread_mutex_lock(&e->lock);
     t->next = NULL;
@@ -30,22 +30,22 @@ static void command_executor_arm(struct home *h, struct timer *t, int64_t due_ms
     abort();
 }
 
-void errand_init(struct errand *e)
+void command_executor_init(struct command_executor *e)
 {
     static const struct home_ops ops = { command_executor_give, command_executor_arm };
 
-    *e = (struct errand){ .home = { &ops }, .last = &e->first };
+    *e = (struct command_executor){ .home = { &ops }, .last = &e->first };
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->more, NULL);
 }
 
-void errand_release(struct errand *e)
+void command_executor_release(struct command_executor *e)
 {
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->more);
 }
 
-static void run_next(struct errand *e)
+static void run_next(struct command_executor *e)
 {
     struct task *t;
 
@@ -60,24 +60,24 @@ static void run_next(struct errand *e)
     t->run(t);
 }
 
-static enum err command_executor_run(struct tx *tx, struct unit *u)
+static enum err command_unit_run(struct tx *tx, struct unit *u)
 {
-    struct errand_unit *w = CONTAINER_OF(u, struct errand_unit, unit);
+    struct command_unit *w = CONTAINER_OF(u, struct command_unit, unit);
 
     return w->run(tx, w->ctx);
 }
 
-static void command_executor_done(struct unit *u)
+static void command_unit_done(struct unit *u)
 {
-    CONTAINER_OF(u, struct errand_unit, unit)->back = true;
+    CONTAINER_OF(u, struct command_unit, unit)->back = true;
 }
 
-enum err errand_do(struct errand *e, struct store *s, enum unit_class where,
-                   enum err (*work)(struct tx *tx, void *ctx), void *ctx)
+enum err command_executor_run(struct command_executor *e, struct store *s, enum unit_class where,
+                              enum err (*work)(struct tx *tx, void *ctx), void *ctx)
 {
-    struct unit_kind kind = { "errand", where, command_executor_run, NULL };
-    struct errand_unit w = {
-        .unit = { .kind = &kind, .home = &e->home, .done = command_executor_done },
+    struct unit_kind kind = { "command", where, command_unit_run, NULL };
+    struct command_unit w = {
+        .unit = { .kind = &kind, .home = &e->home, .done = command_unit_done },
         .run = work,
         .ctx = ctx
     };

@@ -7,16 +7,16 @@
 
 #include <pthread.h>
 
-struct errand {
+struct command_executor {
     struct home home;
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct task *first, **last;
 };
 
-void errand_init(struct errand *e);
-void errand_release(struct errand *e);
+void command_executor_init(struct command_executor *e);
+void command_executor_release(struct command_executor *e);
 
 /* Runs it in a transaction of its own; what it returns, or what became of the commit. */
-enum err errand_do(struct errand *e, struct store *s, enum unit_class where,
-                   enum err (*work)(struct tx *tx, void *ctx), void *ctx);
+enum err command_executor_run(struct command_executor *e, struct store *s, enum unit_class where,
+                              enum err (*work)(struct tx *tx, void *ctx), void *ctx);

@@ -32,20 +32,20 @@ static enum err seal_audit_run(struct tx *tx, void *ctx)
 void node_seal_audit(struct node *n)
 {
     struct sealing s = { .now_ms = env_now_ms(&n->env), .seq = -1 };
-    struct errand errand;
+    struct command_executor executor;
     bool goes_on = true;
 
-    errand_init(&errand);
+    command_executor_init(&executor);
     for (int i = 0; goes_on && i < LIMIT_AUDIT_LAST; i++) {
         bool first_walk = s.seq < 0;
 
         if (s.waits)
             usleep(LIMIT_AUDIT_WAIT_MS * 1000);
-        if (errand_do(&errand, n->store, UNIT_BACK, seal_audit_run, &s))
+        if (command_executor_run(&executor, n->store, UNIT_BACK, seal_audit_run, &s))
             break;
         if (first_walk && !s.more)
             s.seq = s.run.all_seq;
         goes_on = first_walk || s.more || s.waits;
     }
-    errand_release(&errand);
+    command_executor_release(&executor);
 }

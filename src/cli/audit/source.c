@@ -14,7 +14,7 @@ enum { TROUBLE_TRIES = 5, PATH_MAX_BYTES = 8 * 1024 };
 struct audit_source {
     struct node *node;
     struct admin *admin; /* NULL: the store is ours */
-    struct errand errand;
+    struct command_executor executor;
 };
 
 /* --- the store --- */
@@ -70,11 +70,11 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
 /* The database's short trouble is waited out; reading again is harmless. */
 static enum err read_store(struct audit_source *s, struct audit_source_reading *g, char why[512])
 {
-    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
+    enum err e = command_executor_run(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
 
     for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
         usleep(200 * 1000);
-        e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
+        e = command_executor_run(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
     }
     if (e)
         snprintf(why, 512, "%s", err_words(e, LANG_EN));
@@ -217,7 +217,7 @@ enum err audit_source_open(struct node *n, struct audit_source **ret_source, cha
     if (!s)
         return ERR_NO_MEMORY;
     s->node = n;
-    errand_init(&s->errand);
+    command_executor_init(&s->executor);
     e = open_either(s, why);
     if (e)
         audit_source_free(s);
@@ -233,6 +233,6 @@ void audit_source_free(struct audit_source *s)
     if (s->node->store)
         node_close_store(s->node);
     admin_free(s->admin);
-    errand_release(&s->errand);
+    command_executor_release(&s->executor);
     free(s);
 }

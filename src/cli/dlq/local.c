@@ -16,7 +16,7 @@ enum { TROUBLE_TRIES = 5 };
 struct dlq_local_local {
     struct dlq_source source;
     struct node *node;
-    struct errand errand;
+    struct command_executor executor;
     bool wrote;
     struct dead_letters letters;
     struct dead_kind kinds[DEAD_KINDS];
@@ -39,12 +39,12 @@ struct dlq_local_reading {
 static enum err dlq_local_run(struct dlq_local_local *l, enum unit_class where,
                               enum err (*work)(struct tx *, void *), void *ctx)
 {
-    enum err e = errand_do(&l->errand, l->node->store, where, work, ctx);
+    enum err e = command_executor_run(&l->executor, l->node->store, where, work, ctx);
 
     for (int tries = 1; e && e != ERR_STALE && err_is_retryable(e) && tries < TROUBLE_TRIES;
          tries++) {
         usleep(200 * 1000);
-        e = errand_do(&l->errand, l->node->store, where, work, ctx);
+        e = command_executor_run(&l->executor, l->node->store, where, work, ctx);
     }
     l->wrote |= where != UNIT_READ;
     if (e)
@@ -189,7 +189,7 @@ static void local_free(struct dlq_source *s)
     if (l->wrote)
         node_seal_audit(l->node);
     node_close_store(l->node);
-    errand_release(&l->errand);
+    command_executor_release(&l->executor);
     free(l);
 }
 
@@ -218,7 +218,7 @@ enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret
                                : "A running server takes them within seconds";
     l->node = n;
     l->qstash.env = &n->env;
-    errand_init(&l->errand);
+    command_executor_init(&l->executor);
     l->letters = (struct dead_letters){ .env = &n->env,
                                         .kinds = l->kinds,
                                         .kind_count = dead_kinds_fill(l->kinds, &l->qstash) };

@@ -17,8 +17,8 @@ enum { TROUBLE_TRIES = 5, PATH_BYTES = 6 * 1024 };
 struct payments_source {
     struct node *node;
     bool is_local;
-    struct errand errand; /* local */
-    struct admin *admin;  /* remote */
+    struct command_executor executor; /* local */
+    struct admin *admin;              /* remote */
 };
 
 /* --- the store itself --- */
@@ -36,11 +36,11 @@ struct reading {
 static enum err read_local(struct payments_source *s, enum err (*work)(struct tx *, void *),
                            struct reading *g, struct str *ret_json, char why[512])
 {
-    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, work, g);
+    enum err e = command_executor_run(&s->executor, s->node->store, UNIT_READ, work, g);
 
     for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
         usleep(200 * 1000);
-        e = errand_do(&s->errand, s->node->store, UNIT_READ, work, g);
+        e = command_executor_run(&s->executor, s->node->store, UNIT_READ, work, g);
     }
     if (e && e != ERR_NOT_FOUND)
         snprintf(why, 512, "%s", err_words(e, LANG_EN));
@@ -201,7 +201,7 @@ bool payments_source_open(struct node *n, const char *command, struct payments_s
 
     if (!e) {
         s->is_local = true;
-        errand_init(&s->errand);
+        command_executor_init(&s->executor);
     } else if (e == ERR_CONFLICT) {
         e = admin_open(&n->settings, owner, &s->admin, why);
     }
@@ -220,7 +220,7 @@ void payments_source_free(struct payments_source *s)
         return;
     if (s->is_local) {
         node_close_store(s->node);
-        errand_release(&s->errand);
+        command_executor_release(&s->executor);
     }
     admin_free(s->admin);
     free(s);

@@ -134,11 +134,11 @@ bool str_is_utf8(struct str s)
     return true;
 }
 
-/* --- likeness --- */
+/* --- distance --- */
 
 enum { NAME_MAX_SIZE = 48 };
 
-/* One row of the table at a time. */
+/* Keeps only one row of the table in memory. */
 size_t str_distance(struct str a, struct str b)
 {
     size_t row[NAME_MAX_SIZE + 1];

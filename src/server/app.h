@@ -1,5 +1,5 @@
-/* app.h - struct app holds every part of a running server; serve.c opens and closes them in order. Only
- * server/ includes this header. */
+/* app.h - struct app holds every part of a running server; serve.c opens and closes them in order.
+ * Only server/ includes this header. */
 #pragma once
 
 #include "admin/access/login.h"
@@ -154,7 +154,8 @@ struct app {
 
 /* The functions of the table server_parts (serve.c). An open logs why it fails and returns false; a
  * close accepts what was never opened. A start runs on the thread of the first loop, after every
- * part is open and before the loops run. A drain runs on the first loop and ends by calling done. */
+ * part is open and before the loops run. A drain runs on the first loop and ends by calling
+ * done. */
 
 /* listener.c */
 bool app_open_server(struct app *app);

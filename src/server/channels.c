@@ -12,7 +12,8 @@ bool app_wants_notify_client(const struct app *app)
     return s->smtp_url.n || s->fcm_credentials.n || s->notify_url.n || s->alert_url.n;
 }
 
-/* The client has an egress thread of its own: a mail server that hangs delays mail and nothing else. */
+/* The client has an egress thread of its own: a mail server that hangs delays mail and nothing
+ * else. */
 bool app_open_notify_client(struct app *app)
 {
     struct client_options o = { .env = &app->node.env,

@@ -1,5 +1,6 @@
-/* command_executor.h - a home for a command that does one thing at a time: it posts a unit of work and waits.
- */
+/* command_executor.h - a home for a command that does one thing at a time: it posts a unit of work
+ * and waits.
+ * */
 #pragma once
 
 #include "base/executor.h"

@@ -1,8 +1,8 @@
-/* gateways.c - the sandbox, the HTTP clients for gateways and subscribers, the gateways, and the keys
- * that requests are authenticated with.
+/* gateways.c - the sandbox, the HTTP clients for gateways and subscribers, the gateways, and the
+ * keys that requests are authenticated with.
  *
- * ICHIDO_GATEWAY names the default gateway and ICHIDO_ROUTES further ones. With the default "sandbox"
- * the Stripe gateway calls the sandbox instead of Stripe. */
+ * ICHIDO_GATEWAY names the default gateway and ICHIDO_ROUTES further ones. With the default
+ * "sandbox" the Stripe gateway calls the sandbox instead of Stripe. */
 #include "base/limits.h"
 #include "base/time/zone.h"
 #include "gateway/create_lookup.h"

@@ -1,8 +1,9 @@
-/* jobs.c - the payments module and its relatives, the job kinds that the queue runs for them, the queue
- * itself, and the jobs that every start adds.
+/* jobs.c - the payments module and its relatives, the job kinds that the queue runs for them, the
+ * queue itself, and the jobs that every start adds.
  *
  *   (1) A kind of message that no row of fill_kinds() names becomes a dead letter.
- *   (2) A first job adds one message under a fixed dedupe key, so a start after a crash adds none. */
+ *   (2) A first job adds one message under a fixed dedupe key, so a start after a crash adds
+ * none. */
 #include "base/limits.h"
 #include "booking/booking.h"
 #include "campaign/campaign.h"

@@ -1,5 +1,5 @@
-/* listener.c - the HTTP server: its settings, the address it listens on, the log line of each request, and
- * the client address that the rate limit counts. */
+/* listener.c - the HTTP server: its settings, the address it listens on, the log line of each
+ * request, and the client address that the rate limit counts. */
 #include "base/limits.h"
 #include "http/request_span.h"
 #include "observe/log.h"
@@ -14,8 +14,8 @@
 
 enum { SHOWN_MAX = 20 };
 
-/* The path as the log may show it. Below /v2/ it holds a destination URL, with a user, a password and
- * names that only their owner should know, so only the first segment is shown there. */
+/* The path as the log may show it. Below /v2/ it holds a destination URL, with a user, a password
+ * and names that only their owner should know, so only the first segment is shown there. */
 static struct str path_shown(struct str path, char *text, size_t size)
 {
     struct str prefix = S("/v2/"), rest, first;

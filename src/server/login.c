@@ -1,5 +1,5 @@
-/* login.c - logins of operators: the threads that hash passwords, the throttle, and the count of failed
- * logins, which is written when the server drains. */
+/* login.c - logins of operators: the threads that hash passwords, the throttle, and the count of
+ * failed logins, which is written when the server drains. */
 #include "base/version.h"
 #include "server/app.h"
 

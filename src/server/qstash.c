@@ -1,5 +1,5 @@
-/* qstash.c - the QStash API. Messages that are stored are delivered in any case; the API itself is served
- * only where a token and a signing key are set and they are not those of a remote QStash. */
+/* qstash.c - the QStash API. Messages that are stored are delivered in any case; the API itself is
+ * served only where a token and a signing key are set and they are not those of a remote QStash. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "qstash/deliver/destinations.h"

@@ -1,5 +1,5 @@
-/* reconcile.c - builds what learns by querying the provider: the backfill of missing events, the watch
- * over unknown outcomes, and the daily reconciliation (E11, P7). */
+/* reconcile.c - builds what learns by querying the provider: the backfill of missing events, the
+ * watch over unknown outcomes, and the daily reconciliation (E11, P7). */
 #include "base/time/zone.h"
 #include "observe/log.h"
 #include "server/app.h"

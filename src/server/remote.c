@@ -1,5 +1,6 @@
-/* remote.c - events that travel through a QStash: the worker endpoint, which QStash calls with an event
- * (Q4), and the publisher, which sends the events of the Stripe endpoint to a remote QStash (Q5). */
+/* remote.c - events that travel through a QStash: the worker endpoint, which QStash calls with an
+ * event (Q4), and the publisher, which sends the events of the Stripe endpoint to a remote QStash
+ * (Q5). */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "qstash/admin/keys.h"

@@ -50,7 +50,8 @@ static bool fill_routes(struct app *app)
 
 /* A start opens the rows from the first to the last, until one fails. Whether it failed or the
  * server has run, all rows are closed from the last to the first; so a close accepts a part that
- * was opened halfway or not at all. A part that closes at another place than it opens has two rows. */
+ * was opened halfway or not at all. A part that closes at another place than it opens has two
+ * rows. */
 static const struct server_part {
     const char *name;
     bool (*is_wanted)(const struct app *app); /* by the settings; NULL: always */

@@ -1,8 +1,8 @@
 /* telemetry.c - what the server reports to other systems: traces by OTLP (O3), errors and alerts to
  * Sentry (O4).
  *
- * Without an OTLP endpoint no span is recorded, and without a DSN no error is sent; with neither there
- * is no HTTP client either. Spans and errors that wait in memory are lost by a crash. */
+ * Without an OTLP endpoint no span is recorded, and without a DSN no error is sent; with neither
+ * there is no HTTP client either. Spans and errors that wait in memory are lost by a crash. */
 #include "base/version.h"
 #include "observe/log.h"
 #include "observe/span.h"

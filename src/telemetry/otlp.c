@@ -24,7 +24,7 @@ struct otlp {
     struct timer timer, end;
     struct task woken;       /* a batch waits */
     _Atomic bool is_given;   /* that task is on its way */
-    struct ended_span *held; /* taken, and not in a request yet */
+    struct ended_span *held; /* taken from the list, not in a request yet */
 
     struct buf body; /* of the batch under way */
     size_t batch;    /* its spans; 0: there is none */
@@ -124,7 +124,8 @@ static int64_t number_of(const struct json_value *v)
                : 0;
 }
 
-/* It took some, or all with a warning: never sent again, and told once. */
+/* The receiver took a part of the spans, or all with a warning. They are not sent again, and the
+ * first such answer is logged. */
 static void look_for_refused(struct otlp *o)
 {
     static const char *const paths[] = { "partialSuccess.rejectedSpans",
@@ -176,7 +177,7 @@ static bool may_try_again(const struct otlp *o)
            (lost || c->status == 429 || c->status == 502 || c->status == 503 || c->status == 504);
 }
 
-/* -1: it does not say. */
+/* The pause that Retry-After asks for; -1 without one. */
 static int64_t asked_pause_ms(const struct otlp *o)
 {
     int64_t ms =
@@ -211,7 +212,7 @@ static void otlp_answered(struct call *c)
     }
     tell_failure(o);
     if (o->stopped)
-        otlp_finish(o); /* who does not take this one takes no other: nothing waits for it */
+        otlp_finish(o); /* the receiver would not take the other spans either */
     else if (may_try_again(o))
         otlp_arm(o, pause_ms(o));
     else
@@ -241,7 +242,7 @@ static void send_batch(struct otlp *o)
     client_call(o->o.client, &o->call);
 }
 
-/* False: nothing waits. */
+/* Writes the next batch. False: no span waits. */
 static bool otlp_fill(struct otlp *o)
 {
     struct ended_span *rest = NULL, *last = NULL;

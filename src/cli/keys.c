@@ -91,8 +91,7 @@ int cli_keys(int argc, char **argv)
         return cli_keys_wrong("this is no Idempotency-Key (a UUID)");
     if (!node_init(&node))
         return EXIT_ASKED_WRONGLY;
-    log_free(node.env.log);
-    node.env.log = node_log_new(&node, LOG_ERROR, false);
+    node_log_errors_only(&node);
     code = cli_keys_find(&node, key, json);
     node_release(&node);
     return code;

@@ -173,8 +173,7 @@ static int replay_run(struct replay_ask *k)
 
     if (!node_init(&node))
         return EXIT_ASKED_WRONGLY;
-    log_free(node.env.log);
-    node.env.log = node_log_new(&node, LOG_ERROR, false);
+    node_log_errors_only(&node);
     buf_init(&body, BODY_MAX);
     text = write_body(&body, k, &path);
     if (!body.failed)

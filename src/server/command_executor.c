@@ -1,6 +1,9 @@
 #include "server/command_executor.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { TRIES = 5, PAUSE_US = 200 * 1000 };
 
 struct command_unit {
     struct unit unit;
@@ -86,4 +89,16 @@ enum err command_executor_run(struct command_executor *e, struct store *s, enum 
     while (!w.back)
         run_next(e);
     return w.unit.err;
+}
+
+enum err command_executor_retry(struct command_executor *e, struct store *s, enum unit_class where,
+                                enum err (*work)(struct tx *tx, void *ctx), void *ctx)
+{
+    enum err result = command_executor_run(e, s, where, work, ctx);
+
+    for (int tries = 1; result != ERR_STALE && err_is_retryable(result) && tries < TRIES; tries++) {
+        usleep(PAUSE_US);
+        result = command_executor_run(e, s, where, work, ctx);
+    }
+    return result;
 }

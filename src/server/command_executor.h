@@ -18,6 +18,10 @@ struct command_executor {
 void command_executor_init(struct command_executor *e);
 void command_executor_release(struct command_executor *e);
 
-/* Runs it in a transaction of its own; what it returns, or what became of the commit. */
+/* Runs the work in a transaction of its own. Returns its result, or how the commit failed. */
 enum err command_executor_run(struct command_executor *e, struct store *s, enum unit_class where,
                               enum err (*work)(struct tx *tx, void *ctx), void *ctx);
+/* Does the same, and again while the database is in short trouble (a lock, a restart), for about a
+ * second. The work must be harmless when it is run twice. */
+enum err command_executor_retry(struct command_executor *e, struct store *s, enum unit_class where,
+                                enum err (*work)(struct tx *tx, void *ctx), void *ctx);

@@ -41,13 +41,19 @@ static bool wants_colours(void)
     return isatty(STDERR_FILENO) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
-struct log *node_log_new(struct node *n, enum log_level least, bool threaded)
+static struct log *node_log_new(struct node *n, enum log_level least, bool threaded)
 {
     struct log *l = log_new(&n->env.clock, STDERR_FILENO, least, threaded);
 
     if (wants_words(n->settings.log_format))
         log_set_text(l, wants_colours());
     return l;
+}
+
+void node_log_errors_only(struct node *n)
+{
+    log_free(n->env.log);
+    n->env.log = node_log_new(n, LOG_ERROR, false);
 }
 
 static bool load_settings(struct settings *s)

@@ -21,5 +21,6 @@ bool node_init(struct node *n);
 bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx);
 void node_close_store(struct node *n); /* before what its threads may still call is freed */
 void node_release(struct node *n);
-/* To standard error, as ICHIDO_LOG_FORMAT says. */
-struct log *node_log_new(struct node *n, enum log_level least, bool threaded);
+/* Replaces the log by one that writes ERROR lines only, at once: a command prints its results, and
+ * the information lines of the database are for operators of servers. */
+void node_log_errors_only(struct node *n);

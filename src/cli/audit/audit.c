@@ -257,8 +257,7 @@ static int with_settings(struct run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    log_free(r->node.env.log); /* here only what went wrong counts */
-    r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     e = audit_source_open(&r->node, &r->source, r->why);
     if (e)

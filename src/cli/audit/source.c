@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5, PATH_MAX_BYTES = 8 * 1024 };
+enum { PATH_MAX_BYTES = 8 * 1024 };
 
 struct audit_source {
     struct node *node;
@@ -67,15 +67,11 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
     return ERR_INTERNAL;
 }
 
-/* The database's short trouble is waited out; reading again is harmless. */
 static enum err read_store(struct audit_source *s, struct audit_source_reading *g, char why[512])
 {
-    enum err e = command_executor_run(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
+    enum err e =
+        command_executor_retry(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
 
-    for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
-        usleep(200 * 1000);
-        e = command_executor_run(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
-    }
     if (e)
         snprintf(why, 512, "%s", err_words(e, LANG_EN));
     return e;

@@ -414,13 +414,6 @@ static int at_a_rate(struct dlq_run *r)
 
 /* --- all together --- */
 
-/* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void dlq_quieten(struct node *n)
-{
-    log_free(n->env.log);
-    n->env.log = node_log_new(n, LOG_ERROR, false);
-}
-
 static bool open_source(struct dlq_run *r)
 {
     char owner[ADMIN_OWNER], why[512] = "";
@@ -451,7 +444,7 @@ static int with_settings(struct dlq_run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    dlq_quieten(&r->node);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     if (r->ask.rate) {
         code = at_a_rate(r);

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5 };
-
 struct dlq_local_local {
     struct dlq_source source;
     struct node *node;
@@ -34,18 +32,11 @@ struct dlq_local_reading {
     struct str json;
 };
 
-/* The database's short trouble (a lock, a restart) is waited out; the same unit again is harmless.
- */
 static enum err dlq_local_run(struct dlq_local_local *l, enum unit_class where,
                               enum err (*work)(struct tx *, void *), void *ctx)
 {
-    enum err e = command_executor_run(&l->executor, l->node->store, where, work, ctx);
+    enum err e = command_executor_retry(&l->executor, l->node->store, where, work, ctx);
 
-    for (int tries = 1; e && e != ERR_STALE && err_is_retryable(e) && tries < TROUBLE_TRIES;
-         tries++) {
-        usleep(200 * 1000);
-        e = command_executor_run(&l->executor, l->node->store, where, work, ctx);
-    }
     l->wrote |= where != UNIT_READ;
     if (e)
         snprintf(l->source.why, sizeof(l->source.why), "%s", err_words(e, LANG_EN));

@@ -254,8 +254,7 @@ static int with_settings(struct operators_run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    log_free(r->node.env.log); /* what the store has to say is for operators of servers */
-    r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     if (open_source(r)) {
         code = r->verb == LIST ? operators_list(r) : operators_act(r);

@@ -272,20 +272,13 @@ static int payments_act(struct payments_run *r)
 
 /* --- all together --- */
 
-/* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void payments_quieten(struct node *n)
-{
-    log_free(n->env.log);
-    n->env.log = node_log_new(n, LOG_ERROR, false);
-}
-
 static int with_settings(struct payments_run *r)
 {
     int code;
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    payments_quieten(&r->node);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     code = r->ask.verb >= PAYMENTS_CAPTURE ? payments_act(r) : payments_look(r);
     arena_release(&r->arena);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5, PATH_BYTES = 6 * 1024 };
+enum { PATH_BYTES = 6 * 1024 };
 
 struct payments_source {
     struct node *node;
@@ -32,16 +32,11 @@ struct reading {
     struct str json;
 };
 
-/* The database's short trouble is waited out; reading twice is harmless. */
 static enum err read_local(struct payments_source *s, enum err (*work)(struct tx *, void *),
                            struct reading *g, struct str *ret_json, char why[512])
 {
-    enum err e = command_executor_run(&s->executor, s->node->store, UNIT_READ, work, g);
+    enum err e = command_executor_retry(&s->executor, s->node->store, UNIT_READ, work, g);
 
-    for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
-        usleep(200 * 1000);
-        e = command_executor_run(&s->executor, s->node->store, UNIT_READ, work, g);
-    }
     if (e && e != ERR_NOT_FOUND)
         snprintf(why, 512, "%s", err_words(e, LANG_EN));
     *ret_json = g->json;

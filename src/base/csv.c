@@ -1,3 +1,5 @@
+/* csv.c - reads one row of CSV at a time. A broken row reports its problem once and ends at its
+ * line end, so the next row is read as if the broken one were not there. */
 #include "base/csv.h"
 
 #include <string.h>

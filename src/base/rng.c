@@ -1,3 +1,5 @@
+/* rng.c - random bytes of the kernel, and a seeded generator for the simulator. Without randomness
+ * of the kernel the program ends, because ids would not be unique. */
 #include "base/rng.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* str.c - functions on borrowed bytes. None of them allocates. */
 #include "base/str.h"
 
 #include <string.h>

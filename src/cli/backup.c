@@ -1,5 +1,6 @@
-/* backup.c - `ichido backup FILE`: a copy of the database while a server uses it, checked before it
- * is called one. It asks no server: SQLite and PostgreSQL let others read. */
+/* backup.c - `ichido backup FILE`: copies the database while a server uses it, and checks the copy
+ * before it gets its name. It calls no server, since SQLite and PostgreSQL let other processes
+ * read. */
 #include "store/backup.h"
 
 #include "base/json/write.h"

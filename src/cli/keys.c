@@ -1,4 +1,4 @@
-/* keys.c - `ichido keys find KEY`: what an Idempotency-Key did, whoever used it (O8). */
+/* keys.c - `ichido keys find KEY`: shows what an Idempotency-Key did for any user (O8). */
 #include "base/json/json.h"
 #include "cli/args.h"
 #include "cli/cli.h"

@@ -1,6 +1,6 @@
-/* reconcile.c - `ichido reconcile`: has the running server compare a day with the provider's books,
- * and shows what it found (E11). The server does the work, whoever waits for it: ended at any
- * moment, this command can be given again and goes on waiting for the same run. */
+/* reconcile.c - `ichido reconcile`: makes the running server compare a day with the provider's
+ * ledger, and prints the result (E11). The server does the work; after a crash or Ctrl-C the same
+ * command waits for the same run again. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/time/parse.h"
@@ -20,7 +20,7 @@ enum {
     EXIT_NOT_DONE = 3,
     ARENA = 64 * 1024 * 1024,
     POLL_MS = 500,
-    TELL_MS = 5000, /* where nobody looks at a terminal */
+    TELL_MS = 5000, /* between two lines where the output is no terminal */
     PATH_MAX_BYTES = 128,
 };
 
@@ -54,7 +54,7 @@ static void reconcile_usage(void)
 
 /* --- what was asked for --- */
 
-/* The value of an option, as "--name value" or "--name=value". NULL: it is another one. */
+/* The value of an option, as "--name value" or "--name=value". NULL: it is another option. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
     size_t n = strlen(name);
@@ -138,8 +138,8 @@ static bool reconcile_call(struct reconcile_run *r, const char *method, const ch
 
 /* --- waiting --- */
 
-/* Seconds until what differs is looked at again. The server's clock may not be ours: no more than
- * the whole pause. */
+/* Seconds until the differences are checked again, at most the whole pause, because the clock of
+ * the server may differ. */
 static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
 {
     int64_t since_ms, left_ms = LIMIT_RECONCILE_PAUSE_MS;
@@ -151,7 +151,7 @@ static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
     return left_ms > 0 ? (left_ms + 999) / 1000 : 0;
 }
 
-/* On a terminal the line counts down; elsewhere it is said once. */
+/* On a terminal the line counts down; otherwise it is printed once. */
 static void tell_pause(struct reconcile_run *r, const cJSON *day)
 {
     if (r->told_pause && !r->terminal)
@@ -189,7 +189,7 @@ static void reconcile_tell(struct reconcile_run *r, const cJSON *day)
     r->told_ms = now_ms;
 }
 
-/* The report, once it is one. The caller frees it. NULL: it could not be had. */
+/* Waits for the report. The caller frees it. NULL: the server did not give one. */
 static cJSON *wait_for_end(struct reconcile_run *r)
 {
     struct str answer;

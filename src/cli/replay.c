@@ -1,6 +1,5 @@
-/* replay.c - `ichido replay`: events are applied once more, by the running server (LESSONS 50). A
- * dead letter is tried again; an event that has its outcome goes through the queue as the first
- * time. */
+/* replay.c - `ichido replay`: makes the running server apply events again. A dead letter is
+ * retried; an event with an outcome goes through the queue as it did the first time. */
 #include "base/buf.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -125,7 +124,7 @@ static bool read_arguments(struct args *a, int argc, char **argv, struct replay_
 
 /* --- what is done --- */
 
-/* A message's id names a dead letter; all else is an event's. */
+/* True for the id of a message, which names a dead letter. Any other text is the id of an event. */
 static bool is_letter(struct str id, struct uuid *ret_id)
 {
     struct dead_kind kinds[DEAD_KINDS];

@@ -1,3 +1,5 @@
+/* mask.c - finds card numbers, values after names of card data, and ids of a provider in any text,
+ * and overwrites them in place. The length never changes, and JSON stays JSON. */
 #include "observe/mask.h"
 
 #include "base/uuid.h"

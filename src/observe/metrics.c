@@ -1,3 +1,5 @@
+/* metrics.c - the cells of all counters, gauges and histograms. They are allocated once and only
+ * added to, with atomic operations; a restart begins at zero. */
 #include "observe/metrics.h"
 
 #include "observe/metrics_parts.h"

@@ -1,3 +1,5 @@
+/* redact.c - copies JSON and hides the values of personal data. The text is walked token by token
+ * without a tree, so that all bytes that are not hidden stay as they were. */
 #include "observe/redact.h"
 
 #include "base/json/escape.h"

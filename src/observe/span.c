@@ -1,3 +1,6 @@
+/* span.c - decides which traces are recorded, measures spans, and keeps ended ones in a bounded
+ * list until telemetry/otlp.c takes them. The list is in memory only, so a crash loses what it
+ * holds. */
 #include "observe/span.h"
 
 #include "base/limits.h"

@@ -72,15 +72,15 @@ struct app {
     struct node node;
     struct server *server;
     struct sandbox *sandbox;         /* NULL: off */
-    struct queue *_Atomic queue;     /* the store's hints may come before it is there */
+    struct queue *_Atomic queue;     /* hints of the store may arrive before it exists */
     struct client *gateway_client;   /* an egress thread of the gateway's own */
     struct client *delivery_client;  /* subscribers, JWKS */
-    struct client *qstash_client;    /* to wherever a publisher says */
+    struct client *qstash_client;    /* to the destinations of QStash messages */
     struct client *publish_client;   /* to the remote QStash; NULL: there is none */
     struct client *notify_client;    /* mail, push, the channel webhook; NULL: none is set up */
     struct client *telemetry_client; /* OTLP, Sentry; NULL: neither is set up */
-    struct otlp *otlp;               /* NULL: nobody wants traces */
-    struct sentry *sentry;           /* NULL: nobody wants errors */
+    struct otlp *otlp;               /* NULL: traces are off */
+    struct sentry *sentry;           /* NULL: Sentry is off */
     char host_name[256];
     struct upstash_keys upstash_keys;
     struct qstash qstash;
@@ -97,8 +97,8 @@ struct app {
     struct paypay_door *paypay_door; /* NULL: that gateway is not set up */
     struct apply_event apply;
     struct charge_later charge_later;
-    struct stripe_lister *lister; /* NULL: no gateway speaks Stripe's words */
-    struct zone *zone;            /* whose days a report's are */
+    struct stripe_lister *lister; /* NULL: no gateway uses Stripe's API */
+    struct zone *zone;            /* in which the days of a report are counted */
     struct heal heal;
     struct unknown_watch unknown;
     struct alert_desk alert_desk;
@@ -149,7 +149,7 @@ struct app {
     size_t route_count;
     size_t drain_step; /* the next of the drain_steps in serve.c */
     char address[300], sandbox_address[64], sandbox_base[80], webhook_url[400], sandbox_db[4200];
-    char paypay_hook[400]; /* where the sandbox's PayPay tells us */
+    char paypay_hook[400]; /* the webhook URL of the sandbox's PayPay */
 };
 
 /* The functions of the table server_parts (serve.c). An open logs why it fails and returns false; a

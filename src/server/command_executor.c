@@ -1,3 +1,5 @@
+/* command_executor.c - the executor of a command. The thread that calls command_executor_run()
+ * posts a unit of work to the store and runs the tasks of this executor until the unit is done. */
 #include "server/command_executor.h"
 
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static void command_executor_give(struct home *h, struct task *t)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Nothing that a command does waits for a time. */
+/* A command uses no timers. */
 static void command_executor_arm(struct home *h, struct timer *t, int64_t due_ms)
 {
     (void)h;

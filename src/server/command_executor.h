@@ -1,6 +1,5 @@
-/* command_executor.h - a home for a command that does one thing at a time: it posts a unit of work
- * and waits.
- * */
+/* command_executor.h - the executor of a command, which does one thing at a time: it posts a unit
+ * of work and waits for it. It has no timers. */
 #pragma once
 
 #include "base/executor.h"

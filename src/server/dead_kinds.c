@@ -1,3 +1,7 @@
+/* dead_kinds.c - how each kind of dead letter is retried, edited, deleted and shown.
+ *
+ * A kind without a row here is retried by the queue with the same message. All functions run inside
+ * the transaction of their caller, so an act that fails changes nothing. */
 #include "server/dead_kinds.h"
 
 #include "base/json/json.h"
@@ -7,8 +11,8 @@
 
 #include <stdio.h>
 
-/* On the wire a parcel that is retried has a new id and keeps its webhook-id, as with QStash: so it
- * has here, whoever retries it. */
+/* A QStash message that is retried gets a new id and keeps its webhook-id, as at Upstash, whether
+ * the QStash API, an operator or a command retries it. */
 static enum err retry_parcel(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
                              bool *ret_live, char why[256])
 {
@@ -46,7 +50,7 @@ static enum err show_parcel(struct tx *tx, void *ctx, const struct dead_letter *
 
 /* --- editing --- */
 
-/* Bodies that were replaced stand beside the message; the first row has what was there before. */
+/* Bodies that were replaced are stored beside the message; the first row has the original body. */
 static enum err edited_from(struct tx *tx, const struct dead_letter *d, struct dead_body *body)
 {
     struct row row;

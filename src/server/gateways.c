@@ -33,7 +33,7 @@ static bool is_sandbox(const struct app *app)
 
 /* --- the sandbox --- */
 
-/* Beside the store where that is a file: data/ichido.db and data/ichido-sandbox.db. */
+/* Puts it beside the database where that is a file: data/ichido.db and data/ichido-sandbox.db. */
 static void choose_sandbox_db(struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -190,7 +190,7 @@ static const struct opener {
     { "manual", open_manual },
 };
 
-/* Each behind a guard of its own (G5). */
+/* Opens one gateway behind a guard of its own (G5). */
 static bool open_one(struct app *app, const struct opener *o)
 {
     const struct settings *s = &app->node.settings;
@@ -205,7 +205,7 @@ static bool open_one(struct app *app, const struct opener *o)
     if (g)
         g = guard_new(&guard, g);
     app->gateways.guards[app->gateways.count] = g;
-    if (g && o->open == open_stripe) /* the others know a payment by our own id */
+    if (g && o->open == open_stripe) /* the other gateways find a payment by our id */
         g = finder_new(g);
     if (!g)
         return gateways_fail(app, "cannot open the gateway", "no memory");
@@ -213,7 +213,7 @@ static bool open_one(struct app *app, const struct opener *o)
     return true;
 }
 
-/* The default one comes first. */
+/* Opens the default gateway first. */
 bool app_open_gateways(struct app *app)
 {
     const struct settings *s = &app->node.settings;

@@ -1,3 +1,4 @@
+/* seal_audit.c - seals the audit log at the end of a process, in at most LIMIT_AUDIT_LAST units. */
 #include "server/seal_audit.h"
 
 #include "audit/seal.h"
@@ -14,8 +15,8 @@ struct sealing {
         seq; /* the last row when all was walked first; later ones are other nodes'. -1: unknown */
 };
 
-/* Whether a transaction is still waited for is read before the step: one that ends between the two
- * would otherwise leave its rows unsealed, and nobody would come back for them. */
+/* The check for open transactions comes before the step. If it came after it, a transaction that
+ * ends between the two would leave its rows unsealed, and no later step would seal them. */
 static enum err seal_audit_run(struct tx *tx, void *ctx)
 {
     struct sealing *s = ctx;

@@ -115,11 +115,11 @@ static void close_parts(struct app *app)
  * perhaps at once, and the next one begins. */
 static void (*const drain_steps[])(struct app *app, void (*done)(void *ctx), void *ctx) = {
     app_drain_login,   /* the counts of failed logins are written */
-    app_drain_stripe,  /* so are those of rejected webhooks */
-    app_drain_paypay,  /* the same */
-    app_drain_replays, /* so are those of answers that were given again */
-    app_drain_queue,   /* no message is leased any more, and those under way end */
-    app_drain_traces,  /* the spans that wait are sent */
+    app_drain_stripe,  /* the counts of rejected webhooks are written */
+    app_drain_paypay,  /* the same for PayPay */
+    app_drain_replays, /* the counts of replayed answers are written */
+    app_drain_queue,   /* no more messages are leased, and those under way end */
+    app_drain_traces,  /* the waiting spans are sent */
 };
 
 static void drain_next(void *ctx)

@@ -1,3 +1,5 @@
+/* alerts.c - the table of alert rules, the values that they compare, and the state machine of one
+ * alert. All functions are pure; ops/ reads the numbers and stores the states. */
 #include "telemetry/alerts.h"
 
 #include "base/limits.h"

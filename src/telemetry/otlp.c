@@ -1,3 +1,6 @@
+/* otlp.c - the exporter: takes ended spans from the list, sends one request at a time, and retries
+ * by the protocol's rules (see otlp.h). It runs on one executor and takes no lock. A crash loses
+ * the spans that wait. */
 #include "telemetry/otlp.h"
 
 #include "base/buf.h"

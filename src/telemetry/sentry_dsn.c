@@ -1,3 +1,5 @@
+/* sentry_dsn.c - takes a DSN apart and builds the URL and the X-Sentry-Auth header. A problem is
+ * described without showing the DSN, because it holds a key. */
 #include "telemetry/sentry_dsn.h"
 
 #include <stdio.h>

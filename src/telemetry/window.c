@@ -1,3 +1,5 @@
+/* window.c - two rings of snapshots of the counters, one each 10 s for ten minutes and one each
+ * minute for a day. They are in memory only: after a restart the windows fill again. */
 #include "telemetry/window.h"
 
 #include "base/limits.h"

@@ -1,3 +1,4 @@
+/* escape.c - checks and resolves the escapes of JSON strings. It allocates nothing. */
 #include "base/json/escape.h"
 
 #include "base/hex.h"

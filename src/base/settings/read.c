@@ -1,3 +1,5 @@
+/* read.c - the readers of settings: each checks a text and stores the value, or writes a problem
+ * and leaves the field unchanged. */
 #include "base/settings/read.h"
 
 #include "base/fault.h"

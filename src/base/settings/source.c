@@ -1,3 +1,6 @@
+/* source.c - finds the text of a setting. The environment wins over the file of ICHIDO_CONFIG;
+ * NAME_FILE names a file with the value, and setting both NAME and NAME_FILE is a problem. Texts of
+ * files are wiped after use. */
 #include "base/settings/source.h"
 
 #include "base/limits.h"

@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido audit` into a struct audit_ask. */
 #include "cli/args.h"
 
 #include "base/limits.h"
@@ -58,7 +59,7 @@ static bool set_text(struct str value, struct str *ret_text)
     return value.n && value.n <= LIMIT_AUDIT_TEXT && str_is_utf8(value);
 }
 
-/* All of them are large letters; argv is ours to write in. */
+/* Operations are upper case. The text is changed in place, which argv allows. */
 static bool read_operation(void *ctx, struct str value)
 {
     for (size_t i = 0; i < value.n; i++)

@@ -1,5 +1,5 @@
-/* audit.c - `ichido audit`: the audit log from the command line (O6). Everything is read in parts,
- * so that a server that has the database goes on with its work. */
+/* audit.c - `ichido audit`: lists, verifies and exports the audit log (O6). It reads in parts, so
+ * that a server that has the database continues to work. It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/audit/command.h"
@@ -110,7 +110,7 @@ static int audit_list(struct run *r)
 struct audit_sums {
     int64_t verified, found, head, unsealed;
     char hash[2 * AUDIT_HASH + 1];
-    cJSON *problems; /* the first of them */
+    cJSON *problems; /* the first ones */
 };
 
 static void print_problem(const struct audit_sums *s, const cJSON *problem)
@@ -128,7 +128,7 @@ static void print_problem(const struct audit_sums *s, const cJSON *problem)
     putchar('\n');
 }
 
-/* With --json all of them are one answer at the end, and there may be very many. */
+/* With --json the problems are printed together at the end, and only the first ones are kept. */
 static void take_problems(const struct run *r, struct audit_sums *s, cJSON *answer)
 {
     cJSON *all = cJSON_GetObjectItemCaseSensitive(answer, "problems");

@@ -1,8 +1,8 @@
 /* command.h - the parts of `ichido audit`. Only its own files include this.
  *
- *   audit_args     what was asked for
- *   audit_source   where the log is: the store itself, or the admin API of the server that has it
- *                  (M4). Both answer in the API's own words. */
+ *   audit_args     reads the arguments
+ *   audit_source   reads the log from the database, or by the admin API of the server that has the
+ *                  database (M4). Both give the API's JSON. */
 #pragma once
 
 #include "audit/list.h"
@@ -29,13 +29,13 @@ enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_a
                            char why[256]);
 void audit_usage(void);
 
-enum { AUDIT_NEXT = 64 }; /* any of the cursors */
+enum { AUDIT_NEXT = 64 }; /* holds any of the cursors */
 
 struct audit_source;
 /* `why` says what is wrong. */
 enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512]);
 void audit_source_free(struct audit_source *s); /* NULL is fine */
-/* One part: JSON, or the text of an export. next: in and out; empty: from the start, the end.
- * limit: of a list. */
+/* Reads one part: JSON, or the text of an export. next goes in and out; empty means the start and,
+ * afterwards, the end. limit is for lists. */
 enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
                            int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512]);

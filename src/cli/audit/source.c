@@ -1,3 +1,5 @@
+/* source.c - reads the audit log from SQLite's file where no server has it, from PostgreSQL always,
+ * and otherwise by the admin API of the server that has the file (M4). It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/text.h"
@@ -13,7 +15,7 @@ enum { PATH_MAX_BYTES = 8 * 1024 };
 
 struct audit_source {
     struct node *node;
-    struct admin *admin; /* NULL: the store is ours */
+    struct admin *admin; /* NULL: this command has the database */
     struct command_executor executor;
 };
 
@@ -158,7 +160,7 @@ static enum err read_server(struct audit_source *s, struct audit_source_reading 
 
 /* --- either --- */
 
-/* Lists and steps say in their JSON where the next one begins, exports beside their text. */
+/* Lists and steps have the next cursor in their JSON; an export has it beside its text. */
 static enum err find_next(const struct audit_source *s, const struct audit_source_reading *g,
                           char next[AUDIT_NEXT], char why[512])
 {

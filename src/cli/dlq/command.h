@@ -1,11 +1,12 @@
 /* command.h - the parts of `ichido dlq`. Only its own files include this; reconcile and transfers
  * for what they print.
  *
- *   dlq_args    what was asked for          dlq_local    the store itself, where nobody else has it
- *   dlq_print   what is shown               dlq_remote   the admin API of the server that has it
- * (M4)
+ *   dlq_args     reads the arguments
+ *   dlq_local    works on the database, where no other process has it
+ *   dlq_remote   works by the admin API of the server that has the database (M4)
+ *   dlq_print    prints the results
  *
- * Both sources answer in the API's JSON, so that the rest cannot tell them apart. */
+ * Both sources give the API's JSON, so the other files do not differ between them. */
 #pragma once
 
 #include "cli/admin_ask.h"
@@ -24,7 +25,7 @@ struct dlq_ask {
     struct uuid *ids; /* LIMIT_DEAD_IDS at most */
     size_t id_count;
     int64_t limit;   /* 0: not given */
-    int64_t rate;    /* letters a second; 0: not given */
+    int64_t rate;    /* dead letters a second; 0: not given */
     struct str body; /* the file of an edited one; empty: not given */
     bool all, dry_run, json, yes;
 };
@@ -38,7 +39,7 @@ void dlq_usage(void);
 
 /* --- where the letters are --- */
 
-struct dlq_span { /* a part of an act */
+struct dlq_span { /* a part of a retry or deletion */
     bool dry_run;
     struct str cursor; /* empty: from the start */
     int64_t limit;
@@ -46,7 +47,7 @@ struct dlq_span { /* a part of an act */
 };
 
 struct dlq_source {
-    /* All answer with JSON in the arena. NOT_FOUND, or another err with why filled. */
+    /* All give JSON in the arena. They fail with NOT_FOUND, or with another err and why. */
     enum err (*page)(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                      struct str cursor, int limit, struct str *ret_json);
     enum err (*show)(struct dlq_source *s, struct arena *a, struct uuid id, struct str *ret_json);
@@ -54,25 +55,26 @@ struct dlq_source {
                     const struct dlq_span *span, struct str *ret_json);
     enum err (*groups)(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                        struct str cursor, int limit, struct str *ret_json);
-    /* UNPROCESSABLE and VALIDATION fill why, too. */
+    /* UNPROCESSABLE and VALIDATION also fill why. */
     enum err (*edit)(struct dlq_source *s, struct arena *a, struct uuid id, struct str body);
     void (*free)(struct dlq_source *s);
-    const char *afterwards; /* when what is retried will run */
+    const char *afterwards; /* says when a retried message will run */
     char why[512];
 };
 
-/* The store itself. CONFLICT: another process has it, and ret_owner says who that is. */
+/* Opens the database. CONFLICT: another process has it, and ret_owner names that process. */
 enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret_owner[ADMIN_OWNER],
                         char why[512]);
 enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source **ret_source,
                          char why[512]);
 
-/* What the API calls a filter, or all of them, as members of an object that was begun. */
+/* Adds the filter, or the choice of all dead letters, as members of a JSON object. */
 void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count);
 
 /* --- redrives, which the server does: redrive.c --- */
 
-/* Posts it, shows how far it is until it ends, and asks to cancel it at Ctrl-C. The exit code. */
+/* Starts a redrive, shows its progress until it ends, and cancels it at Ctrl-C. Returns the exit
+ * code. */
 int dlq_redrive(struct node *n, const char *command, struct str path, struct str body, bool dry_run,
                 bool json);
 
@@ -88,7 +90,7 @@ void dlq_table_group(struct dlq_table *t, const cJSON *group);
 void dlq_table_letter(struct dlq_table *t, const cJSON *letter);
 void dlq_print_letter(const cJSON *letter); /* all of it */
 void dlq_print_refusals(const cJSON *refusals);
-/* What outsiders wrote, without what a terminal would obey. At most max_chars. */
+/* Prints text from outside, at most max_chars, with control characters replaced. */
 void dlq_put(FILE *out, struct str text, size_t max_chars);
 size_t dlq_chars(struct str text); /* how many it has */
 

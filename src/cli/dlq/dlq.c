@@ -1,9 +1,9 @@
-/* dlq.c - `ichido dlq`: dead letters from the command line (Q6).
+/* dlq.c - `ichido dlq`: lists, edits, retries and deletes dead letters (Q6).
  *
- * Where a server has the database this goes through its admin API, otherwise to the store itself
- * (M4). An act on many goes in parts, each durable before the next is asked for; ended at any
- * moment, what was told as done is done, and the same command again goes on with the rest. No queue
- * runs in here. */
+ * Where a server has the database the command uses its admin API, otherwise it opens the database
+ * (M4). A change of many dead letters is done in parts, and each part is durable before the next
+ * begins. When the command is killed, everything that it reported as done is done, and the same
+ * command continues with the rest. No queue runs here: retried messages wait for a server. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
@@ -15,7 +15,7 @@
 
 enum {
     LIST_USUAL = 20,
-    PART = 500, /* letters between two lines of progress */
+    PART = 500, /* dead letters between two lines of progress */
     PART_IDS = 100,
     GROUP_CURSOR = 1200,
     ARENA = 64 * 1024 * 1024,
@@ -110,7 +110,7 @@ static int dlq_list(struct dlq_run *r)
         fputs("no dead letter matches\n", stderr);
     else if (cursor[0])
         fprintf(stderr, "there are more: --limit N or --all shows them\n");
-    return EXIT_FINE; /* nothing dead is the best of answers */
+    return EXIT_FINE; /* an empty list is no failure */
 }
 
 /* --- groups --- */
@@ -198,7 +198,7 @@ static void add_refusals(struct dlq_sums *sums, cJSON *answer)
         cJSON_AddItemToArray(sums->refusals, cJSON_DetachItemViaPointer(list, list->child));
 }
 
-/* What is left of the act for one part; false: nothing. */
+/* The next part; false where nothing is left to do. */
 static bool next_span(const struct dlq_run *r, const struct dlq_sums *sums, struct dlq_span *span)
 {
     const struct dlq_ask *k = &r->ask;
@@ -293,7 +293,7 @@ static void print_sums(const struct dlq_run *r, const struct dlq_sums *sums)
         fprintf(stderr, "%s; what fails again: ichido dlq list\n", r->source->afterwards);
 }
 
-/* EXIT_FINE: go on. */
+/* Asks before deleting. EXIT_FINE: continue. */
 static int may_delete(const struct dlq_run *r, int64_t count)
 {
     char answer[8] = "";
@@ -330,7 +330,7 @@ static int act_on_all(struct dlq_run *r, struct dlq_sums *sums, int64_t total)
     return e || sums->refused || !sums->done ? EXIT_CANNOT : EXIT_FINE;
 }
 
-/* Counted first: for the question, for the line of progress, and because "none" is an answer. */
+/* The dead letters are counted first, for the question and for the line of progress. */
 static int count_and_act(struct dlq_run *r, struct dlq_sums *sums)
 {
     struct dlq_sums count = { .refusals = sums->refusals };

@@ -1,5 +1,6 @@
-/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. No queue
- * runs here: what is retried waits for a server. */
+/* local.c - the source of dead letters that works on the database: SQLite's file where no server
+ * has it, PostgreSQL always. No queue runs here: a retried message waits for a server. Each call is
+ * one transaction, so a killed command leaves no half change. */
 #include "base/limits.h"
 #include "cli/command_store.h"
 #include "cli/dlq/command.h"
@@ -18,7 +19,7 @@ struct dlq_local_local {
     bool wrote;
     struct dead_letters letters;
     struct dead_kind kinds[DEAD_KINDS];
-    struct qstash qstash; /* for its dead parcels; nothing is delivered here */
+    struct qstash qstash; /* for its dead letters; nothing is delivered here */
 };
 
 struct dlq_local_reading {

@@ -1,4 +1,5 @@
-/* remote.c - the admin API of the server that has the SQLite file. */
+/* remote.c - the source of dead letters that calls the admin API of the server that has the SQLite
+ * file. */
 #include "base/buf.h"
 #include "base/json/json.h"
 #include "base/json/write.h"

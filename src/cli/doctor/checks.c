@@ -1,4 +1,5 @@
-/* checks.c - what can be seen on this machine: settings, secrets, clock, files, database. */
+/* checks.c - the checks on this machine: settings, secrets, clock, files, database. They only
+ * read. */
 #include "base/limits.h"
 #include "cli/admin_ask.h"
 #include "cli/doctor/command.h"
@@ -115,7 +116,7 @@ static bool names_a_secret(struct str name)
     return false;
 }
 
-/* A line NAME=path. */
+/* Checks the file of a line NAME=path. */
 static void check_line(struct doctor *d, const char *line)
 {
     struct str value = str_of(line), name = str_trim(str_cut(&value, '='));
@@ -129,7 +130,7 @@ static void check_line(struct doctor *d, const char *line)
     check_readers(d, shown, path);
 }
 
-/* ICHIDO_CONFIG and what it names, and what the environment names. */
+/* Checks ICHIDO_CONFIG, the files that it names, and the files that the environment names. */
 static void check_files(struct doctor *d)
 {
     const char *config = getenv("ICHIDO_CONFIG");

@@ -1,5 +1,6 @@
-/* doctor.c - `ichido doctor`: looks at the settings, the database, the clock, the gateway and the
- * secrets, says what is wrong and what to do about it. It changes nothing, and a server may run. */
+/* doctor.c - `ichido doctor`: checks the settings, the database, the clock, the gateway and the
+ * secrets, and says what is wrong and what to do about it. It changes nothing, and a server may
+ * run. */
 #include "base/json/write.h"
 #include "cli/cli.h"
 #include "cli/doctor/command.h"

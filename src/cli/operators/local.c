@@ -1,4 +1,5 @@
-/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. */
+/* local.c - the source of operators that works on the database: SQLite's file where no server has
+ * it, PostgreSQL always. Each change is one transaction. */
 #include "admin/access/operators.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -79,7 +80,7 @@ static enum err local_page(struct operators_source *s, struct arena *a, struct s
 
 /* --- one of them --- */
 
-/* Outside of the transaction: it takes a while. */
+/* Hashes before the transaction, because hashing takes a while. */
 static bool operators_local_hash(struct operators_local_work *w)
 {
     return !w->order->password.n ||

@@ -1,6 +1,5 @@
-/* operators.c - `ichido operators`: the people who may log in, from the command line (A3). Where a
- * server has the SQLite file this goes through its admin API, otherwise to the store itself (M4).
- */
+/* operators.c - `ichido operators`: lists and changes the people who may log in (A3). Where a
+ * server has the SQLite file it uses the admin API, otherwise it opens the database (M4). */
 #include "auth/operators.h"
 
 #include "base/json/json.h"
@@ -215,7 +214,7 @@ static int operators_act(struct operators_run *r)
     return EXIT_FINE;
 }
 
-/* Before anything is opened: a person may take his time. */
+/* Called before anything is opened, because a person may take long to type. */
 static bool ask_password(struct operators_run *r)
 {
     char name[LIMIT_OPERATOR_NAME + 1], why[512];

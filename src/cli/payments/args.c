@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido payments` into a struct payments_ask. */
 #include "cli/args.h"
 
 #include "base/limits.h"

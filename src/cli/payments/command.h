@@ -1,10 +1,10 @@
 /* command.h - the parts of `ichido payments` and `ichido keys`. Only their own files include
  * this.
  *
- *   payments_args    what was asked for      payments_source   where it is looked for: the store
- *   payments_print   what is shown                             itself, or the server that has it
- * (M4)
- */
+ *   payments_args     reads the arguments
+ *   payments_source   reads payments from the database, or by the admin API of the server that has
+ *                     the database (M4)
+ *   payments_print    prints them */
 #pragma once
 
 #include "cli/admin_ask.h"
@@ -47,12 +47,13 @@ void payments_usage(void);
 
 struct payments_source;
 
-/* `command` says who asks, in the lock: "ichido payments". False: `why` says why. */
+/* `command` is written into the lock file: "ichido payments". False: `why` says why. */
 bool payments_source_open(struct node *n, const char *command, struct payments_source **ret_source,
                           char why[512]);
 void payments_source_free(struct payments_source *s); /* NULL is fine */
 
-/* All answer in the API's JSON, in the arena. NOT_FOUND, or another err with why filled. */
+/* All give the API's JSON, in the arena. They fail with NOT_FOUND, or with another err and
+ * `why`. */
 enum err payments_source_page(struct payments_source *s, struct arena *a,
                               const struct payment_query *q, struct str cursor, int limit,
                               struct str *ret_json, char why[512]);

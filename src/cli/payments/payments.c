@@ -1,9 +1,9 @@
-/* payments.c - `ichido payments`: found, looked at, captured, refunded and voided from the command
- * line (O8).
+/* payments.c - `ichido payments`: finds, shows, captures, refunds and voids payments (O8).
  *
- * Looking goes to the store itself, or to the server that has it (M4). Acts are the running
- * server's: it holds the gateway. An act carries an Idempotency-Key that is told before it is sent,
- * so that the same command with that key never does it twice, whatever broke in between. */
+ * It reads from the database, or from the server that has it (M4). Captures, refunds and voids are
+ * done by the running server, which has the gateway. Each carries an Idempotency-Key that is
+ * printed before it is sent, so that the same command with that key never does it twice, whatever
+ * failed in between. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -188,7 +188,7 @@ static void payments_describe(const struct payments_run *r, const cJSON *payment
              r->ask.verb == PAYMENTS_VOID ? "" : money);
 }
 
-/* EXIT_FINE: go on. */
+/* Asks before the act. EXIT_FINE: continue. */
 static int payments_may(const struct payments_run *r, const cJSON *payment)
 {
     char what[160], money[64], answer[8] = "";

@@ -1,5 +1,5 @@
-/* source.c - where payments are looked for: SQLite's file where no server has it,
- * PostgreSQL always; else the admin API of the server that has the file (M4). */
+/* source.c - reads payments from SQLite's file where no server has it, from PostgreSQL always, and
+ * otherwise by the admin API of the server that has the file (M4). It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/text.h"

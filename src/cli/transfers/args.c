@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido transfers` into a struct transfers_ask. */
 #include "cli/args.h"
 
 #include "cli/transfers/command.h"
@@ -227,7 +228,7 @@ enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *
                       .count = COUNT(options),
                       .ask = ret_ask,
                       .why = why };
-    int words = 0; /* that are no options, behind the verb */
+    int words = 0; /* after the verb, without options */
 
     *ret_ask = (struct transfers_ask){ 0 };
     if (args_ask_for_help(argc, argv))

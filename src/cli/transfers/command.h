@@ -37,7 +37,7 @@ enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *
                                    char why[256]);
 void transfers_usage(void);
 
-/* One line of a list; the first prints the head of the table, on a terminal. */
+/* Prints one line of a list, and on a terminal the head of the table before the first one. */
 void transfers_print(enum transfers_verb verb, const cJSON *item, bool *headed);
-/* What an import came to. */
+/* Prints the result of an import. */
 void transfers_print_import(const char *file, const cJSON *sums);

@@ -1,8 +1,9 @@
-/* transfers.c - `ichido transfers`: bank transfers from the command line (G4), through the admin
- * API of the running server, which does the work.
+/* transfers.c - `ichido transfers`: imports and assigns bank transfers (G4) by the admin API of the
+ * running server, which does the work.
  *
- * A file goes in parts, each durable before the next is asked for: ended at any moment, what was
- * told as done is done, and the same command again finds it known and goes on with the rest. */
+ * A file is sent in parts, and each part is durable before the next begins. When the command is
+ * killed, everything that it reported as done is done, and the same command skips it and
+ * continues. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -42,7 +43,7 @@ static int transfers_failed(const struct transfers_run *r)
 
 /* --- what comes back --- */
 
-/* What the API calls a parameter is an option here. */
+/* Prints a message of the API with its parameters named as options. */
 static void put_message(struct str message)
 {
     static const struct {
@@ -66,7 +67,7 @@ static void put_message(struct str message)
     }
 }
 
-/* Every problem of a file on a line of its own. How many there are. */
+/* Prints every problem of a file on a line of its own and returns how many there are. */
 static int print_errors(const cJSON *problem)
 {
     const cJSON *one, *all = cJSON_GetObjectItemCaseSensitive(problem, "errors");
@@ -88,7 +89,7 @@ static bool keep_problem(struct transfers_run *r, int status, struct str answer)
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
     admin_problem(status, tree, r->why);
-    if (tree && print_errors(tree) > 0) /* they say it all */
+    if (tree && print_errors(tree) > 0) /* those lines are the reason */
         snprintf(r->why, sizeof(r->why), "nothing was changed");
     return false;
 }
@@ -302,7 +303,7 @@ static void write_import(struct buf *path, const struct transfers_ask *k, int64_
     admin_parameter(path, "text", k->text_column);
     admin_parameter(path, "balance", k->balance_column);
     admin_parameter(path, "id", k->id_column);
-    if (k->dry_run) { /* all at once: two lines for one payment are seen only together */
+    if (k->dry_run) { /* in one part: only then two lines for one payment are found */
         admin_parameter(path, "dryRun", S("true"));
         return;
     }
@@ -338,7 +339,7 @@ static void move_lines(cJSON *sums, cJSON *part, const char *name)
         cJSON_AddItemToArray(all, cJSON_DetachItemViaPointer(more, more->child));
 }
 
-/* The sums so far; the rest is the newest part's. */
+/* Adds the sums of a part. All other members are those of the newest part. */
 static cJSON *add_part(cJSON *sums, cJSON *part)
 {
     static const char *const names[] = { "worked", "new", "known", "matched", "open", "alike" };

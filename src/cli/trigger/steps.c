@@ -1,5 +1,5 @@
-/* steps.c - the calls that bring each event about: those of Stripe's own command line, and
- * some that it lacks. */
+/* steps.c - the calls that cause each event: the ones of Stripe's command line, and some that it
+ * does not have. */
 #include "cli/trigger/command.h"
 
 #include <string.h>

@@ -1,9 +1,8 @@
-/* trigger.c - `ichido trigger EVENT`: makes the sandbox send an event, by the calls that bring it
- * about, for people without Stripe's command line. It speaks to the sandbox on this machine and to
- * nobody else, and with no live key.
+/* trigger.c - `ichido trigger EVENT`: makes the sandbox send an event, for people without Stripe's
+ * command line. It only calls the sandbox on this machine, and never with a live key.
  *
- *   newest event --> the calls, one after another --> what is newer and about them, until the event
- *   that was asked for is among it */
+ *   note the newest event --> make the calls, one after another --> read newer events about them,
+ *   until the wanted event is among them */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
@@ -17,7 +16,7 @@
 
 enum { ARENA = 256 * 1024 * 1024, ID_MAX = 256, STEM = 17, POLL_MS = 100, POLLS = 100 };
 
-struct trigger_told { /* an event that came out of it */
+struct trigger_told { /* an event that the calls caused */
     struct str id, type;
     int64_t pending;
 };
@@ -29,13 +28,13 @@ struct trigger_run {
     struct trigger_line *line;
     bool json, japanese;
     char base[TRIGGER_BASE], why[512];
-    struct str newest; /* event before the first call; empty: there was none */
+    struct str newest; /* the newest event before the first call; empty: there was none */
     struct str ids[TRIGGER_STEPS];
     int statuses[TRIGGER_STEPS];
     size_t done;
     struct trigger_told told[100];
     size_t told_count;
-    bool came; /* the one that was asked for */
+    bool came; /* the wanted event was seen */
 };
 
 static const char *trigger_say(const struct trigger_run *r, const char *en, const char *ja)
@@ -52,7 +51,7 @@ static int trigger_wrong(const struct trigger_run *r, const char *en, const char
 
 /* --- the calls --- */
 
-/* "$2" becomes the id of the second step. */
+/* Replaces "$2" by the id of the second step. */
 static struct str trigger_fill(struct trigger_run *r, const char *text)
 {
     struct str whole = { 0 };
@@ -78,7 +77,7 @@ static struct str text_of(struct trigger_run *r, const cJSON *object, const char
     return cJSON_IsString(x) ? arena_str(&r->arena, str_of(x->valuestring)) : (struct str){ 0 };
 }
 
-/* Of an object, or of the first one of a list. */
+/* The id of an object, or of the first object of a list. */
 static struct str id_of(struct trigger_run *r, const cJSON *answer)
 {
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(answer, "data");
@@ -158,7 +157,7 @@ static bool read_newest(struct trigger_run *r)
     return true;
 }
 
-/* What belongs to an intent has the middle part of its id. */
+/* True where the event's id has the middle part of the intent's id. */
 static bool is_about(const struct trigger_run *r, const char *event)
 {
     for (size_t i = 0; i < r->done; i++) {
@@ -204,7 +203,7 @@ static bool read_told(struct trigger_run *r)
     return true;
 }
 
-/* Some come by themselves a moment later. */
+/* Waits for an event that the sandbox sends a moment later. */
 static bool await_event(struct trigger_run *r)
 {
     for (int i = 0; i < POLLS; i++) {

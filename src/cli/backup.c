@@ -38,8 +38,8 @@ static void backup_usage(void)
         "the sandbox's own database.\n\n"
         "To restore SQLite: stop the server, put FILE where ICHIDO_DB points, remove its -wal and\n"
         "-shm files, start. PostgreSQL: createdb NAME; pg_restore --no-owner -d NAME FILE.\n\n"
-        "Exit code: 0 there is a checked copy, 1 there is none, or it is not checked, 2 asked "
-        "wrongly.");
+        "Exit code: 0 there is a checked copy, 1 there is none, or it is not checked,\n"
+        "2 wrong arguments or settings.");
 }
 
 static bool read_args(struct backup_run *r, int argc, char **argv)

@@ -56,7 +56,7 @@ int cli_completion(int argc, char **argv)
         fputs("usage: ichido completion bash|zsh\n\n"
               "Prints a script that completes commands, verbs and options:\n\n"
               "  . <(ichido completion bash)       in ~/.bashrc\n"
-              "  source <(ichido completion zsh)   in ~/.zshrc, behind compinit\n",
+              "  source <(ichido completion zsh)   in ~/.zshrc, after compinit\n",
               asked ? stdout : stderr);
         return asked ? EXIT_FINE : EXIT_ASKED_WRONGLY;
     }

@@ -22,7 +22,8 @@ static void cli_keys_usage(void)
          "when it expires. While a server has the SQLite file this goes through its admin API and\n"
          "needs ICHIDO_ADMIN_TOKEN.\n"
          "\n"
-         "Exit codes: 0 fine, 1 nobody used it or something failed, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 the key was not used or something failed, 2 wrong arguments or "
+         "settings.");
 }
 
 static int print_uses(const cJSON *tree, bool json)
@@ -40,7 +41,7 @@ static int print_uses(const cJSON *tree, bool json)
     }
     if (cJSON_GetArraySize(all))
         return EXIT_FINE;
-    fputs("nobody used this key\n", stderr);
+    fputs("this key was not used\n", stderr);
     return EXIT_CANNOT;
 }
 

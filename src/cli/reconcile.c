@@ -48,11 +48,12 @@ static void reconcile_usage(void)
         "waits for the result. Without --day: yesterday, in ICHIDO_TIME_ZONE.\n\n"
         "  --csv FILE   writes the report for a spreadsheet; - is standard output\n"
         "  --json       prints the report as JSON\n\n"
-        "Exit code: 0 the books are the same, 1 they differ, 2 asked wrongly, 3 it could not be "
+        "Exit code: 0 no differences, 1 differences, 2 wrong arguments or settings, 3 it could not "
+        "be "
         "done.");
 }
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 /* The value of an option, as "--name value" or "--name=value". NULL: it is another option. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)

@@ -35,15 +35,16 @@ static void replay_usage(void)
          "  --rate N       so many a second, 1 to 1000; 10 where it is not given\n"
          "  --dry-run      only counts\n"
          "\n"
-         "Each event runs as a message again, in the order in which they came. Nothing happens\n"
-         "twice: what it says is applied already, or superseded. One that is a dead letter is\n"
-         "tried again. Ctrl-C asks the server to stop. Needs a running server and\n"
+         "Each event goes through the queue again, in the order in which they arrived. Nothing\n"
+         "happens twice: an event that is applied already or superseded changes nothing. A dead\n"
+         "letter is retried. Ctrl-C cancels the replay. Needs a running server and\n"
          "ICHIDO_ADMIN_TOKEN.\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing matched or something was refused, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 nothing matched or something was refused, 2 wrong arguments or "
+         "settings.");
 }
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 static bool read_since(void *ctx, struct str value)
 {
@@ -114,7 +115,7 @@ static bool read_arguments(struct args *a, int argc, char **argv, struct replay_
             if (!args_take_option(a, argc, argv, &i))
                 return false;
         } else if (k->id.n || !argv[i][0] || strlen(argv[i]) > LIMIT_DEAD_TEXT) {
-            return args_wrong(a, argv[i], "is too much: one id is taken");
+            return args_wrong(a, argv[i], "is unexpected: only one id is taken");
         } else {
             k->id = str_of(argv[i]);
         }

@@ -157,6 +157,9 @@ struct app {
  * part is open and before the loops run. A drain runs on the first loop and ends by calling
  * done. */
 
+/* serve.c: logs what failed and why, and returns false. */
+bool app_fails(const struct app *app, const char *what, struct str why);
+
 /* listener.c */
 bool app_open_server(struct app *app);
 void app_close_server(struct app *app);

@@ -23,11 +23,8 @@ bool app_open_notify_client(struct app *app)
                                 .allow_private = true };
     char why[256] = "";
 
-    if (!client_open(&o, &app->notify_client, why))
-        return true;
-    LOG(app->node.env.log, LOG_ERROR, "cannot start what tells people",
-        LOG_TEXT("why", str_of(why)));
-    return false;
+    return !client_open(&o, &app->notify_client, why) ||
+           app_fails(app, "cannot start what tells people", str_of(why));
 }
 
 /* --- the transports --- */

@@ -10,7 +10,6 @@
 #include "gateway/manual.h"
 #include "gateway/paypay/paypay.h"
 #include "gateway/stripe/stripe.h"
-#include "observe/log.h"
 #include "server/app.h"
 
 #include <assert.h>
@@ -19,12 +18,6 @@
 
 #define STRIPE_BASE S("https://api.stripe.com")
 #define SANDBOX_KEY S("sk_test_ichido_sandbox")
-
-static bool gateways_fail(const struct app *app, const char *what, const char *why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
-    return false;
-}
 
 static bool is_sandbox(const struct app *app)
 {
@@ -84,11 +77,11 @@ bool app_open_sandbox(struct app *app)
         o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
     if (sandbox_open(&o, &app->sandbox, why))
-        return gateways_fail(
+        return app_fails(
             app,
             "cannot open the sandbox; where its address is taken, stop that program or set "
             "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
-            why);
+            str_of(why));
     snprintf(app->sandbox_address, sizeof(app->sandbox_address), "127.0.0.1:%d",
              sandbox_port(app->sandbox));
     return true;
@@ -111,7 +104,7 @@ bool app_open_clients(struct app *app)
 
     if (client_open(&gateway, &app->gateway_client, why) ||
         client_open(&delivery, &app->delivery_client, why))
-        return gateways_fail(app, "cannot make outgoing calls", why);
+        return app_fails(app, "cannot make outgoing calls", str_of(why));
     return true;
 }
 
@@ -173,8 +166,8 @@ static struct gateway *open_manual(struct app *app)
                                 .days = s->bank_days };
 
     if (zone_load(s->time_zone, &o.zone)) {
-        gateways_fail(app, "bank transfers need a time zone for their deadlines",
-                      "ICHIDO_TIME_ZONE");
+        app_fails(app, "bank transfers need a time zone for their deadlines",
+                  S("ICHIDO_TIME_ZONE"));
         return NULL;
     }
     return manual_gateway_new(&o);
@@ -208,7 +201,7 @@ static bool open_one(struct app *app, const struct opener *o)
     if (g && o->open == open_stripe) /* the other gateways find a payment by our id */
         g = finder_new(g);
     if (!g)
-        return gateways_fail(app, "cannot open the gateway", "no memory");
+        return app_fails(app, "cannot open the gateway", S("no memory"));
     app->gateways.all[app->gateways.count++] = g;
     return true;
 }
@@ -229,11 +222,11 @@ bool app_open_gateways(struct app *app)
                 return false;
         }
     if (!app->gateways.count)
-        return gateways_fail(
-            app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
-            "ICHIDO_GATEWAY");
+        return app_fails(app,
+                         "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
+                         S("ICHIDO_GATEWAY"));
     return gateways_route(&app->gateways, s->routes, why) ||
-           gateways_fail(app, "ICHIDO_ROUTES", why);
+           app_fails(app, "ICHIDO_ROUTES", str_of(why));
 }
 
 bool app_open_auth(struct app *app)
@@ -253,7 +246,7 @@ bool app_open_auth(struct app *app)
     char why[256] = "";
 
     app->auth = auth_new(&o, why);
-    return app->auth || gateways_fail(app, "the keys for tokens cannot be used", why);
+    return app->auth || app_fails(app, "the keys for tokens cannot be used", str_of(why));
 }
 
 /* The thread of a client writes into calls that the queue's jobs own, so every client is closed

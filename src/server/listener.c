@@ -97,20 +97,15 @@ bool app_open_server(struct app *app)
     struct str host = s->listen;
     char why[256] = "";
 
-    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, why)) {
-        LOG(app->node.env.log, LOG_ERROR, "cannot read ICHIDO_TRUSTED_PROXIES",
-            LOG_TEXT("why", str_of(why)));
-        return false;
-    }
-    if (server_open(&o, &app->server, why)) {
-        LOG(app->node.env.log, LOG_ERROR,
-            strstr(why, strerror(EADDRINUSE))
-                ? "another program has that address: stop it, or set ICHIDO_LISTEN to a free one "
-                  "like 127.0.0.1:8788"
-                : "cannot listen",
-            LOG_TEXT("why", str_of(why)));
-        return false;
-    }
+    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, why))
+        return app_fails(app, "cannot read ICHIDO_TRUSTED_PROXIES", str_of(why));
+    if (server_open(&o, &app->server, why))
+        return app_fails(app,
+                         strstr(why, strerror(EADDRINUSE))
+                             ? "another program has that address: stop it, or set ICHIDO_LISTEN "
+                               "to a free one like 127.0.0.1:8788"
+                             : "cannot listen",
+                         str_of(why));
     while (host.n && host.p[host.n - 1] != ':')
         host.n--;
     snprintf(app->address, sizeof(app->address), STR_FMT "%d", STR_ARG(host),

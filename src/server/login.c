@@ -10,11 +10,9 @@ bool app_open_login(struct app *app)
     login_failures_init(&app->login_failures, env, app->node.store, server_home(app->server));
     app->hasher = hasher_new(env);
     app->throttle = throttle_new(&env->rng);
-    if (app->hasher && app->throttle)
-        return true;
-    LOG(env->log, LOG_ERROR, "cannot take logins",
-        LOG_TEXT("why", S("it needs more memory or threads than there are")));
-    return false;
+    return (app->hasher && app->throttle) ||
+           app_fails(app, "cannot take logins",
+                     S("it needs more memory or threads than there are"));
 }
 
 /* True where the client used TLS: to this server, or to a trusted proxy that says so. */

@@ -68,8 +68,7 @@ static bool load_settings(struct settings *s)
     buf_init(&problems, 64 * 1024);
     fine = settings_load(s, from_environment, environ, &problems);
     if (!fine)
-        fprintf(stderr, "ichido: the settings are not right:\n" STR_FMT,
-                STR_ARG(buf_str(&problems)));
+        fprintf(stderr, "ichido: these settings are wrong:\n" STR_FMT, STR_ARG(buf_str(&problems)));
     buf_release(&problems);
     return fine;
 }

@@ -1,7 +1,6 @@
 /* qstash.c - the QStash API. Messages that are stored are delivered in any case; the API itself is
  * served only where a token and a signing key are set and they are not those of a remote QStash. */
 #include "base/limits.h"
-#include "observe/log.h"
 #include "qstash/deliver/destinations.h"
 #include "server/app.h"
 
@@ -36,12 +35,10 @@ bool app_open_qstash(struct app *app)
     q->dedup_ms = s->qstash_dedup_ms;
     q->allow_private = s->qstash_private;
     q->destinations = destinations_new(&app->node.env);
-    if (q->destinations && client_open(&o, &app->qstash_client, why) == OK) {
-        q->client = app->qstash_client;
-        return true;
-    }
-    LOG(app->node.env.log, LOG_ERROR, "cannot open the QStash API", LOG_TEXT("why", str_of(why)));
-    return false;
+    if (!q->destinations || client_open(&o, &app->qstash_client, why))
+        return app_fails(app, "cannot open the QStash API", str_of(why));
+    q->client = app->qstash_client;
+    return true;
 }
 
 void app_close_qstash(struct app *app)

@@ -1,14 +1,7 @@
 /* reconcile.c - builds what learns by querying the provider: the backfill of missing events, the
  * watch over unknown outcomes, and the daily reconciliation (E11, P7). */
 #include "base/time/zone.h"
-#include "observe/log.h"
 #include "server/app.h"
-
-static bool reconcile_fails(const struct app *app, const char *what, struct str why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", why));
-    return false;
-}
 
 bool app_open_reconcile(struct app *app)
 {
@@ -27,11 +20,11 @@ bool app_open_reconcile(struct app *app)
                                          .zone = app->zone,
                                          .time_zone = s->time_zone };
     if (e)
-        return reconcile_fails(
-            app, "ICHIDO_TIME_ZONE must be a name of the system's tzdata, like Asia/Tokyo",
-            s->time_zone);
+        return app_fails(app,
+                         "ICHIDO_TIME_ZONE must be a name of the system's tzdata, like Asia/Tokyo",
+                         s->time_zone);
     return reconcile_set_time(&app->reconcile, s->reconcile_at) ||
-           reconcile_fails(app, "ICHIDO_RECONCILE_AT cannot be read", s->reconcile_at);
+           app_fails(app, "ICHIDO_RECONCILE_AT cannot be read", s->reconcile_at);
 }
 
 void app_close_reconcile(struct app *app)

@@ -57,11 +57,8 @@ static bool open_client(struct app *app)
                                 .allow_private = true }; /* the operator named it */
     char why[256] = "";
 
-    if (!app->node.settings.queue_remote || client_open(&o, &app->publish_client, why) == OK)
-        return true;
-    LOG(app->node.env.log, LOG_ERROR, "cannot make calls to QSTASH_URL",
-        LOG_TEXT("why", str_of(why)));
-    return false;
+    return !app->node.settings.queue_remote || !client_open(&o, &app->publish_client, why) ||
+           app_fails(app, "cannot make calls to QSTASH_URL", str_of(why));
 }
 
 /* --- the keys that the worker verifies signatures with --- */

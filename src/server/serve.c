@@ -17,6 +17,12 @@
 
 /* ---- the parts ---- */
 
+bool app_fails(const struct app *app, const char *what, struct str why)
+{
+    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", why));
+    return false;
+}
+
 /* The store calls this on a thread of its own, perhaps before there is a queue. */
 static void other_node_added_work(void *ctx)
 {

@@ -13,12 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool telemetry_fails(const struct app *app, const char *what, const char *why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
-    return false;
-}
-
 bool app_wants_traces(const struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -47,7 +41,7 @@ bool app_open_telemetry(struct app *app)
     char why[256] = "";
 
     return !client_open(&o, &app->telemetry_client, why) ||
-           telemetry_fails(app, "cannot start telemetry", why);
+           app_fails(app, "cannot start telemetry", str_of(why));
 }
 
 /* --- traces --- */
@@ -83,7 +77,7 @@ bool app_open_traces(struct app *app)
 
     env->spans = open_spans(app);
     app->otlp = env->spans ? otlp_new(&o, why) : NULL;
-    return app->otlp || telemetry_fails(app, "cannot export traces", why);
+    return app->otlp || app_fails(app, "cannot export traces", str_of(why));
 }
 
 void app_drain_traces(struct app *app, void (*done)(void *ctx), void *ctx)
@@ -108,7 +102,7 @@ bool app_open_sentry(struct app *app)
         app->host_name[0] = '\0';
     o.server_name = str_of(app->host_name);
     if (sentry_open(&o, &app->sentry, why))
-        return telemetry_fails(app, "cannot send errors to Sentry", why);
+        return app_fails(app, "cannot send errors to Sentry", str_of(why));
     log_hook(app->node.env.log, sentry_line, app->sentry);
     return true;
 }

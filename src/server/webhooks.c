@@ -1,12 +1,5 @@
 /* webhooks.c - the endpoints that Stripe and PayPay send their webhooks to. */
-#include "observe/log.h"
 #include "server/app.h"
-
-static bool webhooks_fail(const struct app *app, const char *what, const char *why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
-    return false;
-}
 
 /* --- Stripe --- */
 
@@ -27,7 +20,7 @@ bool app_open_stripe(struct app *app)
     char why[256] = "";
 
     app->door = stripe_door_new(&o, why);
-    return app->door || webhooks_fail(app, "cannot open the Stripe door", why);
+    return app->door || app_fails(app, "cannot open the Stripe door", str_of(why));
 }
 
 void app_drain_stripe(struct app *app, void (*done)(void *ctx), void *ctx)
@@ -61,7 +54,7 @@ bool app_open_paypay(struct app *app)
     char why[256] = "";
 
     app->paypay_door = paypay_door_new(&o, why);
-    return app->paypay_door || webhooks_fail(app, "cannot open PayPay's door", why);
+    return app->paypay_door || app_fails(app, "cannot open PayPay's door", str_of(why));
 }
 
 void app_drain_paypay(struct app *app, void (*done)(void *ctx), void *ctx)

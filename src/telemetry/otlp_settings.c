@@ -84,7 +84,7 @@ bool otlp_headers(struct arena *a, struct str list, struct header *headers, size
     return !bad;
 }
 
-/* --- who we are --- */
+/* --- the resource --- */
 
 static void add_text(struct buf *b, struct str key, struct str value)
 {

@@ -205,8 +205,9 @@ static void check_production(struct settings *s, struct source *src)
             src, "ICHIDO_JWT_SECRET",
             "or ICHIDO_JWT_PUBLIC_KEY or ICHIDO_JWKS_URL is required in production mode");
     if (s->jwks_url.n && !str_starts(s->jwks_url, S("https://")))
-        source_problem(src, "ICHIDO_JWKS_URL",
-                       "must be https:// in production mode: who can change keys can be anybody");
+        source_problem(
+            src, "ICHIDO_JWKS_URL",
+            "must be https:// in production mode: changed keys would let anybody log in");
     if (s->admin_token.n < LIMIT_ADMIN_TOKEN_MIN)
         source_problem(src, "ICHIDO_ADMIN_TOKEN",
                        "is required in production mode, with at least %d characters",

@@ -15,13 +15,13 @@ struct audit_args_reading {
 void audit_usage(void)
 {
     puts(
-        "ichido audit - who did what, when, and whether that is still what was written\n"
+        "ichido audit - lists, verifies and exports the audit log: who did what, and when\n"
         "\n"
         "usage: ichido audit list   [filters] [--limit N | --all] [--json]\n"
         "       ichido audit verify [--expect N:HASH] [--json]\n"
         "       ichido audit export [--format jsonl|csv]\n"
         "\n"
-        "filters, all of which must fit:\n"
+        "filters, all of which must match:\n"
         "  --operation NAME  for example CREATE, CAPTURE, REFUND, VOID, DLQ_RETRY\n"
         "  --payment ID      of this payment\n"
         "  --user ID         of this person\n"
@@ -30,8 +30,8 @@ void audit_usage(void)
         "  --from TIME       then or later: 2026-11-16T09:30:00Z, 2026-11-16, or 24h (ago)\n"
         "  --to TIME         before that\n"
         "\n"
-        "verify walks along the chain of seals and names each row that was changed, moved, taken\n"
-        "away or put in later, and how many rows are not sealed yet (a server seals them within\n"
+        "verify follows the chain of seals and names each row that was changed, moved, removed\n"
+        "or inserted later, and how many rows are not sealed yet (a server seals them within\n"
         "seconds). Who can write to the database can also make a whole new chain: --expect with a\n"
         "head that you kept elsewhere (the log line \"audit sealed\", or an earlier verify) finds\n"
         "that, and a tail that was cut off.\n"
@@ -47,8 +47,9 @@ void audit_usage(void)
         "  ichido audit verify --expect 1234:9f86d081884c7d65...\n"
         "  ichido audit export --format csv > audit.csv\n"
         "\n"
-        "Exit codes: 0 fine, 1 nothing matched, a problem was found or something failed, 2 asked\n"
-        "wrongly.");
+        "Exit codes: 0 success, 1 nothing matched, a problem was found or something failed, 2 "
+        "wrong\n"
+        "arguments or settings.");
 }
 
 /* --- values --- */
@@ -176,7 +177,7 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
         if (argv[i][0] != '-')
-            return args_wrong(a, argv[i], "is too much: only options stand here");
+            return args_wrong(a, argv[i], "is unexpected: only options are allowed here");
         if (!args_take_option(a, argc, argv, &i))
             return false;
     }

@@ -28,7 +28,7 @@ void dlq_usage(void)
          "       ichido dlq delete ID... | filters | --all   [--limit N] [--dry-run] [--yes] "
          "[--json]\n"
          "\n"
-         "filters, all of which must fit:\n"
+         "filters, all of which must match:\n"
          "  --kind KIND      for example stripe.event, event.deliver, or qstash.deliver: a message "
          "of\n"
          "                   the QStash API\n"
@@ -45,8 +45,8 @@ void dlq_usage(void)
          "A retried message keeps its id and gets a fresh budget of attempts; one of the kind\n"
          "qstash.deliver is sent under a new id, as the QStash API does it, and keeps its "
          "webhook-id.\n"
-         "groups shows what letters died of: reasons with ids, numbers and quotes made equal.\n"
-         "--rate N has the server try N of them a second; Ctrl-C asks it to stop.\n"
+         "groups counts dead letters by cause: the reason with ids, numbers and quotes replaced.\n"
+         "--rate N makes the server retry N of them a second; Ctrl-C cancels that.\n"
          "While a server has the SQLite file this goes through its admin API and needs\n"
          "ICHIDO_ADMIN_TOKEN.\n"
          "\n"
@@ -57,8 +57,8 @@ void dlq_usage(void)
          "  ichido dlq retry --kind qstash.deliver --cause 'the destination answered #' --rate 20\n"
          "  ichido dlq show msg_019a8c3e7b7a7c3e9a550242ac120002\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing matched (but list and groups) or something failed, 2 asked "
-         "wrongly.");
+         "Exit codes: 0 success, 1 nothing matched (but list and groups) or something failed,\n"
+         "2 wrong arguments or settings.");
 }
 
 /* --- values --- */
@@ -214,9 +214,9 @@ static const struct args_option options[] = {
       "needs a time like 2026-11-16T09:30:00Z, 2026-11-16 or 24h" },
     { "--to", LIST | GROUPS | ACTS, false, false, read_to,
       "needs a time like 2026-11-16T09:30:00Z, 2026-11-16 or 24h" },
-    { "--limit", LIST | GROUPS | ACTS, false, false, read_limit, "needs a number of letters" },
+    { "--limit", LIST | GROUPS | ACTS, false, false, read_limit, "needs a number of dead letters" },
     { "--id", SHOW | ACTS, false, true, read_id,
-      "needs the id of a letter, and there may be 1000 of them; ichido dlq list shows them" },
+      "needs the id of a dead letter, at most 1000 times; ichido dlq list shows them" },
     { "--all", LIST | GROUPS | ACTS, true, false, read_all, "" },
     { "--dry-run", ACTS, true, false, read_dry_run, "" },
     { "--json", LIST | GROUPS | SHOW | ACTS, true, false, read_json, "" },
@@ -236,11 +236,11 @@ static bool check_choice(struct args *a)
         return args_wrong(a, "--to", "must be later than --from");
     if (k->verb == DLQ_SHOW)
         return k->id_count == 1 ||
-               args_wrong(a, "show", "needs the id of one letter; ichido dlq list shows them");
+               args_wrong(a, "show", "needs the id of one dead letter; ichido dlq list shows them");
     if (k->verb == DLQ_LIST || k->verb == DLQ_GROUPS)
         return !(k->all && k->limit) || args_wrong(a, "--all", "and --limit exclude each other");
     if (!choices)
-        return args_wrong(a, "say which letters:", "an id, a filter such as --kind, or --all");
+        return args_wrong(a, "say which dead letters:", "an id, a filter such as --kind, or --all");
     if (choices > 1)
         return args_wrong(a, "ids, filters and --all", "exclude each other: give one of them");
     if (k->id_count && k->limit)
@@ -248,7 +248,7 @@ static bool check_choice(struct args *a)
     if (k->rate && k->limit)
         return args_wrong(a, "--limit", "does not go with --rate; a filter such as --to does");
     if (k->body.n && (k->id_count != 1 || k->rate || k->dry_run))
-        return args_wrong(a, "--body", "goes with the id of one letter, and with nothing else");
+        return args_wrong(a, "--body", "needs the id of one dead letter and no filter");
     return true;
 }
 
@@ -263,8 +263,9 @@ static bool read_verb(struct args *a, const char *word)
 static const char *words_for_id(const struct reading *g)
 {
     return g->ask->id_count == LIMIT_DEAD_IDS
-               ? "is one too many: 1000 letters can be named at once"
-               : "is not the whole id of a letter: give all of what the first column of ichido dlq"
+               ? "is one too many: at most 1000 dead letters can be named at once"
+               : "is not the whole id of a dead letter: give all of what the first column of "
+                 "ichido dlq"
                  " list shows, like 019a8c3e-7b7a-7c3e-9a55-0242ac120002, or msg_...";
 }
 
@@ -275,7 +276,7 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
             if (!args_take_option(a, argc, argv, &i))
                 return false;
         } else if (a->verb == DLQ_LIST || a->verb == DLQ_GROUPS) {
-            return args_wrong(a, argv[i], "is too much: this takes options only");
+            return args_wrong(a, argv[i], "is unexpected: only options are allowed here");
         } else if (!read_id(a->ask, str_of(argv[i]))) {
             return args_wrong(a, argv[i], words_for_id(a->ask));
         }

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 enum dlq_verb { DLQ_LIST, DLQ_GROUPS, DLQ_SHOW, DLQ_RETRY, DLQ_DELETE };
 

@@ -160,8 +160,9 @@ void doctor_check_secrets(struct doctor *d)
     check_webhook_secrets(d);
     check_files(d);
     if (d->count == before)
-        doctor_say(d, DOCTOR_FINE, "secrets", NULL,
-                   "those that are set are long enough, of their kind, and nobody else's to read");
+        doctor_say(
+            d, DOCTOR_FINE, "secrets", NULL,
+            "those that are set are long enough, have the right form, and others cannot read them");
 }
 
 /* --- the machine --- */
@@ -177,7 +178,7 @@ static void check_clock(struct doctor *d)
     else if (state == TIME_ERROR || (t.status & STA_UNSYNC))
         doctor_say(d, DOCTOR_WARN, "clock",
                    "install chrony or systemd-timesyncd: signatures older than 300 s are refused",
-                   "nobody keeps this machine's clock right (NTP)");
+                   "no time service (NTP) keeps this machine's clock right");
     else
         doctor_say(d, DOCTOR_FINE, "clock", NULL, "kept right by NTP");
 }

@@ -18,8 +18,9 @@ static const char *const words[] = { "ok", "warning", "bad" };
 static void doctor_usage(void)
 {
     puts("usage: ichido doctor [--json]\n\n"
-         "Looks at the settings, the database, the clock, the gateway, the secrets and whoever is\n"
-         "told, and says what is wrong and what to do. It changes nothing; a server may run.\n\n"
+         "Checks the settings, the database, the clock, the gateway, the secrets and the channels\n"
+         "of notifications, and says what is wrong and what to do. It changes nothing; a server "
+         "may run.\n\n"
          "Exit code: 0 nothing is bad (there may be warnings), 1 something is, 2 the settings "
          "cannot\n"
          "be read.");

@@ -232,7 +232,7 @@ void doctor_check_gateway(struct doctor *d)
         doctor_say(d, DOCTOR_FINE, "gateway", NULL, "bank transfers: an operator confirms them");
 }
 
-/* --- whoever is told --- */
+/* --- channels --- */
 
 /* The URL without user and password, since libcurl would log in to a mail server. */
 static bool bare_url(struct str url, char ret[URL_BYTES])

@@ -24,7 +24,7 @@ void payments_usage(void)
          "[--json]\n"
          "       ichido payments void     ID [--key UUID] [--yes] [--json]\n"
          "\n"
-         "filters, all of which must fit:\n"
+         "filters, all of which must match:\n"
          "  --status S     PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED\n"
          "  --context C    booking, purchase or participant\n"
          "  --gateway G    stripe, paypay, manual, sandbox\n"
@@ -49,7 +49,8 @@ void payments_usage(void)
          "  ichido payments list --status FAILED --from 24h\n"
          "  ichido payments refund 019a8c3e-7b7a-7c3e-9a55-0242ac120002 --amount 500\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing was found or something failed, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 nothing was found or something failed, 2 wrong arguments or "
+         "settings.");
 }
 
 /* --- values --- */
@@ -186,9 +187,9 @@ static bool take_word(struct args *a, int number, const char *word)
     struct payments_ask *k = a->ask;
 
     if (k->verb == PAYMENTS_LIST)
-        return args_wrong(a, word, "is too much: list takes options; find takes a text");
+        return args_wrong(a, word, "is unexpected: list takes options; find takes a text");
     if (number)
-        return args_wrong(a, word, "is too much; see ichido payments --help");
+        return args_wrong(a, word, "is unexpected; see ichido payments --help");
     if (k->verb == PAYMENTS_FIND) {
         k->query.text = str_of(word);
         return find_text_fits(k->query.text) ||

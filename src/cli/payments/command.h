@@ -11,7 +11,7 @@
 #include "payment/search/search.h"
 #include "server/node.h"
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 enum payments_verb {
     PAYMENTS_LIST,

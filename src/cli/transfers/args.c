@@ -42,7 +42,7 @@ void transfers_usage(void)
         "  ichido transfers lines\n"
         "  ichido transfers assign 019a8c3e-7b7a-7c3e-9a55-0242ac120002 123456786\n"
         "\n"
-        "Exit codes: 0 fine, 1 something failed, 2 asked wrongly.");
+        "Exit codes: 0 success, 1 something failed, 2 wrong arguments or settings.");
 }
 
 /* --- values --- */
@@ -184,7 +184,7 @@ static bool take_word(struct args *a, int number, const char *word)
                (str_is_utf8(k->whose) && reference_find(k->whose, found) == 1) ||
                args_wrong(a, word, "is neither a payment's id nor a reference of nine digits");
     }
-    return args_wrong(a, word, "is too much; see ichido transfers --help");
+    return args_wrong(a, word, "is unexpected; see ichido transfers --help");
 }
 
 static bool transfers_args_check(struct args *a, int words)

@@ -336,7 +336,7 @@ static int trigger_usage(const struct trigger_run *r)
         "sandbox's address is ICHIDO_SANDBOX_LISTEN; only this machine's own addresses are taken,\n"
         "and no live key.\n"
         "\n"
-        "Exit codes: 0 the event came out of it, 1 it could not, 2 asked wrongly.",
+        "Exit codes: 0 the event was sent, 1 it was not, 2 wrong arguments or settings.",
         "ichido trigger - サンドボックスにイベントを発生させます\n"
         "\n"
         "使い方: ichido trigger EVENT [--json] [--api-base http://127.0.0.1:12111]\n"
@@ -386,7 +386,7 @@ static int with_address(struct trigger_run *r, const char *base)
     if (!key.n)
         key = r->node.settings.stripe_secret_key;
     if (str_starts(key, S("sk_live_")) || str_starts(key, S("rk_live_")))
-        return trigger_wrong(r, ": that is a live key; the sandbox is never told one",
+        return trigger_wrong(r, ": that is a live key, and it is never sent to the sandbox",
                              ": 本番キーです。サンドボックスには送りません", "STRIPE_API_KEY");
     if (!trigger_base(base ? str_of(base) : r->node.settings.sandbox_listen, r->base))
         return trigger_wrong(r, " must be http:// and an address of this machine, with its port",

@@ -54,7 +54,7 @@ struct sentry {
     struct timer timer;
     struct sentry_limits limits;
     bool calling, carries_event, complained;
-    int64_t told[SENTRY_REASON_COUNT]; /* the counts in the call under way */
+    int64_t reported[SENTRY_REASON_COUNT]; /* the counts in the call under way */
     int64_t report_at_ms; /* when dropped events are reported, if no event leaves before */
     struct call call;
     struct arena arena;
@@ -188,7 +188,7 @@ static bool take_counts(struct sentry *s)
 
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < SENTRY_REASON_COUNT; i++) {
-        s->told[i] = s->dropped[i];
+        s->reported[i] = s->dropped[i];
         sum += s->dropped[i];
         s->dropped[i] = 0;
     }
@@ -200,7 +200,7 @@ static void give_counts_back(struct sentry *s)
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < SENTRY_REASON_COUNT; i++)
-        s->dropped[i] += s->told[i];
+        s->dropped[i] += s->reported[i];
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -312,9 +312,9 @@ static bool write_body(struct sentry *s, const char *text, int64_t now_ms)
         return false;
     }
     if (now_ms >= s->limits.reports_until_ms && take_counts(s))
-        sentry_report(&s->body, s->told, wall_ms);
+        sentry_report(&s->body, s->reported, wall_ms);
     else
-        memset(s->told, 0, sizeof(s->told));
+        memset(s->reported, 0, sizeof(s->reported));
     s->report_at_ms = 0;
     return true;
 }

@@ -1,6 +1,7 @@
-/* executor.h - the thread a piece of work belongs to. A unit, a call or a timer is started at home and
- * comes back there, so that what it touches needs no lock. In the server a home is an event loop;
- * in the simulator it is a list that the seed picks from. */
+/* executor.h - the thread on which the callbacks and timers of a module run. A unit, a call or a
+ * timer is started on its executor and comes back there, so what it touches needs no lock. In the
+ * server an executor is an event loop; a command has one without timers; in the simulator it is a
+ * list from which the seed picks. */
 #pragma once
 
 #include <stdint.h>
@@ -19,9 +20,9 @@ struct timer {
 };
 
 struct home_ops {
-    /* From any thread; never fails: the task is a link in a list. It runs at home, soon. */
+    /* Called on any thread. It never fails, since the task is a link of a list. It runs soon. */
     void (*give)(struct home *h, struct task *t);
-    /* Only at home. A timer that is armed again moves. CLOCK_NEVER disarms it. */
+    /* Called on the executor only. A timer that is armed again moves; CLOCK_NEVER disarms it. */
     void (*arm)(struct home *h, struct timer *t, int64_t due_ms);
 };
 

@@ -42,8 +42,8 @@ struct otlp_options {
 /* NULL: why says which setting is wrong, without its value. The texts are copied. */
 struct otlp *otlp_new(const struct otlp_options *o, char why[256]);
 void otlp_start(struct otlp *o); /* at home */
-/* At home: sends the spans that wait, for LIMIT_OTLP_FLUSH_MS at most, then calls stopped once.
- * Before otlp_start(), and with NULL, it is called at once. */
+/* On the executor: sends the spans that wait, for LIMIT_OTLP_FLUSH_MS at most, then calls stopped
+ * once. Before otlp_start(), and with NULL, it is called at once. */
 void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx);
 void otlp_free(struct otlp *o); /* after its client is gone; NULL is fine */
 

@@ -242,7 +242,7 @@ static enum err write_outcome(struct tx *tx, const struct message *m, struct str
     return e || rows ? e : ERR_CONFLICT; /* who was late; the fence says the same */
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct sim_node *n = ctx;
     const struct message *m = j->message;

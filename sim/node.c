@@ -174,14 +174,14 @@ static bool open_database(struct sim_node *n)
     struct sqlite_options o = { .path = "ichido.db",
                                 .vfs = disk_vfs(n->sim->disk),
                                 .cache_kb = n->sim->plan.cache_kb };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (sqlite_db_open(&o, &n->env, &n->db, why) == OK && sqlite_db_migrate(n->db, why) == OK)
+    if (sqlite_db_open(&o, &n->env, &n->db, &why) == OK && sqlite_db_migrate(n->db, &why) == OK)
         return true;
     sqlite_db_abandon(n->db);
     n->db = NULL;
     if (!disk_is_dead(n->sim->disk))
-        sim_fail(n->sim, "node %d cannot open its database: %s", n->index, why);
+        sim_fail(n->sim, "node %d cannot open its database: %s", n->index, why.text);
     return false;
 }
 

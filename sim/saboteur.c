@@ -4,8 +4,6 @@
 #include "sim/events.h"
 #include "sim/node.h"
 
-#include <stdio.h>
-
 struct event *sim_client_event_of(struct sim_client *c, struct str key)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -22,10 +20,10 @@ enum err saboteur_kill(struct sim_node *n)
 }
 
 static enum err sabotage(struct sim_node *n, const struct event *e, const struct message *m,
-                         char why[256])
+                         struct why *why)
 {
     switch (e->nature) {
-    case FAILS: snprintf(why, 256, "sabotage"); return ERR_VALIDATION;
+    case FAILS: why_set(why, "sabotage"); return ERR_VALIDATION;
     case FAILS_FIRST: return m->attempt <= e->fails ? ERR_UNAVAILABLE : OK;
     case FAILS_ALWAYS: return ERR_TIMEOUT;
     case KILLS: return saboteur_kill(n);
@@ -38,7 +36,7 @@ static enum err sabotage(struct sim_node *n, const struct event *e, const struct
     return OK;
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct sim_node *n = ctx;
     struct event *e = sim_client_event_of(n->sim->client, m->ref);

@@ -35,7 +35,7 @@ struct admin_audit_look { /* one request, in its own arena */
 
 /* --- parameters --- */
 
-static size_t count_chars(struct str s)
+static size_t audit_count_chars(struct str s)
 {
     size_t n = 0;
 
@@ -45,32 +45,32 @@ static size_t count_chars(struct str s)
 }
 
 /* PostgreSQL has no text with a NUL in it. */
-static bool set_text(struct str value, struct str *ret_text)
+static bool audit_set_text(struct str value, struct str *ret_text)
 {
     *ret_text = value;
-    return value.n && str_is_utf8(value) && count_chars(value) <= LIMIT_AUDIT_TEXT &&
+    return value.n && str_is_utf8(value) && audit_count_chars(value) <= LIMIT_AUDIT_TEXT &&
            !memchr(value.p, '\0', value.n);
 }
 
-static bool read_operation(struct request *r, void *ctx, struct str value)
+static bool audit_read_operation(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct admin_audit_look *)ctx)->filter.operation);
+    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.operation);
 }
 
-static bool read_subject(struct request *r, void *ctx, struct str value)
+static bool audit_read_subject(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct admin_audit_look *)ctx)->filter.subject);
+    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.subject);
 }
 
-static bool read_result(struct request *r, void *ctx, struct str value)
+static bool audit_read_result(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct admin_audit_look *)ctx)->filter.result);
+    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.result);
 }
 
-static bool read_payment(struct request *r, void *ctx, struct str value)
+static bool audit_read_payment(struct request *r, void *ctx, struct str value)
 {
     struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
 
@@ -78,7 +78,7 @@ static bool read_payment(struct request *r, void *ctx, struct str value)
     return f->has_payment = uuid_parse(value, &f->payment);
 }
 
-static bool read_user(struct request *r, void *ctx, struct str value)
+static bool audit_read_user(struct request *r, void *ctx, struct str value)
 {
     struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
 
@@ -86,30 +86,30 @@ static bool read_user(struct request *r, void *ctx, struct str value)
     return f->has_user = uuid_parse(value, &f->user);
 }
 
-static bool set_time(struct str value, int64_t *ret_ms) /* 0 would mean: open */
+static bool audit_set_time(struct str value, int64_t *ret_ms) /* 0 would mean: open */
 {
     return time_parse(value, ret_ms) && *ret_ms > 0;
 }
 
-static bool read_from(struct request *r, void *ctx, struct str value)
+static bool audit_read_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct admin_audit_look *)ctx)->filter.from_ms);
+    return audit_set_time(value, &((struct admin_audit_look *)ctx)->filter.from_ms);
 }
 
-static bool read_to(struct request *r, void *ctx, struct str value)
+static bool audit_read_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct admin_audit_look *)ctx)->filter.to_ms);
+    return audit_set_time(value, &((struct admin_audit_look *)ctx)->filter.to_ms);
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool audit_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct admin_audit_look *)ctx)->limit);
 }
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool audit_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct admin_audit_look *l = ctx;
 
@@ -119,7 +119,7 @@ static bool read_cursor(struct request *r, void *ctx, struct str value)
 
 /* --- pages --- */
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err audit_read_page(struct tx *tx, struct unit *u)
 {
     struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
 
@@ -127,7 +127,7 @@ static enum err read_page(struct tx *tx, struct unit *u)
                       &l->answer.text);
 }
 
-ANSWERS static bool times_are_fine(struct request *r, const struct audit_filter *f)
+ANSWERS static bool audit_times_are_fine(struct request *r, const struct audit_filter *f)
 {
     struct json_problems problems;
 
@@ -137,44 +137,39 @@ ANSWERS static bool times_are_fine(struct request *r, const struct audit_filter 
     return !fields_refused(r, &problems);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_audit_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        { "operation", read_operation, WORDS_TEXT },
-        { "paymentId", read_payment, WORDS_UUID },
-        { "userId", read_user, WORDS_UUID },
-        { "subject", read_subject, WORDS_TEXT },
-        { "result", read_result, WORDS_TEXT },
-        { "from", read_from, WORDS_TIME },
-        { "to", read_to, WORDS_TIME },
-        QUERY_LIMIT(read_limit),
-        QUERY_CURSOR(read_cursor),
+        { "operation", audit_read_operation, WORDS_TEXT },
+        { "paymentId", audit_read_payment, WORDS_UUID },
+        { "userId", audit_read_user, WORDS_UUID },
+        { "subject", audit_read_subject, WORDS_TEXT },
+        { "result", audit_read_result, WORDS_TEXT },
+        { "from", audit_read_from, WORDS_TIME },
+        { "to", audit_read_to, WORDS_TIME },
+        QUERY_LIMIT(audit_read_limit),
+        QUERY_CURSOR(audit_read_cursor),
     };
-    static const struct unit_kind kind = { "audit.list", UNIT_READ, read_page, NULL };
-    const struct api_audit *api = ctx;
-    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    static const struct unit_kind kind = { "audit.list", UNIT_READ, audit_read_page, NULL };
+    struct admin_audit_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (!l)
         return;
     l->limit = PAGE_DEFAULT;
-    if (query_read(r, parameters, COUNT(parameters), l) && times_are_fine(r, &l->filter))
-        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
-}
-
-void api_audit_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_audit *)ctx)->auth, r, list_as, ctx);
+    if (query_read(r, parameters, COUNT(parameters), l) && audit_times_are_fine(r, &l->filter))
+        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
 }
 
 /* --- verifying --- */
 
-static bool read_place(struct request *r, void *ctx, struct str value)
+static bool audit_read_place(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return audit_place_read(value, &((struct admin_audit_look *)ctx)->place);
 }
 
-static bool read_expect(struct request *r, void *ctx, struct str value)
+static bool audit_read_expect(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return audit_expect_read(value, &((struct admin_audit_look *)ctx)->expect);
@@ -187,30 +182,25 @@ static enum err admin_audit_verify(struct tx *tx, struct unit *u)
     return audit_verify_step(tx, u->arena, &l->place, &l->expect, &l->answer.text);
 }
 
-static void verify_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_audit_verify(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        { "expect", read_expect,
+        { "expect", audit_read_expect,
           "must be the number of a seal, a colon, and its hash of 64 hex digits",
           "シール番号、コロン、64 桁の 16 進数のハッシュの形にしてください" },
-        QUERY_CURSOR(read_place),
+        QUERY_CURSOR(audit_read_place),
     };
     static const struct unit_kind kind = { "audit.verify", UNIT_READ, admin_audit_verify, NULL };
-    const struct api_audit *api = ctx;
-    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_audit_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (l && query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
-}
-
-void api_audit_verify(struct request *r, void *ctx)
-{
-    auth_check(((struct api_audit *)ctx)->auth, r, verify_as, ctx);
+        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
 }
 
 /* --- all of it --- */
 
-static bool read_format(struct request *r, void *ctx, struct str value)
+static bool audit_read_format(struct request *r, void *ctx, struct str value)
 {
     struct admin_audit_look *l = ctx;
 
@@ -219,7 +209,7 @@ static bool read_format(struct request *r, void *ctx, struct str value)
     return l->format == AUDIT_CSV || str_eq(value, S("jsonl"));
 }
 
-static bool read_export_from(struct request *r, void *ctx, struct str value)
+static bool audit_read_export_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return audit_export_read(value, &((struct admin_audit_look *)ctx)->export_from);
@@ -251,22 +241,17 @@ static void admin_audit_exported(struct unit *u)
                l->export.text);
 }
 
-static void export_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_audit_export(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        { "format", read_format, "must be jsonl or csv", "jsonl か csv にしてください" },
-        { "cursor", read_export_from, "must be the X-Next-Cursor of an earlier part",
+        { "format", audit_read_format, "must be jsonl or csv", "jsonl か csv にしてください" },
+        { "cursor", audit_read_export_from, "must be the X-Next-Cursor of an earlier part",
           "前の応答の X-Next-Cursor を指定してください" },
     };
     static const struct unit_kind kind = { "audit.export", UNIT_READ, admin_audit_export, NULL };
-    const struct api_audit *api = ctx;
-    struct admin_audit_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_audit_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (l && query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, api->store, &kind, admin_audit_exported);
-}
-
-void api_audit_export(struct request *r, void *ctx)
-{
-    auth_check(((struct api_audit *)ctx)->auth, r, export_as, ctx);
+        api_answer_post(&l->answer, r, ctx, &kind, admin_audit_exported);
 }

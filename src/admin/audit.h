@@ -4,17 +4,11 @@
 #include "auth/auth.h"
 #include "http/http.h"
 
-struct store;
-
-struct api_audit {
-    struct store *store;
-    struct auth *auth;
-};
-
+/* ctx is the struct store. */
 /* GET /api/v1/admin/audit?operation=&paymentId=&userId=&subject=&result=&from=&to=&limit=&cursor=
  */
-void api_audit_list(struct request *r, void *ctx);
+void api_audit_list(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/audit/verify?expect=&cursor= */
-void api_audit_verify(struct request *r, void *ctx);
+void api_audit_verify(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/audit/export?format=&cursor= ; X-Next-Cursor, where there is more */
-void api_audit_export(struct request *r, void *ctx);
+void api_audit_export(struct request *r, void *ctx, const struct principal *p);

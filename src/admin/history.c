@@ -27,14 +27,14 @@ struct admin_history_look { /* one request, in its own arena */
 /* --- the query --- */
 
 /* PostgreSQL has no text with a NUL in it. */
-static bool read_type(struct request *r, void *ctx, struct str value)
+static bool history_read_type(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     ((struct admin_history_look *)ctx)->type = value;
     return value.n && value.n <= TYPE_MAX && str_is_utf8(value) && !memchr(value.p, '\0', value.n);
 }
 
-static bool read_outcome(struct request *r, void *ctx, struct str value)
+static bool history_read_outcome(struct request *r, void *ctx, struct str value)
 {
     static const char *const words[] = { "applied", "duplicate", "superseded",
                                          "ignored", "failed",    "pending" };
@@ -47,7 +47,7 @@ static bool read_outcome(struct request *r, void *ctx, struct str value)
     return false;
 }
 
-static bool read_payment(struct request *r, void *ctx, struct str value)
+static bool history_read_payment(struct request *r, void *ctx, struct str value)
 {
     struct admin_history_look *l = ctx;
 
@@ -56,13 +56,13 @@ static bool read_payment(struct request *r, void *ctx, struct str value)
     return l->has_payment;
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool history_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct admin_history_look *)ctx)->limit);
 }
 
-static bool read_seq(struct request *r, void *ctx, struct str value)
+static bool history_read_seq(struct request *r, void *ctx, struct str value)
 {
     struct admin_history_look *l = ctx;
 
@@ -70,7 +70,7 @@ static bool read_seq(struct request *r, void *ctx, struct str value)
     return str_to_i64(value, &l->before_seq) && l->before_seq > 0;
 }
 
-static bool read_id(struct request *r, void *ctx, struct str value)
+static bool history_read_id(struct request *r, void *ctx, struct str value)
 {
     struct admin_history_look *l = ctx;
     bool has;
@@ -80,33 +80,35 @@ static bool read_id(struct request *r, void *ctx, struct str value)
 
 #define PAYMENT_PARAMETER                                                                          \
     {                                                                                              \
-        "paymentId", read_payment, "must be a UUID", "UUID を指定してください"            \
+        "paymentId", history_read_payment, "must be a UUID", "UUID を指定してください"    \
     }
 
 static const struct query_parameter event_parameters[] = {
-    { "type", read_type, "must be the type of an event", "イベントの種類を指定してください" },
-    { "outcome", read_outcome, "must be applied, duplicate, superseded, ignored, failed or pending",
+    { "type", history_read_type, "must be the type of an event",
+      "イベントの種類を指定してください" },
+    { "outcome", history_read_outcome,
+      "must be applied, duplicate, superseded, ignored, failed or pending",
       "applied、duplicate、superseded、ignored、failed、pending のいずれかにしてください" },
     PAYMENT_PARAMETER,
-    QUERY_LIMIT(read_limit),
-    QUERY_CURSOR(read_seq),
+    QUERY_LIMIT(history_read_limit),
+    QUERY_CURSOR(history_read_seq),
 };
 
 static const struct query_parameter notice_parameters[] = {
     PAYMENT_PARAMETER,
-    QUERY_LIMIT(read_limit),
-    QUERY_CURSOR(read_id),
+    QUERY_LIMIT(history_read_limit),
+    QUERY_CURSOR(history_read_id),
 };
 
 /* --- one line --- */
 
-static void out_when(struct buf *b, const char *name, const struct val *v)
+static void history_out_when(struct buf *b, const char *name, const struct val *v)
 {
     out_time(b, name, v->type == VAL_INT ? v->i : 0);
 }
 
 /* One more than is shown says that there is another page. False: this is that one. */
-static bool next_line(struct admin_history_look *l)
+static bool history_next_line(struct admin_history_look *l)
 {
     if (l->count++ == l->limit)
         return false;
@@ -120,7 +122,7 @@ static enum err add_event(void *ctx, const struct row *row)
     const struct val *v = row->col;
     struct buf *b = &l->out;
 
-    if (!next_line(l))
+    if (!history_next_line(l))
         return OK;
     l->last_seq = v[0].i;
     out_val_text(b, "id", &v[1]);
@@ -129,14 +131,14 @@ static enum err add_event(void *ctx, const struct row *row)
         out_bool(b, "livemode", v[3].i != 0);
     else
         out_json(b, "livemode", S("null"));
-    out_when(b, "createdAt", &v[4]);
-    out_when(b, "receivedAt", &v[5]);
+    history_out_when(b, "createdAt", &v[4]);
+    history_out_when(b, "receivedAt", &v[5]);
     out_val_text(b, "outcome", &v[6]);
     out_val_text(b, "detail", &v[7]);
-    out_when(b, "decidedAt", &v[8]);
+    history_out_when(b, "decidedAt", &v[8]);
     out_val_uuid(b, "paymentId", &v[9]);
     out_int(b, "duplicates", v[10].i);
-    out_when(b, "lastDuplicateAt", &v[11]);
+    history_out_when(b, "lastDuplicateAt", &v[11]);
     out_bool(b, "edited", v[12].i != 0);
     buf_char(b, '}');
     return OK;
@@ -144,14 +146,14 @@ static enum err add_event(void *ctx, const struct row *row)
 
 /* --- a page --- */
 
-static void page_begin(struct admin_history_look *l)
+static void history_page_begin(struct admin_history_look *l)
 {
     l->count = 0;
     buf_init(&l->out, LIMIT_REQUEST_ARENA);
     buf_add(&l->out, S("{\"data\":["));
 }
 
-static enum err page_end(struct admin_history_look *l, enum err e)
+static enum err history_page_end(struct admin_history_look *l, enum err e)
 {
     buf_char(&l->out, '}');
     l->answer.text = e ? (struct str){ 0 } : arena_str(l->answer.unit.arena, buf_str(&l->out));
@@ -161,7 +163,7 @@ static enum err page_end(struct admin_history_look *l, enum err e)
     return e;
 }
 
-static enum err find_newest(struct tx *tx, int64_t *ret_seq)
+static enum err history_find_newest(struct tx *tx, int64_t *ret_seq)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_events_end, NULL, 0, &row);
@@ -186,7 +188,7 @@ static enum err list_events(struct tx *tx, struct admin_history_look *l)
     struct val v[5] = {
         [2] = V_TEXT(l->type), [3] = V_TEXT(l->outcome), [4] = V_INT(l->limit + 1)
     };
-    enum err e = before ? OK : find_newest(tx, &before);
+    enum err e = before ? OK : history_find_newest(tx, &before);
 
     if (e)
         return e;
@@ -208,63 +210,51 @@ static enum err read_events(struct tx *tx, struct unit *u)
 {
     struct admin_history_look *l = CONTAINER_OF(u, struct admin_history_look, answer.unit);
 
-    page_begin(l);
-    return page_end(l, list_events(tx, l));
+    history_page_begin(l);
+    return history_page_end(l, list_events(tx, l));
 }
 
 static enum err read_notices(struct tx *tx, struct unit *u)
 {
     struct admin_history_look *l = CONTAINER_OF(u, struct admin_history_look, answer.unit);
 
-    page_begin(l);
-    return page_end(l, history_notices(tx, &(struct notice_page){
-                                               .arena = u->arena,
-                                               .payment = l->has_payment ? &l->payment : NULL,
-                                               .before = l->before_id,
-                                               .limit = l->limit,
-                                               .out = &l->out }));
+    history_page_begin(l);
+    return history_page_end(
+        l,
+        history_notices(tx, &(struct notice_page){ .arena = u->arena,
+                                                   .payment = l->has_payment ? &l->payment : NULL,
+                                                   .before = l->before_id,
+                                                   .limit = l->limit,
+                                                   .out = &l->out }));
 }
 
 /* --- the request --- */
 
-static void admin_history_look(struct request *r, const struct api_history *api,
-                               const struct unit_kind *kind,
+static void admin_history_look(struct request *r, struct store *store, const struct unit_kind *kind,
                                const struct query_parameter *parameters, size_t n)
 {
-    struct admin_history_look *l = arena_alloc(&r->arena, 1, sizeof(*l));
+    struct admin_history_look *l = api_room(r, sizeof(*l));
 
-    if (!l) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!l)
         return;
-    }
     l->limit = PAGE_DEFAULT;
     memset(l->before_id.b, 0xff, sizeof(l->before_id.b));
     if (query_read(r, parameters, n, l))
-        api_answer_post(&l->answer, r, api->store, kind, api_answer_show);
+        api_answer_post(&l->answer, r, store, kind, api_answer_show);
 }
 
-static void events_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_history_events(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "history.events", UNIT_READ, read_events, NULL };
 
-    if (api_is_admin(r, e, p))
-        admin_history_look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
+    (void)p;
+    admin_history_look(r, ctx, &kind, event_parameters, COUNT(event_parameters));
 }
 
-void api_history_events(struct request *r, void *ctx)
-{
-    auth_check(((struct api_history *)ctx)->auth, r, events_as, ctx);
-}
-
-static void notices_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_history_notifications(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "history.notices", UNIT_READ, read_notices, NULL };
 
-    if (api_is_admin(r, e, p))
-        admin_history_look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
-}
-
-void api_history_notifications(struct request *r, void *ctx)
-{
-    auth_check(((struct api_history *)ctx)->auth, r, notices_as, ctx);
+    (void)p;
+    admin_history_look(r, ctx, &kind, notice_parameters, COUNT(notice_parameters));
 }

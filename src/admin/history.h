@@ -5,14 +5,8 @@
 #include "auth/auth.h"
 #include "http/http.h"
 
-struct store;
-
-struct api_history {
-    struct store *store;
-    struct auth *auth;
-};
-
+/* ctx is the struct store. */
 /* GET /api/v1/admin/events?type=&outcome=&paymentId=&limit=&cursor= */
-void api_history_events(struct request *r, void *ctx);
+void api_history_events(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/notifications?paymentId=&limit=&cursor= */
-void api_history_notifications(struct request *r, void *ctx);
+void api_history_notifications(struct request *r, void *ctx, const struct principal *p);

@@ -12,7 +12,7 @@
 
 enum { PAGE_DEFAULT = 20, GATEWAY_CHARS = 64 };
 
-struct look { /* one request, in its own arena */
+struct admin_payment_look { /* one request, in its own arena */
     struct api_answer answer;
     struct payment_query query;
     bool has_cursor;
@@ -23,33 +23,33 @@ struct look { /* one request, in its own arena */
 
 /* --- the query --- */
 
-static bool query_text(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_text(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    ((struct look *)ctx)->query.text = value;
+    ((struct admin_payment_look *)ctx)->query.text = value;
     return find_text_fits(value);
 }
 
-static bool query_status(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_status(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
 
     (void)r;
     return q->has_status = payment_status_parse(value, &q->status);
 }
 
-static bool query_context(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_context(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
 
     (void)r;
     return q->has_context = payment_context_parse(value, &q->context);
 }
 
-static bool query_gateway(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_gateway(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    ((struct look *)ctx)->query.gateway = value;
+    ((struct admin_payment_look *)ctx)->query.gateway = value;
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] <= ' ' || value.p[i] > '~')
             return false;
@@ -57,48 +57,48 @@ static bool query_gateway(struct request *r, void *ctx, struct str value)
 }
 
 /* 0 would mean: open. */
-static bool set_time(struct str value, int64_t *ret_ms)
+static bool admin_payment_set_time(struct str value, int64_t *ret_ms)
 {
     return time_parse(value, ret_ms) && *ret_ms > 0;
 }
 
-static bool query_from(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct look *)ctx)->query.from_ms);
+    return admin_payment_set_time(value, &((struct admin_payment_look *)ctx)->query.from_ms);
 }
 
-static bool query_to(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct look *)ctx)->query.to_ms);
+    return admin_payment_set_time(value, &((struct admin_payment_look *)ctx)->query.to_ms);
 }
 
-static bool query_user(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_user(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
 
     (void)r;
     return q->has_user = uuid_parse(value, &q->user);
 }
 
-static bool query_booking(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_booking(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
 
     (void)r;
     return q->has_booking = uuid_parse(value, &q->booking);
 }
 
-static bool query_count(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_count(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct admin_payment_look *)ctx)->limit);
 }
 
-static bool query_place(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_place(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct admin_payment_look *l = ctx;
 
     (void)r;
     return l->has_cursor = payment_place_read(value, &l->cursor);
@@ -110,23 +110,24 @@ static bool query_place(struct request *r, void *ctx, struct str value)
         "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
 
 static const struct query_parameter parameters[] = {
-    { "q", query_text, "must be a text of at most 255 characters",
+    { "q", admin_payment_query_text, "must be a text of at most 255 characters",
       "255 文字以内の文字列にしてください" },
-    { "status", query_status, "must be PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED",
+    { "status", admin_payment_query_status,
+      "must be PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED",
       "PENDING、AUTHORIZED、CAPTURED、REFUNDED、FAILED のいずれかにしてください" },
-    { "context", query_context, "must be booking, purchase or participant",
+    { "context", admin_payment_query_context, "must be booking, purchase or participant",
       "booking、purchase、participant のいずれかにしてください" },
-    { "gateway", query_gateway, "must be the name of a gateway",
+    { "gateway", admin_payment_query_gateway, "must be the name of a gateway",
       "ゲートウェイの名前を指定してください" },
-    { "from", query_from, WORDS_TIME },
-    { "to", query_to, WORDS_TIME },
-    { "userId", query_user, WORDS_UUID },
-    { "bookingId", query_booking, WORDS_UUID },
-    QUERY_LIMIT(query_count),
-    QUERY_CURSOR(query_place),
+    { "from", admin_payment_query_from, WORDS_TIME },
+    { "to", admin_payment_query_to, WORDS_TIME },
+    { "userId", admin_payment_query_user, WORDS_UUID },
+    { "bookingId", admin_payment_query_booking, WORDS_UUID },
+    QUERY_LIMIT(admin_payment_query_count),
+    QUERY_CURSOR(admin_payment_query_place),
 };
 
-ANSWERS static bool read_query(struct request *r, struct look *l)
+ANSWERS static bool admin_payment_read_query(struct request *r, struct admin_payment_look *l)
 {
     const struct payment_query *q = &l->query;
     struct json_problems problems;
@@ -142,60 +143,54 @@ ANSWERS static bool read_query(struct request *r, struct look *l)
 
 /* --- looking --- */
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err admin_payment_read_page(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
 
     return payment_find(tx, u->arena, &l->query, l->has_cursor ? &l->cursor : NULL, l->limit,
                         &l->answer.text);
 }
 
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err admin_payment_read_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
 
     return payment_show(tx, u->arena, l->id, &l->answer.text);
 }
 
-static enum err read_key(struct tx *tx, struct unit *u)
+static enum err admin_payment_read_key(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
 
     return payment_key_uses(tx, u->arena, l->id, env_now_ms(tx_env(tx)), &l->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_admin_payment_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "payment.find", UNIT_READ, read_page, NULL };
+    static const struct unit_kind kind = { "payment.find", UNIT_READ, admin_payment_read_page,
+                                           NULL };
     const struct api_payments *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_payment_look *l = api_room(r, sizeof(*l));
 
-    if (l && read_query(r, l))
+    (void)p;
+    if (l && admin_payment_read_query(r, l))
         api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
-void api_admin_payment_list(struct request *r, void *ctx)
+void api_admin_payment_get(struct request *r, void *ctx, const struct principal *p)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, list_as, ctx);
-}
-
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
-{
-    static const struct unit_kind kind = { "payment.show", UNIT_READ, read_one, NULL };
+    static const struct unit_kind kind = { "payment.show", UNIT_READ, admin_payment_read_one,
+                                           NULL };
     const struct api_payments *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_payment_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (l && fields_path_id(r, &l->id))
         api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
-void api_admin_payment_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
-}
-
 /* Written as a client may write it into its header (I1). */
-ANSWERS static bool read_path_key(struct request *r, struct uuid *ret_key)
+ANSWERS static bool admin_payment_read_path_key(struct request *r, struct uuid *ret_key)
 {
     struct json_problems problems;
 
@@ -206,35 +201,30 @@ ANSWERS static bool read_path_key(struct request *r, struct uuid *ret_key)
     return !fields_refused(r, &problems);
 }
 
-static void key_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_admin_key_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "key.uses", UNIT_READ, read_key, NULL };
+    static const struct unit_kind kind = { "key.uses", UNIT_READ, admin_payment_read_key, NULL };
     const struct api_payments *api = ctx;
-    struct look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct admin_payment_look *l = api_room(r, sizeof(*l));
 
-    if (l && read_path_key(r, &l->id))
+    (void)p;
+    if (l && admin_payment_read_path_key(r, &l->id))
         api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
-}
-
-void api_admin_key_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, key_as, ctx);
 }
 
 /* --- acting --- */
 
-#define ACT(name, kind)                                                                            \
-    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
-    {                                                                                              \
-        if (api_is_admin(r, e, p))                                                                 \
-            payment_operate(r, ctx, p, kind);                                                      \
-    }                                                                                              \
-                                                                                                   \
-    void api_admin_payment_##name(struct request *r, void *ctx)                                    \
-    {                                                                                              \
-        auth_check(((struct api_payments *)ctx)->auth, r, name##_as, ctx);                         \
-    }
+void api_admin_payment_capture(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate(r, ctx, p, OP_CAPTURE);
+}
 
-ACT(capture, OP_CAPTURE)
-ACT(refund, OP_REFUND)
-ACT(void, OP_VOID)
+void api_admin_payment_refund(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate(r, ctx, p, OP_REFUND);
+}
+
+void api_admin_payment_void(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate(r, ctx, p, OP_VOID);
+}

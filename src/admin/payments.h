@@ -13,9 +13,9 @@
 #include "api/payments.h"
 
 /* ctx is a struct api_payments. */
-void api_admin_payment_list(struct request *r, void *ctx);
-void api_admin_payment_get(struct request *r, void *ctx);
-void api_admin_payment_capture(struct request *r, void *ctx);
-void api_admin_payment_refund(struct request *r, void *ctx);
-void api_admin_payment_void(struct request *r, void *ctx);
-void api_admin_key_get(struct request *r, void *ctx);
+void api_admin_payment_list(struct request *r, void *ctx, const struct principal *p);
+void api_admin_payment_get(struct request *r, void *ctx, const struct principal *p);
+void api_admin_payment_capture(struct request *r, void *ctx, const struct principal *p);
+void api_admin_payment_refund(struct request *r, void *ctx, const struct principal *p);
+void api_admin_payment_void(struct request *r, void *ctx, const struct principal *p);
+void api_admin_key_get(struct request *r, void *ctx, const struct principal *p);

@@ -12,7 +12,7 @@
 
 enum { PAGE_DEFAULT = 31 };
 
-struct look { /* one request, in its own arena */
+struct reconciliation_look { /* one request, in its own arena */
     struct api_answer answer;
     struct reconcile *reconcile;
     int limit;
@@ -22,38 +22,36 @@ struct look { /* one request, in its own arena */
     struct uuid run, user;
 };
 
-ANSWERS static struct look *look_new(struct request *r, void *ctx, enum err e,
-                                     const struct principal *p)
+ANSWERS static struct reconciliation_look *reconciliation_look_new(struct request *r, void *ctx,
+                                                                   const struct principal *p)
 {
     const struct api_reconciliations *api = ctx;
-    struct look *l;
+    struct reconciliation_look *l = api_room(r, sizeof(*l));
 
-    if (!api_is_admin(r, e, p))
-        return NULL;
-    l = api_room(r, sizeof(*l));
     if (!l)
         return NULL;
     l->reconcile = api->reconcile;
     l->limit = PAGE_DEFAULT;
+    l->user = p->user;
     return l;
 }
 
-static struct store *store_of(void *ctx)
+static struct store *reconciliation_store_of(void *ctx)
 {
     return ((struct api_reconciliations *)ctx)->store;
 }
 
 /* --- the list --- */
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool reconciliation_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct reconciliation_look *)ctx)->limit);
 }
 
-static bool read_before(struct request *r, void *ctx, struct str value)
+static bool reconciliation_read_before(struct request *r, void *ctx, struct str value)
 {
-    struct look *l = ctx;
+    struct reconciliation_look *l = ctx;
 
     (void)r;
     l->before = value;
@@ -61,34 +59,30 @@ static bool read_before(struct request *r, void *ctx, struct str value)
 }
 
 static const struct query_parameter list_parameters[] = {
-    QUERY_LIMIT(read_limit),
-    QUERY_CURSOR(read_before),
+    QUERY_LIMIT(reconciliation_read_limit),
+    QUERY_CURSOR(reconciliation_read_before),
 };
 
-static enum err read_list(struct tx *tx, struct unit *u)
+static enum err reconciliation_read_list(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
 
     return reconcile_list(tx, u->arena, l->before, l->limit, &l->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "reconcile.list", UNIT_READ, read_list, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "reconcile.list", UNIT_READ, reconciliation_read_list,
+                                           NULL };
+    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
 
     if (l && query_read(r, list_parameters, COUNT(list_parameters), l))
-        api_answer_post(&l->answer, r, store_of(ctx), &kind, api_answer_show);
-}
-
-void api_reconciliation_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, list_as, ctx);
+        api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind, api_answer_show);
 }
 
 /* --- one day --- */
 
-static bool wants_csv(const struct request *r)
+static bool reconciliation_wants_csv(const struct request *r)
 {
     struct str accept = request_header(r, S("Accept"), NULL);
 
@@ -96,10 +90,10 @@ static bool wants_csv(const struct request *r)
 }
 
 /* False: 400 was answered. */
-ANSWERS static bool read_day(struct request *r, struct look *l)
+ANSWERS static bool reconciliation_read_day(struct request *r, struct reconciliation_look *l)
 {
     l->day = r->params[0];
-    l->csv = wants_csv(r);
+    l->csv = reconciliation_wants_csv(r);
     if (str_ends(l->day, S(".csv"))) {
         l->day.n -= 4;
         l->csv = true;
@@ -112,17 +106,17 @@ ANSWERS static bool read_day(struct request *r, struct look *l)
     return false;
 }
 
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err reconciliation_read_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
 
     return l->csv ? reconcile_show_csv(tx, u->arena, l->day, &l->answer.text)
                   : reconcile_show(tx, u->arena, l->day, &l->answer.text);
 }
 
-static void show_one(struct unit *u)
+static void reconciliation_show_one(struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
     struct request *r = l->answer.request;
 
     if (u->err || !l->csv) {
@@ -133,25 +127,22 @@ static void show_one(struct unit *u)
     reply_send(r, 200, S("text/csv; charset=utf-8"), l->answer.text);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "reconcile.show", UNIT_READ, read_one, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "reconcile.show", UNIT_READ, reconciliation_read_one,
+                                           NULL };
+    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
 
-    if (l && read_day(r, l) && query_read(r, NULL, 0, l))
-        api_answer_post(&l->answer, r, store_of(ctx), &kind, show_one);
-}
-
-void api_reconciliation_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, get_as, ctx);
+    if (l && reconciliation_read_day(r, l) && query_read(r, NULL, 0, l))
+        api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind,
+                        reconciliation_show_one);
 }
 
 /* --- begin one --- */
 
-static enum err run_one(struct tx *tx, struct unit *u)
+static enum err reconciliation_run_one(struct tx *tx, struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
     bool began;
     enum err e = reconcile_begin(tx, l->reconcile, l->number, S("admin"), l->run,
                                  env_now_ms(tx_env(tx)), &began);
@@ -163,7 +154,7 @@ static enum err run_one(struct tx *tx, struct unit *u)
 }
 
 /* In the zone whose days these are it is midnight; here, as all our times are, in UTC. */
-static void reply_not_over(struct request *r, const struct look *l)
+static void reconciliation_reply_not_over(struct request *r, const struct reconciliation_look *l)
 {
     char end[TIME_TEXT + 1], detail[256];
 
@@ -177,32 +168,27 @@ static void reply_not_over(struct request *r, const struct look *l)
     reply_problem(r, ERR_UNPROCESSABLE, detail);
 }
 
-static void show_begun(struct unit *u)
+static void reconciliation_show_begun(struct unit *u)
 {
-    struct look *l = CONTAINER_OF(u, struct look, answer.unit);
+    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
     struct request *r = l->answer.request;
 
     if (u->err == ERR_UNPROCESSABLE)
-        reply_not_over(r, l);
+        reconciliation_reply_not_over(r, l);
     else if (u->err)
         reply_problem(r, u->err, NULL);
     else
         reply_send(r, 202, S("application/json"), l->answer.text);
 }
 
-static void run_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_reconciliation_run(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "reconcile.run", UNIT_FRONT, run_one, NULL };
-    struct look *l = look_new(r, ctx, e, p);
+    static const struct unit_kind kind = { "reconcile.run", UNIT_FRONT, reconciliation_run_one,
+                                           NULL };
+    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
 
-    if (!l || !read_day(r, l) || !query_read(r, NULL, 0, l))
+    if (!l || !reconciliation_read_day(r, l) || !query_read(r, NULL, 0, l))
         return;
     l->run = env_uuid(r->env);
-    l->user = p->user;
-    api_answer_post(&l->answer, r, store_of(ctx), &kind, show_begun);
-}
-
-void api_reconciliation_run(struct request *r, void *ctx)
-{
-    auth_check(((struct api_reconciliations *)ctx)->auth, r, run_as, ctx);
+    api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind, reconciliation_show_begun);
 }

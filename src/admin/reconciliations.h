@@ -7,13 +7,12 @@
 
 struct api_reconciliations {
     struct store *store;
-    struct auth *auth;
     struct reconcile *reconcile;
 };
 
 /* GET /api/v1/admin/reconciliations?limit=&cursor= */
-void api_reconciliation_list(struct request *r, void *ctx);
+void api_reconciliation_list(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/reconciliations/{day}: JSON, or CSV with Accept: text/csv or {day}.csv */
-void api_reconciliation_get(struct request *r, void *ctx);
+void api_reconciliation_get(struct request *r, void *ctx, const struct principal *p);
 /* POST /api/v1/admin/reconciliations/{day}: 202, it is being worked on */
-void api_reconciliation_run(struct request *r, void *ctx);
+void api_reconciliation_run(struct request *r, void *ctx, const struct principal *p);

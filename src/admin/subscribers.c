@@ -32,16 +32,15 @@ struct subscribers_act { /* one request, in its own arena */
     size_t count;
 };
 
-ANSWERS static struct subscribers_act *act_new(struct request *r, const struct api_subscribers *api,
-                                               const struct unit_kind *kind,
-                                               void (*done)(struct unit *))
+ANSWERS static struct subscribers_act *subscriber_act_new(struct request *r,
+                                                          const struct api_subscribers *api,
+                                                          const struct unit_kind *kind,
+                                                          void (*done)(struct unit *))
 {
-    struct subscribers_act *a = arena_alloc(&r->arena, 1, sizeof(*a));
+    struct subscribers_act *a = api_room(r, sizeof(*a));
 
-    if (!a) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!a)
         return NULL;
-    }
     a->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
     a->request = r;
     a->api = api;
@@ -50,7 +49,7 @@ ANSWERS static struct subscribers_act *act_new(struct request *r, const struct a
 
 /* --- as JSON --- */
 
-static void add_types(struct buf *out, struct str types)
+static void subscriber_add_types(struct buf *out, struct str types)
 {
     const char *glue = "";
 
@@ -73,7 +72,7 @@ static void add_subscriber(struct buf *out, const struct subscriber *s, struct s
     buf_fmt(out, "{\"id\":\"%s\",\"url\":", id);
     buf_json(out, s->url);
     buf_add(out, S(",\"types\":"));
-    add_types(out, s->types);
+    subscriber_add_types(out, s->types);
     if (s->disabled_ms)
         buf_fmt(out, ",\"disabledAt\":\"%s\"", disabled);
     else
@@ -86,7 +85,7 @@ static void add_subscriber(struct buf *out, const struct subscriber *s, struct s
     buf_char(out, '}');
 }
 
-static void send_json(struct request *r, int status, struct buf *out)
+static void subscriber_send_json(struct request *r, int status, struct buf *out)
 {
     if (out->failed)
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -122,7 +121,7 @@ static enum err subscribers_add(struct tx *tx, struct unit *u)
     return e ? e : subscribers_audit(tx, "SUBSCRIBER_ADD", a);
 }
 
-static void was_added(struct unit *u)
+static void subscriber_was_added(struct unit *u)
 {
     struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct request *r = a->request;
@@ -141,12 +140,12 @@ static void was_added(struct unit *u)
     buf_init(&out, LIST_MAX);
     add_subscriber(&out, &a->subscriber, a->secret);
     reply_header(r, S("Cache-Control"), S("no-store"));
-    send_json(r, 201, &out);
+    subscriber_send_json(r, 201, &out);
 }
 
 /* http or https, a host, and nothing that a header or a log line could choke on. No user and
  * password: they would be shown in the list. */
-static bool is_url(struct str url)
+static bool subscriber_is_url(struct str url)
 {
     struct str rest = url, host;
 
@@ -164,20 +163,21 @@ static bool is_url(struct str url)
     return host.n && host.p[0] != ':' && !memchr(host.p, '@', host.n);
 }
 
-static void read_url(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
+static void subscriber_read_url(struct subscribers_act *a, const cJSON *body,
+                                struct json_problems *p)
 {
     struct str url;
 
     if (!json_get_str(body, "url", true, LIMIT_SUBSCRIBER_URL, &url, p))
         return;
-    if (!is_url(url))
+    if (!subscriber_is_url(url))
         json_problem_in(p, "url", "must be an http or https address without user and password",
                         "ユーザー名やパスワードを含まない http または https の URL にしてください");
     a->subscriber.url = arena_str(&a->request->arena, url);
 }
 
 /* Known types, each once, with commas between them. False: something else is in the list. */
-static bool join_types(const cJSON *list, char text[TYPES_TEXT], size_t *ret_n)
+static bool subscriber_join_types(const cJSON *list, char text[TYPES_TEXT], size_t *ret_n)
 {
     size_t n = 0;
 
@@ -198,7 +198,8 @@ static bool join_types(const cJSON *list, char text[TYPES_TEXT], size_t *ret_n)
     return true;
 }
 
-static void read_types(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
+static void subscriber_read_types(struct subscribers_act *a, const cJSON *body,
+                                  struct json_problems *p)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "types");
     char text[TYPES_TEXT];
@@ -207,7 +208,8 @@ static void read_types(struct subscribers_act *a, const cJSON *body, struct json
     a->subscriber.types = S("*");
     if (!list)
         return;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > TYPES_MAX || !join_types(list, text, &n))
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > TYPES_MAX ||
+        !subscriber_join_types(list, text, &n))
         json_problem_in(p, "types",
                         "must be a list of PaymentCreated, PaymentAuthorized, PaymentFailed, "
                         "PaymentCaptured, PaymentRefunded, each at most once; or [\"*\"]",
@@ -217,7 +219,8 @@ static void read_types(struct subscribers_act *a, const cJSON *body, struct json
         a->subscriber.types = arena_str(&a->request->arena, (struct str){ text, n });
 }
 
-static void read_secret(struct subscribers_act *a, const cJSON *body, struct json_problems *p)
+static void subscriber_read_secret(struct subscribers_act *a, const cJSON *body,
+                                   struct json_problems *p)
 {
     char made[SIGNING_SECRET_TEXT + 1];
     int before = p->count;
@@ -251,9 +254,9 @@ ANSWERS static bool read_subscriber(struct subscribers_act *a)
         return false;
     json_drop_nulls(body, nullable, COUNT(nullable));
     fields_problems(r, &problems);
-    read_url(a, body, &problems);
-    read_types(a, body, &problems);
-    read_secret(a, body, &problems);
+    subscriber_read_url(a, body, &problems);
+    subscriber_read_types(a, body, &problems);
+    subscriber_read_secret(a, body, &problems);
     fields_only(body, names, COUNT(names), &problems);
     if (fields_refused(r, &problems))
         return false;
@@ -263,14 +266,11 @@ ANSWERS static bool read_subscriber(struct subscribers_act *a)
     return false;
 }
 
-static void add_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_subscriber_add(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "subscriber.add", UNIT_FRONT, subscribers_add, NULL };
-    struct subscribers_act *a;
+    struct subscribers_act *a = subscriber_act_new(r, ctx, &kind, subscriber_was_added);
 
-    if (!api_is_admin(r, e, p))
-        return;
-    a = act_new(r, ctx, &kind, was_added);
     if (!a || !read_subscriber(a))
         return;
     a->user = p->user;
@@ -279,14 +279,9 @@ static void add_as(struct request *r, void *ctx, enum err e, const struct princi
     store_post(a->api->store, &a->unit);
 }
 
-void api_subscriber_add(struct request *r, void *ctx)
-{
-    auth_check(((struct api_subscribers *)ctx)->auth, r, add_as, ctx);
-}
-
 /* --- GET --- */
 
-static enum err add_row(void *ctx, const struct row *row)
+static enum err subscriber_add_row(void *ctx, const struct row *row)
 {
     struct subscribers_act *a = ctx;
     struct subscriber *s = &a->all[a->count];
@@ -310,10 +305,11 @@ static enum err subscribers_list(struct tx *tx, struct unit *u)
 
     a->count = 0;
     a->all = arena_alloc(u->arena, LIMIT_SUBSCRIBERS, sizeof(*a->all));
-    return a->all ? tx_each(tx, STMT_subscribers_all, &limit, 1, add_row, a) : ERR_NO_MEMORY;
+    return a->all ? tx_each(tx, STMT_subscribers_all, &limit, 1, subscriber_add_row, a)
+                  : ERR_NO_MEMORY;
 }
 
-static void was_listed(struct unit *u)
+static void subscriber_was_listed(struct unit *u)
 {
     struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
     struct buf out;
@@ -329,26 +325,19 @@ static void was_listed(struct unit *u)
         add_subscriber(&out, &a->all[i], S(""));
     }
     buf_add(&out, S("]}"));
-    send_json(a->request, 200, &out);
+    subscriber_send_json(a->request, 200, &out);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_subscriber_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "subscriber.list", UNIT_READ, subscribers_list, NULL };
-    struct subscribers_act *a;
+    struct subscribers_act *a = subscriber_act_new(r, ctx, &kind, subscriber_was_listed);
 
-    if (!api_is_admin(r, e, p))
-        return;
-    a = act_new(r, ctx, &kind, was_listed);
+    (void)p;
     if (!a)
         return;
     a->unit.arena = &r->arena;
     store_post(a->api->store, &a->unit);
-}
-
-void api_subscriber_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_subscribers *)ctx)->auth, r, list_as, ctx);
 }
 
 /* --- DELETE --- */
@@ -362,7 +351,7 @@ static enum err subscribers_forget(struct tx *tx, struct unit *u)
     return e ? e : subscribers_audit(tx, "SUBSCRIBER_REMOVE", a);
 }
 
-static void was_forgotten(struct unit *u)
+static void subscriber_was_forgotten(struct unit *u)
 {
     struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
 
@@ -372,24 +361,19 @@ static void was_forgotten(struct unit *u)
         reply_send(a->request, 204, S(""), S(""));
 }
 
-static void remove_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_subscriber_remove(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "subscriber.remove", UNIT_FRONT, subscribers_forget,
                                            NULL };
     struct uuid id;
     struct subscribers_act *a;
 
-    if (!api_is_admin(r, e, p) || !fields_path_id(r, &id))
+    if (!fields_path_id(r, &id))
         return;
-    a = act_new(r, ctx, &kind, was_forgotten);
+    a = subscriber_act_new(r, ctx, &kind, subscriber_was_forgotten);
     if (!a)
         return;
     a->user = p->user;
     a->subscriber.id = id;
     store_post(a->api->store, &a->unit);
-}
-
-void api_subscriber_remove(struct request *r, void *ctx)
-{
-    auth_check(((struct api_subscribers *)ctx)->auth, r, remove_as, ctx);
 }

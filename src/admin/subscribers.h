@@ -11,10 +11,10 @@ struct store;
 struct api_subscribers {
     struct env *env;
     struct store *store;
-    struct auth *auth;
 };
 
 /* ctx is a struct api_subscribers. */
-void api_subscriber_add(struct request *r, void *ctx);
-void api_subscriber_list(struct request *r, void *ctx);
-void api_subscriber_remove(struct request *r, void *ctx); /* the path's first parameter: its id */
+void api_subscriber_add(struct request *r, void *ctx, const struct principal *p);
+void api_subscriber_list(struct request *r, void *ctx, const struct principal *p);
+/* The path's first parameter is its id. */
+void api_subscriber_remove(struct request *r, void *ctx, const struct principal *p);

@@ -4,12 +4,6 @@
 #include "auth/auth.h"
 #include "http/http.h"
 
-struct store;
-
-struct api_timeline {
-    struct store *store;
-    struct auth *auth;
-};
-
+/* ctx is the struct store. */
 /* GET /api/v1/admin/payments/{id}/timeline */
-void api_timeline_get(struct request *r, void *ctx);
+void api_timeline_get(struct request *r, void *ctx, const struct principal *p);

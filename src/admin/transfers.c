@@ -37,7 +37,7 @@ static struct str admin_transfers_envelope(struct arena *a, const struct transfe
     return text;
 }
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err transfer_run_page(struct tx *tx, struct unit *u)
 {
     struct admin_transfers_look *l = CONTAINER_OF(u, struct admin_transfers_look, answer.unit);
     enum err e = l->read(tx, u->arena, &l->page);
@@ -48,9 +48,10 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void show_list(struct request *r, const struct api_transfers *api, enum transfer_list list)
+static void transfer_show_list(struct request *r, struct payments *payments,
+                               enum transfer_list list)
 {
-    static const struct unit_kind kind = { "transfers.list", UNIT_READ, read_page, NULL };
+    static const struct unit_kind kind = { "transfers.list", UNIT_READ, transfer_run_page, NULL };
     static enum err (*const reads[TRANSFER_LISTS])(struct tx *, struct arena *,
                                                    struct transfer_page *) = {
         [LIST_TRANSFERS] = transfers_page,
@@ -63,23 +64,32 @@ static void show_list(struct request *r, const struct api_transfers *api, enum t
     if (!l || !transfer_read_page(r, list, &l->page))
         return;
     l->read = reads[list];
-    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    api_answer_post(&l->answer, r, payments->runtime.store, &kind, api_answer_show);
 }
 
-#define LIST(name, which)                                                                          \
-    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
-    {                                                                                              \
-        if (api_is_admin(r, e, p))                                                                 \
-            show_list(r, ctx, which);                                                              \
-    }                                                                                              \
-    void api_transfer_##name(struct request *r, void *ctx)                                         \
-    {                                                                                              \
-        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
-    }
-LIST(list, LIST_TRANSFERS)
-LIST(lines, LIST_LINES)
-LIST(imports, LIST_IMPORTS)
-LIST(returns, LIST_RETURNS)
+void api_transfer_list(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    transfer_show_list(r, ctx, LIST_TRANSFERS);
+}
+
+void api_transfer_lines(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    transfer_show_list(r, ctx, LIST_LINES);
+}
+
+void api_transfer_imports(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    transfer_show_list(r, ctx, LIST_IMPORTS);
+}
+
+void api_transfer_returns(struct request *r, void *ctx, const struct principal *p)
+{
+    (void)p;
+    transfer_show_list(r, ctx, LIST_RETURNS);
+}
 
 /* --- what an operator says --- */
 
@@ -94,27 +104,27 @@ struct admin_transfers_doing {
     enum err (*run)(struct tx *tx, struct admin_transfers_doing *d);
 };
 
-static enum err run_confirm(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_confirm(struct tx *tx, struct admin_transfers_doing *d)
 {
     return transfer_confirm(tx, &d->act, &d->what.word, &d->answer.text);
 }
 
-static enum err run_assign(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_assign(struct tx *tx, struct admin_transfers_doing *d)
 {
     return line_assign(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err run_set_aside(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_set_aside(struct tx *tx, struct admin_transfers_doing *d)
 {
     return line_set_aside(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err run_paid(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_paid(struct tx *tx, struct admin_transfers_doing *d)
 {
     return return_paid(tx, &d->act, &d->what.returned, &d->answer.text);
 }
 
-static enum err run_act(struct tx *tx, struct unit *u)
+static enum err transfer_run_act(struct tx *tx, struct unit *u)
 {
     struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
 
@@ -122,7 +132,7 @@ static enum err run_act(struct tx *tx, struct unit *u)
     return d->run(tx, d);
 }
 
-static void answer_act(struct unit *u)
+static void transfer_answer_act(struct unit *u)
 {
     struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
     struct request *r = d->answer.request;
@@ -133,44 +143,58 @@ static void answer_act(struct unit *u)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void admin_transfers_act(struct request *r, const struct api_transfers *api,
+static void admin_transfers_act(struct request *r, struct payments *payments,
                                 const struct principal *p, struct admin_transfers_doing *d,
                                 enum err (*run)(struct tx *tx, struct admin_transfers_doing *d))
 {
-    static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, run_act, NULL };
+    static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, transfer_run_act, NULL };
 
     d->run = run;
-    d->act =
-        (struct transfer_act){ .payments = api->payments, .arena = &r->arena, .user = p->user };
-    api_answer_post(&d->answer, r, api->payments->runtime.store, &kind, answer_act);
+    d->act = (struct transfer_act){ .payments = payments, .arena = &r->arena, .user = p->user };
+    api_answer_post(&d->answer, r, payments->runtime.store, &kind, transfer_answer_act);
 }
 
-#define ACT(name, field)                                                                           \
-    static void name##_as(struct request *r, void *ctx, enum err e, const struct principal *p)     \
-    {                                                                                              \
-        struct admin_transfers_doing *d = api_is_admin(r, e, p) ? api_room(r, sizeof(*d)) : NULL;  \
-                                                                                                   \
-        if (d && transfer_read_##name(r, &d->what.field))                                          \
-            admin_transfers_act(r, ctx, p, d, run_##name);                                         \
-    }                                                                                              \
-    void api_transfer_##name(struct request *r, void *ctx)                                         \
-    {                                                                                              \
-        auth_check(((struct api_transfers *)ctx)->auth, r, name##_as, ctx);                        \
-    }
-ACT(confirm, word)
-ACT(assign, order)
-ACT(set_aside, order)
-ACT(paid, returned)
+void api_transfer_confirm(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_confirm(r, &d->what.word))
+        admin_transfers_act(r, ctx, p, d, transfer_run_confirm);
+}
+
+void api_transfer_assign(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_assign(r, &d->what.order))
+        admin_transfers_act(r, ctx, p, d, transfer_run_assign);
+}
+
+void api_transfer_set_aside(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_set_aside(r, &d->what.order))
+        admin_transfers_act(r, ctx, p, d, transfer_run_set_aside);
+}
+
+void api_transfer_paid(struct request *r, void *ctx, const struct principal *p)
+{
+    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+
+    if (d && transfer_read_paid(r, &d->what.returned))
+        admin_transfers_act(r, ctx, p, d, transfer_run_paid);
+}
 
 /* --- a file --- */
 
-struct importing { /* in the request's arena; the file's lines are in its own */
+struct transfer_importing { /* in the request's arena; the file's lines are in its own */
     struct unit unit;
     struct request *request;
     struct transfer_import import;
 };
 
-static void end_import(struct importing *m, enum err e)
+static void end_import(struct transfer_importing *m, enum err e)
 {
     struct request *r = m->request;
     struct str text = { 0 };
@@ -191,22 +215,22 @@ static void end_import(struct importing *m, enum err e)
         reply_send(r, 200, S("application/json"), text);
 }
 
-static enum err run_read(struct tx *tx, struct unit *u)
+static enum err transfer_run_read(struct tx *tx, struct unit *u)
 {
-    return transfer_import_read(tx, &CONTAINER_OF(u, struct importing, unit)->import);
+    return transfer_import_read(tx, &CONTAINER_OF(u, struct transfer_importing, unit)->import);
 }
 
-static enum err run_step(struct tx *tx, struct unit *u)
+static enum err transfer_run_step(struct tx *tx, struct unit *u)
 {
-    return transfer_import_step(tx, &CONTAINER_OF(u, struct importing, unit)->import);
+    return transfer_import_step(tx, &CONTAINER_OF(u, struct transfer_importing, unit)->import);
 }
 
-static void step_done(struct unit *u);
+static void transfer_step_done(struct unit *u);
 
-static void go_on(struct importing *m)
+static void transfer_go_on(struct transfer_importing *m)
 {
-    static const struct unit_kind step = { "transfers.step", UNIT_BACK, run_step, NULL },
-                                  look = { "transfers.look", UNIT_READ, run_step, NULL };
+    static const struct unit_kind step = { "transfers.step", UNIT_BACK, transfer_run_step, NULL },
+                                  look = { "transfers.look", UNIT_READ, transfer_run_step, NULL };
 
     if (!transfer_import_next(&m->import)) {
         end_import(m, OK);
@@ -214,49 +238,44 @@ static void go_on(struct importing *m)
     }
     m->unit = (struct unit){ .kind = m->import.dry_run ? &look : &step,
                              .home = m->request->home,
-                             .done = step_done };
+                             .done = transfer_step_done };
     store_post(m->import.payments->runtime.store, &m->unit);
 }
 
-static void step_done(struct unit *u)
+static void transfer_step_done(struct unit *u)
 {
-    struct importing *m = CONTAINER_OF(u, struct importing, unit);
+    struct transfer_importing *m = CONTAINER_OF(u, struct transfer_importing, unit);
 
     if (u->err) {
         end_import(m, u->err);
         return;
     }
     transfer_import_took(&m->import);
-    go_on(m);
+    transfer_go_on(m);
 }
 
-static void read_done(struct unit *u)
+static void transfer_read_done(struct unit *u)
 {
-    struct importing *m = CONTAINER_OF(u, struct importing, unit);
+    struct transfer_importing *m = CONTAINER_OF(u, struct transfer_importing, unit);
 
     if (u->err)
         end_import(m, u->err);
     else
-        go_on(m);
+        transfer_go_on(m);
 }
 
-static void import_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_transfer_import(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "transfers.read", UNIT_READ, run_read, NULL };
-    const struct api_transfers *api = ctx;
-    struct importing *m = api_is_admin(r, e, p) ? api_room(r, sizeof(*m)) : NULL;
+    static const struct unit_kind kind = { "transfers.read", UNIT_READ, transfer_run_read, NULL };
+    struct payments *payments = ctx;
+    struct transfer_importing *m = api_room(r, sizeof(*m));
 
     if (!m || !transfer_read_import(r, &m->import))
         return;
     m->request = r;
-    m->import.payments = api->payments;
+    m->import.payments = payments;
     m->import.user = p->user;
     transfer_import_begin(&m->import);
-    m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = read_done };
-    store_post(api->payments->runtime.store, &m->unit);
-}
-
-void api_transfer_import(struct request *r, void *ctx)
-{
-    auth_check(((struct api_transfers *)ctx)->auth, r, import_as, ctx);
+    m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = transfer_read_done };
+    store_post(payments->runtime.store, &m->unit);
 }

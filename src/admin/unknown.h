@@ -4,12 +4,6 @@
 #include "auth/auth.h"
 #include "http/http.h"
 
-struct store;
-
-struct api_unknown {
-    struct store *store;
-    struct auth *auth;
-};
-
+/* ctx is the struct store. */
 /* GET /api/v1/admin/unknown?limit=&cursor=: the oldest first */
-void api_unknown_list(struct request *r, void *ctx);
+void api_unknown_list(struct request *r, void *ctx, const struct principal *p);

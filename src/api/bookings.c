@@ -2,32 +2,32 @@
 
 #include "booking/booking.h"
 #include "endpoint/act.h"
+#include "endpoint/answer.h"
 #include "endpoint/fields.h"
 #include "store/store.h"
 
 struct task_of_booking { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
-    const struct api_bookings *api;
+    struct payments *payments;
     struct booking_change change; /* PUT */
     struct booking_result result;
     bool may_any;     /* GET */
     struct uuid user; /* who asks */
 };
 
-ANSWERS static struct task_of_booking *task_new(struct request *r, const struct api_bookings *api,
-                                                const struct unit_kind *kind,
-                                                void (*done)(struct unit *))
+ANSWERS static struct task_of_booking *booking_task_new(struct request *r,
+                                                        struct payments *payments,
+                                                        const struct unit_kind *kind,
+                                                        void (*done)(struct unit *))
 {
-    struct task_of_booking *t = arena_alloc(&r->arena, 1, sizeof(*t));
+    struct task_of_booking *t = api_room(r, sizeof(*t));
 
-    if (!t) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!t)
         return NULL;
-    }
     t->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
     t->request = r;
-    t->api = api;
+    t->payments = payments;
     return t;
 }
 
@@ -46,13 +46,13 @@ static void bookings_show(struct request *r, int status, const struct booking *b
 static enum err bookings_put(struct tx *tx, struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
-    enum err e = booking_change(tx, t->api->payments, &t->change,
-                                env_now_ms(t->api->payments->runtime.env), &t->result);
+    enum err e = booking_change(tx, t->payments, &t->change, env_now_ms(t->payments->runtime.env),
+                                &t->result);
 
     return e ? e : act_audit_booking(tx, &t->result, &t->user);
 }
 
-static void was_put(struct unit *u)
+static void booking_was_put(struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
     struct request *r = t->request;
@@ -68,7 +68,7 @@ static void was_put(struct unit *u)
         bookings_show(r, t->result.is_new ? 201 : 200, &t->result.now);
 }
 
-ANSWERS static bool read_change(struct request *r, struct booking_change *ret_change)
+ANSWERS static bool booking_read_change(struct request *r, struct booking_change *ret_change)
 {
     static const char *const names[] = { "userId", "amount", "currency", "status", "version" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -82,29 +82,20 @@ ANSWERS static bool read_change(struct request *r, struct booking_change *ret_ch
     return !fields_refused(r, &problems);
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_booking_put(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "booking.put", UNIT_FRONT, bookings_put, NULL };
     struct booking_change change = { 0 };
     struct task_of_booking *t;
 
-    if (e || !(p->service || p->admin)) {
-        reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
+    if (!fields_path_id(r, &change.id) || !booking_read_change(r, &change))
         return;
-    }
-    if (!fields_path_id(r, &change.id) || !read_change(r, &change))
-        return;
-    t = task_new(r, ctx, &kind, was_put);
+    t = booking_task_new(r, ctx, &kind, booking_was_put);
     if (!t)
         return;
     t->change = change;
     t->user = p->user;
-    store_post(t->api->store, &t->unit);
-}
-
-void api_booking_put(struct request *r, void *ctx)
-{
-    auth_check(((struct api_bookings *)ctx)->auth, r, put_as, ctx);
+    store_post(t->payments->runtime.store, &t->unit);
 }
 
 /* --- GET --- */
@@ -116,7 +107,7 @@ static enum err bookings_get(struct tx *tx, struct unit *u)
     return booking_read(tx, t->change.id, false, &t->result.now);
 }
 
-static void was_got(struct unit *u)
+static void booking_was_got(struct unit *u)
 {
     struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
 
@@ -128,28 +119,19 @@ static void was_got(struct unit *u)
         bookings_show(t->request, 200, &t->result.now);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_booking_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "booking.get", UNIT_READ, bookings_get, NULL };
     struct task_of_booking *t;
     struct uuid id;
 
-    if (e) {
-        reply_problem(r, e, NULL);
-        return;
-    }
     if (!fields_path_id(r, &id))
         return;
-    t = task_new(r, ctx, &kind, was_got);
+    t = booking_task_new(r, ctx, &kind, booking_was_got);
     if (!t)
         return;
     t->change.id = id;
     t->user = p->user;
     t->may_any = auth_sees_all(p);
-    store_post(t->api->store, &t->unit);
-}
-
-void api_booking_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_bookings *)ctx)->auth, r, get_as, ctx);
+    store_post(t->payments->runtime.store, &t->unit);
 }

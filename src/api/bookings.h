@@ -6,12 +6,7 @@
 #include "http/http.h"
 #include "payment/payments.h"
 
-struct api_bookings {
-    struct store *store;
-    struct payments *payments;
-    struct auth *auth;
-};
-
-/* ctx is a struct api_bookings; the path's first parameter is the booking's id. */
-void api_booking_put(struct request *r, void *ctx); /* service and admin */
-void api_booking_get(struct request *r, void *ctx); /* its owner too */
+/* ctx is the struct payments; the path's first parameter is the booking's id. It is put by service
+ * and admin, and read by its owner too. */
+void api_booking_put(struct request *r, void *ctx, const struct principal *p);
+void api_booking_get(struct request *r, void *ctx, const struct principal *p);

@@ -23,31 +23,18 @@ struct campaigns_act { /* one request, in its own arena */
 };
 
 /* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct campaigns_act *act_new(struct request *r, void *ctx, enum err e,
-                                             const struct principal *p, bool has_id)
+ANSWERS static struct campaigns_act *campaign_act_new(struct request *r, void *ctx,
+                                                      const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct campaigns_act *a;
+    struct campaigns_act *a = api_room(r, sizeof(*a));
 
-    /* The same handlers stand there, for operators and viewers alone. */
-    if (str_starts(r->path, S("/api/v1/admin/")) && !api_is_admin(r, e, p))
+    if (!a)
         return NULL;
-    a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
-    if (!a) {
-        reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
-        return NULL;
-    }
     a->answer.request = r;
     a->payments = api->payments;
     a->user = p->user;
     return !has_id || fields_path_id(r, &a->id) ? a : NULL;
-}
-
-/* The same for what only service and admin may do. */
-ANSWERS static struct campaigns_act *operator_act(struct request *r, void *ctx, enum err e,
-                                                  const struct principal *p)
-{
-    return act_new(r, ctx, e || p->service || p->admin ? e : ERR_FORBIDDEN, p, true);
 }
 
 static void campaigns_post(struct campaigns_act *a, const struct unit_kind *kind,
@@ -67,7 +54,7 @@ static enum err campaigns_put(struct tx *tx, struct unit *u)
                                            : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
-static void was_put(struct unit *u)
+static void campaign_was_put(struct unit *u)
 {
     struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
@@ -84,21 +71,16 @@ static void was_put(struct unit *u)
         reply_send(r, a->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), a->answer.text);
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_put(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, campaigns_put, NULL };
-    struct campaigns_act *a = operator_act(r, ctx, e, p);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
     if (!a || !campaign_input_read(r, &a->input))
         return;
     a->input.id = a->id;
     a->input.created_by = a->user;
-    campaigns_post(a, &kind, was_put);
-}
-
-void api_campaign_put(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, put_as, ctx);
+    campaigns_post(a, &kind, campaign_was_put);
 }
 
 /* --- GET one --- */
@@ -110,29 +92,24 @@ static enum err campaigns_get(struct tx *tx, struct unit *u)
     return campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "campaign.get", UNIT_READ, campaigns_get, NULL };
-    struct campaigns_act *a = act_new(r, ctx, e, p, true);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
     if (a)
         campaigns_post(a, &kind, api_answer_show);
 }
 
-void api_campaign_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
-}
-
 /* --- GET all --- */
 
-static bool list_limit(struct request *r, void *ctx, struct str value)
+static bool campaign_list_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct campaigns_act *)ctx)->limit);
 }
 
-static bool list_cursor(struct request *r, void *ctx, struct str value)
+static bool campaign_list_cursor(struct request *r, void *ctx, struct str value)
 {
     struct campaigns_act *a = ctx;
 
@@ -149,25 +126,20 @@ static enum err campaigns_list(struct tx *tx, struct unit *u)
                           &a->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        QUERY_LIMIT(list_limit),
-        QUERY_CURSOR(list_cursor),
+        QUERY_LIMIT(campaign_list_limit),
+        QUERY_CURSOR(campaign_list_cursor),
     };
     static const struct unit_kind kind = { "campaign.list", UNIT_READ, campaigns_list, NULL };
-    struct campaigns_act *a = act_new(r, ctx, e, p, false);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, false);
 
     if (!a)
         return;
     a->limit = CAMPAIGNS_DEFAULT;
     if (query_read(r, parameters, COUNT(parameters), a))
         campaigns_post(a, &kind, api_answer_show);
-}
-
-void api_campaign_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, list_as, ctx);
 }
 
 /* --- GET its positions --- */
@@ -213,7 +185,7 @@ static enum err list_positions(struct tx *tx, struct unit *u)
     return positions_json(tx, u->arena, &a->positions, &a->answer.text);
 }
 
-static void positions_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_positions(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
         { "layerId", positions_layer, "must be a UUID", "UUID を指定してください" },
@@ -224,7 +196,7 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
         QUERY_CURSOR(positions_cursor),
     };
     static const struct unit_kind kind = { "campaign.positions", UNIT_READ, list_positions, NULL };
-    struct campaigns_act *a = act_new(r, ctx, e, p, true);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
     if (!a)
         return;
@@ -234,11 +206,6 @@ static void positions_as(struct request *r, void *ctx, enum err e, const struct 
                                              .limit = POSITIONS_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), a))
         campaigns_post(a, &kind, api_answer_show);
-}
-
-void api_campaign_positions(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, positions_as, ctx);
 }
 
 /* --- GET its draw --- */
@@ -270,18 +237,13 @@ static void show_draw(struct unit *u)
         api_answer_show(u);
 }
 
-static void draw_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_draw(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "campaign.draw.get", UNIT_READ, get_draw, NULL };
-    struct campaigns_act *a = act_new(r, ctx, e, p, true);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
     if (a)
         campaigns_post(a, &kind, show_draw);
-}
-
-void api_campaign_draw(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, draw_as, ctx);
 }
 
 /* --- POST cancel --- */
@@ -295,7 +257,7 @@ static enum err campaigns_cancel(struct tx *tx, struct unit *u)
     return e ? e : campaign_json(tx, u->arena, a->id, &a->answer.text);
 }
 
-static void was_cancelled(struct unit *u)
+static void campaign_was_cancelled(struct unit *u)
 {
     struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
     struct request *r = a->answer.request;
@@ -310,7 +272,7 @@ static void was_cancelled(struct unit *u)
 }
 
 /* Nothing needs to be said with it; what is said all the same must not be misunderstood. */
-ANSWERS static bool body_is_empty(struct request *r)
+ANSWERS static bool campaign_body_is_empty(struct request *r)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;
@@ -324,16 +286,11 @@ ANSWERS static bool body_is_empty(struct request *r)
     return !fields_refused(r, &problems);
 }
 
-static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_campaign_cancel(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, campaigns_cancel, NULL };
-    struct campaigns_act *a = operator_act(r, ctx, e, p);
+    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
 
-    if (a && body_is_empty(r))
-        campaigns_post(a, &kind, was_cancelled);
-}
-
-void api_campaign_cancel(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, cancel_as, ctx);
+    if (a && campaign_body_is_empty(r))
+        campaigns_post(a, &kind, campaign_was_cancelled);
 }

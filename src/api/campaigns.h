@@ -5,10 +5,11 @@
 
 #include "api/payments.h"
 
-void api_campaign_put(struct request *r,
-                      void *ctx); /* 201 made, 200 there already, 422 of something else */
-void api_campaign_get(struct request *r, void *ctx);
-void api_campaign_list(struct request *r, void *ctx);
-void api_campaign_positions(struct request *r, void *ctx); /* ?layerId=&status=&cursor=&limit= */
-void api_campaign_draw(struct request *r, void *ctx);
-void api_campaign_cancel(struct request *r, void *ctx);
+/* 201: made; 200: there already; 422: there, made of something else. */
+void api_campaign_put(struct request *r, void *ctx, const struct principal *p);
+void api_campaign_get(struct request *r, void *ctx, const struct principal *p);
+void api_campaign_list(struct request *r, void *ctx, const struct principal *p);
+/* ?layerId=&status=&cursor=&limit= */
+void api_campaign_positions(struct request *r, void *ctx, const struct principal *p);
+void api_campaign_draw(struct request *r, void *ctx, const struct principal *p);
+void api_campaign_cancel(struct request *r, void *ctx, const struct principal *p);

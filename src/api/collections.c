@@ -21,42 +21,31 @@ struct collections_act { /* one request, in its own arena */
     struct collection_result result;
     struct collection_view view; /* id is the path's; of the list: after is its cursor */
     struct uuid owner;           /* the list */
-    bool everybody;              /* the list: of no owner in particular */
+    bool everybody;              /* the list: of all owners */
 };
 
 /* A viewer looks at whatever an operator may look at (A3). */
-static bool may_any(const struct request *r, const struct principal *p)
+static bool collection_may_any(const struct request *r, const struct principal *p)
 {
     return p->service || p->admin || (p->viewer && str_eq(r->method, S("GET")));
 }
 
-/* The same handlers stand below /api/v1/admin/, for operators and viewers alone. */
-static bool is_for_operators(const struct request *r)
-{
-    return str_starts(r->path, S("/api/v1/admin/"));
-}
-
 /* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct collections_act *act_new(struct request *r, void *ctx, enum err e,
-                                               const struct principal *p, bool has_id)
+ANSWERS static struct collections_act *collection_act_new(struct request *r, void *ctx,
+                                                          const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct collections_act *a;
+    struct collections_act *a = api_room(r, sizeof(*a));
 
-    if (is_for_operators(r) && !api_is_admin(r, e, p))
+    if (!a)
         return NULL;
-    a = e ? NULL : arena_alloc(&r->arena, 1, sizeof(*a));
-    if (!a) {
-        reply_problem(r, e ? e : ERR_NO_MEMORY, NULL);
-        return NULL;
-    }
     a->answer.request = r;
     a->payments = api->payments;
     a->who = *p;
     a->owner = p->user;
-    a->view =
-        (struct collection_view){ .who = p->user, .may_any = may_any(r, p), .limit = PAGE_DEFAULT };
-    a->everybody = is_for_operators(r);
+    a->view = (struct collection_view){ .who = p->user,
+                                        .may_any = collection_may_any(r, p),
+                                        .limit = PAGE_DEFAULT };
     return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
 }
 
@@ -69,7 +58,7 @@ static void collections_post(struct collections_act *a, const struct unit_kind *
 /* --- PUT /collections/{id} --- */
 
 /* What its organiser does is his own business. */
-static enum err audit_put(struct tx *tx, const struct collections_act *a)
+static enum err collection_audit_put(struct tx *tx, const struct collections_act *a)
 {
     char id[UUID_TEXT + 1], detail[DETAIL_MAX];
 
@@ -88,7 +77,7 @@ static enum err collections_put(struct tx *tx, struct unit *u)
                                 env_now_ms(a->payments->runtime.env), &a->result);
 
     if (!e)
-        e = audit_put(tx, a);
+        e = collection_audit_put(tx, a);
     return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
@@ -121,18 +110,18 @@ static void collections_refuse(struct collections_act *a)
                        S(""), (struct str){ members, (size_t)n });
 }
 
-static void refuse_zone(struct request *r)
+static void collection_refuse_zone(struct request *r)
 {
     fields_refuse(r, "timeZone", "is not a time zone that is known here",
                   "このサーバーにないタイムゾーンです");
 }
 
-static void was_put(struct unit *u)
+static void collection_was_put(struct unit *u)
 {
     struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
 
     if (u->err == ERR_UNPROCESSABLE && a->result.refusal == REFUSED_ZONE)
-        refuse_zone(a->answer.request);
+        collection_refuse_zone(a->answer.request);
     else if (u->err == ERR_UNPROCESSABLE)
         collections_refuse(a);
     else if (u->err)
@@ -142,26 +131,21 @@ static void was_put(struct unit *u)
                    S("application/json"), a->answer.text);
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_collection_put(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "collection.put", UNIT_FRONT, collections_put, NULL };
-    struct collections_act *a = act_new(r, ctx, e, p, true);
+    struct collections_act *a = collection_act_new(r, ctx, p, true);
 
     if (!a || !collection_input_read(r, a->payments->reminders.minute, &a->input))
         return;
     a->input.id = a->view.id;
     a->input.owner = a->who.user;
-    collections_post(a, &kind, was_put);
-}
-
-void api_collection_put(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, put_as, ctx);
+    collections_post(a, &kind, collection_was_put);
 }
 
 /* --- pages --- */
 
-static bool read_status(struct request *r, void *ctx, struct str value)
+static bool collection_read_status(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
@@ -170,20 +154,20 @@ static bool read_status(struct request *r, void *ctx, struct str value)
     return str_eq(value, S("paid")) || str_eq(value, S("unpaid"));
 }
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool collection_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
     return query_cursor(&r->arena, value, &a->view.has_after, &a->view.after);
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool collection_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct collections_act *)ctx)->view.limit);
 }
 
-static bool read_owner(struct request *r, void *ctx, struct str value)
+static bool collection_read_owner(struct request *r, void *ctx, struct str value)
 {
     struct collections_act *a = ctx;
 
@@ -194,12 +178,12 @@ static bool read_owner(struct request *r, void *ctx, struct str value)
 
 #define CURSOR                                                                                     \
     {                                                                                              \
-        "cursor", read_cursor, "must be the nextCursor of a page",                                 \
+        "cursor", collection_read_cursor, "must be the nextCursor of a page",                      \
             "前のページの nextCursor を指定してください"                            \
     }
 #define LIMIT                                                                                      \
     {                                                                                              \
-        "limit", read_limit, "must be 1 to 100", "1〜100 にしてください"                   \
+        "limit", collection_read_limit, "must be 1 to 100", "1〜100 にしてください"        \
     }
 
 /* --- GET /collections/{id}, /collections --- */
@@ -211,23 +195,19 @@ static enum err collections_get(struct tx *tx, struct unit *u)
     return collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_collection_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "collection.get", UNIT_READ, collections_get, NULL };
     static const struct query_parameter parameters[] = {
-        { "status", read_status, "must be paid or unpaid", "paid か unpaid にしてください" },
+        { "status", collection_read_status, "must be paid or unpaid",
+          "paid か unpaid にしてください" },
         CURSOR,
         LIMIT,
     };
-    struct collections_act *a = act_new(r, ctx, e, p, true);
+    struct collections_act *a = collection_act_new(r, ctx, p, true);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
         collections_post(a, &kind, api_answer_show);
-}
-
-void api_collection_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, get_as, ctx);
 }
 
 static enum err collections_list(struct tx *tx, struct unit *u)
@@ -239,23 +219,32 @@ static enum err collections_list(struct tx *tx, struct unit *u)
                             &a->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+static void collection_list_begin(struct request *r, void *ctx, const struct principal *p,
+                                  bool everybody)
 {
     static const struct unit_kind kind = { "collection.list", UNIT_READ, collections_list, NULL };
     static const struct query_parameter parameters[] = {
-        QUERY_USER("ownerId", read_owner),
+        QUERY_USER("ownerId", collection_read_owner),
         CURSOR,
         LIMIT,
     };
-    struct collections_act *a = act_new(r, ctx, e, p, false);
+    struct collections_act *a = collection_act_new(r, ctx, p, false);
 
-    if (a && query_read(r, parameters, COUNT(parameters), a))
+    if (!a)
+        return;
+    a->everybody = everybody;
+    if (query_read(r, parameters, COUNT(parameters), a))
         collections_post(a, &kind, api_answer_show);
 }
 
-void api_collection_list(struct request *r, void *ctx)
+void api_collection_list(struct request *r, void *ctx, const struct principal *p)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, list_as, ctx);
+    collection_list_begin(r, ctx, p, false);
+}
+
+void api_admin_collection_list(struct request *r, void *ctx, const struct principal *p)
+{
+    collection_list_begin(r, ctx, p, true);
 }
 
 /* --- GET /participants/{id} --- */
@@ -268,40 +257,33 @@ static enum err get_participant(struct tx *tx, struct unit *u)
                             &a->answer.text);
 }
 
-static void participant_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_participant_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "participant.get", UNIT_READ, get_participant, NULL };
-    struct collections_act *a = act_new(r, ctx, e, p, true);
+    struct collections_act *a = collection_act_new(r, ctx, p, true);
 
     if (a)
         collections_post(a, &kind, api_answer_show);
 }
 
-void api_participant_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, participant_as, ctx);
-}
-
 /* --- POST /participants/{id}/checkout --- */
 
-static void checkout_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_participant_checkout(struct request *r, void *ctx, const struct principal *p)
 {
     const struct api_payments *api = ctx;
     struct checkout_input in = { 0 };
     struct payment_call *c;
     struct uuid id;
 
-    if (!payment_caller_may(r, api, e, p, S("create")) || !fields_path_id(r, &id) ||
+    if (!payment_caller_may(r, api, p, S("create")) || !fields_path_id(r, &id) ||
         !checkout_input_read(r, api->payments->return_url.n, &in))
         return;
-    c = arena_alloc(&r->arena, 1, sizeof(*c));
-    if (!c) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    c = api_room(r, sizeof(*c));
+    if (!c)
         return;
-    }
     c->operate = (struct operate){ .kind = OP_CREATE,
                                    .user = p->user,
-                                   .may_any = may_any(r, p),
+                                   .may_any = collection_may_any(r, p),
                                    .key = in.key,
                                    .context = CONTEXT_PARTICIPANT,
                                    .subject = id,
@@ -310,9 +292,4 @@ static void checkout_as(struct request *r, void *ctx, enum err e, const struct p
                                    .of_subject = true };
     key_hash_checkout(id, in.success_url, in.cancel_url, c->operate.hash);
     payment_begin(r, api, c);
-}
-
-void api_participant_checkout(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, checkout_as, ctx);
 }

@@ -4,9 +4,13 @@
 
 #include "api/payments.h"
 
-void api_collection_put(struct request *r, void *ctx); /* 201 made, 200 changed, 422 refused */
-void api_collection_get(struct request *r, void *ctx); /* ?status=&cursor=&limit= of participants */
-void api_collection_list(struct request *r, void *ctx);
-void api_participant_checkout(struct request *r,
-                              void *ctx); /* Idempotency-Key; {successUrl?, cancelUrl?} */
-void api_participant_get(struct request *r, void *ctx);
+/* 201: made; 200: changed; 422: refused. */
+void api_collection_put(struct request *r, void *ctx, const struct principal *p);
+/* ?status=&cursor=&limit= of participants */
+void api_collection_get(struct request *r, void *ctx, const struct principal *p);
+void api_collection_list(struct request *r, void *ctx, const struct principal *p);
+/* Without ownerId those of all owners. */
+void api_admin_collection_list(struct request *r, void *ctx, const struct principal *p);
+/* Idempotency-Key; {successUrl?, cancelUrl?} */
+void api_participant_checkout(struct request *r, void *ctx, const struct principal *p);
+void api_participant_get(struct request *r, void *ctx, const struct principal *p);

@@ -4,12 +4,13 @@
 #include "auth/standard_webhooks.h"
 #include "base/limits.h"
 #include "endpoint/act.h"
+#include "endpoint/answer.h"
 #include "observe/log.h"
 #include "store/store.h"
 
 enum inbound_events_refusal { REFUSED_NOT, REFUSED_MONEY, REFUSED_UNKNOWN };
 
-struct arrival { /* one request, in its own arena */
+struct inbound_events_arrival { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_events *api;
@@ -22,7 +23,7 @@ struct arrival { /* one request, in its own arena */
 
 /* --- the unit --- */
 
-static struct str outcome_word(enum booking_put put)
+static struct str inbound_events_outcome_word(enum booking_put put)
 {
     switch (put) {
     case BOOKING_STORED: return S("stored");
@@ -34,8 +35,9 @@ static struct str outcome_word(enum booking_put put)
 }
 
 /* An event that is refused leaves no trace: sent again later it may be taken. */
-static enum err inbound_events_apply(struct tx *tx, struct arrival *a, const struct cloud_event *e,
-                                     int64_t now_ms, struct str *ret_outcome)
+static enum err inbound_events_apply(struct tx *tx, struct inbound_events_arrival *a,
+                                     const struct cloud_event *e, int64_t now_ms,
+                                     struct str *ret_outcome)
 {
     struct booking_result result;
     enum err err = booking_change(tx, a->api->payments, &e->change, now_ms, &result);
@@ -46,12 +48,12 @@ static enum err inbound_events_apply(struct tx *tx, struct arrival *a, const str
         a->refusal = REFUSED_MONEY;
     if (a->refusal)
         return ERR_UNPROCESSABLE;
-    *ret_outcome = outcome_word(result.put);
+    *ret_outcome = inbound_events_outcome_word(result.put);
     return err ? err : act_audit_booking(tx, &result, a->has_user ? &a->user : NULL);
 }
 
-static enum err take_one(struct tx *tx, struct arrival *a, const struct cloud_event *e,
-                         int64_t now_ms)
+static enum err inbound_events_take_one(struct tx *tx, struct inbound_events_arrival *a,
+                                        const struct cloud_event *e, int64_t now_ms)
 {
     struct str outcome = S("ignored");
     struct row row;
@@ -68,17 +70,18 @@ static enum err take_one(struct tx *tx, struct arrival *a, const struct cloud_ev
 
 static enum err inbound_events_take(struct tx *tx, struct unit *u)
 {
-    struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
+    struct inbound_events_arrival *a = CONTAINER_OF(u, struct inbound_events_arrival, unit);
     int64_t now_ms = env_now_ms(a->api->payments->runtime.env);
     enum err e = OK;
 
     a->refusal = REFUSED_NOT;
     for (size_t i = 0; i < a->count && !e; i++)
-        e = take_one(tx, a, &a->events[i], now_ms);
+        e = inbound_events_take_one(tx, a, &a->events[i], now_ms);
     return e;
 }
 
-static const char *refusal_words(enum inbound_events_refusal refusal, enum language language)
+static const char *inbound_events_refusal_words(enum inbound_events_refusal refusal,
+                                                enum language language)
 {
     static const char *const words[][2] = {
         [REFUSED_MONEY] = { "Owner, amount and currency cannot change while money is under way.",
@@ -95,12 +98,14 @@ static const char *refusal_words(enum inbound_events_refusal refusal, enum langu
 
 static void inbound_events_taken(struct unit *u)
 {
-    struct arrival *a = CONTAINER_OF(u, struct arrival, unit);
+    struct inbound_events_arrival *a = CONTAINER_OF(u, struct inbound_events_arrival, unit);
     struct request *r = a->request;
 
     if (u->err)
         reply_problem(r, u->err,
-                      u->err == ERR_UNPROCESSABLE ? refusal_words(a->refusal, r->language) : NULL);
+                      u->err == ERR_UNPROCESSABLE
+                          ? inbound_events_refusal_words(a->refusal, r->language)
+                          : NULL);
     else
         reply_send(r, 204, S(""), S(""));
 }
@@ -111,12 +116,10 @@ static void inbound_events_receive(struct request *r, const struct api_events *a
                                    const struct principal *p)
 {
     static const struct unit_kind kind = { "events.take", UNIT_FRONT, inbound_events_take, NULL };
-    struct arrival *a = arena_alloc(&r->arena, 1, sizeof(*a));
+    struct inbound_events_arrival *a = api_room(r, sizeof(*a));
 
-    if (!a) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!a)
         return;
-    }
     a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = inbound_events_taken };
     a->request = r;
     a->api = api;
@@ -131,7 +134,8 @@ static void inbound_events_receive(struct request *r, const struct api_events *a
         reply_send(r, 204, S(""), S("")); /* an empty batch */
 }
 
-static void receive_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+static void inbound_events_receive_as(struct request *r, void *ctx, enum err e,
+                                      const struct principal *p)
 {
     if (e || !(p->service || p->admin))
         reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
@@ -139,7 +143,7 @@ static void receive_as(struct request *r, void *ctx, enum err e, const struct pr
         inbound_events_receive(r, ctx, p);
 }
 
-static bool is_signed(const struct request *r, const struct api_events *api)
+static bool inbound_events_is_signed(const struct request *r, const struct api_events *api)
 {
     return signing_verify(api->secret, request_header(r, S("webhook-id"), NULL),
                           request_header(r, S("webhook-timestamp"), NULL),
@@ -147,9 +151,9 @@ static bool is_signed(const struct request *r, const struct api_events *api)
                           clock_wall_ms(&api->payments->runtime.env->clock) / 1000);
 }
 
-static void receive_signed(struct request *r, const struct api_events *api)
+static void inbound_events_receive_signed(struct request *r, const struct api_events *api)
 {
-    if (!is_signed(r, api))
+    if (!inbound_events_is_signed(r, api))
         reply_problem(r, ERR_SIGNATURE, NULL);
     else if (cloud_event_is_binary(r))
         reply_problem(
@@ -168,7 +172,7 @@ void api_events_post(struct request *r, void *ctx)
 
     request_header(r, S("webhook-signature"), &signatures);
     if (signatures && api->secret.n)
-        receive_signed(r, api);
+        inbound_events_receive_signed(r, api);
     else
-        auth_check(api->auth, r, receive_as, ctx);
+        auth_check(api->auth, r, inbound_events_receive_as, ctx);
 }

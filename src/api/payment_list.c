@@ -16,29 +16,29 @@ struct payment_list_page {
 
 /* --- the query --- */
 
-static bool read_uuid(struct str value, bool *ret_has, struct uuid *ret_id)
+static bool payment_list_read_uuid(struct str value, bool *ret_has, struct uuid *ret_id)
 {
     *ret_has = uuid_parse(value, ret_id);
     return *ret_has;
 }
 
-static bool read_booking(struct request *r, void *ctx, struct str value)
+static bool payment_list_read_booking(struct request *r, void *ctx, struct str value)
 {
     struct payment_list_page *g = ctx;
 
     (void)r;
-    return read_uuid(value, &g->filter.has_booking, &g->filter.booking);
+    return payment_list_read_uuid(value, &g->filter.has_booking, &g->filter.booking);
 }
 
-static bool read_user(struct request *r, void *ctx, struct str value)
+static bool payment_list_read_user(struct request *r, void *ctx, struct str value)
 {
     struct payment_list_page *g = ctx;
 
     (void)r;
-    return g->may_any && read_uuid(value, &g->filter.has_user, &g->filter.user);
+    return g->may_any && payment_list_read_uuid(value, &g->filter.has_user, &g->filter.user);
 }
 
-static bool read_status(struct request *r, void *ctx, struct str value)
+static bool payment_list_read_status(struct request *r, void *ctx, struct str value)
 {
     struct payment_list_page *g = ctx;
 
@@ -47,7 +47,7 @@ static bool read_status(struct request *r, void *ctx, struct str value)
     return g->filter.has_status;
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool payment_list_read_limit(struct request *r, void *ctx, struct str value)
 {
     struct payment_list_page *g = ctx;
 
@@ -55,7 +55,7 @@ static bool read_limit(struct request *r, void *ctx, struct str value)
     return query_limit(value, LIMIT_PAGE, &g->filter.limit);
 }
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool payment_list_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct payment_list_page *g = ctx;
 
@@ -63,18 +63,19 @@ static bool read_cursor(struct request *r, void *ctx, struct str value)
 }
 
 static const struct query_parameter parameters[] = {
-    { "bookingId", read_booking, "must be a UUID", "UUID を指定してください" },
-    QUERY_USER("userId", read_user),
-    { "status", read_status, "must be PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED",
+    { "bookingId", payment_list_read_booking, "must be a UUID", "UUID を指定してください" },
+    QUERY_USER("userId", payment_list_read_user),
+    { "status", payment_list_read_status,
+      "must be PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED",
       "PENDING、AUTHORIZED、CAPTURED、REFUNDED、FAILED のいずれかにしてください" },
-    QUERY_LIMIT(read_limit),
-    QUERY_CURSOR(read_cursor),
+    QUERY_LIMIT(payment_list_read_limit),
+    QUERY_CURSOR(payment_list_read_cursor),
 };
 
 /* --- the page --- */
 
-static enum err add_payment(struct tx *tx, const struct payment_list_page *g,
-                            const struct payment *payment, struct buf *out)
+static enum err payment_list_add(struct tx *tx, const struct payment_list_page *g,
+                                 const struct payment *payment, struct buf *out)
 {
     struct arena *a = g->answer.unit.arena;
     struct refund *refunds = NULL;
@@ -82,7 +83,7 @@ static enum err add_payment(struct tx *tx, const struct payment_list_page *g,
     size_t count = 0;
     enum err e = OK;
 
-    if (payment->captured >= 0) /* only captured money has refunds */
+    if (minor_known(payment->captured)) /* only captured money has refunds */
         e = refunds_read(tx, a, payment->id, &refunds, &count);
     if (e)
         return e;
@@ -91,8 +92,9 @@ static enum err add_payment(struct tx *tx, const struct payment_list_page *g,
     return text.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err write_page(struct tx *tx, struct payment_list_page *g,
-                           const struct payment *payments, size_t count, struct buf *out)
+static enum err payment_list_write_page(struct tx *tx, struct payment_list_page *g,
+                                        const struct payment *payments, size_t count,
+                                        struct buf *out)
 {
     size_t shown = count < (size_t)g->filter.limit ? count : (size_t)g->filter.limit - 1;
     enum err e = OK;
@@ -101,14 +103,14 @@ static enum err write_page(struct tx *tx, struct payment_list_page *g,
     for (size_t i = 0; !e && i < shown; i++) {
         if (i)
             buf_char(out, ',');
-        e = add_payment(tx, g, &payments[i], out);
+        e = payment_list_add(tx, g, &payments[i], out);
     }
     query_next_cursor(out, count > shown ? &payments[shown - 1].id : NULL);
     buf_char(out, '}');
     return e;
 }
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err payment_list_read_page(struct tx *tx, struct unit *u)
 {
     struct payment_list_page *g = CONTAINER_OF(u, struct payment_list_page, answer.unit);
     struct payment *payments = arena_alloc(u->arena, (size_t)g->filter.limit, sizeof(*payments));
@@ -122,7 +124,7 @@ static enum err read_page(struct tx *tx, struct unit *u)
     if (e)
         return e;
     buf_init(&out, LIMIT_REQUEST_ARENA);
-    e = write_page(tx, g, payments, count, &out);
+    e = payment_list_write_page(tx, g, payments, count, &out);
     g->answer.text = arena_str(u->arena, buf_str(&out));
     if (!e && (out.failed || !g->answer.text.p))
         e = ERR_NO_MEMORY;
@@ -130,19 +132,18 @@ static enum err read_page(struct tx *tx, struct unit *u)
     return e;
 }
 
-static void payment_list_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_payment_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "payment.list", UNIT_READ, read_page, NULL };
+    static const struct unit_kind kind = { "payment.list", UNIT_READ, payment_list_read_page,
+                                           NULL };
     const struct api_payments *api = ctx;
     struct payment_list_page *g;
 
-    if (!payment_caller_may(r, api, e, p, S("read")))
+    if (!payment_caller_may(r, api, p, S("read")))
         return;
-    g = arena_alloc(&r->arena, 1, sizeof(*g));
-    if (!g) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    g = api_room(r, sizeof(*g));
+    if (!g)
         return;
-    }
     g->may_any = auth_sees_all(p);
     g->who = (struct payment_look){ .user = p->user, .only_looks = auth_only_looks(p) };
     g->filter =
@@ -151,9 +152,4 @@ static void payment_list_known(struct request *r, void *ctx, enum err e, const s
         return;
     g->filter.limit++; /* one more than is shown says whether there is another page */
     api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
-}
-
-void api_payment_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, payment_list_known, ctx);
 }

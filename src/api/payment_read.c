@@ -12,19 +12,17 @@ static void payment_read_answer(struct unit *u)
         api_answer_show(u);
 }
 
-void payment_look_up(struct request *r, const struct api_payments *api, enum err e,
-                     const struct principal *p, const struct unit_kind *kind)
+void payment_look_up(struct request *r, const struct api_payments *api, const struct principal *p,
+                     const struct unit_kind *kind)
 {
     struct payment_look *l;
     struct uuid id;
 
-    if (!payment_caller_may(r, api, e, p, S("read")) || !fields_path_id(r, &id))
+    if (!payment_caller_may(r, api, p, S("read")) || !fields_path_id(r, &id))
         return;
-    l = arena_alloc(&r->arena, 1, sizeof(*l));
-    if (!l) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    l = api_room(r, sizeof(*l));
+    if (!l)
         return;
-    }
     l->id = id;
     l->user = p->user;
     l->may_any = auth_sees_all(p);
@@ -40,7 +38,7 @@ struct str payment_look_json(const struct payment_look *l, struct arena *a, cons
     return (others ? payment_json_seen : payment_json)(a, p, refunds, refund_count);
 }
 
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err payment_read_one(struct tx *tx, struct unit *u)
 {
     struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
     struct payment payment;
@@ -57,14 +55,9 @@ static enum err read_one(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void payment_read_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_payment_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "payment.read", UNIT_READ, read_one, NULL };
+    static const struct unit_kind kind = { "payment.read", UNIT_READ, payment_read_one, NULL };
 
-    payment_look_up(r, ctx, e, p, &kind);
-}
-
-void api_payment_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, payment_read_known, ctx);
+    payment_look_up(r, ctx, p, &kind);
 }

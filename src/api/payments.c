@@ -1,6 +1,6 @@
 /* payments.c - the four operations that move money. Each is the same walk with another table row:
  *
- *   who asks --> what for, checked --> operate_begin() --> the answer, stored or fresh
+ *   may owners do this --> the body, checked --> operate_begin() --> the answer, stored or fresh
  *
  * The request and its arena wait here for the operation; the operation does not wait for them. */
 #include "api/payments.h"
@@ -24,7 +24,7 @@ static const struct str verbs[OP_KINDS] = {
 
 /* --- the answer --- */
 
-static struct str problem_members(const struct operate *o, char text[MEMBERS_MAX])
+static struct str payment_problem_members(const struct operate *o, char text[MEMBERS_MAX])
 {
     char id[UUID_TEXT + 1] = "";
     int n = 0;
@@ -40,7 +40,7 @@ static struct str problem_members(const struct operate *o, char text[MEMBERS_MAX
 }
 
 /* Our other details are English; who reads Japanese is better served by the error's own words. */
-static const char *detail_of(const struct request *r, const struct operate *o)
+static const char *payment_detail_of(const struct request *r, const struct operate *o)
 {
     bool ja = r->language == LANG_JA;
 
@@ -56,15 +56,16 @@ static const char *detail_of(const struct request *r, const struct operate *o)
     return ja ? NULL : o->why;
 }
 
-static void answer_problem(struct request *r, const struct operate *o)
+static void payment_answer_problem(struct request *r, const struct operate *o)
 {
     char members[MEMBERS_MAX];
 
-    reply_problem_more(r, o->err, detail_of(r, o), S(""), problem_members(o, members));
+    reply_problem_more(r, o->err, payment_detail_of(r, o), S(""),
+                       payment_problem_members(o, members));
 }
 
 /* Under the same prefix by which the client came. */
-static void add_location(struct request *r, const struct payment_call *c)
+static void payment_add_location(struct request *r, const struct payment_call *c)
 {
     const char *place = c->place                             ? c->place
                         : str_starts(r->path, S("/api/v1/")) ? "/api/v1/payments/"
@@ -77,7 +78,7 @@ static void add_location(struct request *r, const struct payment_call *c)
     reply_header(r, S("Location"), (struct str){ path, (size_t)n });
 }
 
-static void answer_stored(struct request *r, const struct payment_call *c)
+static void payment_answer_stored(struct request *r, const struct payment_call *c)
 {
     const struct operate *o = &c->operate;
     bool created = o->status == 201;
@@ -85,14 +86,14 @@ static void answer_stored(struct request *r, const struct payment_call *c)
     if (o->replayed)
         reply_header(r, S("Idempotent-Replayed"), S("true"));
     else if (created && (c->place ? o->has_subject : o->has_payment))
-        add_location(r, c);
+        payment_add_location(r, c);
     reply_send(r, created && o->replayed ? 200 : o->status,
                o->status >= 400 ? S("application/problem+json") : S("application/json"), o->body);
 }
 
 /* A decline stands in the answer alone: whoever settled it may have been another node. No text of
  * anybody's can look like this, since its quotes would be escaped. */
-static bool is_decline(const struct operate *o)
+static bool payment_is_decline(const struct operate *o)
 {
     static const char failed[] = "\"status\":\"FAILED\"";
 
@@ -104,11 +105,13 @@ static void api_payments_operated(struct operate *o)
 {
     struct payment_call *c = CONTAINER_OF(o, struct payment_call, operate);
 
-    c->request->note = o->replayed ? NOTE_REPLAYED : is_decline(o) ? NOTE_DECLINED : NOTE_NONE;
+    c->request->note = o->replayed             ? NOTE_REPLAYED
+                       : payment_is_decline(o) ? NOTE_DECLINED
+                                               : NOTE_NONE;
     if (o->err)
-        answer_problem(c->request, o);
+        payment_answer_problem(c->request, o);
     else
-        answer_stored(c->request, c);
+        payment_answer_stored(c->request, c);
 }
 
 /* --- what is asked for --- */
@@ -131,7 +134,7 @@ static void api_payments_fill(struct operate *o, const struct payment_input *in)
 }
 
 /* All that is wrong is in `p`. NO_MEMORY: the request is larger than its arena. */
-static enum err read_input(struct request *r, struct operate *o, struct json_problems *p)
+static enum err payment_read_input(struct request *r, struct operate *o, struct json_problems *p)
 {
     struct payment_input in = { 0 };
     size_t keys;
@@ -165,12 +168,10 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
 struct payment_call *payment_call_new(struct request *r, const struct principal *p,
                                       enum op_kind kind)
 {
-    struct payment_call *c = arena_alloc(&r->arena, 1, sizeof(*c));
+    struct payment_call *c = api_room(r, sizeof(*c));
 
-    if (!c) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!c)
         return NULL;
-    }
     if (r->body.n && !media_type_is_json(request_header(r, S("Content-Type"), NULL))) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
         return NULL;
@@ -199,34 +200,43 @@ void payment_operate(struct request *r, const struct api_payments *api, const st
     struct payment_call *c = payment_call_new(r, p, kind);
 
     if (c)
-        payment_check_and_begin(r, api, c, read_input);
+        payment_check_and_begin(r, api, c, payment_read_input);
 }
 
-/* --- who asks --- */
+/* --- what owners may --- */
 
-bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
-                        const struct principal *p, struct str verb)
+bool payment_caller_may(struct request *r, const struct api_payments *c, const struct principal *p,
+                        struct str verb)
 {
-    if (!e && !auth_sees_all(p) && !auth_owner_may(c->owner_may, verb))
-        e = ERR_FORBIDDEN;
-    if (e)
-        reply_problem(r, e, NULL);
-    return !e;
+    if (auth_sees_all(p) || auth_owner_may(c->owner_may, verb))
+        return true;
+    reply_problem(r, ERR_FORBIDDEN, NULL);
+    return false;
 }
 
-#define OPERATION(name, kind)                                                                      \
-    static void name##_known(struct request *r, void *ctx, enum err e, const struct principal *p)  \
-    {                                                                                              \
-        if (payment_caller_may(r, ctx, e, p, verbs[kind]))                                         \
-            payment_operate(r, ctx, p, kind);                                                      \
-    }                                                                                              \
-                                                                                                   \
-    void api_payment_##name(struct request *r, void *ctx)                                          \
-    {                                                                                              \
-        auth_check(((struct api_payments *)ctx)->auth, r, name##_known, ctx);                      \
-    }
+static void payment_operate_as_owner(struct request *r, const struct api_payments *api,
+                                     const struct principal *p, enum op_kind kind)
+{
+    if (payment_caller_may(r, api, p, verbs[kind]))
+        payment_operate(r, api, p, kind);
+}
 
-OPERATION(create, OP_CREATE)
-OPERATION(capture, OP_CAPTURE)
-OPERATION(refund, OP_REFUND)
-OPERATION(void, OP_VOID)
+void api_payment_create(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_CREATE);
+}
+
+void api_payment_capture(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_CAPTURE);
+}
+
+void api_payment_refund(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_REFUND);
+}
+
+void api_payment_void(struct request *r, void *ctx, const struct principal *p)
+{
+    payment_operate_as_owner(r, ctx, p, OP_VOID);
+}

@@ -2,7 +2,8 @@
  *
  *   401 -> may owners do this at all (403) -> 415, 400 -> the key -> booking or payment
  *
- * The first three are decided here, the rest in payment/. Whatever is refused has changed nothing. */
+ * The first is decided by the route's role (endpoint/authorize.h), the next two here, the rest in
+ * payment/. Whatever is refused has changed nothing. */
 #pragma once
 
 #include "auth/auth.h"
@@ -13,18 +14,17 @@
 
 struct api_payments {
     struct payments *payments;
-    struct auth *auth;
     struct str owner_may; /* ICHIDO_OWNER_MAY */
 };
 
 /* ctx is a struct api_payments; the first parameter of a path is the payment's id. Bodies need no
- * more than LIMIT_PAYMENT_BODY. */
-void api_payment_create(struct request *r, void *ctx);
-void api_payment_capture(struct request *r, void *ctx);
-void api_payment_refund(struct request *r, void *ctx);
-void api_payment_void(struct request *r, void *ctx);
-void api_payment_get(struct request *r, void *ctx);  /* payment_read.c */
-void api_payment_list(struct request *r, void *ctx); /* payment_list.c */
+ * more than LIMIT_PAYMENT_BODY. The last two are in payment_read.c and payment_list.c. */
+void api_payment_create(struct request *r, void *ctx, const struct principal *p);
+void api_payment_capture(struct request *r, void *ctx, const struct principal *p);
+void api_payment_refund(struct request *r, void *ctx, const struct principal *p);
+void api_payment_void(struct request *r, void *ctx, const struct principal *p);
+void api_payment_get(struct request *r, void *ctx, const struct principal *p);
+void api_payment_list(struct request *r, void *ctx, const struct principal *p);
 
 /* What a handler notes on its request, for who counts answers (admin/system/metrics.c). */
 enum payment_note {
@@ -35,9 +35,10 @@ enum payment_note {
 
 /* --- what the files of these routes share --- */
 
-/* Who asks, where that is known and may do `verb`; false: the answer was sent. */
-bool payment_caller_may(struct request *r, const struct api_payments *c, enum err e,
-                        const struct principal *p, struct str verb) ANSWERS;
+/* Whether the caller may do `verb`: an owner may only what ICHIDO_OWNER_MAY names. False: 403 was
+ * answered. */
+bool payment_caller_may(struct request *r, const struct api_payments *c, const struct principal *p,
+                        struct str verb) ANSWERS;
 
 /* A request that waits for its operation, in its own arena. */
 struct payment_call {
@@ -72,6 +73,7 @@ struct payment_look {
 /* As this caller may see it (A6). */
 struct str payment_look_json(const struct payment_look *l, struct arena *a, const struct payment *p,
                              const struct refund *refunds, size_t refund_count);
-/* Who asks, and then the unit; its run() fills the struct payment_look around it. */
-void payment_look_up(struct request *r, const struct api_payments *api, enum err e,
-                     const struct principal *p, const struct unit_kind *kind);
+/* Checks that the caller may read, then posts the unit, whose run() fills the struct payment_look
+ * around it. */
+void payment_look_up(struct request *r, const struct api_payments *api, const struct principal *p,
+                     const struct unit_kind *kind);

@@ -1,6 +1,6 @@
 /* purchases.c - buying a position and letting it go; what one has bought.
  *
- *   who asks --> position or purchase, key and body, checked --> operate_begin() --> the answer
+ *   may owners do this --> position or purchase, key and body, checked --> operate_begin() --> the answer
  *
  * The operations are those of payments.c, with the subject around the payment. */
 #include "api/purchases.h"
@@ -8,13 +8,14 @@
 #include "api/payment_input.h"
 #include "base/limits.h"
 #include "campaign/purchase.h"
+#include "endpoint/answer.h"
 #include "endpoint/query.h"
 
 enum { PAGE_DEFAULT = 20 };
 
 /* --- buy, cancel --- */
 
-static void read_key(struct request *r, struct payment_input *in, struct json_problems *p)
+static void purchase_read_key(struct request *r, struct payment_input *in, struct json_problems *p)
 {
     size_t keys;
     struct str key = request_header(r, S("Idempotency-Key"), &keys);
@@ -22,7 +23,7 @@ static void read_key(struct request *r, struct payment_input *in, struct json_pr
     payment_input_key(key, keys, in, p);
 }
 
-static void path_id(const struct request *r, struct uuid *ret_id, struct json_problems *p)
+static void purchase_path_id(const struct request *r, struct uuid *ret_id, struct json_problems *p)
 {
     if (!uuid_parse(r->params[0], ret_id))
         json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
@@ -34,8 +35,8 @@ static enum err read_purchase(struct request *r, struct operate *o, struct json_
     struct payment_input in = { 0 };
     enum err e;
 
-    read_key(r, &in, p);
-    path_id(r, &o->subject, p);
+    purchase_read_key(r, &in, p);
+    purchase_path_id(r, &o->subject, p);
     e = payment_input_purchase(&r->arena, r->body, &in, p);
     if (e || p->count)
         return e;
@@ -46,13 +47,13 @@ static enum err read_purchase(struct request *r, struct operate *o, struct json_
     return OK;
 }
 
-static enum err read_cancel(struct request *r, struct operate *o, struct json_problems *p)
+static enum err purchase_read_cancel(struct request *r, struct operate *o, struct json_problems *p)
 {
     struct payment_input in = { 0 };
     enum err e;
 
-    read_key(r, &in, p);
-    path_id(r, &o->payment, p);
+    purchase_read_key(r, &in, p);
+    purchase_path_id(r, &o->payment, p);
     e = payment_input_body(&r->arena, OP_VOID, r->body, &in, p);
     if (e || p->count)
         return e;
@@ -77,41 +78,31 @@ static void purchases_operate(struct request *r, const struct api_payments *api,
     payment_check_and_begin(r, api, c, read);
 }
 
-static bool is_nobody(struct uuid user)
+static bool purchase_is_nobody(struct uuid user)
 {
     return uuid_eq(user, (struct uuid){ 0 });
 }
 
 /* The operator's own token is no user: it has nobody to buy for. */
-static void create_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_create(struct request *r, void *ctx, const struct principal *p)
 {
-    if (!payment_caller_may(r, ctx, e, p, S("create")))
+    if (!payment_caller_may(r, ctx, p, S("create")))
         return;
-    if (is_nobody(p->user))
+    if (purchase_is_nobody(p->user))
         reply_problem(r, ERR_FORBIDDEN, NULL);
     else
         purchases_operate(r, ctx, p, OP_CREATE, read_purchase);
 }
 
-void api_purchase_create(struct request *r, void *ctx)
+void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p)
 {
-    auth_check(((struct api_payments *)ctx)->auth, r, create_known, ctx);
-}
-
-static void cancel_known(struct request *r, void *ctx, enum err e, const struct principal *p)
-{
-    if (payment_caller_may(r, ctx, e, p, S("void")))
-        purchases_operate(r, ctx, p, OP_VOID, read_cancel);
-}
-
-void api_purchase_cancel(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, cancel_known, ctx);
+    if (payment_caller_may(r, ctx, p, S("void")))
+        purchases_operate(r, ctx, p, OP_VOID, purchase_read_cancel);
 }
 
 /* --- one of them --- */
 
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err purchase_read_one(struct tx *tx, struct unit *u)
 {
     struct payment_look *l = CONTAINER_OF(u, struct payment_look, answer.unit);
     struct purchase purchase;
@@ -133,16 +124,11 @@ static enum err read_one(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void get_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "purchase.read", UNIT_READ, read_one, NULL };
+    static const struct unit_kind kind = { "purchase.read", UNIT_READ, purchase_read_one, NULL };
 
-    payment_look_up(r, ctx, e, p, &kind);
-}
-
-void api_purchase_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, get_known, ctx);
+    payment_look_up(r, ctx, p, &kind);
 }
 
 /* --- pages of them --- */
@@ -153,20 +139,20 @@ struct purchases_page {
     bool may_any;
 };
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool purchase_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct purchases_page *g = ctx;
 
     return query_cursor(&r->arena, value, &g->filter.has_before, &g->filter.before);
 }
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool purchase_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct purchases_page *)ctx)->filter.limit);
 }
 
-static bool read_user(struct request *r, void *ctx, struct str value)
+static bool purchase_read_user(struct request *r, void *ctx, struct str value)
 {
     struct purchases_page *g = ctx;
 
@@ -176,39 +162,32 @@ static bool read_user(struct request *r, void *ctx, struct str value)
 }
 
 static const struct query_parameter parameters[] = {
-    QUERY_CURSOR(read_cursor),
-    QUERY_LIMIT(read_limit),
-    QUERY_USER("userId", read_user),
+    QUERY_CURSOR(purchase_read_cursor),
+    QUERY_LIMIT(purchase_read_limit),
+    QUERY_USER("userId", purchase_read_user),
 };
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err purchase_read_page(struct tx *tx, struct unit *u)
 {
     struct purchases_page *g = CONTAINER_OF(u, struct purchases_page, answer.unit);
 
     return purchases_json(tx, u->arena, &g->filter, &g->answer.text);
 }
 
-static void list_known(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_purchase_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "purchase.list", UNIT_READ, read_page, NULL };
+    static const struct unit_kind kind = { "purchase.list", UNIT_READ, purchase_read_page, NULL };
     struct api_payments *api = ctx;
     struct purchases_page *g;
 
-    if (!payment_caller_may(r, ctx, e, p, S("read")))
+    if (!payment_caller_may(r, ctx, p, S("read")))
         return;
-    g = arena_alloc(&r->arena, 1, sizeof(*g));
-    if (!g) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    g = api_room(r, sizeof(*g));
+    if (!g)
         return;
-    }
     g->may_any = auth_sees_all(p);
     g->filter =
         (struct purchase_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (query_read(r, parameters, COUNT(parameters), g))
         api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
-}
-
-void api_purchase_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_payments *)ctx)->auth, r, list_known, ctx);
 }

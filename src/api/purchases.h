@@ -4,7 +4,10 @@
 
 #include "api/payments.h"
 
-void api_purchase_create(struct request *r, void *ctx); /* the path names the position */
-void api_purchase_cancel(struct request *r, void *ctx); /* by the buyer, while it is not paid */
-void api_purchase_get(struct request *r, void *ctx);
-void api_purchase_list(struct request *r, void *ctx); /* one's own; ?cursor=&limit= */
+/* The path names the position. */
+void api_purchase_create(struct request *r, void *ctx, const struct principal *p);
+/* By the buyer, while it is not paid. */
+void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p);
+void api_purchase_get(struct request *r, void *ctx, const struct principal *p);
+/* The caller's own; ?cursor=&limit= */
+void api_purchase_list(struct request *r, void *ctx, const struct principal *p);

@@ -17,17 +17,13 @@ struct users_visit { /* one request, in its own arena */
 };
 
 /* The person himself, service, admin; NULL: anybody else was answered. */
-ANSWERS static struct users_visit *visit_new(struct request *r, const struct api_users *api,
-                                             enum err e, const struct principal *p)
+ANSWERS static struct users_visit *user_visit_new(struct request *r, const struct api_users *api,
+                                                  const struct principal *p)
 {
     struct users_visit *v;
     struct uuid id;
     bool himself;
 
-    if (e) {
-        reply_problem(r, e, NULL);
-        return NULL;
-    }
     if (!fields_path_id(r, &id))
         return NULL;
     himself = uuid_eq(p->user, id);
@@ -53,14 +49,14 @@ static enum err users_show(struct users_visit *v)
 }
 
 /* An address is nobody's business on the way. */
-static void no_store(struct request *r)
+static void user_no_store(struct request *r)
 {
     reply_header(r, S("Cache-Control"), S("no-store"));
 }
 
 /* --- PUT --- */
 
-static enum err audit_put(struct tx *tx, const struct users_visit *v)
+static enum err user_audit_put(struct tx *tx, const struct users_visit *v)
 {
     char id[UUID_TEXT + 1];
 
@@ -77,11 +73,11 @@ static enum err users_put(struct tx *tx, struct unit *u)
     enum err e = contact_put(tx, u->arena, &v->contact, env_now_ms(v->api->env), &v->put);
 
     if (!e)
-        e = audit_put(tx, v);
+        e = user_audit_put(tx, v);
     return e ? e : users_show(v);
 }
 
-static void was_put(struct unit *u)
+static void user_was_put(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
     struct request *r = v->answer.request;
@@ -90,22 +86,17 @@ static void was_put(struct unit *u)
         reply_problem(r, u->err, NULL);
         return;
     }
-    no_store(r);
+    user_no_store(r);
     reply_send(r, v->put.is_new ? 201 : 200, S("application/json"), v->answer.text);
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_put(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.put", UNIT_FRONT, users_put, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v && user_input(r, &v->contact))
-        api_answer_post(&v->answer, r, v->api->store, &kind, was_put);
-}
-
-void api_user_put(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, put_as, ctx);
+        api_answer_post(&v->answer, r, v->api->store, &kind, user_was_put);
 }
 
 /* --- GET --- */
@@ -118,27 +109,22 @@ static enum err users_get(struct tx *tx, struct unit *u)
     return e ? e : users_show(v);
 }
 
-static void was_got(struct unit *u)
+static void user_was_got(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
     if (!u->err)
-        no_store(v->answer.request);
+        user_no_store(v->answer.request);
     api_answer_show(u);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.get", UNIT_READ, users_get, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (v)
-        api_answer_post(&v->answer, r, v->api->store, &kind, was_got);
-}
-
-void api_user_get(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, get_as, ctx);
+        api_answer_post(&v->answer, r, v->api->store, &kind, user_was_got);
 }
 
 /* --- DELETE --- */
@@ -152,7 +138,7 @@ static enum err users_forget(struct tx *tx, struct unit *u)
     return contact_forget(tx, v->api->queue, &f, env_now_ms(v->api->env));
 }
 
-static void was_forgotten(struct unit *u)
+static void user_was_forgotten(struct unit *u)
 {
     struct users_visit *v = CONTAINER_OF(u, struct users_visit, answer.unit);
 
@@ -162,18 +148,13 @@ static void was_forgotten(struct unit *u)
         reply_send(v->answer.request, 204, S(""), S(""));
 }
 
-static void forget_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_user_forget(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "user.forget", UNIT_FRONT, users_forget, NULL };
-    struct users_visit *v = visit_new(r, ctx, e, p);
+    struct users_visit *v = user_visit_new(r, ctx, p);
 
     if (!v)
         return;
     v->job = env_uuid(v->api->env);
-    api_answer_post(&v->answer, r, v->api->store, &kind, was_forgotten);
-}
-
-void api_user_forget(struct request *r, void *ctx)
-{
-    auth_check(((struct api_users *)ctx)->auth, r, forget_as, ctx);
+    api_answer_post(&v->answer, r, v->api->store, &kind, user_was_forgotten);
 }

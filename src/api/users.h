@@ -10,13 +10,12 @@ struct api_users {
     struct env *env;
     struct store *store;
     struct queue *queue;
-    struct auth *auth;
 };
 
 /* ctx is a struct api_users; the path's first parameter is the user's id. */
-void api_user_put(struct request *r, void *ctx);
-void api_user_get(struct request *r, void *ctx);
-void api_user_forget(struct request *r, void *ctx);
+void api_user_put(struct request *r, void *ctx, const struct principal *p);
+void api_user_get(struct request *r, void *ctx, const struct principal *p);
+void api_user_forget(struct request *r, void *ctx, const struct principal *p);
 
 /* Reads and checks what a PUT says, all that is wrong at once. Texts go to the request's arena.
  * False: that was answered. */

@@ -3,6 +3,7 @@
  * others. */
 #include "audit/list.h"
 #include "audit/row.h"
+#include "base/csv.h"
 #include "base/hex.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -86,19 +87,6 @@ static bool is_formula(struct str s)
     return s.n && strchr("=+-@\t\r", s.p[0]);
 }
 
-static void csv_text(struct buf *b, struct str s)
-{
-    buf_char(b, '"');
-    if (is_formula(s))
-        buf_char(b, '\'');
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            buf_char(b, '"');
-        buf_char(b, s.p[i]);
-    }
-    buf_char(b, '"');
-}
-
 static void csv_value(struct buf *b, const struct val *v)
 {
     char text[UUID_TEXT + 1];
@@ -107,7 +95,7 @@ static void csv_value(struct buf *b, const struct val *v)
     if (v->type == VAL_INT)
         buf_i64(b, v->i);
     else if (v->type == VAL_TEXT)
-        csv_text(b, v->s);
+        csv_field(b, v->s, is_formula(v->s));
     else if (v->type == VAL_BLOB && uuid_of_bytes(v->s, &id)) {
         uuid_text(id, text);
         buf_add(b, str_of(text));

@@ -5,6 +5,7 @@
 
 #include "audit/row.h"
 #include "auth/base64url.h"
+#include "base/hex.h"
 #include "base/json/write.h"
 #include "base/limits.h"
 #include "store/json_values.h"
@@ -14,21 +15,6 @@
 enum { CURSOR_BYTES = 16, COL_N = AUDIT_COLUMNS, COL_NAME, STEP = 500, JSON_MAX = 2 * 1024 * 1024 };
 
 /* --- cursors --- */
-
-static void put_i64(unsigned char *p, int64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        p[i] = (unsigned char)((uint64_t)v >> (56 - 8 * i));
-}
-
-static int64_t get_i64(const char *p)
-{
-    uint64_t v = 0;
-
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | (unsigned char)p[i];
-    return (int64_t)v;
-}
 
 bool audit_cursor_read(struct str text, struct audit_cursor *ret_cursor)
 {
@@ -40,7 +26,7 @@ bool audit_cursor_read(struct str text, struct audit_cursor *ret_cursor)
     fine = text.n == AUDIT_CURSOR_TEXT && !base64url_decode(&a, text, &bytes) &&
            bytes.n == CURSOR_BYTES;
     if (fine)
-        *ret_cursor = (struct audit_cursor){ get_i64(bytes.p), get_i64(bytes.p + 8) };
+        *ret_cursor = (struct audit_cursor){ i64_get(bytes.p), i64_get(bytes.p + 8) };
     arena_release(&a);
     return fine;
 }
@@ -49,8 +35,8 @@ static void write_cursor(struct buf *out, const struct audit_cursor *c)
 {
     unsigned char bytes[CURSOR_BYTES];
 
-    put_i64(bytes, c->at_ms);
-    put_i64(bytes + 8, c->seq);
+    i64_put(bytes, c->at_ms);
+    i64_put(bytes + 8, c->seq);
     base64url_add(out, (struct str){ (const char *)bytes, sizeof(bytes) });
 }
 

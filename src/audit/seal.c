@@ -9,8 +9,7 @@
 enum { SEAL_COLUMNS = 3, WATCH_ARENA = 64 * 1024 };
 #define DAY_MS (24 * 3600 * INT64_C(1000))
 
-static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 's', 'e', 'a', 'l', 0,
-                                    1 } };
+static const struct uuid only = QUEUE_STANDING_ID('s', 'e', 'a', 'l', 0, 1);
 
 struct chain {
     int64_t n, low, place, sure, mark_seq, mark_xid, mark_ms;
@@ -249,7 +248,7 @@ enum err audit_seal_waits(struct tx *tx, int64_t seq, bool *ret_waits)
 
 /* --- the job --- */
 
-static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct audit_sealer *s = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
@@ -262,13 +261,6 @@ static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, char 
         fault_point(&tx_env(tx)->faults, "audit.seal");
     j->again_ms = now_ms + (more || s->run.behind ? LIMIT_AUDIT_RESUME_MS : DAY_MS);
     return e;
-}
-
-/* Only a job with an outside part can be put off. */
-static void audit_seal_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
 }
 
 /* So that the head can be kept where nobody who changes the database comes. */
@@ -320,7 +312,7 @@ struct job_kind audit_seal_kind(struct audit_sealer *s)
         .name = "audit.seal",
         .ctx = s,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
-        .outside = audit_seal_outside,
+        .outside = job_without_outside,
         .settle = audit_seal_settle,
         .ended = audit_seal_ended,
         .patient = true,

@@ -52,16 +52,13 @@ bool audit_place_read(struct str text, struct audit_place *ret_place)
 {
     struct str b;
     struct arena a;
-    uint64_t at = 0;
     bool fine;
 
     arena_init(&a, 1024);
     fine = text.n == AUDIT_PLACE_TEXT && !base64url_decode(&a, text, &b) && b.n == PLACE_BYTES &&
            (b.p[0] == 0 || b.p[0] == 1);
-    for (int i = 0; fine && i < 8; i++)
-        at = at << 8 | (unsigned char)b.p[1 + i];
     if (fine) {
-        *ret_place = (struct audit_place){ .rows = b.p[0], .at = (int64_t)at };
+        *ret_place = (struct audit_place){ .rows = b.p[0], .at = i64_get(b.p + 1) };
         memcpy(ret_place->hash, b.p + 9, AUDIT_HASH);
     }
     arena_release(&a);
@@ -72,8 +69,7 @@ static void write_place(struct buf *out, const struct audit_place *p)
 {
     unsigned char b[PLACE_BYTES] = { p->rows };
 
-    for (int i = 0; i < 8; i++)
-        b[1 + i] = (unsigned char)((uint64_t)p->at >> (56 - 8 * i));
+    i64_put(b + 1, p->at);
     memcpy(b + 9, p->hash, AUDIT_HASH);
     base64url_add(out, (struct str){ (const char *)b, sizeof(b) });
 }

@@ -20,7 +20,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,16 +247,14 @@ bool auth_owner_may(struct str words, struct str verb)
 
 /* --- its life --- */
 
-static bool load_keys(struct auth *a, const struct auth_options *o, char why[256])
+static bool load_keys(struct auth *a, const struct auth_options *o, struct why *why)
 {
     if (o->secret.n && !(a->verifier.secret = secret_key_new(o->secret, why)))
         return false;
     if (o->public_key.n && !(a->verifier.pem = public_key_from_pem(o->public_key, why)))
         return false;
-    if (o->jwks_url.n && !o->client) {
-        snprintf(why, 256, "nobody can fetch the JWKS");
-        return false;
-    }
+    if (o->jwks_url.n && !o->client)
+        return why_false(why, "nobody can fetch the JWKS");
     return true;
 }
 
@@ -292,11 +289,11 @@ static bool start_jwks(struct auth *a, const struct auth_options *o)
     return a->jwks != NULL;
 }
 
-struct auth *auth_new(const struct auth_options *o, char why[256])
+struct auth *auth_new(const struct auth_options *o, struct why *why)
 {
     struct auth *a = calloc(1, sizeof(*a));
 
-    snprintf(why, 256, "it needs more memory than there is");
+    why_set(why, "it needs more memory than there is");
     if (!a)
         return NULL;
     a->env = o->env;

@@ -13,6 +13,7 @@
 #include "auth/session.h"
 #include "base/env.h"
 #include "base/uuid.h"
+#include "base/why.h"
 #include "http/http.h"
 
 struct auth;
@@ -38,7 +39,7 @@ struct auth_options {
 };
 
 /* Copies what it keeps. NULL: `why` says what is wrong with a key, in one line; nothing secret. */
-struct auth *auth_new(const struct auth_options *o, char why[256]);
+struct auth *auth_new(const struct auth_options *o, struct why *why);
 /* When no request waits any more. With a JWKS it may wait for a fetch that is under way, a few
  * seconds at most, and not at all where the client was freed before. NULL is fine. */
 void auth_free(struct auth *a);

@@ -10,7 +10,6 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +41,12 @@ static EVP_MAC_CTX *keyed_new(struct str secret)
     return NULL;
 }
 
-struct secret_key *secret_key_new(struct str secret, char why[256])
+struct secret_key *secret_key_new(struct str secret, struct why *why)
 {
     struct secret_key *k;
 
     if (secret.n < LIMIT_JWT_SECRET_MIN) {
-        snprintf(why, 256, "the secret has fewer than %d bytes: too easy to guess",
-                 LIMIT_JWT_SECRET_MIN);
+        why_set(why, "the secret has fewer than %d bytes: too easy to guess", LIMIT_JWT_SECRET_MIN);
         return NULL;
     }
     k = calloc(1, sizeof(*k));
@@ -56,7 +54,7 @@ struct secret_key *secret_key_new(struct str secret, char why[256])
         k->keyed = keyed_new(secret);
     if (k && k->keyed)
         return k;
-    snprintf(why, 256, "the secret could not be loaded");
+    why_set(why, "the secret could not be loaded");
     secret_key_free(k);
     return NULL;
 }
@@ -110,7 +108,7 @@ static EVP_PKEY *read_pem(struct str pem)
     return pkey;
 }
 
-struct public_key *public_key_from_pem(struct str pem, char why[256])
+struct public_key *public_key_from_pem(struct str pem, struct why *why)
 {
     const char *reason = "it is not a PEM text of a public key";
     EVP_PKEY *pkey = pem.n <= LIMIT_SETTING ? read_pem(pem) : NULL;
@@ -119,7 +117,7 @@ struct public_key *public_key_from_pem(struct str pem, char why[256])
     if (pkey)
         k = public_key_wrap(pkey, JWT_RS256 | JWT_PS256 | JWT_ES256, S(""), &reason);
     if (!k)
-        snprintf(why, 256, "the public key is of no use: %s", reason);
+        why_set(why, "the public key is of no use: %s", reason);
     return k;
 }
 

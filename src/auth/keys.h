@@ -4,6 +4,7 @@
 #pragma once
 
 #include "auth/jwt.h"
+#include "base/why.h"
 
 #include <cjson/cJSON.h>
 #include <openssl/types.h>
@@ -13,7 +14,7 @@
 struct secret_key;
 
 /* NULL: `why` says it, and nothing secret. */
-struct secret_key *secret_key_new(struct str secret, char why[256]);
+struct secret_key *secret_key_new(struct str secret, struct why *why);
 void secret_key_free(struct secret_key *k);
 bool secret_key_verifies(const struct secret_key *k, struct str text, struct str signature);
 bool secret_key_sign(const struct secret_key *k, struct str text, unsigned char ret_mac[32]);
@@ -31,7 +32,7 @@ struct public_key {
  * (static words) says why it is not good enough. */
 struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid,
                                    const char **ret_why);
-struct public_key *public_key_from_pem(struct str pem, char why[256]);
+struct public_key *public_key_from_pem(struct str pem, struct why *why);
 /* NULL: *ret_why (static words) says why this key is passed over. */
 struct public_key *public_key_from_jwk(const cJSON *jwk, const char **ret_why);
 void public_key_free(struct public_key *k);

@@ -31,8 +31,8 @@ struct str auth_make_token(struct arena *a, struct str secret, struct str issuer
                            int64_t life_ms)
 {
     unsigned char mac[32];
-    char why[256];
-    struct secret_key *key = secret_key_new(secret, why);
+    struct why why;
+    struct secret_key *key = secret_key_new(secret, &why);
     struct str token = { 0 };
     struct buf claims, text;
 

@@ -180,3 +180,16 @@ enum csv_got csv_next(struct csv *c, struct arena *a)
     c->line = c->next_line;
     return c->rest.n ? read_row(c, a) : CSV_END;
 }
+
+void csv_field(struct buf *b, struct str s, bool is_formula)
+{
+    buf_char(b, '"');
+    if (is_formula)
+        buf_char(b, '\'');
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '"')
+            buf_char(b, '"');
+        buf_char(b, s.p[i]);
+    }
+    buf_char(b, '"');
+}

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 
 enum { CSV_FIELDS = 64 }; /* of one row */
 
@@ -34,3 +35,7 @@ void csv_init(struct csv *c, struct str text);
 /* Fields point into the text, or into the arena where quotes were doubled. An empty line is
  * skipped. */
 enum csv_got csv_next(struct csv *c, struct arena *a);
+
+/* Writes a field in quotes. is_formula: a spreadsheet would take it for one; an apostrophe at its
+ * start makes it text. */
+void csv_field(struct buf *b, struct str s, bool is_formula);

@@ -54,6 +54,8 @@
     X(ERR_STALE, 409, "STALE", "Somebody else moved it first.", "先に別の処理が更新しました。")    \
     X(ERR_CONSTRAINT, 500, "CONSTRAINT", "The database refused the change.",                       \
       "データベースが変更を拒否しました。")                                                        \
+    X(ERR_SUM_TOO_LARGE, 500, "SUM_TOO_LARGE", "A sum of amounts does not fit into 64 bits.",      \
+      "金額の合計が 64 ビットに収まりません。")                                                    \
     /* what happened to us */                                                                      \
     X(ERR_NO_MEMORY, 503, "NO_MEMORY", "The request needs more memory than it may have.",          \
       "メモリが不足しています。")                                                                  \

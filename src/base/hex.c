@@ -24,3 +24,19 @@ char *hex_put(char *p, const unsigned char *bytes, size_t n)
     }
     return p;
 }
+
+void i64_put(unsigned char *p, int64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (unsigned char)((uint64_t)v >> (56 - 8 * i));
+}
+
+int64_t i64_get(const void *bytes)
+{
+    const unsigned char *p = bytes;
+    uint64_t v = 0;
+
+    for (int i = 0; i < 8; i++)
+        v = v << 8 | p[i];
+    return (int64_t)v;
+}

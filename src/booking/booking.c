@@ -80,18 +80,17 @@ static enum err booking_insert_row(struct tx *tx, const struct booking *b)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_booking_add, &row, v_uuid(&b->id), v_uuid(&b->user_id),
-                        V_INT(b->money.minor), V_TEXT(str_of(b->money.currency)),
-                        V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->created_ms),
-                        V_INT(b->sender_version));
+                        V_MONEY(b->money), V_TEXT(str_of(names[b->status])), V_INT(b->version),
+                        V_INT(b->created_ms), V_INT(b->sender_version));
 
     return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
 }
 
 static enum err booking_store_row(struct tx *tx, const struct booking *b)
 {
-    return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_INT(b->money.minor),
-                 V_TEXT(str_of(b->money.currency)), V_TEXT(str_of(names[b->status])),
-                 V_INT(b->version), V_INT(b->sender_version), V_INT(b->updated_ms), v_uuid(&b->id));
+    return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_MONEY(b->money),
+                 V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->sender_version),
+                 V_INT(b->updated_ms), v_uuid(&b->id));
 }
 
 /* --- D21 --- */
@@ -106,13 +105,13 @@ static enum err note_captured(struct tx *tx, const struct payment *p, const char
 
     if (e != ERR_NOT_FOUND)
         return e;
-    e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured, false, why, NULL, NULL, now_ms);
+    e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured.minor, false, why, NULL, NULL, now_ms);
     uuid_text(p->id, payment);
     uuid_text(p->subject_id, booking);
     if (!e)
         LOG_AFTER_COMMIT(tx, LOG_ERROR, line, LOG_TEXT("bookingId", str_of(booking)),
                          LOG_TEXT("paymentId", str_of(payment)),
-                         LOG_NUM("capturedAmount", p->captured),
+                         LOG_NUM("capturedAmount", p->captured.minor),
                          LOG_TEXT("currency", str_of(p->money.currency)));
     return e;
 }
@@ -200,21 +199,18 @@ static enum err booking_end_payment(struct tx *tx, struct payments *pp, struct u
     return e || !busy ? e : look_again(tx, pp, booking, now_ms);
 }
 
-static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct uuid booking;
     bool busy;
     enum err e;
 
-    if (!uuid_parse(m->ref, &booking)) {
-        snprintf(why, 256, "the message names no booking");
-        return ERR_VALIDATION;
-    }
+    if (!uuid_parse(m->ref, &booking))
+        return why_err(why, ERR_VALIDATION, "the message names no booking");
     e = release_payment(tx, ctx, booking, env_now_ms(tx_env(tx)), &busy);
     if (e || !busy)
         return e;
-    snprintf(why, 256, "an operation on its payment is under way");
-    return ERR_UNAVAILABLE;
+    return why_err(why, ERR_UNAVAILABLE, "an operation on its payment is under way");
 }
 
 struct job_kind booking_cancelled_kind(struct payments *p)
@@ -494,7 +490,7 @@ static enum err booking_moved(struct tx *tx, const struct taking *t, const struc
                             (struct notice){ .type = NOTICE_PAYMENT_FAILED,
                                              .code = f->failure_code,
                                              .decline_code = f->decline_code });
-    if (p->status != PAYMENT_CAPTURED && p->captured < 0)
+    if (p->status != PAYMENT_CAPTURED && !minor_known(p->captured))
         return OK;
     return booking_confirm_later(tx, t->payments->runtime.queue, p->subject_id, p->id, t->now_ms);
 }
@@ -578,12 +574,12 @@ static enum err confirm_many(struct tx *tx, const struct message *const *m, size
     return tx_bulk(tx, STMT_booking_confirm, v, n, COLUMNS, NULL, NULL);
 }
 
-static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     enum err e = confirm_many(tx, &m, 1, ctx);
 
     if (e == ERR_VALIDATION)
-        snprintf(why, 256, "the message names no booking");
+        why_set(why, "the message names no booking");
     return e;
 }
 
@@ -610,8 +606,7 @@ struct str booking_json(struct arena *a, const struct booking *b)
     buf_char(&out, '{');
     out_uuid(&out, "id", b->id);
     out_uuid(&out, "userId", b->user_id);
-    out_int(&out, "amount", b->money.minor);
-    out_text(&out, "currency", str_of(b->money.currency));
+    money_out(&out, b->money);
     out_text(&out, "status", str_of(names[b->status]));
     out_int(&out, "version", b->version);
     out_time(&out, "createdAt", b->created_ms);

@@ -140,7 +140,7 @@ enum fate { FATE_DONE, FATE_STARTED, FATE_BUSY };
 static enum err leave_to_operator(struct tx *tx, const struct payment *p, const char *why,
                                   int64_t now_ms)
 {
-    int64_t amount = p->captured > 0 ? p->captured : p->money.minor;
+    int64_t amount = minor_known(p->captured) ? p->captured.minor : p->money.minor;
     char id[UUID_TEXT + 1];
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_cancel_noted, &row, v_uuid(&p->id), V_TEXT(str_of(why)));
@@ -319,7 +319,7 @@ static enum err read_step(struct tx *tx, const struct cancel_walk *w, struct can
                   : tx_each(tx, STMT_campaign_purchases, v, COUNT(v), add_purchase, s);
 }
 
-static enum err cancel_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err cancel_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(pp->runtime.env);
@@ -328,10 +328,8 @@ static enum err cancel_run(struct tx *tx, const struct message *m, void *ctx, ch
     size_t n = 0;
     enum err e;
 
-    if (!walk_parse(m, &w)) {
-        snprintf(why, 256, "the message names no campaign, or no place in it");
-        return ERR_VALIDATION;
-    }
+    if (!walk_parse(m, &w))
+        return why_err(why, ERR_VALIDATION, "the message names no campaign, or no place in it");
     e = read_step(tx, &w, &s);
     if (!e)
         e = let_go_of_some(tx, pp, &s, &w, now_ms, &n);

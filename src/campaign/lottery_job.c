@@ -235,22 +235,19 @@ static enum err lottery_job_tell(struct tx *tx, struct payments *pp, struct uuid
 
 /* --- the job --- */
 
-static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(pp->runtime.env), after;
     struct uuid campaign;
 
-    if (!uuid_parse(m->ref, &campaign)) {
-        snprintf(why, 256, "the message names no campaign");
-        return ERR_VALIDATION;
-    }
+    if (!uuid_parse(m->ref, &campaign))
+        return why_err(why, ERR_VALIDATION, "the message names no campaign");
     if (!m->body.n)
         return lottery_job_draw(tx, pp, campaign, now_ms);
     if (str_to_i64(m->body, &after))
         return lottery_job_tell(tx, pp, campaign, after, now_ms);
-    snprintf(why, 256, "the message says not from where to tell");
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION, "the message says not from where to tell");
 }
 
 struct job_kind draw_kind(struct payments *pp)

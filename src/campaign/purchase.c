@@ -48,7 +48,7 @@ static bool purchase_of_row(const struct row *row, struct purchase *p)
     if (!money_make(v[0].i, v[1].s, &p->money) || !parse_status(v[3].s, &p->status))
         return false;
     p->konbini = str_eq(v[2].s, S("konbini"));
-    p->revenue = v[4].i;
+    p->revenue = minor_of(&v[4]);
     p->expires_ms = v[5].i;
     p->created_ms = v[6].i;
     p->completed_ms = time_of(&v[7]);
@@ -82,8 +82,8 @@ enum err purchase_add(struct tx *tx, const struct purchase *p)
 {
     return TX_DO(tx, STMT_purchase_add, 1, v_uuid(&p->id), v_uuid(&p->campaign_id),
                  v_uuid(&p->layer_id), v_uuid(&p->position_id), v_uuid(&p->user_id),
-                 v_uuid(&p->payment_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 V_TEXT(purchase_method(p)), V_INT(p->expires_ms), V_INT(p->created_ms));
+                 v_uuid(&p->payment_id), V_MONEY(p->money), V_TEXT(purchase_method(p)),
+                 V_INT(p->expires_ms), V_INT(p->created_ms));
 }
 
 static struct val v_time(int64_t ms) /* 0: NULL */
@@ -93,7 +93,7 @@ static struct val v_time(int64_t ms) /* 0: NULL */
 
 enum err purchase_store(struct tx *tx, const struct purchase *p, int64_t now_ms)
 {
-    return TX_DO(tx, STMT_purchase_store, 1, V_TEXT(str_of(names[p->status])), V_INT(p->revenue),
+    return TX_DO(tx, STMT_purchase_store, 1, V_TEXT(str_of(names[p->status])), v_minor(p->revenue),
                  V_INT(p->expires_ms), v_time(p->completed_ms), v_time(p->failed_ms),
                  v_time(p->cancelled_ms), v_time(p->refunded_ms), V_INT(now_ms), v_uuid(&p->id));
 }
@@ -109,8 +109,7 @@ static void write_purchase(struct buf *b, const struct purchase *p)
     out_uuid(b, "positionId", p->position_id);
     out_uuid(b, "userId", p->user_id);
     out_uuid(b, "paymentId", p->payment_id);
-    out_int(b, "amount", p->money.minor);
-    out_text(b, "currency", str_of(p->money.currency));
+    money_out(b, p->money);
     out_text(b, "paymentMethodType", purchase_method(p));
     out_text(b, "status", str_of(names[p->status]));
     out_time(b, "expiresAt", p->expires_ms);

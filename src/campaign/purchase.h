@@ -31,7 +31,7 @@ struct purchase {
     struct money money;
     bool konbini; /* else by card */
     enum purchase_status status;
-    int64_t revenue; /* what it brought into the campaign's and the user's sums */
+    struct minor revenue; /* what it brought into the campaign's and the user's sums */
     int64_t expires_ms, created_ms, completed_ms, failed_ms, cancelled_ms, refunded_ms; /* 0: not */
 };
 

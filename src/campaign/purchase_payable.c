@@ -250,7 +250,10 @@ static enum err tell_declined(struct tx *tx, const struct taking *t, const struc
 static enum err purchase_payable_release(struct tx *tx, const struct purchase *b, int64_t now_ms)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
+    enum err e;
+
+    assert(b->status < PURCHASE_COMPLETED && !minor_or_0(b->revenue)); /* what is sold stays sold */
+    e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
@@ -339,7 +342,7 @@ static void purchase_payable_become(struct purchase *b, const struct payment *p,
     if (!all_back || !b->refunded_ms)
         b->refunded_ms = all_back ? now_ms : 0;
     b->status = all_back ? PURCHASE_REFUNDED : PURCHASE_COMPLETED;
-    b->revenue = p->captured - (p->refunded > 0 ? p->refunded : 0);
+    b->revenue.minor = minor_change(p->refunded, p->captured);
 }
 
 /* p was captured, and b follows: from nothing, into a refund, or back from one that failed. The
@@ -348,11 +351,12 @@ static enum err follow_money(struct tx *tx, const struct taking *t, const struct
                              struct purchase *b)
 {
     bool first = b->status < PURCHASE_COMPLETED, taken_back = false;
-    int64_t by = -b->revenue;
+    struct minor had = b->revenue;
+    int64_t by;
     enum err e = first ? purchase_payable_sell(tx, t, b, &taken_back) : OK;
 
     purchase_payable_become(b, p, t->now_ms);
-    by += b->revenue;
+    by = minor_change(had, b->revenue);
     if (!e)
         e = purchase_store(tx, b, t->now_ms);
     if (!e && first)
@@ -402,7 +406,7 @@ static enum err purchase_payable_moved(struct tx *tx, const struct taking *t,
 
     if (e)
         return e;
-    if (p->captured >= 0)
+    if (minor_known(p->captured))
         return follow_money(tx, t, p, &b);
     if (is_void(p))
         return f && f->state == INTENT_CANCELED ? purchase_payable_cancelled(tx, t, &b, f)

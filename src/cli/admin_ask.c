@@ -26,7 +26,7 @@ void admin_owner(struct str file, char ret_owner[ADMIN_OWNER])
     fclose(f);
 }
 
-enum err admin_find(const struct settings *s, struct admin **ret_admin, char why[512])
+enum err admin_find(const struct settings *s, struct admin **ret_admin, struct why *why)
 {
     struct str file = s->db, scheme = str_cut(&file, ':');
     char address[ADMIN_OWNER];
@@ -37,15 +37,15 @@ enum err admin_find(const struct settings *s, struct admin **ret_admin, char why
         snprintf(address, sizeof(address), STR_FMT, STR_ARG(s->listen));
     if (address[0] && !str_starts(str_of(address), S("the command "))) /* a command is no server */
         return admin_open(s, address, ret_admin, why);
-    snprintf(why, 512, "no server has this database; start one (ichido serve), it does the work");
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION,
+                   "no server has this database; start one (ichido serve), it does the work");
 }
 
 /* --- asking --- */
 
 enum err admin_ask(struct admin *a, struct arena *arena, const char *method, struct str path,
                    enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
-                   char why[512])
+                   struct why *why)
 {
     for (int tries = 1;; tries++) {
         enum err e = admin_send(a, arena, method, path, type, body, ret_status, ret_answer, why);
@@ -56,15 +56,14 @@ enum err admin_ask(struct admin *a, struct arena *arena, const char *method, str
     }
 }
 
-void admin_problem(int status, const cJSON *problem, char why[512])
+void admin_problem(int status, const cJSON *problem, struct why *why)
 {
     if (status == 401 || status == 403)
-        snprintf(why, 512,
-                 "the server refused ICHIDO_ADMIN_TOKEN (%d): it must be that server's token",
-                 status);
+        why_set(why, "the server refused ICHIDO_ADMIN_TOKEN (%d): it must be that server's token",
+                status);
     else
-        snprintf(why, 512, "the server answered %d %.60s: %.300s", status,
-                 answer_words(problem, "code"), answer_words(problem, "detail"));
+        why_set(why, "the server answered %d %.60s: %.300s", status, answer_words(problem, "code"),
+                answer_words(problem, "detail"));
 }
 
 static void add_encoded(struct buf *b, struct str text)

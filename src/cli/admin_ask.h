@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/why.h"
 #include "cli/admin_call.h"
 
 #include <cjson/cJSON.h>
@@ -15,15 +16,15 @@ void admin_owner(struct str file, char ret_owner[ADMIN_OWNER]);
 /* Opens the server of the settings' database: the owner of the SQLite file, or with PostgreSQL the
  * server at the address in the settings. Fails as admin_open() does, and with VALIDATION where no
  * process has the file. */
-enum err admin_find(const struct settings *s, struct admin **ret_admin, char why[512]);
+enum err admin_find(const struct settings *s, struct admin **ret_admin, struct why *why);
 
 /* Does the same as admin_send(), and calls a busy server (429, 503) again for half a minute. The
  * request must be harmless when it is sent twice. */
 enum err admin_ask(struct admin *a, struct arena *arena, const char *method, struct str path,
                    enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
-                   char why[512]);
+                   struct why *why);
 /* Writes an answer that is a problem into why, with the server's text. */
-void admin_problem(int status, const cJSON *problem, char why[512]);
+void admin_problem(int status, const cJSON *problem, struct why *why);
 
 /* Adds ?name=value or &name=value, or nothing where the value is empty. */
 void admin_parameter(struct buf *path, const char *name, struct str value);

@@ -33,12 +33,6 @@ struct admin {
 
 /* --- opening --- */
 
-static enum err admin_call_no(char why[512], const char *words)
-{
-    snprintf(why, 512, "%s", words);
-    return ERR_VALIDATION;
-}
-
 /* Replaces an address that means "every interface" by loopback. */
 static bool set_base(struct admin *a, const char *address)
 {
@@ -137,37 +131,36 @@ static bool is_printable(struct str s)
 }
 
 static enum err admin_call_fill(struct admin *a, const struct settings *s, const char *address,
-                                char why[512])
+                                struct why *why)
 {
     a->tls = s->tls_cert.n;
-    if (!set_base(a, address)) {
-        snprintf(why, 512, "another process has the database: %.200s; try again when it has ended",
-                 *address ? address : "its lock does not say which");
-        return ERR_VALIDATION;
-    }
-    if (!is_printable(s->admin_token)) {
-        snprintf(why, 512,
-                 "the server at %.200s has the database, so this goes through its admin API, and"
-                 " ICHIDO_ADMIN_TOKEN is not set: set it to that server's token (dev mode prints"
-                 " the one it made)",
-                 address);
-        return ERR_VALIDATION;
-    }
+    if (!set_base(a, address))
+        return why_err(why, ERR_VALIDATION,
+                       "another process has the database: %.200s; try again when it has ended",
+                       *address ? address : "its lock does not say which");
+    if (!is_printable(s->admin_token))
+        return why_err(
+            why, ERR_VALIDATION,
+            "the server at %.200s has the database, so this goes through its admin API, and"
+            " ICHIDO_ADMIN_TOKEN is not set: set it to that server's token (dev mode prints"
+            " the one it made)",
+            address);
     if (a->tls && !read_pin(s, a->pin))
-        return admin_call_no(why,
-                             "ICHIDO_TLS_CERT cannot be read, so the server cannot be recognised");
+        return why_err(why, ERR_VALIDATION,
+                       "ICHIDO_TLS_CERT cannot be read, so the server cannot be recognised");
     a->curl = curl_easy_init();
     return a->curl && add_headers(a, ADMIN_JSON, s->admin_token) &&
                    add_headers(a, ADMIN_CSV, s->admin_token)
                ? OK
-               : admin_call_no(why, "libcurl does not start");
+               : why_err(why, ERR_VALIDATION, "libcurl does not start");
 }
 
 enum err admin_open(const struct settings *s, const char *address, struct admin **ret_admin,
-                    char why[512])
+                    struct why *why)
 {
     struct admin *a = calloc(1, sizeof(*a));
-    enum err e = a ? admin_call_fill(a, s, address, why) : admin_call_no(why, "not enough memory");
+    enum err e =
+        a ? admin_call_fill(a, s, address, why) : why_err(why, ERR_VALIDATION, "not enough memory");
 
     if (e)
         admin_free(a);
@@ -229,7 +222,7 @@ static void admin_call_prepare(struct admin *a, const char *method, const char *
 
 enum err admin_send(struct admin *a, struct arena *arena, const char *method, struct str path,
                     enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
-                    char why[512])
+                    struct why *why)
 {
     char url[URL_MAX];
     struct buf answer;
@@ -246,13 +239,13 @@ enum err admin_send(struct admin *a, struct arena *arena, const char *method, st
     buf_release(&answer);
     if (!code && ret_answer->p)
         return OK;
-    snprintf(why, 512, "the server at %.200s has the database and does not answer: %s", a->base,
-             code ? curl_easy_strerror(code) : "not enough memory");
-    return ERR_UNAVAILABLE;
+    return why_err(why, ERR_UNAVAILABLE,
+                   "the server at %.200s has the database and does not answer: %s", a->base,
+                   code ? curl_easy_strerror(code) : "not enough memory");
 }
 
 enum err admin_call(struct admin *a, struct arena *arena, const char *method, struct str path,
-                    struct str body, int *ret_status, struct str *ret_answer, char why[512])
+                    struct str body, int *ret_status, struct str *ret_answer, struct why *why)
 {
     return admin_send(a, arena, method, path, ADMIN_JSON, body, ret_status, ret_answer, why);
 }

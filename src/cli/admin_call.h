@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/settings/settings.h"
+#include "base/why.h"
 
 struct admin;
 
@@ -12,7 +13,7 @@ struct admin;
  * setting is missing. The settings are borrowed; the server must have the same TLS files and admin
  * token. */
 enum err admin_open(const struct settings *s, const char *address, struct admin **ret_admin,
-                    char why[512]);
+                    struct why *why);
 void admin_free(struct admin *a); /* NULL is fine */
 
 /* Sends this Idempotency-Key with every later call. False: no memory. */
@@ -21,7 +22,7 @@ bool admin_use_key(struct admin *a, const char *key);
 /* An empty body is not sent. OK: there is an answer, with any status. Other errors: `why` says
  * why. */
 enum err admin_call(struct admin *a, struct arena *arena, const char *method, struct str path,
-                    struct str body, int *ret_status, struct str *ret_answer, char why[512]);
+                    struct str body, int *ret_status, struct str *ret_answer, struct why *why);
 
 /* A header of the last answer; empty where it has none, or one that does not fit. */
 void admin_header(struct admin *a, const char *name, char *ret_value, size_t size);
@@ -30,4 +31,4 @@ void admin_header(struct admin *a, const char *name, char *ret_value, size_t siz
 enum admin_type { ADMIN_JSON, ADMIN_CSV, ADMIN_TYPES };
 enum err admin_send(struct admin *a, struct arena *arena, const char *method, struct str path,
                     enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
-                    char why[512]);
+                    struct why *why);

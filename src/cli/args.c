@@ -11,8 +11,7 @@ enum { DATE_TEXT = 10 };
 
 bool args_wrong(struct args *a, const char *what, const char *words)
 {
-    snprintf(a->why, 256, "%.60s %s", what, words);
-    return false;
+    return why_false(a->why, "%.60s %s", what, words);
 }
 
 bool args_ask_for_help(int argc, char **argv)
@@ -57,13 +56,11 @@ static bool may_take(struct args *a, const struct args_option *o, const char *sa
 {
     uint64_t bit;
 
-    if (!o || !(o->verbs & 1 << a->verb)) {
-        snprintf(a->why, 256,
-                 o ? "%.60s does not go with this command; see %s --help"
-                   : "%.60s is not an option; %s --help lists them",
-                 o ? o->name : said, a->command);
-        return false;
-    }
+    if (!o || !(o->verbs & 1 << a->verb))
+        return why_false(a->why,
+                         o ? "%.60s does not go with this command; see %s --help"
+                           : "%.60s is not an option; %s --help lists them",
+                         o ? o->name : said, a->command);
     bit = UINT64_C(1) << place_of(a, o);
     if ((a->seen & bit) && !o->often)
         return args_wrong(a, o->name, "may be given once");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/str.h"
+#include "base/why.h"
 
 struct args_option {
     const char *name; /* "--limit" */
@@ -19,8 +20,8 @@ struct args {
     size_t count; /* of them; at most 64 */
     void *ask;    /* passed to the readers */
     int verb;
-    uint64_t seen; /* a bit for each option that was given */
-    char *why;     /* 256 bytes: what to write instead */
+    uint64_t seen;   /* a bit for each option that was given */
+    struct why *why; /* what to write instead */
 };
 
 /* Sets why to "what words" and returns false. */

@@ -108,7 +108,8 @@ static int backup_run(struct backup_run *r)
 {
     struct str db = r->node.settings.db, prefix = S("sqlite:");
     bool sqlite = str_starts(db, prefix);
-    char why[256] = "", id[UUID_TEXT + 1];
+    char id[UUID_TEXT + 1];
+    struct why why = { 0 };
     enum err e;
 
     if (sqlite)
@@ -122,12 +123,12 @@ static int backup_run(struct backup_run *r)
     r->backup.spare = r->spare;
     r->backup.tell = backup_tell;
     r->backup.ctx = r;
-    e = sqlite ? sqlite_backup(&r->backup, why) : postgres_backup(&r->backup, why);
+    e = sqlite ? sqlite_backup(&r->backup, &why) : postgres_backup(&r->backup, &why);
     if (!e) {
         (r->json ? print_json : print_words)(&r->backup);
         return EXIT_FINE;
     }
-    fprintf(stderr, "ichido backup: %s\n", why[0] ? why : err_words(e, LANG_EN));
+    fprintf(stderr, "ichido backup: %s\n", why.text[0] ? why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 

@@ -23,22 +23,21 @@ struct str command_store_file(const struct node *n)
 }
 
 /* A command must not create a database where there is none. */
-static bool is_there(struct str file, char why[512])
+static bool is_there(struct str file, struct why *why)
 {
     char path[FILE_PATH];
 
     snprintf(path, sizeof(path), STR_FMT, STR_ARG(file));
     if (access(path, F_OK) == 0)
         return true;
-    snprintf(why, 512, "there is no database at %.300s (%s); ICHIDO_DB says where it is", path,
-             strerrordesc_np(errno));
-    return false;
+    return why_false(why, "there is no database at %.300s (%s); ICHIDO_DB says where it is", path,
+                     strerrordesc_np(errno));
 }
 
 enum err command_store_open(struct node *n, const char *command, char ret_owner[ADMIN_OWNER],
-                            char why[512])
+                            struct why *why)
 {
-    char owner[80], words[256] = "";
+    char owner[80];
     struct str file = command_store_file(n);
     struct store_options o = { .url = n->settings.db,
                                .connections = CONNECTIONS,
@@ -50,9 +49,10 @@ enum err command_store_open(struct node *n, const char *command, char ret_owner[
     o.owner = str_of(owner);
     if (file.n && !is_there(file, why))
         return ERR_NOT_FOUND;
-    e = store_open(&o, &n->env, &n->store, words);
-    if (e)
-        snprintf(why, 512, "%s", words[0] ? words : err_words(e, LANG_EN));
+    *why = (struct why){ 0 };
+    e = store_open(&o, &n->env, &n->store, why);
+    if (e && !why->text[0])
+        why_set(why, "%s", err_words(e, LANG_EN));
     if (e == ERR_CONFLICT)
         admin_owner(file, ret_owner);
     return e;

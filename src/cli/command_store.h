@@ -2,6 +2,7 @@
  * PostgreSQL always (M4). */
 #pragma once
 
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "server/node.h"
 
@@ -9,7 +10,7 @@
  * the file, and ret_owner is its address for admin_open(). NOT_FOUND: there is no file, and none is
  * made. */
 enum err command_store_open(struct node *n, const char *command, char ret_owner[ADMIN_OWNER],
-                            char why[512]);
+                            struct why *why);
 
 /* The SQLite file in the settings; empty with PostgreSQL. */
 struct str command_store_file(const struct node *n);

@@ -50,14 +50,14 @@ static int cli_keys_find(struct node *n, struct uuid key, bool json)
     CLEANUP(json_freep) cJSON *tree = NULL;
     struct payments_source *s = NULL;
     struct arena arena;
-    char why[512] = "";
+    struct why why = { 0 };
     struct str text;
     int code = EXIT_CANNOT;
 
     arena_init(&arena, ARENA);
-    if (!payments_source_open(n, "ichido keys", &s, why) ||
-        payments_source_key(s, &arena, key, &text, why))
-        fprintf(stderr, "ichido keys: %s\n", why[0] ? why : "it cannot be read");
+    if (!payments_source_open(n, "ichido keys", &s, &why) ||
+        payments_source_key(s, &arena, key, &text, &why))
+        fprintf(stderr, "ichido keys: %s\n", why.text[0] ? why.text : "it cannot be read");
     else if (json_parse(text, &tree, NULL))
         fputs("ichido keys: the answer is not what was expected\n", stderr);
     else

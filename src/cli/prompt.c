@@ -99,13 +99,14 @@ static bool read_unseen(const char *words, const struct held *h, char ret[PROMPT
     return ok;
 }
 
-static bool ask_twice(const char *words, const struct held *h, char ret[PROMPT_MAX], char why[512])
+static bool ask_twice(const char *words, const struct held *h, char ret[PROMPT_MAX],
+                      struct why *why)
 {
     char again[PROMPT_MAX] = "";
     bool ok = read_unseen(words, h, ret) && read_unseen("the same again", h, again);
 
     if (ok && strcmp(ret, again) != 0) {
-        snprintf(why, 512, "the two are not the same; nothing was changed");
+        why_set(why, "the two are not the same; nothing was changed");
         ok = false;
     }
     OPENSSL_cleanse(again, sizeof(again));
@@ -114,13 +115,13 @@ static bool ask_twice(const char *words, const struct held *h, char ret[PROMPT_M
     return ok;
 }
 
-bool prompt_new_password(const char *name, char ret[PROMPT_MAX], char why[512])
+bool prompt_new_password(const char *name, char ret[PROMPT_MAX], struct why *why)
 {
     struct held h;
     char words[128];
     bool ok;
 
-    snprintf(why, 512, "a password is needed: type it, or give it as a line on standard input");
+    why_set(why, "a password is needed: type it, or give it as a line on standard input");
     if (!isatty(STDIN_FILENO))
         return read_line(ret, -1);
     snprintf(words, sizeof(words), "new password for %.64s", name);

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "base/str.h"
+#include "base/why.h"
 
 enum { PROMPT_MAX = 512 };
 
 /* Asks twice, without echo, at a terminal; otherwise reads one line of standard input. The caller
  * wipes the password. False: `why` says why. */
-bool prompt_new_password(const char *name, char ret[PROMPT_MAX], char why[512]);
+bool prompt_new_password(const char *name, char ret[PROMPT_MAX], struct why *why);

@@ -35,7 +35,8 @@ struct reconcile_run {
     struct reconcile_ask ask;
     struct admin *admin;
     struct arena arena; /* of one answer */
-    char day[DAY_TEXT + 1], why[512];
+    char day[DAY_TEXT + 1];
+    struct why why;
     bool terminal, told, told_pause;
     int64_t told_ms;
 };
@@ -104,10 +105,8 @@ static bool choose_day(struct reconcile_run *r)
         snprintf(r->day, sizeof(r->day), STR_FMT, STR_ARG(r->ask.day));
         return true;
     }
-    if (zone_load(r->node.settings.time_zone, &zone)) {
-        snprintf(r->why, sizeof(r->why), "ICHIDO_TIME_ZONE is no time zone of this system");
-        return false;
-    }
+    if (zone_load(r->node.settings.time_zone, &zone))
+        return why_false(&r->why, "ICHIDO_TIME_ZONE is no time zone of this system");
     day_text(day_at(zone, env_now_ms(&r->node.env)) - 1, r->day);
     zone_free(zone);
     return true;
@@ -120,7 +119,7 @@ static bool keep_problem(struct reconcile_run *r, int status, struct str answer)
     CLEANUP(json_freep) cJSON *tree = NULL;
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
-    admin_problem(status, tree, r->why);
+    admin_problem(status, tree, &r->why);
     return false;
 }
 
@@ -133,7 +132,7 @@ static bool reconcile_call(struct reconcile_run *r, const char *method, const ch
     snprintf(path, sizeof(path), "/api/v1/admin/reconciliations/%s%s", r->day, ending);
     arena_release(&r->arena);
     return !admin_ask(r->admin, &r->arena, method, str_of(path), ADMIN_JSON, S(""), &status,
-                      ret_answer, r->why) &&
+                      ret_answer, &r->why) &&
            (status == wanted || keep_problem(r, status, *ret_answer));
 }
 
@@ -275,7 +274,7 @@ static bool write_csv(struct reconcile_run *r)
     if (f && !to_stdout)
         fine = fclose(f) == 0 && fine;
     if (!fine)
-        snprintf(r->why, sizeof(r->why), "%.300s cannot be written", r->ask.csv);
+        why_set(&r->why, "%.300s cannot be written", r->ask.csv);
     return fine;
 }
 
@@ -297,13 +296,13 @@ static int reconcile_work(struct reconcile_run *r)
     CLEANUP(json_freep) cJSON *day = NULL;
     int code = EXIT_NOT_DONE;
 
-    if (choose_day(r) && !admin_find(&r->node.settings, &r->admin, r->why))
+    if (choose_day(r) && !admin_find(&r->node.settings, &r->admin, &r->why))
         day = wait_for_end(r);
     if (day)
         code = cli_reconcile_show(r, day);
     if (code == EXIT_NOT_DONE)
         fprintf(stderr, "ichido reconcile: %s\n",
-                r->why[0] ? r->why : "the answer is not what was expected");
+                r->why.text[0] ? r->why.text : "the answer is not what was expected");
     return code;
 }
 

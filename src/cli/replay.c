@@ -187,12 +187,12 @@ int cli_replay(int argc, char **argv)
 {
     struct replay_ask k = { 0 };
     struct clock clock;
-    char why[256] = "";
+    struct why why = { 0 };
     struct args a = { .command = "ichido replay",
                       .options = options,
                       .count = COUNT(options),
                       .ask = &k,
-                      .why = why };
+                      .why = &why };
 
     clock_init(&clock);
     k.now_ms = clock_wall_ms(&clock);
@@ -202,6 +202,6 @@ int cli_replay(int argc, char **argv)
     }
     if (read_arguments(&a, argc, argv, &k))
         return replay_run(&k);
-    fprintf(stderr, "ichido replay: %s\n", why);
+    fprintf(stderr, "ichido replay: %s\n", why.text);
     return EXIT_ASKED_WRONGLY;
 }

@@ -42,7 +42,8 @@ struct participant {
     struct str name, email;            /* email may be empty */
     bool has_user, paid, has_payment;
     struct uuid user, payment; /* who may pay it himself; what holds its place or its money */
-    int64_t amount, paid_amount, refunded_amount;
+    int64_t amount;
+    struct minor paid_amount, refunded_amount;
     int64_t paid_ms; /* 0: not yet */
     struct str title;
     char currency[4];

@@ -36,8 +36,8 @@ void participant_out(struct buf *b, const struct participant *p)
     out_int(b, "amount", p->amount);
     out_text(b, "currency", str_of(p->currency));
     out_text(b, "status", p->paid ? S("paid") : S("unpaid"));
-    out_int(b, "paidAmount", p->paid_amount);
-    out_int(b, "refundedAmount", p->refunded_amount);
+    minor_out(b, "paidAmount", p->paid_amount);
+    minor_out(b, "refundedAmount", p->refunded_amount);
     out_time(b, "paidAt", p->paid_ms);
     if (p->has_payment)
         out_uuid(b, "paymentId", p->payment);
@@ -144,9 +144,12 @@ static enum err out_totals(struct tx *tx, struct buf *b, struct uuid collection)
     struct row row;
     enum err e = TX_ROW(tx, STMT_collection_totals, &row, v_uuid(&collection));
     const struct val *v = row.col;
+    int64_t net;
 
     if (e)
         return e;
+    if (!minor_net(minor_of(&v[3]), minor_of(&v[4]), MINOR_NONE, &net))
+        return ERR_SUM_TOO_LARGE;
     out_json(b, "totals", S("{"));
     out_int(b, "participants", v[0].i);
     out_int(b, "paid", v[1].i);
@@ -154,7 +157,7 @@ static enum err out_totals(struct tx *tx, struct buf *b, struct uuid collection)
     out_int(b, "amountDue", v[2].i);
     out_int(b, "amountPaid", v[3].i);
     out_int(b, "amountRefunded", v[4].i);
-    out_int(b, "amountNet", v[3].i - v[4].i);
+    out_int(b, "amountNet", net);
     out_int(b, "amountOutstanding", v[5].i);
     buf_char(b, '}');
     return OK;

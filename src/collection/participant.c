@@ -202,17 +202,17 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
     struct participant who;
     enum err e = participant_read(tx, p->subject_id, &who);
 
-    *ret_open = !e && (!who.paid || p->captured >= 0); /* paid by another one: it goes back (D2) */
+    *ret_open =
+        !e && (!who.paid || minor_known(p->captured)); /* paid by another one: it goes back (D2) */
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
 static enum err participant_refunded(struct tx *tx, const struct taking *t, const struct payment *p)
 {
-    if (p->captured < 0)
+    if (!minor_known(p->captured))
         return OK;
-    return TX_DO(tx, STMT_participant_paid, 1, V_INT(p->captured),
-                 V_INT(p->refunded > 0 ? p->refunded : 0), V_INT(t->now_ms),
-                 v_uuid(&p->subject_id));
+    return TX_DO(tx, STMT_participant_paid, 1, v_minor(p->captured), V_INT(minor_or_0(p->refunded)),
+                 V_INT(t->now_ms), v_uuid(&p->subject_id));
 }
 
 /* Its page may be closed long since: nobody else tells of a slip that ran out. */

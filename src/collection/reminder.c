@@ -283,15 +283,13 @@ static enum err with_zone(struct remind *r, enum err (*act)(struct remind *r))
     return e;
 }
 
-static enum err reminder_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err reminder_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     struct remind r = { .tx = tx, .payments = pp, .now_ms = env_now_ms(pp->runtime.env) };
 
-    if (!read_walk(m, &r.walk)) {
-        snprintf(why, 256, "the message names no collection, or no place in it");
-        return ERR_VALIDATION;
-    }
+    if (!read_walk(m, &r.walk))
+        return why_err(why, ERR_VALIDATION, "the message names no collection, or no place in it");
     return with_zone(&r, reminder_step);
 }
 

@@ -210,15 +210,15 @@ enum err reminder_start(struct tx *tx, struct payments *pp, int64_t now_ms)
     return plan_page(tx, pp, &s, now_ms);
 }
 
-static enum err reminder_plan_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err reminder_plan_run(struct tx *tx, const struct message *m, void *ctx,
+                                  struct why *why)
 {
     struct payments *pp = ctx;
     struct sweep s = { .due_ms = 0 };
 
     if (read_sweep(m, &s))
         return plan_page(tx, pp, &s, env_now_ms(pp->runtime.env));
-    snprintf(why, 256, "the message has no rule, or no place to go on from");
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION, "the message has no rule, or no place to go on from");
 }
 
 struct job_kind reminder_plan_kind(struct payments *pp)

@@ -318,11 +318,8 @@ static enum err dlq_act_fit(struct tx *tx, struct dead_act *act)
 
 /* --- the kinds' own word --- */
 
-/* Words that are too long end between two characters. */
-static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words)
 {
-    struct str words = str_of(*why ? why : err_words(e, LANG_EN));
-
     if (words.n >= sizeof(r->why))
         words.n = sizeof(r->why) - 1;
     while (!str_is_utf8(words))
@@ -331,8 +328,13 @@ static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, c
     snprintf(r->why, sizeof(r->why), STR_FMT, STR_ARG(words));
 }
 
+static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+{
+    dead_refusal_set(r, id, str_of(*why ? why : err_words(e, LANG_EN)));
+}
+
 static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,
-                         int64_t now_ms, bool *ret_live, char why[256])
+                         int64_t now_ms, bool *ret_live, struct why *why)
 {
     const struct dead_kind *k = dead_kind_of(act->letters, d->kind);
 
@@ -361,13 +363,13 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates,
 
     for (size_t i = 0; i < s->count; i++) {
         struct dead_letter *d = &s->letters[i];
-        char why[256] = "";
+        struct why why = { 0 };
         enum err e = OK;
 
         if (s->needs[i].has_gates == gates)
-            e = ask_kind(tx, act, d, now_ms, &s->live[i], why);
+            e = ask_kind(tx, act, d, now_ms, &s->live[i], &why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
-            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why);
+            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why.text);
         else if (e)
             return e;
         else

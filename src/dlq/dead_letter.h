@@ -10,6 +10,7 @@
  * most and a cursor goes on from there. */
 #pragma once
 
+#include "base/why.h"
 #include "queue/queue.h"
 
 struct buf;
@@ -57,14 +58,14 @@ struct dead_kind {
      * been changed: then d->has_lane and d->lane too). True: the kind made it live by its own
      * means. */
     enum err (*retry)(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                      bool *ret_live, char why[256]);
+                      bool *ret_live, struct why *why);
     /* NULL: next to nothing. Asked before any of a step's letters is retried; it only reads.
      * NOT_FOUND: as if it were NULL. A retry without gates locks no lane; one with gates is called
      * when those of all letters are locked. */
     enum err (*need)(struct tx *tx, void *ctx, const struct dead_letter *d,
                      struct dead_need *ret_need);
     /* NULL: the row is all there is. */
-    enum err (*forget)(struct tx *tx, void *ctx, const struct dead_letter *d, char why[256]);
+    enum err (*forget)(struct tx *tx, void *ctx, const struct dead_letter *d, struct why *why);
     /* NULL: the row's body and the queue's own attempts are all there is. Writes the members
      * payload and failures of an object that was begun. NOT_FOUND: as if it were NULL; nothing was
      * written. */
@@ -78,11 +79,11 @@ struct dead_kind {
     const char *why_not; /* where there are none; NULL: the usual words */
     /* NOT_FOUND: it is gone. UNPROCESSABLE: this one may not be seen or edited, `why` says why. */
     enum err (*body)(struct tx *tx, void *ctx, const struct dead_letter *d,
-                     struct dead_body *ret_body, char why[256]);
+                     struct dead_body *ret_body, struct why *why);
     /* Instead of retry: with this body from now on. *ret_id: the message that has it, where it is
      * another one than the letter. What is wrong with the body is UNPROCESSABLE. */
     enum err (*edit)(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                     int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256]);
+                     int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why);
 };
 
 struct dead_letters {
@@ -169,6 +170,8 @@ struct dead_refusal {
     struct uuid id;
     char why[256];
 };
+/* Words that are too long end between two characters. */
+void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words);
 
 /* One act on one or many. The caller fills the first part, then posts dead_act_step() in units and
  * calls dead_act_took() with each verdict until that says false. */

@@ -17,7 +17,6 @@
 #include "store/values.h"
 
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DIGEST = 32, EDIT_ARENA = 16 * LIMIT_DEAD_EDIT };
@@ -38,7 +37,7 @@ static bool is_shown(struct str body, bool is_event)
 }
 
 static enum err put_together(struct arena *a, const struct dead_body *was, struct str edited,
-                             struct str *ret_body, char why[256])
+                             struct str *ret_body, struct why *why)
 {
     *ret_body = edited;
     return is_shown(was->now, was->is_event) ? dead_merge(a, was->now, edited, ret_body, why) : OK;
@@ -72,7 +71,7 @@ static enum err dlq_edit_keep(struct tx *tx, const struct dead_act *act, struct 
 
 static enum err dlq_edit_use(struct tx *tx, const struct dead_act *act, const struct dead_kind *k,
                              struct dead_letter *d, const struct dead_body *was, struct str body,
-                             int64_t now_ms, bool *ret_live, char why[256])
+                             int64_t now_ms, bool *ret_live, struct why *why)
 {
     struct uuid message = d->id;
     enum err e = k->edit(tx, k->ctx, d, body, now_ms, ret_live, &message, why);
@@ -82,7 +81,7 @@ static enum err dlq_edit_use(struct tx *tx, const struct dead_act *act, const st
 
 /* Merged before this unit, where the letter is as it was then. */
 static enum err whole_of(struct arena *a, const struct dead_edit *edit, const struct dead_body *was,
-                         struct str *ret_body, char why[256])
+                         struct str *ret_body, struct why *why)
 {
     char now[SHA256_TEXT + 1];
 
@@ -94,7 +93,7 @@ static enum err whole_of(struct arena *a, const struct dead_edit *edit, const st
 
 static enum err edit_in(struct tx *tx, struct arena *a, const struct dead_act *act,
                         const struct dead_kind *k, struct dead_letter *d, int64_t now_ms,
-                        bool *ret_live, char why[256])
+                        bool *ret_live, struct why *why)
 {
     struct dead_edit *edit = act->edit;
     struct dead_body was = { 0 };
@@ -104,7 +103,7 @@ static enum err edit_in(struct tx *tx, struct arena *a, const struct dead_act *a
     edit->changed = false;
     edit->before[0] = '\0';
     if (e == ERR_NOT_FOUND)
-        snprintf(why, 256, "what it is about is not stored any more; delete it");
+        why_set(why, "what it is about is not stored any more; delete it");
     if (!e)
         e = whole_of(a, edit, &was, &body, why);
     if (e)
@@ -118,16 +117,14 @@ static enum err edit_in(struct tx *tx, struct arena *a, const struct dead_act *a
 }
 
 enum err dead_edit(struct tx *tx, const struct dead_act *act, struct dead_letter *d, int64_t now_ms,
-                   bool *ret_live, char why[256])
+                   bool *ret_live, struct why *why)
 {
     const struct dead_kind *k = dead_kind_of(act->letters, d->kind);
     struct arena a;
     enum err e;
 
-    if (!k || !k->edit) {
-        snprintf(why, 256, "%s", k && k->why_not ? k->why_not : WHY_NOT);
-        return ERR_UNPROCESSABLE;
-    }
+    if (!k || !k->edit)
+        return why_err(why, ERR_UNPROCESSABLE, "%s", k && k->why_not ? k->why_not : WHY_NOT);
     arena_init(&a, EDIT_ARENA);
     e = edit_in(tx, &a, act, k, d, now_ms, ret_live, why);
     arena_release(&a);
@@ -139,9 +136,9 @@ enum err dead_edit(struct tx *tx, const struct dead_act *act, struct dead_letter
 static enum err merge_now(struct arena *a, struct arena *temporary, const struct dead_body *was,
                           struct dead_edit *edit)
 {
-    char why[256];
+    struct why why;
     struct str body;
-    enum err e = put_together(temporary, was, edit->body, &body, why);
+    enum err e = put_together(temporary, was, edit->body, &body, &why);
 
     if (e || !dlq_edit_hash(was->now, edit->of))
         return e ? e : ERR_INTERNAL;
@@ -156,7 +153,7 @@ enum err dead_edit_prepare(struct tx *tx, struct arena *a, const struct dead_let
     struct dead_body was = { 0 };
     struct dead_letter d;
     struct arena temporary;
-    char why[256];
+    struct why why;
     struct row row;
     enum err e = TX_ROW(tx, STMT_letter_get, &row, V_BLOB(uuid_bytes(&id)));
 
@@ -166,7 +163,7 @@ enum err dead_edit_prepare(struct tx *tx, struct arena *a, const struct dead_let
     if (e)
         return e;
     k = dead_kind_of(l, d.kind);
-    e = k && k->edit ? k->body(tx, k->ctx, &d, &was, why) : ERR_UNPROCESSABLE;
+    e = k && k->edit ? k->body(tx, k->ctx, &d, &was, &why) : ERR_UNPROCESSABLE;
     if (e)
         return e;
     arena_init(&temporary, EDIT_ARENA);
@@ -203,8 +200,8 @@ enum err dead_edit_show(struct tx *tx, struct buf *b, const struct dead_letters 
     const struct dead_kind *k = dead_kind_of(l, d->kind);
     struct dead_body was = { 0 };
     struct arena a;
-    char why[256];
-    enum err e = k && k->body ? k->body(tx, k->ctx, d, &was, why) : ERR_UNPROCESSABLE;
+    struct why why;
+    enum err e = k && k->body ? k->body(tx, k->ctx, d, &was, &why) : ERR_UNPROCESSABLE;
 
     if (e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND ||
         (!e && (was.now.n > LIMIT_DEAD_EDIT || was.first.n > LIMIT_DEAD_EDIT))) {

@@ -5,7 +5,6 @@
 #include "dlq/redaction_marks.h"
 #include "observe/redact.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -426,7 +425,7 @@ static enum err edit_merge_run(struct arena *a, struct str was, struct str shown
 }
 
 enum err dead_merge(struct arena *a, struct str was, struct str edited, struct str *ret_body,
-                    char why[256])
+                    struct why *why)
 {
     struct str shown = dead_shown(a, was);
     enum err e;
@@ -442,6 +441,6 @@ enum err dead_merge(struct arena *a, struct str was, struct str edited, struct s
     }
     e = edit_merge_run(a, was, shown, edited, ret_body);
     if (e == ERR_UNPROCESSABLE)
-        snprintf(why, 256, "%s", WHY_LEFT);
+        why_set(why, "%s", WHY_LEFT);
     return e;
 }

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/why.h"
 
 /* As it is shown: without card data, addresses and names (A6). .p NULL: no memory. */
 struct str dead_shown(struct arena *a, struct str body);
@@ -16,4 +17,4 @@ struct str dead_shown(struct arena *a, struct str body);
  * `was` is UTF-8. In time that grows with the text. UNPROCESSABLE: a mask is left, of which nobody
  * can tell what it stands for; `why`, in both languages. */
 enum err dead_merge(struct arena *a, struct str was, struct str edited, struct str *ret_body,
-                    char why[256]);
+                    struct why *why);

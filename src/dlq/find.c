@@ -4,6 +4,7 @@
 #include "dlq/find.h"
 
 #include "auth/base64url.h"
+#include "base/hex.h"
 #include "base/limits.h"
 
 #include <string.h>
@@ -217,27 +218,12 @@ enum err dead_find(struct tx *tx, struct dead_find *f)
 
 /* --- cursors --- */
 
-static void put_i64(unsigned char *p, int64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        p[i] = (unsigned char)((uint64_t)v >> (56 - 8 * i));
-}
-
-static int64_t get_i64(const char *p)
-{
-    uint64_t v = 0;
-
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | (unsigned char)p[i];
-    return (int64_t)v;
-}
-
 void dead_cursor_write(struct buf *out, const struct dead_cursor *c)
 {
     unsigned char bytes[CURSOR_BYTES];
 
-    put_i64(bytes, c->at_ms);
-    put_i64(bytes + 8, c->until_ms);
+    i64_put(bytes, c->at_ms);
+    i64_put(bytes + 8, c->until_ms);
     memcpy(bytes + 16, c->id.b, sizeof(c->id.b));
     base64url_add(out, (struct str){ (const char *)bytes, sizeof(bytes) });
 }
@@ -252,8 +238,8 @@ bool dead_cursor_read(struct str text, struct dead_cursor *ret_cursor)
     fine = text.n == DEAD_CURSOR_TEXT && !base64url_decode(&a, text, &bytes) &&
            bytes.n == CURSOR_BYTES;
     if (fine) {
-        ret_cursor->at_ms = get_i64(bytes.p);
-        ret_cursor->until_ms = get_i64(bytes.p + 8);
+        ret_cursor->at_ms = i64_get(bytes.p);
+        ret_cursor->until_ms = i64_get(bytes.p + 8);
         memcpy(ret_cursor->id.b, bytes.p + 16, sizeof(ret_cursor->id.b));
     }
     arena_release(&a);

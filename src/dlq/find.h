@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/why.h"
 #include "dlq/dead_letter.h"
 
 struct dead_find {
@@ -31,7 +32,7 @@ const struct dead_kind *dead_kind_of(const struct dead_letters *l, struct str ki
 bool dead_letter_of_row(const struct row *row, struct dead_letter *ret_letter);
 /* Of a letter that is about to be retried with another body: edit.c. */
 enum err dead_edit(struct tx *tx, const struct dead_act *act, struct dead_letter *d, int64_t now_ms,
-                   bool *ret_live, char why[256]);
+                   bool *ret_live, struct why *why);
 /* Members of an object that was begun: editable, body, edited, original. */
 enum err dead_edit_show(struct tx *tx, struct buf *b, const struct dead_letters *l,
                         const struct dead_letter *d);

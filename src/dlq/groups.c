@@ -152,7 +152,7 @@ static enum err dlq_groups_keep(void *ctx, const struct row *row)
     return uuid_of_bytes(row->col[0].s, &l->ids[l->n++]) ? OK : ERR_INTERNAL;
 }
 
-static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err name_some(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct nameless l = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_DEAD_CAUSES) };
@@ -169,19 +169,12 @@ static enum err name_some(struct tx *tx, struct job *j, void *ctx, char why[256]
     return e;
 }
 
-/* Only a job with an outside part can be put off. */
-static void dlq_groups_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 struct job_kind dead_causes_kind(void)
 {
     return (struct job_kind){
         .name = "dlq.causes",
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = dlq_groups_outside,
+        .outside = job_without_outside,
         .settle = name_some,
         .patient = true,
     };
@@ -189,8 +182,7 @@ struct job_kind dead_causes_kind(void)
 
 enum err dead_causes_start(struct tx *tx, struct queue *q, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'c', 'a', 'u',
-                                        's', 'e', 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('c', 'a', 'u', 's', 'e', 1);
     struct queue_new first = { .id = only, .kind = S("dlq.causes"), .due_ms = now_ms };
     struct row row;
     enum err e = TX_ROW(tx, STMT_letters_nameless, &row, V_INT(1));

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/why.h"
 #include "dlq/dead_letter.h"
 
 /* What becomes of one event that is replayed: webhook/replay.c. */
@@ -30,7 +31,7 @@ struct redrives {
     /* Takes a dead event's outcome away; the message is the caller's to add, and the row of
      * event_replays. UNPROCESSABLE: not this one, `why`; nothing was written. */
     enum err (*replay)(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                       struct replay_found *ret_found, char why[256]);
+                       struct replay_found *ret_found, struct why *why);
 };
 
 struct redrive_new {

@@ -26,7 +26,7 @@ struct redrive_job_doing {
     const struct message *message;
     struct redrive r;
     struct redrive_step step;
-    char *why;
+    struct why *why;
 };
 
 /* --- which and how many --- */
@@ -42,19 +42,10 @@ static size_t step_size(const struct redrive *r)
 
 void redrive_refuse(struct redrive_step *s, struct uuid id, struct str why)
 {
-    struct dead_refusal *x;
-
-    if (s->refused == LIMIT_DEAD_STEP) {
+    if (s->refused == LIMIT_DEAD_STEP)
         s->unnamed++;
-        return;
-    }
-    x = &s->refusals[s->refused++];
-    x->id = id;
-    if (why.n >= sizeof(x->why))
-        why.n = sizeof(x->why) - 1;
-    while (!str_is_utf8(why))
-        why.n--;
-    snprintf(x->why, sizeof(x->why), STR_FMT, STR_ARG(why));
+    else
+        dead_refusal_set(&s->refusals[s->refused++], id, why);
 }
 
 void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act)
@@ -175,9 +166,9 @@ static enum err redrive_job_failed(struct redrive_job_doing *d, const struct dea
         return e;
     uuid_text(first, id);
     if (n > 1)
-        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+        why_set(d->why, TOGETHER "%s", err_words(e, LANG_EN));
     else
-        snprintf(d->why, 256, ALONE "%s: %s", id, err_words(e, LANG_EN));
+        why_set(d->why, ALONE "%s: %s", id, err_words(e, LANG_EN));
     return ERR_UNAVAILABLE;
 }
 
@@ -215,10 +206,9 @@ static enum err replay_events(struct redrive_job_doing *d)
         return e;
     uuid_text(s->first, id);
     if (s->chosen > 1)
-        snprintf(d->why, 256, TOGETHER "%s", err_words(e, LANG_EN));
+        why_set(d->why, TOGETHER "%s", err_words(e, LANG_EN));
     else
-        snprintf(d->why, 256, ALONE "%s %lld: %s", id, (long long)s->first_seq,
-                 err_words(e, LANG_EN));
+        why_set(d->why, ALONE "%s %lld: %s", id, (long long)s->first_seq, err_words(e, LANG_EN));
     return ERR_UNAVAILABLE;
 }
 
@@ -328,7 +318,7 @@ static enum err take_step(struct redrive_job_doing *d, int64_t *ret_again_ms)
     return e;
 }
 
-static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct redrive_job_doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
     struct arena a;
@@ -345,13 +335,6 @@ static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, char
     e = take_step(&d, &j->again_ms);
     arena_release(&a);
     return e;
-}
-
-/* Only a job with an outside part can be put off. */
-static void redrive_job_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
 }
 
 static enum err redrive_job_buried(struct tx *tx, const struct message *m, void *ctx,
@@ -375,7 +358,7 @@ struct job_kind redrive_kind(struct redrives *rs)
         .name = "dlq.redrive",
         .ctx = rs,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 500, .max_ms = 500, .factor = 1 },
-        .outside = redrive_job_outside,
+        .outside = job_without_outside,
         .settle = redrive_job_settle,
         .buried = redrive_job_buried,
         .patient = true,

@@ -170,10 +170,10 @@ struct redrive_replay_doing {
 static void redrive_replay_refuse(struct redrive_replay_doing *d, struct uuid message,
                                   struct str event, const char *why)
 {
-    char words[512];
+    struct why words;
 
-    snprintf(words, sizeof(words), "%.*s: %s", (int)(event.n < 60 ? event.n : 60), event.p, why);
-    redrive_refuse(d->step, message, str_of(words));
+    why_set(&words, "%.*s: %s", (int)(event.n < 60 ? event.n : 60), event.p, why);
+    redrive_refuse(d->step, message, str_of(words.text));
 }
 
 /* Where it was dead its outcome is told anew; else what becomes of it now is told here. */
@@ -208,13 +208,14 @@ static enum err redrive_replay_audit(const struct redrive_replay_doing *d, struc
 static enum err take_event(struct redrive_replay_doing *d, const struct redrive_replay_event *event)
 {
     struct replay_found f = { 0 };
-    char why[256] = "";
-    enum err e = d->redrives->replay(d->tx, d->arena, event->id, d->now_ms, &f, why);
+    struct why why = { 0 };
+    enum err e = d->redrives->replay(d->tx, d->arena, event->id, d->now_ms, &f, &why);
 
     if (event->seq == d->step->first_seq)
         d->step->first = f.message.id;
     if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(d->tx)) {
-        redrive_replay_refuse(d, f.message.id, event->id, *why ? why : err_words(e, LANG_EN));
+        redrive_replay_refuse(d, f.message.id, event->id,
+                              why.text[0] ? why.text : err_words(e, LANG_EN));
         return OK;
     }
     if (e)

@@ -91,32 +91,29 @@ static bool is_named(const struct field *f, struct str s, int *ret)
     return false;
 }
 
-static bool read_value(const struct field *f, struct str s, int *ret, char *why)
+static bool read_value(const struct field *f, struct str s, int *ret, struct why *why)
 {
     if (is_named(f, s, ret))
         return true;
-    if (!is_number(s, ret)) {
-        snprintf(why, CRON_WHY, "%s: \"%s\" is not a number%s", f->name, cron_quote(s).text,
-                 *f->names ? " or a name of three letters" : "");
-        return false;
-    }
+    if (!is_number(s, ret))
+        return why_false(why, "%s: \"%s\" is not a number%s", f->name, cron_quote(s).text,
+                         *f->names ? " or a name of three letters" : "");
     if (*ret < f->least || *ret > f->most)
-        snprintf(why, CRON_WHY, "%s: \"%s\" is not from %d to %d", f->name, cron_quote(s).text,
-                 f->least, f->most);
+        why_set(why, "%s: \"%s\" is not from %d to %d", f->name, cron_quote(s).text, f->least,
+                f->most);
     return *ret >= f->least && *ret <= f->most;
 }
 
-static bool read_step(const struct field *f, struct str s, int *ret, char *why)
+static bool read_step(const struct field *f, struct str s, int *ret, struct why *why)
 {
     if (is_number(s, ret) && *ret >= 1 && *ret <= f->count)
         return true;
-    snprintf(why, CRON_WHY, "%s: the step \"%s\" is not from 1 to %d", f->name, cron_quote(s).text,
-             f->count);
-    return false;
+    return why_false(why, "%s: the step \"%s\" is not from 1 to %d", f->name, cron_quote(s).text,
+                     f->count);
 }
 
 static bool read_range(const struct field *f, struct str s, bool stepped, int *ret_from,
-                       int *ret_to, char *why)
+                       int *ret_to, struct why *why)
 {
     struct str all = s, from = str_cut(&s, '-');
     bool single = from.n == all.n;
@@ -137,22 +134,19 @@ static bool read_range(const struct field *f, struct str s, bool stepped, int *r
     if (f == &fields[WEEKDAY] && *ret_to == 0 && *ret_from > 0)
         *ret_to = 7; /* fri-sun */
     if (*ret_from > *ret_to)
-        snprintf(why, CRON_WHY, "%s: the range \"%s\" runs backwards", f->name,
-                 cron_quote(all).text);
+        why_set(why, "%s: the range \"%s\" runs backwards", f->name, cron_quote(all).text);
     return *ret_from <= *ret_to;
 }
 
 /* One of a list: 5, 1-5, *, each perhaps with a step. */
-static bool read_part(const struct field *f, struct str s, uint64_t *bits, char *why)
+static bool read_part(const struct field *f, struct str s, uint64_t *bits, struct why *why)
 {
     struct str whole = s, range = str_cut(&s, '/');
     bool stepped = range.n < whole.n;
     int from, to, step = 1;
 
-    if (!whole.n) {
-        snprintf(why, CRON_WHY, "%s: nothing stands before or behind a comma", f->name);
-        return false;
-    }
+    if (!whole.n)
+        return why_false(why, "%s: nothing stands before or behind a comma", f->name);
     if (!read_range(f, range, stepped, &from, &to, why) ||
         (stepped && !read_step(f, s, &step, why)))
         return false;
@@ -161,7 +155,7 @@ static bool read_part(const struct field *f, struct str s, uint64_t *bits, char 
     return true;
 }
 
-static bool read_field(const struct field *f, struct str s, uint64_t *ret_bits, char *why)
+static bool read_field(const struct field *f, struct str s, uint64_t *ret_bits, struct why *why)
 {
     bool more;
 
@@ -195,17 +189,15 @@ static struct str spelled_out(struct str s)
     return s;
 }
 
-static bool cron_split(struct str s, struct str ret_words[FIELDS], char *why)
+static bool cron_split(struct str s, struct str ret_words[FIELDS], struct why *why)
 {
     int n = 0;
 
     s = spelled_out(s);
-    if (s.n && *s.p == '@') {
-        snprintf(why, CRON_WHY,
-                 "\"%s\" is not one of @hourly @daily @midnight @weekly @monthly @yearly @annually",
-                 cron_quote(s).text);
-        return false;
-    }
+    if (s.n && *s.p == '@')
+        return why_false(
+            why, "\"%s\" is not one of @hourly @daily @midnight @weekly @monthly @yearly @annually",
+            cron_quote(s).text);
     while (s.n) {
         struct str word = take_word(&s);
 
@@ -214,13 +206,13 @@ static bool cron_split(struct str s, struct str ret_words[FIELDS], char *why)
         n++;
     }
     if (n != FIELDS)
-        snprintf(why, CRON_WHY,
-                 "a cron has five fields (minute hour day-of-month month day-of-week), not %d", n);
+        why_set(why, "a cron has five fields (minute hour day-of-month month day-of-week), not %d",
+                n);
     return n == FIELDS;
 }
 
 /* Takes "CRON_TZ=Europe/Berlin " off the text. */
-static bool take_zone(struct str *s, struct str *ret_zone, char *why)
+static bool take_zone(struct str *s, struct str *ret_zone, struct why *why)
 {
     struct str rest = *s, word = take_word(&rest);
 
@@ -228,10 +220,8 @@ static bool take_zone(struct str *s, struct str *ret_zone, char *why)
     if (!str_starts(word, S("CRON_TZ=")) && !str_starts(word, S("TZ=")))
         return true;
     str_cut(&word, '=');
-    if (!word.n) {
-        snprintf(why, CRON_WHY, "the time zone has no name");
-        return false;
-    }
+    if (!word.n)
+        return why_false(why, "the time zone has no name");
     *ret_zone = word;
     *s = rest;
     return true;
@@ -257,15 +247,13 @@ static struct cron cron_assemble(const uint64_t bits[FIELDS], const struct str w
     };
 }
 
-enum err cron_parse(struct str text, struct cron *ret_cron, char why[CRON_WHY])
+enum err cron_parse(struct str text, struct cron *ret_cron, struct why *why)
 {
     uint64_t bits[FIELDS];
     struct str words[FIELDS], zone;
 
-    if (text.n > LIMIT_CRON) {
-        snprintf(why, CRON_WHY, "a cron has at most %d characters", LIMIT_CRON);
-        return ERR_VALIDATION;
-    }
+    if (text.n > LIMIT_CRON)
+        return why_err(why, ERR_VALIDATION, "a cron has at most %d characters", LIMIT_CRON);
     text = str_trim(text);
     if (!take_zone(&text, &zone, why) || !cron_split(text, words, why))
         return ERR_VALIDATION;

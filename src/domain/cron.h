@@ -20,10 +20,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct zone;
-
-enum { CRON_WHY = 128 };
 
 struct cron { /* bit n: the value n */
     uint64_t minutes;
@@ -33,7 +32,7 @@ struct cron { /* bit n: the value n */
 };
 
 /* VALIDATION: why has the words, in printable ASCII. Blanks around the text do not count. */
-enum err cron_parse(struct str text, struct cron *ret_cron, char why[CRON_WHY]);
+enum err cron_parse(struct str text, struct cron *ret_cron, struct why *why);
 
 /* The first firing later than after_ms, a whole second. CLOCK_NEVER: there is none ("0 0 30 2 *"),
  * or none before the year 10000. z is the zone that c->zone names. */

@@ -22,21 +22,21 @@ struct expression_reader {
     int depth;
     double retried;
     bool failed;
-    char *why; /* EXPRESSION_WHY bytes, or NULL */
+    struct why *why; /* or NULL */
 };
 
 /* The first fault counts. It gives 0, which is as good as any other value now. */
 __attribute__((format(printf, 2, 3))) static double expression_fault(struct expression_reader *r,
                                                                      const char *format, ...)
 {
+    struct why fault;
     va_list args;
-    int n;
 
     if (!r->failed && r->why) {
-        n = snprintf(r->why, EXPRESSION_WHY, "character %zu: ", r->at + 1);
         va_start(args, format);
-        vsnprintf(r->why + n, EXPRESSION_WHY - (size_t)n, format, args);
+        why_vset(&fault, format, args);
         va_end(args);
+        why_set(r->why, "character %zu: %s", r->at + 1, fault.text);
     }
     r->failed = true;
     return 0;
@@ -241,7 +241,7 @@ static double expression_evaluate(struct expression_reader *r)
                                            : expression_fault(r, "an operator is missing here");
 }
 
-bool expression_check(struct str text, char why[EXPRESSION_WHY])
+bool expression_check(struct str text, struct why *why)
 {
     struct expression_reader r = { .text = text, .why = why };
 

@@ -9,12 +9,11 @@
 #pragma once
 
 #include "base/str.h"
-
-enum { EXPRESSION_WHY = 128 };
+#include "base/why.h"
 
 /* At publish. False: why has the words, in printable ASCII. Whether the value will be a number does
  * not matter here: 1/retried is fine. */
-bool expression_check(struct str text, char why[EXPRESSION_WHY]);
+bool expression_check(struct str text, struct why *why);
 
 /* Rounded to a whole millisecond; a negative value is 0, a large one is cut to LIMIT_BACKOFF_MS.
  * -1: the default backoff applies, as the value is no number (NaN, infinite), or the text no

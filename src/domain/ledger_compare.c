@@ -28,7 +28,7 @@ static unsigned ledger_compare_bit(enum difference d, bool is_so)
 /* It landed where it could not be taken, and all of it went back (D2). */
 static bool went_back(const struct books_theirs *t)
 {
-    return t->state == INTENT_SUCCEEDED && t->refunded >= t->received;
+    return t->state == INTENT_SUCCEEDED && t->refunded.minor >= t->received.minor;
 }
 
 static bool has_money(const struct books_theirs *t)
@@ -40,14 +40,14 @@ static bool has_money(const struct books_theirs *t)
 static bool status_fits(const struct books_ours *o, const struct books_theirs *t)
 {
     bool is_void =
-        o->status == PAYMENT_FAILED || (o->status == PAYMENT_REFUNDED && o->captured < 0);
+        o->status == PAYMENT_FAILED || (o->status == PAYMENT_REFUNDED && !minor_known(o->captured));
 
     switch (t->state) {
     case INTENT_OPEN:
     case INTENT_ACTION:
     case INTENT_DECLINED: return o->status == PAYMENT_PENDING;
     case INTENT_AUTHORIZED: return o->status == PAYMENT_AUTHORIZED;
-    case INTENT_SUCCEEDED: return o->captured > 0 || (is_void && went_back(t));
+    case INTENT_SUCCEEDED: return minor_known(o->captured) || (is_void && went_back(t));
     case INTENT_CANCELED: return is_void;
     case INTENT_STATES: break;
     }
@@ -67,17 +67,17 @@ static bool fits_moneyless(const struct books_ours *o)
 
 static unsigned compare_money(const struct books_ours *o, const struct books_theirs *t)
 {
-    int64_t received = t->state == INTENT_SUCCEEDED ? t->received : 0;
-    int64_t captured = o->captured > 0 ? o->captured : 0;
-    bool kept = captured > 0 || !went_back(t);
+    int64_t received = t->state == INTENT_SUCCEEDED ? t->received.minor : 0;
+    bool taken = minor_known(o->captured), kept = taken || !went_back(t);
 
-    return ledger_compare_bit(DIFF_AMOUNT, o->money.minor != t->amount) |
+    return ledger_compare_bit(DIFF_AMOUNT, o->money.minor != t->amount.minor) |
            ledger_compare_bit(DIFF_STATUS, !status_fits(o, t)) |
-           ledger_compare_bit(DIFF_CAPTURED, kept && captured != received) |
-           ledger_compare_bit(DIFF_REFUNDED,
-                              captured > 0 && t->refunded >= 0 &&
-                                  (t->refunded < o->refunds_done || t->refunded > o->refunds_all)) |
-           ledger_compare_bit(DIFF_FEE, captured > 0 && t->fee >= 0 && t->fee != o->fee);
+           ledger_compare_bit(DIFF_CAPTURED, kept && minor_or_0(o->captured) != received) |
+           ledger_compare_bit(DIFF_REFUNDED, taken && minor_known(t->refunded) &&
+                                                 (minor_cmp(t->refunded, o->refunds_done) < 0 ||
+                                                  minor_cmp(t->refunded, o->refunds_all) > 0)) |
+           ledger_compare_bit(DIFF_FEE,
+                              taken && minor_known(t->fee) && t->fee.minor != o->fee.minor);
 }
 
 unsigned books_compare(const struct books_ours *ours, const struct books_theirs *theirs)

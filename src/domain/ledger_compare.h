@@ -24,18 +24,18 @@ struct books_ours {
     bool other_intent; /* the intent names the payment and is not the payment's own */
     enum payment_status status;
     struct money money;
-    int64_t captured;                  /* -1: nothing was */
-    int64_t refunds_done, refunds_all; /* gone back for good; these and those under way */
-    int64_t fee;                       /* -1: not known (yet) */
+    struct minor captured;                  /* none: nothing was */
+    struct minor refunds_done, refunds_all; /* gone back for good; these and those under way */
+    struct minor fee;                       /* none: not known (yet) */
 };
 
 struct books_theirs {
     bool known;
     enum intent_state state;
     char currency[4];
-    int64_t amount, received;
-    int64_t refunded; /* those under way may count or not; -1: it does not say */
-    int64_t fee;      /* -1: it does not say */
+    struct minor amount, received;
+    struct minor refunded; /* those under way may count or not; none: it does not say */
+    struct minor fee;      /* none: it does not say */
 };
 
 /* Bit n: the difference n. Of money in another currency nothing else is compared. */

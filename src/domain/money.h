@@ -1,8 +1,9 @@
-/* money.h - an amount in the smallest unit of its currency. Sums are functions that may refuse;
- * nobody else touches .minor. Pure: no I/O, no clock. */
+/* money.h - amounts in the smallest unit of their currency, with the currency or without. Sums and
+ * comparisons are the functions here, which refuse what does not fit; tools/lint keeps operators on
+ * .minor out of all other folders. Pure: no I/O, no clock. */
 #pragma once
 
-#include "base/str.h"
+#include "base/buf.h"
 
 #define MONEY_MAX INT64_C(99999999) /* P1: what one payment may ask for */
 
@@ -11,6 +12,28 @@ struct money {
     char currency[4]; /* ISO 4217, upper case, NUL behind it */
 };
 
+/* An amount in the currency of what it belongs to: what was captured of a payment, a fee, a sum of
+ * one currency. A struct, so that no operator takes it. */
+struct minor {
+    int64_t minor; /* below 0: there is none (NULL) */
+};
+#define MINOR_NONE ((struct minor){ .minor = -1 })
+
+static inline bool minor_known(struct minor m)
+{
+    return m.minor >= 0;
+}
+
+static inline struct minor minor_or_none(struct minor m) /* nothing is none, too */
+{
+    return m.minor > 0 ? m : MINOR_NONE;
+}
+
+static inline int64_t minor_or_0(struct minor m)
+{
+    return m.minor > 0 ? m.minor : 0;
+}
+
 /* The code in upper case, where ISO 4217 has it and it can be paid with (no XAU, XXX, HRK). Takes
  * lower case too. */
 bool currency_parse(struct str text, char ret_code[4]);
@@ -18,12 +41,27 @@ int currency_digits(const char code[4]); /* minor units: JPY 0, USD 2, KWD 3; -1
 
 /* False: not 1 to MONEY_MAX, or no such currency. */
 bool money_make(int64_t minor, struct str currency, struct money *ret_money);
+/* As a row has it, whatever the list of currencies says today. False: a code has three letters. */
+bool money_stored(int64_t minor, struct str currency, struct money *ret_money);
 bool money_same_currency(struct money a, struct money b);
 bool money_eq(struct money a, struct money b);
-/* False: another currency, overflow, or a result below 0. */
-bool money_add(struct money a, struct money b, struct money *ret_sum)
+bool money_covers(struct money whole, int64_t part); /* 0 to the whole, of its currency */
+
+/* None counts as 0 in all of these. */
+int minor_cmp(struct minor a, struct minor b); /* -1, 0, 1 */
+/* Adds to *sum. False: overflow, and the sum stays as it was. */
+bool minor_add(struct minor *sum, struct minor more) __attribute__((warn_unused_result));
+/* to - from, which may be below 0. */
+int64_t minor_change(struct minor from, struct minor to);
+/* taken - given_back - fees, which may be below 0. False: overflow. */
+bool minor_net(struct minor taken, struct minor given_back, struct minor fees, int64_t *ret_net)
     __attribute__((warn_unused_result));
-bool money_sub(struct money a, struct money b, struct money *ret_rest)
-    __attribute__((warn_unused_result));
-/* -1, 0, 1; both must be of one currency. */
-int money_cmp(struct money a, struct money b);
+
+/* --- for people and programs --- */
+
+enum { MONEY_TEXT = 40 };
+/* With the currency's digits and commas between thousands: "-12,345.67". A code that is none has no
+ * digits. */
+void money_text(int64_t minor, const char *currency, char ret_text[MONEY_TEXT]);
+void money_out(struct buf *b, struct money m); /* "amount":1200,"currency":"JPY" */
+void minor_out(struct buf *b, const char *name, struct minor m); /* none: null */

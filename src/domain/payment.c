@@ -137,10 +137,19 @@ bool refund_moves(enum refund_status from, enum refund_status to)
     return table[from][to];
 }
 
-int64_t refund_available(int64_t captured, int64_t reserved)
+int64_t refund_available(struct minor captured, struct minor reserved)
 {
-    assert(reserved >= 0);
-    return captured > reserved ? captured - reserved : 0; /* -1, not captured yet, gives 0 too */
+    int64_t left = minor_change(reserved, captured);
+
+    return left > 0 ? left : 0;
+}
+
+bool payment_sums_fit(struct money whole, struct minor captured, struct minor refunded)
+{
+    if (!minor_known(captured))
+        return !minor_known(refunded);
+    return captured.minor >= 1 && money_covers(whole, captured.minor) &&
+           minor_cmp(refunded, captured) <= 0;
 }
 
 /* --- the move --- */
@@ -206,9 +215,7 @@ static bool is_mismatch(const struct payment_view *p, const struct fact *f)
         return false; /* dead: whatever it was about, no money is there */
     if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
         return true;
-    if (f->amount < 0 || f->amount > p->money.minor)
-        return true;
-    if (f->received < 0 || f->received > p->money.minor)
+    if (!money_covers(p->money, f->amount) || !money_covers(p->money, f->received))
         return true;
     return f->state == INTENT_SUCCEEDED && is_other_sum(p, f);
 }
@@ -223,11 +230,6 @@ static bool is_wanted(const struct payment_view *p)
     return !p->given_up && p->subject_open;
 }
 
-static bool was_captured(const struct payment_view *p)
-{
-    return p->captured >= 0;
-}
-
 static struct move payment_keep(const struct payment_view *p, enum verdict v)
 {
     return (struct move){ .verdict = v, .to = p->status, .captured = p->captured };
@@ -238,14 +240,16 @@ static struct move payment_apply(const struct payment_view *p, enum payment_stat
     return (struct move){ .verdict = VERDICT_APPLY, .to = to, .captured = p->captured };
 }
 
-static struct move apply_capture(const struct fact *f)
+/* D10: is_mismatch() has looked at it. */
+static struct move apply_capture(const struct payment_view *p, const struct fact *f)
 {
-    return (struct move){ VERDICT_APPLY, PAYMENT_CAPTURED, f->received, false, false };
+    assert(f->received > 0 && money_covers(p->money, f->received));
+    return (struct move){ VERDICT_APPLY, PAYMENT_CAPTURED, { f->received }, false, false };
 }
 
 static struct move apply_void(const struct fact *f)
 {
-    return (struct move){ VERDICT_APPLY, PAYMENT_REFUNDED, -1, true,
+    return (struct move){ VERDICT_APPLY, PAYMENT_REFUNDED, MINOR_NONE, true,
                           cancel_is_lapse(f->cancel_reason) };
 }
 
@@ -255,7 +259,7 @@ static struct move run_cell(enum cell c, const struct payment_view *p, const str
     case LESS: return payment_keep(p, VERDICT_SUPERSEDED);
     case SAME: return payment_keep(p, VERDICT_SAME);
     case FAIL: return payment_apply(p, PAYMENT_FAILED);
-    case CAPTURE: return apply_capture(f);
+    case CAPTURE: return apply_capture(p, f);
     case VOID: return apply_void(f);
     case DECLINE_IF_SERVER_CONFIRMED:
         return payment_apply(p, p->server_confirmed ? PAYMENT_FAILED : PAYMENT_PENDING);
@@ -266,11 +270,11 @@ static struct move run_cell(enum cell c, const struct payment_view *p, const str
         return is_wanted(p) ? payment_apply(p, PAYMENT_AUTHORIZED)
                             : payment_keep(p, VERDICT_STRAY_AUTHORIZED);
     case TAKE_IF_WANTED:
-        return is_wanted(p) ? apply_capture(f) : payment_keep(p, VERDICT_STRAY_SUCCEEDED);
+        return is_wanted(p) ? apply_capture(p, f) : payment_keep(p, VERDICT_STRAY_SUCCEEDED);
     case SAME_IF_CAPTURED:
-        return payment_keep(p, was_captured(p) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
+        return payment_keep(p, minor_known(p->captured) ? VERDICT_SAME : VERDICT_STRAY_SUCCEEDED);
     case SAME_IF_VOIDED:
-        return payment_keep(p, was_captured(p) ? VERDICT_SUPERSEDED : VERDICT_SAME);
+        return payment_keep(p, minor_known(p->captured) ? VERDICT_SUPERSEDED : VERDICT_SAME);
     }
     abort();
 }

@@ -128,7 +128,7 @@ bool refund_moves(enum refund_status from, enum refund_status to);
 struct payment_view {
     enum payment_status status;
     struct money money;
-    int64_t captured;  /* -1: NULL */
+    struct minor captured;
     bool given_up;     /* we cancelled it, or said FAILED for good */
     bool subject_open; /* what it is for still takes money: not cancelled, not somebody else's */
     bool server_confirmed; /* booking: a decline is FAILED. false: it stays PENDING (D11) */
@@ -147,9 +147,9 @@ enum verdict {
 struct move {
     enum verdict verdict;
     enum payment_status to;
-    int64_t captured; /* to be stored; -1: NULL */
-    bool voided;      /* REFUNDED without a capture (D8) */
-    bool lapsed;      /* ... because the authorisation ran out (D9) */
+    struct minor captured; /* to be stored */
+    bool voided;           /* REFUNDED without a capture (D8) */
+    bool lapsed;           /* ... because the authorisation ran out (D9) */
 };
 
 /* FACT_INTENT only. */
@@ -159,4 +159,6 @@ struct move payment_move(const struct payment_view *p, const struct fact *f);
 bool cancel_is_lapse(struct str cancel_reason);
 
 /* What may still be refunded: captured minus all refunds that did not fail. */
-int64_t refund_available(int64_t captured, int64_t reserved);
+int64_t refund_available(struct minor captured, struct minor reserved);
+/* Is captured 1 to the whole where there is any, and refunded at most that? */
+bool payment_sums_fit(struct money whole, struct minor captured, struct minor refunded);

@@ -18,19 +18,6 @@ void api_answer_show(struct unit *u)
         reply_send(a->request, 200, S("application/json"), a->text);
 }
 
-static bool only_looks(const struct request *r)
-{
-    return str_eq(r->method, S("GET")) || str_eq(r->method, S("HEAD"));
-}
-
-bool api_is_admin(struct request *r, enum err e, const struct principal *p)
-{
-    if (!e && (p->admin || (p->viewer && only_looks(r))))
-        return true;
-    reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
-    return false;
-}
-
 void *api_room(struct request *r, size_t size)
 {
     void *p = arena_alloc(&r->arena, 1, size);

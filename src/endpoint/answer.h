@@ -2,7 +2,6 @@
  * keeps for it. */
 #pragma once
 
-#include "auth/auth.h"
 #include "http/http.h"
 #include "store/store.h"
 
@@ -19,8 +18,5 @@ void api_answer_post(struct api_answer *a, struct request *r, struct store *stor
 /* 200 with the text, or the unit's problem. */
 void api_answer_show(struct unit *u);
 
-/* An operator, or a viewer who changes nothing. False: 401, 403 or what else auth said was
- * answered. */
-bool api_is_admin(struct request *r, enum err e, const struct principal *p) ANSWERS;
 /* Zeroed, in the request's arena. NULL: that was answered. */
 void *api_room(struct request *r, size_t size) ANSWERS;

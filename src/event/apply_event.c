@@ -37,13 +37,12 @@ struct applying {
     bool foreign;               /* known before: no payment of ours has this intent */
     struct str outcome, detail; /* outcome empty: another message will write it */
     char trace[TRACE_TEXT + 1]; /* of this run */
-    char *why;
+    struct why *why;
 };
 
 static enum err apply_event_refuse(struct applying *s, const char *why)
 {
-    snprintf(s->why, 256, "%s", why);
-    return ERR_VALIDATION;
+    return why_err(s->why, ERR_VALIDATION, "%s", why);
 }
 
 static enum err read_payment(struct applying *s, struct uuid id)
@@ -108,8 +107,7 @@ static enum err find_payment(struct applying *s)
         e = find_by_gateway_ids(s);
     s->found = !e;
     if (e == ERR_NOT_FOUND && ours) { /* its claim may not have committed yet (D20) */
-        snprintf(s->why, 256, "no such payment yet");
-        return ERR_UNAVAILABLE;
+        return why_err(s->why, ERR_UNAVAILABLE, "no such payment yet");
     }
     return e;
 }
@@ -184,7 +182,7 @@ static enum err apply_refund(struct applying *s)
         return apply_event_refuse(s, "the refund is in another currency than its payment");
     e = take_refund(s->tx, &s->taking, &s->payment, f, &v);
     if (e == ERR_CONSTRAINT)
-        snprintf(s->why, 256, "more would be refunded than was captured");
+        why_set(s->why, "more would be refunded than was captured");
     if (!e && v == VERDICT_MISMATCH)
         return apply_event_refuse(s, "the refund is not of this payment or amount");
     set_outcome(s, v);
@@ -315,7 +313,7 @@ static struct outcome outcome_of(const struct applying *s)
 }
 
 static enum err read_one(struct tx *tx, struct arena *a, const struct apply_event *ap,
-                         const struct message *m, struct applying *s, char why[256])
+                         const struct message *m, struct applying *s, struct why *why)
 {
     enum err e;
 
@@ -331,7 +329,7 @@ static enum err read_one(struct tx *tx, struct arena *a, const struct apply_even
         s->taking.trace = str_of(s->trace);
     }
     if (e)
-        snprintf(why, 256, "the message's body cannot be read");
+        why_set(why, "the message's body cannot be read");
     return e;
 }
 
@@ -340,12 +338,12 @@ static enum err pass_fault(struct tx *tx, const struct applying *s)
     enum err e = fault_point_at(&tx_env(tx)->faults, "apply", s->job.type);
 
     if (e)
-        snprintf(s->why, 256, "fault point apply:%.*s",
-                 (int)(s->job.type.n < 100 ? s->job.type.n : 100), s->job.type.p);
+        why_set(s->why, "fault point apply:%.*s", (int)(s->job.type.n < 100 ? s->job.type.n : 100),
+                s->job.type.p);
     return e;
 }
 
-static enum err apply_event_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err apply_event_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct applying s;
     struct arena a;
@@ -465,7 +463,7 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
     const struct message *sorted[LIMIT_BULK];
     struct bulk b = { .n = n };
     struct arena a;
-    char why[256];
+    struct why why;
     enum err e = OK;
 
     assert(n <= LIMIT_BULK);
@@ -477,7 +475,7 @@ static enum err apply_many(struct tx *tx, const struct message *const *m, size_t
     if (!b.s)
         e = ERR_NO_MEMORY;
     for (size_t i = 0; i < n && !e; i++)
-        e = read_one(tx, &a, ctx, sorted[i], &b.s[i], why);
+        e = read_one(tx, &a, ctx, sorted[i], &b.s[i], &why);
     if (!e)
         e = apply_all(tx, &b);
     arena_release(&a);

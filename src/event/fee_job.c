@@ -131,7 +131,7 @@ static void fee_outside(struct job *j, void *ctx)
 
 /* Without a fee in the payment's own currency there is none to be stored; and where the intent was
  * paid by another charge since, that one has a message of its own. */
-static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct fee_job_ask *a = j->state;
     const struct fact *f = &a->call.fact;
@@ -183,12 +183,12 @@ struct job_kind charge_fee_kind(struct charge_later *c)
 
 /* --- refunds that we never heard of --- */
 
-static enum err refunds_known(struct tx *tx, struct uuid payment, int64_t *ret_sum)
+static enum err refunds_known(struct tx *tx, struct uuid payment, struct minor *ret_sum)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_refunds_that_stand, &row, v_uuid(&payment));
 
-    *ret_sum = e ? 0 : row.col[0].i;
+    *ret_sum = e ? MINOR_NONE : minor_of(&row.col[0]);
     return e;
 }
 
@@ -198,14 +198,14 @@ enum err charge_check_refunds(struct tx *tx, struct payments *pp, const struct p
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("charge.refunds"),
                            .due_ms = now_ms + LIMIT_REFUND_LATE_MS };
+    struct minor told = { f->charge_refunded }, sum;
     char payment[UUID_TEXT + 1], body[64];
-    int64_t sum;
     enum err e;
 
     if (!f->charge_refunded)
         return OK;
     e = refunds_known(tx, p->id, &sum);
-    if (e || f->charge_refunded <= sum)
+    if (e || minor_change(sum, told) <= 0)
         return e;
     uuid_text(p->id, payment);
     snprintf(body, sizeof(body), "{\"refunded\":%lld}", (long long)f->charge_refunded);
@@ -220,47 +220,47 @@ static void count_missing(void *ctx, int64_t arg)
     metrics_count(((struct env *)ctx)->metrics, COUNT_REFUND_MISSING, 1);
 }
 
-static enum err tell_missing(struct tx *tx, const struct payment *p, int64_t refunded, int64_t sum)
+static enum err tell_missing(struct tx *tx, const struct payment *p, struct minor refunded,
+                             struct minor sum)
 {
     char id[UUID_TEXT + 1];
 
     uuid_text(p->id, id);
     LOG_AFTER_COMMIT(tx, LOG_WARN, "More was refunded at the gateway than its refunds say",
-                     LOG_TEXT("paymentId", str_of(id)), LOG_NUM("refunded", refunded),
-                     LOG_NUM("known", sum));
+                     LOG_TEXT("paymentId", str_of(id)), LOG_NUM("refunded", refunded.minor),
+                     LOG_NUM("known", sum.minor));
     tx_after_commit(tx, count_missing, tx_env(tx), 0);
-    return audit_money(tx, "REFUND", p, refunded - sum, false,
+    return audit_money(tx, "REFUND", p, minor_change(sum, refunded), false,
                        S("more was refunded at the gateway than its refunds say"), NULL, NULL,
                        env_now_ms(tx_env(tx)));
 }
 
-static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment, int64_t refunded)
+static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment,
+                           struct minor refunded)
 {
     struct payment p;
-    int64_t sum;
+    struct minor sum;
     enum err e = refunds_known(tx, payment, &sum);
 
-    if (e || refunded <= sum)
+    if (e || minor_change(sum, refunded) <= 0)
         return e;
     e = payment_read(tx, a, payment, false, &p);
     return e ? e : tell_missing(tx, &p, refunded, sum);
 }
 
-static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     static const char *const paths[] = { "refunded" };
     struct json_value v[COUNT(paths)];
     struct uuid payment;
-    int64_t refunded;
+    struct minor refunded;
     struct arena a;
     enum err e;
 
     (void)ctx;
     if (!uuid_parse(m->ref, &payment) || json_pick(m->body, paths, COUNT(paths), v, NULL) ||
-        v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded)) {
-        snprintf(why, 256, "the message's body cannot be read");
-        return ERR_VALIDATION;
-    }
+        v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded.minor))
+        return why_err(why, ERR_VALIDATION, "the message's body cannot be read");
     arena_init(&a, ASK_ARENA);
     e = look_again(tx, &a, payment, refunded);
     arena_release(&a);

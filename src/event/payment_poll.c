@@ -16,7 +16,6 @@
 #include "event/refetch.h"
 #include "payment/attempts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { LOOK_ARENA = 512 * 1024 };
@@ -156,7 +155,7 @@ static bool says_something(const struct payment_poll_look *l)
 
 static enum err payment_poll_take(struct tx *tx, const struct taking *t,
                                   const struct payment_poll_look *l, struct payment *p,
-                                  char why[256])
+                                  struct why *why)
 {
     enum verdict v = VERDICT_SAME;
     enum err e;
@@ -166,7 +165,7 @@ static enum err payment_poll_take(struct tx *tx, const struct taking *t,
     e = take_intent(tx, t, p, &l->call.fact, &v);
     if (e || v != VERDICT_MISMATCH)
         return e;
-    snprintf(why, 256, "other currency, or not the money that was asked for");
+    why_set(why, "other currency, or not the money that was asked for");
     return ERR_VALIDATION; /* a dead letter: for a person to see (D10) */
 }
 
@@ -185,7 +184,7 @@ static enum err go_on(struct tx *tx, const struct taking *t, const struct paymen
     return OK;
 }
 
-static enum err payment_poll_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err payment_poll_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct payment_poll_look *l = j->state;
     struct taking t = { .payments = ctx, .arena = &l->arena, .now_ms = env_now_ms(tx_env(tx)) };

@@ -23,7 +23,6 @@
 #include "payment/transition.h"
 #include "queue/message_span.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,13 +334,12 @@ struct refetch_settling {
     struct taking t;
     struct payment p; /* under its lock */
     enum verdict v;
-    char *why;
+    struct why *why;
 };
 
 static enum err refetch_refuse(const struct refetch_settling *s, enum err e, const char *why)
 {
-    snprintf(s->why, 256, "%s", why);
-    return e;
+    return why_err(s->why, e, "%s", why);
 }
 
 static enum err write_outcome(const struct refetch_settling *s, struct str word, struct str detail,
@@ -514,7 +512,7 @@ static enum err settle_paypay(struct refetch_settling *s)
     return e ? e : write_taken(s);
 }
 
-static enum err refetch_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err refetch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct refetch_settling s = { .tx = tx, .a = j->state, .why = why };
     bool foreign = false;

@@ -2,7 +2,6 @@
 
 #include "gateway/tries.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* --- who takes it --- */
@@ -146,33 +145,30 @@ static bool is_currency(struct str s)
     return s.n == 3;
 }
 
-static bool add_route(struct gateways *g, struct str rule, char why[160])
+static bool add_route(struct gateways *g, struct str rule, struct why *why)
 {
     struct gateway_route *r = &g->routes[g->route_count];
     struct str name = rule, what = str_cut(&name, '='), currency = what,
                method = str_cut(&currency, ':');
     bool has_currency = method.n < what.n;
 
-    if (g->route_count == GATEWAY_ROUTES_MAX) {
-        snprintf(why, 160, "has more than %d rules", GATEWAY_ROUTES_MAX);
-        return false;
-    }
+    if (g->route_count == GATEWAY_ROUTES_MAX)
+        return why_false(why, "has more than %d rules", GATEWAY_ROUTES_MAX);
     *r = (struct gateway_route){ .method = str_eq(method, S("*")) ? S("") : method,
                                  .to = gateways_named(g, name) };
-    if (!method.n || (has_currency && !is_currency(currency)) || !r->to) {
-        snprintf(why, 160,
-                 "\"%.*s\" must be like paypay=paypay or card:USD=stripe, with a gateway that is "
-                 "set up",
-                 (int)(rule.n < 60 ? rule.n : 60), rule.p);
-        return false;
-    }
+    if (!method.n || (has_currency && !is_currency(currency)) || !r->to)
+        return why_false(
+            why,
+            "\"%.*s\" must be like paypay=paypay or card:USD=stripe, with a gateway that is "
+            "set up",
+            (int)(rule.n < 60 ? rule.n : 60), rule.p);
     if (has_currency)
         memcpy(r->currency, currency.p, 3);
     g->route_count++;
     return true;
 }
 
-bool gateways_route(struct gateways *g, struct str rules, char why[160])
+bool gateways_route(struct gateways *g, struct str rules, struct why *why)
 {
     while (rules.n)
         if (!add_route(g, str_trim(str_cut(&rules, ',')), why))

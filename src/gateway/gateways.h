@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/limits.h"
+#include "base/why.h"
 #include "gateway/port.h"
 
 enum { GATEWAYS_MAX = 4, GATEWAY_ROUTES_MAX = LIMIT_ROUTES };
@@ -37,6 +38,6 @@ void gateways_call(struct gateway *to, struct gateway_call *c);
 
 /* "paypay=paypay,bank_transfer=manual,card:USD=stripe": method, a currency if it matters, gateway.
  * False: `why` says what is wrong. The gateways are there already. */
-bool gateways_route(struct gateways *g, struct str rules, char why[160]);
+bool gateways_route(struct gateways *g, struct str rules, struct why *why);
 
 void gateways_free(struct gateways *g);

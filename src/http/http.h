@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/err.h"
 #include "base/executor.h"
+#include "base/why.h"
 #include "observe/trace.h"
 
 #include <sys/socket.h>
@@ -127,7 +128,7 @@ struct server_options {
 };
 
 /* Binds and listens, so that an error is known before anything else starts. */
-enum err server_open(const struct server_options *o, struct server **ret_server, char why[256]);
+enum err server_open(const struct server_options *o, struct server **ret_server, struct why *why);
 /* The routes, where server_open did not know them yet. Before server_run; they stay the caller's.
  */
 void server_set_routes(struct server *s, const struct route *routes, size_t count);

@@ -18,14 +18,14 @@ enum { BACKLOG = 4096 };
 
 /* --- binding --- */
 
-static enum err listen_fault(char why[256], struct str address, const char *words)
+static enum err listen_fault(struct why *why, struct str address, const char *words)
 {
-    snprintf(why, 256, "cannot listen on " STR_FMT ": %s", STR_ARG(address), words);
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION, "cannot listen on " STR_FMT ": %s", STR_ARG(address),
+                   words);
 }
 
 /* "host:port", "[::1]:port", ":port" -> a socket address */
-static enum err listen_resolve(struct str address, union address *ret, char why[256])
+static enum err listen_resolve(struct str address, union address *ret, struct why *why)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found;
@@ -121,7 +121,7 @@ static int listen_probe(const union address *a)
     return fd < 0 ? fd : 0;
 }
 
-static enum err listen_each(struct server *s, struct str address, char why[256])
+static enum err listen_each(struct server *s, struct str address, struct why *why)
 {
     bool shared = s->loop_count > 1;
     union address a = { 0 };
@@ -144,7 +144,7 @@ static enum err listen_each(struct server *s, struct str address, char why[256])
     return OK;
 }
 
-static enum err listen_passed(struct server *s, int count, char why[256])
+static enum err listen_passed(struct server *s, int count, struct why *why)
 {
     int on = 1;
 
@@ -188,7 +188,7 @@ static bool is_loopback(int fd)
 }
 
 /* The first loop has one of each. */
-static enum err check_loopback(const struct server *s, struct str name, char why[256])
+static enum err check_loopback(const struct server *s, struct str name, struct why *why)
 {
     const struct loop *l = &s->loops[0];
 
@@ -198,7 +198,7 @@ static enum err check_loopback(const struct server *s, struct str name, char why
     return OK;
 }
 
-enum err listen_open(struct server *s, struct str address, char why[256])
+enum err listen_open(struct server *s, struct str address, struct why *why)
 {
     const struct str passed_name = S("the sockets that systemd passed (LISTEN_FDS)");
     int passed = s->options.guest ? 0 : systemd_listen_fds();

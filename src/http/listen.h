@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct loop;
 struct server;
@@ -10,7 +11,7 @@ struct server;
 /* Gives every loop its listeners: those that systemd passed, or one each for host:port. Sets the
  * server's port. VALIDATION: `why` says what is wrong with the address, or who has it, or that a
  * passed socket does not listen or is not on loopback where only that is allowed. */
-enum err listen_open(struct server *s, struct str address, char why[256]);
+enum err listen_open(struct server *s, struct str address, struct why *why);
 bool listen_start(struct loop *l); /* false: the system refuses */
 /* Takes what has connected already, then closes the listeners. What waits at a passed socket stays
  * there: systemd keeps it for the next process. */

@@ -74,13 +74,7 @@ static void add_kebab(struct buf *out, const char *code)
 }
 
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,
-                   struct str instance, struct str errors)
-{
-    problem_write_more(out, e, language, detail, instance, errors, S(""));
-}
-
-void problem_write_more(struct buf *out, enum err e, enum language language, const char *detail,
-                        struct str instance, struct str errors, struct str members)
+                   struct str instance, struct str errors, struct str members)
 {
     struct str words = str_of(err_words(e, language));
 

@@ -10,12 +10,10 @@
 enum language language_pick(struct str accept_language);
 
 /* {"type":"/problems/not-found","title":…,"status":404,"detail":…,"code":"NOT_FOUND","instance":…}
- * detail NULL: the err's own words. errors: a JSON array for an "errors" member, or empty. */
+ * detail NULL: the err's own words. errors: a JSON array for an "errors" member, or empty.
+ * members: further ones as JSON text, "\"a\":1,\"b\":2"; or empty. */
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,
-                   struct str instance, struct str errors);
-/* members: further ones as JSON text, "\"a\":1,\"b\":2"; or empty. */
-void problem_write_more(struct buf *out, enum err e, enum language language, const char *detail,
-                        struct str instance, struct str errors, struct str members);
+                   struct str instance, struct str errors, struct str members);
 
 const char *status_phrase(int status); /* "Not Found"; "" for what nobody knows */
 int retry_after_s(enum err e);         /* for Retry-After; 0: none */

@@ -195,7 +195,7 @@ void reply_problem_more(struct request *r, enum err e, const char *detail, struc
         type = S("application/json");
         r->route->problem(&body, e, detail ? detail : err_words(e, LANG_EN));
     } else {
-        problem_write_more(&body, e, r->language, detail, r->id, errors, members);
+        problem_write(&body, e, r->language, detail, r->id, errors, members);
         reply_header(r, S("Content-Language"), r->language == LANG_JA ? S("ja") : S("en"));
     }
     send_reply(x, err_status(e), type, buf_str(&body), e);

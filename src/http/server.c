@@ -21,7 +21,6 @@
 
 #include <assert.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- opening --- */
@@ -87,17 +86,15 @@ static enum err open_loops(struct server *s)
     return OK;
 }
 
-static enum err open_all(struct server *s, char why[256])
+static enum err open_all(struct server *s, struct why *why)
 {
     const struct server_options *o = &s->options;
     enum err e = open_loops(s);
 
-    if (e) {
-        snprintf(why, 256, "no memory for the server");
-        return e;
-    }
+    if (e)
+        return why_err(why, e, "no memory for the server");
     if (o->tls_cert || o->tls_key) {
-        snprintf(why, 256, "TLS needs both ICHIDO_TLS_CERT and ICHIDO_TLS_KEY");
+        why_set(why, "TLS needs both ICHIDO_TLS_CERT and ICHIDO_TLS_KEY");
         if (!o->tls_cert || !o->tls_key)
             return ERR_VALIDATION;
         e = tls_server_new(o->tls_cert, o->tls_key, &s->tls, why);
@@ -105,7 +102,7 @@ static enum err open_all(struct server *s, char why[256])
             return e;
     }
     if (o->rate_limit > 0) {
-        snprintf(why, 256, "no memory for the rate limit");
+        why_set(why, "no memory for the rate limit");
         s->rate = rate_new(o->rate_limit, &o->env->rng);
         if (!s->rate)
             return ERR_NO_MEMORY;
@@ -113,13 +110,13 @@ static enum err open_all(struct server *s, char why[256])
     return listen_open(s, o->listen, why);
 }
 
-enum err server_open(const struct server_options *o, struct server **ret_server, char why[256])
+enum err server_open(const struct server_options *o, struct server **ret_server, struct why *why)
 {
     struct server *s = calloc(1, sizeof(*s));
     enum err e;
 
     if (!s || !routes_are_sane(o->routes, o->route_count)) {
-        snprintf(why, 256, s ? "the table of routes is broken" : "no memory for the server");
+        why_set(why, s ? "the table of routes is broken" : "no memory for the server");
         free(s);
         return s ? ERR_INTERNAL : ERR_NO_MEMORY;
     }
@@ -168,7 +165,8 @@ bool server_stopping(const struct server *s)
     return atomic_load(&s->stage) != STAGE_RUNNING;
 }
 
-bool server_raise(struct server *s, enum stage stage)
+/* false: it is there already */
+static bool server_raise(struct server *s, enum stage stage)
 {
     int now = atomic_load(&s->stage);
 

@@ -36,5 +36,4 @@ struct server {
     atomic_long accepted, refused;
 };
 
-bool server_raise(struct server *s, enum stage stage); /* false: it is there already */
-void server_loop_settled(struct loop *l);              /* live has fallen */
+void server_loop_settled(struct loop *l); /* live has fallen */

@@ -85,11 +85,3 @@ int systemd_listen_fds(void)
             return -1;
     return (int)count;
 }
-
-int64_t systemd_watchdog_us(void)
-{
-    int64_t us = number_of("WATCHDOG_USEC"), pid = number_of("WATCHDOG_PID");
-    bool ours = !getenv("WATCHDOG_PID") || pid == getpid();
-
-    return us > 0 && ours ? (us + 1) / 2 : 0;
-}

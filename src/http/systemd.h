@@ -3,11 +3,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 enum { SYSTEMD_FIRST_FD = 3 };
 
-/* Sends "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..." (lines joined by LF) to NOTIFY_SOCKET.
+/* Sends "READY=1", "STOPPING=1", "STATUS=..." (lines joined by LF) to NOTIFY_SOCKET.
  * Never blocks. True: sent, or there is nobody to tell. Any thread. */
 bool systemd_notify(const char *lines);
 
@@ -15,6 +14,3 @@ bool systemd_notify(const char *lines);
  * close-on-exec. 0: none, bind yourself. -1: something was passed that is no listening stream
  * socket. Forgets the variables, so a second call says 0: call it before threads start. */
 int systemd_listen_fds(void);
-
-/* Half of the time within which systemd wants a WATCHDOG=1; 0: it does not. */
-int64_t systemd_watchdog_us(void);

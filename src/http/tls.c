@@ -118,30 +118,30 @@ static void set_up(SSL_CTX *c)
     SSL_CTX_set_alpn_select_cb(c, pick_protocol, NULL);
 }
 
-static enum err http_tls_fault(char why[256], const char *name, const char *file, const char *what)
+static enum err http_tls_fault(struct why *why, const char *name, const char *file,
+                               const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
-    snprintf(why, 256, "%s: %.150s %s%s%s", name, file, what, reason ? ": " : "",
-             reason ? reason : "");
+    why_set(why, "%s: %.150s %s%s%s", name, file, what, reason ? ": " : "", reason ? reason : "");
     ERR_clear_error();
     return ERR_VALIDATION;
 }
 
 /* OpenSSL would say "system library" and no more. */
-static bool can_read(const char *name, const char *file, char why[256])
+static bool can_read(const char *name, const char *file, struct why *why)
 {
     FILE *f = fopen(file, "re");
     bool can = f && (fgetc(f) != EOF || !ferror(f)); /* a directory opens */
 
     if (!can)
-        snprintf(why, 256, "%s: cannot read %.150s: %s", name, file, strerror(errno));
+        why_set(why, "%s: cannot read %.150s: %s", name, file, strerror(errno));
     if (f)
         fclose(f);
     return can;
 }
 
-static enum err http_tls_load(SSL_CTX *c, const char *cert, const char *key, char why[256])
+static enum err http_tls_load(SSL_CTX *c, const char *cert, const char *key, struct why *why)
 {
     if (!can_read(CERT_NAME, cert, why) || !can_read(KEY_NAME, key, why))
         return ERR_VALIDATION;
@@ -157,12 +157,12 @@ static enum err http_tls_load(SSL_CTX *c, const char *cert, const char *key, cha
 }
 
 enum err tls_server_new(const char *cert, const char *key, struct tls_server **ret_server,
-                        char why[256])
+                        struct why *why)
 {
     struct tls_server *s = calloc(1, sizeof(*s));
     enum err e = ERR_NO_MEMORY;
 
-    snprintf(why, 256, "no memory for TLS");
+    why_set(why, "no memory for TLS");
     if (!s)
         return e;
     s->method = new_method();

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct tls_server;
 struct tls;
@@ -15,7 +16,7 @@ struct tls;
 /* VALIDATION: a file cannot be read, is no certificate or key, or they do not belong together;
  * `why` says which. */
 enum err tls_server_new(const char *cert, const char *key, struct tls_server **ret_server,
-                        char why[256]);
+                        struct why *why);
 void tls_server_free(struct tls_server *s); /* NULL is fine */
 
 enum tls_result { TLS_DATA, TLS_WANTS_MORE, TLS_END, TLS_BROKEN };

@@ -5,7 +5,6 @@
 #include "observe/log.h"
 #include "store/values.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SEND_ARENA = 256 * 1024 };
@@ -27,7 +26,7 @@ struct alert_sending {
     bool go; /* marked as sending: the transport decides */
     enum end end;
     int64_t retry_after_ms;
-    char why[160];
+    struct why why;
 };
 
 static const struct retry_policy policy = {
@@ -47,7 +46,7 @@ static void came_back(struct alert_sending *s, enum told told, int64_t again_ms,
     fault_point(&s->job->env->faults, "alert.sent");
     s->end = ends[told];
     s->retry_after_ms = again_ms;
-    snprintf(s->why, sizeof(s->why), "%s", why);
+    why_set(&s->why, "%s", why);
     job_outside_done(s->job, OK, NULL);
 }
 
@@ -55,14 +54,14 @@ static void alert_mailed(struct parcel_out *p)
 {
     struct alert_sending *s = CONTAINER_OF(p, struct alert_sending, parcel);
 
-    came_back(s, p->told, p->retry_after_ms, p->why);
+    came_back(s, p->told, p->retry_after_ms, p->why.text);
 }
 
 static void alert_posted(struct hook_post *p)
 {
     struct alert_sending *s = CONTAINER_OF(p, struct alert_sending, post);
 
-    came_back(s, p->told, p->retry_after_ms, p->why);
+    came_back(s, p->told, p->retry_after_ms, p->why.text);
 }
 
 static void send_mail(struct alert_sending *s)
@@ -100,7 +99,7 @@ static void send_hook(struct alert_sending *s)
 static void alert_ends(struct alert_sending *s, enum end end, const char *why)
 {
     s->end = end;
-    snprintf(s->why, sizeof(s->why), "%s", why);
+    why_set(&s->why, "%s", why);
 }
 
 static bool has_transport(const struct alert_sending *s)
@@ -208,7 +207,7 @@ static enum err end_as(struct tx *tx, const struct uuid *id, struct str status, 
                  V_INT(env_now_ms(tx_env(tx))), v_uuid(id), V_TEXT(before));
 }
 
-static enum err alert_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err alert_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     static const struct str words[] = { [END_SENT] = { "sent", 4 },
                                         [END_LATER] = { "waiting", 7 },
@@ -219,14 +218,14 @@ static enum err alert_settle(struct tx *tx, struct job *j, void *ctx, char why[2
 
     (void)ctx;
     j->again_ms = 0;
-    snprintf(why, 256, "%s", s->why);
+    why_set(why, "%s", s->why.text);
     if (s->end == END_OVER)
         return OK;
     if (s->end == END_FAILED || delay < 0)
         return ERR_UNPROCESSABLE; /* alert_buried() writes it down */
     if (delay > 0)
         j->again_ms = env_now_ms(j->env) + delay;
-    return end_as(tx, &j->message->id, words[s->end], s->end == END_SENT ? "" : s->why,
+    return end_as(tx, &j->message->id, words[s->end], s->end == END_SENT ? "" : s->why.text,
                   s->go ? S("sending") : s->status);
 }
 

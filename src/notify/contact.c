@@ -280,7 +280,7 @@ enum err contact_forget(struct tx *tx, struct queue *q, const struct contact_for
     return e || !more ? e : queue_add(q, tx, now_ms, &next, 1);
 }
 
-static enum err forget_more(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err forget_more(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct uuid user;
@@ -295,19 +295,12 @@ static enum err forget_more(struct tx *tx, struct job *j, void *ctx, char why[25
     return e;
 }
 
-/* Only a job with an outside part can be put off. */
-static void contact_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 struct job_kind contact_forget_kind(void)
 {
     return (struct job_kind){
         .name = "contact.forget",
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = contact_outside,
+        .outside = job_without_outside,
         .settle = forget_more,
         .patient = true,
     };

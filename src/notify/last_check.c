@@ -51,7 +51,7 @@ static enum err find_now(struct tx *tx, struct sending *s, struct targets *ret)
 static enum err last_check_skip(struct tx *tx, struct sending *s, const char *why)
 {
     s->outcome = OUTCOME_SKIPPED;
-    snprintf(s->why, sizeof(s->why), "%s", why);
+    why_set(&s->why, "%s", why);
     send_count(tx, s->job->env, s->channel, RESULT_SKIPPED);
     return TX_DO(tx, STMT_send_skip, 1, V_TEXT(str_of(why)), V_INT(env_now_ms(s->job->env)),
                  v_uuid(&s->parcel.send));
@@ -148,7 +148,7 @@ static enum err keep_parcel(struct sending *s, const struct row *row)
 static enum err give_up(struct sending *s, struct str why)
 {
     s->outcome = OUTCOME_GIVEN_UP;
-    snprintf(s->why, sizeof(s->why), STR_FMT, STR_ARG(why));
+    why_set(&s->why, STR_FMT, STR_ARG(why));
     return OK;
 }
 
@@ -192,7 +192,7 @@ enum err send_mark(struct tx *tx, struct unit *u)
     enum err e = TX_ROW(tx, STMT_send_read, &row, v_uuid(&s->parcel.send));
 
     s->outcome = OUTCOME_OVER;
-    snprintf(s->why, sizeof(s->why), "it was over before");
+    why_set(&s->why, "it was over before");
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     status = row.col[3].s;
@@ -201,7 +201,7 @@ enum err send_mark(struct tx *tx, struct unit *u)
         return OK;
     if (str_eq(status, S("sending")) && s->channel != CHANNEL_WEBHOOK) {
         s->outcome = OUTCOME_UNKNOWN;
-        snprintf(s->why, sizeof(s->why), "the server stopped while it was being sent");
+        why_set(&s->why, "the server stopped while it was being sent");
         return OK;
     }
     if (!s->notify->transports[s->channel])

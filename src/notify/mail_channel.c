@@ -14,7 +14,6 @@
 #include "notify/notify.h"
 
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct mail {
@@ -65,8 +64,7 @@ static void mail_channel_answered(struct call *c)
 
     p->told = told_of(c);
     p->retry_after_ms = -1;
-    snprintf(p->why, sizeof(p->why), "%s%s",
-             c->result == CALL_ANSWERED ? "the mail server answered " : "", c->why);
+    why_set(&p->why, "%s%s", c->result == CALL_ANSWERED ? "the mail server answered " : "", c->why);
     p->done(p);
 }
 
@@ -111,7 +109,7 @@ static struct str text_of(const struct mail *m, struct parcel_out *p)
     if (mime_write(&b, &l, &why))
         text = arena_str(p->arena, buf_str(&b));
     p->told = why && !b.failed ? TOLD_NEVER : TOLD_LATER;
-    snprintf(p->why, sizeof(p->why), "%s", why ? why : no_memory);
+    why_set(&p->why, "%s", why ? why : no_memory);
     buf_release(&b);
     return text;
 }
@@ -123,7 +121,7 @@ static void mail_send(struct transport *t, struct parcel_out *p)
     struct str text = { 0 };
 
     p->told = TOLD_LATER;
-    snprintf(p->why, sizeof(p->why), "%s", no_memory);
+    why_set(&p->why, "%s", no_memory);
     if (s)
         text = text_of(m, p);
     if (!text.p) {
@@ -158,31 +156,29 @@ static void mail_free(struct transport *t)
     free(m);
 }
 
-static bool are_fine(const struct mail_options *o, char why[256])
+static bool are_fine(const struct mail_options *o, struct why *why)
 {
-    char words[128] = "";
+    struct why words = { 0 };
     struct buf b;
     bool fine;
 
-    if (!mail_url_is_fine(o->url, words)) {
-        snprintf(why, 256, "ICHIDO_SMTP_URL: %s", words);
-        return false;
-    }
+    if (!mail_url_is_fine(o->url, &words))
+        return why_false(why, "ICHIDO_SMTP_URL: %s", words.text);
     buf_init(&b, 2 * LIMIT_MAIL_ADDRESS);
     fine = smtp_write_address(&b, o->from);
     if (!fine)
-        snprintf(why, 256, "ICHIDO_MAIL_FROM: not an address in ASCII like payments@example.com");
+        why_set(why, "ICHIDO_MAIL_FROM: not an address in ASCII like payments@example.com");
     buf_release(&b);
     return fine;
 }
 
-struct transport *mail_new(const struct mail_options *o, char why[256])
+struct transport *mail_new(const struct mail_options *o, struct why *why)
 {
     struct mail *m = are_fine(o, why) ? calloc(1, sizeof(*m)) : NULL;
 
     if (!m) {
-        if (!why[0])
-            snprintf(why, 256, "mail needs more memory than there is");
+        if (!why->text[0])
+            why_set(why, "mail needs more memory than there is");
         return NULL;
     }
     m->transport = (struct transport){ .channel = "mail", .send = mail_send, .free = mail_free };
@@ -195,6 +191,6 @@ struct transport *mail_new(const struct mail_options *o, char why[256])
     if (!m->url.failed && !m->from.failed)
         return &m->transport;
     mail_free(&m->transport);
-    snprintf(why, 256, "mail needs more memory than there is");
+    why_set(why, "mail needs more memory than there is");
     return NULL;
 }

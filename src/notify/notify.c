@@ -8,7 +8,6 @@
 #include "store/values.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +66,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
     return e ? e : fault_point(&tx_env(tx)->faults, "notify.fanning");
 }
 
-static enum err notify_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err notify_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)why;
     return run_many(tx, &m, 1, ctx);
@@ -86,10 +85,10 @@ static void notify_leave(struct job *j, void *ctx)
         job_put_off(j, now_ms + notify_pause_ms(waited_ms));
 }
 
-static enum err record_alone(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err record_alone(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     (void)ctx;
-    snprintf(why, 256, "no channel is set up");
+    why_set(why, "no channel is set up");
     return notify_record(tx, &j->message->id, 1, env_now_ms(j->env));
 }
 

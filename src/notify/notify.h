@@ -17,6 +17,7 @@
  *       other. So a transport that hangs holds up its own channel and nothing else. */
 #pragma once
 
+#include "base/why.h"
 #include "notify/contact.h"
 #include "queue/queue.h"
 #include "queue/runtime.h"
@@ -45,7 +46,7 @@ struct parcel_out {
         TOLD_GONE /* so is the target */
     } told;
     int64_t retry_after_ms; /* TOLD_LATER; -1: by the policy */
-    char why[160];          /* nothing secret, no address, no token */
+    struct why why;         /* nothing secret, no address, no token */
     void *impl;             /* the transport's */
     struct task back;       /* the same: the way home where there was no call */
 };
@@ -80,7 +81,7 @@ struct mail_options {
     struct client *client;
     struct str url, from;
 };
-struct transport *mail_new(const struct mail_options *o, char why[256]);
+struct transport *mail_new(const struct mail_options *o, struct why *why);
 
 struct push_options {
     struct env *env;
@@ -88,11 +89,11 @@ struct push_options {
     struct str credentials; /* the service account's JSON, or the name of its file */
     struct str base;        /* empty: Google's own */
 };
-struct transport *push_new(const struct push_options *o, char why[256]);
+struct transport *push_new(const struct push_options *o, struct why *why);
 
 struct hook_options {
     struct env *env;
     struct client *client;
     struct str url, secret; /* whsec_... ; an empty secret: not signed (alerts) */
 };
-struct transport *hook_new(const struct hook_options *o, char why[256]);
+struct transport *hook_new(const struct hook_options *o, struct why *why);

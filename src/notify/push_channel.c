@@ -105,7 +105,7 @@ static void push_channel_judge(struct push_channel_send *s)
     }
     if (v.alarm)
         alarm_of(s->push, &v, c->status);
-    snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM answered %d (%s)", c->status, v.code);
+    why_set(&s->parcel->why, "FCM answered %d (%s)", c->status, v.code);
     push_channel_end(s->parcel, ends[v.end], v.retry_after_ms);
 }
 
@@ -120,8 +120,7 @@ static void push_channel_answered(struct call *c)
         push_channel_judge(s);
         return;
     }
-    snprintf(s->parcel->why, sizeof(s->parcel->why), "FCM %s: %s",
-             unsent ? "was not reached" : "did not answer", c->why);
+    why_set(&s->parcel->why, "FCM %s: %s", unsent ? "was not reached" : "did not answer", c->why);
     push_channel_end(s->parcel, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
 }
 
@@ -158,9 +157,9 @@ static void got_token(struct fcm_want *w)
         push_channel_post(s);
         return;
     }
-    snprintf(s->parcel->why, sizeof(s->parcel->why), "%s",
-             w->end == FCM_TOKEN_NEVER ? "Google refuses our service account"
-                                       : "there is no access token");
+    why_set(&s->parcel->why, "%s",
+            w->end == FCM_TOKEN_NEVER ? "Google refuses our service account"
+                                      : "there is no access token");
     push_channel_end(s->parcel, TOLD_LATER, w->retry_after_ms);
 }
 
@@ -170,12 +169,12 @@ static void push_send(struct transport *t, struct parcel_out *p)
     struct push_channel_send *s = arena_alloc(p->arena, 1, sizeof(*s));
     enum err e = ERR_NO_MEMORY;
 
-    p->why[0] = '\0';
+    p->why.text[0] = '\0';
     if (s)
-        e = fcm_message(p, clock_wall_ms(&u->env->clock), &s->json, p->why);
+        e = fcm_message(p, clock_wall_ms(&u->env->clock), &s->json, &p->why);
     if (e) {
         if (e == ERR_NO_MEMORY)
-            snprintf(p->why, sizeof(p->why), "it needs more memory than there is");
+            why_set(&p->why, "it needs more memory than there is");
         end_soon(p, e == ERR_VALIDATION ? TOLD_NEVER : TOLD_LATER);
         return;
     }
@@ -200,14 +199,12 @@ static void push_free(struct transport *t)
     free(u);
 }
 
-static bool push_channel_prepare(struct push *u, const struct push_options *o, char why[256])
+static bool push_channel_prepare(struct push *u, const struct push_options *o, struct why *why)
 {
-    char reason[256] = "";
+    struct why reason = { 0 };
 
-    if (!fcm_account_open(&u->account, o->credentials, reason)) {
-        snprintf(why, 256, "ICHIDO_FCM_CREDENTIALS: %.200s", reason);
-        return false;
-    }
+    if (!fcm_account_open(&u->account, o->credentials, &reason))
+        return why_false(why, "ICHIDO_FCM_CREDENTIALS: %.200s", reason.text);
     if (u->account.is_open)
         LOG(u->env->log, LOG_WARN,
             "the file of ICHIDO_FCM_CREDENTIALS can be read by others than its owner");
@@ -218,16 +215,15 @@ static bool push_channel_prepare(struct push *u, const struct push_options *o, c
     u->tokens = fcm_tokens_new(o->env, o->client, &u->account);
     if (u->tokens && !u->url.failed)
         return true;
-    snprintf(why, 256, "push needs more memory than there is");
-    return false;
+    return why_false(why, "push needs more memory than there is");
 }
 
-struct transport *push_new(const struct push_options *o, char why[256])
+struct transport *push_new(const struct push_options *o, struct why *why)
 {
     struct push *u = calloc(1, sizeof(*u));
 
     if (!u) {
-        snprintf(why, 256, "push needs more memory than there is");
+        why_set(why, "push needs more memory than there is");
         return NULL;
     }
     u->transport = (struct transport){ .channel = "push", .send = push_send, .free = push_free };

@@ -17,7 +17,6 @@
 #include "observe/metrics.h"
 #include "store/values.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +50,7 @@ static void was_told(struct parcel_out *p)
 
     end_span(s);
     fault_point(&s->job->env->faults, "notify.told");
-    snprintf(s->why, sizeof(s->why), "%s", p->told == TOLD_SENT ? "" : p->why);
+    why_set(&s->why, "%s", p->told == TOLD_SENT ? "" : p->why.text);
     job_outside_done(s->job, OK, NULL);
 }
 
@@ -59,7 +58,7 @@ static void was_told(struct parcel_out *p)
 static void mark_is_in_doubt(struct sending *s)
 {
     s->parcel.told = TOLD_LATER;
-    snprintf(s->why, sizeof(s->why), "the database did not say whether it is marked");
+    why_set(&s->why, "the database did not say whether it is marked");
     job_outside_done(s->job, OK, NULL);
 }
 
@@ -80,7 +79,7 @@ static void was_marked(struct unit *u)
     else if (s->outcome == OUTCOME_NOT_HERE)
         job_put_off(s->job, env_now_ms(s->job->env) + notify_pause_ms(s->waited_ms));
     else if (s->outcome == OUTCOME_GIVEN_UP)
-        job_outside_done(s->job, ERR_UNPROCESSABLE, s->why);
+        job_outside_done(s->job, ERR_UNPROCESSABLE, s->why.text);
     else if (s->outcome != OUTCOME_GO)
         job_outside_done(s->job, OK, NULL);
     else {
@@ -161,7 +160,7 @@ static void notify_send_release(struct job *j, void *ctx)
 static enum err end_as(struct tx *tx, const struct sending *s, const char *status, enum result r)
 {
     send_count(tx, s->job->env, s->channel, r);
-    return TX_DO(tx, STMT_send_end, -1, V_TEXT(str_of(status)), v_text(str_of(s->why)),
+    return TX_DO(tx, STMT_send_end, -1, V_TEXT(str_of(status)), v_text(str_of(s->why.text)),
                  V_INT(env_now_ms(s->job->env)), v_uuid(&s->parcel.send), V_TEXT(S("sending")));
 }
 
@@ -209,14 +208,14 @@ static const char *word_of(const struct sending *s)
     return s->outcome == OUTCOME_GO ? told[s->parcel.told] : others[s->outcome];
 }
 
-static enum err notify_send_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err notify_send_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct sending *s = j->state;
     enum err e = fault_point(&tx_env(tx)->faults, "notify.settling");
 
     (void)ctx;
     j->again_ms = 0;
-    snprintf(why, 256, "%s%s%s", word_of(s), s->why[0] ? ": " : "", s->why);
+    why_set(why, "%s%s%s", word_of(s), s->why.text[0] ? ": " : "", s->why.text);
     if (e)
         return e;
     if (s->outcome == OUTCOME_UNKNOWN)

@@ -2,6 +2,7 @@
  * which does the rest. Only notify/ includes it. */
 #pragma once
 
+#include "base/why.h"
 #include "notify/notify.h"
 #include "observe/span.h"
 
@@ -38,7 +39,7 @@ struct sending {
     int64_t tries;     /* this one included */
     int64_t waited_ms; /* for a node with its transport */
     struct span span;
-    char why[160];
+    struct why why;
 };
 
 /* The unit's run. STALE: it was called off meanwhile. */

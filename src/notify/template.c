@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { DATA_MAX = 4 * 1024, BODY_MAX = 8 * 1024, LANGUAGES = 2, DATE_MAX = 40, DIGITS_MAX = 40 };
+enum { DATA_MAX = 4 * 1024, BODY_MAX = 8 * 1024, LANGUAGES = 2, DATE_MAX = 40 };
 
 /* --- the tables --- */
 
@@ -138,42 +138,17 @@ const char *failure_words(struct str decline_code, struct str code, enum languag
 
 /* --- amounts and dates --- */
 
-/* The smallest unit's digits with a point where the currency has one, and commas between
- * thousands. */
-static void add_digits(struct buf *b, int64_t minor, int digits)
-{
-    char text[DIGITS_MAX];
-    int n = snprintf(text, sizeof(text), "%0*lld", digits + 1, (long long)minor);
-    int whole = n - digits;
-
-    for (int i = 0; i < whole; i++) {
-        if (i && (whole - i) % 3 == 0)
-            buf_char(b, ',');
-        buf_char(b, text[i]);
-    }
-    if (digits)
-        buf_fmt(b, ".%s", text + whole);
-}
-
 static void add_money(struct buf *b, struct money m, enum language language)
 {
-    int digits = currency_digits(m.currency);
+    char text[MONEY_TEXT];
     bool yen = language == LANG_JA && str_eq(str_of(m.currency), S("JPY"));
 
     if (!yen)
         buf_fmt(b, "%s ", m.currency);
-    add_digits(b, m.minor, digits > 0 ? digits : 0);
+    money_text(m.minor, m.currency, text);
+    buf_add(b, str_of(text));
     if (yen)
         buf_add(b, S("円"));
-}
-
-struct str money_words(struct arena *a, struct money m, enum language language)
-{
-    struct buf b;
-
-    buf_init(&b, DATA_MAX);
-    add_money(&b, m, language);
-    return out_done(&b, a);
 }
 
 static void date_words(struct civil d, enum language language, char text[DATE_MAX])
@@ -280,10 +255,8 @@ static void add_facts(struct buf *b, const struct notice *n, unsigned with)
 {
     if (with & WITH_ERROR)
         out_text(b, "errorCode", n->code);
-    if (with & WITH_MONEY) {
-        out_int(b, "amount", n->money.minor);
-        out_text(b, "currency", str_of(n->money.currency));
-    }
+    if (with & WITH_MONEY)
+        money_out(b, n->money);
     if (with & WITH_DUE)
         add_due_date(b, n->due);
     if (with & WITH_URL)

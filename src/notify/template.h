@@ -12,6 +12,3 @@ struct notice_words {
 struct notice_words notice_words(struct arena *a, const struct notice *n, enum language language);
 /* A JSON object. .p NULL: no memory. */
 struct str notice_data(struct arena *a, const struct notice *n);
-
-/* "5,000円", "USD 12.34": for people. .p NULL: no memory. */
-struct str money_words(struct arena *a, struct money m, enum language language);

@@ -51,10 +51,10 @@ static void webhook_channel_answered(struct call *c)
     p->retry_after_ms =
         retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&a->hook->env->clock));
     if (c->status)
-        snprintf(p->why, sizeof(p->why), "the webhook answered %d", c->status);
+        why_set(&p->why, "the webhook answered %d", c->status);
     else
-        snprintf(p->why, sizeof(p->why), "the webhook %s: %s",
-                 c->result == CALL_NOT_SENT ? "was not reached" : "did not answer", c->why);
+        why_set(&p->why, "the webhook %s: %s",
+                c->result == CALL_NOT_SENT ? "was not reached" : "did not answer", c->why);
     p->done(p);
 }
 
@@ -101,7 +101,7 @@ static void give_up(struct hook_post *p, const char *why)
     p->told = TOLD_LATER;
     p->retry_after_ms = -1;
     p->status = 0;
-    snprintf(p->why, sizeof(p->why), "%s", why);
+    why_set(&p->why, "%s", why);
     p->back = (struct task){ .run = come_back };
     home_give(p->home, &p->back);
 }
@@ -178,7 +178,7 @@ static void webhook_channel_posted(struct hook_post *post)
 
     p->told = post->told;
     p->retry_after_ms = post->retry_after_ms;
-    memcpy(p->why, post->why, sizeof(p->why));
+    p->why = post->why;
     p->done(p);
 }
 
@@ -193,7 +193,7 @@ static void parcel_later(struct parcel_out *p)
 {
     p->told = TOLD_LATER;
     p->retry_after_ms = -1;
-    snprintf(p->why, sizeof(p->why), "it needs more memory than there is");
+    why_set(&p->why, "it needs more memory than there is");
     p->back = (struct task){ .run = parcel_back };
     home_give(p->home, &p->back);
 }
@@ -234,12 +234,12 @@ static void hook_free(struct transport *t)
     free(h);
 }
 
-struct transport *hook_new(const struct hook_options *o, char why[256])
+struct transport *hook_new(const struct hook_options *o, struct why *why)
 {
     struct webhook_channel_hook *h;
 
     if (o->secret.n && !signing_secret_is_sane(o->secret)) {
-        snprintf(why, 256, "the webhook's secret must be whsec_ and the base64 of 24 to 64 bytes");
+        why_set(why, "the webhook's secret must be whsec_ and the base64 of 24 to 64 bytes");
         return NULL;
     }
     h = calloc(1, sizeof(*h));
@@ -256,6 +256,6 @@ struct transport *hook_new(const struct hook_options *o, char why[256])
             return &h->transport;
         hook_free(&h->transport);
     }
-    snprintf(why, 256, "the webhook needs more memory than there is");
+    why_set(why, "the webhook needs more memory than there is");
     return NULL;
 }

@@ -2,6 +2,7 @@
  * made of it (notify.h: hook_new), and whoever has to tell a machine something else (alerts). */
 #pragma once
 
+#include "base/why.h"
 #include "notify/notify.h"
 
 /* One post. All of it lives until done. */
@@ -17,7 +18,7 @@ struct hook_post {
     enum told told;
     int64_t retry_after_ms; /* LATER; -1: by the policy */
     int status;             /* 0: no answer */
-    char why[160];
+    struct why why;
 
     void *impl;
     struct task back;

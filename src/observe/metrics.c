@@ -115,7 +115,8 @@ static size_t value_index(struct str list, struct str value)
     return 0;
 }
 
-size_t metrics_place(const struct family *f, struct labels at)
+/* Where the series of these values lies. */
+static size_t metrics_place(const struct family *f, struct labels at)
 {
     size_t place = 0;
 

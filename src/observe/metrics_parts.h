@@ -33,8 +33,6 @@ struct metrics {
 
 /* The i-th value of a list, or its last one where it is shorter. */
 struct str metrics_listed(struct str list, size_t i);
-/* The index of the series with these values. */
-size_t metrics_place(const struct family *f, struct labels at);
 
 #define METRICS_CURRENCY(text)                                                                     \
     ((uint32_t)(unsigned char)(text)[0] | (uint32_t)(unsigned char)(text)[1] << 8 |                \

@@ -29,7 +29,8 @@ static void out_number(struct buf *b, const char *name, int64_t thousandths)
     out_json(b, name, str_of(text));
 }
 
-void alert_json(struct buf *b, const struct alert_telling *t)
+/* {"name":...}: what the webhook gets, and the mail is made of. */
+static void alert_json(struct buf *b, const struct alert_telling *t)
 {
     const struct alert_rule *r = alert_rule(t->alert);
 

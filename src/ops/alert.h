@@ -79,6 +79,3 @@ enum err alert_adopt(struct tx *tx, int64_t now_ms, struct alert_row own[ALERTS]
 /* The present facts; and the rows, LIMIT_ALERT_ROWS at most, those of all first. */
 enum err alert_facts_read(struct tx *tx, int64_t now_ms, struct alert_facts *ret_facts);
 enum err alert_rows_read(struct tx *tx, struct alert_row *ret_rows, size_t *ret_count);
-
-/* {"name":...}: what the webhook gets, and the mail is made of. */
-void alert_json(struct buf *b, const struct alert_telling *t);

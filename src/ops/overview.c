@@ -25,8 +25,8 @@ static enum err add_money(void *ctx, const struct row *row)
     if (o->money_count == OVERVIEW_CURRENCIES || c[0].s.n != 3)
         return OK;
     memcpy(m->currency, c[0].s.p, 3);
-    m->captured = c[2].i;
-    m->refunded = c[3].i;
+    m->captured = minor_of(&c[2]);
+    m->refunded = minor_of(&c[3]);
     o->money_count++;
     return OK;
 }

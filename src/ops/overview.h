@@ -12,7 +12,7 @@ enum { OVERVIEW_CURRENCIES = 32 };
 
 struct overview_money {
     char currency[4];
-    int64_t captured, refunded;
+    struct minor captured, refunded;
 };
 
 struct overview {

@@ -182,7 +182,7 @@ static void end_walk(struct retention_walk *w)
     w->send_to = w->tried_to = (struct uuid){ 0 };
 }
 
-static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct retention *r = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
@@ -208,20 +208,13 @@ static enum err retention_settle(struct tx *tx, struct job *j, void *ctx, char w
     return e ? e : store_place(tx, j->message, &w);
 }
 
-/* Only a job with an outside part can be put off. */
-static void retention_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 struct job_kind retention_kind(struct retention *r)
 {
     return (struct job_kind){
         .name = "events.forget",
         .ctx = r,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
-        .outside = retention_outside,
+        .outside = job_without_outside,
         .settle = retention_settle,
         .patient = true,
     };
@@ -229,8 +222,7 @@ struct job_kind retention_kind(struct retention *r)
 
 enum err retention_start(struct tx *tx, struct retention *r, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'f', 'o', 'r',
-                                        'g', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('f', 'o', 'r', 'g', 0, 1);
     struct queue_new first = { .id = only, .kind = S("events.forget"), .due_ms = now_ms + DAY_MS };
 
     return queue_add(r->payments->runtime.queue, tx, now_ms, &first, 1);

@@ -149,7 +149,7 @@ static bool is_quiet(const struct unknown_watch *w, const struct unknown_watch_l
            !store_health(w->payments->runtime.store).many_nodes;
 }
 
-static enum err unknown_watch_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err unknown_watch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct unknown_watch *w = ctx;
     struct unknown_watch_look *l = j->state;

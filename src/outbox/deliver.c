@@ -38,7 +38,7 @@ struct deliver_delivery {
     int64_t retry_after_ms;
     char trace[TRACE_TEXT + 1];
     struct span span;
-    char why[160];
+    struct why why;
 };
 
 /* --- when again --- */
@@ -70,7 +70,7 @@ static void tell_span(struct deliver_delivery *d)
 
     uuid_text(d->event, event);
     uuid_text(d->subscriber, subscriber);
-    SPAN_END(&d->span, d->outcome == OUTCOME_FAILED ? d->why : NULL,
+    SPAN_END(&d->span, d->outcome == OUTCOME_FAILED ? d->why.text : NULL,
              SPAN_TEXT("event.id", str_of(event)), SPAN_TEXT("subscriber.id", str_of(subscriber)),
              SPAN_NUM("http.response.status_code", d->call.status),
              SPAN_NUM("messaging.attempt", d->job->message->attempt));
@@ -84,9 +84,9 @@ static void deliver_answered(struct call *c)
     d->retry_after_ms =
         retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&d->parts->env->clock));
     if (c->status)
-        snprintf(d->why, sizeof(d->why), "the subscriber answered %d", c->status);
+        why_set(&d->why, "the subscriber answered %d", c->status);
     else
-        snprintf(d->why, sizeof(d->why), "the subscriber was not reached: %s", c->why);
+        why_set(&d->why, "the subscriber was not reached: %s", c->why);
     tell_span(d);
     job_outside_done(d->job, OK, NULL);
 }
@@ -159,7 +159,7 @@ static void was_read(struct unit *u)
     else if (d->url.n)
         deliver_push(d);
     else {
-        snprintf(d->why, sizeof(d->why), "the subscriber was removed or disabled");
+        why_set(&d->why, "the subscriber was removed or disabled");
         job_outside_done(d->job, OK, NULL);
     }
 }
@@ -218,14 +218,14 @@ static enum err deliver_disable(struct tx *tx, const struct deliver_delivery *d,
                  V_TEXT(str_of(id)), V_TEXT(S("success")), V_INT(1), V_TEXT(S("it answered 410")));
 }
 
-static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct deliver_delivery *d = j->state;
     int64_t now_ms = env_now_ms(j->env), delay;
 
     (void)ctx;
     j->again_ms = 0;
-    snprintf(why, 256, "%s", d->why);
+    why_set(why, "%s", d->why.text);
     if (d->outcome == OUTCOME_GONE)
         return deliver_disable(tx, d, now_ms);
     if (d->outcome != OUTCOME_FAILED)

@@ -15,12 +15,6 @@ static void emit_begin(struct buf *b, const struct payment *p)
     out_uuid(b, "userId", p->user_id);
 }
 
-static void add_money(struct buf *b, const struct payment *p)
-{
-    out_int(b, "amount", p->money.minor);
-    out_text(b, "currency", str_of(p->money.currency));
-}
-
 /* Ends the payload and puts the event into the outbox. */
 static enum err emit_send(struct tx *tx, const struct taking *t, const struct payment *p,
                           struct str type, struct str dedupe, struct buf *b)
@@ -51,7 +45,7 @@ enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const
     struct buf b;
 
     emit_begin(&b, p);
-    add_money(&b, p);
+    money_out(&b, p->money);
     out_text(&b, "status", S("PENDING"));
     out_uuid(&b, "idempotencyKey", p->idempotency_key);
     return emit_send(tx, &t, p, S("PaymentCreated"), S("CREATED"), &b);
@@ -62,7 +56,7 @@ static enum err tell_authorized(struct tx *tx, const struct taking *t, const str
     struct buf b;
 
     emit_begin(&b, p);
-    add_money(&b, p);
+    money_out(&b, p->money);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     return emit_send(tx, t, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b);
 }
@@ -72,8 +66,8 @@ static enum err tell_captured(struct tx *tx, const struct taking *t, const struc
     struct buf b;
 
     emit_begin(&b, p);
-    add_money(&b, p);
-    out_int(&b, "capturedAmount", p->captured);
+    money_out(&b, p->money);
+    minor_out(&b, "capturedAmount", p->captured);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     return emit_send(tx, t, p, S("PaymentCaptured"), S("CAPTURED"), &b);
 }
@@ -96,7 +90,7 @@ static enum err tell_voided(struct tx *tx, const struct taking *t, const struct 
     struct buf b;
 
     emit_begin(&b, p);
-    add_money(&b, p);
+    money_out(&b, p->money);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     out_text(&b, "refundId", (struct str){ 0 });
     out_int(&b, "refundAmount", 0);
@@ -127,11 +121,11 @@ enum err tell_refund(struct tx *tx, const struct taking *t, const struct payment
 
     uuid_text(r->id, dedupe + 9);
     emit_begin(&b, p);
-    add_money(&b, p);
+    money_out(&b, p->money);
     out_text(&b, "gatewayTransactionId", p->gateway_transaction_id);
     out_uuid(&b, "refundId", r->id);
     out_int(&b, "refundAmount", r->amount);
-    out_int(&b, "refundedAmount", p->refunded > 0 ? p->refunded : 0);
+    out_int(&b, "refundedAmount", minor_or_0(p->refunded));
     out_bool(&b, "voided", false);
     return emit_send(tx, t, p, S("PaymentRefunded"), str_of(dedupe), &b);
 }

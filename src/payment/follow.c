@@ -74,7 +74,7 @@ static enum err read_payment(struct tx *tx, struct arena *a, const struct messag
 }
 
 static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const struct payment *p,
-                                  char why[256])
+                                  struct why *why)
 {
     int64_t due_ms;
     enum err e;
@@ -87,15 +87,14 @@ static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const s
     if (due_ms > t->now_ms) /* it got more time since */
         return due_ms == CLOCK_NEVER ? OK : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
     if (p->has_open_op) { /* somebody is at it; look again when that is over */
-        snprintf(why, 256, "another operation is under way");
-        return ERR_UNAVAILABLE;
+        return why_err(why, ERR_UNAVAILABLE, "another operation is under way");
     }
     e = operation_start_own(tx, t->payments, p, OP_VOID, 0, S("abandoned"));
     return e ? e : fault_point(&tx_env(tx)->faults, "payment.abandon");
 }
 
 static enum err payment_follow_abandon(struct tx *tx, const struct message *m, void *ctx,
-                                       char why[256])
+                                       struct why *why)
 {
     struct payment p;
     struct arena a;
@@ -111,7 +110,7 @@ static enum err payment_follow_abandon(struct tx *tx, const struct message *m, v
 }
 
 static enum err payment_follow_lapse(struct tx *tx, const struct message *m, void *ctx,
-                                     char why[256])
+                                     struct why *why)
 {
     struct payment p;
     struct arena a;

@@ -2,7 +2,6 @@
 
 #include "base/limits.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { HOUR_MS = 3600 * 1000, EXPIRE_ROWS = 200, EXPIRE_PAUSE_MS = 50 };
@@ -107,7 +106,7 @@ static void expire_outside(struct job *j, void *ctx)
     job_outside_done(j, OK, NULL);
 }
 
-static enum err payment_keys_expire(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err payment_keys_expire(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));

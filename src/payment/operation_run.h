@@ -3,6 +3,7 @@
  * first). Owned by the job. */
 #pragma once
 
+#include "base/why.h"
 #include "payment/keys.h"
 #include "payment/rows.h"
 
@@ -52,4 +53,4 @@ void run_free(struct op_run *r);
 enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation);
 
 /* settle.c */
-enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256]);
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, struct why *why);

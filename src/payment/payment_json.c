@@ -55,8 +55,8 @@ struct str payment_json(struct arena *a, const struct payment *p, const struct r
     payment_out_subject(&b, p);
     out_uuid(&b, "userId", p->user_id);
     out_amount(&b, "amount", p->money.minor);
-    out_amount(&b, "capturedAmount", p->captured);
-    out_amount(&b, "refundedAmount", p->refunded);
+    minor_out(&b, "capturedAmount", p->captured);
+    minor_out(&b, "refundedAmount", p->refunded);
     out_text(&b, "currency", str_of(p->money.currency));
     out_text(&b, "status", str_of(payment_status_name(p->status)));
     out_text(&b, "description", p->description);

@@ -38,7 +38,7 @@ struct payment {
     struct uuid id, subject_id, user_id, idempotency_key, claim_id;
     enum payment_context context;
     struct money money;
-    int64_t captured, refunded; /* -1: NULL */
+    struct minor captured, refunded;
     enum payment_status status;
     struct str description, gateway, gateway_transaction_id, failure_reason, action,
         checkout_session_id; /* .p NULL: NULL */

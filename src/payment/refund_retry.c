@@ -124,16 +124,14 @@ static enum err try_again(struct tx *tx, struct arena *a, struct payments *pp, s
     return operation_start_on(tx, pp, &p, so_far.intent_id, OP_REFUND, r.amount, so_far.cause);
 }
 
-static enum err refund_retry_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err refund_retry_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct uuid payment, refund;
     struct arena a;
     enum err e;
 
-    if (!uuid_parse(m->ref, &payment) || !uuid_parse(m->body, &refund)) {
-        snprintf(why, 256, "the message names no refund");
-        return ERR_VALIDATION;
-    }
+    if (!uuid_parse(m->ref, &payment) || !uuid_parse(m->body, &refund))
+        return why_err(why, ERR_VALIDATION, "the message names no refund");
     arena_init(&a, JOB_ARENA);
     e = try_again(tx, &a, ctx, payment, refund);
     arena_release(&a);

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* --- columns --- */
@@ -65,15 +66,6 @@ static int take_word(struct columns *c, const char *const *words, size_t n)
 
 /* --- payments --- */
 
-static struct money take_money(int64_t minor, struct str currency)
-{
-    struct money m = { .minor = minor };
-
-    if (currency.n == 3)
-        memcpy(m.currency, currency.p, 3);
-    return m;
-}
-
 enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret)
 {
     struct columns c = { .row = row, .arena = a };
@@ -86,10 +78,10 @@ enum err payment_of_row(struct arena *a, const struct row *row, struct payment *
     p.subject_id = take_uuid(&c, NULL);
     p.user_id = take_uuid(&c, NULL);
     minor = take_int(&c, 0);
-    p.captured = take_int(&c, -1);
-    p.refunded = take_int(&c, -1);
-    p.money = take_money(minor, payment_rows_next(&c)->s);
-    if (!payment_status_parse(payment_rows_next(&c)->s, &p.status))
+    p.captured = minor_of(payment_rows_next(&c));
+    p.refunded = minor_of(payment_rows_next(&c));
+    if (!money_stored(minor, payment_rows_next(&c)->s, &p.money) ||
+        !payment_status_parse(payment_rows_next(&c)->s, &p.status))
         c.err = ERR_INTERNAL;
     p.description = take_text(&c);
     p.gateway = take_text(&c);
@@ -140,20 +132,22 @@ enum err payment_add(struct tx *tx, const struct payment *p)
     return TX_DO(tx, STMT_payment_add, 1, v_uuid(&p->id),
                  V_TEXT(str_of(payment_context_name(p->context))), v_uuid(&p->subject_id),
                  p->context == CONTEXT_BOOKING ? v_uuid(&p->subject_id) : V_NULL,
-                 v_uuid(&p->user_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 v_text(p->description), V_TEXT(p->gateway), v_uuid(&p->idempotency_key),
-                 v_uuid(&p->claim_id), V_INT(p->created_ms));
+                 v_uuid(&p->user_id), V_MONEY(p->money), v_text(p->description), V_TEXT(p->gateway),
+                 v_uuid(&p->idempotency_key), v_uuid(&p->claim_id), V_INT(p->created_ms));
 }
 
 enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms)
 {
-    enum err e = TX_DO(
-        tx, STMT_payment_store, 1, V_TEXT(str_of(payment_status_name(p->status))),
-        v_amount(p->captured), v_amount(p->refunded), v_text(p->gateway_transaction_id),
-        v_text(p->failure_reason), p->has_open_op ? v_uuid(&p->open_op) : V_NULL,
-        V_INT(p->given_up), V_INT(p->place_held), v_text(p->action), v_text(p->checkout_session_id),
-        V_INT(p->disputed), p->capture_before_ms ? V_INT(p->capture_before_ms) : V_NULL,
-        V_INT(now_ms), v_uuid(&p->id), V_INT(p->version));
+    enum err e;
+
+    assert(payment_sums_fit(p->money, p->captured, p->refunded)); /* the table checks it, too */
+    e = TX_DO(tx, STMT_payment_store, 1, V_TEXT(str_of(payment_status_name(p->status))),
+              v_minor(p->captured), v_minor(p->refunded), v_text(p->gateway_transaction_id),
+              v_text(p->failure_reason), p->has_open_op ? v_uuid(&p->open_op) : V_NULL,
+              V_INT(p->given_up), V_INT(p->place_held), v_text(p->action),
+              v_text(p->checkout_session_id), V_INT(p->disputed),
+              p->capture_before_ms ? V_INT(p->capture_before_ms) : V_NULL, V_INT(now_ms),
+              v_uuid(&p->id), V_INT(p->version));
 
     if (!e) {
         p->version++;
@@ -330,7 +324,7 @@ enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret
 
     if (e)
         return e;
-    *ret_sums = (struct refund_sums){ row.col[0].i, row.col[1].i, row.col[2].i };
+    *ret_sums = (struct refund_sums){ minor_of(&row.col[0]), minor_of(&row.col[1]), row.col[2].i };
     return OK;
 }
 

@@ -53,7 +53,8 @@ enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status 
 /* What went back for good, what is reserved, and how many those are that may; automatic ones and
  * those that failed aside. */
 struct refund_sums {
-    int64_t succeeded, reserved, count;
+    struct minor succeeded, reserved;
+    int64_t count;
 };
 enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret_sums);
 

@@ -23,6 +23,7 @@
 #include "payment/waiting.h"
 #include "store/tx_log.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum settle_ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
@@ -270,7 +271,7 @@ static enum err conclude_by_state(struct settle_settling *s,
 
 static bool is_captured(const struct payment *p)
 {
-    return p->captured > 0;
+    return minor_known(p->captured);
 }
 
 static enum err conclude_capture(struct settle_settling *s, enum settle_ending *ret)
@@ -370,7 +371,7 @@ static enum err settle_render(struct settle_settling *s, struct str *ret_body)
     size_t n = 0;
     enum err e = OK;
 
-    if (s->p.captured > 0) /* before a capture there is nothing to refund */
+    if (minor_known(s->p.captured)) /* before a capture there is nothing to refund */
         e = refunds_read(s->tx, s->t.arena, s->p.id, &refunds, &n);
     if (e)
         return e;
@@ -394,8 +395,8 @@ static enum err render_problem(struct settle_settling *s, struct str *ret_body)
     snprintf(members, sizeof(members), "\"paymentId\":\"%s\",\"currentStatus\":\"%s\"", id,
              payment_status_name(s->p.status));
     buf_init(&b, PROBLEM_MAX);
-    problem_write_more(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
-                       str_of(members));
+    problem_write(&b, ERR_UNPROCESSABLE, LANG_EN, why, str_of(id), (struct str){ 0 },
+                  str_of(members));
     *ret_body = b.failed ? (struct str){ 0 } : arena_str(s->t.arena, buf_str(&b));
     buf_release(&b);
     return ret_body->p ? OK : ERR_NO_MEMORY;
@@ -484,8 +485,10 @@ static enum err end_answered(struct settle_settling *s, bool problem)
 
 static enum err end_released(struct settle_settling *s)
 {
-    enum err e = key_release(s->tx, &s->r->op);
+    enum err e;
 
+    assert(s->r->op.has_key); /* our own go on until they are answered */
+    e = key_release(s->tx, &s->r->op);
     if (!e)
         e = end_operation(s, S("nothing happened"));
     if (!e)
@@ -558,6 +561,11 @@ static enum err close_operation(struct settle_settling *s, enum settle_ending en
     return open == stored ? OK : payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
+static bool is_open(const struct settle_settling *s)
+{
+    return s->p.has_open_op && uuid_eq(s->p.open_op, s->r->op.id);
+}
+
 static enum err settle_run(struct settle_settling *s)
 {
     static enum err (*const conclude[OP_KINDS])(struct settle_settling *, enum settle_ending *) = {
@@ -566,7 +574,7 @@ static enum err settle_run(struct settle_settling *s)
     struct op_run *r = s->r;
     enum settle_ending ending = END_RELEASE;
     int64_t version = s->p.version;
-    bool was_open = s->p.has_open_op && uuid_eq(s->p.open_op, r->op.id);
+    bool was_open = is_open(s);
     enum err e;
 
     if (was_open)
@@ -576,7 +584,10 @@ static enum err settle_run(struct settle_settling *s)
         ending = END_PROBLEM;
     if (!e && was_open)
         e = close_operation(s, ending, version);
-    return e ? e : payment_settle_end(s, ending);
+    if (e)
+        return e;
+    assert(ending == END_UNKNOWN || !is_open(s)); /* what has ended locks its payment no more */
+    return payment_settle_end(s, ending);
 }
 
 /* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, its
@@ -599,7 +610,7 @@ static enum err settle_nothing(struct settle_settling *s)
     return e ? e : end_operation(s, S("nothing to do"));
 }
 
-enum err operation_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+enum err operation_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct op_run *r = j->state;
     struct settle_settling s = { .tx = tx, .r = r };

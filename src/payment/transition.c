@@ -20,6 +20,7 @@
 #include "payment/payable.h"
 #include "store/tx_log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,8 +51,7 @@ static enum err transaction_move(struct tx *tx, const struct taking *t, const st
     for (size_t i = 0; i < COUNT(stamps); i++)
         at[i] = f->state == stamps[i] ? V_INT(t->now_ms) : V_NULL;
     return TX_DO(tx, STMT_transaction_state, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
-                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 V_TEXT(transaction_status(f->state)),
+                 V_TEXT(f->intent_id), V_MONEY(p->money), V_TEXT(transaction_status(f->state)),
                  f->received > 0 ? V_INT(f->received) : V_NULL, v_text(f->charge_id),
                  failed ? v_text(f->decline_code.n ? f->decline_code : f->failure_code) : V_NULL,
                  failed ? v_text(f->failure_message) : V_NULL, v_text(f->cancel_reason),
@@ -165,17 +165,20 @@ static enum err enter_authorized(struct tx *tx, const struct taking *t, struct p
 static enum err enter_captured(struct tx *tx, struct payment *p, const struct move *m)
 {
     struct refund_sums sums;
+    int back;
     enum err e = refund_sums(tx, p->id, &sums);
 
+    assert(!minor_known(p->captured)); /* its money comes once */
     if (e)
         return e;
     p->captured = m->captured;
     p->failure_reason = (struct str){ 0 };
     p->action = (struct str){ 0 };
     p->place_held = false;
-    if (sums.succeeded && sums.succeeded <= p->captured) { /* a refund that was heard of before */
-        p->refunded = sums.succeeded;
-        p->status = sums.succeeded == p->captured ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
+    back = minor_cmp(sums.succeeded, p->captured);
+    if (back <= 0) { /* refunds that were heard of before */
+        p->refunded = minor_or_none(sums.succeeded);
+        p->status = back ? PAYMENT_CAPTURED : PAYMENT_REFUNDED;
     }
     return OK;
 }
@@ -224,7 +227,7 @@ static void count_amount(struct tx *tx, const struct payment *p, const struct mo
         tx_after_commit(tx, metrics_add,
                         metrics_amount_cell(tx_env(tx)->metrics, p->money.currency,
                                             captured ? AMOUNT_CAPTURED : AMOUNT_AUTHORIZED),
-                        captured ? p->captured : p->money.minor);
+                        captured ? p->captured.minor : p->money.minor);
 }
 
 static enum err transition_apply(struct tx *tx, const struct taking *t, struct payment *p,
@@ -352,7 +355,7 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
     if (row.col[0].i && subject_open && str_eq(p->failure_reason, row.col[1].s))
         *m = (struct move){ .verdict = VERDICT_APPLY,
                             .to = PAYMENT_REFUNDED,
-                            .captured = -1,
+                            .captured = MINOR_NONE,
                             .voided = true,
                             .lapsed = cancel_is_lapse(p->failure_reason) };
     else
@@ -365,7 +368,7 @@ static enum err subject_is_open(struct tx *tx, const struct payment *p, const st
                                 bool *ret_open)
 {
     *ret_open = true;
-    if (p->captured >= 0 || !brings_money(f))
+    if (minor_known(p->captured) || !brings_money(f))
         return OK;
     return subject_of(p)->is_open(tx, p, ret_open);
 }
@@ -440,9 +443,10 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
 {
     static const struct move failed = { .verdict = VERDICT_APPLY,
                                         .to = PAYMENT_FAILED,
-                                        .captured = -1 };
+                                        .captured = MINOR_NONE };
     enum err e;
 
+    assert(!minor_known(p->captured)); /* what was taken is refunded, and never FAILED */
     p->status = PAYMENT_FAILED;
     p->failure_reason = cut_utf8(reason, FAILURE_MAX);
     p->given_up = true;

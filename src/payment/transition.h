@@ -33,7 +33,8 @@ static inline bool is_paid_on_page(const struct payment *p)
 /* It ended without money: FAILED, or REFUNDED by a void. */
 static inline bool is_void(const struct payment *p)
 {
-    return p->status == PAYMENT_FAILED || (p->status == PAYMENT_REFUNDED && p->captured < 0);
+    return p->status == PAYMENT_FAILED ||
+           (p->status == PAYMENT_REFUNDED && !minor_known(p->captured));
 }
 
 /* A FACT_INTENT. p was read under its lock and holds the new state afterwards. */

@@ -128,7 +128,7 @@ static int64_t step_of(int64_t attempt)
 
 /* A step at a time. Callbacks tell of what has happened: they go out, and with the last one its
  * queue's row goes (gates_save()). */
-static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env), queue_id, count;

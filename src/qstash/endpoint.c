@@ -15,7 +15,7 @@
 
 /* --- answers --- */
 
-void visit_json(struct visit *v, int status, struct str json)
+static void visit_json(struct visit *v, int status, struct str json)
 {
     reply_send(v->r, status, S("application/json"), json);
 }

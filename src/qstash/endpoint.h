@@ -21,7 +21,6 @@ struct visit {
  */
 typedef void (*visit_fn)(struct visit *v);
 
-void visit_json(struct visit *v, int status, struct str json);
 void visit_buf(struct visit *v, int status,
                struct buf *b);    /* and releases it; 503 where it failed */
 void visit_done(struct visit *v); /* 200 and {} */

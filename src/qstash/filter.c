@@ -68,13 +68,12 @@ struct filter_reading {
     enum selection_of of;
     struct filter_texts given[KEYS];
     bool seen[KEYS];
-    char *why;
+    struct why *why;
 };
 
 static enum err filter_refuse(struct filter_reading *r, const char *name, const char *words)
 {
-    snprintf(r->why, 256, "invalid filter: %s %s", name, words);
-    return ERR_VALIDATION;
+    return why_err(r->why, ERR_VALIDATION, "invalid filter: %s %s", name, words);
 }
 
 static size_t most_of(int key)
@@ -165,8 +164,7 @@ static enum err filter_add(struct filter_reading *r, const struct filter_known *
 static enum err filter_unknown(struct filter_reading *r, struct str name)
 {
     name.n = name.n < 64 ? name.n : 64;
-    snprintf(r->why, 256, "unknown filter: " STR_FMT, STR_ARG(name));
-    return ERR_VALIDATION;
+    return why_err(r->why, ERR_VALIDATION, "unknown filter: " STR_FMT, STR_ARG(name));
 }
 
 /* --- from the query --- */
@@ -254,9 +252,9 @@ static enum err read_body(struct filter_reading *r, struct str body)
         return OK;
     e = json_parse(body, &tree, &fault);
     if (e == ERR_VALIDATION)
-        snprintf(r->why, 256, "invalid JSON in the body, at byte %zu: %s", fault.offset, fault.why);
+        why_set(r->why, "invalid JSON in the body, at byte %zu: %s", fault.offset, fault.why);
     if (!e && !cJSON_IsObject(tree)) {
-        snprintf(r->why, 256, "the body must be a JSON object");
+        why_set(r->why, "the body must be a JSON object");
         e = ERR_VALIDATION;
     }
     cJSON_ArrayForEach(member, tree) if (!e) e = add_member(r, member);
@@ -363,7 +361,7 @@ static enum err take_all(struct filter_reading *r, struct selection *s)
 }
 
 enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
-                        struct selection *ret_selection, char why[256])
+                        struct selection *ret_selection, struct why *why)
 {
     struct filter_reading r = { .arena = a, .of = of, .why = why };
     struct selection s = { 0 };

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/uuid.h"
+#include "base/why.h"
 #include "qstash/message.h"
 
 /* Texts of a parcel's content, in the order of qstash_facts. */
@@ -59,7 +60,7 @@ enum selection_of { SELECT_LIVE = 1, SELECT_DEAD = 2, SELECT_LOG = 4 };
 
 /* query is raw; body may be empty. Texts are slices, or in the arena. VALIDATION: 400, and why. */
 enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
-                        struct selection *ret_selection, char why[256]);
+                        struct selection *ret_selection, struct why *why);
 
 /* --- does it fit --- */
 

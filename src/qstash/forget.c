@@ -170,13 +170,7 @@ static enum err forget_flows(struct tx *tx, int64_t now_ms, bool *more)
 
 /* --- the job: one message for ever, put off each time (see keys_expire_kind() in payment/keys.c) --- */
 
-static void forget_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
-static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);
@@ -200,7 +194,7 @@ struct job_kind qstash_forget_kind(struct qstash *q)
         .name = "qstash.forget",
         .ctx = q,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
-        .outside = forget_outside,
+        .outside = job_without_outside,
         .settle = qstash_forget_forget,
         .patient = true,
     };
@@ -208,8 +202,7 @@ struct job_kind qstash_forget_kind(struct qstash *q)
 
 enum err qstash_forget_start(struct qstash *q, struct tx *tx, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'q', 's', 't',
-                                        'a', 's', 'h' } };
+    static const struct uuid only = QUEUE_STANDING_ID('q', 's', 't', 'a', 's', 'h');
     const int64_t lane = lane_of(S("qstash.forget"));
     struct queue_new first = { .id = only, .kind = S("qstash.forget"), .due_ms = now_ms + HOUR_MS };
     struct row row;

@@ -44,7 +44,8 @@ static bool is_latin1(struct str text)
     return true;
 }
 
-struct str header_wire(struct arena *a, struct str text)
+/* The wire's form of a text: Latin-1 where every character has a place there, else UTF-8 as it is. */
+static struct str header_wire(struct arena *a, struct str text)
 {
     size_t n = 0;
     char *p;

@@ -10,8 +10,6 @@
 
 /* A value of the wire as text; itself where it is ASCII. .p is NULL: the arena is full. */
 struct str header_text(struct arena *a, struct str wire);
-/* And back: Latin-1 where every character has a place there, else UTF-8 as it is. */
-struct str header_wire(struct arena *a, struct str text);
 /* "content-type" becomes "Content-Type"; itself where it is that. .p is NULL: the arena is full. */
 struct str header_name(struct arena *a, struct str name);
 /* RFC 9110's token: what a name may consist of. */

@@ -203,15 +203,15 @@ static void go_on(struct clearing *c)
 void qstash_messages_cancel(struct visit *v)
 {
     struct clearing *c = arena_alloc(&v->r->arena, 1, sizeof(*c));
-    char why[256] = "";
+    struct why why = { 0 };
     enum err e = ERR_NO_MEMORY;
 
     if (!visit_body_is_json(v))
         return;
     if (c)
-        e = selection_read(&v->r->arena, SELECT_LIVE, v->query, v->r->body, &c->selection, why);
+        e = selection_read(&v->r->arena, SELECT_LIVE, v->query, v->r->body, &c->selection, &why);
     if (e == ERR_VALIDATION) {
-        visit_error(v, 400, "%s", why);
+        visit_error(v, 400, "%s", why.text);
         return;
     }
     if (e) {

@@ -121,12 +121,12 @@ static void qstash_page_done(struct unit *u)
 
 ANSWERS static bool take_query(struct visit *v, struct page *p)
 {
-    char why[256] = "";
+    struct why why = { 0 };
     enum err e =
-        selection_read(&v->r->arena, p->of, v->query, (struct str){ 0 }, &p->selection, why);
+        selection_read(&v->r->arena, p->of, v->query, (struct str){ 0 }, &p->selection, &why);
 
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", why);
+        visit_error(v, 400, "%s", why.text);
     else if (e)
         visit_err(v, e);
     if (e)

@@ -15,7 +15,8 @@ void render_text(struct buf *b, const char *name, struct str s)
         out_text(b, name, s);
 }
 
-void render_base64(struct buf *b, const char *name, struct str bytes)
+/* empty: left out */
+static void render_base64(struct buf *b, const char *name, struct str bytes)
 {
     size_t size = (bytes.n + 2) / 3 * 4;
 
@@ -30,7 +31,8 @@ void render_base64(struct buf *b, const char *name, struct str bytes)
     buf_char(b, '"');
 }
 
-void render_bytes(struct buf *b, const char *name, const char *base64_name, struct str bytes)
+/* As text where it is UTF-8, else base64 under the other name; empty: left out. */
+static void render_bytes(struct buf *b, const char *name, const char *base64_name, struct str bytes)
 {
     if (str_is_utf8(bytes))
         render_text(b, name, bytes);

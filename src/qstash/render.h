@@ -29,9 +29,6 @@ void render_log(struct buf *b, const struct log_entry *e, const struct parcel *p
 void render_text(struct buf *b, const char *name, struct str s); /* empty: left out */
 /* {"Name":["value"]} as it is stored. hide may be NULL. */
 void render_header(struct buf *b, const char *name, struct str json, const struct redact *hide);
-/* As text where it is UTF-8, else base64 under the other name; empty: left out. */
-void render_bytes(struct buf *b, const char *name, const char *base64_name, struct str bytes);
-void render_base64(struct buf *b, const char *name, struct str bytes); /* empty: left out */
 
 void render_body(struct buf *b, const struct parcel *p, const struct redact *hide);
 /* callback, failureCallback, and their headers under the names given. */

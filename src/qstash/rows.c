@@ -87,7 +87,7 @@ static size_t put_limit(char *p, size_t room, const char *name, int64_t value, b
     return n > 0 ? (size_t)n : 0;
 }
 
-struct str flow_json(const struct flow_limits *f, char text[FLOW_JSON])
+static struct str flow_json(const struct flow_limits *f, char text[FLOW_JSON])
 {
     size_t n = 1;
 

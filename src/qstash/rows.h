@@ -7,7 +7,6 @@
 
 enum { PARCEL_VALUES = 24, LOG_VALUES = 8, FLOW_JSON = 96 };
 
-struct str flow_json(const struct flow_limits *f, char text[FLOW_JSON]);
 /* The parameters of qstash_message_add; they borrow p and flow. */
 void parcel_values(const struct parcel *p, char flow[FLOW_JSON], struct val v[PARCEL_VALUES]);
 void log_values(const struct log_entry *e, struct val v[LOG_VALUES]);

@@ -21,7 +21,6 @@
 #include "queue/runner.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static struct item *item_of(struct unit *u)
@@ -37,9 +36,9 @@ static enum err run_one(struct tx *tx, struct unit *u)
     const struct message *m = &it->message;
     const struct job_kind *job = &it->slot->job;
 
-    it->why[0] = '\0';
+    it->why.text[0] = '\0';
     it->stale = it->trouble = false;
-    it->ran = job->run(tx, m, job->ctx, it->why);
+    it->ran = job->run(tx, m, job->ctx, &it->why);
     if (it->ran) {
         it->trouble = tx_trouble(tx);
         return it->ran;
@@ -53,12 +52,12 @@ static enum err settle_one(struct tx *tx, struct unit *u)
     const struct message *m = &it->message;
     const struct job_kind *job = &it->slot->job;
 
-    it->why[0] = '\0';
+    it->why.text[0] = '\0';
     it->stale = it->trouble = false;
     it->job.again_ms = 0;
     if (it->job.arena)
         arena_rewind(it->job.arena, it->mark);
-    it->ran = job->settle(tx, &it->job, job->ctx, it->why);
+    it->ran = job->settle(tx, &it->job, job->ctx, &it->why);
     if (it->ran) {
         it->trouble = tx_trouble(tx);
         return it->ran;
@@ -115,7 +114,7 @@ static enum err retry_one(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
 
-    return queue_retry(it->queue, tx, &it->message, it->retry_due_ms, str_of(it->why));
+    return queue_retry(it->queue, tx, &it->message, it->retry_due_ms, str_of(it->why.text));
 }
 
 static enum err bury_one(struct tx *tx, struct unit *u)
@@ -123,13 +122,13 @@ static enum err bury_one(struct tx *tx, struct unit *u)
     struct item *it = item_of(u);
     const struct job_kind *job = &it->slot->job;
     enum err e =
-        queue_bury(it->queue, tx, &it->message, env_now_ms(it->queue->o.env), str_of(it->why));
+        queue_bury(it->queue, tx, &it->message, env_now_ms(it->queue->o.env), str_of(it->why.text));
 
     it->ran = OK;
     it->trouble = false;
     if (e || !job->buried || it->plain)
         return e;
-    it->ran = job->buried(tx, &it->message, job->ctx, it->why);
+    it->ran = job->buried(tx, &it->message, job->ctx, it->why.text);
     it->trouble = it->ran && tx_trouble(tx);
     return it->ran;
 }
@@ -161,6 +160,7 @@ static void unlink_item(struct item *it)
 {
     struct queue *q = it->queue;
 
+    assert(q->held > 0 && q->outside >= works_outside(it->slot) && q->away >= it->away);
     if (it->prev)
         it->prev->next = it->next;
     else
@@ -177,6 +177,7 @@ void item_release(struct item *it)
     const struct job_kind *job = &it->slot->job;
     struct batch *b = it->batch;
 
+    assert(b->left > 0);
     unlink_item(it);
     if (job->release)
         job->release(&it->job, job->ctx);
@@ -206,7 +207,7 @@ static void queue_job_ended(const struct item *it, enum job_end end)
     const struct job_kind *job = &it->slot->job;
 
     if (job->ended)
-        job->ended(it->queue->o.env, job->ctx, &it->message, end, it->why);
+        job->ended(it->queue->o.env, job->ctx, &it->message, end, it->why.text);
 }
 
 static void log_item(const struct item *it, enum log_level level, const char *line)
@@ -216,7 +217,7 @@ static void log_item(const struct item *it, enum log_level level, const char *li
     uuid_text(it->message.id, id);
     LOG(it->queue->o.env->log, level, line, LOG_TEXT("messageId", str_of(id)),
         LOG_TEXT("kind", it->message.kind), LOG_TEXT("ref", it->message.ref),
-        LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why)));
+        LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why.text)));
 }
 
 static void queue_job_enter(struct item *it, enum item_phase phase)
@@ -238,8 +239,8 @@ static void after_failure(struct item *it, enum err e, bool again)
 {
     int64_t delay = retry_delay_ms(&it->slot->job.retry, it->message.attempt);
 
-    if (!it->why[0])
-        snprintf(it->why, sizeof(it->why), "%s: %s", err_code(e), err_words(e, LANG_EN));
+    if (!it->why.text[0])
+        why_set(&it->why, "%s: %s", err_code(e), err_words(e, LANG_EN));
     it->retry_due_ms = queue_job_later(now_of(it->queue), delay);
     queue_job_enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
 }
@@ -341,7 +342,7 @@ static void after_bury(struct item *it)
     }
     count_job(it, COUNTED_DEAD);
     if (q->o.alert)
-        q->o.alert(q->o.alert_ctx, &it->message, it->why);
+        q->o.alert(q->o.alert_ctx, &it->message, it->why.text);
     else
         log_item(it, LOG_ERROR, "A message became a dead letter");
     queue_job_ended(it, JOB_DEAD);
@@ -376,10 +377,9 @@ static void came_back(struct unit *u)
 /* Beyond its budget: it was leased so often and neither finished nor failed in an orderly way. */
 static void queue_job_spent(struct item *it)
 {
-    snprintf(it->why, sizeof(it->why),
-             "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
-             (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
-             STR_ARG(it->message.last_error));
+    why_set(&it->why, "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
+            (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
+            STR_ARG(it->message.last_error));
     queue_job_enter(it, ITEM_BURY);
 }
 
@@ -421,8 +421,14 @@ void job_outside_done(struct job *j, enum err e, const char *why)
         queue_job_enter(it, ITEM_RUN);
         return;
     }
-    snprintf(it->why, sizeof(it->why), "%s", why ? why : "");
+    why_set(&it->why, "%s", why ? why : "");
     after_failure(it, e, err_is_retryable(e));
+}
+
+void job_without_outside(struct job *j, void *ctx)
+{
+    (void)ctx;
+    job_outside_done(j, OK, NULL);
 }
 
 void item_begin(struct item *it)
@@ -431,8 +437,7 @@ void item_begin(struct item *it)
     if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
         queue_job_spent(it);
     } else if (it->slot->unknown) {
-        snprintf(it->why, sizeof(it->why), "no worker here knows the kind " STR_FMT,
-                 STR_ARG(it->message.kind));
+        why_set(&it->why, "no worker here knows the kind " STR_FMT, STR_ARG(it->message.kind));
         after_failure(it, ERR_UNAVAILABLE, true); /* a newer node may know it: never at once */
     } else if (works_outside(it->slot)) {
         go_outside(it);

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/err.h"
+#include "base/why.h"
 #include "domain/retry.h"
 #include "store/store.h"
 
@@ -109,6 +110,13 @@ struct queue_letter { /* a dead letter, as far as the queue needs to know it */
 enum err queue_revive(struct queue *q, struct tx *tx, int64_t now_ms, const struct queue_letter *l,
                       size_t n);
 
+/* The id of a message of which there is always one: six bytes tell which. */
+#define QUEUE_STANDING_ID(...)                                                                     \
+    {                                                                                              \
+        {                                                                                          \
+            0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, __VA_ARGS__                                  \
+        }                                                                                          \
+    }
 /* Sees to it that a message is there of which there is always one, by its fixed id: adds it where
  * it is not, takes away a dead letter of it. A node of an older version buries what it does not
  * know; people delete letters. CONFLICT: another node was first, which is as good. */
@@ -149,6 +157,8 @@ struct job {
 /* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
  * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
+/* The `outside` of a kind that has only a settle: without an outside part a job cannot be put off. */
+void job_without_outside(struct job *j, void *ctx);
 /* Instead of it, where there is nothing to settle: due again at due_ms. Of many that are put off at
  * the same time each costs next to nothing. */
 void job_put_off(struct job *j, int64_t due_ms);
@@ -159,7 +169,7 @@ struct job_kind {
      * again by the policy. Anything else: a dead letter at once. `why` may be filled for the
      * record. Where a statement failed for the database's own reasons (tx_trouble()) the err is
      * not the message's: it is run again under the same attempt. */
-    enum err (*run)(struct tx *tx, const struct message *m, void *ctx, char why[256]);
+    enum err (*run)(struct tx *tx, const struct message *m, void *ctx, struct why *why);
     void *ctx;
     struct retry_policy retry;
 
@@ -176,7 +186,7 @@ struct job_kind {
      * Every lease counts against the budget: one that was put off, one that another job's crash
      * ended, one that queue_take() took. So the policy has room for those. */
     void (*outside)(struct job *j, void *ctx);
-    enum err (*settle)(struct tx *tx, struct job *j, void *ctx, char why[256]);
+    enum err (*settle)(struct tx *tx, struct job *j, void *ctx, struct why *why);
     void (*release)(struct job *j, void *ctx);
     bool patient; /* nobody waits for settle: it comes behind what somebody waits for */
 

@@ -21,7 +21,8 @@ void reports_wake(struct reports *r)
         home_give(r->home, &r->task);
 }
 
-void reports_due(struct reports *r, int64_t due_ms)
+/* any thread */
+static void reports_due(struct reports *r, int64_t due_ms)
 {
     int64_t seen = atomic_load(&r->reported_ms);
 
@@ -32,7 +33,8 @@ void reports_due(struct reports *r, int64_t due_ms)
     reports_wake(r);
 }
 
-void reports_given(struct reports *r)
+/* any thread */
+static void reports_given(struct reports *r)
 {
     atomic_fetch_add(&r->given, 1);
     if (!atomic_exchange(&r->watched, true))

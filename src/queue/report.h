@@ -31,9 +31,7 @@ struct reports {
 };
 
 void reports_init(struct reports *r, struct home *home, void (*run)(struct task *t));
-void reports_due(struct reports *r, int64_t due_ms); /* any thread */
-void reports_wake(struct reports *r);                /* any thread: the task runs, soon */
-void reports_given(struct reports *r);               /* any thread */
+void reports_wake(struct reports *r); /* any thread: the task runs, soon */
 /* At home. */
 int64_t reports_take(struct reports *r); /* the smallest since the last call, or CLOCK_NEVER */
 void reports_plan(struct reports *r, int64_t ms);

@@ -1,6 +1,7 @@
 /* runner.h - the parts of the runner. Only queue/ includes this. */
 #pragma once
 
+#include "base/why.h"
 #include "queue/queue.h"
 #include "queue/report.h"
 
@@ -36,7 +37,7 @@ struct item {
     int64_t parked_until_ms;
     bool plain; /* bury it without the kind's own hook: that failed */
     int64_t retry_due_ms;
-    char why[256];
+    struct why why;
     struct item *next, *prev; /* all that are under way */
 };
 

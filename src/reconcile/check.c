@@ -42,20 +42,22 @@ static void put_theirs(char *text, size_t size, const struct books_theirs *t)
 {
     if (t->known)
         snprintf(text, size, "%s %lld %s", state_word(t->state),
-                 (long long)(t->state == INTENT_SUCCEEDED ? t->received : t->amount), t->currency);
+                 (long long)(t->state == INTENT_SUCCEEDED ? t->received : t->amount).minor,
+                 t->currency);
 }
 
 static void put_ours(char *text, size_t size, const struct books_ours *o)
 {
     if (o->known)
         snprintf(text, size, "%s %lld %s", payment_status_name(o->status),
-                 (long long)(o->captured > 0 ? o->captured : o->money.minor), o->money.currency);
+                 (long long)(minor_known(o->captured) ? o->captured.minor : o->money.minor),
+                 o->money.currency);
 }
 
-static void put_both(struct both *b, int64_t ours, int64_t theirs)
+static void put_both(struct both *b, int64_t ours, struct minor theirs)
 {
     put_number(b->ours, sizeof(b->ours), ours);
-    put_number(b->theirs, sizeof(b->theirs), theirs);
+    put_number(b->theirs, sizeof(b->theirs), theirs.minor);
 }
 
 static struct both words_of(enum difference d, const struct books_ours *o,
@@ -66,11 +68,11 @@ static struct both words_of(enum difference d, const struct books_ours *o,
     switch (d) {
     case DIFF_AMOUNT: put_both(&b, o->money.minor, t->amount); break;
     case DIFF_CAPTURED:
-        put_both(&b, o->captured > 0 ? o->captured : 0,
-                 t->state == INTENT_SUCCEEDED ? t->received : 0);
+        put_both(&b, minor_or_0(o->captured),
+                 t->state == INTENT_SUCCEEDED ? t->received : (struct minor){ 0 });
         break;
-    case DIFF_REFUNDED: put_both(&b, o->refunds_done, t->refunded); break;
-    case DIFF_FEE: put_both(&b, o->fee, t->fee); break;
+    case DIFF_REFUNDED: put_both(&b, o->refunds_done.minor, t->refunded); break;
+    case DIFF_FEE: put_both(&b, o->fee.minor, t->fee); break;
     case DIFF_MISSING_HERE:
     case DIFF_MISSING_THERE:
     case DIFF_STRAY:
@@ -235,11 +237,12 @@ static enum err add_totals(struct checking *c)
     struct working *w = c->w;
     const struct gateway *listed = listed_gateway(w->r);
     struct totals t = { 0 };
+    enum err e;
 
     if (listed && str_eq(w->check.gateway, str_of(listed->name)))
         return OK;
-    totals_theirs(&t, w->check.gateway, "theirs", &w->theirs);
-    return totals_store(c->tx, w->day.text, &t);
+    e = totals_theirs(&t, w->check.gateway, "theirs", &w->theirs);
+    return e ? e : totals_store(c->tx, w->day.text, &t);
 }
 
 static enum err check_run(struct tx *tx, struct unit *u)
@@ -317,7 +320,7 @@ static void tell_odd(struct working *w, enum difference odd)
 
 static void take_fact(struct working *w)
 {
-    w->theirs = theirs_of(&w->call.fact, -1);
+    w->theirs = theirs_of(&w->call.fact, MINOR_NONE);
     if (!w->check.intent_id.n)
         w->check.intent_id = w->call.fact.intent_id;
     if (w->theirs.state == INTENT_SUCCEEDED)

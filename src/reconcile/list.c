@@ -123,18 +123,19 @@ static enum err reconcile_list_judge(struct working *w, struct notes *n, struct 
                                      struct our_payment *ours)
 {
     struct str gateway = str_of(listed_gateway(w->r)->name);
-    struct books_theirs theirs = theirs_of(&listed->fact, listed->refunded);
+    struct books_theirs theirs = theirs_of(&listed->fact, (struct minor){ listed->refunded });
     struct uuid named;
+    enum err e = OK;
 
     if (listed->fact.kind != FACT_INTENT) /* it could not be understood: the check says so */
         return note_check(n, a, gateway, NULL, listed->id);
-    if (!ours->books.known && !uuid_parse(listed->fact.payment_id, &named)) {
-        totals_theirs(t, gateway, "foreign", &theirs); /* D20: not ours, but counted */
-        return OK;
-    }
+    if (!ours->books.known && !uuid_parse(listed->fact.payment_id, &named))
+        return totals_theirs(t, gateway, "foreign", &theirs); /* D20: not ours, but counted */
     ours->books.other_intent = is_other(ours, listed->id, &theirs);
     if (!ours->books.other_intent)
-        totals_theirs(t, gateway, "theirs", &theirs);
+        e = totals_theirs(t, gateway, "theirs", &theirs);
+    if (e)
+        return e;
     if (ours->books.known && !ours->books.other_intent)
         note_seen(n, &ours->id);
     if (!books_compare(&ours->books, &theirs))
@@ -218,16 +219,8 @@ void step_theirs(struct working *w)
         step_post(w, &skip, step_done);
         return;
     }
-    w->page =
-        (struct stripe_page){ .path = stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms),
-                              .after = str_of(w->day.place),
-                              .arena = &w->arena,
-                              .home = w->r->payments->runtime.home,
-                              .done = page_read };
-    if (w->page.path.p)
-        stripe_page_read(w->r->lister, &w->page);
-    else
-        step_fail(w, "no memory");
+    step_page(w, stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms), str_of(w->day.place),
+              page_read);
 }
 
 /* --- ours --- */
@@ -366,10 +359,11 @@ static enum err sum_run(struct tx *tx, struct unit *u)
 
     if (e)
         return e;
-    for (size_t i = 0; i < o.count; i++)
-        totals_ours(&totals, &o.all[i]);
+    for (size_t i = 0; i < o.count && !e; i++)
+        e = totals_ours(&totals, &o.all[i]);
     set_stride(w, &o, DAY_FORGET);
-    e = totals_store(tx, w->day.text, &totals);
+    if (!e)
+        e = totals_store(tx, w->day.text, &totals);
     return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
 }
 

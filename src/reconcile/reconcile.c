@@ -34,20 +34,22 @@ enum {
 
 bool reconcile_set_time(struct reconcile *r, struct str at)
 {
-    char text[32], why[CRON_WHY];
+    char text[32];
+    struct why why;
     struct str minute = at, hour = str_cut(&minute, ':');
 
     r->daily = !str_eq(at, S("off"));
     if (!r->daily)
         return true;
     snprintf(text, sizeof(text), STR_FMT " " STR_FMT " * * *", STR_ARG(minute), STR_ARG(hour));
-    if (cron_parse(str_of(text), &r->at, why))
+    if (cron_parse(str_of(text), &r->at, &why))
         return false;
     r->at.zone = r->time_zone;
     return true;
 }
 
-int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
+/* The last day that is over. */
+static int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
 {
     return day_at(r->zone, now_ms) - 1;
 }
@@ -190,6 +192,20 @@ void step_fail(struct working *w, const char *why)
         LOG_TEXT("phase", str_of(day_phase_name(w->day.phase))), LOG_TEXT("why", str_of(why)),
         LOG_NUM("failures", w->day.failures));
     step_post(w, &kind, error_stored);
+}
+
+void step_page(struct working *w, struct str path, struct str after,
+               void (*done)(struct stripe_page *))
+{
+    w->page = (struct stripe_page){ .path = path,
+                                    .after = after,
+                                    .arena = &w->arena,
+                                    .home = w->r->payments->runtime.home,
+                                    .done = done };
+    if (path.p)
+        stripe_page_read(w->r->lister, &w->page);
+    else
+        step_fail(w, "no memory");
 }
 
 /* --- clearing up --- */
@@ -360,7 +376,7 @@ static void reconcile_outside(struct job *j, void *ctx)
     step_post(w, &kind, reconcile_loaded);
 }
 
-static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct working *w = j->state;
 
@@ -397,12 +413,6 @@ struct job_kind reconcile_kind(struct reconcile *r)
 }
 
 /* --- once a day --- */
-
-static void daily_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
 
 /* The days since the last one that was looked at, some of them at most: a server may have been
  * down. The very first is yesterday. */
@@ -445,7 +455,7 @@ static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t 
     return e ? e : TX_DO(tx, STMT_reconcile_forget, -1, v[0]);
 }
 
-static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct reconcile *r = ctx;
     int64_t now_ms = env_now_ms(j->env);
@@ -465,7 +475,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
         .name = "reconcile.daily",
         .ctx = r,
         .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 600 * 1000, .factor = 2 },
-        .outside = daily_outside,
+        .outside = job_without_outside,
         .settle = daily_settle,
         .patient = true,
     };
@@ -473,8 +483,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
 
 enum err reconcile_daily_start(struct tx *tx, struct reconcile *r, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'r', 'e', 'c',
-                                        'o', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('r', 'e', 'c', 'o', 0, 1);
     struct queue_new first = { .id = only, .kind = DAILY_KIND };
 
     if (!r->daily)

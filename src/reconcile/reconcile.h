@@ -28,9 +28,6 @@ bool reconcile_set_time(struct reconcile *r, struct str at);
 
 /* --- in a transaction --- */
 
-/* The last day that is over. */
-int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms);
-
 /* Begins a day, anew where it was done before, or where the message that worked on it is gone.
  * *ret_began false: it is being worked on. by: "schedule" or "admin". run: an id that was made
  * before the unit. UNPROCESSABLE: the day is not over yet. */

@@ -1,30 +1,24 @@
 /* refunds.c - what went back of one payment, in the gateway's own words: by a list, or
  * where it has none, by asking for each refund of ours. In the end theirs.refunded is what they sum
- * up to, and w->refunds are the facts that mend ours. Too many of them, or one that cannot be
- * understood: -1, and nothing is compared. */
+ * up to, and w->refunds are the facts that mend ours. Too many of them, one that cannot be
+ * understood, or a sum that 64 bits do not hold: none, and nothing is compared. */
 #include "reconcile/run.h"
 
 /* A gateway that tells the sum by itself counts refunds that were made elsewhere, too. What went
  * back of a transfer that nobody could take, and was paid twice, is more than it brought. */
-static void settle_with(struct working *w, int64_t refunded)
+static void settle_with(struct working *w, struct minor refunded)
 {
     const struct fact *f = &w->call.fact;
 
-    w->theirs.refunded = f->has_refunded ? f->charge_refunded : refunded;
-    if (w->payment.captured <= 0 && w->theirs.refunded > w->theirs.received)
+    w->theirs.refunded = f->has_refunded ? (struct minor){ f->charge_refunded } : refunded;
+    if (!minor_known(w->payment.captured) && minor_cmp(w->theirs.refunded, w->theirs.received) > 0)
         w->theirs.refunded = w->theirs.received;
     check_settle(w);
 }
 
 static void give_up(struct working *w)
 {
-    settle_with(w, -1);
-}
-
-static void reconcile_refunds_count(struct working *w, const struct fact *f)
-{
-    if (f->refund != REFUND_FAILED && f->refund != REFUND_CANCELED)
-        w->theirs.refunded += f->amount;
+    settle_with(w, MINOR_NONE);
 }
 
 /* --- by a list --- */
@@ -33,18 +27,10 @@ static void page_read(struct stripe_page *page);
 
 static void ask_page(struct working *w, struct str after)
 {
-    w->page = (struct stripe_page){ .path = stripe_refunds_path(&w->arena, w->check.intent_id),
-                                    .after = after,
-                                    .arena = &w->arena,
-                                    .home = w->r->payments->runtime.home,
-                                    .done = page_read };
-    if (w->page.path.p)
-        stripe_page_read(w->r->lister, &w->page);
-    else
-        step_fail(w, "no memory");
+    step_page(w, stripe_refunds_path(&w->arena, w->check.intent_id), after, page_read);
 }
 
-/* False: one of them cannot be understood, or there are too many. */
+/* False: one of them cannot be understood, or there are too many, or too much. */
 static bool take_page(struct working *w, const struct stripe_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -54,7 +40,8 @@ static bool take_page(struct working *w, const struct stripe_page *page)
             stripe_listed_refund(&w->arena, page->items[i], f))
             return false;
         w->refund_count++;
-        reconcile_refunds_count(w, f);
+        if (!theirs_add_refund(&w->theirs, f))
+            return false;
     }
     return !page->has_more || w->refund_count < LIMIT_RECONCILE_REFUNDS;
 }
@@ -83,8 +70,10 @@ static void reconcile_refunds_answered(struct gateway_call *c)
 
     if (c->answer == GATEWAY_OK && c->fact.kind == FACT_REFUND) {
         w->refunds[w->refund_count++] = c->fact;
-        reconcile_refunds_count(w, &c->fact);
-        ask_next(w);
+        if (theirs_add_refund(&w->theirs, &c->fact))
+            ask_next(w);
+        else
+            give_up(w);
     } else if (c->answer == GATEWAY_ABSENT) {
         ask_next(w);
     } else {
@@ -96,7 +85,7 @@ static void reconcile_refunds_answered(struct gateway_call *c)
  * refund of our own accord is that of other money: our side does not count it either (D22). */
 static bool must_be_asked(const struct payment *p, const struct refund *r)
 {
-    if (r->automatic && p->captured > 0)
+    if (r->automatic && minor_known(p->captured))
         return false;
     return r->gateway_refund_id.n && r->status != REFUND_FAILED && r->status != REFUND_CANCELED;
 }
@@ -154,7 +143,7 @@ void check_refunds(struct working *w)
     const struct gateway *listed = listed_gateway(w->r);
 
     w->refunds = arena_alloc(&w->arena, LIMIT_RECONCILE_REFUNDS, sizeof(*w->refunds));
-    w->theirs.refunded = 0;
+    w->theirs.refunded = (struct minor){ 0 };
     if (!w->refunds)
         step_fail(w, "no memory");
     else if (listed && str_eq(w->check.gateway, str_of(listed->name)))

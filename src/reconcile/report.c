@@ -1,4 +1,5 @@
 /* report.c - a day's report for programs and for spreadsheets. */
+#include "base/csv.h"
 #include "base/json/write.h"
 #include "base/text.h"
 #include "reconcile/run.h"
@@ -91,11 +92,20 @@ static void begin_one(struct reconcile_report_list *l)
     buf_add(l->out, l->count++ ? S(",{") : S("{"));
 }
 
+/* Of a row of reconcile_totals_read. */
+static bool net_of(const struct val *c, int64_t *ret_net)
+{
+    return minor_net(minor_of(&c[4]), minor_of(&c[5]), minor_of(&c[6]), ret_net);
+}
+
 static enum err add_total(void *ctx, const struct row *row)
 {
     struct reconcile_report_list *l = ctx;
     const struct val *c = row->col;
+    int64_t net;
 
+    if (!net_of(c, &net))
+        return ERR_SUM_TOO_LARGE;
     begin_one(l);
     out_text(l->out, "gateway", c[0].s);
     out_text(l->out, "side", c[1].s);
@@ -104,7 +114,7 @@ static enum err add_total(void *ctx, const struct row *row)
     out_int(l->out, "captured", c[4].i);
     out_int(l->out, "refunded", c[5].i);
     out_int(l->out, "fees", c[6].i);
-    out_int(l->out, "net", c[4].i - c[5].i - c[6].i);
+    out_int(l->out, "net", net);
     buf_char(l->out, '}');
     return OK;
 }
@@ -180,15 +190,7 @@ static void reconcile_report_cell(struct buf *b, struct str s)
 {
     if (b->n && b->p[b->n - 1] != '\n')
         buf_char(b, ',');
-    buf_char(b, '"');
-    if (is_formula(s))
-        buf_char(b, '\'');
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            buf_char(b, '"');
-        buf_char(b, s.p[i]);
-    }
-    buf_char(b, '"');
+    csv_field(b, s, is_formula(s));
 }
 
 static void cell_int(struct buf *b, int64_t n)
@@ -241,7 +243,10 @@ static enum err csv_total(void *ctx, const struct row *row)
 {
     struct buf *b = ((struct reconcile_report_list *)ctx)->out;
     const struct val *c = row->col;
+    int64_t net;
 
+    if (!net_of(c, &net))
+        return ERR_SUM_TOO_LARGE;
     reconcile_report_cell(b, S("total"));
     reconcile_report_cell(b, c[0].s);
     reconcile_report_cell(b, c[2].s);
@@ -250,7 +255,7 @@ static enum err csv_total(void *ctx, const struct row *row)
         reconcile_report_cell(b, S(""));
     for (int i = 3; i < 7; i++)
         cell_int(b, c[i].i);
-    cell_int(b, c[4].i - c[5].i - c[6].i);
+    cell_int(b, net);
     reconcile_report_cell(b, S(""));
     end_line(b);
     return OK;

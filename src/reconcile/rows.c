@@ -78,15 +78,14 @@ enum err our_payment_read(struct arena *a, const struct row *row, struct our_pay
     if (!p.gateway.p || !p.intent_id.p || !p.listed_intent_id.p)
         return ERR_NO_MEMORY;
     p.books = (struct books_ours){ .known = true,
-                                   .money = { .minor = c[5].i },
-                                   .captured = c[7].i,
-                                   .fee = c[8].i,
-                                   .refunds_done = c[9].i,
-                                   .refunds_all = c[10].i };
+                                   .captured = minor_of(&c[7]),
+                                   .fee = minor_of(&c[8]),
+                                   .refunds_done = minor_of(&c[9]),
+                                   .refunds_all = minor_of(&c[10]) };
     if (!uuid_of_bytes(c[0].s, &p.id) || !payment_context_parse(c[3].s, &p.context) ||
-        !payment_status_parse(c[4].s, &p.books.status) || c[6].s.n != 3)
+        !payment_status_parse(c[4].s, &p.books.status) ||
+        !money_stored(c[5].i, c[6].s, &p.books.money))
         return ERR_INTERNAL;
-    memcpy(p.books.money.currency, c[6].s.p, 3);
     *ret = p;
     return OK;
 }
@@ -122,32 +121,33 @@ static struct total *total_of(struct totals *t, struct str gateway, const char *
     return x;
 }
 
-/* Only money that was taken counts: what never came to that has nothing to add up. */
-void totals_ours(struct totals *t, const struct our_payment *p)
+static enum err total_add(struct total *x, struct minor captured, struct minor refunded,
+                          struct minor fee)
 {
-    struct total *x;
-
-    if (p->books.captured <= 0)
-        return;
-    x = total_of(t, p->gateway, "ours", p->books.money.currency);
     x->payments++;
-    x->captured += p->books.captured;
-    x->refunded += p->books.refunds_done;
-    x->fees += p->books.fee > 0 ? p->books.fee : 0;
+    return minor_add(&x->captured, captured) && minor_add(&x->refunded, refunded) &&
+                   minor_add(&x->fees, fee)
+               ? OK
+               : ERR_SUM_TOO_LARGE;
 }
 
-void totals_theirs(struct totals *t, struct str gateway, const char *side,
-                   const struct books_theirs *b)
+/* Only money that was taken counts: what never came to that has nothing to add up. */
+enum err totals_ours(struct totals *t, const struct our_payment *p)
 {
-    struct total *x;
+    const struct books_ours *b = &p->books;
 
-    if (!b->known || b->state != INTENT_SUCCEEDED || b->received <= 0 || !b->currency[0])
-        return;
-    x = total_of(t, gateway, side, b->currency);
-    x->payments++;
-    x->captured += b->received;
-    x->refunded += b->refunded > 0 ? b->refunded : 0;
-    x->fees += b->fee > 0 ? b->fee : 0;
+    if (!minor_known(b->captured))
+        return OK;
+    return total_add(total_of(t, p->gateway, "ours", b->money.currency), b->captured,
+                     b->refunds_done, b->fee);
+}
+
+enum err totals_theirs(struct totals *t, struct str gateway, const char *side,
+                       const struct books_theirs *b)
+{
+    if (!b->known || b->state != INTENT_SUCCEEDED || !minor_or_0(b->received) || !b->currency[0])
+        return OK;
+    return total_add(total_of(t, gateway, side, b->currency), b->received, b->refunded, b->fee);
 }
 
 enum err totals_store(struct tx *tx, const char *day, const struct totals *t)
@@ -159,24 +159,30 @@ enum err totals_store(struct tx *tx, const char *day, const struct totals *t)
 
         e = TX_DO(tx, STMT_reconcile_total_add, 1, V_TEXT(str_of(day)), V_TEXT(x->gateway),
                   V_TEXT(str_of(x->side)), V_TEXT(str_of(x->currency)), V_INT(x->payments),
-                  V_INT(x->captured), V_INT(x->refunded), V_INT(x->fees));
+                  v_minor(x->captured), v_minor(x->refunded), v_minor(x->fees));
     }
     return e;
 }
 
 /* --- theirs --- */
 
-struct books_theirs theirs_of(const struct fact *f, int64_t refunded)
+struct books_theirs theirs_of(const struct fact *f, struct minor refunded)
 {
     struct books_theirs b = { .known = true,
                               .state = f->state,
-                              .amount = f->amount,
-                              .received = f->received,
+                              .amount = { f->amount },
+                              .received = { f->received },
                               .refunded = refunded,
-                              .fee = f->has_fee ? f->fee : -1 };
+                              .fee = { f->has_fee ? f->fee : -1 } };
 
     memcpy(b.currency, f->currency, sizeof(b.currency));
     return b;
+}
+
+bool theirs_add_refund(struct books_theirs *b, const struct fact *f)
+{
+    return f->refund == REFUND_FAILED || f->refund == REFUND_CANCELED ||
+           minor_add(&b->refunded, (struct minor){ f->amount });
 }
 
 struct gateway *listed_gateway(const struct reconcile *r)

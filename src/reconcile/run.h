@@ -73,13 +73,15 @@ struct totals {
         struct str gateway;
         const char *side;
         char currency[4];
-        int64_t payments, captured, refunded, fees;
+        int64_t payments;
+        struct minor captured, refunded, fees;
     } all[TOTALS];
     size_t count;
 };
-void totals_ours(struct totals *t, const struct our_payment *p);
-void totals_theirs(struct totals *t, struct str gateway, const char *side,
-                   const struct books_theirs *b);
+/* SUM_TOO_LARGE: 64 bits do not hold one of the sums. */
+enum err totals_ours(struct totals *t, const struct our_payment *p);
+enum err totals_theirs(struct totals *t, struct str gateway, const char *side,
+                       const struct books_theirs *b);
 enum err totals_store(struct tx *tx, const char *day, const struct totals *t);
 
 /* --- what is to be looked at again --- */
@@ -125,6 +127,9 @@ struct working { /* one run of the job */
 void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *));
 void step_done(struct unit *u);                     /* it is kept: on with the next */
 void step_fail(struct working *w, const char *why); /* the gateway: later again */
+/* Asks for a page of a list. path.p NULL: no memory for it. */
+void step_page(struct working *w, struct str path, struct str after,
+               void (*done)(struct stripe_page *));
 
 void step_theirs(struct working *w); /* list.c */
 void step_ours(struct working *w);
@@ -136,5 +141,7 @@ void check_settle(struct working *w);  /* w->theirs is whole: compared, mended, 
 /* The gateway whose books are read as a list; NULL: there is none. */
 struct gateway *listed_gateway(const struct reconcile *r);
 
-/* What the provider says of one intent. refunded -1: not known. */
-struct books_theirs theirs_of(const struct fact *f, int64_t refunded);
+/* What the provider says of one intent. */
+struct books_theirs theirs_of(const struct fact *f, struct minor refunded);
+/* False: the sum is too large. */
+bool theirs_add_refund(struct books_theirs *b, const struct fact *f);

@@ -34,6 +34,7 @@ struct sandbox_impl {
     char address[300];           /* where it listens, with the real port */
     struct endpoint *endpoints;
     struct pp_endpoint *paypay_endpoints;
+    struct control_endpoint *control_endpoints;
     char *texts[8]; /* of the options */
 };
 

@@ -79,7 +79,7 @@ static void sandbox_replied(void *ctx, const struct request *r, int status)
         LOG_TEXT("path", r->path), LOG_NUM("status", status));
 }
 
-static enum err listen_there(struct sandbox *s, char why[256])
+static enum err listen_there(struct sandbox *s, struct why *why)
 {
     struct server_options o = { .env = &s->env,
                                 .listen = s->o.listen,
@@ -101,14 +101,12 @@ static enum err listen_there(struct sandbox *s, char why[256])
     return OK;
 }
 
-static enum err open_store(struct sandbox *s, char why[256])
+static enum err open_store(struct sandbox *s, struct why *why)
 {
     struct store_options o = { .url = s->o.db, .owner = s->o.listen, .sandbox = true };
 
-    if (!str_starts(s->o.db, S("sqlite:"))) {
-        snprintf(why, 256, "the sandbox's database must begin with sqlite:");
-        return ERR_VALIDATION;
-    }
+    if (!str_starts(s->o.db, S("sqlite:")))
+        return why_err(why, ERR_VALIDATION, "the sandbox's database must begin with sqlite:");
     return store_open(&o, &s->env, &s->store, why);
 }
 
@@ -173,7 +171,8 @@ static enum err fill_routes(struct sandbox *s)
 
     s->routes = calloc(all, sizeof(*s->routes));
     impl->endpoints = calloc(n, sizeof(*impl->endpoints));
-    if (!s->routes || !impl->endpoints)
+    impl->control_endpoints = calloc(sandbox_control_route_count, sizeof(*impl->control_endpoints));
+    if (!s->routes || !impl->endpoints || !impl->control_endpoints)
         return ERR_NO_MEMORY;
     s->routes[s->route_count] = sandbox_relay_route; /* before those for any path */
     s->routes[s->route_count++].ctx = s;
@@ -185,17 +184,15 @@ static enum err fill_routes(struct sandbox *s)
                                                       .ctx = &impl->endpoints[i],
                                                       .body_max = LIMIT_SANDBOX_BODY };
     }
-    for (size_t i = 0; i < sandbox_control_route_count; i++) {
-        s->routes[s->route_count] = sandbox_control_routes[i];
-        s->routes[s->route_count++].ctx = s;
-    }
+    sandbox_control_fill(s, impl->control_endpoints, s->routes + s->route_count);
+    s->route_count += sandbox_control_route_count;
     if (fill_paypay(s))
         return ERR_NO_MEMORY;
     server_set_routes(s->server, s->routes, s->route_count);
     return OK;
 }
 
-static enum err open_all(struct sandbox *s, char why[256])
+static enum err open_all(struct sandbox *s, struct why *why)
 {
     struct client_options c = { .env = &s->env, .thread = "sandbox-egress", .allow_private = true };
     enum err e = listen_there(s, why);
@@ -208,20 +205,19 @@ static enum err open_all(struct sandbox *s, char why[256])
         e = client_open(&c, &s->client, why);
     if (e)
         return e;
-    snprintf(why, 256, "no memory for the sandbox");
+    why_set(why, "no memory for the sandbox");
     e = relay_open(s) ? open_queue(s) : ERR_NO_MEMORY;
     return e ? e : fill_routes(s);
 }
 
-enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox, char why[256])
+enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,
+                      struct why *why)
 {
     struct sandbox *s = sandbox_make(o);
     enum err e;
 
-    if (!s) {
-        snprintf(why, 256, "no memory for the sandbox");
-        return ERR_NO_MEMORY;
-    }
+    if (!s)
+        return why_err(why, ERR_NO_MEMORY, "no memory for the sandbox");
     e = open_all(s, why);
     if (e) {
         sandbox_free(s);
@@ -383,6 +379,7 @@ void sandbox_free(struct sandbox *s)
         free(impl->kinds);
         free(impl->endpoints);
         free(impl->paypay_endpoints);
+        free(impl->control_endpoints);
     }
     free(impl);
     free(s->routes);

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/err.h"
+#include "base/why.h"
 
 struct sandbox;
 
@@ -21,7 +22,8 @@ struct sandbox_options {
 };
 
 /* Opens the file and listens. On failure `why` says what to do. */
-enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox, char why[256]);
+enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,
+                      struct why *why);
 int sandbox_port(const struct sandbox *s);
 void sandbox_start(struct sandbox *s); /* its thread */
 /* Any thread: moves the sandbox's clock too (T5); calls moved(ctx) on the sandbox's own thread when

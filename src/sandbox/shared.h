@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/why.h"
 #include "http/http.h"
 #include "queue/queue.h"
 #include "sandbox/sandbox.h"
@@ -47,7 +48,7 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
  * divided by a factor. */
 struct job_kind sandbox_webhook_kind(struct sandbox *s);
 /* What a receiver said to a webhook: 2xx. False: `why` says what else. */
-bool sandbox_heard(const struct call *c, char why[256]);
+bool sandbox_heard(const struct call *c, struct why *why);
 
 /* --- sandbox/fault/rules.c: what goes wrong with a call, by the rules and by chance --- */
 
@@ -81,7 +82,7 @@ struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, stru
 struct sandbox_faults *sandbox_faults_new(void);
 void sandbox_faults_free(struct sandbox_faults *f);
 /* As they were when the sandbox ended; before its thread runs. */
-enum err sandbox_faults_load(struct sandbox *s, char why[256]);
+enum err sandbox_faults_load(struct sandbox *s, struct why *why);
 /* Sends an answer as the fault wants it to arrive. */
 void sandbox_answer_send(struct request *r, const struct sandbox_fault *f, int status,
                          struct str body);
@@ -95,12 +96,17 @@ struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
 /* At home, for one try to deliver an event: why it gets lost on its way. NULL: it does not. */
 const char *sandbox_webhook_lost(struct sandbox *s);
 
-/* --- sandbox/control/control.c: routes that are no part of Stripe's API; they append to s->routes --- */
-/* POST /_sandbox/faults, DELETE /_sandbox/faults, POST /_sandbox/webhooks {on}, GET
- * /_sandbox/books, GET and POST /_sandbox/authenticate/{intent} (the 3-D Secure page), GET
- * /_sandbox/events. */
-extern const struct route sandbox_control_routes[];
-extern const size_t sandbox_control_route_count; /* their ctx is set to the sandbox by sandbox.c */
+/* --- sandbox/control/control.c: the routes of /_sandbox, which are no part of Stripe's API --- */
+extern const size_t sandbox_control_route_count;
+
+struct control_endpoint { /* the ctx of one of them */
+    const struct control_route *route;
+    struct sandbox *sandbox;
+};
+/* Fills sandbox_control_route_count of both. A request that is not a GET is refused where a
+ * stranger's page sent it. */
+void sandbox_control_fill(struct sandbox *s, struct control_endpoint *endpoints,
+                          struct route *routes);
 
 /* --- sandbox/stripe/intents.c, for sandbox/control/control.c: the customer has answered the 3-D Secure question --- */
 enum err sandbox_authenticate(struct sandbox *s, struct tx *tx, struct arena *a,

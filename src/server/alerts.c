@@ -18,12 +18,13 @@ static bool open_hook(struct app *app)
                               .client = app->notify_client,
                               .url = s->alert_url,
                               .secret = s->alert_secret };
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (!s->alert_url.n)
         return true;
-    app->alert_out.hook = hook_new(&o, why);
-    return app->alert_out.hook || app_fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", str_of(why));
+    app->alert_out.hook = hook_new(&o, &why);
+    return app->alert_out.hook ||
+           app_fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", str_of(why.text));
 }
 
 bool app_open_alerts(struct app *app)

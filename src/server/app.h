@@ -30,6 +30,7 @@
 #include "audit/seal.h"
 #include "auth/auth.h"
 #include "auth/upstash.h"
+#include "endpoint/authorize.h"
 #include "event/apply_event.h"
 #include "event/fee_job.h"
 #include "gateway/stripe/list.h"
@@ -120,32 +121,26 @@ struct app {
     struct api_metrics metrics;
     struct api_test_clock test_clock;
     struct api_payments api_payments;
-    struct api_bookings api_bookings;
     struct api_events api_events;
     struct api_subscribers api_subscribers;
-    struct api_history api_history;
-    struct api_timeline api_timeline;
     struct api_dlq api_dlq;
-    struct api_audit api_audit;
     struct redrives redrives;
     struct redrive_watch redrive_watch;
     struct api_redrives api_redrives;
     struct api_alerts api_alerts;
     struct api_slo api_slo;
-    struct api_live api_live;
     struct api_overview api_overview;
     struct api_queues api_queues;
     struct api_settings api_settings;
     struct api_sandbox api_sandbox;
     struct api_users api_users;
-    struct api_transfers api_transfers;
-    struct api_unknown api_unknown;
     struct api_login api_login;
     struct api_operators api_operators;
     struct api_reconciliations api_reconciliations;
     struct dead_kind dead_kinds[DEAD_KINDS];
     struct allow_list trusted_proxies;
     struct route routes[ROUTES];
+    struct authorized authorized[ROUTES]; /* of the routes that have a role */
     size_t route_count;
     size_t drain_step; /* the next of the drain_steps in serve.c */
     char address[300], sandbox_address[64], sandbox_base[80], webhook_url[400], sandbox_db[4200];

@@ -21,15 +21,15 @@ bool app_open_notify_client(struct app *app)
                                 .max_per_host = LIMIT_SENDS,
                                 .max_total = 4 * LIMIT_SENDS,
                                 .allow_private = true };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    return !client_open(&o, &app->notify_client, why) ||
-           app_fails(app, "cannot start what tells people", str_of(why));
+    return !client_open(&o, &app->notify_client, &why) ||
+           app_fails(app, "cannot start what tells people", str_of(why.text));
 }
 
 /* --- the transports --- */
 
-static struct transport *open_mail(struct app *app, char why[256])
+static struct transport *open_mail(struct app *app, struct why *why)
 {
     const struct settings *s = &app->node.settings;
     struct mail_options o = { .env = &app->node.env,
@@ -40,7 +40,7 @@ static struct transport *open_mail(struct app *app, char why[256])
     return mail_new(&o, why);
 }
 
-static struct transport *open_push(struct app *app, char why[256])
+static struct transport *open_push(struct app *app, struct why *why)
 {
     const struct settings *s = &app->node.settings;
     struct push_options o = { .env = &app->node.env,
@@ -51,7 +51,7 @@ static struct transport *open_push(struct app *app, char why[256])
     return push_new(&o, why);
 }
 
-static struct transport *open_hook(struct app *app, char why[256])
+static struct transport *open_hook(struct app *app, struct why *why)
 {
     const struct settings *s = &app->node.settings;
     struct hook_options o = { .env = &app->node.env,
@@ -63,16 +63,16 @@ static struct transport *open_hook(struct app *app, char why[256])
 }
 
 static bool open_channel(struct app *app, enum channel c, struct str setting,
-                         struct transport *(*open)(struct app *app, char why[256]))
+                         struct transport *(*open)(struct app *app, struct why *why))
 {
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (!setting.n)
         return true;
-    app->notify.transports[c] = open(app, why);
+    app->notify.transports[c] = open(app, &why);
     if (!app->notify.transports[c])
         LOG(app->node.env.log, LOG_ERROR, "cannot open a channel to people",
-            LOG_TEXT("channel", str_of(channel_name(c))), LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("channel", str_of(channel_name(c))), LOG_TEXT("why", str_of(why.text)));
     return app->notify.transports[c] != NULL;
 }
 

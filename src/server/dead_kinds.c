@@ -9,12 +9,10 @@
 #include "webhook/paypay.h"
 #include "webhook/reparse.h"
 
-#include <stdio.h>
-
 /* A QStash message that is retried gets a new id and keeps its webhook-id, as at Upstash, whether
  * the QStash API, an operator or a command retries it. */
 static enum err retry_qstash(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                             bool *ret_live, char why[256])
+                             bool *ret_live, struct why *why)
 {
     struct qstash *q = ctx;
     enum err e = qstash_dead_retry(tx, q, d->id, env_uuid(q->env));
@@ -22,9 +20,9 @@ static enum err retry_qstash(struct tx *tx, void *ctx, struct dead_letter *d, in
     (void)now_ms;
     *ret_live = !e;
     if (e == ERR_NOT_FOUND)
-        snprintf(why, 256, "what it should deliver is not stored any more; delete it");
+        why_set(why, "what it should deliver is not stored any more; delete it");
     if (e == ERR_UNPROCESSABLE)
-        snprintf(why, 256, "%s; delete one that is idle, then retry it", QUEUES_FULL);
+        why_set(why, "%s; delete one that is idle, then retry it", QUEUES_FULL);
     return e;
 }
 
@@ -35,7 +33,8 @@ static enum err need_of_qstash(struct tx *tx, void *ctx, const struct dead_lette
     return qstash_dead_need(tx, d->id, ret_need);
 }
 
-static enum err forget_qstash(struct tx *tx, void *ctx, const struct dead_letter *d, char why[256])
+static enum err forget_qstash(struct tx *tx, void *ctx, const struct dead_letter *d,
+                              struct why *why)
 {
     enum err e = qstash_dead_forget(tx, ctx, d->id);
 
@@ -65,7 +64,7 @@ static enum err edited_from(struct tx *tx, const struct dead_letter *d, struct d
 }
 
 static enum err body_of_qstash(struct tx *tx, void *ctx, const struct dead_letter *d,
-                               struct dead_body *ret_body, char why[256])
+                               struct dead_body *ret_body, struct why *why)
 {
     bool hidden = false;
     enum err e = qstash_dead_body(tx, d->id, &ret_body->now, &hidden);
@@ -73,15 +72,14 @@ static enum err body_of_qstash(struct tx *tx, void *ctx, const struct dead_lette
     (void)ctx;
     if (e)
         return e;
-    if (hidden) {
-        snprintf(why, 256, "its publisher asked for its body to be hidden; it cannot be edited");
-        return ERR_UNPROCESSABLE;
-    }
+    if (hidden)
+        return why_err(why, ERR_UNPROCESSABLE,
+                       "its publisher asked for its body to be hidden; it cannot be edited");
     return edited_from(tx, d, ret_body);
 }
 
 static enum err edit_qstash(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     struct qstash *q = ctx;
     enum err e;
@@ -91,12 +89,12 @@ static enum err edit_qstash(struct tx *tx, void *ctx, struct dead_letter *d, str
     e = qstash_dead_edit(tx, q, d->id, *ret_id, &body);
     *ret_live = !e;
     if (e == ERR_UNPROCESSABLE)
-        snprintf(why, 256, "%s; delete one that is idle, then retry it", QUEUES_FULL);
+        why_set(why, "%s; delete one that is idle, then retry it", QUEUES_FULL);
     return e;
 }
 
 static enum err body_of_message(struct tx *tx, void *ctx, const struct dead_letter *d,
-                                struct dead_body *ret_body, char why[256])
+                                struct dead_body *ret_body, struct why *why)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_letter_body, &row, V_BLOB(uuid_bytes(&d->id)));
@@ -109,16 +107,14 @@ static enum err body_of_message(struct tx *tx, void *ctx, const struct dead_lett
 }
 
 static enum err edit_message(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     struct json_fault fault;
 
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
-    if (json_check(body, &fault)) {
-        snprintf(why, 256, "the edited body is not JSON (%s, at byte %zu)", fault.why,
-                 fault.offset);
-        return ERR_UNPROCESSABLE;
-    }
+    if (json_check(body, &fault))
+        return why_err(why, ERR_UNPROCESSABLE, "the edited body is not JSON (%s, at byte %zu)",
+                       fault.why, fault.offset);
     return TX_DO(tx, STMT_letter_body_put, 1, V_TEXT(body), V_BLOB(uuid_bytes(&d->id)));
 }
 

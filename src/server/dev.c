@@ -73,16 +73,16 @@ static bool make_for_production(struct node *n, struct dev_secrets *made)
 
 static bool get_kept(struct node *n, struct dev_secrets *made)
 {
-    char why[256] = "";
+    struct why why = { 0 };
 
-    switch (dev_secrets_get(&n->env.rng, n->settings.db, made, why)) {
+    switch (dev_secrets_get(&n->env.rng, n->settings.db, made, &why)) {
     case DEV_REFUSED:
         LOG(n->env.log, LOG_ERROR, "the file with dev mode's secrets cannot be used",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
         return false;
     case DEV_NOT_KEPT:
         LOG(n->env.log, LOG_WARN, "the secrets are good for this run only",
-            LOG_TEXT("why", str_of(why)));
+            LOG_TEXT("why", str_of(why.text)));
         return keep_missing(n, made);
     case DEV_KEPT: return keep_missing(n, made);
     }

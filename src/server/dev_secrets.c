@@ -50,9 +50,9 @@ static bool choose_path(struct str db, char path[PATH_MAX])
 
 /* --- reading --- */
 
-static enum dev_kept dev_secrets_refuse(const char *path, const char *what, char why[256])
+static enum dev_kept dev_secrets_refuse(const char *path, const char *what, struct why *why)
 {
-    snprintf(why, 256, "%.160s %s, or delete it: then new secrets are made", path, what);
+    why_set(why, "%.160s %s, or delete it: then new secrets are made", path, what);
     return DEV_REFUSED;
 }
 
@@ -112,7 +112,7 @@ static const char *dev_secrets_distrust(int fd)
     return NULL;
 }
 
-static enum dev_kept read_open(int fd, const char *path, struct dev_secrets *s, char why[256])
+static enum dev_kept read_open(int fd, const char *path, struct dev_secrets *s, struct why *why)
 {
     const char *what = dev_secrets_distrust(fd);
     char text[FILE_MOST];
@@ -127,7 +127,7 @@ static enum dev_kept read_open(int fd, const char *path, struct dev_secrets *s, 
 }
 
 /* DEV_NOT_KEPT: there is no file. */
-static enum dev_kept read_file(const char *path, struct dev_secrets *s, char why[256])
+static enum dev_kept read_file(const char *path, struct dev_secrets *s, struct why *why)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     enum dev_kept kept;
@@ -175,7 +175,7 @@ static void make_folder(const char *path)
 }
 
 static enum dev_kept write_file(struct rng *rng, const char *path, struct dev_secrets *s,
-                                char why[256])
+                                struct why *why)
 {
     unsigned char nonce[NONCE_BYTES];
     char name[PATH_MAX + 1 + 2 * NONCE_BYTES + 1], *end;
@@ -197,17 +197,18 @@ static enum dev_kept write_file(struct rng *rng, const char *path, struct dev_se
         return DEV_KEPT;
     if (fd >= 0 && problem == EEXIST) /* another process was first: use its secrets */
         return read_file(path, s, why);
-    snprintf(why, 256, "%.160s cannot be written: %s", path, strerror(problem));
+    why_set(why, "%.160s cannot be written: %s", path, strerror(problem));
     return DEV_NOT_KEPT;
 }
 
-enum dev_kept dev_secrets_get(struct rng *rng, struct str db, struct dev_secrets *s, char why[256])
+enum dev_kept dev_secrets_get(struct rng *rng, struct str db, struct dev_secrets *s,
+                              struct why *why)
 {
     char path[PATH_MAX];
     enum dev_kept kept = DEV_NOT_KEPT;
     bool named = choose_path(db, path);
 
-    snprintf(why, 256, "the database's name is too long");
+    why_set(why, "the database's name is too long");
     if (named)
         kept = read_file(path, s, why);
     if (kept != DEV_NOT_KEPT)

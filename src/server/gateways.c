@@ -66,7 +66,7 @@ bool app_open_sandbox(struct app *app)
                                  .paypay_key = s->paypay_api_key,
                                  .paypay_secret = s->paypay_api_secret,
                                  .paypay_merchant = s->paypay_merchant_id };
-    char why[256] = "";
+    struct why why = { 0 };
 
     choose_sandbox_db(app);
     choose_webhook_url(app);
@@ -76,12 +76,12 @@ bool app_open_sandbox(struct app *app)
     if (s->sandbox_webhooks && settings_has_gateway(s, S("paypay")))
         o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
-    if (sandbox_open(&o, &app->sandbox, why))
+    if (sandbox_open(&o, &app->sandbox, &why))
         return app_fails(
             app,
             "cannot open the sandbox; where its address is taken, stop that program or set "
             "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
-            str_of(why));
+            str_of(why.text));
     snprintf(app->sandbox_address, sizeof(app->sandbox_address), "127.0.0.1:%d",
              sandbox_port(app->sandbox));
     return true;
@@ -100,11 +100,11 @@ bool app_open_clients(struct app *app)
     struct client_options delivery = { .env = &app->node.env,
                                        .thread = "egress-events",
                                        .allow_private = dev };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (client_open(&gateway, &app->gateway_client, why) ||
-        client_open(&delivery, &app->delivery_client, why))
-        return app_fails(app, "cannot make outgoing calls", str_of(why));
+    if (client_open(&gateway, &app->gateway_client, &why) ||
+        client_open(&delivery, &app->delivery_client, &why))
+        return app_fails(app, "cannot make outgoing calls", str_of(why.text));
     return true;
 }
 
@@ -210,7 +210,7 @@ static bool open_one(struct app *app, const struct opener *o)
 bool app_open_gateways(struct app *app)
 {
     const struct settings *s = &app->node.settings;
-    char why[160];
+    struct why why;
 
     static_assert(COUNT(openers) <= GATEWAYS_MAX, "room for all gateways");
     for (int others = 0; others < 2; others++)
@@ -225,8 +225,8 @@ bool app_open_gateways(struct app *app)
         return app_fails(app,
                          "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
                          S("ICHIDO_GATEWAY"));
-    return gateways_route(&app->gateways, s->routes, why) ||
-           app_fails(app, "ICHIDO_ROUTES", str_of(why));
+    return gateways_route(&app->gateways, s->routes, &why) ||
+           app_fails(app, "ICHIDO_ROUTES", str_of(why.text));
 }
 
 bool app_open_auth(struct app *app)
@@ -243,10 +243,10 @@ bool app_open_auth(struct app *app)
                               .admin_token = s->admin_token,
                               .store = app->node.store,
                               .public_url = s->public_url };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    app->auth = auth_new(&o, why);
-    return app->auth || app_fails(app, "the keys for tokens cannot be used", str_of(why));
+    app->auth = auth_new(&o, &why);
+    return app->auth || app_fails(app, "the keys for tokens cannot be used", str_of(why.text));
 }
 
 /* The thread of a client writes into calls that the queue's jobs own, so every client is closed

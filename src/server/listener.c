@@ -95,17 +95,17 @@ bool app_open_server(struct app *app)
         .ctx = app,
     };
     struct str host = s->listen;
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, why))
-        return app_fails(app, "cannot read ICHIDO_TRUSTED_PROXIES", str_of(why));
-    if (server_open(&o, &app->server, why))
+    if (!allow_parse(&app->trusted_proxies, s->trusted_proxies, &why))
+        return app_fails(app, "cannot read ICHIDO_TRUSTED_PROXIES", str_of(why.text));
+    if (server_open(&o, &app->server, &why))
         return app_fails(app,
-                         strstr(why, strerror(EADDRINUSE))
+                         strstr(why.text, strerror(EADDRINUSE))
                              ? "another program has that address: stop it, or set ICHIDO_LISTEN "
                                "to a free one like 127.0.0.1:8788"
                              : "cannot listen",
-                         str_of(why));
+                         str_of(why.text));
     while (host.n && host.p[host.n - 1] != ':')
         host.n--;
     snprintf(app->address, sizeof(app->address), STR_FMT "%d", STR_ARG(host),

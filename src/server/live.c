@@ -30,7 +30,6 @@ static enum err hold_queue(void *qstash, struct tx *tx, struct str name, bool pa
 static void fill_queues(struct app *app)
 {
     app->api_queues = (struct api_queues){ .store = app->node.store,
-                                           .auth = app->auth,
                                            .door = { .qstash = &app->qstash,
                                                      .can_be = qstash_name_can_be,
                                                      .queues = qstash_queues_seen,
@@ -46,8 +45,7 @@ static void fill_settings(struct app *app)
     const struct node *n = &app->node;
 
     app->api_settings =
-        (struct api_settings){ .auth = app->auth,
-                               .settings = &n->settings,
+        (struct api_settings){ .settings = &n->settings,
                                .made = { n->made_secret ? "STRIPE_WEBHOOK_SECRET" : NULL,
                                          n->made_jwt_secret ? "ICHIDO_JWT_SECRET" : NULL,
                                          n->made_admin_token ? "ICHIDO_ADMIN_TOKEN" : NULL } };
@@ -55,8 +53,7 @@ static void fill_settings(struct app *app)
 
 static void fill_sandbox(struct app *app)
 {
-    app->api_sandbox = (struct api_sandbox){ .auth = app->auth,
-                                             .payments = &app->payments,
+    app->api_sandbox = (struct api_sandbox){ .payments = &app->payments,
                                              .client = app->gateway_client,
                                              .base = str_of(app->sandbox_base),
                                              .webhook_url = str_of(app->webhook_url),
@@ -67,9 +64,7 @@ void app_fill_live(struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
-    app->api_live = (struct api_live){ .auth = app->auth, .watch = &app->live_watch };
     app->api_overview = (struct api_overview){
-        .auth = app->auth,
         .payments = &app->payments,
         .watch = &app->live_watch,
         .zone = app->zone,

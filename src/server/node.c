@@ -113,11 +113,12 @@ bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx)
         .hint = hint,
         .hint_ctx = hint_ctx,
     };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (store_open(&o, &n->env, &n->store, why) == OK)
+    if (store_open(&o, &n->env, &n->store, &why) == OK)
         return true;
-    LOG(n->env.log, LOG_ERROR, "the database could not be opened", LOG_TEXT("why", str_of(why)));
+    LOG(n->env.log, LOG_ERROR, "the database could not be opened",
+        LOG_TEXT("why", str_of(why.text)));
     return false;
 }
 

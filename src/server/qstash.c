@@ -20,7 +20,7 @@ bool app_open_qstash(struct app *app)
                                 .max_per_host = LIMIT_QSTASH_PER_HOST,
                                 .max_total = LIMIT_QSTASH_CALLS,
                                 .allow_private = s->qstash_private };
-    char why[256] = "";
+    struct why why = { 0 };
 
     q->env = &app->node.env;
     q->store = app->node.store;
@@ -35,8 +35,8 @@ bool app_open_qstash(struct app *app)
     q->dedup_ms = s->qstash_dedup_ms;
     q->allow_private = s->qstash_private;
     q->destinations = destinations_new(&app->node.env);
-    if (!q->destinations || client_open(&o, &app->qstash_client, why))
-        return app_fails(app, "cannot open the QStash API", str_of(why));
+    if (!q->destinations || client_open(&o, &app->qstash_client, &why))
+        return app_fails(app, "cannot open the QStash API", str_of(why.text));
     q->client = app->qstash_client;
     return true;
 }

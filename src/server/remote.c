@@ -55,10 +55,10 @@ static bool open_client(struct app *app)
                                 .max_per_host = LIMIT_PUBLISH_CALLS,
                                 .max_total = LIMIT_PUBLISH_CALLS,
                                 .allow_private = true }; /* the operator named it */
-    char why[256] = "";
+    struct why why = { 0 };
 
-    return !app->node.settings.queue_remote || !client_open(&o, &app->publish_client, why) ||
-           app_fails(app, "cannot make calls to QSTASH_URL", str_of(why));
+    return !app->node.settings.queue_remote || !client_open(&o, &app->publish_client, &why) ||
+           app_fails(app, "cannot make calls to QSTASH_URL", str_of(why.text));
 }
 
 /* --- the keys that the worker verifies signatures with --- */

@@ -38,10 +38,10 @@ bool app_open_telemetry(struct app *app)
                                 .max_per_host = 2,
                                 .max_total = 8,
                                 .allow_private = true };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    return !client_open(&o, &app->telemetry_client, why) ||
-           app_fails(app, "cannot start telemetry", str_of(why));
+    return !client_open(&o, &app->telemetry_client, &why) ||
+           app_fails(app, "cannot start telemetry", str_of(why.text));
 }
 
 /* --- traces --- */
@@ -73,11 +73,11 @@ bool app_open_traces(struct app *app)
                               .timeout_ms = s->otlp_timeout_ms,
                               .delay_ms = s->otel_delay_ms,
                               .batch_max = (size_t)s->otel_batch_max };
-    char why[256] = "not enough memory";
+    struct why why = { "not enough memory" };
 
     env->spans = open_spans(app);
-    app->otlp = env->spans ? otlp_new(&o, why) : NULL;
-    return app->otlp || app_fails(app, "cannot export traces", str_of(why));
+    app->otlp = env->spans ? otlp_new(&o, &why) : NULL;
+    return app->otlp || app_fails(app, "cannot export traces", str_of(why.text));
 }
 
 void app_drain_traces(struct app *app, void (*done)(void *ctx), void *ctx)
@@ -96,13 +96,13 @@ bool app_open_sentry(struct app *app)
                                 .dsn = s->sentry_dsn,
                                 .environment = s->sentry_environment,
                                 .release = S(ICHIDO_VERSION) };
-    char why[256] = "no memory";
+    struct why why = { "no memory" };
 
     if (gethostname(app->host_name, sizeof(app->host_name) - 1))
         app->host_name[0] = '\0';
     o.server_name = str_of(app->host_name);
-    if (sentry_open(&o, &app->sentry, why))
-        return app_fails(app, "cannot send errors to Sentry", str_of(why));
+    if (sentry_open(&o, &app->sentry, &why))
+        return app_fails(app, "cannot send errors to Sentry", str_of(why.text));
     log_hook(app->node.env.log, sentry_line, app->sentry);
     return true;
 }

@@ -17,10 +17,10 @@ bool app_open_stripe(struct app *app)
                                      .trusted = &app->trusted_proxies,
                                      .backlog_limit = s->backlog_limit,
                                      .publish = s->queue_remote };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    app->door = stripe_door_new(&o, why);
-    return app->door || app_fails(app, "cannot open the Stripe door", str_of(why));
+    app->door = stripe_door_new(&o, &why);
+    return app->door || app_fails(app, "cannot open the Stripe door", str_of(why.text));
 }
 
 void app_drain_stripe(struct app *app, void (*done)(void *ctx), void *ctx)
@@ -51,10 +51,10 @@ bool app_open_paypay(struct app *app)
                                      .everybody = s->mode == MODE_DEV,
                                      .trusted = &app->trusted_proxies,
                                      .backlog_limit = s->backlog_limit };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    app->paypay_door = paypay_door_new(&o, why);
-    return app->paypay_door || app_fails(app, "cannot open PayPay's door", str_of(why));
+    app->paypay_door = paypay_door_new(&o, &why);
+    return app->paypay_door || app_fails(app, "cannot open PayPay's door", str_of(why.text));
 }
 
 void app_drain_paypay(struct app *app, void (*done)(void *ctx), void *ctx)

@@ -10,25 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err backup_cannot(const char *what, const char *path, char why[256])
+static enum err backup_cannot(const char *what, const char *path, struct why *why)
 {
-    snprintf(why, 256, "%s %.150s: %s", what, path, strerror(errno));
+    why_set(why, "%s %.150s: %s", what, path, strerror(errno));
     return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? ERR_STORE_FULL : ERR_UNAVAILABLE;
 }
 
-enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], char why[256])
+enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], struct why *why)
 {
     int fd;
 
     part[0] = '\0'; /* nothing to clean up */
-    if (access(b->to, F_OK) == 0) {
-        snprintf(why, 256, "%.150s is there already; name another file", b->to);
-        return ERR_CONFLICT;
-    }
-    if (strlen(b->to) + sizeof(".part-XXXXXX") > BACKUP_PATH) {
-        snprintf(why, 256, "the name is too long");
-        return ERR_VALIDATION;
-    }
+    if (access(b->to, F_OK) == 0)
+        return why_err(why, ERR_CONFLICT, "%.150s is there already; name another file", b->to);
+    if (strlen(b->to) + sizeof(".part-XXXXXX") > BACKUP_PATH)
+        return why_err(why, ERR_VALIDATION, "the name is too long");
     snprintf(part, BACKUP_PATH, "%s.part-XXXXXX", b->to);
     fd = mkostemp(part, O_CLOEXEC); /* 0600, and nobody else's */
     if (fd < 0) {
@@ -95,7 +91,7 @@ static bool sync_folder_of(const char *path)
     return sync_path(dirname(copy), O_RDONLY | O_DIRECTORY);
 }
 
-enum err backup_end(struct backup *b, const char *part, char why[256])
+enum err backup_end(struct backup *b, const char *part, struct why *why)
 {
     struct stat st;
 

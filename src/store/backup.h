@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -27,8 +28,8 @@ struct backup {
 
 /* `why` says what to do, in one line. CONFLICT: the name is taken. UNPROCESSABLE: the copy
  * was not what it should be, and is gone; or, PostgreSQL, it could not be checked, and stays. */
-enum err sqlite_backup(struct backup *b, char why[256]);
-enum err postgres_backup(struct backup *b, char why[256]);
+enum err sqlite_backup(struct backup *b, struct why *why);
+enum err postgres_backup(struct backup *b, struct why *why);
 
 /* --- for both --- */
 
@@ -40,10 +41,10 @@ struct backup_table {
 };
 
 /* A file beside it that is made new, for us alone; empty where that failed. */
-enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], char why[256]);
+enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], struct why *why);
 void backup_drop(const char *part); /* empty: nothing to do */
 /* Its bytes are on the disk, and then it has its name. */
-enum err backup_end(struct backup *b, const char *part, char why[256]);
+enum err backup_end(struct backup *b, const char *part, struct why *why);
 
 /* For the caller, before any thread is there: who ends us (Ctrl-C) waits until what was made on the
  * way is gone again. For the two above: does somebody want that? */

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/env.h"
 #include "base/limits.h"
+#include "base/why.h"
 #include "store/store.h"
 
 struct tx_ops {
@@ -54,9 +55,9 @@ struct store {
 };
 
 enum err sqlite_store_open(const struct store_options *o, struct env *env, struct store **ret_store,
-                           char why[256]);
+                           struct why *why);
 enum err postgres_store_open(const struct store_options *o, struct env *env,
-                             struct store **ret_store, char why[256]);
+                             struct store **ret_store, struct why *why);
 
 /* Begins a unit's run: rewinds its arena, forgets an earlier verdict. */
 void unit_begin(struct unit *u);

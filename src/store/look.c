@@ -41,7 +41,7 @@ static int read_schema(sqlite3 *db, int64_t *ret)
     return SQLITE_OK;
 }
 
-enum err sqlite_look(const char *path, struct store_look *ret_look, char why[256])
+enum err sqlite_look(const char *path, struct store_look *ret_look, struct why *why)
 {
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
@@ -55,7 +55,7 @@ enum err sqlite_look(const char *path, struct store_look *ret_look, char why[256
         rc = read_schema(db, &ret_look->schema);
     }
     if (rc)
-        snprintf(why, 256, "%.150s: %s", path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        why_set(why, "%.150s: %s", path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     sqlite3_close(db);
     return !rc                                                             ? OK
            : (rc & 0xff) == SQLITE_NOTADB || (rc & 0xff) == SQLITE_CORRUPT ? ERR_VALIDATION
@@ -105,7 +105,8 @@ static bool look_ask(PGconn *db, struct clock *c, struct store_look *ret)
     return fine;
 }
 
-enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_look, char why[256])
+enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_look,
+                       struct why *why)
 {
     PGconn *db = PQconnectdb(url);
     bool fine;
@@ -115,7 +116,7 @@ enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_
     if (!fine) {
         struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 
-        snprintf(why, 256, "%.*s", (int)(line.n < 250 ? line.n : 250), line.p);
+        why_set(why, "%.*s", (int)(line.n < 250 ? line.n : 250), line.p);
     }
     PQfinish(db);
     return fine ? OK : ERR_UNAVAILABLE;

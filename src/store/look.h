@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/time/clock.h"
+#include "base/why.h"
 
 struct store_look {
     int64_t schema;        /* the last migration that it has; 0: it is empty */
@@ -16,6 +17,6 @@ struct store_look {
 
 /* UNAVAILABLE: it cannot be reached, or is not there; VALIDATION: it is something else. `why` says
  * so in one line, without a secret. */
-enum err sqlite_look(const char *path, struct store_look *ret_look, char why[256]);
+enum err sqlite_look(const char *path, struct store_look *ret_look, struct why *why);
 enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_look,
-                       char why[256]);
+                       struct why *why);

@@ -1,18 +1,16 @@
 #include "store/driver.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum err store_open(const struct store_options *o, struct env *env, struct store **ret_store,
-                    char why[256])
+                    struct why *why)
 {
     if (str_starts(o->url, S("sqlite:")))
         return sqlite_store_open(o, env, ret_store, why);
     if (str_starts(o->url, S("postgres://")) || str_starts(o->url, S("postgresql://")))
         return postgres_store_open(o, env, ret_store, why);
-    snprintf(why, 256, "ICHIDO_DB must begin with sqlite: or postgres://");
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION, "ICHIDO_DB must begin with sqlite: or postgres://");
 }
 
 void store_post(struct store *s, struct unit *u)

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/executor.h"
+#include "base/why.h"
 #include "store/tx.h"
 
 struct env;
@@ -72,7 +73,7 @@ struct store_options {
 
 /* Opens, migrates, starts its threads. On failure `why` says what to do, in one line. */
 enum err store_open(const struct store_options *o, struct env *env, struct store **ret_store,
-                    char why[256]);
+                    struct why *why);
 
 /* From any thread. Never fails: a unit that cannot be run comes back with its err. */
 void store_post(struct store *s, struct unit *u);

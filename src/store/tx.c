@@ -11,7 +11,7 @@ enum { TX_SCRATCH = 16 * 1024 * 1024 };
 static bool is_the_units_own(enum err e)
 {
     return e == OK || e == ERR_NOT_FOUND || e == ERR_STALE || e == ERR_CONFLICT ||
-           e == ERR_CONSTRAINT || e == ERR_TOO_LARGE;
+           e == ERR_CONSTRAINT || e == ERR_SUM_TOO_LARGE || e == ERR_TOO_LARGE;
 }
 
 static enum err store_tx_note(struct tx *tx, enum err e)

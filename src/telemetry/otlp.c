@@ -12,7 +12,6 @@
 #include "observe/metrics.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SETTINGS_ARENA = 128 * 1024, TOLD_MAX = 200 };
@@ -309,7 +308,7 @@ static void many_wait(void *ctx)
 
 /* --- from outside --- */
 
-static bool read_settings(struct otlp *o, char why[256])
+static bool read_settings(struct otlp *o, struct why *why)
 {
     CLEANUP(buf_release) struct buf resource;
 
@@ -318,19 +317,19 @@ static bool read_settings(struct otlp *o, char why[256])
     o->version = arena_str(&o->settings, o->o.version);
     o->headers[o->header_count++] = (struct header){ S("Content-Type"), S("application/json") };
     if (!otlp_headers(&o->settings, o->o.headers, o->headers, &o->header_count))
-        snprintf(why, 256, "OTEL_EXPORTER_OTLP_HEADERS must be like name=value,other=value");
+        why_set(why, "OTEL_EXPORTER_OTLP_HEADERS must be like name=value,other=value");
     else if (!otlp_resource(&o->settings, &o->o, &resource))
-        snprintf(why, 256, "OTEL_RESOURCE_ATTRIBUTES must be like name=value,other=value");
+        why_set(why, "OTEL_RESOURCE_ATTRIBUTES must be like name=value,other=value");
     else
         o->resource = arena_str(&o->settings, buf_str(&resource));
     return o->resource.p && o->url.p && o->version.p;
 }
 
-struct otlp *otlp_new(const struct otlp_options *options, char why[256])
+struct otlp *otlp_new(const struct otlp_options *options, struct why *why)
 {
     struct otlp *o = calloc(1, sizeof(*o));
 
-    snprintf(why, 256, "not enough memory");
+    why_set(why, "not enough memory");
     if (!o)
         return NULL;
     o->o = *options;

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/executor.h"
+#include "base/why.h"
 #include "http/http.h"
 #include "observe/span.h"
 
@@ -40,7 +41,7 @@ struct otlp_options {
 };
 
 /* NULL: why says which setting is wrong, without its value. The texts are copied. */
-struct otlp *otlp_new(const struct otlp_options *o, char why[256]);
+struct otlp *otlp_new(const struct otlp_options *o, struct why *why);
 void otlp_start(struct otlp *o); /* at home */
 /* On the executor: sends the spans that wait, for LIMIT_OTLP_FLUSH_MS at most, then calls stopped
  * once. Before otlp_start(), and with NULL, it is called at once. */

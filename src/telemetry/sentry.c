@@ -392,7 +392,7 @@ static struct sentry *sentry_build(const struct sentry_options *o, const struct 
     return s;
 }
 
-enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry, char why[256])
+enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry, struct why *why)
 {
     struct sentry_dsn dsn;
     char client[64];

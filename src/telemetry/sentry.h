@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/executor.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct client;
 struct env;
@@ -28,7 +29,7 @@ struct sentry_options {
 };
 
 /* VALIDATION: why says what is wrong with the DSN, without showing it. */
-enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry, char why[256]);
+enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry, struct why *why);
 void sentry_start(struct sentry *s); /* at home; from now on events are sent */
 void sentry_free(struct sentry *s);  /* after its client is gone; NULL is fine */
 

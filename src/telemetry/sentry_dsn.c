@@ -104,15 +104,14 @@ static const char *take_apart(struct str dsn, struct parts *p)
     return wrong_host(p->authority);
 }
 
-bool sentry_dsn_parse(struct str dsn, struct str client, struct sentry_dsn *ret_dsn, char why[256])
+bool sentry_dsn_parse(struct str dsn, struct str client, struct sentry_dsn *ret_dsn,
+                      struct why *why)
 {
     struct parts p = { 0 };
     const char *wrong = dsn.n > SENTRY_DSN_MAX ? "it is too long" : take_apart(dsn, &p);
 
-    if (wrong) {
-        snprintf(why, 256, "SENTRY_DSN is not a DSN: %s", wrong);
-        return false;
-    }
+    if (wrong)
+        return why_false(why, "SENTRY_DSN is not a DSN: %s", wrong);
     snprintf(ret_dsn->url, SENTRY_URL, STR_FMT STR_FMT "%s" STR_FMT "/api/" STR_FMT "/envelope/",
              STR_ARG(p.protocol), STR_ARG(p.authority), p.path.n ? "/" : "", STR_ARG(p.path),
              STR_ARG(p.project));

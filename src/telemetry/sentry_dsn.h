@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/str.h"
+#include "base/why.h"
 
 enum { SENTRY_DSN_MAX = 512, SENTRY_URL = SENTRY_DSN_MAX + 32, SENTRY_AUTH = SENTRY_DSN_MAX + 96 };
 
@@ -12,4 +13,5 @@ struct sentry_dsn {
 };
 
 /* False: why says what is wrong with the DSN, without showing it. client is "name/version". */
-bool sentry_dsn_parse(struct str dsn, struct str client, struct sentry_dsn *ret_dsn, char why[256]);
+bool sentry_dsn_parse(struct str dsn, struct str client, struct sentry_dsn *ret_dsn,
+                      struct why *why);

@@ -23,7 +23,8 @@ static const char *const tag_names[] = {
 /* Fields with free text. The first one that a line has is the reason of the error. */
 static const char *const words_names[] = { "errorMessage", "why", "error", "words", "lastError" };
 
-void sentry_time(struct buf *out, int64_t ms)
+/* RFC 3339 in UTC, with milliseconds. */
+static void sentry_time(struct buf *out, int64_t ms)
 {
     struct civil day = civil_of(floor_div(ms, DAY_S * 1000LL));
     int64_t rest = floor_mod(ms, DAY_S * 1000LL);

@@ -32,5 +32,3 @@ struct log_field;
 /* Writes a message in the form of a log line, for sentry_event(). */
 void sentry_own(struct buf *out, int64_t at_ms, const char *level, struct str message,
                 struct str fingerprint, const struct log_field *tags, size_t count);
-/* RFC 3339 in UTC, with milliseconds. */
-void sentry_time(struct buf *out, int64_t ms);

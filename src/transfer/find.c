@@ -125,8 +125,7 @@ static enum err add_candidate(void *ctx, const struct row *row)
     buf_add(&c->out, c->count ? S(",{") : S("{"));
     out_uuid(&c->out, "paymentId", t.payment_id);
     out_text(&c->out, "reference", t.reference);
-    out_int(&c->out, "amount", t.money.minor);
-    out_text(&c->out, "currency", str_of(t.money.currency));
+    money_out(&c->out, t.money);
     out_text(&c->out, "state", str_of(transfer_state_name(t.state)));
     out_text(&c->out, "because", str_of(c->because));
     buf_char(&c->out, '}');
@@ -174,7 +173,7 @@ static enum err add_known_payer(struct tx *tx, struct candidates *c, struct str 
 
 static enum err add_same_amount(struct tx *tx, struct candidates *c, const struct statement_line *l)
 {
-    struct val v[] = { V_TEXT(str_of(l->currency)), V_INT(l->amount),
+    struct val v[] = { V_TEXT(str_of(l->money.currency)), V_INT(l->money.minor),
                        V_INT(LIMIT_BANK_CANDIDATES) };
 
     c->because = "amount";

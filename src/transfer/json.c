@@ -16,8 +16,7 @@ void out_transfer(struct buf *b, const struct transfer *t)
     buf_char(b, '{');
     out_uuid(b, "paymentId", t->payment_id);
     out_text(b, "reference", t->reference);
-    out_int(b, "amount", t->money.minor);
-    out_text(b, "currency", str_of(t->money.currency));
+    money_out(b, t->money);
     out_int(b, "received", t->received);
     out_text(b, "state", str_of(transfer_state_name(t->state)));
     out_time(b, "expiresAt", t->expires_ms);
@@ -35,8 +34,7 @@ void out_line(struct buf *b, const struct statement_line *l, struct str candidat
     out_uuid(b, "importId", l->import_id);
     out_int(b, "line", l->line);
     out_text(b, "date", l->booked_on);
-    out_int(b, "amount", l->amount);
-    out_text(b, "currency", str_of(l->currency));
+    money_out(b, l->money);
     out_name(b, "text");
     buf_json(b, l->text);
     if (l->has_balance)

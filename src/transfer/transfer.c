@@ -61,7 +61,6 @@ bool statement_line_of_row(const struct row *row, struct statement_line *ret_lin
     const struct val *v = row->col;
     struct statement_line l = { .line = v[2].i,
                                 .booked_on = text_of(&v[3]),
-                                .amount = v[4].i,
                                 .text = text_of(&v[6]),
                                 .has_balance = v[7].type == VAL_INT,
                                 .balance = v[7].i,
@@ -73,11 +72,10 @@ bool statement_line_of_row(const struct row *row, struct statement_line *ret_lin
                                 .decided_ms = v[14].type == VAL_INT ? v[14].i : 0,
                                 .created_ms = v[15].i };
 
-    if (v[5].s.n != 3 || !uuid_of_bytes(v[0].s, &l.id) || !uuid_of_bytes(v[1].s, &l.import_id) ||
-        !line_state_parse(v[10].s, &l.state) ||
+    if (!money_stored(v[4].i, v[5].s, &l.money) || !uuid_of_bytes(v[0].s, &l.id) ||
+        !uuid_of_bytes(v[1].s, &l.import_id) || !line_state_parse(v[10].s, &l.state) ||
         (l.has_payment && !uuid_of_bytes(v[12].s, &l.payment_id)))
         return false;
-    memcpy(l.currency, v[5].s.p, 3);
     *ret_line = l;
     return true;
 }
@@ -230,7 +228,7 @@ static enum err take_surplus(struct tx *tx, struct transfer_act *a, const struct
     int64_t now_ms = env_now_ms(tx_env(tx));
     struct refund r = { .id = l->id, /* one return for a line, however often it is tried */
                         .payment_id = t->payment_id,
-                        .amount = l->amount,
+                        .amount = l->money.minor,
                         .status = REFUND_PENDING,
                         .reason = S("paid twice"),
                         .automatic = true,
@@ -245,10 +243,10 @@ static enum err take_surplus(struct tx *tx, struct transfer_act *a, const struct
         e = refund_add(tx, &r);
     if (!e)
         e = TX_ROW(tx, STMT_return_add, &row, v_uuid(&r.id), V_TEXT(S("refund")),
-                   v_uuid(&r.payment_id), v_uuid(&l->id), V_INT(l->amount),
-                   V_TEXT(str_of(l->currency)), V_TEXT(S("paid twice")), V_INT(now_ms));
+                   v_uuid(&r.payment_id), v_uuid(&l->id), V_MONEY(l->money),
+                   V_TEXT(S("paid twice")), V_INT(now_ms));
     if (!e)
-        e = audit_money(tx, "TRANSFER", &p, l->amount, true, detail, &a->user, NULL, now_ms);
+        e = audit_money(tx, "TRANSFER", &p, l->money.minor, true, detail, &a->user, NULL, now_ms);
     return e;
 }
 
@@ -386,7 +384,7 @@ static enum err check_assign(struct transfer_act *a, const struct statement_line
     if (l->state != LINE_OPEN && l->state != LINE_SET_ASIDE)
         return transfer_refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
                                "この明細はすでに処理されています。");
-    if (l->amount != t->money.minor || strcmp(l->currency, t->money.currency) != 0)
+    if (!money_eq(l->money, t->money))
         return transfer_refuse(
             a, ERR_UNPROCESSABLE,
             "The line's amount is not the transfer's: it cannot be split or filled up. "
@@ -441,9 +439,9 @@ enum err line_assign(struct tx *tx, struct transfer_act *a, const struct line_or
 static enum err send_line_back(struct tx *tx, const struct statement_line *l, struct str note)
 {
     struct row row;
-    enum err e = TX_ROW(tx, STMT_return_add, &row, v_uuid(&l->id), V_TEXT(S("line")), V_NULL,
-                        v_uuid(&l->id), V_INT(l->amount), V_TEXT(str_of(l->currency)), v_text(note),
-                        V_INT(env_now_ms(tx_env(tx))));
+    enum err e =
+        TX_ROW(tx, STMT_return_add, &row, v_uuid(&l->id), V_TEXT(S("line")), V_NULL, v_uuid(&l->id),
+               V_MONEY(l->money), v_text(note), V_INT(env_now_ms(tx_env(tx))));
 
     return e == ERR_NOT_FOUND ? OK : e;
 }
@@ -466,8 +464,8 @@ enum err line_set_aside(struct tx *tx, struct transfer_act *a, const struct line
     if (!e && o->to_return)
         e = send_line_back(tx, &l, o->note);
     if (!e)
-        e = audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id, l.amount,
-                       o->note);
+        e = audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id,
+                       l.money.minor, o->note);
     return e ? e : show_line(tx, a, l.id, ret_json);
 }
 
@@ -523,7 +521,7 @@ static enum err line_is_returned(struct tx *tx, struct transfer_act *a, const st
 
     if (!e)
         e = line_decide(tx, a, l.id, LINE_TO_RETURN, LINE_RETURNED, l.reason, NULL, l.note);
-    return e ? e : audit_line(tx, a, "LINE_RETURNED", l.id, l.amount, detail);
+    return e ? e : audit_line(tx, a, "LINE_RETURNED", l.id, l.money.minor, detail);
 }
 
 static enum err pay_return(struct tx *tx, struct transfer_act *a, const struct return_word *w,

@@ -32,8 +32,8 @@ bool line_state_parse(struct str name, enum line_state *ret_state);
 
 struct statement_line { /* a row of bank_lines; texts live as long as the unit */
     struct uuid id, import_id;
-    int64_t line, amount;
-    char currency[4];
+    int64_t line;
+    struct money money;
     struct str booked_on, text, bank_id, payer, reason, note; /* may be empty but for the first */
     bool has_balance, has_payment;
     int64_t balance;

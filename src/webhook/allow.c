@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 static struct address from_v4(const void *four)
@@ -89,7 +88,7 @@ static const char *parse_net(struct str text, struct address *ret_net, int *ret_
     return nothing_behind(*ret_net, *ret_bits) ? NULL : "has bits behind its prefix";
 }
 
-bool allow_parse(struct allow_list *l, struct str text, char why[256])
+bool allow_parse(struct allow_list *l, struct str text, struct why *why)
 {
     *l = (struct allow_list){ 0 };
     while (text.n) {
@@ -98,11 +97,9 @@ bool allow_parse(struct allow_list *l, struct str text, char why[256])
 
         if (l->count < ALLOW_MAX)
             wrong = parse_net(element, &l->nets[l->count].net, &l->nets[l->count].bits);
-        if (wrong) {
-            snprintf(why, 256, "\"%.*s\" %s", (int)(element.n < 100 ? element.n : 100),
-                     element.p ? element.p : "", wrong);
-            return false;
-        }
+        if (wrong)
+            return why_false(why, "\"%.*s\" %s", (int)(element.n < 100 ? element.n : 100),
+                             element.p ? element.p : "", wrong);
         l->count++;
     }
     return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/str.h"
+#include "base/why.h"
 #include "http/http.h"
 
 enum { ALLOW_MAX = 256 };
@@ -20,7 +21,7 @@ struct allow_list {
 };
 
 /* "10.0.0.0/8, 2001:db8::/32, 192.0.2.7". False: `why` names the element. */
-bool allow_parse(struct allow_list *l, struct str text, char why[256]);
+bool allow_parse(struct allow_list *l, struct str text, struct why *why);
 bool allow_has(const struct allow_list *l, struct address a);
 
 bool address_parse(struct str text, struct address *ret_address);

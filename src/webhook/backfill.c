@@ -400,7 +400,7 @@ static void backfill_outside(struct job *j, void *ctx)
     backfill_post(h, &kind, cursor_read);
 }
 
-static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct heal *heal = ctx;
     const struct healing *h = j->state;
@@ -442,8 +442,7 @@ struct job_kind heal_kind(struct heal *h)
 
 enum err heal_start(struct tx *tx, struct heal *h, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'h', 'e', 'a',
-                                        'l', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('h', 'e', 'a', 'l', 0, 1);
     struct queue_new first = { .id = only, .kind = HEAL_KIND, .due_ms = now_ms + h->every_ms };
 
     if (!h->every_ms)

@@ -2,8 +2,6 @@
 
 #include "event/apply_event.h"
 
-#include <stdio.h>
-
 #define NOT_READ                                                                                   \
     "the edited event is not what Stripe sends / 編集後の内容は Stripe "                    \
     "のイベントの形式ではありません"
@@ -15,12 +13,6 @@
     "編集後のイベントに、決済代行へ照会できる ID（pi_ または re_）がありません"
 #define NO_FIT                                                                                     \
     "the object is not of the event's kind / イベントの種類と data.object の種類が一致しません"
-
-static enum err edited_event_refuse(char why[256], const char *words)
-{
-    snprintf(why, 256, "%s", words);
-    return ERR_UNPROCESSABLE;
-}
 
 /* A dispute, or what no payment needs. */
 static bool can_be_asked(const struct stripe_event *e)
@@ -41,24 +33,24 @@ static struct edited_ids ids_of(const struct fact *f)
     return ids;
 }
 
-enum err edited_ids(const struct stripe_event *e, struct edited_ids *ret_ids, char why[256])
+enum err edited_ids(const struct stripe_event *e, struct edited_ids *ret_ids, struct why *why)
 {
     struct edited_ids ids = ids_of(&e->fact);
 
     if (e->fact_err)
-        return edited_event_refuse(why, NOT_READ);
+        return why_err(why, ERR_UNPROCESSABLE, NOT_READ);
     if (!can_be_asked(e))
-        return edited_event_refuse(why, NO_TYPE);
+        return why_err(why, ERR_UNPROCESSABLE, NO_TYPE);
     if (!event_type_fits(e->type, e->fact.kind))
-        return edited_event_refuse(why, NO_FIT);
+        return why_err(why, ERR_UNPROCESSABLE, NO_FIT);
     if (!ids.intent.n && !ids.refund.n)
-        return edited_event_refuse(why, NO_ID);
+        return why_err(why, ERR_UNPROCESSABLE, NO_ID);
     *ret_ids = ids;
     return OK;
 }
 
 enum err edited_job(struct arena *a, const struct stripe_event *e, struct str trace,
-                    struct str *ret_job, char why[256])
+                    struct str *ret_job, struct why *why)
 {
     struct event_job job = {
         .type = e->type, .livemode = e->livemode, .trace = trace, .ask = true

@@ -3,6 +3,7 @@
  * asked for what that names, and only the answer moves anything (event/refetch.c). */
 #pragma once
 
+#include "base/why.h"
 #include "webhook/event.h"
 
 struct edited_ids { /* one of them; the other is empty */
@@ -11,8 +12,8 @@ struct edited_ids { /* one of them; the other is empty */
 
 /* What the gateway is to be asked for. UNPROCESSABLE: there is nothing that it can be asked for;
  * `why` says so in both languages. */
-enum err edited_ids(const struct stripe_event *e, struct edited_ids *ret_ids, char why[256]);
+enum err edited_ids(const struct stripe_event *e, struct edited_ids *ret_ids, struct why *why);
 
 /* The body of the event's own message, "stripe.event". UNPROCESSABLE as above. */
 enum err edited_job(struct arena *a, const struct stripe_event *e, struct str trace,
-                    struct str *ret_job, char why[256]);
+                    struct str *ret_job, struct why *why);

@@ -177,7 +177,7 @@ void door_post(struct door *d, struct request *r, struct knock *k)
 
 /* --- the door --- */
 
-bool door_init(struct door *d, struct str allow, char why[256])
+bool door_init(struct door *d, struct str allow, struct why *why)
 {
     if (!allow_parse(&d->allow, allow, why))
         return false;

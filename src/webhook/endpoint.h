@@ -3,6 +3,7 @@
  * itself. */
 #pragma once
 
+#include "base/why.h"
 #include "http/http.h"
 #include "webhook/allow.h"
 #include "webhook/receive.h"
@@ -35,7 +36,7 @@ struct knock { /* one request, in its own arena */
 };
 
 /* allow: CIDRs. False: `why` names the one that is none. */
-bool door_init(struct door *d, struct str allow, char why[256]);
+bool door_init(struct door *d, struct str allow, struct why *why);
 
 /* In this order, any loop. False: the answer was sent. */
 bool door_lets_in(struct door *d, struct request *r) ANSWERS;

@@ -6,7 +6,6 @@
 #include "webhook/paypay_notification.h"
 #include "webhook/reparse.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct paypay_door {
@@ -45,13 +44,13 @@ void paypay_door_handle(struct request *r, void *door)
 
 /* --- the door --- */
 
-struct paypay_door *paypay_door_new(const struct paypay_door_options *o, char why[256])
+struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct why *why)
 {
     struct paypay_door *d = calloc(1, sizeof(*d));
-    char wrong[256];
+    struct why wrong;
 
     if (!d) {
-        snprintf(why, 256, "not enough memory");
+        why_set(why, "not enough memory");
         return NULL;
     }
     d->door = (struct door){ .provider = S("paypay"),
@@ -64,8 +63,8 @@ struct paypay_door *paypay_door_new(const struct paypay_door_options *o, char wh
                              .backlog_limit = o->backlog_limit,
                              .everybody = o->everybody,
                              .ack = 200 };
-    if (!door_init(&d->door, o->allow, wrong)) {
-        snprintf(why, 256, "ICHIDO_PAYPAY_ALLOW: %.200s", wrong);
+    if (!door_init(&d->door, o->allow, &wrong)) {
+        why_set(why, "ICHIDO_PAYPAY_ALLOW: %.200s", wrong.text);
         paypay_door_free(d);
         return NULL;
     }
@@ -103,7 +102,7 @@ enum err paypay_job(struct arena *a, struct uuid message, struct str body, struc
 }
 
 static enum err paypay_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                            const struct stored_event *s, char why[256])
+                            const struct stored_event *s, struct why *why)
 {
     struct paypay_notice n;
     enum err e = paypay_notice_read(a, s->body, &n);
@@ -119,7 +118,7 @@ static enum err paypay_mend(struct tx *tx, struct arena *a, struct dead_letter *
 }
 
 static enum err paypay_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                             bool *ret_live, char why[256])
+                             bool *ret_live, struct why *why)
 {
     (void)ctx;
     (void)now_ms;
@@ -136,7 +135,7 @@ static enum err paypay_need(struct tx *tx, void *ctx, const struct dead_letter *
 
 /* Whatever stands in it, PayPay is asked (W8). */
 static enum err paypay_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
     return reread_edited(tx, d, body, paypay_mend, why);

@@ -6,6 +6,7 @@
  * is lost without them, since open payments are looked at all the same (event/payment_poll.h). */
 #pragma once
 
+#include "base/why.h"
 #include "dlq/dead_letter.h"
 #include "http/http.h"
 #include "queue/queue.h"
@@ -26,7 +27,7 @@ struct paypay_door_options {
 };
 
 /* NULL: `why` says what to correct. */
-struct paypay_door *paypay_door_new(const struct paypay_door_options *o, char why[256]);
+struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct why *why);
 void paypay_door_handle(struct request *r, void *door); /* for the route; any loop */
 /* At home, when no request comes any more: writes the counts it holds, then calls `stopped`. */
 void paypay_door_stop(struct paypay_door *d, void (*stopped)(void *ctx), void *ctx);

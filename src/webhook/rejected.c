@@ -11,7 +11,7 @@
 
 enum { MINUTE_MS = 60 * 1000 };
 
-const char *refusal_word(enum refusal why)
+static const char *refusal_word(enum refusal why)
 {
     static const char *const words[REFUSALS] = {
         [REFUSED_NO_HEADER] = "no_header",

@@ -42,6 +42,5 @@ struct refusals {
 };
 
 void refusals_init(struct refusals *r, struct env *env, struct store *store, struct home *home);
-const char *refusal_word(enum refusal why);
 void refusals_add(struct refusals *r, const struct request *q, enum refusal why); /* any loop */
 void refusals_stop(struct refusals *r, void (*stopped)(void *ctx), void *ctx);    /* at home */

@@ -6,16 +6,14 @@
 #include "webhook/edited_event.h"
 #include "webhook/receive.h"
 
-#include <stdio.h>
-
 enum { REREAD_ARENA = 4 * LIMIT_WEBHOOK_BODY };
 
-enum err reread_refuse(const struct stored_event *s, char why[256], const char *reason)
+enum err reread_refuse(const struct stored_event *s, struct why *why, const char *reason)
 {
     if (s->edited)
-        snprintf(why, 256, "the edited body cannot be read (%.100s)", reason);
+        why_set(why, "the edited body cannot be read (%.100s)", reason);
     else
-        snprintf(why, 256, "its stored body still cannot be read (%.100s); delete it", reason);
+        why_set(why, "its stored body still cannot be read (%.100s); delete it", reason);
     return ERR_UNPROCESSABLE;
 }
 
@@ -29,7 +27,7 @@ enum err reread_store(struct tx *tx, const struct dead_letter *d, struct str job
 }
 
 static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str *body,
-                          reread_fn mend, char why[256])
+                          reread_fn mend, struct why *why)
 {
     struct stored_event s;
     struct row row;
@@ -37,7 +35,7 @@ static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str
     enum err e = TX_ROW(tx, STMT_webhook_event_stored, &row, V_TEXT(d->ref));
 
     if (e == ERR_NOT_FOUND)
-        snprintf(why, 256, "its event is not stored any more; delete it");
+        why_set(why, "its event is not stored any more; delete it");
     if (e)
         return e;
     s = (struct stored_event){ .body = body ? *body : row.col[0].s, .trace = row.col[1].s };
@@ -48,7 +46,7 @@ static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str
     return e;
 }
 
-enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, char why[256])
+enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, struct why *why)
 {
     return reread_as(tx, d, NULL, mend, why);
 }
@@ -66,17 +64,16 @@ enum err reread_need(struct tx *tx, struct str event_id, int64_t *ret_bytes)
 /* --- edited ones --- */
 
 enum err reread_edited(struct tx *tx, struct dead_letter *d, struct str body, reread_fn mend,
-                       char why[256])
+                       struct why *why)
 {
-    if (body.n > LIMIT_WEBHOOK_BODY) {
-        snprintf(why, 256, "the edited body is larger than %d bytes", LIMIT_WEBHOOK_BODY);
-        return ERR_UNPROCESSABLE;
-    }
+    if (body.n > LIMIT_WEBHOOK_BODY)
+        return why_err(why, ERR_UNPROCESSABLE, "the edited body is larger than %d bytes",
+                       LIMIT_WEBHOOK_BODY);
     return reread_as(tx, d, &body, mend, why);
 }
 
 enum err reread_body(struct tx *tx, void *ctx, const struct dead_letter *d,
-                     struct dead_body *ret_body, char why[256])
+                     struct dead_body *ret_body, struct why *why)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_webhook_event_stored, &row, V_TEXT(d->ref));
@@ -103,7 +100,7 @@ static bool was_unreadable(const struct dead_letter *d)
 
 static enum err read_event(struct arena *a, const struct dead_letter *d,
                            const struct stored_event *s, struct stripe_event *ret_event,
-                           char why[256])
+                           struct why *why)
 {
     enum err e = stripe_event_read(a, s->body, ret_event);
 
@@ -119,7 +116,7 @@ static enum err read_event(struct arena *a, const struct dead_letter *d,
 }
 
 static enum err job_of(struct arena *a, const struct stored_event *s,
-                       const struct stripe_event *event, struct str *ret_job, char why[256])
+                       const struct stripe_event *event, struct str *ret_job, struct why *why)
 {
     if (s->edited)
         return edited_job(a, event, s->trace, ret_job, why);
@@ -128,7 +125,7 @@ static enum err job_of(struct arena *a, const struct stored_event *s,
 }
 
 static enum err reparse_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                             const struct stored_event *s, char why[256])
+                             const struct stored_event *s, struct why *why)
 {
     struct stripe_event event;
     struct uuid payment;
@@ -148,7 +145,7 @@ static enum err reparse_mend(struct tx *tx, struct arena *a, struct dead_letter 
 }
 
 static enum err reparse_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                              bool *ret_live, char why[256])
+                              bool *ret_live, struct why *why)
 {
     (void)ctx;
     (void)now_ms;
@@ -164,7 +161,7 @@ static enum err reparse_need(struct tx *tx, void *ctx, const struct dead_letter 
 }
 
 static enum err reparse_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
     return reread_edited(tx, d, body, reparse_mend, why);
@@ -182,7 +179,7 @@ struct dead_kind stripe_dead_kind(void)
 /* --- of those that ask the gateway --- */
 
 static enum err mend_ask(struct tx *tx, struct arena *a, struct dead_letter *d,
-                         const struct stored_event *s, char why[256])
+                         const struct stored_event *s, struct why *why)
 {
     struct stripe_event event;
     struct edited_ids ids;
@@ -199,7 +196,7 @@ static enum err mend_ask(struct tx *tx, struct arena *a, struct dead_letter *d,
 
 /* The edit is its event's: whoever replays that finds it there. */
 static enum err edit_ask(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                         int64_t now_ms, bool *ret_live, struct uuid *ret_id, char why[256])
+                         int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live;
     *ret_id = refetch_id(d->id);

@@ -9,18 +9,10 @@
 #include "webhook/receive.h"
 #include "webhook/reparse.h"
 
-#include <stdio.h>
-
 struct source { /* what is stored, or what an operator made of it */
     bool is_paypay, edited;
     struct str trace, body;
 };
-
-static enum err replay_refuse(char why[256], const char *words)
-{
-    snprintf(why, 256, "%s", words);
-    return ERR_UNPROCESSABLE;
-}
 
 static enum err read_source(struct tx *tx, struct arena *a, struct str event_id,
                             struct source *ret_source)
@@ -38,7 +30,7 @@ static enum err read_source(struct tx *tx, struct arena *a, struct str event_id,
 }
 
 static enum err stripe_message(struct arena *a, const struct source *s, struct queue_new *m,
-                               char why[256])
+                               struct why *why)
 {
     struct stripe_event event;
     enum err e = stripe_event_read(a, s->body, &event);
@@ -46,7 +38,7 @@ static enum err stripe_message(struct arena *a, const struct source *s, struct q
     if (e)
         return e;
     if (!event.readable)
-        return replay_refuse(why, "what was received cannot be read");
+        return why_err(why, ERR_UNPROCESSABLE, "what was received cannot be read");
     m->kind = APPLY_EVENT_KIND;
     m->has_lane = event.has_lane;
     m->lane = event.lane;
@@ -57,13 +49,14 @@ static enum err stripe_message(struct arena *a, const struct source *s, struct q
 }
 
 static enum err paypay_message(struct arena *a, const struct source *s, struct queue_new *m,
-                               char why[256])
+                               struct why *why)
 {
     enum err e;
 
     m->kind = PAYPAY_REFETCH_KIND;
     e = paypay_job(a, m->id, s->body, s->trace, &m->body);
-    return e == ERR_VALIDATION ? replay_refuse(why, "what was received cannot be read") : e;
+    return e == ERR_VALIDATION ? why_err(why, ERR_UNPROCESSABLE, "what was received cannot be read")
+                               : e;
 }
 
 /* What became of it the first time stays (outcome.h); only of a dead one nothing became. */
@@ -80,7 +73,7 @@ static enum err take_outcome(struct tx *tx, struct uuid message, struct replay_f
 }
 
 static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                             struct replay_found *f, char why[256])
+                             struct replay_found *f, struct why *why)
 {
     struct queue_new *m = &f->message;
     struct source s;
@@ -89,7 +82,7 @@ static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id
     if (e)
         return e;
     if (!s.body.n)
-        return replay_refuse(why, "what was received is not stored any more");
+        return why_err(why, ERR_UNPROCESSABLE, "what was received is not stored any more");
     m->ref = event_id;
     m->due_ms = now_ms;
     e = s.is_paypay ? paypay_message(a, &s, m, why) : stripe_message(a, &s, m, why);
@@ -97,7 +90,7 @@ static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id
 }
 
 enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                      struct replay_found *ret_found, char why[256])
+                      struct replay_found *ret_found, struct why *why)
 {
     struct standing s;
     enum err e = standing_read(tx, event_id, &s);
@@ -106,8 +99,9 @@ enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64
         return e;
     ret_found->message.id = s.message;
     switch (s.kind) {
-    case STANDING_QUEUED: return replay_refuse(why, "it is in the queue already");
-    case STANDING_OPEN: return replay_refuse(why, "it is on its way through the remote queue");
+    case STANDING_QUEUED: return why_err(why, ERR_UNPROCESSABLE, "it is in the queue already");
+    case STANDING_OPEN:
+        return why_err(why, ERR_UNPROCESSABLE, "it is on its way through the remote queue");
     case STANDING_DEAD:
         ret_found->is_dead = true;
         ret_found->letters[0] = s.message;

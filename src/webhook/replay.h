@@ -3,8 +3,9 @@
  * state machines keep its effect from happening twice). */
 #pragma once
 
+#include "base/why.h"
 #include "dlq/redrive.h"
 
 /* redrives.replay */
 enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                      struct replay_found *ret_found, char why[256]);
+                      struct replay_found *ret_found, struct why *why);

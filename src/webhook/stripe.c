@@ -98,10 +98,10 @@ static struct door door_of(const struct stripe_door_options *o)
                           .alert_ctx = o->alert_ctx };
 }
 
-struct stripe_door *stripe_door_new(const struct stripe_door_options *o, char why[256])
+struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct why *why)
 {
     struct stripe_door *d = calloc(1, sizeof(*d));
-    char wrong[256];
+    struct why wrong;
 
     if (d) {
         d->keys = stripe_keys_new(o->secrets, o->secret_count);
@@ -109,11 +109,11 @@ struct stripe_door *stripe_door_new(const struct stripe_door_options *o, char wh
         d->publish = o->publish;
     }
     if (!d || !d->keys)
-        snprintf(why, 256, "not enough memory");
+        why_set(why, "not enough memory");
     else if (!o->secret_count)
-        snprintf(why, 256, "STRIPE_WEBHOOK_SECRET is not set: nobody could be believed");
-    else if (!door_init(&d->door, o->allow, wrong))
-        snprintf(why, 256, "ICHIDO_WEBHOOK_ALLOW: %.200s", wrong);
+        why_set(why, "STRIPE_WEBHOOK_SECRET is not set: nobody could be believed");
+    else if (!door_init(&d->door, o->allow, &wrong))
+        why_set(why, "ICHIDO_WEBHOOK_ALLOW: %.200s", wrong.text);
     else
         return d;
     stripe_door_free(d);

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/why.h"
 #include "http/http.h"
 #include "queue/queue.h"
 #include "store/store.h"
@@ -28,7 +29,7 @@ struct stripe_door_options {
 };
 
 /* NULL: `why` says what to correct. */
-struct stripe_door *stripe_door_new(const struct stripe_door_options *o, char why[256]);
+struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct why *why);
 void stripe_door_handle(struct request *r, void *door); /* for the route; any loop */
 /* At home, when no request comes any more: writes the counts it holds, then calls `stopped`. */
 void stripe_door_stop(struct stripe_door *d, void (*stopped)(void *ctx), void *ctx);

@@ -39,7 +39,7 @@ struct worker_work { /* one request, in its own arena */
     struct standing standing;
     enum err ran; /* what applying it said */
     bool trouble; /* that was the database */
-    char why[256];
+    struct why why;
 };
 
 static void webhook_worker_count(const struct worker *w, struct str result)
@@ -101,13 +101,13 @@ static void try_later(const struct worker_work *k, enum err e)
     if (err_status(e) != 503)
         e = ERR_UNAVAILABLE;
     webhook_worker_count(k->worker, S("retry"));
-    reply_problem(k->request, e, k->why[0] ? k->why : NULL);
+    reply_problem(k->request, e, k->why.text[0] ? k->why.text : NULL);
 }
 
 /* It may be on its way: another node's database, a copy that is being restored. */
 static void say_unknown(struct worker_work *k)
 {
-    snprintf(k->why, sizeof(k->why), "that event is not stored here");
+    why_set(&k->why, "that event is not stored here");
 }
 
 static void name_event(const struct worker_work *k)
@@ -137,7 +137,7 @@ static void worker_tell(const struct worker_work *k, enum job_end end)
 {
     const struct job_kind *apply = k->worker->apply;
 
-    apply->ended(k->worker->env, apply->ctx, &k->message, end, k->why);
+    apply->ended(k->worker->env, apply->ctx, &k->message, end, k->why.text);
 }
 
 /* --- where it stands --- */
@@ -168,7 +168,8 @@ static enum err bury_run(struct tx *tx, struct unit *u)
     k->message.id = k->standing.message;
     if (e || k->standing.kind != STANDING_OPEN)
         return e; /* a dead one stays the letter that it is */
-    return standing_bury(tx, k->worker->apply, &k->message, env_now_ms(k->worker->env), k->why);
+    return standing_bury(tx, k->worker->apply, &k->message, env_now_ms(k->worker->env),
+                         k->why.text);
 }
 
 static void worker_buried(struct unit *u)
@@ -184,9 +185,9 @@ static void worker_buried(struct unit *u)
         if (k->standing.kind == STANDING_OPEN) {
             worker_tell(k, JOB_DEAD);
             if (w->alert)
-                w->alert(w->alert_ctx, &k->message, k->why);
+                w->alert(w->alert_ctx, &k->message, k->why.text);
         }
-        refuse_event(k, k->why);
+        refuse_event(k, k->why.text);
     }
 }
 
@@ -194,8 +195,8 @@ static void worker_bury(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.bury", UNIT_FRONT, bury_run, NULL };
 
-    if (!k->why[0])
-        snprintf(k->why, sizeof(k->why), "%s: %s", err_code(k->ran), err_words(k->ran, LANG_EN));
+    if (!k->why.text[0])
+        why_set(&k->why, "%s: %s", err_code(k->ran), err_words(k->ran, LANG_EN));
     k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = worker_buried };
     store_post(k->worker->store, &k->unit);
 }
@@ -205,7 +206,7 @@ static void worker_bury(struct worker_work *k)
 /* Retention empties what is decided. But a replay of it may be under way then, and die. */
 static enum err refuse_empty(struct worker_work *k)
 {
-    snprintf(k->why, sizeof(k->why), "what was received is not stored any more");
+    why_set(&k->why, "what was received is not stored any more");
     k->ran = ERR_UNPROCESSABLE;
     return k->ran;
 }
@@ -218,7 +219,7 @@ static enum err worker_apply(struct tx *tx, struct worker_work *k)
         return refuse_empty(k);
     k->message.id = k->standing.message;
     k->message.added_ms = k->standing.received_ms;
-    k->ran = kind->run(tx, &k->message, kind->ctx, k->why);
+    k->ran = kind->run(tx, &k->message, kind->ctx, &k->why);
     k->trouble = k->ran && tx_trouble(tx);
     return k->ran;
 }
@@ -230,7 +231,7 @@ static enum err apply_run(struct tx *tx, struct unit *u)
 
     k->ran = OK;
     k->trouble = false;
-    k->why[0] = '\0';
+    k->why.text[0] = '\0';
     e = worker_find(tx, k);
     if (!e && k->standing.kind == STANDING_DEAD)
         e = standing_revive(tx, &k->standing);

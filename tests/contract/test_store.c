@@ -227,6 +227,48 @@ static void a_broken_check_is_a_constraint_not_a_conflict(void **state)
     assert_int_equal(rig_count(r), 0);
 }
 
+static enum err add_a_large_total(struct tx *tx, struct unit *u)
+{
+    (void)u;
+    return TX_DO(tx, STMT_reconcile_total_add, 1, V_TEXT(S("2026-11-19")), V_TEXT(S("stripe")),
+                 V_TEXT(S("theirs")), V_TEXT(S("JPY")), V_INT(1), V_INT(INT64_MAX), V_INT(0),
+                 V_INT(0));
+}
+
+static enum err add_large_refunds(struct tx *tx, struct unit *u)
+{
+    struct uuid payment = env_uuid(tx_env(tx));
+    enum err e = OK;
+    struct row row;
+
+    (void)u;
+    for (int i = 0; i < 2 && !e; i++) {
+        struct uuid id = env_uuid(tx_env(tx));
+
+        e = TX_DO(tx, STMT_refund_add, 1, V_BLOB(uuid_bytes(&id)), V_BLOB(uuid_bytes(&payment)),
+                  V_INT(INT64_MAX), V_NULL, V_TEXT(S("pending")), V_NULL, V_INT(0), V_INT(1),
+                  V_NULL);
+    }
+    return e ? e : TX_ROW(tx, STMT_refund_sums, &row, V_BLOB(uuid_bytes(&payment)));
+}
+
+static void a_sum_that_64_bits_do_not_hold_is_an_error_of_its_own(void **state)
+{
+    static const struct unit_kind total = { "total", UNIT_BACK, add_a_large_total, NULL };
+    static const struct unit_kind refunds = { "refunds", UNIT_BACK, add_large_refunds, NULL };
+    struct rig *r = *state;
+    struct job first, second, third, after;
+
+    job_init(&first, r, &total);
+    job_init(&second, r, &total);
+    job_init(&third, r, &refunds);
+    job_init(&after, r, &kind_add);
+    assert_int_equal(job_run(r, &first), OK);
+    assert_int_equal(job_run(r, &second), ERR_SUM_TOO_LARGE);
+    assert_int_equal(job_run(r, &third), ERR_SUM_TOO_LARGE);
+    assert_int_equal(job_run(r, &after), OK);
+}
+
 static enum err retry_what_is_not_there(struct tx *tx, struct unit *u)
 {
     struct job *j = job_of(u);
@@ -518,7 +560,7 @@ static void p6_waiting_longer_than_a_second_is_a_timeout_for_the_front_only(void
     bell_wait(&begun);
     store_post(r->store, &late.unit);
     store_post(r->store, &back.unit);
-    atomic_fetch_add(&rig_later_us, 1001 * 1000);
+    atomic_fetch_add(&rig_later_us, INT64_C(1001000) * rig_patience);
     bell_ring(&go);
     desk_wait(&r->desk, 3);
     assert_int_equal(blocker.verdict, OK);
@@ -691,6 +733,7 @@ int main(void)
         FRESH(a_hook_comes_when_others_can_see_the_row),
         FRESH(the_same_key_twice_in_one_batch_is_one_row_and_one_conflict),
         FRESH(a_broken_check_is_a_constraint_not_a_conflict),
+        FRESH(a_sum_that_64_bits_do_not_hold_is_an_error_of_its_own),
         FRESH(another_row_count_than_expected_is_stale_and_rolls_back),
         FRESH(a_poisonous_row_in_a_bulk_fails_alone),
         FRESH(bytes_come_back_as_they_went_nul_and_empty_included),
@@ -706,7 +749,10 @@ int main(void)
         FRESH(closing_finishes_what_was_posted),
         FRESH(the_arena_is_rewound_before_each_run),
     };
-    int bad = cmocka_run_group_tests_name("store on SQLite", tests, NULL, NULL);
+    int bad;
+
+    rig_patience = 10;
+    bad = cmocka_run_group_tests_name("store on SQLite", tests, NULL, NULL);
 
     server = getenv("TEST_POSTGRES");
     if (server)

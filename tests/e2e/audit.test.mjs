@@ -5,7 +5,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
-import { AUDIT, cli, disarm, page, rows, sealed, TICK, verify } from './lib/audit.mjs';
+import { AUDIT, cli, disarm, notSealing, page, rows, sealed, TICK, verify } from './lib/audit.mjs';
 import { remember } from './lib/evidence.mjs';
 import { DLQ, dies, dlqFine, orphan } from './lib/dlq.mjs';
 import { assert, forEachStore, fresh, JWT_SECRET, launch, PROGRAM, programEnv, start, stores, test, token, until, uuid } from './lib/harness.mjs';
@@ -207,6 +207,7 @@ forEachStore((store, storeTest) => {
         await server.pay(booking, { paymentMethod: 'pm_card_chargeDeclined' });
         await server.call('POST', '/api/v1/admin/subscribers', { as: 'admin', body: { url: 'http://127.0.0.1:9/x' } });
         await sealed(server);
+        await notSealing(db);
         await disarm(db);
         await db.all(`INSERT INTO audit (at, operation, subject, result, detail) VALUES (1, '=cmd()', '@x "y"', 'success', '-1+1')`);
         const filters = [[], ['--operation', 'CREATE'], ['--payment', payment.id], ['--user', payment.userId], ['--result', 'failure'],

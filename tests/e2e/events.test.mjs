@@ -287,7 +287,7 @@ forEachStore((store, test) => {
         assert.notEqual(held.capture_before, null, 'D9: until when it can be captured');
         assert.equal((await server.capture(overtaken)).status, 200);
         const state = () => Promise.all([usual, overtaken].map((one) => finalState(server, one)));
-        await until('both are at their end', async () => (await state()).every(({ transaction: { balance } }) => balance));
+        await until('both are at their end', async () => (await state()).every(({ transaction: { balance, fee } }) => balance && fee !== null));
         const [one, other] = await state();
         assert.deepEqual(other, one);
     });

@@ -176,8 +176,8 @@ test('O4 a full ring drops, and goes on', async (t) => {
         await server.advance(MINUTE);
     }
     const lost = await dropped(server);
-    assert.ok(lost >= 75 - 64, `${lost} were dropped: one is under way, 64 wait`);
-    assert.equal(sentry.requests.length, 1);
+    const calls = sentry.requests.length; // more than one where all this took longer than a call may
+    assert.ok(lost >= 76 - 64 - calls, `${lost} of 76 were dropped: 64 wait, ${calls} were sent`);
     hangs = false;
     await until('it goes on once the call has timed out', () => sentry.dropped().queue_overflow >= lost, 30_000);
 });

@@ -43,7 +43,7 @@ static void write_list(struct buf *b, uint64_t bits)
 
 static void means_the_same_as_lists(const struct cron *c)
 {
-    char why[CRON_WHY];
+    struct why why;
     struct cron again;
     struct buf b;
 
@@ -53,7 +53,7 @@ static void means_the_same_as_lists(const struct cron *c)
     write_list(&b, c->days);
     write_list(&b, c->months);
     write_list(&b, c->weekdays);
-    promise(cron_parse(buf_str(&b), &again, why) == OK);
+    promise(cron_parse(buf_str(&b), &again, &why) == OK);
     promise(again.minutes == c->minutes && again.hours == c->hours && again.days == c->days &&
             again.months == c->months && again.weekdays == c->weekdays);
     buf_release(&b);
@@ -77,16 +77,16 @@ static void fires_at_one_instant(const struct cron *c, int64_t after_ms)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = { (const char *)data, size };
-    char why[CRON_WHY] = "";
+    struct why why = { 0 };
     int64_t after_s = 0;
     struct cron c;
 
     if (!str_to_i64(str_cut(&text, '\n'), &after_s) || after_s > INT64_MAX / 1000 ||
         after_s < INT64_MIN / 1000)
         after_s = 1760000000;
-    if (cron_parse(text, &c, why)) {
-        promise(why[0]);
-        for (const char *p = why; *p; p++)
+    if (cron_parse(text, &c, &why)) {
+        promise(why.text[0]);
+        for (const char *p = why.text; *p; p++)
             promise(*p >= ' ' && *p <= '~');
         return 0;
     }

@@ -19,13 +19,14 @@ static void promise(int holds)
 static void as_expression(struct str text)
 {
     static const int64_t retried[] = { 0, 1, 2, 20, 1000000, INT64_MAX };
-    char why[EXPRESSION_WHY] = "", around[LIMIT_EXPRESSION];
-    bool fine = expression_check(text, why);
+    char around[LIMIT_EXPRESSION];
+    struct why why = { 0 };
+    bool fine = expression_check(text, &why);
     struct str wrapped = { around, text.n + 2 };
 
-    for (const char *p = why; *p; p++)
+    for (const char *p = why.text; *p; p++)
         promise(*p >= ' ' && *p <= '~');
-    promise(fine == !why[0]);
+    promise(fine == !why.text[0]);
     for (size_t i = 0; i < COUNT(retried); i++) {
         int64_t ms = expression_delay_ms(text, retried[i]);
 
@@ -37,10 +38,10 @@ static void as_expression(struct str text)
     around[0] = '(';
     memcpy(around + 1, text.p, text.n);
     around[wrapped.n - 1] = ')';
-    if (expression_check(wrapped, why))
+    if (expression_check(wrapped, &why))
         promise(expression_delay_ms(wrapped, 3) == expression_delay_ms(text, 3));
     else
-        promise(strstr(why, "too deeply") != NULL);
+        promise(strstr(why.text, "too deeply") != NULL);
 }
 
 static void as_duration(struct str text)

@@ -24,10 +24,10 @@ static void promise(int holds)
 static const struct verifier *verifier(void)
 {
     static struct verifier v;
-    char why[256];
+    struct why why;
 
     if (!v.secret)
-        v.secret = secret_key_new(S(SECRET), why);
+        v.secret = secret_key_new(S(SECRET), &why);
     return &v;
 }
 

@@ -110,7 +110,7 @@ static void check_taken(struct arena *a, const struct input_source *s, const str
 {
     const struct parcel *p = &in->parcel;
     int64_t due_ms = input_due_ms(in, s->now_ms);
-    char why[EXPRESSION_WHY];
+    struct why why;
 
     if (in->group.n)
         must(input_name_is_valid(in->group) && !p->url.n, "a group");
@@ -120,7 +120,7 @@ static void check_taken(struct arena *a, const struct input_source *s, const str
     check_callbacks(a, p->callbacks, s->allow_private);
     check_labels(p->labels);
     check_flow(p);
-    must(!p->retry_delay.n || expression_check(p->retry_delay, why), "an expression");
+    must(!p->retry_delay.n || expression_check(p->retry_delay, &why), "an expression");
     must(p->retries >= 0 && p->retries <= LIMIT_QSTASH_RETRIES, "retries");
     must(p->timeout_ms >= 0 && p->timeout_ms <= LIMIT_QSTASH_ATTEMPT_MOST_MS, "a timeout");
     must(due_ms >= s->now_ms &&
@@ -152,8 +152,8 @@ static void check_input(struct arena *a, const struct input_source *s)
     enum err e = input_read(a, s, &in), second = input_read(a, s, &again);
 
     must(e == OK || e == ERR_VALIDATION, "taken, or refused");
-    must(e == second && str_eq(str_of(in.why), str_of(again.why)), "the same each time");
-    must(!e || in.why[0], "a refusal has words");
+    must(e == second && str_eq(str_of(in.why.text), str_of(again.why.text)), "the same each time");
+    must(!e || in.why.text[0], "a refusal has words");
     if (e)
         return;
     must(str_eq(in.parcel.url, again.parcel.url) && str_eq(in.parcel.header, again.parcel.header) &&
@@ -198,7 +198,8 @@ static void check_item(struct arena *a, const struct batch_item *item, const cJS
     struct input in = { 0 };
     enum err e = batch_item_input(a, item, &common, &in);
 
-    must(e == OK || (e == ERR_VALIDATION && in.why[0]), "an item is taken, or refused with words");
+    must(e == OK || (e == ERR_VALIDATION && in.why.text[0]),
+         "an item is taken, or refused with words");
     if (e)
         return;
     seen.body = str_of(cJSON_IsString(body) ? body->valuestring : "");

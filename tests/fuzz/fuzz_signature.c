@@ -92,10 +92,10 @@ static void addresses_do_not_crash(struct str text)
     struct header h = { S("X-Forwarded-For"), text };
     static struct allow_list list;
     struct address a = { 0 };
-    char why[256];
+    struct why why;
 
-    (void)allow_parse(&list, text, why);
-    if (!allow_parse(&list, S("::/0"), why))
+    (void)allow_parse(&list, text, &why);
+    if (!allow_parse(&list, S("::/0"), &why))
         abort();
     (void)client_address(&list, a, &h, 1, &a);
 }

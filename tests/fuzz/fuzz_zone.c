@@ -28,11 +28,11 @@ static void check_around(const struct zone *z, int64_t at_s)
 
 static void check_schedule(const struct zone *z, struct str text, int64_t after_ms)
 {
-    char why[CRON_WHY];
+    struct why why;
     struct cron c;
     int64_t next;
 
-    promise(cron_parse(text, &c, why) == OK);
+    promise(cron_parse(text, &c, &why) == OK);
     next = cron_next(&c, z, after_ms);
     promise(next > after_ms);
     /* 26 h east, a day, 25 h west: so long a clock can put off what stands on its wall. */

@@ -48,13 +48,13 @@ void operator_json(struct buf *b, const struct person *o)
 
 /* --- GET --- */
 
-static bool read_limit(struct request *r, void *ctx, struct str value)
+static bool operator_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct access_operators_list *)ctx)->limit);
 }
 
-static bool read_cursor(struct request *r, void *ctx, struct str value)
+static bool operator_read_cursor(struct request *r, void *ctx, struct str value)
 {
     struct access_operators_list *l = ctx;
 
@@ -84,17 +84,15 @@ static enum err access_operators_list(struct tx *tx, struct unit *u)
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_operator_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "operator.list", UNIT_READ, access_operators_list,
                                            NULL };
-    static const struct query_parameter parameters[] = { QUERY_LIMIT(read_limit),
-                                                         QUERY_CURSOR(read_cursor) };
-    struct access_operators_list *l;
+    static const struct query_parameter parameters[] = { QUERY_LIMIT(operator_read_limit),
+                                                         QUERY_CURSOR(operator_read_cursor) };
+    struct access_operators_list *l = api_room(r, sizeof(*l));
 
-    if (!api_is_admin(r, e, p))
-        return;
-    l = api_room(r, sizeof(*l));
+    (void)p;
     if (!l)
         return;
     l->limit = PAGE_USUAL;
@@ -103,17 +101,12 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
                         api_answer_show);
 }
 
-void api_operator_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_operators *)ctx)->auth, r, list_as, ctx);
-}
-
 /* --- the way of a change --- */
 
-ANSWERS static struct access_operators_act *act_new(struct request *r,
-                                                    const struct api_operators *api,
-                                                    const struct principal *p,
-                                                    const struct unit_kind *kind)
+ANSWERS static struct access_operators_act *operator_act_new(struct request *r,
+                                                             const struct api_operators *api,
+                                                             const struct principal *p,
+                                                             const struct unit_kind *kind)
 {
     struct access_operators_act *a = api_room(r, sizeof(*a));
 
@@ -127,7 +120,7 @@ ANSWERS static struct access_operators_act *act_new(struct request *r,
     return a;
 }
 
-static void has_acted(struct unit *u)
+static void operator_answer(struct unit *u)
 {
     struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
     struct request *r = a->request;
@@ -152,14 +145,15 @@ static void has_acted(struct unit *u)
 
 static void access_operators_commit(struct access_operators_act *a)
 {
-    a->unit = (struct unit){
-        .kind = a->kind, .home = a->request->home, .done = has_acted, .arena = &a->request->arena
-    };
+    a->unit = (struct unit){ .kind = a->kind,
+                             .home = a->request->home,
+                             .done = operator_answer,
+                             .arena = &a->request->arena };
     store_post(a->api->store, &a->unit);
 }
 
 /* Our own copy, before the answer frees it. */
-static void wipe_password(struct access_operators_act *a)
+static void operator_wipe_password(struct access_operators_act *a)
 {
     if (a->password.n)
         OPENSSL_cleanse((void *)a->password.p, a->password.n);
@@ -169,7 +163,7 @@ static void access_operators_hashed(struct task *t)
 {
     struct access_operators_act *a = CONTAINER_OF(t, struct access_operators_act, job.back);
 
-    wipe_password(a);
+    operator_wipe_password(a);
     if (!a->job.ok) {
         reply_problem(a->request, ERR_NO_MEMORY, NULL);
         return;
@@ -178,7 +172,7 @@ static void access_operators_hashed(struct task *t)
     access_operators_commit(a);
 }
 
-static void hash_and_commit(struct access_operators_act *a)
+static void operator_hash_and_commit(struct access_operators_act *a)
 {
     if (!a->password.n) {
         access_operators_commit(a);
@@ -188,15 +182,15 @@ static void hash_and_commit(struct access_operators_act *a)
                                 .home = a->request->home,
                                 .password = a->password };
     if (!hasher_make(a->api->hasher, &a->job)) {
-        wipe_password(a);
+        operator_wipe_password(a);
         reply_problem(a->request, ERR_OVERLOADED, NULL);
     }
 }
 
 /* --- what was asked --- */
 
-static void read_name(struct access_operators_act *a, const cJSON *body, struct json_problems *p,
-                      bool *no_memory)
+static void operator_read_name(struct access_operators_act *a, const cJSON *body,
+                               struct json_problems *p, bool *no_memory)
 {
     struct str name;
 
@@ -211,8 +205,8 @@ static void read_name(struct access_operators_act *a, const cJSON *body, struct 
     a->person.name = fields_keep(a->request, name, no_memory);
 }
 
-static void read_role(struct access_operators_act *a, const cJSON *body, bool required,
-                      struct json_problems *p)
+static void operator_read_role(struct access_operators_act *a, const cJSON *body, bool required,
+                               struct json_problems *p)
 {
     struct str role;
 
@@ -225,8 +219,8 @@ static void read_role(struct access_operators_act *a, const cJSON *body, bool re
     a->change.viewer = a->person.viewer;
 }
 
-static void read_password(struct access_operators_act *a, const cJSON *body, bool required,
-                          struct json_problems *p, bool *no_memory)
+static void operator_read_password(struct access_operators_act *a, const cJSON *body, bool required,
+                                   struct json_problems *p, bool *no_memory)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "password");
     struct str password;
@@ -240,15 +234,15 @@ static void read_password(struct access_operators_act *a, const cJSON *body, boo
     OPENSSL_cleanse(item->valuestring, password.n);
 }
 
-static void read_disabled(struct access_operators_act *a, const cJSON *body,
-                          struct json_problems *p)
+static void operator_read_disabled(struct access_operators_act *a, const cJSON *body,
+                                   struct json_problems *p)
 {
     a->change.has_disabled = json_get_bool(body, "disabled", false, &a->change.disabled, p);
 }
 
 /* --- POST --- */
 
-ANSWERS static bool read_person(struct access_operators_act *a)
+ANSWERS static bool operator_read_person(struct access_operators_act *a)
 {
     static const char *const names[] = { "name", "role", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -258,12 +252,12 @@ ANSWERS static bool read_person(struct access_operators_act *a)
     if (!fields_body(a->request, &body))
         return false;
     fields_problems(a->request, &problems);
-    read_name(a, body, &problems, &no_memory);
-    read_role(a, body, true, &problems);
-    read_password(a, body, true, &problems, &no_memory);
+    operator_read_name(a, body, &problems, &no_memory);
+    operator_read_role(a, body, true, &problems);
+    operator_read_password(a, body, true, &problems, &no_memory);
     fields_only(body, names, COUNT(names), &problems);
     if (problems.count || no_memory)
-        wipe_password(a);
+        operator_wipe_password(a);
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
@@ -274,29 +268,21 @@ static enum err access_operators_add(struct tx *tx, struct unit *u)
     return operator_add(tx, &a->person, &a->by);
 }
 
-static void add_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_operator_add(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "operator.add", UNIT_FRONT, access_operators_add, NULL };
-    struct access_operators_act *a;
+    struct access_operators_act *a = operator_act_new(r, ctx, p, &kind);
 
-    if (!api_is_admin(r, e, p))
-        return;
-    a = act_new(r, ctx, p, &kind);
-    if (!a || !read_person(a))
+    if (!a || !operator_read_person(a))
         return;
     a->person.id = env_uuid(a->api->env);
     a->person.created_ms = env_now_ms(a->api->env);
-    hash_and_commit(a);
-}
-
-void api_operator_add(struct request *r, void *ctx)
-{
-    auth_check(((struct api_operators *)ctx)->auth, r, add_as, ctx);
+    operator_hash_and_commit(a);
 }
 
 /* --- PATCH --- */
 
-ANSWERS static bool read_change(struct access_operators_act *a)
+ANSWERS static bool operator_read_change(struct access_operators_act *a)
 {
     static const char *const names[] = { "role", "password", "disabled" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -306,15 +292,15 @@ ANSWERS static bool read_change(struct access_operators_act *a)
     if (!fields_body(a->request, &body))
         return false;
     fields_problems(a->request, &problems);
-    read_role(a, body, false, &problems);
-    read_password(a, body, false, &problems, &no_memory);
-    read_disabled(a, body, &problems);
+    operator_read_role(a, body, false, &problems);
+    operator_read_password(a, body, false, &problems, &no_memory);
+    operator_read_disabled(a, body, &problems);
     fields_only(body, names, COUNT(names), &problems);
     if (!problems.count && !a->change.has_role && !a->change.has_disabled && !a->password.n)
         json_problem_in(&problems, "body", "must have role, password or disabled",
                         "role、password、disabled のいずれかを指定してください");
     if (problems.count || no_memory)
-        wipe_password(a);
+        operator_wipe_password(a);
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
@@ -326,23 +312,18 @@ static enum err access_operators_change(struct tx *tx, struct unit *u)
                            &a->person);
 }
 
-static void change_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_operator_change(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "operator.change", UNIT_FRONT, access_operators_change,
                                            NULL };
     struct uuid id;
     struct access_operators_act *a;
 
-    if (!api_is_admin(r, e, p) || !fields_path_id(r, &id))
+    if (!fields_path_id(r, &id))
         return;
-    a = act_new(r, ctx, p, &kind);
-    if (!a || !read_change(a))
+    a = operator_act_new(r, ctx, p, &kind);
+    if (!a || !operator_read_change(a))
         return;
     a->person.id = id;
-    hash_and_commit(a);
-}
-
-void api_operator_change(struct request *r, void *ctx)
-{
-    auth_check(((struct api_operators *)ctx)->auth, r, change_as, ctx);
+    operator_hash_and_commit(a);
 }

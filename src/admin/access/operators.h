@@ -12,14 +12,14 @@ struct buf;
 struct api_operators {
     struct env *env;
     struct store *store;
-    struct auth *auth;
     struct hasher *hasher;
 };
 
 /* ctx is a struct api_operators. */
-void api_operator_list(struct request *r, void *ctx);
-void api_operator_add(struct request *r, void *ctx);
-void api_operator_change(struct request *r, void *ctx); /* the path's first parameter: his id */
+void api_operator_list(struct request *r, void *ctx, const struct principal *p);
+void api_operator_add(struct request *r, void *ctx, const struct principal *p);
+/* The path's first parameter is the person's id. */
+void api_operator_change(struct request *r, void *ctx, const struct principal *p);
 
 /* One of them as JSON; the command line shows them alike. */
 void operator_json(struct buf *b, const struct person *o);

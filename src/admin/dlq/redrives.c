@@ -19,7 +19,7 @@ struct redrives_look { /* one request, in its own arena */
     struct uuid id, user; /* id: of one, or the page's upper end */
 };
 
-struct starting {
+struct redrive_starting {
     struct api_answer answer;
     const struct api_redrives *api;
     struct dead_act act; /* counts */
@@ -28,32 +28,33 @@ struct starting {
 
 /* --- looking --- */
 
-static bool query_count(struct request *r, void *ctx, struct str value)
+static bool redrive_query_count(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct redrives_look *)ctx)->limit);
 }
 
-static bool query_place(struct request *r, void *ctx, struct str value)
+static bool redrive_query_place(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return uuid_parse(value, &((struct redrives_look *)ctx)->id);
 }
 
-static enum err read_page(struct tx *tx, struct unit *u)
+static enum err redrive_read_page(struct tx *tx, struct unit *u)
 {
     struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_page(tx, u->arena, l->id, l->limit, &l->answer.text);
 }
 
-static void list_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "redrive.list", UNIT_READ, read_page, NULL };
-    static const struct query_parameter parameters[] = { QUERY_LIMIT(query_count),
-                                                         QUERY_CURSOR(query_place) };
-    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    static const struct unit_kind kind = { "redrive.list", UNIT_READ, redrive_read_page, NULL };
+    static const struct query_parameter parameters[] = { QUERY_LIMIT(redrive_query_count),
+                                                         QUERY_CURSOR(redrive_query_place) };
+    struct redrives_look *l = api_room(r, sizeof(*l));
 
+    (void)p;
     if (!l)
         return;
     l->limit = PAGE_DEFAULT;
@@ -62,29 +63,24 @@ static void list_as(struct request *r, void *ctx, enum err e, const struct princ
         api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, &kind, api_answer_show);
 }
 
-void api_redrive_list(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, list_as, ctx);
-}
-
-static enum err read_one(struct tx *tx, struct unit *u)
+static enum err redrive_read_one(struct tx *tx, struct unit *u)
 {
     struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_show(tx, u->arena, l->id, &l->answer.text);
 }
 
-static enum err cancel_one(struct tx *tx, struct unit *u)
+static enum err redrive_cancel_one(struct tx *tx, struct unit *u)
 {
     struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
 
     return redrive_cancel(tx, u->arena, l->id, l->user, &l->answer.text);
 }
 
-static void post_one(struct request *r, void *ctx, enum err e, const struct principal *p,
-                     const struct unit_kind *kind)
+static void redrive_post_one(struct request *r, void *ctx, const struct principal *p,
+                             const struct unit_kind *kind)
 {
-    struct redrives_look *l = api_is_admin(r, e, p) ? api_room(r, sizeof(*l)) : NULL;
+    struct redrives_look *l = api_room(r, sizeof(*l));
 
     if (!l || !fields_path_id(r, &l->id))
         return;
@@ -92,42 +88,32 @@ static void post_one(struct request *r, void *ctx, enum err e, const struct prin
     api_answer_post(&l->answer, r, ((struct api_redrives *)ctx)->store, kind, api_answer_show);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "redrive.get", UNIT_READ, read_one, NULL };
+    static const struct unit_kind kind = { "redrive.get", UNIT_READ, redrive_read_one, NULL };
 
-    post_one(r, ctx, e, p, &kind);
+    redrive_post_one(r, ctx, p, &kind);
 }
 
-void api_redrive_get(struct request *r, void *ctx)
+void api_redrive_cancel(struct request *r, void *ctx, const struct principal *p)
 {
-    auth_check(((struct api_redrives *)ctx)->auth, r, get_as, ctx);
-}
+    static const struct unit_kind kind = { "redrive.cancel", UNIT_FRONT, redrive_cancel_one, NULL };
 
-static void cancel_as(struct request *r, void *ctx, enum err e, const struct principal *p)
-{
-    static const struct unit_kind kind = { "redrive.cancel", UNIT_FRONT, cancel_one, NULL };
-
-    post_one(r, ctx, e, p, &kind);
-}
-
-void api_redrive_cancel(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, cancel_as, ctx);
+    redrive_post_one(r, ctx, p, &kind);
 }
 
 /* --- starting --- */
 
-static enum err store_start(struct tx *tx, struct unit *u)
+static enum err redrive_store_start(struct tx *tx, struct unit *u)
 {
-    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
 
     return redrive_start(tx, u->arena, s->api->redrives, &s->new, &s->answer.text);
 }
 
-static void show_started(struct unit *u)
+static void redrive_show_started(struct unit *u)
 {
-    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
 
     if (u->err)
         reply_problem(s->answer.request, u->err, NULL);
@@ -135,7 +121,7 @@ static void show_started(struct unit *u)
         reply_send(s->answer.request, 202, S("application/json"), s->answer.text);
 }
 
-static void answer_count(struct starting *s)
+static void redrive_answer_count(struct redrive_starting *s)
 {
     char text[96];
     struct request *r = s->answer.request;
@@ -151,23 +137,23 @@ static void answer_count(struct starting *s)
 }
 
 /* Counted: the answer, or the start. */
-static void redrives_counted(struct starting *s, bool dry_run)
+static void redrives_counted(struct redrive_starting *s, bool dry_run)
 {
-    static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, store_start, NULL };
+    static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, redrive_store_start, NULL };
     struct request *r = s->answer.request;
 
     if (dry_run) {
-        answer_count(s);
+        redrive_answer_count(s);
         return;
     }
     s->new.id = env_uuid(r->env);
-    api_answer_post(&s->answer, r, s->api->store, &kind, show_started);
+    api_answer_post(&s->answer, r, s->api->store, &kind, redrive_show_started);
 }
 
-ANSWERS static struct starting *starting_new(struct request *r, void *ctx,
-                                             const struct principal *p)
+ANSWERS static struct redrive_starting *redrive_starting_new(struct request *r, void *ctx,
+                                                             const struct principal *p)
 {
-    struct starting *s = api_room(r, sizeof(*s));
+    struct redrive_starting *s = api_room(r, sizeof(*s));
 
     if (!s)
         return NULL;
@@ -184,30 +170,32 @@ ANSWERS static struct starting *starting_new(struct request *r, void *ctx,
 
 /* --- of letters --- */
 
-static enum err count_letters(struct tx *tx, struct unit *u)
+static enum err redrive_count_letters(struct tx *tx, struct unit *u)
 {
-    return dead_act_step(tx, &CONTAINER_OF(u, struct starting, answer.unit)->act);
+    return dead_act_step(tx, &CONTAINER_OF(u, struct redrive_starting, answer.unit)->act);
 }
 
-static void letters_counted(struct unit *u);
+static void redrive_letters_counted(struct unit *u);
 
-static void count_on(struct starting *s)
+static void redrive_count_on(struct redrive_starting *s)
 {
-    static const struct unit_kind kind = { "redrive.count", UNIT_READ, count_letters, NULL };
+    static const struct unit_kind kind = { "redrive.count", UNIT_READ, redrive_count_letters,
+                                           NULL };
 
-    s->answer.unit =
-        (struct unit){ .kind = &kind, .home = s->answer.request->home, .done = letters_counted };
+    s->answer.unit = (struct unit){ .kind = &kind,
+                                    .home = s->answer.request->home,
+                                    .done = redrive_letters_counted };
     store_post(s->api->store, &s->answer.unit);
 }
 
-static void letters_counted(struct unit *u)
+static void redrive_letters_counted(struct unit *u)
 {
-    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
     struct dead_act *act = &s->act;
     bool dry_run = s->new.rate == 0;
 
     if (dead_act_took(act, u->err)) {
-        count_on(s);
+        redrive_count_on(s);
         return;
     }
     if (act->err) {
@@ -222,9 +210,9 @@ static void letters_counted(struct unit *u)
     redrives_counted(s, dry_run);
 }
 
-static void start_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_redrive_start(struct request *r, void *ctx, const struct principal *p)
 {
-    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+    struct redrive_starting *s = redrive_starting_new(r, ctx, p);
 
     if (!s || !dlq_read_redrive(r, &s->act, &s->new.rate))
         return;
@@ -232,26 +220,21 @@ static void start_as(struct request *r, void *ctx, enum err e, const struct prin
         s->new.rate = 0;
     s->act.dry_run = true; /* here it only counts */
     s->act.limit = LIMIT_DEAD_ACT + 1;
-    count_on(s);
-}
-
-void api_redrive_start(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, start_as, ctx);
+    redrive_count_on(s);
 }
 
 /* --- of events --- */
 
-static enum err count_events(struct tx *tx, struct unit *u)
+static enum err redrive_count_events(struct tx *tx, struct unit *u)
 {
-    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
 
     return replay_count(tx, &s->new.filter, &s->new.matched, &s->new.exact);
 }
 
-static void events_counted(struct unit *u)
+static void redrive_events_counted(struct unit *u)
 {
-    struct starting *s = CONTAINER_OF(u, struct starting, answer.unit);
+    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
 
     if (u->err)
         reply_problem(s->answer.request, u->err, NULL);
@@ -259,19 +242,14 @@ static void events_counted(struct unit *u)
         redrives_counted(s, s->act.dry_run);
 }
 
-static void replay_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_replay_start(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "replay.count", UNIT_READ, count_events, NULL };
-    struct starting *s = api_is_admin(r, e, p) ? starting_new(r, ctx, p) : NULL;
+    static const struct unit_kind kind = { "replay.count", UNIT_READ, redrive_count_events, NULL };
+    struct redrive_starting *s = redrive_starting_new(r, ctx, p);
 
     if (!s || !dlq_read_replay(r, &s->act, &s->new.rate))
         return;
     s->new.is_replay = true;
     s->new.filter = s->act.filter;
-    api_answer_post(&s->answer, r, s->api->store, &kind, events_counted);
-}
-
-void api_replay_start(struct request *r, void *ctx)
-{
-    auth_check(((struct api_redrives *)ctx)->auth, r, replay_as, ctx);
+    api_answer_post(&s->answer, r, s->api->store, &kind, redrive_events_counted);
 }

@@ -9,17 +9,16 @@ struct store;
 
 struct api_redrives {
     struct store *store;
-    struct auth *auth;
     const struct redrives *redrives;
 };
 
 /* POST /api/v1/admin/redrives: 202, or how many they would be (dryRun) */
-void api_redrive_start(struct request *r, void *ctx);
+void api_redrive_start(struct request *r, void *ctx, const struct principal *p);
 /* POST /api/v1/admin/replays: the same for events */
-void api_replay_start(struct request *r, void *ctx);
+void api_replay_start(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/redrives?limit=&cursor= */
-void api_redrive_list(struct request *r, void *ctx);
+void api_redrive_list(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/redrives/{id} */
-void api_redrive_get(struct request *r, void *ctx);
+void api_redrive_get(struct request *r, void *ctx, const struct principal *p);
 /* POST /api/v1/admin/redrives/{id}/cancel */
-void api_redrive_cancel(struct request *r, void *ctx);
+void api_redrive_cancel(struct request *r, void *ctx, const struct principal *p);

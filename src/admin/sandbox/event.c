@@ -24,7 +24,7 @@ struct sandbox_event_sending {
 /* --- what is asked for --- */
 
 /* "payment_intent.succeeded": words of a-z, 0-9 and _, with dots between them. */
-static bool is_type(struct str t)
+static bool sandbox_event_is_type(struct str t)
 {
     bool dot = true, any = false;
 
@@ -41,7 +41,7 @@ static bool is_type(struct str t)
     return any && !dot;
 }
 
-ANSWERS static bool read_wish(struct request *r, struct sandbox_event_sending *s)
+ANSWERS static bool sandbox_event_read_wish(struct request *r, struct sandbox_event_sending *s)
 {
     static const char *const names[] = { "type", "broken" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -54,7 +54,7 @@ ANSWERS static bool read_wish(struct request *r, struct sandbox_event_sending *s
     fields_only(body, names, COUNT(names), &problems);
     json_get_bool(body, "broken", false, &s->broken, &problems);
     if (json_get_str(body, "type", true, TYPE_MAX, &s->type, &problems)) {
-        if (!is_type(s->type))
+        if (!sandbox_event_is_type(s->type))
             json_problem_in(&problems, "type", "must be a type like payment_intent.succeeded",
                             "payment_intent.succeeded のような種別にしてください");
         s->type = fields_keep(r, s->type, &no_memory);
@@ -64,7 +64,7 @@ ANSWERS static bool read_wish(struct request *r, struct sandbox_event_sending *s
 
 /* --- the event --- */
 
-static void make_id(struct env *env, const char *prefix, char text[ID_TEXT + 1])
+static void sandbox_event_make_id(struct env *env, const char *prefix, char text[ID_TEXT + 1])
 {
     struct uuid id = env_uuid(env);
 
@@ -72,7 +72,7 @@ static void make_id(struct env *env, const char *prefix, char text[ID_TEXT + 1])
 }
 
 /* Of "charge.dispute.created" it is "dispute"; of "checkout.session.completed" both words. */
-static struct str object_of(struct str type)
+static struct str sandbox_event_object(struct str type)
 {
     struct str object = type;
 
@@ -84,7 +84,7 @@ static struct str object_of(struct str type)
     return object;
 }
 
-static const char *prefix_of(struct str object)
+static const char *sandbox_event_prefix_of(struct str object)
 {
     static const struct {
         struct str object;
@@ -101,12 +101,12 @@ static const char *prefix_of(struct str object)
     return "ob_";
 }
 
-static void write_event(struct buf *b, struct env *env, struct sandbox_event_sending *s)
+static void sandbox_event_write(struct buf *b, struct env *env, struct sandbox_event_sending *s)
 {
-    struct str object = object_of(s->type);
+    struct str object = sandbox_event_object(s->type);
 
-    make_id(env, "evt_", s->id);
-    make_id(env, prefix_of(object), s->object);
+    sandbox_event_make_id(env, "evt_", s->id);
+    sandbox_event_make_id(env, sandbox_event_prefix_of(object), s->object);
     buf_char(b, '{');
     out_text(b, "id", str_of(s->id));
     out_text(b, "object", S("event"));
@@ -167,7 +167,7 @@ static void sandbox_event_sent(struct sandbox_calls *e)
 }
 
 /* False: no memory. */
-static bool add_event(struct sandbox_calls *e, struct sandbox_event_sending *s)
+static bool sandbox_event_add(struct sandbox_calls *e, struct sandbox_event_sending *s)
 {
     struct env *env = e->request->env;
     struct arena *a = &e->request->arena;
@@ -176,7 +176,7 @@ static bool add_event(struct sandbox_calls *e, struct sandbox_event_sending *s)
     struct buf b;
 
     buf_init(&b, EVENT_MAX);
-    write_event(&b, env, s);
+    sandbox_event_write(&b, env, s);
     *step = (struct sandbox_call){ .method = S("POST"), .url = e->api->webhook_url };
     if (!b.failed &&
         sandbox_event_sign(e->api->secret, buf_str(&b), env_now_ms(env) / 1000, signature))
@@ -188,25 +188,20 @@ static bool add_event(struct sandbox_calls *e, struct sandbox_event_sending *s)
     return step->body.p && step->header.value.p && e->subject.p;
 }
 
-static void post_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_sandbox_event(struct request *r, void *ctx, const struct principal *p)
 {
     struct sandbox_event_sending s = { 0 };
     struct sandbox_calls *calls;
 
-    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL) || !read_wish(r, &s))
+    if (!query_read(r, NULL, 0, NULL) || !sandbox_event_read_wish(r, &s))
         return;
     calls = sandbox_calls_new(r, ctx, p);
     if (!calls)
         return;
     calls->operation = s.broken ? "SANDBOX_EVENT_BROKEN" : "SANDBOX_EVENT";
     calls->done = sandbox_event_sent;
-    if (add_event(calls, &s))
+    if (sandbox_event_add(calls, &s))
         sandbox_calls_begin(calls);
     else
         reply_problem(r, ERR_NO_MEMORY, NULL);
-}
-
-void api_sandbox_event(struct request *r, void *ctx)
-{
-    auth_check(((struct api_sandbox *)ctx)->auth, r, post_as, ctx);
 }

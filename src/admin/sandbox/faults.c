@@ -34,7 +34,7 @@ static void sandbox_faults_show(struct sandbox_calls *e)
     buf_release(&b);
 }
 
-static void then_show(struct sandbox_calls *e)
+static void sandbox_faults_then_show(struct sandbox_calls *e)
 {
     sandbox_calls_add(e, S("GET"), "/_sandbox/faults", S(""));
     sandbox_calls_add(e, S("GET"), "/_sandbox/webhooks", S(""));
@@ -43,25 +43,20 @@ static void then_show(struct sandbox_calls *e)
     sandbox_calls_begin(e);
 }
 
-ANSWERS static struct sandbox_calls *sandbox_faults_begin(struct request *r, void *ctx, enum err e,
+ANSWERS static struct sandbox_calls *sandbox_faults_begin(struct request *r, void *ctx,
                                                           const struct principal *p)
 {
-    if (!api_is_admin(r, e, p) || !query_read(r, NULL, 0, NULL))
+    if (!query_read(r, NULL, 0, NULL))
         return NULL;
     return sandbox_calls_new(r, ctx, p);
 }
 
-static void get_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, e, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
 
     if (calls)
-        then_show(calls);
-}
-
-void api_sandbox_faults(struct request *r, void *ctx)
-{
-    auth_check(((struct api_sandbox *)ctx)->auth, r, get_as, ctx);
+        sandbox_faults_then_show(calls);
 }
 
 /* --- PUT {"fault"?, "webhooks"?, "chaos"?} --- */
@@ -71,7 +66,7 @@ enum { AT_FAULT, AT_WEBHOOKS, AT_CHAOS, AT_COUNT };
 static const char *const names[AT_COUNT] = { "fault", "webhooks", "chaos" };
 
 /* False: 400 or 415 was answered. What is inside of each the sandbox itself judges. */
-ANSWERS static bool read_switches(struct request *r, struct json_value v[AT_COUNT])
+ANSWERS static bool sandbox_faults_read_switches(struct request *r, struct json_value v[AT_COUNT])
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     struct json_problems problems;
@@ -95,7 +90,7 @@ ANSWERS static bool read_switches(struct request *r, struct json_value v[AT_COUN
     return !fields_failed(r, &problems, json_pick(r->body, names, AT_COUNT, v, NULL));
 }
 
-static void add_changes(struct sandbox_calls *e, const struct json_value v[AT_COUNT])
+static void sandbox_faults_add_changes(struct sandbox_calls *e, const struct json_value v[AT_COUNT])
 {
     if (v[AT_FAULT].type == JSON_OBJECT)
         sandbox_calls_add(e, S("POST"), "/_sandbox/faults", v[AT_FAULT].raw);
@@ -107,28 +102,23 @@ static void add_changes(struct sandbox_calls *e, const struct json_value v[AT_CO
         sandbox_calls_add(e, S("DELETE"), "/_sandbox/chaos", S(""));
 }
 
-static void put_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, e, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
     struct json_value v[AT_COUNT];
 
-    if (!calls || !read_switches(r, v))
+    if (!calls || !sandbox_faults_read_switches(r, v))
         return;
     calls->operation = "SANDBOX_FAULTS_SET";
-    add_changes(calls, v);
-    then_show(calls);
-}
-
-void api_sandbox_set_faults(struct request *r, void *ctx)
-{
-    auth_check(((struct api_sandbox *)ctx)->auth, r, put_as, ctx);
+    sandbox_faults_add_changes(calls, v);
+    sandbox_faults_then_show(calls);
 }
 
 /* --- DELETE: all of it as it was at first --- */
 
-static void delete_as(struct request *r, void *ctx, enum err e, const struct principal *p)
+void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, e, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
     struct str body = { 0 };
     struct buf b;
 
@@ -150,10 +140,5 @@ static void delete_as(struct request *r, void *ctx, enum err e, const struct pri
     sandbox_calls_add(calls, S("DELETE"), "/_sandbox/faults", S(""));
     sandbox_calls_add(calls, S("DELETE"), "/_sandbox/chaos", S(""));
     sandbox_calls_add(calls, S("POST"), "/_sandbox/webhooks", body);
-    then_show(calls);
-}
-
-void api_sandbox_clear_faults(struct request *r, void *ctx)
-{
-    auth_check(((struct api_sandbox *)ctx)->auth, r, delete_as, ctx);
+    sandbox_faults_then_show(calls);
 }

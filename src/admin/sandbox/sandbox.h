@@ -10,7 +10,6 @@
 #include "payment/payments.h"
 
 struct api_sandbox {
-    struct auth *auth;
     struct payments *payments;
     struct client *client;
     struct str base;        /* of the sandbox: http://127.0.0.1:12111 */
@@ -18,12 +17,12 @@ struct api_sandbox {
     struct str secret;      /* and what it wants events signed by */
 };
 
-/* ctx: struct api_sandbox */
-void api_sandbox_pay(struct request *r, void *ctx);    /* pay.c */
-void api_sandbox_faults(struct request *r, void *ctx); /* faults.c */
-void api_sandbox_set_faults(struct request *r, void *ctx);
-void api_sandbox_clear_faults(struct request *r, void *ctx);
-void api_sandbox_event(struct request *r, void *ctx); /* event.c */
+/* ctx: struct api_sandbox. In pay.c, faults.c (three of them) and event.c. */
+void api_sandbox_pay(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p);
+void api_sandbox_event(struct request *r, void *ctx, const struct principal *p);
 
 /* --- request.c: what the handlers of switches and events share --- */
 

@@ -7,8 +7,8 @@
 
 struct api_alerts {
     struct store *store;
-    struct auth *auth;
     const struct alert_watch *watch;
 };
 
-void api_alerts_list(struct request *r, void *ctx); /* ctx: struct api_alerts */
+/* ctx: struct api_alerts */
+void api_alerts_list(struct request *r, void *ctx, const struct principal *p);

@@ -1,6 +1,7 @@
 #include "admin/system/health.h"
 
 #include "base/buf.h"
+#include "endpoint/answer.h"
 #include "queue/queue.h"
 #include "store/store.h"
 
@@ -72,12 +73,10 @@ static enum err system_health_prove(struct tx *tx, struct unit *u)
 void api_readyz(struct request *r, void *ctx)
 {
     static const struct unit_kind kind = { "ready.prove", UNIT_FRONT, system_health_prove, NULL };
-    struct readiness *c = arena_alloc(&r->arena, 1, sizeof(*c));
+    struct readiness *c = api_room(r, sizeof(*c));
 
-    if (!c) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!c)
         return;
-    }
     c->request = r;
     c->health = ctx;
     c->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_health_answer };

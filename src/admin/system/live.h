@@ -5,9 +5,5 @@
 #include "http/http.h"
 #include "ops/live_watch.h"
 
-struct api_live {
-    struct auth *auth;
-    const struct live_watch *watch;
-};
-
-void api_live_get(struct request *r, void *ctx); /* ctx: struct api_live */
+/* ctx: struct live_watch */
+void api_live_get(struct request *r, void *ctx, const struct principal *p);

@@ -4,6 +4,7 @@
 #include "api/collections.h"
 #include "api/payments.h"
 #include "api/purchases.h"
+#include "endpoint/authorize.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "payment/unknown.h"
@@ -90,8 +91,10 @@ static bool wants_openmetrics(const struct request *r)
 
 static bool creates_payment(const struct route *route)
 {
-    return route && (route->handle == api_payment_create || route->handle == api_purchase_create ||
-                     route->handle == api_participant_checkout || route->handle == api_sandbox_pay);
+    authorized_handler h = route ? authorized_handler_of(route) : NULL;
+
+    return h == api_payment_create || h == api_purchase_create || h == api_participant_checkout ||
+           h == api_sandbox_pay;
 }
 
 /* False: it is neither; what fails by ourselves stands in ichido_http_requests_total. */
@@ -187,12 +190,10 @@ static enum err read_state(struct tx *tx, struct unit *u)
 void api_metrics(struct request *r, void *ctx)
 {
     static const struct unit_kind kind = { "metrics.read", UNIT_READ, read_state, NULL };
-    struct scrape *s = arena_alloc(&r->arena, 1, sizeof(*s));
+    struct scrape *s = api_room(r, sizeof(*s));
 
-    if (!s) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!s)
         return;
-    }
     s->request = r;
     s->parts = ctx;
     s->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_metrics_answer };

@@ -9,7 +9,6 @@
 struct zone;
 
 struct api_overview {
-    struct auth *auth;
     const struct payments *payments;
     const struct live_watch *watch;
     const struct zone *zone; /* whose day is today, */
@@ -17,4 +16,5 @@ struct api_overview {
     const char *version, *database;
 };
 
-void api_overview_get(struct request *r, void *ctx); /* ctx: struct api_overview */
+/* ctx: struct api_overview */
+void api_overview_get(struct request *r, void *ctx, const struct principal *p);

@@ -23,17 +23,17 @@ struct queue_door {
 
 struct api_queues {
     struct store *store;
-    struct auth *auth;
     struct queue_door door;
 };
 
 /* ctx: struct api_queues */
-void api_queue_list(struct request *r, void *ctx);
-void api_queue_pause(struct request *r, void *ctx);
-void api_queue_resume(struct request *r, void *ctx);
-void api_schedule_list(struct request *r, void *ctx); /* schedules.c */
-void api_schedule_pause(struct request *r, void *ctx);
-void api_schedule_resume(struct request *r, void *ctx);
+void api_queue_list(struct request *r, void *ctx, const struct principal *p);
+void api_queue_pause(struct request *r, void *ctx, const struct principal *p);
+void api_queue_resume(struct request *r, void *ctx, const struct principal *p);
+/* These three are in schedules.c. */
+void api_schedule_list(struct request *r, void *ctx, const struct principal *p);
+void api_schedule_pause(struct request *r, void *ctx, const struct principal *p);
+void api_schedule_resume(struct request *r, void *ctx, const struct principal *p);
 
 /* --- for both files --- */
 

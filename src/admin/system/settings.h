@@ -9,9 +9,9 @@
 enum { SETTINGS_MADE = 3 };
 
 struct api_settings {
-    struct auth *auth;
     const struct settings *settings;
     const char *made[SETTINGS_MADE]; /* names of those that this program made itself; NULL: none */
 };
 
-void api_settings_list(struct request *r, void *ctx); /* ctx: struct api_settings */
+/* ctx: struct api_settings */
+void api_settings_list(struct request *r, void *ctx, const struct principal *p);

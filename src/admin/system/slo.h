@@ -6,9 +6,9 @@
 #include "ops/alert_watch.h"
 
 struct api_slo {
-    struct auth *auth;
     const struct alert_watch *watch;
     bool remote; /* events go through a remote QStash */
 };
 
-void api_slo_get(struct request *r, void *ctx); /* ctx: struct api_slo */
+/* ctx: struct api_slo */
+void api_slo_get(struct request *r, void *ctx, const struct principal *p);

@@ -5,6 +5,7 @@
 #include "admin/system/test_clock.h"
 
 #include "base/json/json.h"
+#include "endpoint/answer.h"
 #include "queue/queue.h"
 
 #define ADVANCE_MAX_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
@@ -54,12 +55,10 @@ static void test_clock_move(struct task *t)
 
 static void test_clock_go(struct request *r, const struct api_test_clock *parts, int64_t ms)
 {
-    struct test_clock_step *s = arena_alloc(&r->arena, 1, sizeof(*s));
+    struct test_clock_step *s = api_room(r, sizeof(*s));
 
-    if (!s) {
-        reply_problem(r, ERR_NO_MEMORY, NULL);
+    if (!s)
         return;
-    }
     *s = (struct test_clock_step){
         .task = { .run = test_clock_move }, .request = r, .parts = parts, .ms = ms
     };

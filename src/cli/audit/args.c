@@ -185,7 +185,7 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
 }
 
 enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           char why[256])
+                           struct why *why)
 {
     static const char *const verbs[] = { "list", "verify", "export" };
     struct audit_args_reading g = { .ask = ret_ask, .now_ms = now_ms };
@@ -202,7 +202,7 @@ enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_a
         args_wrong(&a, "ichido audit", "needs list, verify or export; see ichido audit --help");
     else if (!args_verb(&a, verbs, COUNT(verbs), argv[1]))
         args_wrong(&a, argv[1], "is not list, verify or export; see ichido audit --help");
-    if (why[0])
+    if (why->text[0])
         return AUDIT_WRONG;
     ret_ask->verb = (enum audit_verb)a.verb;
     return read_all_arguments(&a, argc, argv) ? AUDIT_ASKED : AUDIT_WRONG;

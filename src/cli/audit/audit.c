@@ -17,19 +17,21 @@ struct run {
     struct audit_ask ask;
     struct audit_source *source;
     struct arena arena; /* of one answer */
-    char next[AUDIT_NEXT], why[512];
+    char next[AUDIT_NEXT];
+    struct why why;
 };
 
 static int audit_failed(const struct run *r, enum err e, const char *doing)
 {
-    fprintf(stderr, "ichido audit: %s: %s\n", doing, r->why[0] ? r->why : err_words(e, LANG_EN));
+    fprintf(stderr, "ichido audit: %s: %s\n", doing,
+            r->why.text[0] ? r->why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 
 static enum err read_part(struct run *r, int limit, struct str *ret_text)
 {
     arena_release(&r->arena);
-    return audit_source_read(r->source, &r->arena, &r->ask, limit, r->next, ret_text, r->why);
+    return audit_source_read(r->source, &r->arena, &r->ask, limit, r->next, ret_text, &r->why);
 }
 
 static enum err read_tree(struct run *r, int limit, cJSON **ret_tree)
@@ -259,9 +261,9 @@ static int with_settings(struct run *r)
         return EXIT_ASKED_WRONGLY;
     node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
-    e = audit_source_open(&r->node, &r->source, r->why);
+    e = audit_source_open(&r->node, &r->source, &r->why);
     if (e)
-        fprintf(stderr, "ichido audit: %s\n", r->why[0] ? r->why : err_words(e, LANG_EN));
+        fprintf(stderr, "ichido audit: %s\n", r->why.text[0] ? r->why.text : err_words(e, LANG_EN));
     else
         code = audit_run_command(r);
     audit_source_free(r->source);
@@ -274,14 +276,14 @@ int cli_audit(int argc, char **argv)
 {
     struct run r = { 0 };
     struct clock clock;
-    char why[256] = "";
+    struct why why = { 0 };
 
     clock_init(&clock);
-    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.ask, why)) {
+    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.ask, &why)) {
     case AUDIT_ASKED: return with_settings(&r);
     case AUDIT_HELP: audit_usage(); return EXIT_FINE;
     case AUDIT_WRONG: break;
     }
-    fprintf(stderr, "ichido audit: %s\n", why);
+    fprintf(stderr, "ichido audit: %s\n", why.text);
     return EXIT_ASKED_WRONGLY;
 }

@@ -7,6 +7,7 @@
 
 #include "audit/list.h"
 #include "audit/verify.h"
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "server/node.h"
 
@@ -26,16 +27,16 @@ enum audit_said { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
 
 /* argv[0] is "audit". Texts are argv's own. WRONG: `why` says what to write instead. */
 enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           char why[256]);
+                           struct why *why);
 void audit_usage(void);
 
 enum { AUDIT_NEXT = 64 }; /* holds any of the cursors */
 
 struct audit_source;
 /* `why` says what is wrong. */
-enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512]);
+enum err audit_source_open(struct node *n, struct audit_source **ret_source, struct why *why);
 void audit_source_free(struct audit_source *s); /* NULL is fine */
 /* Reads one part: JSON, or the text of an export. next goes in and out; empty means the start and,
  * afterwards, the end. limit is for lists. */
 enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512]);
+                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why);

@@ -69,13 +69,13 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
     return ERR_INTERNAL;
 }
 
-static enum err read_store(struct audit_source *s, struct audit_source_reading *g, char why[512])
+static enum err read_store(struct audit_source *s, struct audit_source_reading *g, struct why *why)
 {
     enum err e =
         command_executor_retry(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
 
     if (e)
-        snprintf(why, 512, "%s", err_words(e, LANG_EN));
+        why_set(why, "%s", err_words(e, LANG_EN));
     return e;
 }
 
@@ -131,7 +131,7 @@ static void add_path(struct buf *b, const struct audit_ask *ask, int limit)
 }
 
 static enum err audit_source_call(struct audit_source *s, struct arena *a, struct str path,
-                                  struct str *ret_text, char why[512])
+                                  struct str *ret_text, struct why *why)
 {
     CLEANUP(json_freep) cJSON *problem = NULL;
     int status;
@@ -144,7 +144,7 @@ static enum err audit_source_call(struct audit_source *s, struct arena *a, struc
     return status >= 500 ? ERR_UNAVAILABLE : ERR_VALIDATION;
 }
 
-static enum err read_server(struct audit_source *s, struct audit_source_reading *g, char why[512])
+static enum err read_server(struct audit_source *s, struct audit_source_reading *g, struct why *why)
 {
     struct buf path;
     enum err e = ERR_NO_MEMORY;
@@ -162,7 +162,7 @@ static enum err read_server(struct audit_source *s, struct audit_source_reading 
 
 /* Lists and steps have the next cursor in their JSON; an export has it beside its text. */
 static enum err find_next(const struct audit_source *s, const struct audit_source_reading *g,
-                          char next[AUDIT_NEXT], char why[512])
+                          char next[AUDIT_NEXT], struct why *why)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
@@ -174,16 +174,14 @@ static enum err find_next(const struct audit_source *s, const struct audit_sourc
             audit_export_text(&g->part.next, next);
         return OK;
     }
-    if (json_parse(g->text, &tree, NULL)) {
-        snprintf(why, 512, "the answer is not what was expected");
-        return ERR_INTERNAL;
-    }
+    if (json_parse(g->text, &tree, NULL))
+        return why_err(why, ERR_INTERNAL, "the answer is not what was expected");
     snprintf(next, AUDIT_NEXT, "%s", answer_words(tree, "nextCursor"));
     return OK;
 }
 
 enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, char why[512])
+                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why)
 {
     struct audit_source_reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
     enum err e = s->admin ? read_server(s, &g, why) : read_store(s, &g, why);
@@ -196,7 +194,7 @@ enum err audit_source_read(struct audit_source *s, struct arena *a, const struct
 
 /* --- opening --- */
 
-static enum err open_either(struct audit_source *s, char why[512])
+static enum err open_either(struct audit_source *s, struct why *why)
 {
     struct node *n = s->node;
     char owner[ADMIN_OWNER];
@@ -207,7 +205,7 @@ static enum err open_either(struct audit_source *s, char why[512])
     return admin_open(&n->settings, owner, &s->admin, why);
 }
 
-enum err audit_source_open(struct node *n, struct audit_source **ret_source, char why[512])
+enum err audit_source_open(struct node *n, struct audit_source **ret_source, struct why *why)
 {
     struct audit_source *s = calloc(1, sizeof(*s));
     enum err e;

@@ -285,7 +285,7 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
 }
 
 enum dlq_said dlq_args(int argc, char **argv, struct arena *arena, int64_t now_ms,
-                       struct dlq_ask *ret_ask, char why[256])
+                       struct dlq_ask *ret_ask, struct why *why)
 {
     struct reading g = { .arena = arena, .ask = ret_ask, .now_ms = now_ms };
     struct args a = {

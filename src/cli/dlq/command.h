@@ -9,6 +9,7 @@
  * Both sources give the API's JSON, so the other files do not differ between them. */
 #pragma once
 
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "dlq/dead_letter.h"
 #include "server/node.h"
@@ -34,7 +35,7 @@ enum dlq_said { DLQ_ASKED, DLQ_HELP, DLQ_WRONG };
 
 /* argv[0] is "dlq". Texts are argv's own. WRONG: `why` says what to write instead. */
 enum dlq_said dlq_args(int argc, char **argv, struct arena *a, int64_t now_ms,
-                       struct dlq_ask *ret_ask, char why[256]);
+                       struct dlq_ask *ret_ask, struct why *why);
 void dlq_usage(void);
 
 /* --- where the letters are --- */
@@ -59,14 +60,14 @@ struct dlq_source {
     enum err (*edit)(struct dlq_source *s, struct arena *a, struct uuid id, struct str body);
     void (*free)(struct dlq_source *s);
     const char *afterwards; /* says when a retried message will run */
-    char why[512];
+    struct why why;
 };
 
 /* Opens the database. CONFLICT: another process has it, and ret_owner names that process. */
 enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret_owner[ADMIN_OWNER],
-                        char why[512]);
+                        struct why *why);
 enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source **ret_source,
-                         char why[512]);
+                         struct why *why);
 
 /* Adds the filter, or the choice of all dead letters, as members of a JSON object. */
 void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count);

@@ -17,7 +17,7 @@ enum {
     LIST_USUAL = 20,
     PART = 500, /* dead letters between two lines of progress */
     PART_IDS = 100,
-    GROUP_CURSOR = 1200,
+    LIST_CURSOR = 1200,
     ARENA = 64 * 1024 * 1024,
 };
 
@@ -30,13 +30,13 @@ struct dlq_run {
 
 static int dlq_failed(const struct dlq_run *r, enum err e, const char *doing)
 {
-    if (e == ERR_NOT_FOUND && !r->source->why[0])
+    if (e == ERR_NOT_FOUND && !r->source->why.text[0])
         fprintf(stderr,
                 "ichido dlq: %s: there is no such dead letter; ichido dlq list shows them\n",
                 doing);
     else
         fprintf(stderr, "ichido dlq: %s: %s\n", doing,
-                r->source->why[0] ? r->source->why : err_words(e, LANG_EN));
+                r->source->why.text[0] ? r->source->why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 
@@ -46,8 +46,7 @@ static bool dlq_parse(struct dlq_run *r, struct str json, cJSON **ret_tree)
 {
     if (!json_parse(json, ret_tree, NULL))
         return true;
-    snprintf(r->source->why, sizeof(r->source->why), "the answer is not what was expected");
-    return false;
+    return why_false(&r->source->why, "the answer is not what was expected");
 }
 
 /* Empty: there is no further page. The text is kept in `text`. */
@@ -59,42 +58,45 @@ static struct str cursor_of(const cJSON *o, const char *name, char text[DEAD_CUR
 
 /* --- list --- */
 
-static void list_one(const struct dlq_run *r, struct dlq_table *t, const cJSON *letter)
-{
-    if (r->ask.json)
-        answer_print(letter);
-    else
-        dlq_table_letter(t, letter);
-}
+/* Of letters or of their groups. */
+struct dlq_listed {
+    enum err (*page)(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
+                     struct str cursor, int limit, struct str *ret_json);
+    void (*add)(struct dlq_table *t, const cJSON *one);
+    const char *doing;
+};
 
-static enum err list_page(struct dlq_run *r, struct dlq_table *t, int64_t most, int64_t *shown,
-                          char cursor[DEAD_CURSOR_TEXT + 1])
+static enum err dlq_list_page(struct dlq_run *r, const struct dlq_listed *l, struct dlq_table *t,
+                              int64_t most, int64_t *shown, char cursor[LIST_CURSOR])
 {
     CLEANUP(json_freep) cJSON *page = NULL;
     int limit = most - *shown < LIMIT_PAGE ? (int)(most - *shown) : LIMIT_PAGE;
-    const cJSON *letter;
+    const cJSON *one;
     struct str json;
     enum err e;
 
     arena_release(&r->arena);
-    e = r->source->page(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
+    e = l->page(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
     if (e)
         return e;
     if (!dlq_parse(r, json, &page))
         return ERR_INTERNAL;
-    cJSON_ArrayForEach(letter, cJSON_GetObjectItemCaseSensitive(page, "data"))
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
-        list_one(r, t, letter);
+        if (r->ask.json)
+            answer_print(one);
+        else
+            l->add(t, one);
         (*shown)++;
     }
-    cursor_of(page, "nextCursor", cursor);
+    snprintf(cursor, LIST_CURSOR, "%s", answer_words(page, "nextCursor"));
     return OK;
 }
 
-static int dlq_list(struct dlq_run *r)
+static int dlq_list_all(struct dlq_run *r, const struct dlq_listed *l)
 {
     int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
-    char cursor[DEAD_CURSOR_TEXT + 1] = "";
+    char cursor[LIST_CURSOR] = "";
     struct dlq_table t;
     enum err e;
 
@@ -102,10 +104,10 @@ static int dlq_list(struct dlq_run *r)
         most = INT64_MAX;
     dlq_table_init(&t);
     do
-        e = list_page(r, &t, most, &shown, cursor);
+        e = dlq_list_page(r, l, &t, most, &shown, cursor);
     while (!e && cursor[0] && shown < most);
     if (e)
-        return dlq_failed(r, e, "list");
+        return dlq_failed(r, e, l->doing);
     if (!shown)
         fputs("no dead letter matches\n", stderr);
     else if (cursor[0])
@@ -113,55 +115,14 @@ static int dlq_list(struct dlq_run *r)
     return EXIT_FINE; /* an empty list is no failure */
 }
 
-/* --- groups --- */
-
-static enum err groups_page(struct dlq_run *r, struct dlq_table *t, int64_t most, int64_t *shown,
-                            char cursor[GROUP_CURSOR])
+static int dlq_list(struct dlq_run *r)
 {
-    CLEANUP(json_freep) cJSON *page = NULL;
-    int limit = most - *shown < LIMIT_PAGE ? (int)(most - *shown) : LIMIT_PAGE;
-    const cJSON *group;
-    struct str json;
-    enum err e;
-
-    arena_release(&r->arena);
-    e = r->source->groups(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
-    if (e)
-        return e;
-    if (!dlq_parse(r, json, &page))
-        return ERR_INTERNAL;
-    cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(page, "data"))
-    {
-        if (r->ask.json)
-            answer_print(group);
-        else
-            dlq_table_group(t, group);
-        (*shown)++;
-    }
-    snprintf(cursor, GROUP_CURSOR, "%s", answer_words(page, "nextCursor"));
-    return OK;
+    return dlq_list_all(r, &(struct dlq_listed){ r->source->page, dlq_table_letter, "list" });
 }
 
 static int dlq_groups(struct dlq_run *r)
 {
-    int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
-    char cursor[GROUP_CURSOR] = "";
-    struct dlq_table t;
-    enum err e;
-
-    if (r->ask.all)
-        most = INT64_MAX;
-    dlq_table_init(&t);
-    do
-        e = groups_page(r, &t, most, &shown, cursor);
-    while (!e && cursor[0] && shown < most);
-    if (e)
-        return dlq_failed(r, e, "groups");
-    if (!shown)
-        fputs("no dead letter matches\n", stderr);
-    else if (cursor[0])
-        fprintf(stderr, "there are more: --limit N or --all shows them\n");
-    return EXIT_FINE;
+    return dlq_list_all(r, &(struct dlq_listed){ r->source->groups, dlq_table_group, "groups" });
 }
 
 /* --- show --- */
@@ -416,13 +377,14 @@ static int at_a_rate(struct dlq_run *r)
 
 static bool open_source(struct dlq_run *r)
 {
-    char owner[ADMIN_OWNER], why[512] = "";
-    enum err e = dlq_local_open(&r->node, &r->source, owner, why);
+    char owner[ADMIN_OWNER];
+    struct why why = { 0 };
+    enum err e = dlq_local_open(&r->node, &r->source, owner, &why);
 
     if (e == ERR_CONFLICT)
-        e = dlq_remote_open(&r->node, owner, &r->source, why);
+        e = dlq_remote_open(&r->node, owner, &r->source, &why);
     if (e)
-        fprintf(stderr, "ichido dlq: %s\n", why[0] ? why : err_words(e, LANG_EN));
+        fprintf(stderr, "ichido dlq: %s\n", why.text[0] ? why.text : err_words(e, LANG_EN));
     return !e;
 }
 
@@ -462,16 +424,16 @@ int cli_dlq(int argc, char **argv)
     struct dlq_run r = { 0 };
     struct arena texts;
     struct clock clock;
-    char why[256] = "";
+    struct why why = { 0 };
     int code = EXIT_FINE;
 
     clock_init(&clock);
     arena_init(&texts, ARENA);
-    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, why)) {
+    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, &why)) {
     case DLQ_ASKED: code = with_settings(&r); break;
     case DLQ_HELP: dlq_usage(); break;
     case DLQ_WRONG:
-        fprintf(stderr, "ichido dlq: %s\n", why);
+        fprintf(stderr, "ichido dlq: %s\n", why.text);
         code = EXIT_ASKED_WRONGLY;
         break;
     }

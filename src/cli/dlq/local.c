@@ -40,7 +40,7 @@ static enum err dlq_local_run(struct dlq_local_local *l, enum unit_class where,
 
     l->wrote |= where != UNIT_READ;
     if (e)
-        snprintf(l->source.why, sizeof(l->source.why), "%s", err_words(e, LANG_EN));
+        why_set(&l->source.why, "%s", err_words(e, LANG_EN));
     return e;
 }
 
@@ -167,7 +167,7 @@ static enum err local_edit(struct dlq_source *s, struct arena *a, struct uuid id
     while (dead_act_took(&act, dlq_local_run(l, UNIT_BACK, dlq_local_step, &act)))
         ;
     if (act.refused)
-        snprintf(l->source.why, sizeof(l->source.why), "%s", act.refusals[0].why);
+        why_set(&l->source.why, "%s", act.refusals[0].why);
     if (act.err || act.refused)
         return act.err ? act.err : ERR_UNPROCESSABLE;
     return act.done ? OK : ERR_NOT_FOUND;
@@ -188,7 +188,7 @@ static void local_free(struct dlq_source *s)
 /* --- opening --- */
 
 enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret_owner[ADMIN_OWNER],
-                        char why[512])
+                        struct why *why)
 {
     static const struct dlq_source source = { .page = local_page,
                                               .show = local_show,

@@ -17,13 +17,14 @@ struct watching {
     const char *command;
     struct admin *admin;
     struct arena arena; /* of one answer */
-    char id[ID_TEXT], why[512];
+    char id[ID_TEXT];
+    struct why why;
     bool json;
 };
 
 static int redrive_failed(const struct watching *w)
 {
-    fprintf(stderr, "%s: %s\n", w->command, w->why);
+    fprintf(stderr, "%s: %s\n", w->command, w->why.text);
     return EXIT_CANNOT;
 }
 
@@ -35,12 +36,12 @@ static cJSON *redrive_ask(struct watching *w, const char *method, struct str pat
     int status;
 
     arena_release(&w->arena);
-    if (admin_ask(w->admin, &w->arena, method, path, ADMIN_JSON, body, &status, &answer, w->why))
+    if (admin_ask(w->admin, &w->arena, method, path, ADMIN_JSON, body, &status, &answer, &w->why))
         return NULL;
     json_parse(answer, &tree, NULL); /* NULL where it is none */
     if (tree && (status == 200 || status == 202))
         return tree;
-    admin_problem(status, tree, w->why);
+    admin_problem(status, tree, &w->why);
     cJSON_Delete(tree);
     return NULL;
 }
@@ -145,7 +146,7 @@ int dlq_redrive(struct node *n, const char *command, struct str path, struct str
     cJSON *answer;
     int code;
 
-    if (admin_find(&n->settings, &w.admin, w.why))
+    if (admin_find(&n->settings, &w.admin, &w.why))
         return redrive_failed(&w);
     arena_init(&w.arena, ARENA);
     answer = redrive_ask(&w, "POST", path, body);

@@ -107,7 +107,7 @@ static void keep_problem(struct dlq_remote_remote *m, int status, struct str ans
     CLEANUP(json_freep) cJSON *tree = NULL;
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
-    admin_problem(status, tree, m->source.why);
+    admin_problem(status, tree, &m->source.why);
 }
 
 static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, const char *method,
@@ -115,7 +115,7 @@ static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, co
 {
     int status;
     enum err e =
-        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, m->source.why);
+        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, &m->source.why);
 
     if (e || status == 200)
         return e;
@@ -127,21 +127,28 @@ static enum err dlq_remote_call(struct dlq_remote_remote *m, struct arena *a, co
 
 /* --- the source --- */
 
-static enum err remote_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
-                            struct str cursor, int limit, struct str *ret_json)
+static enum err dlq_remote_list(struct dlq_source *s, struct arena *a, const char *address,
+                                const struct dead_filter *f, struct str cursor, int limit,
+                                struct str *ret_json)
 {
     struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct buf path;
     enum err e = ERR_NO_MEMORY;
 
     buf_init(&path, PATH_MAX_BYTES);
-    buf_fmt(&path, "/api/v1/admin/dlq?limit=%d", limit);
+    buf_fmt(&path, "%s?limit=%d", address, limit);
     add_query(&path, f);
     admin_parameter(&path, "cursor", cursor);
     if (!path.failed)
         e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
     buf_release(&path);
     return e;
+}
+
+static enum err remote_page(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
+                            struct str cursor, int limit, struct str *ret_json)
+{
+    return dlq_remote_list(s, a, "/api/v1/admin/dlq", f, cursor, limit, ret_json);
 }
 
 static enum err remote_show(struct dlq_source *s, struct arena *a, struct uuid id,
@@ -175,18 +182,7 @@ static enum err remote_act(struct dlq_source *s, struct arena *a, const struct d
 static enum err remote_groups(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                               struct str cursor, int limit, struct str *ret_json)
 {
-    struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
-    struct buf path;
-    enum err e = ERR_NO_MEMORY;
-
-    buf_init(&path, PATH_MAX_BYTES);
-    buf_fmt(&path, "/api/v1/admin/dlq/groups?limit=%d", limit);
-    add_query(&path, f);
-    admin_parameter(&path, "cursor", cursor);
-    if (!path.failed)
-        e = dlq_remote_call(m, a, "GET", buf_str(&path), S(""), ret_json);
-    buf_release(&path);
-    return e;
+    return dlq_remote_list(s, a, "/api/v1/admin/dlq/groups", f, cursor, limit, ret_json);
 }
 
 static enum err remote_edit(struct dlq_source *s, struct arena *a, struct uuid id, struct str text)
@@ -218,7 +214,7 @@ static void remote_free(struct dlq_source *s)
 }
 
 enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source **ret_source,
-                         char why[512])
+                         struct why *why)
 {
     static const struct dlq_source source = { .page = remote_page,
                                               .show = remote_show,

@@ -269,7 +269,8 @@ static void check_room(struct doctor *d, const char *folder)
 
 static void check_sqlite(struct doctor *d, struct str file)
 {
-    char path[PATH_BYTES], copy[PATH_BYTES], why[256] = "", *folder;
+    char path[PATH_BYTES], copy[PATH_BYTES], *folder;
+    struct why why = { 0 };
     struct store_look look;
     struct stat st;
     enum err e;
@@ -289,12 +290,12 @@ static void check_sqlite(struct doctor *d, struct str file)
         doctor_say(d, DOCTOR_WARN, "database", "chmod 600, also of its -wal and -shm",
                    "others can read %s", path);
     check_room(d, folder);
-    e = sqlite_look(path, &look, why);
+    e = sqlite_look(path, &look, &why);
     if (e)
         doctor_say(d, DOCTOR_BAD, "database",
                    e == ERR_VALIDATION ? "restore a backup, or name another file in ICHIDO_DB"
                                        : "see what has it: a copy, another program?",
-                   "%s", why);
+                   "%s", why.text);
     else
         check_schema(d, &look);
 }
@@ -302,11 +303,11 @@ static void check_sqlite(struct doctor *d, struct str file)
 static void check_postgres(struct doctor *d, struct str url)
 {
     struct store_look look;
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (postgres_look(url.p, &d->node.env.clock, &look, why)) {
+    if (postgres_look(url.p, &d->node.env.clock, &look, &why)) {
         doctor_say(d, DOCTOR_BAD, "database",
-                   "is the server there, and are user and password right?", "%s", why);
+                   "is the server there, and are user and password right?", "%s", why.text);
         return;
     }
     check_schema(d, &look);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "server/node.h"
 
@@ -24,11 +25,11 @@ struct operators_source {
     enum err (*change)(struct operators_source *s, struct arena *a, const struct operators_order *o,
                        struct str *ret_json);
     void (*free)(struct operators_source *s);
-    char why[512];
+    struct why why;
 };
 
 /* CONFLICT: a server has the file; ret_owner is its address. */
 enum err operators_local_open(struct node *n, struct operators_source **ret_source,
-                              char ret_owner[ADMIN_OWNER], char why[512]);
+                              char ret_owner[ADMIN_OWNER], struct why *why);
 enum err operators_remote_open(struct node *n, const char *address,
-                               struct operators_source **ret_source, char why[512]);
+                               struct operators_source **ret_source, struct why *why);

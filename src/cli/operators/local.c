@@ -8,7 +8,6 @@
 #include "server/command_executor.h"
 #include "server/seal_audit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { LIST_MAX = 1024 * 1024 };
@@ -161,7 +160,7 @@ static void local_free(struct operators_source *s)
 /* --- opening --- */
 
 enum err operators_local_open(struct node *n, struct operators_source **ret_source,
-                              char ret_owner[ADMIN_OWNER], char why[512])
+                              char ret_owner[ADMIN_OWNER], struct why *why)
 {
     static const struct operators_source source = {
         .page = local_page, .add = local_add, .change = local_change, .free = local_free

@@ -143,14 +143,14 @@ static void print_answer(const struct operators_run *r, const cJSON *p)
 
 static int operators_failed(const struct operators_run *r, enum err e)
 {
-    if (e == ERR_NOT_FOUND && !r->source->why[0])
+    if (e == ERR_NOT_FOUND && !r->source->why.text[0])
         fprintf(stderr, "ichido operators: there is no operator of that name; ichido operators "
                         "list shows them\n");
     else if (e == ERR_CONFLICT)
         fprintf(stderr, "ichido operators: another operator has that name already\n");
     else
         fprintf(stderr, "ichido operators: %s\n",
-                r->source->why[0] ? r->source->why : err_words(e, LANG_EN));
+                r->source->why.text[0] ? r->source->why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 
@@ -217,13 +217,14 @@ static int operators_act(struct operators_run *r)
 /* Called before anything is opened, because a person may take long to type. */
 static bool ask_password(struct operators_run *r)
 {
-    char name[LIMIT_OPERATOR_NAME + 1], why[512];
+    char name[LIMIT_OPERATOR_NAME + 1];
+    struct why why;
 
     if (r->verb != ADD && r->verb != PASSWD)
         return true;
     snprintf(name, sizeof(name), STR_FMT, STR_ARG(r->order.name));
-    if (!prompt_new_password(name, r->password, why)) {
-        fprintf(stderr, "ichido operators: %s\n", why);
+    if (!prompt_new_password(name, r->password, &why)) {
+        fprintf(stderr, "ichido operators: %s\n", why.text);
         return false;
     }
     r->order.password = str_of(r->password);
@@ -237,13 +238,14 @@ static bool ask_password(struct operators_run *r)
 
 static bool open_source(struct operators_run *r)
 {
-    char owner[ADMIN_OWNER], why[512] = "";
-    enum err e = operators_local_open(&r->node, &r->source, owner, why);
+    char owner[ADMIN_OWNER];
+    struct why why = { 0 };
+    enum err e = operators_local_open(&r->node, &r->source, owner, &why);
 
     if (e == ERR_CONFLICT)
-        e = operators_remote_open(&r->node, owner, &r->source, why);
+        e = operators_remote_open(&r->node, owner, &r->source, &why);
     if (e)
-        fprintf(stderr, "ichido operators: %s\n", why[0] ? why : err_words(e, LANG_EN));
+        fprintf(stderr, "ichido operators: %s\n", why.text[0] ? why.text : err_words(e, LANG_EN));
     return !e;
 }
 
@@ -267,12 +269,12 @@ static int with_settings(struct operators_run *r)
 int cli_operators(int argc, char **argv)
 {
     struct operators_run r = { 0 };
-    char why[256] = "";
+    struct why why = { 0 };
     struct args a = { .command = "ichido operators",
                       .options = options,
                       .count = COUNT(options),
                       .ask = &r,
-                      .why = why };
+                      .why = &why };
     int code = EXIT_ASKED_WRONGLY;
 
     if (args_ask_for_help(argc, argv)) {
@@ -280,7 +282,7 @@ int cli_operators(int argc, char **argv)
         return EXIT_FINE;
     }
     if (!read_arguments(&a, &r, argc, argv))
-        fprintf(stderr, "ichido operators: %s\n", why);
+        fprintf(stderr, "ichido operators: %s\n", why.text);
     else if (ask_password(&r))
         code = with_settings(&r);
     OPENSSL_cleanse(r.password, sizeof(r.password));

@@ -26,7 +26,7 @@ static enum err operators_remote_call(struct operators_remote_remote *m, struct 
     CLEANUP(json_freep) cJSON *problem = NULL;
     int status;
     enum err e =
-        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, m->source.why);
+        admin_ask(m->admin, a, method, path, ADMIN_JSON, body, &status, ret_json, &m->source.why);
 
     if (e || status == 200 || status == 201)
         return e;
@@ -35,7 +35,7 @@ static enum err operators_remote_call(struct operators_remote_remote *m, struct 
     if (status == 409)
         return ERR_CONFLICT;
     json_parse(*ret_json, &problem, NULL); /* NULL where it is none */
-    admin_problem(status, problem, m->source.why);
+    admin_problem(status, problem, &m->source.why);
     return status >= 500 ? ERR_UNAVAILABLE : ERR_VALIDATION;
 }
 
@@ -144,7 +144,7 @@ static void remote_free(struct operators_source *s)
 }
 
 enum err operators_remote_open(struct node *n, const char *address,
-                               struct operators_source **ret_source, char why[512])
+                               struct operators_source **ret_source, struct why *why)
 {
     static const struct operators_source source = {
         .page = remote_page, .add = remote_add, .change = remote_change, .free = remote_free

@@ -229,7 +229,7 @@ static bool read_verb(struct args *a, const char *word)
 }
 
 enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
-                                 struct payments_ask *ret_ask, char why[256])
+                                 struct payments_ask *ret_ask, struct why *why)
 {
     struct args a = { .command = "ichido payments",
                       .options = options,

@@ -7,6 +7,7 @@
  *   payments_print    prints them */
 #pragma once
 
+#include "base/why.h"
 #include "cli/admin_ask.h"
 #include "payment/search/search.h"
 #include "server/node.h"
@@ -40,7 +41,7 @@ enum payments_said { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
 
 /* argv[0] is "payments". Texts are argv's own. WRONG: `why` says what to write instead. */
 enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
-                                 struct payments_ask *ret_ask, char why[256]);
+                                 struct payments_ask *ret_ask, struct why *why);
 void payments_usage(void);
 
 /* --- where it is looked for --- */
@@ -49,20 +50,20 @@ struct payments_source;
 
 /* `command` is written into the lock file: "ichido payments". False: `why` says why. */
 bool payments_source_open(struct node *n, const char *command, struct payments_source **ret_source,
-                          char why[512]);
+                          struct why *why);
 void payments_source_free(struct payments_source *s); /* NULL is fine */
 
 /* All give the API's JSON, in the arena. They fail with NOT_FOUND, or with another err and
  * `why`. */
 enum err payments_source_page(struct payments_source *s, struct arena *a,
                               const struct payment_query *q, struct str cursor, int limit,
-                              struct str *ret_json, char why[512]);
+                              struct str *ret_json, struct why *why);
 enum err payments_source_show(struct payments_source *s, struct arena *a, struct uuid id,
-                              struct str *ret_json, char why[512]);
+                              struct str *ret_json, struct why *why);
 enum err payments_source_timeline(struct payments_source *s, struct arena *a, struct uuid id,
-                                  struct str *ret_json, char why[512]);
+                                  struct str *ret_json, struct why *why);
 enum err payments_source_key(struct payments_source *s, struct arena *a, struct uuid key,
-                             struct str *ret_json, char why[512]);
+                             struct str *ret_json, struct why *why);
 
 /* --- what is shown --- */
 

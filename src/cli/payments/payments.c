@@ -26,7 +26,7 @@ struct payments_run {
     struct node node;
     struct payments_ask ask;
     struct arena arena; /* of one answer */
-    char why[512];
+    struct why why;
 };
 
 static const char *const verbs[PAYMENTS_VERBS] = {
@@ -39,7 +39,8 @@ static int payments_failed(const struct payments_run *r, enum err e)
         fputs("ichido payments: there is no such payment; ichido payments find knows other ids\n",
               stderr);
     else
-        fprintf(stderr, "ichido payments: %s\n", r->why[0] ? r->why : err_words(e, LANG_EN));
+        fprintf(stderr, "ichido payments: %s\n",
+                r->why.text[0] ? r->why.text : err_words(e, LANG_EN));
     return EXIT_CANNOT;
 }
 
@@ -47,8 +48,7 @@ static enum err payments_parse(struct payments_run *r, struct str json, cJSON **
 {
     if (!json_parse(json, ret_tree, NULL))
         return OK;
-    snprintf(r->why, sizeof(r->why), "the answer is not what was expected");
-    return ERR_INTERNAL;
+    return why_err(&r->why, ERR_INTERNAL, "the answer is not what was expected");
 }
 
 /* --- lists --- */
@@ -83,7 +83,7 @@ static enum err list_page(struct payments_run *r, struct payments_source *s,
     enum err e;
 
     arena_release(&r->arena);
-    e = payments_source_page(s, &r->arena, &r->ask.query, str_of(l->cursor), limit, &json, r->why);
+    e = payments_source_page(s, &r->arena, &r->ask.query, str_of(l->cursor), limit, &json, &r->why);
     if (!e)
         e = payments_parse(r, json, &page);
     if (!e)
@@ -117,7 +117,7 @@ static int payments_show(struct payments_run *r, struct payments_source *s)
 {
     CLEANUP(json_freep) cJSON *payment = NULL;
     struct str json;
-    enum err e = payments_source_show(s, &r->arena, r->ask.id, &json, r->why);
+    enum err e = payments_source_show(s, &r->arena, r->ask.id, &json, &r->why);
 
     if (!e)
         e = payments_parse(r, json, &payment);
@@ -133,7 +133,7 @@ static int payments_show(struct payments_run *r, struct payments_source *s)
 static int payments_timeline(struct payments_run *r, struct payments_source *s)
 {
     struct str json;
-    enum err e = payments_source_timeline(s, &r->arena, r->ask.id, &json, r->why);
+    enum err e = payments_source_timeline(s, &r->arena, r->ask.id, &json, &r->why);
 
     return e ? payments_failed(r, e) : payments_timeline_print(json, r->ask.json);
 }
@@ -143,7 +143,7 @@ static int payments_look(struct payments_run *r)
     struct payments_source *s = NULL;
     int code;
 
-    if (!payments_source_open(&r->node, "ichido payments", &s, r->why))
+    if (!payments_source_open(&r->node, "ichido payments", &s, &r->why))
         return payments_failed(r, ERR_UNAVAILABLE);
     code = r->ask.verb == PAYMENTS_SHOW       ? payments_show(r, s)
            : r->ask.verb == PAYMENTS_TIMELINE ? payments_timeline(r, s)
@@ -166,13 +166,13 @@ static enum err ask_server(struct payments_run *r, struct admin *admin, const ch
     snprintf(path, sizeof(path), "/api/v1/admin/payments/%s%s%s", id, verb ? "/" : "",
              verb ? verb : "");
     e = admin_ask(admin, &r->arena, method, str_of(path), ADMIN_JSON, body, &status, ret_json,
-                  r->why);
+                  &r->why);
     if (e || status == 200)
         return e;
     if (status == 404)
         return ERR_NOT_FOUND;
     json_parse(*ret_json, &problem, NULL); /* NULL where it is none */
-    admin_problem(status, problem, r->why);
+    admin_problem(status, problem, &r->why);
     return ERR_UNPROCESSABLE;
 }
 
@@ -257,7 +257,7 @@ static int payments_act(struct payments_run *r)
     struct admin *admin = NULL;
     struct str json;
     int code;
-    enum err e = admin_find(&r->node.settings, &admin, r->why);
+    enum err e = admin_find(&r->node.settings, &admin, &r->why);
 
     if (!e)
         e = ask_server(r, admin, "GET", NULL, S(""), &json);
@@ -290,14 +290,14 @@ int cli_payments(int argc, char **argv)
 {
     struct payments_run r = { 0 };
     struct clock clock;
-    char why[256] = "";
+    struct why why = { 0 };
 
     clock_init(&clock);
-    switch (payments_args(argc, argv, clock_wall_ms(&clock), &r.ask, why)) {
+    switch (payments_args(argc, argv, clock_wall_ms(&clock), &r.ask, &why)) {
     case PAYMENTS_ASKED: return with_settings(&r);
     case PAYMENTS_HELP: payments_usage(); return EXIT_FINE;
     case PAYMENTS_WRONG: break;
     }
-    fprintf(stderr, "ichido payments: %s\n", why);
+    fprintf(stderr, "ichido payments: %s\n", why.text);
     return EXIT_ASKED_WRONGLY;
 }

@@ -30,24 +30,12 @@ void payments_table_init(struct payments_table *t)
 
 /* --- money --- */
 
-/* 1234567 with 2 digits becomes "12,345.67 USD". The text is written from its end. */
 void payments_money(long long minor, const char *currency, char ret_text[64])
 {
-    int digits = currency_digits(currency), written = 0;
-    unsigned long long left = minor < 0 ? 0 - (unsigned long long)minor : (unsigned long long)minor;
-    char text[48];
-    size_t at = sizeof(text) - 1;
+    char text[MONEY_TEXT];
 
-    digits = digits > 0 ? digits : 0;
-    text[at] = '\0';
-    for (; left || written <= digits; written++, left /= 10) {
-        if (digits && written == digits)
-            text[--at] = '.';
-        else if (written > digits && (written - digits) % 3 == 0)
-            text[--at] = ',';
-        text[--at] = (char)('0' + left % 10);
-    }
-    snprintf(ret_text, 64, "%s%s %.3s", minor < 0 ? "-" : "", text + at, currency);
+    money_text(minor, currency, text);
+    snprintf(ret_text, 64, "%s %.3s", text, currency);
 }
 
 static struct str money_of(const cJSON *p, const char *name, char text[64])

@@ -33,12 +33,12 @@ struct reading {
 };
 
 static enum err read_local(struct payments_source *s, enum err (*work)(struct tx *, void *),
-                           struct reading *g, struct str *ret_json, char why[512])
+                           struct reading *g, struct str *ret_json, struct why *why)
 {
     enum err e = command_executor_retry(&s->executor, s->node->store, UNIT_READ, work, g);
 
     if (e && e != ERR_NOT_FOUND)
-        snprintf(why, 512, "%s", err_words(e, LANG_EN));
+        why_set(why, "%s", err_words(e, LANG_EN));
     *ret_json = g->json;
     return e;
 }
@@ -74,7 +74,7 @@ static enum err work_key(struct tx *tx, void *ctx)
 /* --- the server that has it --- */
 
 static enum err read_remote(struct payments_source *s, struct arena *a, struct str path,
-                            struct str *ret_json, char why[512])
+                            struct str *ret_json, struct why *why)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     int status;
@@ -121,7 +121,7 @@ static void add_query(struct buf *b, const struct payment_query *q)
 
 static enum err page_remote(struct payments_source *s, struct arena *a,
                             const struct payment_query *q, struct str cursor, int limit,
-                            struct str *ret_json, char why[512])
+                            struct str *ret_json, struct why *why)
 {
     struct buf path;
     enum err e = ERR_NO_MEMORY;
@@ -140,7 +140,7 @@ static enum err page_remote(struct payments_source *s, struct arena *a,
 
 enum err payments_source_page(struct payments_source *s, struct arena *a,
                               const struct payment_query *q, struct str cursor, int limit,
-                              struct str *ret_json, char why[512])
+                              struct str *ret_json, struct why *why)
 {
     struct payment_place after;
     struct reading g = { .arena = a, .query = q, .limit = limit };
@@ -154,7 +154,7 @@ enum err payments_source_page(struct payments_source *s, struct arena *a,
 
 static enum err read_one(struct payments_source *s, struct arena *a, struct uuid id,
                          enum err (*work)(struct tx *, void *), const char *form,
-                         struct str *ret_json, char why[512])
+                         struct str *ret_json, struct why *why)
 {
     struct reading g = { .arena = a, .id = id };
     char text[UUID_TEXT + 1], path[128];
@@ -168,19 +168,19 @@ static enum err read_one(struct payments_source *s, struct arena *a, struct uuid
 }
 
 enum err payments_source_show(struct payments_source *s, struct arena *a, struct uuid id,
-                              struct str *ret_json, char why[512])
+                              struct str *ret_json, struct why *why)
 {
     return read_one(s, a, id, work_show, "payments", ret_json, why);
 }
 
 enum err payments_source_timeline(struct payments_source *s, struct arena *a, struct uuid id,
-                                  struct str *ret_json, char why[512])
+                                  struct str *ret_json, struct why *why)
 {
     return read_one(s, a, id, work_timeline, "payments", ret_json, why);
 }
 
 enum err payments_source_key(struct payments_source *s, struct arena *a, struct uuid key,
-                             struct str *ret_json, char why[512])
+                             struct str *ret_json, struct why *why)
 {
     return read_one(s, a, key, work_key, "keys", ret_json, why);
 }
@@ -188,7 +188,7 @@ enum err payments_source_key(struct payments_source *s, struct arena *a, struct 
 /* --- opening --- */
 
 bool payments_source_open(struct node *n, const char *command, struct payments_source **ret_source,
-                          char why[512])
+                          struct why *why)
 {
     struct payments_source *s = calloc(1, sizeof(*s));
     char owner[ADMIN_OWNER];

@@ -221,7 +221,7 @@ static bool read_verb(struct args *a, const char *word)
 }
 
 enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *ret_ask,
-                                   char why[256])
+                                   struct why *why)
 {
     struct args a = { .command = "ichido transfers",
                       .options = options,

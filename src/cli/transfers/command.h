@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "base/uuid.h"
+#include "base/why.h"
 
 #include <cjson/cJSON.h>
 
@@ -34,7 +35,7 @@ enum transfers_said { TRANSFERS_ASKED, TRANSFERS_HELP, TRANSFERS_WRONG };
 
 /* argv[0] is "transfers". WRONG: `why` says what to write instead. */
 enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *ret_ask,
-                                   char why[256]);
+                                   struct why *why);
 void transfers_usage(void);
 
 /* Prints one line of a list, and on a terminal the head of the table before the first one. */

@@ -32,12 +32,12 @@ struct transfers_run {
     struct transfers_ask ask;
     struct admin *admin;
     struct arena arena; /* of one answer */
-    char why[512];
+    struct why why;
 };
 
 static int transfers_failed(const struct transfers_run *r)
 {
-    fprintf(stderr, "ichido transfers: %s\n", r->why);
+    fprintf(stderr, "ichido transfers: %s\n", r->why.text);
     return EXIT_CANNOT;
 }
 
@@ -88,9 +88,9 @@ static bool keep_problem(struct transfers_run *r, int status, struct str answer)
     CLEANUP(json_freep) cJSON *tree = NULL;
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
-    admin_problem(status, tree, r->why);
+    admin_problem(status, tree, &r->why);
     if (tree && print_errors(tree) > 0) /* those lines are the reason */
-        snprintf(r->why, sizeof(r->why), "nothing was changed");
+        why_set(&r->why, "nothing was changed");
     return false;
 }
 
@@ -102,14 +102,13 @@ static bool transfers_call(struct transfers_run *r, const char *method, struct s
     int status;
 
     arena_release(&r->arena);
-    if (admin_ask(r->admin, &r->arena, method, path, type, body, &status, &answer, r->why))
+    if (admin_ask(r->admin, &r->arena, method, path, type, body, &status, &answer, &r->why))
         return false;
     if (status != 200)
         return keep_problem(r, status, answer);
     if (!json_parse(answer, ret_tree, NULL))
         return true;
-    snprintf(r->why, sizeof(r->why), "the answer is not what was expected");
-    return false;
+    return why_false(&r->why, "the answer is not what was expected");
 }
 
 /* --- what is sent --- */
@@ -264,18 +263,18 @@ static bool read_file(struct transfers_run *r, struct buf *ret_file)
     size_t n = 0;
 
     if (!f || !buf_reserve(ret_file, LIMIT_BANK_FILE + 1)) {
-        snprintf(r->why, sizeof(r->why), "%.300s cannot be read: %s", r->ask.file,
-                 f ? "not enough memory" : strerrordesc_np(errno));
+        why_set(&r->why, "%.300s cannot be read: %s", r->ask.file,
+                f ? "not enough memory" : strerrordesc_np(errno));
         if (f)
             fclose(f);
         return false;
     }
     n = fread(ret_file->p, 1, LIMIT_BANK_FILE + 1, f);
     if (ferror(f) || !n || n > LIMIT_BANK_FILE) {
-        snprintf(r->why, sizeof(r->why), "%.300s %s", r->ask.file,
-                 ferror(f) ? "cannot be read"
-                 : n       ? "is larger than 4 MiB: split it"
-                           : "is empty");
+        why_set(&r->why, "%.300s %s", r->ask.file,
+                ferror(f) ? "cannot be read"
+                : n       ? "is larger than 4 MiB: split it"
+                          : "is empty");
         n = 0;
     }
     fclose(f);
@@ -420,7 +419,7 @@ static int with_settings(struct transfers_run *r)
         return EXIT_ASKED_WRONGLY;
     arena_init(&r->arena, ARENA);
     code =
-        admin_find(&r->node.settings, &r->admin, r->why) ? transfers_failed(r) : transfers_run(r);
+        admin_find(&r->node.settings, &r->admin, &r->why) ? transfers_failed(r) : transfers_run(r);
     admin_free(r->admin);
     arena_release(&r->arena);
     node_release(&r->node);
@@ -430,13 +429,13 @@ static int with_settings(struct transfers_run *r)
 int cli_transfers(int argc, char **argv)
 {
     struct transfers_run r = { 0 };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    switch (transfers_args(argc, argv, &r.ask, why)) {
+    switch (transfers_args(argc, argv, &r.ask, &why)) {
     case TRANSFERS_ASKED: return with_settings(&r);
     case TRANSFERS_HELP: transfers_usage(); return EXIT_FINE;
     case TRANSFERS_WRONG: break;
     }
-    fprintf(stderr, "ichido transfers: %s\n", why);
+    fprintf(stderr, "ichido transfers: %s\n", why.text);
     return EXIT_ASKED_WRONGLY;
 }

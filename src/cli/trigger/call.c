@@ -114,7 +114,7 @@ static void trigger_call_prepare(struct trigger_line *l, const char *method, con
 }
 
 enum err trigger_call(struct trigger_line *l, struct arena *a, const char *method, struct str path,
-                      struct str form, int *ret_status, struct str *ret_answer, char why[512])
+                      struct str form, int *ret_status, struct str *ret_answer, struct why *why)
 {
     char url[URL_MAX];
     struct buf answer;
@@ -131,7 +131,6 @@ enum err trigger_call(struct trigger_line *l, struct arena *a, const char *metho
     buf_release(&answer);
     if (!code && ret_answer->p)
         return OK;
-    snprintf(why, 512, "%.200s: %s", l->base,
-             code ? curl_easy_strerror(code) : "not enough memory");
-    return ERR_UNAVAILABLE;
+    return why_err(why, ERR_UNAVAILABLE, "%.200s: %s", l->base,
+                   code ? curl_easy_strerror(code) : "not enough memory");
 }

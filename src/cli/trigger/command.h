@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 enum { TRIGGER_STEPS = 6, TRIGGER_BASE = 320 };
 
@@ -38,4 +39,4 @@ struct trigger_line *trigger_line_open(const char *base, struct str key); /* NUL
 void trigger_line_free(struct trigger_line *l);
 /* OK: there is an answer, with any status. Other errors: `why` says why. */
 enum err trigger_call(struct trigger_line *l, struct arena *a, const char *method, struct str path,
-                      struct str form, int *ret_status, struct str *ret_answer, char why[512]);
+                      struct str form, int *ret_status, struct str *ret_answer, struct why *why);

@@ -27,7 +27,8 @@ struct trigger_run {
     const struct trigger *trigger;
     struct trigger_line *line;
     bool json, japanese;
-    char base[TRIGGER_BASE], why[512];
+    char base[TRIGGER_BASE];
+    struct why why;
     struct str newest; /* the newest event before the first call; empty: there was none */
     struct str ids[TRIGGER_STEPS];
     int statuses[TRIGGER_STEPS];
@@ -104,9 +105,8 @@ static bool trigger_refused(struct trigger_run *r, const struct trigger_step *s,
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
     const cJSON *message = cJSON_GetObjectItemCaseSensitive(error, "message");
 
-    snprintf(r->why, sizeof(r->why), "%s %s: %d %.300s", s->method, s->path, status,
-             cJSON_IsString(message) ? message->valuestring : "");
-    return false;
+    return why_false(&r->why, "%s %s: %d %.300s", s->method, s->path, status,
+                     cJSON_IsString(message) ? message->valuestring : "");
 }
 
 static bool do_step(struct trigger_run *r, size_t i)
@@ -117,13 +117,11 @@ static bool do_step(struct trigger_run *r, size_t i)
     int status;
 
     if (trigger_call(r->line, &r->arena, s->method, trigger_fill(r, s->path),
-                     trigger_fill(r, s->form), &status, &text, r->why))
+                     trigger_fill(r, s->form), &status, &text, &r->why))
         return false;
     r->statuses[i] = status;
-    if (json_parse(text, &answer, NULL)) {
-        snprintf(r->why, sizeof(r->why), "%s does not answer like a sandbox", r->base);
-        return false;
-    }
+    if (json_parse(text, &answer, NULL))
+        return why_false(&r->why, "%s does not answer like a sandbox", r->base);
     if ((status < 200 || status >= 300) && !(s->may_decline && is_card_error(answer)))
         return trigger_refused(r, s, status, answer);
     r->ids[i] = id_of(r, answer);
@@ -138,13 +136,12 @@ static bool read_events(struct trigger_run *r, struct str path, cJSON **ret_list
     struct str text;
     int status;
 
-    if (trigger_call(r->line, &r->arena, "GET", path, S(""), &status, &text, r->why))
+    if (trigger_call(r->line, &r->arena, "GET", path, S(""), &status, &text, &r->why))
         return false;
     if (status == 200 && !json_parse(text, ret_list, NULL))
         return true;
-    snprintf(r->why, sizeof(r->why), "GET " STR_FMT ": %d; is this a sandbox of this version?",
-             STR_ARG(path), status);
-    return false;
+    return why_false(&r->why, "GET " STR_FMT ": %d; is this a sandbox of this version?",
+                     STR_ARG(path), status);
 }
 
 static bool read_newest(struct trigger_run *r)
@@ -213,8 +210,7 @@ static bool await_event(struct trigger_run *r)
             return true;
         usleep(POLL_MS * 1000);
     }
-    snprintf(r->why, sizeof(r->why), "%s did not come out of it", r->trigger->event);
-    return false;
+    return why_false(&r->why, "%s did not come out of it", r->trigger->event);
 }
 
 static bool bring_about(struct trigger_run *r)
@@ -258,7 +254,7 @@ static void print_json(const struct trigger_run *r, bool fine)
     if (fine)
         buf_add(&b, S("null"));
     else
-        buf_json(&b, str_of(r->why));
+        buf_json(&b, str_of(r->why.text));
     buf_add(&b, S("}\n"));
     fwrite(b.p, 1, b.n, stdout);
     buf_release(&b);
@@ -294,7 +290,7 @@ static int run_it(struct trigger_run *r)
     else if (fine)
         print_told(r);
     if (!fine) {
-        fprintf(stderr, "ichido trigger: %s\n", r->why);
+        fprintf(stderr, "ichido trigger: %s\n", r->why.text);
         if (!r->done && !r->statuses[0])
             fprintf(
                 stderr, "%s\n",

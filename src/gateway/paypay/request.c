@@ -11,7 +11,9 @@ enum { DESCRIPTION_CHARS = 255 };
 
 bool paypay_takes(struct money m)
 {
-    return strcmp(m.currency, "JPY") == 0 && m.minor >= 1 && m.minor <= YEN_MOST;
+    static const struct money most = { YEN_MOST, "JPY" };
+
+    return money_same_currency(m, most) && m.minor && money_covers(most, m.minor);
 }
 
 struct paypay_id paypay_capture_of(const struct gateway_call *c)

@@ -433,14 +433,6 @@ enum err stripe_read_object(struct arena *a, const cJSON *object, struct fact *r
     return e ? e : read_fact(&fields, kind_of(&fields), ret_fact);
 }
 
-enum err stripe_read_event(struct arena *a, struct str body, struct fact *ret_fact)
-{
-    struct stripe_fields fields;
-    enum err e = fields_of_event(&fields, a, body, NULL);
-
-    return e ? e : read_fact(&fields, kind_of(&fields), ret_fact);
-}
-
 /* --- the envelope --- */
 
 static int stripe_read_livemode(const struct stripe_fields *f)

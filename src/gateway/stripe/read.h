@@ -36,6 +36,3 @@ struct stripe_webhook {
 /* All of it in one pass over the body, without a tree. Texts point into the body or the arena.
  * VALIDATION: not JSON by our rules; only the fault is set. */
 enum err stripe_read_webhook(struct arena *a, struct str body, struct stripe_webhook *ret);
-
-/* Only the fact. */
-enum err stripe_read_event(struct arena *a, struct str body, struct fact *ret_fact);

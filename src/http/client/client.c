@@ -463,19 +463,18 @@ static bool client_prepare(struct client *c, const char *thread)
 }
 
 /* NULL: not set. False: it is set, and of no use. */
-static bool find_ca_file(const char **ret_file, char why[256])
+static bool find_ca_file(const char **ret_file, struct why *why)
 {
     const char *file = getenv("SSL_CERT_FILE");
 
     *ret_file = file && *file ? file : NULL;
     if (!*ret_file || !access(file, R_OK))
         return true;
-    snprintf(why, 256, "the file that SSL_CERT_FILE names cannot be read: %s",
-             strerrordesc_np(errno));
-    return false;
+    return why_false(why, "the file that SSL_CERT_FILE names cannot be read: %s",
+                     strerrordesc_np(errno));
 }
 
-enum err client_open(const struct client_options *o, struct client **ret_client, char why[256])
+enum err client_open(const struct client_options *o, struct client **ret_client, struct why *why)
 {
     struct client *c = calloc(1, sizeof(*c));
 
@@ -484,7 +483,7 @@ enum err client_open(const struct client_options *o, struct client **ret_client,
         return ERR_INTERNAL;
     }
     if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        snprintf(why, 256, "libcurl does not start");
+        why_set(why, "libcurl does not start");
         free(c);
         return ERR_INTERNAL;
     }
@@ -495,7 +494,7 @@ enum err client_open(const struct client_options *o, struct client **ret_client,
     c->hosts.max_total = o->max_total > 0 ? o->max_total : LIMIT_CALLS;
     pthread_mutex_init(&c->lock, NULL);
     if (!client_prepare(c, o->thread)) {
-        snprintf(why, 256, "the client thread does not start: %s", strerrordesc_np(errno));
+        why_set(why, "the client thread does not start: %s", strerrordesc_np(errno));
         client_release(c);
         return ERR_INTERNAL;
     }

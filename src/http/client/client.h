@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/executor.h"
+#include "base/why.h"
 #include "http/http.h"
 
 struct client;
@@ -65,6 +66,6 @@ struct client_options {
     const char *thread; /* its name; NULL: "egress" */
 };
 
-enum err client_open(const struct client_options *o, struct client **ret_client, char why[256]);
+enum err client_open(const struct client_options *o, struct client **ret_client, struct why *why);
 void client_call(struct client *c, struct call *call); /* any thread; never fails */
 void client_free(struct client *c); /* calls under way end as UNCERTAIN (or NOT_SENT) */

@@ -84,13 +84,13 @@ static const char *read_url(struct str url, struct mail_url *ret_url)
     return why;
 }
 
-bool mail_url_is_fine(struct str url, char why[128])
+bool mail_url_is_fine(struct str url, struct why *why)
 {
     struct mail_url u;
     const char *words = read_url(url, &u);
 
     if (words)
-        snprintf(why, 128, "%s", words);
+        why_set(why, "%s", words);
     return !words;
 }
 

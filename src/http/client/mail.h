@@ -8,10 +8,11 @@
  * it is offered, and goes to a loopback address without. Certificates are always checked. */
 #pragma once
 
+#include "base/why.h"
 #include "http/client/transfer.h"
 
 /* May this url be a mail server's? `why` says what is wrong with it, without repeating it. */
-bool mail_url_is_fine(struct str url, char why[128]);
+bool mail_url_is_fine(struct str url, struct why *why);
 
 /* Makes the handle ready. False: call->why says why it cannot be sent. */
 bool mail_setup(struct transfer *t);

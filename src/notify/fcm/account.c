@@ -12,7 +12,6 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,17 +47,16 @@ static const char *read_all(int fd, struct buf *ret_text)
     return "it is too long for a service account";
 }
 
-static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_text, char why[256])
+static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_text, struct why *why)
 {
     char *path = arena_cstr(&a->arena, name);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     const char *reason;
     struct stat st;
 
-    if (fd < 0) {
-        snprintf(why, 256, "the file cannot be read: %s", strerrordesc_np(path ? errno : ENOMEM));
-        return false;
-    }
+    if (fd < 0)
+        return why_false(why, "the file cannot be read: %s",
+                         strerrordesc_np(path ? errno : ENOMEM));
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         reason = "it is not a file";
     else
@@ -66,7 +64,7 @@ static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_te
     a->is_open = !reason && (st.st_mode & (S_IRGRP | S_IROTH));
     close(fd);
     if (reason)
-        snprintf(why, 256, "the file cannot be read: %s", reason);
+        why_set(why, "the file cannot be read: %s", reason);
     return !reason;
 }
 
@@ -181,16 +179,14 @@ static void wipe_tree(cJSON *tree)
     cJSON_Delete(tree);
 }
 
-static bool read_json(struct fcm_account *a, struct str text, char why[256])
+static bool read_json(struct fcm_account *a, struct str text, struct why *why)
 {
     const char *field = NULL, *what = NULL;
     struct json_fault fault;
     cJSON *tree = NULL;
 
-    if (json_parse(text, &tree, &fault)) {
-        snprintf(why, 256, "it is not JSON: %s, at byte %zu", fault.why, fault.offset);
-        return false;
-    }
+    if (json_parse(text, &tree, &fault))
+        return why_false(why, "it is not JSON: %s, at byte %zu", fault.why, fault.offset);
     what = wrong_type(tree);
     if (!what)
         field = wrong_field(a, tree, &what);
@@ -198,11 +194,11 @@ static bool read_json(struct fcm_account *a, struct str text, char why[256])
         what = "it needs more memory than there is";
     wipe_tree(tree);
     if (what)
-        snprintf(why, 256, "%s%s%s", field ? field : "", field ? " " : "", what);
+        why_set(why, "%s%s%s", field ? field : "", field ? " " : "", what);
     return !what;
 }
 
-bool fcm_account_open(struct fcm_account *a, struct str credentials, char why[256])
+bool fcm_account_open(struct fcm_account *a, struct str credentials, struct why *why)
 {
     struct buf file;
     bool fine;

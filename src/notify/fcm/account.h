@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct evp_pkey_st; /* OpenSSL's EVP_PKEY */
 
@@ -16,7 +17,7 @@ struct fcm_account {
 
 /* `credentials` is the account's JSON, or the name of the file that has it. False: `why` says what
  * is wrong with it, and shows nothing of it. */
-bool fcm_account_open(struct fcm_account *a, struct str credentials, char why[256]);
+bool fcm_account_open(struct fcm_account *a, struct str credentials, struct why *why);
 void fcm_account_close(struct fcm_account *a); /* wiped; twice is fine */
 
 /* The body of the request for a token, good for an hour from now_ms (the calendar's). .p NULL: no

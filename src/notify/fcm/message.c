@@ -54,7 +54,7 @@ static bool add_value(struct buf *b, const cJSON *item)
     return true;
 }
 
-static enum err add_items(struct buf *b, const cJSON *tree, char why[160])
+static enum err add_items(struct buf *b, const cJSON *tree, struct why *why)
 {
     const cJSON *item;
 
@@ -64,25 +64,21 @@ static enum err add_items(struct buf *b, const cJSON *tree, char why[160])
 
         if (str_eq(name, S("type")) || str_eq(name, S("notificationId")))
             continue; /* ours stand for themselves */
-        if (is_reserved(name)) {
-            snprintf(why, 160, "the data has a name that FCM keeps for itself");
-            return ERR_VALIDATION;
-        }
+        if (is_reserved(name))
+            return why_err(why, ERR_VALIDATION, "the data has a name that FCM keeps for itself");
         if (!add_value(b, item))
             return ERR_NO_MEMORY;
     }
     return OK;
 }
 
-static enum err add_data(struct buf *b, const struct parcel_out *p, const char *id, char why[160])
+static enum err add_data(struct buf *b, const struct parcel_out *p, const char *id, struct why *why)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     enum err e = OK;
 
-    if (p->data.n && (json_parse(p->data, &tree, NULL) || !cJSON_IsObject(tree))) {
-        snprintf(why, 160, "the data is not a JSON object");
-        return ERR_VALIDATION;
-    }
+    if (p->data.n && (json_parse(p->data, &tree, NULL) || !cJSON_IsObject(tree)))
+        return why_err(why, ERR_VALIDATION, "the data is not a JSON object");
     buf_char(b, '{');
     add_pair(b, S("type"), p->type);
     add_pair(b, S("notificationId"), str_of(id));
@@ -115,7 +111,7 @@ static size_t fcm_message_fitting(struct str s, size_t room)
 }
 
 /* Title and data are whole or nothing; only the body's end may go: a person can do without. */
-static enum err add_body(struct buf *b, const struct parcel_out *p, size_t used, char why[160])
+static enum err add_body(struct buf *b, const struct parcel_out *p, size_t used, struct why *why)
 {
     size_t taken = used + strlen("\"\"" ELLIPSIS), n;
     struct buf cut;
@@ -125,10 +121,9 @@ static enum err add_body(struct buf *b, const struct parcel_out *p, size_t used,
         buf_json(b, p->body);
         return OK;
     }
-    if (n < BODY_LEAST) {
-        snprintf(why, 160, "it is longer than the %d bytes that a phone takes", LIMIT_FCM_PAYLOAD);
-        return ERR_VALIDATION;
-    }
+    if (n < BODY_LEAST)
+        return why_err(why, ERR_VALIDATION, "it is longer than the %d bytes that a phone takes",
+                       LIMIT_FCM_PAYLOAD);
     buf_init(&cut, LIMIT_FCM_PAYLOAD);
     buf_add(&cut, (struct str){ p->body.p, n });
     buf_add(&cut, S(ELLIPSIS));
@@ -168,7 +163,7 @@ static void add_delivery(struct buf *b, const char *id, int64_t ttl_s, int64_t n
 }
 
 static enum err write_message(struct buf *b, const struct parcel_out *p, struct str data,
-                              const char *id, int64_t now_ms, char why[160])
+                              const char *id, int64_t now_ms, struct why *why)
 {
     size_t before;
     enum err e;
@@ -193,7 +188,7 @@ static enum err write_message(struct buf *b, const struct parcel_out *p, struct 
 }
 
 enum err fcm_message(const struct parcel_out *p, int64_t now_ms, struct str *ret_json,
-                     char why[160])
+                     struct why *why)
 {
     char id[UUID_TEXT + 1];
     struct buf b, data;

@@ -1,6 +1,7 @@
 /* message.h - a notification as FCM's HTTP v1 wants it. Pure. */
 #pragma once
 
+#include "base/why.h"
 #include "notify/notify.h"
 
 /* Notification, data (all of its values texts, with `type` and `notificationId`), and for each
@@ -8,4 +9,4 @@
  * is too long for a phone is cut. now_ms: the calendar's.
  * VALIDATION: it cannot be sent, `why` says the reason. NO_MEMORY. */
 enum err fcm_message(const struct parcel_out *p, int64_t now_ms, struct str *ret_json,
-                     char why[160]);
+                     struct why *why);

@@ -50,8 +50,8 @@ static enum err charge_store(struct tx *tx, const struct taking *t, const struct
     struct uuid id = env_uuid(tx_env(tx));
 
     return TX_DO(tx, STMT_transaction_charge, -1, v_uuid(&id), v_uuid(&p->id), V_TEXT(p->gateway),
-                 V_TEXT(f->intent_id), V_INT(p->money.minor), V_TEXT(str_of(p->money.currency)),
-                 v_text(f->charge_id), v_text(f->balance_transaction), v_text(f->receipt_url),
+                 V_TEXT(f->intent_id), V_MONEY(p->money), v_text(f->charge_id),
+                 v_text(f->balance_transaction), v_text(f->receipt_url),
                  f->has_fee ? V_INT(f->fee) : V_NULL, f->has_fee ? V_INT(f->net) : V_NULL,
                  v_text(t->event_id), t->event_id.n ? V_INT(t->now_ms) : V_NULL, V_INT(t->now_ms),
                  v_text(f->konbini_store));
@@ -75,7 +75,7 @@ static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct
 
     if (e || !is_new)
         return e;
-    return audit_money(tx, "RECEIPT", p, p->captured, true, charge_id, NULL, NULL, t->now_ms);
+    return audit_money(tx, "RECEIPT", p, p->captured.minor, true, charge_id, NULL, NULL, t->now_ms);
 }
 
 /* An authorisation has no receipt, and neither has money that is not this payment's, or goes back.
@@ -83,7 +83,7 @@ static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct
 static enum err fix_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
                             const struct fact *f)
 {
-    if (!f->captured || !f->receipt_url.n || p->captured < 0 ||
+    if (!f->captured || !f->receipt_url.n || !minor_known(p->captured) ||
         !str_eq(p->gateway_transaction_id, f->intent_id))
         return OK;
     return tell_receipt(tx, t, p, f->charge_id, f->receipt_url);
@@ -108,7 +108,7 @@ bool charge_fits(const struct payment *p, const struct fact *f)
         return false;
     if (f->captured && p->context != CONTEXT_BOOKING)
         return f->amount == p->money.minor;
-    return f->amount >= 0 && f->amount <= p->money.minor;
+    return money_covers(p->money, f->amount);
 }
 
 enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,

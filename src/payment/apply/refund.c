@@ -70,18 +70,22 @@ static enum err refund_recount(struct tx *tx, const struct taking *t, struct pay
 {
     bool was_refunded = p->status == PAYMENT_REFUNDED, taken = false;
     struct refund_sums sums;
+    int back; /* less than was captured, all of it, or more */
     enum err e = refund_sums(tx, p->id, &sums);
 
-    if (e || p->captured < 0)
+    if (e == ERR_SUM_TOO_LARGE)
+        return ERR_CONSTRAINT; /* the same as below */
+    if (e || !minor_known(p->captured))
         return e;
-    if (sums.succeeded > p->captured)
+    back = minor_cmp(sums.succeeded, p->captured);
+    if (back > 0)
         return ERR_CONSTRAINT; /* more back than was taken: for a person to look at */
-    if (was_refunded && sums.succeeded < p->captured)
+    if (was_refunded && back < 0)
         e = place_is_taken(tx, p, &taken);
     if (e)
         return e;
-    p->refunded = sums.succeeded ? sums.succeeded : -1; /* however it came to nothing (E7) */
-    p->status = sums.succeeded == p->captured || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
+    p->refunded = minor_or_none(sums.succeeded); /* however it came to nothing (E7) */
+    p->status = !back || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
     e = was_refunded && p->status == PAYMENT_CAPTURED ? take_place_back(tx, t, p)
                                                       : payment_store(tx, p, t->now_ms);
     return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);

@@ -446,7 +446,7 @@ static enum err find_refunded(struct walk *w, size_t shown, struct refunded *ret
 
     *ret = (struct refunded){ 0 };
     for (size_t i = 0; i < shown; i++)
-        if (w->found[i].captured >= 0) /* only captured money has refunds */
+        if (minor_known(w->found[i].captured)) /* only captured money has refunds */
             v[n++] = v_uuid(&w->found[i].id);
     return n ? tx_bulk(w->tx, STMT_refunds_any, v, n, 1, take_refunded, ret) : OK;
 }

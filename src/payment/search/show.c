@@ -47,7 +47,7 @@ static enum err begin_payment(struct tx *tx, struct arena *a, const struct payme
     out_text(b, "context", str_of(payment_context_name(p->context)));
     out_text(b, "gateway", p->gateway);
     out_bool(b, "givenUp", p->given_up);
-    out_bool(b, "voided", p->status == PAYMENT_REFUNDED && p->captured <= 0);
+    out_bool(b, "voided", p->status == PAYMENT_REFUNDED && !minor_known(p->captured));
     return out_open_operation(tx, p, b);
 }
 

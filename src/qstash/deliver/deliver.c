@@ -23,7 +23,6 @@
 
 #include <assert.h>
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { AGAIN_MS = 1000 }; /* where it was our own trouble */
@@ -268,7 +267,7 @@ static void is_durable(void *ctx, int64_t arg)
     d->is_durable = true;
 }
 
-static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct deliver_delivery *d = j->state;
     const struct parcel *p = &d->begun.parcel;

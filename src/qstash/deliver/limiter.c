@@ -12,6 +12,7 @@
 #include "queue/lane.h"
 #include "store/values.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { GIVE = 50 }; /* at a time */
@@ -345,6 +346,8 @@ enum err gates_save(struct qstash *q, struct tx *tx, struct gates *g, int64_t no
     struct flow_gate *f = &g->flow;
     enum err e = OK;
 
+    /* (2): nothing gives back a slot or a token that it does not have. */
+    assert(g->queue.running >= 0 && g->queue.lag >= 0 && f->running >= 0);
     if (f->key.n)
         e = plan_wake(q, tx, f, now_ms);
     if (!e && g->queue.id)
@@ -381,7 +384,7 @@ static bool is_the_planned_one(const struct message *m, const struct flow_gate *
     return !str_to_i64(m->body, &at) || at == f->wake_ms;
 }
 
-static enum err window_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err window_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);

@@ -11,7 +11,6 @@
 #include "qstash/find.h"
 #include "store/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { USUAL = 100 }; /* where the call does not say how many */
@@ -112,8 +111,8 @@ static void dlq_act_post(struct dlq_act_act *x, const struct unit_kind *kind,
 static void dlq_act_fail(struct dlq_act_act *x, enum err e)
 {
     buf_release(&x->out);
-    if (e == ERR_VALIDATION && x->now.why[0])
-        visit_error(x->v, 400, "%s", x->now.why);
+    if (e == ERR_VALIDATION && x->now.why.text[0])
+        visit_error(x->v, 400, "%s", x->now.why.text);
     else if (e == ERR_UNPROCESSABLE)
         visit_error(x->v, 412, "%s", QUEUES_FULL);
     else
@@ -360,17 +359,16 @@ static enum err check_is_said(struct dlq_act_act *x)
     if (x->verb != DLQ_DELETE || s->by_ids || s->count || s->cursor.n || filter_has_texts(f) ||
         f->has_ids || f->status_count || f->has_dates)
         return OK;
-    snprintf(x->now.why, sizeof(x->now.why),
-             "say what to delete: dlqIds, a filter (label, url, queueName and the like), or"
-             " count=100 for the oldest hundred of all");
-    return ERR_VALIDATION;
+    return why_err(&x->now.why, ERR_VALIDATION,
+                   "say what to delete: dlqIds, a filter (label, url, queueName and the like), or"
+                   " count=100 for the oldest hundred of all");
 }
 
 ANSWERS static bool take_selection(struct dlq_act_act *x)
 {
     struct visit *v = x->v;
     struct selection *s = &x->selection;
-    enum err e = selection_read(&v->r->arena, SELECT_DEAD, v->query, v->r->body, s, x->now.why);
+    enum err e = selection_read(&v->r->arena, SELECT_DEAD, v->query, v->r->body, s, &x->now.why);
 
     if (!e)
         e = check_is_said(x);

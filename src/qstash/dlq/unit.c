@@ -88,10 +88,8 @@ static enum err put_options(struct dlq_unit *x, struct arena *a, struct parcel *
     source.header_count = x->header_count;
     source.query = (struct str){ 0 };
     e = input_override(a, &source, &in);
-    if (e) {
-        snprintf(x->why, sizeof(x->why), "%s", in.why);
-        return e;
-    }
+    if (e)
+        return why_err(&x->why, e, "%s", in.why.text);
     *p = in.parcel;
     *ret_not_before_ms = input_due_ms(&in, now_ms);
     return OK;
@@ -178,7 +176,7 @@ enum err dlq_unit_run(struct tx *tx, struct dlq_unit *x)
     enum err e;
 
     x->upto = x->from;
-    x->why[0] = '\0';
+    x->why.text[0] = '\0';
     for (size_t i = 0; i < LIMIT_QSTASH_DEAD_STEP; i++)
         x->did[i] = false;
     arena_init(&a, TEXTS);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/limits.h"
+#include "base/why.h"
 #include "qstash/dlq/act.h"
 #include "qstash/publish/input.h"
 
@@ -20,7 +21,7 @@ struct dlq_unit {
     /* what it did */
     size_t upto; /* so far: bodies have a limit, the next unit goes on from here */
     bool did[LIMIT_QSTASH_DEAD_STEP];
-    char why[INPUT_WHY]; /* of VALIDATION: the options */
+    struct why why; /* of VALIDATION: the options */
 };
 
 enum err dlq_unit_run(struct tx *tx, struct dlq_unit *x);

@@ -16,7 +16,6 @@
 #include "store/store.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 struct batch_slot { /* an item of the chunk */
     struct input in;
@@ -103,7 +102,7 @@ static void give_up(struct batch *b, enum err e)
 static void add_slot(struct batch *b, const struct batch_slot *s)
 {
     if (!s->good) {
-        add_error(b, str_of(s->in.why));
+        add_error(b, str_of(s->in.why.text));
         return;
     }
     if (s->posting.refused) {
@@ -136,7 +135,7 @@ static void fail_rest(struct batch *b, enum err e, struct str words)
     if (some)
         add_group(b, e);
     for (size_t i = 0; i < b->slot_count && !some; i++)
-        add_error(b, b->slots[i].good ? words : str_of(b->slots[i].in.why));
+        add_error(b, b->slots[i].good ? words : str_of(b->slots[i].in.why.text));
     for (size_t i = b->next; i < b->count; i++)
         add_error(b, words);
     batch_answer(b);
@@ -189,10 +188,9 @@ static enum err read_item(struct batch *b, struct batch_slot *s)
 
     s->good = !e && !s->in.cron.n;
     if (!e && s->in.cron.n)
-        snprintf(s->in.why, sizeof(s->in.why), "a schedule cannot be made in a batch");
+        why_set(&s->in.why, "a schedule cannot be made in a batch");
     if (e == ERR_TOO_LARGE)
-        snprintf(s->in.why, sizeof(s->in.why), "the body is larger than %d bytes",
-                 LIMIT_QSTASH_BODY);
+        why_set(&s->in.why, "the body is larger than %d bytes", LIMIT_QSTASH_BODY);
     return e == ERR_VALIDATION || e == ERR_TOO_LARGE ? OK : e;
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static struct str batch_item_behind(struct str s, size_t n)
@@ -170,8 +169,7 @@ enum err batch_items_read(struct arena *a, struct str text, struct batch_item **
 
 static enum err refuse_item(struct input *in, const char *why)
 {
-    snprintf(in->why, sizeof(in->why), "%s", why);
-    return ERR_VALIDATION;
+    return why_err(&in->why, ERR_VALIDATION, "%s", why);
 }
 
 static enum err text_of(struct arena *a, const struct json_value *v, struct str *ret_text)

@@ -3,6 +3,7 @@
  * unit, nobody else would write for half a second. */
 #pragma once
 
+#include "base/why.h"
 #include "qstash/publish/publish_one.h"
 
 struct mailing {
@@ -36,4 +37,4 @@ void mailing_write(struct buf *b, const struct mailing *m, enum err e);
  * others. It is told from a wake-up by mailing_is_rest(), and run by mailing_go_on(). */
 enum err mailing_leave_rest(struct qstash *q, struct tx *tx, const struct mailing *m);
 bool mailing_is_rest(const struct message *m);
-enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, char why[256]);
+enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, struct why *why);

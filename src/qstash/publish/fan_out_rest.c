@@ -7,8 +7,6 @@
 #include "qstash/publish/fan_out.h"
 #include "qstash/schedule/schedules.h"
 
-#include <stdio.h>
-
 enum { REST_TEXT = LIMIT_QSTASH_ENDPOINTS * (LIMIT_QSTASH_MEMBER_URL + LIMIT_QSTASH_NAME + 64) };
 
 static void write_line(struct buf *b, const struct parcel *p)
@@ -72,7 +70,7 @@ static enum err read_rest(struct arena *a, struct str lines, const struct parcel
 }
 
 static enum err go_on(struct qstash *q, struct tx *tx, struct arena *a, const struct message *msg,
-                      char why[256])
+                      struct why *why)
 {
     struct mailing m = { .count = 0 };
     struct parcel model;
@@ -82,13 +80,13 @@ static enum err go_on(struct qstash *q, struct tx *tx, struct arena *a, const st
     if (!e)
         e = parcel_read(tx, a, id, true, &model);
     if (e == ERR_NOT_FOUND)
-        snprintf(why, 256, "what it should send is not stored any more");
+        why_set(why, "what it should send is not stored any more");
     if (!e)
         e = read_rest(a, msg->body, &model, &m);
     if (!e)
         e = mailing_store(q, tx, &m);
     if (!e && m.all[0].refused) {
-        snprintf(why, 256, "%s", QUEUES_FULL);
+        why_set(why, "%s", QUEUES_FULL);
         e = ERR_UNPROCESSABLE;
     }
     return e || !mailing_goes_on(&m) ? e : fan_out_rest_leave(q, tx, &m, msg->ref);
@@ -99,7 +97,7 @@ bool mailing_is_rest(const struct message *m)
     return str_starts(m->ref, S("msg_")) && str_starts(m->body, S("msg_"));
 }
 
-enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, char why[256])
+enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, struct why *why)
 {
     struct arena a;
     enum err e;

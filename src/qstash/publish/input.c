@@ -8,14 +8,13 @@
 #include "qstash/publish/input_reader.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 bool input_refuse(struct reading *r, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    vsnprintf(r->in->why, sizeof(r->in->why), format, args);
+    why_vset(&r->in->why, format, args);
     va_end(args);
     r->err = ERR_VALIDATION;
     return false;

@@ -7,12 +7,13 @@
  * the arena. All of them are UTF-8 without control characters; the body is whatever it is. */
 #pragma once
 
+#include "base/why.h"
 #include "http/http.h"
 #include "qstash/message.h"
 
 struct visit;
 
-enum { INPUT_WHY = 256, DEDUP_KEY = 32 };
+enum { DEDUP_KEY = 32 };
 
 struct input_source {
     struct str destination; /* as it stands in the path, encoded; or an item's text */
@@ -43,7 +44,7 @@ struct input {
     struct str cron;        /* checked and trimmed, its zone known; empty: none */
     struct str schedule_id; /* as asked for; empty: none */
 
-    char why[INPUT_WHY]; /* of an error */
+    struct why why; /* of an error */
 };
 
 /* VALIDATION: 400, why says it. TOO_LARGE: the body. NO_MEMORY: the arena is full. */

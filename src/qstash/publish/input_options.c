@@ -70,10 +70,10 @@ static bool read_timeout(struct reading *r, struct str name, struct str v, int64
 static bool read_retry_delay(struct reading *r, struct str name, struct str v,
                              struct str *ret_expression)
 {
-    char why[EXPRESSION_WHY];
+    struct why why;
 
-    if (!expression_check(v, why))
-        return input_refuse(r, STR_FMT " is no expression: %s", STR_ARG(name), why);
+    if (!expression_check(v, &why))
+        return input_refuse(r, STR_FMT " is no expression: %s", STR_ARG(name), why.text);
     *ret_expression = v;
     return true;
 }
@@ -235,13 +235,13 @@ static bool take_queue(struct reading *r, struct str name, struct str v)
 
 static bool take_cron(struct reading *r, struct str name, struct str v)
 {
-    char why[CRON_WHY];
+    struct why why;
     struct cron cron;
     struct zone *zone;
-    enum err e = cron_parse(v, &cron, why);
+    enum err e = cron_parse(v, &cron, &why);
 
     if (e)
-        return input_refuse(r, "invalid cron: %s", why);
+        return input_refuse(r, "invalid cron: %s", why.text);
     (void)name;
     e = zone_load(cron.zone, &zone);
     if (e == ERR_VALIDATION || e == ERR_NOT_FOUND)

@@ -163,7 +163,7 @@ static void publish_post(struct publish *p)
 static void publish_refuse(struct visit *v, enum err e, const struct input *in)
 {
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", in->why);
+        visit_error(v, 400, "%s", in->why.text);
     else
         visit_err(v, e);
 }

@@ -12,8 +12,6 @@
 #include "qstash/schedule/schedules.h"
 #include "store/values.h"
 
-#include <stdio.h>
-
 enum { JOB_ARENA = 4 * LIMIT_QSTASH_BODY, IDS_TEXT = LIMIT_QSTASH_ENDPOINTS * 40 + 16 };
 
 struct firing {
@@ -23,7 +21,7 @@ struct firing {
     struct buf ids;
     int64_t now_ms;
     struct schedule schedule;
-    char error[SCHEDULE_WHY]; /* why nothing was made; empty: it was */
+    struct why error; /* why nothing was made; empty: it was */
 };
 
 /* --- the parcels --- */
@@ -38,7 +36,7 @@ static void note_id(struct firing *f, struct uuid id)
 
 static enum err queues_full(struct firing *f)
 {
-    snprintf(f->error, sizeof(f->error), "%s", QUEUES_FULL);
+    why_set(&f->error, "%s", QUEUES_FULL);
     return OK;
 }
 
@@ -52,7 +50,7 @@ static enum err fire_group(struct firing *f, const struct parcel *model)
     if (mailing_init(&m, f->q->env, &f->arena, &in, f->now_ms))
         e = mailing_run(f->q, f->tx, &f->arena, &m);
     if (e == ERR_NOT_FOUND) {
-        snprintf(f->error, sizeof(f->error), "url group not found: " STR_FMT, STR_ARG(model->url));
+        why_set(&f->error, "url group not found: " STR_FMT, STR_ARG(model->url));
         return OK;
     }
     if (!e && m.all[0].refused)
@@ -102,7 +100,7 @@ static enum err plan_next(struct firing *f)
     struct schedule *s = &f->schedule;
     int64_t next_ms = 0;
     enum err e =
-        schedule_next(s->cron, schedule_job_later(f->now_ms, s->next_ms), &next_ms, f->error);
+        schedule_next(s->cron, schedule_job_later(f->now_ms, s->next_ms), &next_ms, &f->error);
     bool look = e == ERR_NOT_FOUND || e == ERR_VALIDATION;
 
     if (e && !look)
@@ -117,16 +115,16 @@ static enum err schedule_job_save(struct firing *f, bool fired)
 {
     struct schedule *s = &f->schedule;
 
-    if (f->error[0])
+    if (f->error.text[0])
         LOG(f->q->env->log, LOG_WARN, "A schedule has trouble", LOG_TEXT("scheduleId", s->id),
-            LOG_TEXT("why", str_of(f->error)));
+            LOG_TEXT("why", str_of(f->error.text)));
     if (fired) {
         s->last_ms = f->now_ms;
         s->last_ids = buf_str(&f->ids);
     }
     return TX_DO(f->tx, STMT_qstash_schedule_save, 1, s->next_ms ? V_INT(s->next_ms) : V_NULL,
                  s->last_ms ? V_INT(s->last_ms) : V_NULL, v_text(s->last_ids),
-                 v_text(str_of(f->error)), V_TEXT(s->id));
+                 v_text(str_of(f->error.text)), V_TEXT(s->id));
 }
 
 static enum err schedule_job_wake(struct firing *f, const struct wakeup *w)
@@ -136,8 +134,8 @@ static enum err schedule_job_wake(struct firing *f, const struct wakeup *w)
     enum err e = fires ? schedule_job_fire(f) : OK;
 
     if (s->paused && s->error.n)
-        snprintf(f->error, sizeof(f->error), STR_FMT, STR_ARG(s->error));
-    fired = fires && !f->error[0];
+        why_set(&f->error, STR_FMT, STR_ARG(s->error));
+    fired = fires && !f->error.text[0];
     if (!e && w->next_ms == s->next_ms)
         e = plan_next(f);
     return e ? e : schedule_job_save(f, fired);
@@ -174,7 +172,7 @@ static void schedule_job_end(struct firing *f)
     arena_release(&f->arena);
 }
 
-static enum err schedule_job_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err schedule_job_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     struct firing f;
@@ -205,8 +203,8 @@ static enum err schedule_job_buried(struct tx *tx, const struct message *m, void
     e = schedule_job_find(&f, m, &w);
     if (!e && f.schedule.id.n && w.next_ms == f.schedule.next_ms) {
         e = plan_next(&f);
-        if (!f.error[0])
-            snprintf(f.error, sizeof(f.error), "%s", why);
+        if (!f.error.text[0])
+            why_set(&f.error, "%s", why);
         if (!e)
             e = schedule_job_save(&f, false);
     }

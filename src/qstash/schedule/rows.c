@@ -64,23 +64,18 @@ enum err schedule_read(struct tx *tx, struct arena *a, struct str id, struct sch
 
 /* --- when --- */
 
-enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, char why[SCHEDULE_WHY])
+enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, struct why *why)
 {
-    char fault[CRON_WHY];
+    struct why fault;
     struct zone *z = NULL;
     struct cron c;
-    enum err e = cron_parse(cron, &c, fault);
+    enum err e = cron_parse(cron, &c, &fault);
 
-    if (e) {
-        snprintf(why, SCHEDULE_WHY, "invalid cron: %s", fault);
-        return e;
-    }
+    if (e)
+        return why_err(why, e, "invalid cron: %s", fault.text);
     e = zone_load(c.zone, &z);
-    if (e) {
-        snprintf(why, SCHEDULE_WHY, "the time zone " STR_FMT " cannot be read here",
-                 STR_ARG(c.zone));
-        return e;
-    }
+    if (e)
+        return why_err(why, e, "the time zone " STR_FMT " cannot be read here", STR_ARG(c.zone));
     *ret_ms = cron_next(&c, z, after_ms);
     zone_free(z);
     return OK;

@@ -104,16 +104,16 @@ static enum err schedules_put(struct tx *tx, struct call *c)
 /* False: the answer was sent. */
 ANSWERS static bool draft_when(struct visit *v, struct draft *d, int64_t now_ms)
 {
-    char why[SCHEDULE_WHY];
+    struct why why;
     enum err e;
 
     if (!d->in.cron.n) {
         visit_error(v, 400, "a schedule needs the header Upstash-Cron");
         return false;
     }
-    e = schedule_next(d->in.cron, now_ms, &d->schedule.next_ms, why);
+    e = schedule_next(d->in.cron, now_ms, &d->schedule.next_ms, &why);
     if (e == ERR_NOT_FOUND || e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", why);
+        visit_error(v, 400, "%s", why.text);
     else if (e)
         visit_err(v, e);
     else if (d->schedule.next_ms == CLOCK_NEVER)
@@ -153,7 +153,7 @@ ANSWERS static bool draft_read(struct visit *v, struct draft *d)
     enum err e = input_read(&v->r->arena, &source, &d->in);
 
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", d->in.why);
+        visit_error(v, 400, "%s", d->in.why.text);
     else if (e)
         visit_err(v, e);
     else if (d->in.not_before_ms)

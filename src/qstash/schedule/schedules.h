@@ -8,6 +8,7 @@
  *   (2) However late it is, it fires once; the next time is the first one after now. */
 #pragma once
 
+#include "base/why.h"
 #include "qstash/message.h"
 
 #define QSTASH_SCHEDULE_KIND S("qstash.schedule")
@@ -28,10 +29,9 @@ enum err schedule_lock(struct tx *tx, struct str id);
 enum err schedule_read(struct tx *tx, struct arena *a, struct str id, struct schedule *ret);
 enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule *ret);
 
-enum { SCHEDULE_WHY = 192 };
 /* The first firing after after_ms; CLOCK_NEVER: there is none. NOT_FOUND, VALIDATION: the zone or
  * the text is not known here (any more), why has the words. Others: try again. */
-enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, char why[SCHEDULE_WHY]);
+enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, struct why *why);
 
 /* The wake-up for s->next_ms, if there is one. look: only to find out when it fires next. */
 enum err schedule_plan(struct qstash *q, struct tx *tx, const struct schedule *s, bool look,

@@ -35,7 +35,7 @@ struct str control_query(const struct request *r, struct str name)
 
 /* --- reading a body of switches --- */
 
-static void refuse_unknown(struct reading *in, const char *const *names, size_t n)
+static void control_refuse_unknown(struct reading *in, const char *const *names, size_t n)
 {
     const cJSON *field;
 
@@ -65,7 +65,7 @@ bool reading_begin(struct reading *in, struct request *r, const char *const *nam
         return false;
     }
     json_problems_init(&in->problems);
-    refuse_unknown(in, names, n);
+    control_refuse_unknown(in, names, n);
     return true;
 }
 
@@ -90,7 +90,7 @@ struct event_list {
     struct buf text;
 };
 
-static enum err add_event(void *ctx, const struct row *row)
+static enum err control_add_event(void *ctx, const struct row *row)
 {
     struct event_list *l = ctx;
 
@@ -102,7 +102,7 @@ static enum err add_event(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err list_run(struct tx *tx, struct unit *u)
+static enum err control_list_run(struct tx *tx, struct unit *u)
 {
     struct event_list *l = CONTAINER_OF(u, struct event_list, unit);
     struct val v[] = { V_TEXT(l->type), V_INT(l->limit + 1) };
@@ -111,7 +111,7 @@ static enum err list_run(struct tx *tx, struct unit *u)
     l->count = 0;
     buf_clear(&l->text);
     buf_add(&l->text, S("{\"object\":\"list\",\"data\":["));
-    e = tx_each(tx, STMT_sandbox_event_list, v, COUNT(v), add_event, l);
+    e = tx_each(tx, STMT_sandbox_event_list, v, COUNT(v), control_add_event, l);
     buf_add(&l->text, l->count > l->limit ? S("],\"has_more\":true,") : S("],\"has_more\":false,"));
     buf_add(&l->text, S("\"url\":\"/_sandbox/events\"}\n"));
     return e;
@@ -129,9 +129,9 @@ static void control_listed(struct unit *u)
     reply_problem(l->request, u->err, NULL);
 }
 
-static void list_events(struct request *r, void *ctx)
+static void control_list_events(struct request *r, void *ctx)
 {
-    static const struct unit_kind kind = { "sandbox.events", UNIT_READ, list_run, NULL };
+    static const struct unit_kind kind = { "sandbox.events", UNIT_READ, control_list_run, NULL };
     struct event_list *l = arena_alloc(&r->arena, 1, sizeof(*l));
     struct str limit = control_query(r, S("limit"));
 
@@ -155,7 +155,7 @@ static void list_events(struct request *r, void *ctx)
 /* --- who may change something --- */
 
 /* Of "http://localhost:12111", or of a Host: the name of this machine, whatever the port. */
-static bool is_loopback(struct str host)
+static bool control_is_loopback(struct str host)
 {
     static const struct str names[] = { { "localhost", 9 }, { "127.0.0.1", 9 }, { "[::1]", 5 } };
 
@@ -174,113 +174,100 @@ static bool is_loopback(struct str host)
 /* A browser says where a request comes from, and it must come from our own pages: a stranger's page
  * may not press the buttons of a sandbox that happens to run on the same machine. Its host must be
  * a loopback name too, since a stranger's name may be made to point here. Programs say nothing. */
-static bool is_own(const struct request *r)
+static bool control_comes_from_own_page(const struct request *r)
 {
     struct str site = request_header(r, S("Sec-Fetch-Site"), NULL);
     struct str origin = request_header(r, S("Origin"), NULL);
     struct str host = request_header(r, S("Host"), NULL);
 
     if (site.n)
-        return (str_eq(site, S("same-origin")) || str_eq(site, S("none"))) && is_loopback(host);
+        return (str_eq(site, S("same-origin")) || str_eq(site, S("none"))) &&
+               control_is_loopback(host);
     if (!origin.n)
         return true;
     if (!str_starts(origin, S("http://")))
         return false;
     origin.p += 7;
     origin.n -= 7;
-    return str_eq_nocase(origin, host) && is_loopback(host);
+    return str_eq_nocase(origin, host) && control_is_loopback(host);
 }
 
 bool control_is_own(struct request *r)
 {
-    if (is_own(r))
+    if (control_comes_from_own_page(r))
         return true;
     reply_problem(r, ERR_FORBIDDEN,
                   "another site's page may not change the sandbox; open /_sandbox itself");
     return false;
 }
 
-#define OWN(handler)                                                                               \
-    static void own_##handler(struct request *r, void *sandbox)                                    \
-    {                                                                                              \
-        if (control_is_own(r))                                                                     \
-            handler(r, sandbox);                                                                   \
-    }
-OWN(control_add_rule)
-OWN(control_clear_rules)
-OWN(control_set_webhooks)
-OWN(control_set_chaos)
-OWN(control_end_chaos)
-OWN(control_press)
-OWN(control_authenticate)
-OWN(control_resend)
-OWN(control_use_checkout)
-OWN(control_pay_checkout)
-OWN(control_pay_voucher)
-OWN(control_end_voucher)
-OWN(control_open_dispute)
-OWN(control_close_dispute)
-OWN(control_send_transfer)
-OWN(control_roll)
-OWN(control_set_strict)
-OWN(control_move_refund)
-OWN(control_lapse)
-#undef OWN
-
 /* --- the table --- */
 
 /* Whoever opens the bare address in a browser. */
-static void go_home(struct request *r, void *sandbox)
+static void control_go_home(struct request *r, void *sandbox)
 {
     (void)sandbox;
     reply_header(r, S("Location"), S("/_sandbox"));
     reply_send(r, 303, S(""), S(""));
 }
 
-#define GET(where, how)                                                                            \
-    {                                                                                              \
-        .method = "GET", .path = (where), .handle = (how)                                          \
-    }
-#define POST(where, how)                                                                           \
-    {                                                                                              \
-        .method = "POST", .path = (where), .handle = own_##how                                     \
-    }
-#define DELETE(where, how)                                                                         \
-    {                                                                                              \
-        .method = "DELETE", .path = (where), .handle = own_##how                                   \
-    }
-
-const struct route sandbox_control_routes[] = {
-    GET("/", go_home),
-    GET("/_sandbox", control_home),
-    POST("/_sandbox", control_press),
-    GET("/_sandbox/faults", control_rules),
-    POST("/_sandbox/faults", control_add_rule),
-    DELETE("/_sandbox/faults", control_clear_rules),
-    GET("/_sandbox/webhooks", control_webhooks),
-    POST("/_sandbox/webhooks", control_set_webhooks),
-    GET("/_sandbox/chaos", control_chaos),
-    POST("/_sandbox/chaos", control_set_chaos),
-    DELETE("/_sandbox/chaos", control_end_chaos),
-    GET("/_sandbox/events", list_events),
-    GET("/_sandbox/books", control_books),
-    GET("/_sandbox/authenticate/{intent}", control_ask_customer),
-    POST("/_sandbox/authenticate/{intent}", control_authenticate),
-    POST("/_sandbox/events/{id}/resend", control_resend),
-    GET("/_sandbox/checkout/{session}", control_show_checkout),
-    POST("/_sandbox/checkout/{session}", control_use_checkout),
-    POST("/_sandbox/checkout/{session}/pay", control_pay_checkout),
-    GET("/_sandbox/konbini/{intent}", control_show_voucher),
-    POST("/_sandbox/konbini/{intent}/pay", control_pay_voucher),
-    POST("/_sandbox/konbini/{intent}/expire", control_end_voucher),
-    GET("/_sandbox/transfer/{intent}", control_show_transfer),
-    POST("/_sandbox/transfer/{intent}", control_send_transfer),
-    POST("/_sandbox/webhooks/roll", control_roll),
-    GET("/_sandbox/strict", control_strict),
-    POST("/_sandbox/strict", control_set_strict),
-    POST("/_sandbox/refunds/{id}", control_move_refund),
-    POST("/_sandbox/intents/{id}/lapse", control_lapse),
-    POST("/_sandbox/disputes", control_open_dispute),
-    POST("/_sandbox/disputes/{id}/close", control_close_dispute),
+struct control_route {
+    const char *method, *path;
+    void (*handle)(struct request *r, void *sandbox);
 };
-const size_t sandbox_control_route_count = COUNT(sandbox_control_routes);
+
+static const struct control_route control_routes[] = {
+    { "GET", "/", control_go_home },
+    { "GET", "/_sandbox", control_home },
+    { "POST", "/_sandbox", control_press },
+    { "GET", "/_sandbox/faults", control_rules },
+    { "POST", "/_sandbox/faults", control_add_rule },
+    { "DELETE", "/_sandbox/faults", control_clear_rules },
+    { "GET", "/_sandbox/webhooks", control_webhooks },
+    { "POST", "/_sandbox/webhooks", control_set_webhooks },
+    { "GET", "/_sandbox/chaos", control_chaos },
+    { "POST", "/_sandbox/chaos", control_set_chaos },
+    { "DELETE", "/_sandbox/chaos", control_end_chaos },
+    { "GET", "/_sandbox/events", control_list_events },
+    { "GET", "/_sandbox/books", control_books },
+    { "GET", "/_sandbox/authenticate/{intent}", control_ask_customer },
+    { "POST", "/_sandbox/authenticate/{intent}", control_authenticate },
+    { "POST", "/_sandbox/events/{id}/resend", control_resend },
+    { "GET", "/_sandbox/checkout/{session}", control_show_checkout },
+    { "POST", "/_sandbox/checkout/{session}", control_use_checkout },
+    { "POST", "/_sandbox/checkout/{session}/pay", control_pay_checkout },
+    { "GET", "/_sandbox/konbini/{intent}", control_show_voucher },
+    { "POST", "/_sandbox/konbini/{intent}/pay", control_pay_voucher },
+    { "POST", "/_sandbox/konbini/{intent}/expire", control_end_voucher },
+    { "GET", "/_sandbox/transfer/{intent}", control_show_transfer },
+    { "POST", "/_sandbox/transfer/{intent}", control_send_transfer },
+    { "POST", "/_sandbox/webhooks/roll", control_roll },
+    { "GET", "/_sandbox/strict", control_strict },
+    { "POST", "/_sandbox/strict", control_set_strict },
+    { "POST", "/_sandbox/refunds/{id}", control_move_refund },
+    { "POST", "/_sandbox/intents/{id}/lapse", control_lapse },
+    { "POST", "/_sandbox/disputes", control_open_dispute },
+    { "POST", "/_sandbox/disputes/{id}/close", control_close_dispute },
+};
+const size_t sandbox_control_route_count = COUNT(control_routes);
+
+/* What is not a GET may change something. */
+static void control_handle(struct request *r, void *endpoint)
+{
+    const struct control_endpoint *at = endpoint;
+
+    if (strcmp(at->route->method, "GET") == 0 || control_is_own(r))
+        at->route->handle(r, at->sandbox);
+}
+
+void sandbox_control_fill(struct sandbox *s, struct control_endpoint *endpoints,
+                          struct route *routes)
+{
+    for (size_t i = 0; i < COUNT(control_routes); i++) {
+        endpoints[i] = (struct control_endpoint){ &control_routes[i], s };
+        routes[i] = (struct route){ .method = control_routes[i].method,
+                                    .path = control_routes[i].path,
+                                    .handle = control_handle,
+                                    .ctx = &endpoints[i] };
+    }
+}

@@ -8,7 +8,6 @@
 #include "sandbox/fault/switches.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -380,7 +379,7 @@ static void start_done(struct unit *u)
     (void)u;
 }
 
-enum err sandbox_faults_load(struct sandbox *s, char why[256])
+enum err sandbox_faults_load(struct sandbox *s, struct why *why)
 {
     static const struct home_ops ops = { start_give, start_arm };
     static const struct unit_kind kind = { "sandbox.start", UNIT_READ, start_run, NULL };
@@ -397,8 +396,7 @@ enum err sandbox_faults_load(struct sandbox *s, char why[256])
     pthread_mutex_destroy(&x.lock);
     pthread_cond_destroy(&x.back);
     if (x.unit.err)
-        snprintf(why, 256, "the sandbox's switches cannot be read: %s",
-                 err_words(x.unit.err, LANG_EN));
+        why_set(why, "the sandbox's switches cannot be read: %s", err_words(x.unit.err, LANG_EN));
     if (x.unknown)
         LOG(s->env.log, LOG_WARN, "sandbox switches not understood", LOG_NUM("rows", x.unknown));
     return x.unit.err;

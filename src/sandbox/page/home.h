@@ -22,6 +22,8 @@ struct home_event {
     bool dead;
 };
 
+enum { HOME_TIMES_MOST = 1000000 };
+
 struct home_view {
     struct unit unit; /* home.c's own */
     struct request *request;
@@ -39,6 +41,13 @@ struct home_view {
 void home_write(struct buf *b, const struct home_view *v);
 void home_write_switches(struct buf *b, const struct home_view *v); /* home_switches.c */
 void home_write_form(struct buf *b, const struct home_view *v);     /* its begin, with lang */
+/* The begin of a form of buttons that say what goes wrong with the next calls, with their number. */
+void home_write_times(struct buf *b, const struct home_view *v);
+void home_write_clear(struct buf *b, const struct home_view *v, const char *name); /* a form */
+void home_write_button(struct buf *b, const struct home_view *v, const char *name,
+                       const char *value, const char *en, const char *ja);
+void home_write_toggle(struct buf *b, const struct home_view *v, const char *name,
+                       const char *value, bool pressed, const char *en, const char *ja);
 /* Behind what a rule does: how often, where and when; ends its li. */
 void home_write_rule_rest(struct buf *b, const struct home_view *v, struct str method,
                           struct str path, int64_t skip, int64_t times);

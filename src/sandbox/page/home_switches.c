@@ -99,10 +99,7 @@ static void put_rules(struct buf *b, const struct home_view *v)
     for (size_t i = 0; i < f->count; i++)
         put_rule(b, v, &f->rules[i]);
     buf_add(b, S("</ul>\n"));
-    home_write_form(b, v);
-    buf_add(b, S("<button name=\"rules\" value=\"clear\">"));
-    home_say(b, v, "Clear all", "すべて解除");
-    buf_add(b, S("</button></form>\n"));
+    home_write_clear(b, v, "rules");
 }
 
 static void write_calls(struct buf *b, const struct home_view *v)
@@ -111,29 +108,13 @@ static void write_calls(struct buf *b, const struct home_view *v)
     home_say(b, v, "What goes wrong with the next calls", "次の呼び出しで起こす障害");
     buf_add(b, S("</h2>\n"));
     put_rules(b, v);
-    home_write_form(b, v);
-    buf_add(b, S("<p><label>"));
-    home_say(b, v, "How many calls", "回数");
-    buf_add(b, S(" <input type=\"number\" name=\"times\" value=\"1\" min=\"1\" max=\"1000000\" "
-                 "required></label></p>\n<div class=\"row\">\n"));
-    for (size_t i = 0; i < home_rule_count; i++) {
-        buf_fmt(b, "<button name=\"rule\" value=\"%s\">", home_rules[i].name);
-        home_say(b, v, home_rules[i].en, home_rules[i].ja);
-        buf_add(b, S("</button>\n"));
-    }
+    home_write_times(b, v);
+    for (size_t i = 0; i < home_rule_count; i++)
+        home_write_button(b, v, "rule", home_rules[i].name, home_rules[i].en, home_rules[i].ja);
     buf_add(b, S("</div></form>\n"));
 }
 
 /* --- webhooks --- */
-
-static void put_toggle(struct buf *b, const struct home_view *v, const char *name, bool pressed,
-                       const char *en, const char *ja)
-{
-    buf_fmt(b, "<button name=\"hook\" value=\"%s\" aria-pressed=\"%s\">", name,
-            pressed ? "true" : "false");
-    home_say(b, v, en, ja);
-    buf_add(b, S("</button>\n"));
-}
 
 /* The switches below cannot bring them back. */
 static void put_off(struct buf *b, const struct home_view *v)
@@ -166,12 +147,12 @@ static void write_webhooks(struct buf *b, const struct home_view *v)
     home_say(b, v, ")</p>\n", "）</p>\n");
     home_write_form(b, v);
     buf_add(b, S("<div class=\"row\">\n"));
-    put_toggle(b, v, "on", w.on, "Webhooks on", "Webhook有効");
-    put_toggle(b, v, "duplicate", w.copies > 0, "Duplicate", "重複");
-    put_toggle(b, v, "reorder", w.reorder, "Reorder", "順序入れ替え");
-    put_toggle(b, v, "delay", w.delay_ms > 0, "Delay 3 s", "3秒遅延");
-    put_toggle(b, v, "burst", w.burst, "Same-second bursts", "同一秒に集中");
-    put_toggle(b, v, "drop", w.drop_first > 0, "Drop the next 5", "次の5件を破棄");
+    home_write_toggle(b, v, "hook", "on", w.on, "Webhooks on", "Webhook有効");
+    home_write_toggle(b, v, "hook", "duplicate", w.copies > 0, "Duplicate", "重複");
+    home_write_toggle(b, v, "hook", "reorder", w.reorder, "Reorder", "順序入れ替え");
+    home_write_toggle(b, v, "hook", "delay", w.delay_ms > 0, "Delay 3 s", "3秒遅延");
+    home_write_toggle(b, v, "hook", "burst", w.burst, "Same-second bursts", "同一秒に集中");
+    home_write_toggle(b, v, "hook", "drop", w.drop_first > 0, "Drop the next 5", "次の5件を破棄");
     buf_add(b, S("</div></form>\n"));
 }
 

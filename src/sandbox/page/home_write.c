@@ -65,6 +65,47 @@ void home_write_form(struct buf *b, const struct home_view *v)
             v->language == LANG_JA ? "ja" : "en");
 }
 
+void home_write_times(struct buf *b, const struct home_view *v)
+{
+    home_write_form(b, v);
+    buf_add(b, S("<p><label>"));
+    home_say(b, v, "How many calls", "回数");
+    buf_fmt(b,
+            " <input type=\"number\" name=\"times\" value=\"1\" min=\"1\" max=\"%d\" "
+            "required></label></p>\n<div class=\"row\">\n",
+            HOME_TIMES_MOST);
+}
+
+void home_write_clear(struct buf *b, const struct home_view *v, const char *name)
+{
+    home_write_form(b, v);
+    buf_fmt(b, "<button name=\"%s\" value=\"clear\">", name);
+    home_say(b, v, "Clear all", "すべて解除");
+    buf_add(b, S("</button></form>\n"));
+}
+
+static void home_write_label(struct buf *b, const struct home_view *v, const char *en,
+                             const char *ja)
+{
+    home_say(b, v, en, ja);
+    buf_add(b, S("</button>\n"));
+}
+
+void home_write_button(struct buf *b, const struct home_view *v, const char *name,
+                       const char *value, const char *en, const char *ja)
+{
+    buf_fmt(b, "<button name=\"%s\" value=\"%s\">", name, value);
+    home_write_label(b, v, en, ja);
+}
+
+void home_write_toggle(struct buf *b, const struct home_view *v, const char *name,
+                       const char *value, bool pressed, const char *en, const char *ja)
+{
+    buf_fmt(b, "<button name=\"%s\" value=\"%s\" aria-pressed=\"%s\">", name, value,
+            pressed ? "true" : "false");
+    home_write_label(b, v, en, ja);
+}
+
 /* --- small things --- */
 
 /* In Japan: that is where this is used. */

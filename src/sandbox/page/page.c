@@ -37,18 +37,6 @@ void page_text(struct buf *b, struct str s)
     }
 }
 
-static void put_grouped(struct buf *b, int64_t whole)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof(digits), "%lld", (long long)whole);
-
-    for (int i = 0; i < n; i++) {
-        if (i && (n - i) % 3 == 0)
-            buf_char(b, ',');
-        buf_char(b, digits[i]);
-    }
-}
-
 /* NULL: its code stands behind the number. */
 static const char *symbol_of(const char *code)
 {
@@ -64,19 +52,13 @@ static const char *symbol_of(const char *code)
 
 void page_money(struct buf *b, int64_t amount, struct str currency)
 {
-    char code[4] = "";
-    int digits = currency_parse(currency, code) ? currency_digits(code) : 0;
-    const char *symbol = symbol_of(code);
-    int64_t one = 1;
+    char code[4] = "", text[MONEY_TEXT];
+    const char *symbol;
 
-    for (int i = 0; i < digits; i++)
-        one *= 10;
-    if (amount < 0)
-        buf_char(b, '-');
-    buf_add(b, str_of(symbol ? symbol : ""));
-    put_grouped(b, amount < 0 ? -(amount / one) : amount / one);
-    if (digits > 0)
-        buf_fmt(b, ".%0*lld", digits, (long long)(amount < 0 ? -(amount % one) : amount % one));
+    currency_parse(currency, code);
+    symbol = symbol_of(code);
+    money_text(amount, code, text);
+    buf_fmt(b, "%s%s%s", amount < 0 ? "-" : "", symbol ? symbol : "", text + (amount < 0));
     if (!symbol)
         buf_fmt(b, " %s", code);
 }

@@ -101,7 +101,7 @@ ANSWERS static bool read_rule(struct change *c)
     while (i < home_rule_count && !str_eq(value_of(&form, "rule"), str_of(home_rules[i].name)))
         i++;
     if (i == home_rule_count || !str_to_i64(value_of(&form, "times"), &times) || times < 1 ||
-        times > 1000000)
+        times > HOME_TIMES_MOST)
         return go_back_unchanged(c, "number");
     if (c->s->faults->count == LIMIT_SANDBOX_RULES)
         return go_back_unchanged(c, "full");

@@ -5,7 +5,7 @@
 #include "sandbox/form.h"
 #include "sandbox/paypay/paypay.h"
 
-enum { HANG_MS = 20000, DELAY_MS = 3000, TIMES_MOST = 1000000 };
+enum { HANG_MS = 20000, DELAY_MS = 3000 };
 
 struct pp_home {
     struct pp_switches switches;
@@ -98,50 +98,32 @@ static void put_rules(struct buf *b, const struct home_view *v, const struct pp_
         home_write_rule_rest(b, v, r->method, r->path, r->skip, r->times);
     }
     buf_add(b, S("</ul>\n"));
-    home_write_form(b, v);
-    buf_add(b, S("<button name=\"pp_faults\" value=\"clear\">"));
-    home_say(b, v, "Clear all", "すべて解除");
-    buf_add(b, S("</button></form>\n"));
+    home_write_clear(b, v, "pp_faults");
 }
 
 static void put_faults(struct buf *b, const struct home_view *v)
 {
-    home_write_form(b, v);
-    buf_add(b, S("<p><label>"));
-    home_say(b, v, "How many calls", "回数");
-    buf_fmt(b,
-            " <input type=\"number\" name=\"times\" value=\"1\" min=\"1\" max=\"%d\" "
-            "required></label></p>\n<div class=\"row\">\n",
-            TIMES_MOST);
-    for (size_t i = 0; i < COUNT(words); i++) {
-        buf_fmt(b, "<button name=\"pp_fault\" value=\"%s\">", words[i].name);
-        home_say(b, v, words[i].en, words[i].ja);
-        buf_add(b, S("</button>\n"));
-    }
+    home_write_times(b, v);
+    for (size_t i = 0; i < COUNT(words); i++)
+        home_write_button(b, v, "pp_fault", words[i].name, words[i].en, words[i].ja);
     buf_add(b, S("</div></form>\n"));
-}
-
-static void put_toggle(struct buf *b, const struct home_view *v, const char *value, bool pressed,
-                       const char *en, const char *ja)
-{
-    buf_fmt(b, "<button name=\"pp_switch\" value=\"%s\" aria-pressed=\"%s\">", value,
-            pressed ? "true" : "false");
-    home_say(b, v, en, ja);
-    buf_add(b, S("</button>\n"));
 }
 
 static void put_switches(struct buf *b, const struct home_view *v, const struct pp_switches *s)
 {
     home_write_form(b, v);
     buf_add(b, S("<div class=\"row\">\n"));
-    put_toggle(b, v, "on", str_eq(s->webhooks, S("on")), "Webhooks on", "Webhook有効");
-    put_toggle(b, v, "off", str_eq(s->webhooks, S("off")), "Webhooks off", "Webhook無効");
-    put_toggle(b, v, "duplicate", str_eq(s->webhooks, S("duplicate")), "Duplicate", "重複");
-    put_toggle(b, v, "delay", str_eq(s->webhooks, S("delay")), "Delay", "遅延");
-    put_toggle(b, v, "many", str_eq(s->refunds, S("many")), "Several refunds a payment",
-               "複数回の返金を許可");
-    put_toggle(b, v, "confirm", s->confirm_capture, "User is asked about captures",
-               "売上確定にユーザー承認");
+    home_write_toggle(b, v, "pp_switch", "on", str_eq(s->webhooks, S("on")), "Webhooks on",
+                      "Webhook有効");
+    home_write_toggle(b, v, "pp_switch", "off", str_eq(s->webhooks, S("off")), "Webhooks off",
+                      "Webhook無効");
+    home_write_toggle(b, v, "pp_switch", "duplicate", str_eq(s->webhooks, S("duplicate")),
+                      "Duplicate", "重複");
+    home_write_toggle(b, v, "pp_switch", "delay", str_eq(s->webhooks, S("delay")), "Delay", "遅延");
+    home_write_toggle(b, v, "pp_switch", "many", str_eq(s->refunds, S("many")),
+                      "Several refunds a payment", "複数回の返金を許可");
+    home_write_toggle(b, v, "pp_switch", "confirm", s->confirm_capture,
+                      "User is asked about captures", "売上確定にユーザー承認");
     buf_add(b, S("</div></form>\n"));
 }
 
@@ -187,7 +169,7 @@ static enum err add_fault(struct act *a, struct work *w)
     const struct pp_fault_kind *kind = pp_fault_kind(a->text[0]);
     size_t count;
 
-    if (!kind || a->number < 1 || a->number > TIMES_MOST)
+    if (!kind || a->number < 1 || a->number > HOME_TIMES_MOST)
         return go_back(a, w, "number");
     if (!pp_fault_rules(w, &all, &count))
         return w->err;

@@ -13,7 +13,6 @@
 #include "observe/log.h"
 #include "sandbox/paypay/paypay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static const struct str notice_kind = { "sandbox.paypay_notice", 21 };
@@ -111,19 +110,19 @@ struct paypay_notify_delivery {
     struct call call;
     struct header type;
     bool heard;
-    char why[256];
+    struct why why;
 };
 
 static void paypay_notify_answered(struct call *c)
 {
     struct paypay_notify_delivery *d = CONTAINER_OF(c, struct paypay_notify_delivery, call);
 
-    d->heard = sandbox_heard(c, d->why);
+    d->heard = sandbox_heard(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox paypay notice",
         LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
-        LOG_TEXT("why", str_of(d->why)));
-    job_outside_done(d->job, OK, d->why);
+        LOG_TEXT("why", str_of(d->why.text)));
+    job_outside_done(d->job, OK, d->why.text);
 }
 
 static void paypay_notify_deliver(struct job *j, void *ctx)
@@ -155,7 +154,7 @@ static void paypay_notify_deliver(struct job *j, void *ctx)
     client_call(s->client, &d->call);
 }
 
-static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct paypay_notify_delivery *d = j->state;
 
@@ -163,7 +162,7 @@ static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, ch
     (void)ctx;
     if (d->heard)
         return OK;
-    snprintf(why, 256, "%s", d->why);
+    why_set(why, "%s", d->why.text);
     if (j->message->attempt < LIMIT_SANDBOX_PP_NOTICE_TRIES)
         j->again_ms = env_now_ms(j->env) + LIMIT_SANDBOX_PP_NOTICE_GAP_MS;
     return OK; /* lost: not even a dead letter is left of it */

@@ -152,7 +152,6 @@ bool pp_knows(struct work *w, enum stmt stmt, struct str id);
 /* --- render.c: as JSON texts of the arena --- */
 
 struct str pp_code_json(struct work *w, const struct pp_code *c, const struct pp_input *in);
-struct str pp_code_url(struct work *w, const struct pp_code *c);
 struct str pp_payment_json(struct work *w, const struct pp_payment *p);
 struct str pp_refund_json(struct work *w, const struct pp_refund *r);
 struct str pp_revert_json(struct work *w, const struct pp_payment *p);

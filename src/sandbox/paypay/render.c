@@ -32,7 +32,7 @@ static void put_money(struct buf *b, struct str key, int64_t amount)
 
 /* --- codes --- */
 
-struct str pp_code_url(struct work *w, const struct pp_code *c)
+static struct str pp_code_url(struct work *w, const struct pp_code *c)
 {
     return work_text(w, "http://%s/_sandbox/paypay_code/" STR_FMT, impl_of(w->s)->address,
                      STR_ARG(c->id));

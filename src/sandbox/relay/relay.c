@@ -31,7 +31,7 @@ enum err relay_event(struct sandbox *s, struct tx *tx, struct str event_id, int6
 
 /* --- the job --- */
 
-static enum err relay_run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err relay_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct sandbox *s = ctx;
     struct relay_rows rows;

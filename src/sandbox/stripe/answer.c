@@ -77,6 +77,19 @@ bool visit_unexpected(struct visit *v, const struct intent *p, struct str messag
                                               .began = true });
 }
 
+void visit_refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a)
+{
+    visit_refuse(v, &(struct refusal){ .status = 402,
+                                       .type = "card_error",
+                                       .code = a->code,
+                                       .decline_code = a->decline_code,
+                                       .message = a->message,
+                                       .charge = a->charge,
+                                       .intent = sb_intent_json(&v->w, p, 0),
+                                       .method = a->method,
+                                       .began = true });
+}
+
 /* What the server says of itself, by status; what is not here is a plain failure. */
 bool visit_failed(struct visit *v, int status)
 {

@@ -74,6 +74,8 @@ bool visit_invalid(struct visit *v, const char *code, const char *param, const c
 bool visit_missing(struct visit *v, int status, const char *what, struct str id, const char *param);
 /* payment_intent_unexpected_state, with the intent inside; kept. */
 bool visit_unexpected(struct visit *v, const struct intent *p, struct str message);
+/* 402 with the intent inside; kept. */
+void visit_refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a);
 bool visit_failed(struct visit *v, int status);           /* an error of the server's own */
 struct str *visit_objects(struct visit *v, size_t count); /* NULL: no memory, err is set */
 void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects);

@@ -24,7 +24,7 @@ static bool take_product(struct visit *v, bool required, struct product *p)
     return true;
 }
 
-bool product_new(struct visit *v, struct product *p)
+static bool product_new(struct visit *v, struct product *p)
 {
     *p = (struct product){ .id = sb_id_new(&v->w, "prod_"),
                            .created_ms = v->w.now_ms,

@@ -4,7 +4,5 @@
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
 
-/* Of the form as it is; written. */
-bool product_new(struct visit *v, struct product *p);
 /* Of the form as it is, with its product; not written yet. */
 bool price_new(struct visit *v, struct price *p);

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-struct str sb_customer_json(struct work *w, const struct customer *c)
+static struct str sb_customer_json(struct work *w, const struct customer *c)
 {
     struct buf b;
 

@@ -25,10 +25,6 @@ bool sb_customer_page(struct work *w, struct page *p, struct customer **ret);
 enum err sb_transfer_read(struct tx *tx, struct str id, struct transfer *ret); /* of its intent */
 bool sb_transfer_write(struct work *w, const struct transfer *t);
 
-/* --- customers.c --- */
-
-struct str sb_customer_json(struct work *w, const struct customer *c);
-
 /* --- transfers.c: customer_balance --- */
 
 /* The intent waits for money that is sent to the customer's account. */

@@ -112,19 +112,6 @@ static bool take_confirmation(struct visit *v, struct confirmation *how)
     return true;
 }
 
-static void refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a)
-{
-    visit_refuse(v, &(struct refusal){ .status = 402,
-                                       .type = "card_error",
-                                       .code = a->code,
-                                       .decline_code = a->decline_code,
-                                       .message = a->message,
-                                       .charge = a->charge,
-                                       .intent = sb_intent_json(&v->w, p, 0),
-                                       .method = a->method,
-                                       .began = true });
-}
-
 static void intents_confirm(struct visit *v, struct intent *p, const struct confirmation *how)
 {
     struct attempt a;
@@ -140,7 +127,7 @@ static void intents_confirm(struct visit *v, struct intent *p, const struct conf
     if (!sb_pay(&v->w, p, how, &a))
         return;
     if (a.declined)
-        refuse_declined(v, p, &a);
+        visit_refuse_declined(v, p, &a);
     else
         intents_answer(v, p);
 }

@@ -120,12 +120,6 @@ WORK_JOB(run_refund_end, refund_ends)
 
 enum { HOUR_MS = 3600 * 1000 };
 
-static void forget_outside(struct job *j, void *ctx)
-{
-    (void)ctx;
-    job_outside_done(j, OK, NULL);
-}
-
 static enum err jobs_count(void *ctx, const struct row *row)
 {
     (void)row;
@@ -133,7 +127,7 @@ static enum err jobs_count(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct val v[] = { V_INT(LIMIT_SANDBOX_FORGET_STEP),
@@ -149,8 +143,7 @@ static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, char why[25
 
 enum err sandbox_forget_start(struct sandbox *s, struct tx *tx, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'f', 'o', 'r',
-                                        'g', 'e', 't' } };
+    static const struct uuid only = QUEUE_STANDING_ID('f', 'o', 'r', 'g', 'e', 't');
     struct queue_new first = { .id = only, .kind = job_forget, .due_ms = now_ms + HOUR_MS };
     struct str bytes = { (const char *)only.b, sizeof(only.b) };
     struct row row;
@@ -172,7 +165,10 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
         { .name = sb_job_voucher_pay.p, .run = run_voucher_pay },
         { .name = sb_job_debit.p, .run = run_debit },
         { .name = sb_job_refund_end.p, .run = run_refund_end },
-        { .name = job_forget.p, .outside = forget_outside, .settle = jobs_forget, .patient = true },
+        { .name = job_forget.p,
+          .outside = job_without_outside,
+          .settle = jobs_forget,
+          .patient = true },
     };
 
     for (size_t i = 0; i < SANDBOX_JOBS; i++) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/why.h"
 #include "sandbox/shared.h"
 #include "sandbox/stripe/cards.h"
 
@@ -38,7 +39,7 @@ extern const struct retry_policy work_retry; /* for our own troubles */
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id));
 #define WORK_JOB(name, act)                                                                        \
-    static enum err name(struct tx *tx, const struct message *m, void *ctx, char why[256])         \
+    static enum err name(struct tx *tx, const struct message *m, void *ctx, struct why *why)       \
     {                                                                                              \
         (void)why;                                                                                 \
         return work_run(ctx, tx, m->ref, act);                                                     \

@@ -168,19 +168,6 @@ static bool check_expected(struct visit *v, const struct session *s)
                          "The amount of the session has changed.");
 }
 
-static void refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a)
-{
-    visit_refuse(v, &(struct refusal){ .status = 402,
-                                       .type = "card_error",
-                                       .code = a->code,
-                                       .decline_code = a->decline_code,
-                                       .message = a->message,
-                                       .charge = a->charge,
-                                       .intent = sb_intent_json(&v->w, p, 0),
-                                       .method = a->method,
-                                       .began = true });
-}
-
 /* The same rules as for an intent of its own. */
 static bool method_fits_session(struct visit *v, const struct session *s, const struct method *m)
 {
@@ -211,7 +198,7 @@ void payment_page_confirm(struct visit *v)
         !sb_session_pay(&v->w, &s, &m, &how, &p, &a))
         return;
     if (a.declined)
-        refuse_declined(v, &p, &a);
+        visit_refuse_declined(v, &p, &a);
     else
         sessions_answer(v, &s);
 }

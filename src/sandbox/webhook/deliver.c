@@ -34,20 +34,20 @@ struct deliver_delivery {
     struct header headers[HEADERS];
     char signature[sizeof("t=") + 20 + SECRETS * (sizeof(",v1=") + (size_t)DIGEST * 2)];
     bool delivered, unwanted;
-    char why[256];
+    struct why why;
 };
 
 static void deliver_finish(struct deliver_delivery *d)
 {
-    job_outside_done(d->job, OK, d->why);
+    job_outside_done(d->job, OK, d->why.text);
 }
 
-bool sandbox_heard(const struct call *c, char why[256])
+bool sandbox_heard(const struct call *c, struct why *why)
 {
     if (c->result != CALL_ANSWERED)
-        snprintf(why, 256, "the receiver was not reached: %s", c->why);
+        why_set(why, "the receiver was not reached: %s", c->why);
     else if (c->status < 200 || c->status >= 300)
-        snprintf(why, 256, "the receiver answered %d", c->status);
+        why_set(why, "the receiver answered %d", c->status);
     else
         return true;
     return false;
@@ -57,11 +57,11 @@ static void deliver_answered(struct call *c)
 {
     struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
 
-    d->delivered = sandbox_heard(c, d->why);
+    d->delivered = sandbox_heard(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
         LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
-        LOG_TEXT("why", str_of(d->why)));
+        LOG_TEXT("why", str_of(d->why.text)));
     deliver_finish(d);
 }
 
@@ -215,7 +215,7 @@ static void deliver_run(struct job *j, void *ctx)
     buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* indented */
     lost = sandbox_webhook_lost(s);
     if (lost) {
-        snprintf(d->why, sizeof(d->why), "%s", lost);
+        why_set(&d->why, "%s", lost);
         deliver_finish(d);
         return;
     }
@@ -236,7 +236,7 @@ static const int64_t gaps_ms[] = {
     10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
 };
 
-static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct sandbox *s = ctx;
     const struct deliver_delivery *d = j->state;
@@ -245,7 +245,7 @@ static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, char why
     (void)tx;
     if (d->delivered || d->unwanted)
         return OK;
-    snprintf(why, 256, "%s", d->why);
+    why_set(why, "%s", d->why.text);
     if (tries > COUNT(gaps_ms))
         return ERR_UNPROCESSABLE; /* a dead letter; no policy tries it again */
     j->again_ms =

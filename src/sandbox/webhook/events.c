@@ -180,7 +180,7 @@ static enum err store_event(struct tx *tx, const struct sandbox_event *e, struct
 
 /* --- who is told --- */
 
-bool sb_builtin_wants(const struct sandbox *s, struct str type)
+static bool sb_builtin_wants(const struct sandbox *s, struct str type)
 {
     static const struct str families[] = {
         { "payment_intent.", 15 }, { "charge.", 7 }, { "refund.", 7 }, { "checkout.session.", 17 }

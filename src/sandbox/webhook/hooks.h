@@ -40,7 +40,6 @@ enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct 
 /* ... to everybody who wants it. */
 enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
                             int64_t now_ms);
-bool sb_builtin_wants(const struct sandbox *s, struct str type);
 bool sb_hook_wants(struct str events, struct str type);
 
 /* --- sandbox/control/secrets.c --- */

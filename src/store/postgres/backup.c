@@ -28,7 +28,7 @@ struct dumping {
     char environment[VARIABLES][VARIABLE];
     char *names[VARIABLES + 1]; /* of the environment; ends with NULL */
     bool kept;                  /* whole as far as anybody knows: it stays */
-    char *why;                  /* 256 */
+    struct why *why;
 };
 
 /* --- asking --- */
@@ -37,8 +37,8 @@ static enum err backup_trouble(struct dumping *d, PGconn *db, const char *what)
 {
     struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 
-    snprintf(d->why, 256, "%s: %.*s", what, (int)(line.n < 180 ? line.n : 180), line.p);
-    return ERR_UNAVAILABLE;
+    return why_err(d->why, ERR_UNAVAILABLE, "%s: %.*s", what, (int)(line.n < 180 ? line.n : 180),
+                   line.p);
 }
 
 static bool do_it(PGconn *db, const char *sql)
@@ -143,20 +143,18 @@ static enum err run_program(struct dumping *d, char *const *arguments)
     pid_t child;
     int rc = backup_spawn(d, arguments, &child);
 
-    if (rc) {
-        snprintf(d->why, 256, "cannot run %s (%s): install postgresql-client", arguments[0],
-                 strerror(rc));
-        return ERR_VALIDATION;
-    }
+    if (rc)
+        return why_err(d->why, ERR_VALIDATION, "cannot run %s (%s): install postgresql-client",
+                       arguments[0], strerror(rc));
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return ERR_UNAVAILABLE;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return OK;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        snprintf(d->why, 256, "there is no %s: install postgresql-client", arguments[0]);
+        why_set(d->why, "there is no %s: install postgresql-client", arguments[0]);
     else
-        snprintf(d->why, 256, "%s failed; what it said stands above", arguments[0]);
+        why_set(d->why, "%s failed; what it said stands above", arguments[0]);
     return ERR_UNAVAILABLE;
 }
 
@@ -217,8 +215,7 @@ static enum err backup_compare(struct dumping *d)
         int64_t rows;
 
         if (!count_rows(db, d->tables[i].name, &rows) || rows != d->tables[i].rows) {
-            snprintf(d->why, 256, "the copy is not whole: rows are missing in %s",
-                     d->tables[i].name);
+            why_set(d->why, "the copy is not whole: rows are missing in %s", d->tables[i].name);
             e = ERR_UNPROCESSABLE;
         }
     }
@@ -261,7 +258,7 @@ static enum err backup_run(struct dumping *d)
     return e || d->b->unchecked ? e : backup_check(d);
 }
 
-enum err postgres_backup(struct backup *b, char why[256])
+enum err postgres_backup(struct backup *b, struct why *why)
 {
     struct dumping *d = calloc(1, sizeof(*d));
     enum err e;

@@ -6,7 +6,6 @@
 #include "store/driver.h"
 #include "store/postgres/server.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,17 +16,17 @@ static const char begin[] =
     " (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL);"
     " SELECT coalesce(max(number), 0) FROM schema_migrations";
 
-static enum err migrate_explain(const PGresult *r, const char *what, char why[256])
+static enum err migrate_explain(const PGresult *r, const char *what, struct why *why)
 {
     const char *words = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
-    snprintf(why, 256, "PostgreSQL, migration %.60s: %.150s", what,
-             words ? words : "the connection was lost");
+    why_set(why, "PostgreSQL, migration %.60s: %.150s", what,
+            words ? words : "the connection was lost");
     return r ? ERR_INTERNAL : ERR_UNAVAILABLE;
 }
 
 static enum err migrate_run(struct pg_conn *c, const char *sql, const struct pg_params *p,
-                            const char *what, char why[256])
+                            const char *what, struct why *why)
 {
     PGresult *r = pg_query(c, sql, p, LIMIT_DB_MIGRATE_MS);
     enum err e = OK;
@@ -38,7 +37,7 @@ static enum err migrate_run(struct pg_conn *c, const char *sql, const struct pg_
     return e;
 }
 
-static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, char why[256])
+static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, struct why *why)
 {
     PGresult *r = pg_query(c, begin, NULL, LIMIT_DB_MIGRATE_MS);
     enum err e = OK;
@@ -51,7 +50,7 @@ static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, char why[2
     return e;
 }
 
-static enum err migrate_apply(struct pg_conn *c, const struct migration *m, char why[256])
+static enum err migrate_apply(struct pg_conn *c, const struct migration *m, struct why *why)
 {
     const struct val v[] = { V_INT(m->number), V_TEXT(str_of(m->name)), V_INT(env_now_ms(c->env)) };
     struct pg_params p;
@@ -64,13 +63,12 @@ static enum err migrate_apply(struct pg_conn *c, const struct migration *m, char
     return e;
 }
 
-static enum err too_new(int64_t applied, int known, char why[256])
+static enum err too_new(int64_t applied, int known, struct why *why)
 {
-    snprintf(why, 256,
-             "the database is at migration %lld and this program knows only %d:"
-             " start a newer ichido",
-             (long long)applied, known);
-    return ERR_VALIDATION;
+    return why_err(why, ERR_VALIDATION,
+                   "the database is at migration %lld and this program knows only %d:"
+                   " start a newer ichido",
+                   (long long)applied, known);
 }
 
 /* On an empty database nothing takes long. */
@@ -84,7 +82,7 @@ static void migrate_tell(struct pg_conn *c, const struct migration *m, int64_t b
 
 /* The first that is missing, under the lock. *ret_next: there may be another one. */
 static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bool *ret_next,
-                           char why[256])
+                           struct why *why)
 {
     const struct migration *m = postgres_migrations;
     int known = 0;
@@ -99,11 +97,11 @@ static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bo
 }
 
 /* *began: what was applied before the first of them; -1: this is the first. */
-static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, char why[256])
+static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, struct why *why)
 {
     int64_t applied = 0;
     enum err e = lock_and_look(c, &applied, why);
-    char ignored[256];
+    struct why ignored;
 
     if (*began < 0)
         *began = applied;
@@ -111,11 +109,11 @@ static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, 
         e = apply_next(c, applied, *began, ret_next, why);
     if (!e)
         return migrate_run(c, "COMMIT", NULL, "commit", why);
-    (void)migrate_run(c, "ROLLBACK", NULL, "rollback", ignored);
+    (void)migrate_run(c, "ROLLBACK", NULL, "rollback", &ignored);
     return e;
 }
 
-enum err pg_migrate(struct pg_conn *c, char why[256])
+enum err pg_migrate(struct pg_conn *c, struct why *why)
 {
     int64_t began = -1;
     bool next = true;

@@ -2,6 +2,7 @@
  * and what became of a commit whose answer was lost. */
 #pragma once
 
+#include "base/why.h"
 #include "store/postgres/conn.h"
 
 /* Connects and looks. UNAVAILABLE: not now. VALIDATION: not as it is set up; it could lose what it
@@ -26,4 +27,4 @@ enum pg_fate pg_ask_fate(struct pg_conn *c, const char *xid, const char *life);
 
 /* Applies what is missing of postgres_migrations, one node at a time. VALIDATION: the database is
  * newer than this program. `why` says what went wrong. */
-enum err pg_migrate(struct pg_conn *c, char why[256]);
+enum err pg_migrate(struct pg_conn *c, struct why *why);

@@ -15,10 +15,10 @@ static const struct {
     { "57014", { PG_FAILED, ERR_TIMEOUT } },  /* statement_timeout */
     { "23505", { PG_FAILED, ERR_CONFLICT } },
     { "23", { PG_FAILED, ERR_CONSTRAINT } },
-    { "22",
-      { PG_FAILED, ERR_CONSTRAINT } }, /* bytes that a text may not hold, a number too large */
-    { "53100", { PG_FAILED, ERR_STORE_FULL } }, /* disk full */
-    { "25006", { PG_FAILED, ERR_STORE_FULL } }, /* read-only */
+    { "22003", { PG_FAILED, ERR_SUM_TOO_LARGE } }, /* a number that its type cannot hold */
+    { "22", { PG_FAILED, ERR_CONSTRAINT } },       /* bytes that a text may not hold */
+    { "53100", { PG_FAILED, ERR_STORE_FULL } },    /* disk full */
+    { "25006", { PG_FAILED, ERR_STORE_FULL } },    /* read-only */
     { "53200", { PG_FAILED, ERR_NO_MEMORY } },
     { "53", { PG_GONE, ERR_UNAVAILABLE } },       /* too many connections */
     { "26000", { PG_UNNAMED, ERR_UNAVAILABLE } }, /* no such prepared statement */

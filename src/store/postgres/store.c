@@ -20,7 +20,6 @@
 #include <assert.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -425,7 +424,7 @@ static struct pg_store *new_store(const struct store_options *o, struct env *env
 }
 
 /* A database that is being started beside us gets some time. */
-static enum err first_connection(struct pg_store *s, char why[256])
+static enum err first_connection(struct pg_store *s, struct why *why)
 {
     struct pg_worker *w = &s->workers[0];
     int64_t until_ms = now_ms(s) + LIMIT_DB_OPEN_MS;
@@ -441,17 +440,17 @@ static enum err first_connection(struct pg_store *s, char why[256])
     }
     w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
     if (e)
-        snprintf(why, 256, "%s", w->conn.why);
+        why_set(why, "%s", w->conn.why);
     return e;
 }
 
 enum err postgres_store_open(const struct store_options *o, struct env *env,
-                             struct store **ret_store, char why[256])
+                             struct store **ret_store, struct why *why)
 {
     struct pg_store *s = new_store(o, env);
     enum err e;
 
-    snprintf(why, 256, "out of memory");
+    why_set(why, "out of memory");
     if (!s)
         return ERR_NO_MEMORY;
     e = first_connection(s, why);

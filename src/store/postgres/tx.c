@@ -44,7 +44,7 @@ static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGr
         LOG(x->base.env->log, LOG_ERROR, "store.statement_failed",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("words", str_of(words)));
-    if (x->base.env->log && err == ERR_CONSTRAINT)
+    if (x->base.env->log && (err == ERR_CONSTRAINT || err == ERR_SUM_TOO_LARGE))
         LOG(x->base.env->log, LOG_ERROR, "store.constraint",
             LOG_TEXT("statement", str_of(want->what)), LOG_TEXT("sqlstate", str_of(state)),
             LOG_TEXT("constraint", str_of(PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME))));
@@ -287,9 +287,11 @@ void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn)
 {
     *x = (struct pg_tx){ .conn = conn };
     tx_init(&x->base, &ops, env);
-    write_opening(x->opening[PG_WRITES], env, "pg_current_xact_id()::text", LIMIT_DB_LOCK_MS);
-    write_opening(x->opening[PG_HURRIES], env, "pg_current_xact_id()::text", LIMIT_DB_HURRY_MS);
-    write_opening(x->opening[PG_READS], env, "''", LIMIT_DB_LOCK_MS);
+    write_opening(x->opening[PG_WRITES], env, "pg_current_xact_id()::text",
+                  env_patient_ms(env, LIMIT_DB_LOCK_MS));
+    write_opening(x->opening[PG_HURRIES], env, "pg_current_xact_id()::text",
+                  env_patient_ms(env, LIMIT_DB_HURRY_MS));
+    write_opening(x->opening[PG_READS], env, "''", env_patient_ms(env, LIMIT_DB_LOCK_MS));
 }
 
 void pg_tx_release(struct pg_tx *x)

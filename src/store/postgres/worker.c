@@ -230,7 +230,7 @@ static enum err run_alone(struct pg_worker *w, struct unit *u, enum pg_mode mode
 static void run_each_alone(struct pg_worker *w, struct unit **units, size_t n)
 {
     bool waits = units[0]->kind->where != UNIT_BACK;
-    int64_t until_ms = now_ms(w) + LIMIT_DB_ALONE_MS;
+    int64_t until_ms = now_ms(w) + env_patient_ms(w->conn.env, LIMIT_DB_ALONE_MS);
     enum err given_up = OK;
 
     w->shared->stand_aside(w);

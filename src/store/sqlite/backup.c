@@ -19,12 +19,12 @@ struct copying {
     sqlite3 *from, *to;
     char part[BACKUP_PATH];
     struct backup_table tables[BACKUP_TABLES];
-    char *why; /* 256 */
+    struct why *why;
 };
 
 static enum err backup_trouble(struct copying *c, sqlite3 *db, int rc, const char *what)
 {
-    snprintf(c->why, 256, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    why_set(c->why, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     switch (rc & 0xff) {
     case SQLITE_FULL: return ERR_STORE_FULL;
     case SQLITE_CORRUPT:
@@ -121,8 +121,7 @@ static int keep_word(void *ctx, int n, char **values, char **names)
 
 static enum err backup_wrong(struct copying *c, const char *what, const char *detail)
 {
-    snprintf(c->why, 256, "the copy is not whole: %s %.120s", what, detail);
-    return ERR_UNPROCESSABLE;
+    return why_err(c->why, ERR_UNPROCESSABLE, "the copy is not whole: %s %.120s", what, detail);
 }
 
 static enum err backup_check(struct copying *c)
@@ -193,7 +192,7 @@ static enum err backup_run(struct copying *c)
     return e ? e : backup_check(c);
 }
 
-enum err sqlite_backup(struct backup *b, char why[256])
+enum err sqlite_backup(struct backup *b, struct why *why)
 {
     struct copying *c = calloc(1, sizeof(*c));
     enum err e;

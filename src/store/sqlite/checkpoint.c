@@ -5,7 +5,6 @@
 #include "store/sqlite/conn.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { CACHE_KB = 256 }; /* it reads one small table, once */
@@ -96,7 +95,7 @@ void checkpointer_report(struct checkpointer *c, int64_t frames)
 }
 
 enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
-                          struct checkpointer **ret_c, char why[256])
+                          struct checkpointer **ret_c, struct why *why)
 {
     struct sqlite_options open = { .path = o->path, .cache_kb = CACHE_KB };
     struct checkpointer *c = calloc(1, sizeof(*c));
@@ -111,7 +110,7 @@ enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
     pthread_cond_init(&c->more, NULL);
     e = sqlite_db_open(&open, env, &c->db, why);
     if (!e && !thread_start(&c->thread, "checkpoint", checkpoint_work, c)) {
-        snprintf(why, 256, "cannot start a thread");
+        why_set(why, "cannot start a thread");
         e = ERR_UNAVAILABLE;
     }
     if (e) {

@@ -4,6 +4,7 @@
  * syncs nearly everything, then holds the writer between two batches for the small rest. */
 #pragma once
 
+#include "base/why.h"
 #include "store/sqlite/db.h"
 
 struct checkpointer;
@@ -18,7 +19,7 @@ struct checkpoint_options {
 
 /* Starts; what an earlier run left in the WAL is copied in the background. */
 enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
-                          struct checkpointer **ret_c, char why[256]);
+                          struct checkpointer **ret_c, struct why *why);
 /* The writer, after each commit: that many frames are in the WAL now. */
 void checkpointer_report(struct checkpointer *c, int64_t frames);
 void checkpointer_free(struct checkpointer *c); /* NULL is fine */

@@ -55,7 +55,5 @@ int sqlite_control(struct sqlite_db *db, enum sqlite_control what);
 /* Between two units: their rows' bytes go. */
 void sqlite_scratch_reset(struct sqlite_db *db);
 
-/* Checkpoint by mode; the frames in the WAL and how many of them are in the database by now. */
-enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames, int *ret_copied);
 /* fsyncs the database file through the handle that SQLite has open. */
 enum err sqlite_sync_file(struct sqlite_db *db);

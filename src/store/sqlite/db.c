@@ -35,33 +35,31 @@ void sqlite_setup(void)
 
 /* --- why it cannot be opened --- */
 
-static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc, char why[256])
+static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc, struct why *why)
 {
     int code = db->handle ? sqlite3_system_errno(db->handle) : 0;
 
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
-        snprintf(why, 256, "%s is not a database; move it away or set ICHIDO_DB to another", path);
-        return ERR_VALIDATION;
+        return why_err(why, ERR_VALIDATION,
+                       "%s is not a database; move it away or set ICHIDO_DB to another", path);
     case SQLITE_CORRUPT:
-        snprintf(why, 256, "%s is damaged (%s); restore a backup", path,
-                 sqlite3_errmsg(db->handle));
-        return ERR_VALIDATION;
-    case SQLITE_FULL: snprintf(why, 256, "no room on the disk of %s", path); return ERR_STORE_FULL;
+        return why_err(why, ERR_VALIDATION, "%s is damaged (%s); restore a backup", path,
+                       sqlite3_errmsg(db->handle));
+    case SQLITE_FULL: return why_err(why, ERR_STORE_FULL, "no room on the disk of %s", path);
     case SQLITE_READONLY:
-        snprintf(why, 256, "%s cannot be written: the file or its file system is read-only", path);
-        return ERR_STORE_FULL;
+        return why_err(why, ERR_STORE_FULL,
+                       "%s cannot be written: the file or its file system is read-only", path);
     case SQLITE_NOLFS: /* set_pragmas: not in WAL mode */
-        snprintf(why, 256, "%s cannot have a write-ahead log there; use a local disk", path);
-        return ERR_VALIDATION;
+        return why_err(why, ERR_VALIDATION,
+                       "%s cannot have a write-ahead log there; use a local disk", path);
     case SQLITE_BUSY:
-        snprintf(why, 256, "%s is locked by another program; close it first", path);
-        return ERR_UNAVAILABLE;
+        return why_err(why, ERR_UNAVAILABLE, "%s is locked by another program; close it first",
+                       path);
     default:
-        snprintf(why, 256, "cannot open %s: %s%s%s", path,
-                 db->handle ? sqlite3_errmsg(db->handle) : "out of memory", code ? ": " : "",
-                 code ? strerror(code) : "");
-        return ERR_UNAVAILABLE;
+        return why_err(why, ERR_UNAVAILABLE, "cannot open %s: %s%s%s", path,
+                       db->handle ? sqlite3_errmsg(db->handle) : "out of memory", code ? ": " : "",
+                       code ? strerror(code) : "");
     }
 }
 
@@ -199,15 +197,13 @@ static int sync_wal(struct sqlite_db *db)
 }
 
 enum err sqlite_db_open(const struct sqlite_options *o, struct env *env, struct sqlite_db **ret_db,
-                        char why[256])
+                        struct why *why)
 {
     struct sqlite_db *db = calloc(1, sizeof(*db));
     int rc;
 
-    if (!db) {
-        snprintf(why, 256, "out of memory");
-        return ERR_NO_MEMORY;
-    }
+    if (!db)
+        return why_err(why, ERR_NO_MEMORY, "out of memory");
     sqlite_setup();
     tx_init(&db->tx, &sqlite_tx_ops, env);
     db->read_only = o->read_only;
@@ -280,7 +276,9 @@ int64_t sqlite_db_wal_bytes(const struct sqlite_db *db)
 
 /* --- checkpoint --- */
 
-enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames, int *ret_copied)
+/* Checkpoint by mode; the frames in the WAL and how many of them are in the database by now. */
+static enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames,
+                                       int *ret_copied)
 {
     int rc = sqlite3_wal_checkpoint_v2(db->handle, "main", mode, ret_frames, ret_copied);
 

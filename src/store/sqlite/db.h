@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/err.h"
+#include "base/why.h"
 #include "store/store.h"
 
 struct sqlite_db;
@@ -31,11 +32,11 @@ void sqlite_setup(void);
 
 /* Opens, and creates the file unless read_only. On failure `why` says what to do, in one line. */
 enum err sqlite_db_open(const struct sqlite_options *o, struct env *env, struct sqlite_db **ret_db,
-                        char why[256]);
+                        struct why *why);
 
 /* Applies the migrations that are missing, each in a transaction of its own. CONFLICT: the file was
  * written by a newer program. */
-enum err sqlite_db_migrate(struct sqlite_db *db, char why[256]);
+enum err sqlite_db_migrate(struct sqlite_db *db, struct why *why);
 
 /* Runs the units (front and back, in this order except that a bulk kind's are gathered) in one
  * commit, runs the hooks, and gives each unit back with its verdict. Not OK: why the commit as a

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err lock_refuse(const char *what, const char *path, char why[256])
+static enum err lock_refuse(const char *what, const char *path, struct why *why)
 {
     int code = errno;
 
-    snprintf(why, 256, "cannot %s %s: %s", what, path, strerror(code));
+    why_set(why, "cannot %s %s: %s", what, path, strerror(code));
     return code == ENOSPC || code == EROFS || code == EDQUOT ? ERR_STORE_FULL : ERR_UNAVAILABLE;
 }
 
@@ -32,7 +32,7 @@ static void sync_parent(const char *dir)
 }
 
 /* Only the last directory is made: a longer missing path is a typing mistake. */
-static enum err make_directory(const char *database, char why[256])
+static enum err make_directory(const char *database, struct why *why)
 {
     const char *slash = strrchr(database, '/');
     char *dir = slash ? strndup(database, (size_t)(slash - database)) : NULL;
@@ -48,21 +48,21 @@ static enum err make_directory(const char *database, char why[256])
     return e;
 }
 
-static enum err name_the_owner(const struct sqlite_lock *l, const char *database, char why[256])
+static enum err name_the_owner(const struct sqlite_lock *l, const char *database, struct why *why)
 {
     char owner[80] = "";
     ssize_t n = pread(l->fd, owner, sizeof(owner) - 1, 0);
 
     owner[n > 0 ? n : 0] = '\0';
     owner[strcspn(owner, "\r\n")] = '\0';
-    snprintf(why, 256,
-             "%s is in use by the server at %s (its lock is %s); stop it first or use PostgreSQL"
-             " for several nodes",
-             database, *owner ? owner : "an unknown address", l->path);
-    return ERR_CONFLICT;
+    return why_err(
+        why, ERR_CONFLICT,
+        "%s is in use by the server at %s (its lock is %s); stop it first or use PostgreSQL"
+        " for several nodes",
+        database, *owner ? owner : "an unknown address", l->path);
 }
 
-static enum err write_owner(const struct sqlite_lock *l, struct str owner, char why[256])
+static enum err write_owner(const struct sqlite_lock *l, struct str owner, struct why *why)
 {
     if (ftruncate(l->fd, 0) || pwrite(l->fd, owner.p, owner.n, 0) != (ssize_t)owner.n)
         return lock_refuse("write", l->path, why);
@@ -70,7 +70,7 @@ static enum err write_owner(const struct sqlite_lock *l, struct str owner, char 
 }
 
 enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct str owner,
-                          char why[256])
+                          struct why *why)
 {
     enum err e = make_directory(database, why);
 
@@ -79,8 +79,7 @@ enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct st
         return e;
     if (asprintf(&l->path, "%s.lock", database) < 0) {
         l->path = NULL;
-        snprintf(why, 256, "out of memory");
-        return ERR_NO_MEMORY;
+        return why_err(why, ERR_NO_MEMORY, "out of memory");
     }
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (l->fd < 0)

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/why.h"
 
 struct sqlite_lock {
     int fd;
@@ -14,5 +15,5 @@ struct sqlite_lock {
 /* Makes the database's directory (0700) if only that is missing, then takes the lock. CONFLICT:
  * another server has it, and `why` names it. */
 enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct str owner,
-                          char why[256]);
+                          struct why *why);
 void sqlite_lock_release(struct sqlite_lock *l);

@@ -3,7 +3,6 @@
 #include "store/sqlite/conn.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char make_table[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
@@ -62,18 +61,18 @@ static int migrate_apply(struct sqlite_db *db, const struct migration *m)
     return rc ? rc : migrate_exec(db, "COMMIT");
 }
 
-static enum err migrate_refuse(struct sqlite_db *db, const char *what, int rc, char why[256])
+static enum err migrate_refuse(struct sqlite_db *db, const char *what, int rc, struct why *why)
 {
     enum err e = sqlite_failed(db, what, rc);
 
-    snprintf(why, 256, "migrating %s: %s", sqlite3_db_filename(db->handle, "main"), db->error);
+    why_set(why, "migrating %s: %s", sqlite3_db_filename(db->handle, "main"), db->error);
     if (!sqlite3_get_autocommit(db->handle))
         migrate_exec(db, "ROLLBACK");
     return e;
 }
 
 static enum err apply_all(struct sqlite_db *db, const struct migration *list, int end,
-                          char why[256])
+                          struct why *why)
 {
     const struct migration *m = list;
     int number = 0, rc = migrate_applied(db, end, &number);
@@ -88,17 +87,16 @@ static enum err apply_all(struct sqlite_db *db, const struct migration *list, in
             return migrate_refuse(db, m->name, rc, why);
         number = m->number;
     }
-    if (m != list && number > m[-1].number) {
-        snprintf(why, 256, "%s was written by a newer version (its tables are number %d, ours %d)",
-                 sqlite3_db_filename(db->handle, "main"), number, m[-1].number);
-        return ERR_CONFLICT;
-    }
+    if (m != list && number > m[-1].number)
+        return why_err(why, ERR_CONFLICT,
+                       "%s was written by a newer version (its tables are number %d, ours %d)",
+                       sqlite3_db_filename(db->handle, "main"), number, m[-1].number);
     return OK;
 }
 
 /* The sandbox's own numbers stand above all others, so that both lists can grow. A server that is
  * shown the sandbox's file takes it for a newer one and refuses it. */
-enum err sqlite_db_migrate(struct sqlite_db *db, char why[256])
+enum err sqlite_db_migrate(struct sqlite_db *db, struct why *why)
 {
     int rc = migrate_exec(db, make_table);
     enum err e;

@@ -21,7 +21,6 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -366,13 +365,12 @@ static const struct store_ops ops = {
 
 /* --- opening --- */
 
-static enum err no_thread(char why[256])
+static enum err no_thread(struct why *why)
 {
-    snprintf(why, 256, "cannot start a thread");
-    return ERR_UNAVAILABLE;
+    return why_err(why, ERR_UNAVAILABLE, "cannot start a thread");
 }
 
-static enum err start_reader(struct sqlite_store *s, int i, char why[256])
+static enum err start_reader(struct sqlite_store *s, int i, struct why *why)
 {
     struct sqlite_options o = { .path = s->path, .read_only = true, .cache_kb = READER_CACHE_KB };
     enum err e = sqlite_db_open(&o, s->store.env, &s->reader_dbs[i], why);
@@ -392,7 +390,7 @@ static enum err start_reader(struct sqlite_store *s, int i, char why[256])
     return OK;
 }
 
-static enum err start_threads(struct sqlite_store *s, char why[256])
+static enum err start_threads(struct sqlite_store *s, struct why *why)
 {
     struct checkpoint_options c = {
         .path = s->path, .hold = store_hold, .let_go = let_go, .fatal = store_fatal, .ctx = s
@@ -413,7 +411,7 @@ static enum err start_threads(struct sqlite_store *s, char why[256])
 }
 
 /* The lock file is 0600, and SQLite gives new files its permissions; older ones are narrowed. */
-static enum err open_file(struct sqlite_store *s, char why[256])
+static enum err open_file(struct sqlite_store *s, struct why *why)
 {
     struct sqlite_options o = { .path = s->path, .sandbox = s->store.options.sandbox };
     struct stat st;
@@ -455,17 +453,15 @@ static struct sqlite_store *store_make(const struct store_options *o, struct env
 }
 
 enum err sqlite_store_open(const struct store_options *o, struct env *env, struct store **ret_store,
-                           char why[256])
+                           struct why *why)
 {
     struct sqlite_store *s = store_make(o, env);
     enum err e = OK;
 
-    if (!s) {
-        snprintf(why, 256, "out of memory");
-        return ERR_NO_MEMORY;
-    }
+    if (!s)
+        return why_err(why, ERR_NO_MEMORY, "out of memory");
     if (!*s->path) {
-        snprintf(why, 256, "ICHIDO_DB names no file: write sqlite:data/ichido.db");
+        why_set(why, "ICHIDO_DB names no file: write sqlite:data/ichido.db");
         e = ERR_VALIDATION;
     }
     if (!e)

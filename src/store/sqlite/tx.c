@@ -35,8 +35,20 @@ bool sqlite_disk_broke(const struct sqlite_db *db)
     return (db->code & 0xff) == SQLITE_IOERR && db->failure != ERR_STORE_FULL;
 }
 
+/* sum() says it itself. The sum of two columns becomes a REAL, which a column of a STRICT table does
+ * not take. */
+static bool is_sum_too_large(const struct sqlite_db *db, int rc)
+{
+    struct str words = str_of(sqlite3_errmsg(db->handle));
+
+    return (rc == SQLITE_ERROR && str_eq(words, S("integer overflow"))) ||
+           (rc == SQLITE_CONSTRAINT_DATATYPE && str_starts(words, S("cannot store REAL value")));
+}
+
 static enum err sqlite_tx_meaning(struct sqlite_db *db, int rc)
 {
+    if (is_sum_too_large(db, rc))
+        return ERR_SUM_TOO_LARGE;
     switch (rc) {
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
@@ -75,7 +87,7 @@ enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc)
     if (e == ERR_CONFLICT) /* part of daily work: no words */
         return e;
     snprintf(db->error, sizeof(db->error), "%s: %s", what, sqlite3_errmsg(db->handle));
-    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL) && db->tx.env->log)
+    if ((e == ERR_CONSTRAINT || e == ERR_SUM_TOO_LARGE || e == ERR_INTERNAL) && db->tx.env->log)
         LOG(db->tx.env->log, LOG_ERROR, "store.statement_failed",
             LOG_TEXT("statement", str_of(what)), LOG_TEXT("error", str_of(db->error)));
     return e;

@@ -40,7 +40,7 @@ struct publish {
     struct takeback takeback;
     char place[TRACE_TEXT + 1]; /* of this publication in the event's trace */
     struct span span;
-    char why[160];
+    struct why why;
 };
 
 /* --- back to the builtin queue --- */
@@ -55,7 +55,7 @@ static void take_back(struct publish *b, const char *why)
 {
     enum err e = takeback_read(&b->arena, &b->event, &b->takeback);
 
-    snprintf(b->why, sizeof(b->why), "%s", why);
+    why_set(&b->why, "%s", why);
     if (e)
         job_outside_done(b->job, e, e == ERR_VALIDATION ? "the event cannot be read" : NULL);
     else
@@ -82,7 +82,7 @@ static void publish_failed(struct publish *b, const char *why)
         take_back(b, why);
         return;
     }
-    snprintf(b->why, sizeof(b->why), "%s", why);
+    why_set(&b->why, "%s", why);
     publish_finish(b, PUBLISH_FAILED);
 }
 
@@ -101,7 +101,7 @@ static void tell_span(struct publish *b)
 static void publish_answered(struct call *c)
 {
     struct publish *b = CONTAINER_OF(c, struct publish, call);
-    char why[160];
+    struct why why;
 
     tell_span(b);
     if (c->status >= 200 && c->status < 300) {
@@ -110,10 +110,10 @@ static void publish_answered(struct call *c)
         return;
     }
     if (c->status)
-        snprintf(why, sizeof(why), "it answered %d", c->status);
+        why_set(&why, "it answered %d", c->status);
     else
-        snprintf(why, sizeof(why), "it was not reached: %s", c->why);
-    publish_failed(b, why);
+        why_set(&why, "it was not reached: %s", c->why);
+    publish_failed(b, why.text);
 }
 
 static struct str text_of(struct arena *a, const char *before, struct str one, const char *between,
@@ -222,13 +222,13 @@ static void publish_outside(struct job *j, void *ctx)
     store_post(b->parts->payments->runtime.store, &b->unit);
 }
 
-static enum err publish_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err publish_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     static const int64_t pauses_ms[TRIES] = { 250, 1000, 1000 };
     const struct publish *b = j->state;
     int64_t attempt = j->message->attempt, now_ms = env_now_ms(j->env);
 
-    snprintf(why, 256, "%s", b->why);
+    why_set(why, "%s", b->why.text);
     switch (b->end) {
     case PUBLISH_SENT: return watch_begin(tx, ctx, j->message->ref, now_ms);
     case PUBLISH_TAKE_BACK: return give_to_queue(tx, b, now_ms);

@@ -44,7 +44,8 @@ struct mirror {
     bool unknown; /* by reference: the event is not here */
     struct standing standing;
     struct message message;
-    char trace[TRACE_TEXT + 1], why[160];
+    char trace[TRACE_TEXT + 1];
+    struct why why;
 };
 
 static void remote_dlq_sync_ask(struct mirror *m);
@@ -131,7 +132,7 @@ static enum err letter_run(struct tx *tx, struct unit *u)
         return e;
     m->message.id = m->standing.message;
     m->message.added_ms = m->standing.received_ms;
-    return standing_bury(tx, m->parts->apply, &m->message, env_now_ms(m->job->env), m->why);
+    return standing_bury(tx, m->parts->apply, &m->message, env_now_ms(m->job->env), m->why.text);
 }
 
 static void next_letter(struct mirror *m, bool odd)
@@ -155,9 +156,9 @@ static void letter_done(struct unit *u)
         return;
     }
     if (!m->unknown && m->standing.kind == STANDING_OPEN) {
-        p->apply->ended(m->job->env, p->apply->ctx, &m->message, JOB_DEAD, m->why);
+        p->apply->ended(m->job->env, p->apply->ctx, &m->message, JOB_DEAD, m->why.text);
         if (p->alert)
-            p->alert(p->alert_ctx, &m->message, m->why);
+            p->alert(p->alert_ctx, &m->message, m->why.text);
     }
     next_letter(m, m->unknown);
     remote_dlq_sync_look(m);
@@ -193,8 +194,8 @@ static bool read_letter(struct mirror *m)
     arena_release(&m->letter_arena);
     if (id.n > 64 || !str_is_utf8(id))
         id = (struct str){ 0 };
-    snprintf(m->why, sizeof(m->why), "QStash gave it up (its dead letter " STR_FMT "): status %lld",
-             STR_ARG(id), (long long)number_at(m->letter, "responseStatus"));
+    why_set(&m->why, "QStash gave it up (its dead letter " STR_FMT "): status %lld", STR_ARG(id),
+            (long long)number_at(m->letter, "responseStatus"));
     m->message = (struct message){ .kind = APPLY_EVENT_KIND,
                                    .attempt = number_at(m->letter, "maxRetries") + 1 };
     m->by_reference = !event_reference_read(&m->letter_arena, body, &m->message.ref);
@@ -254,7 +255,7 @@ static void read_page(struct mirror *m)
 static void remote_dlq_sync_answered(struct call *c)
 {
     struct mirror *m = CONTAINER_OF(c, struct mirror, call);
-    char why[160];
+    struct why why;
 
     if (c->result == CALL_ANSWERED && c->status == 200) {
         read_page(m);
@@ -262,8 +263,8 @@ static void remote_dlq_sync_answered(struct call *c)
         m->page_size = 1;
         remote_dlq_sync_ask(m);
     } else {
-        snprintf(why, sizeof(why), "status %d %s", c->status, c->why);
-        give_up(m, why);
+        why_set(&why, "status %d %s", c->status, c->why);
+        give_up(m, why.text);
     }
 }
 
@@ -363,7 +364,7 @@ static void remote_dlq_sync_outside(struct job *j, void *ctx)
 }
 
 /* One message for as long as there is a remote. */
-static enum err remote_dlq_sync_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err remote_dlq_sync_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct publisher *p = ctx;
 
@@ -405,8 +406,7 @@ struct job_kind mirror_kind(struct publisher *p)
 
 enum err mirror_start(struct tx *tx, struct publisher *p, int64_t now_ms)
 {
-    static const struct uuid only = { { 0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 'm', 'i', 'r',
-                                        'r', 0, 1 } };
+    static const struct uuid only = QUEUE_STANDING_ID('m', 'i', 'r', 'r', 0, 1);
     struct queue_new first = { .id = only,
                                .kind = MIRROR_KIND,
                                .due_ms = now_ms + LIMIT_MIRROR_MS };

@@ -17,7 +17,6 @@
 #include "webhook/event_state.h"
 #include "webhook/remote/requeue_local.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { WATCH_ARENA = 4 * 1024 * 1024 };
@@ -71,7 +70,7 @@ static enum err take_back(struct tx *tx, struct job *j, const struct publisher *
 }
 
 /* Done with a reason: it was taken back. */
-static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct publisher *p = ctx;
     int64_t now_ms = env_now_ms(j->env), next_ms = now_ms + LIMIT_WATCH_STEP_MS;
@@ -79,7 +78,7 @@ static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, cha
     enum err e = standing_read(tx, j->message->ref, &s);
 
     if (e == ERR_NOT_FOUND)
-        snprintf(why, 256, "the event is not there any more");
+        why_set(why, "the event is not there any more");
     if (e || s.kind != STANDING_OPEN)
         return e;
     if (p->remote && now_ms < ends_ms(j->message)) {
@@ -88,7 +87,7 @@ static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, cha
     }
     e = take_back(tx, j, p, &s, now_ms);
     if (!e)
-        snprintf(why, 256, "taken back");
+        why_set(why, "taken back");
     return e;
 }
 

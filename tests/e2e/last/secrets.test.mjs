@@ -8,14 +8,18 @@ import path from 'node:path';
 import { folder, outputFiles, secrets, toldFiles } from '../lib/evidence.mjs';
 import { test } from '../lib/harness.mjs';
 
-// grep looks for all of them in one pass, once on each core; thousands of secrets in a gigabyte take minutes otherwise.
+// grep looks for all that it is given in one pass, once on each core; thousands of secrets in a gigabyte take minutes otherwise.
+function grep(options, files) {
+    const { stdout, stderr } = spawnSync('xargs', ['-0', '-P', '2', '-n', '24', 'grep', '-a', ...options],
+        { input: files.join('\0'), encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
+    assert.equal(stderr, '', 'grep');
+    return stdout.split('\n').filter(Boolean);
+}
+
 function found(words, files) {
     const list = path.join(folder, 'words');
     fs.writeFileSync(list, `${[...words].join('\n')}\n`);
-    const { stdout, stderr } = spawnSync('xargs', ['-0', '-P', '2', '-n', '24', 'grep', '-aFHo', '-m1', '-f', list],
-        { input: files.join('\0'), encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
-    assert.equal(stderr, '', 'grep');
-    return stdout.split('\n', 5).filter(Boolean);
+    return grep(['-FHo', '-m1', '-f', list], files);
 }
 
 test('A4 no secret and no right digest is in any line, answer or page of the whole run', () => {
@@ -29,7 +33,7 @@ test('A4 no secret and no right digest is in any line, answer or page of the who
     fs.writeFileSync(bait, `{"token":"${[...known].at(-1)}"}`);
     assert.equal(found(known, [bait]).length > 0, true, 'the search finds what it should');
     fs.rmSync(bait);
-    assert.deepEqual(found(known, files), [], 'found a secret');
+    assert.deepEqual(found(known, files).slice(0, 5), [], 'found a secret');
 });
 
 // Those of Stripe's test cards that the tests and the sandbox use, bare or in groups of four.
@@ -37,12 +41,7 @@ const CARDS = '(4242[ -]?4242[ -]?4242[ -]?4242|5555[ -]?5555[ -]?5555[ -]?4444|
 // Our own words have no @ in them; example.com and the like are what tests write.
 const ADDRESSES = '[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*\\.[A-Za-z]{2,}';
 
-const matches = (pattern, files) => {
-    const { status, stdout, stderr } = spawnSync('grep', ['-aoEw', '-m3', pattern, ...files],
-        { encoding: 'latin1', env: { ...process.env, LC_ALL: 'C' }, maxBuffer: 1 << 28 });
-    assert.ok(status === 0 || status === 1, `grep: ${stderr}`);
-    return stdout.split('\n').filter(Boolean).slice(0, 5);
-};
+const matches = (pattern, files) => grep(['-HoEw', '-m50', pattern], files);
 
 test('O1 A6 no card number and no mail address is in any line, trace, number or error report of the whole run', () => {
     const files = toldFiles();
@@ -59,6 +58,7 @@ test('O1 A6 no card number and no mail address is in any line, trace, number or 
     assert.equal(matches(CARDS, [bait]).length, 1);
     assert.equal(matches(ADDRESSES, [bait]).length, 1);
     fs.rmSync(bait);
-    assert.deepEqual(matches(CARDS, files), [], 'found a card');
-    assert.deepEqual(matches(ADDRESSES, files).filter((one) => !one.endsWith(':payments@example.com')), [], 'found an address'); // our own example
+    assert.deepEqual(matches(CARDS, files).slice(0, 5), [], 'found a card');
+    const others = matches(ADDRESSES, files).filter((one) => !one.endsWith(':payments@example.com')); // our own example
+    assert.deepEqual(others.slice(0, 5), [], 'found an address');
 });

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import os from 'node:os';
 import { PATIENCE, PROGRAM, programEnv } from './server.mjs';
-import { ADMIN_TOKEN } from './tokens.mjs';
+import { asHex } from './stores.mjs';
+import { ADMIN_TOKEN, uuid } from './tokens.mjs';
 import { SECRET } from './stripe.mjs';
 import { until } from './wait.mjs';
 
@@ -51,6 +52,10 @@ export const sealed = (server) => until('all is sealed', async () => {
     if (Number(n)) await server.advance(TICK);
     return !Number(n);
 }, 30_000);
+
+// Another node holds the job that seals, as if it were about to: this one leaves new rows as they are.
+export const notSealing = (db) => until('the job is free to be taken', async () => (await db.all(`UPDATE message
+    SET owner = ${db.blob(asHex(uuid()))}, due_at = due_at + 86400000 WHERE kind = 'audit.seal' AND owner IS NULL RETURNING seq`)).length === 1);
 
 // Who means it takes the guards away first.
 export async function disarm(db) {

@@ -27,7 +27,7 @@ export const claims = (delivery) =>
 
 // answer(delivery) gives the status, or a promise of it; deliveries are in `got` in the order they came.
 export async function receive(t, answer = () => 200) {
-    const got = [];
+    const got = Object.assign([], { open: 0 }); // that wait for their answer
     const server = http.createServer((request, response) => {
         const parts = [];
         request.on('data', (part) => parts.push(part));
@@ -38,6 +38,8 @@ export async function receive(t, answer = () => 200) {
                 id: request.headers['upstash-message-id'],
             };
             got.push(delivery);
+            got.open++;
+            response.on('close', () => got.open--);
             const [status, headers = {}] = [await answer(delivery)].flat();
             response.writeHead(status, headers).end();
         });

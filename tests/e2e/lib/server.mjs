@@ -189,6 +189,10 @@ export class Server {
         return nowSeconds() + Math.floor(this.offsetMs / 1000);
     }
 
+    nowMs() {
+        return Date.now() + this.offsetMs;
+    }
+
     async advance(ms) {
         const body = JSON.stringify({ advanceMs: ms });
         const answer = await this.request({

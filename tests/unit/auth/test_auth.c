@@ -30,7 +30,7 @@ static int64_t fixed_wall_ms(const struct clock *c)
 static int open_fixture(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    char why[256];
+    struct why why;
 
     forge_init(&f->forge);
     arena_init(&f->arena, 64 << 20);
@@ -41,7 +41,7 @@ static int open_fixture(void **state)
     desk_init(&f->desk);
     f->server = keys_server_new();
     assert_int_equal(client_open(&(struct client_options){ .env = &f->env, .allow_private = true },
-                                 &f->client, why),
+                                 &f->client, &why),
                      OK);
     *state = f;
     return 0;
@@ -144,13 +144,13 @@ static enum err check(struct fixture *f, struct auth *a, struct str token)
 
 static struct auth *auth_with(struct fixture *f, struct auth_options o)
 {
-    char why[256];
+    struct why why;
     struct auth *a;
 
     o.env = &f->env;
-    a = auth_new(&o, why);
+    a = auth_new(&o, &why);
     if (!a)
-        fail_msg("%s", why);
+        fail_msg("%s", why.text);
     return a;
 }
 
@@ -276,11 +276,11 @@ static void a_wrong_key_stops_the_start_with_a_line(void **state)
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[256] = "";
+        struct why why = { 0 };
 
-        assert_null(auth_new(&rows[i], why));
-        assert_true(strlen(why) > 10);
-        assert_null(strstr(why, "short\""));
+        assert_null(auth_new(&rows[i], &why));
+        assert_true(strlen(why.text) > 10);
+        assert_null(strstr(why.text, "short\""));
     }
 }
 
@@ -574,7 +574,7 @@ static void the_client_may_go_first(void **state)
     struct fixture *f = *state;
     struct auth *a;
     struct asked *q;
-    char why[256];
+    struct why why;
 
     keys_server_set(f->server, HOLDS, NULL);
     a = auth_with_jwks(f, (struct auth_options){ 0 });
@@ -583,7 +583,7 @@ static void the_client_may_go_first(void **state)
     client_free(f->client);
     assert_int_equal(outcome(f, q), ERR_UNAUTHORIZED);
     auth_free(a);
-    assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, why), OK);
+    assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, &why), OK);
 }
 
 static void woken(struct task *t)
@@ -618,10 +618,10 @@ static void a1_the_clients_guard_against_private_targets_counts(void **state)
 {
     struct fixture *f = *state;
     struct auth *a;
-    char why[256];
+    struct why why;
 
     client_free(f->client);
-    assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, why), OK);
+    assert_int_equal(client_open(&(struct client_options){ .env = &f->env }, &f->client, &why), OK);
     keys_server_set(f->server, SAYS_200, set_of(f, f->forge.rsa, "r1", NULL, NULL));
     a = auth_with_jwks(f, (struct auth_options){ 0 });
     assert_int_equal(check(f, a, token_of(f, "RS256", "r1", 3600)), ERR_UNAUTHORIZED);

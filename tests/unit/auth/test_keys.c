@@ -33,14 +33,14 @@ static int close_fixture(void **state)
 
 static void hs256_wants_a_secret_as_long_as_its_hash(void **state)
 {
-    char why[256] = "";
+    struct why why = { 0 };
     struct secret_key *k;
 
     (void)state;
-    assert_null(secret_key_new(S("k"), why));
-    assert_null(secret_key_new(S("0123456789abcdef0123456789abcde"), why));
-    assert_null(strstr(why, "abcde")); /* the reason never shows it */
-    k = secret_key_new(S(SECRET), why);
+    assert_null(secret_key_new(S("k"), &why));
+    assert_null(secret_key_new(S("0123456789abcdef0123456789abcde"), &why));
+    assert_null(strstr(why.text, "abcde")); /* the reason never shows it */
+    k = secret_key_new(S(SECRET), &why);
     assert_non_null(k);
     secret_key_free(k);
     secret_key_free(NULL);
@@ -80,13 +80,14 @@ static void a1_only_strong_keys_are_loaded(void **state)
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char pem[4096], why[256] = "";
+        char pem[4096];
+        struct why why = { 0 };
         struct public_key *k;
 
         pem_of(rows[i].key, pem, sizeof(pem));
-        k = public_key_from_pem(str_of(pem), why);
-        if (rows[i].why ? k || !strstr(why, rows[i].why) : !k || k->algs != rows[i].algs)
-            fail_msg("row %zu: %s", i, why);
+        k = public_key_from_pem(str_of(pem), &why);
+        if (rows[i].why ? k || !strstr(why.text, rows[i].why) : !k || k->algs != rows[i].algs)
+            fail_msg("row %zu: %s", i, why.text);
         public_key_free(k);
     }
     EVP_PKEY_free(ed);
@@ -102,11 +103,11 @@ static void what_is_no_pem_is_refused(void **state)
         "-----BEGIN PUBLIC KEY-----",
         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     };
-    char why[256];
+    struct why why;
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
-        assert_null(public_key_from_pem(str_of(rows[i]), why));
+        assert_null(public_key_from_pem(str_of(rows[i]), &why));
 }
 
 /* --- JWKs --- */

@@ -25,13 +25,14 @@ static struct key_set *set_of(struct fixture *f, const char *json_keys)
 static int open_fixture(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    char why[256], keys[20000];
+    char keys[20000];
+    struct why why;
 
     forge_init(&f->forge);
     arena_init(&f->arena, 16 << 20);
-    f->secret = secret_key_new(S(SECRET), why);
-    f->rsa = public_key_from_pem(str_of(f->forge.rsa_pem), why);
-    f->ec = public_key_from_pem(str_of(f->forge.ec_pem), why);
+    f->secret = secret_key_new(S(SECRET), &why);
+    f->rsa = public_key_from_pem(str_of(f->forge.rsa_pem), &why);
+    f->ec = public_key_from_pem(str_of(f->forge.ec_pem), &why);
     snprintf(keys, sizeof(keys), "%s,%s", jwk_of(&f->arena, f->forge.rsa, ",\"kid\":\"r1\""),
              jwk_of(&f->arena, f->forge.ec, ",\"kid\":\"e1\""));
     f->set = set_of(f, keys);
@@ -487,14 +488,15 @@ static void a_wrong_guess_at_the_pem_asks_the_set(void **state)
 {
     struct fixture *f = *state;
     EVP_PKEY *other = EVP_RSA_gen(2048);
-    char pem[2048], why[256];
+    char pem[2048];
+    struct why why;
     struct verifier v = { 0 };
     struct key_set *none = set_of(f, "");
     struct str x = forge_token(&f->forge, &f->arena, S("{\"alg\":\"RS256\",\"kid\":\"x\"}"),
                                S(CLAIMS), BY_RSA);
 
     pem_of(other, pem, sizeof(pem));
-    v.pem = public_key_from_pem(str_of(pem), why);
+    v.pem = public_key_from_pem(str_of(pem), &why);
     assert_int_equal(verdict_on(f, &v, none, x, NOW_MS), VERDICT_UNKNOWN_KEY);
     assert_int_equal(verdict_on(f, &v, NULL, x, NOW_MS), VERDICT_SIGNATURE);
     public_key_free(v.pem);

@@ -45,6 +45,7 @@ static void q2_what_heals_by_itself_is_retryable_and_nothing_else(void **state)
                                       ERR_NOT_FOUND,
                                       ERR_CONFLICT,
                                       ERR_CONSTRAINT,
+                                      ERR_SUM_TOO_LARGE,
                                       ERR_KEY_REUSED,
                                       ERR_UNPROCESSABLE,
                                       ERR_TOO_LARGE,

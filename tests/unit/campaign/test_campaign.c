@@ -192,10 +192,10 @@ static enum err add_payment(struct tx *tx, const struct sale *s, struct payment 
     enum err e = payment_add(tx, p);
 
     p->version = 1;
-    p->captured = p->refunded = -1;
+    p->captured = p->refunded = MINOR_NONE;
     assert_true(payment_status_parse(str_of(s->payment), &p->status));
     if (p->status == PAYMENT_CAPTURED || p->status == PAYMENT_REFUNDED)
-        p->captured = p->money.minor;
+        p->captured.minor = p->money.minor;
     if (p->status == PAYMENT_REFUNDED)
         p->refunded = p->captured;
     if (!s->no_intent)

@@ -111,8 +111,8 @@ static enum err do_buy(struct tx *tx, void *ctx)
                                    .method_type = s->konbini ? S("konbini") : S("card") };
     *p = (struct payment){ .id = env_uuid(env),
                            .context = CONTEXT_PURCHASE,
-                           .captured = -1,
-                           .refunded = -1,
+                           .captured = MINOR_NONE,
+                           .refunded = MINOR_NONE,
                            .gateway = S("sandbox"),
                            .gateway_transaction_id = S("pi_1") };
     e = purchase_subject.claim(tx, &c, p, now());
@@ -164,11 +164,11 @@ static enum err buy(struct buyer *b, bool konbini)
 static void move(struct buyer *b, enum payment_status status, int64_t captured, int64_t refunded,
                  const struct fact *f)
 {
-    struct step s = { .buyer = b, .fact = f, .is_refund = b->payment.captured >= 0 };
+    struct step s = { .buyer = b, .fact = f, .is_refund = minor_known(b->payment.captured) };
 
     b->payment.status = status;
-    b->payment.captured = captured;
-    b->payment.refunded = refunded;
+    b->payment.captured.minor = captured;
+    b->payment.refunded.minor = refunded;
     for (int i = 0; i < 2; i++) {
         arena_init(&w.arena, 64 * 1024);
         assert_int_equal(rig_do(w.rig, 0, do_move, &s), OK);

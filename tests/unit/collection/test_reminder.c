@@ -40,7 +40,7 @@ static int64_t instant(const char *text)
     return ms;
 }
 
-static enum err hand_on(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err hand_on(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx;
     (void)m;

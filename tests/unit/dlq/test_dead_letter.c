@@ -18,13 +18,11 @@ static pthread_mutex_t at_work = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- the world --- */
 
-static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err work(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)ctx;
-    if (w.broken) {
-        snprintf(why, 256, "Broken, attempt %d", (int)m->attempt);
-        return ERR_UNAVAILABLE;
-    }
+    if (w.broken)
+        return why_err(why, ERR_UNAVAILABLE, "Broken, attempt %d", (int)m->attempt);
     pthread_mutex_lock(&at_work); /* PostgreSQL has several connections */
     snprintf(w.ran + strlen(w.ran), sizeof(w.ran) - strlen(w.ran), STR_FMT " ", STR_ARG(m->ref));
     pthread_mutex_unlock(&at_work);
@@ -503,13 +501,11 @@ static void q6_ids_may_be_unknown_or_named_twice(void **state)
 }
 
 static enum err own_way(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                        bool *ret_live, char why[256])
+                        bool *ret_live, struct why *why)
 {
     (void)tx, (void)ctx, (void)now_ms;
-    if (str_eq(d->ref, S("refused"))) {
-        snprintf(why, 256, "no: it is what it is");
-        return ERR_UNPROCESSABLE;
-    }
+    if (str_eq(d->ref, S("refused")))
+        return why_err(why, ERR_UNPROCESSABLE, "no: it is what it is");
     *ret_live = str_eq(d->ref, S("own"));
     return str_eq(d->ref, S("broken")) ? ERR_CONSTRAINT : OK;
 }

@@ -17,20 +17,20 @@ static void check(const struct edit *rows, size_t n)
         const struct edit *r = &rows[i];
         struct str body = { 0 }, shown;
         struct arena a;
-        char why[256] = "";
+        struct why why = { 0 };
         enum err e;
 
         arena_init(&a, 4 << 20);
         shown = dead_shown(&a, str_of(r->was));
         if (!str_eq(shown, str_of(r->shown)))
             fail_msg("%s: shown as " STR_FMT, r->why, STR_ARG(shown));
-        e = dead_merge(&a, str_of(r->was), str_of(r->edited), &body, why);
+        e = dead_merge(&a, str_of(r->was), str_of(r->edited), &body, &why);
         if (e != (r->stored ? OK : ERR_UNPROCESSABLE))
             fail_msg("%s: %d, " STR_FMT, r->why, e, STR_ARG(body));
         if (r->stored && !str_eq(body, str_of(r->stored)))
             fail_msg("%s: stored as " STR_FMT, r->why, STR_ARG(body));
-        if (!r->stored && (!strstr(why, " / ") || strlen(why) > 250))
-            fail_msg("%s: it says %s", r->why, why);
+        if (!r->stored && (!strstr(why.text, " / ") || strlen(why.text) > 250))
+            fail_msg("%s: it says %s", r->why, why.text);
         arena_release(&a);
     }
 }
@@ -215,7 +215,7 @@ static void what_is_too_much_for_a_tree_is_refused_where_a_mask_is_left(void **s
     struct buf was, edited;
     struct str body;
     struct arena a;
-    char why[256];
+    struct why why;
 
     (void)state;
     buf_init(&was, 1 << 20);
@@ -228,11 +228,11 @@ static void what_is_too_much_for_a_tree_is_refused_where_a_mask_is_left(void **s
     buf_add(&edited, dead_shown(&a, buf_str(&was)));
     assert_non_null(memmem(edited.p, edited.n, "***", 3));
     edited.p[edited.n - 3] = '2';
-    assert_int_equal(dead_merge(&a, buf_str(&was), buf_str(&edited), &body, why), OK);
+    assert_int_equal(dead_merge(&a, buf_str(&was), buf_str(&edited), &body, &why), OK);
     assert_non_null(memmem(body.p, body.n, "\"123\"", 5));
     assert_true(str_ends(body, S(",2]}")));
     edited.p[2] = 'x'; /* on both sides of the mask */
-    assert_int_equal(dead_merge(&a, buf_str(&was), buf_str(&edited), &body, why),
+    assert_int_equal(dead_merge(&a, buf_str(&was), buf_str(&edited), &body, &why),
                      ERR_UNPROCESSABLE);
     buf_release(&was);
     buf_release(&edited);

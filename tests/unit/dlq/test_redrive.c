@@ -12,7 +12,7 @@ static struct {
     struct str json;
 } w;
 
-static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err work(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)ctx, (void)why;
     return str_eq(m->ref, S("poor")) ? ERR_VALIDATION : OK;
@@ -20,7 +20,7 @@ static enum err work(struct tx *tx, const struct message *m, void *ctx, char why
 
 /* Not the letter's own refusal: the unit of all of them fails. */
 static enum err break_at_bad(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                             bool *ret_live, char why[256])
+                             bool *ret_live, struct why *why)
 {
     (void)tx, (void)ctx, (void)now_ms, (void)ret_live, (void)why;
     return str_starts(d->ref, S("bad")) ? ERR_INTERNAL : OK;
@@ -167,7 +167,7 @@ static enum err need_gate(struct tx *tx, void *ctx, const struct dead_letter *d,
 }
 
 static enum err enter_gate(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                           bool *ret_live, char why[256])
+                           bool *ret_live, struct why *why)
 {
     int64_t lane = strtoll(d->ref.p, NULL, 10);
 

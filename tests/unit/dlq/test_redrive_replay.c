@@ -11,7 +11,7 @@ static struct {
     struct str json;
 } w;
 
-static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err work(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)m, (void)ctx, (void)why;
     return OK;
@@ -19,7 +19,7 @@ static enum err work(struct tx *tx, const struct message *m, void *ctx, char why
 
 /* Not the event's own refusal: the unit of all of them fails. */
 static enum err break_at_bad(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                             struct replay_found *f, char why[256])
+                             struct replay_found *f, struct why *why)
 {
     (void)tx, (void)a, (void)why;
     f->message = (struct queue_new){ .id = { { [0] = 2, [15] = (unsigned char)event_id.p[4] } },
@@ -95,7 +95,7 @@ static void q6_events_that_fail_are_refused_and_counted_and_the_others_go_on(voi
 
 /* The first one is dead, in lane 9; the others are done, the last of them in the first lane. */
 static enum err find_lanes(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
-                           struct replay_found *f, char why[256])
+                           struct replay_found *f, struct why *why)
 {
     break_at_bad(tx, a, event_id, now_ms, f, why);
     f->is_dead = event_id.p[4] == 'a';

@@ -8,7 +8,6 @@
 #include "domain/cron.h"
 #include "unit/cm.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static int64_t instant(const char *text)
@@ -24,11 +23,11 @@ static int64_t instant(const char *text)
 
 static struct cron parsed(const char *text)
 {
-    char why[CRON_WHY] = "";
+    struct why why = { 0 };
     struct cron c;
 
-    if (cron_parse(str_of(text), &c, why))
-        fail_msg("%s: %s", text, why);
+    if (cron_parse(str_of(text), &c, &why))
+        fail_msg("%s: %s", text, why.text);
     return c;
 }
 
@@ -155,28 +154,30 @@ static void a_text_that_is_no_schedule_is_refused_with_words(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[CRON_WHY] = "";
+        struct why why = { 0 };
 
         memset(&c, 0xa5, sizeof(c));
-        if (cron_parse(str_of(rows[i][0]), &c, why) != ERR_VALIDATION || !strstr(why, rows[i][1]))
-            fail_msg("\"%s\": %s", rows[i][0], why);
+        if (cron_parse(str_of(rows[i][0]), &c, &why) != ERR_VALIDATION ||
+            !strstr(why.text, rows[i][1]))
+            fail_msg("\"%s\": %s", rows[i][0], why.text);
         assert_int_equal(c.minutes, 0xa5a5a5a5a5a5a5a5); /* untouched */
     }
 }
 
 static void a_text_over_the_limit_is_refused(void **state)
 {
-    char text[LIMIT_CRON + 2], why[CRON_WHY];
+    char text[LIMIT_CRON + 2];
+    struct why why;
     struct cron c;
 
     (void)state;
     memset(text, ' ', sizeof(text));
     memcpy(text, "* * * * *", 9);
-    assert_int_equal(cron_parse((struct str){ text, LIMIT_CRON }, &c, why), OK);
-    assert_int_equal(cron_parse((struct str){ text, LIMIT_CRON + 1 }, &c, why), ERR_VALIDATION);
-    assert_string_equal(why, "a cron has at most 512 characters");
-    assert_int_equal(cron_parse((struct str){ 0 }, &c, why), ERR_VALIDATION);
-    assert_int_equal(cron_parse((struct str){ "* * * * \0", 9 }, &c, why), ERR_VALIDATION);
+    assert_int_equal(cron_parse((struct str){ text, LIMIT_CRON }, &c, &why), OK);
+    assert_int_equal(cron_parse((struct str){ text, LIMIT_CRON + 1 }, &c, &why), ERR_VALIDATION);
+    assert_string_equal(why.text, "a cron has at most 512 characters");
+    assert_int_equal(cron_parse((struct str){ 0 }, &c, &why), ERR_VALIDATION);
+    assert_int_equal(cron_parse((struct str){ "* * * * \0", 9 }, &c, &why), ERR_VALIDATION);
 }
 
 /* --- the next firing --- */

@@ -77,11 +77,11 @@ static void expressions_give_milliseconds(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[EXPRESSION_WHY] = "";
+        struct why why = { 0 };
         int64_t ms = expression_delay_ms(str_of(rows[i].text), rows[i].retried);
 
-        if (!expression_check(str_of(rows[i].text), why) || ms != rows[i].ms)
-            fail_msg("%s: %lld %s", rows[i].text, (long long)ms, why);
+        if (!expression_check(str_of(rows[i].text), &why) || ms != rows[i].ms)
+            fail_msg("%s: %lld %s", rows[i].text, (long long)ms, why.text);
     }
 }
 
@@ -107,10 +107,10 @@ static void a_value_that_is_no_number_means_the_default_backoff(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[EXPRESSION_WHY];
+        struct why why;
 
-        if (!expression_check(str_of(rows[i]), why))
-            fail_msg("%s: %s", rows[i], why);
+        if (!expression_check(str_of(rows[i]), &why))
+            fail_msg("%s: %s", rows[i], why.text);
         if (expression_delay_ms(str_of(rows[i]), 0) != -1)
             fail_msg("%s", rows[i]);
     }
@@ -174,10 +174,10 @@ static void what_is_no_expression_is_refused_with_words(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[EXPRESSION_WHY] = "";
+        struct why why = { 0 };
 
-        if (expression_check(str_of(rows[i][0]), why) || !strstr(why, rows[i][1]))
-            fail_msg("%s: %s", rows[i][0], why);
+        if (expression_check(str_of(rows[i][0]), &why) || !strstr(why.text, rows[i][1]))
+            fail_msg("%s: %s", rows[i][0], why.text);
         if (expression_delay_ms(str_of(rows[i][0]), 1) != -1)
             fail_msg("%s has a value", rows[i][0]);
     }
@@ -185,25 +185,27 @@ static void what_is_no_expression_is_refused_with_words(void **state)
 
 static void the_longest_words_fit(void **state)
 {
-    char why[EXPRESSION_WHY], text[LIMIT_EXPRESSION];
+    char text[LIMIT_EXPRESSION];
+    struct why why;
 
     (void)state;
     memset(text, ' ', sizeof(text));
     memset(text + 200, 'w', 50);
-    assert_false(expression_check((struct str){ text, sizeof(text) }, why));
-    assert_string_equal(why + strlen(why) - 4, " max");
+    assert_false(expression_check((struct str){ text, sizeof(text) }, &why));
+    assert_string_equal(why.text + strlen(why.text) - 4, " max");
 }
 
 static void length_and_depth_are_bounded(void **state)
 {
-    char text[LIMIT_EXPRESSION + 1], why[EXPRESSION_WHY];
+    char text[LIMIT_EXPRESSION + 1];
+    struct why why;
 
     (void)state;
     memset(text, ' ', sizeof(text));
     text[0] = '7';
     assert_int_equal(expression_delay_ms((struct str){ text, LIMIT_EXPRESSION }, 0), 7);
-    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION + 1 }, why));
-    assert_string_equal(why, "character 1: an expression has at most 256 characters");
+    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION + 1 }, &why));
+    assert_string_equal(why.text, "character 1: an expression has at most 256 characters");
 
     memset(text, '(', LIMIT_EXPRESSION_DEPTH - 1);
     text[LIMIT_EXPRESSION_DEPTH - 1] = '7';
@@ -211,14 +213,14 @@ static void length_and_depth_are_bounded(void **state)
     assert_int_equal(expression_delay_ms((struct str){ text, 2 * LIMIT_EXPRESSION_DEPTH - 1 }, 0),
                      7);
     memset(text, '(', sizeof(text));
-    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION }, why));
-    assert_string_equal(why, "character 33: this is nested too deeply");
+    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION }, &why));
+    assert_string_equal(why.text, "character 33: this is nested too deeply");
     memset(text, '-', sizeof(text));
-    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION }, why));
-    assert_string_equal(why, "character 33: this is nested too deeply");
-    assert_false(expression_check((struct str){ "1+\0", 3 }, why));
-    assert_false(expression_check((struct str){ "1\0", 2 }, why));
-    assert_false(expression_check((struct str){ 0 }, why));
+    assert_false(expression_check((struct str){ text, LIMIT_EXPRESSION }, &why));
+    assert_string_equal(why.text, "character 33: this is nested too deeply");
+    assert_false(expression_check((struct str){ "1+\0", 3 }, &why));
+    assert_false(expression_check((struct str){ "1\0", 2 }, &why));
+    assert_false(expression_check((struct str){ 0 }, &why));
 }
 
 /* --- the default --- */

@@ -9,15 +9,19 @@
 #define OURS_OF(other, status_, captured_, done, all, fee_)                                        \
     {                                                                                              \
         .known = true, .other_intent = (other), .status = (status_),                               \
-        .money = { .minor = 1200, .currency = "JPY" }, .captured = (captured_),                    \
-        .refunds_done = (done), .refunds_all = (all), .fee = (fee_)                                \
+        .money = { .minor = 1200, .currency = "JPY" }, .captured = { captured_ },                  \
+        .refunds_done = { done }, .refunds_all = { all }, .fee = {                                 \
+            fee_                                                                                   \
+        }                                                                                          \
     }
 #define OURS(...) OURS_OF(false, __VA_ARGS__)
 #define OTHER OURS_OF(true, PAYMENT_CAPTURED, 1200, 0, 0, -1)
 #define THEIRS_IN(code, amount_, state_, received_, refunded_, fee_)                               \
     {                                                                                              \
-        .known = true, .state = (state_), .currency = code, .amount = (amount_),                   \
-        .received = (received_), .refunded = (refunded_), .fee = (fee_)                            \
+        .known = true, .state = (state_), .currency = code, .amount = { amount_ },                 \
+        .received = { received_ }, .refunded = { refunded_ }, .fee = {                             \
+            fee_                                                                                   \
+        }                                                                                          \
     }
 #define THEIRS(...) THEIRS_IN("JPY", 1200, __VA_ARGS__)
 #define BIT(d) (1U << DIFF_##d)

@@ -171,63 +171,121 @@ static void an_amount_is_1_to_the_maximum_in_a_known_currency(void **state)
     }
 }
 
-static void a_sum_is_exact_or_refused(void **state)
+static void two_currencies_are_never_equal(void **state)
 {
-    static const struct {
-        const char *why;
-        int64_t a, b;
-        bool added;
-        int64_t sum;
-        bool subtracted;
-        int64_t rest;
-    } rows[] = {
-        { "plain", 1000, 234, true, 1234, true, 766 },
-        { "nothing is left", 500, 500, true, 1000, true, 0 },
-        { "one too much", 500, 501, true, 1001, false, 0 },
-        { "with zero", 0, 0, true, 0, true, 0 },
-        { "the largest there is", INT64_MAX, 0, true, INT64_MAX, true, INT64_MAX },
-        { "one above it", INT64_MAX, 1, false, 0, true, INT64_MAX - 1 },
-        { "far above it", INT64_MAX, INT64_MAX, false, 0, true, 0 },
-        { "below zero", 1, -2, false, 0, true, 3 },
-        { "overflow downwards", 1, INT64_MIN, false, 0, false, 0 },
-        { "overflow upwards", -2, INT64_MAX, true, INT64_MAX - 2, false, 0 },
-    };
+    struct money usd = { 100, "USD" };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct money sum = yen(7), rest = yen(7);
-
-        if (money_add(yen(rows[i].a), yen(rows[i].b), &sum) != rows[i].added ||
-            sum.minor != (rows[i].added ? rows[i].sum : 7))
-            fail_msg("add, %s", rows[i].why);
-        if (money_sub(yen(rows[i].a), yen(rows[i].b), &rest) != rows[i].subtracted ||
-            rest.minor != (rows[i].subtracted ? rows[i].rest : 7))
-            fail_msg("sub, %s", rows[i].why);
-        assert_string_equal(sum.currency, "JPY");
-    }
-}
-
-static void two_currencies_are_never_added_or_equal(void **state)
-{
-    struct money usd = { 100, "USD" }, out = yen(7);
-
-    (void)state;
-    assert_false(money_add(yen(100), usd, &out));
-    assert_false(money_sub(yen(100), usd, &out));
-    assert_true(money_eq(out, yen(7)));
+    assert_true(money_eq(yen(7), yen(7)));
     assert_false(money_eq(yen(100), usd));
     assert_false(money_eq(yen(100), yen(101)));
     assert_false(money_same_currency(yen(100), usd));
     assert_true(money_same_currency(yen(100), yen(1)));
 }
 
-static void amounts_compare_as_numbers_do(void **state)
+static void none_is_not_0_but_counts_as_0(void **state)
+{
+    struct minor absent = MINOR_NONE, nothing = { 0 }, some = { 5 }, sum = MINOR_NONE;
+
+    (void)state;
+    assert_false(minor_known(absent));
+    assert_true(minor_known(nothing));
+    assert_false(minor_known(minor_or_none(nothing)));
+    assert_int_equal(minor_cmp(absent, nothing), 0);
+    assert_int_equal(minor_cmp(absent, some), -1);
+    assert_int_equal(minor_cmp(some, absent), 1);
+    assert_int_equal(minor_change(absent, some), 5);
+    assert_int_equal(minor_change(some, absent), -5);
+    assert_true(minor_add(&sum, absent) && minor_or_0(sum) == 0);
+    assert_true(minor_add(&sum, some) && sum.minor == 5);
+}
+
+static void a_sum_without_a_currency_is_exact_or_refused(void **state)
+{
+    struct minor most = { INT64_MAX }, sum = most, one = { 1 };
+    int64_t net = 7;
+
+    (void)state;
+    assert_false(minor_add(&sum, one));
+    assert_false(minor_add(&sum, most));
+    assert_true(sum.minor == INT64_MAX);
+    assert_true(minor_change(most, MINOR_NONE) == -INT64_MAX);
+    assert_true(
+        minor_net((struct minor){ 1000 }, (struct minor){ 300 }, (struct minor){ 36 }, &net));
+    assert_int_equal(net, 664);
+    assert_true(
+        minor_net((struct minor){ 300 }, (struct minor){ 300 }, (struct minor){ 36 }, &net));
+    assert_int_equal(net, -36);
+    assert_true(minor_net(MINOR_NONE, most, one, &net));
+    assert_true(net == INT64_MIN);
+    assert_false(minor_net(MINOR_NONE, most, (struct minor){ 2 }, &net));
+    assert_true(net == INT64_MIN);
+}
+
+static void what_is_stored_is_read_whatever_the_list_says_today(void **state)
+{
+    struct money m = yen(7);
+
+    (void)state;
+    assert_false(money_stored(100, S("JPYX"), &m));
+    assert_true(money_eq(m, yen(7)));
+    assert_true(money_stored(100, S("HRK"), &m)); /* gone since 2023 */
+    assert_true(m.minor == 100);
+    assert_string_equal(m.currency, "HRK");
+}
+
+static void a_part_is_covered_by_what_is_as_large(void **state)
 {
     (void)state;
-    assert_int_equal(money_cmp(yen(1), yen(2)), -1);
-    assert_int_equal(money_cmp(yen(2), yen(2)), 0);
-    assert_int_equal(money_cmp(yen(3), yen(2)), 1);
-    assert_int_equal(money_cmp(yen(INT64_MIN), yen(INT64_MAX)), -1);
+    assert_true(money_covers(yen(100), 0) && money_covers(yen(100), 100));
+    assert_false(money_covers(yen(100), 101) || money_covers(yen(100), -1));
+    assert_false(money_covers(yen(100), INT64_MAX) || money_covers(yen(100), INT64_MIN));
+}
+
+/* --- in writing --- */
+
+static void an_amount_is_written_with_its_currencys_digits(void **state)
+{
+    static const struct {
+        int64_t minor;
+        const char *currency, *text;
+    } rows[] = {
+        { 0, "JPY", "0" },
+        { 999, "JPY", "999" },
+        { 1234567, "JPY", "1,234,567" },
+        { 0, "USD", "0.00" },
+        { 5, "USD", "0.05" },
+        { -1234567, "USD", "-12,345.67" },
+        { 1234567, "KWD", "1,234.567" },
+        { 1234567, "CLF", "123.4567" },
+        { 1200, "", "1,200" },
+        { INT64_MAX, "JPY", "9,223,372,036,854,775,807" },
+        { INT64_MIN, "CLF", "-922,337,203,685,477.5808" },
+    };
+    char text[MONEY_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        money_text(rows[i].minor, rows[i].currency, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void an_amount_is_written_as_json_and_none_as_null(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 256);
+    buf_char(&b, '{');
+    money_out(&b, yen(1200));
+    minor_out(&b, "captured", (struct minor){ 0 });
+    minor_out(&b, "refunded", MINOR_NONE);
+    buf_add(&b, S("}"));
+    buf_char(&b, '\0');
+    assert_string_equal(b.p,
+                        "{\"amount\":1200,\"currency\":\"JPY\",\"captured\":0,\"refunded\":null}");
+    buf_release(&b);
 }
 
 int main(void)
@@ -239,9 +297,13 @@ int main(void)
         TEST(the_list_has_165_codes_with_the_digits_of_iso),
         TEST(debian_has_the_same_codes_but_for_known_differences),
         TEST(an_amount_is_1_to_the_maximum_in_a_known_currency),
-        TEST(a_sum_is_exact_or_refused),
-        TEST(two_currencies_are_never_added_or_equal),
-        TEST(amounts_compare_as_numbers_do),
+        TEST(two_currencies_are_never_equal),
+        TEST(none_is_not_0_but_counts_as_0),
+        TEST(a_sum_without_a_currency_is_exact_or_refused),
+        TEST(what_is_stored_is_read_whatever_the_list_says_today),
+        TEST(a_part_is_covered_by_what_is_as_large),
+        TEST(an_amount_is_written_with_its_currencys_digits),
+        TEST(an_amount_is_written_as_json_and_none_as_null),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ static bool row_fits(const struct row *r, const struct payment_view *p, enum int
 {
     return r->from == p->status && r->says == says && fits(r->given_up, p->given_up) &&
            fits(r->open, p->subject_open) && fits(r->server, p->server_confirmed) &&
-           fits(r->captured, p->captured >= 0) && fits(r->declined, p->declined);
+           fits(r->captured, minor_known(p->captured)) && fits(r->declined, p->declined);
 }
 
 /* A part of it, where that can be: only what the server confirms is captured in parts (D10). */
@@ -127,7 +127,7 @@ static struct payment_view view(enum payment_status s, bool was_captured, unsign
 {
     return (struct payment_view){ .status = s,
                                   .money = { PRICE, "JPY" },
-                                  .captured = was_captured ? OURS : -1,
+                                  .captured = { was_captured ? OURS : -1 },
                                   .given_up = flags & GIVEN_UP,
                                   .subject_open = flags & OPEN,
                                   .server_confirmed = flags & SERVER,
@@ -146,10 +146,10 @@ static void check_cell(const struct payment_view *p, enum intent_state says)
         int64_t after = rows[i].after == PART ? money_of(p) : rows[i].after;
 
         spoken++;
-        if (m.verdict != rows[i].verdict || m.to != rows[i].to || m.captured != after ||
+        if (m.verdict != rows[i].verdict || m.to != rows[i].to || m.captured.minor != after ||
             m.voided != rows[i].voided || m.lapsed)
             fail_msg("row %zu: verdict %d to %s captured %lld", i, (int)m.verdict,
-                     payment_status_name(m.to), (long long)m.captured);
+                     payment_status_name(m.to), (long long)m.captured.minor);
     }
     if (spoken != 1)
         fail_msg("%s, intent %d: %d rows speak of it", payment_status_name(p->status), (int)says,
@@ -245,7 +245,8 @@ static void other_money_than_asked_for_changes_nothing(void **state)
                                                         : money[i].mismatch && !dead))
                 fail_msg("%s, intent %d: %s", payment_status_name(s), (int)says, money[i].why);
             if (m.verdict == VERDICT_MISMATCH)
-                assert_true(m.to == s && m.captured == p.captured && !m.voided && !m.lapsed);
+                assert_true(m.to == s && m.captured.minor == p.captured.minor && !m.voided &&
+                            !m.lapsed);
         }
 }
 
@@ -264,7 +265,7 @@ static void what_is_received_is_what_was_captured(void **state)
             m = payment_move(&p, &f);
             assert_int_equal(m.verdict, VERDICT_APPLY);
             assert_int_equal(m.to, PAYMENT_CAPTURED);
-            assert_int_equal(m.captured, received[i]);
+            assert_int_equal(m.captured.minor, received[i]);
         }
 }
 
@@ -311,7 +312,8 @@ static void the_same_fact_twice_is_no_second_change(void **state)
         follow(&p, says, &stray);
         once = p;
         follow(&p, says, &again);
-        assert_true(p.status == once.status && p.captured == once.captured && stray == again);
+        assert_true(p.status == once.status && p.captured.minor == once.captured.minor &&
+                    stray == again);
     }
 }
 
@@ -485,14 +487,15 @@ static void a_refund_moves_only_as_the_contract_says(void **state)
 static void no_more_goes_back_than_was_captured(void **state)
 {
     static const struct {
-        int64_t captured, reserved, available;
+        struct minor captured, reserved;
+        int64_t available;
     } sums[] = {
-        { 1000, 0, 1000 },   { 1000, 1, 999 },
-        { 1000, 999, 1 },    { 1000, 1000, 0 },
-        { 1000, 1001, 0 },   { 1, 0, 1 },
-        { 0, 0, 0 },         { -1, 0, 0 },
-        { -1, 5, 0 },        { INT64_MAX, 0, INT64_MAX },
-        { 0, INT64_MAX, 0 }, { -1, INT64_MAX, 0 },
+        { { 1000 }, { 0 }, 1000 },   { { 1000 }, { 1 }, 999 },
+        { { 1000 }, { 999 }, 1 },    { { 1000 }, { 1000 }, 0 },
+        { { 1000 }, { 1001 }, 0 },   { { 1 }, { 0 }, 1 },
+        { { 0 }, { 0 }, 0 },         { { -1 }, { 0 }, 0 },
+        { { -1 }, { 5 }, 0 },        { { INT64_MAX }, { 0 }, INT64_MAX },
+        { { 0 }, { INT64_MAX }, 0 }, { { -1 }, { INT64_MAX }, 0 },
     };
 
     (void)state;
@@ -500,9 +503,34 @@ static void no_more_goes_back_than_was_captured(void **state)
         assert_int_equal(refund_available(sums[i].captured, sums[i].reserved), sums[i].available);
 }
 
+static void the_sums_of_a_payment_fit_into_each_other(void **state)
+{
+    static const struct {
+        const char *why;
+        int64_t captured, refunded;
+        bool fits;
+    } sums[] = {
+        { "nothing was captured", -1, -1, true },
+        { "nothing was captured, but it went back", -1, 1, false },
+        { "nothing is not captured", 0, -1, false },
+        { "in part", 1, -1, true },
+        { "the whole, and all of it went back", 1000, 1000, true },
+        { "more than the whole", 1001, -1, false },
+        { "nothing of it went back", 1000, 0, true },
+        { "more went back than came", 700, 701, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sums); i++)
+        if (payment_sums_fit((struct money){ 1000, "JPY" }, (struct minor){ sums[i].captured },
+                             (struct minor){ sums[i].refunded }) != sums[i].fits)
+            fail_msg("%s", sums[i].why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(the_sums_of_a_payment_fit_into_each_other),
         TEST(every_cell_moves_as_the_contract_says),
         TEST(only_an_expired_authorisation_lapses),
         TEST(other_money_than_asked_for_changes_nothing),

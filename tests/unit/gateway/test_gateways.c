@@ -42,10 +42,10 @@ static void a_route_by_method_and_currency(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct gateways g = all();
         struct gateway *to;
-        char why[160] = "";
+        struct why why = { 0 };
 
-        if (!gateways_route(&g, str_of(rows[i].rules), why))
-            fail_msg("row %zu: %s", i, why);
+        if (!gateways_route(&g, str_of(rows[i].rules), &why))
+            fail_msg("row %zu: %s", i, why.text);
         to = gateways_for(&g, str_of(rows[i].method), rows[i].currency);
         if (!to != !rows[i].to || (to && strcmp(to->name, rows[i].to) != 0))
             fail_msg("row %zu: %s", i, to ? to->name : "nobody");
@@ -61,9 +61,9 @@ static void a_wrong_rule_is_named(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct gateways g = all();
-        char why[160] = "";
+        struct why why = { 0 };
 
-        if (gateways_route(&g, str_of(rows[i]), why) || !why[0])
+        if (gateways_route(&g, str_of(rows[i]), &why) || !why.text[0])
             fail_msg("%s was taken", rows[i]);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/why.h"
 #include "http/http.h"
 #include "unit/cm.h"
 
@@ -235,10 +236,10 @@ static struct fixture *fixture_new(void)
 
 static void fixture_start(struct fixture *f)
 {
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (server_open(&f->options, &f->server, why))
-        fail_msg("%s", why);
+    if (server_open(&f->options, &f->server, &why))
+        fail_msg("%s", why.text);
     server_on_drain(f->server, on_drained, f);
     f->at = (struct sockaddr_in){ .sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)server_port(f->server)),

@@ -60,11 +60,11 @@ static void what_waits_at_a_passed_socket_stays_there_at_the_end(void **state)
     struct fixture *f = fixture_new();
     struct sockaddr_in at = v4(INADDR_LOOPBACK);
     int kept = listening_socket(&at), client, taken;
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     pass(fcntl(kept, F_DUPFD_CLOEXEC, 50));
-    assert_int_equal(server_open(&f->options, &f->server, why), OK);
+    assert_int_equal(server_open(&f->options, &f->server, &why), OK);
     f->at = at;
     client = dial(f);
     say(client, S("hello"));
@@ -72,7 +72,7 @@ static void what_waits_at_a_passed_socket_stays_there_at_the_end(void **state)
     server_run(f->server);
     taken = accept4(kept, NULL, NULL, SOCK_NONBLOCK);
     assert_true(taken >= 0);
-    assert_int_equal(recv(taken, why, 5, 0), 5);
+    assert_int_equal(recv(taken, why.text, 5, 0), 5);
     close(taken);
     close(client);
     close(kept);
@@ -82,13 +82,13 @@ static void what_waits_at_a_passed_socket_stays_there_at_the_end(void **state)
 static void a_passed_socket_that_does_not_listen_is_told(void **state)
 {
     struct fixture *f = fixture_new();
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     pass(socket(AF_INET, SOCK_DGRAM, 0));
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_string_equal(why, "cannot listen on the sockets that systemd passed (LISTEN_FDS): "
-                             "one of them is no listening stream socket");
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_string_equal(why.text, "cannot listen on the sockets that systemd passed (LISTEN_FDS): "
+                                  "one of them is no listening stream socket");
     assert_null(f->server);
     fixture_free(f);
 }
@@ -108,15 +108,15 @@ static void d25_only_loopback_where_that_is_asked_for(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct fixture *f = fixture_new();
-        char why[256] = "";
+        struct why why = { 0 };
 
         f->options.listen = rows[i].listen;
         f->options.loops = 2;
         f->options.loopback_only = true;
-        if (server_open(&f->options, &f->server, why) != rows[i].e)
-            fail_msg("row %zu: %s", i, why);
+        if (server_open(&f->options, &f->server, &why) != rows[i].e)
+            fail_msg("row %zu: %s", i, why.text);
         if (rows[i].e)
-            assert_non_null(strstr(why, "is no loopback address"));
+            assert_non_null(strstr(why.text, "is no loopback address"));
         fixture_free(f);
     }
 }
@@ -125,14 +125,14 @@ static void d25_a_passed_socket_must_be_on_loopback_too(void **state)
 {
     struct fixture *f = fixture_new();
     struct sockaddr_in at = v4(INADDR_ANY);
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     f->options.loopback_only = true;
     pass(listening_socket(&at));
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, "LISTEN_FDS"));
-    assert_non_null(strstr(why, "is no loopback address"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, "LISTEN_FDS"));
+    assert_non_null(strstr(why.text, "is no loopback address"));
     fixture_free(f);
 }
 
@@ -141,7 +141,7 @@ static void d25_a_unix_socket_is_fine(void **state)
     struct fixture *f = fixture_new();
     struct sockaddr_un at = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "ichido-listen-%d", (int)getpid());
@@ -149,8 +149,8 @@ static void d25_a_unix_socket_is_fine(void **state)
     assert_int_equal(listen(fd, 8), 0);
     f->options.loopback_only = true;
     pass(fd);
-    if (server_open(&f->options, &f->server, why))
-        fail_msg("%s", why);
+    if (server_open(&f->options, &f->server, &why))
+        fail_msg("%s", why.text);
     fixture_free(f);
 }
 

@@ -40,19 +40,20 @@ static void a_problem_has_the_members_of_rfc_9457(void **state)
 
     (void)state;
     buf_init(&b, 4096);
-    problem_write(&b, ERR_NOT_FOUND, LANG_EN, NULL, S("id-1"), S(""));
+    problem_write(&b, ERR_NOT_FOUND, LANG_EN, NULL, S("id-1"), S(""), S(""));
     assert_true(
         str_eq(buf_str(&b),
                S("{\"type\":\"/problems/not-found\",\"title\":\"There is no such thing here.\""
                  ",\"status\":404,\"detail\":\"There is no such thing here.\""
                  ",\"code\":\"NOT_FOUND\",\"instance\":\"id-1\"}")));
     buf_clear(&b);
-    problem_write(&b, ERR_VALIDATION, LANG_JA, "a \"b\"\n", S("x"), S("[{\"field\":\"a\"}]"));
+    problem_write(&b, ERR_VALIDATION, LANG_JA, "a \"b\"\n", S("x"), S("[{\"field\":\"a\"}]"),
+                  S(""));
     assert_true(str_ends(buf_str(&b), S(",\"status\":400,\"detail\":\"a \\\"b\\\"\\n\""
                                         ",\"code\":\"VALIDATION_ERROR\",\"instance\":\"x\""
                                         ",\"errors\":[{\"field\":\"a\"}]}")));
     buf_clear(&b);
-    problem_write_more(&b, ERR_UNPROCESSABLE, LANG_EN, NULL, S("x"), S(""), S("\"a\":1,\"b\":2"));
+    problem_write(&b, ERR_UNPROCESSABLE, LANG_EN, NULL, S("x"), S(""), S("\"a\":1,\"b\":2"));
     assert_true(str_ends(buf_str(&b), S(",\"instance\":\"x\",\"a\":1,\"b\":2}")));
     buf_release(&b);
 }

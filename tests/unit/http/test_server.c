@@ -426,28 +426,29 @@ static void every_loop_answers(void **state)
 static void an_address_in_use_is_told(void **state)
 {
     struct fixture *f = *state, *other = fixture_new();
-    char address[32], why[256] = "";
+    char address[32];
+    struct why why = { 0 };
 
     snprintf(address, sizeof(address), "127.0.0.1:%d", server_port(f->server));
     other->options.listen = str_of(address);
     for (int loops = 1; loops <= 2; loops++) {
         other->options.loops = loops;
-        assert_int_equal(server_open(&other->options, &other->server, why), ERR_VALIDATION);
-        assert_non_null(strstr(why, "in use"));
+        assert_int_equal(server_open(&other->options, &other->server, &why), ERR_VALIDATION);
+        assert_non_null(strstr(why.text, "in use"));
     }
     other->options.listen = S("nonsense");
-    assert_int_equal(server_open(&other->options, &other->server, why), ERR_VALIDATION);
+    assert_int_equal(server_open(&other->options, &other->server, &why), ERR_VALIDATION);
     fixture_free(other);
 }
 
 static void a_server_that_never_ran_is_freed(void **state)
 {
     struct fixture *f = fixture_new();
-    char why[256];
+    struct why why;
 
     (void)state;
     f->options.loops = 2;
-    assert_int_equal(server_open(&f->options, &f->server, why), OK);
+    assert_int_equal(server_open(&f->options, &f->server, &why), OK);
     assert_true(server_port(f->server) > 0);
     fixture_free(f);
 }

@@ -172,25 +172,6 @@ static void what_does_not_listen_is_refused(void **state)
     close(3);
 }
 
-static void the_watchdog_is_fed_at_half_its_time(void **state)
-{
-    (void)state;
-    unsetenv("WATCHDOG_USEC");
-    unsetenv("WATCHDOG_PID");
-    assert_int_equal(systemd_watchdog_us(), 0);
-    setenv("WATCHDOG_USEC", "30000000", 1);
-    assert_int_equal(systemd_watchdog_us(), 15000000);
-    setenv("WATCHDOG_PID", own_pid(), 1);
-    assert_int_equal(systemd_watchdog_us(), 15000000);
-    setenv("WATCHDOG_PID", "1", 1);
-    assert_int_equal(systemd_watchdog_us(), 0);
-    setenv("WATCHDOG_PID", "junk", 1);
-    assert_int_equal(systemd_watchdog_us(), 0);
-    unsetenv("WATCHDOG_PID");
-    setenv("WATCHDOG_USEC", "junk", 1);
-    assert_int_equal(systemd_watchdog_us(), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,7 +182,6 @@ int main(void)
         TEST(passed_sockets_are_adopted_once),
         TEST(sockets_for_another_process_are_not_ours),
         TEST(what_does_not_listen_is_refused),
-        TEST(the_watchdog_is_fed_at_half_its_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,36 +247,36 @@ static void a_bad_certificate_is_told_before_anything_starts(void **state)
 {
     struct files n;
     struct fixture *f = fixture_new();
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     make_files(&n);
     f->options.tls_cert = "/nowhere/cert.pem";
     f->options.tls_key = n.key;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
     assert_string_equal(
-        why, "ICHIDO_TLS_CERT: cannot read /nowhere/cert.pem: No such file or directory");
+        why.text, "ICHIDO_TLS_CERT: cannot read /nowhere/cert.pem: No such file or directory");
     f->options.tls_cert = n.dir;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, ": Is a directory"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, ": Is a directory"));
     f->options.tls_cert = n.key;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, "key.pem holds no PEM certificate"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, "key.pem holds no PEM certificate"));
     f->options.tls_cert = n.cert;
     f->options.tls_key = n.other;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, "ICHIDO_TLS_KEY: "));
-    assert_non_null(strstr(why, "other.pem does not belong to the certificate"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, "ICHIDO_TLS_KEY: "));
+    assert_non_null(strstr(why.text, "other.pem does not belong to the certificate"));
     f->options.tls_key = n.cert;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, "cert.pem holds no PEM private key"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, "cert.pem holds no PEM private key"));
     f->options.tls_key = "/nowhere/key.pem";
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_string_equal(why,
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_string_equal(why.text,
                         "ICHIDO_TLS_KEY: cannot read /nowhere/key.pem: No such file or directory");
     f->options.tls_key = NULL;
-    assert_int_equal(server_open(&f->options, &f->server, why), ERR_VALIDATION);
-    assert_non_null(strstr(why, "ICHIDO_TLS_KEY"));
+    assert_int_equal(server_open(&f->options, &f->server, &why), ERR_VALIDATION);
+    assert_non_null(strstr(why.text, "ICHIDO_TLS_KEY"));
     fixture_free(f);
     remove_files(&n);
 }

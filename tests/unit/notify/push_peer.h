@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "base/why.h"
 #include "http/client/client.h"
 #include "notify/notify.h"
 #include "observe/log.h"
@@ -195,7 +196,7 @@ struct stage {
 
 static inline void stage_init(struct stage *s)
 {
-    char why[256];
+    struct why why;
 
     clock_init(&s->env.clock);
     rng_init_kernel(&s->env.rng);
@@ -204,7 +205,7 @@ static inline void stage_init(struct stage *s)
     desk_init(&s->desk);
     arena_init(&s->arena, 256 << 20);
     assert_int_equal(client_open(&(struct client_options){ .env = &s->env, .allow_private = true },
-                                 &s->client, why),
+                                 &s->client, &why),
                      OK);
 }
 

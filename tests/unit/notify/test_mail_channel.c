@@ -13,7 +13,7 @@ struct fixture {
 };
 
 static struct transport *mail_at(struct fixture *f, const char *url, const char *from,
-                                 char why[256])
+                                 struct why *why)
 {
     return mail_new(&(struct mail_options){ .env = &f->stage.env,
                                             .client = f->stage.client,
@@ -25,12 +25,12 @@ static struct transport *mail_at(struct fixture *f, const char *url, const char 
 static int open_fixture(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    char why[256] = "";
+    struct why why = { 0 };
 
     stage_init(&f->stage);
     f->box = box_new();
     snprintf(f->url, sizeof(f->url), "smtp://127.0.0.1:%d", f->box->port);
-    f->mail = mail_at(f, f->url, "pay@example.com", why);
+    f->mail = mail_at(f, f->url, "pay@example.com", &why);
     assert_non_null(f->mail);
     *state = f;
     return 0;
@@ -129,7 +129,7 @@ static void what_the_server_says_decides(void **state)
         f->box->words = rows[i].words;
         f->box->stage = rows[i].stage;
         one = tell(f, f->mail, "taro@example.jp");
-        if (one->p.told != rows[i].told || !one->p.why[0] || strchr(one->p.why, '@') ||
+        if (one->p.told != rows[i].told || !one->p.why.text[0] || strchr(one->p.why.text, '@') ||
             one->p.retry_after_ms != -1)
             fail_msg("%s %s: %d %s", rows[i].stage, rows[i].words, (int)one->p.told, one->p.why);
     }
@@ -151,8 +151,8 @@ static void an_address_that_cannot_be_is_never_told(void **state)
         struct sent *one = tell(f, f->mail, bad[i]);
 
         assert_int_equal(one->p.told, TOLD_NEVER);
-        assert_non_null(strstr(one->p.why, "address"));
-        assert_null(strchr(one->p.why, '@'));
+        assert_non_null(strstr(one->p.why.text, "address"));
+        assert_null(strchr(one->p.why.text, '@'));
     }
     assert_int_equal(f->box->accepted, 0);
 }
@@ -191,11 +191,11 @@ static void wrong_settings_are_named(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[256] = "";
+        struct why why = { 0 };
 
-        assert_null(mail_at(f, rows[i].url, rows[i].from, why));
-        if (!strstr(why, rows[i].named) || strstr(why, "cret"))
-            fail_msg("row %zu: %s", i, why);
+        assert_null(mail_at(f, rows[i].url, rows[i].from, &why));
+        if (!strstr(why.text, rows[i].named) || strstr(why.text, "cret"))
+            fail_msg("row %zu: %s", i, why.text);
     }
 }
 

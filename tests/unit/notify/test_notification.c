@@ -412,8 +412,17 @@ static void amounts_are_written_for_people(void **state)
     (void)state;
     arena_init(&a, 1 << 16);
     for (size_t i = 0; i < COUNT(rows); i++) {
-        assert_true(str_eq(money_words(&a, rows[i].money, LANG_JA), str_of(rows[i].ja)));
-        assert_true(str_eq(money_words(&a, rows[i].money, LANG_EN), str_of(rows[i].en)));
+        const struct notice n = {
+            .type = NOTICE_REMINDER, .item = S("x"), .money = rows[i].money, .due = { 2026, 12, 31 }
+        };
+        char ja[128], en[128];
+
+        snprintf(ja, sizeof(ja), "「x」のお支払い（%s）の期限は本日（2026年12月31日）です。",
+                 rows[i].ja);
+        snprintf(en, sizeof(en), "The payment of %s for \"x\" is due today, December 31, 2026.",
+                 rows[i].en);
+        assert_true(str_eq(notice_words(&a, &n, LANG_JA).body, str_of(ja)));
+        assert_true(str_eq(notice_words(&a, &n, LANG_EN).body, str_of(en)));
     }
     arena_release(&a);
 }

@@ -46,7 +46,7 @@ static void answer(struct fake *f, struct parcel_out *p)
 
     p->told = f->told;
     p->retry_after_ms = f->retry_after_ms;
-    snprintf(p->why, sizeof(p->why), f->told == TOLD_SENT ? "" : "because of the test");
+    why_set(&p->why, f->told == TOLD_SENT ? "" : "because of the test");
     *c = (struct coming){ .task = { .run = comes_back }, .parcel = p };
     home_give(p->home, &c->task);
 }

@@ -27,7 +27,8 @@ struct fixture {
 static int open_fixture(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    char uri[64], base[64], why[256] = "";
+    char uri[64], base[64];
+    struct why why = { 0 };
 
     stage_init(&f->stage);
     f->google = peer_new();
@@ -41,9 +42,9 @@ static int open_fixture(void **state)
                                                .client = f->stage.client,
                                                .credentials = str_of(f->account.json),
                                                .base = str_of(base) },
-                       why);
+                       &why);
     if (!f->push)
-        fail_msg("%s", why);
+        fail_msg("%s", why.text);
     *state = f;
     return 0;
 }
@@ -79,7 +80,7 @@ static struct sent *push_one(struct fixture *f)
     struct sent *one = begin(f);
 
     sent_end(&f->stage, one);
-    assert_null(strstr(one->p.why, "token-"));
+    assert_null(strstr(one->p.why.text, "token-"));
     return one;
 }
 
@@ -176,7 +177,7 @@ static void what_cannot_be_a_push_is_never_sent(void **state)
     f->push->send(f->push, &one->p);
     assert_int_equal(one->times, 0);
     assert_int_equal(sent_end(&f->stage, one), TOLD_NEVER);
-    assert_non_null(strstr(one->p.why, "JSON object"));
+    assert_non_null(strstr(one->p.why.text, "JSON object"));
     assert_int_equal(peer_asked(f->google), 0);
 }
 
@@ -361,14 +362,15 @@ static void the_line_for_a_token_has_an_end(void **state)
 static void settings_that_are_wrong_are_said(void **state)
 {
     struct fixture *f = *state;
-    char why[256] = "";
+    struct why why = { 0 };
 
     assert_null(
         push_new(&(struct push_options){ .env = &f->stage.env,
                                          .client = f->stage.client,
                                          .credentials = S("{\"private_key\":\"token-a\"}") },
-                 why));
-    assert_string_equal(why, "ICHIDO_FCM_CREDENTIALS: client_email is missing or cannot be one");
+                 &why));
+    assert_string_equal(why.text,
+                        "ICHIDO_FCM_CREDENTIALS: client_email is missing or cannot be one");
 }
 
 #define AT(f) cmocka_unit_test_setup_teardown(f, open_fixture, close_fixture)

@@ -17,15 +17,15 @@ struct fixture {
 
 static struct transport *hook_with(struct fixture *f, struct str secret)
 {
-    char why[256] = "";
+    struct why why = { 0 };
     struct transport *t = hook_new(&(struct hook_options){ .env = &f->stage.env,
                                                            .client = f->stage.client,
                                                            .url = str_of(f->url),
                                                            .secret = secret },
-                                   why);
+                                   &why);
 
     if (!t)
-        fail_msg("%s", why);
+        fail_msg("%s", why.text);
     return t;
 }
 
@@ -228,16 +228,16 @@ static void a_secret_that_is_none_is_refused(void **state)
     static const char *const bad[] = { "whsec_", "whsec_c2hvcnQ=", "plain text of some length here",
                                        "whsec_????????????????????????????????" };
     struct fixture *f = *state;
-    char why[256];
+    struct why why;
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        why[0] = '\0';
+        why.text[0] = '\0';
         assert_null(hook_new(&(struct hook_options){ .env = &f->stage.env,
                                                      .client = f->stage.client,
                                                      .url = str_of(f->url),
                                                      .secret = str_of(bad[i]) },
-                             why));
-        assert_non_null(strstr(why, "whsec_ and the base64"));
+                             &why));
+        assert_non_null(strstr(why.text, "whsec_ and the base64"));
     }
 }
 

@@ -110,8 +110,8 @@ static inline enum err payment_make(struct tx *tx, struct arena *a, const struct
                          .subject_id = s->subject ? *s->subject : env_uuid(env),
                          .user_id = s->user ? *s->user : env_uuid(env),
                          .money = price(),
-                         .captured = -1,
-                         .refunded = -1,
+                         .captured = MINOR_NONE,
+                         .refunded = MINOR_NONE,
                          .gateway = s->forgets ? S("forgets") : S("replays"),
                          .idempotency_key = env_uuid(env),
                          .claim_id = env_uuid(env),
@@ -120,9 +120,9 @@ static inline enum err payment_make(struct tx *tx, struct arena *a, const struct
     enum err e = payment_add(tx, &p);
 
     p.status = s->status;
-    p.captured = s->captured ? s->captured : -1;
+    p.captured.minor = s->captured ? s->captured : -1;
     if (s->status == PAYMENT_REFUNDED && s->captured)
-        p.refunded = s->captured;
+        p.refunded.minor = s->captured;
     if (!s->no_intent)
         p.gateway_transaction_id = id_text(a, "pi_", p.id);
     if (s->session)

@@ -17,6 +17,7 @@
  * becomes a RELEASE is a second charge, an ANSWER that becomes an UNKNOWN is a locked payment. */
 #pragma once
 
+#include "base/why.h"
 #include "unit/payment/money.h"
 
 enum run { FIRST, AGAIN, ASKED, LATE, RUNS };
@@ -270,7 +271,7 @@ static inline enum err do_settle(struct tx *tx, void *ctx)
 {
     struct trial *t = ctx;
     struct payment p;
-    char why[256] = "";
+    struct why why = { 0 };
     enum err e;
 
     run_free(t->run);
@@ -293,7 +294,7 @@ static inline enum err do_settle(struct tx *tx, void *ctx)
                                           .sent = !t->how->asked && t->answer != LATER_,
                                           .timed_out = t->act->timed_out,
                                           .fact = fact_of(t, &p) };
-    e = operation_settle(tx, &t->job, NULL, why);
+    e = operation_settle(tx, &t->job, NULL, &why);
     return e ? e : look_back(tx, t);
 }
 

@@ -181,12 +181,13 @@ static void check_state(const struct trial *t, const char *when)
     const struct rule *r = t->rule;
     const struct payment *p = &t->after;
 
-    if (p->status != r->after || p->captured != captured_of(r) || p->place_held != r->held ||
+    if (p->status != r->after || p->captured.minor != captured_of(r) || p->place_held != r->held ||
         !str_eq(p->failure_reason, str_of(r->reason)) || !is_started(t) ||
         strcmp(t->row, r->row) != 0)
         fail_msg("%s %s, %s: %s, %lld captured, place %d, '" STR_FMT "', starts '%s', row '%s'",
-                 r->clause, r->why, when, payment_status_name(p->status), (long long)p->captured,
-                 p->place_held, STR_ARG(p->failure_reason), t->started, t->row);
+                 r->clause, r->why, when, payment_status_name(p->status),
+                 (long long)p->captured.minor, p->place_held, STR_ARG(p->failure_reason),
+                 t->started, t->row);
 }
 
 static void check_rule(const struct rule *r)
@@ -421,6 +422,45 @@ static void d16_d18_which_intent_is_its_own_afterwards(void **state)
     world_end();
 }
 
+/* --- what a hostile gateway may say --- */
+
+static enum err do_large_refunds(struct tx *tx, void *ctx)
+{
+    static const struct str ids[] = { { "re_1", 4 }, { "re_2", 4 } };
+    static const enum err ends[] = { OK, ERR_CONSTRAINT };
+    struct trial *t = ctx;
+    struct taking taking = { .payments = &w.payments,
+                             .arena = &t->arena,
+                             .now_ms = env_now_ms(tx_env(tx)) };
+    enum err e = do_prepare(tx, ctx);
+
+    assert_int_equal(e, OK);
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        struct fact f = { .kind = FACT_REFUND,
+                          .intent_id = t->intent,
+                          .refund_id = ids[i],
+                          .refund = REFUND_PENDING,
+                          .currency = "JPY",
+                          .amount = INT64_MAX };
+
+        e = take_refund(tx, &taking, &t->p, &f, &t->verdict);
+        assert_int_equal(e, ends[i]);
+    }
+    return e;
+}
+
+static void d12_refunds_that_are_more_than_64_bits_hold_are_for_a_person(void **state)
+{
+    static const struct rule rule = { .before = PAYMENT_CAPTURED };
+    struct trial t = { .rule = &rule };
+
+    world_begin(state);
+    arena_init(&t.arena, 1024 * 1024);
+    assert_int_equal(rig_do(w.rig, 0, do_large_refunds, &t), ERR_CONSTRAINT);
+    arena_release(&t.arena);
+    world_end();
+}
+
 #define TESTS(ON)                                                                                  \
     {                                                                                              \
         ON(d7_d11_the_payments_own_intent_moves_it),                                               \
@@ -428,6 +468,7 @@ static void d16_d18_which_intent_is_its_own_afterwards(void **state)
             ON(d2_a_second_intent_never_moves_the_payment),                                        \
             ON(d11_d18_on_the_gateways_page_only_money_makes_an_intent_its_own),                   \
             ON(e7_what_is_heard_late_ends_as_it_would_have_in_order),                              \
+            ON(d12_refunds_that_are_more_than_64_bits_hold_are_for_a_person),                      \
             ON(d16_d18_which_intent_is_its_own_afterwards),                                        \
     }
 

@@ -131,9 +131,9 @@ static enum err do_sweep(struct tx *tx, void *ctx)
 {
     struct message m = { .ref = S("1"), .attempt = *(int64_t *)ctx };
     struct job_kind kind = qstash_sweep_kind(&w.q);
-    char why[256];
+    struct why why;
 
-    return kind.run(tx, &m, kind.ctx, why);
+    return kind.run(tx, &m, kind.ctx, &why);
 }
 
 static void sweep(int64_t attempt)

@@ -56,15 +56,16 @@ struct row_of_input {
 static void check(const struct row_of_input *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        char text[1024], why[256] = "";
+        char text[1024];
+        struct why why = { 0 };
         struct selection s;
         struct arena a;
         enum err e;
 
         arena_init(&a, 1 << 20);
-        e = selection_read(&a, rows[i].of, str_of(rows[i].query), str_of(rows[i].body), &s, why);
-        if (e != (rows[i].want ? OK : ERR_VALIDATION) || (e && !why[0]))
-            fail_msg("row %zu: %s: err %d, %s", i, rows[i].why, e, why);
+        e = selection_read(&a, rows[i].of, str_of(rows[i].query), str_of(rows[i].body), &s, &why);
+        if (e != (rows[i].want ? OK : ERR_VALIDATION) || (e && !why.text[0]))
+            fail_msg("row %zu: %s: err %d, %s", i, rows[i].why, e, why.text);
         if (!e) {
             list(&s, text, sizeof(text));
             if (strcmp(text, rows[i].want) != 0)
@@ -189,7 +190,8 @@ static void a_body_is_as_good_as_a_query(void **state)
 
 static void values_have_a_limit(void **state)
 {
-    char query[LIMIT_QSTASH_VALUES * 8 + 32], why[256];
+    char query[LIMIT_QSTASH_VALUES * 8 + 32];
+    struct why why;
     struct selection s;
     struct arena a;
     size_t n = 0;
@@ -198,9 +200,9 @@ static void values_have_a_limit(void **state)
     arena_init(&a, 1 << 20);
     for (int i = 0; i < LIMIT_QSTASH_VALUES; i++)
         n += (size_t)snprintf(query + n, sizeof(query) - n, "%slabel=%c", i ? "&" : "", 'a');
-    assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(query), S(""), &s, why), OK);
+    assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(query), S(""), &s, &why), OK);
     snprintf(query + n, sizeof(query) - n, "&label=a");
-    assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(query), S(""), &s, why),
+    assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(query), S(""), &s, &why),
                      ERR_VALIDATION);
     arena_release(&a);
 }
@@ -245,10 +247,10 @@ static void what_fits_has_one_value_of_every_key(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct selection s;
         struct arena a;
-        char why[256];
+        struct why why;
 
         arena_init(&a, 1 << 16);
-        assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(rows[i].query), S(""), &s, why),
+        assert_int_equal(selection_read(&a, SELECT_LIVE, str_of(rows[i].query), S(""), &s, &why),
                          OK);
         if (filter_fits_texts(&s.filter, &facts) != rows[i].fits)
             fail_msg("row %zu: %s", i, rows[i].query);

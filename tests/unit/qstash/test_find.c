@@ -336,7 +336,8 @@ static void expect(enum find_in in, const struct asked_for *f, char *text)
 
 static void every_filter(enum find_in in, enum selection_of of)
 {
-    char *want = malloc(TEXT), *have = malloc(TEXT), why[256];
+    char *want = malloc(TEXT), *have = malloc(TEXT);
+    struct why why;
     int found = 0;
 
     for (int i = 0; i < FILTERS; i++) {
@@ -347,7 +348,7 @@ static void every_filter(enum find_in in, enum selection_of of)
         arena_init(&l.arena, 64 << 20);
         l.max = 1 + below(200);
         l.budget = (int64_t)(1 + below(1500));
-        assert_int_equal(selection_read(&l.arena, of, str_of(f.query), S(""), &s, why), OK);
+        assert_int_equal(selection_read(&l.arena, of, str_of(f.query), S(""), &s, &why), OK);
         l.filter = &s.filter;
         find_all(&l);
         expect(in, &f, want);
@@ -389,11 +390,11 @@ static enum err do_probe(struct tx *tx, void *ctx)
     struct found found[10];
     struct selection s;
     struct arena a;
-    char why[256];
+    struct why why;
     enum err e;
 
     arena_init(&a, 4 << 20);
-    e = selection_read(&a, SELECT_DEAD, str_of(p->query), S(""), &s, why);
+    e = selection_read(&a, SELECT_DEAD, str_of(p->query), S(""), &s, &why);
     find_begin(&p->find, FIND_DEAD, &s.filter);
     p->find.arena = &a;
     p->find.found = found;

@@ -53,8 +53,8 @@ static enum err do_forget(struct tx *tx, void *ctx)
 {
     struct job_kind kind = qstash_forget_kind(&w.q);
     struct job j = { .env = w.q.env };
-    char why[256];
-    enum err e = kind.settle(tx, &j, kind.ctx, why);
+    struct why why;
+    enum err e = kind.settle(tx, &j, kind.ctx, &why);
 
     *(int64_t *)ctx = j.again_ms - now();
     return e;

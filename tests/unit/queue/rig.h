@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/limits.h"
+#include "base/why.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "queue/runner.h"
@@ -131,10 +132,10 @@ static inline struct store *rig_store_at(const char *url, struct env *env)
 {
     struct store_options o = { .url = str_of(url), .owner = S("a test") };
     struct store *s = NULL;
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (store_open(&o, env, &s, why))
-        fail_msg("%s: %s", url, why);
+    if (store_open(&o, env, &s, &why))
+        fail_msg("%s: %s", url, why.text);
     return s;
 }
 

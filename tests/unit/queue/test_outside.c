@@ -16,7 +16,8 @@ static struct {
     enum err settle_err;
     bool writes_outcome; /* settle needs a table that a test may hide */
     int64_t again_ms;    /* of the next settle that is called */
-    char why[256], body[64];
+    struct why why;
+    char body[64];
 } w;
 
 /* --- the kinds --- */
@@ -46,7 +47,7 @@ static enum err no_row(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
+static enum err settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&j->message->id)),
                        V_TEXT(S("processed")),
@@ -65,7 +66,7 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, char why[256])
     if (e || !w.settle_fails)
         return e;
     w.settle_fails--;
-    snprintf(why, 256, "settle as the test wanted");
+    why_set(why, "settle as the test wanted");
     return w.settle_err;
 }
 
@@ -80,7 +81,7 @@ static void release(struct job *j, void *ctx)
             w.away[i] = NULL;
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx, (void)why;
     w.plain_runs++;
@@ -92,7 +93,7 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
 {
     (void)env, (void)ctx;
     w.ended[end]++;
-    snprintf(w.why, sizeof(w.why), "%s", why);
+    why_set(&w.why, "%s", why);
     if (m->attempt > 1 && held_inside(w.rig->queue[0]) > 1)
         w.beside++;
 }
@@ -330,14 +331,14 @@ static void a_call_that_failed_is_made_again_by_the_policy(void **state)
     done_as(0, ERR_GATEWAY_TIMEOUT, "nobody answered");
     assert_int_equal(w.settles, 0);
     assert_int_equal(w.ended[JOB_RETRIED], 1);
-    assert_string_equal(w.why, "nobody answered");
+    assert_string_equal(w.why.text, "nobody answered");
     assert_int_equal(w.released, 1);
     rig_pass(r, 999);
     assert_int_equal(w.calls, 1);
     rig_pass(r, 1);
     assert_int_equal(w.calls, 2);
     done_as(1, ERR_UNCERTAIN, NULL);
-    assert_true(w.why[0]); /* the err's own words */
+    assert_true(w.why.text[0]); /* the err's own words */
     rig_pass(r, 2000);
     done(2);
     assert_int_equal(sql_int(r, "SELECT at FROM audit WHERE operation = 'EFFECT'"), 3);
@@ -393,7 +394,7 @@ static void settle_that_fails_is_judged_like_run(void **state)
         w.settle_err = rows[i].err;
         w.again_ms = now() + 5; /* of a run that failed: not kept */
         add("slow", "a");
-        assert_string_equal(w.why, "settle as the test wanted");
+        assert_string_equal(w.why.text, "settle as the test wanted");
         w.again_ms = 0;
         rig_pass(r, 1000);
         assert_int_equal(w.calls, rows[i].calls);

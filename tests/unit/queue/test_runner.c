@@ -35,7 +35,7 @@ static enum err effect(struct tx *tx, const struct message *m)
                  V_TEXT(S("success")), V_INT(1), V_NULL);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     enum err e = effect(tx, m);
     bool fail;
@@ -48,7 +48,7 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[
     pthread_mutex_unlock(&w.lock);
     if (e || !fail)
         return e;
-    snprintf(why, 256, "as the test wanted");
+    why_set(why, "as the test wanted");
     return w.err;
 }
 
@@ -62,7 +62,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
     return e;
 }
 
-static enum err run_unless_bad(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_unless_bad(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx;
     (void)why;
@@ -495,7 +495,7 @@ static void arrived_run(struct task *t)
     (void)t;
 }
 
-static enum err run_slowly(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_slowly(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx;
     (void)why;

@@ -33,7 +33,7 @@ static void wait_at_gate(void)
     pthread_mutex_unlock(&w.lock);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)ctx, (void)why;
     if (str_eq(m->ref, S("killer")))

@@ -23,7 +23,7 @@ static enum err write_outcome(struct tx *tx, const struct message *m, struct str
     return tx_bulk(tx, STMT_webhook_outcome_add, v, 1, COUNT(v), seen, &rows);
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx, (void)why;
     w.runs++;
@@ -37,20 +37,20 @@ static enum err buried(struct tx *tx, const struct message *m, void *ctx, const 
 }
 
 /* PostgreSQL: sent later, so that its failure comes with the commit. */
-static enum err run_deferred(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_deferred(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx, (void)why;
     w.runs++;
     return TX_DO(tx, STMT_node_seen, -1, V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
 }
 
-static enum err run_fine(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_fine(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)m, (void)ctx, (void)why;
     return OK;
 }
 
-static enum err run_never(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err run_never(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)m, (void)ctx, (void)why;
     return ERR_UNAVAILABLE;

@@ -4,6 +4,7 @@
 
 #include "base/json/json.h"
 #include "base/limits.h"
+#include "base/why.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "sandbox/sandbox.h"
@@ -43,12 +44,13 @@ struct reply {
 static inline void shop_start(struct shop *shop)
 {
     struct sandbox_options o = { .env = &shop->env, .listen = S("127.0.0.1:0") };
-    char db[128], why[256] = "";
+    char db[128];
+    struct why why = { 0 };
 
     snprintf(db, sizeof(db), "sqlite:%s/sandbox.db", shop->dir);
     o.db = str_of(db);
-    if (sandbox_open(&o, &shop->s, why))
-        fail_msg("%s", why);
+    if (sandbox_open(&o, &shop->s, &why))
+        fail_msg("%s", why.text);
     sandbox_start(shop->s);
 }
 

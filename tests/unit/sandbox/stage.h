@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/why.h"
 #include "http/client/client.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -32,6 +33,7 @@ struct stage {
     struct sandbox s;
     struct job_kind kind;
     struct route routes[STAGE_ROUTES];
+    struct control_endpoint endpoints[STAGE_ROUTES];
     char dir[64], file[128], url[160], hook[128];
     int log_fd;
     pthread_t thread;
@@ -115,16 +117,16 @@ static inline void stage_queue_start(struct task *t)
 static inline void stage_open_parts(struct stage *g)
 {
     struct sandbox *s = &g->s;
-    char why[256] = "";
+    struct why why = { 0 };
 
     if (store_open(
             &(struct store_options){ .url = str_of(g->url), .owner = S("a test"), .sandbox = true },
-            &s->env, &s->store, why) ||
+            &s->env, &s->store, &why) ||
         server_open(&(struct server_options){ .env = &s->env, .listen = S("127.0.0.1:0") },
-                    &s->server, why) ||
+                    &s->server, &why) ||
         client_open(&(struct client_options){ .env = &s->env, .allow_private = true }, &s->client,
-                    why))
-        fail_msg("%s", why);
+                    &why))
+        fail_msg("%s", why.text);
     s->faults = sandbox_faults_new();
     g->kind = sandbox_webhook_kind(s);
     s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,
@@ -137,11 +139,12 @@ static inline void stage_open_parts(struct stage *g)
     s->o.webhook_secret = S(SECRET);
 }
 
-/* With these routes beside the receiver's. */
-static inline struct stage *stage_new(const struct route *routes, size_t n)
+/* With the routes of /_sandbox beside the receiver's, where `control`. */
+static inline struct stage *stage_new(bool control)
 {
     struct stage *g = calloc(1, sizeof(*g));
     struct env *env = &g->s.env;
+    size_t n = control ? sandbox_control_route_count : 0;
 
     snprintf(g->dir, sizeof(g->dir), "%s/ichido-sandbox.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(g->dir));
@@ -157,10 +160,9 @@ static inline struct stage *stage_new(const struct route *routes, size_t n)
     env->log = log_new(&env->clock, g->log_fd, LOG_DEBUG, false);
     env->metrics = metrics_new();
     stage_open_parts(g);
-    for (size_t i = 0; i < n; i++) {
-        g->routes[i] = routes[i];
-        g->routes[i].ctx = &g->s;
-    }
+    assert_true(n < STAGE_ROUTES);
+    if (control)
+        sandbox_control_fill(&g->s, g->endpoints, g->routes);
     g->routes[n] =
         (struct route){ .method = "POST", .path = "/hook", .handle = stage_hear, .ctx = g };
     server_set_routes(g->s.server, g->routes, n + 1);

@@ -24,7 +24,7 @@ static struct {
     bool poor;    /* what is retried dies again */
 } w;
 
-static enum err work(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err work(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)ctx, (void)why;
     return w.poor ? parcel_give_up(&w.q, tx, m->id, S("nobody is there")) : OK;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "base/why.h"
 #include "store/store.h"
 #include "unit/cm.h"
 #include "unit/desk.h"
@@ -63,6 +64,9 @@ struct rig {
     struct store *store;
 };
 
+/* How far the limits of waiting for the database are stretched: a busy machine is no failure. */
+static int rig_patience = 1;
+
 static inline void rig_init(struct rig *r)
 {
     memset(r, 0, sizeof(*r));
@@ -70,6 +74,7 @@ static inline void rig_init(struct rig *r)
     r->env.clock.mono_us = rig_mono_us;
     rng_init_kernel(&r->env.rng);
     r->env.node = env_uuid(&r->env);
+    r->env.patience = rig_patience;
     desk_init(&r->desk);
     snprintf(r->dir, sizeof(r->dir), "%s/ichido-store.XXXXXX", getenv("TMPDIR") ?: "/tmp");
     assert_non_null(mkdtemp(r->dir));
@@ -82,10 +87,10 @@ static inline void rig_open(struct rig *r, int connections)
     struct store_options o = { .url = str_of(r->url),
                                .owner = S("127.0.0.1:8787"),
                                .connections = connections };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (store_open(&o, &r->env, &r->store, why))
-        fail_msg("%s: %s", r->url, why);
+    if (store_open(&o, &r->env, &r->store, &why))
+        fail_msg("%s: %s", r->url, why.text);
 }
 
 static inline void rig_close(struct rig *r)

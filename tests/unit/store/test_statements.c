@@ -8,10 +8,10 @@ static struct sqlite_db *open_migrated(struct rig *r)
 {
     struct sqlite_options o = { .path = r->file, .sandbox = true }; /* sandbox_* are there alone */
     struct sqlite_db *db = NULL;
-    char why[256] = "";
+    struct why why = { 0 };
 
-    if (sqlite_db_open(&o, &r->env, &db, why) || sqlite_db_migrate(db, why))
-        fail_msg("%s", why);
+    if (sqlite_db_open(&o, &r->env, &db, &why) || sqlite_db_migrate(db, &why))
+        fail_msg("%s", why.text);
     return db;
 }
 
@@ -33,7 +33,7 @@ static void sqlite_prepares_every_statement(void **state)
     rig_release(&r);
 }
 
-static enum err migrate(struct rig *r, bool sandbox, char why[256])
+static enum err migrate(struct rig *r, bool sandbox, struct why *why)
 {
     struct sqlite_options o = { .path = r->file, .sandbox = sandbox };
     struct sqlite_db *db = NULL;
@@ -48,13 +48,13 @@ static enum err migrate(struct rig *r, bool sandbox, char why[256])
 static void the_sandboxs_tables_are_in_its_own_file_alone(void **state)
 {
     struct rig r;
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     rig_init(&r);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(migrate(&r, true, why), OK);
-    assert_int_equal(migrate(&r, false, why), ERR_CONFLICT);
+        assert_int_equal(migrate(&r, true, &why), OK);
+    assert_int_equal(migrate(&r, false, &why), ERR_CONFLICT);
     for (const struct migration *m = sqlite_migrations; m->number; m++)
         assert_true(m->number < SANDBOX_MIGRATIONS);
     for (const struct migration *m = sandbox_migrations; m->number; m++)

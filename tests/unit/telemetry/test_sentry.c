@@ -49,14 +49,15 @@ static void a_dsn_says_where_and_who(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct sentry_dsn dsn;
-        char why[256] = "", auth[256];
-        bool fine = sentry_dsn_parse(str_of(rows[i].dsn), S("ichido/1"), &dsn, why);
+        char auth[256];
+        struct why why = { 0 };
+        bool fine = sentry_dsn_parse(str_of(rows[i].dsn), S("ichido/1"), &dsn, &why);
 
         if (fine != (rows[i].url != NULL))
-            fail_msg("%s: %s", rows[i].dsn, why);
+            fail_msg("%s: %s", rows[i].dsn, why.text);
         if (!fine) {
-            assert_true(strlen(why) > 20);
-            assert_null(strstr(why, "pub@"));
+            assert_true(strlen(why.text) > 20);
+            assert_null(strstr(why.text, "pub@"));
             continue;
         }
         snprintf(auth, sizeof(auth), "Sentry sentry_version=7, sentry_client=ichido/1, %s",
@@ -68,14 +69,15 @@ static void a_dsn_says_where_and_who(void **state)
 
 static void a_dsn_without_an_end_is_refused(void **state)
 {
-    char dsn[SENTRY_DSN_MAX + 2], why[256];
+    char dsn[SENTRY_DSN_MAX + 2];
+    struct why why;
     struct sentry_dsn parsed;
 
     (void)state;
     memset(dsn, '1', sizeof(dsn));
     memcpy(dsn, "http://p@h/", 11);
-    assert_false(sentry_dsn_parse((struct str){ dsn, sizeof(dsn) }, S("i/1"), &parsed, why));
-    assert_true(sentry_dsn_parse((struct str){ dsn, SENTRY_DSN_MAX }, S("i/1"), &parsed, why));
+    assert_false(sentry_dsn_parse((struct str){ dsn, sizeof(dsn) }, S("i/1"), &parsed, &why));
+    assert_true(sentry_dsn_parse((struct str){ dsn, SENTRY_DSN_MAX }, S("i/1"), &parsed, &why));
     assert_true(strstr(parsed.url, "/envelope/") != NULL);
 }
 

@@ -140,7 +140,7 @@ static struct rig *begin_with(void **state, struct stripe_door_options o)
     static const struct str secrets[] = { { SECRET, sizeof(SECRET) - 1 },
                                           { OLD_SECRET, sizeof(OLD_SECRET) - 1 } };
     struct rig *r = *state;
-    char why[256];
+    struct why why;
 
     alerts = 0;
     apply = (struct apply_event){ .expect_livemode = false };
@@ -153,7 +153,7 @@ static struct rig *begin_with(void **state, struct stripe_door_options o)
     o.secrets = secrets;
     o.secret_count = COUNT(secrets);
     o.alert = alert;
-    door = stripe_door_new(&o, why);
+    door = stripe_door_new(&o, &why);
     assert_non_null(door);
     return r;
 }
@@ -488,9 +488,9 @@ static void w7_only_listed_addresses_may_knock(void **state)
     static struct allow_list trusted;
     struct rig *r;
     struct visit v;
-    char why[256];
+    struct why why;
 
-    assert_true(allow_parse(&trusted, S("203.0.113.9"), why));
+    assert_true(allow_parse(&trusted, S("203.0.113.9"), &why));
     r = begin_with(state, (struct stripe_door_options){
                               .ack = 204, .allow = S("198.51.100.0/24"), .trusted = &trusted });
     v = deliver(r, EVENT("evt_1"));
@@ -513,16 +513,16 @@ static void a_door_without_a_secret_does_not_open(void **state)
 {
     struct stripe_door_options o = { .ack = 204 };
     struct str secret = S("s");
-    char why[256];
+    struct why why;
 
     (void)state;
-    assert_null(stripe_door_new(&o, why));
-    assert_non_null(strstr(why, "STRIPE_WEBHOOK_SECRET"));
+    assert_null(stripe_door_new(&o, &why));
+    assert_non_null(strstr(why.text, "STRIPE_WEBHOOK_SECRET"));
     o.secrets = &secret;
     o.secret_count = 1;
     o.allow = S("10.0.0.0/8,nonsense");
-    assert_null(stripe_door_new(&o, why));
-    assert_non_null(strstr(why, "ICHIDO_WEBHOOK_ALLOW: \"nonsense\""));
+    assert_null(stripe_door_new(&o, &why));
+    assert_non_null(strstr(why.text, "ICHIDO_WEBHOOK_ALLOW: \"nonsense\""));
 }
 
 #define ALL(ON)                                                                                    \

@@ -201,7 +201,7 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     struct client_options o = { .env = &f->client_env, .allow_private = true };
-    char why[256];
+    struct why why;
 
     clock_init(&f->env.clock);
     f->env.clock.mono_us = test_mono_us;
@@ -212,7 +212,7 @@ static int setup(void **state)
     assert_int_equal(pipe(f->box.stop), 0);
     desk_init_as(&f->desk, &home);
     arena_init(&f->arena, 1 << 20);
-    assert_int_equal(client_open(&o, &f->client, why), OK);
+    assert_int_equal(client_open(&o, &f->client, &why), OK);
     open_gateway(f, f->box.port);
     *state = f;
     return 0;

@@ -260,9 +260,9 @@ static void open_client(struct fixture *f, int per_host, int total, bool allow_p
     struct client_options o = {
         .env = &f->env, .max_per_host = per_host, .max_total = total, .allow_private = allow_private
     };
-    char why[256] = "";
+    struct why why = { 0 };
 
-    assert_int_equal(client_open(&o, &f->client, why), OK);
+    assert_int_equal(client_open(&o, &f->client, &why), OK);
 }
 
 static int setup(void **state)

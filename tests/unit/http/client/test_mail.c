@@ -62,11 +62,11 @@ static void open_client(struct fixture *f, int per_host, bool allow_private)
     struct client_options o = {
         .env = &f->env, .max_per_host = per_host, .max_total = 32, .allow_private = allow_private
     };
-    char why[256] = "";
+    struct why why = { 0 };
 
     client_free(f->client);
     f->client = NULL;
-    assert_int_equal(client_open(&o, &f->client, why), OK);
+    assert_int_equal(client_open(&o, &f->client, &why), OK);
 }
 
 static int setup(void **state)
@@ -375,11 +375,11 @@ static void a_url_that_is_no_mail_server_is_told_apart(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[128] = "";
+        struct why why = { 0 };
 
-        if (mail_url_is_fine(str_of(rows[i].url), why) != rows[i].is_fine ||
-            rows[i].is_fine != !why[0] || strstr(why, "zzy"))
-            fail_msg("%s: %s", rows[i].url, why);
+        if (mail_url_is_fine(str_of(rows[i].url), &why) != rows[i].is_fine ||
+            rows[i].is_fine != !why.text[0] || strstr(why.text, "zzy"))
+            fail_msg("%s: %s", rows[i].url, why.text);
     }
 }
 

@@ -33,11 +33,11 @@ static int drop_good(void **state)
 static void an_account_is_read_from_its_json(void **state)
 {
     struct fcm_account a;
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
-    if (!fcm_account_open(&a, str_of(good.json), why))
-        fail_msg("%s", why);
+    if (!fcm_account_open(&a, str_of(good.json), &why))
+        fail_msg("%s", why.text);
     assert_true(str_eq(a.email, S("ichido@shop-1.iam.gserviceaccount.com")));
     assert_true(str_eq(a.project, S("shop-1")));
     assert_true(str_eq(a.token_uri, S("https://oauth2.googleapis.com/token")));
@@ -65,7 +65,8 @@ static void an_account_is_read_from_its_file_and_an_open_one_is_noticed(void **s
     } rows[] = { { 0600, false }, { 0400, false }, { 0640, true }, { 0604, true } };
     const char *folder = getenv("TMPDIR");
     struct fcm_account a;
-    char path[512], why[256];
+    char path[512];
+    struct why why;
 
     (void)state;
     snprintf(path, sizeof(path), "%s/fcm-XXXXXX", folder ? folder : "/tmp");
@@ -73,20 +74,20 @@ static void an_account_is_read_from_its_file_and_an_open_one_is_noticed(void **s
     for (size_t i = 0; i < COUNT(rows); i++) {
         chmod(path, 0600);
         put_file(path, good.json, rows[i].mode);
-        if (!fcm_account_open(&a, str_of(path), why))
-            fail_msg("%s", why);
+        if (!fcm_account_open(&a, str_of(path), &why))
+            fail_msg("%s", why.text);
         assert_int_equal(a.is_open, rows[i].is_open);
         fcm_account_close(&a);
     }
     chmod(path, 0600);
     put_file(path, "not JSON", 0600);
-    assert_false(fcm_account_open(&a, str_of(path), why));
-    assert_non_null(strstr(why, "not JSON"));
+    assert_false(fcm_account_open(&a, str_of(path), &why));
+    assert_non_null(strstr(why.text, "not JSON"));
     unlink(path);
-    assert_false(fcm_account_open(&a, str_of(path), why));
-    assert_non_null(strstr(why, "cannot be read"));
-    assert_false(fcm_account_open(&a, str_of(folder ? folder : "/tmp"), why));
-    assert_non_null(strstr(why, "not a file"));
+    assert_false(fcm_account_open(&a, str_of(path), &why));
+    assert_non_null(strstr(why.text, "cannot be read"));
+    assert_false(fcm_account_open(&a, str_of(folder ? folder : "/tmp"), &why));
+    assert_non_null(strstr(why.text, "not a file"));
 }
 
 /* A field of the good one, with another value (NULL: without it). */
@@ -131,12 +132,13 @@ static void what_is_wrong_is_said_and_nothing_of_it_is_shown(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char *text = changed(rows[i].name, rows[i].value), why[256] = "";
+        char *text = changed(rows[i].name, rows[i].value);
+        struct why why = { 0 };
 
-        if (fcm_account_open(&a, str_of(text), why))
+        if (fcm_account_open(&a, str_of(text), &why))
             fail_msg("row %zu was taken", i);
-        if (!strstr(why, rows[i].words) || strstr(why, "secret"))
-            fail_msg("row %zu: %s", i, why);
+        if (!strstr(why.text, rows[i].words) || strstr(why.text, "secret"))
+            fail_msg("row %zu: %s", i, why.text);
         cJSON_free(text);
     }
 }
@@ -153,13 +155,13 @@ static void texts_that_are_no_account_are_refused(void **state)
         { "/dev/null", "not a file" },
     };
     struct fcm_account a;
-    char why[256];
+    struct why why;
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        assert_false(fcm_account_open(&a, str_of(rows[i].text), why));
-        if (!strstr(why, rows[i].words))
-            fail_msg("row %zu: %s", i, why);
+        assert_false(fcm_account_open(&a, str_of(rows[i].text), &why));
+        if (!strstr(why.text, rows[i].words))
+            fail_msg("row %zu: %s", i, why.text);
     }
 }
 
@@ -181,11 +183,11 @@ static void the_signed_word_is_rfc_7523s(void **state)
     struct str request, whole, head, claims, signature, signed_text, rest;
     struct fcm_account a;
     struct arena arena;
-    char why[256];
+    struct why why;
 
     (void)state;
     arena_init(&arena, 1 << 20);
-    assert_true(fcm_account_open(&a, str_of(good.json), why));
+    assert_true(fcm_account_open(&a, str_of(good.json), &why));
     request = fcm_account_request(&a, &arena, NOW_MS);
     assert_true(str_starts(request, str_of(prefix)));
     whole = (struct str){ request.p + strlen(prefix), request.n - strlen(prefix) };

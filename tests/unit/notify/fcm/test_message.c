@@ -16,7 +16,7 @@ struct written {
     struct parcel_out p;
     enum err e;
     struct str json;
-    char why[160];
+    struct why why;
     cJSON *tree;
 };
 
@@ -38,7 +38,7 @@ static struct written *parcel(void)
 
 static struct written *write_it(struct written *w)
 {
-    w->e = fcm_message(&w->p, NOW_MS, &w->json, w->why);
+    w->e = fcm_message(&w->p, NOW_MS, &w->json, &w->why);
     if (!w->e)
         assert_int_equal(json_parse(w->json, &w->tree, NULL), OK);
     return w;
@@ -141,7 +141,7 @@ static void our_own_names_win_and_reserved_ones_are_refused(void **state)
         snprintf(data, sizeof(data), "{\"%s\":\"x\"}", reserved[i]);
         w->p.data = str_of(data);
         assert_int_equal(write_it(w)->e, ERR_VALIDATION);
-        assert_non_null(strstr(w->why, "name"));
+        assert_non_null(strstr(w->why.text, "name"));
         let_go(w);
     }
 }
@@ -214,7 +214,7 @@ static void data_too_long_for_a_phone_is_refused(void **state)
     snprintf(data, sizeof(data), "{\"v\":\"%0*d\"}", LIMIT_FCM_PAYLOAD, 0);
     w->p.data = str_of(data);
     assert_int_equal(write_it(w)->e, ERR_VALIDATION);
-    assert_non_null(strstr(w->why, "4096"));
+    assert_non_null(strstr(w->why.text, "4096"));
     let_go(w);
     w = parcel(); /* a title alone can be too long, too */
     memset(data, 't', sizeof(data));

@@ -256,8 +256,8 @@ static enum err do_lease(struct tx *tx, void *ctx)
 static enum err do_window(struct tx *tx, void *ctx)
 {
     struct job_kind kind = qstash_window_kind(&w.q);
-    char why[256];
-    enum err e = kind.run(tx, ctx, kind.ctx, why);
+    struct why why;
+    enum err e = kind.run(tx, ctx, kind.ctx, &why);
 
     return e ? e : queue_finish(NULL, tx, ctx);
 }

@@ -156,7 +156,7 @@ static void an_item_says_what_a_publish_says(void **state)
         ask(&k, rows[i].item);
         p = &k.in.parcel;
         if (k.err)
-            fail_msg("row %zu: %s", i, k.in.why);
+            fail_msg("row %zu: %s", i, k.in.why.text);
         if (!str_eq(p->url, str_of(rows[i].url)) || !str_eq(p->body, str_of(rows[i].body)) ||
             !str_eq(p->header, str_of(rows[i].header)) ||
             !str_eq(p->queue, str_of(rows[i].queue)) || p->retries != rows[i].retries)
@@ -202,8 +202,8 @@ static void a_bad_item_is_refused_with_words(void **state)
         struct asked k;
 
         ask(&k, rows[i].item);
-        if (k.err != ERR_VALIDATION || strcmp(k.in.why, rows[i].why))
-            fail_msg("row %zu: %s: %s", i, rows[i].item, k.in.why);
+        if (k.err != ERR_VALIDATION || strcmp(k.in.why.text, rows[i].why))
+            fail_msg("row %zu: %s: %s", i, rows[i].item, k.in.why.text);
         arena_release(&k.arena);
     }
 }
@@ -223,7 +223,7 @@ static void an_item_has_at_most_100_headers(void **state)
     strcpy(item + strlen(item) - 2, ",\"y\":\"1\"}}");
     ask(&k, item);
     assert_int_equal(k.err, ERR_VALIDATION);
-    assert_string_equal(k.in.why, "there are too many headers");
+    assert_string_equal(k.in.why.text, "there are too many headers");
     arena_release(&k.arena);
 }
 

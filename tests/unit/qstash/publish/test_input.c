@@ -117,7 +117,7 @@ static void a_destination_is_taken_byte_for_byte(void **state)
 
         ask(&k, rows[i].target, "");
         if (k.err)
-            fail_msg("row %zu: %s is refused: %s", i, rows[i].target, k.in.why);
+            fail_msg("row %zu: %s is refused: %s", i, rows[i].target, k.in.why.text);
         same(i, "url", k.in.parcel.url, rows[i].url);
         same(i, "host", k.in.parcel.host, rows[i].host);
         same(i, "path", k.in.parcel.path, rows[i].path);
@@ -196,7 +196,7 @@ static void a_bad_destination_is_refused_with_words(void **state)
         ask(&k, rows[i].target, "");
         if (k.err != (rows[i].why[0] ? ERR_VALIDATION : OK))
             fail_msg("row %zu: \"%s\" gives %s", i, rows[i].target, err_code(k.err));
-        same(i, "why", str_of(k.in.why), rows[i].why);
+        same(i, "why", str_of(k.in.why.text), rows[i].why);
         end(&k);
     }
 }
@@ -217,7 +217,7 @@ static void an_address_has_at_most_8_KB_and_its_host_260_bytes(void **state)
     target[LIMIT_QSTASH_URL + 1] = '\0';
     ask(&k, target, "");
     assert_int_equal(k.err, ERR_VALIDATION);
-    assert_string_equal(k.in.why, "invalid destination url: it is longer than 8192 bytes");
+    assert_string_equal(k.in.why.text, "invalid destination url: it is longer than 8192 bytes");
     end(&k);
 
     memset(target, 'a', sizeof(target));
@@ -229,7 +229,7 @@ static void an_address_has_at_most_8_KB_and_its_host_260_bytes(void **state)
     target[8 + LIMIT_QSTASH_HOST] = 'a';
     target[8 + LIMIT_QSTASH_HOST + 1] = '\0';
     ask(&k, target, "");
-    assert_string_equal(k.in.why, "invalid destination url: its host is too long");
+    assert_string_equal(k.in.why.text, "invalid destination url: its host is too long");
     end(&k);
 }
 
@@ -357,12 +357,17 @@ static struct str field_of(const struct asked *k, const char *field, char number
         const char *name;
         struct str text;
     } texts[] = {
-        { "method", p->method },      { "retry-delay", p->retry_delay },
-        { "labels", p->labels },      { "redact", p->redact },
-        { "queue", p->queue },        { "flow-key", p->flow_key },
-        { "header", p->header },      { "callbacks", p->callbacks },
-        { "cron", k->in.cron },       { "schedule-id", k->in.schedule_id },
-        { "why", str_of(k->in.why) },
+        { "method", p->method },
+        { "retry-delay", p->retry_delay },
+        { "labels", p->labels },
+        { "redact", p->redact },
+        { "queue", p->queue },
+        { "flow-key", p->flow_key },
+        { "header", p->header },
+        { "callbacks", p->callbacks },
+        { "cron", k->in.cron },
+        { "schedule-id", k->in.schedule_id },
+        { "why", str_of(k->in.why.text) },
     };
     const struct {
         const char *name;
@@ -399,7 +404,7 @@ static void check_rows(const struct wanted *rows, size_t n, enum err err)
 
         ask(&k, "https://e.com/", rows[i].headers);
         if (k.err != err)
-            fail_msg("row %zu: %s gives %s %s", i, rows[i].headers, err_code(k.err), k.in.why);
+            fail_msg("row %zu: %s gives %s %s", i, rows[i].headers, err_code(k.err), k.in.why.text);
         same(i, rows[i].field, field_of(&k, rows[i].field, number), rows[i].value);
         end(&k);
     }
@@ -563,9 +568,9 @@ static void other_parsers_words_come_through(void **state)
 
         ask(&k, "https://e.com/", rows[i].headers);
         assert_int_equal(k.err, ERR_VALIDATION);
-        if (!str_starts(str_of(k.in.why), str_of(rows[i].field)) ||
-            strlen(k.in.why) <= strlen(rows[i].field))
-            fail_msg("row %zu: %s", i, k.in.why);
+        if (!str_starts(str_of(k.in.why.text), str_of(rows[i].field)) ||
+            strlen(k.in.why.text) <= strlen(rows[i].field))
+            fail_msg("row %zu: %s", i, k.in.why.text);
         end(&k);
     }
 }
@@ -678,7 +683,7 @@ static void the_query_may_stand_for_headers(void **state)
 
         ask(&k, rows[i].target, rows[i].headers);
         if (k.err)
-            fail_msg("row %zu: %s", i, k.in.why);
+            fail_msg("row %zu: %s", i, k.in.why.text);
         same(i, rows[i].field, field_of(&k, rows[i].field, number), rows[i].value);
         end(&k);
     }
@@ -708,7 +713,7 @@ static void the_query_cannot_smuggle_headers(void **state)
         struct asked k;
 
         ask(&k, rows[i], "");
-        if (k.err != ERR_VALIDATION || !k.in.why[0])
+        if (k.err != ERR_VALIDATION || !k.in.why.text[0])
             fail_msg("row %zu: %s gives %s", i, rows[i], err_code(k.err));
         end(&k);
     }
@@ -729,7 +734,7 @@ static void there_are_at_most_100_headers(void **state)
         snprintf(headers + strlen(headers), 32, "%supstash-forward-h%d:1", i ? "|" : "", i);
     ask(&k, "https://e.com/", headers);
     assert_int_equal(k.err, ERR_VALIDATION);
-    assert_string_equal(k.in.why, "more than 100 headers are to be sent along");
+    assert_string_equal(k.in.why.text, "more than 100 headers are to be sent along");
     end(&k);
 }
 

@@ -15,7 +15,7 @@ static struct {
     struct uuid model;
 } w;
 
-static enum err deliver_nothing(struct tx *tx, const struct message *m, void *ctx, char why[256])
+static enum err deliver_nothing(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)tx, (void)m, (void)ctx, (void)why;
     return OK;
@@ -268,7 +268,7 @@ static enum err do_step(struct tx *tx, void *ctx)
 {
     struct job_kind kind = qstash_schedule_kind(&w.qstash);
     struct taking *t = ctx;
-    char why[256];
+    struct why why;
     enum err e;
 
     t->lease = (struct lease){ .owner = w.qstash.env->node,
@@ -276,7 +276,7 @@ static enum err do_step(struct tx *tx, void *ctx)
                                .max = LIMIT_STATEMENT_ROWS };
     e = queue_lease(tx, &t->texts, &t->lease, t->messages);
     for (size_t i = 0; i < t->lease.count && !e; i++) {
-        e = kind.run(tx, &t->messages[i], kind.ctx, why);
+        e = kind.run(tx, &t->messages[i], kind.ctx, &why);
         if (!e)
             e = queue_finish(NULL, tx, &t->messages[i]);
     }
@@ -594,12 +594,12 @@ static void the_next_time_is_told_or_the_reason_why_not(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        char why[SCHEDULE_WHY] = "";
+        struct why why = { 0 };
         int64_t next = 0;
 
-        if (schedule_next(str_of(rows[i].cron), START, &next, why) != rows[i].e ||
-            (rows[i].e ? !why[0] : next != rows[i].next))
-            fail_msg("row %zu: %s: %lld %s", i, rows[i].why, (long long)next, why);
+        if (schedule_next(str_of(rows[i].cron), START, &next, &why) != rows[i].e ||
+            (rows[i].e ? !why.text[0] : next != rows[i].next))
+            fail_msg("row %zu: %s: %lld %s", i, rows[i].why, (long long)next, why.text);
     }
 }
 

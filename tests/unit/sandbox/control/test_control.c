@@ -5,7 +5,7 @@
 
 static int setup(void **state)
 {
-    *state = stage_new(sandbox_control_routes, sandbox_control_route_count);
+    *state = stage_new(true);
     return 0;
 }
 

@@ -308,24 +308,25 @@ static void a_sandbox_that_never_ran_can_be_freed(void **state)
 {
     struct shop *shop = *state;
     struct sandbox_options o = { .env = &shop->env, .listen = S("127.0.0.1:0") };
-    char db[128], why[256] = "";
+    char db[128];
+    struct why why = { 0 };
     struct sandbox *s = NULL;
 
     snprintf(db, sizeof(db), "sqlite:%s/other.db", shop->dir);
     o.db = str_of(db);
-    assert_int_equal(sandbox_open(&o, &s, why), OK);
+    assert_int_equal(sandbox_open(&o, &s, &why), OK);
     sandbox_free(s);
     sandbox_free(NULL);
     o.db = S("postgres://nowhere");
-    assert_int_not_equal(sandbox_open(&o, &s, why), OK);
+    assert_int_not_equal(sandbox_open(&o, &s, &why), OK);
     o.db = str_of(db);
     o.listen = S("0.0.0.0:0");
-    assert_int_not_equal(sandbox_open(&o, &s, why), OK);
-    assert_non_null(strstr(why, "loopback"));
+    assert_int_not_equal(sandbox_open(&o, &s, &why), OK);
+    assert_non_null(strstr(why.text, "loopback"));
     snprintf(db, sizeof(db), "sqlite:%s/sandbox.db", shop->dir);
     o.listen = S("127.0.0.1:0");
     o.db = str_of(db);
-    assert_int_not_equal(sandbox_open(&o, &s, why), OK); /* it is in use */
+    assert_int_not_equal(sandbox_open(&o, &s, &why), OK); /* it is in use */
 }
 
 int main(void)

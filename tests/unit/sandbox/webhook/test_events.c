@@ -20,7 +20,7 @@ static void tell(struct stage *g, const char *type, const char *object)
 
 static int setup(void **state)
 {
-    *state = stage_new(NULL, 0);
+    *state = stage_new(false);
     return 0;
 }
 
@@ -260,7 +260,7 @@ static void the_gaps_are_those_of_the_contract(void **state)
     for (size_t i = 0; i < COUNT(seconds); i++) {
         struct message m = { .attempt = (int64_t)i + 1 };
         struct job j = { .message = &m, .env = &g->s.env };
-        char why[256] = "";
+        struct why why = { 0 };
         int64_t before, gap;
 
         /* settle() needs a delivery that went wrong: the webhooks being off makes one. */
@@ -268,7 +268,7 @@ static void the_gaps_are_those_of_the_contract(void **state)
         atomic_store(&g->s.faults->webhooks.factor, 1);
         j.state = calloc(1, 4096);
         before = env_now_ms(&g->s.env);
-        assert_int_equal(g->kind.settle(NULL, &j, g->kind.ctx, why), OK);
+        assert_int_equal(g->kind.settle(NULL, &j, g->kind.ctx, &why), OK);
         gap = j.again_ms - before;
         assert_in_range(gap, seconds[i] * 1000, seconds[i] * 1000 + 5000);
         sum += seconds[i];

@@ -5,7 +5,7 @@
 
 static int setup(void **state)
 {
-    *state = stage_new(NULL, 0);
+    *state = stage_new(false);
     return 0;
 }
 

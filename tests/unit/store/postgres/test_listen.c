@@ -19,14 +19,14 @@ static void heard(void *ctx)
 static void node_open(struct node *n, struct pg_rig *p)
 {
     struct store_options o = { .hint = heard, .hint_ctx = n, .connections = 1 };
-    char why[256];
+    struct why why;
 
     memset(n, 0, sizeof(*n));
     rig_init(&n->rig);
     snprintf(n->rig.url, sizeof(n->rig.url), "%s", p->rig.url);
     o.url = str_of(n->rig.url);
-    if (store_open(&o, &n->rig.env, &n->rig.store, why))
-        fail_msg("%s", why);
+    if (store_open(&o, &n->rig.env, &n->rig.store, &why))
+        fail_msg("%s", why.text);
     while (!atomic_load(&n->hints)) /* the first one: it listens from now on */
         poll(NULL, 0, 1);
 }

@@ -1,23 +1,23 @@
 /* test_postgres_open.c - which databases are refused at the start, and in which words. */
 #include "unit/store/postgres/rig.h"
 
-static enum err open_url(struct pg_rig *p, const char *url, char why[256])
+static enum err open_url(struct pg_rig *p, const char *url, struct why *why)
 {
     struct store_options o = { .url = str_of(url), .connections = 1 };
     enum err e = store_open(&o, &p->rig.env, &p->rig.store, why);
 
-    if (strchr(why, '\n') || strstr(why, "hunter2"))
-        fail_msg("not one line without secrets: %s", why);
+    if (strchr(why->text, '\n') || strstr(why->text, "hunter2"))
+        fail_msg("not one line without secrets: %s", why->text);
     return e;
 }
 
 static void assert_refused(struct pg_rig *p, const char *url, enum err err, const char *word)
 {
-    char why[256] = "";
-    enum err e = open_url(p, url, why);
+    struct why why = { 0 };
+    enum err e = open_url(p, url, &why);
 
-    if (e != err || !strstr(why, word))
-        fail_msg("%s: %s: %s (wanted %s)", url, err_code(e), why, word);
+    if (e != err || !strstr(why.text, word))
+        fail_msg("%s: %s: %s (wanted %s)", url, err_code(e), why.text, word);
     assert_null(p->rig.store);
 }
 
@@ -101,11 +101,11 @@ static void *open_it(void *arg)
 {
     struct pg_rig *p = arg;
     struct store_options o = { .url = str_of(p->rig.url), .connections = 1 };
-    char why[256] = "";
+    struct why why = { 0 };
     struct store *s;
 
-    if (store_open(&o, &p->rig.env, &s, why))
-        return strdup(why);
+    if (store_open(&o, &p->rig.env, &s, &why))
+        return strdup(why.text);
     store_free(s);
     return NULL;
 }

@@ -17,6 +17,7 @@ static void a_sqlstate_says_whether_to_run_the_unit_again(void **state)
         { "a check", "23514", PG_FAILED, ERR_CONSTRAINT },
         { "a foreign key", "23503", PG_FAILED, ERR_CONSTRAINT },
         { "a NUL in a text", "22021", PG_FAILED, ERR_CONSTRAINT },
+        { "a sum of amounts", "22003", PG_FAILED, ERR_SUM_TOO_LARGE },
         { "disk full", "53100", PG_FAILED, ERR_STORE_FULL },
         { "read-only", "25006", PG_FAILED, ERR_STORE_FULL },
         { "too many connections", "53300", PG_GONE, ERR_UNAVAILABLE },

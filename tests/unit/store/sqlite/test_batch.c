@@ -12,11 +12,11 @@ static int setup(void **state)
 {
     struct bench *b = calloc(1, sizeof(*b));
     struct sqlite_options o = { .path = b->rig.file };
-    char why[256] = "";
+    struct why why = { 0 };
 
     rig_init(&b->rig);
-    if (sqlite_db_open(&o, &b->rig.env, &b->db, why) || sqlite_db_migrate(b->db, why))
-        fail_msg("%s", why);
+    if (sqlite_db_open(&o, &b->rig.env, &b->db, &why) || sqlite_db_migrate(b->db, &why))
+        fail_msg("%s", why.text);
     *state = b;
     return 0;
 }
@@ -323,7 +323,7 @@ static void a_failed_fsync_is_uncertain(void **state)
 {
     struct sqlite_options o = { .vfs = "failing" };
     struct bench *b = *state;
-    char why[256];
+    struct why why;
     struct job j;
 
     sqlite_setup();
@@ -333,7 +333,7 @@ static void a_failed_fsync_is_uncertain(void **state)
     assert_int_equal(sqlite3_vfs_register(&failing_vfs, 0), SQLITE_OK);
     sqlite_db_close(b->db);
     o.path = b->rig.file;
-    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &b->db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &b->db, &why), OK);
     fsync_fails = true;
     job_init(&j, &b->rig, &kind_add);
     j.hook = true;
@@ -387,12 +387,12 @@ static void a_damaged_file_answers_nobody(void **state)
     struct bench *b = *state;
     long page = root_page(b);
     struct job jobs[2];
-    char why[256];
+    struct why why;
 
     sqlite_db_close(b->db);
     scribble(b->rig.file, page);
     o.path = b->rig.file;
-    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &b->db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &b->db, &why), OK);
     job_init(&jobs[0], &b->rig, &kind_count);
     assert_int_equal(sqlite_db_read(b->db, &jobs[0].unit), ERR_UNCERTAIN);
     job_init(&jobs[0], &b->rig, &kind_seen); /* this one could be written */
@@ -470,11 +470,11 @@ static void a_unit_that_only_reads_cannot_write(void **state)
     struct sqlite_options o = { .read_only = true };
     struct bench *b = *state;
     struct sqlite_db *reader;
-    char why[256];
+    struct why why;
     struct job j;
 
     o.path = b->rig.file;
-    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &reader, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &b->rig.env, &reader, &why), OK);
     job_init(&j, &b->rig, &kind_add);
     assert_int_equal(sqlite_db_read(reader, &j.unit), OK);
     desk_wait(&b->rig.desk, 1);

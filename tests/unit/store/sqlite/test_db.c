@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static enum err open_why(struct rig *r, char why[256])
+static enum err open_why(struct rig *r, struct why *why)
 {
     struct store_options o = { .url = str_of(r->url), .owner = S("127.0.0.1:8787") };
 
-    why[0] = '\0';
+    why->text[0] = '\0';
     return store_open(&o, &r->env, &r->store, why);
 }
 
@@ -111,33 +111,34 @@ static void a_name_full_of_odd_characters_is_just_a_name(void **state)
 static void a_path_that_is_not_there_is_named(void **state)
 {
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     snprintf(r.url, sizeof(r.url), "sqlite:%s/no/such/ichido.db", r.dir);
-    assert_int_equal(open_why(&r, why), ERR_UNAVAILABLE);
-    says(why, "/no/such: No such file or directory");
+    assert_int_equal(open_why(&r, &why), ERR_UNAVAILABLE);
+    says(why.text, "/no/such: No such file or directory");
     snprintf(r.url, sizeof(r.url), "sqlite:");
-    assert_int_equal(open_why(&r, why), ERR_VALIDATION);
-    says(why, "ICHIDO_DB");
+    assert_int_equal(open_why(&r, &why), ERR_VALIDATION);
+    says(why.text, "ICHIDO_DB");
     snprintf(r.url, sizeof(r.url), "mysql:x");
-    assert_int_equal(open_why(&r, why), ERR_VALIDATION);
+    assert_int_equal(open_why(&r, &why), ERR_VALIDATION);
     rig_release(&r);
 }
 
 static void a_file_that_is_no_database_is_left_alone(void **state)
 {
     struct rig r;
-    char why[256], text[32] = "";
+    char text[32] = "";
+    struct why why;
     FILE *f;
 
     (void)state;
     rig_init(&r);
     write_file(r.file, "These are not the bytes of a database, but they are many enough to be read "
                        "as a header, which is one hundred bytes long.");
-    assert_int_equal(open_why(&r, why), ERR_VALIDATION);
-    says(why, "is not a database");
+    assert_int_equal(open_why(&r, &why), ERR_VALIDATION);
+    says(why.text, "is not a database");
     f = fopen(r.file, "r");
     assert_non_null(fgets(text, sizeof(text), f));
     fclose(f);
@@ -148,13 +149,13 @@ static void a_file_that_is_no_database_is_left_alone(void **state)
 static void a_directory_in_its_place_is_refused(void **state)
 {
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     assert_int_equal(mkdir(r.file, 0700), 0);
-    assert_int_equal(open_why(&r, why), ERR_UNAVAILABLE);
-    says(why, "unable to open database file");
+    assert_int_equal(open_why(&r, &why), ERR_UNAVAILABLE);
+    says(why.text, "unable to open database file");
     rig_release(&r);
 }
 
@@ -164,7 +165,8 @@ static void a_directory_in_its_place_keeps_its_rights(void **state)
     struct store_options o = { 0 };
     struct store *store;
     struct stat st;
-    char why[256], url[300];
+    char url[300];
+    struct why why;
     struct rig r;
 
     (void)state;
@@ -172,7 +174,7 @@ static void a_directory_in_its_place_keeps_its_rights(void **state)
     assert_int_equal(mkdir(r.file, 0755), 0);
     snprintf(url, sizeof(url), "sqlite:%s", r.file);
     o.url = str_of(url);
-    assert_int_not_equal(store_open(&o, &r.env, &store, why), OK);
+    assert_int_not_equal(store_open(&o, &r.env, &store, &why), OK);
     assert_int_equal(stat(r.file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0755);
     rig_release(&r);
@@ -185,12 +187,12 @@ static int as_nobody(struct rig *r, enum err wanted, const char *part)
     int status;
 
     if (!pid) {
-        char why[256];
+        struct why why;
 
         if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
             _exit(9);
-        if (open_why(r, why) != wanted || !strstr(why, part)) {
-            fprintf(stderr, "%s\n", why);
+        if (open_why(r, &why) != wanted || !strstr(why.text, part)) {
+            fprintf(stderr, "%s\n", why.text);
             _exit(1);
         }
         _exit(0);
@@ -239,15 +241,15 @@ static void a_file_that_we_may_not_write_is_named(void **state)
 static void a_file_from_a_newer_version_is_refused(void **state)
 {
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     rig_open(&r, 0);
     rig_close(&r);
     alter(&r, "INSERT INTO schema_migrations VALUES (9999, 'future', 1)");
-    assert_int_equal(open_why(&r, why), ERR_CONFLICT);
-    says(why, "newer version (its tables are number 9999");
+    assert_int_equal(open_why(&r, &why), ERR_CONFLICT);
+    says(why.text, "newer version (its tables are number 9999");
     rig_release(&r);
 }
 
@@ -269,7 +271,7 @@ static void migrations_are_applied_once_and_written_down(void **state)
     struct sqlite_db *db;
     int64_t count = 0;
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
@@ -277,9 +279,9 @@ static void migrations_are_applied_once_and_written_down(void **state)
     for (const struct migration *m = sqlite_migrations; m->number; m++)
         count++;
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
-        assert_int_equal(sqlite_db_migrate(db, why), OK);
-        assert_int_equal(sqlite_db_migrate(db, why), OK);
+        assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
+        assert_int_equal(sqlite_db_migrate(db, &why), OK);
+        assert_int_equal(sqlite_db_migrate(db, &why), OK);
         assert_int_equal(ask(db, "SELECT count(*) FROM schema_migrations"), count);
         sqlite_db_close(db);
     }
@@ -291,15 +293,15 @@ static void a_migration_that_fails_leaves_nothing_behind(void **state)
     struct sqlite_options o = { 0 };
     struct sqlite_db *db;
     struct rig r;
-    char why[256] = "";
+    struct why why = { 0 };
 
     (void)state;
     rig_init(&r);
     o.path = r.file;
     alter(&r, "CREATE TABLE audit (x)"); /* a later table of the first migration is in its way */
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
-    assert_int_equal(sqlite_db_migrate(db, why), ERR_INTERNAL);
-    says(why, "table audit already exists");
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
+    assert_int_equal(sqlite_db_migrate(db, &why), ERR_INTERNAL);
+    says(why.text, "table audit already exists");
     assert_int_equal(ask(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'message'"), 0);
     assert_int_equal(ask(db, "SELECT count(*) FROM schema_migrations"), 0);
     sqlite_db_close(db);
@@ -321,12 +323,12 @@ static void a_connection_is_set_up_as_promised(void **state)
     struct sqlite_options o = { 0 };
     struct sqlite_db *db;
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     o.path = r.file;
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
     for (size_t i = 0; i < COUNT(rows); i++)
         if (ask(db, rows[i].sql) != rows[i].value)
             fail_msg("%s", rows[i].sql);
@@ -339,19 +341,20 @@ static void an_exclusive_connection_needs_no_shared_memory(void **state)
     struct sqlite_options o = { .exclusive = true };
     struct sqlite_db *db;
     struct rig r;
-    char why[256], shm[128];
+    char shm[128];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     o.path = r.file;
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
-    assert_int_equal(sqlite_db_migrate(db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
+    assert_int_equal(sqlite_db_migrate(db, &why), OK);
     assert_true(sqlite_db_wal_frames(db) > 0);
     assert_int_equal(sqlite_db_checkpoint(db), OK);
     snprintf(shm, sizeof(shm), "%s-shm", r.file);
     assert_int_not_equal(access(shm, F_OK), 0);
     sqlite_db_abandon(db);
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
     assert_int_equal(ask(db, "SELECT count(*) FROM message"), 0);
     sqlite_db_close(db);
     rig_release(&r);
@@ -362,15 +365,15 @@ static void a_place_without_shared_memory_is_refused_unless_exclusive(void **sta
     struct sqlite_options o = { .vfs = "unix-dotfile" };
     struct sqlite_db *db;
     struct rig r;
-    char why[256];
+    struct why why;
 
     (void)state;
     rig_init(&r);
     o.path = r.file;
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), ERR_VALIDATION);
-    says(why, "use a local disk");
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), ERR_VALIDATION);
+    says(why.text, "use a local disk");
     o.exclusive = true;
-    assert_int_equal(sqlite_db_open(&o, &r.env, &db, why), OK);
+    assert_int_equal(sqlite_db_open(&o, &r.env, &db, &why), OK);
     sqlite_db_close(db);
     rig_release(&r);
 }

@@ -97,10 +97,10 @@ static void tell(struct unit *u)
 static void serve(struct rig *r, const char *faults)
 {
     struct store_options o = { .url = str_of(r->url), .owner = S("child"), .fatal = leave };
-    char why[256];
+    struct why why;
     struct job *jobs = calloc(8, sizeof(*jobs));
 
-    if (!faults_parse(&r->env.faults, str_of(faults)) || store_open(&o, &r->env, &r->store, why))
+    if (!faults_parse(&r->env.faults, str_of(faults)) || store_open(&o, &r->env, &r->store, &why))
         _exit(8);
     for (;;) {
         for (int i = 0; i < 8; i++) {

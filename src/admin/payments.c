@@ -19,6 +19,7 @@ struct admin_payment_look { /* one request, in its own arena */
     struct payment_place cursor;
     int limit;
     struct uuid id; /* of the payment, or the key */
+    const struct payables *payables;
 };
 
 /* --- the query --- */
@@ -155,7 +156,7 @@ static enum err admin_payment_read_one(struct tx *tx, struct unit *u)
 {
     struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
 
-    return payment_show(tx, u->arena, l->id, &l->answer.text);
+    return payment_show(tx, u->arena, l->payables, l->id, &l->answer.text);
 }
 
 static enum err admin_payment_read_key(struct tx *tx, struct unit *u)
@@ -185,8 +186,10 @@ void api_admin_payment_get(struct request *r, void *ctx, const struct principal 
     struct admin_payment_look *l = api_room(r, sizeof(*l));
 
     (void)p;
-    if (l && fields_path_id(r, &l->id))
-        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    if (!l || !fields_path_id(r, &l->id))
+        return;
+    l->payables = api->payments->payables;
+    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 /* Written as a client may write it into its header (I1). */

@@ -91,14 +91,9 @@ static void payment_answer_stored(struct request *r, const struct payment_call *
                o->status >= 400 ? S("application/problem+json") : S("application/json"), o->body);
 }
 
-/* A decline stands in the answer alone: whoever settled it may have been another node. No text of
- * anybody's can look like this, since its quotes would be escaped. */
 static bool payment_is_decline(const struct operate *o)
 {
-    static const char failed[] = "\"status\":\"FAILED\"";
-
-    return !o->err && o->kind == OP_CREATE && o->status == 201 &&
-           memmem(o->body.p, o->body.n, failed, sizeof(failed) - 1);
+    return !o->err && o->kind == OP_CREATE && o->status == 201 && o->settled_as == PAYMENT_FAILED;
 }
 
 static void api_payments_operated(struct operate *o)

@@ -311,7 +311,7 @@ struct job_kind audit_seal_kind(struct audit_sealer *s)
     return (struct job_kind){
         .name = "audit.seal",
         .ctx = s,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_NEEDED],
         .outside = job_without_outside,
         .settle = audit_seal_settle,
         .ended = audit_seal_ended,

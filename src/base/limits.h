@@ -83,12 +83,9 @@ enum {
     LIMIT_CONTENDED_MS = 10, /* due rows are locked by other nodes: retry, doubled up to 1 s */
     LIMIT_CONTENDED_MAX_MS = 1000,
     LIMIT_RECOUNT_MS =
-        60 * 1000,              /* PostgreSQL: how often live messages are counted, if any moved */
-    LIMIT_PARKS = 5,            /* of one message, while the database did other work of ours */
-    LIMIT_DEAD_SEEN = 10001,    /* dead letters are counted up to here */
-    LIMIT_UNKNOWN_RETRIES = 10, /* of a kind that this program does not know (yet) */
-    LIMIT_UNKNOWN_FIRST_MS = 30 * 1000,
-    LIMIT_UNKNOWN_MAX_MS = 3600 * 1000,
+        60 * 1000,           /* PostgreSQL: how often live messages are counted, if any moved */
+    LIMIT_PARKS = 5,         /* of one message, while the database did other work of ours */
+    LIMIT_DEAD_SEEN = 10001, /* dead letters are counted up to here */
 
     /* JSON */
     LIMIT_JSON_DEPTH = 32,
@@ -117,9 +114,7 @@ enum {
     /* gateways and payments */
     LIMIT_GATEWAY_CALL_MS = 15 * 1000,   /* one try (P6) */
     LIMIT_GATEWAY_BUDGET_MS = 28 * 1000, /* all tries and pauses together */
-    LIMIT_GATEWAY_RETRIES = 2,
-    LIMIT_GATEWAY_PAUSE_MS = 300, /* before the first retry; doubled, with jitter */
-    LIMIT_GATEWAY_CALLS = 8192,   /* under way at a time */
+    LIMIT_GATEWAY_CALLS = 8192,          /* under way at a time */
     LIMIT_DECLINED_MS = 3 * 1000, /* cancelling the intent of a decline, while the client waits */
     LIMIT_REQUEST_MS = 30 * 1000, /* a payment request, from its last byte to its answer */
     LIMIT_WAITERS = 8192,         /* requests that wait for an operation's answer */
@@ -181,13 +176,9 @@ enum {
     LIMIT_DELIVERY_ARENA = 256 * 1024,     /* of one delivery */
     LIMIT_RETRY_AFTER_MS = 60 * 60 * 1000, /* the longest Retry-After of a subscriber */
 
-    /* money that must go back (D2) */
-    LIMIT_REFUND_TRIES = 5, /* refunds that we start for it by ourselves */
-
     /* campaigns */
     LIMIT_POSITIONS_PAGE = 1000, /* positions in one answer */
     LIMIT_CANCELLED = 25,        /* payments that one step of a cancelled campaign handles */
-    LIMIT_CANCEL_TRIES = 5,      /* refunds, or cancels, that it starts for one payment */
     LIMIT_TOLD = 50,             /* entries of a draw that one step notifies */
 
     /* provider facts in messages of the queue */
@@ -338,19 +329,16 @@ enum {
     LIMIT_GATEWAY_WAITING = 16384,     /* calls in line for one gateway */
     LIMIT_GATEWAY_WAIT_MS = 10 * 1000, /* in line; who waited longer is turned away */
     LIMIT_BREAKER_FAILURES = 20,       /* in a row, until the breaker opens */
-    LIMIT_BREAKER_PAUSE_MS = 2 * 1000, /* until the first probe; doubled after each failure */
-    LIMIT_BREAKER_PAUSE_MAX_MS = 60 * 1000,
 
     /* the PayPay adapter, and what it is asked for */
     LIMIT_PAYPAY_CODES = 9,             /* ids of one payment: a lost reply costs one */
     LIMIT_PAYPAY_STEPS = 24,            /* requests of one call, tries of a step aside */
-    LIMIT_POLL_FIRST_MS = 5 * 1000,     /* between two looks at an open payment; it grows to */
-    LIMIT_POLL_MOST_MS = 60 * 1000,     /* this */
+    LIMIT_POLL_FIRST_MS = 5 * 1000,     /* between two looks at an open payment, at first */
     LIMIT_POLL_LATE_MS = 5 * 60 * 1000, /* behind a code's end: then it is cancelled */
 
     /* authorisations behind their time (D9) */
-    LIMIT_LAPSE_LATE_MS = 15 * 60 * 1000,      /* then it is asked for; the gaps grow from this */
-    LIMIT_LAPSE_MOST_MS = 24 * 60 * 60 * 1000, /* to this */
+    LIMIT_LAPSE_LATE_MS =
+        15 * 60 * 1000, /* then it is asked for, and so long between the first looks */
 
     /* queries of the provider: backfill, unknown outcomes, reconciliation (E11, P7) */
     LIMIT_LIST_PAGE = 50,                   /* objects of a page of Stripe's lists */
@@ -420,9 +408,7 @@ enum {
     LIMIT_QSTASH_WAITING = 1024,      /* of those, for one destination */
     LIMIT_QSTASH_WAIT_MS = 1000,      /* a message that would wait longer is rescheduled instead */
     LIMIT_QSTASH_HORIZON_MS = 5 * 60 * 1000, /* a message is rescheduled at most so far ahead */
-    LIMIT_QSTASH_SILENT = 5,            /* calls in a row without an answer open the breaker, */
-    LIMIT_QSTASH_PAUSE_FIRST_MS = 1000, /* for so long, doubled up to */
-    LIMIT_QSTASH_PAUSE_MOST_MS = 60 * 1000,
+    LIMIT_QSTASH_SILENT = 5,                 /* calls in a row without an answer open the breaker */
     LIMIT_QSTASH_FLIGHT_BYTES = 64 * 1024 * 1024, /* bodies of all calls that are under way */
     LIMIT_QSTASH_ARENA = 16 * 1024 * 1024,  /* one delivery with the bodies of its callbacks */
     LIMIT_QSTASH_ANSWER_HEADER = 16 * 1024, /* the headers of an answer, as they are kept */
@@ -572,7 +558,6 @@ enum {
     LIMIT_ALERT_GONE_MS = 5 * 60 * 1000, /* after this time without that the node is gone */
     LIMIT_ALERT_ROWS = 64,               /* that one search reads; the others wait for the next */
     LIMIT_ALERT_MAILS = 10,              /* addresses */
-    LIMIT_ALERT_RETRIES = 12,            /* of one telling: some seven hours */
 
     /* the audit log (O6) */
     LIMIT_AUDIT_SEAL = 500,            /* rows that one unit seals, */

@@ -215,14 +215,10 @@ static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx,
 
 struct job_kind booking_cancelled_kind(struct payments *p)
 {
-    /* More than a day: an unknown outcome may take hours to be known. */
-    static const struct retry_policy patient = {
-        .retries = 350, .first_ms = LOOK_AGAIN_MS, .max_ms = 5 * 60 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "booking.cancelled", .run = run_cancelled, .ctx = p, .retry = patient
-    };
+    return (struct job_kind){ .name = "booking.cancelled",
+                              .run = run_cancelled,
+                              .ctx = p,
+                              .retry = retry_table[RETRY_BOOKING_CANCELLED] };
 }
 
 /* --- changes --- */
@@ -585,15 +581,11 @@ static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, s
 
 struct job_kind booking_confirm_kind(struct payments *p)
 {
-    static const struct retry_policy policy = {
-        .retries = 20, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
     return (struct job_kind){ .name = "booking.confirm",
                               .run = run_confirm,
                               .run_many = confirm_many,
                               .ctx = p,
-                              .retry = policy };
+                              .retry = retry_table[RETRY_BOOKING_CONFIRM] };
 }
 
 /* --- JSON --- */

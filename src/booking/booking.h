@@ -33,6 +33,9 @@ struct booking {
 /* NOT_FOUND. lock: held until the commit. */
 enum err booking_read(struct tx *tx, struct uuid id, bool lock, struct booking *ret_booking);
 
+/* What a payment of it does to it (payment/payable.h). */
+extern const struct subject booking_subject;
+
 enum booking_put { BOOKING_STORED, BOOKING_UNCHANGED, BOOKING_OLDER, BOOKING_REFUSED };
 /* New, or newer than what is known. REFUSED: money is under way. A cancellation starts what D21
  * says. */

@@ -10,8 +10,8 @@
  *
  *   (1) Every step is one commit with the message of the next; a crash leaves the one or the other.
  *   (2) What was started for a payment is found again (by its cause), so a second walk starts
- *       nothing twice. What was started and failed is started again: LIMIT_CANCEL_TRIES times, with
- *       growing pauses. Then an operator is told, once.
+ *       nothing twice. What was started and failed is started again as often as RETRY_MONEY_BACK
+ *       (domain/retry.c) says. Then an operator is told, once.
  *   (3) The walk misses nobody: nothing is reserved or sold once the status is cancelled
  *       (campaign.h), and money that lands later goes back by itself (D2).
  *   (4) It ends when each payment is REFUNDED or FAILED, or was left to an operator, who was told:
@@ -27,10 +27,6 @@
 enum {
     JOB_ARENA = 64 * 1024,
     WALK_TEXT = 64,
-    PAUSE_FIRST_MS = 1000,
-    PAUSE_MAX_MS = 3600 * 1000,
-    TRY_FIRST_MS = 60 * 1000, /* between two tries; then eight times as long */
-    TRY_FACTOR = 8,
 };
 
 #define CAUSE S("campaign_cancelled")
@@ -74,15 +70,6 @@ static enum err walk_on(struct tx *tx, struct payments *pp, const struct cancel_
     m.ref = str_of(campaign);
     m.body = str_of(body);
     return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
-}
-
-static int64_t pause_ms(int64_t walks)
-{
-    int64_t ms = PAUSE_FIRST_MS;
-
-    while (walks-- > 0 && ms < PAUSE_MAX_MS)
-        ms *= 2;
-    return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
 }
 
 enum err campaign_give_back(struct tx *tx, struct payments *pp, struct uuid campaign,
@@ -155,23 +142,11 @@ static enum err leave_to_operator(struct tx *tx, const struct payment *p, const 
     return audit_money(tx, "CAMPAIGN_CANCELLED", p, amount, false, str_of(why), NULL, NULL, now_ms);
 }
 
-/* When the next try may come, after so many: 0, 1, 8, 64 ... minutes behind the last one. */
-static int64_t next_try_ms(int64_t tries, int64_t last_ms)
-{
-    int64_t ms = TRY_FIRST_MS;
-
-    if (!tries)
-        return 0;
-    while (--tries > 0)
-        ms *= TRY_FACTOR;
-    return last_ms + ms;
-}
-
 /* Starts it, unless one is under way, or it was tried a moment ago, or often enough. */
 static enum err try_it(struct tx *tx, struct payments *pp, const struct payment *p,
                        enum op_kind kind, int64_t amount, int64_t now_ms, enum fate *ret_fate)
 {
-    int64_t tries, last_ms;
+    int64_t tries, last_ms, pause_ms;
     struct row row;
     enum err e = TX_ROW(tx, STMT_campaign_tries, &row, v_uuid(&p->id),
                         V_TEXT(str_of(op_name(kind))), V_TEXT(CAUSE));
@@ -183,12 +158,13 @@ static enum err try_it(struct tx *tx, struct payments *pp, const struct payment 
     *ret_fate = FATE_BUSY;
     if (row.col[2].i) /* under way */
         return OK;
-    if (tries >= LIMIT_CANCEL_TRIES) {
+    pause_ms = tries ? retry_delay_ms(&retry_table[RETRY_MONEY_BACK], tries) : 0;
+    if (pause_ms < 0) {
         *ret_fate = FATE_DONE;
         return leave_to_operator(tx, p, "the gateway did not do it, however often it was asked",
                                  now_ms);
     }
-    if (now_ms < next_try_ms(tries, last_ms))
+    if (now_ms < last_ms + pause_ms)
         return OK;
     *ret_fate = FATE_STARTED;
     return operation_start_own(tx, pp, p, kind, amount, CAUSE);
@@ -304,7 +280,8 @@ static enum err end_walk(struct tx *tx, struct payments *pp, const struct cancel
     if (w->one)
         again.after = w->after;
     if (w->busy)
-        return walk_on(tx, pp, &again, now_ms, now_ms + pause_ms(w->number));
+        return walk_on(tx, pp, &again, now_ms,
+                       now_ms + retry_delay_ms(&retry_table[RETRY_CAMPAIGN_WALK], w->number + 1));
     uuid_text(w->campaign, id);
     LOG_AFTER_COMMIT(tx, LOG_INFO, "Campaign cancelled: nothing is left to do for it",
                      LOG_TEXT("campaignId", str_of(id)), LOG_NUM("walks", w->number + 1));
@@ -343,11 +320,8 @@ static enum err cancel_run(struct tx *tx, const struct message *m, void *ctx, st
 
 struct job_kind campaign_cancel_kind(struct payments *pp)
 {
-    static const struct retry_policy patient = {
-        .retries = 350, .first_ms = 1000, .max_ms = PAUSE_MAX_MS, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "campaign.cancel", .run = cancel_run, .ctx = pp, .retry = patient
-    };
+    return (struct job_kind){ .name = "campaign.cancel",
+                              .run = cancel_run,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_CAMPAIGN_CANCEL] };
 }

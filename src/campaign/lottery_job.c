@@ -252,13 +252,10 @@ static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ct
 
 struct job_kind draw_kind(struct payments *pp)
 {
-    static const struct retry_policy policy = {
-        .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "campaign.draw", .run = lottery_job_run, .ctx = pp, .retry = policy
-    };
+    return (struct job_kind){ .name = "campaign.draw",
+                              .run = lottery_job_run,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_PLANNED] };
 }
 
 /* --- what is published --- */

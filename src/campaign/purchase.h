@@ -45,6 +45,9 @@ enum err purchase_add(struct tx *tx, const struct purchase *p);
 /* All that may change. */
 enum err purchase_store(struct tx *tx, const struct purchase *p, int64_t now_ms);
 
+/* What a payment of it does to it (payment/payable.h). */
+extern const struct subject purchase_subject;
+
 /* {"purchase": {...}, "payment": {...}}, the latter as it is. .p NULL: no memory. */
 struct str purchase_json(struct arena *a, const struct purchase *p, struct str payment);
 

@@ -57,6 +57,9 @@ enum err participant_read(struct tx *tx, struct uuid id, struct participant *ret
 /* Held until the commit, and its collection with it; has_payment is not set. */
 enum err participant_hold(struct tx *tx, struct uuid id, struct participant *ret);
 
+/* What a payment of it does to it (payment/payable.h). */
+extern const struct subject participant_subject;
+
 /* The organiser and the participant itself. */
 bool participant_is_of(const struct participant *p, struct uuid who);
 

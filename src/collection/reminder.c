@@ -305,13 +305,9 @@ static enum err reminder_buried(struct tx *tx, const struct message *m, void *ct
 
 struct job_kind reminder_kind(struct payments *pp)
 {
-    static const struct retry_policy patient = {
-        .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
     return (struct job_kind){ .name = "collection.remind",
                               .run = reminder_run,
                               .ctx = pp,
-                              .retry = patient,
+                              .retry = retry_table[RETRY_PLANNED],
                               .buried = reminder_buried };
 }

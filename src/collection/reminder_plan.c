@@ -223,11 +223,8 @@ static enum err reminder_plan_run(struct tx *tx, const struct message *m, void *
 
 struct job_kind reminder_plan_kind(struct payments *pp)
 {
-    static const struct retry_policy patient = {
-        .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "collection.plan", .run = reminder_plan_run, .ctx = pp, .retry = patient
-    };
+    return (struct job_kind){ .name = "collection.plan",
+                              .run = reminder_plan_run,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_PLANNED] };
 }

@@ -357,7 +357,7 @@ struct job_kind redrive_kind(struct redrives *rs)
     return (struct job_kind){
         .name = "dlq.redrive",
         .ctx = rs,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 500, .max_ms = 500, .factor = 1 },
+        .retry = retry_table[RETRY_REDRIVE],
         .outside = job_without_outside,
         .settle = redrive_job_settle,
         .buried = redrive_job_buried,

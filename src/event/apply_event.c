@@ -19,7 +19,6 @@
 
 enum {
     JOB_ARENA = 2 * EVENT_JOB_MAX,
-    RETRY_MAX_MS = 24 * 3600 * 1000,
     UNHANDLED_MAX = 300,
 };
 
@@ -565,7 +564,7 @@ struct job_kind apply_event_kind(struct apply_event *a, int retries, int64_t fir
         .name = "stripe.event",
         .run = apply_event_run,
         .ctx = a,
-        .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
+        .retry = retry_of_events(retries, first_ms),
         .run_many = apply_many,
         .buried = apply_event_buried,
         .ended = apply_event_ended,

@@ -163,17 +163,12 @@ static void fee_release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-/* A gateway may be gone for hours, and being put off counts as well. */
 struct job_kind charge_fee_kind(struct charge_later *c)
 {
-    static const struct retry_policy policy = {
-        .retries = 100, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
     return (struct job_kind){
         .name = "charge.fee",
         .ctx = c,
-        .retry = policy,
+        .retry = retry_table[RETRY_CHARGE_FEE],
         .outside = fee_outside,
         .settle = fee_settle,
         .release = fee_release,
@@ -269,11 +264,8 @@ static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx,
 
 struct job_kind charge_refunds_kind(struct payments *pp)
 {
-    static const struct retry_policy policy = {
-        .retries = 10, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "charge.refunds", .run = fee_job_check, .ctx = pp, .retry = policy
-    };
+    return (struct job_kind){ .name = "charge.refunds",
+                              .run = fee_job_check,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_CHARGE_REFUNDS] };
 }

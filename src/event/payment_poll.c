@@ -34,27 +34,13 @@ struct payment_poll_look {
     struct gateway_tries tries;
 };
 
-/* A quarter of its age: 5 s in the first 20 s, then longer and longer. */
-static int64_t gap_ms(const struct message *m, int64_t now_ms)
-{
-    int64_t gap = (now_ms - m->added_ms) / 4;
-
-    if (gap < LIMIT_POLL_FIRST_MS)
-        gap = LIMIT_POLL_FIRST_MS;
-    return gap < LIMIT_POLL_MOST_MS ? gap : LIMIT_POLL_MOST_MS;
-}
-
 /* The gateway may have given it more time, or is slow to end it. */
 static int64_t lapse_gap_ms(const struct payment_poll_look *l, int64_t now_ms)
 {
     int64_t more = l->call.answer == GATEWAY_OK ? l->call.fact.capture_before_ms - now_ms : 0;
-    int64_t gap = (now_ms - l->until_ms) / 4;
 
-    if (more > 0)
-        return more + LIMIT_LAPSE_LATE_MS;
-    if (gap < LIMIT_LAPSE_LATE_MS)
-        gap = LIMIT_LAPSE_LATE_MS;
-    return gap < LIMIT_LAPSE_MOST_MS ? gap : LIMIT_LAPSE_MOST_MS;
+    return more > 0 ? more + LIMIT_LAPSE_LATE_MS
+                    : retry_aged_ms(&retry_table[RETRY_LAPSED], now_ms - l->until_ms);
 }
 
 /* --- outside --- */
@@ -180,7 +166,8 @@ static enum err go_on(struct tx *tx, const struct taking *t, const struct paymen
     }
     if (t->now_ms >= l->until_ms && !p->has_open_op)
         return operation_start_own(tx, t->payments, p, OP_VOID, 0, S("abandoned"));
-    l->job->again_ms = t->now_ms + gap_ms(l->job->message, t->now_ms);
+    l->job->again_ms =
+        t->now_ms + retry_aged_ms(&retry_table[RETRY_POLL], t->now_ms - l->job->message->added_ms);
     return OK;
 }
 
@@ -216,15 +203,10 @@ static void payment_poll_release(struct job *j, void *ctx)
 /* Every look costs an attempt, and nobody else would look: there is no last one but its time. */
 static struct job_kind kind_of(const char *name, struct payments *pp)
 {
-    static const struct retry_policy policy = { .retries = INT32_MAX - 1,
-                                                .first_ms = LIMIT_POLL_FIRST_MS,
-                                                .max_ms = LIMIT_POLL_MOST_MS,
-                                                .factor = 2 };
-
     return (struct job_kind){
         .name = name,
         .ctx = pp,
-        .retry = policy,
+        .retry = retry_table[RETRY_POLL_JOB],
         .outside = payment_poll_outside,
         .settle = payment_poll_settle,
         .release = payment_poll_release,

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASK_ARENA = 512 * 1024, BODY_MAX = 12 * 1024, RETRY_MAX_MS = 24 * 3600 * 1000 };
+enum { ASK_ARENA = 512 * 1024, BODY_MAX = 12 * 1024 };
 
 struct refetch_ask {
     struct arena arena;
@@ -594,7 +594,7 @@ static struct job_kind kind_of(const char *name, struct payments *pp, int retrie
     return (struct job_kind){
         .name = name,
         .ctx = pp,
-        .retry = { .retries = retries, .first_ms = first_ms, .max_ms = RETRY_MAX_MS, .factor = 2 },
+        .retry = retry_of_events(retries, first_ms),
         .outside = refetch_outside,
         .settle = refetch_settle,
         .release = refetch_release,

@@ -1,6 +1,7 @@
 #include "gateway/create_lookup.h"
 
 #include "base/limits.h"
+#include "gateway/layer.h"
 #include "gateway/tries.h"
 
 #include <stdlib.h>
@@ -9,12 +10,15 @@
 enum { READING_ARENA = 1 << 20 };
 
 struct finder {
-    struct gateway gateway;
-    struct gateway *inner;
+    struct gateway_layer layer;
     struct gateway_call *first, **last; /* who waits, in the order they came */
     bool busy;
     struct gateway_call reading;
     struct arena arena; /* the reading's */
+};
+
+struct looked { /* the finder's frame of a call that waits; only where its tries are noted */
+    int64_t at_ms, began_us;
 };
 
 static bool is_search(const struct gateway_call *c)
@@ -42,8 +46,8 @@ static void take_along(struct finder *f, struct gateway_call *c)
 {
     gateway_clear(c);
     create_lookup_widen(&f->reading, c);
-    c->sought.next = f->reading.sought.first;
-    f->reading.sought.first = c;
+    c->next = f->reading.wanted;
+    f->reading.wanted = c;
 }
 
 /* What fits is measured by the first alone, or a long line would make the window ever wider. */
@@ -55,10 +59,10 @@ static void create_lookup_gather(struct finder *f)
 
     while ((c = *at)) {
         if (!create_lookup_fits(c, since_ms, after)) {
-            at = &c->sought.next;
+            at = &c->next;
             continue;
         }
-        *at = c->sought.next;
+        *at = c->next;
         take_along(f, c);
     }
     f->last = at;
@@ -82,13 +86,16 @@ static void create_lookup_share(struct gateway_call *c, const struct gateway_cal
 
 static void end_one(struct gateway_call *c, const struct gateway_call *reading)
 {
+    const struct looked *own = layer_own(c);
+
     c->sent = reading->sent;
     c->status = reading->status;
     c->tries = reading->tries;
     if (c->tries) { /* all of its pages are one line; of none gateways.c has one */
-        note_try(c, c->noted.at_ms, c->noted.began_us);
+        note_try(c, own->at_ms, own->began_us);
         note_answer(c, c->answer, c->sent, c->timed_out, c->status);
     }
+    layer_pop(c);
     c->done(c);
 }
 
@@ -97,13 +104,13 @@ static void was_read(struct gateway_call *reading)
     struct finder *f = CONTAINER_OF(reading, struct finder, reading);
     struct gateway_call *c, *next;
 
-    for (c = reading->sought.found; c; c = next) {
-        next = c->sought.next;
+    for (c = reading->found; c; c = next) {
+        next = c->next;
         c->list_after = S("");
         end_one(c, reading);
     }
-    for (c = reading->sought.first; c; c = next) {
-        next = c->sought.next;
+    for (c = reading->wanted; c; c = next) {
+        next = c->next;
         create_lookup_share(c, reading);
         end_one(c, reading);
     }
@@ -130,46 +137,52 @@ static void read_on(struct finder *f)
                                         .done = was_read };
     memcpy(f->reading.trace, first->trace, sizeof(first->trace));
     create_lookup_gather(f);
-    gateway_call(f->inner, &f->reading);
+    gateway_call(f->layer.inner, &f->reading);
 }
 
 /* --- the gateway --- */
 
+/* The call that waits is handed to no gateway: was_read() ends it. */
+static void create_lookup_wait(struct finder *f, struct gateway_call *c)
+{
+    struct looked *own = layer_push(c, f, sizeof(*own), NULL);
+
+    if (c->seen) {
+        own->at_ms = env_now_ms(c->seen->env);
+        own->began_us = clock_mono_us(&c->seen->env->clock);
+    }
+    c->next = NULL;
+    *f->last = c;
+    f->last = &c->next;
+}
+
 static void on_call(struct gateway *g, struct gateway_call *c)
 {
-    struct finder *f = CONTAINER_OF(g, struct finder, gateway);
+    struct finder *f = CONTAINER_OF(g, struct finder, layer.gateway);
 
     if (!is_search(c)) {
-        gateway_call(f->inner, c);
+        gateway_call(f->layer.inner, c);
         return;
     }
-    c->sought.next = NULL;
-    *f->last = c;
-    f->last = &c->sought.next;
+    create_lookup_wait(f, c);
     read_on(f);
 }
 
 static void on_free(struct gateway *g)
 {
-    struct finder *f = CONTAINER_OF(g, struct finder, gateway);
+    struct finder *f = CONTAINER_OF(g, struct finder, layer.gateway);
 
-    f->inner->ops->free(f->inner);
     arena_release(&f->arena);
-    free(f);
+    layer_free(g);
 }
 
 struct gateway *finder_new(struct gateway *inner)
 {
     static const struct gateway_ops ops = { .call = on_call, .free = on_free };
-    struct finder *f = calloc(1, sizeof(*f));
+    struct finder *f = layer_new(sizeof(*f), &ops, inner);
 
-    if (!f) {
-        inner->ops->free(inner);
+    if (!f)
         return NULL;
-    }
-    f->gateway = *inner;
-    f->gateway.ops = &ops;
-    f->inner = inner;
     f->last = &f->first;
-    return &f->gateway;
+    return &f->layer.gateway;
 }

@@ -1,5 +1,6 @@
 #include "gateway/gateways.h"
 
+#include "gateway/layer.h"
 #include "gateway/tries.h"
 
 #include <string.h>
@@ -64,8 +65,13 @@ const char *gateway_ask_name(enum gateway_ask ask)
     return names[ask];
 }
 
+struct outside { /* our frame of a call; the layer is the gateway that was called, or NULL */
+    struct span span;
+    int64_t at_ms, began_us; /* with `seen` alone */
+};
+
 /* A decline is an answer like any other. */
-static void call_ended(struct gateway_call *c)
+static void end_span(const struct gateway_call *c, const struct gateway *to, struct span *span)
 {
     static const char *const answers[] = {
         [GATEWAY_OK] = "ok",
@@ -78,55 +84,46 @@ static void call_ended(struct gateway_call *c)
     const char *answer = answers[c->answer];
     bool failed = c->answer == GATEWAY_RETRY_LATER || c->answer == GATEWAY_UNCERTAIN;
 
-    c->done = c->traced.done;
-    SPAN_END(&c->traced.span, failed ? c->timed_out ? "timeout" : answer : NULL,
-             SPAN_TEXT("payment.gateway", str_of(c->traced.gateway)),
+    SPAN_END(span, failed ? c->timed_out ? "timeout" : answer : NULL,
+             SPAN_TEXT("payment.gateway", str_of(to ? to->name : "")),
              SPAN_TEXT("gateway.operation", str_of(gateway_ask_name(c->ask))),
              SPAN_TEXT("gateway.answer", str_of(answer)), SPAN_NUM("gateway.tries", c->tries),
              SPAN_NUM("http.response.status_code", c->status),
              SPAN_TEXT("error.type", str_of(c->error_code)));
-    c->done(c);
 }
 
-static void begin_span(const struct gateway *to, struct gateway_call *c)
+static void call_ended(struct gateway_call *c)
 {
-    c->traced.span = span_begin(c->env, str_of(c->trace), SPAN_CLIENT,
-                                c->span_name ? c->span_name : "Gateway.call");
-    if (!c->traced.span.spans)
-        return;
-    trace_text(&c->traced.span.trace, c->trace);
-    c->traced.gateway = to ? to->name : "";
-    c->traced.done = c->done;
-    c->done = call_ended;
-}
+    struct outside *own = layer_own(c);
 
-/* Turned away, or answered from our own books: no request, and a line all the same. */
-static void note_end(struct gateway_call *c)
-{
-    c->done = c->noted.done;
-    if (!c->tries) {
-        note_try(c, c->noted.at_ms, c->noted.began_us);
+    if (c->seen &&
+        !c->tries) { /* turned away, or answered from our own books: a line all the same */
+        note_try(c, own->at_ms, own->began_us);
         note_answer(c, c->answer, c->sent, false, 0);
     }
+    end_span(c, layer_of(c), &own->span);
+    layer_pop(c);
     c->done(c);
 }
 
-static void begin_notes(struct gateway_call *c)
+static void begin_span(struct gateway_call *c, struct span *span)
 {
-    struct env *env = c->seen->env;
-
-    c->noted.at_ms = env_now_ms(env);
-    c->noted.began_us = clock_mono_us(&env->clock);
-    c->noted.done = c->done;
-    c->done = note_end;
+    *span = span_begin(c->env, str_of(c->trace), SPAN_CLIENT,
+                       c->span_name ? c->span_name : "Gateway.call");
+    if (span->spans)
+        trace_text(&span->trace, c->trace);
 }
 
 void gateways_call(struct gateway *to, struct gateway_call *c)
 {
+    struct outside *own = layer_push(c, to, sizeof(*own), call_ended);
+
     if (c->env)
-        begin_span(to, c);
-    if (c->seen)
-        begin_notes(c);
+        begin_span(c, &own->span);
+    if (c->seen) {
+        own->at_ms = env_now_ms(c->seen->env);
+        own->began_us = clock_mono_us(&c->seen->env->clock);
+    }
     if (to)
         gateway_call(to, c);
     else

@@ -1,6 +1,8 @@
 #include "gateway/guard.h"
 
 #include "base/limits.h"
+#include "domain/retry.h"
+#include "gateway/layer.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 
@@ -9,8 +11,7 @@
 #include <string.h>
 
 struct guard {
-    struct gateway gateway;
-    struct gateway *inner;
+    struct gateway_layer layer;
     struct guard_options o;
     enum guard_state state;
     unsigned char number; /* among those that are counted */
@@ -20,6 +21,11 @@ struct guard {
     struct uuid last_failed;
     int openings;          /* in a row: each pause is longer */
     int64_t open_until_ms; /* GUARD_OPEN: nobody passes before */
+};
+
+struct guarded {               /* the guard's frame of a call */
+    int64_t came_ms, began_us; /* monotonic */
+    bool probe;
 };
 
 static int64_t mono_ms(const struct guard *g)
@@ -38,15 +44,11 @@ static bool is_life(const struct gateway_call *c)
 
 static void open_breaker(struct guard *g)
 {
-    int64_t pause_ms = (int64_t)LIMIT_BREAKER_PAUSE_MS << g->openings;
+    int64_t pause_ms = retry_delay_ms(&retry_table[RETRY_BREAKER], ++g->openings);
 
-    if (pause_ms > LIMIT_BREAKER_PAUSE_MAX_MS)
-        pause_ms = LIMIT_BREAKER_PAUSE_MAX_MS;
-    else
-        g->openings++;
     if (g->state == GUARD_CLOSED)
         LOG(g->o.env->log, LOG_ERROR, "GatewayBreakerOpened",
-            LOG_TEXT("gateway", str_of(g->gateway.name)), LOG_NUM("failures", g->failures),
+            LOG_TEXT("gateway", str_of(g->layer.gateway.name)), LOG_NUM("failures", g->failures),
             LOG_NUM("pauseMs", pause_ms));
     g->state = GUARD_OPEN;
     g->open_until_ms = env_now_ms(g->o.env) + pause_ms;
@@ -56,7 +58,7 @@ static void close_breaker(struct guard *g)
 {
     if (g->state != GUARD_CLOSED)
         LOG(g->o.env->log, LOG_WARN, "GatewayBreakerClosed",
-            LOG_TEXT("gateway", str_of(g->gateway.name)));
+            LOG_TEXT("gateway", str_of(g->layer.gateway.name)));
     g->state = GUARD_CLOSED;
     g->openings = 0;
 }
@@ -72,7 +74,7 @@ static void count_failure(struct guard *g, const struct gateway_call *c)
 }
 
 /* A late answer to a call from before the breaker opened is life too. */
-static void guard_learn(struct guard *g, const struct gateway_call *c)
+static void guard_learn(struct guard *g, const struct gateway_call *c, bool probe)
 {
     if (is_life(c)) {
         g->failures = 0;
@@ -80,20 +82,19 @@ static void guard_learn(struct guard *g, const struct gateway_call *c)
         return;
     }
     count_failure(g, c);
-    if (c->guarded.probe || (g->state == GUARD_CLOSED && g->failures >= LIMIT_BREAKER_FAILURES))
+    if (probe || (g->state == GUARD_CLOSED && g->failures >= LIMIT_BREAKER_FAILURES))
         open_breaker(g);
 }
 
 /* False: not now. */
-static bool lets_pass(struct guard *g, struct gateway_call *c)
+static bool lets_pass(struct guard *g, struct guarded *own)
 {
-    c->guarded.probe = false;
     if (g->state == GUARD_CLOSED)
         return true;
     if (g->state == GUARD_PROBING || env_now_ms(g->o.env) < g->open_until_ms)
         return false;
     g->state = GUARD_PROBING;
-    c->guarded.probe = true;
+    own->probe = true;
     return true;
 }
 
@@ -107,14 +108,14 @@ static void guard_count(const struct guard *g, const struct gateway_call *c, int
                      AT(g->number, (unsigned char)c->ask, (unsigned char)status), 1);
 }
 
-static void count_answer(const struct guard *g, const struct gateway_call *c)
+static void count_answer(const struct guard *g, const struct gateway_call *c, int64_t began_us)
 {
     struct env *env = g->o.env;
 
     guard_count(g, c,
                 c->answer == GATEWAY_UNCERTAIN && c->timed_out ? STATUS_TIMEOUT : (int)c->answer);
     metrics_time_at(env->metrics, TIME_GATEWAY, AT(g->number, (unsigned char)c->ask),
-                    clock_mono_us(&env->clock) - c->guarded.began_us);
+                    clock_mono_us(&env->clock) - began_us);
     if (strcmp(c->error_code, "idempotency_error") == 0)
         metrics_count_at(env->metrics, COUNT_VIOLATION, AT(VIOLATION_GATEWAY_KEY), 1);
 }
@@ -123,6 +124,7 @@ static void turn_away(const struct guard *g, struct gateway_call *c, const char 
                       const char *message)
 {
     guard_count(g, c, STATUS_TURNED_AWAY);
+    layer_pop(c);
     gateway_turn_away(c, GATEWAY_RETRY_LATER, code, message);
 }
 
@@ -138,7 +140,8 @@ static void turn_away_late(const struct guard *g, struct gateway_call *c)
 /* Its time in line was part of its budget (P6). */
 static bool has_time(const struct guard *g, struct gateway_call *c)
 {
-    int64_t waited_ms = mono_ms(g) - c->guarded.came_ms;
+    const struct guarded *own = layer_own(c);
+    int64_t waited_ms = mono_ms(g) - own->came_ms;
     int64_t budget_ms = c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS;
 
     c->budget_ms = budget_ms - waited_ms;
@@ -150,7 +153,7 @@ static void begin_next(struct guard *g)
     while (g->first && g->underway < g->o.calls) {
         struct gateway_call *c = g->first;
 
-        g->first = c->guarded.next;
+        g->first = c->next;
         if (!g->first)
             g->last = &g->first;
         g->waiting--;
@@ -163,35 +166,36 @@ static void begin_next(struct guard *g)
 
 static void guard_ended(struct gateway_call *c)
 {
-    struct guard *g = c->guarded.guard;
+    struct guard *g = layer_of(c);
+    const struct guarded *own = layer_own(c);
 
     g->underway--;
-    count_answer(g, c);
-    guard_learn(g, c);
-    c->done = c->guarded.done;
+    count_answer(g, c, own->began_us);
+    guard_learn(g, c, own->probe);
+    layer_pop(c);
     begin_next(g);
     c->done(c);
 }
 
 static void guard_begin(struct guard *g, struct gateway_call *c)
 {
-    if (!lets_pass(g, c)) {
+    struct guarded *own = layer_own(c);
+
+    if (!lets_pass(g, own)) {
         turn_away(g, c, "gateway_unavailable", "the gateway did not answer; it is given a pause");
         return;
     }
-    c->guarded.guard = g;
-    c->guarded.done = c->done;
-    c->done = guard_ended;
     if (!c->try_ms)
         c->try_ms = g->o.try_ms;
-    c->guarded.began_us = clock_mono_us(&g->o.env->clock);
+    own->began_us = clock_mono_us(&g->o.env->clock);
     g->underway++;
-    gateway_call(g->inner, c);
+    gateway_call(g->layer.inner, c);
 }
 
 static void on_call(struct gateway *gateway, struct gateway_call *c)
 {
-    struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
+    struct guard *g = CONTAINER_OF(gateway, struct guard, layer.gateway);
+    struct guarded *own = layer_push(c, g, sizeof(*own), guard_ended);
 
     if (g->underway < g->o.calls) {
         guard_begin(g, c);
@@ -201,42 +205,29 @@ static void on_call(struct gateway *gateway, struct gateway_call *c)
         turn_away_late(g, c);
         return;
     }
-    c->guarded.next = NULL;
-    c->guarded.came_ms = mono_ms(g);
+    own->came_ms = mono_ms(g);
+    c->next = NULL;
     *g->last = c;
-    g->last = &c->guarded.next;
+    g->last = &c->next;
     g->waiting++;
-}
-
-static void on_free(struct gateway *gateway)
-{
-    struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
-
-    g->inner->ops->free(g->inner);
-    free(g);
 }
 
 struct gateway *guard_new(const struct guard_options *o, struct gateway *inner)
 {
-    static const struct gateway_ops ops = { .call = on_call, .free = on_free };
-    struct guard *g = calloc(1, sizeof(*g));
+    static const struct gateway_ops ops = { .call = on_call, .free = layer_free };
+    struct guard *g = layer_new(sizeof(*g), &ops, inner);
 
-    if (!g) {
-        inner->ops->free(inner);
+    if (!g)
         return NULL;
-    }
-    g->gateway = *inner;
-    g->gateway.ops = &ops;
-    g->inner = inner;
     g->o = *o;
     g->last = &g->first;
     g->number = metrics_gateway(o->env->metrics, str_of(inner->name));
-    return &g->gateway;
+    return &g->layer.gateway;
 }
 
 struct guard_view guard_look(const struct gateway *gateway)
 {
-    const struct guard *g = CONTAINER_OF(gateway, struct guard, gateway);
+    const struct guard *g = CONTAINER_OF(gateway, struct guard, layer.gateway);
 
     return (struct guard_view){ g->state, g->underway, g->waiting };
 }

@@ -14,6 +14,10 @@
 #include "domain/payment.h"
 #include "observe/span.h"
 
+#include <stdalign.h>
+
+struct gateway_call;
+
 enum gateway_ask {
     GATEWAY_AUTHORIZE, /* makes the intent and, with a payment method, confirms it */
     GATEWAY_CAPTURE,
@@ -63,6 +67,14 @@ struct gateway_tries {
     int count; /* those that are kept: LIMIT_GATEWAY_TRIES at most */
 };
 
+/* What a layer in front of the adapter keeps of a call, from its way in to its way out: layer.h */
+enum { GATEWAY_LAYERS = 3, GATEWAY_FRAME_ROOM = 96 };
+struct gateway_frame {
+    void *layer;
+    void (*done)(struct gateway_call *c); /* of the layer outside */
+    alignas(int64_t) unsigned char own[GATEWAY_FRAME_ROOM];
+};
+
 struct gateway_call {
     /* in: all of it lives until done */
     enum gateway_ask ask;
@@ -100,6 +112,9 @@ struct gateway_call {
     /* in and out. FETCH among many: goes on behind this id; empty: from the beginning. Afterwards
      * the last id that was looked at; empty: there are no more, or the place is lost. */
     struct str list_after;
+    /* For many payments at once (create_lookup.c): each call of `wanted` is looked for by its
+     * payment, and no other. What is found moves to `found`, with answer and fact. */
+    struct gateway_call *wanted, *found;
 
     /* out */
     enum gateway_answer answer;
@@ -111,29 +126,12 @@ struct gateway_call {
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
 
-    struct { /* create_lookup.c's. FETCH among many, for many: each of `first` is looked for by its
-                payment, and none else. Whoever is found goes to `found`, with answer and fact */
-        struct gateway_call *first, *found, *next;
-    } sought;
-    struct { /* gateways.c's */
-        void (*done)(struct gateway_call *c);
-        const char *gateway;
-        struct span span;
-    } traced;
-    struct { /* the same: when it was asked; with `seen` alone */
-        void (*done)(struct gateway_call *c);
-        int64_t at_ms, began_us;
-    } noted;
-    struct task back; /* the adapter's */
-    void *impl;
-    struct { /* guard.c's */
-        void (*done)(struct gateway_call *c);
-        struct guard *guard;
-        struct gateway_call *next;
-        int64_t came_ms;  /* monotonic */
-        int64_t began_us; /* the same */
-        bool probe;
-    } guarded;
+    /* inside gateway/ */
+    struct gateway_call
+        *next; /* in the line of a layer, or in `wanted` or `found` of another call */
+    struct gateway_frame frames[GATEWAY_LAYERS]; /* of the layers that it has passed: layer.c */
+    int depth;                                   /* so many */
+    struct task back;                            /* tries.c */
 };
 
 struct gateway;

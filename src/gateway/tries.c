@@ -1,6 +1,7 @@
 #include "gateway/tries.h"
 
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "gateway/stripe/form.h"
 
 #include <string.h>
@@ -41,7 +42,6 @@ static void come_home(struct task *t)
 
 void gateway_done_later(struct gateway_call *c)
 {
-    c->impl = NULL;
     c->back = (struct task){ .run = come_home };
     home_give(c->home, &c->back);
 }
@@ -167,7 +167,7 @@ bool tries_is_too_late(const struct tries *t)
  * back together. */
 static int64_t pause_ms(const struct tries *t)
 {
-    int64_t whole = (int64_t)LIMIT_GATEWAY_PAUSE_MS << t->retries;
+    int64_t whole = retry_delay_ms(&retry_table[RETRY_GATEWAY], t->retries + 1);
 
     return whole / 2 + (int64_t)rng_below(&t->env->rng, (uint64_t)(whole / 2 + 1));
 }
@@ -176,7 +176,7 @@ bool tries_again(struct tries *t, struct gateway_call *c, bool lost, struct time
 {
     int64_t wait_ms;
 
-    if (t->retries == LIMIT_GATEWAY_RETRIES ||
+    if (t->retries == retry_table[RETRY_GATEWAY].retries ||
         (lost && t->lost_retries == LIMIT_GATEWAY_LOST_RETRIES))
         return false;
     wait_ms = pause_ms(t);

@@ -29,10 +29,6 @@ struct alert_sending {
     struct why why;
 };
 
-static const struct retry_policy policy = {
-    .retries = LIMIT_ALERT_RETRIES, .first_ms = 10 * 1000, .max_ms = 3600 * 1000, .factor = 3
-};
-
 /* --- the transport's word --- */
 
 static void came_back(struct alert_sending *s, enum told told, int64_t again_ms, const char *why)
@@ -197,7 +193,8 @@ static void alert_outside(struct job *j, void *ctx)
 /* -1: the budget is spent. */
 static int64_t delay_ms(const struct alert_sending *s)
 {
-    return retry_no_sooner_ms(retry_delay_ms(&policy, s->job->message->attempt), s->retry_after_ms);
+    return retry_no_sooner_ms(retry_delay_ms(&retry_table[RETRY_ALERT], s->job->message->attempt),
+                              s->retry_after_ms);
 }
 
 static enum err end_as(struct tx *tx, const struct uuid *id, struct str status, const char *why,
@@ -275,7 +272,7 @@ struct job_kind alert_kind(struct alert_out *o)
     return (struct job_kind){
         .name = "alert",
         .ctx = o,
-        .retry = policy,
+        .retry = retry_table[RETRY_ALERT],
         .outside = alert_outside,
         .settle = alert_settle,
         .release = alert_release,

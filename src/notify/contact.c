@@ -299,7 +299,7 @@ struct job_kind contact_forget_kind(void)
 {
     return (struct job_kind){
         .name = "contact.forget",
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
         .settle = forget_more,
         .patient = true,

@@ -11,15 +11,9 @@
 
 /* --- when again --- */
 
-/* About a day in all. Below 0: that was the last try. */
 int64_t send_delay_ms(int64_t tries, int64_t retry_after_ms)
 {
-    static const int64_t gaps[] = { 5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE,
-                                    HOUR,       2 * HOUR,    4 * HOUR,   6 * HOUR,    10 * HOUR };
-
-    if (tries < 1 || tries > (int64_t)COUNT(gaps))
-        return -1;
-    return retry_no_sooner_ms(gaps[tries - 1], retry_after_ms);
+    return retry_no_sooner_ms(retry_delay_ms(&retry_table[RETRY_SEND], tries), retry_after_ms);
 }
 
 /* --- numbers --- */
@@ -37,7 +31,7 @@ void send_count(struct tx *tx, struct env *env, enum channel c, enum result r)
 /* A node may come that has the transport: the longer it did not, the rarer is the look. */
 int64_t notify_pause_ms(int64_t waited_ms)
 {
-    return waited_ms < MINUTE ? MINUTE : waited_ms > HOUR ? HOUR : waited_ms;
+    return retry_aged_ms(&retry_table[RETRY_SEND_CHANNEL], waited_ms);
 }
 
 /* --- not sent --- */

@@ -94,21 +94,16 @@ static enum err record_alone(struct tx *tx, struct job *j, void *ctx, struct why
 
 struct job_kind notify_kind(struct notify *n)
 {
-    static const struct retry_policy policy = {
-        .retries = 20, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-    static const struct retry_policy patient = {
-        .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
     if (!channels_there(n))
         return (struct job_kind){ .name = "notify",
                                   .outside = notify_leave,
                                   .settle = record_alone,
                                   .ctx = n,
-                                  .retry = patient,
+                                  .retry = retry_table[RETRY_HOUSEKEEPING],
                                   .patient = true };
-    return (struct job_kind){
-        .name = "notify", .run = notify_run, .run_many = run_many, .ctx = n, .retry = policy
-    };
+    return (struct job_kind){ .name = "notify",
+                              .run = notify_run,
+                              .run_many = run_many,
+                              .ctx = n,
+                              .retry = retry_table[RETRY_NOTIFY] };
 }

@@ -296,16 +296,12 @@ struct job_kind notify_send_kind(struct notify *n, enum channel c)
         [CHANNEL_PUSH] = { "notify.push", outside_push },
         [CHANNEL_WEBHOOK] = { "notify.webhook", outside_webhook },
     };
-    /* Of what is not the transport's fault; tries are counted in the row, since each wait for room
-     * is a lease too. */
-    static const struct retry_policy policy = {
-        .retries = INT32_MAX - 1, .first_ms = 5 * SECOND, .max_ms = HOUR, .factor = 4
-    };
 
     return (struct job_kind){
         .name = kinds[c].name,
         .ctx = n,
-        .retry = policy,
+        .retry = retry_table
+            [RETRY_SEND_JOB], /* tries are in the row, since each wait for room is a lease too */
         .outside = kinds[c].outside,
         .settle = notify_send_settle,
         .release = notify_send_release,

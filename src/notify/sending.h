@@ -6,7 +6,7 @@
 #include "notify/notify.h"
 #include "observe/span.h"
 
-enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
+enum { SECOND = 1000 };
 
 enum outcome {
     OUTCOME_GO,       /* marked: the transport decides the rest */

@@ -213,7 +213,7 @@ struct job_kind retention_kind(struct retention *r)
     return (struct job_kind){
         .name = "events.forget",
         .ctx = r,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
         .settle = retention_settle,
         .patient = true,

@@ -181,10 +181,7 @@ struct job_kind unknown_kind(struct unknown_watch *w)
     return (struct job_kind){
         .name = "payment.unknown",
         .ctx = w,
-        .retry = { .retries = INT32_MAX - 1,
-                   .first_ms = 1000,
-                   .max_ms = LIMIT_UNKNOWN_LOOK_MS,
-                   .factor = 2 },
+        .retry = retry_table[RETRY_NEEDED],
         .outside = unknown_watch_outside,
         .settle = unknown_watch_settle,
         .release = unknown_watch_release,

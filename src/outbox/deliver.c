@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, WEBHOOK_ID = 2 * UUID_TEXT + 1 };
+enum { WEBHOOK_ID = 2 * UUID_TEXT + 1 };
 
 enum deliver_outcome { OUTCOME_NOBODY, OUTCOME_TAKEN, OUTCOME_GONE, OUTCOME_FAILED };
 
@@ -45,13 +45,8 @@ struct deliver_delivery {
 
 int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
 {
-    static const int64_t gaps[] = { 5 * SECOND, 5 * MINUTE,         30 * MINUTE,
-                                    2 * HOUR,   5 * HOUR,           10 * HOUR,
-                                    14 * HOUR,  INT64_C(20) * HOUR, INT64_C(24) * HOUR };
-
-    if (attempt < 1 || attempt > (int64_t)COUNT(gaps))
-        return -1;
-    return retry_no_sooner_ms(gaps[attempt - 1], retry_after_ms);
+    return retry_no_sooner_ms(retry_delay_ms(&retry_table[RETRY_DELIVERY], attempt),
+                              retry_after_ms);
 }
 
 /* --- the answer --- */
@@ -275,16 +270,10 @@ static void deliver_ended(struct env *env, void *ctx, const struct message *m, e
 
 struct job_kind delivery_kind(struct deliveries *d)
 {
-    /* Of what is not the subscriber's fault; its own failures go by the schedule. Crashes of ours
-     * count too, so there is room for some. */
-    static const struct retry_policy policy = {
-        .retries = 30, .first_ms = 5 * SECOND, .max_ms = HOUR, .factor = 4
-    };
-
     return (struct job_kind){
         .name = "event.deliver",
         .ctx = d,
-        .retry = policy,
+        .retry = retry_table[RETRY_DELIVERY_JOB],
         .outside = deliver_outside,
         .settle = deliver_settle,
         .release = deliver_release,

@@ -8,10 +8,11 @@ static struct allowed allowed_no(const char *why)
     return (struct allowed){ .most = -1, .why = why };
 }
 
-static enum err may_capture(struct tx *tx, const struct payment *p, struct allowed *ret)
+static enum err may_capture(struct tx *tx, const struct payables *payables, const struct payment *p,
+                            struct allowed *ret)
 {
     bool open;
-    enum err e = subject_of(p)->is_open(tx, p, &open);
+    enum err e = payables->of[p->context]->is_open(tx, p, &open);
 
     if (!e)
         *ret = open ? (struct allowed){ true, p->money.minor, NULL }
@@ -46,8 +47,8 @@ static struct allowed may_void(const struct payment *p)
                : allowed_no("There is nothing at the gateway that could be cancelled.");
 }
 
-enum err allowed_read(struct tx *tx, const struct payment *p, enum op_kind kind,
-                      struct allowed *ret_allowed)
+enum err allowed_read(struct tx *tx, const struct payables *payables, const struct payment *p,
+                      enum op_kind kind, struct allowed *ret_allowed)
 {
     static const enum payment_request asks[OP_KINDS] = {
         [OP_CAPTURE] = ASK_CAPTURE, [OP_REFUND] = ASK_REFUND, [OP_VOID] = ASK_VOID
@@ -57,7 +58,7 @@ enum err allowed_read(struct tx *tx, const struct payment *p, enum op_kind kind,
     if (!payment_allows(p->status, asks[kind]))
         return OK;
     if (kind == OP_CAPTURE)
-        return may_capture(tx, p, ret_allowed);
+        return may_capture(tx, payables, p, ret_allowed);
     if (kind == OP_REFUND)
         return may_refund(tx, p, ret_allowed);
     *ret_allowed = may_void(p);

@@ -11,5 +11,5 @@ struct allowed {
 };
 
 /* OP_CAPTURE, OP_REFUND or OP_VOID. An operation under way (open_op) is the caller's to look at. */
-enum err allowed_read(struct tx *tx, const struct payment *p, enum op_kind kind,
-                      struct allowed *ret_allowed);
+enum err allowed_read(struct tx *tx, const struct payables *payables, const struct payment *p,
+                      enum op_kind kind, struct allowed *ret_allowed);

@@ -74,8 +74,8 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
     if (!r->op.gateway_key.p)
         return ERR_NO_MEMORY;
     e = operation_add(tx, &r->op);
-    if (!e && subject_of(p)->load)
-        e = subject_of(p)->load(tx, r);
+    if (!e && subject_of(r->p, p)->load)
+        e = subject_of(r->p, p)->load(tx, r);
     uuid_text(c->operation_id, id);
     uuid_text(p->id, payment_id);
     m.body = arena_str(&r->arena, str_of(id)); /* the message borrows them until it is adopted */
@@ -155,7 +155,7 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 
     c->goes_on = false;
     c->validating = claim_lap_begin(o);
-    e = c->invalid = subject_of(&p)->claim(tx, c, &p, now_ms);
+    e = c->invalid = subject_of(c->o->payments, &p)->claim(tx, c, &p, now_ms);
     lap_end(&c->validating, S(""));
     if (!e && !c->goes_on)
         e = choose_gateway(o, &p);
@@ -164,8 +164,8 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
     e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
     if (!e)
         e = add_operation(tx, c, &p, -1, now_ms);
-    if (!e && subject_of(&p)->claimed)
-        e = subject_of(&p)->claimed(tx, c, &p);
+    if (!e && subject_of(c->o->payments, &p)->claimed)
+        e = subject_of(c->o->payments, &p)->claimed(tx, c, &p);
     if (e)
         return e;
     o->has_payment = true;
@@ -197,7 +197,7 @@ static enum err check_kind(struct tx *tx, struct claim *c, const struct payment 
 {
     struct operate *o = c->o;
     struct allowed allowed;
-    enum err e = allowed_read(tx, p, o->kind, &allowed);
+    enum err e = allowed_read(tx, o->payments->payables, p, o->kind, &allowed);
 
     if (e)
         return e;
@@ -231,8 +231,9 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
     struct payment p;
     int64_t amount = 0;
     struct uuid id = o->payment;
-    enum err e =
-        o->by_purchase ? payable_of(CONTEXT_PURCHASE)->payment_of(tx, o->payment, &id) : OK;
+    enum err e = o->by_purchase
+                     ? o->payments->payables->of[CONTEXT_PURCHASE]->payment_of(tx, o->payment, &id)
+                     : OK;
 
     c->validating = claim_lap_begin(o);
     if (!e)

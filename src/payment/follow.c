@@ -81,7 +81,7 @@ static enum err cancel_if_pending(struct tx *tx, const struct taking *t, const s
 
     if (p->status != PAYMENT_PENDING || !p->gateway_transaction_id.n)
         return OK;
-    e = subject_of(p)->ends(tx, t, p, NULL, &due_ms);
+    e = subject_of(t->payments, p)->ends(tx, t, p, NULL, &due_ms);
     if (e)
         return e;
     if (due_ms > t->now_ms) /* it got more time since */
@@ -136,22 +136,16 @@ static enum err payment_follow_lapse(struct tx *tx, const struct message *m, voi
 /* A busy payment is looked at again for as long as it is busy: nobody else would end it. */
 struct job_kind follow_abandon_kind(struct payments *pp)
 {
-    static const struct retry_policy endless = {
-        .retries = INT32_MAX - 1, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "payment.abandon", .run = payment_follow_abandon, .ctx = pp, .retry = endless
-    };
+    return (struct job_kind){ .name = "payment.abandon",
+                              .run = payment_follow_abandon,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_ABANDON] };
 }
 
 struct job_kind follow_lapse_kind(struct payments *pp)
 {
-    static const struct retry_policy patient = {
-        .retries = 50, .first_ms = BUSY_MS, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "payment.lapse", .run = payment_follow_lapse, .ctx = pp, .retry = patient
-    };
+    return (struct job_kind){ .name = "payment.lapse",
+                              .run = payment_follow_lapse,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_LAPSE_WARNING] };
 }

@@ -128,7 +128,7 @@ struct job_kind keys_expire_kind(struct payments *pp)
     return (struct job_kind){
         .name = "keys.expire",
         .ctx = pp,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
+        .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = expire_outside,
         .settle = payment_keys_expire,
         .patient = true,

@@ -11,6 +11,7 @@
  * time to time: whoever settles may sit elsewhere (M11). */
 #include "payment/operate.h"
 
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "payment/claim.h"
 #include "payment/operation_log.h"
@@ -96,11 +97,25 @@ static void give_up(struct asking *a, enum err e)
     operate_finish(a, e);
 }
 
+/* Of our own payment that another node settled: what is stored of the answer is its JSON alone. */
+static enum payment_status stored_status(struct str body)
+{
+    static const char *const paths[] = { "payment.status", "status" };
+    struct json_value v[COUNT(paths)];
+    enum payment_status status = PAYMENT_PENDING;
+
+    if (!json_pick(body, paths, COUNT(paths), v, NULL))
+        payment_status_parse(v[v[0].type == JSON_STRING ? 0 : 1].raw, &status);
+    return status;
+}
+
 static void finish_stored(struct asking *a, const struct key_record *k)
 {
     a->o->status = k->status;
     a->o->body = k->body;
     a->o->replayed = !a->ours; /* our own look may be faster than the waiting room */
+    if (a->ours)
+        a->o->settled_as = stored_status(k->body);
     a->o->has_payment = true;
     a->o->payment_id = k->payment;
     a->operation = k->operation;
@@ -116,6 +131,7 @@ static void take_answer(struct asking *a)
     o->err = answer->err;
     o->unknown = answer->unknown;
     o->status = answer->status;
+    o->settled_as = answer->settled_as;
     o->has_payment = true;
     o->payment_id = answer->payment;
     o->replayed = !a->ours;

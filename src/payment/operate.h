@@ -46,6 +46,7 @@ struct operate {
     enum err err; /* OK: status and body are the answer, which may be a stored problem */
     int status;   /* as stored: 201 or 200, or a stored problem's */
     struct str body;
+    enum payment_status settled_as; /* the payment's status in the body; not of a replay */
     bool replayed;
     bool unknown;     /* with an err of the gateway: whether it happened is not known yet */
     const char *why;  /* English detail for a problem; NULL: the err's own words */

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_ARENA = 4 * 1024 * 1024, OP_RETRY_MAX_MS = 3600 * 1000 };
+enum { RUN_ARENA = 4 * 1024 * 1024 };
 
 struct op_run *run_new(struct payments *p)
 {
@@ -53,8 +53,8 @@ enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
         e = payment_read(tx, &r->arena, r->op.payment_id, false, &r->payment);
     if (!e && r->op.has_refund)
         e = refund_read(tx, &r->arena, r->op.refund_id, &r->refund);
-    if (!e && subject_of(&r->payment)->load)
-        e = subject_of(&r->payment)->load(tx, r);
+    if (!e && subject_of(r->p, &r->payment)->load)
+        e = subject_of(r->p, &r->payment)->load(tx, r);
     return e;
 }
 
@@ -436,10 +436,7 @@ struct job_kind operation_kind(struct payments *p)
         .ctx = p,
         /* Every ask and every client's retry costs an attempt. Money of unknown fate is asked for
          * as long as it takes: a dead letter here would lock its payment and its key for ever. */
-        .retry = { .retries = INT32_MAX - 1,
-                   .first_ms = 1000,
-                   .max_ms = OP_RETRY_MAX_MS,
-                   .factor = 2 },
+        .retry = retry_table[RETRY_OPERATION],
         .outside = operation_outside,
         .settle = operation_settle,
         .release = operation_release,

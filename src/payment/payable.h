@@ -56,22 +56,13 @@ struct subject {
                        struct str *ret_body);
 };
 
-extern const struct subject booking_subject;     /* booking/booking.c */
-extern const struct subject purchase_subject;    /* campaign/purchase_payable.c */
-extern const struct subject participant_subject; /* collection/participant.c */
+/* One for each context, in booking/booking.c, campaign/purchase_payable.c and
+ * collection/participant.c; server/payables.c hands them down in struct payments. */
+struct payables {
+    const struct subject *of[PAYMENT_CONTEXTS];
+};
 
-static inline const struct subject *payable_of(enum payment_context context)
+static inline const struct subject *subject_of(const struct payments *pp, const struct payment *p)
 {
-    static const struct subject *const all[PAYMENT_CONTEXTS] = {
-        [CONTEXT_BOOKING] = &booking_subject,
-        [CONTEXT_PURCHASE] = &purchase_subject,
-        [CONTEXT_PARTICIPANT] = &participant_subject,
-    };
-
-    return all[context];
-}
-
-static inline const struct subject *subject_of(const struct payment *p)
-{
-    return payable_of(p->context);
+    return pp->payables->of[p->context];
 }

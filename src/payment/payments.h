@@ -13,14 +13,16 @@
 #include "queue/queue.h"
 #include "queue/runtime.h"
 
+struct payables;
 struct replays;
 struct waiting;
 
 struct payments {
     struct runtime runtime;
     const struct gateways *gateways;
-    struct waiting *waiting; /* requests that wait for an operation's answer */
-    struct replays *replays; /* how often keys came again; NULL: not counted */
+    const struct payables *payables; /* what is paid for (payable.h) */
+    struct waiting *waiting;         /* requests that wait for an operation's answer */
+    struct replays *replays;         /* how often keys came again; NULL: not counted */
     struct str return_url;   /* where 3-D Secure sends the customer afterwards; may be empty */
     int64_t key_ttl_ms;      /* I2: 24 h */
     int64_t action_limit_ms; /* D23: 60 min; a slip and a bank transfer have their own time */

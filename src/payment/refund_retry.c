@@ -19,10 +19,6 @@
 
 enum { JOB_ARENA = 64 * 1024, DETAIL_MAX = LIMIT_GATEWAY_ID + 128 };
 
-static const struct retry_policy pauses = { .retries = LIMIT_REFUND_TRIES - 1,
-                                            .first_ms = 60 * 1000,
-                                            .factor = 8 };
-
 struct tried {
     struct str intent_id, cause;
     int64_t tries, live;
@@ -94,7 +90,7 @@ enum err refund_again(struct tx *tx, const struct taking *t, const struct paymen
 
     if (e || so_far.live) /* another one is under way, or was done */
         return e == ERR_NOT_FOUND ? OK : e;
-    delay_ms = retry_delay_ms(&pauses, so_far.tries);
+    delay_ms = retry_delay_ms(&retry_table[RETRY_MONEY_BACK], so_far.tries);
     return delay_ms < 0 ? leave_to_operator(tx, t, p, r, so_far.cause)
                         : refund_retry_plan(tx, t, r, delay_ms);
 }
@@ -119,7 +115,7 @@ static enum err try_again(struct tx *tx, struct arena *a, struct payments *pp, s
     if (e || !has_failed(&r)) /* taken for failed, it came about after all */
         return e;
     e = refund_retry_look(tx, a, &r, &so_far);
-    if (e || so_far.live || so_far.tries >= LIMIT_REFUND_TRIES)
+    if (e || so_far.live || so_far.tries > retry_table[RETRY_MONEY_BACK].retries)
         return e;
     return operation_start_on(tx, pp, &p, so_far.intent_id, OP_REFUND, r.amount, so_far.cause);
 }
@@ -140,11 +136,8 @@ static enum err refund_retry_run(struct tx *tx, const struct message *m, void *c
 
 struct job_kind refund_again_kind(struct payments *pp)
 {
-    static const struct retry_policy patient = {
-        .retries = 50, .first_ms = 1000, .max_ms = 3600 * 1000, .factor = 2
-    };
-
-    return (struct job_kind){
-        .name = "refund.again", .run = refund_retry_run, .ctx = pp, .retry = patient
-    };
+    return (struct job_kind){ .name = "refund.again",
+                              .run = refund_retry_run,
+                              .ctx = pp,
+                              .retry = retry_table[RETRY_PLANNED] };
 }

@@ -28,7 +28,7 @@
 
 enum settle_ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
 
-enum { ASK_FIRST_MS = 2000, ASK_MAX_MS = 10 * 60 * 1000, ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
+enum { ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
 
 struct settle_settling {
     struct tx *tx;
@@ -93,7 +93,8 @@ static enum err plan_end(struct settle_settling *s)
 {
     static const struct fact nothing_said = { 0 };
     int64_t due_ms = CLOCK_NEVER;
-    enum err e = subject_of(&s->p)->ends(s->tx, &s->t, &s->p, &nothing_said, &due_ms);
+    enum err e =
+        subject_of(s->t.payments, &s->p)->ends(s->tx, &s->t, &s->p, &nothing_said, &due_ms);
 
     if (e || due_ms == CLOCK_NEVER)
         return e;
@@ -380,7 +381,7 @@ static enum err settle_render(struct settle_settling *s, struct str *ret_body)
         return ERR_NO_MEMORY;
     if (!s->r->op.of_subject)
         return OK;
-    return subject_of(&s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
+    return subject_of(s->t.payments, &s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
 }
 
 static enum err render_problem(struct settle_settling *s, struct str *ret_body)
@@ -422,6 +423,8 @@ static void answer_later(struct settle_settling *s, enum err e, int status, stru
         return;
     answer_release(r->answer);
     r->answer = answer_new(e, status, s->p.id, body);
+    if (r->answer)
+        r->answer->settled_as = s->p.status;
     tx_after_commit(s->tx, settle_publish, r, 0);
 }
 
@@ -498,15 +501,6 @@ static enum err end_released(struct settle_settling *s)
     return e;
 }
 
-static int64_t ask_delay_ms(int64_t asks)
-{
-    int64_t ms = ASK_FIRST_MS;
-
-    while (asks-- > 0 && ms < ASK_MAX_MS)
-        ms *= 2;
-    return ms < ASK_MAX_MS ? ms : ASK_MAX_MS;
-}
-
 static enum err store_unknown(struct settle_settling *s)
 {
     struct op_run *r = s->r;
@@ -529,7 +523,8 @@ static enum err end_unknown(struct settle_settling *s)
     bool soon = r->call.list_more && r->op.asks > ASK_ON_MOST;
     enum err e = store_unknown(s);
 
-    r->job->again_ms = s->t.now_ms + ask_delay_ms(soon ? ASK_ON_MOST : r->op.asks);
+    r->job->again_ms = s->t.now_ms + retry_delay_ms(&retry_table[RETRY_OPERATION_QUERY],
+                                                    (soon ? ASK_ON_MOST : r->op.asks) + 1);
     if (!e)
         e = unknown_hasten(s->tx, r->p, s->t.now_ms);
     if (!e)

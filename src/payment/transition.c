@@ -141,7 +141,7 @@ static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct 
     if (!planned)
         e = follow_poll(tx, t, p, f);
     if (!planned && !e)
-        e = subject_of(p)->ends(tx, t, p, f, &due_ms);
+        e = subject_of(t->payments, p)->ends(tx, t, p, f, &due_ms);
     return e || due_ms == CLOCK_NEVER ? e : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
 }
 
@@ -247,7 +247,7 @@ static enum err transition_apply(struct tx *tx, const struct taking *t, struct p
         e = tell_move(tx, t, p, m);
     if (!e && m->to == PAYMENT_CAPTURED)
         e = take_receipt(tx, t, p);
-    return e ? e : subject_of(p)->moved(tx, t, p, f);
+    return e ? e : subject_of(t->payments, p)->moved(tx, t, p, f);
 }
 
 static enum err apply_known(struct tx *tx, const struct taking *t, struct payment *p,
@@ -257,9 +257,10 @@ static enum err apply_known(struct tx *tx, const struct taking *t, struct paymen
 
     if (!e)
         e = transition_apply(tx, t, p, f, m);
-    if (e || subject_open || p->status != PAYMENT_CAPTURED || !subject_of(p)->captured_late)
+    if (e || subject_open || p->status != PAYMENT_CAPTURED ||
+        !subject_of(t->payments, p)->captured_late)
         return e;
-    return subject_of(p)->captured_late(tx, t, p);
+    return subject_of(t->payments, p)->captured_late(tx, t, p);
 }
 
 /* --- money that nobody wants (D2) --- */
@@ -305,7 +306,9 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
         e = payment_fail(tx, t, p, S("refunded_automatically"));
     else
         e = payment_store(tx, p, t->now_ms);
-    return e || !subject_of(p)->given_back ? e : subject_of(p)->given_back(tx, t, p, f);
+    return e || !subject_of(t->payments, p)->given_back
+               ? e
+               : subject_of(t->payments, p)->given_back(tx, t, p, f);
 }
 
 enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -331,9 +334,9 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
         tx_after_commit(
             tx, metrics_add,
             metrics_cell(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_PAYMENT)), 1);
-    if (e || !started || !subject_of(p)->given_back)
+    if (e || !started || !subject_of(t->payments, p)->given_back)
         return e;
-    return subject_of(p)->given_back(tx, t, p, f);
+    return subject_of(t->payments, p)->given_back(tx, t, p, f);
 }
 
 /* --- the whole --- */
@@ -364,13 +367,13 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
 }
 
 /* Only where money is about to be taken does it matter whether its subject still wants it. */
-static enum err subject_is_open(struct tx *tx, const struct payment *p, const struct fact *f,
-                                bool *ret_open)
+static enum err subject_is_open(struct tx *tx, const struct taking *t, const struct payment *p,
+                                const struct fact *f, bool *ret_open)
 {
     *ret_open = true;
     if (minor_known(p->captured) || !brings_money(f))
         return OK;
-    return subject_of(p)->is_open(tx, p, ret_open);
+    return subject_of(t->payments, p)->is_open(tx, p, ret_open);
 }
 
 /* A cancel that reached an intent whose payment already is FAILED frees its place (D1). */
@@ -403,7 +406,7 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
         .declined = p->status == PAYMENT_PENDING && p->failure_reason.n,
     };
     struct move m;
-    enum err e = subject_is_open(tx, p, f, &view.subject_open);
+    enum err e = subject_is_open(tx, t, p, f, &view.subject_open);
 
     *ret_verdict = VERDICT_SAME;
     if (!e && is_of_other_intent(p, f)) /* since it was asked for, another one has paid */
@@ -454,5 +457,5 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
     e = payment_store(tx, p, t->now_ms);
     if (!e)
         e = tell_move(tx, t, p, &failed);
-    return e ? e : subject_of(p)->moved(tx, t, p, NULL);
+    return e ? e : subject_of(t->payments, p)->moved(tx, t, p, NULL);
 }

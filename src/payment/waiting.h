@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/executor.h"
 #include "base/uuid.h"
+#include "domain/payment.h"
 
 enum { SCOPE_BYTES = 33 };
 
@@ -22,6 +23,7 @@ struct answer {
     enum err err; /* OK: status and body */
     bool unknown; /* with an err: whether it happened is not known yet */
     int status;
+    enum payment_status settled_as; /* the payment's status in the body */
     struct uuid payment;
     size_t size;
     char body[];

@@ -152,9 +152,7 @@ static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, str
 
 struct job_kind qstash_sweep_kind(struct qstash *q)
 {
-    static const struct retry_policy policy = {
-        .retries = 1000, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
+    return (struct job_kind){
+        .name = "qstash.sweep", .run = sweep_run, .ctx = q, .retry = retry_table[RETRY_QSTASH]
     };
-
-    return (struct job_kind){ .name = "qstash.sweep", .run = sweep_run, .ctx = q, .retry = policy };
 }

@@ -193,7 +193,7 @@ struct job_kind qstash_forget_kind(struct qstash *q)
     return (struct job_kind){
         .name = "qstash.forget",
         .ctx = q,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = HOUR_MS, .factor = 2 },
+        .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
         .settle = qstash_forget_forget,
         .patient = true,

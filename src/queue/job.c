@@ -537,12 +537,9 @@ static struct unit_kind unit_kind_of(const struct job_kind *job)
 
 bool slots_init(struct queue *q)
 {
-    static const struct retry_policy slow = { .retries = LIMIT_UNKNOWN_RETRIES,
-                                              .first_ms = LIMIT_UNKNOWN_FIRST_MS,
-                                              .max_ms = LIMIT_UNKNOWN_MAX_MS,
-                                              .factor = 2 };
-
-    q->unknown = (struct slot){ .job = { .name = "unknown", .retry = slow }, .unknown = true };
+    q->unknown =
+        (struct slot){ .job = { .name = "unknown", .retry = retry_table[RETRY_UNKNOWN_KIND] },
+                       .unknown = true };
     q->slots = calloc(q->o.kind_count ? q->o.kind_count : 1, sizeof(*q->slots));
     if (!q->slots)
         return false;

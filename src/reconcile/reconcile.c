@@ -23,8 +23,6 @@
 enum {
     WORK_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 8 * 1024 * 1024,
     GO_ON_MS = 20,
-    FAIL_FIRST_MS = 5000,
-    FAIL_MOST_MS = 10 * 60 * 1000,
 };
 
 #define DAILY_KIND S("reconcile.daily")
@@ -180,12 +178,11 @@ static void error_stored(struct unit *u)
 void step_fail(struct working *w, const char *why)
 {
     static const struct unit_kind kind = { "reconcile.error", UNIT_BACK, error_run, NULL };
-    int64_t wait_ms = FAIL_FIRST_MS;
+    int64_t before = w->day.failures + w->day.anew;
 
-    for (int64_t i = 0; i < w->day.failures + w->day.anew && wait_ms < FAIL_MOST_MS; i++)
-        wait_ms *= 4;
     w->day.failures++; /* error_run() counts it, too */
-    w->again_ms = env_now_ms(w->job->env) + (wait_ms < FAIL_MOST_MS ? wait_ms : FAIL_MOST_MS);
+    w->again_ms =
+        env_now_ms(w->job->env) + retry_delay_ms(&retry_table[RETRY_RECONCILE_GATEWAY], before + 1);
     snprintf(w->stride.place, sizeof(w->stride.place), "%s", why); /* nothing else uses it now */
     LOG(w->job->env->log, LOG_ERROR, "A reconciliation cannot go on at the moment",
         LOG_TEXT("day", str_of(w->day.text)),
@@ -404,7 +401,7 @@ struct job_kind reconcile_kind(struct reconcile *r)
     return (struct job_kind){
         .name = "reconcile.day",
         .ctx = r,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_NEEDED],
         .outside = reconcile_outside,
         .settle = reconcile_settle,
         .release = reconcile_release,
@@ -474,7 +471,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
     return (struct job_kind){
         .name = "reconcile.daily",
         .ctx = r,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 600 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_RECONCILE_DAILY],
         .outside = job_without_outside,
         .settle = daily_settle,
         .patient = true,

@@ -19,6 +19,7 @@
 #include "payment/replays.h"
 #include "payment/waiting.h"
 #include "server/app.h"
+#include "server/payables.h"
 
 #include <assert.h>
 
@@ -61,6 +62,7 @@ bool app_open_payments(struct app *app)
     p->waiting = waiting_new();
     p->replays = replays_new(p->runtime.env, p->runtime.store, p->runtime.home);
     p->gateways = &app->gateways;
+    p->payables = &server_payables;
     p->return_url = s->return_url;
     p->key_ttl_ms = s->key_ttl_ms;
     p->action_limit_ms = s->action_limit_ms;

@@ -432,7 +432,7 @@ struct job_kind heal_kind(struct heal *h)
     return (struct job_kind){
         .name = "stripe.heal",
         .ctx = h,
-        .retry = { .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 300 * 1000, .factor = 2 },
+        .retry = retry_table[RETRY_HEAL],
         .outside = backfill_outside,
         .settle = backfill_settle,
         .release = backfill_release,

@@ -6,6 +6,7 @@
 #include "cli/command_store.h"
 #include "cli/payments/command.h"
 #include "server/command_executor.h"
+#include "server/payables.h"
 #include "timeline/timeline.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ static enum err work_show(struct tx *tx, void *ctx)
 {
     struct reading *g = ctx;
 
-    return payment_show(tx, g->arena, g->id, &g->json);
+    return payment_show(tx, g->arena, &server_payables, g->id, &g->json);
 }
 
 static enum err work_timeline(struct tx *tx, void *ctx)

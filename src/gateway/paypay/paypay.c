@@ -40,7 +40,6 @@ void paypay_finish(struct paypay_run *r, enum gateway_answer answer)
         gateway_say(c, S(""), S(""));
     arena_release(&r->scratch);
     c->answer = answer;
-    c->impl = NULL;
     if (r->starting)
         gateway_done_later(c);
     else
@@ -211,7 +210,6 @@ static void on_call(struct gateway *g, struct gateway_call *c)
         .paypay = p, .call = c, .tries = tries_begin(p->env, c), .attempt = 1, .starting = true
     };
     r->pause = (struct timer){ .fire = on_pause_over, .due_ms = CLOCK_NEVER };
-    c->impl = r;
     paypay_begin(r);
     r->starting = false;
 }

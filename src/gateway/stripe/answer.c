@@ -165,18 +165,18 @@ static void find_sought(struct gateway_call *reading, const cJSON *list)
 
     cJSON_ArrayForEach(item, list)
     {
-        struct gateway_call **at = &reading->sought.first, *c;
+        struct gateway_call **at = &reading->wanted, *c;
 
         if (!uuid_parse(our_id(item, "payment_id"), &id))
             continue;
         while ((c = *at) && !uuid_eq(c->payment, id))
-            at = &c->sought.next;
+            at = &c->next;
         if (!c)
             continue;
         c->answer = judge_object(c, item).answer;
-        *at = c->sought.next;
-        c->sought.next = reading->sought.found;
-        reading->sought.found = c;
+        *at = c->next;
+        c->next = reading->found;
+        reading->found = c;
     }
 }
 
@@ -184,7 +184,7 @@ static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *pag
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(page, "data");
     const cJSON *has_more = cJSON_GetObjectItemCaseSensitive(page, "has_more");
-    bool for_many = c->sought.first != NULL;
+    bool for_many = c->wanted != NULL;
     const cJSON *ours = for_many ? NULL : find_ours(c, list);
     int n = cJSON_GetArraySize(list);
     struct stripe_verdict v = { .answer = GATEWAY_ABSENT };
@@ -192,7 +192,7 @@ static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *pag
     if (ours)
         return judge_object(c, ours);
     find_sought(c, list);
-    if (for_many && !c->sought.first)
+    if (for_many && !c->wanted)
         return (struct stripe_verdict){ .answer = GATEWAY_OK };
     if (!cJSON_IsArray(list) || !cJSON_IsBool(has_more))
         return stripe_answer_unreadable(c, "the answer is no list");

@@ -60,7 +60,6 @@ static void stripe_finish(struct stripe_run *r, enum gateway_answer answer)
     arena_release(&r->scratch);
     c->answer = answer;
     c->list_after = answer == GATEWAY_UNCERTAIN || answer == GATEWAY_RETRY_LATER ? r->after : S("");
-    c->impl = NULL;
     c->done(c);
 }
 
@@ -223,7 +222,6 @@ static void on_call(struct gateway *g, struct gateway_call *c)
         .stripe = s, .call = c, .tries = tries_begin(s->env, c), .after = after
     };
     r->pause = (struct timer){ .fire = on_pause_over, .due_ms = CLOCK_NEVER };
-    c->impl = r;
     send_as(r, &request);
     begin_try(r);
 }

@@ -88,7 +88,9 @@ static enum err refund_recount(struct tx *tx, const struct taking *t, struct pay
     p->status = !back || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
     e = was_refunded && p->status == PAYMENT_CAPTURED ? take_place_back(tx, t, p)
                                                       : payment_store(tx, p, t->now_ms);
-    return e || !subject_of(p)->refunded ? e : subject_of(p)->refunded(tx, t, p);
+    return e || !subject_of(t->payments, p)->refunded
+               ? e
+               : subject_of(t->payments, p)->refunded(tx, t, p);
 }
 
 static enum err refund_alert(struct tx *tx, const struct taking *t, const struct payment *p,

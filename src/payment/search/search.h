@@ -35,7 +35,8 @@ enum err payment_find(struct tx *tx, struct arena *a, const struct payment_query
 /* --- show.c --- */
 
 /* One with its operations, transactions, disputes, and what may be done to it. NOT_FOUND. */
-enum err payment_show(struct tx *tx, struct arena *a, struct uuid id, struct str *ret_json);
+enum err payment_show(struct tx *tx, struct arena *a, const struct payables *payables,
+                      struct uuid id, struct str *ret_json);
 /* {"data":[..]}: what a client's key did, the newest LIMIT_FIND_IDS. */
 enum err payment_key_uses(struct tx *tx, struct arena *a, struct uuid key, int64_t now_ms,
                           struct str *ret_json);

@@ -198,7 +198,8 @@ static enum err out_operations(struct tx *tx, const struct payment *p, struct bu
 
 /* --- what may be done to it --- */
 
-static enum err out_can(struct tx *tx, const struct payment *p, struct buf *b)
+static enum err out_can(struct tx *tx, const struct payables *payables, const struct payment *p,
+                        struct buf *b)
 {
     static const struct {
         enum op_kind kind;
@@ -210,7 +211,7 @@ static enum err out_can(struct tx *tx, const struct payment *p, struct buf *b)
     out_json(b, "can", S("{"));
     for (size_t i = 0; i < COUNT(verbs); i++) {
         struct allowed a;
-        enum err e = allowed_read(tx, p, verbs[i].kind, &a);
+        enum err e = allowed_read(tx, payables, p, verbs[i].kind, &a);
         bool yes = !e && a.yes && !p->has_open_op;
 
         if (e)
@@ -223,7 +224,8 @@ static enum err out_can(struct tx *tx, const struct payment *p, struct buf *b)
     return OK;
 }
 
-static enum err write_shown(struct tx *tx, struct arena *a, const struct payment *p, struct buf *b)
+static enum err write_shown(struct tx *tx, struct arena *a, const struct payables *payables,
+                            const struct payment *p, struct buf *b)
 {
     enum err e = begin_payment(tx, a, p, true, b);
 
@@ -234,12 +236,13 @@ static enum err write_shown(struct tx *tx, struct arena *a, const struct payment
     if (!e)
         e = out_list(tx, p, b, "disputes", STMT_disputes_shown, out_dispute);
     if (!e)
-        e = out_can(tx, p, b);
+        e = out_can(tx, payables, p, b);
     buf_char(b, '}');
     return e;
 }
 
-enum err payment_show(struct tx *tx, struct arena *a, struct uuid id, struct str *ret_json)
+enum err payment_show(struct tx *tx, struct arena *a, const struct payables *payables,
+                      struct uuid id, struct str *ret_json)
 {
     struct payment p;
     struct buf b;
@@ -248,7 +251,7 @@ enum err payment_show(struct tx *tx, struct arena *a, struct uuid id, struct str
     if (e)
         return e;
     buf_init(&b, SHOWN_BYTES);
-    e = write_shown(tx, a, &p, &b);
+    e = write_shown(tx, a, payables, &p, &b);
     *ret_json = out_done(&b, a);
     return e ? e : ret_json->p ? OK : ERR_NO_MEMORY;
 }

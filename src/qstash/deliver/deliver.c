@@ -339,14 +339,10 @@ static void deliver_release(struct job *j, void *ctx)
 
 struct job_kind qstash_deliver_kind(struct qstash *q)
 {
-    static const struct retry_policy endless = {
-        .retries = INT32_MAX, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
-    };
-
     return (struct job_kind){
         .name = "qstash.deliver",
         .ctx = q,
-        .retry = endless,
+        .retry = retry_table[RETRY_NEEDED],
         .outside = deliver_outside,
         .settle = deliver_settle,
         .release = deliver_release,

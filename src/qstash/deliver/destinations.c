@@ -1,6 +1,7 @@
 #include "qstash/deliver/destinations.h"
 
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "observe/log.h"
 
 #include <assert.h>
@@ -158,9 +159,7 @@ static int64_t destinations_least(int64_t a, int64_t b)
 
 static int64_t longest_pause_ms(const struct destination *h)
 {
-    return destinations_least((int64_t)LIMIT_QSTASH_PAUSE_FIRST_MS
-                                  << destinations_least(h->pauses, 10),
-                              LIMIT_QSTASH_PAUSE_MOST_MS);
+    return retry_delay_ms(&retry_table[RETRY_QSTASH_HOST], h->pauses + 1);
 }
 
 /* How long a stay takes. Where none of those under way has ended for longer than usual, the usual

@@ -214,13 +214,9 @@ static enum err schedule_job_buried(struct tx *tx, const struct message *m, void
 
 struct job_kind qstash_schedule_kind(struct qstash *q)
 {
-    static const struct retry_policy policy = {
-        .retries = 1000, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
-    };
-
     return (struct job_kind){ .name = "qstash.schedule",
                               .run = schedule_job_run,
                               .buried = schedule_job_buried,
                               .ctx = q,
-                              .retry = policy };
+                              .retry = retry_table[RETRY_QSTASH] };
 }

@@ -65,7 +65,7 @@ void pp_job_kinds(struct sandbox *s, struct job_kind kinds[PP_KINDS])
     for (size_t i = 0; i < COUNT(all); i++) {
         kinds[i] = all[i];
         kinds[i].ctx = s;
-        kinds[i].retry = work_retry;
+        kinds[i].retry = retry_table[RETRY_SANDBOX_WORK];
     }
     kinds[PP_KINDS - 1] = pp_notice_kind(s);
 }

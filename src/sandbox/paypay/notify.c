@@ -183,8 +183,7 @@ struct job_kind pp_notice_kind(struct sandbox *s)
     return (struct job_kind){
         .name = notice_kind.p,
         .ctx = s,
-        /* for our own troubles; paypay_notify_settle() counts the tries */
-        .retry = { .retries = 1000, .first_ms = 100, .max_ms = 10000, .factor = 2 },
+        .retry = retry_table[RETRY_SANDBOX_NOTICE],
         .outside = paypay_notify_deliver,
         .settle = paypay_notify_settle,
         .release = paypay_notify_release,

@@ -60,7 +60,7 @@ struct job_kind sandbox_relay_kind(struct sandbox *s)
         .ctx = s,
         .run = relay_run,
         .ended = relay_ended,
-        .retry = { .retries = 10, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
+        .retry = retry_table[RETRY_SANDBOX_RELAY],
     };
 }
 

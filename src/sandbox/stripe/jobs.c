@@ -174,8 +174,7 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
     for (size_t i = 0; i < SANDBOX_JOBS; i++) {
         kinds[i] = all[i];
         kinds[i].ctx = s;
-        kinds[i].retry = work_retry;
-        if (kinds[i].settle) /* each time it is put off counts */
-            kinds[i].retry.retries = INT32_MAX - 1;
+        /* each time it is put off counts */
+        kinds[i].retry = retry_table[kinds[i].settle ? RETRY_SANDBOX_FORGET : RETRY_SANDBOX_WORK];
     }
 }

@@ -34,7 +34,6 @@ bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
     {                                                                                              \
         text, sizeof(text) - 1                                                                     \
     }
-extern const struct retry_policy work_retry; /* for our own troubles */
 /* An object that is there no more is no work. */
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id));

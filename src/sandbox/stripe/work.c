@@ -61,8 +61,6 @@ bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
 
 /* --- a message's run --- */
 
-const struct retry_policy work_retry = { .retries = 5, .first_ms = 100, .factor = 4 };
-
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id))
 {

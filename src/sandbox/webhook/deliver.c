@@ -227,29 +227,19 @@ static void deliver_run(struct job *j, void *ctx)
 
 /* --- again --- */
 
-#define MINUTE_MS INT64_C(60000)
-
-/* The gaps of 003's schedule. Ten hours again and again up to three days: eleven tries. */
-static const int64_t gaps_ms[] = {
-    5 * MINUTE_MS,       30 * MINUTE_MS,      2 * 60 * MINUTE_MS,  5 * 60 * MINUTE_MS,
-    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
-    10 * 60 * MINUTE_MS, 10 * 60 * MINUTE_MS,
-};
-
 static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct sandbox *s = ctx;
     const struct deliver_delivery *d = j->state;
-    size_t tries = (size_t)j->message->attempt;
+    int64_t delay = retry_delay_ms(&retry_table[RETRY_SANDBOX_WEBHOOK], j->message->attempt);
 
     (void)tx;
     if (d->delivered || d->unwanted)
         return OK;
     why_set(why, "%s", d->why.text);
-    if (tries > COUNT(gaps_ms))
+    if (delay < 0)
         return ERR_UNPROCESSABLE; /* a dead letter; no policy tries it again */
-    j->again_ms =
-        env_now_ms(j->env) + gaps_ms[tries - 1] / atomic_load(&s->faults->webhooks.factor);
+    j->again_ms = env_now_ms(j->env) + delay / atomic_load(&s->faults->webhooks.factor);
     return OK;
 }
 
@@ -270,8 +260,8 @@ struct job_kind sandbox_webhook_kind(struct sandbox *s)
     return (struct job_kind){
         .name = "sandbox.webhook",
         .ctx = s,
-        /* for our own troubles; deliver_settle() has the schedule. A crash counts as a try. */
-        .retry = { .retries = 1000, .first_ms = 1000, .max_ms = 60000, .factor = 2 },
+        /* of our own troubles; deliver_settle() has the schedule. A crash counts as a try. */
+        .retry = retry_table[RETRY_SANDBOX_WEBHOOK_JOB],
         .outside = deliver_run,
         .settle = deliver_settle,
         .release = deliver_release,

@@ -276,15 +276,10 @@ static void publish_ended(struct env *env, void *ctx, const struct message *m, e
 
 struct job_kind publish_kind(struct publisher *p)
 {
-    /* Of what is not the remote's fault, for as long as it takes. */
-    static const struct retry_policy policy = {
-        .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
-    };
-
     return (struct job_kind){
         .name = "webhook.publish",
         .ctx = p,
-        .retry = policy,
+        .retry = retry_table[RETRY_NEEDED],
         .outside = publish_outside,
         .settle = publish_settle,
         .release = publish_release,

@@ -393,10 +393,7 @@ struct job_kind mirror_kind(struct publisher *p)
     return (struct job_kind){
         .name = "webhook.mirror",
         .ctx = p,
-        .retry = { .retries = INT32_MAX - 1,
-                   .first_ms = 1000,
-                   .max_ms = LIMIT_MIRROR_MS,
-                   .factor = 2 },
+        .retry = retry_table[RETRY_NEEDED],
         .outside = remote_dlq_sync_outside,
         .settle = remote_dlq_sync_settle,
         .release = remote_dlq_sync_release,

@@ -131,15 +131,10 @@ static void remote_watch_ended(struct env *env, void *ctx, const struct message 
 
 struct job_kind watch_kind(struct publisher *p)
 {
-    /* An event is not given up for want of a database. */
-    static const struct retry_policy policy = {
-        .retries = INT32_MAX - 1, .first_ms = 1000, .max_ms = 60 * 1000, .factor = 2
-    };
-
     return (struct job_kind){
         .name = "webhook.watch",
         .ctx = p,
-        .retry = policy,
+        .retry = retry_table[RETRY_NEEDED],
         .outside = remote_watch_outside,
         .settle = remote_watch_settle,
         .release = remote_watch_release,

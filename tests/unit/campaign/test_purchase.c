@@ -6,6 +6,7 @@
 #include "campaign/purchase.h"
 #include "notify/notification.h"
 #include "payment/payable.h"
+#include "server/payables.h"
 #include "unit/queue/rig.h"
 
 #define CAMPAIGN "11111111-1111-4111-8111-111111111111"
@@ -64,6 +65,7 @@ static void begin(void **state)
     memset(&w, 0, sizeof(w));
     w.rig = *state;
     w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .payables = &server_payables,
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .reservation_ms = 60000 };

@@ -2,6 +2,7 @@
  * the test answers each call itself, when it likes. */
 #include "event/fee_job.h"
 #include "payment/rows.h"
+#include "server/payables.h"
 #include "unit/queue/rig.h"
 
 enum { CALLS = 256 };
@@ -45,6 +46,7 @@ static void begin(void **state)
     kinds[1] = charge_refunds_kind(&w.payments);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 2, .alert = alert });
     w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .payables = &server_payables,
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.queue = w.rig->queue[0],

@@ -1,5 +1,6 @@
 /* G5: what stands before a gateway. The gateway is a stand-in: the test answers each call. */
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "gateway/guard.h"
 #include "unit/desk.h"
 #include "unit/gateway/stand_in.h"
@@ -151,7 +152,7 @@ static void after_a_pause_one_goes_to_see(void **state)
 
     (void)state;
     break_it();
-    clock_advance(&w.env.clock, LIMIT_BREAKER_PAUSE_MS);
+    clock_advance(&w.env.clock, retry_table[RETRY_BREAKER].first_ms);
     probe = call();
     other = call();
     assert_int_equal(guard_look(w.guard).state, GUARD_PROBING);
@@ -166,7 +167,7 @@ static void after_a_pause_one_goes_to_see(void **state)
 
 static void each_pause_is_longer_up_to_a_limit(void **state)
 {
-    int64_t pause = LIMIT_BREAKER_PAUSE_MS;
+    int64_t pause = retry_table[RETRY_BREAKER].first_ms;
 
     (void)state;
     break_it();
@@ -180,7 +181,8 @@ static void each_pause_is_longer_up_to_a_limit(void **state)
         clock_advance(&w.env.clock, 1000);
         call_and_answer(GATEWAY_UNCERTAIN, 0);
         assert_int_equal(w.inner.count, sent + 1);
-        pause = pause * 2 < LIMIT_BREAKER_PAUSE_MAX_MS ? pause * 2 : LIMIT_BREAKER_PAUSE_MAX_MS;
+        pause = pause * 2 < retry_table[RETRY_BREAKER].max_ms ? pause * 2
+                                                              : retry_table[RETRY_BREAKER].max_ms;
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "payment/claim.h"
 #include "payment/transition.h"
+#include "server/payables.h"
 #include "unit/gateway/stand_in.h"
 #include "unit/queue/rig.h"
 
@@ -44,6 +45,7 @@ static inline void world_begin(void **state)
                                     .runtime.queue = w.rig->queue[0],
                                     .runtime.home = &w.rig->den.desk.home,
                                     .gateways = &w.gateways,
+                                    .payables = &server_payables,
                                     .waiting = waiting_new(),
                                     .key_ttl_ms = 24 * HOUR_MS,
                                     .action_limit_ms = HOUR_MS };

@@ -372,10 +372,11 @@ static void q12_an_unknown_kind_is_tried_slowly_and_never_judged_at_once(void **
     rig_settle(r);
     assert_string_equal(w.order, "known");
     assert_int_equal(dead(), 0);
-    while (!dead() && retries++ < 2 * LIMIT_UNKNOWN_RETRIES)
-        rig_pass(r, LIMIT_UNKNOWN_MAX_MS);
+    while (!dead() && retries++ < 2 * retry_table[RETRY_UNKNOWN_KIND].retries)
+        rig_pass(r, retry_table[RETRY_UNKNOWN_KIND].max_ms);
     assert_int_equal(dead(), 1);
-    assert_int_equal(sql_int(r, "SELECT attempts FROM dead_letters"), LIMIT_UNKNOWN_RETRIES + 1);
+    assert_int_equal(sql_int(r, "SELECT attempts FROM dead_letters"),
+                     retry_table[RETRY_UNKNOWN_KIND].retries + 1);
 }
 
 static void q12_a_hook_that_fails_does_not_keep_the_dead_alive(void **state)

@@ -7,6 +7,7 @@
 #include "payment/operate.h"
 #include "payment/rows.h"
 #include "payment/waiting.h"
+#include "server/payables.h"
 #include "transfer/find.h"
 #include "transfer/import.h"
 #include "transfer/transfer.h"
@@ -45,6 +46,7 @@ static void begin(void **state)
     assert_int_equal(zone_load(S("Asia/Tokyo"), &o.zone), OK);
     w.gateways.all[w.gateways.count++] = manual_gateway_new(&o);
     w.payments = (struct payments){ .notifier.runtime = &w.payments.runtime,
+                                    .payables = &server_payables,
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.home = &w.rig->den.desk.home,

@@ -2,6 +2,7 @@
  * connection of its own. Pauses are not waited for: the test's clock jumps over them. */
 #include "base/buf.h"
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "gateway/stripe/stripe.h"
 #include "http/client/client.h"
 #include "unit/desk.h"
@@ -527,8 +528,10 @@ static void pauses_double_and_have_chance_in_them(void **state)
     prepare(f, GATEWAY_AUTHORIZE);
     play(f, steps, 3);
     assert_int_equal(f->pause_count, 2);
-    assert_in_range(f->pauses[0], LIMIT_GATEWAY_PAUSE_MS / 2 - 50, LIMIT_GATEWAY_PAUSE_MS);
-    assert_in_range(f->pauses[1], LIMIT_GATEWAY_PAUSE_MS - 50, LIMIT_GATEWAY_PAUSE_MS * 2);
+    assert_in_range(f->pauses[0], retry_table[RETRY_GATEWAY].first_ms / 2 - 50,
+                    retry_table[RETRY_GATEWAY].first_ms);
+    assert_in_range(f->pauses[1], retry_table[RETRY_GATEWAY].first_ms - 50,
+                    retry_table[RETRY_GATEWAY].first_ms * 2);
 }
 
 static void what_was_never_sent_is_tried_again_and_did_not_happen(void **state)
@@ -540,7 +543,7 @@ static void what_was_never_sent_is_tried_again_and_did_not_happen(void **state)
     prepare(f, GATEWAY_AUTHORIZE);
     go(f);
     assert_int_equal(f->call.answer, GATEWAY_RETRY_LATER);
-    assert_int_equal(f->call.tries, 1 + LIMIT_GATEWAY_RETRIES);
+    assert_int_equal(f->call.tries, 1 + retry_table[RETRY_GATEWAY].retries);
     assert_string_equal(f->call.error_code, "not_sent");
     assert_false(f->call.sent);
     assert_int_equal(f->call.status, 0);
@@ -725,8 +728,8 @@ static void prepare_two(struct fixture *f, struct gateway_call *ours, struct gat
     f->call.intent_id = S("");
     *ours = *other = f->call;
     other->payment.b[0] ^= 1;
-    other->sought.next = ours;
-    f->call.sought.first = other;
+    other->next = ours;
+    f->call.wanted = other;
 }
 
 static void d6_one_reading_serves_all_who_look(void **state)
@@ -741,9 +744,9 @@ static void d6_one_reading_serves_all_who_look(void **state)
     prepare_two(f, &ours, &other);
     play(f, steps, 2);
     assert_int_equal(f->call.answer, GATEWAY_ABSENT);
-    assert_ptr_equal(f->call.sought.first, &other);
-    assert_null(other.sought.next);
-    assert_ptr_equal(f->call.sought.found, &ours);
+    assert_ptr_equal(f->call.wanted, &other);
+    assert_null(other.next);
+    assert_ptr_equal(f->call.found, &ours);
     assert_int_equal(ours.answer, GATEWAY_OK);
     assert_int_equal(ours.fact.state, INTENT_AUTHORIZED);
     expect_str("its own", ours.fact.intent_id, "pi_1");
@@ -756,11 +759,11 @@ static void d6_a_reading_ends_with_the_last_who_is_found(void **state)
     struct gateway_call ours, other;
 
     prepare_two(f, &ours, &other);
-    f->call.sought.first = &ours;
+    f->call.wanted = &ours;
     play(f, steps, 1);
     assert_int_equal(f->call.answer, GATEWAY_OK);
     assert_int_equal(f->call.tries, 1);
-    assert_ptr_equal(f->call.sought.found, &ours);
+    assert_ptr_equal(f->call.found, &ours);
 }
 
 /* --- sessions --- */

@@ -1,5 +1,6 @@
 /* Who may go, who waits and who is put off, by a clock that the test moves. */
 #include "base/limits.h"
+#include "domain/retry.h"
 #include "qstash/deliver/destinations.h"
 #include "unit/cm.h"
 
@@ -375,8 +376,8 @@ static void silence_opens_the_breaker_and_any_answer_closes_it(void **state)
     probe = enter("a.test");
     assert_true(is_put_off(probe));
     at = probe->stay.put_off_ms;
-    assert_in_range(at - now_ms, LIMIT_QSTASH_PAUSE_FIRST_MS * 3 / 4,
-                    LIMIT_QSTASH_PAUSE_FIRST_MS * 5 / 4);
+    assert_in_range(at - now_ms, retry_table[RETRY_QSTASH_HOST].first_ms * 3 / 4,
+                    retry_table[RETRY_QSTASH_HOST].first_ms * 5 / 4);
     assert_true(goes(enter("b.test")));
     now_ms = at;
     probe = again("a.test");
@@ -395,9 +396,11 @@ static void the_pause_grows_to_a_minute(void **state)
     silences("a.test", LIMIT_QSTASH_SILENT, 30000);
     for (int i = 0; i < 10; i++) {
         struct guest *g = enter("a.test");
-        int64_t least = (int64_t)LIMIT_QSTASH_PAUSE_FIRST_MS << i;
+        int64_t least = retry_table[RETRY_QSTASH_HOST].first_ms << i;
 
-        least = least < LIMIT_QSTASH_PAUSE_MOST_MS ? least : LIMIT_QSTASH_PAUSE_MOST_MS;
+        least = least < retry_table[RETRY_QSTASH_HOST].max_ms
+                    ? least
+                    : retry_table[RETRY_QSTASH_HOST].max_ms;
         assert_true(is_put_off(g));
         pause = g->stay.put_off_ms - now_ms;
         assert_in_range(pause, least * 3 / 4, least * 5 / 4);
@@ -407,7 +410,7 @@ static void the_pause_grows_to_a_minute(void **state)
         now_ms += 30000;
         leave(g, STAY_SILENT);
     }
-    assert_true(pause > LIMIT_QSTASH_PAUSE_MOST_MS * 3 / 4 - 1);
+    assert_true(pause > retry_table[RETRY_QSTASH_HOST].max_ms * 3 / 4 - 1);
 }
 
 /* Refused connections hold nobody up, and what is meant for such a host has retries of its own to
@@ -511,8 +514,8 @@ static void who_comes_while_a_quick_call_is_tried_waits_no_minute(void **state)
     probe = enter("a.test");
     now_ms += 1000; /* this time it hangs */
     assert_true(is_put_off(other = enter("a.test")));
-    assert_in_range(other->stay.put_off_ms, now_ms + LIMIT_QSTASH_PAUSE_MOST_MS / 2,
-                    now_ms + 2 * LIMIT_QSTASH_PAUSE_MOST_MS);
+    assert_in_range(other->stay.put_off_ms, now_ms + retry_table[RETRY_QSTASH_HOST].max_ms / 2,
+                    now_ms + 2 * retry_table[RETRY_QSTASH_HOST].max_ms);
     leave(probe, STAY_SILENT);
 }
 

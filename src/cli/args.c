@@ -81,7 +81,7 @@ bool args_take_option(struct args *a, int argc, char **argv, int *i)
             return args_wrong(a, o->name, o->must);
         value = str_of(argv[++*i]);
     }
-    return o->read(a->ask, value) || args_wrong(a, o->name, o->must);
+    return o->read(a->ctx, value) || args_wrong(a, o->name, o->must);
 }
 
 /* --- values --- */

@@ -10,7 +10,7 @@ struct args_option {
     int verbs;        /* a bit for each that takes it */
     bool flag;        /* takes no value */
     bool often;       /* may be given more than once */
-    bool (*read)(void *ask, struct str value);
+    bool (*read)(void *ctx, struct str value);
     const char *must; /* the message where read() returns false: "needs a number" */
 };
 
@@ -18,7 +18,7 @@ struct args {
     const char *command; /* "ichido dlq" */
     const struct args_option *options;
     size_t count; /* of them; at most 64 */
-    void *ask;    /* passed to the readers */
+    void *ctx;    /* passed to the readers */
     int verb;
     uint64_t seen;   /* a bit for each option that was given */
     struct why *why; /* what to write instead */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TELL_MS = 200, MEGABYTE = 1000 * 1000 };
+enum { PRINT_MS = 200, MEGABYTE = 1000 * 1000 };
 
 struct backup_run {
     struct node node;
@@ -76,7 +76,7 @@ static void backup_tell(void *ctx, int64_t done, int64_t total)
     struct backup_run *r = ctx;
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
 
-    if (!r->terminal || (done < total && now_ms - r->told_ms < TELL_MS))
+    if (!r->terminal || (done < total && now_ms - r->told_ms < PRINT_MS))
         return;
     r->told_ms = now_ms;
     fprintf(stderr, "\r\033[K%lld of %lld MB%s", (long long)(done / MEGABYTE),

@@ -20,7 +20,7 @@ enum {
     EXIT_NOT_DONE = 3,
     ARENA = 64 * 1024 * 1024,
     POLL_MS = 500,
-    TELL_MS = 5000, /* between two lines where the output is no terminal */
+    PRINT_MS = 5000, /* between two lines where the output is no terminal */
     PATH_MAX_BYTES = 128,
 };
 
@@ -152,7 +152,7 @@ static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
 }
 
 /* On a terminal the line counts down; otherwise it is printed once. */
-static void tell_pause(struct reconcile_run *r, const cJSON *day)
+static void print_pause(struct reconcile_run *r, const cJSON *day)
 {
     if (r->told_pause && !r->terminal)
         return;
@@ -172,7 +172,7 @@ static void reconcile_tell(struct reconcile_run *r, const cJSON *day)
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
     const char *error = answer_words(day, "error");
 
-    if (r->told && !r->terminal && now_ms - r->told_ms < TELL_MS)
+    if (r->told && !r->terminal && now_ms - r->told_ms < PRINT_MS)
         return;
     fprintf(stderr, "%s%s %s: %lld theirs, %lld ours, %lld checked, %lld difference%s",
             r->terminal ? "\r\033[K" : "", r->day, answer_words(day, "phase"),
@@ -203,7 +203,7 @@ static cJSON *wait_for_end(struct reconcile_run *r)
         if (strcmp(answer_words(day, "state"), "done") == 0)
             break;
         if (strcmp(answer_words(day, "phase"), "pause") == 0 && !answer_words(day, "error")[0])
-            tell_pause(r, day);
+            print_pause(r, day);
         else
             reconcile_tell(r, day);
         cJSON_Delete(day);

@@ -147,7 +147,7 @@ static struct str write_body(struct buf *b, const struct replay_ask *k, struct s
     buf_char(b, '{');
     *ret_path = S("/api/v1/admin/replays");
     if (is_letter(k->id, &id)) {
-        struct dlq_ask one = { .ids = &id, .id_count = 1 };
+        struct dlq_options one = { .ids = &id, .id_count = 1 };
 
         *ret_path = S("/api/v1/admin/redrives");
         dlq_choice(b, &one, 0, 1);
@@ -191,7 +191,7 @@ int cli_replay(int argc, char **argv)
     struct args a = { .command = "ichido replay",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &k,
+                      .ctx = &k,
                       .why = &why };
 
     clock_init(&clock);

@@ -1,4 +1,4 @@
-/* args.c - reads the arguments of `ichido audit` into a struct audit_ask. */
+/* args.c - reads the arguments of `ichido audit` into a struct audit_options. */
 #include "cli/args.h"
 
 #include "base/limits.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct audit_args_reading {
-    struct audit_ask *ask;
+    struct audit_options *options;
     int64_t now_ms;
 };
 
@@ -66,29 +66,29 @@ static bool read_operation(void *ctx, struct str value)
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] >= 'a' && value.p[i] <= 'z')
             ((char *)value.p)[i] = (char)(value.p[i] - ('a' - 'A'));
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.operation);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.operation);
 }
 
 static bool read_subject(void *ctx, struct str value)
 {
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.subject);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.subject);
 }
 
 static bool read_result(void *ctx, struct str value)
 {
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.result);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.result);
 }
 
 static bool read_payment(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->options->filter;
 
     return f->has_payment = uuid_parse(value, &f->payment);
 }
 
 static bool read_user(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->options->filter;
 
     return f->has_user = uuid_parse(value, &f->user);
 }
@@ -97,49 +97,49 @@ static bool read_from(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.from_ms);
+    return args_time(value, g->now_ms, &g->options->filter.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.to_ms);
+    return args_time(value, g->now_ms, &g->options->filter.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
+    return str_to_i64(value, &g->options->limit) && g->options->limit > 0;
 }
 
 static bool read_expect(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    g->ask->expect_text = value;
-    return audit_expect_read(value, &g->ask->expect);
+    g->options->expect_text = value;
+    return audit_expect_read(value, &g->options->expect);
 }
 
 static bool read_format(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    g->ask->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
-    return g->ask->format == AUDIT_CSV || str_eq(value, S("jsonl"));
+    g->options->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
+    return g->options->format == AUDIT_CSV || str_eq(value, S("jsonl"));
 }
 
 static bool read_all(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct audit_args_reading *)ctx)->ask->all = true;
+    return ((struct audit_args_reading *)ctx)->options->all = true;
 }
 
 static bool read_json(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct audit_args_reading *)ctx)->ask->json = true;
+    return ((struct audit_args_reading *)ctx)->options->json = true;
 }
 
 /* --- all together --- */
@@ -166,7 +166,7 @@ static const struct args_option options[] = {
 
 static bool audit_args_check(struct args *a)
 {
-    const struct audit_ask *k = ((struct audit_args_reading *)a->ask)->ask;
+    const struct audit_options *k = ((struct audit_args_reading *)a->ctx)->options;
 
     if (k->filter.from_ms && k->filter.to_ms && k->filter.from_ms >= k->filter.to_ms)
         return args_wrong(a, "--to", "must be later than --from");
@@ -184,18 +184,18 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
     return audit_args_check(a);
 }
 
-enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           struct why *why)
+enum audit_parsed audit_args(int argc, char **argv, int64_t now_ms,
+                             struct audit_options *ret_options, struct why *why)
 {
     static const char *const verbs[] = { "list", "verify", "export" };
-    struct audit_args_reading g = { .ask = ret_ask, .now_ms = now_ms };
+    struct audit_args_reading g = { .options = ret_options, .now_ms = now_ms };
     struct args a = { .command = "ichido audit",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &g,
+                      .ctx = &g,
                       .why = why };
 
-    *ret_ask = (struct audit_ask){ 0 };
+    *ret_options = (struct audit_options){ 0 };
     if (args_ask_for_help(argc, argv))
         return AUDIT_HELP;
     if (argc < 2)
@@ -204,6 +204,6 @@ enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_a
         args_wrong(&a, argv[1], "is not list, verify or export; see ichido audit --help");
     if (why->text[0])
         return AUDIT_WRONG;
-    ret_ask->verb = (enum audit_verb)a.verb;
+    ret_options->verb = (enum audit_verb)a.verb;
     return read_all_arguments(&a, argc, argv) ? AUDIT_ASKED : AUDIT_WRONG;
 }

@@ -14,7 +14,7 @@ enum { LIST_USUAL = 20, SHOWN_PROBLEMS = 100, ARENA = 64 * 1024 * 1024 };
 
 struct run {
     struct node node;
-    struct audit_ask ask;
+    struct audit_options options;
     struct audit_source *source;
     struct arena arena; /* of one answer */
     char next[AUDIT_NEXT];
@@ -31,7 +31,7 @@ static int audit_failed(const struct run *r, enum err e, const char *doing)
 static enum err read_part(struct run *r, int limit, struct str *ret_text)
 {
     arena_release(&r->arena);
-    return audit_source_read(r->source, &r->arena, &r->ask, limit, r->next, ret_text, &r->why);
+    return audit_source_read(r->source, &r->arena, &r->options, limit, r->next, ret_text, &r->why);
 }
 
 static enum err read_tree(struct run *r, int limit, cJSON **ret_tree)
@@ -54,7 +54,7 @@ static void print_row(const struct run *r, const cJSON *row)
 {
     const cJSON *amount = cJSON_GetObjectItemCaseSensitive(row, "amount");
 
-    if (r->ask.json) {
+    if (r->options.json) {
         answer_print(row);
         return;
     }
@@ -92,7 +92,10 @@ static enum err list_page(struct run *r, int64_t most, int64_t *shown)
 
 static int audit_list(struct run *r)
 {
-    int64_t most = r->ask.all ? INT64_MAX : r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    int64_t most = r->options.all     ? INT64_MAX
+                   : r->options.limit ? r->options.limit
+                                      : LIST_USUAL,
+            shown = 0;
     enum err e;
 
     do
@@ -139,9 +142,9 @@ static void take_problems(const struct run *r, struct audit_sums *s, cJSON *answ
         cJSON *one = cJSON_DetachItemViaPointer(all, all->child);
 
         s->found++;
-        if (!r->ask.json)
+        if (!r->options.json)
             print_problem(s, one);
-        if (r->ask.json && s->found <= SHOWN_PROBLEMS)
+        if (r->options.json && s->found <= SHOWN_PROBLEMS)
             cJSON_AddItemToArray(s->problems, one);
         else
             cJSON_Delete(one);
@@ -173,7 +176,7 @@ static enum err verify_all(struct run *r, struct audit_sums *s)
     dlq_progress_begin(&progress, &r->node.env, "verified", s->head);
     while (!e && r->next[0]) {
         if (s->head > LIMIT_AUDIT_VERIFY)
-            dlq_progress_tell(&progress, s->verified);
+            dlq_progress_print(&progress, s->verified);
         e = verify_step(r, s);
     }
     if (s->head > LIMIT_AUDIT_VERIFY)
@@ -209,7 +212,7 @@ static int audit_verify(struct run *r)
     struct audit_sums s = { .problems = cJSON_CreateArray() };
     enum err e = s.problems ? verify_all(r, &s) : ERR_NO_MEMORY;
 
-    if (!e && r->ask.json)
+    if (!e && r->options.json)
         print_json(&s);
     else if (!e)
         print_sums(&s);
@@ -244,7 +247,7 @@ static int audit_export_command(struct run *r)
 
 static int audit_run_command(struct run *r)
 {
-    switch (r->ask.verb) {
+    switch (r->options.verb) {
     case AUDIT_DO_LIST: return audit_list(r);
     case AUDIT_DO_VERIFY: return audit_verify(r);
     case AUDIT_DO_EXPORT: return audit_export_command(r);
@@ -279,7 +282,7 @@ int cli_audit(int argc, char **argv)
     struct why why = { 0 };
 
     clock_init(&clock);
-    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.ask, &why)) {
+    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.options, &why)) {
     case AUDIT_ASKED: return with_settings(&r);
     case AUDIT_HELP: audit_usage(); return EXIT_FINE;
     case AUDIT_WRONG: break;

@@ -13,7 +13,7 @@
 
 enum audit_verb { AUDIT_DO_LIST, AUDIT_DO_VERIFY, AUDIT_DO_EXPORT };
 
-struct audit_ask {
+struct audit_options {
     enum audit_verb verb;
     struct audit_filter filter;
     struct audit_expect expect;
@@ -23,11 +23,11 @@ struct audit_ask {
     bool all, json;
 };
 
-enum audit_said { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
+enum audit_parsed { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
 
 /* argv[0] is "audit". Texts are argv's own. WRONG: `why` says what to write instead. */
-enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           struct why *why);
+enum audit_parsed audit_args(int argc, char **argv, int64_t now_ms,
+                             struct audit_options *ret_options, struct why *why);
 void audit_usage(void);
 
 enum { AUDIT_NEXT = 64 }; /* holds any of the cursors */
@@ -38,5 +38,6 @@ enum err audit_source_open(struct node *n, struct audit_source **ret_source, str
 void audit_source_free(struct audit_source *s); /* NULL is fine */
 /* Reads one part: JSON, or the text of an export. next goes in and out; empty means the start and,
  * afterwards, the end. limit is for lists. */
-enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why);
+enum err audit_source_read(struct audit_source *s, struct arena *a,
+                           const struct audit_options *options, int limit, char next[AUDIT_NEXT],
+                           struct str *ret_text, struct why *why);

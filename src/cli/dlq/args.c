@@ -1,4 +1,4 @@
-/* args.c - reads the arguments of `ichido dlq` into a struct dlq_ask: the table of options, their
+/* args.c - reads the arguments of `ichido dlq` into a struct dlq_options: the table of options, their
  * readers, and the rules between them. */
 #include "cli/args.h"
 
@@ -10,7 +10,7 @@
 
 struct reading {
     struct arena *arena;
-    struct dlq_ask *ask;
+    struct dlq_options *options;
     int64_t now_ms;
 };
 
@@ -72,7 +72,7 @@ static bool read_kind(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.kind = value;
+    g->options->filter.kind = value;
     return is_text(value);
 }
 
@@ -80,7 +80,7 @@ static bool read_ref(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.ref = value;
+    g->options->filter.ref = value;
     return is_text(value);
 }
 
@@ -88,7 +88,7 @@ static bool read_reason(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.reason = value;
+    g->options->filter.reason = value;
     return is_text(value);
 }
 
@@ -96,7 +96,7 @@ static bool read_cause(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.cause = value;
+    g->options->filter.cause = value;
     return is_text(value);
 }
 
@@ -104,22 +104,22 @@ static bool read_rate(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->rate) && g->ask->rate > 0 &&
-           g->ask->rate <= LIMIT_REDRIVE_RATE;
+    return str_to_i64(value, &g->options->rate) && g->options->rate > 0 &&
+           g->options->rate <= LIMIT_REDRIVE_RATE;
 }
 
 static bool read_body(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->body = value;
+    g->options->body = value;
     return value.n;
 }
 
 static bool read_payment(void *ctx, struct str value)
 {
     struct reading *g = ctx;
-    struct dead_filter *f = &g->ask->filter;
+    struct dead_filter *f = &g->options->filter;
 
     f->has_payment = uuid_parse(value, &f->payment);
     return f->has_payment;
@@ -129,21 +129,21 @@ static bool read_from(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.from_ms);
+    return args_time(value, g->now_ms, &g->options->filter.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.to_ms);
+    return args_time(value, g->now_ms, &g->options->filter.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
+    return str_to_i64(value, &g->options->limit) && g->options->limit > 0;
 }
 
 static bool read_id(void *ctx, struct str value)
@@ -151,13 +151,14 @@ static bool read_id(void *ctx, struct str value)
     struct reading *g = ctx;
     struct dead_kind kinds[DEAD_KINDS];
     struct dead_letters letters = { .kinds = kinds, .kind_count = dead_kinds_fill(kinds, NULL) };
-    struct dlq_ask *ask = g->ask;
+    struct dlq_options *options = g->options;
 
-    if (ask->id_count == LIMIT_DEAD_IDS)
+    if (options->id_count == LIMIT_DEAD_IDS)
         return false;
-    if (!ask->ids)
-        ask->ids = arena_alloc(g->arena, LIMIT_DEAD_IDS, sizeof(*ask->ids));
-    return ask->ids && dead_id_read(&letters, value, &ask->ids[ask->id_count]) && ++ask->id_count;
+    if (!options->ids)
+        options->ids = arena_alloc(g->arena, LIMIT_DEAD_IDS, sizeof(*options->ids));
+    return options->ids && dead_id_read(&letters, value, &options->ids[options->id_count]) &&
+           ++options->id_count;
 }
 
 static bool read_all(void *ctx, struct str value)
@@ -165,7 +166,7 @@ static bool read_all(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->all = true;
+    return g->options->all = true;
 }
 
 static bool read_dry_run(void *ctx, struct str value)
@@ -173,7 +174,7 @@ static bool read_dry_run(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->dry_run = true;
+    return g->options->dry_run = true;
 }
 
 static bool read_json(void *ctx, struct str value)
@@ -181,7 +182,7 @@ static bool read_json(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->json = true;
+    return g->options->json = true;
 }
 
 static bool read_yes(void *ctx, struct str value)
@@ -189,7 +190,7 @@ static bool read_yes(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->yes = true;
+    return g->options->yes = true;
 }
 
 /* --- options --- */
@@ -227,8 +228,8 @@ static const struct args_option options[] = {
 
 static bool check_choice(struct args *a)
 {
-    const struct reading *g = a->ask;
-    const struct dlq_ask *k = g->ask;
+    const struct reading *g = a->ctx;
+    const struct dlq_options *k = g->options;
     bool filtered = !dead_filter_is_empty(&k->filter);
     int choices = (k->id_count > 0) + filtered + k->all;
 
@@ -262,7 +263,7 @@ static bool read_verb(struct args *a, const char *word)
 
 static const char *words_for_id(const struct reading *g)
 {
-    return g->ask->id_count == LIMIT_DEAD_IDS
+    return g->options->id_count == LIMIT_DEAD_IDS
                ? "is one too many: at most 1000 dead letters can be named at once"
                : "is not the whole id of a dead letter: give all of what the first column of "
                  "ichido dlq"
@@ -277,22 +278,22 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
                 return false;
         } else if (a->verb == DLQ_LIST || a->verb == DLQ_GROUPS) {
             return args_wrong(a, argv[i], "is unexpected: only options are allowed here");
-        } else if (!read_id(a->ask, str_of(argv[i]))) {
-            return args_wrong(a, argv[i], words_for_id(a->ask));
+        } else if (!read_id(a->ctx, str_of(argv[i]))) {
+            return args_wrong(a, argv[i], words_for_id(a->ctx));
         }
     }
     return check_choice(a);
 }
 
-enum dlq_said dlq_args(int argc, char **argv, struct arena *arena, int64_t now_ms,
-                       struct dlq_ask *ret_ask, struct why *why)
+enum dlq_parsed dlq_args(int argc, char **argv, struct arena *arena, int64_t now_ms,
+                         struct dlq_options *ret_options, struct why *why)
 {
-    struct reading g = { .arena = arena, .ask = ret_ask, .now_ms = now_ms };
+    struct reading g = { .arena = arena, .options = ret_options, .now_ms = now_ms };
     struct args a = {
-        .command = "ichido dlq", .options = options, .count = COUNT(options), .ask = &g, .why = why
+        .command = "ichido dlq", .options = options, .count = COUNT(options), .ctx = &g, .why = why
     };
 
-    *ret_ask = (struct dlq_ask){ 0 };
+    *ret_options = (struct dlq_options){ 0 };
     if (args_ask_for_help(argc, argv))
         return DLQ_HELP;
     if (argc < 2) {
@@ -302,6 +303,6 @@ enum dlq_said dlq_args(int argc, char **argv, struct arena *arena, int64_t now_m
     }
     if (!read_verb(&a, argv[1]))
         return DLQ_WRONG;
-    ret_ask->verb = (enum dlq_verb)a.verb;
+    ret_options->verb = (enum dlq_verb)a.verb;
     return read_all_arguments(&a, argc, argv) ? DLQ_ASKED : DLQ_WRONG;
 }

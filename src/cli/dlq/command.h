@@ -20,7 +20,7 @@
 
 enum dlq_verb { DLQ_LIST, DLQ_GROUPS, DLQ_SHOW, DLQ_RETRY, DLQ_DELETE };
 
-struct dlq_ask {
+struct dlq_options {
     enum dlq_verb verb;
     struct dead_filter filter;
     struct uuid *ids; /* LIMIT_DEAD_IDS at most */
@@ -31,11 +31,11 @@ struct dlq_ask {
     bool all, dry_run, json, yes;
 };
 
-enum dlq_said { DLQ_ASKED, DLQ_HELP, DLQ_WRONG };
+enum dlq_parsed { DLQ_ASKED, DLQ_HELP, DLQ_WRONG };
 
 /* argv[0] is "dlq". Texts are argv's own. WRONG: `why` says what to write instead. */
-enum dlq_said dlq_args(int argc, char **argv, struct arena *a, int64_t now_ms,
-                       struct dlq_ask *ret_ask, struct why *why);
+enum dlq_parsed dlq_args(int argc, char **argv, struct arena *a, int64_t now_ms,
+                         struct dlq_options *ret_options, struct why *why);
 void dlq_usage(void);
 
 /* --- where the letters are --- */
@@ -52,7 +52,7 @@ struct dlq_source {
     enum err (*page)(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                      struct str cursor, int limit, struct str *ret_json);
     enum err (*show)(struct dlq_source *s, struct arena *a, struct uuid id, struct str *ret_json);
-    enum err (*act)(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
+    enum err (*act)(struct dlq_source *s, struct arena *a, const struct dlq_options *options,
                     const struct dlq_span *span, struct str *ret_json);
     enum err (*groups)(struct dlq_source *s, struct arena *a, const struct dead_filter *f,
                        struct str cursor, int limit, struct str *ret_json);
@@ -70,7 +70,7 @@ enum err dlq_remote_open(struct node *n, const char *address, struct dlq_source 
                          struct why *why);
 
 /* Adds the filter, or the choice of all dead letters, as members of a JSON object. */
-void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count);
+void dlq_choice(struct buf *b, const struct dlq_options *options, size_t first_id, size_t id_count);
 
 /* --- redrives, which the server does: redrive.c --- */
 
@@ -102,5 +102,5 @@ struct dlq_progress { /* a line on standard error, for many */
     bool terminal, shown;
 };
 void dlq_progress_begin(struct dlq_progress *p, struct env *env, const char *verb, int64_t total);
-void dlq_progress_tell(struct dlq_progress *p, int64_t done);
+void dlq_progress_print(struct dlq_progress *p, int64_t done);
 void dlq_progress_end(struct dlq_progress *p, int64_t done);

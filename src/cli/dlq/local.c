@@ -89,18 +89,18 @@ static enum err dlq_local_step(struct tx *tx, void *ctx)
     return dead_act_step(tx, ctx);
 }
 
-static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_ask *ask,
+static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_options *options,
                               const struct dlq_span *span)
 {
     struct dead_act act = { .letters = &l->letters,
-                            .verb = ask->verb == DLQ_RETRY ? DEAD_RETRY : DEAD_DELETE,
+                            .verb = options->verb == DLQ_RETRY ? DEAD_RETRY : DEAD_DELETE,
                             .dry_run = span->dry_run,
-                            .filter = ask->filter,
+                            .filter = options->filter,
                             .limit = span->limit,
                             .by = "the command line" };
 
-    if (ask->id_count) {
-        act.ids = ask->ids + span->first_id;
+    if (options->id_count) {
+        act.ids = options->ids + span->first_id;
         act.id_count = span->id_count;
     }
     if (span->cursor.n)
@@ -108,11 +108,11 @@ static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_
     return act;
 }
 
-static enum err local_act(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
+static enum err local_act(struct dlq_source *s, struct arena *a, const struct dlq_options *options,
                           const struct dlq_span *span, struct str *ret_json)
 {
     struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
-    struct dead_act act = act_of(l, ask, span);
+    struct dead_act act = act_of(l, options, span);
     enum err e = dead_act_begin(&act, a);
 
     if (e)

@@ -10,8 +10,8 @@ enum {
     WIDTH_UNKNOWN = 120,
     WIDTH_LEAST = 40,
     DIED_TEXT = 19, /* to the second */
-    TELL_MS = 200,  /* between two lines on a terminal; otherwise TELL_SLOW_MS */
-    TELL_SLOW_MS = 2000,
+    PRINT_MS = 200, /* between two lines on a terminal; otherwise PRINT_SLOW_MS */
+    PRINT_SLOW_MS = 2000,
     ANSWER_CHARS = 400, /* of a receiver's answer; --json has more */
 };
 
@@ -277,12 +277,12 @@ static void dlq_print_tell(struct dlq_progress *p, int64_t done, int64_t now_ms)
 }
 
 /* The first part is always reported, so that a long run shows at once that it works. */
-void dlq_progress_tell(struct dlq_progress *p, int64_t done)
+void dlq_progress_print(struct dlq_progress *p, int64_t done)
 {
     int64_t now_ms = clock_mono_ms(&p->env->clock);
 
     if (p->total > 1 &&
-        (!p->shown || now_ms - p->told_ms >= (p->terminal ? TELL_MS : TELL_SLOW_MS)))
+        (!p->shown || now_ms - p->told_ms >= (p->terminal ? PRINT_MS : PRINT_SLOW_MS)))
         dlq_print_tell(p, done, now_ms);
 }
 

@@ -116,7 +116,7 @@ static int dlq_redrive_watch(struct watching *w, struct env *env, cJSON *redrive
         redrive = stop ? redrive_look(w, "POST", "/cancel") : redrive_look(w, "GET", "");
         asked = asked || stop;
         if (redrive)
-            dlq_progress_tell(&progress, answer_number(redrive, "done"));
+            dlq_progress_print(&progress, answer_number(redrive, "done"));
     }
     if (redrive)
         dlq_progress_end(&progress, answer_number(redrive, "done"));

@@ -273,7 +273,7 @@ int cli_operators(int argc, char **argv)
     struct args a = { .command = "ichido operators",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &r,
+                      .ctx = &r,
                       .why = &why };
     int code = EXIT_ASKED_WRONGLY;
 

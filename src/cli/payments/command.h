@@ -25,7 +25,7 @@ enum payments_verb {
     PAYMENTS_VERBS
 };
 
-struct payments_ask {
+struct payments_options {
     enum payments_verb verb;
     struct payment_query query;
     struct uuid id, key;
@@ -37,11 +37,11 @@ struct payments_ask {
     int64_t now_ms; /* in: for --from 24h */
 };
 
-enum payments_said { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
+enum payments_parsed { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
 
 /* argv[0] is "payments". Texts are argv's own. WRONG: `why` says what to write instead. */
-enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
-                                 struct payments_ask *ret_ask, struct why *why);
+enum payments_parsed payments_args(int argc, char **argv, int64_t now_ms,
+                                   struct payments_options *ret_options, struct why *why);
 void payments_usage(void);
 
 /* --- where it is looked for --- */

@@ -16,7 +16,7 @@
 
 enum { ARENA = 256 * 1024 * 1024, ID_MAX = 256, STEM = 17, POLL_MS = 100, POLLS = 100 };
 
-struct trigger_told { /* an event that the calls caused */
+struct trigger_seen { /* an event that the calls caused */
     struct str id, type;
     int64_t pending;
 };
@@ -33,8 +33,8 @@ struct trigger_run {
     struct str ids[TRIGGER_STEPS];
     int statuses[TRIGGER_STEPS];
     size_t done;
-    struct trigger_told told[100];
-    size_t told_count;
+    struct trigger_seen seen[100];
+    size_t seen_count;
     bool came; /* the wanted event was seen */
 };
 
@@ -172,13 +172,13 @@ static void take_event(struct trigger_run *r, const cJSON *event)
 {
     const cJSON *pending = cJSON_GetObjectItemCaseSensitive(event, "pending_webhooks");
     char *text = cJSON_PrintUnformatted(event);
-    struct trigger_told *t = &r->told[r->told_count];
+    struct trigger_seen *t = &r->seen[r->seen_count];
 
-    if (text && is_about(r, text) && r->told_count < COUNT(r->told)) {
-        *t = (struct trigger_told){ text_of(r, event, "id"), text_of(r, event, "type"),
+    if (text && is_about(r, text) && r->seen_count < COUNT(r->seen)) {
+        *t = (struct trigger_seen){ text_of(r, event, "id"), text_of(r, event, "type"),
                                     cJSON_IsNumber(pending) ? (int64_t)pending->valuedouble : 0 };
         r->came |= str_eq(t->type, str_of(r->trigger->event));
-        r->told_count++;
+        r->seen_count++;
     }
     cJSON_free(text);
 }
@@ -194,7 +194,7 @@ static bool read_told(struct trigger_run *r)
              STR_ARG(r->newest));
     if (!read_events(r, str_of(path), &list))
         return false;
-    r->told_count = 0;
+    r->seen_count = 0;
     data = cJSON_GetObjectItemCaseSensitive(list, "data");
     cJSON_ArrayForEach(event, data) take_event(r, event);
     return true;
@@ -243,12 +243,12 @@ static void print_json(const struct trigger_run *r, bool fine)
         buf_char(&b, '}');
     }
     buf_add(&b, S("],\"events\":["));
-    for (size_t i = r->told_count; i--;) { /* the oldest first */
-        buf_add(&b, i + 1 < r->told_count ? S(",{\"id\":") : S("{\"id\":"));
-        buf_json(&b, r->told[i].id);
+    for (size_t i = r->seen_count; i--;) { /* the oldest first */
+        buf_add(&b, i + 1 < r->seen_count ? S(",{\"id\":") : S("{\"id\":"));
+        buf_json(&b, r->seen[i].id);
         buf_add(&b, S(",\"type\":"));
-        buf_json(&b, r->told[i].type);
-        buf_fmt(&b, ",\"pendingWebhooks\":%lld}", (long long)r->told[i].pending);
+        buf_json(&b, r->seen[i].type);
+        buf_fmt(&b, ",\"pendingWebhooks\":%lld}", (long long)r->seen[i].pending);
     }
     buf_add(&b, S("],\"error\":"));
     if (fine)
@@ -266,17 +266,17 @@ static void print_told(const struct trigger_run *r)
 
     printf("%s: %s\n", r->trigger->event, trigger_say(r, r->trigger->en, r->trigger->ja));
     puts(trigger_say(r, "events, the oldest first:", "発生したイベント（古い順）:"));
-    for (size_t i = r->told_count; i--;)
-        printf("  " STR_FMT "  " STR_FMT "\n", STR_ARG(r->told[i].id), STR_ARG(r->told[i].type));
+    for (size_t i = r->seen_count; i--;)
+        printf("  " STR_FMT "  " STR_FMT "\n", STR_ARG(r->seen[i].id), STR_ARG(r->seen[i].type));
     puts(trigger_say(r, "\nwhat became of them here:", "\n処理結果の確認:"));
     printf("  curl -s -H \"Authorization: Bearer $ICHIDO_ADMIN_TOKEN\" http://" STR_FMT
            "/api/v1/admin/events?type=%s\n",
            STR_ARG(listen), r->trigger->event);
     puts(trigger_say(r, "once more:", "再送:"));
-    for (size_t i = 0; i < r->told_count; i++)
-        if (str_eq(r->told[i].type, str_of(r->trigger->event)))
+    for (size_t i = 0; i < r->seen_count; i++)
+        if (str_eq(r->seen[i].type, str_of(r->trigger->event)))
             printf("  curl -s -X POST %s/_sandbox/events/" STR_FMT "/resend\n", r->base,
-                   STR_ARG(r->told[i].id));
+                   STR_ARG(r->seen[i].id));
 }
 
 static int run_it(struct trigger_run *r)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-struct home;
+struct executor;
 
 struct task {
     struct task *next;
@@ -14,28 +14,28 @@ struct task {
 };
 
 struct timer {
-    void (*fire)(struct timer *t); /* at home, once; it may arm itself again */
+    void (*fire)(struct timer *t); /* on the executor, once; it may arm itself again */
     int64_t due_ms;                /* wall time; CLOCK_NEVER: not armed */
-    void *impl;                    /* of the home */
+    void *impl;                    /* of the executor */
 };
 
-struct home_ops {
+struct executor_ops {
     /* Called on any thread. It never fails, since the task is a link of a list. It runs soon. */
-    void (*give)(struct home *h, struct task *t);
+    void (*post)(struct executor *h, struct task *t);
     /* Called on the executor only. A timer that is armed again moves; CLOCK_NEVER disarms it. */
-    void (*arm)(struct home *h, struct timer *t, int64_t due_ms);
+    void (*arm)(struct executor *h, struct timer *t, int64_t due_ms);
 };
 
-struct home {
-    const struct home_ops *ops;
+struct executor {
+    const struct executor_ops *ops;
 };
 
-static inline void home_give(struct home *h, struct task *t)
+static inline void executor_post(struct executor *h, struct task *t)
 {
-    h->ops->give(h, t);
+    h->ops->post(h, t);
 }
 
-static inline void home_arm(struct home *h, struct timer *t, int64_t due_ms)
+static inline void executor_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     h->ops->arm(h, t, due_ms);
 }

@@ -51,7 +51,7 @@ bool app_open_alerts(struct app *app)
 
 void app_start_alerts(struct app *app)
 {
-    alert_watch_start(&app->alert_watch, server_home(app->server));
+    alert_watch_start(&app->alert_watch, server_executor(app->server));
 }
 
 void app_close_alerts(struct app *app)

@@ -98,7 +98,7 @@ bool app_has_channel(const struct app *app)
 void app_start_channels(struct app *app)
 {
     if (app_has_channel(app))
-        teller_start(&app->teller, &app->node.env, app->node.store, server_home(app->server));
+        teller_start(&app->teller, &app->node.env, app->node.store, server_executor(app->server));
 }
 
 void app_close_channels(struct app *app)

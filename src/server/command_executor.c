@@ -14,9 +14,9 @@ struct command_unit {
     bool back;
 };
 
-static void command_executor_give(struct home *h, struct task *t)
+static void command_executor_post(struct executor *h, struct task *t)
 {
-    struct command_executor *e = CONTAINER_OF(h, struct command_executor, home);
+    struct command_executor *e = CONTAINER_OF(h, struct command_executor, executor);
 
     pthread_mutex_lock(&e->lock);
     t->next = NULL;
@@ -27,7 +27,7 @@ static void command_executor_give(struct home *h, struct task *t)
 }
 
 /* A command uses no timers. */
-static void command_executor_arm(struct home *h, struct timer *t, int64_t due_ms)
+static void command_executor_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     (void)h;
     (void)t;
@@ -37,9 +37,9 @@ static void command_executor_arm(struct home *h, struct timer *t, int64_t due_ms
 
 void command_executor_init(struct command_executor *e)
 {
-    static const struct home_ops ops = { command_executor_give, command_executor_arm };
+    static const struct executor_ops ops = { command_executor_post, command_executor_arm };
 
-    *e = (struct command_executor){ .home = { &ops }, .last = &e->first };
+    *e = (struct command_executor){ .executor = { &ops }, .last = &e->first };
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->more, NULL);
 }
@@ -82,7 +82,7 @@ enum err command_executor_run(struct command_executor *e, struct store *s, enum 
 {
     struct unit_kind kind = { "command", where, command_unit_run, NULL };
     struct command_unit w = {
-        .unit = { .kind = &kind, .home = &e->home, .done = command_unit_done },
+        .unit = { .kind = &kind, .executor = &e->executor, .done = command_unit_done },
         .run = work,
         .ctx = ctx
     };

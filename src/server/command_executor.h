@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 struct command_executor {
-    struct home home;
+    struct executor executor;
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct task *first, **last;

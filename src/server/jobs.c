@@ -58,9 +58,9 @@ bool app_open_payments(struct app *app)
 
     p->runtime.env = &app->node.env;
     p->runtime.store = app->node.store;
-    p->runtime.home = server_home(app->server);
+    p->runtime.executor = server_executor(app->server);
     p->waiting = waiting_new();
-    p->replays = replays_new(p->runtime.env, p->runtime.store, p->runtime.home);
+    p->replays = replays_new(p->runtime.env, p->runtime.store, p->runtime.executor);
     p->gateways = &app->gateways;
     p->payables = &server_payables;
     p->return_url = s->return_url;
@@ -82,7 +82,7 @@ bool app_open_payments(struct app *app)
     app->deliveries = (struct deliveries){ .env = p->runtime.env,
                                            .store = p->runtime.store,
                                            .client = app->delivery_client,
-                                           .home = p->runtime.home };
+                                           .executor = p->runtime.executor };
     return p->waiting;
 }
 
@@ -167,7 +167,7 @@ void app_log_dead_letter(void *ctx, const struct message *m, const char *why)
 bool app_open_queue(struct app *app)
 {
     struct queue_options o = { .store = app->node.store,
-                               .home = server_home(app->server),
+                               .executor = server_executor(app->server),
                                .env = &app->node.env,
                                .kinds = app->kinds,
                                .alert = app_log_dead_letter,
@@ -299,20 +299,21 @@ static void first_job_done(struct unit *u)
         LOG(app->node.env.log, LOG_WARN, job->warning, LOG_TEXT("part", str_of(job->kind.name)),
             LOG_TEXT("code", str_of(err_code(u->err))));
     if (job->add == first_audit)
-        audit_seal_watch(&app->audit_sealer, server_home(app->server));
+        audit_seal_watch(&app->audit_sealer, server_executor(app->server));
 }
 
 void app_start_jobs(struct app *app)
 {
     static_assert(COUNT(first_jobs) == COUNT(app->first_jobs), "one unit for each");
-    redrive_watch(&app->redrive_watch, &app->redrives, app->node.store, server_home(app->server));
+    redrive_watch(&app->redrive_watch, &app->redrives, app->node.store,
+                  server_executor(app->server));
     for (size_t i = 0; i < COUNT(first_jobs); i++) {
         struct first_job_unit *f = &app->first_jobs[i];
 
         if (first_jobs[i].add == first_remote && !app->publisher.remote)
             continue;
         *f = (struct first_job_unit){ .unit = { .kind = &first_jobs[i].kind,
-                                                .home = server_home(app->server),
+                                                .executor = server_executor(app->server),
                                                 .done = first_job_done },
                                       .app = app };
         store_post(app->node.store, &f->unit);

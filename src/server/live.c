@@ -10,7 +10,7 @@ void app_start_live(struct app *app)
     struct live_watch *w = &app->live_watch;
 
     *w = (struct live_watch){ .env = &app->node.env, .queue = app->queue, .server = app->server };
-    if (!live_watch_start(w, server_home(app->server)))
+    if (!live_watch_start(w, server_executor(app->server)))
         LOG(app->node.env.log, LOG_WARN, "there are no live charts until the next start",
             LOG_TEXT("why", S("no memory")));
 }

@@ -7,7 +7,7 @@ bool app_open_login(struct app *app)
 {
     struct env *env = &app->node.env;
 
-    login_failures_init(&app->login_failures, env, app->node.store, server_home(app->server));
+    login_failures_init(&app->login_failures, env, app->node.store, server_executor(app->server));
     app->hasher = hasher_new(env);
     app->throttle = throttle_new(&env->rng);
     return (app->hasher && app->throttle) ||

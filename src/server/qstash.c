@@ -24,7 +24,7 @@ bool app_open_qstash(struct app *app)
 
     q->env = &app->node.env;
     q->store = app->node.store;
-    q->home = server_home(app->server);
+    q->executor = server_executor(app->server);
     upstash_keys_init(&app->upstash_keys);
     q->keys = &app->upstash_keys;
     q->token = s->qstash_token;

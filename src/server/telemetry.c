@@ -63,7 +63,7 @@ bool app_open_traces(struct app *app)
     struct env *env = &app->node.env;
     struct otlp_options o = { .env = env,
                               .client = app->telemetry_client,
-                              .home = server_home(app->server),
+                              .executor = server_executor(app->server),
                               .base = s->otlp_endpoint,
                               .traces = s->otlp_traces_endpoint,
                               .headers = s->otlp_headers,
@@ -91,7 +91,7 @@ bool app_open_sentry(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct sentry_options o = { .env = &app->node.env,
-                                .home = server_home(app->server),
+                                .executor = server_executor(app->server),
                                 .client = app->telemetry_client,
                                 .dsn = s->sentry_dsn,
                                 .environment = s->sentry_environment,

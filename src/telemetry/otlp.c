@@ -50,7 +50,7 @@ static void otlp_count(const struct otlp *o, struct str result, size_t n)
 
 static void otlp_arm(struct otlp *o, int64_t ms)
 {
-    home_arm(o->o.home, &o->timer, env_now_ms(o->o.env) + ms);
+    executor_arm(o->o.executor, &o->timer, env_now_ms(o->o.env) + ms);
 }
 
 /* --- the end --- */
@@ -81,8 +81,8 @@ static void otlp_finish(struct otlp *o)
     o->stopped = NULL;
     o->started = false;
     lose_rest(o);
-    home_arm(o->o.home, &o->timer, CLOCK_NEVER);
-    home_arm(o->o.home, &o->end, CLOCK_NEVER);
+    executor_arm(o->o.executor, &o->timer, CLOCK_NEVER);
+    executor_arm(o->o.executor, &o->end, CLOCK_NEVER);
     stopped(o->stopped_ctx);
 }
 
@@ -99,7 +99,7 @@ void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx)
     }
     o->stopped = stopped;
     o->stopped_ctx = ctx;
-    home_arm(o->o.home, &o->end, env_now_ms(o->o.env) + LIMIT_OTLP_FLUSH_MS);
+    executor_arm(o->o.executor, &o->end, env_now_ms(o->o.env) + LIMIT_OTLP_FLUSH_MS);
     if (!o->busy)
         go_on(o);
 }
@@ -239,7 +239,7 @@ static void send_batch(struct otlp *o)
                              .answer_max = LIMIT_OTLP_ANSWER,
                              .cut_answer = true,
                              .arena = &o->answer,
-                             .home = o->o.home,
+                             .executor = o->o.executor,
                              .done = otlp_answered };
     client_call(o->o.client, &o->call);
 }
@@ -303,7 +303,7 @@ static void many_wait(void *ctx)
     struct otlp *o = ctx;
 
     if (!atomic_exchange(&o->is_given, true))
-        home_give(o->o.home, &o->woken);
+        executor_post(o->o.executor, &o->woken);
 }
 
 /* --- from outside --- */

@@ -31,7 +31,7 @@ struct otlp;
 struct otlp_options {
     struct env *env; /* its spans are there */
     struct client *client;
-    struct home *home;
+    struct executor *executor;
     struct str base, traces; /* a base URL for all signals; or the full URL for traces */
     struct str headers;      /* "k=v,k2=v2", percent-encoded */
     struct str service_name, attributes; /* may be empty; the name beats the list's */
@@ -42,7 +42,7 @@ struct otlp_options {
 
 /* NULL: why says which setting is wrong, without its value. The texts are copied. */
 struct otlp *otlp_new(const struct otlp_options *o, struct why *why);
-void otlp_start(struct otlp *o); /* at home */
+void otlp_start(struct otlp *o); /* on the executor */
 /* On the executor: sends the spans that wait, for LIMIT_OTLP_FLUSH_MS at most, then calls stopped
  * once. Before otlp_start(), and with NULL, it is called at once. */
 void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx);

@@ -158,7 +158,7 @@ void sentry_message(struct sentry *s, enum sentry_level level, struct str messag
     buf_release(&text);
 }
 
-/* --- sending: at home --- */
+/* --- sending: on the executor --- */
 
 static char *next_text(struct sentry *s)
 {
@@ -174,7 +174,7 @@ static char *next_text(struct sentry *s)
     return text;
 }
 
-static void drop_at_home(struct sentry *s, enum sentry_reason why)
+static void drop_on_executor(struct sentry *s, enum sentry_reason why)
 {
     pthread_mutex_lock(&s->lock);
     sentry_drop(s, why);
@@ -249,9 +249,9 @@ static void not_taken(struct sentry *s)
     give_counts_back(s);
     s->report_at_ms = CLOCK_NEVER; /* with the next event, so that a dead Sentry is not called on */
     if (s->carries_event)
-        drop_at_home(s, s->call.result != CALL_ANSWERED ? SENTRY_NETWORK
-                        : limited                       ? SENTRY_LIMITED
-                                                        : SENTRY_REFUSED);
+        drop_on_executor(s, s->call.result != CALL_ANSWERED ? SENTRY_NETWORK
+                            : limited                       ? SENTRY_LIMITED
+                                                            : SENTRY_REFUSED);
 }
 
 static void sentry_called(struct call *c)
@@ -287,7 +287,7 @@ static void send_body(struct sentry *s)
         .cut_answer = true,
         .once = true,
         .arena = &s->arena,
-        .home = s->options.home,
+        .executor = s->options.executor,
         .done = sentry_called,
     };
     client_call(s->options.client, &s->call);
@@ -308,7 +308,7 @@ static bool write_body(struct sentry *s, const char *text, int64_t now_ms)
         e = sentry_event(&s->body, str_of(text), str_of(id), &s->about);
     s->carries_event = text != NULL;
     if (e) {
-        drop_at_home(s, SENTRY_REFUSED);
+        drop_on_executor(s, SENTRY_REFUSED);
         return false;
     }
     if (now_ms >= s->limits.reports_until_ms && take_counts(s))
@@ -326,7 +326,7 @@ static void drop_limited(struct sentry *s)
 
     while ((text = next_text(s))) {
         free(text);
-        drop_at_home(s, SENTRY_LIMITED);
+        drop_on_executor(s, SENTRY_LIMITED);
     }
 }
 
@@ -360,7 +360,7 @@ static void sentry_tick(struct timer *t)
     struct sentry *s = CONTAINER_OF(t, struct sentry, timer);
 
     sentry_pump(s);
-    home_arm(s->options.home, &s->timer, env_now_ms(s->options.env) + LIMIT_SENTRY_TICK_MS);
+    executor_arm(s->options.executor, &s->timer, env_now_ms(s->options.env) + LIMIT_SENTRY_TICK_MS);
 }
 
 /* --- coming and going --- */

@@ -21,7 +21,7 @@ enum sentry_level { SENTRY_INFO, SENTRY_WARNING, SENTRY_ERROR, SENTRY_FATAL };
 
 struct sentry_options {
     struct env *env;
-    struct home *home;
+    struct executor *executor;
     struct client *client;
     struct str dsn;         /* checked by sentry_open; empty: ERR_NOT_FOUND, nothing is sent */
     struct str environment; /* may be empty; these live as long as it does */
@@ -30,7 +30,7 @@ struct sentry_options {
 
 /* VALIDATION: why says what is wrong with the DSN, without showing it. */
 enum err sentry_open(const struct sentry_options *o, struct sentry **ret_sentry, struct why *why);
-void sentry_start(struct sentry *s); /* at home; from now on events are sent */
+void sentry_start(struct sentry *s); /* on the executor; from now on events are sent */
 void sentry_free(struct sentry *s);  /* after its client is gone; NULL is fine */
 
 /* The hook for log_hook(): takes an ERROR line. */

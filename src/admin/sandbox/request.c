@@ -88,7 +88,7 @@ static void next_step(struct sandbox_calls *e)
                              .answer_max = STEP_ANSWER_MAX,
                              .once = true,
                              .arena = &e->request->arena,
-                             .home = e->request->home,
+                             .executor = e->request->executor,
                              .done = sandbox_request_answered };
     client_call(e->api->client, &e->call);
 }
@@ -125,6 +125,7 @@ void sandbox_calls_begin(struct sandbox_calls *e)
         next_step(e);
         return;
     }
-    e->unit = (struct unit){ .kind = &kind, .home = e->request->home, .done = written_down };
+    e->unit =
+        (struct unit){ .kind = &kind, .executor = e->request->executor, .done = written_down };
     store_post(e->api->payments->runtime.store, &e->unit);
 }

@@ -1,5 +1,6 @@
-/* node.h - one simulated node: the real runner on an executor and a store whose order the seed decides.
- * What a loop and a store's threads would hold is held in lists here; a crash forgets the lists. */
+/* node.h - one simulated node: the real runner on an executor and a store whose order the seed
+ * decides. What a loop and a store's threads would hold is held in lists here; a crash forgets the
+ * lists. */
 #pragma once
 
 #include "base/env.h"

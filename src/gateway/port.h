@@ -138,7 +138,7 @@ struct gateway_call {
 struct gateway;
 
 struct gateway_ops {
-    void (*call)(struct gateway *g, struct gateway_call *c); /* at c->executor; never fails */
+    void (*call)(struct gateway *g, struct gateway_call *c); /* on c->executor; never fails */
     void (*free)(struct gateway *g);
 };
 

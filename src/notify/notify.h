@@ -53,7 +53,7 @@ struct parcel_out {
 
 struct transport {
     const char *channel;                                     /* "mail", "push", "webhook" */
-    void (*send)(struct transport *t, struct parcel_out *p); /* at p->executor; never fails */
+    void (*send)(struct transport *t, struct parcel_out *p); /* on p->executor; never fails */
     void (*free)(struct transport *t);
 };
 

@@ -24,5 +24,5 @@ struct hook_post {
     struct task back;
 };
 
-/* t is hook_new()'s. At p->executor; never fails. */
+/* t is hook_new()'s. On p->executor; never fails. */
 void hook_send(struct transport *t, struct hook_post *p);

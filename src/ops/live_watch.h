@@ -1,6 +1,6 @@
-/* live_watch.h - the timer on the executor behind the live charts (O8): a point each LIMIT_LIVE_MS, always,
- * so that a page shows the last ten minutes at its first look. A point is some hundred loads from
- * memory: an idle server stays idle, and the database is asked nothing. */
+/* live_watch.h - the timer on the executor behind the live charts (O8): a point each LIMIT_LIVE_MS,
+ * always, so that a page shows the last ten minutes at its first look. A point is some hundred
+ * loads from memory: an idle server stays idle, and the database is asked nothing. */
 #pragma once
 
 #include "base/env.h"

@@ -58,7 +58,7 @@ struct operate {
     enum payment_status current;
 };
 
-void operate_begin(struct operate *o); /* at o->executor */
+void operate_begin(struct operate *o); /* on o->executor */
 
 /* The job kinds of operations: "op". */
 struct job_kind operation_kind(struct payments *p);

@@ -18,6 +18,6 @@ void replays_free(struct replays *r); /* after the store is gone; NULL is fine *
 /* From any loop. r may be NULL: nobody counts. */
 void replays_add(struct replays *r, struct uuid payment, struct uuid operation, enum op_kind kind);
 
-/* On the executor, when no request comes any more: writes what is left. A store that does not take it is
- * not waited for. */
+/* On the executor, when no request comes any more: writes what is left. A store that does not take
+ * it is not waited for. */
 void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx);

@@ -7,7 +7,7 @@
  *              |--> UNCERTAIN -----------------------> dropped: the lease ends, the fence decides
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
- *   leased --outside--> (executor, calls, other units; the lease is renewed) --settle--> as from run,
+ *   leased --outside--> (executor, calls, other units; its lease renewed) --settle--> as from run,
  *                  |--> failed: as when run fails                        '--> or put off, in the
  *                  '--> nothing to settle: put off, many at a time           effect's own commit
  *

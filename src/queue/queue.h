@@ -154,8 +154,8 @@ struct job {
     int64_t again_ms;    /* set by settle, anew each time: due again then, instead of finished. 0:
                             finished */
 };
-/* On the executor, once, also from within outside(): the outside part is over. OK: settle runs. Anything
- * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
+/* On the executor, once, also from within outside(): the outside part is over. OK: settle runs.
+ * Anything else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
 /* The `outside` of a kind that has only a settle: without an outside part a job cannot be put off. */
 void job_without_outside(struct job *j, void *ctx);
@@ -175,13 +175,14 @@ struct job_kind {
 
     /* The rest is optional. */
 
-    /* Instead of run. `outside` is called on the executor; it may post units and make calls, and ends with
-     * job_outside_done() or job_put_off(). Its lease is renewed meanwhile, however long that takes,
-     * and such jobs take no room from those that only need the database; but with LIMIT_OUTSIDE of
-     * them under way nothing at all is fetched until one ends. Then `settle` is the effect, in the
-     * transaction that finishes the message or, by again_ms, puts it off. Where the database fails,
-     * only settle is run again. `release` (on the executor; queue_adopt() and queue_free() call it where
-     * they are) is called once when the job has ended in whatever way, for what state points to.
+    /* Instead of run. `outside` is called on the executor; it may post units and make calls, and
+     * ends with job_outside_done() or job_put_off(). Its lease is renewed meanwhile, however long
+     * that takes, and such jobs take no room from those that only need the database; but with
+     * LIMIT_OUTSIDE of them under way nothing at all is fetched until one ends. Then `settle` is
+     * the effect, in the transaction that finishes the message or, by again_ms, puts it off. Where
+     * the database fails, only settle is run again. `release` (on the executor; queue_adopt() and
+     * queue_free() call it where they are) is called once when the job has ended in whatever way,
+     * for what state points to.
      *
      * Every lease counts against the budget: one that was put off, one that another job's crash
      * ended, one that queue_take() took. So the policy has room for those. */
@@ -221,15 +222,15 @@ void queue_start(struct queue *q); /* on the executor: leases what is due, and g
  * released and the lease runs out). */
 void queue_adopt(struct queue *q, const struct message *m, void *state);
 void queue_wake(struct queue *q); /* any thread: something may be due (a hint) */
-/* On the executor: leases nothing more; `stopped` is called on the executor when no message is under way. What is
- * outside then is waited for and settled. */
+/* On the executor: leases nothing more; `stopped` is called there when no message is under way.
+ * What is outside then is waited for and settled. */
 void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx);
 /* After store_free(): units that commit still report here. What is under way is forgotten, as in a
  * crash, and released. NULL is fine. */
 void queue_free(struct queue *q);
 
-/* On the executor: moves the test clock by ms (T5) and our leases with it in one unit, so that a step is
- * not taken for our own death; then calls `moved` (may be NULL) on the executor. */
+/* On the executor: moves the test clock by ms (T5) and our leases with it in one unit, so that a
+ * step is not taken for our own death; then calls `moved` (may be NULL) there. */
 void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), void *ctx);
 
 /* Live messages; any thread. Exact on SQLite, an estimate where other nodes add and finish too: 0

@@ -1,6 +1,6 @@
 /* report.h - what commits tell the runner: how many messages came or went, and when one is due.
- * Called on store threads, after the commit; the runner hears of it on the executor. Only queue/ includes
- * this. */
+ * Called on store threads, after the commit; the runner hears of it on the executor. Only queue/
+ * includes this. */
 #pragma once
 
 #include "base/executor.h"

@@ -1,5 +1,5 @@
-/* runner.c - the queue's heart: a state machine on its executor that fetches what is due, posts it, and
- * sleeps until the exact time of the next.
+/* runner.c - the queue's heart: a state machine on its executor that fetches what is due, posts it,
+ * and sleeps until the exact time of the next.
  *
  *     start --> fetch --> items (job.c) --> fetch when there is room and something is due
  *                 |

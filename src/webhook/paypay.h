@@ -29,7 +29,8 @@ struct paypay_door_options {
 /* NULL: `why` says what to correct. */
 struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct why *why);
 void paypay_door_handle(struct request *r, void *door); /* for the route; any loop */
-/* On the executor, when no request comes any more: writes the counts it holds, then calls `stopped`. */
+/* On the executor, when no request comes any more: writes the counts it holds, then calls
+ * `stopped`. */
 void paypay_door_stop(struct paypay_door *d, void (*stopped)(void *ctx), void *ctx);
 void paypay_door_free(struct paypay_door *d);
 

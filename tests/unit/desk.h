@@ -1,4 +1,5 @@
-/* desk.h - an executor for tests: what comes back waits in a list until the test's thread takes it. */
+/* desk.h - an executor for tests: what comes back waits in a list until the test's thread takes
+ * it. */
 #pragma once
 
 #include "base/executor.h"

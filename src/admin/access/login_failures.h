@@ -58,5 +58,6 @@ void login_failures_init(struct login_failures *f, struct env *env, struct store
 /* `name`: of the person who is meant, where he is known to be there; else empty. */
 void login_failures_add(struct login_failures *f, struct request *r, enum login_failure why,
                         struct str name);
-/* On the executor, once no request is left: what was counted is written, then `stopped` is called. */
+/* On the executor, once no request is left: what was counted is written, then `stopped` is
+ * called. */
 void login_failures_stop(struct login_failures *f, void (*stopped)(void *ctx), void *ctx);

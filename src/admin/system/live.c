@@ -1,6 +1,6 @@
 /* live.c - all of it is in memory, on the watch's executor:
  *
- *     request's loop --> watch's executor: the points that are wanted --> request's loop: the answer */
+ *     request's loop --> watch's executor: the points wanted --> request's loop: the answer */
 #include "admin/system/live.h"
 
 #include "base/json/write.h"

@@ -1,6 +1,6 @@
 /* overview.c - what this node has in memory, then what the database says:
  *
- *     request's loop --> executor of the payments: gateways, queue --> a unit that reads --> the answer
+ *     request's loop --> payments' executor: gateways, queue --> a unit that reads --> the answer
  */
 #include "admin/system/overview.h"
 

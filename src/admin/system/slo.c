@@ -1,6 +1,6 @@
 /* slo.c - all of it is in memory, on the watch's executor:
  *
- *     request's loop --> watch's executor: three stretches of time --> request's loop: the answer */
+ *     request's loop --> watch's executor: three time spans --> request's loop: the answer */
 #include "admin/system/slo.h"
 
 #include "base/json/write.h"

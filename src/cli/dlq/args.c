@@ -1,5 +1,5 @@
-/* args.c - reads the arguments of `ichido dlq` into a struct dlq_options: the table of options, their
- * readers, and the rules between them. */
+/* args.c - reads the arguments of `ichido dlq` into a struct dlq_options: the table of options,
+ * their readers, and the rules between them. */
 #include "cli/args.h"
 
 #include "base/limits.h"

@@ -1,5 +1,6 @@
-/* client.h - outgoing HTTP on a thread of its own (libcurl multi). One call in, one answer out, at
- * the caller's executor. What may have reached the other side is never reported as a plain failure. */
+/* client.h - outgoing HTTP on a thread of its own (libcurl multi). One call in, one answer out, on
+ * the caller's executor. What may have reached the other side is never reported as a plain
+ * failure. */
 #pragma once
 
 #include "base/arena.h"

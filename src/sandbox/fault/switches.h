@@ -144,10 +144,10 @@ void kept_free(struct kept *k);
 void kept_rule_used(struct sandbox *s, const struct call_rule *rule);
 void kept_webhooks_used(struct sandbox *s);
 
-/* A change of the switches, one after another. `read` is called on the executor when it is its turn: it
- * looks at the switches as they are and fills in what is wanted, or answers the request itself and
- * returns false. When that is durable the switches are set and `done` answers; where it could not
- * be kept nothing has changed. */
+/* A change of the switches, one after another. `read` is called on the executor when it is its
+ * turn: it looks at the switches as they are and fills in what is wanted, or answers the request
+ * itself and returns false. When that is durable the switches are set and `done` answers; where it
+ * could not be kept nothing has changed. */
 enum change_kind { CHANGE_ADD, CHANGE_CLEAR, CHANGE_WEBHOOKS, CHANGE_CHAOS };
 struct change {
     struct sandbox *s;

@@ -1,8 +1,8 @@
 /* paypay.h - the pretend PayPay: one call from its door to its answer, and its objects. Only the
  * files that begin with paypay include this, and sandbox/control/ledger.c.
  *
- *   door (on the executor): who are you, what do you say --> unit (store): what goes wrong, the operation
- *   --> answer
+ *   door (on the executor): who are you, what do you say
+ *   --> unit (store): what goes wrong, the operation --> answer
  *
  * Every call is one unit that may write, also one that only asks: what goes wrong is counted on
  * disk. An operation refuses before it writes anything, or where what it wrote is to stay (a

@@ -1,6 +1,6 @@
 /* call.h - one call of the API, from its door to its answer.
  *
- *   door (on the executor): key, form, faults --> unit (store): Idempotency-Key, operation --> answer
+ *   door (on the executor): key, form, faults --> unit (store): idempotency, operation --> answer
  *
  * An operation runs in one unit. It calls visit_answer() or visit_refuse() once, or leaves an err
  * in its work. It refuses before it writes anything, or where what it wrote is to stay (a decline).

@@ -1,6 +1,7 @@
 /* store.c - the pool: threads with a connection each, and the units that wait for them.
  *
- *   postgres_store_post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> executor
+ *   postgres_store_post() -> front (and reads), back
+ *   --> a worker: one unit or one bulk, one transaction --> executor
  *
  *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
  *   (2) While one worker runs a bulk, the next one of that kind grows; another worker joins only

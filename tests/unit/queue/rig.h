@@ -1,5 +1,5 @@
-/* rig.h - what the tests of queue, flow and webhook share: an executor that the test thread drains, with
- * timers by a clock that the test moves; a store of its own on SQLite, or on PostgreSQL where
+/* rig.h - what the tests of queue, flow and webhook share: an executor that the test thread drains,
+ * with timers by a clock that the test moves; a store of its own on SQLite, or on PostgreSQL where
  * TEST_POSTGRES is set; and plain SQL to look at what is in it. */
 #pragma once
 

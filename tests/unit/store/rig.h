@@ -1,5 +1,5 @@
-/* rig.h - what the store's tests share: an executor that the test thread drains, a folder of its own, a
- * clock whose monotonic side can be pushed, and units that add, count and wait. */
+/* rig.h - what the store's tests share: an executor that the test thread drains, a folder of its
+ * own, a clock whose monotonic side can be pushed, and units that add, count and wait. */
 #pragma once
 
 #include "base/env.h"

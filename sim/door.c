@@ -45,7 +45,7 @@ void door_post(struct door *d, struct sim_node *n, struct str body, void (*answe
     e = stripe_event_read(&d->arena, body, &r->event);
     assert(!e);
     r->job = job_of(d);
-    r->unit = (struct unit){ .kind = &receive_kind, .home = &n->home, .done = stored };
+    r->unit = (struct unit){ .kind = &receive_kind, .executor = &n->executor, .done = stored };
     store_post(&n->store, &r->unit);
 }
 

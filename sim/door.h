@@ -10,7 +10,7 @@ struct sim_node;
 struct door {
     struct receive receive; /* the real unit, with its event */
     struct arena arena;
-    void (*answered)(struct door *d); /* at the node's home; receive.unit.err is the verdict */
+    void (*answered)(struct door *d); /* on the node's executor; receive.unit.err is the verdict */
 };
 
 /* The body lives until the answer, or until door_release() if there is none. */

@@ -17,23 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the home: tasks and timers wait in bags --- */
+/* --- the executor: tasks and timers wait in bags --- */
 
-static struct sim_node *node_of_home(struct home *h)
+static struct sim_node *node_of_home(struct executor *h)
 {
-    return CONTAINER_OF(h, struct sim_node, home);
+    return CONTAINER_OF(h, struct sim_node, executor);
 }
 
-static void home_take(struct home *h, struct task *t)
+static void executor_take(struct executor *h, struct task *t)
 {
     struct sim_node *n = node_of_home(h);
 
     if (bag_has(&n->tasks, t))
-        sim_fail(n->sim, "a task was given home twice");
+        sim_fail(n->sim, "a task was posted twice");
     bag_add(&n->tasks, t);
 }
 
-static void home_set_timer(struct home *h, struct timer *t, int64_t due_ms)
+static void home_set_timer(struct executor *h, struct timer *t, int64_t due_ms)
 {
     struct sim_node *n = node_of_home(h);
 
@@ -43,7 +43,7 @@ static void home_set_timer(struct home *h, struct timer *t, int64_t due_ms)
         bag_add(&n->timers, t);
 }
 
-static const struct home_ops home_ops = { .give = home_take, .arm = home_set_timer };
+static const struct executor_ops home_ops = { .post = executor_take, .arm = home_set_timer };
 
 /* --- the store: units wait in bags until the seed makes a batch of them --- */
 
@@ -129,7 +129,7 @@ struct sim_node *sim_node_new(struct sim *s, int index)
     n->index = index;
     n->env.log = log_new(&n->env.clock, -1, LOG_ERROR, false);
     n->env.metrics = metrics_new();
-    n->home.ops = &home_ops;
+    n->executor.ops = &home_ops;
     return n;
 }
 
@@ -189,7 +189,7 @@ static void start_runner(struct sim_node *n)
 {
     struct queue_options o = {
         .store = &n->store,
-        .home = &n->home,
+        .executor = &n->executor,
         .env = &n->env,
         .kinds = n->kinds,
         .kind_count = COUNT(n->kinds),

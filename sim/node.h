@@ -1,5 +1,6 @@
-/* node.h - one simulated node: the real runner on a home and a store whose order the seed decides.
- * What a loop and a store's threads would hold is held in lists here; a crash forgets the lists. */
+/* node.h - one simulated node: the real runner on an executor and a store whose order the seed
+ * decides. What a loop and a store's threads would hold is held in lists here; a crash forgets the
+ * lists. */
 #pragma once
 
 #include "base/env.h"
@@ -32,7 +33,7 @@ struct sim_node {
     bool gone;    /* it never starts again */
     int64_t born; /* how many lives it had */
     struct env env;
-    struct home home;
+    struct executor executor;
     struct store store;
     struct sqlite_db *db;
     struct queue *queue;
@@ -54,7 +55,7 @@ void sim_node_free(struct sim_node *n);
 void sim_node_boot(struct sim_node *n); /* it may crash at once, and stays down then */
 /* Forgets everything that was in memory. One node alone takes its disk along. */
 void sim_node_crash(struct sim_node *n, const char *why);
-/* Sends home what it has in hand and has not been told. */
+/* Sends back what it has in hand and has not been told. */
 void sim_node_give_up(struct sim_node *n, enum err e);
 void sim_node_stop(struct sim_node *n);  /* graceful: sets `stopped` when nothing is under way */
 void sim_node_leave(struct sim_node *n); /* then this ends it */

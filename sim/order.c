@@ -103,7 +103,8 @@ void order_post(struct order *o, struct sim_node *n, struct str id,
 
     *o = (struct order){ .node = n, .id = id, .new_id = env_uuid(&n->env), .answered = answered };
     arena_init(&o->arena, ORDER_ARENA);
-    o->unit = (struct unit){ .kind = &kind, .home = &n->home, .done = done, .arena = &o->arena };
+    o->unit =
+        (struct unit){ .kind = &kind, .executor = &n->executor, .done = done, .arena = &o->arena };
     store_post(&n->store, &o->unit);
 }
 

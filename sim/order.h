@@ -16,7 +16,7 @@ struct order {
     bool is_new, is_ours;
     struct message leased;
     struct arena arena;
-    void (*answered)(struct order *o); /* at the node's home */
+    void (*answered)(struct order *o); /* on the node's executor */
 };
 
 /* The id lives until the answer, or until order_release() if there is none. */

@@ -41,7 +41,7 @@ ANSWERS static struct subscribers_act *subscriber_act_new(struct request *r,
 
     if (!a)
         return NULL;
-    a->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
+    a->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
     a->request = r;
     a->api = api;
     return a;

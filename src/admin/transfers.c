@@ -237,7 +237,7 @@ static void transfer_go_on(struct transfer_importing *m)
         return;
     }
     m->unit = (struct unit){ .kind = m->import.dry_run ? &look : &step,
-                             .home = m->request->home,
+                             .executor = m->request->executor,
                              .done = transfer_step_done };
     store_post(m->import.payments->runtime.store, &m->unit);
 }
@@ -276,6 +276,6 @@ void api_transfer_import(struct request *r, void *ctx, const struct principal *p
     m->import.payments = payments;
     m->import.user = p->user;
     transfer_import_begin(&m->import);
-    m->unit = (struct unit){ .kind = &kind, .home = r->home, .done = transfer_read_done };
+    m->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = transfer_read_done };
     store_post(payments->runtime.store, &m->unit);
 }

@@ -25,7 +25,7 @@ ANSWERS static struct task_of_booking *booking_task_new(struct request *r,
 
     if (!t)
         return NULL;
-    t->unit = (struct unit){ .kind = kind, .home = r->home, .done = done };
+    t->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
     t->request = r;
     t->payments = payments;
     return t;

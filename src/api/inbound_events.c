@@ -120,7 +120,7 @@ static void inbound_events_receive(struct request *r, const struct api_events *a
 
     if (!a)
         return;
-    a->unit = (struct unit){ .kind = &kind, .home = r->home, .done = inbound_events_taken };
+    a->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = inbound_events_taken };
     a->request = r;
     a->api = api;
     a->has_user = p;

@@ -155,7 +155,7 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
     o->request_id = r->id;
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
     o->arena = &r->arena;
-    o->home = r->home;
+    o->executor = r->executor;
     o->done = api_payments_operated;
     operate_begin(o);
 }

@@ -283,8 +283,8 @@ static void go_on(struct env *env, struct audit_sealer *s)
     bool more = s->run.all_seq < 0;
 
     s->goes_on = more || s->run.behind;
-    if (more && s->home)
-        home_arm(s->home, &s->timer, env_now_ms(env) + LIMIT_AUDIT_PAUSE_MS);
+    if (more && s->executor)
+        executor_arm(s->executor, &s->timer, env_now_ms(env) + LIMIT_AUDIT_PAUSE_MS);
 }
 
 static void audit_seal_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
@@ -402,7 +402,8 @@ static void audit_seal_post(struct audit_sealer *s, const struct unit_kind *kind
 {
     s->busy = true;
     arena_release(&s->arena);
-    s->unit = (struct unit){ .kind = kind, .home = s->home, .done = done, .arena = &s->arena };
+    s->unit =
+        (struct unit){ .kind = kind, .executor = s->executor, .done = done, .arena = &s->arena };
     store_post(s->runtime->store, &s->unit);
 }
 
@@ -443,20 +444,20 @@ static void audit_seal_fire(struct timer *t)
         s->known_xmin = s->seen_xmin;
         audit_seal_post(s, &kind, audit_seal_looked);
     }
-    home_arm(s->home, t, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
+    executor_arm(s->executor, t, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
 }
 
-void audit_seal_watch(struct audit_sealer *s, struct home *home)
+void audit_seal_watch(struct audit_sealer *s, struct executor *executor)
 {
-    s->home = home;
+    s->executor = executor;
     s->commits = s->seen_seq = -1;
     s->timer = (struct timer){ .fire = audit_seal_fire, .due_ms = CLOCK_NEVER };
     arena_init(&s->arena, WATCH_ARENA);
-    home_arm(home, &s->timer, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
+    executor_arm(executor, &s->timer, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
 }
 
 void audit_seal_close(struct audit_sealer *s)
 {
-    if (s->home)
+    if (s->executor)
         arena_release(&s->arena);
 }

@@ -18,7 +18,7 @@
 #include "audit/row.h"
 #include "queue/runtime.h"
 
-struct audit_run {     /* what a batch did: its unit writes it, home reads it once that has ended */
+struct audit_run { /* what a batch did: its unit writes it, executor reads it once that has ended */
     int64_t sealed, n; /* rows, and the end of the chain */
     unsigned char hash[AUDIT_HASH];
     bool behind;           /* so far that a look would not see the end */
@@ -30,8 +30,8 @@ struct audit_sealer {
     const struct runtime *runtime;
     struct audit_run run; /* of the message; only one is under way */
 
-    /* at home */
-    struct home *home;
+    /* on the executor */
+    struct executor *executor;
     struct timer timer;
     int64_t commits;             /* of the store, at the last look; -1: there was none */
     bool goes_on;                /* the last batch was not all: no look is needed */
@@ -50,8 +50,8 @@ struct audit_sealer {
 struct job_kind audit_seal_kind(struct audit_sealer *s);
 /* Puts it there where it is not, also where somebody buried it (queue_stand()). */
 enum err audit_seal_start(struct tx *tx, struct audit_sealer *s, int64_t now_ms);
-/* At home, with the queue there. */
-void audit_seal_watch(struct audit_sealer *s, struct home *home);
+/* On the executor, with the queue there. */
+void audit_seal_watch(struct audit_sealer *s, struct executor *executor);
 void audit_seal_close(struct audit_sealer *s); /* after the store is gone */
 
 /* One batch, in the caller's unit. *ret_more: there may be more at once. For tests too. */

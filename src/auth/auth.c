@@ -127,7 +127,8 @@ ANSWERS static bool wait_for_keys(const struct check *c)
     }
     *kept = *c;
     kept->waited = true;
-    kept->waiter = (struct jwks_waiter){ .task = { .run = auth_fetched }, .home = c->r->home };
+    kept->waiter =
+        (struct jwks_waiter){ .task = { .run = auth_fetched }, .executor = c->r->executor };
     switch (jwks_await(c->auth->jwks, c->seen, &kept->waiter)) {
     case JWKS_WAITS: return true;
     case JWKS_NEWER: auth_run(kept); return true;

@@ -44,11 +44,11 @@ struct auth *auth_new(const struct auth_options *o, struct why *why);
  * seconds at most, and not at all where the client was freed before. NULL is fine. */
 void auth_free(struct auth *a);
 
-/* Calls then() once, at r->home: at once, after a fetch of the JWKS, or after a look at the store.
- * OK and a principal (valid during the call), or UNAUTHORIZED (WWW-Authenticate is set on the
- * reply); FORBIDDEN: a viewer who would change something; CSRF: a cookie, and not from our page.
- * OVERLOADED or NO_MEMORY, seldom: too many wait for that fetch, or the request's arena is full;
- * of a cookie also what the store said. */
+/* Calls then() once, on r->executor: at once, after a fetch of the JWKS, or after a look at the
+ * store. OK and a principal (valid during the call), or UNAUTHORIZED (WWW-Authenticate is set on
+ * the reply); FORBIDDEN: a viewer who would change something; CSRF: a cookie, and not from our
+ * page. OVERLOADED or NO_MEMORY, seldom: too many wait for that fetch, or the request's arena is
+ * full; of a cookie also what the store said. */
 typedef void (*auth_then)(struct request *r, void *ctx, enum err e, const struct principal *p);
 void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx);
 

@@ -45,7 +45,7 @@ static void *hasher_work(void *ctx)
     while ((job = next_job(h))) {
         job->ok = job->makes ? password_hash(job->password, &h->env->rng, job->text)
                              : password_matches(job->password, str_of(job->text));
-        home_give(job->home, &job->back);
+        executor_post(job->executor, &job->back);
     }
     return NULL;
 }

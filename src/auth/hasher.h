@@ -10,7 +10,7 @@ struct hasher;
 
 struct hash_job { /* the caller's, until it is back */
     struct task back;
-    struct home *home;
+    struct executor *executor;
     struct str password;          /* borrowed */
     char text[PASSWORD_TEXT + 1]; /* compared with; of hasher_make: out */
     bool ok;                      /* out: it matches; it was made */
@@ -24,6 +24,7 @@ struct hasher *hasher_new(struct env *env); /* NULL: no threads, no memory */
  * would answer. NULL is fine. */
 void hasher_free(struct hasher *h);
 
-/* From any thread; back.run is called at home. False: too many wait, nothing will come back. */
+/* From any thread; back.run is called on the executor. False: too many wait, nothing will come
+ * back. */
 bool hasher_make(struct hasher *h, struct hash_job *job);
 bool hasher_check(struct hasher *h, struct hash_job *job);

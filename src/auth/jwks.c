@@ -9,7 +9,7 @@
  *       invented kids cannot make us a burden to the keys' server.
  *   (2) Only a whole, well-formed set replaces the one before. It does so together with the cache's
  *       (under one lock), so that a key that has gone verifies nothing more.
- *   (3) The answer is read on the client's thread: our home runs what it is given at once. */
+ *   (3) The answer is read on the client's thread: our executor runs what it is given at once. */
 #include "auth/jwks.h"
 
 #include "base/limits.h"
@@ -27,7 +27,7 @@ struct jwks {
     struct client *client;
     struct cache *cache;
     char *url;
-    struct home home;
+    struct executor executor;
     struct call call;
     struct arena arena;          /* of the call's answer */
     _Atomic int64_t quiet_ms;    /* until then jwks_tend has nothing to do */
@@ -89,7 +89,7 @@ static void jwks_begin(struct jwks *j, int64_t now_ms)
     j->call.timeout_ms = LIMIT_JWKS_CALL_MS;
     j->call.answer_max = LIMIT_JWKS_BYTES;
     j->call.arena = &j->arena;
-    j->call.home = &j->home;
+    j->call.executor = &j->executor;
     client_call(j->client, &j->call);
 }
 
@@ -129,7 +129,7 @@ static void jwks_wake(struct jwks_waiter *w)
     while (w) {
         struct jwks_waiter *next = w->next; /* once given, it is not ours to read */
 
-        home_give(w->home, &w->task);
+        executor_post(w->executor, &w->task);
         w = next;
     }
 }
@@ -158,7 +158,7 @@ static void fetch_done(struct call *c)
     jwks_wake(waiters); /* j may be gone by now */
 }
 
-static void run_at_once(struct home *h, struct task *t)
+static void run_at_once(struct executor *h, struct task *t)
 {
     (void)h;
     t->run(t);
@@ -228,7 +228,7 @@ struct key_set *jwks_keys(struct jwks *j)
 
 struct jwks *jwks_new(const struct jwks_options *o)
 {
-    static const struct home_ops ops = { .give = run_at_once };
+    static const struct executor_ops ops = { .post = run_at_once };
     struct jwks *j = calloc(1, sizeof(*j));
     struct key_set *none = empty_set();
 
@@ -240,7 +240,7 @@ struct jwks *jwks_new(const struct jwks_options *o)
     j->env = o->env;
     j->client = o->client;
     j->cache = o->cache;
-    j->home.ops = &ops;
+    j->executor.ops = &ops;
     j->call.done = fetch_done;
     j->last = &j->first;
     arena_init(&j->arena, 2 * LIMIT_JWKS_BYTES + LIMIT_CALL_HEADERS);

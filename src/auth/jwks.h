@@ -16,10 +16,10 @@ struct jwks_options {
     struct cache *cache; /* hears of every new set */
 };
 
-/* Who waits for a fetch. task.run is called at home, once, whatever came of the fetch. */
+/* Who waits for a fetch. task.run is called on the executor, once, whatever came of the fetch. */
 struct jwks_waiter {
     struct task task;
-    struct home *home;
+    struct executor *executor;
     struct jwks_waiter *next;
 };
 

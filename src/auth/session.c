@@ -284,7 +284,7 @@ static void auth_session_admit(struct auth_session_visit *v)
     }
     s->seen_ms = v->now_ms;
     s->expires_ms = end_of(s->created_ms, v->now_ms);
-    v->unit = (struct unit){ .kind = &kind, .home = v->r->home, .done = auth_session_seen };
+    v->unit = (struct unit){ .kind = &kind, .executor = v->r->executor, .done = auth_session_seen };
     store_post(v->sessions->store, &v->unit);
 }
 
@@ -321,6 +321,8 @@ void session_check(const struct sessions *s, struct request *r, session_then the
     v->then = then;
     v->ctx = ctx;
     v->now_ms = env_now_ms(s->env);
-    v->unit = (struct unit){ .kind = &kind, .home = r->home, .done = was_read, .arena = &r->arena };
+    v->unit = (struct unit){
+        .kind = &kind, .executor = r->executor, .done = was_read, .arena = &r->arena
+    };
     store_post(s->store, &v->unit);
 }

@@ -65,7 +65,7 @@ bool session_same_site(const struct sessions *s, const struct request *r);
 /* The token in the cookie. Empty: there is none, or several, or it cannot be one. */
 struct str session_token(const struct request *r);
 
-/* Calls then() once, at r->home, with the cookie's session (it lives as long as the request).
+/* Calls then() once, on r->executor, with the cookie's session (it lives as long as the request).
  * UNAUTHORIZED: there is none. CSRF: the request would change something and its page is not ours.
  * Else what the store said. */
 typedef void (*session_then)(struct request *r, void *ctx, enum err e, const struct session *s);

@@ -1,3 +1,5 @@
+/* arena.c - memory in blocks that are freed together. A request that is larger than a block gets
+ * one of its own; a rewind frees the blocks that were added after the mark. */
 #include "base/arena.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
-/* arena.h - memory that is freed all at once. One per request or unit; its limit is that
- * request's memory limit. Blocks are taken as needed, so an idle arena owns nothing. */
+/* arena.h - memory that is freed all at once. Each request and each unit has an arena, and the size
+ * of the arena is its memory limit. Blocks are allocated as needed, so an idle arena owns
+ * nothing. */
 #pragma once
 
 #include "base/str.h"
@@ -23,6 +24,6 @@ void *arena_alloc(struct arena *a, size_t count, size_t size); /* zeroed; NULL: 
 struct str arena_str(struct arena *a, struct str s); /* a copy; .p is NULL: over the limit */
 char *arena_cstr(struct arena *a, struct str s);     /* the same with a NUL behind it */
 
-/* What was allocated since the mark is gone; what was there before stays where it is. */
+/* Frees what was allocated since the mark. What was allocated before it stays where it is. */
 struct arena_mark arena_mark(const struct arena *a);
 void arena_rewind(struct arena *a, struct arena_mark mark);

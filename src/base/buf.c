@@ -1,3 +1,5 @@
+/* buf.c - the byte buffer. Its memory doubles up to the limit; once an add has failed, all later
+ * adds fail. */
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* buf.h - bytes that grow, up to a limit. A failed add sets `failed` and every later one does
- * nothing, so a writer checks once, at the end. */
+/* buf.h - a byte buffer that grows up to a limit. An add that fails sets `failed`, and every later
+ * add does nothing, so a writer checks for failure once, at the end. */
 #pragma once
 
 #include "base/str.h"
@@ -20,7 +20,7 @@ void buf_char(struct buf *b, char c);
 void buf_i64(struct buf *b, int64_t v);
 void buf_fmt(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The JSON string for s, quotes included. What is not UTF-8 becomes U+FFFD. */
+/* Adds s as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void buf_json(struct buf *b, struct str s);
 
 struct str buf_str(const struct buf *b); /* borrowed until the next add */

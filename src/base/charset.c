@@ -48,7 +48,7 @@ static int broken_line(struct str text)
     return line;
 }
 
-/* Two bytes of it are never more than three of UTF-8, one is never more than three either. */
+/* A character of CP932 has one or two bytes and becomes at most three bytes of UTF-8. */
 static enum err charset_convert(struct arena *a, iconv_t with, struct str text,
                                 struct str *ret_text, int *ret_line)
 {
@@ -71,7 +71,7 @@ static enum err from_shift_jis(struct arena *a, struct str text, struct str *ret
     iconv_t with = iconv_open("UTF-8", "CP932");
     enum err e;
 
-    if (with == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): that is its word for none */
+    if (with == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): iconv_open() failed */
         return ERR_UNAVAILABLE;
     e = charset_convert(a, with, text, ret_text, ret_line);
     iconv_close(with);

@@ -1,10 +1,12 @@
+/* csv.c - reads one row of CSV at a time. A broken row reports its problem once and ends at its
+ * line end, so the next row is read as if the broken one were not there. */
 #include "base/csv.h"
 
 #include <string.h>
 
 #define BOM S("\xef\xbb\xbf")
 
-/* --- what parts the fields --- */
+/* --- the separator --- */
 
 static char separator_of(struct str text)
 {
@@ -44,7 +46,7 @@ static void skip_line(struct csv *c)
     base_csv_skip(c, end ? (size_t)(end - c->rest.p) + 1 : c->rest.n);
 }
 
-/* What cannot be text: a tab may stand within a field, a line's end only within quotes. */
+/* A control character is refused. A tab is allowed in a field, a line end only between quotes. */
 static bool is_control(char c, bool quoted)
 {
     unsigned char u = (unsigned char)c;
@@ -68,7 +70,7 @@ static enum csv_got broken_by_control(struct csv *c)
     return base_csv_broken(c, "has a control character", "制御文字が含まれています");
 }
 
-/* How many bytes of line's end stand here; 0: none. */
+/* The number of bytes of the line end at this place; 0 where there is none. */
 static size_t line_end(struct str s)
 {
     if (s.n && s.p[0] == '\n')
@@ -76,7 +78,7 @@ static size_t line_end(struct str s)
     return s.n > 1 && s.p[0] == '\r' && s.p[1] == '\n' ? 2 : 0;
 }
 
-/* Behind the last byte of a bare field. */
+/* Returns the end of a field without quotes. */
 static enum csv_got read_bare(struct csv *c)
 {
     size_t n = 0;

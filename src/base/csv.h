@@ -1,9 +1,9 @@
-/* csv.h - comma-separated text (RFC 4180), strictly: a quote stands at a field's two ends and
- * doubled within, a line ends with LF or CRLF, and nothing is guessed. Tabs may part the fields
- * instead, where the first line has no comma outside of quotes.
+/* csv.h - a strict reader of comma-separated text (RFC 4180). A quoted field begins and ends with a
+ * quote and doubles the quotes inside; a line ends with LF or CRLF. Where the first line has no
+ * comma outside of quotes, tabs separate the fields.
  *
- * A row that is broken is told with its line, and reading goes on behind that line, so that all of
- * a file's problems can be said at once. */
+ * A broken row is reported with its line, and reading continues after that line, so that all
+ * problems of a file can be reported at once. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,7 +14,7 @@ enum { CSV_FIELDS = 64 }; /* of one row */
 enum csv_got {
     CSV_ROW,
     CSV_END,
-    CSV_BROKEN,    /* why_* say what is wrong with it; no fields */
+    CSV_BROKEN,    /* why_* say what is wrong with the row; there are no fields */
     CSV_NO_MEMORY, /* of the arena */
 };
 
@@ -24,16 +24,16 @@ struct csv {
     int next_line; /* from 1 */
 
     /* the row that was read */
-    int line; /* where it begins */
+    int line; /* the line on which the row begins */
     struct str fields[CSV_FIELDS];
     size_t count;
     const char *why_en, *why_ja;
 };
 
-/* text: UTF-8; a BOM at its start is skipped. It is borrowed. */
+/* The text is UTF-8 and borrowed. A byte order mark at its start is skipped. */
 void csv_init(struct csv *c, struct str text);
-/* Fields point into the text, or into the arena where quotes were doubled. A row without a single
- * byte is skipped. */
+/* Fields point into the text, or into the arena where quotes were doubled. An empty line is
+ * skipped. */
 enum csv_got csv_next(struct csv *c, struct arena *a);
 
 /* Writes a field in quotes. is_formula: a spreadsheet would take it for one; an apostrophe at its

@@ -1,5 +1,5 @@
-/* env.h - what a node is given instead of globals: time, chance, faults, and where its lines and
- * numbers go. Two nodes in one process have two of them. */
+/* env.h - what a node has instead of globals: its clock, random numbers, test faults, log, metrics
+ * and spans. The simulator runs several nodes in one process, each with an env of its own. */
 #pragma once
 
 #include "base/fault.h"
@@ -18,8 +18,8 @@ struct env {
     struct uuid node; /* made at start; owns this node's leases */
     struct log *log;
     struct metrics *metrics;
-    struct spans *spans; /* NULL: nobody wants traces, and none are recorded */
-    int patience;        /* the limits of waiting for the database, times this; 0 counts as 1 */
+    struct spans *spans; /* NULL: no traces are recorded */
+    int patience;        /* multiplies the limits of waiting for the database; 0 counts as 1 */
 };
 
 static inline int64_t env_now_ms(struct env *e)
@@ -27,8 +27,8 @@ static inline int64_t env_now_ms(struct env *e)
     return clock_now_ms(&e->clock);
 }
 
-/* A limit of waiting for the database. Tests stretch it (ICHIDO_TEST_PATIENCE), so that a busy
- * machine does not decide what they find. */
+/* A limit of waiting for the database. Tests stretch it with ICHIDO_TEST_PATIENCE, so that a busy
+ * machine does not make them fail. */
 static inline int env_patient_ms(const struct env *e, int ms)
 {
     return e->patience > 1 ? ms * e->patience : ms;

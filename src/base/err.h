@@ -1,5 +1,5 @@
-/* err.h - every way to fail, listed once: name, HTTP status, code on the wire, words in English
- * and Japanese. A function that returns an err does not log it; the door that answers logs it. */
+/* err.h - the list of all errors: name, HTTP status, code on the wire, and text in English and
+ * Japanese. A function that returns an err does not log it; the endpoint that answers logs it. */
 #pragma once
 
 #include <stdbool.h>
@@ -91,6 +91,6 @@ int err_status(enum err e);
 const char *err_code(enum err e);
 const char *err_words(enum err e, enum language language);
 
-/* True where the same thing may succeed later by itself: database gone, overload, timeout. What is
- * false is terminal: no retry heals it (Q2). */
+/* True where the same action may succeed later without any change: the database is gone, overload,
+ * a timeout. All other errors are terminal: a retry does not help (Q2). */
 bool err_is_retryable(enum err e);

@@ -1,11 +1,12 @@
-/* executor.h - the thread a piece of work belongs to. A unit, a call or a timer is started at home and
- * comes back there, so that what it touches needs no lock. In the server a home is an event loop;
- * in the simulator it is a list that the seed picks from. */
+/* executor.h - the thread on which the callbacks and timers of a module run. A unit, a call or a
+ * timer is started on its executor and comes back there, so what it touches needs no lock. In the
+ * server an executor is an event loop; a command has one without timers; in the simulator it is a
+ * list from which the seed picks. */
 #pragma once
 
 #include <stdint.h>
 
-struct home;
+struct executor;
 
 struct task {
     struct task *next;
@@ -13,28 +14,28 @@ struct task {
 };
 
 struct timer {
-    void (*fire)(struct timer *t); /* at home, once; it may arm itself again */
+    void (*fire)(struct timer *t); /* on the executor, once; it may arm itself again */
     int64_t due_ms;                /* wall time; CLOCK_NEVER: not armed */
-    void *impl;                    /* of the home */
+    void *impl;                    /* of the executor */
 };
 
-struct home_ops {
-    /* From any thread; never fails: the task is a link in a list. It runs at home, soon. */
-    void (*give)(struct home *h, struct task *t);
-    /* Only at home. A timer that is armed again moves. CLOCK_NEVER disarms it. */
-    void (*arm)(struct home *h, struct timer *t, int64_t due_ms);
+struct executor_ops {
+    /* Called on any thread. It never fails, since the task is a link of a list. It runs soon. */
+    void (*post)(struct executor *h, struct task *t);
+    /* Called on the executor only. A timer that is armed again moves; CLOCK_NEVER disarms it. */
+    void (*arm)(struct executor *h, struct timer *t, int64_t due_ms);
 };
 
-struct home {
-    const struct home_ops *ops;
+struct executor {
+    const struct executor_ops *ops;
 };
 
-static inline void home_give(struct home *h, struct task *t)
+static inline void executor_post(struct executor *h, struct task *t)
 {
-    h->ops->give(h, t);
+    h->ops->post(h, t);
 }
 
-static inline void home_arm(struct home *h, struct timer *t, int64_t due_ms)
+static inline void executor_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     h->ops->arm(h, t, due_ms);
 }

@@ -1,3 +1,5 @@
+/* fault.c - parses ICHIDO_FAULTS and counts how often each named place was passed. The rules never
+ * change after the start; only their counters do, and any thread may pass a place. */
 #include "base/fault.h"
 
 #include <signal.h>

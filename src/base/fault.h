@@ -1,9 +1,9 @@
-/* fault.h - named places where a test may let something go wrong. Off unless ICHIDO_FAULTS is set,
- * which production mode refuses.
+/* fault.h - named places at which a test can make a step fail. They do nothing unless ICHIDO_FAULTS
+ * is set, which production mode refuses.
  *
  *   ICHIDO_FAULTS="apply:poison.me=fail,commit=crash@3,store.commit=uncertain@2-4"
  *
- * name=action[@n[-m]]: at the n-th (to m-th) time the place is passed, or always. Actions:
+ * name=action[@n[-m]]: the n-th (to m-th) time that the place is passed, or every time. Actions:
  * fail (a terminal error), retry (a retryable one), full, uncertain, crash (as kill -9 would). */
 #pragma once
 
@@ -25,9 +25,9 @@ struct faults {
     int count;
 };
 
-/* False: the text is not of that form. */
+/* Returns false where the text does not have that form. */
 bool faults_parse(struct faults *f, struct str text);
 
-/* Passes the place called name: OK, or what the rule says. Crashes where it says so. */
+/* Passes the place called name. Returns OK or the error of its rule, or crashes. */
 enum err fault_point(struct faults *f, const char *name);
 enum err fault_point_at(struct faults *f, const char *name, struct str detail); /* "name:detail" */

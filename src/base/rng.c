@@ -1,3 +1,5 @@
+/* rng.c - random bytes of the kernel, and a seeded generator for the simulator. Without randomness
+ * of the kernel the program ends, because ids would not be unique. */
 #include "base/rng.h"
 
 #include <assert.h>
@@ -23,9 +25,9 @@ static void ask_kernel(void *bytes, size_t n)
     }
 }
 
-/* Ids are small and many: each thread asks for some of them at once. What was given out is wiped,
- * so that it stands nowhere else; whoever wants more than an id gets it from the kernel directly. A
- * child of fork() must not go on with the bytes of its parent. */
+/* Ids are small and many, so each thread fetches the bytes of several ids at once. Bytes that were
+ * given out are wiped, so that no copy stays. A larger request goes to the kernel directly. A child
+ * of fork() must not continue with the bytes of its parent. */
 enum { POOL = 1024, SMALL = 16 };
 
 struct pool {

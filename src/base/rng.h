@@ -1,4 +1,4 @@
-/* rng.h - randomness, passed in: the kernel's in the server, a seeded one in the simulator. */
+/* rng.h - random numbers, from the kernel in the server and from a seed in the simulator. */
 #pragma once
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* str.c - functions on borrowed bytes. None of them allocates. */
 #include "base/str.h"
 
 #include <string.h>
@@ -134,11 +135,11 @@ bool str_is_utf8(struct str s)
     return true;
 }
 
-/* --- likeness --- */
+/* --- distance --- */
 
 enum { NAME_MAX_SIZE = 48 };
 
-/* One row of the table at a time. */
+/* Keeps only one row of the table in memory. */
 size_t str_distance(struct str a, struct str b)
 {
     size_t row[NAME_MAX_SIZE + 1];

@@ -1,5 +1,5 @@
-/* str.h - borrowed bytes. A str points into somebody else's memory and is never NUL-terminated;
- * who keeps one longer than its owner lives copies it with arena_str(). */
+/* str.h - borrowed bytes. A str points into memory that it does not own, and no NUL follows it.
+ * Code that keeps a str longer than that memory lives copies it with arena_str(). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@ bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 int str_cmp(struct str a, struct str b); /* bytewise, the shorter first */
 
-/* Takes and returns what stands before the first sep; *s keeps what stands behind it. With no sep
- * it returns all of *s and leaves *s empty. */
+/* Returns the part of *s before the first sep and leaves the part after it in *s. Without a sep it
+ * returns all of *s and leaves *s empty. */
 struct str str_cut(struct str *s, char sep);
 
 struct str str_trim(struct str s); /* without blanks and tabs at both ends */
@@ -33,8 +33,8 @@ struct str str_trim(struct str s); /* without blanks and tabs at both ends */
 /* A plain decimal number and nothing else: "-12", "0", "34". False for "", "+1", "01", "1 ". */
 bool str_to_i64(struct str s, int64_t *ret_value);
 
-/* How many letters to add, drop or change until a is b (Levenshtein), for "did you mean". SIZE_MAX:
- * one of them is longer than a name. */
+/* The Levenshtein distance: how many letters to add, drop or change until a is b, for "did you
+ * mean". SIZE_MAX: one of them is longer than a name. */
 size_t str_distance(struct str a, struct str b);
 
 bool str_is_utf8(struct str s); /* well-formed: no surrogates, no overlong forms */

@@ -1,4 +1,4 @@
-/* text.h - small texts that several use cases write. */
+/* text.h - short texts that several modules write. */
 #pragma once
 
 #include "base/str.h"
@@ -7,8 +7,8 @@
 
 enum { TIME_TEXT = 24 };
 
-/* RFC 3339, UTC, milliseconds: 2026-11-16T01:02:03.456Z. Times beyond the year 9999 are cut to it.
- */
+/* RFC 3339 in UTC with milliseconds: 2026-11-16T01:02:03.456Z. A later time than the year 9999 is
+ * written as the end of that year. */
 void time_text(int64_t ms, char text[TIME_TEXT + 1]);
 
 /* The first max_chars characters (code points). */

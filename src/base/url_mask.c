@@ -7,7 +7,7 @@ static struct str url_mask_behind(struct str s, const char *from)
     return (struct str){ from, s.n - (size_t)(from - s.p) };
 }
 
-/* Up to the first of these; s.n: there is none. */
+/* The length up to the first of these characters; s.n where there is none. */
 static size_t url_mask_upto(struct str s, const char *these)
 {
     size_t i = 0;

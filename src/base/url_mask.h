@@ -1,12 +1,12 @@
-/* url_mask.h - an address as an operator may see it: without what lets somebody in. */
+/* url_mask.h - hides passwords and tokens in a URL that an operator is shown. */
 #pragma once
 
 #include "base/buf.h"
 
-/*   postgres://user:secret@host/db?sslmode=x  -->  postgres://user:***@host/db?***
+/* postgres://user:secret@host/db?sslmode=x  -->  postgres://user:***@host/db?***
  *
- * The name of a user stays, where a password stands behind it; one that stands alone may be a
- * token, and goes. With `bare` (a webhook's address is itself a secret) the path goes too. Where it
- * is not clear what belongs to a password (one with "@", "/" or "?" in it) rather too much is
- * hidden. What is no URL is shown as it is. */
+ * A user name stays where a password follows it. A user name alone may be a token and is hidden.
+ * With `bare`, for webhook URLs that are themselves secrets, the path is hidden too. Where it is
+ * not clear what belongs to a password (it may hold "@", "/" or "?"), too much is hidden rather
+ * than too little. A text that is no URL is shown unchanged. */
 void url_mask(struct buf *out, struct str url, bool bare);

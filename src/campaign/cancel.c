@@ -10,8 +10,8 @@
  *
  *   (1) Every step is one commit with the message of the next; a crash leaves the one or the other.
  *   (2) What was started for a payment is found again (by its cause), so a second walk starts
- *       nothing twice. What was started and failed is started again: LIMIT_CANCEL_TRIES times, with
- *       growing pauses. Then an operator is told, once.
+ *       nothing twice. What was started and failed is started again as often as RETRY_MONEY_BACK
+ *       (domain/retry.c) says. Then an operator is told, once.
  *   (3) The walk misses nobody: nothing is reserved or sold once the status is cancelled
  *       (campaign.h), and money that lands later goes back by itself (D2).
  *   (4) It ends when each payment is REFUNDED or FAILED, or was left to an operator, who was told:

@@ -1,3 +1,5 @@
+/* admin_ask.c - finds the server that has the database and calls its admin API. A busy server is
+ * called again with pauses, so every request must be harmless when it is sent twice. */
 #include "cli/admin_ask.h"
 
 #include <stdio.h>
@@ -33,7 +35,7 @@ enum err admin_find(const struct settings *s, struct admin **ret_admin, struct w
         admin_owner(file, address);
     else
         snprintf(address, sizeof(address), STR_FMT, STR_ARG(s->listen));
-    if (address[0] && !str_starts(str_of(address), S("the command "))) /* that serves nobody */
+    if (address[0] && !str_starts(str_of(address), S("the command "))) /* a command is no server */
         return admin_open(s, address, ret_admin, why);
     return why_err(why, ERR_VALIDATION,
                    "no server has this database; start one (ichido serve), it does the work");

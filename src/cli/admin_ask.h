@@ -1,5 +1,5 @@
-/* admin_ask.h - what commands that go through the admin API do alike: find the server, ask it with
- * patience, tell its problems, read its answers. */
+/* admin_ask.h - what the commands share that call the admin API: find the server, call it with
+ * retries, report its problems, read its answers. */
 #pragma once
 
 #include "base/buf.h"
@@ -10,21 +10,23 @@
 
 enum { ADMIN_OWNER = 300 };
 
-/* Who has the SQLite file, in the words of its lock (M4): host:port of a server. Empty: nobody. */
+/* The owner of the SQLite file as its lock file names it (M4): host:port of a server. Empty: it is
+ * not locked. */
 void admin_owner(struct str file, char ret_owner[ADMIN_OWNER]);
-/* The server of the settings' database: of a SQLite file who has it, of PostgreSQL the one where
- * the settings say. As admin_open(), and VALIDATION where nobody has the file. */
+/* Opens the server of the settings' database: the owner of the SQLite file, or with PostgreSQL the
+ * server at the address in the settings. Fails as admin_open() does, and with VALIDATION where no
+ * process has the file. */
 enum err admin_find(const struct settings *s, struct admin **ret_admin, struct why *why);
 
-/* As admin_send(); a server that is busy (429, 503) is asked again, for half a minute. What is
- * asked must be harmless twice. */
+/* Does the same as admin_send(), and calls a busy server (429, 503) again for half a minute. The
+ * request must be harmless when it is sent twice. */
 enum err admin_ask(struct admin *a, struct arena *arena, const char *method, struct str path,
                    enum admin_type type, struct str body, int *ret_status, struct str *ret_answer,
                    struct why *why);
-/* An answer that is a problem, in its own words. */
+/* Writes an answer that is a problem into why, with the server's text. */
 void admin_problem(int status, const cJSON *problem, struct why *why);
 
-/* Adds ?name=value or &name=value; nothing where the value is empty. */
+/* Adds ?name=value or &name=value, or nothing where the value is empty. */
 void admin_parameter(struct buf *path, const char *name, struct str value);
 
 /* --- fields of an answer; what is not there, or something else, is empty or 0 --- */

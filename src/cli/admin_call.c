@@ -1,8 +1,8 @@
-/* admin_call.c - see admin_call.h.
+/* admin_call.c - calls to the admin API by libcurl, one after another.
  *
- * With TLS the server's certificate is for its public name, and we call it by its address. So it is
- * not held against a name but against the very file that the server was told to use: its public key
- * is pinned. Whoever has that key is the server. */
+ * With TLS the server's certificate is for its public name, but the command calls it by its
+ * address. So the name is not checked; instead the public key of the certificate file in the
+ * settings is pinned. */
 #include "cli/admin_call.h"
 
 #include "base/buf.h"
@@ -33,7 +33,7 @@ struct admin {
 
 /* --- opening --- */
 
-/* Everywhere is here. */
+/* Replaces an address that means "every interface" by loopback. */
 static bool set_base(struct admin *a, const char *address)
 {
     struct str rest = str_of(address), port;

@@ -1,3 +1,5 @@
+/* args.c - finds the option of each argument in the command's table and passes its value to its
+ * reader. The first problem ends the reading, and `why` says what to write instead. */
 #include "cli/args.h"
 
 #include "base/time/parse.h"
@@ -39,7 +41,7 @@ static const struct args_option *option_of(const struct args *a, struct str name
     return NULL;
 }
 
-/* Two names of one thing have one place. */
+/* Two names of one option have the same index. */
 static size_t place_of(const struct args *a, const struct args_option *o)
 {
     size_t i = 0;
@@ -49,7 +51,7 @@ static size_t place_of(const struct args *a, const struct args_option *o)
     return i;
 }
 
-/* Everything that can be wrong with it before its value is looked at. */
+/* Checks everything about the option except its value. */
 static bool may_take(struct args *a, const struct args_option *o, const char *said, bool glued)
 {
     uint64_t bit;
@@ -79,7 +81,7 @@ bool args_take_option(struct args *a, int argc, char **argv, int *i)
             return args_wrong(a, o->name, o->must);
         value = str_of(argv[++*i]);
     }
-    return o->read(a->ask, value) || args_wrong(a, o->name, o->must);
+    return o->read(a->ctx, value) || args_wrong(a, o->name, o->must);
 }
 
 /* --- values --- */

@@ -1,5 +1,6 @@
-/* backup.c - `ichido backup FILE`: a copy of the database while a server uses it, checked before it
- * is called one. It asks no server: SQLite and PostgreSQL let others read. */
+/* backup.c - `ichido backup FILE`: copies the database while a server uses it, and checks the copy
+ * before it gets its name. It calls no server, since SQLite and PostgreSQL let other processes
+ * read. */
 #include "store/backup.h"
 
 #include "base/json/write.h"
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TELL_MS = 200, MEGABYTE = 1000 * 1000 };
+enum { PRINT_MS = 200, MEGABYTE = 1000 * 1000 };
 
 struct backup_run {
     struct node node;
@@ -37,8 +38,8 @@ static void backup_usage(void)
         "the sandbox's own database.\n\n"
         "To restore SQLite: stop the server, put FILE where ICHIDO_DB points, remove its -wal and\n"
         "-shm files, start. PostgreSQL: createdb NAME; pg_restore --no-owner -d NAME FILE.\n\n"
-        "Exit code: 0 there is a checked copy, 1 there is none, or it is not checked, 2 asked "
-        "wrongly.");
+        "Exit code: 0 there is a checked copy, 1 there is none, or it is not checked,\n"
+        "2 wrong arguments or settings.");
 }
 
 static bool read_args(struct backup_run *r, int argc, char **argv)
@@ -75,7 +76,7 @@ static void backup_tell(void *ctx, int64_t done, int64_t total)
     struct backup_run *r = ctx;
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
 
-    if (!r->terminal || (done < total && now_ms - r->told_ms < TELL_MS))
+    if (!r->terminal || (done < total && now_ms - r->told_ms < PRINT_MS))
         return;
     r->told_ms = now_ms;
     fprintf(stderr, "\r\033[K%lld of %lld MB%s", (long long)(done / MEGABYTE),

@@ -1,3 +1,4 @@
+/* cells.c - measures and cuts text in terminal cells. Bytes that are not UTF-8 are shown as '?'. */
 #include "cli/cells.h"
 
 struct letter {
@@ -40,7 +41,8 @@ static bool is_obeyed(uint32_t code)
     return is_in(ranges, COUNT(ranges), code);
 }
 
-/* As terminals draw them: two cells, one, or none (marks on the letter before). */
+/* The number of cells in which terminals draw a character: two, one, or none for a combining
+ * mark. */
 static int cells_of(uint32_t code)
 {
     static const struct range none[] = { { 0x0300, 0x036f },

@@ -1,6 +1,6 @@
-/* cells.h - text in a terminal's cells, of which a Japanese character takes two. What outsiders
- * wrote is shown without anything that a terminal would obey: controls, and what turns the
- * direction of what follows. */
+/* cells.h - prints text in terminal cells, of which a Japanese character takes two. Control
+ * characters and direction marks, which outsiders could use to change the terminal, are
+ * replaced. */
 #pragma once
 
 #include "base/str.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 int cells_width(struct str s); /* UTF-8 */
-/* At most `room` cells; "~" says that there is more. Returns how many it took. */
+/* Prints at most `room` cells; "~" stands for cut text. Returns how many cells were printed. */
 int cells_put(FILE *out, struct str s, int room);
-/* The same, filled up to `width`, and two blanks. */
+/* Does the same, fills up to `width`, and adds two blanks. */
 void cells_column(FILE *out, struct str s, int width);

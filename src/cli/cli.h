@@ -1,5 +1,5 @@
-/* cli.h - the subcommands. Each returns the program's exit code: 0 fine, 1 it could not, 2 it was
- * asked wrongly (settings, arguments), 70 the disk broke its promise. */
+/* cli.h - the subcommands. Each returns the program's exit code (server/exit.h): 0 success, 1
+ * failure, 2 wrong settings or arguments, 70 an fsync failed. */
 #pragma once
 
 #include "base/version.h"

@@ -22,7 +22,7 @@ struct str command_store_file(const struct node *n)
     return str_eq(str_cut(&rest, ':'), S("sqlite")) ? rest : (struct str){ 0 };
 }
 
-/* A command that only looks must not make a database where there is none. */
+/* A command must not create a database where there is none. */
 static bool is_there(struct str file, struct why *why)
 {
     char path[FILE_PATH];

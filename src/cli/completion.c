@@ -1,12 +1,12 @@
-/* completion.c - `ichido completion bash|zsh`: a script for the shell. It reads what each command's
- * own help says, so there is no second list that could be wrong. */
+/* completion.c - `ichido completion bash|zsh`: prints a script for the shell. The script reads the
+ * help of each command, so there is no second list of verbs and options. */
 #include "cli/cli.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Words of `ichido help`, then verbs and options of `ichido COMMAND --help`. */
+/* The commands of `ichido help`, then the verbs and options of `ichido COMMAND --help`. */
 #define WORDS                                                                                      \
     "_ichido_words() { # _ichido_words PROGRAM [COMMAND]\n"                                        \
     "    if [ -z \"$2\" ]; then\n"                                                                 \
@@ -56,7 +56,7 @@ int cli_completion(int argc, char **argv)
         fputs("usage: ichido completion bash|zsh\n\n"
               "Prints a script that completes commands, verbs and options:\n\n"
               "  . <(ichido completion bash)       in ~/.bashrc\n"
-              "  source <(ichido completion zsh)   in ~/.zshrc, behind compinit\n",
+              "  source <(ichido completion zsh)   in ~/.zshrc, after compinit\n",
               asked ? stdout : stderr);
         return asked ? EXIT_FINE : EXIT_ASKED_WRONGLY;
     }

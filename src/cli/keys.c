@@ -1,4 +1,4 @@
-/* keys.c - `ichido keys find KEY`: what an Idempotency-Key did, whoever used it (O8). */
+/* keys.c - `ichido keys find KEY`: shows what an Idempotency-Key did for any user (O8). */
 #include "base/json/json.h"
 #include "cli/args.h"
 #include "cli/cli.h"
@@ -22,7 +22,8 @@ static void cli_keys_usage(void)
          "when it expires. While a server has the SQLite file this goes through its admin API and\n"
          "needs ICHIDO_ADMIN_TOKEN.\n"
          "\n"
-         "Exit codes: 0 fine, 1 nobody used it or something failed, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 the key was not used or something failed, 2 wrong arguments or "
+         "settings.");
 }
 
 static int print_uses(const cJSON *tree, bool json)
@@ -40,7 +41,7 @@ static int print_uses(const cJSON *tree, bool json)
     }
     if (cJSON_GetArraySize(all))
         return EXIT_FINE;
-    fputs("nobody used this key\n", stderr);
+    fputs("this key was not used\n", stderr);
     return EXIT_CANNOT;
 }
 
@@ -91,8 +92,7 @@ int cli_keys(int argc, char **argv)
         return cli_keys_wrong("this is no Idempotency-Key (a UUID)");
     if (!node_init(&node))
         return EXIT_ASKED_WRONGLY;
-    log_free(node.env.log);
-    node.env.log = node_log_new(&node, LOG_ERROR, false);
+    node_log_errors_only(&node);
     code = cli_keys_find(&node, key, json);
     node_release(&node);
     return code;

@@ -1,3 +1,7 @@
+/* prompt.c - reads a password without echo.
+ *
+ * The terminal is restored before a signal takes effect, and the password is wiped, so that neither
+ * a stop nor a crash leaves one of them behind. */
 #include "cli/prompt.h"
 
 #include <errno.h>
@@ -10,7 +14,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Up to the end of the line, which is left out. Byte by byte: what follows is not ours. */
+/* Reads a line without its end, byte by byte, because the input after the line belongs to another
+ * reader. */
 static bool read_line(char ret[PROMPT_MAX], int signals)
 {
     struct pollfd fds[] = { { STDIN_FILENO, POLLIN, 0 }, { signals, POLLIN, 0 } };
@@ -38,8 +43,8 @@ static bool read_line(char ret[PROMPT_MAX], int signals)
 
 /* --- at a terminal --- */
 
-/* Whoever gives up (Ctrl-C, Ctrl-\) or goes away (Ctrl-Z) gets his terminal back as it was, and
- * leaves no password in a core: the signals wait until then. */
+/* Signals are held until the terminal is restored and the password is wiped: after Ctrl-C, Ctrl-\
+ * and Ctrl-Z the terminal is as before, and a core file has no password. */
 struct held {
     sigset_t mask, before;
     int fd; /* readable while one waits */
@@ -56,7 +61,7 @@ static void hold_signals(struct held *h)
     h->fd = signalfd(-1, &h->mask, SFD_CLOEXEC);
 }
 
-/* Who only went to the background comes back here. False: nobody did. */
+/* After Ctrl-Z the process continues here. False: no such signal waits. */
 static bool has_been_away(const struct held *h)
 {
     sigset_t waiting, stop;

@@ -1,5 +1,5 @@
-/* prompt.h - a secret that a person types: not shown, and never an argument, which others could
- * read in the list of processes. */
+/* prompt.h - reads a secret that a person types, without showing it. It is never an argument,
+ * because other users can read those in the list of processes. */
 #pragma once
 
 #include "base/str.h"
@@ -7,6 +7,6 @@
 
 enum { PROMPT_MAX = 512 };
 
-/* At a terminal: asks twice, without echo. Else: one line of standard input. The caller wipes it.
- * False: `why` says why. */
+/* Asks twice, without echo, at a terminal; otherwise reads one line of standard input. The caller
+ * wipes the password. False: `why` says why. */
 bool prompt_new_password(const char *name, char ret[PROMPT_MAX], struct why *why);

@@ -1,6 +1,6 @@
-/* reconcile.c - `ichido reconcile`: has the running server compare a day with the provider's books,
- * and shows what it found (E11). The server does the work, whoever waits for it: ended at any
- * moment, this command can be given again and goes on waiting for the same run. */
+/* reconcile.c - `ichido reconcile`: makes the running server compare a day with the provider's
+ * ledger, and prints the result (E11). The server does the work; after a crash or Ctrl-C the same
+ * command waits for the same run again. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/time/parse.h"
@@ -20,7 +20,7 @@ enum {
     EXIT_NOT_DONE = 3,
     ARENA = 64 * 1024 * 1024,
     POLL_MS = 500,
-    TELL_MS = 5000, /* where nobody looks at a terminal */
+    PRINT_MS = 5000, /* between two lines where the output is no terminal */
     PATH_MAX_BYTES = 128,
 };
 
@@ -49,13 +49,14 @@ static void reconcile_usage(void)
         "waits for the result. Without --day: yesterday, in ICHIDO_TIME_ZONE.\n\n"
         "  --csv FILE   writes the report for a spreadsheet; - is standard output\n"
         "  --json       prints the report as JSON\n\n"
-        "Exit code: 0 the books are the same, 1 they differ, 2 asked wrongly, 3 it could not be "
+        "Exit code: 0 no differences, 1 differences, 2 wrong arguments or settings, 3 it could not "
+        "be "
         "done.");
 }
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
-/* The value of an option, as "--name value" or "--name=value". NULL: it is another one. */
+/* The value of an option, as "--name value" or "--name=value". NULL: it is another option. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
     size_t n = strlen(name);
@@ -137,8 +138,8 @@ static bool reconcile_call(struct reconcile_run *r, const char *method, const ch
 
 /* --- waiting --- */
 
-/* Seconds until what differs is looked at again. The server's clock may not be ours: no more than
- * the whole pause. */
+/* Seconds until the differences are checked again, at most the whole pause, because the clock of
+ * the server may differ. */
 static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
 {
     int64_t since_ms, left_ms = LIMIT_RECONCILE_PAUSE_MS;
@@ -150,8 +151,8 @@ static long long pause_left_s(struct reconcile_run *r, const cJSON *day)
     return left_ms > 0 ? (left_ms + 999) / 1000 : 0;
 }
 
-/* On a terminal the line counts down; elsewhere it is said once. */
-static void tell_pause(struct reconcile_run *r, const cJSON *day)
+/* On a terminal the line counts down; otherwise it is printed once. */
+static void print_pause(struct reconcile_run *r, const cJSON *day)
 {
     if (r->told_pause && !r->terminal)
         return;
@@ -171,7 +172,7 @@ static void reconcile_tell(struct reconcile_run *r, const cJSON *day)
     int64_t now_ms = clock_mono_ms(&r->node.env.clock);
     const char *error = answer_words(day, "error");
 
-    if (r->told && !r->terminal && now_ms - r->told_ms < TELL_MS)
+    if (r->told && !r->terminal && now_ms - r->told_ms < PRINT_MS)
         return;
     fprintf(stderr, "%s%s %s: %lld theirs, %lld ours, %lld checked, %lld difference%s",
             r->terminal ? "\r\033[K" : "", r->day, answer_words(day, "phase"),
@@ -188,7 +189,7 @@ static void reconcile_tell(struct reconcile_run *r, const cJSON *day)
     r->told_ms = now_ms;
 }
 
-/* The report, once it is one. The caller frees it. NULL: it could not be had. */
+/* Waits for the report. The caller frees it. NULL: the server did not give one. */
 static cJSON *wait_for_end(struct reconcile_run *r)
 {
     struct str answer;
@@ -202,7 +203,7 @@ static cJSON *wait_for_end(struct reconcile_run *r)
         if (strcmp(answer_words(day, "state"), "done") == 0)
             break;
         if (strcmp(answer_words(day, "phase"), "pause") == 0 && !answer_words(day, "error")[0])
-            tell_pause(r, day);
+            print_pause(r, day);
         else
             reconcile_tell(r, day);
         cJSON_Delete(day);

@@ -1,6 +1,5 @@
-/* replay.c - `ichido replay`: events are applied once more, by the running server (LESSONS 50). A
- * dead letter is tried again; an event that has its outcome goes through the queue as the first
- * time. */
+/* replay.c - `ichido replay`: makes the running server apply events again. A dead letter is
+ * retried; an event with an outcome goes through the queue as it did the first time. */
 #include "base/buf.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -36,15 +35,16 @@ static void replay_usage(void)
          "  --rate N       so many a second, 1 to 1000; 10 where it is not given\n"
          "  --dry-run      only counts\n"
          "\n"
-         "Each event runs as a message again, in the order in which they came. Nothing happens\n"
-         "twice: what it says is applied already, or superseded. One that is a dead letter is\n"
-         "tried again. Ctrl-C asks the server to stop. Needs a running server and\n"
+         "Each event goes through the queue again, in the order in which they arrived. Nothing\n"
+         "happens twice: an event that is applied already or superseded changes nothing. A dead\n"
+         "letter is retried. Ctrl-C cancels the replay. Needs a running server and\n"
          "ICHIDO_ADMIN_TOKEN.\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing matched or something was refused, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 nothing matched or something was refused, 2 wrong arguments or "
+         "settings.");
 }
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 static bool read_since(void *ctx, struct str value)
 {
@@ -115,7 +115,7 @@ static bool read_arguments(struct args *a, int argc, char **argv, struct replay_
             if (!args_take_option(a, argc, argv, &i))
                 return false;
         } else if (k->id.n || !argv[i][0] || strlen(argv[i]) > LIMIT_DEAD_TEXT) {
-            return args_wrong(a, argv[i], "is too much: one id is taken");
+            return args_wrong(a, argv[i], "is unexpected: only one id is taken");
         } else {
             k->id = str_of(argv[i]);
         }
@@ -125,7 +125,7 @@ static bool read_arguments(struct args *a, int argc, char **argv, struct replay_
 
 /* --- what is done --- */
 
-/* A message's id names a dead letter; all else is an event's. */
+/* True for the id of a message, which names a dead letter. Any other text is the id of an event. */
 static bool is_letter(struct str id, struct uuid *ret_id)
 {
     struct dead_kind kinds[DEAD_KINDS];
@@ -147,7 +147,7 @@ static struct str write_body(struct buf *b, const struct replay_ask *k, struct s
     buf_char(b, '{');
     *ret_path = S("/api/v1/admin/replays");
     if (is_letter(k->id, &id)) {
-        struct dlq_ask one = { .ids = &id, .id_count = 1 };
+        struct dlq_options one = { .ids = &id, .id_count = 1 };
 
         *ret_path = S("/api/v1/admin/redrives");
         dlq_choice(b, &one, 0, 1);
@@ -173,8 +173,7 @@ static int replay_run(struct replay_ask *k)
 
     if (!node_init(&node))
         return EXIT_ASKED_WRONGLY;
-    log_free(node.env.log);
-    node.env.log = node_log_new(&node, LOG_ERROR, false);
+    node_log_errors_only(&node);
     buf_init(&body, BODY_MAX);
     text = write_body(&body, k, &path);
     if (!body.failed)
@@ -192,7 +191,7 @@ int cli_replay(int argc, char **argv)
     struct args a = { .command = "ichido replay",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &k,
+                      .ctx = &k,
                       .why = &why };
 
     clock_init(&clock);

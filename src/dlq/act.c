@@ -535,7 +535,7 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     return e;
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void add_refusal(struct dead_act *act, const struct dead_refusal *r)
 {

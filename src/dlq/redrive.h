@@ -66,15 +66,15 @@ struct job_kind redrive_kind(struct redrives *rs); /* "dlq.redrive" */
 /* Messages of redrives that run and have none (any more). */
 enum err redrives_resume(struct tx *tx, const struct redrives *rs, bool *ret_running);
 
-struct redrive_watch { /* at home */
+struct redrive_watch { /* on the executor */
     const struct redrives *redrives;
     struct store *store;
-    struct home *home;
+    struct executor *executor;
     struct timer timer;
     int64_t commits, commits_now; /* of the store; -1: look in any case */
     struct unit unit;
     bool busy, running;
 };
-/* At home, with the queue there: looks now, and from time to time. */
+/* On the executor, with the queue there: looks now, and from time to time. */
 void redrive_watch(struct redrive_watch *w, const struct redrives *rs, struct store *store,
-                   struct home *home);
+                   struct executor *executor);

@@ -63,16 +63,19 @@ static void redrive_watch_fire(struct timer *t)
     if (!w->busy && commits != w->commits) {
         w->busy = true;
         w->commits_now = commits;
-        w->unit = (struct unit){ .kind = &kind, .home = w->home, .done = redrive_watch_looked };
+        w->unit =
+            (struct unit){ .kind = &kind, .executor = w->executor, .done = redrive_watch_looked };
         store_post(w->store, &w->unit);
     }
-    home_arm(w->home, t, env_now_ms(w->redrives->letters->env) + LIMIT_REDRIVE_LOOK_MS);
+    executor_arm(w->executor, t, env_now_ms(w->redrives->letters->env) + LIMIT_REDRIVE_LOOK_MS);
 }
 
 void redrive_watch(struct redrive_watch *w, const struct redrives *rs, struct store *store,
-                   struct home *home)
+                   struct executor *executor)
 {
-    *w = (struct redrive_watch){ .redrives = rs, .store = store, .home = home, .commits = -1 };
+    *w = (struct redrive_watch){
+        .redrives = rs, .store = store, .executor = executor, .commits = -1
+    };
     w->timer = (struct timer){ .fire = redrive_watch_fire, .due_ms = CLOCK_NEVER };
     redrive_watch_fire(&w->timer);
 }

@@ -4,7 +4,8 @@ void api_answer_post(struct api_answer *a, struct request *r, struct store *stor
                      const struct unit_kind *kind, void (*done)(struct unit *))
 {
     a->request = r;
-    a->unit = (struct unit){ .kind = kind, .home = r->home, .done = done, .arena = &r->arena };
+    a->unit =
+        (struct unit){ .kind = kind, .executor = r->executor, .done = done, .arena = &r->arena };
     store_post(store, &a->unit);
 }
 

@@ -100,7 +100,7 @@ static void call_gateway(struct fee_job_ask *a)
                                      .span_name = "Payment.fetchFee",
                                      .seen = &a->tries,
                                      .arena = &a->arena,
-                                     .home = pp->runtime.home,
+                                     .executor = pp->runtime.executor,
                                      .done = fee_answered };
     span_place(&(struct span){ 0 }, a->trace, a->call.trace);
     gateways_call(gateways_of(pp->gateways, S("stripe")), &a->call);

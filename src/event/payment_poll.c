@@ -69,7 +69,7 @@ static void payment_poll_fetch(struct payment_poll_look *l)
                                      .money = l->p.money,
                                      .seen = &l->tries,
                                      .arena = &l->arena,
-                                     .home = pp->runtime.home,
+                                     .executor = pp->runtime.executor,
                                      .done = call_done };
     gateways_call(gateways_named(pp->gateways, l->p.gateway), &l->call);
 }
@@ -123,7 +123,7 @@ static void payment_poll_outside(struct job *j, void *ctx)
         return;
     }
     l->load = (struct unit){ .kind = &kind,
-                             .home = l->payments->runtime.home,
+                             .executor = l->payments->runtime.executor,
                              .done = payment_poll_loaded,
                              .arena = &l->arena };
     store_post(l->payments->runtime.store, &l->load);

@@ -258,7 +258,7 @@ static struct gateway_call call_of(struct refetch_ask *a, struct payments *pp, e
                               .span_name = "Webhook.fetch",
                               .seen = &a->tries,
                               .arena = &a->arena,
-                              .home = pp->runtime.home,
+                              .executor = pp->runtime.executor,
                               .done = call_done };
 
     memcpy(c.trace, a->place, sizeof(a->place));

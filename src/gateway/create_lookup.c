@@ -133,7 +133,7 @@ static void read_on(struct finder *f)
                                         .until_ms = first->until_ms,
                                         .list_after = arena_str(&f->arena, first->list_after),
                                         .arena = &f->arena,
-                                        .home = first->home,
+                                        .executor = first->executor,
                                         .done = was_read };
     memcpy(f->reading.trace, first->trace, sizeof(first->trace));
     create_lookup_gather(f);

@@ -5,7 +5,7 @@
  *       always read from a moment after the ask began: its end proves absence (D6).
  *   (2) All who wait and began at about the same time, at the same place of the list, share it.
  *   (3) Who waits here has no place in the guard's line: a reading is one call of the gateway.
- *   (4) All its calls come from one home. Whatever else is asked passes as it is. */
+ *   (4) All its calls come from one executor. Whatever else is asked passes as it is. */
 #pragma once
 
 #include "gateway/port.h"

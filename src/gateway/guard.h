@@ -10,7 +10,7 @@
  *   (2) An answer, a decline and a refusal are life. 5xx, silence and broken connections are not;
  *       they count once for each payment, however often it is tried.
  *   (3) Who is over the limit waits in line, in the order they came, for LIMIT_GATEWAY_WAIT_MS.
- *   (4) All its calls come from one home. */
+ *   (4) All its calls come from one executor. */
 #pragma once
 
 #include "gateway/port.h"
@@ -29,5 +29,5 @@ struct guard_view {
     enum guard_state state;
     int underway, waiting;
 };
-/* At home. `g` is of guard_new(). */
+/* On the executor. `g` is of guard_new(). */
 struct guard_view guard_look(const struct gateway *g);

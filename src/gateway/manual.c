@@ -335,7 +335,7 @@ static void on_call(struct gateway *g, struct gateway_call *c)
     read_ids(c);
     manual_prepare(k);
     k->unit = (struct unit){ .kind = asks[c->ask].writes ? &writes : &reads,
-                             .home = c->home,
+                             .executor = c->executor,
                              .done = manual_done,
                              .arena = c->arena };
     store_post(k->manual->o.store, &k->unit);

@@ -106,8 +106,9 @@ struct gateway_call {
     const char *span_name;      /* NULL: "Gateway.call" */
     struct gateway_tries *seen; /* each try is noted here, in the arena; NULL: nobody asks */
     struct arena *arena;        /* the answer's texts */
-    struct home *home;
-    void (*done)(struct gateway_call *c); /* at home, once, never from within gateway_call() */
+    struct executor *executor;
+    void (*done)(
+        struct gateway_call *c); /* on the executor, once, never from within gateway_call() */
 
     /* in and out. FETCH among many: goes on behind this id; empty: from the beginning. Afterwards
      * the last id that was looked at; empty: there are no more, or the place is lost. */
@@ -137,7 +138,7 @@ struct gateway_call {
 struct gateway;
 
 struct gateway_ops {
-    void (*call)(struct gateway *g, struct gateway_call *c); /* at c->home; never fails */
+    void (*call)(struct gateway *g, struct gateway_call *c); /* on c->executor; never fails */
     void (*free)(struct gateway *g);
 };
 
@@ -153,7 +154,7 @@ struct gateway {
 
 bool gateway_takes(const struct gateway *g, struct str method); /* gateways.c */
 const char *gateway_ask_name(enum gateway_ask ask);             /* "authorize"; gateways.c */
-/* Nothing was sent: this answer with these words, later, at home. */
+/* Nothing was sent: this answer with these words, later, on the executor. */
 void gateway_turn_away(struct gateway_call *c, enum gateway_answer answer, const char *code,
                        const char *message); /* tries.c */
 

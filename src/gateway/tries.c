@@ -33,7 +33,7 @@ void gateway_clear(struct gateway_call *c)
     gateway_say(c, S(""), S(""));
 }
 
-static void come_home(struct task *t)
+static void come_back(struct task *t)
 {
     struct gateway_call *c = CONTAINER_OF(t, struct gateway_call, back);
 
@@ -42,8 +42,8 @@ static void come_home(struct task *t)
 
 void gateway_done_later(struct gateway_call *c)
 {
-    c->back = (struct task){ .run = come_home };
-    home_give(c->home, &c->back);
+    c->back = (struct task){ .run = come_back };
+    executor_post(c->executor, &c->back);
 }
 
 void gateway_turn_away(struct gateway_call *c, enum gateway_answer answer, const char *code,
@@ -131,7 +131,7 @@ void tries_send(struct tries *t, struct gateway_call *c, struct call *http)
     http->timeout_ms = left < try_ms ? left : try_ms;
     http->answer_max = LIMIT_GATEWAY_ANSWER;
     http->once = !str_eq(http->method, S("GET"));
-    http->home = c->home;
+    http->executor = c->executor;
     c->tries++;
     if (c->seen)
         note_try(c, env_now_ms(t->env), clock_mono_us(&t->env->clock));
@@ -186,6 +186,6 @@ bool tries_again(struct tries *t, struct gateway_call *c, bool lost, struct time
     t->lost_retries += lost;
     if (c->seen && c->seen->last)
         c->seen->last->retried = true;
-    home_arm(c->home, pause, env_now_ms(t->env) + wait_ms);
+    executor_arm(c->executor, pause, env_now_ms(t->env) + wait_ms);
     return true;
 }

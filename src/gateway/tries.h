@@ -9,7 +9,7 @@
 
 void gateway_clear(struct gateway_call *c); /* nothing was sent, nothing is known */
 void gateway_say(struct gateway_call *c, struct str code, struct str message); /* cut to fit */
-/* done() as always: later, at home, never from within gateway_call(). */
+/* done() as always: later, on the executor, never from within gateway_call(). */
 void gateway_done_later(struct gateway_call *c);
 
 /* --- what is noted of its tries (O7) --- */

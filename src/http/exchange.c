@@ -47,7 +47,7 @@ struct exchange *exchange_new(struct loop *l, struct conn *c)
         return NULL;
     x->loop = l;
     x->conn = c;
-    x->request.home = &l->home;
+    x->request.executor = &l->executor;
     x->request.server = l->server;
     x->request.env = l->server->options.env;
     conn_peer(c, &x->request.peer, x->ip);

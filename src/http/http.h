@@ -2,7 +2,7 @@
  *
  * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
  * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
- * comes home). The request and its arena live until then, even when the peer has gone. Instead of
+ * comes back). The request and its arena live until then, even when the peer has gone. Instead of
  * a reply it may become a WebSocket: http/websocket/websocket.h.
  *
  * Answering consumes the request: nothing of it, and nothing in its arena, is touched afterwards.
@@ -51,7 +51,7 @@ struct route {
 enum { ROUTE_PARAMS = 4, REQUEST_ID_MAX = 128 };
 
 struct request {
-    struct home *home; /* its loop: units posted for it come back here */
+    struct executor *executor; /* its loop: units posted for it come back here */
     struct server *server;
     struct env *env;
     struct arena arena;
@@ -133,7 +133,7 @@ enum err server_open(const struct server_options *o, struct server **ret_server,
  */
 void server_set_routes(struct server *s, const struct route *routes, size_t count);
 /* The first loop, on the thread that calls server_run. */
-struct home *server_home(struct server *s);
+struct executor *server_executor(struct server *s);
 int server_port(const struct server *s);
 
 /* From now on SIGTERM and SIGINT call server_stop, as soon as server_run runs. server_run does it
@@ -147,7 +147,7 @@ void server_run(struct server *s);
  * LIMIT_SHUTDOWN_MS, ends it sooner. */
 void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx);
 void server_stop(struct server *s);   /* any thread */
-void server_finish(struct server *s); /* at the first home: nothing more will come back */
+void server_finish(struct server *s); /* on the first executor: nothing more will come back */
 bool server_stopping(const struct server *s);
 /* After server_run. Requests that no handler ever answered go with it: whoever might still hold
  * one (a store, a client thread) is gone before. */

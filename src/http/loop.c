@@ -10,11 +10,11 @@
 
 enum { SWEEP_STEP_MS = 64, ALARM_MOST_MS = 3600 * 1000 };
 
-/* --- the home: tasks --- */
+/* --- the executor: tasks --- */
 
-static struct loop *loop_of(struct home *h)
+static struct loop *loop_of(struct executor *h)
 {
-    return CONTAINER_OF(h, struct loop, home);
+    return CONTAINER_OF(h, struct loop, executor);
 }
 
 static bool link_task(struct loop *l, struct task *t)
@@ -30,7 +30,7 @@ static bool link_task(struct loop *l, struct task *t)
 }
 
 /* When the loop has gone nobody runs it any more, and those that wait there may have been freed. */
-static void loop_give(struct home *h, struct task *t)
+static void loop_post(struct executor *h, struct task *t)
 {
     struct loop *l = loop_of(h);
     bool wake;
@@ -76,7 +76,7 @@ void loop_wake(struct loop *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* --- the home: timers --- */
+/* --- the executor: timers --- */
 
 static void on_alarm(uv_timer_t *alarm);
 
@@ -114,7 +114,7 @@ static void on_alarm(uv_timer_t *alarm)
     set_alarm(l);
 }
 
-static void loop_arm(struct home *h, struct timer *t, int64_t due_ms)
+static void loop_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     struct loop *l = loop_of(h);
 
@@ -122,7 +122,7 @@ static void loop_arm(struct home *h, struct timer *t, int64_t due_ms)
     set_alarm(l);
 }
 
-static const struct home_ops ops = { .give = loop_give, .arm = loop_arm };
+static const struct executor_ops ops = { .post = loop_post, .arm = loop_arm };
 
 /* --- deadlines of connections --- */
 
@@ -176,7 +176,7 @@ static void on_recycle(uv_prepare_t *recycle)
 
 static void init_fields(struct loop *l, struct server *s, int index)
 {
-    *l = (struct loop){ .home = { &ops }, .server = s, .index = index, .date_s = -1 };
+    *l = (struct loop){ .executor = { &ops }, .server = s, .index = index, .date_s = -1 };
     l->sweep_due = DEADLINE_NONE;
     buf_init(&l->plain, LIMIT_PENDING);
     buf_init(&l->out, LIMIT_REPLY);

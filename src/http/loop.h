@@ -1,5 +1,5 @@
-/* loop.h - one thread's event loop: a home for tasks and timers, the owner of its connections.
- * Everything here belongs to the loop's thread, save loop_wake and the home's give. */
+/* loop.h - one thread's event loop: an executor for tasks and timers, the owner of its connections.
+ * Everything here belongs to the loop's thread, save loop_wake and its post. */
 #pragma once
 
 #include "base/buf.h"
@@ -23,7 +23,7 @@ struct listener {
 };
 
 struct loop {
-    struct home home;
+    struct executor executor;
     struct server *server;
     int index;
     uv_loop_t uv;

@@ -131,9 +131,9 @@ enum err server_open(const struct server_options *o, struct server **ret_server,
     return e;
 }
 
-struct home *server_home(struct server *s)
+struct executor *server_executor(struct server *s)
 {
-    return &s->loops[0].home;
+    return &s->loops[0].executor;
 }
 
 void server_set_routes(struct server *s, const struct route *routes, size_t count)

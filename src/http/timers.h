@@ -1,4 +1,4 @@
-/* timers.h - the timers of a home: a heap by wall time, so that one alarm serves them all. A
+/* timers.h - the timers of an executor: a heap by wall time, so that one alarm serves them all. A
  * timer's `impl` is its place in the heap, counted from 1. */
 #pragma once
 

@@ -74,7 +74,7 @@ static void send_mail(struct alert_sending *s)
                                      .is_japanese = s->out->language == LANG_JA,
                                      .created_ms = s->job->message->added_ms,
                                      .arena = &s->arena,
-                                     .home = s->out->runtime->home,
+                                     .executor = s->out->runtime->executor,
                                      .done = alert_mailed };
     t->send(t, &s->parcel);
 }
@@ -85,7 +85,7 @@ static void send_hook(struct alert_sending *s)
     s->post = (struct hook_post){ .id = str_of(s->id),
                                   .body = s->job->message->body,
                                   .arena = &s->arena,
-                                  .home = s->out->runtime->home,
+                                  .executor = s->out->runtime->executor,
                                   .done = alert_posted };
     hook_send(s->out->hook, &s->post);
 }
@@ -184,9 +184,10 @@ static void alert_outside(struct job *j, void *ctx)
         job_outside_done(j, e, NULL);
         return;
     }
-    s->unit = (struct unit){
-        .kind = &kind, .home = s->out->runtime->home, .done = alert_marked, .arena = &s->arena
-    };
+    s->unit = (struct unit){ .kind = &kind,
+                             .executor = s->out->runtime->executor,
+                             .done = alert_marked,
+                             .arena = &s->arena };
     store_post(s->out->runtime->store, &s->unit);
 }
 

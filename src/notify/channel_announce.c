@@ -26,7 +26,7 @@ static void channel_announce_written(struct unit *u)
     if (u->err)
         LOG(t->env->log, LOG_WARN, "other nodes may not know that this one can tell people",
             LOG_TEXT("code", str_of(err_code(u->err))));
-    home_arm(t->home, &t->timer, env_now_ms(t->env) + wait_ms);
+    executor_arm(t->executor, &t->timer, env_now_ms(t->env) + wait_ms);
 }
 
 static void channel_announce_fire(struct timer *timer)
@@ -34,15 +34,16 @@ static void channel_announce_fire(struct timer *timer)
     static const struct unit_kind kind = { "notify.teller", UNIT_BACK, write_it, NULL };
     struct teller *t = CONTAINER_OF(timer, struct teller, timer);
 
-    t->unit = (struct unit){ .kind = &kind, .home = t->home, .done = channel_announce_written };
+    t->unit =
+        (struct unit){ .kind = &kind, .executor = t->executor, .done = channel_announce_written };
     store_post(t->store, &t->unit);
 }
 
-void teller_start(struct teller *t, struct env *env, struct store *store, struct home *home)
+void teller_start(struct teller *t, struct env *env, struct store *store, struct executor *executor)
 {
     *t = (struct teller){ .env = env,
                           .store = store,
-                          .home = home,
+                          .executor = executor,
                           .timer = { .fire = channel_announce_fire, .due_ms = CLOCK_NEVER } };
     if (store_health(store).many_nodes)
         channel_announce_fire(&t->timer);

@@ -6,12 +6,13 @@
 #include "base/executor.h"
 #include "store/store.h"
 
-struct teller { /* at home */
+struct teller { /* on the executor */
     struct env *env;
     struct store *store;
-    struct home *home;
+    struct executor *executor;
     struct timer timer;
     struct unit unit;
 };
 
-void teller_start(struct teller *t, struct env *env, struct store *store, struct home *home);
+void teller_start(struct teller *t, struct env *env, struct store *store,
+                  struct executor *executor);

@@ -44,7 +44,7 @@ static void end_soon(struct parcel_out *p)
 {
     p->retry_after_ms = -1;
     p->back = (struct task){ .run = come_back };
-    home_give(p->home, &p->back);
+    executor_post(p->executor, &p->back);
 }
 
 static enum told told_of(const struct call *c)
@@ -136,7 +136,7 @@ static void mail_send(struct transport *t, struct parcel_out *p)
                              .timeout_ms = LIMIT_NOTIFY_MS,
                              .turn_ms = LIMIT_SEND_WAIT_MS,
                              .arena = p->arena,
-                             .home = p->home,
+                             .executor = p->executor,
                              .done = mail_channel_answered };
     client_call(m->client, &s->call);
 }

@@ -34,8 +34,8 @@ struct parcel_out {
     int64_t created_ms;
     char trace[56]; /* traceparent; "" : none */
     struct arena *arena;
-    struct home *home;
-    void (*done)(struct parcel_out *p); /* at home, once, never from within send() */
+    struct executor *executor;
+    void (*done)(struct parcel_out *p); /* on the executor, once, never from within send() */
 
     /* out */
     enum told {
@@ -48,12 +48,12 @@ struct parcel_out {
     int64_t retry_after_ms; /* TOLD_LATER; -1: by the policy */
     struct why why;         /* nothing secret, no address, no token */
     void *impl;             /* the transport's */
-    struct task back;       /* the same: the way home where there was no call */
+    struct task back;       /* the same: the way back where there was no call */
 };
 
 struct transport {
     const char *channel;                                     /* "mail", "push", "webhook" */
-    void (*send)(struct transport *t, struct parcel_out *p); /* at p->home; never fails */
+    void (*send)(struct transport *t, struct parcel_out *p); /* on p->executor; never fails */
     void (*free)(struct transport *t);
 };
 
@@ -64,7 +64,7 @@ struct notify {
     enum err (*reminder_holds)(struct tx *tx, struct uuid notification, int64_t now_ms,
                                bool *ret_holds);
 
-    /* at home: of each channel ... */
+    /* on the executor: of each channel ... */
     struct notify_turn {
         int under_way;
         int64_t last_ms; /* ... and when the last that was put off is due */

@@ -70,7 +70,7 @@ static void end_soon(struct parcel_out *p, enum told told)
     p->told = told;
     p->retry_after_ms = -1;
     p->back = (struct task){ .run = come_back };
-    home_give(p->home, &p->back);
+    executor_post(p->executor, &p->back);
 }
 
 /* Something is wrong that only the operator mends. A thousand pushes say it once a minute. */
@@ -144,7 +144,7 @@ static void push_channel_post(struct push_channel_send *s)
                              .cut_answer = true,
                              .once = true,
                              .arena = s->parcel->arena,
-                             .home = s->parcel->home,
+                             .executor = s->parcel->executor,
                              .done = push_channel_answered };
     client_call(s->push->client, &s->call);
 }
@@ -180,7 +180,7 @@ static void push_send(struct transport *t, struct parcel_out *p)
     }
     s->push = u;
     s->parcel = p;
-    s->want.home = p->home;
+    s->want.executor = p->executor;
     s->want.got = got_token;
     fcm_token_ask(u->tokens, &s->want);
 }

@@ -120,11 +120,11 @@ static void notify_send_begin(struct notify *n, struct job *j, enum channel c)
     arena_init(&s->arena, LIMIT_SEND_ARENA);
     s->parcel = (struct parcel_out){ .send = j->message->id,
                                      .arena = &s->arena,
-                                     .home = n->runtime->home,
+                                     .executor = n->runtime->executor,
                                      .done = was_told,
                                      .retry_after_ms = -1 };
     s->unit = (struct unit){
-        .kind = &kind, .home = n->runtime->home, .done = was_marked, .arena = &s->arena
+        .kind = &kind, .executor = n->runtime->executor, .done = was_marked, .arena = &s->arena
     };
     store_post(n->runtime->store, &s->unit);
 }

@@ -103,7 +103,7 @@ static void give_up(struct hook_post *p, const char *why)
     p->status = 0;
     why_set(&p->why, "%s", why);
     p->back = (struct task){ .run = come_back };
-    home_give(p->home, &p->back);
+    executor_post(p->executor, &p->back);
 }
 
 void hook_send(struct transport *t, struct hook_post *p)
@@ -133,7 +133,7 @@ void hook_send(struct transport *t, struct hook_post *p)
                              .answer_max = LIMIT_HOOK_ANSWER,
                              .cut_answer = true,
                              .arena = p->arena,
-                             .home = p->home,
+                             .executor = p->executor,
                              .done = webhook_channel_answered };
     client_call(h->client, &a->call);
 }
@@ -195,7 +195,7 @@ static void parcel_later(struct parcel_out *p)
     p->retry_after_ms = -1;
     why_set(&p->why, "it needs more memory than there is");
     p->back = (struct task){ .run = parcel_back };
-    home_give(p->home, &p->back);
+    executor_post(p->executor, &p->back);
 }
 
 static void send_parcel(struct transport *t, struct parcel_out *p)
@@ -213,7 +213,7 @@ static void send_parcel(struct transport *t, struct parcel_out *p)
                                   .body = body,
                                   .trace = str_of(p->trace),
                                   .arena = p->arena,
-                                  .home = p->home,
+                                  .executor = p->executor,
                                   .done = webhook_channel_posted };
     hook_send(t, &e->post);
 }

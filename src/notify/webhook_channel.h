@@ -11,8 +11,8 @@ struct hook_post {
     struct str body;  /* JSON, UTF-8 */
     struct str trace; /* traceparent; empty: none */
     struct arena *arena;
-    struct home *home;
-    void (*done)(struct hook_post *p); /* at home, once, never from within hook_send() */
+    struct executor *executor;
+    void (*done)(struct hook_post *p); /* on the executor, once, never from within hook_send() */
 
     /* out: SENT (2xx), NEVER (410: the receiver wants no more), else LATER */
     enum told told;
@@ -24,5 +24,5 @@ struct hook_post {
     struct task back;
 };
 
-/* t is hook_new()'s. At p->home; never fails. */
+/* t is hook_new()'s. On p->executor; never fails. */
 void hook_send(struct transport *t, struct hook_post *p);

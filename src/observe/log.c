@@ -1,9 +1,10 @@
-/* log.c - lines are made by the caller, masked, and put into one of two buffers under a short lock;
- * the writer thread swaps the buffers and writes the full one. A terminal or pipe that does not
- * read can so fill 1 MiB, but never stop a loop.
+/* log.c - the caller's thread makes a line, masks it, and puts it into one of two buffers under a
+ * short lock; the writer thread swaps the buffers and writes the full one. A terminal or pipe that
+ * is not read can fill 1 MiB, but it never blocks a loop. A crash loses the lines that are still
+ * buffered.
  *
- * Lines that only inform wait some milliseconds for others: waking the writer and writing cost more
- * than all the rest of a line, and a busy server has thousands of them a second. */
+ * Lines below WARN wait some milliseconds for others, because waking the writer and calling
+ * write(2) cost more than making the line, and a busy server writes thousands of lines a second. */
 #include "observe/log.h"
 
 #include "base/buf.h"
@@ -50,12 +51,12 @@ static void write_all(int fd, struct str s)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* nobody to tell */
+            return; /* standard error is broken: there is nowhere to report it */
         s = (struct str){ s.p + n, s.n - (size_t)n };
     }
 }
 
-/* Under the lock: until there is something, and nothing more is worth waiting for. */
+/* Under the lock. Waits until there are lines and waiting for more would not help. */
 static void observe_log_gather(struct log *l)
 {
     struct timespec until;
@@ -114,7 +115,7 @@ struct log *log_new(const struct clock *clock, int fd, enum log_level least, boo
     return l;
 }
 
-/* False: nobody reads our lines, and the writer hangs in write(2) with them. */
+/* False: the output is not read, and the writer hangs in write(2). */
 static bool writer_ends(struct log *l)
 {
     struct timespec until;
@@ -168,7 +169,7 @@ static struct log_line line_of(const struct log *l, enum log_level level, const 
     return (struct log_line){ clock_wall_ms(l->clock), level, message, fields, count };
 }
 
-/* Under the lock. A dropped line is told by the next one that finds room. */
+/* Under the lock. Writes how many lines were dropped, once there is room again. */
 static void tell_dropped(struct log *l)
 {
     struct log_field count = LOG_NUM("count", l->dropped);
@@ -194,7 +195,7 @@ static void observe_log_put(struct log *l, struct str line, bool urgent)
         pthread_cond_signal(&l->more);
 }
 
-/* Under the lock, so that who takes the hook away knows that it does not run. */
+/* Under the lock, so that the hook does not run any more once log_hook() has replaced it. */
 static void call_hook(struct log *l, const struct log_line *line, const struct buf *made)
 {
     struct buf json;

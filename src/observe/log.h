@@ -1,7 +1,6 @@
-/* log.h - structured lines on standard error: one JSON object each, or words for a person at a
- * terminal; through a ring and a writer thread, so that no loop waits for a terminal. Nothing
- * secret is ever given to it; what looks like a card's number, code or expiry is masked by the
- * writer all the same (O1). */
+/* log.h - structured log lines on standard error, each a JSON object, or text for a person at a
+ * terminal. A writer thread writes them, so that no loop waits for a terminal. Callers never pass
+ * secrets; text that looks like the number, code or expiry of a card is masked in any case (O1). */
 #pragma once
 
 #include "base/str.h"
@@ -21,35 +20,38 @@ struct log_field {
 #define LOG_TEXT(field_name, s) ((struct log_field){ .name = (field_name), .text = (s) })
 #define LOG_NUM(field_name, v)                                                                     \
     ((struct log_field){ .name = (field_name), .number = (v), .is_number = true })
-/* Left out where it is empty. */
+/* A field that is left out where the text is empty. */
 #define LOG_SOME(field_name, s) log_some(field_name, s)
-/* Two fields, traceId and spanId, of a W3C traceparent; none where it is not one. */
+/* The fields traceId and spanId of a W3C traceparent; no field where the text is none. */
 #define LOG_TRACE(traceparent) log_trace_id(traceparent), log_span_id(traceparent)
 
 struct log_field log_some(const char *name, struct str text);
 struct log_field log_trace_id(struct str s);
 struct log_field log_span_id(struct str s);
 
-/* fd: where lines go. threaded false writes at once, for tests, tools and the simulator. */
+/* Lines go to fd. Without `threaded` a line is written at once, for tests, tools and the
+ * simulator. */
 struct log *log_new(const struct clock *clock, int fd, enum log_level least, bool threaded);
-/* Lines for a person instead of JSON. Before the first line. */
+/* Writes text for a person instead of JSON. Call it before the first line. */
 void log_set_text(struct log *l, bool colours);
-/* Writes what waits, unless nobody has read it within a second. NULL is fine. */
+/* Writes the buffered lines, but gives up after a second in which the output was not read. l may be
+ * NULL. */
 void log_free(struct log *l);
 
-/* Would a line of that level be written? For who must do something to make one. */
+/* True where a line of that level would be written; for callers to whom making one costs work. */
 bool log_wants(const struct log *l, enum log_level level);
 
-/* Never blocks and never fails: a full ring drops the line and the next one says how many. */
+/* Never blocks and never fails. Where the buffer is full the line is dropped, and the next line
+ * that fits says how many were. */
 void log_write(struct log *l, enum log_level level, const char *message,
                const struct log_field *fields, size_t count);
 
-/* Every ERROR line from now on also goes to hook, as masked JSON without its line feed, on the
- * thread that wrote it: it must be quick and write no line itself. NULL: to nobody, and the hook
+/* From now on every ERROR line is also passed to hook, as masked JSON without its line feed, on the
+ * thread that wrote it. The hook must be fast and must not log. After a call with NULL the hook
  * does not run any more. */
 void log_hook(struct log *l, void (*hook)(void *ctx, struct str json), void *ctx);
 
-/* How many lines found no room since the last call. */
+/* How many lines were dropped since the last call. */
 int64_t log_take_dropped(struct log *l);
 
 #define LOG(l, level, message, ...)                                                                \

@@ -1,9 +1,9 @@
-/* log_line.c - a line as JSON, or as words for a person:
+/* log_line.c - writes a line as JSON, or as text for a person:
  *
  *   2025-10-09T08:53:20.123Z ERROR PaymentGatewayTimeout paymentId=0199... timeoutMs=30000
  *
- * Values come from outside. Whatever they hold, a line stays one line, and a terminal shows it as
- * it is: control characters and marks that turn the reading direction are written as escapes. */
+ * Values come from outside. Whatever they hold, a line stays one line and a terminal shows every
+ * character of it: control characters and direction marks are written as escapes. */
 #include "observe/log_line.h"
 
 #include "base/time/civil.h"
@@ -19,7 +19,7 @@ static void put_digits(char *p, int64_t v, int n)
         p[i] = (char)('0' + v % 10);
 }
 
-/* By hand: this is on the way of every payment, and libc takes the time zone's lock. */
+/* Without libc, whose time functions take a lock for the time zone: every request logs. */
 static void add_time(struct buf *out, int64_t ms)
 {
     struct civil day = civil_of(floor_div(ms, DAY_S * 1000LL));
@@ -54,8 +54,8 @@ static void add_json(struct buf *out, struct str text)
     mask_from(out, from);
 }
 
-/* Numbers are our own, and must stay numbers: every tenth time in milliseconds would pass for a
- * card's. */
+/* Numbers come from the program and are not masked: one in ten times in milliseconds would pass for
+ * the number of a card. */
 static void add_json_field(struct buf *out, const struct log_field *f)
 {
     struct str name = str_of(f->name);
@@ -92,7 +92,7 @@ static void add_as_json(struct buf *out, const struct log_line *l)
 
 /* --- words --- */
 
-/* Of well-formed UTF-8: the letter at p, and how many bytes it has. */
+/* Reads the character at p of well-formed UTF-8, and how many bytes it has. */
 static unsigned letter_at(const char *p, size_t *ret_n)
 {
     unsigned char c = (unsigned char)*p;
@@ -105,7 +105,7 @@ static unsigned letter_at(const char *p, size_t *ret_n)
     return letter;
 }
 
-/* C1 controls, and what is not seen but changes how the rest is: direction, width, line ends. */
+/* True for C1 controls and for invisible characters that change direction, width or line ends. */
 static bool is_sly(unsigned c)
 {
     return (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
@@ -113,7 +113,7 @@ static bool is_sly(unsigned c)
            (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/* json is what buf_json made: UTF-8, without control characters. */
+/* json was made by buf_json(), so it is UTF-8 without control characters. */
 static void add_seen(struct buf *out, struct str json)
 {
     for (size_t i = 0, n; i < json.n; i += n) {

@@ -1,4 +1,4 @@
-/* log_line.h - how one line looks. Only log.c includes this. */
+/* log_line.h - the text of one log line. Only log.c includes this. */
 #pragma once
 
 #include "base/buf.h"
@@ -14,5 +14,5 @@ struct log_line {
 
 enum log_style { LOG_JSON, LOG_PLAIN, LOG_COLOURS };
 
-/* Masked, with its line feed, which is its only one. */
+/* Adds the masked line with a line feed, the only one in it. */
 void log_line_add(struct buf *out, const struct log_line *line, enum log_style style);

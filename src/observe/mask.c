@@ -1,3 +1,5 @@
+/* mask.c - finds card numbers, values after names of card data, and ids of a provider in any text,
+ * and overwrites them in place. The length never changes, and JSON stays JSON. */
 #include "observe/mask.h"
 
 #include "base/uuid.h"
@@ -30,8 +32,8 @@ static bool mask_luhn(char *const *digit, size_t n)
     return sum % 10 == 0;
 }
 
-/* A group of digits by itself, or groups with one blank or dash between them: where each digit
- * stands. *ret_end is behind the last one looked at. */
+/* Collects the places of the digits of one group, or of groups with one blank or dash between them.
+ * *ret_end is after the last byte that was read. */
 static size_t run_of_digits(char *p, char *end, char *digit[RUN_MAX], char **ret_end)
 {
     size_t n = 0;
@@ -57,9 +59,9 @@ static bool ends_group(char *const *digit, size_t n, size_t i)
     return i + 1 == n || digit[i + 1] != digit[i] + 1;
 }
 
-/* A card may have other groups before and behind it ("4242-4242-4242-4242-123"), so every stretch
- * of whole groups is tried, the longest first. Digits within a group are one number: a time in ms
- * that happens to hold a card's digits is left alone. */
+/* Other groups may stand before and after a card number ("4242-4242-4242-4242-123"), so every run
+ * of whole groups is tried, the longest first. A group is never split: a time in ms that happens to
+ * contain the digits of a card is not masked. */
 static size_t card_at(char *const *digit, size_t n, size_t from)
 {
     for (size_t length = CARD_MAX; length >= CARD_MIN; length--)
@@ -93,8 +95,8 @@ static bool is_hex(char c)
     return is_digit(c) || is_one_of(c, "abcdefABCDEF");
 }
 
-/* Behind the backslashes at p and the letter that they make an escape of: in "card\\n4242" the n is
- * no word's. A text may be JSON of a string of JSON, so there may be many of them. */
+/* Skips the backslashes at p and the letter that they escape: in "card\\n4242" the n is no letter
+ * of a word. A text may be a string of JSON inside JSON, so there may be many backslashes. */
 static char *after_escape(char *p, char *end)
 {
     while (p < end && *p == '\\')
@@ -108,8 +110,8 @@ struct mask_range {
     char *from, *stop;
 };
 
-/* The number of which p is a digit or the sign, if it stands by itself between ':', '[' or ',' and
- * ',', '}' or ']': stars would break that JSON. Else nothing. */
+/* The range of the number at p if it is a JSON value, between ':', '[' or ',' and ',', '}' or ']',
+ * where stars would not be JSON. Otherwise an empty range. */
 static struct mask_range bare_number(char *begin, char *p, char *end)
 {
     static const char letters[] = "0123456789+-.eE", blanks[] = " \t\r\n";
@@ -154,7 +156,8 @@ static bool has_card(char *const *digit, size_t n)
     return false;
 }
 
-/* Where a letter follows, the last group is its: "3rd", "01T00:00". Returns what is behind. */
+/* The last group does not count where a letter follows it: "3rd", "01T00:00". Returns the place
+ * after the number. */
 static char *mask_number(char *begin, char *p, char *end)
 {
     char *digit[RUN_MAX], *stop;
@@ -171,7 +174,7 @@ static char *mask_number(char *begin, char *p, char *end)
     return stop;
 }
 
-/* Our own ids have groups of digits as well, and some pass for a card's. */
+/* Our ids have groups of digits too, and some of them pass for card numbers. */
 static bool is_uuid(const char *p, const char *end)
 {
     struct uuid id;
@@ -280,8 +283,8 @@ static bool is_harmless(struct str word)
     return str_eq(word, S("null")) || str_eq(word, S("true")) || str_eq(word, S("false"));
 }
 
-/* One value, from its first letter on; returns what stands behind it. Words like null tell nothing,
- * and must stay what they are. */
+/* Masks the value that begins at p and returns the place after it. Words like null tell nothing and
+ * stay, so that the text stays JSON. */
 static char *mask_blot(char *begin, char *p, char *end)
 {
     char *stop = p;
@@ -301,7 +304,7 @@ static char *mask_blot(char *begin, char *p, char *end)
     return stop;
 }
 
-/* {"month":12,"year":34}: its numbers. */
+/* Masks the numbers of an object like {"month":12,"year":34}. */
 static char *blot_object(char *begin, char *p, char *end)
 {
     bool in_word = false;
@@ -358,7 +361,8 @@ static size_t prefix_of(struct str word)
     return n >= PREFIX_MIN && n <= PREFIX_MAX && n < word.n && word.p[n] == '_' ? n : 0;
 }
 
-/* A part of eight letters or more with a digit or a capital in it: "card_declined" has none. */
+/* True for a part of at least eight letters that has a digit or a capital; "card_declined" has
+ * none. */
 static bool has_random_part(struct str rest)
 {
     while (rest.n) {

@@ -1,3 +1,5 @@
+/* metrics.c - the cells of all counters, gauges and histograms. They are allocated once and only
+ * added to, with atomic operations; a restart begins at zero. */
 #include "observe/metrics.h"
 
 #include "observe/metrics_parts.h"
@@ -15,8 +17,9 @@ static const struct observe_metrics_row counters[COUNTERS] = { COUNTER_LIST(ROW)
 static const struct observe_metrics_row histograms[HISTOGRAMS] = { HISTOGRAM_LIST(ROW) };
 #undef ROW
 
-/* In microseconds; metrics_print.c has them as text. Every threshold of an alert or a goal is one
- * of them, and has others above it: a quantile beyond the last one would look like the last one. */
+/* The upper bounds of the buckets in microseconds; metrics_print.c has them as text. Every
+ * threshold of an alert or a goal is one of them and has others above it, since a quantile above
+ * the last bound could not be told from it. */
 static const int64_t bounds_us[METRICS_BUCKETS] = {
     500,    1000,   2500,    5000,    10000,   25000,    50000,    100000,
     200000, 500000, 1000000, 2500000, 5000000, 10000000, 30000000, 60000000,
@@ -46,7 +49,7 @@ struct str metrics_listed(struct str list, size_t i)
     return value;
 }
 
-/* Reads a row of the lists; *next is where the next family's run begins. */
+/* Reads a row of the lists. *next is the place where the series of the next family begin. */
 static void observe_metrics_shape(struct family *f, const struct observe_metrics_row *row,
                                   size_t *next)
 {
@@ -99,7 +102,7 @@ void metrics_set_version(struct metrics *m, const char *version)
 
 /* --- places --- */
 
-/* Where the value stands in its list; the last place for one that is not listed. */
+/* The index of the value in its list; the last index for a value that is not listed. */
 static size_t value_index(struct str list, struct str value)
 {
     size_t i = 0;
@@ -133,7 +136,7 @@ unsigned char metrics_gateway(struct metrics *m, struct str name)
     return (unsigned char)at;
 }
 
-/* Who comes first with a currency takes the next free slot. */
+/* The first use of a currency takes the next free slot. */
 static size_t currency_index(struct metrics *m, const char currency[4])
 {
     uint32_t wanted = METRICS_CURRENCY(currency);
@@ -224,7 +227,7 @@ int64_t metrics_read(const struct metrics *m, enum counter c, struct str value)
     return metrics_read_at(m, c, AT((unsigned char)value_index(f->values[0], value)));
 }
 
-/* The place of the currency that is called so; that of "other" where none is. */
+/* The index of the currency with that name; that of "other" where there is none. */
 static size_t currency_place(const struct metrics *m, struct str name)
 {
     for (size_t i = 0; i < METRICS_CURRENCIES && name.n == 3; i++)

@@ -1,5 +1,5 @@
-/* metrics.h - numbers for GET /metrics: counters, gauges and latency histograms, listed once. Any
- * thread may add; nobody takes a lock. Known label values exist from the start, as zero. */
+/* metrics.h - the counters, gauges and latency histograms of GET /metrics. Any thread may add,
+ * without a lock. Series of known label values exist from the start with the value zero. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,8 +7,8 @@
 
 /*  X(name, wire name, labels or NULL, their values or NULL, help). Up to three labels, separated by
  *  commas; the values of each by commas, the labels' lists by semicolons: "status,op", "a,b;x,y,z".
- *  A value that nobody listed counts as the last of its list. The list "*" of currencies fills
- *  itself, up to METRICS_CURRENCIES; the others are "other". */
+ *  A value that is not listed counts as the last of its list. The list "*" of currencies grows as
+ *  currencies are used, up to METRICS_CURRENCIES; further ones are "other". */
 #define COUNTER_LIST(X)                                                                            \
     X(COUNT_PAYMENT_CREATE, "payment_create_total", "status", "success,failed,gateway_error",      \
       "Payments that were asked for, replays left out; failed: a decline or 4xx; gateway_error: "  \
@@ -116,7 +116,7 @@ enum histogram { HISTOGRAM_LIST(METRIC_ID5) HISTOGRAMS };
 #undef METRIC_ID3
 #undef METRIC_ID5
 
-/* Places in the lists above, for the hot path. */
+/* The indexes of values in the lists above, for code that must be fast. */
 enum create_status { CREATE_SUCCESS, CREATE_FAILED, CREATE_GATEWAY_ERROR };
 enum amount_status { AMOUNT_AUTHORIZED, AMOUNT_CAPTURED, AMOUNT_REFUNDED };
 enum violation { VIOLATION_GATEWAY_KEY, VIOLATION_SECOND_PAYMENT, VIOLATION_SECOND_EFFECT };
@@ -128,8 +128,8 @@ enum {
     METRICS_ALL = -1,
 };
 
-/* Places of label values in their lists, in the labels' order: for who knows them without a search.
- */
+/* The indexes of label values in their lists, in the order of the labels, for callers that know
+ * them without a search. */
 struct labels {
     unsigned char at[METRICS_LABELS];
 };
@@ -137,18 +137,19 @@ struct labels {
 
 struct metrics;
 
-struct metrics *metrics_new(void); /* NULL: no memory. In all that follows NULL counts nothing */
+struct metrics *metrics_new(void); /* NULL: no memory. With m NULL the functions below do nothing */
 void metrics_free(struct metrics *m);
-/* Before others may read: ichido_build_info. The text is borrowed. */
+/* Sets ichido_build_info, before other threads may read. The text is borrowed. */
 void metrics_set_version(struct metrics *m, const char *version);
-/* Its place among METRICS_GATEWAYS; from now on its series are shown. */
+/* Returns the gateway's index in METRICS_GATEWAYS. From now on its series are shown. */
 unsigned char metrics_gateway(struct metrics *m, struct str name);
 
 void metrics_count(struct metrics *m, enum counter c, int64_t n);
-/* For a counter with one label; a value that is not listed counts as the last listed one. */
+/* Counts in a counter with one label. A value that is not listed counts as the last listed one. */
 void metrics_count_as(struct metrics *m, enum counter c, struct str value, int64_t n);
 void metrics_count_at(struct metrics *m, enum counter c, struct labels at, int64_t n);
-/* A series by itself, for who may count only later: metrics_add() fits tx_after_commit(). */
+/* The cell of one series, for code that counts only after a commit: metrics_add() fits
+ * tx_after_commit(). */
 void *metrics_cell(struct metrics *m, enum counter c, struct labels at);
 void *metrics_amount_cell(struct metrics *m, const char currency[4], enum amount_status s);
 void metrics_add(void *cell, int64_t n); /* NULL is fine */
@@ -156,18 +157,19 @@ void metrics_set(struct metrics *m, enum gauge g, double value);
 void metrics_time(struct metrics *m, enum histogram h, int64_t us);
 void metrics_time_at(struct metrics *m, enum histogram h, struct labels at, int64_t us);
 
-/* Reading, for alerts and tests: each number is a fresh one, but not all of the same instant. */
+/* Functions that read, for alerts and tests. Each number is current, but two numbers may be of
+ * different instants. */
 int64_t metrics_read(const struct metrics *m, enum counter c, struct str value); /* "": no label */
 int64_t metrics_read_at(const struct metrics *m, enum counter c, struct labels at);
-/* The sum of all series whose label has the value; label "": of all series of the counter. */
+/* The sum of all series whose label has the value; with label "" of all series of the counter. */
 int64_t metrics_sum(const struct metrics *m, enum counter c, struct str label, struct str value);
 double metrics_gauge(const struct metrics *m, enum gauge g); /* as the last scrape set it */
-/* How many fell into each bucket (not cumulative; the last one: above all bounds). place: the
- * histogram's series by number, as listed with the last label running fastest; METRICS_ALL: their
- * sum. Returns how many in all. */
+/* Reads how many values each bucket holds (not cumulative; the last bucket is above all bounds) and
+ * returns how many there are in all. place: the number of a series of the histogram, with the last
+ * label running fastest; METRICS_ALL: the sum of all series. */
 int64_t metrics_buckets(const struct metrics *m, enum histogram h, int place,
                         int64_t ret_buckets[METRICS_BUCKETS + 1]);
 const int64_t *metrics_bounds_us(void); /* the METRICS_BUCKETS upper bounds, ascending */
 
-/* Prometheus text 0.0.4, or OpenMetrics 1.0 where asked for. */
+/* Writes Prometheus text 0.0.4, or OpenMetrics 1.0. */
 void metrics_print(const struct metrics *m, bool openmetrics, struct buf *out);

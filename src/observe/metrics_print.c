@@ -1,5 +1,6 @@
-/* metrics_print.c - the numbers as text, in the two formats that scrapers read. They differ in a
- * few lines only, on purpose: a scraper that changes its mind must find the same series again. */
+/* metrics_print.c - writes the metrics in the two text formats that scrapers read. The names of
+ * series are the same in both, so that a scraper that changes the format finds the same series
+ * again. */
 #include "observe/metrics_parts.h"
 
 enum { SET_MAX = 256 };
@@ -12,14 +13,14 @@ static const struct {
 #undef ROW
 };
 
-/* The canonical form, which OpenMetrics wants: the name of a bucket's series is the same in both.
- */
+/* The canonical form of OpenMetrics, so that the series of a bucket has one name in both
+ * formats. */
 static const char *const bounds_le[METRICS_BUCKETS] = {
     "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1",
     "0.2",    "0.5",   "1.0",    "2.5",   "5.0",  "10.0",  "30.0", "60.0",
 };
 
-/* OpenMetrics names the family of a counter without its _total, and wants the type first. */
+/* OpenMetrics names the family of a counter without _total, and has the type first. */
 static void print_head(struct buf *out, struct str name, const char *type, struct str help,
                        bool openmetrics)
 {

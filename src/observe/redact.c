@@ -1,3 +1,5 @@
+/* redact.c - copies JSON and hides the values of personal data. The text is walked token by token
+ * without a tree, so that all bytes that are not hidden stay as they were. */
 #include "observe/redact.h"
 
 #include "base/json/escape.h"
@@ -6,12 +8,12 @@
 
 #include <string.h>
 
-/* So many strings of JSON within each other are looked into. Each costs twice the backslashes, so
- * nobody needs more; what lies deeper is hidden. */
+/* How many levels of JSON strings inside JSON strings are read. Each level doubles the backslashes,
+ * so real payloads have few; a deeper level is hidden as a whole. */
 enum { NESTED = 4, ROOM = 4 };
 
-/* Its last letters, whatever their case, with or without '_' and '-'. whole: nothing else is there.
- */
+/* Compares the end of name with plain, or all of it where `whole` is set, ignoring case, '_' and
+ * '-'. */
 static bool ends_as(struct str name, const char *plain, bool whole)
 {
     size_t i = name.n, n = strlen(plain);
@@ -51,7 +53,7 @@ static bool is_private(struct str name)
     return mask_is_card_name(name);
 }
 
-/* Where these are more than an id, they are a person. */
+/* True for members that describe a person, unless their value is only an id. */
 static bool is_person(struct str name)
 {
     static const char *const names[] = { "cardholder", "customer", "owner", "payer" };
@@ -62,7 +64,7 @@ static bool is_person(struct str name)
     return false;
 }
 
-/* Behind the string that begins at i. */
+/* The place after the string that begins at i. */
 static size_t skip_string(struct str s, size_t i)
 {
     for (i++; i < s.n && s.p[i] != '"'; i++)
@@ -78,7 +80,7 @@ static size_t skip_blanks(struct str s, size_t i)
     return i;
 }
 
-/* Behind the value that begins at i. */
+/* The place after the value that begins at i. */
 static size_t skip_value(struct str s, size_t i)
 {
     size_t depth = 0;
@@ -109,7 +111,8 @@ static size_t skip_value(struct str s, size_t i)
 
 static void redact_level(struct buf *out, struct str json, int depth);
 
-/* What it means, without its quotes; borrowed, or in `room`, which the caller releases. */
+/* The value of the string token, without its quotes; borrowed, or in `room`, which the caller
+ * releases. */
 static struct str redact_meaning(struct str token, struct buf *room)
 {
     struct str raw = { token.p + 1, token.n - 2 };
@@ -121,7 +124,7 @@ static struct str redact_meaning(struct str token, struct buf *room)
     return buf_str(room);
 }
 
-/* What is wrapped once more: an object, a list, or a string that may hold one. */
+/* True where a string holds JSON: an object, a list, or a string that may hold one. */
 static bool is_wrapped(struct str text)
 {
     size_t i = skip_blanks(text, 0);
@@ -129,7 +132,7 @@ static bool is_wrapped(struct str text)
     return i < text.n && text.p[i] && strchr("{[\"", text.p[i]) && !json_check(text, NULL);
 }
 
-/* As it came, byte for byte, where nothing is to be hidden. */
+/* Adds a string that holds JSON, redacted. Where nothing was hidden, its bytes are unchanged. */
 static void add_wrapped(struct buf *out, struct str token, struct str json, int depth)
 {
     struct buf b;
@@ -185,7 +188,7 @@ static bool observe_redact_hides(struct buf *out, struct str token, struct str v
 
 /* --- all of it --- */
 
-/* What stands between two strings. Stars in a number would be no JSON. */
+/* Adds the text between two strings. Stars in a number would not be JSON, so it becomes 0. */
 static void add_plain(struct buf *out, struct str token)
 {
     size_t from = out->n;

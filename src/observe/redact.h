@@ -1,14 +1,14 @@
-/* redact.h - what we keep of a provider holds a card's last digits and expiry, and its owner's name
- * and address. Whoever is shown a stored text is not shown those (A6). */
+/* redact.h - removes personal data from stored texts before they are shown (A6). What is stored of
+ * a provider holds a card's last digits and expiry, and the name and address of its owner. */
 #pragma once
 
 #include "base/buf.h"
 
-/* Adds json, which json_check() has taken, with "[redacted]" in the place of every value under such
- * a name, however that is written, and card data in texts masked; a number that may be a card's is
- * 0. A string that is JSON itself is treated the same. All else stays byte for byte, so that it is
- * JSON again. No more than three times as long. */
+/* Adds json, which json_check() has accepted, with "[redacted]" for every value under a name of
+ * personal data, in any spelling. Card data in texts is masked, and a number that may be a card's
+ * becomes 0. A string that is JSON itself is treated the same. All other bytes are unchanged, so
+ * the result is JSON. It is at most three times as long. */
 void redact_json(struct buf *out, struct str json);
 
-/* The same for what may be JSON; of all else only card data goes. */
+/* Does the same where the text is JSON. In other text only card data is masked. */
 void redact_text(struct buf *out, struct str text);

@@ -1,3 +1,6 @@
+/* span.c - decides which traces are recorded, measures spans, and keeps ended ones in a bounded
+ * list until telemetry/otlp.c takes them. The list is in memory only, so a crash loses what it
+ * holds. */
 #include "observe/span.h"
 
 #include "base/limits.h"
@@ -48,8 +51,8 @@ bool sampler_parse(struct str name, struct spans_options *o)
     return false;
 }
 
-/* OpenTelemetry's rule for ids with the random flag: R >= T, both of 56 bits. */
-static uint64_t chance_of(const struct trace *t)
+/* The random value of a trace by OpenTelemetry's rule: the last 56 bits of its id. */
+static uint64_t sample_value(const struct trace *t)
 {
     uint64_t v = 0;
 
@@ -70,12 +73,12 @@ static bool span_samples(const struct spans *s, const struct trace *t)
     switch (s->o.sampler) {
     case SAMPLE_ALL: return true;
     case SAMPLE_NONE: return false;
-    case SAMPLE_RATIO: return chance_of(t) >= s->least;
+    case SAMPLE_RATIO: return sample_value(t) >= s->least;
     }
     return false;
 }
 
-/* Both the flag and the id of a trace from outside are whatever its sender likes. */
+/* Limits the traces from outside, because their sender chooses both the flag and the id. */
 static bool has_room(struct spans *s)
 {
     int64_t second = clock_mono_ms(&s->o.env->clock) / 1000 << FORCED_BITS;
@@ -221,7 +224,7 @@ static int64_t wall_ns(const struct clock *c)
     return c->wall_ms(c) * 1000000 - clock_mono_us(c) * 1000;
 }
 
-/* False: there was no room. *ret_many: somebody is to be told. */
+/* False: the list is full. *ret_many: the callback of spans_on_many() must be called. */
 static bool span_append(struct spans *s, struct ended_span *e, bool *ret_many)
 {
     bool fits;
@@ -301,7 +304,7 @@ void spans_on_many(struct spans *s, size_t many, void (*call)(void *ctx), void *
     s->many_at = many;
 }
 
-/* The machine's calendar may have been set since: from now on, times are the new ones. */
+/* The machine's calendar may have been set. Later times follow the new calendar. */
 static void follow_calendar(struct spans *s)
 {
     int64_t is = wall_ns(&s->o.env->clock), off = is - atomic_load(&s->base_ns);

@@ -1,19 +1,20 @@
-/* span.h - what one piece of work took, and where it stands in its trace (O3).
+/* span.h - spans: how long one piece of work took, and its place in its trace (O3).
  *
- *   span_begin --> (the work; its own id is known, so that what it starts can name it) --> span_end
- *                                                                     |
- *                a list with a bound <--------------------------------'
- *                       '--> telemetry/otlp.h takes them out, at home
+ *   span_begin --> the work, which passes the span's id on --> span_end
+ *                                                                 |
+ *                        a bounded list of ended spans <----------'
+ *                          '--> telemetry/otlp.h takes them out, on its executor
  *
- *   (1) A span lies in its owner's memory and holds no more than ids and a time: what is told of it
- *       is given at its end. A span that never ends costs nothing.
- *   (2) Where nobody wants traces (env->spans is NULL) or this one is not sampled, a begin is one
- *       comparison: no memory, no lock, no clock, no chance.
- *   (3) A full list drops what ends, and counts it: a receiver that hangs costs spans, not
- * payments. (4) Whether a trace is recorded is decided once, where it enters, and stands in its
- * flags. (5) Times are monotonic, and become wall time only together: a span never ends before it
- * began, whatever is done to the clock. The test clock does not move them. (6) Nothing secret is
- * given to it: no card, no mail address, no token. */
+ *   (1) A span lies in its owner's memory and holds only ids and a time; its attributes are given
+ *       at its end. A span that never ends costs nothing.
+ *   (2) Where traces are off (env->spans is NULL) or this trace is not sampled, a begin is one
+ *       comparison: no memory, no lock, no clock, no random number.
+ *   (3) When the list is full, a span that ends is dropped and counted. A receiver that hangs costs
+ *       spans and never delays a payment.
+ *   (4) Whether a trace is recorded is decided once, where it enters, and stands in its flags.
+ *   (5) Times are monotonic and are converted to wall time together, so a span never ends before it
+ *       began, whatever is done to the clock. The test clock does not move them.
+ *   (6) Attributes hold no secret: no card, no mail address, no token. */
 #pragma once
 
 #include "base/env.h"
@@ -46,18 +47,18 @@ struct attribute {
 
 /* --- where a trace enters --- */
 
-/* The place of a new piece of work in the trace that somebody outside sent (NULL: a new trace), and
- * whether it is recorded. What outsiders ask to be recorded has a bound, LIMIT_TRACES_FORCED,
- * unless everything is recorded anyway. s NULL: what they decided is passed on. */
+/* The place of a new piece of work in the trace that a request from outside named (NULL: a new
+ * trace), and whether it is recorded. Outsiders can have at most LIMIT_TRACES_FORCED traces a
+ * second recorded, unless everything is recorded anyway. s NULL: their decision is passed on. */
 struct trace trace_enter(struct spans *s, struct rng *r, const struct trace *outside);
 
 /* --- the work --- */
 
-/* A child of this place. */
+/* Begins a child of the span at this place. */
 struct span span_begin_child(struct env *env, const struct trace *parent, enum span_kind kind,
                              const char *name);
 
-/* The same where the place is a text; what is none is not recorded. */
+/* Does the same where the place is a text. A text that is no traceparent is not recorded. */
 static inline struct span span_begin(struct env *env, struct str traceparent, enum span_kind kind,
                                      const char *name)
 {
@@ -68,16 +69,16 @@ static inline struct span span_begin(struct env *env, struct str traceparent, en
     return span_begin_child(env, &parent, kind, name);
 }
 
-/* The first one of a trace that begins with us; *ret_place is its place, recorded or not. */
+/* Begins the first span of a trace that starts here. *ret_place is its place, recorded or not. */
 struct span span_begin_root(struct env *env, enum span_kind kind, const char *name,
                             struct trace *ret_place);
 
-/* What to hand on: the span's own place; where it is not recorded, the one it was to be a child of
- * (cut where it is too long to be one). */
+/* The traceparent to pass on: the span's own place or, where it is not recorded, the place of its
+ * parent (cut where it is too long to be one). */
 void span_place(const struct span *s, struct str traceparent, char text[TRACE_TEXT + 1]);
 
-/* why NULL: it went well; else a few words. At most SPAN_ATTRIBUTES count, each cut to fit. Any
- * thread. Ended twice, it is told once. */
+/* Ends a span, on any thread. why: the reason of a failure, NULL for success. At most
+ * SPAN_ATTRIBUTES attributes count, each cut to fit. Only the first end of a span counts. */
 enum { SPAN_ATTRIBUTES = 16 };
 void span_end(struct span *s, const char *why, const struct attribute *attributes, size_t count);
 void span_end_at(struct span *s, int64_t ended_us, const char *why,
@@ -100,15 +101,15 @@ void span_end_at(struct span *s, int64_t ended_us, const char *why,
 
 /* --- parts of what may be run again --- */
 
-/* Measured as it runs, told once it is known to count: span_begin(), its began_us, span_end_at().
- */
+/* A time that is measured while the work runs and becomes a span only when the work is known to
+ * count: span_begin(), its began_us, span_end_at(). */
 struct lap {
-    struct env *env; /* NULL: nobody wants to know */
+    struct env *env; /* NULL: nothing is measured */
     int64_t began_us, ended_us;
     struct str what; /* a literal */
 };
 
-/* Of several in a row it is from the first one's begin to the last one's end. l may be NULL. */
+/* Several laps in a row count from the first begin to the last end. l may be NULL. */
 static inline void lap_begin(struct lap *l)
 {
     if (l && l->env && !l->began_us)
@@ -139,9 +140,9 @@ struct spans_options {
 bool sampler_parse(struct str name, struct spans_options *o);
 
 struct spans *spans_new(const struct spans_options *o); /* NULL: no memory */
-void spans_free(struct spans *s); /* nobody ends a span any more; NULL is fine */
-/* Optional, before anybody ends a span: called on whatever thread once so many wait, and not again
- * until some were taken. */
+void spans_free(struct spans *s); /* after the last span has ended; NULL is allowed */
+/* Optional, before the first span ends: sets a callback that is called once `many` spans wait, and
+ * not again until some were taken. It runs on the thread that ended a span. */
 void spans_on_many(struct spans *s, size_t many, void (*call)(void *ctx), void *ctx);
 
 struct ended_span {
@@ -150,12 +151,12 @@ struct ended_span {
     int64_t began_ns, ended_ns; /* since 1970 */
     bool failed;
     struct str name, why;
-    size_t dropped; /* attributes that found no room */
+    size_t dropped; /* attributes above SPAN_ATTRIBUTES */
     size_t count;
     struct attribute attributes[]; /* their texts stand behind them */
 };
 
-/* The oldest ones, `max` at most; the caller's. */
+/* Takes the oldest ended spans, `max` at most. The caller owns them. */
 struct ended_span *spans_take(struct spans *s, size_t max, size_t *ret_count);
 void ended_spans_free(struct ended_span *e);
 size_t spans_waiting(struct spans *s);

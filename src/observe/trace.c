@@ -15,7 +15,7 @@ struct trace trace_new(struct rng *r)
     struct trace t = { .flags = TRACE_RANDOM };
 
     rng_bytes(r, t.trace_id, sizeof(t.trace_id));
-    t.trace_id[0] |= 1; /* the last 7 bytes are what samplers look at: those stay as they are */
+    t.trace_id[0] |= 1; /* not one of the last 7 bytes, which samplers read */
     new_place(r, &t);
     return t;
 }

@@ -109,7 +109,7 @@ static void alert_watch_post(struct alert_watch *w)
     w->busy = true;
     arena_release(&w->arena);
     w->unit = (struct unit){
-        .kind = &kind, .home = w->home, .done = alert_watch_written, .arena = &w->arena
+        .kind = &kind, .executor = w->executor, .done = alert_watch_written, .arena = &w->arena
     };
     store_post(w->desk->payments->runtime.store, &w->unit);
 }
@@ -176,14 +176,14 @@ static void alert_watch_fire(struct timer *t)
         alert_watch_tick(w);
     /* From now on, not on a grid: no two snapshots are closer than this, so what lies a minute back
      * is six of them, never seven. */
-    home_arm(w->home, t, env_now_ms(w->desk->env) + LIMIT_WINDOW_MS);
+    executor_arm(w->executor, t, env_now_ms(w->desk->env) + LIMIT_WINDOW_MS);
 }
 
-void alert_watch_start(struct alert_watch *w, struct home *home)
+void alert_watch_start(struct alert_watch *w, struct executor *executor)
 {
     struct env *env = w->desk->env;
 
-    w->home = home;
+    w->executor = executor;
     w->timer.fire = alert_watch_fire;
     w->started_ms = env_now_ms(env);
     for (int a = 0; a < ALERTS; a++) {
@@ -195,5 +195,5 @@ void alert_watch_start(struct alert_watch *w, struct home *home)
     w->adopts = !store_health(w->desk->payments->runtime.store).many_nodes;
     if (w->adopts)
         take_over(w);
-    home_arm(home, &w->timer, w->started_ms + LIMIT_WINDOW_MS);
+    executor_arm(executor, &w->timer, w->started_ms + LIMIT_WINDOW_MS);
 }

@@ -1,4 +1,4 @@
-/* alert_watch.h - the timer at home that looks at this node's own numbers: a snapshot each
+/* alert_watch.h - the timer on the executor that looks at this node's own numbers: a snapshot each
  * LIMIT_WINDOW_MS, a step of each rule that is a node's own. It asks the database nothing as long
  * as nothing changes: an idle server stays idle. What is true of all nodes is looked at each minute
  * by the standing message "payment.unknown" (ops/unknown_watch.h), and here at once where a dead
@@ -15,7 +15,7 @@ struct alert_plan { /* a step whose result waits for its commit */
 
 struct alert_watch {
     const struct alert_desk *desk;
-    struct home *home;
+    struct executor *executor;
     struct window *window;
     struct timer timer;
     int64_t started_ms, dead; /* dead letters that were looked at */
@@ -38,5 +38,5 @@ struct alert_watch {
 
 bool alert_watch_open(struct alert_watch *w, const struct alert_desk *d); /* false: no memory */
 void alert_watch_start(struct alert_watch *w,
-                       struct home *home);     /* at home, with the queue there */
-void alert_watch_close(struct alert_watch *w); /* after the store is gone */
+                       struct executor *executor); /* on the executor, with the queue there */
+void alert_watch_close(struct alert_watch *w);     /* after the store is gone */

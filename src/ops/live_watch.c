@@ -13,18 +13,18 @@ static void live_watch_fire(struct timer *t)
     };
 
     live_take(w->live, now_ms, &levels);
-    home_arm(w->home, t, now_ms + LIMIT_LIVE_MS);
+    executor_arm(w->executor, t, now_ms + LIMIT_LIVE_MS);
 }
 
-bool live_watch_start(struct live_watch *w, struct home *home)
+bool live_watch_start(struct live_watch *w, struct executor *executor)
 {
-    w->home = home;
+    w->executor = executor;
     w->started_ms = env_now_ms(w->env);
     w->live = live_new(w->env->metrics, w->started_ms);
     if (!w->live)
         return false;
     w->timer = (struct timer){ .fire = live_watch_fire, .due_ms = CLOCK_NEVER };
-    home_arm(home, &w->timer, w->started_ms + LIMIT_LIVE_MS);
+    executor_arm(executor, &w->timer, w->started_ms + LIMIT_LIVE_MS);
     return true;
 }
 

@@ -119,7 +119,7 @@ static void deliver_push(struct deliver_delivery *d)
                              .timeout_ms = LIMIT_DELIVERY_MS,
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &d->arena,
-                             .home = d->parts->home,
+                             .executor = d->parts->executor,
                              .done = deliver_answered };
     client_call(d->parts->client, &d->call);
 }
@@ -195,7 +195,7 @@ static void deliver_outside(struct job *j, void *ctx)
     d->span = span_begin(j->env, trace, SPAN_CLIENT, "Event.deliver");
     span_place(&d->span, trace, d->trace);
     d->unit = (struct unit){
-        .kind = &kind, .home = d->parts->home, .done = was_read, .arena = &d->arena
+        .kind = &kind, .executor = d->parts->executor, .done = was_read, .arena = &d->arena
     };
     store_post(d->parts->store, &d->unit);
 }

@@ -34,7 +34,7 @@ struct deliveries {
     struct env *env;
     struct store *store;
     struct client *client;
-    struct home *home; /* the queue's */
+    struct executor *executor; /* the queue's */
 };
 /* The job that pushes one event to one subscriber: "event.deliver". `d` is borrowed. */
 struct job_kind delivery_kind(struct deliveries *d);

@@ -64,7 +64,7 @@ static void operate_done(struct asking *a)
 {
     const struct operate *o = a->o;
 
-    home_arm(a->o->home, &a->timer, CLOCK_NEVER);
+    executor_arm(a->o->executor, &a->timer, CLOCK_NEVER);
     end_check(a, a->found);
     operate_log_answered(o);
     if (!o->err && o->replayed)
@@ -75,7 +75,7 @@ static void operate_done(struct asking *a)
     a->o->done(a->o);
 }
 
-/* Leaves the room. An answer that is on its way already must come home first, and is dropped: it
+/* Leaves the room. An answer that is on its way already must come back first, and is dropped: it
  * may be for another content. */
 static void operate_finish(struct asking *a, enum err e)
 {
@@ -168,8 +168,8 @@ static void wait_on(struct asking *a)
 
     if (a->look_ms && a->look_at < until)
         until = a->look_at;
-    home_arm(a->o->home, &a->timer,
-             env_now_ms(a->o->payments->runtime.env) + (until > now ? until - now : 0));
+    executor_arm(a->o->executor, &a->timer,
+                 env_now_ms(a->o->payments->runtime.env) + (until > now ? until - now : 0));
 }
 
 static void operate_wait(struct asking *a)
@@ -265,9 +265,10 @@ static void operate_claim(struct asking *a)
         operate_finish(a, ERR_NO_MEMORY);
         return;
     }
-    c->unit = (struct unit){
-        .kind = &claim_kind, .home = a->o->home, .done = claim_came_back, .arena = a->o->arena
-    };
+    c->unit = (struct unit){ .kind = &claim_kind,
+                             .executor = a->o->executor,
+                             .done = claim_came_back,
+                             .arena = a->o->arena };
     a->busy = true;
     store_post(store_of(a), &c->unit);
 }
@@ -324,7 +325,7 @@ static void look_came_back(struct unit *u)
 static void operate_look(struct asking *a)
 {
     a->look = (struct unit){
-        .kind = &look_kind, .home = a->o->home, .done = look_came_back, .arena = a->o->arena
+        .kind = &look_kind, .executor = a->o->executor, .done = look_came_back, .arena = a->o->arena
     };
     a->busy = true;
     store_post(store_of(a), &a->look);
@@ -343,7 +344,7 @@ void operate_begin(struct operate *o)
     a->look_ms = store_health(o->payments->runtime.store).many_nodes ? LOOK_FIRST_MS : 0;
     a->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
     a->waiter = (struct waiter){ .scope = key_scope(o->user, o->kind, o->key),
-                                 .home = o->home,
+                                 .executor = o->executor,
                                  .answered = operate_answered };
     operate_log_attempted(o);
     a->span = operate_span_begin(o);

@@ -38,8 +38,8 @@ struct operate {
     struct str request_id;    /* for the log; may be empty */
     int64_t deadline_mono_ms; /* when the client gets 503 or 504 whatever happens */
     struct arena *arena;
-    struct home *home;
-    void (*done)(struct operate *o); /* at home, once */
+    struct executor *executor;
+    void (*done)(struct operate *o); /* on the executor, once */
     void *ctx;
 
     /* out */
@@ -58,7 +58,7 @@ struct operate {
     enum payment_status current;
 };
 
-void operate_begin(struct operate *o); /* at o->home */
+void operate_begin(struct operate *o); /* on o->executor */
 
 /* The job kinds of operations: "op". */
 struct job_kind operation_kind(struct payments *p);

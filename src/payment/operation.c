@@ -110,7 +110,7 @@ static void cancel_declined(struct op_run *r)
                                 .env = r->p->runtime.env,
                                 .seen = &r->tries,
                                 .arena = &r->arena,
-                                .home = r->p->runtime.home,
+                                .executor = r->p->runtime.executor,
                                 .done = cancel_done };
     memcpy(c->trace, r->trace, sizeof(c->trace));
     operate_log_request(r, c);
@@ -259,7 +259,7 @@ static void operation_call(struct op_run *r)
                                 .span_name = "Payment.callGateway",
                                 .seen = &r->tries,
                                 .arena = &r->arena,
-                                .home = r->p->runtime.home,
+                                .executor = r->p->runtime.executor,
                                 .done = call_done };
     memcpy(c->trace, r->trace, sizeof(c->trace));
     if (r->op.kind == OP_VOID)
@@ -342,7 +342,7 @@ static void expire_session(struct op_run *r)
                                        .env = r->p->runtime.env,
                                        .seen = &r->tries,
                                        .arena = &r->arena,
-                                       .home = r->p->runtime.home,
+                                       .executor = r->p->runtime.executor,
                                        .done = session_expired };
     memcpy(r->cancel.trace, r->trace, sizeof(r->trace));
     operate_log_request(r, &r->cancel);
@@ -414,9 +414,10 @@ static void operation_outside(struct job *j, void *ctx)
         go_on(r);
         return;
     }
-    r->load = (struct unit){
-        .kind = &load_kind, .home = p->runtime.home, .done = operation_loaded, .arena = &r->arena
-    };
+    r->load = (struct unit){ .kind = &load_kind,
+                             .executor = p->runtime.executor,
+                             .done = operation_loaded,
+                             .arena = &r->arena };
     store_post(p->runtime.store, &r->load);
 }
 

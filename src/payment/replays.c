@@ -1,6 +1,6 @@
 /* replays.c - see replays.h.
  *
- * Two tables: one is filled by all loops under the lock, the other belongs to the home, which
+ * Two tables: one is filled by all loops under the lock, the other belongs to the executor, which
  * writes it a part at a time and sorted, so that two nodes on PostgreSQL never wait for each other.
  * What the store did not take is added to the first one again. `called` is true from the first
  * replay until the tables change places, so an idle server has no timer. */
@@ -36,13 +36,13 @@ struct table {
 struct replays {
     struct env *env;
     struct store *store;
-    struct home *home;
+    struct executor *executor;
 
     pthread_mutex_t lock;
     struct table *filling;
     bool called;
 
-    /* at home */
+    /* on the executor */
     struct table *writing;
     size_t written;
     struct task call;
@@ -121,7 +121,7 @@ void replays_add(struct replays *r, struct uuid payment, struct uuid operation, 
         return;
     one.first_ms = one.last_ms = env_now_ms(r->env);
     if (replays_take(r, &one))
-        home_give(r->home, &r->call);
+        executor_post(r->executor, &r->call);
 }
 
 /* --- rows --- */
@@ -161,14 +161,14 @@ static int by_key(const void *a, const void *b)
     return order ? order : uuid_order(&x->operation, &y->operation);
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void go_on_stopping(struct replays *r);
 
 static void replays_arm(struct replays *r, int64_t due_ms)
 {
     r->armed = due_ms != CLOCK_NEVER;
-    home_arm(r->home, &r->timer, due_ms);
+    executor_arm(r->executor, &r->timer, due_ms);
 }
 
 static void put_back(struct replays *r)
@@ -189,7 +189,7 @@ static void post_part(struct replays *r)
 
     r->busy = true;
     r->pausing = false;
-    r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = part_is_written };
+    r->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = part_is_written };
     store_post(r->store, &r->unit);
 }
 
@@ -207,7 +207,7 @@ static void post_rest(struct replays *r)
         return;
     }
     r->busy = r->pausing = true;
-    home_arm(r->home, &r->pause, env_now_ms(r->env) + LIMIT_REPLAYS_PAUSE_MS);
+    executor_arm(r->executor, &r->pause, env_now_ms(r->env) + LIMIT_REPLAYS_PAUSE_MS);
 }
 
 /* UNCERTAIN: it may be there. Counted twice would be worse than not at all. */
@@ -313,19 +313,19 @@ void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx)
     r->stopped = stopped;
     r->stopped_ctx = ctx;
     if (r->pausing) {
-        home_arm(r->home, &r->pause, CLOCK_NEVER);
+        executor_arm(r->executor, &r->pause, CLOCK_NEVER);
         post_part(r);
     }
     go_on_stopping(r);
 }
 
-struct replays *replays_new(struct env *env, struct store *store, struct home *home)
+struct replays *replays_new(struct env *env, struct store *store, struct executor *executor)
 {
     struct replays *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
-    *r = (struct replays){ .env = env, .store = store, .home = home };
+    *r = (struct replays){ .env = env, .store = store, .executor = executor };
     pthread_mutex_init(&r->lock, NULL);
     r->filling = calloc(1, sizeof(*r->filling));
     r->writing = calloc(1, sizeof(*r->writing));

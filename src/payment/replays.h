@@ -12,12 +12,12 @@
 struct replays;
 
 /* NULL: no memory. */
-struct replays *replays_new(struct env *env, struct store *store, struct home *home);
+struct replays *replays_new(struct env *env, struct store *store, struct executor *executor);
 void replays_free(struct replays *r); /* after the store is gone; NULL is fine */
 
 /* From any loop. r may be NULL: nobody counts. */
 void replays_add(struct replays *r, struct uuid payment, struct uuid operation, enum op_kind kind);
 
-/* At home, when no request comes any more: writes what is left. A store that does not take it is
- * not waited for. */
+/* On the executor, when no request comes any more: writes what is left. A store that does not take
+ * it is not waited for. */
 void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx);

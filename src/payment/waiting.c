@@ -84,7 +84,7 @@ bool waiting_leave(struct waiting *r, struct waiter *w)
     return was_there;
 }
 
-static void come_home(struct task *t)
+static void come_back(struct task *t)
 {
     struct waiter *w = CONTAINER_OF(t, struct waiter, task);
 
@@ -111,8 +111,8 @@ void waiting_answer(struct waiting *r, const struct scope *s, struct answer *a)
         next = list->next;
         list->answer = a;
         atomic_fetch_add(&a->refs, 1);
-        list->task = (struct task){ .run = come_home };
-        home_give(list->home, &list->task); /* from here on it is not ours */
+        list->task = (struct task){ .run = come_back };
+        executor_post(list->executor, &list->task); /* from here on it is not ours */
     }
     answer_release(a);
 }

@@ -3,7 +3,7 @@
  *
  *   (1) A request enters BEFORE it looks the key up. So either it sees that the operation is done,
  *       or the one who settles it finds the request here. Nothing falls between.
- *   (2) Who is taken out to be answered comes home exactly once; who leaves by itself does not. */
+ *   (2) Who is taken out to be answered comes back exactly once; who leaves by itself does not. */
 #pragma once
 
 #include "base/err.h"
@@ -31,8 +31,9 @@ struct answer {
 
 struct waiter {
     struct scope scope;
-    struct home *home;
-    void (*answered)(struct waiter *w); /* at home; w->answer is held until answer_release() */
+    struct executor *executor;
+    void (*answered)(
+        struct waiter *w); /* on the executor; w->answer is held until answer_release() */
     struct answer *answer;
 
     struct waiter *next, **prev; /* the room's */
@@ -45,7 +46,7 @@ struct waiting *waiting_new(void);
 void waiting_free(struct waiting *r);
 
 bool waiting_enter(struct waiting *r, struct waiter *w); /* false: the room is full */
-/* False: it is not there any more, its answer is on its way home. */
+/* False: it is not there any more, its answer is on its way back. */
 bool waiting_leave(struct waiting *r, struct waiter *w);
 
 struct answer *answer_new(enum err e, int status, struct uuid payment, struct str body);

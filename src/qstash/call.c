@@ -49,7 +49,7 @@ static void qstash_call_post(struct visit *v, const struct unit_kind *kind, call
     c->then = then;
     buf_init(&c->out, LIMIT_REPLY);
     c->unit = (struct unit){
-        .kind = kind, .home = v->r->home, .done = qstash_call_done, .arena = &v->r->arena
+        .kind = kind, .executor = v->r->executor, .done = qstash_call_done, .arena = &v->r->arena
     };
     store_post(v->q->store, &c->unit);
 }

@@ -14,7 +14,8 @@ struct call {
     struct buf out; /* what run writes is the answer; nothing: {} */
     int refused;    /* call_refuse() */
     char words[CALL_WORDS];
-    void (*then)(struct call *c); /* optional: at home, once it is durable, before the answer */
+    void (*then)(
+        struct call *c); /* optional: on the executor, once it is durable, before the answer */
 };
 
 typedef enum err (*call_fn)(struct tx *tx, struct call *c);

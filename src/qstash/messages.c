@@ -87,7 +87,7 @@ static void messages_post(struct clearing *c, const struct unit_kind *kind,
                           void (*done)(struct unit *u))
 {
     c->unit = (struct unit){
-        .kind = kind, .home = c->v->r->home, .done = done, .arena = &c->v->r->arena
+        .kind = kind, .executor = c->v->r->executor, .done = done, .arena = &c->v->r->arena
     };
     store_post(c->v->q->store, &c->unit);
 }

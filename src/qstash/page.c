@@ -70,7 +70,7 @@ static enum err qstash_page_run(struct tx *tx, struct unit *u)
     return e;
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void qstash_page_answer(struct page *p, bool more)
 {
@@ -159,7 +159,7 @@ void page_answer(struct visit *v, const struct page *rules)
     p->left = p->left < p->most ? p->left : p->most;
     buf_init(&p->out, LIMIT_REPLY);
     p->unit = (struct unit){
-        .kind = &kind, .home = v->r->home, .done = qstash_page_done, .arena = &v->r->arena
+        .kind = &kind, .executor = v->r->executor, .done = qstash_page_done, .arena = &v->r->arena
     };
     store_post(v->q->store, &p->unit);
 }

@@ -21,8 +21,8 @@ struct upstash_keys; /* auth/upstash.h */
 struct qstash {
     struct env *env;
     struct store *store;
-    struct queue *queue; /* set once the queue is there */
-    struct home *home;   /* where deliveries live */
+    struct queue *queue;       /* set once the queue is there */
+    struct executor *executor; /* where deliveries live */
     struct client *client;
     struct destinations *destinations;
     struct upstash_keys *keys;

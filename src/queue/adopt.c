@@ -1,4 +1,4 @@
-/* adopt.c - a message that was leased where it was added, or taken by its id, comes home and is
+/* adopt.c - a message that was leased where it was added, or taken by its id, comes back and is
  * gone on with as if it had been fetched.
  *
  * Between its commit and its adoption such a lease is in nobody's hands: the runner does not renew
@@ -70,7 +70,7 @@ void queue_adopt(struct queue *q, const struct message *m, void *state)
     reports_wake(&q->reports);
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 /* All of them, linked; the first that came is the first. */
 static struct item *take_all(struct queue *q)

@@ -128,7 +128,7 @@ void fetch_begin(struct queue *q, int64_t now)
     q->lease.is_resumed = kind_is_resumed;
     q->lease.is_resumed_ctx = q;
     q->fetch_unit = (struct unit){
-        .kind = &kind, .home = q->o.home, .done = fetch_done, .arena = &q->fetch_arena
+        .kind = &kind, .executor = q->o.executor, .done = fetch_done, .arena = &q->fetch_arena
     };
     store_post(q->o.store, &q->fetch_unit);
 }

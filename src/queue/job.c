@@ -7,7 +7,7 @@
  *              |--> UNCERTAIN -----------------------> dropped: the lease ends, the fence decides
  *              '--> the database failed us ----------> parked; the same unit is posted again
  *
- *   leased --outside--> (home, calls, other units; the lease is renewed) --settle--> as from run,
+ *   leased --outside--> (executor, calls, other units; its lease renewed) --settle--> as from run,
  *                  |--> failed: as when run fails                        '--> or put off, in the
  *                  '--> nothing to settle: put off, many at a time           effect's own commit
  *
@@ -133,7 +133,7 @@ static enum err bury_one(struct tx *tx, struct unit *u)
     return it->ran;
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void came_back(struct unit *u);
 
@@ -150,8 +150,9 @@ static void queue_job_post(struct item *it)
 
     it->ran = OK;
     it->stale = it->trouble = it->parked = false;
-    it->unit =
-        (struct unit){ .kind = kinds[it->phase], .home = it->queue->o.home, .done = came_back };
+    it->unit = (struct unit){ .kind = kinds[it->phase],
+                              .executor = it->queue->o.executor,
+                              .done = came_back };
     it->queue->posted++;
     store_post(it->queue->o.store, &it->unit);
 }

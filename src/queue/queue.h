@@ -154,8 +154,8 @@ struct job {
     int64_t again_ms;    /* set by settle, anew each time: due again then, instead of finished. 0:
                             finished */
 };
-/* At home, once, also from within outside(): the outside part is over. OK: settle runs. Anything
- * else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
+/* On the executor, once, also from within outside(): the outside part is over. OK: settle runs.
+ * Anything else as from run; `why` (may be NULL) is for the record. Not after queue_free(). */
 void job_outside_done(struct job *j, enum err e, const char *why);
 /* The `outside` of a kind that has only a settle: without an outside part a job cannot be put off. */
 void job_without_outside(struct job *j, void *ctx);
@@ -175,13 +175,14 @@ struct job_kind {
 
     /* The rest is optional. */
 
-    /* Instead of run. `outside` is called at home; it may post units and make calls, and ends with
-     * job_outside_done() or job_put_off(). Its lease is renewed meanwhile, however long that takes,
-     * and such jobs take no room from those that only need the database; but with LIMIT_OUTSIDE of
-     * them under way nothing at all is fetched until one ends. Then `settle` is the effect, in the
-     * transaction that finishes the message or, by again_ms, puts it off. Where the database fails,
-     * only settle is run again. `release` (at home; queue_adopt() and queue_free() call it where
-     * they are) is called once when the job has ended in whatever way, for what state points to.
+    /* Instead of run. `outside` is called on the executor; it may post units and make calls, and
+     * ends with job_outside_done() or job_put_off(). Its lease is renewed meanwhile, however long
+     * that takes, and such jobs take no room from those that only need the database; but with
+     * LIMIT_OUTSIDE of them under way nothing at all is fetched until one ends. Then `settle` is
+     * the effect, in the transaction that finishes the message or, by again_ms, puts it off. Where
+     * the database fails, only settle is run again. `release` (on the executor; queue_adopt() and
+     * queue_free() call it where they are) is called once when the job has ended in whatever way,
+     * for what state points to.
      *
      * Every lease counts against the budget: one that was put off, one that another job's crash
      * ended, one that queue_take() took. So the policy has room for those. */
@@ -194,19 +195,19 @@ struct job_kind {
     enum err (*run_many)(struct tx *tx, const struct message *const *m, size_t n, void *ctx);
     /* In the transaction that buries it. */
     enum err (*buried)(struct tx *tx, const struct message *m, void *ctx, const char *why);
-    /* At home, once what happened is durable: for log lines and numbers. */
+    /* On the executor, once what happened is durable: for log lines and numbers. */
     void (*ended)(struct env *env, void *ctx, const struct message *m, enum job_end end,
                   const char *why);
 };
 
 struct queue_options {
     struct store *store;
-    struct home *home; /* where the runner lives */
+    struct executor *executor; /* where the runner lives */
     struct env *env;
     const struct job_kind *kinds; /* borrowed, like what they point to */
     size_t kind_count;
     void (*alert)(void *ctx, const struct message *m,
-                  const char *why); /* at home, on a dead letter */
+                  const char *why); /* on the executor, on a dead letter */
     void *alert_ctx;
     /* Optional: in the transaction that buries a message of whatever kind. It fails only where the
      * database does. */
@@ -214,22 +215,22 @@ struct queue_options {
 };
 
 struct queue *queue_new_runner(const struct queue_options *o); /* NULL: no memory */
-void queue_start(struct queue *q); /* at home: leases what is due, and goes on */
+void queue_start(struct queue *q); /* on the executor: leases what is due, and goes on */
 /* Any thread, after the commit of queue_add_leased() or queue_take(): goes on with the message as
  * if it had been fetched, also while the queue stops. The texts are copied; state becomes the
  * job's, also where this fails for want of memory or because the queue has stopped (then it is
  * released and the lease runs out). */
 void queue_adopt(struct queue *q, const struct message *m, void *state);
 void queue_wake(struct queue *q); /* any thread: something may be due (a hint) */
-/* At home: leases nothing more; `stopped` is called at home when no message is under way. What is
- * outside then is waited for and settled. */
+/* On the executor: leases nothing more; `stopped` is called there when no message is under way.
+ * What is outside then is waited for and settled. */
 void queue_stop(struct queue *q, void (*stopped)(void *ctx), void *ctx);
 /* After store_free(): units that commit still report here. What is under way is forgotten, as in a
  * crash, and released. NULL is fine. */
 void queue_free(struct queue *q);
 
-/* At home: moves the test clock by ms (T5) and our leases with it in one unit, so that a step is
- * not taken for our own death; then calls `moved` (may be NULL) at home. */
+/* On the executor: moves the test clock by ms (T5) and our leases with it in one unit, so that a
+ * step is not taken for our own death; then calls `moved` (may be NULL) there. */
 void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), void *ctx);
 
 /* Live messages; any thread. Exact on SQLite, an estimate where other nodes add and finish too: 0

@@ -2,9 +2,9 @@
 
 #include "queue/runner.h"
 
-void reports_init(struct reports *r, struct home *home, void (*run)(struct task *t))
+void reports_init(struct reports *r, struct executor *executor, void (*run)(struct task *t))
 {
-    r->home = home;
+    r->executor = executor;
     r->task = (struct task){ .run = run };
     atomic_init(&r->planned_ms, DUE_ANYWAY);
     atomic_init(&r->reported_ms, CLOCK_NEVER);
@@ -18,7 +18,7 @@ void reports_init(struct reports *r, struct home *home, void (*run)(struct task 
 void reports_wake(struct reports *r)
 {
     if (!atomic_exchange(&r->woken, true))
-        home_give(r->home, &r->task);
+        executor_post(r->executor, &r->task);
 }
 
 /* any thread */

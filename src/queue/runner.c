@@ -1,5 +1,5 @@
-/* runner.c - the queue's heart: a state machine at its home that fetches what is due, posts it, and
- * sleeps until the exact time of the next.
+/* runner.c - the queue's heart: a state machine on its executor that fetches what is due, posts it,
+ * and sleeps until the exact time of the next.
  *
  *     start --> fetch --> items (job.c) --> fetch when there is room and something is due
  *                 |
@@ -101,7 +101,7 @@ static void start_alone(struct queue *q)
     static const struct unit_kind kind = { "queue.start", UNIT_BACK, start_run, NULL };
 
     q->starting = true;
-    q->start_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = start_done };
+    q->start_unit = (struct unit){ .kind = &kind, .executor = q->o.executor, .done = start_done };
     store_post(q->o.store, &q->start_unit);
 }
 
@@ -140,7 +140,7 @@ static void renew_some(struct renewal *r)
 {
     static const struct unit_kind kind = { "queue.renew", UNIT_BACK, renew_run, NULL };
 
-    r->unit = (struct unit){ .kind = &kind, .home = r->queue->o.home, .done = renew_done };
+    r->unit = (struct unit){ .kind = &kind, .executor = r->queue->o.executor, .done = renew_done };
     store_post(r->queue->o.store, &r->unit);
 }
 
@@ -226,7 +226,7 @@ static void runner_recount(struct queue *q, int64_t now)
     q->counting = true;
     q->moved_since_count = false;
     q->counted_ms = now;
-    q->count_unit = (struct unit){ .kind = &kind, .home = q->o.home, .done = count_done };
+    q->count_unit = (struct unit){ .kind = &kind, .executor = q->o.executor, .done = count_done };
     store_post(q->o.store, &q->count_unit);
 }
 
@@ -330,7 +330,7 @@ static int64_t wake_at(const struct queue *q)
 static void runner_arm(struct queue *q, int64_t at)
 {
     if (at != q->armed_ms)
-        home_arm(q->o.home, &q->timer, at);
+        executor_arm(q->o.executor, &q->timer, at);
     q->armed_ms = at;
 }
 
@@ -363,7 +363,7 @@ static bool try_to_stop(struct queue *q)
         finish_move(q);
     if (!at_rest(q) || q->closed)
         return q->closed;
-    home_arm(q->o.home, &q->timer, CLOCK_NEVER);
+    executor_arm(q->o.executor, &q->timer, CLOCK_NEVER);
     q->armed_ms = CLOCK_NEVER;
     if (!reports_close(&q->reports))
         return false; /* the task comes once more */
@@ -437,7 +437,7 @@ struct queue *queue_new_runner(const struct queue_options *o)
     q->count_wait_ms = LIMIT_TROUBLE_MAX_MS;
     q->next_ms = q->expiry_ms = q->armed_ms = q->watch_ms = CLOCK_NEVER;
     atomic_init(&q->adoptions, NULL);
-    reports_init(&q->reports, o->home, runner_woken);
+    reports_init(&q->reports, o->executor, runner_woken);
     arena_init(&q->fetch_arena, LIMIT_LEASE_ARENA);
     if (!slots_init(q)) {
         free(q);

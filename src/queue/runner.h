@@ -71,9 +71,9 @@ struct queue {
     struct queue_options o;
     struct reports reports;
     struct slot unknown, *slots;      /* in the order of the options */
-    _Atomic(struct item *) adoptions; /* on their way home, the last one first */
+    _Atomic(struct item *) adoptions; /* on their way back, the last one first */
 
-    /* all below: only at home */
+    /* all below: only on the executor */
     struct timer timer;
     int64_t armed_ms;
     struct item *items;  /* under way */
@@ -138,7 +138,7 @@ int64_t items_unpark_at(const struct queue *q); /* when the first that is parked
 void items_unpark(struct queue *q, int64_t now);
 void items_drop(struct queue *q, bool only_parked);
 
-/* adopt.c: messages that were leased elsewhere and come home. */
+/* adopt.c: messages that were leased elsewhere and come back. */
 void adoptions_begin(struct queue *q);
 void adoptions_drop(struct queue *q);
 void adoptions_watch(struct queue *q, int64_t now); /* looks after those that never came */

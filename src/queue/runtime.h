@@ -11,5 +11,5 @@ struct runtime {
     struct env *env;
     struct store *store;
     struct queue *queue;
-    struct home *home; /* the queue's */
+    struct executor *executor; /* the queue's */
 };

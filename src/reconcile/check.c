@@ -379,7 +379,7 @@ static void reconcile_check_ask(struct working *w)
                                      .since_ms = p->created_ms,
                                      .until_ms = p->updated_ms,
                                      .arena = &w->arena,
-                                     .home = w->r->payments->runtime.home,
+                                     .executor = w->r->payments->runtime.executor,
                                      .done = reconcile_check_answered };
     gateways_call(g, &w->call);
 }

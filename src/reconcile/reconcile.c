@@ -99,7 +99,7 @@ static void reconcile_finish(struct working *w)
 void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *))
 {
     w->unit = (struct unit){
-        .kind = kind, .home = w->r->payments->runtime.home, .done = done, .arena = &w->arena
+        .kind = kind, .executor = w->r->payments->runtime.executor, .done = done, .arena = &w->arena
     };
     store_post(w->r->payments->runtime.store, &w->unit);
 }
@@ -197,7 +197,7 @@ void step_page(struct working *w, struct str path, struct str after,
     w->page = (struct stripe_page){ .path = path,
                                     .after = after,
                                     .arena = &w->arena,
-                                    .home = w->r->payments->runtime.home,
+                                    .executor = w->r->payments->runtime.executor,
                                     .done = done };
     if (path.p)
         stripe_page_read(w->r->lister, &w->page);

@@ -113,7 +113,7 @@ static void ask_next(struct working *w)
                                             .refund = r->id,
                                             .refund_id = r->gateway_refund_id,
                                             .arena = &w->arena,
-                                            .home = w->r->payments->runtime.home,
+                                            .executor = w->r->payments->runtime.executor,
                                             .done = reconcile_refunds_answered };
     w->refund_call.money.minor = r->amount;
     gateways_call(gateways_named(w->r->payments->gateways, w->check.gateway), &w->refund_call);

@@ -21,7 +21,7 @@ struct sandbox_chore {
 
 struct sandbox_impl {
     _Atomic uint64_t count; /* of ids; any thread */
-    /* at home: */
+    /* on the executor: */
     struct visit *busy[BUSY_KEYS];  /* calls under an Idempotency-Key that are not done yet */
     struct visit *waiting;          /* calls that a fault holds back */
     struct pp_call *paypay_waiting; /* the same of PayPay's */

@@ -130,7 +130,7 @@ static enum err open_queue(struct sandbox *s)
     impl->kinds[SANDBOX_JOBS + 1] = sandbox_relay_kind(s);
     pp_job_kinds(s, impl->kinds + KINDS - PP_KINDS);
     s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,
-                                                         .home = server_home(s->server),
+                                                         .executor = server_executor(s->server),
                                                          .env = &s->env,
                                                          .kinds = impl->kinds,
                                                          .kind_count = KINDS,
@@ -275,7 +275,9 @@ static void begin_forgetting(struct sandbox *s)
     struct sandbox_chore *c = &impl_of(s)->forget;
 
     c->s = s;
-    c->unit = (struct unit){ .kind = &kind, .home = server_home(s->server), .done = forget_begun };
+    c->unit = (struct unit){ .kind = &kind,
+                             .executor = server_executor(s->server),
+                             .done = forget_begun };
     store_post(s->store, &c->unit);
 }
 
@@ -325,7 +327,7 @@ void sandbox_clock_moved(struct sandbox *s, int64_t ms, void (*moved)(void *ctx)
     if (!step)
         abort(); /* a test's clock that stands still would tell nobody */
     *step = (struct clock_step){ { .run = step_clock }, s, ms, moved, ctx };
-    home_give(server_home(s->server), &step->task);
+    executor_post(server_executor(s->server), &step->task);
 }
 
 /* --- the end --- */
@@ -335,7 +337,7 @@ struct stop {
     struct sandbox *s;
 };
 
-static void stop_at_home(struct task *t)
+static void stop_on_executor(struct task *t)
 {
     struct sandbox *s = CONTAINER_OF(t, struct stop, task)->s;
 
@@ -346,11 +348,11 @@ static void stop_at_home(struct task *t)
 
 static void sandbox_join(struct sandbox *s)
 {
-    struct stop stop = { { .run = stop_at_home }, s };
+    struct stop stop = { { .run = stop_on_executor }, s };
 
     if (!impl_of(s)->runs)
         return;
-    home_give(server_home(s->server), &stop.task);
+    executor_post(server_executor(s->server), &stop.task);
     pthread_join(impl_of(s)->thread, NULL);
 }
 

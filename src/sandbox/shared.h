@@ -93,7 +93,8 @@ struct telling {
     int64_t due_ms;
 };
 struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
-/* At home, for one try to deliver an event: why it gets lost on its way. NULL: it does not. */
+/* On the executor, for one try to deliver an event: why it gets lost on its way. NULL: it does
+ * not. */
 const char *sandbox_webhook_lost(struct sandbox *s);
 
 /* --- sandbox/control/control.c: the routes of /_sandbox, which are no part of Stripe's API --- */

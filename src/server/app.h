@@ -1,4 +1,5 @@
-/* app.h - the parts of a running server, and how they are put together. Only server/ includes this. */
+/* app.h - struct app holds every part of a running server; serve.c opens and closes them in order.
+ * Only server/ includes this header. */
 #pragma once
 
 #include "admin/access/login.h"
@@ -60,21 +61,27 @@
 
 #include <stdatomic.h>
 
-enum { ROUTES = 256, KINDS = 64 };
+enum { ROUTES = 256, KINDS = 64, FIRST_JOBS = 10 };
+
+/* A unit of work that every start posts once (jobs.c). */
+struct first_job_unit {
+    struct unit unit;
+    struct app *app;
+};
 
 struct app {
     struct node node;
     struct server *server;
     struct sandbox *sandbox;         /* NULL: off */
-    struct queue *_Atomic queue;     /* the store's hints may come before it is there */
+    struct queue *_Atomic queue;     /* hints of the store may arrive before it exists */
     struct client *gateway_client;   /* an egress thread of the gateway's own */
     struct client *delivery_client;  /* subscribers, JWKS */
-    struct client *qstash_client;    /* to wherever a publisher says */
+    struct client *qstash_client;    /* to the destinations of QStash messages */
     struct client *publish_client;   /* to the remote QStash; NULL: there is none */
     struct client *notify_client;    /* mail, push, the channel webhook; NULL: none is set up */
     struct client *telemetry_client; /* OTLP, Sentry; NULL: neither is set up */
-    struct otlp *otlp;               /* NULL: nobody wants traces */
-    struct sentry *sentry;           /* NULL: nobody wants errors */
+    struct otlp *otlp;               /* NULL: traces are off */
+    struct sentry *sentry;           /* NULL: Sentry is off */
     char host_name[256];
     struct upstash_keys upstash_keys;
     struct qstash qstash;
@@ -91,8 +98,8 @@ struct app {
     struct paypay_door *paypay_door; /* NULL: that gateway is not set up */
     struct apply_event apply;
     struct charge_later charge_later;
-    struct stripe_lister *lister; /* NULL: no gateway speaks Stripe's words */
-    struct zone *zone;            /* whose days a report's are */
+    struct stripe_lister *lister; /* NULL: no gateway uses Stripe's API */
+    struct zone *zone;            /* in which the days of a report are counted */
     struct heal heal;
     struct unknown_watch unknown;
     struct alert_desk alert_desk;
@@ -106,12 +113,7 @@ struct app {
     struct worker worker;
     struct publisher publisher;
     struct str worker_url;
-    struct unit start_unit, qstash_unit, remote_unit; /* what is written once at start */
-    struct unit retention_unit;
-    struct unit audit_unit;
-    struct unit reminder_unit;
-    struct unit causes_unit;
-    struct unit books_units[3];
+    struct first_job_unit first_jobs[FIRST_JOBS];
     struct job_kind kinds[KINDS];
     size_t kind_count;
 
@@ -140,51 +142,100 @@ struct app {
     struct route routes[ROUTES];
     struct authorized authorized[ROUTES]; /* of the routes that have a role */
     size_t route_count;
+    size_t drain_step; /* the next of the drain_steps in serve.c */
     char address[300], sandbox_address[64], sandbox_base[80], webhook_url[400], sandbox_db[4200];
-    char paypay_hook[400]; /* where the sandbox's PayPay tells us */
+    char paypay_hook[400]; /* the webhook URL of the sandbox's PayPay */
 };
 
-/* Each says in the log why, where it is false. */
-bool app_open_sandbox(struct app *app);  /* app_gateway.c */
-bool app_open_gateway(struct app *app);  /* clients, gateway, auth */
-void app_close_clients(struct app *app); /* before the queue is freed */
-void app_close_gateway(struct app *app); /* after the queue is gone */
-bool app_open_login(struct app *app);    /* app_login.c; behind the gateway */
+/* The functions of the table server_parts (serve.c). An open logs why it fails and returns false; a
+ * close accepts what was never opened. A start runs on the thread of the first loop, after every
+ * part is open and before the loops run. A drain runs on the first loop and ends by calling
+ * done. */
+
+/* serve.c: logs what failed and why, and returns false. */
+bool app_fails(const struct app *app, const char *what, struct str why);
+
+/* listener.c */
+bool app_open_server(struct app *app);
+void app_close_server(struct app *app);
+
+/* gateways.c */
+bool app_wants_sandbox(const struct app *app);
+bool app_open_sandbox(struct app *app);
+void app_close_sandbox(struct app *app);
+bool app_open_clients(struct app *app);
+void app_close_clients(struct app *app); /* all of them, also those that other files opened */
+bool app_open_gateways(struct app *app);
+void app_close_gateways(struct app *app);
+bool app_open_auth(struct app *app);
+void app_close_auth(struct app *app);
+
+/* login.c */
+bool app_open_login(struct app *app);
 struct api_login *app_login(struct app *app);
-void app_stop_login(struct app *app, void (*stopped)(void *ctx), void *ctx); /* at home */
-void app_close_login(struct app *app);      /* once the loops have ended */
-bool app_open_qstash(struct app *app);      /* app_qstash.c */
-void app_close_qstash(struct app *app);     /* after the queue is gone */
-bool app_has_qstash(const struct app *app); /* its door is open */
-bool app_open_remote(struct app *app,       /* app_remote.c */
-                     void (*alert)(void *ctx, const struct message *m, const char *why));
+void app_drain_login(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_login(struct app *app);
+
+/* reconcile.c */
+bool app_open_reconcile(struct app *app);
+void app_close_reconcile(struct app *app);
+
+/* qstash.c */
+bool app_open_qstash(struct app *app);
+void app_close_qstash(struct app *app);
+bool app_has_qstash(const struct app *app); /* the QStash API is served */
+
+/* remote.c */
+bool app_open_remote(struct app *app);
 bool app_has_worker(const struct app *app);
-void app_start_remote(struct app *app);       /* at home, once the queue has started */
-bool app_open_books(struct app *app);         /* app_reconcile.c; behind the gateway */
-void app_close_books(struct app *app);        /* after the queue is gone */
-void app_start_books(struct app *app);        /* at home, once the queue has started */
-bool app_open_notify(struct app *app);        /* app_notify.c: before the queue */
-void app_close_notify(struct app *app);       /* after the queue is gone */
-bool app_can_tell(const struct app *app);     /* a transport is set up */
-void app_start_notify(struct app *app);       /* at home, once the queue has started */
-bool app_open_telemetry(struct app *app);     /* app_telemetry.c: before the queue */
-void app_start_telemetry(struct app *app);    /* at home, once the queue has started */
-bool app_wants_traces(const struct app *app); /* app_traces.c; telemetry calls the next two */
+
+/* channels.c */
+bool app_wants_notify_client(const struct app *app);
+bool app_open_notify_client(struct app *app);
+bool app_open_channels(struct app *app);
+bool app_has_channel(const struct app *app); /* at least one is open */
+void app_start_channels(struct app *app);
+void app_close_channels(struct app *app);
+
+/* telemetry.c; its start and close include those of alerts.c and live.c */
+bool app_wants_telemetry(const struct app *app);
+bool app_open_telemetry(struct app *app); /* the client */
+bool app_wants_traces(const struct app *app);
 bool app_open_traces(struct app *app);
-void app_start_traces(struct app *app);
-/* At home, once the queue has stopped: what waits leaves, then `stopped` is called. */
-void app_stop_traces(struct app *app, void (*stopped)(void *ctx), void *ctx);
-void app_close_traces(struct app *app);
-bool app_open_alerts(struct app *app); /* app_alerts.c: behind notify; telemetry calls them */
+void app_drain_traces(struct app *app, void (*done)(void *ctx), void *ctx);
+bool app_wants_sentry(const struct app *app);
+bool app_open_sentry(struct app *app);
+void app_start_telemetry(struct app *app);
+void app_close_telemetry(struct app *app);
+
+/* alerts.c */
+bool app_open_alerts(struct app *app); /* after the channels and Sentry */
 void app_start_alerts(struct app *app);
 void app_close_alerts(struct app *app);
-void app_start_live(struct app *app); /* app_live.c: at home; telemetry calls the first two */
+
+/* live.c */
+void app_fill_live(struct app *app); /* the contexts of its routes */
+void app_start_live(struct app *app);
 void app_close_live(struct app *app);
-void app_fill_live(struct app *app);   /* what its routes are given; before they are */
-bool app_open_sentry(struct app *app); /* app_sentry.c: once the client is there */
-void app_start_sentry(struct app *app);
-void app_close_sentry(struct app *app);
-void app_close_telemetry(struct app *app); /* last: whatever ends before may still have a word */
-void app_fill_kinds(struct app *app);      /* app_jobs.c: what the queue runs */
-void app_start_flows(struct app *app);     /* at home, once the queue has started */
-void app_fill_routes(struct app *app);     /* app_routes.c */
+
+/* jobs.c */
+bool app_open_payments(struct app *app); /* after the channels */
+void app_drain_replays(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_payments(struct app *app);
+bool app_open_queue(struct app *app);
+void app_log_dead_letter(void *app, const struct message *m, const char *why);
+void app_start_jobs(struct app *app); /* after queue_start() */
+void app_drain_queue(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_queue(struct app *app);
+
+/* webhooks.c */
+bool app_open_stripe(struct app *app);
+void app_drain_stripe(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_stripe(struct app *app);
+bool app_wants_paypay(const struct app *app);
+bool app_open_paypay(struct app *app);
+void app_drain_paypay(struct app *app, void (*done)(void *ctx), void *ctx);
+void app_close_paypay(struct app *app);
+
+/* app_routes.c */
+void app_fill_routes(struct app *app);

@@ -360,7 +360,7 @@ static void move_sandbox_clock(void *sandbox, int64_t ms, void (*moved)(void *ct
 static void add_test_clock(struct app *app)
 {
     app->test_clock =
-        (struct api_test_clock){ .queue = app->queue, .home = server_home(app->server) };
+        (struct api_test_clock){ .queue = app->queue, .executor = server_executor(app->server) };
     if (app->sandbox) {
         app->test_clock.also = move_sandbox_clock;
         app->test_clock.also_ctx = app->sandbox;

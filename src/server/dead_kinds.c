@@ -1,3 +1,7 @@
+/* dead_kinds.c - how each kind of dead letter is retried, edited, deleted and shown.
+ *
+ * A kind without a row here is retried by the queue with the same message. All functions run inside
+ * the transaction of their caller, so an act that fails changes nothing. */
 #include "server/dead_kinds.h"
 
 #include "base/json/json.h"
@@ -5,9 +9,9 @@
 #include "webhook/paypay.h"
 #include "webhook/reparse.h"
 
-/* On the wire a parcel that is retried has a new id and keeps its webhook-id, as with QStash: so it
- * has here, whoever retries it. */
-static enum err retry_parcel(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+/* A QStash message that is retried gets a new id and keeps its webhook-id, as at Upstash, whether
+ * the QStash API, an operator or a command retries it. */
+static enum err retry_qstash(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
                              bool *ret_live, struct why *why)
 {
     struct qstash *q = ctx;
@@ -22,14 +26,14 @@ static enum err retry_parcel(struct tx *tx, void *ctx, struct dead_letter *d, in
     return e;
 }
 
-static enum err need_of_parcel(struct tx *tx, void *ctx, const struct dead_letter *d,
+static enum err need_of_qstash(struct tx *tx, void *ctx, const struct dead_letter *d,
                                struct dead_need *ret_need)
 {
     (void)ctx;
     return qstash_dead_need(tx, d->id, ret_need);
 }
 
-static enum err forget_parcel(struct tx *tx, void *ctx, const struct dead_letter *d,
+static enum err forget_qstash(struct tx *tx, void *ctx, const struct dead_letter *d,
                               struct why *why)
 {
     enum err e = qstash_dead_forget(tx, ctx, d->id);
@@ -38,14 +42,14 @@ static enum err forget_parcel(struct tx *tx, void *ctx, const struct dead_letter
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static enum err show_parcel(struct tx *tx, void *ctx, const struct dead_letter *d, struct buf *b)
+static enum err show_qstash(struct tx *tx, void *ctx, const struct dead_letter *d, struct buf *b)
 {
     return qstash_dead_show(tx, ctx, d, b);
 }
 
 /* --- editing --- */
 
-/* Bodies that were replaced stand beside the message; the first row has what was there before. */
+/* Bodies that were replaced are stored beside the message; the first row has the original body. */
 static enum err edited_from(struct tx *tx, const struct dead_letter *d, struct dead_body *body)
 {
     struct row row;
@@ -59,7 +63,7 @@ static enum err edited_from(struct tx *tx, const struct dead_letter *d, struct d
     return OK;
 }
 
-static enum err body_of_parcel(struct tx *tx, void *ctx, const struct dead_letter *d,
+static enum err body_of_qstash(struct tx *tx, void *ctx, const struct dead_letter *d,
                                struct dead_body *ret_body, struct why *why)
 {
     bool hidden = false;
@@ -74,7 +78,7 @@ static enum err body_of_parcel(struct tx *tx, void *ctx, const struct dead_lette
     return edited_from(tx, d, ret_body);
 }
 
-static enum err edit_parcel(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+static enum err edit_qstash(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
 {
     struct qstash *q = ctx;
@@ -122,13 +126,13 @@ size_t dead_kinds_fill(struct dead_kind kinds[DEAD_KINDS], struct qstash *q)
     kinds[n++] = paypay_dead_kind();
     kinds[n++] = (struct dead_kind){ .name = "qstash.deliver",
                                      .ctx = q,
-                                     .retry = retry_parcel,
-                                     .need = need_of_parcel,
-                                     .forget = forget_parcel,
-                                     .show = show_parcel,
+                                     .retry = retry_qstash,
+                                     .need = need_of_qstash,
+                                     .forget = forget_qstash,
+                                     .show = show_qstash,
                                      .parse = message_id_parse,
-                                     .body = body_of_parcel,
-                                     .edit = edit_parcel };
+                                     .body = body_of_qstash,
+                                     .edit = edit_qstash };
     kinds[n++] =
         (struct dead_kind){ .name = "alert", .body = body_of_message, .edit = edit_message };
     kinds[n++] = refetch_dead_kind();

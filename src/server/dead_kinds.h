@@ -1,5 +1,5 @@
-/* dead_kinds.h - the kinds whose dead letters have their own way back (dlq/dead_letter.h), for the
- * server and for the command line alike. */
+/* dead_kinds.h - the kinds of dead letters with a retry of their own (dlq/dead_letter.h), for the
+ * server and for the command line. */
 #pragma once
 
 #include "dlq/dead_letter.h"
@@ -8,6 +8,6 @@ enum { DEAD_KINDS = 8 };
 
 struct qstash;
 
-/* Of q only env and queue are used; where no queue runs that is NULL. For ids alone (dead_id_read)
- * q may be NULL. */
+/* Only env and queue of q are used, and queue is NULL where no queue runs. A caller that only reads
+ * ids (dead_id_read) may pass NULL for q. */
 size_t dead_kinds_fill(struct dead_kind kinds[DEAD_KINDS], struct qstash *q);

@@ -1,3 +1,5 @@
+/* dev.c - the secrets of dev mode, and the banner that it prints at a start: addresses and commands
+ * to paste. A secret that the settings have is never printed. */
 #include "server/dev.h"
 
 #include "auth/auth.h"
@@ -36,13 +38,14 @@ static bool keep_webhook_secret(struct node *n, const char *text)
     return true;
 }
 
-/* Whoever has a key of his own, of whatever kind, gets no second one beside it. */
+/* Where the settings have a key of any kind, no second one is made. */
 static bool has_jwt_key(const struct settings *s)
 {
     return s->jwt_secret.n || s->jwt_public_key.n || s->jwks_url.n;
 }
 
-/* What is set wins; the file's own stays for a start without it. */
+/* A secret in the settings wins. The one in the file stays there for a start without that
+ * setting. */
 static bool keep_missing(struct node *n, const struct dev_secrets *made)
 {
     struct settings *s = &n->settings;
@@ -60,8 +63,8 @@ static bool keep_missing(struct node *n, const struct dev_secrets *made)
     return n->made_admin_token;
 }
 
-/* Production mode does without a webhook secret where no gateway sends webhooks: one that nobody
- * knows closes that door. */
+/* Production mode needs no webhook secret where no gateway sends webhooks. A random secret makes
+ * the endpoint refuse every webhook. */
 static bool make_for_production(struct node *n, struct dev_secrets *made)
 {
     dev_secret_make(&n->env.rng, DEV_WEBHOOK_SECRET, made->text[DEV_WEBHOOK_SECRET]);
@@ -106,7 +109,7 @@ struct server_dev_place {
     const char *curl, *scheme, *address;
 };
 
-/* A path has nothing to hide; of a server's address only the kind is shown, never a password. */
+/* Shows the path of SQLite. The URL of PostgreSQL may hold a password and is not shown. */
 static void print_database(struct str url)
 {
     struct str kind = url;
@@ -118,7 +121,8 @@ static void print_database(struct str url)
         printf("  database        PostgreSQL, as ICHIDO_DB says\n");
 }
 
-/* Public, the SDK's own (settings_rules.c): with it, on plain 127.0.0.1, the SDK finds us. */
+/* The public token of the SDK's dev mode (base/settings/rules.c). With it the SDK finds a server
+ * that listens on 127.0.0.1 without TLS. */
 static const struct str sdk_token = {
     "eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=", 72
 };
@@ -128,7 +132,7 @@ static void print_qstash(const struct settings *s, const struct server_dev_place
     bool is_sdks = str_eq(s->qstash_token, sdk_token);
     struct str port = str_of(at->address), host = str_cut(&port, ':');
 
-    if (s->queue_remote) /* then those are a remote's, and our own door is closed */
+    if (s->queue_remote) /* then the token is the remote's, and our QStash API is off */
         return;
     if (is_sdks && !s->tls_cert.n && str_eq(host, S("127.0.0.1")))
         printf("  QStash API      %s://%s/v2/    QSTASH_DEV=1 QSTASH_DEV_PORT=" STR_FMT
@@ -142,7 +146,7 @@ static void print_qstash(const struct settings *s, const struct server_dev_place
 #define BEARER(name) " -H \"Authorization: Bearer $" name "\""
 #define JSON_BODY " -H 'Content-Type: application/json' -d "
 
-/* A key of theirs that we cannot sign with: they do. */
+/* token is empty where the settings have a key that only its owner can sign with. */
 static void print_tokens(const struct node *n, struct str token)
 {
     printf("\n  Take a booking and pay for it; paste this into another terminal:\n\n");
@@ -193,7 +197,7 @@ static void print_operations(struct node *n, const struct server_dev_place *at, 
     print_operation(at, "refund", env_uuid(&n->env), "{\"amount\":200}");
 }
 
-/* The booking is new at every start, so that the lines work as often as one likes. */
+/* The booking is new at every start, so that the lines work after each of them. */
 static void print_try_paying(struct node *n, const struct server_dev_place *at)
 {
     const struct settings *s = &n->settings;
@@ -230,7 +234,7 @@ static void print_try_event(struct str secret, const struct server_dev_place *at
         STR_ARG(secret), at->curl, at->scheme, at->address, at->curl, at->scheme, at->address);
 }
 
-/* What stands behind '#' never leaves the browser: the page logs in with it, and removes it. */
+/* The browser does not send the part after '#'. The page logs in with it and removes it. */
 static void print_page(const struct node *n, const struct server_dev_place *at)
 {
     struct str token = n->made_admin_token ? n->settings.admin_token : (struct str){ 0 };
@@ -251,7 +255,7 @@ void dev_banner(struct node *n, const char *address, const char *sandbox)
     struct server_dev_place at = { tls ? "curl -k" : "curl", tls ? "https" : "http", address };
     struct str secret = n->settings.webhook_secrets[0];
 
-    if (!n->made_secret) /* yours is not ours to show */
+    if (!n->made_secret) /* a secret of the settings is not shown */
         secret = S("$STRIPE_WEBHOOK_SECRET");
     printf("\n  Ichido is running (dev mode).    %s://%s\n", at.scheme, at.address);
     print_page(n, &at);

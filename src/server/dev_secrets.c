@@ -1,6 +1,9 @@
-/* dev_secrets.c - data/ichido.db has data/ichido.dev-secrets beside it: NAME=value lines, mode
- * 0600. It is written under another name and linked, so it is there as a whole or not at all, and
- * the first one stays. It is never changed afterwards. */
+/* dev_secrets.c - the file data/ichido.dev-secrets beside data/ichido.db: NAME=value lines, mode
+ * 0600.
+ *
+ * The file is written under another name and then linked, so after a crash it exists completely or
+ * not at all (a file with the other name may stay). Of two processes the first one wins. The file
+ * is never changed. */
 #include "server/dev_secrets.h"
 
 #include "base/hex.h"
@@ -34,7 +37,7 @@ void dev_secret_make(struct rng *rng, size_t kind, char text[DEV_SECRET_TEXT + 1
     OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-/* With PostgreSQL where the sandbox's file is by default, too. */
+/* With PostgreSQL the file is where the sandbox's database is by default. */
 static bool choose_path(struct str db, char path[PATH_MAX])
 {
     if (!str_starts(db, S("sqlite:")))
@@ -95,7 +98,7 @@ static bool dev_secrets_parse(struct dev_secrets *s, struct str text)
     return taken == DEV_SECRETS;
 }
 
-/* NULL: it may be trusted. Whoever can write it can let himself in; whoever can read it, too. */
+/* Returns NULL where the file can be trusted: a person who can read or write it could log in. */
 static const char *dev_secrets_distrust(int fd)
 {
     struct stat st;
@@ -123,7 +126,7 @@ static enum dev_kept read_open(int fd, const char *path, struct dev_secrets *s, 
     return what ? dev_secrets_refuse(path, what, why) : DEV_KEPT;
 }
 
-/* DEV_NOT_KEPT: there is none. */
+/* DEV_NOT_KEPT: there is no file. */
 static enum dev_kept read_file(const char *path, struct dev_secrets *s, struct why *why)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -159,7 +162,7 @@ static bool write_all(int fd, const struct dev_secrets *s)
     return written;
 }
 
-/* For PostgreSQL: SQLite's folder is there by now. */
+/* Makes the folder, which exists already with SQLite. */
 static void make_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -168,7 +171,7 @@ static void make_folder(const char *path)
     if (!slash || slash == path)
         return;
     snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-    mkdir(folder, 0700); /* where it fails, the next step says why */
+    mkdir(folder, 0700); /* if it fails, opening the file fails and says why */
 }
 
 static enum dev_kept write_file(struct rng *rng, const char *path, struct dev_secrets *s,
@@ -192,7 +195,7 @@ static enum dev_kept write_file(struct rng *rng, const char *path, struct dev_se
     }
     if (!linked)
         return DEV_KEPT;
-    if (fd >= 0 && problem == EEXIST) /* somebody was faster: his are everybody's */
+    if (fd >= 0 && problem == EEXIST) /* another process was first: use its secrets */
         return read_file(path, s, why);
     why_set(why, "%.160s cannot be written: %s", path, strerror(problem));
     return DEV_NOT_KEPT;

@@ -1,5 +1,5 @@
-/* dev_secrets.h - the secrets that dev mode makes, kept in a file beside the database, so that a
- * token that was pasted works after the next start too. Never in production mode. */
+/* dev_secrets.h - keeps the secrets that dev mode makes in a file beside the database, so that a
+ * pasted token works after the next start too. Production mode does not use it. */
 #pragma once
 
 #include "base/rng.h"
@@ -15,15 +15,15 @@ struct dev_secrets {
 
 enum dev_kept {
     DEV_KEPT,
-    DEV_NOT_KEPT, /* the file cannot be written: they are good for this run */
-    DEV_REFUSED,  /* the file is there and cannot be trusted or read: there are none */
+    DEV_NOT_KEPT, /* the file cannot be written: the secrets are valid for this run */
+    DEV_REFUSED,  /* the file exists and cannot be trusted or read: there are no secrets */
 };
 
-/* Fills *s from the file, or makes all of them and then the file. db: ICHIDO_DB. Whoever is killed
- * in between leaves no half file; of two that make it at once both use the same. why: what is the
- * matter and what to do, without a secret in it. */
+/* Reads the secrets from the file, or makes them and writes the file. db: ICHIDO_DB. A crash leaves
+ * no half file, and two processes that do it at once use the same secrets. why: the problem and
+ * what to do about it, without a secret. */
 enum dev_kept dev_secrets_get(struct rng *rng, struct str db, struct dev_secrets *s,
                               struct why *why);
 
-/* One new secret of that kind. */
+/* Makes one new secret of that kind. */
 void dev_secret_make(struct rng *rng, size_t kind, char text[DEV_SECRET_TEXT + 1]);

@@ -1,3 +1,7 @@
+/* node.c - what every command needs first: the settings, the environment and the database.
+ *
+ * A failed fsync ends the process at once (EXIT_DISK), so that no answer depends on data that may
+ * be lost. Nothing here outlives a crash. */
 #include "server/node.h"
 
 #include "base/version.h"
@@ -26,14 +30,14 @@ static enum log_level level_of(struct str name)
     return LOG_ERROR;
 }
 
-static bool wants_words(struct str format)
+static bool wants_text(struct str format)
 {
     if (str_eq(format, S("auto")))
         return isatty(STDERR_FILENO);
     return str_eq(format, S("text"));
 }
 
-/* https://no-color.org: there, and not empty. */
+/* https://no-color.org: NO_COLOR turns colours off where it is set and not empty. */
 static bool wants_colours(void)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -41,13 +45,19 @@ static bool wants_colours(void)
     return isatty(STDERR_FILENO) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
-struct log *node_log_new(struct node *n, enum log_level least, bool threaded)
+static struct log *node_log_new(struct node *n, enum log_level least, bool threaded)
 {
     struct log *l = log_new(&n->env.clock, STDERR_FILENO, least, threaded);
 
-    if (wants_words(n->settings.log_format))
+    if (wants_text(n->settings.log_format))
         log_set_text(l, wants_colours());
     return l;
+}
+
+void node_log_errors_only(struct node *n)
+{
+    log_free(n->env.log);
+    n->env.log = node_log_new(n, LOG_ERROR, false);
 }
 
 static bool load_settings(struct settings *s)
@@ -58,8 +68,7 @@ static bool load_settings(struct settings *s)
     buf_init(&problems, 64 * 1024);
     fine = settings_load(s, from_environment, environ, &problems);
     if (!fine)
-        fprintf(stderr, "ichido: the settings are not right:\n" STR_FMT,
-                STR_ARG(buf_str(&problems)));
+        fprintf(stderr, "ichido: these settings are wrong:\n" STR_FMT, STR_ARG(buf_str(&problems)));
     buf_release(&problems);
     return fine;
 }
@@ -67,8 +76,7 @@ static bool load_settings(struct settings *s)
 bool node_init(struct node *n)
 {
     *n = (struct node){ 0 };
-    mallopt(M_ARENA_MAX,
-            6); /* an arena a thread would hold memory that nobody uses, two make them wait */
+    mallopt(M_ARENA_MAX, 6); /* one for each thread wastes memory, with two the threads wait */
     if (!load_settings(&n->settings))
         return false;
     clock_init(&n->env.clock);
@@ -83,8 +91,8 @@ bool node_init(struct node *n)
     return true;
 }
 
-/* An fsync that failed may have lost what it was asked to keep (fsyncgate): answering anybody after
- * that would be a guess. We leave; a new start reads what the disk really has. */
+/* After a failed fsync the written data may be lost (fsyncgate), and an answer could be wrong. The
+ * process ends; the next start reads what the disk really has. */
 static void disk_is_broken(void *ctx, const char *why)
 {
     (void)ctx;

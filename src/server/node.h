@@ -1,5 +1,5 @@
-/* node.h - what serve and the other commands need before anything else: settings, log, numbers,
- * clock, and the database. */
+/* node.h - what serve and the other commands need first: settings, log, metrics, clock, and the
+ * database. */
 #pragma once
 
 #include "base/env.h"
@@ -10,16 +10,17 @@
 struct node {
     struct env env;
     struct settings settings;
-    /* of this run, not of the settings: the webhook secret, and two that dev.c makes beside it */
+    /* true where dev.c made that secret because the settings have none */
     bool made_secret, made_jwt_secret, made_admin_token;
     struct store *store;
 };
 
-/* Reads the settings and makes the environment. False: it was said on standard error why. */
+/* Reads the settings and makes the environment. False: the reason was printed on standard error. */
 bool node_init(struct node *n);
 /* Opens the database; hint may be NULL. */
 bool node_open_store(struct node *n, void (*hint)(void *ctx), void *hint_ctx);
-void node_close_store(struct node *n); /* before what its threads may still call is freed */
+void node_close_store(struct node *n); /* before freeing anything that its threads call */
 void node_release(struct node *n);
-/* To standard error, as ICHIDO_LOG_FORMAT says. */
-struct log *node_log_new(struct node *n, enum log_level least, bool threaded);
+/* Replaces the log by one that writes ERROR lines only, at once: a command prints its results, and
+ * the information lines of the database are for operators of servers. */
+void node_log_errors_only(struct node *n);

@@ -1,3 +1,4 @@
+/* seal_audit.c - seals the audit log at the end of a process, in at most LIMIT_AUDIT_LAST units. */
 #include "server/seal_audit.h"
 
 #include "audit/seal.h"
@@ -14,8 +15,8 @@ struct sealing {
         seq; /* the last row when all was walked first; later ones are other nodes'. -1: unknown */
 };
 
-/* Whether a transaction is still waited for is read before the step: one that ends between the two
- * would otherwise leave its rows unsealed, and nobody would come back for them. */
+/* The check for open transactions comes before the step. If it came after it, a transaction that
+ * ends between the two would leave its rows unsealed, and no later step would seal them. */
 static enum err seal_audit_run(struct tx *tx, void *ctx)
 {
     struct sealing *s = ctx;
@@ -32,20 +33,20 @@ static enum err seal_audit_run(struct tx *tx, void *ctx)
 void node_seal_audit(struct node *n)
 {
     struct sealing s = { .now_ms = env_now_ms(&n->env), .seq = -1 };
-    struct errand errand;
+    struct command_executor executor;
     bool goes_on = true;
 
-    errand_init(&errand);
+    command_executor_init(&executor);
     for (int i = 0; goes_on && i < LIMIT_AUDIT_LAST; i++) {
         bool first_walk = s.seq < 0;
 
         if (s.waits)
             usleep(LIMIT_AUDIT_WAIT_MS * 1000);
-        if (errand_do(&errand, n->store, UNIT_BACK, seal_audit_run, &s))
+        if (command_executor_run(&executor, n->store, UNIT_BACK, seal_audit_run, &s))
             break;
         if (first_walk && !s.more)
             s.seq = s.run.all_seq;
         goes_on = first_walk || s.more || s.waits;
     }
-    errand_release(&errand);
+    command_executor_release(&executor);
 }

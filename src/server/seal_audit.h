@@ -1,9 +1,9 @@
-/* seal_audit.h - the last rows of the audit log, before a process ends. */
+/* seal_audit.h - seals the last rows of the audit log before a process ends. */
 #pragma once
 
 #include "server/node.h"
 
-/* Seals what is in the audit (O6), for who wrote there and ends: where no server runs nobody else
- * does, and a row without a seal can be taken away unseen. Bounded; what is left of it, or fails,
- * is the next server's. */
+/* Seals the rows of the audit log (O6) that this process wrote. Where no server runs no other
+ * process does that, and a row without a seal can be removed unnoticed. The work is bounded; the
+ * next server seals the rows that are left. */
 void node_seal_audit(struct node *n);

@@ -61,7 +61,7 @@ enum err postgres_store_open(const struct store_options *o, struct env *env,
 
 /* Begins a unit's run: rewinds its arena, forgets an earlier verdict. */
 void unit_begin(struct unit *u);
-/* Sends it home with its verdict. */
+/* Sends it back with its verdict. */
 void unit_give_back(struct unit *u, enum err verdict);
 /* True: it waited longer than LIMIT_STORE_WAIT_MS and was sent back with TIMEOUT. */
 bool unit_give_up(struct unit *u, struct env *env);

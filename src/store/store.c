@@ -15,7 +15,7 @@ enum err store_open(const struct store_options *o, struct env *env, struct store
 
 void store_post(struct store *s, struct unit *u)
 {
-    assert(u->kind && u->home && u->done);
+    assert(u->kind && u->executor && u->done);
     u->posted_ms = clock_mono_ms(&s->env->clock);
     if (u->arena)
         u->mark = arena_mark(u->arena);
@@ -45,7 +45,7 @@ void unit_begin(struct unit *u)
     u->err = OK;
 }
 
-static void come_home(struct task *t)
+static void come_back(struct task *t)
 {
     struct unit *u = CONTAINER_OF(t, struct unit, back);
 
@@ -55,8 +55,8 @@ static void come_home(struct task *t)
 void unit_give_back(struct unit *u, enum err verdict)
 {
     u->err = verdict;
-    u->back = (struct task){ .run = come_home };
-    home_give(u->home, &u->back);
+    u->back = (struct task){ .run = come_back };
+    executor_post(u->executor, &u->back);
 }
 
 bool unit_give_up(struct unit *u, struct env *env)

@@ -2,7 +2,7 @@
  *
  * Work reaches the database as a unit: a plain function with blocking SQL that begins and commits
  * nothing itself. The store takes the units that wait, runs them in as few commits as it can, and
- * sends each one home with its verdict once that is durable.
+ * sends each one back with its verdict once that is durable.
  *
  *   (1) OK means fsynced. Nothing is told before that.
  *   (2) A unit that fails is rolled back alone; its neighbours in the commit do not notice.
@@ -40,10 +40,11 @@ struct unit_kind {
 
 struct unit {
     const struct unit_kind *kind;
-    struct home *home;
-    void (*done)(struct unit *u); /* at home, once, with err set; the unit is the caller's again */
-    struct arena *arena;          /* optional: rewound before each run */
-    size_t bytes;                 /* optional: what it sends; a bulk ends at LIMIT_BULK_BYTES */
+    struct executor *executor;
+    void (*done)(
+        struct unit *u); /* on the executor, once, with err set; the unit is the caller's again */
+    struct arena *arena; /* optional: rewound before each run */
+    size_t bytes;        /* optional: what it sends; a bulk ends at LIMIT_BULK_BYTES */
     enum err err;
 
     /* the store's */

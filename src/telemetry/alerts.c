@@ -1,3 +1,5 @@
+/* alerts.c - the table of alert rules, the values that they compare, and the state machine of one
+ * alert. All functions are pure; ops/ reads the numbers and stores the states. */
 #include "telemetry/alerts.h"
 
 #include "base/limits.h"
@@ -120,8 +122,8 @@ int64_t alert_value_of_all(enum alert a, const struct alert_facts *f)
     return f->unknown_oldest_ms; /* ms are thousandths of seconds */
 }
 
-/* In thousandths of a per cent; 0 where it is of too few. Few events say something too where most
- * of them failed, and `few` did: else a small shop would never hear that nothing works. */
+/* The ratio in thousandths of a per cent, or 0 where there are too few events. A few events count
+ * too where half of them and at least `few` failed, so that a small shop is alerted as well. */
 static int64_t telemetry_alerts_ratio(int64_t failed, int64_t all, int64_t few)
 {
     bool many = all >= LIMIT_ALERT_EVENTS;
@@ -188,7 +190,7 @@ static enum alert_news while_firing(int64_t threshold, int64_t value, int64_t no
     bool well_below = value <= threshold * LIMIT_ALERT_CLEAR / 100;
     bool was_calm = s->calm_ms != 0, ahead = s->calm_ms > now_ms || s->told_ms > now_ms;
 
-    if (ahead) { /* the clock was set back: what it said then would hold us for ever */
+    if (ahead) { /* the clock was set back: the old times would block this alert for ever */
         s->calm_ms = well_below && was_calm ? now_ms : 0;
         s->told_ms = s->told_ms > now_ms ? now_ms : s->told_ms;
         return NEWS_QUIET;

@@ -1,3 +1,6 @@
+/* otlp.c - the exporter: takes ended spans from the list, sends one request at a time, and retries
+ * by the protocol's rules (see otlp.h). It runs on one executor and takes no lock. A crash loses
+ * the spans that wait. */
 #include "telemetry/otlp.h"
 
 #include "base/buf.h"
@@ -23,7 +26,7 @@ struct otlp {
     struct timer timer, end;
     struct task woken;       /* a batch waits */
     _Atomic bool is_given;   /* that task is on its way */
-    struct ended_span *held; /* taken, and not in a request yet */
+    struct ended_span *held; /* taken from the list, not in a request yet */
 
     struct buf body; /* of the batch under way */
     size_t batch;    /* its spans; 0: there is none */
@@ -47,7 +50,7 @@ static void otlp_count(const struct otlp *o, struct str result, size_t n)
 
 static void otlp_arm(struct otlp *o, int64_t ms)
 {
-    home_arm(o->o.home, &o->timer, env_now_ms(o->o.env) + ms);
+    executor_arm(o->o.executor, &o->timer, env_now_ms(o->o.env) + ms);
 }
 
 /* --- the end --- */
@@ -78,8 +81,8 @@ static void otlp_finish(struct otlp *o)
     o->stopped = NULL;
     o->started = false;
     lose_rest(o);
-    home_arm(o->o.home, &o->timer, CLOCK_NEVER);
-    home_arm(o->o.home, &o->end, CLOCK_NEVER);
+    executor_arm(o->o.executor, &o->timer, CLOCK_NEVER);
+    executor_arm(o->o.executor, &o->end, CLOCK_NEVER);
     stopped(o->stopped_ctx);
 }
 
@@ -96,7 +99,7 @@ void otlp_stop(struct otlp *o, void (*stopped)(void *ctx), void *ctx)
     }
     o->stopped = stopped;
     o->stopped_ctx = ctx;
-    home_arm(o->o.home, &o->end, env_now_ms(o->o.env) + LIMIT_OTLP_FLUSH_MS);
+    executor_arm(o->o.executor, &o->end, env_now_ms(o->o.env) + LIMIT_OTLP_FLUSH_MS);
     if (!o->busy)
         go_on(o);
 }
@@ -123,7 +126,8 @@ static int64_t number_of(const struct json_value *v)
                : 0;
 }
 
-/* It took some, or all with a warning: never sent again, and told once. */
+/* The receiver took a part of the spans, or all with a warning. They are not sent again, and the
+ * first such answer is logged. */
 static void look_for_refused(struct otlp *o)
 {
     static const char *const paths[] = { "partialSuccess.rejectedSpans",
@@ -175,7 +179,7 @@ static bool may_try_again(const struct otlp *o)
            (lost || c->status == 429 || c->status == 502 || c->status == 503 || c->status == 504);
 }
 
-/* -1: it does not say. */
+/* The pause that Retry-After asks for; -1 without one. */
 static int64_t asked_pause_ms(const struct otlp *o)
 {
     int64_t ms =
@@ -210,7 +214,7 @@ static void otlp_answered(struct call *c)
     }
     tell_failure(o);
     if (o->stopped)
-        otlp_finish(o); /* who does not take this one takes no other: nothing waits for it */
+        otlp_finish(o); /* the receiver would not take the other spans either */
     else if (may_try_again(o))
         otlp_arm(o, pause_ms(o));
     else
@@ -235,12 +239,12 @@ static void send_batch(struct otlp *o)
                              .answer_max = LIMIT_OTLP_ANSWER,
                              .cut_answer = true,
                              .arena = &o->answer,
-                             .home = o->o.home,
+                             .executor = o->o.executor,
                              .done = otlp_answered };
     client_call(o->o.client, &o->call);
 }
 
-/* False: nothing waits. */
+/* Writes the next batch. False: no span waits. */
 static bool otlp_fill(struct otlp *o)
 {
     struct ended_span *rest = NULL, *last = NULL;
@@ -299,7 +303,7 @@ static void many_wait(void *ctx)
     struct otlp *o = ctx;
 
     if (!atomic_exchange(&o->is_given, true))
-        home_give(o->o.home, &o->woken);
+        executor_post(o->o.executor, &o->woken);
 }
 
 /* --- from outside --- */

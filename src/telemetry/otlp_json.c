@@ -1,5 +1,5 @@
-/* otlp_json.c - spans as OTLP's JSON: ids are hex, 64-bit numbers are texts, enums are numbers, and
- * what has its default value is left out. */
+/* otlp_json.c - writes spans as OTLP's JSON: ids are hex, 64-bit numbers are strings, enums are
+ * numbers, and fields with their default value are left out. */
 #include "base/buf.h"
 #include "base/hex.h"
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-/* otlp_settings.c - OpenTelemetry's environment variables, as its specification reads them. */
+/* otlp_settings.c - reads OpenTelemetry's environment variables as its specification says. */
 #include "base/buf.h"
 #include "base/limits.h"
 #include "http/message/target.h"
@@ -36,7 +36,7 @@ struct str otlp_url(struct arena *a, struct str base, struct str traces)
 
 /* --- lists --- */
 
-/* The next "k=v"; empty members are passed over. False: there is none, or *ret_bad. */
+/* Reads the next "k=v" and skips empty members. False: there is none, or it is wrong (*ret_bad). */
 static bool next_pair(struct arena *a, struct str *list, struct str *ret_name,
                       struct str *ret_value, bool *ret_bad)
 {
@@ -84,7 +84,7 @@ bool otlp_headers(struct arena *a, struct str list, struct header *headers, size
     return !bad;
 }
 
-/* --- who we are --- */
+/* --- the resource --- */
 
 static void add_text(struct buf *b, struct str key, struct str value)
 {

@@ -1,13 +1,16 @@
-/* sentry.c - a ring of texts, filled by any thread, emptied at home.
+/* sentry.c - a ring of texts that any thread fills and one executor empties.
  *
  *   ERROR line --masked--> sentry_line --+--> ring --timer--> envelope --> one call under way
- *   alert ------------> sentry_message --+       \                           |
- *                                                 '--- dropped: counted <----'  told in a report
+ *   alert ------------> sentry_message --+      |                              |
+ *                                               '--> dropped and counted <-----'
+ *                                                      '--> a report in a later envelope
  *
- * (1) No call is made twice: what Sentry did not take is counted and gone, as it asks for.
- * (2) Nothing here writes an ERROR line, so no failure of Sentry's becomes an event.
- * (3) Equal errors are LIMIT_SENTRY_SAME a minute at most, all that wait LIMIT_SENTRY_WAITING.
- * What waits at a stop or a crash is lost; its line is in the log. */
+ *   (1) No call is made twice: an event that Sentry did not take is counted and dropped, as
+ *       Sentry's protocol asks for.
+ *   (2) Nothing here writes an ERROR line, so a failure of Sentry never becomes an event.
+ *   (3) Equal errors are sent LIMIT_SENTRY_SAME times a minute at most, and at most
+ *       LIMIT_SENTRY_WAITING events wait.
+ * Events that wait at a stop or a crash are lost; their lines are in the log. */
 #include "telemetry/sentry.h"
 
 #include "base/env.h"
@@ -47,12 +50,12 @@ struct sentry {
     int64_t dropped[SENTRY_REASON_COUNT];
     struct same same[LIMIT_SENTRY_MESSAGES];
 
-    /* at home */
+    /* used on the executor only */
     struct timer timer;
     struct sentry_limits limits;
     bool calling, carries_event, complained;
-    int64_t told[SENTRY_REASON_COUNT]; /* by the call under way */
-    int64_t report_at_ms;              /* for what was dropped, if no event leaves before */
+    int64_t reported[SENTRY_REASON_COUNT]; /* the counts in the call under way */
+    int64_t report_at_ms; /* when dropped events are reported, if no event leaves before */
     struct call call;
     struct arena arena;
     struct buf body;
@@ -75,7 +78,7 @@ static uint64_t hash_of(struct str s)
     return h;
 }
 
-/* Under the lock. The place of that message, or of the one that has been quiet longest. */
+/* Under the lock. The entry of that message, or the one that was unused the longest. */
 static struct same *same_as(struct sentry *s, uint64_t hash)
 {
     struct same *oldest = &s->same[0];
@@ -129,7 +132,7 @@ void sentry_line(void *ctx, struct str json)
     if (json_pick(json, paths, COUNT(paths), v, NULL) || v[1].type != JSON_ABSENT)
         return;
     if (v[2].type == JSON_STRING && str_eq(v[2].raw, S("declined")))
-        return; /* a customer's card: every day's business, and nothing that we could mend */
+        return; /* a declined card is an error of the customer and not of the server */
     pthread_mutex_lock(&s->lock);
     sentry_take(s, json, v[0].raw);
     pthread_mutex_unlock(&s->lock);
@@ -155,7 +158,7 @@ void sentry_message(struct sentry *s, enum sentry_level level, struct str messag
     buf_release(&text);
 }
 
-/* --- sending: at home --- */
+/* --- sending: on the executor --- */
 
 static char *next_text(struct sentry *s)
 {
@@ -171,21 +174,21 @@ static char *next_text(struct sentry *s)
     return text;
 }
 
-static void drop_at_home(struct sentry *s, enum sentry_reason why)
+static void drop_on_executor(struct sentry *s, enum sentry_reason why)
 {
     pthread_mutex_lock(&s->lock);
     sentry_drop(s, why);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes what was dropped along, to be told. */
+/* Moves the counts of dropped events into the call. False: there are none. */
 static bool take_counts(struct sentry *s)
 {
     int64_t sum = 0;
 
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < SENTRY_REASON_COUNT; i++) {
-        s->told[i] = s->dropped[i];
+        s->reported[i] = s->dropped[i];
         sum += s->dropped[i];
         s->dropped[i] = 0;
     }
@@ -197,7 +200,7 @@ static void give_counts_back(struct sentry *s)
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < SENTRY_REASON_COUNT; i++)
-        s->dropped[i] += s->told[i];
+        s->dropped[i] += s->reported[i];
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -237,18 +240,18 @@ static void sentry_complain(struct sentry *s)
     s->complained = true;
 }
 
-/* Sentry asks its clients not to send again. */
+/* Counts an event that Sentry did not take; its protocol forbids sending it again. */
 static void not_taken(struct sentry *s)
 {
     bool limited = s->call.result == CALL_ANSWERED && s->call.status == 429;
 
     sentry_complain(s);
     give_counts_back(s);
-    s->report_at_ms = CLOCK_NEVER; /* with the next event; a dead Sentry is not asked for ever */
+    s->report_at_ms = CLOCK_NEVER; /* with the next event, so that a dead Sentry is not called on */
     if (s->carries_event)
-        drop_at_home(s, s->call.result != CALL_ANSWERED ? SENTRY_NETWORK
-                        : limited                       ? SENTRY_LIMITED
-                                                        : SENTRY_REFUSED);
+        drop_on_executor(s, s->call.result != CALL_ANSWERED ? SENTRY_NETWORK
+                            : limited                       ? SENTRY_LIMITED
+                                                            : SENTRY_REFUSED);
 }
 
 static void sentry_called(struct call *c)
@@ -284,13 +287,13 @@ static void send_body(struct sentry *s)
         .cut_answer = true,
         .once = true,
         .arena = &s->arena,
-        .home = s->options.home,
+        .executor = s->options.executor,
         .done = sentry_called,
     };
     client_call(s->options.client, &s->call);
 }
 
-/* False: the event cannot be made, and was dropped. */
+/* Writes the envelope. False: the event cannot be made, and was dropped. */
 static bool write_body(struct sentry *s, const char *text, int64_t now_ms)
 {
     int64_t wall_ms = clock_wall_ms(&s->options.env->clock);
@@ -305,25 +308,25 @@ static bool write_body(struct sentry *s, const char *text, int64_t now_ms)
         e = sentry_event(&s->body, str_of(text), str_of(id), &s->about);
     s->carries_event = text != NULL;
     if (e) {
-        drop_at_home(s, SENTRY_REFUSED);
+        drop_on_executor(s, SENTRY_REFUSED);
         return false;
     }
     if (now_ms >= s->limits.reports_until_ms && take_counts(s))
-        sentry_report(&s->body, s->told, wall_ms);
+        sentry_report(&s->body, s->reported, wall_ms);
     else
-        memset(s->told, 0, sizeof(s->told));
+        memset(s->reported, 0, sizeof(s->reported));
     s->report_at_ms = 0;
     return true;
 }
 
-/* Errors that come while Sentry wants none do not wait for it. */
+/* Drops the events that came while a rate limit of Sentry holds. */
 static void drop_limited(struct sentry *s)
 {
     char *text;
 
     while ((text = next_text(s))) {
         free(text);
-        drop_at_home(s, SENTRY_LIMITED);
+        drop_on_executor(s, SENTRY_LIMITED);
     }
 }
 
@@ -357,7 +360,7 @@ static void sentry_tick(struct timer *t)
     struct sentry *s = CONTAINER_OF(t, struct sentry, timer);
 
     sentry_pump(s);
-    home_arm(s->options.home, &s->timer, env_now_ms(s->options.env) + LIMIT_SENTRY_TICK_MS);
+    executor_arm(s->options.executor, &s->timer, env_now_ms(s->options.env) + LIMIT_SENTRY_TICK_MS);
 }
 
 /* --- coming and going --- */

@@ -1,3 +1,5 @@
+/* sentry_dsn.c - takes a DSN apart and builds the URL and the X-Sentry-Auth header. A problem is
+ * described without showing the DSN, because it holds a key. */
 #include "telemetry/sentry_dsn.h"
 
 #include <stdio.h>
@@ -24,7 +26,7 @@ static bool all_digits(struct str s)
     return s.n > 0;
 }
 
-/* Takes what stands before the last sep; *s keeps what stands behind it. */
+/* Cuts the part before the last sep off; *s keeps the part after it. */
 static bool cut_last(struct str *s, char sep, struct str *ret_before)
 {
     const char *at = memrchr(s->p, sep, s->n);

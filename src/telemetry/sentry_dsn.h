@@ -1,5 +1,5 @@
-/* sentry_dsn.h - where Sentry is: {protocol}://{key}[:{secret}]@{host}[:{port}][/{path}]/{project}
- */
+/* sentry_dsn.h - reads a DSN, the URL of a Sentry project:
+ * {protocol}://{key}[:{secret}]@{host}[:{port}][/{path}]/{project} */
 #pragma once
 
 #include "base/str.h"
@@ -12,6 +12,6 @@ struct sentry_dsn {
     char auth[SENTRY_AUTH]; /* the value of X-Sentry-Auth */
 };
 
-/* False: why says what is wrong with it, without showing it. client is "name/version". */
+/* False: why says what is wrong with the DSN, without showing it. client is "name/version". */
 bool sentry_dsn_parse(struct str dsn, struct str client, struct sentry_dsn *ret_dsn,
                       struct why *why);

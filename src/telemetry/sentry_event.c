@@ -1,5 +1,6 @@
-/* sentry_event.c - an envelope is lines: a head, then for each item a head with the length of what
- * follows. All JSON is made by us out of texts that the log's writer has masked. */
+/* sentry_event.c - writes Sentry's envelopes. An envelope consists of lines: a head, then for each
+ * item a head with its length and the item. All JSON is made here from texts that the log has
+ * masked. */
 #include "telemetry/sentry_event.h"
 
 #include "base/json/json.h"
@@ -12,14 +13,14 @@
 
 enum { TAG_CHARS = 200, TRACE_ID = 32, SPAN_ID = 16 };
 
-/* What one searches and groups by. All other fields of a line are "extra". */
+/* The fields of a line that become tags, by which Sentry searches. All other fields are "extra". */
 static const char *const tag_names[] = {
     "alert",     "code",      "day",         "declineCode", "errorCode", "error_type",
     "eventType", "gateway",   "gatewayName", "kind",        "operation", "phase",
     "reason",    "requestId", "sqlstate",    "statement",   "status",    "test",
 };
 
-/* Somebody's words; the first that is there says why. */
+/* Fields with free text. The first one that a line has is the reason of the error. */
 static const char *const words_names[] = { "errorMessage", "why", "error", "words", "lastError" };
 
 /* RFC 3339 in UTC, with milliseconds. */
@@ -64,7 +65,7 @@ static struct str text_of(const cJSON *line, const char *name)
     return cJSON_IsString(f) ? str_of(f->valuestring) : (struct str){ 0 };
 }
 
-/* ,"name":"value", where there is one. */
+/* Adds ,"name":"value" unless the value is empty. */
 static void add_text(struct buf *out, const char *name, struct str value)
 {
     if (!value.n)
@@ -99,7 +100,8 @@ static bool is_empty(const cJSON *f)
     return cJSON_IsString(f) && !f->valuestring[0];
 }
 
-/* These have places of their own, or are a provider's and stay in our log (A6). */
+/* Fields that have a place of their own in the event, or that belong to a provider and stay in the
+ * log (A6). */
 static bool is_left_out(const cJSON *f)
 {
     static const char *const names[] = {
@@ -110,7 +112,7 @@ static bool is_left_out(const cJSON *f)
     return is_one_of(f->string, names, COUNT(names));
 }
 
-/* A provider's words name its objects: "No such payment_intent: 'pi_...'". */
+/* Hides the ids in a provider's messages: "No such payment_intent: 'pi_...'". */
 static void hide_ids(cJSON *line)
 {
     cJSON *f;
@@ -120,7 +122,7 @@ static void hide_ids(cJSON *line)
         mask_ids(f->valuestring, strlen(f->valuestring));
 }
 
-/* At most TAG_CHARS letters, none of them cut. */
+/* The first TAG_CHARS characters; none is cut in the middle. */
 static struct str sentry_event_shortened(struct str s)
 {
     size_t i = 0;
@@ -153,7 +155,7 @@ static void add_member(struct buf *out, const cJSON *f, bool *first, bool as_tag
     buf_release(&number);
 }
 
-/* ,"name":{...} of those fields that are tags, or that are not. */
+/* Adds ,"name":{...} of the fields that are tags, or of those that are not. */
 static void add_fields(struct buf *out, const char *name, const cJSON *line, bool tags)
 {
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(line, "tags"), *f;
@@ -179,7 +181,7 @@ static void add_trace(struct buf *out, const cJSON *line)
     buf_add(out, S("}}"));
 }
 
-/* A line is an exception whose type is its message, and whose value says why. */
+/* Writes the line as an exception: its type is the message, and its value is the reason. */
 static void add_words(struct buf *out, const cJSON *line, struct str message)
 {
     struct str why = { 0 };

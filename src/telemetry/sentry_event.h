@@ -1,10 +1,10 @@
-/* sentry_event.h - envelopes: how an error looks to Sentry. */
+/* sentry_event.h - writes the envelopes that Sentry takes. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Why events were not sent, in Sentry's words. */
+/* The reasons why events were not sent, by Sentry's names. */
 #define SENTRY_REASONS(X)                                                                          \
     X(SENTRY_OVERFLOW, "queue_overflow")                                                           \
     X(SENTRY_LIMITED, "ratelimit_backoff")                                                         \
@@ -19,15 +19,16 @@ struct sentry_about {
     struct str environment, release, server_name;
 };
 
-/* The envelope's head; event_id is empty where it only holds a report. */
+/* Writes the head of an envelope; event_id is empty where it only holds a report. */
 void sentry_head(struct buf *out, struct str event_id, int64_t sent_ms, struct str release);
-/* An item: a line of the log, or what sentry_own() made. VALIDATION: it is not one. */
+/* Writes an item with a line of the log, or of sentry_own(). VALIDATION: the line has no such
+ * form. */
 enum err sentry_event(struct buf *out, struct str line, struct str event_id,
                       const struct sentry_about *about);
-/* An item: what was dropped, and why. */
+/* Writes an item with the counts of dropped events by reason. */
 void sentry_report(struct buf *out, const int64_t dropped[SENTRY_REASON_COUNT], int64_t at_ms);
 
 struct log_field;
-/* A message that is no line, in the form that sentry_event reads. */
+/* Writes a message in the form of a log line, for sentry_event(). */
 void sentry_own(struct buf *out, int64_t at_ms, const char *level, struct str message,
                 struct str fingerprint, const struct log_field *tags, size_t count);

@@ -16,7 +16,8 @@ static int64_t within_reason(int64_t ms)
     return ms < 0 ? 0 : ms > LIMIT_SENTRY_SILENCE_MS ? LIMIT_SENTRY_SILENCE_MS : ms;
 }
 
-/* "60", "0.5": seconds. What is not a number is a minute, as Sentry's own clients take it. */
+/* Reads seconds like "60" or "0.5". A text that is no number is a minute, as in Sentry's
+ * clients. */
 static int64_t seconds_as_ms(struct str s)
 {
     char text[32], *end;
@@ -33,7 +34,7 @@ static int64_t seconds_as_ms(struct str s)
     return v > LIMIT_SENTRY_SILENCE_MS / 1000.0 ? LIMIT_SENTRY_SILENCE_MS : (int64_t)(v * 1000);
 }
 
-/* "60:error;default:organization:reason": one limit. */
+/* Learns one limit like "60:error;default:organization:reason". */
 static void learn_one(struct sentry_limits *l, struct str limit, int64_t now_ms)
 {
     int64_t until = now_ms + seconds_as_ms(str_trim(str_cut(&limit, ':')));

@@ -32,7 +32,8 @@ static struct goal_result telemetry_slo_judged(bool met, int64_t value, int64_t 
                                  events ? value : 0, events };
 }
 
-/* Compared exactly; only what is shown is rounded, and never to the better side of the target. */
+/* The comparison is exact. Only the shown value is rounded, and never to the better side of the
+ * target. */
 static struct goal_result telemetry_slo_share(enum goal g, int64_t good, int64_t all)
 {
     return telemetry_slo_judged(good * 100000 >= rules[g].target * all,
@@ -45,7 +46,7 @@ static struct goal_result telemetry_slo_below(enum goal g, int64_t bad, int64_t 
                                 all ? (bad * 100000 + all - 1) / all : 0, all);
 }
 
-/* One that happened is data, whatever else was counted. */
+/* A goal of zero occurrences. One occurrence misses it, also where no event was counted. */
 static struct goal_result telemetry_slo_none(int64_t times, int64_t events)
 {
     return telemetry_slo_judged(times == 0, times * 1000, events > times ? events : times);

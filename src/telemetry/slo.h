@@ -1,4 +1,5 @@
-/* slo.h - the goals of the seeds (O10), and whether a stretch of time met them. Pure. */
+/* slo.h - the service level objectives of the seeds (O10), and pure functions that say whether a
+ * stretch of time met them. */
 #pragma once
 
 #include "base/err.h"
@@ -31,6 +32,6 @@ struct goal_result {
     int64_t value; /* thousandths; NO_DATA: 0 */
     int64_t events;
 };
-/* remote: events go through a remote QStash. The builtin queue is published to by the commit that
- * stores the webhook, so there a webhook that was stored was published. */
+/* remote: events go through a remote QStash. With the builtin queue the commit that stores a
+ * webhook also adds its job, so every stored webhook counts as published. */
 struct goal_result goal_measure(enum goal g, const struct stretch *s, bool remote);

@@ -1,3 +1,5 @@
+/* window.c - two rings of snapshots of the counters, one each 10 s for ten minutes and one each
+ * minute for a day. They are in memory only: after a restart the windows fill again. */
 #include "telemetry/window.h"
 
 #include "base/limits.h"
@@ -100,7 +102,7 @@ static struct snapshot *window_add(struct ring *r)
     return window_newest(r);
 }
 
-/* A clock that was set back: what is there keeps its age. */
+/* After the clock was set back, the snapshots keep their age. */
 static void window_shift(struct ring *r, int64_t back_ms)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -126,7 +128,7 @@ void window_take(struct window *w, int64_t now_ms)
 
 /* --- looking back --- */
 
-/* The newest that is not younger than at_ms, or the oldest of all. */
+/* The newest snapshot that is at least as old as at_ms, or the oldest of all. */
 static const struct snapshot *look_back(const struct ring *r, int64_t at_ms)
 {
     size_t i = r->count;
@@ -136,7 +138,7 @@ static const struct snapshot *look_back(const struct ring *r, int64_t at_ms)
     return i ? &r->all[(r->begin + i - 1) % r->room] : NULL;
 }
 
-/* The fine ring where it reaches so far; else the one that reaches furthest. */
+/* Uses the fine ring where it reaches back far enough, otherwise the ring that reaches furthest. */
 static const struct snapshot *window_beginning(const struct window *w, int64_t at_ms)
 {
     const struct snapshot *fine = look_back(&w->fine, at_ms);

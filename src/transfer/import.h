@@ -70,11 +70,11 @@ void transfer_import_end(struct transfer_import *im);   /* frees */
 
 /* In a unit that reads. OK with problems: nothing more is done with it. */
 enum err transfer_import_read(struct tx *tx, struct transfer_import *im);
-/* At home, before each step. False: there is none left. */
+/* On the executor, before each step. False: there is none left. */
 bool transfer_import_next(struct transfer_import *im);
 /* In a unit that writes; dry_run: in one that reads. */
 enum err transfer_import_step(struct tx *tx, struct transfer_import *im);
-void transfer_import_took(struct transfer_import *im); /* at home: the step is durable */
+void transfer_import_took(struct transfer_import *im); /* on the executor: the step is durable */
 
 struct str transfer_import_json(struct transfer_import *im,
                                 struct arena *a); /* .p NULL: no memory */

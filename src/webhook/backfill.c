@@ -75,7 +75,9 @@ static void give_up(struct healing *h, const char *why)
 static void backfill_post(struct healing *h, const struct unit_kind *kind,
                           void (*done)(struct unit *))
 {
-    h->unit = (struct unit){ .kind = kind, .home = h->heal->payments->runtime.home, .done = done };
+    h->unit = (struct unit){ .kind = kind,
+                             .executor = h->heal->payments->runtime.executor,
+                             .done = done };
     store_post(h->heal->payments->runtime.store, &h->unit);
 }
 
@@ -338,7 +340,7 @@ static void backfill_ask(struct healing *h)
     h->page = (struct stripe_page){ .path = path,
                                     .after = arena_str(&h->arena, str_of(h->place.after)),
                                     .arena = &h->arena,
-                                    .home = h->heal->payments->runtime.home,
+                                    .executor = h->heal->payments->runtime.executor,
                                     .done = page_read };
     if (!path.p)
         give_up(h, "no memory");

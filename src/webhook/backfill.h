@@ -15,7 +15,7 @@
 struct stripe_lister; /* gateway/stripe/list.h */
 
 struct heal {
-    struct payments *payments;    /* for its env, store, queue and home */
+    struct payments *payments;    /* for its env, store, queue and executor */
     struct stripe_lister *lister; /* NULL: no gateway speaks Stripe's words; nothing is done */
     int64_t every_ms;             /* 0: off */
     int64_t backlog_limit;        /* live messages above which nothing is added (W3); 0: no limit */

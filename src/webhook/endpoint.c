@@ -150,7 +150,8 @@ struct knock *knock_new(struct door *d, struct request *r)
     k->request = r;
     k->door = d;
     v = &k->receive;
-    v->unit = (struct unit){ .kind = &receive_kind, .home = r->home, .done = endpoint_stored };
+    v->unit =
+        (struct unit){ .kind = &receive_kind, .executor = r->executor, .done = endpoint_stored };
     v->provider = d->provider;
     v->kind = d->kind;
     v->queue = d->queue;
@@ -181,7 +182,7 @@ bool door_init(struct door *d, struct str allow, struct why *why)
 {
     if (!allow_parse(&d->allow, allow, why))
         return false;
-    refusals_init(&d->refusals, d->env, d->store, d->home);
+    refusals_init(&d->refusals, d->env, d->store, d->executor);
     d->refusals.provider = d->provider;
     return true;
 }

@@ -15,7 +15,7 @@ struct door {
     struct env *env;
     struct store *store;
     struct queue *queue;
-    struct home *home; /* where refusals are summed up and written */
+    struct executor *executor; /* where refusals are summed up and written */
     const struct allow_list *trusted;
     int64_t backlog_limit; /* live messages; 0: no limit */
     bool everybody;        /* an empty list lets all in */

@@ -58,7 +58,7 @@ struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct 
                              .env = o->env,
                              .store = o->store,
                              .queue = o->queue,
-                             .home = o->home,
+                             .executor = o->executor,
                              .trusted = o->trusted,
                              .backlog_limit = o->backlog_limit,
                              .everybody = o->everybody,

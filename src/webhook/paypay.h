@@ -19,7 +19,7 @@ struct paypay_door_options {
     struct env *env;
     struct store *store;
     struct queue *queue;
-    struct home *home;                /* where refusals are summed up and written */
+    struct executor *executor;        /* where refusals are summed up and written */
     struct str allow;                 /* CIDRs */
     bool everybody;                   /* an empty list lets all in: dev mode */
     const struct allow_list *trusted; /* borrowed: proxies whose X-Forwarded-For is believed */
@@ -29,7 +29,8 @@ struct paypay_door_options {
 /* NULL: `why` says what to correct. */
 struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct why *why);
 void paypay_door_handle(struct request *r, void *door); /* for the route; any loop */
-/* At home, when no request comes any more: writes the counts it holds, then calls `stopped`. */
+/* On the executor, when no request comes any more: writes the counts it holds, then calls
+ * `stopped`. */
 void paypay_door_stop(struct paypay_door *d, void (*stopped)(void *ctx), void *ctx);
 void paypay_door_free(struct paypay_door *d);
 

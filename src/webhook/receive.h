@@ -9,7 +9,7 @@
 struct receive {
     struct unit unit;
 
-    /* in: all of it lives until the unit comes home */
+    /* in: all of it lives until the unit comes back */
     struct str provider, kind; /* of the row and of the message; empty: Stripe's */
     struct queue *queue;
     struct stripe_event event;

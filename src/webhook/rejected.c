@@ -1,4 +1,4 @@
-/* rejected.c - counts go from the loops to the home like this:
+/* rejected.c - counts go from the loops to the executor like this:
  *
  *   a loop adds --first one--> task --> the timer waits for the minute's end --> one unit of rows
  *
@@ -54,7 +54,7 @@ void refusals_add(struct refusals *r, const struct request *q, enum refusal why)
     log_at_most_once_a_second(r, q, why);
     atomic_fetch_add(&r->unwritten[why], 1);
     if (!atomic_exchange(&r->called, true))
-        home_give(r->home, &r->call);
+        executor_post(r->executor, &r->call);
 }
 
 /* --- the rows --- */
@@ -77,14 +77,14 @@ static enum err write_rows(struct tx *tx, struct unit *u)
     return OK;
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void go_on_stopping(struct refusals *r);
 
 static void rejected_arm(struct refusals *r, int64_t due_ms)
 {
     r->armed = due_ms != CLOCK_NEVER;
-    home_arm(r->home, &r->timer, due_ms);
+    executor_arm(r->executor, &r->timer, due_ms);
 }
 
 static void put_back(struct refusals *r)
@@ -115,7 +115,7 @@ static void write_counts(struct refusals *r)
     for (int i = 0; i < REFUSALS; i++)
         r->counts[i] = atomic_exchange(&r->unwritten[i], 0);
     r->writing = true;
-    r->unit = (struct unit){ .kind = &kind, .home = r->home, .done = rejected_written };
+    r->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = rejected_written };
     store_post(r->store, &r->unit);
 }
 
@@ -159,9 +159,12 @@ void refusals_stop(struct refusals *r, void (*stopped)(void *ctx), void *ctx)
     go_on_stopping(r);
 }
 
-void refusals_init(struct refusals *r, struct env *env, struct store *store, struct home *home)
+void refusals_init(struct refusals *r, struct env *env, struct store *store,
+                   struct executor *executor)
 {
-    *r = (struct refusals){ .env = env, .store = store, .home = home, .provider = S("stripe") };
+    *r = (struct refusals){
+        .env = env, .store = store, .executor = executor, .provider = S("stripe")
+    };
     r->call.run = first_of_a_minute;
     r->timer = (struct timer){ .fire = minute_is_over, .due_ms = CLOCK_NEVER };
 }

@@ -23,7 +23,7 @@ enum refusal { /* in the order of the counter's label values */
 struct refusals {
     struct env *env;
     struct store *store;
-    struct home *home;
+    struct executor *executor;
     struct str
         provider; /* whose door it is, in the audit; "stripe" unless its door says otherwise */
     _Atomic int64_t unwritten[REFUSALS]; /* for the audit */
@@ -31,7 +31,7 @@ struct refusals {
     _Atomic int64_t logged_s[REFUSALS]; /* the second of the last line */
     _Atomic bool called;                /* the task is under way, or the timer armed */
 
-    /* at home */
+    /* on the executor */
     struct task call;
     struct timer timer;
     struct unit unit;
@@ -41,6 +41,7 @@ struct refusals {
     void *stopped_ctx;
 };
 
-void refusals_init(struct refusals *r, struct env *env, struct store *store, struct home *home);
+void refusals_init(struct refusals *r, struct env *env, struct store *store,
+                   struct executor *executor);
 void refusals_add(struct refusals *r, const struct request *q, enum refusal why); /* any loop */
-void refusals_stop(struct refusals *r, void (*stopped)(void *ctx), void *ctx);    /* at home */
+void refusals_stop(struct refusals *r, void (*stopped)(void *ctx), void *ctx); /* on the executor */

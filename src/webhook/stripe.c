@@ -89,7 +89,7 @@ static struct door door_of(const struct stripe_door_options *o)
                           .env = o->env,
                           .store = o->store,
                           .queue = o->queue,
-                          .home = o->home,
+                          .executor = o->executor,
                           .trusted = o->trusted,
                           .backlog_limit = o->backlog_limit,
                           .everybody = true,

@@ -15,7 +15,7 @@ struct stripe_door_options {
     struct env *env;
     struct store *store;
     struct queue *queue;
-    struct home *home; /* where refusals are summed up and written */
+    struct executor *executor; /* where refusals are summed up and written */
     const struct str *secrets;
     size_t secret_count;
     int ack;                          /* 204, or 200 with {"received":true} (W2) */
@@ -31,6 +31,7 @@ struct stripe_door_options {
 /* NULL: `why` says what to correct. */
 struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct why *why);
 void stripe_door_handle(struct request *r, void *door); /* for the route; any loop */
-/* At home, when no request comes any more: writes the counts it holds, then calls `stopped`. */
+/* On the executor, when no request comes any more: writes the counts it holds, then calls
+ * `stopped`. */
 void stripe_door_stop(struct stripe_door *d, void (*stopped)(void *ctx), void *ctx);
 void stripe_door_free(struct stripe_door *d);

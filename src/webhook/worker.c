@@ -197,7 +197,8 @@ static void worker_bury(struct worker_work *k)
 
     if (!k->why.text[0])
         why_set(&k->why, "%s: %s", err_code(k->ran), err_words(k->ran, LANG_EN));
-    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = worker_buried };
+    k->unit =
+        (struct unit){ .kind = &kind, .executor = k->request->executor, .done = worker_buried };
     store_post(k->worker->store, &k->unit);
 }
 
@@ -353,7 +354,7 @@ static void work_on(struct worker_work *k)
     if (!gone && !read_event(k, &job))
         return;
     worker_fill(k, r, k->worker, job);
-    k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = worker_applied };
+    k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = worker_applied };
     store_post(k->worker->store, &k->unit);
 }
 
@@ -386,7 +387,9 @@ static void read_stored(struct worker_work *k)
     struct request *r = k->request;
 
     k->by_reference = true;
-    k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = was_read, .arena = &r->arena };
+    k->unit = (struct unit){
+        .kind = &kind, .executor = r->executor, .done = was_read, .arena = &r->arena
+    };
     store_post(k->worker->store, &k->unit);
 }
 
@@ -442,7 +445,8 @@ static void worker_follow(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.keys", UNIT_FRONT, follow_run, NULL };
 
-    k->unit = (struct unit){ .kind = &kind, .home = k->request->home, .done = worker_followed };
+    k->unit =
+        (struct unit){ .kind = &kind, .executor = k->request->executor, .done = worker_followed };
     store_post(k->worker->store, &k->unit);
 }
 

@@ -597,7 +597,7 @@ static void *crowd_post(void *arg)
         struct job *j = &c->jobs[i];
 
         job_init(j, c->rig, crowd_kind(i));
-        j->unit.home = &c->desk.home;
+        j->unit.executor = &c->desk.executor;
         if (i % 100 == 50)
             j->id = c->jobs[i - 1].id; /* one in a hundred is a repeat */
         store_post(c->rig->store, &j->unit);

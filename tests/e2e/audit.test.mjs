@@ -233,7 +233,7 @@ forEachStore((store, storeTest) => {
         await server.kill(); // one that stops seals what is left
         assert.deepEqual(await ask(), through);
         for (const [args, why] of [[[], /needs list, verify or export/], [['look'], /is not list, verify or export/], [['verify', '--expect', '1:ab'], /--expect needs/],
-            [['list', '--limit', '0'], /--limit/], [['export', '--format', 'xml'], /jsonl or csv/], [['list', 'x'], /is too much/]]) {
+            [['list', '--limit', '0'], /--limit/], [['export', '--format', 'xml'], /jsonl or csv/], [['list', 'x'], /is unexpected/]]) {
             const wrong = await cli(db, args);
             assert.equal(wrong.code, 2);
             assert.match(wrong.stderr, why);

@@ -480,14 +480,14 @@ forEachStore((store, test) => {
         assert.equal(other.code, 1);
         assert.match(other.stderr, /the server refused ICHIDO_ADMIN_TOKEN \(401\)/);
         const wrong = [
-            [[], /needs list, groups, show, retry or delete/], [['purge'], /purge is not list, groups, show/], [['retry'], /say which letters/],
-            [['delete'], /say which letters/], [['retry', '--all', '--kind', 'a'], /exclude each other/], [['retry', 'x'], /is not the whole id of a letter/],
+            [[], /needs list, groups, show, retry or delete/], [['purge'], /purge is not list, groups, show/], [['retry'], /say which dead letters/],
+            [['delete'], /say which dead letters/], [['retry', '--all', '--kind', 'a'], /exclude each other/], [['retry', 'x'], /is not the whole id of a dead letter/],
             [['list', '--kinds', 'a'], /--kinds is not an option/], [['list', '--kind'], /--kind needs/], [['list', '--kind', ''], /--kind needs/],
             [['list', '--kind', 'a', '--kind=b'], /may be given once/], [['list', '--event', 'a', '--ref', 'b'], /may be given once/],
             [['list', '--from', 'yesterday'], /--from needs a time/], [['list', '--from', '1h', '--to', '2h'], /--to must be later/],
             [['list', '--dry-run'], /does not go with this command/], [['retry', '--all', '--yes'], /does not go with this command/],
-            [['show'], /needs the id of one letter/], [['show', uuid(), uuid()], /needs the id of one letter/], [['retry', '--payment', 'x', '--all'], /UUID of a payment/],
-            [['list', '--limit', '0'], /--limit needs/], [['list', uuid()], /is too much/], [['retry', '--all=yes'], /takes no value/],
+            [['show'], /needs the id of one dead letter/], [['show', uuid(), uuid()], /needs the id of one dead letter/], [['retry', '--payment', 'x', '--all'], /UUID of a payment/],
+            [['list', '--limit', '0'], /--limit needs/], [['list', uuid()], /is unexpected/], [['retry', '--all=yes'], /takes no value/],
         ];
         for (const [args, words] of wrong) {
             const got = await dlq(db, args);

@@ -533,7 +533,7 @@ forEachStore((store, test) => {
             assert.deepEqual([JSON.parse(added.out).name, JSON.parse(added.out).role], [name, 'viewer']);
             const again = await run(['add', name, '--role', 'viewer'], PASSWORD);
             assert.equal(again.code, 1);
-            assert.match(again.err, /somebody has that name already/);
+            assert.match(again.err, /another operator has that name already/);
             assert.equal((await run(['role', name, '--role', 'operator'])).code, 0);
             assert.equal((await run(['passwd', name], `${ANOTHER}\n`)).code, 0);
             assert.equal((await run(['disable', name])).code, 0);
@@ -545,7 +545,7 @@ forEachStore((store, test) => {
         }
         for (const [args, input, words] of [
             [[], '', /add, list/], [['add'], PASSWORD, /say who/], [['add', 'x'], PASSWORD, /--role/], [['add', 'x', PASSWORD], '', /never an argument/],
-            [['add', 'x', '--role', 'admin'], PASSWORD, /viewer or operator/], [['add', 'X', '--role', 'viewer'], PASSWORD, /small letters/],
+            [['add', 'x', '--role', 'admin'], PASSWORD, /viewer or operator/], [['add', 'X', '--role', 'viewer'], PASSWORD, /lower-case letters/],
             [['add', 'x', '--role', 'viewer'], 'short', /12 to 256/], [['add', 'x', '--role', 'viewer'], '', /password is needed/], [['list', 'x'], '', /options only/],
         ]) {
             const said = await command(server, args, input);

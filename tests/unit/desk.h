@@ -1,4 +1,5 @@
-/* desk.h - a home for tests: what comes home waits in a list until the test's thread takes it. */
+/* desk.h - an executor for tests: what comes back waits in a list until the test's thread takes
+ * it. */
 #pragma once
 
 #include "base/executor.h"
@@ -11,15 +12,15 @@
 enum { DESK_PATIENCE_S = 60 };
 
 struct desk {
-    struct home home;
+    struct executor executor;
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct task *first, **last;
 };
 
-static inline void desk_give(struct home *h, struct task *t)
+static inline void desk_give(struct executor *h, struct task *t)
 {
-    struct desk *d = CONTAINER_OF(h, struct desk, home);
+    struct desk *d = CONTAINER_OF(h, struct desk, executor);
 
     pthread_mutex_lock(&d->lock);
     t->next = NULL;
@@ -29,16 +30,16 @@ static inline void desk_give(struct home *h, struct task *t)
     pthread_mutex_unlock(&d->lock);
 }
 
-static inline void desk_init_as(struct desk *d, const struct home_ops *ops)
+static inline void desk_init_as(struct desk *d, const struct executor_ops *ops)
 {
-    *d = (struct desk){ .home = { ops }, .last = &d->first };
+    *d = (struct desk){ .executor = { ops }, .last = &d->first };
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->more, NULL);
 }
 
 static inline void desk_init(struct desk *d) /* without timers */
 {
-    static const struct home_ops ops = { .give = desk_give };
+    static const struct executor_ops ops = { .post = desk_give };
 
     desk_init_as(d, &ops);
 }
@@ -64,7 +65,7 @@ static inline void desk_next(struct desk *d)
     pthread_mutex_lock(&d->lock);
     while (!d->first)
         if (pthread_cond_timedwait(&d->more, &d->lock, &end))
-            fail_msg("nothing came home in %d s", DESK_PATIENCE_S);
+            fail_msg("nothing came back in %d s", DESK_PATIENCE_S);
     t = d->first;
     d->first = t->next;
     if (!d->first)
@@ -73,7 +74,7 @@ static inline void desk_next(struct desk *d)
     t->run(t);
 }
 
-/* Runs the next n tasks that come home. */
+/* Runs the next n tasks that come back. */
 static inline void desk_wait(struct desk *d, int n)
 {
     while (n--)

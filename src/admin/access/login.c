@@ -200,7 +200,7 @@ static void let_in(struct access_login_attempt *a)
     a->session.name = a->name.n ? a->person.name : ADMIN_NAME;
     a->session.viewer = a->name.n && a->person.viewer;
     request_client_ip(a->request); /* here: the unit runs on another thread */
-    a->unit = (struct unit){ .kind = &kind, .home = a->request->home, .done = has_begun };
+    a->unit = (struct unit){ .kind = &kind, .executor = a->request->executor, .done = has_begun };
     store_post(a->api->store, &a->unit);
 }
 
@@ -240,7 +240,7 @@ static void access_login_looked(struct unit *u)
         return;
     }
     a->job = (struct hash_job){ .back.run = access_login_compared,
-                                .home = a->request->home,
+                                .executor = a->request->executor,
                                 .password = a->secret };
     snprintf(a->job.text, sizeof(a->job.text), STR_FMT, STR_ARG(text));
     if (!hasher_check(a->api->hasher, &a->job))
@@ -252,7 +252,7 @@ static void ask_who(struct access_login_attempt *a)
     static const struct unit_kind kind = { "login.look", UNIT_READ, access_login_look, NULL };
 
     a->unit = (struct unit){ .kind = &kind,
-                             .home = a->request->home,
+                             .executor = a->request->executor,
                              .done = access_login_looked,
                              .arena = &a->request->arena };
     store_post(a->api->store, &a->unit);
@@ -433,7 +433,7 @@ static void logout_as(struct request *r, void *ctx, enum err e, const struct ses
         return;
     request_client_ip(r);
     *l = (struct leaving){ .request = r, .api = ctx, .session = s };
-    l->unit = (struct unit){ .kind = &kind, .home = r->home, .done = has_left };
+    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = has_left };
     store_post(l->api->store, &l->unit);
 }
 

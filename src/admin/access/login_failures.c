@@ -1,4 +1,4 @@
-/* login_failures.c - counts go from the loops to the home like this:
+/* login_failures.c - counts go from the loops to the executor like this:
  *
  *   a loop adds --first one--> task --> the timer waits for the minute's end --> one unit of rows
  *
@@ -95,7 +95,7 @@ void login_failures_add(struct login_failures *f, struct request *r, enum login_
     login_failures_set(one.from, sizeof(one.from), request_client_ip(r));
     count_tried(f, &one);
     if (!atomic_exchange(&f->called, true))
-        home_give(f->home, &f->call);
+        executor_post(f->executor, &f->call);
 }
 
 /* --- the rows --- */
@@ -122,14 +122,14 @@ static enum err write_rows(struct tx *tx, struct unit *u)
     return e;
 }
 
-/* --- at home --- */
+/* --- on the executor --- */
 
 static void go_on_stopping(struct login_failures *f);
 
 static void login_failures_arm(struct login_failures *f, int64_t due_ms)
 {
     f->armed = due_ms != CLOCK_NEVER;
-    home_arm(f->home, &f->timer, due_ms);
+    executor_arm(f->executor, &f->timer, due_ms);
 }
 
 static void put_back(struct login_failures *f)
@@ -164,7 +164,8 @@ static void write_counts(struct login_failures *f)
     forget_tried(f);
     pthread_mutex_unlock(&f->lock);
     f->writing = true;
-    f->unit = (struct unit){ .kind = &kind, .home = f->home, .done = login_failures_written };
+    f->unit =
+        (struct unit){ .kind = &kind, .executor = f->executor, .done = login_failures_written };
     store_post(f->store, &f->unit);
 }
 
@@ -208,9 +209,9 @@ void login_failures_stop(struct login_failures *f, void (*stopped)(void *ctx), v
 }
 
 void login_failures_init(struct login_failures *f, struct env *env, struct store *store,
-                         struct home *home)
+                         struct executor *executor)
 {
-    *f = (struct login_failures){ .env = env, .store = store, .home = home };
+    *f = (struct login_failures){ .env = env, .store = store, .executor = executor };
     pthread_mutex_init(&f->lock, NULL);
     forget_tried(f);
     f->call.run = first_of_a_minute;

@@ -33,7 +33,7 @@ enum { LOGIN_TRIED = LOGIN_FAILURES + LIMIT_LOGIN_FAILURES };
 struct login_failures {
     struct env *env;
     struct store *store;
-    struct home *home;
+    struct executor *executor;
     _Atomic int64_t unlogged[LOGIN_FAILURES];
     _Atomic int64_t logged_s[LOGIN_FAILURES]; /* the second of the last line */
     _Atomic bool called;                      /* the task is under way, or the timer armed */
@@ -42,7 +42,7 @@ struct login_failures {
     struct login_tried tried[LOGIN_TRIED]; /* the first of them by reason alone */
     size_t tried_count;
 
-    /* at home */
+    /* on the executor */
     struct task call;
     struct timer timer;
     struct unit unit;
@@ -54,9 +54,10 @@ struct login_failures {
 };
 
 void login_failures_init(struct login_failures *f, struct env *env, struct store *store,
-                         struct home *home);
+                         struct executor *executor);
 /* `name`: of the person who is meant, where he is known to be there; else empty. */
 void login_failures_add(struct login_failures *f, struct request *r, enum login_failure why,
                         struct str name);
-/* At home, once no request is left: what was counted is written, then `stopped` is called. */
+/* On the executor, once no request is left: what was counted is written, then `stopped` is
+ * called. */
 void login_failures_stop(struct login_failures *f, void (*stopped)(void *ctx), void *ctx);

@@ -146,7 +146,7 @@ static void operator_answer(struct unit *u)
 static void access_operators_commit(struct access_operators_act *a)
 {
     a->unit = (struct unit){ .kind = a->kind,
-                             .home = a->request->home,
+                             .executor = a->request->executor,
                              .done = operator_answer,
                              .arena = &a->request->arena };
     store_post(a->api->store, &a->unit);
@@ -179,7 +179,7 @@ static void operator_hash_and_commit(struct access_operators_act *a)
         return;
     }
     a->job = (struct hash_job){ .back.run = access_operators_hashed,
-                                .home = a->request->home,
+                                .executor = a->request->executor,
                                 .password = a->password };
     if (!hasher_make(a->api->hasher, &a->job)) {
         operator_wipe_password(a);

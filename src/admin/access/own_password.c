@@ -83,7 +83,7 @@ static void own_password_post(struct own_password_change *c, const struct unit_k
                               void (*done)(struct unit *))
 {
     c->unit = (struct unit){
-        .kind = kind, .home = c->request->home, .done = done, .arena = &c->request->arena
+        .kind = kind, .executor = c->request->executor, .done = done, .arena = &c->request->arena
     };
     store_post(c->api->store, &c->unit);
 }
@@ -111,7 +111,7 @@ static void own_password_compared(struct task *t)
         return;
     }
     c->job = (struct hash_job){ .back.run = own_password_hashed,
-                                .home = c->request->home,
+                                .executor = c->request->executor,
                                 .password = c->password };
     if (!hasher_make(c->api->hasher, &c->job))
         own_password_fail(c, ERR_OVERLOADED);
@@ -134,7 +134,7 @@ static void own_password_looked(struct unit *u)
     }
     c->was = c->person.password;
     c->job = (struct hash_job){ .back.run = own_password_compared,
-                                .home = c->request->home,
+                                .executor = c->request->executor,
                                 .password = c->current };
     snprintf(c->job.text, sizeof(c->job.text), STR_FMT, STR_ARG(c->was));
     if (!hasher_check(c->api->hasher, &c->job))

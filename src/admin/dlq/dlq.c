@@ -129,7 +129,7 @@ static void dlq_post(struct dlq_doing *d)
     d->answer.unit = (struct unit){ .kind = d->act.dry_run ? &dry
                                             : d->one       ? &one
                                                            : &many,
-                                    .home = d->answer.request->home,
+                                    .executor = d->answer.request->executor,
                                     .done = dlq_step_done };
     store_post(d->api->store, &d->answer.unit);
 }
@@ -161,8 +161,9 @@ static void dlq_prepare(struct dlq_doing *d)
 {
     static const struct unit_kind kind = { "dlq.edit", UNIT_READ, dlq_run_prepare, NULL };
 
-    d->answer.unit =
-        (struct unit){ .kind = &kind, .home = d->answer.request->home, .done = dlq_prepared };
+    d->answer.unit = (struct unit){ .kind = &kind,
+                                    .executor = d->answer.request->executor,
+                                    .done = dlq_prepared };
     store_post(d->api->store, &d->answer.unit);
 }
 

@@ -183,7 +183,7 @@ static void redrive_count_on(struct redrive_starting *s)
                                            NULL };
 
     s->answer.unit = (struct unit){ .kind = &kind,
-                                    .home = s->answer.request->home,
+                                    .executor = s->answer.request->executor,
                                     .done = redrive_letters_counted };
     store_post(s->api->store, &s->answer.unit);
 }

@@ -149,7 +149,7 @@ static bool sandbox_event_sign(struct str secret, struct str body, int64_t t,
 
 /* --- sent --- */
 
-static void sandbox_event_sent(struct errand *e)
+static void sandbox_event_sent(struct sandbox_calls *e)
 {
     struct request *r = e->request;
     struct buf b;
@@ -167,17 +167,17 @@ static void sandbox_event_sent(struct errand *e)
 }
 
 /* False: no memory. */
-static bool sandbox_event_add(struct errand *e, struct sandbox_event_sending *s)
+static bool sandbox_event_add(struct sandbox_calls *e, struct sandbox_event_sending *s)
 {
     struct env *env = e->request->env;
     struct arena *a = &e->request->arena;
     char signature[SIGNATURE_MAX] = "";
-    struct errand_step *step = &e->steps[e->count++];
+    struct sandbox_call *step = &e->steps[e->count++];
     struct buf b;
 
     buf_init(&b, EVENT_MAX);
     sandbox_event_write(&b, env, s);
-    *step = (struct errand_step){ .method = S("POST"), .url = e->api->webhook_url };
+    *step = (struct sandbox_call){ .method = S("POST"), .url = e->api->webhook_url };
     if (!b.failed &&
         sandbox_event_sign(e->api->secret, buf_str(&b), env_now_ms(env) / 1000, signature))
         step->body = arena_str(a, buf_str(&b));
@@ -191,17 +191,17 @@ static bool sandbox_event_add(struct errand *e, struct sandbox_event_sending *s)
 void api_sandbox_event(struct request *r, void *ctx, const struct principal *p)
 {
     struct sandbox_event_sending s = { 0 };
-    struct errand *errand;
+    struct sandbox_calls *calls;
 
     if (!query_read(r, NULL, 0, NULL) || !sandbox_event_read_wish(r, &s))
         return;
-    errand = errand_new(r, ctx, p);
-    if (!errand)
+    calls = sandbox_calls_new(r, ctx, p);
+    if (!calls)
         return;
-    errand->operation = s.broken ? "SANDBOX_EVENT_BROKEN" : "SANDBOX_EVENT";
-    errand->done = sandbox_event_sent;
-    if (sandbox_event_add(errand, &s))
-        errand_begin(errand);
+    calls->operation = s.broken ? "SANDBOX_EVENT_BROKEN" : "SANDBOX_EVENT";
+    calls->done = sandbox_event_sent;
+    if (sandbox_event_add(calls, &s))
+        sandbox_calls_begin(calls);
     else
         reply_problem(r, ERR_NO_MEMORY, NULL);
 }

@@ -12,9 +12,9 @@ enum { SHOWN = 3 };
 
 /* The answers end with a line end, which JSON does not mind. /_sandbox/faults has its list in an
  * object of that name already. */
-static void sandbox_faults_show(struct errand *e)
+static void sandbox_faults_show(struct sandbox_calls *e)
 {
-    const struct errand_step *s = &e->steps[e->count - SHOWN];
+    const struct sandbox_call *s = &e->steps[e->count - SHOWN];
     struct str rules = s[0].answer;
     const char *end = rules.n ? memrchr(rules.p, '}', rules.n) : NULL;
     struct request *r = e->request;
@@ -34,29 +34,29 @@ static void sandbox_faults_show(struct errand *e)
     buf_release(&b);
 }
 
-static void sandbox_faults_then_show(struct errand *e)
+static void sandbox_faults_then_show(struct sandbox_calls *e)
 {
-    errand_add(e, S("GET"), "/_sandbox/faults", S(""));
-    errand_add(e, S("GET"), "/_sandbox/webhooks", S(""));
-    errand_add(e, S("GET"), "/_sandbox/chaos", S(""));
+    sandbox_calls_add(e, S("GET"), "/_sandbox/faults", S(""));
+    sandbox_calls_add(e, S("GET"), "/_sandbox/webhooks", S(""));
+    sandbox_calls_add(e, S("GET"), "/_sandbox/chaos", S(""));
     e->done = sandbox_faults_show;
-    errand_begin(e);
+    sandbox_calls_begin(e);
 }
 
-ANSWERS static struct errand *sandbox_faults_begin(struct request *r, void *ctx,
-                                                   const struct principal *p)
+ANSWERS static struct sandbox_calls *sandbox_faults_begin(struct request *r, void *ctx,
+                                                          const struct principal *p)
 {
     if (!query_read(r, NULL, 0, NULL))
         return NULL;
-    return errand_new(r, ctx, p);
+    return sandbox_calls_new(r, ctx, p);
 }
 
 void api_sandbox_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct errand *errand = sandbox_faults_begin(r, ctx, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
 
-    if (errand)
-        sandbox_faults_then_show(errand);
+    if (calls)
+        sandbox_faults_then_show(calls);
 }
 
 /* --- PUT {"fault"?, "webhooks"?, "chaos"?} --- */
@@ -90,39 +90,39 @@ ANSWERS static bool sandbox_faults_read_switches(struct request *r, struct json_
     return !fields_failed(r, &problems, json_pick(r->body, names, AT_COUNT, v, NULL));
 }
 
-static void sandbox_faults_add_changes(struct errand *e, const struct json_value v[AT_COUNT])
+static void sandbox_faults_add_changes(struct sandbox_calls *e, const struct json_value v[AT_COUNT])
 {
     if (v[AT_FAULT].type == JSON_OBJECT)
-        errand_add(e, S("POST"), "/_sandbox/faults", v[AT_FAULT].raw);
+        sandbox_calls_add(e, S("POST"), "/_sandbox/faults", v[AT_FAULT].raw);
     if (v[AT_WEBHOOKS].type == JSON_OBJECT)
-        errand_add(e, S("POST"), "/_sandbox/webhooks", v[AT_WEBHOOKS].raw);
+        sandbox_calls_add(e, S("POST"), "/_sandbox/webhooks", v[AT_WEBHOOKS].raw);
     if (v[AT_CHAOS].type == JSON_OBJECT)
-        errand_add(e, S("POST"), "/_sandbox/chaos", v[AT_CHAOS].raw);
+        sandbox_calls_add(e, S("POST"), "/_sandbox/chaos", v[AT_CHAOS].raw);
     else if (v[AT_CHAOS].type != JSON_ABSENT)
-        errand_add(e, S("DELETE"), "/_sandbox/chaos", S(""));
+        sandbox_calls_add(e, S("DELETE"), "/_sandbox/chaos", S(""));
 }
 
 void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct errand *errand = sandbox_faults_begin(r, ctx, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
     struct json_value v[AT_COUNT];
 
-    if (!errand || !sandbox_faults_read_switches(r, v))
+    if (!calls || !sandbox_faults_read_switches(r, v))
         return;
-    errand->operation = "SANDBOX_FAULTS_SET";
-    sandbox_faults_add_changes(errand, v);
-    sandbox_faults_then_show(errand);
+    calls->operation = "SANDBOX_FAULTS_SET";
+    sandbox_faults_add_changes(calls, v);
+    sandbox_faults_then_show(calls);
 }
 
 /* --- DELETE: all of it as it was at first --- */
 
 void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p)
 {
-    struct errand *errand = sandbox_faults_begin(r, ctx, p);
+    struct sandbox_calls *calls = sandbox_faults_begin(r, ctx, p);
     struct str body = { 0 };
     struct buf b;
 
-    if (!errand)
+    if (!calls)
         return;
     buf_init(&b, 1024);
     buf_fmt(&b,
@@ -136,9 +136,9 @@ void api_sandbox_clear_faults(struct request *r, void *ctx, const struct princip
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    errand->operation = "SANDBOX_FAULTS_CLEARED";
-    errand_add(errand, S("DELETE"), "/_sandbox/faults", S(""));
-    errand_add(errand, S("DELETE"), "/_sandbox/chaos", S(""));
-    errand_add(errand, S("POST"), "/_sandbox/webhooks", body);
-    sandbox_faults_then_show(errand);
+    calls->operation = "SANDBOX_FAULTS_CLEARED";
+    sandbox_calls_add(calls, S("DELETE"), "/_sandbox/faults", S(""));
+    sandbox_calls_add(calls, S("DELETE"), "/_sandbox/chaos", S(""));
+    sandbox_calls_add(calls, S("POST"), "/_sandbox/webhooks", body);
+    sandbox_faults_then_show(calls);
 }

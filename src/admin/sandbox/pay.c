@@ -82,7 +82,7 @@ static void sandbox_pay_begin(struct sandbox_paying *p, struct operate *o,
     o->request_id = r->id;
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
     o->arena = &r->arena;
-    o->home = r->home;
+    o->executor = r->executor;
     o->done = done;
     operate_begin(o);
 }
@@ -236,6 +236,6 @@ void api_sandbox_pay(struct request *r, void *ctx, const struct principal *who)
     p->api = ctx;
     p->user = who->user;
     p->booking = env_uuid(r->env);
-    p->unit = (struct unit){ .kind = &kind, .home = r->home, .done = sandbox_pay_booked };
+    p->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = sandbox_pay_booked };
     store_post(p->api->payments->runtime.store, &p->unit);
 }

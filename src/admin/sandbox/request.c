@@ -9,10 +9,10 @@
 
 enum { STEP_ANSWER_MAX = 256 * 1024 };
 
-struct errand *errand_new(struct request *r, const struct api_sandbox *api,
-                          const struct principal *p)
+struct sandbox_calls *sandbox_calls_new(struct request *r, const struct api_sandbox *api,
+                                        const struct principal *p)
 {
-    struct errand *e = api_room(r, sizeof(*e));
+    struct sandbox_calls *e = api_room(r, sizeof(*e));
 
     if (!e)
         return NULL;
@@ -22,17 +22,17 @@ struct errand *errand_new(struct request *r, const struct api_sandbox *api,
     return e;
 }
 
-struct errand_step *errand_add(struct errand *e, struct str method, const char *path,
-                               struct str body)
+struct sandbox_call *sandbox_calls_add(struct sandbox_calls *e, struct str method, const char *path,
+                                       struct str body)
 {
-    struct errand_step *s = &e->steps[e->count++];
+    struct sandbox_call *s = &e->steps[e->count++];
     size_t n = e->api->base.n + strlen(path);
     char *url = arena_alloc(&e->request->arena, n + 1, 1);
 
-    assert(e->count <= ERRAND_STEPS);
-    *s = (struct errand_step){ .method = method, .body = body };
+    assert(e->count <= SANDBOX_CALLS_MAX);
+    *s = (struct sandbox_call){ .method = method, .body = body };
     if (!url)
-        return s; /* errand_begin() answers that */
+        return s; /* sandbox_calls_begin() answers that */
     snprintf(url, n + 1, STR_FMT "%s", STR_ARG(e->api->base), path);
     s->url = (struct str){ url, n };
     return s;
@@ -40,9 +40,9 @@ struct errand_step *errand_add(struct errand *e, struct str method, const char *
 
 /* --- one call after another --- */
 
-static void next_step(struct errand *e);
+static void next_step(struct sandbox_calls *e);
 
-static void sandbox_request_refuse(struct errand *e)
+static void sandbox_request_refuse(struct sandbox_calls *e)
 {
     const struct call *c = &e->call;
 
@@ -56,7 +56,7 @@ static void sandbox_request_refuse(struct errand *e)
 
 static void sandbox_request_answered(struct call *c)
 {
-    struct errand *e = CONTAINER_OF(c, struct errand, call);
+    struct sandbox_calls *e = CONTAINER_OF(c, struct sandbox_calls, call);
 
     if (c->result != CALL_ANSWERED || c->status < 200 || c->status > 299) {
         sandbox_request_refuse(e);
@@ -66,9 +66,9 @@ static void sandbox_request_answered(struct call *c)
     next_step(e);
 }
 
-static void next_step(struct errand *e)
+static void next_step(struct sandbox_calls *e)
 {
-    const struct errand_step *s = &e->steps[e->at];
+    const struct sandbox_call *s = &e->steps[e->at];
     size_t n = 0;
 
     if (e->at == e->count) {
@@ -88,7 +88,7 @@ static void next_step(struct errand *e)
                              .answer_max = STEP_ANSWER_MAX,
                              .once = true,
                              .arena = &e->request->arena,
-                             .home = e->request->home,
+                             .executor = e->request->executor,
                              .done = sandbox_request_answered };
     client_call(e->api->client, &e->call);
 }
@@ -97,14 +97,14 @@ static void next_step(struct errand *e)
 
 static enum err write_down(struct tx *tx, struct unit *u)
 {
-    struct errand *e = CONTAINER_OF(u, struct errand, unit);
+    struct sandbox_calls *e = CONTAINER_OF(u, struct sandbox_calls, unit);
 
     return act_audit(tx, e->operation, e->subject, e->detail, e->user);
 }
 
 static void written_down(struct unit *u)
 {
-    struct errand *e = CONTAINER_OF(u, struct errand, unit);
+    struct sandbox_calls *e = CONTAINER_OF(u, struct sandbox_calls, unit);
 
     if (u->err)
         reply_problem(e->request, u->err, NULL);
@@ -112,7 +112,7 @@ static void written_down(struct unit *u)
         next_step(e);
 }
 
-void errand_begin(struct errand *e)
+void sandbox_calls_begin(struct sandbox_calls *e)
 {
     static const struct unit_kind kind = { "sandbox.act", UNIT_FRONT, write_down, NULL };
 
@@ -125,6 +125,7 @@ void errand_begin(struct errand *e)
         next_step(e);
         return;
     }
-    e->unit = (struct unit){ .kind = &kind, .home = e->request->home, .done = written_down };
+    e->unit =
+        (struct unit){ .kind = &kind, .executor = e->request->executor, .done = written_down };
     store_post(e->api->payments->runtime.store, &e->unit);
 }

@@ -26,31 +26,32 @@ void api_sandbox_event(struct request *r, void *ctx, const struct principal *p);
 
 /* --- request.c: what the handlers of switches and events share --- */
 
-enum { ERRAND_STEPS = 6 };
+enum { SANDBOX_CALLS_MAX = 6 };
 
-struct errand_step {
+struct sandbox_call {
     struct str method, url, body; /* body: JSON, or empty */
     struct header header;         /* one more; name empty: none */
     struct str answer;            /* out */
 };
 
 /* Calls one after another, in the request's arena. The act is written down before the first. */
-struct errand {
+struct sandbox_calls {
     struct unit unit;
     struct call call;
     struct header headers[2];
     struct request *request;
     const struct api_sandbox *api;
-    struct errand_step steps[ERRAND_STEPS];
+    struct sandbox_call steps[SANDBOX_CALLS_MAX];
     size_t count, at;
     const char *operation; /* of the audit line; NULL: it changes nothing */
     struct str subject, detail;
     struct uuid user;
-    void (*done)(struct errand *e); /* every step was answered 2xx; answers the request */
+    void (*done)(struct sandbox_calls *e); /* every step was answered 2xx; answers the request */
 };
-struct errand *errand_new(struct request *r, const struct api_sandbox *api,
-                          const struct principal *p) ANSWERS; /* NULL: that was answered */
-struct errand_step *errand_add(struct errand *e, struct str method, const char *path,
-                               struct str body); /* below api->base */
+struct sandbox_calls *sandbox_calls_new(
+    struct request *r, const struct api_sandbox *api,
+    const struct principal *p) ANSWERS; /* NULL: that was answered */
+struct sandbox_call *sandbox_calls_add(struct sandbox_calls *e, struct str method, const char *path,
+                                       struct str body); /* below api->base */
 /* What a step is refused with is the answer; a sandbox that does not answer is 502. */
-void errand_begin(struct errand *e);
+void sandbox_calls_begin(struct sandbox_calls *e);

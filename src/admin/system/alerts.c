@@ -1,6 +1,6 @@
-/* alerts.c - a rule of one node lives at the watch's home, one of all nodes in the database:
+/* alerts.c - a rule of one node lives on the watch's executor, one of all nodes in the database:
  *
- *     request's loop --> watch's home: this node's rules --> a read: the rows --> the answer */
+ *     request's loop --> watch's executor: this node's rules --> a read: the rows --> the answer */
 #include "admin/system/alerts.h"
 
 #include "base/json/write.h"
@@ -138,5 +138,5 @@ void api_alerts_list(struct request *r, void *ctx, const struct principal *p)
     l->api = ctx;
     l->answer.request = r;
     l->task = (struct task){ .run = alerts_at_home };
-    home_give(l->api->watch->home, &l->task);
+    executor_post(l->api->watch->executor, &l->task);
 }

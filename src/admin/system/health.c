@@ -79,6 +79,6 @@ void api_readyz(struct request *r, void *ctx)
         return;
     c->request = r;
     c->health = ctx;
-    c->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_health_answer };
+    c->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = system_health_answer };
     store_post(c->health->store, &c->unit);
 }

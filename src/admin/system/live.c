@@ -1,6 +1,6 @@
-/* live.c - all of it is in memory, at the watch's home:
+/* live.c - all of it is in memory, on the watch's executor:
  *
- *     request's loop --> watch's home: the points that are wanted --> request's loop: the answer */
+ *     request's loop --> watch's executor: the points wanted --> request's loop: the answer */
 #include "admin/system/live.h"
 
 #include "base/json/write.h"
@@ -88,7 +88,7 @@ static void live_at_home(struct task *t)
     live_add_points(l, l->watch->live);
     buf_add(&l->text, S("]}"));
     l->task = (struct task){ .run = system_live_answer };
-    home_give(l->request->home, &l->task);
+    executor_post(l->request->executor, &l->task);
 }
 
 static bool live_read_since(struct request *r, void *ctx, struct str value)
@@ -111,5 +111,5 @@ void api_live_get(struct request *r, void *ctx, const struct principal *p)
     l->request = r;
     l->watch = ctx;
     l->task = (struct task){ .run = live_at_home };
-    home_give(l->watch->home, &l->task);
+    executor_post(l->watch->executor, &l->task);
 }

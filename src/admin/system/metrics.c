@@ -196,6 +196,7 @@ void api_metrics(struct request *r, void *ctx)
         return;
     s->request = r;
     s->parts = ctx;
-    s->unit = (struct unit){ .kind = &kind, .home = r->home, .done = system_metrics_answer };
+    s->unit =
+        (struct unit){ .kind = &kind, .executor = r->executor, .done = system_metrics_answer };
     store_post(s->parts->store, &s->unit);
 }

@@ -1,6 +1,6 @@
 /* overview.c - what this node has in memory, then what the database says:
  *
- *     request's loop --> home of the payments: gateways, queue --> a unit that reads --> the answer
+ *     request's loop --> payments' executor: gateways, queue --> a unit that reads --> the answer
  */
 #include "admin/system/overview.h"
 
@@ -172,5 +172,5 @@ void api_overview_get(struct request *r, void *ctx, const struct principal *p)
     l->api = ctx;
     l->answer.request = r;
     l->task = (struct task){ .run = overview_at_home };
-    home_give(l->api->payments->runtime.home, &l->task);
+    executor_post(l->api->payments->runtime.executor, &l->task);
 }

@@ -1,6 +1,6 @@
-/* slo.c - all of it is in memory, at the watch's home:
+/* slo.c - all of it is in memory, on the watch's executor:
  *
- *     request's loop --> watch's home: three stretches of time --> request's loop: the answer */
+ *     request's loop --> watch's executor: three time spans --> request's loop: the answer */
 #include "admin/system/slo.h"
 
 #include "base/json/write.h"
@@ -103,7 +103,7 @@ static void slo_at_home(struct task *t)
         window_last(w->window, windows[i].ms, &l->stretches[i]);
     l->started_ms = w->started_ms;
     l->task = (struct task){ .run = system_slo_answer };
-    home_give(l->request->home, &l->task);
+    executor_post(l->request->executor, &l->task);
 }
 
 void api_slo_get(struct request *r, void *ctx, const struct principal *p)
@@ -116,5 +116,5 @@ void api_slo_get(struct request *r, void *ctx, const struct principal *p)
     l->request = r;
     l->api = ctx;
     l->task = (struct task){ .run = slo_at_home };
-    home_give(l->api->watch->home, &l->task);
+    executor_post(l->api->watch->executor, &l->task);
 }

@@ -1,7 +1,7 @@
-/* test_clock.c - the clock is moved at the queue's home, which may be another loop than the
+/* test_clock.c - the clock is moved on the queue's executor, which may be another loop than the
  * request's:
  *
- *     request's loop --> queue's home: move, leases with it --> request's loop: answer */
+ *     request's loop --> queue's executor: move, leases with it --> request's loop: answer */
 #include "admin/system/test_clock.h"
 
 #include "base/json/json.h"
@@ -33,7 +33,7 @@ static void all_moved(void *ctx)
     struct test_clock_step *s = ctx;
 
     s->task = (struct task){ .run = test_clock_answer };
-    home_give(s->request->home, &s->task);
+    executor_post(s->request->executor, &s->task);
 }
 
 static void test_clock_moved(void *ctx)
@@ -62,7 +62,7 @@ static void test_clock_go(struct request *r, const struct api_test_clock *parts,
     *s = (struct test_clock_step){
         .task = { .run = test_clock_move }, .request = r, .parts = parts, .ms = ms
     };
-    home_give(parts->home, &s->task);
+    executor_post(parts->executor, &s->task);
 }
 
 void api_test_clock(struct request *r, void *ctx)

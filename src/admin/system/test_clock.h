@@ -9,7 +9,7 @@ struct queue;
 
 struct api_test_clock {
     struct queue *queue;
-    struct home *home; /* the queue's */
+    struct executor *executor; /* the queue's */
     /* Optional: another clock that moves along; calls moved(ctx), on any thread. */
     void (*also)(void *also_ctx, int64_t ms, void (*moved)(void *ctx), void *ctx);
     void *also_ctx;

@@ -1,3 +1,4 @@
+/* escape.c - checks and resolves the escapes of JSON strings. It allocates nothing. */
 #include "base/json/escape.h"
 
 #include "base/hex.h"
@@ -75,7 +76,8 @@ static size_t put_utf8(char *out, int c)
     return n;
 }
 
-/* Writes what the \uXXXX (or pair of them) at p means, and says how many bytes it took. */
+/* Writes the character of the \uXXXX (or the pair of them) at p and returns how many bytes it
+ * read. */
 static size_t resolve_unicode(const char *p, char *out, size_t *n)
 {
     int unit = unit_at(p);

@@ -2,9 +2,9 @@
  *
  * A value is scanned by the function of its kind; objects and arrays call back into scan_value,
  * never deeper than LIMIT_JSON_DEPTH. Two things travel along:
- *   - the keys of all open objects, on one stack, so that a duplicate is seen. Up to KEYS_LINEAR
- *     keys each new one is compared with its siblings by fingerprint; a larger object is sorted
- * when it ends. So 20,000 hostile keys cost n log n, and there is no hash to attack.
+ *   - the keys of all open objects, on one stack, to find duplicates. In an object of up to
+ *     KEYS_LINEAR keys each new key is compared with its siblings by fingerprint; a larger object
+ *     is sorted when it ends. So 20,000 hostile keys cost n log n, and there is no hash to attack.
  *   - the paths that still match, as bits: most subtrees are scanned with none of them. */
 #include "base/json/json.h"
 
@@ -73,7 +73,7 @@ static void skip_blanks(struct scan *s)
     s->p = p;
 }
 
-/* The next byte, or 0 at the end: NUL is nowhere allowed, so the two need no telling apart. */
+/* The next byte, or 0 at the end. NUL is not allowed in the text, so 0 always means the end. */
 static char json_peek(const struct scan *s)
 {
     if (s->p == s->end)
@@ -93,8 +93,8 @@ static uint64_t bytes_equal(uint64_t v, unsigned char c)
     return (x - ONES) & ~x & HIGH_BITS;
 }
 
-/* Moves to the first quote, backslash or control byte; says whether bytes beyond ASCII were passed.
- */
+/* Moves to the first quote, backslash or control byte. Returns whether it passed non-ASCII
+ * bytes. */
 static bool skip_plain(struct scan *s)
 {
     const char *p = s->p, *end = s->end;
@@ -128,7 +128,7 @@ static bool scan_escape(struct scan *s)
     return n || json_fail(s, why);
 }
 
-/* s->p is at the opening quote; *ret_raw gets what stands between the quotes. */
+/* s->p is at the opening quote; *ret_raw gets the bytes between the quotes. */
 static bool scan_string(struct scan *s, struct str *ret_raw, bool *ret_escape)
 {
     const char *from = ++s->p;
@@ -246,7 +246,8 @@ static bool grow_keys(struct scan *s)
     return true;
 }
 
-/* Equal keys have equal prints; most others differ. It only has to be quick. */
+/* Equal keys have equal fingerprints, and most different keys have different ones. It must be
+ * fast. */
 static uint32_t json_fingerprint(struct str key)
 {
     uint64_t first = 0, last = 0;
@@ -296,7 +297,7 @@ static int order_keys(const void *a, const void *b)
     return order ? order : (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* The object has ended. */
+/* Takes the keys of an object that has ended off the stack. */
 static bool drop_keys(struct scan *s, const struct object *o)
 {
     size_t n = s->key_count - o->keys_from;
@@ -367,8 +368,8 @@ static uint64_t match_paths(const struct scan *s, const struct fan *fan, struct 
     return matched;
 }
 
-/* The value behind a key that the paths in `matched` have reached: kept for those that end here,
- * walked on for the others. */
+/* Scans the value of a key that the paths in `matched` have reached. It is kept for the paths that
+ * end here and scanned further for the others. */
 static bool scan_matched(struct scan *s, uint64_t matched, size_t key_size)
 {
     struct json_value v = { 0 };

@@ -1,7 +1,7 @@
-/* json.h - strict reading over cJSON. Outsiders' text is scanned first: UTF-8, depth, node count,
- * duplicate keys, NUL, numbers and the end of the text are as RFC 8259 says, or it is refused with
- * the place and the reason. (cJSON alone takes 01, duplicate keys, bad UTF-8 and trailing bytes.)
- */
+/* json.h - a strict reader on top of cJSON. Text from outside is scanned first: UTF-8, depth, node
+ * count, duplicate keys, NUL, numbers and the end of the text must be as RFC 8259 says, or the text
+ * is refused with the place and the reason. cJSON alone accepts 01, duplicate keys, bad UTF-8 and
+ * bytes after the end. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,13 +16,14 @@ struct json_fault {
     const char *why; /* static words */
 };
 
-/* Only the scan. VALIDATION: not JSON by our rules; *ret_fault (may be NULL) says why. */
+/* Only scans. VALIDATION: the text breaks a rule; *ret_fault (may be NULL) says which and where. */
 enum err json_check(struct str text, struct json_fault *ret_fault);
-/* The same; also says whether a number has a fraction, an exponent or more than 15 digits. */
+/* Does the same and says whether a number has a fraction, an exponent or more than 15 digits. */
 enum err json_scan(struct str text, bool *ret_odd_numbers, struct json_fault *ret_fault);
 
-/* Scans, then parses. The tree is freed with json_freep. Numbers that a double might not hold as
- * they were written keep their text in valuestring; json_get_int reads it, so that it is exact. */
+/* Scans, then parses. The caller frees the tree with json_freep. A number that a double may not
+ * hold exactly keeps its text in valuestring; json_get_int reads that text, so its result is
+ * exact. */
 enum err json_parse(struct str text, cJSON **ret_tree, struct json_fault *ret_fault);
 void json_freep(cJSON **tree);
 #define CLEANUP(f) __attribute__((cleanup(f)))
@@ -46,12 +47,12 @@ struct json_value {
     bool has_escape; /* a string whose raw bytes are not its value */
 };
 
-/* Scans all of text by the rules above and picks values by path ("data.object.id"). Paths walk
- * objects only; what is not there is JSON_ABSENT. At most 64 paths. */
+/* Scans all of text by the rules above and picks values by path ("data.object.id"). A path leads
+ * through objects only; a value that is missing is JSON_ABSENT. There may be 64 paths. */
 enum err json_pick(struct str text, const char *const *paths, size_t n, struct json_value *ret,
                    struct json_fault *ret_fault);
 
-/* The string's value, copied to the arena with its escapes resolved. Fails on \u0000. */
+/* Copies the value of a string to the arena with its escapes resolved. Fails on \u0000. */
 enum err json_unescape(struct arena *a, const struct json_value *v, struct str *ret_text);
 
 /* --- fields of a parsed object; each failure names its field in `problems` --- */
@@ -64,19 +65,19 @@ struct json_problems { /* an array of {"field","message"} for an RFC 9457 proble
 void json_problems_init(struct json_problems *p);
 void json_problems_release(struct json_problems *p);
 void json_problem(struct json_problems *p, const char *field, const char *message);
-/* The one of the two that the reader understands. */
+/* Adds the message in the language of p. */
 void json_problem_in(struct json_problems *p, const char *field, const char *en, const char *ja);
-/* What the scanner said, with the place, about the text that `field` names ("body"). */
+/* Adds the scanner's fault, with its place, as a problem of `field` ("body"). */
 void json_problem_fault(struct json_problems *p, const char *field, const struct json_fault *f);
 struct str json_problems_array(struct json_problems *p); /* "[...]" */
 
-/* Takes these members out of the object where they are null: for fields that may be null, which
- * then means the same as absent. */
+/* Removes the named members that are null, for fields in which null means the same as absent. */
 void json_drop_nulls(cJSON *object, const char *const *names, size_t n);
 
-/* Each returns true and sets its output, or false: absent (only a problem if required) or wrong.
- * null is wrong, and of a required field the same as absent. A required text may not be empty.
- * Texts live as long as the tree. */
+/* Each returns true and sets its output, or returns false where the field is absent or wrong. A
+ * wrong field is a problem, an absent one only if it is required. null is wrong, and counts as
+ * absent where the field is required. A required text may not be empty. Texts live as long as the
+ * tree. */
 bool json_get_str(const cJSON *object, const char *field, bool required, size_t max_chars,
                   struct str *ret_text, struct json_problems *p);
 bool json_get_int(const cJSON *object, const char *field, bool required, int64_t least,

@@ -1,5 +1,6 @@
-/* tree.c - cJSON trees of text that the scanner has passed, and the fields of their objects.
- */
+/* tree.c - makes cJSON trees of text that the scanner has accepted, and reads the fields of their
+ * objects. A problem with a field is one entry of json_problems; the caller reports them
+ * together. */
 #include "base/json/json.h"
 #include "base/limits.h"
 
@@ -9,8 +10,8 @@
 
 /* --- numbers keep their text where a double would lose it --- */
 
-/* Takes the next number out of *text, which the scanner has passed: so only strings need skipping.
- */
+/* Takes the next number out of *text. The scanner has accepted the text, so only strings are
+ * skipped. */
 static struct str next_number(struct str *text)
 {
     size_t i = 0, from;
@@ -103,7 +104,7 @@ void json_problem(struct json_problems *p, const char *field, const char *messag
     buf_json(&p->text, str_of(message));
     buf_char(&p->text, '}');
     if (!buf_reserve(&p->text, 1))
-        p->text.n = before; /* the list stays as long as it was, and whole */
+        p->text.n = before; /* drop what was half written */
     p->count++;
 }
 
@@ -112,7 +113,7 @@ void json_problem_in(struct json_problems *p, const char *field, const char *en,
     json_problem(p, field, p->language == LANG_JA ? ja : en);
 }
 
-/* The scanner's sentences and their translations; one that is missing here stays English. */
+/* The scanner's messages and their translations. A message without a row here stays English. */
 static const struct {
     const char *en, *ja;
 } fault_words[] = {
@@ -180,8 +181,8 @@ void json_drop_nulls(cJSON *object, const char *const *names, size_t n)
     }
 }
 
-/* The field, or NULL where it is absent. Where it is required that is a problem, and null is the
- * same one. */
+/* Returns the field, or NULL where it is absent. A required field that is absent or null is a
+ * problem. */
 static const cJSON *tree_get(const cJSON *object, const char *field, bool required,
                              struct json_problems *p)
 {

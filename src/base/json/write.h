@@ -1,4 +1,5 @@
-/* write.h - one field of an object, with the comma before it where it is not the first. */
+/* write.h - writes the fields of a JSON object, each with a comma before it unless it is the
+ * first. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,5 +15,5 @@ void out_time(struct buf *b, const char *name, int64_t ms);      /* 0: null */
 void out_json(struct buf *b, const char *name, struct str json); /* as it is; empty: null */
 void out_name(struct buf *b, const char *name);                  /* the value follows */
 
-/* The buffer's text in the arena, and the buffer is released. .p NULL: no memory. */
+/* Copies the buffer's text to the arena and releases the buffer. .p is NULL without memory. */
 struct str out_done(struct buf *b, struct arena *a);

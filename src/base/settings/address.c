@@ -1,3 +1,5 @@
+/* address.c - checks the form of URLs, listen addresses, networks and mail addresses. Nothing is
+ * looked up. */
 #include "base/settings/address.h"
 
 #include "base/limits.h"

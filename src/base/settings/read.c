@@ -1,3 +1,5 @@
+/* read.c - the readers of settings: each checks a text and stores the value, or writes a problem
+ * and leaves the field unchanged. */
 #include "base/settings/read.h"
 
 #include "base/fault.h"
@@ -66,7 +68,7 @@ void read_queue(struct load *l, const struct setting *row, struct str value, voi
         *(bool *)field = str_eq(value, S("qstash"));
 }
 
-/* Stands behind ICHIDO_QUEUE in the table: what it says wins. */
+/* Turns the remote queue off. Its row stands after the one of ICHIDO_QUEUE, so that it wins. */
 void read_skip(struct load *l, const struct setting *row, struct str value, void *field)
 {
     if (!is_choice(row->choices, value))
@@ -75,7 +77,7 @@ void read_skip(struct load *l, const struct setting *row, struct str value, void
         *(bool *)field = false;
 }
 
-/* auto is what subscribers get: the mode decides, and it is read before. */
+/* With auto the mode decides, as for subscribers; the mode is read before this setting. */
 void read_private(struct load *l, const struct setting *row, struct str value, void *field)
 {
     if (!is_choice(row->choices, value))
@@ -195,7 +197,8 @@ void read_faults(struct load *l, const struct setting *row, struct str value, vo
         source_problem(&l->source, row->name, "must be like commit=crash@3,apply:x=fail");
 }
 
-/* Some of the words; none at all would lock every owner out, and is an empty value: not set. */
+/* A list of some of the words. An empty list is not possible, since an empty value means "not
+ * set". */
 void read_owner_may(struct load *l, const struct setting *row, struct str value, void *field)
 {
     static const char all[] = "create,read,capture,refund,void";
@@ -217,7 +220,7 @@ void read_url(struct load *l, const struct setting *row, struct str value, void 
         source_problem(&l->source, row->name, "must be an http:// or https:// address");
 }
 
-/* What paths are put behind: without a slash at its end, without a query. */
+/* A base URL to which paths are appended: it has no slash at its end and no query. */
 void read_base(struct load *l, const struct setting *row, struct str value, void *field)
 {
     if (memchr(value.p, '?', value.n) || memchr(value.p, '#', value.n)) {
@@ -241,7 +244,7 @@ void read_pem(struct load *l, const struct setting *row, struct str value, void 
 
 /* --- what leaves the house --- */
 
-/* The standard's own rule: only this word is true. */
+/* As OpenTelemetry's specification says, only the word "true" is true. */
 void read_true(struct load *l, const struct setting *row, struct str value, void *field)
 {
     (void)l;

@@ -1,5 +1,5 @@
-/* read.h - how a setting's text becomes its value: a row of the table, and the readers.
- * For settings.c alone. */
+/* read.h - the rows of the settings table, and the readers that make a value of a setting's text.
+ * Only settings.c uses it. */
 #pragma once
 
 #include "base/settings/settings.h"
@@ -12,7 +12,7 @@ struct load {
     struct source source;
 };
 
-/* Sets the field, or writes a problem and leaves it as it was. */
+/* Sets the field, or writes a problem and leaves the field unchanged. */
 typedef void reader(struct load *l, const struct setting *row, struct str value, void *field);
 
 reader read_mode, read_listen, read_db, read_text, read_secret, read_secrets, read_switch;
@@ -23,11 +23,11 @@ reader read_mail, read_days;
 
 struct setting {
     const char *name;
-    reader *read; /* NULL: a known name that is not read here */
+    reader *read; /* NULL: the name is known, but another file reads it */
     size_t field;
     const char *fallback;
     int64_t least, most;
     const char *choices; /* separated by commas; NULL: not a choice */
-    bool secret;         /* though its reader is not one of secrets */
-    bool bare;           /* an address that is itself a secret: only its host is shown */
+    bool secret;         /* it holds a secret, although its reader is an ordinary one */
+    bool bare;           /* the URL is itself a secret: only its host is shown */
 };

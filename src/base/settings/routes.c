@@ -1,9 +1,9 @@
-/* routes.c - the form of ICHIDO_ROUTES and the words in it (G5): checked when the settings
- * are read, before anything is touched. gateway/gateways.c builds the routes from the same text. */
+/* routes.c - checks the form and the words of ICHIDO_ROUTES (G5) when the settings are read, before
+ * anything is opened. gateway/gateways.c builds the routes from the same text. */
 #include "base/limits.h"
 #include "base/settings/source.h"
 
-/* What each adapter's `methods` says; base is below them and cannot ask. */
+/* The `methods` of each gateway adapter, written again here because base/ may not include them. */
 static const struct known {
     struct str name, methods, told;
 } gateways[] = {

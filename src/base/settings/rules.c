@@ -1,5 +1,5 @@
-/* rules.c - the rules between settings (D25), and what one of them is for want of another.
- */
+/* rules.c - the rules between settings (D25), and the defaults that depend on other settings. They
+ * run only when every setting is right by itself. */
 #include "base/limits.h"
 #include "base/settings/address.h"
 #include "base/settings/source.h"
@@ -11,7 +11,7 @@ static struct str or_else(struct arena *a, struct str value, struct str otherwis
     return value.n ? value : arena_str(a, otherwise); /* copied: release wipes it */
 }
 
-/* Those of the sandbox's PayPay. */
+/* The credentials of the simulated PayPay. */
 #define DEV_PAYPAY_KEY S("a_ichido_sandbox")
 #define DEV_PAYPAY_SECRET S("ichido-sandbox-paypay-secret")
 #define DEV_PAYPAY_MERCHANT S("ichido_sandbox")
@@ -113,13 +113,13 @@ static void check_dev(struct settings *s, struct source *src)
 
 /* --- the QStash API, and a remote one (Q5) --- */
 
-/* Public: they stand in the npm package @upstash/qstash, for its dev mode. */
+/* These are public: the npm package @upstash/qstash contains them for its dev mode. */
 #define DEV_TOKEN S("eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=")
 #define DEV_CURRENT_KEY S("sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r")
 #define DEV_NEXT_KEY S("sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs")
 
-/* So that the SDK with QSTASH_DEV=1 attaches to us. Dev mode listens on loopback only, which was
- * checked; production mode never has a default. */
+/* With these the SDK attaches to this server when QSTASH_DEV=1 is set. Dev mode listens on loopback
+ * only, which was checked before; production mode has no default credentials. */
 static void fill_dev_credentials(struct settings *s)
 {
     s->qstash_token = or_else(&s->arena, s->qstash_token, DEV_TOKEN);
@@ -205,8 +205,9 @@ static void check_production(struct settings *s, struct source *src)
             src, "ICHIDO_JWT_SECRET",
             "or ICHIDO_JWT_PUBLIC_KEY or ICHIDO_JWKS_URL is required in production mode");
     if (s->jwks_url.n && !str_starts(s->jwks_url, S("https://")))
-        source_problem(src, "ICHIDO_JWKS_URL",
-                       "must be https:// in production mode: who can change keys can be anybody");
+        source_problem(
+            src, "ICHIDO_JWKS_URL",
+            "must be https:// in production mode: changed keys would let anybody log in");
     if (s->admin_token.n < LIMIT_ADMIN_TOKEN_MIN)
         source_problem(src, "ICHIDO_ADMIN_TOKEN",
                        "is required in production mode, with at least %d characters",

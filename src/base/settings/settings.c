@@ -1,4 +1,6 @@
-/* settings.c - the table of all settings, and how each is read. */
+/* settings.c - the table of all settings, and the loop that reads them. A wrong setting is one line
+ * of `problems`; all settings are read before the program stops. Secrets are wiped when they are
+ * freed. */
 #include "base/settings/settings.h"
 
 #include "base/fault.h"
@@ -14,7 +16,7 @@
 
 struct setting_given {
     enum setting_source source;
-    struct str text; /* as it was given, or the default; empty where it must not be seen */
+    struct str text; /* as it was given, or the default; empty where it must not be shown */
 };
 
 /* clang-format off */
@@ -198,7 +200,7 @@ static void read_row(struct load *l, const struct setting *row)
         value = arena_str(&l->s->arena, str_of(row->fallback)); /* copied: release wipes some */
     if (!value.n)
         return;
-    if (!secret && has_control(value)) /* of secrets their reader says more */
+    if (!secret && has_control(value)) /* the reader of a secret checks that itself */
         source_problem(&l->source, row->name, "has a control character or line break in it");
     else
         row->read(l, row, value, (char *)l->s + row->field);
@@ -257,7 +259,7 @@ static bool is_address(const struct setting *row)
            row->read == read_db;
 }
 
-/* Those that are read into a number or a switch are shown as they were written. */
+/* False for numbers and switches, which are shown as they were written. */
 static bool is_text(const struct setting *row)
 {
     static reader *const others[] = { read_mode,  read_switch, read_int,     read_i64,
@@ -276,8 +278,8 @@ static bool has_secret(const struct settings *s, const struct setting *row)
     return ((const struct str *)((const char *)s + row->field))->n > 0;
 }
 
-/* A text's field is nearer to the truth than what was written: rules fill some in, and a port of 0
- * has become a real one. */
+/* A text is shown from its field and not as it was written, because rules fill some fields in and a
+ * port of 0 has become a real one. */
 static void settings_show(const struct settings *s, const struct setting *row,
                           const struct setting_given *given, struct buf *text)
 {
@@ -299,7 +301,7 @@ bool settings_view(const struct settings *s, size_t i, struct buf *text,
 {
     const struct setting *row = &table[i];
 
-    if (i >= COUNT(table) || !row->read) /* those that are not read here stand last */
+    if (i >= COUNT(table) || !row->read) /* the rows without a reader stand last */
         return false;
     buf_clear(text);
     *ret_view = (struct setting_view){ .name = row->name,

@@ -1,3 +1,6 @@
+/* source.c - finds the text of a setting. The environment wins over the file of ICHIDO_CONFIG;
+ * NAME_FILE names a file with the value, and setting both NAME and NAME_FILE is a problem. Texts of
+ * files are wiped after use. */
 #include "base/settings/source.h"
 
 #include "base/limits.h"
@@ -34,7 +37,7 @@ static void settings_source_wipe(struct buf *b)
 
 /* --- files --- */
 
-/* Room is taken once, at the start: growing would leave an unwiped copy behind. */
+/* The room is reserved at the start, because a buffer that grows leaves an unwiped copy behind. */
 static const char *read_all(int fd, struct buf *ret_text, size_t limit)
 {
     if (!buf_reserve(ret_text, limit + 1))
@@ -54,7 +57,7 @@ static const char *read_all(int fd, struct buf *ret_text, size_t limit)
     }
 }
 
-/* NULL, or why the file could not be read. */
+/* Returns NULL, or the reason why the file could not be read. */
 static const char *read_file(const char *path, struct buf *ret_text, size_t limit)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -92,7 +95,7 @@ static struct str from_env(const struct source *s, struct str name)
     return str_of(s->get(text));
 }
 
-/* The next line of a config file that says something, or false at its end. */
+/* The next line of a config file that is neither empty nor a comment; false at the end. */
 static bool next_line(struct str *text, int *line_number, struct str *ret_line)
 {
     while (text->n) {
@@ -153,7 +156,7 @@ static void check_env_names(struct source *s)
     for (char *const *e = s->env; e && *e; e++) {
         struct str value = str_of(*e), name = str_cut(&value, '=');
 
-        /* Other names are other programs' business. */
+        /* Names without the prefix belong to other programs. */
         if (str_starts(name, S("ICHIDO_")) && !is_setting(s, name))
             unknown_name(s, name, "");
     }

@@ -1,5 +1,5 @@
-/* civil.h - the calendar by arithmetic alone: Gregorian, before and after any reform. No libc, so
- * no TZ and no lock. Days are counted from 1970-01-01; years within some 10^11 of now are exact. */
+/* civil.h - the Gregorian calendar by arithmetic, without libc, so without TZ and without a lock.
+ * Days are counted from 1970-01-01. The results are exact for years within about 10^11 of now. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +19,6 @@ bool civil_is_leap(int64_t year);
 int civil_month_days(int64_t year, int month);
 int civil_weekday(int64_t days); /* 0 is Sunday */
 
-/* Division that rounds down, also below zero; what is left is never negative. by > 0. */
+/* Division that rounds down, also below zero, so that the remainder is never negative. by > 0. */
 int64_t floor_div(int64_t a, int64_t by);
 int64_t floor_mod(int64_t a, int64_t by);

@@ -26,8 +26,8 @@ void clock_init(struct clock *c)
     *c = (struct clock){ .wall_ms = machine_wall_ms, .mono_us = machine_mono_us };
 }
 
-/* The calendar may only push it forward. When that is set back, time goes on from where it was, at
- * the pace of the monotonic clock: a message that is due stays due. */
+/* The calendar can only move this time forward. When the calendar is set back, this time continues
+ * from where it was, at the pace of the monotonic clock, so that a due message stays due. */
 int64_t clock_now_ms(struct clock *c)
 {
     int64_t mono = clock_mono_ms(c), now = mono + atomic_load(&c->base_ms);

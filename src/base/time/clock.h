@@ -1,10 +1,10 @@
-/* clock.h - time, passed in. Stored times are integer milliseconds since 1970 (UTC). There are
- * three questions, and mixing them up loses work:
+/* clock.h - the clocks of a node. Stored times are integer milliseconds since 1970 (UTC). There are
+ * three clocks, and using the wrong one loses work:
  *
- *   clock_now_ms   what the queue lives by: it never goes back, whatever happens to the machine's
- *                  clock, and on PostgreSQL it is the database's, so that nodes agree
- *   clock_wall_ms  what the world's calendar says now: for what others signed or dated
- *   clock_mono_*   how long something took; sockets use only this
+ *   clock_now_ms   for the queue: it never goes back, whatever happens to the machine's clock, and
+ *                  on PostgreSQL it follows the database, so that all nodes agree
+ *   clock_wall_ms  the calendar time, for what other systems signed or dated
+ *   clock_mono_*   for measuring how long something took; sockets use only this
  *
  * Tests and the simulator move the first two (T5). */
 #pragma once
@@ -30,6 +30,6 @@ int64_t clock_mono_us(const struct clock *c);
 int64_t clock_mono_ms(const struct clock *c);
 void clock_advance(struct clock *c, int64_t ms);
 
-/* From now on the time is the database's, which said database_ms at monotonic mono_us. Differences
- * below tolerance_ms are noise and change nothing. */
+/* From now on clock_now_ms follows the database, whose time was database_ms at monotonic mono_us.
+ * Differences below tolerance_ms are noise and change nothing. */
 void clock_follow(struct clock *c, int64_t database_ms, int64_t mono_us, int64_t tolerance_ms);

@@ -1,3 +1,5 @@
+/* parse.c - strict readers of RFC 3339 and of the dates of HTTP. A date that does not exist is
+ * refused. */
 #include "base/time/parse.h"
 
 #include <string.h>

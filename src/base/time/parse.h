@@ -1,4 +1,4 @@
-/* parse.h - points in time as others write them: RFC 3339 in JSON, and the dates of HTTP. */
+/* parse.h - reads points in time: RFC 3339 in JSON, and the dates of HTTP. */
 #pragma once
 
 #include "base/str.h"

@@ -1,12 +1,13 @@
-/* A TZif file is: a block with 32-bit times, which we skip; the same with 64-bit times; and a
- * footer, a rule in POSIX's TZ syntax for all times from the last change on.
+/* zone.c - reads TZif files. Such a file has a block with 32-bit times, which is skipped, the same
+ * block with 64-bit times, and a footer: a rule in POSIX's TZ syntax for all times after the last
+ * change.
  *
  *     type 0 | change 0 | change 1 | ... | last change, from here the footer
  *
- * Files may be fat (changes up to 2037) or slim (up to the last irregular one): the footer makes up
- * the difference. The files are the system's own, and yet nothing in them is believed: every count
- * is checked against the bytes there are, times must ascend, offsets stay within what RFC 8536
- * allows. */
+ * Files may be fat (changes up to 2037) or slim (up to the last irregular change); the footer
+ * covers the difference. The files belong to the system, but nothing in them is trusted: every
+ * count is checked against the size of the file, times must ascend, and offsets must be within RFC
+ * 8536. */
 #include "base/time/zone.h"
 
 #include "base/buf.h"
@@ -84,7 +85,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "CEST" or "<+0330>": what it is called does not matter to us. */
+/* Skips the name of the zone, "CEST" or "<+0330>", which is not used. */
 static bool take_name(struct str *s)
 {
     bool quoted = take_char(s, '<');
@@ -131,7 +132,7 @@ static bool take_rule(struct str *s, struct rule_day *ret)
            (!take_char(s, '/') || take_time(s, RULE_HOURS, &ret->time_s));
 }
 
-/* Its offsets count westward, ours eastward. An empty footer says nothing: then the last change
+/* The footer counts offsets westward, this module eastward. After an empty footer the last change
  * holds for ever. */
 static bool read_footer(struct str s, struct footer *ret)
 {
@@ -179,11 +180,11 @@ static void put_change(struct zone_change *list, size_t n, struct zone_change c)
         list[n] = list[n - 1];
         n--;
     }
-    list[n] = c; /* behind its equals: of two at one instant the later rule wins */
+    list[n] = c; /* after its equals: of two changes at one instant the later rule wins */
 }
 
-/* A rule's time may be a week off its day, so a year's changes are surely past or to come only when
- * that year is two away. */
+/* The time of a rule may be up to a week away from its day, so all changes of a year are surely
+ * past or future only when that year is two years away. */
 static struct zone_span footer_span(const struct footer *f, int64_t at_s)
 {
     int64_t year = civil_of(floor_div(at_s, DAY_S)).year;
@@ -235,7 +236,7 @@ struct zone_span zone_span(const struct zone *z, int64_t at_s)
     if (n < z->count) {
         s.until_s = z->changes[n].at_s;
     } else if (z->footer.given) {
-        /* Nobody asks about times like 2^59; the sums for them must not overflow all the same. */
+        /* Times like 2^59 make no sense, but the sums for them must not overflow. */
         int64_t sane = at_s > TIME_MOST ? TIME_MOST : at_s < -TIME_MOST ? -TIME_MOST : at_s;
         struct zone_span rule = footer_span(&z->footer, sane);
 
@@ -302,7 +303,7 @@ static uint64_t body_size(const struct head *h, uint64_t time_size)
            h->leaps * (time_size + 4) + h->isstd + h->isut;
 }
 
-/* A version 1 block, then the head, the data and the footer that count. */
+/* Skips the version 1 block and finds the head, the data and the footer of the second block. */
 static bool zone_split(struct str file, struct head *ret_head, struct str *ret_data,
                        struct str *ret_footer)
 {
@@ -376,8 +377,8 @@ struct zone *zone_free(struct zone *z)
 
 /* --- finding it --- */
 
-/* No dot may be in a name, so it leads nowhere but down. "localtime" is whatever this machine says,
- * and another node may say otherwise. */
+/* A name has no dot, so that it cannot leave the directory. "localtime" is refused because it may
+ * be another zone on another node. */
 static bool is_name(struct str name)
 {
     char before = '/';
@@ -393,7 +394,7 @@ static bool is_name(struct str name)
     return before != '/' && name.n <= LIMIT_ZONE_NAME && !str_eq(name, S("localtime"));
 }
 
-/* The machine is short of something, or there is no such file. */
+/* Tells a machine that is short of memory or descriptors from a file that does not exist. */
 static enum err why_not(void)
 {
     static const int passing[] = { EMFILE, ENFILE, ENOMEM, EAGAIN, EIO };
@@ -435,7 +436,7 @@ static enum err load_file(const char *path, struct zone **ret_zone)
     if (!e)
         e = zone_read(buf_str(&b), ret_zone);
     buf_release(&b);
-    return e == ERR_VALIDATION ? ERR_NOT_FOUND : e; /* lists and notes lie there too */
+    return e == ERR_VALIDATION ? ERR_NOT_FOUND : e; /* the directory holds other files too */
 }
 
 enum err zone_load(struct str name, struct zone **ret_zone)

@@ -1,8 +1,8 @@
-/* zone.h - IANA time zones, as the system's tzdata has them (TZif, RFC 8536). A zone is read once
- * and then never changes, so threads may share it; libc's TZ is neither read nor set.
+/* zone.h - IANA time zones from the system's tzdata (TZif, RFC 8536). A zone never changes after it
+ * was read, so threads may share it. libc's TZ is neither read nor set.
  *
- * A zone cuts time into spans of one offset each, without a hole: all that can be asked of local
- * time follows from walking them. Where a span's offset is larger than the one before, local times
+ * A zone divides time into spans of one offset each, without gaps, and every question about local
+ * time is answered by these spans. Where a span's offset is larger than the one before, local times
  * [from_s + the offset before, from_s + offset_s) do not occur; where it is smaller, those in
  * [from_s + offset_s, from_s + the offset before) occur a second time. */
 #pragma once
@@ -24,8 +24,8 @@ enum { ZONE_REACH_S = 26 * 3600 };
  * zone of that name here (names are case-sensitive); OVERLOADED, NO_MEMORY: try again. */
 enum err zone_load(struct str name, struct zone **ret_zone);
 
-/* A zone from a file's bytes. VALIDATION: damaged, of version 1, or with leap seconds
- * ("right/..."), which no clock of ours counts. */
+/* Makes a zone from the bytes of a file. VALIDATION: the file is damaged, of version 1, or has leap
+ * seconds ("right/..."), which our clocks do not count. */
 enum err zone_read(struct str tzif, struct zone **ret_zone);
 
 struct zone *zone_free(struct zone *z);
@@ -33,6 +33,6 @@ struct zone *zone_free(struct zone *z);
 /* Local time less UTC at this instant, in seconds. */
 int zone_offset_s(const struct zone *z, int64_t at_s);
 
-/* The span that at_s is in. Its neighbours are those of until_s and of from_s - 1. Two that touch
+/* The span that holds at_s. Its neighbours are the spans of until_s and of from_s - 1. Neighbours
  * may have the same offset. */
 struct zone_span zone_span(const struct zone *z, int64_t at_s);

@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido audit` into a struct audit_options. */
 #include "cli/args.h"
 
 #include "base/limits.h"
@@ -7,20 +8,20 @@
 #include <string.h>
 
 struct audit_args_reading {
-    struct audit_ask *ask;
+    struct audit_options *options;
     int64_t now_ms;
 };
 
 void audit_usage(void)
 {
     puts(
-        "ichido audit - who did what, when, and whether that is still what was written\n"
+        "ichido audit - lists, verifies and exports the audit log: who did what, and when\n"
         "\n"
         "usage: ichido audit list   [filters] [--limit N | --all] [--json]\n"
         "       ichido audit verify [--expect N:HASH] [--json]\n"
         "       ichido audit export [--format jsonl|csv]\n"
         "\n"
-        "filters, all of which must fit:\n"
+        "filters, all of which must match:\n"
         "  --operation NAME  for example CREATE, CAPTURE, REFUND, VOID, DLQ_RETRY\n"
         "  --payment ID      of this payment\n"
         "  --user ID         of this person\n"
@@ -29,8 +30,8 @@ void audit_usage(void)
         "  --from TIME       then or later: 2026-11-16T09:30:00Z, 2026-11-16, or 24h (ago)\n"
         "  --to TIME         before that\n"
         "\n"
-        "verify walks along the chain of seals and names each row that was changed, moved, taken\n"
-        "away or put in later, and how many rows are not sealed yet (a server seals them within\n"
+        "verify follows the chain of seals and names each row that was changed, moved, removed\n"
+        "or inserted later, and how many rows are not sealed yet (a server seals them within\n"
         "seconds). Who can write to the database can also make a whole new chain: --expect with a\n"
         "head that you kept elsewhere (the log line \"audit sealed\", or an earlier verify) finds\n"
         "that, and a tail that was cut off.\n"
@@ -46,8 +47,9 @@ void audit_usage(void)
         "  ichido audit verify --expect 1234:9f86d081884c7d65...\n"
         "  ichido audit export --format csv > audit.csv\n"
         "\n"
-        "Exit codes: 0 fine, 1 nothing matched, a problem was found or something failed, 2 asked\n"
-        "wrongly.");
+        "Exit codes: 0 success, 1 nothing matched, a problem was found or something failed, 2 "
+        "wrong\n"
+        "arguments or settings.");
 }
 
 /* --- values --- */
@@ -58,35 +60,35 @@ static bool set_text(struct str value, struct str *ret_text)
     return value.n && value.n <= LIMIT_AUDIT_TEXT && str_is_utf8(value);
 }
 
-/* All of them are large letters; argv is ours to write in. */
+/* Operations are upper case. The text is changed in place, which argv allows. */
 static bool read_operation(void *ctx, struct str value)
 {
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] >= 'a' && value.p[i] <= 'z')
             ((char *)value.p)[i] = (char)(value.p[i] - ('a' - 'A'));
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.operation);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.operation);
 }
 
 static bool read_subject(void *ctx, struct str value)
 {
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.subject);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.subject);
 }
 
 static bool read_result(void *ctx, struct str value)
 {
-    return set_text(value, &((struct audit_args_reading *)ctx)->ask->filter.result);
+    return set_text(value, &((struct audit_args_reading *)ctx)->options->filter.result);
 }
 
 static bool read_payment(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->options->filter;
 
     return f->has_payment = uuid_parse(value, &f->payment);
 }
 
 static bool read_user(void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct audit_args_reading *)ctx)->ask->filter;
+    struct audit_filter *f = &((struct audit_args_reading *)ctx)->options->filter;
 
     return f->has_user = uuid_parse(value, &f->user);
 }
@@ -95,49 +97,49 @@ static bool read_from(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.from_ms);
+    return args_time(value, g->now_ms, &g->options->filter.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.to_ms);
+    return args_time(value, g->now_ms, &g->options->filter.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
+    return str_to_i64(value, &g->options->limit) && g->options->limit > 0;
 }
 
 static bool read_expect(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    g->ask->expect_text = value;
-    return audit_expect_read(value, &g->ask->expect);
+    g->options->expect_text = value;
+    return audit_expect_read(value, &g->options->expect);
 }
 
 static bool read_format(void *ctx, struct str value)
 {
     struct audit_args_reading *g = ctx;
 
-    g->ask->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
-    return g->ask->format == AUDIT_CSV || str_eq(value, S("jsonl"));
+    g->options->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
+    return g->options->format == AUDIT_CSV || str_eq(value, S("jsonl"));
 }
 
 static bool read_all(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct audit_args_reading *)ctx)->ask->all = true;
+    return ((struct audit_args_reading *)ctx)->options->all = true;
 }
 
 static bool read_json(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct audit_args_reading *)ctx)->ask->json = true;
+    return ((struct audit_args_reading *)ctx)->options->json = true;
 }
 
 /* --- all together --- */
@@ -164,7 +166,7 @@ static const struct args_option options[] = {
 
 static bool audit_args_check(struct args *a)
 {
-    const struct audit_ask *k = ((struct audit_args_reading *)a->ask)->ask;
+    const struct audit_options *k = ((struct audit_args_reading *)a->ctx)->options;
 
     if (k->filter.from_ms && k->filter.to_ms && k->filter.from_ms >= k->filter.to_ms)
         return args_wrong(a, "--to", "must be later than --from");
@@ -175,25 +177,25 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
         if (argv[i][0] != '-')
-            return args_wrong(a, argv[i], "is too much: only options stand here");
+            return args_wrong(a, argv[i], "is unexpected: only options are allowed here");
         if (!args_take_option(a, argc, argv, &i))
             return false;
     }
     return audit_args_check(a);
 }
 
-enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           struct why *why)
+enum audit_parsed audit_args(int argc, char **argv, int64_t now_ms,
+                             struct audit_options *ret_options, struct why *why)
 {
     static const char *const verbs[] = { "list", "verify", "export" };
-    struct audit_args_reading g = { .ask = ret_ask, .now_ms = now_ms };
+    struct audit_args_reading g = { .options = ret_options, .now_ms = now_ms };
     struct args a = { .command = "ichido audit",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &g,
+                      .ctx = &g,
                       .why = why };
 
-    *ret_ask = (struct audit_ask){ 0 };
+    *ret_options = (struct audit_options){ 0 };
     if (args_ask_for_help(argc, argv))
         return AUDIT_HELP;
     if (argc < 2)
@@ -202,6 +204,6 @@ enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_a
         args_wrong(&a, argv[1], "is not list, verify or export; see ichido audit --help");
     if (why->text[0])
         return AUDIT_WRONG;
-    ret_ask->verb = (enum audit_verb)a.verb;
+    ret_options->verb = (enum audit_verb)a.verb;
     return read_all_arguments(&a, argc, argv) ? AUDIT_ASKED : AUDIT_WRONG;
 }

@@ -1,5 +1,5 @@
-/* audit.c - `ichido audit`: the audit log from the command line (O6). Everything is read in parts,
- * so that a server that has the database goes on with its work. */
+/* audit.c - `ichido audit`: lists, verifies and exports the audit log (O6). It reads in parts, so
+ * that a server that has the database continues to work. It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/audit/command.h"
@@ -14,7 +14,7 @@ enum { LIST_USUAL = 20, SHOWN_PROBLEMS = 100, ARENA = 64 * 1024 * 1024 };
 
 struct run {
     struct node node;
-    struct audit_ask ask;
+    struct audit_options options;
     struct audit_source *source;
     struct arena arena; /* of one answer */
     char next[AUDIT_NEXT];
@@ -31,7 +31,7 @@ static int audit_failed(const struct run *r, enum err e, const char *doing)
 static enum err read_part(struct run *r, int limit, struct str *ret_text)
 {
     arena_release(&r->arena);
-    return audit_source_read(r->source, &r->arena, &r->ask, limit, r->next, ret_text, &r->why);
+    return audit_source_read(r->source, &r->arena, &r->options, limit, r->next, ret_text, &r->why);
 }
 
 static enum err read_tree(struct run *r, int limit, cJSON **ret_tree)
@@ -54,7 +54,7 @@ static void print_row(const struct run *r, const cJSON *row)
 {
     const cJSON *amount = cJSON_GetObjectItemCaseSensitive(row, "amount");
 
-    if (r->ask.json) {
+    if (r->options.json) {
         answer_print(row);
         return;
     }
@@ -92,7 +92,10 @@ static enum err list_page(struct run *r, int64_t most, int64_t *shown)
 
 static int audit_list(struct run *r)
 {
-    int64_t most = r->ask.all ? INT64_MAX : r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    int64_t most = r->options.all     ? INT64_MAX
+                   : r->options.limit ? r->options.limit
+                                      : LIST_USUAL,
+            shown = 0;
     enum err e;
 
     do
@@ -112,7 +115,7 @@ static int audit_list(struct run *r)
 struct audit_sums {
     int64_t verified, found, head, unsealed;
     char hash[2 * AUDIT_HASH + 1];
-    cJSON *problems; /* the first of them */
+    cJSON *problems; /* the first ones */
 };
 
 static void print_problem(const struct audit_sums *s, const cJSON *problem)
@@ -130,7 +133,7 @@ static void print_problem(const struct audit_sums *s, const cJSON *problem)
     putchar('\n');
 }
 
-/* With --json all of them are one answer at the end, and there may be very many. */
+/* With --json the problems are printed together at the end, and only the first ones are kept. */
 static void take_problems(const struct run *r, struct audit_sums *s, cJSON *answer)
 {
     cJSON *all = cJSON_GetObjectItemCaseSensitive(answer, "problems");
@@ -139,9 +142,9 @@ static void take_problems(const struct run *r, struct audit_sums *s, cJSON *answ
         cJSON *one = cJSON_DetachItemViaPointer(all, all->child);
 
         s->found++;
-        if (!r->ask.json)
+        if (!r->options.json)
             print_problem(s, one);
-        if (r->ask.json && s->found <= SHOWN_PROBLEMS)
+        if (r->options.json && s->found <= SHOWN_PROBLEMS)
             cJSON_AddItemToArray(s->problems, one);
         else
             cJSON_Delete(one);
@@ -173,7 +176,7 @@ static enum err verify_all(struct run *r, struct audit_sums *s)
     dlq_progress_begin(&progress, &r->node.env, "verified", s->head);
     while (!e && r->next[0]) {
         if (s->head > LIMIT_AUDIT_VERIFY)
-            dlq_progress_tell(&progress, s->verified);
+            dlq_progress_print(&progress, s->verified);
         e = verify_step(r, s);
     }
     if (s->head > LIMIT_AUDIT_VERIFY)
@@ -209,7 +212,7 @@ static int audit_verify(struct run *r)
     struct audit_sums s = { .problems = cJSON_CreateArray() };
     enum err e = s.problems ? verify_all(r, &s) : ERR_NO_MEMORY;
 
-    if (!e && r->ask.json)
+    if (!e && r->options.json)
         print_json(&s);
     else if (!e)
         print_sums(&s);
@@ -244,7 +247,7 @@ static int audit_export_command(struct run *r)
 
 static int audit_run_command(struct run *r)
 {
-    switch (r->ask.verb) {
+    switch (r->options.verb) {
     case AUDIT_DO_LIST: return audit_list(r);
     case AUDIT_DO_VERIFY: return audit_verify(r);
     case AUDIT_DO_EXPORT: return audit_export_command(r);
@@ -259,8 +262,7 @@ static int with_settings(struct run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    log_free(r->node.env.log); /* here only what went wrong counts */
-    r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     e = audit_source_open(&r->node, &r->source, &r->why);
     if (e)
@@ -280,7 +282,7 @@ int cli_audit(int argc, char **argv)
     struct why why = { 0 };
 
     clock_init(&clock);
-    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.ask, &why)) {
+    switch (audit_args(argc, argv, clock_wall_ms(&clock), &r.options, &why)) {
     case AUDIT_ASKED: return with_settings(&r);
     case AUDIT_HELP: audit_usage(); return EXIT_FINE;
     case AUDIT_WRONG: break;

@@ -1,8 +1,8 @@
 /* command.h - the parts of `ichido audit`. Only its own files include this.
  *
- *   audit_args     what was asked for
- *   audit_source   where the log is: the store itself, or the admin API of the server that has it
- *                  (M4). Both answer in the API's own words. */
+ *   audit_args     reads the arguments
+ *   audit_source   reads the log from the database, or by the admin API of the server that has the
+ *                  database (M4). Both give the API's JSON. */
 #pragma once
 
 #include "audit/list.h"
@@ -13,7 +13,7 @@
 
 enum audit_verb { AUDIT_DO_LIST, AUDIT_DO_VERIFY, AUDIT_DO_EXPORT };
 
-struct audit_ask {
+struct audit_options {
     enum audit_verb verb;
     struct audit_filter filter;
     struct audit_expect expect;
@@ -23,20 +23,21 @@ struct audit_ask {
     bool all, json;
 };
 
-enum audit_said { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
+enum audit_parsed { AUDIT_ASKED, AUDIT_HELP, AUDIT_WRONG };
 
 /* argv[0] is "audit". Texts are argv's own. WRONG: `why` says what to write instead. */
-enum audit_said audit_args(int argc, char **argv, int64_t now_ms, struct audit_ask *ret_ask,
-                           struct why *why);
+enum audit_parsed audit_args(int argc, char **argv, int64_t now_ms,
+                             struct audit_options *ret_options, struct why *why);
 void audit_usage(void);
 
-enum { AUDIT_NEXT = 64 }; /* any of the cursors */
+enum { AUDIT_NEXT = 64 }; /* holds any of the cursors */
 
 struct audit_source;
 /* `why` says what is wrong. */
 enum err audit_source_open(struct node *n, struct audit_source **ret_source, struct why *why);
 void audit_source_free(struct audit_source *s); /* NULL is fine */
-/* One part: JSON, or the text of an export. next: in and out; empty: from the start, the end.
- * limit: of a list. */
-enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why);
+/* Reads one part: JSON, or the text of an export. next goes in and out; empty means the start and,
+ * afterwards, the end. limit is for lists. */
+enum err audit_source_read(struct audit_source *s, struct arena *a,
+                           const struct audit_options *options, int limit, char next[AUDIT_NEXT],
+                           struct str *ret_text, struct why *why);

@@ -1,3 +1,5 @@
+/* source.c - reads the audit log from SQLite's file where no server has it, from PostgreSQL always,
+ * and otherwise by the admin API of the server that has the file (M4). It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/text.h"
@@ -9,19 +11,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5, PATH_MAX_BYTES = 8 * 1024 };
+enum { PATH_MAX_BYTES = 8 * 1024 };
 
 struct audit_source {
     struct node *node;
-    struct admin *admin; /* NULL: the store is ours */
-    struct errand errand;
+    struct admin *admin; /* NULL: this command has the database */
+    struct command_executor executor;
 };
 
 /* --- the store --- */
 
 struct audit_source_reading {
     struct arena *arena;
-    const struct audit_ask *ask;
+    const struct audit_options *options;
     int limit;
     const char *from;
     struct str text;
@@ -33,7 +35,7 @@ static enum err read_page(struct tx *tx, struct audit_source_reading *g)
     struct audit_cursor at;
     bool has = audit_cursor_read(str_of(g->from), &at);
 
-    return audit_page(tx, g->arena, &g->ask->filter, has ? &at : NULL, g->limit, &g->text);
+    return audit_page(tx, g->arena, &g->options->filter, has ? &at : NULL, g->limit, &g->text);
 }
 
 static enum err audit_source_verify(struct tx *tx, struct audit_source_reading *g)
@@ -41,7 +43,7 @@ static enum err audit_source_verify(struct tx *tx, struct audit_source_reading *
     struct audit_place at = { 0 };
 
     audit_place_read(str_of(g->from), &at);
-    return audit_verify_step(tx, g->arena, &at, &g->ask->expect, &g->text);
+    return audit_verify_step(tx, g->arena, &at, &g->options->expect, &g->text);
 }
 
 static enum err audit_source_export(struct tx *tx, struct audit_source_reading *g)
@@ -50,7 +52,7 @@ static enum err audit_source_export(struct tx *tx, struct audit_source_reading *
     enum err e;
 
     audit_export_read(str_of(g->from), &at);
-    e = audit_export(tx, g->arena, g->ask->format, &at, &g->part);
+    e = audit_export(tx, g->arena, g->options->format, &at, &g->part);
     g->text = g->part.text;
     return e;
 }
@@ -59,7 +61,7 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
 {
     struct audit_source_reading *g = ctx;
 
-    switch (g->ask->verb) {
+    switch (g->options->verb) {
     case AUDIT_DO_LIST: return read_page(tx, g);
     case AUDIT_DO_VERIFY: return audit_source_verify(tx, g);
     case AUDIT_DO_EXPORT: return audit_source_export(tx, g);
@@ -67,15 +69,11 @@ static enum err audit_source_run(struct tx *tx, void *ctx)
     return ERR_INTERNAL;
 }
 
-/* The database's short trouble is waited out; reading again is harmless. */
 static enum err read_store(struct audit_source *s, struct audit_source_reading *g, struct why *why)
 {
-    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
+    enum err e =
+        command_executor_retry(&s->executor, s->node->store, UNIT_READ, audit_source_run, g);
 
-    for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
-        usleep(200 * 1000);
-        e = errand_do(&s->errand, s->node->store, UNIT_READ, audit_source_run, g);
-    }
     if (e)
         why_set(why, "%s", err_words(e, LANG_EN));
     return e;
@@ -116,18 +114,18 @@ static void add_filter(struct buf *b, const struct audit_filter *f, int limit)
     add_time(b, "to", f->to_ms);
 }
 
-static void add_path(struct buf *b, const struct audit_ask *ask, int limit)
+static void add_path(struct buf *b, const struct audit_options *options, int limit)
 {
     buf_add(b, S("/api/v1/admin/audit"));
-    switch (ask->verb) {
-    case AUDIT_DO_LIST: add_filter(b, &ask->filter, limit); return;
+    switch (options->verb) {
+    case AUDIT_DO_LIST: add_filter(b, &options->filter, limit); return;
     case AUDIT_DO_VERIFY:
         buf_add(b, S("/verify"));
-        admin_parameter(b, "expect", ask->expect_text);
+        admin_parameter(b, "expect", options->expect_text);
         return;
     case AUDIT_DO_EXPORT:
         buf_add(b, S("/export"));
-        admin_parameter(b, "format", ask->format == AUDIT_CSV ? S("csv") : S("jsonl"));
+        admin_parameter(b, "format", options->format == AUDIT_CSV ? S("csv") : S("jsonl"));
         return;
     }
 }
@@ -152,7 +150,7 @@ static enum err read_server(struct audit_source *s, struct audit_source_reading 
     enum err e = ERR_NO_MEMORY;
 
     buf_init(&path, PATH_MAX_BYTES);
-    add_path(&path, g->ask, g->limit);
+    add_path(&path, g->options, g->limit);
     admin_parameter(&path, "cursor", str_of(g->from));
     if (!path.failed)
         e = audit_source_call(s, g->arena, buf_str(&path), &g->text, why);
@@ -162,13 +160,13 @@ static enum err read_server(struct audit_source *s, struct audit_source_reading 
 
 /* --- either --- */
 
-/* Lists and steps say in their JSON where the next one begins, exports beside their text. */
+/* Lists and steps have the next cursor in their JSON; an export has it beside its text. */
 static enum err find_next(const struct audit_source *s, const struct audit_source_reading *g,
                           char next[AUDIT_NEXT], struct why *why)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
 
-    if (g->ask->verb == AUDIT_DO_EXPORT) {
+    if (g->options->verb == AUDIT_DO_EXPORT) {
         next[0] = '\0';
         if (s->admin)
             admin_header(s->admin, "X-Next-Cursor", next, AUDIT_NEXT);
@@ -182,10 +180,13 @@ static enum err find_next(const struct audit_source *s, const struct audit_sourc
     return OK;
 }
 
-enum err audit_source_read(struct audit_source *s, struct arena *a, const struct audit_ask *ask,
-                           int limit, char next[AUDIT_NEXT], struct str *ret_text, struct why *why)
+enum err audit_source_read(struct audit_source *s, struct arena *a,
+                           const struct audit_options *options, int limit, char next[AUDIT_NEXT],
+                           struct str *ret_text, struct why *why)
 {
-    struct audit_source_reading g = { .arena = a, .ask = ask, .limit = limit, .from = next };
+    struct audit_source_reading g = {
+        .arena = a, .options = options, .limit = limit, .from = next
+    };
     enum err e = s->admin ? read_server(s, &g, why) : read_store(s, &g, why);
 
     if (e)
@@ -215,7 +216,7 @@ enum err audit_source_open(struct node *n, struct audit_source **ret_source, str
     if (!s)
         return ERR_NO_MEMORY;
     s->node = n;
-    errand_init(&s->errand);
+    command_executor_init(&s->executor);
     e = open_either(s, why);
     if (e)
         audit_source_free(s);
@@ -231,6 +232,6 @@ void audit_source_free(struct audit_source *s)
     if (s->node->store)
         node_close_store(s->node);
     admin_free(s->admin);
-    errand_release(&s->errand);
+    command_executor_release(&s->executor);
     free(s);
 }

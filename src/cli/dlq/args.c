@@ -1,3 +1,5 @@
+/* args.c - reads the arguments of `ichido dlq` into a struct dlq_options: the table of options,
+ * their readers, and the rules between them. */
 #include "cli/args.h"
 
 #include "base/limits.h"
@@ -8,7 +10,7 @@
 
 struct reading {
     struct arena *arena;
-    struct dlq_ask *ask;
+    struct dlq_options *options;
     int64_t now_ms;
 };
 
@@ -26,7 +28,7 @@ void dlq_usage(void)
          "       ichido dlq delete ID... | filters | --all   [--limit N] [--dry-run] [--yes] "
          "[--json]\n"
          "\n"
-         "filters, all of which must fit:\n"
+         "filters, all of which must match:\n"
          "  --kind KIND      for example stripe.event, event.deliver, or qstash.deliver: a message "
          "of\n"
          "                   the QStash API\n"
@@ -43,8 +45,8 @@ void dlq_usage(void)
          "A retried message keeps its id and gets a fresh budget of attempts; one of the kind\n"
          "qstash.deliver is sent under a new id, as the QStash API does it, and keeps its "
          "webhook-id.\n"
-         "groups shows what letters died of: reasons with ids, numbers and quotes made equal.\n"
-         "--rate N has the server try N of them a second; Ctrl-C asks it to stop.\n"
+         "groups counts dead letters by cause: the reason with ids, numbers and quotes replaced.\n"
+         "--rate N makes the server retry N of them a second; Ctrl-C cancels that.\n"
          "While a server has the SQLite file this goes through its admin API and needs\n"
          "ICHIDO_ADMIN_TOKEN.\n"
          "\n"
@@ -55,8 +57,8 @@ void dlq_usage(void)
          "  ichido dlq retry --kind qstash.deliver --cause 'the destination answered #' --rate 20\n"
          "  ichido dlq show msg_019a8c3e7b7a7c3e9a550242ac120002\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing matched (but list and groups) or something failed, 2 asked "
-         "wrongly.");
+         "Exit codes: 0 success, 1 nothing matched (but list and groups) or something failed,\n"
+         "2 wrong arguments or settings.");
 }
 
 /* --- values --- */
@@ -70,7 +72,7 @@ static bool read_kind(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.kind = value;
+    g->options->filter.kind = value;
     return is_text(value);
 }
 
@@ -78,7 +80,7 @@ static bool read_ref(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.ref = value;
+    g->options->filter.ref = value;
     return is_text(value);
 }
 
@@ -86,7 +88,7 @@ static bool read_reason(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.reason = value;
+    g->options->filter.reason = value;
     return is_text(value);
 }
 
@@ -94,7 +96,7 @@ static bool read_cause(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->filter.cause = value;
+    g->options->filter.cause = value;
     return is_text(value);
 }
 
@@ -102,22 +104,22 @@ static bool read_rate(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->rate) && g->ask->rate > 0 &&
-           g->ask->rate <= LIMIT_REDRIVE_RATE;
+    return str_to_i64(value, &g->options->rate) && g->options->rate > 0 &&
+           g->options->rate <= LIMIT_REDRIVE_RATE;
 }
 
 static bool read_body(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    g->ask->body = value;
+    g->options->body = value;
     return value.n;
 }
 
 static bool read_payment(void *ctx, struct str value)
 {
     struct reading *g = ctx;
-    struct dead_filter *f = &g->ask->filter;
+    struct dead_filter *f = &g->options->filter;
 
     f->has_payment = uuid_parse(value, &f->payment);
     return f->has_payment;
@@ -127,21 +129,21 @@ static bool read_from(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.from_ms);
+    return args_time(value, g->now_ms, &g->options->filter.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return args_time(value, g->now_ms, &g->ask->filter.to_ms);
+    return args_time(value, g->now_ms, &g->options->filter.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
     struct reading *g = ctx;
 
-    return str_to_i64(value, &g->ask->limit) && g->ask->limit > 0;
+    return str_to_i64(value, &g->options->limit) && g->options->limit > 0;
 }
 
 static bool read_id(void *ctx, struct str value)
@@ -149,13 +151,14 @@ static bool read_id(void *ctx, struct str value)
     struct reading *g = ctx;
     struct dead_kind kinds[DEAD_KINDS];
     struct dead_letters letters = { .kinds = kinds, .kind_count = dead_kinds_fill(kinds, NULL) };
-    struct dlq_ask *ask = g->ask;
+    struct dlq_options *options = g->options;
 
-    if (ask->id_count == LIMIT_DEAD_IDS)
+    if (options->id_count == LIMIT_DEAD_IDS)
         return false;
-    if (!ask->ids)
-        ask->ids = arena_alloc(g->arena, LIMIT_DEAD_IDS, sizeof(*ask->ids));
-    return ask->ids && dead_id_read(&letters, value, &ask->ids[ask->id_count]) && ++ask->id_count;
+    if (!options->ids)
+        options->ids = arena_alloc(g->arena, LIMIT_DEAD_IDS, sizeof(*options->ids));
+    return options->ids && dead_id_read(&letters, value, &options->ids[options->id_count]) &&
+           ++options->id_count;
 }
 
 static bool read_all(void *ctx, struct str value)
@@ -163,7 +166,7 @@ static bool read_all(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->all = true;
+    return g->options->all = true;
 }
 
 static bool read_dry_run(void *ctx, struct str value)
@@ -171,7 +174,7 @@ static bool read_dry_run(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->dry_run = true;
+    return g->options->dry_run = true;
 }
 
 static bool read_json(void *ctx, struct str value)
@@ -179,7 +182,7 @@ static bool read_json(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->json = true;
+    return g->options->json = true;
 }
 
 static bool read_yes(void *ctx, struct str value)
@@ -187,7 +190,7 @@ static bool read_yes(void *ctx, struct str value)
     struct reading *g = ctx;
 
     (void)value;
-    return g->ask->yes = true;
+    return g->options->yes = true;
 }
 
 /* --- options --- */
@@ -212,9 +215,9 @@ static const struct args_option options[] = {
       "needs a time like 2026-11-16T09:30:00Z, 2026-11-16 or 24h" },
     { "--to", LIST | GROUPS | ACTS, false, false, read_to,
       "needs a time like 2026-11-16T09:30:00Z, 2026-11-16 or 24h" },
-    { "--limit", LIST | GROUPS | ACTS, false, false, read_limit, "needs a number of letters" },
+    { "--limit", LIST | GROUPS | ACTS, false, false, read_limit, "needs a number of dead letters" },
     { "--id", SHOW | ACTS, false, true, read_id,
-      "needs the id of a letter, and there may be 1000 of them; ichido dlq list shows them" },
+      "needs the id of a dead letter, at most 1000 times; ichido dlq list shows them" },
     { "--all", LIST | GROUPS | ACTS, true, false, read_all, "" },
     { "--dry-run", ACTS, true, false, read_dry_run, "" },
     { "--json", LIST | GROUPS | SHOW | ACTS, true, false, read_json, "" },
@@ -225,8 +228,8 @@ static const struct args_option options[] = {
 
 static bool check_choice(struct args *a)
 {
-    const struct reading *g = a->ask;
-    const struct dlq_ask *k = g->ask;
+    const struct reading *g = a->ctx;
+    const struct dlq_options *k = g->options;
     bool filtered = !dead_filter_is_empty(&k->filter);
     int choices = (k->id_count > 0) + filtered + k->all;
 
@@ -234,11 +237,11 @@ static bool check_choice(struct args *a)
         return args_wrong(a, "--to", "must be later than --from");
     if (k->verb == DLQ_SHOW)
         return k->id_count == 1 ||
-               args_wrong(a, "show", "needs the id of one letter; ichido dlq list shows them");
+               args_wrong(a, "show", "needs the id of one dead letter; ichido dlq list shows them");
     if (k->verb == DLQ_LIST || k->verb == DLQ_GROUPS)
         return !(k->all && k->limit) || args_wrong(a, "--all", "and --limit exclude each other");
     if (!choices)
-        return args_wrong(a, "say which letters:", "an id, a filter such as --kind, or --all");
+        return args_wrong(a, "say which dead letters:", "an id, a filter such as --kind, or --all");
     if (choices > 1)
         return args_wrong(a, "ids, filters and --all", "exclude each other: give one of them");
     if (k->id_count && k->limit)
@@ -246,7 +249,7 @@ static bool check_choice(struct args *a)
     if (k->rate && k->limit)
         return args_wrong(a, "--limit", "does not go with --rate; a filter such as --to does");
     if (k->body.n && (k->id_count != 1 || k->rate || k->dry_run))
-        return args_wrong(a, "--body", "goes with the id of one letter, and with nothing else");
+        return args_wrong(a, "--body", "needs the id of one dead letter and no filter");
     return true;
 }
 
@@ -260,9 +263,10 @@ static bool read_verb(struct args *a, const char *word)
 
 static const char *words_for_id(const struct reading *g)
 {
-    return g->ask->id_count == LIMIT_DEAD_IDS
-               ? "is one too many: 1000 letters can be named at once"
-               : "is not the whole id of a letter: give all of what the first column of ichido dlq"
+    return g->options->id_count == LIMIT_DEAD_IDS
+               ? "is one too many: at most 1000 dead letters can be named at once"
+               : "is not the whole id of a dead letter: give all of what the first column of "
+                 "ichido dlq"
                  " list shows, like 019a8c3e-7b7a-7c3e-9a55-0242ac120002, or msg_...";
 }
 
@@ -273,23 +277,23 @@ static bool read_all_arguments(struct args *a, int argc, char **argv)
             if (!args_take_option(a, argc, argv, &i))
                 return false;
         } else if (a->verb == DLQ_LIST || a->verb == DLQ_GROUPS) {
-            return args_wrong(a, argv[i], "is too much: this takes options only");
-        } else if (!read_id(a->ask, str_of(argv[i]))) {
-            return args_wrong(a, argv[i], words_for_id(a->ask));
+            return args_wrong(a, argv[i], "is unexpected: only options are allowed here");
+        } else if (!read_id(a->ctx, str_of(argv[i]))) {
+            return args_wrong(a, argv[i], words_for_id(a->ctx));
         }
     }
     return check_choice(a);
 }
 
-enum dlq_said dlq_args(int argc, char **argv, struct arena *arena, int64_t now_ms,
-                       struct dlq_ask *ret_ask, struct why *why)
+enum dlq_parsed dlq_args(int argc, char **argv, struct arena *arena, int64_t now_ms,
+                         struct dlq_options *ret_options, struct why *why)
 {
-    struct reading g = { .arena = arena, .ask = ret_ask, .now_ms = now_ms };
+    struct reading g = { .arena = arena, .options = ret_options, .now_ms = now_ms };
     struct args a = {
-        .command = "ichido dlq", .options = options, .count = COUNT(options), .ask = &g, .why = why
+        .command = "ichido dlq", .options = options, .count = COUNT(options), .ctx = &g, .why = why
     };
 
-    *ret_ask = (struct dlq_ask){ 0 };
+    *ret_options = (struct dlq_options){ 0 };
     if (args_ask_for_help(argc, argv))
         return DLQ_HELP;
     if (argc < 2) {
@@ -299,6 +303,6 @@ enum dlq_said dlq_args(int argc, char **argv, struct arena *arena, int64_t now_m
     }
     if (!read_verb(&a, argv[1]))
         return DLQ_WRONG;
-    ret_ask->verb = (enum dlq_verb)a.verb;
+    ret_options->verb = (enum dlq_verb)a.verb;
     return read_all_arguments(&a, argc, argv) ? DLQ_ASKED : DLQ_WRONG;
 }

@@ -1,9 +1,9 @@
-/* dlq.c - `ichido dlq`: dead letters from the command line (Q6).
+/* dlq.c - `ichido dlq`: lists, edits, retries and deletes dead letters (Q6).
  *
- * Where a server has the database this goes through its admin API, otherwise to the store itself
- * (M4). An act on many goes in parts, each durable before the next is asked for; ended at any
- * moment, what was told as done is done, and the same command again goes on with the rest. No queue
- * runs in here. */
+ * Where a server has the database the command uses its admin API, otherwise it opens the database
+ * (M4). A change of many dead letters is done in parts, and each part is durable before the next
+ * begins. When the command is killed, everything that it reported as done is done, and the same
+ * command continues with the rest. No queue runs here: retried messages wait for a server. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
@@ -15,7 +15,7 @@
 
 enum {
     LIST_USUAL = 20,
-    PART = 500, /* letters between two lines of progress */
+    PART = 500, /* dead letters between two lines of progress */
     PART_IDS = 100,
     LIST_CURSOR = 1200,
     ARENA = 64 * 1024 * 1024,
@@ -23,7 +23,7 @@ enum {
 
 struct dlq_run {
     struct node node;
-    struct dlq_ask ask;
+    struct dlq_options options;
     struct dlq_source *source;
     struct arena arena; /* of one answer */
 };
@@ -76,14 +76,14 @@ static enum err dlq_list_page(struct dlq_run *r, const struct dlq_listed *l, str
     enum err e;
 
     arena_release(&r->arena);
-    e = l->page(r->source, &r->arena, &r->ask.filter, str_of(cursor), limit, &json);
+    e = l->page(r->source, &r->arena, &r->options.filter, str_of(cursor), limit, &json);
     if (e)
         return e;
     if (!dlq_parse(r, json, &page))
         return ERR_INTERNAL;
     cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
-        if (r->ask.json)
+        if (r->options.json)
             answer_print(one);
         else
             l->add(t, one);
@@ -95,12 +95,12 @@ static enum err dlq_list_page(struct dlq_run *r, const struct dlq_listed *l, str
 
 static int dlq_list_all(struct dlq_run *r, const struct dlq_listed *l)
 {
-    int64_t most = r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    int64_t most = r->options.limit ? r->options.limit : LIST_USUAL, shown = 0;
     char cursor[LIST_CURSOR] = "";
     struct dlq_table t;
     enum err e;
 
-    if (r->ask.all)
+    if (r->options.all)
         most = INT64_MAX;
     dlq_table_init(&t);
     do
@@ -112,7 +112,7 @@ static int dlq_list_all(struct dlq_run *r, const struct dlq_listed *l)
         fputs("no dead letter matches\n", stderr);
     else if (cursor[0])
         fprintf(stderr, "there are more: --limit N or --all shows them\n");
-    return EXIT_FINE; /* nothing dead is the best of answers */
+    return EXIT_FINE; /* an empty list is no failure */
 }
 
 static int dlq_list(struct dlq_run *r)
@@ -131,13 +131,13 @@ static int dlq_show(struct dlq_run *r)
 {
     CLEANUP(json_freep) cJSON *letter = NULL;
     struct str json;
-    enum err e = r->source->show(r->source, &r->arena, r->ask.ids[0], &json);
+    enum err e = r->source->show(r->source, &r->arena, r->options.ids[0], &json);
 
     if (!e && !dlq_parse(r, json, &letter))
         e = ERR_INTERNAL;
     if (e)
         return dlq_failed(r, e, "show");
-    if (r->ask.json)
+    if (r->options.json)
         printf(STR_FMT "\n", STR_ARG(json));
     else
         dlq_print_letter(letter);
@@ -159,10 +159,10 @@ static void add_refusals(struct dlq_sums *sums, cJSON *answer)
         cJSON_AddItemToArray(sums->refusals, cJSON_DetachItemViaPointer(list, list->child));
 }
 
-/* What is left of the act for one part; false: nothing. */
+/* The next part; false where nothing is left to do. */
 static bool next_span(const struct dlq_run *r, const struct dlq_sums *sums, struct dlq_span *span)
 {
-    const struct dlq_ask *k = &r->ask;
+    const struct dlq_options *k = &r->options;
     int64_t most = span->dry_run ? LIMIT_DEAD_ACT : PART;
 
     if (k->id_count) {
@@ -184,7 +184,7 @@ static enum err do_span(struct dlq_run *r, struct dlq_span *span, struct dlq_sum
     enum err e;
 
     arena_release(&r->arena);
-    e = r->source->act(r->source, &r->arena, &r->ask, span, &json);
+    e = r->source->act(r->source, &r->arena, &r->options, span, &json);
     if (e)
         return e;
     if (!dlq_parse(r, json, &answer))
@@ -209,14 +209,14 @@ static enum err dlq_act(struct dlq_run *r, bool dry_run, struct dlq_progress *pr
             break;
         e = do_span(r, &span, sums, cursor);
         if (progress && !e)
-            dlq_progress_tell(progress, sums->done);
-    } while (!e && (r->ask.id_count || cursor[0]));
+            dlq_progress_print(progress, sums->done);
+    } while (!e && (r->options.id_count || cursor[0]));
     return e;
 }
 
 static const char *dlq_past(const struct dlq_run *r)
 {
-    return r->ask.verb == DLQ_RETRY ? "retried" : "deleted";
+    return r->options.verb == DLQ_RETRY ? "retried" : "deleted";
 }
 
 static void print_json(const struct dlq_run *r, const struct dlq_sums *sums)
@@ -225,7 +225,7 @@ static void print_json(const struct dlq_run *r, const struct dlq_sums *sums)
 
     printf("{\"matched\":%lld,\"done\":%lld,\"refused\":%lld,\"refusals\":%s,\"dryRun\":%s}\n",
            (long long)sums->matched, (long long)sums->done, (long long)sums->refused,
-           text ? text : "[]", r->ask.dry_run ? "true" : "false");
+           text ? text : "[]", r->options.dry_run ? "true" : "false");
     cJSON_free(text);
 }
 
@@ -236,9 +236,9 @@ static const char *dlq_letters(int64_t n)
 
 static void print_sums(const struct dlq_run *r, const struct dlq_sums *sums)
 {
-    if (r->ask.json)
+    if (r->options.json)
         print_json(r, sums);
-    else if (r->ask.dry_run)
+    else if (r->options.dry_run)
         printf("%lld %s would be %s; nothing was changed\n", (long long)sums->matched,
                dlq_letters(sums->matched), dlq_past(r));
     else
@@ -250,16 +250,16 @@ static void print_sums(const struct dlq_run *r, const struct dlq_sums *sums)
                 sums->refused > DEAD_REFUSALS ? "; the first of them:" : ":");
         dlq_print_refusals(sums->refusals);
     }
-    if (sums->done && r->ask.verb == DLQ_RETRY && !r->ask.json)
+    if (sums->done && r->options.verb == DLQ_RETRY && !r->options.json)
         fprintf(stderr, "%s; what fails again: ichido dlq list\n", r->source->afterwards);
 }
 
-/* EXIT_FINE: go on. */
+/* Asks before deleting. EXIT_FINE: continue. */
 static int may_delete(const struct dlq_run *r, int64_t count)
 {
     char answer[8] = "";
 
-    if (r->ask.verb != DLQ_DELETE || count <= 1 || r->ask.yes)
+    if (r->options.verb != DLQ_DELETE || count <= 1 || r->options.yes)
         return EXIT_FINE;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
         fprintf(stderr,
@@ -291,7 +291,7 @@ static int act_on_all(struct dlq_run *r, struct dlq_sums *sums, int64_t total)
     return e || sums->refused || !sums->done ? EXIT_CANNOT : EXIT_FINE;
 }
 
-/* Counted first: for the question, for the line of progress, and because "none" is an answer. */
+/* The dead letters are counted first, for the question and for the line of progress. */
 static int count_and_act(struct dlq_run *r, struct dlq_sums *sums)
 {
     struct dlq_sums count = { .refusals = sums->refusals };
@@ -300,7 +300,7 @@ static int count_and_act(struct dlq_run *r, struct dlq_sums *sums)
 
     if (e)
         return dlq_failed(r, e, "count");
-    if (r->ask.dry_run || !count.matched) {
+    if (r->options.dry_run || !count.matched) {
         print_sums(r, &count);
         if (!count.matched)
             fputs("no dead letter matches; ichido dlq list shows what there is\n", stderr);
@@ -326,7 +326,7 @@ static bool read_file(struct dlq_run *r, char *text, size_t *ret_n)
     char path[4096];
     FILE *f = stdin;
 
-    snprintf(path, sizeof(path), STR_FMT, STR_ARG(r->ask.body));
+    snprintf(path, sizeof(path), STR_FMT, STR_ARG(r->options.body));
     if (strcmp(path, "-") != 0)
         f = fopen(path, "re");
     *ret_n = f ? fread(text, 1, LIMIT_DEAD_EDIT + 1, f) : 0;
@@ -349,7 +349,7 @@ static int dlq_edit(struct dlq_run *r)
 
     if (!text || !read_file(r, text, &n))
         return EXIT_ASKED_WRONGLY;
-    e = r->source->edit(r->source, &r->arena, r->ask.ids[0], (struct str){ text, n });
+    e = r->source->edit(r->source, &r->arena, r->options.ids[0], (struct str){ text, n });
     if (e)
         return dlq_failed(r, e, "retry");
     printf("1 of 1 dead letter retried, edited\n");
@@ -363,24 +363,17 @@ static int at_a_rate(struct dlq_run *r)
 
     buf_init(&body, LIMIT_DEAD_BODY);
     buf_char(&body, '{');
-    dlq_choice(&body, &r->ask, 0, r->ask.id_count);
-    buf_fmt(&body, ",\"ratePerSecond\":%lld,\"dryRun\":%s}", (long long)r->ask.rate,
-            r->ask.dry_run ? "true" : "false");
+    dlq_choice(&body, &r->options, 0, r->options.id_count);
+    buf_fmt(&body, ",\"ratePerSecond\":%lld,\"dryRun\":%s}", (long long)r->options.rate,
+            r->options.dry_run ? "true" : "false");
     if (!body.failed)
         code = dlq_redrive(&r->node, "ichido dlq", S("/api/v1/admin/redrives"), buf_str(&body),
-                           r->ask.dry_run, r->ask.json);
+                           r->options.dry_run, r->options.json);
     buf_release(&body);
     return code;
 }
 
 /* --- all together --- */
-
-/* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void dlq_quieten(struct node *n)
-{
-    log_free(n->env.log);
-    n->env.log = node_log_new(n, LOG_ERROR, false);
-}
 
 static bool open_source(struct dlq_run *r)
 {
@@ -397,12 +390,12 @@ static bool open_source(struct dlq_run *r)
 
 static int dlq_run(struct dlq_run *r)
 {
-    switch (r->ask.verb) {
+    switch (r->options.verb) {
     case DLQ_LIST: return dlq_list(r);
     case DLQ_GROUPS: return dlq_groups(r);
     case DLQ_SHOW: return dlq_show(r);
     case DLQ_RETRY:
-    case DLQ_DELETE: return r->ask.body.n ? dlq_edit(r) : dlq_change(r);
+    case DLQ_DELETE: return r->options.body.n ? dlq_edit(r) : dlq_change(r);
     }
     return EXIT_ASKED_WRONGLY;
 }
@@ -413,9 +406,9 @@ static int with_settings(struct dlq_run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    dlq_quieten(&r->node);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
-    if (r->ask.rate) {
+    if (r->options.rate) {
         code = at_a_rate(r);
     } else if (open_source(r)) {
         code = dlq_run(r);
@@ -436,7 +429,7 @@ int cli_dlq(int argc, char **argv)
 
     clock_init(&clock);
     arena_init(&texts, ARENA);
-    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.ask, &why)) {
+    switch (dlq_args(argc, argv, &texts, clock_wall_ms(&clock), &r.options, &why)) {
     case DLQ_ASKED: code = with_settings(&r); break;
     case DLQ_HELP: dlq_usage(); break;
     case DLQ_WRONG:

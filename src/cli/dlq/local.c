@@ -1,5 +1,6 @@
-/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. No queue
- * runs here: what is retried waits for a server. */
+/* local.c - the source of dead letters that works on the database: SQLite's file where no server
+ * has it, PostgreSQL always. No queue runs here: a retried message waits for a server. Each call is
+ * one transaction, so a killed command leaves no half change. */
 #include "base/limits.h"
 #include "cli/command_store.h"
 #include "cli/dlq/command.h"
@@ -11,16 +12,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5 };
-
 struct dlq_local_local {
     struct dlq_source source;
     struct node *node;
-    struct errand errand;
+    struct command_executor executor;
     bool wrote;
     struct dead_letters letters;
     struct dead_kind kinds[DEAD_KINDS];
-    struct qstash qstash; /* for its dead parcels; nothing is delivered here */
+    struct qstash qstash; /* for its dead letters; nothing is delivered here */
 };
 
 struct dlq_local_reading {
@@ -34,18 +33,11 @@ struct dlq_local_reading {
     struct str json;
 };
 
-/* The database's short trouble (a lock, a restart) is waited out; the same unit again is harmless.
- */
 static enum err dlq_local_run(struct dlq_local_local *l, enum unit_class where,
                               enum err (*work)(struct tx *, void *), void *ctx)
 {
-    enum err e = errand_do(&l->errand, l->node->store, where, work, ctx);
+    enum err e = command_executor_retry(&l->executor, l->node->store, where, work, ctx);
 
-    for (int tries = 1; e && e != ERR_STALE && err_is_retryable(e) && tries < TROUBLE_TRIES;
-         tries++) {
-        usleep(200 * 1000);
-        e = errand_do(&l->errand, l->node->store, where, work, ctx);
-    }
     l->wrote |= where != UNIT_READ;
     if (e)
         why_set(&l->source.why, "%s", err_words(e, LANG_EN));
@@ -97,18 +89,18 @@ static enum err dlq_local_step(struct tx *tx, void *ctx)
     return dead_act_step(tx, ctx);
 }
 
-static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_ask *ask,
+static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_options *options,
                               const struct dlq_span *span)
 {
     struct dead_act act = { .letters = &l->letters,
-                            .verb = ask->verb == DLQ_RETRY ? DEAD_RETRY : DEAD_DELETE,
+                            .verb = options->verb == DLQ_RETRY ? DEAD_RETRY : DEAD_DELETE,
                             .dry_run = span->dry_run,
-                            .filter = ask->filter,
+                            .filter = options->filter,
                             .limit = span->limit,
                             .by = "the command line" };
 
-    if (ask->id_count) {
-        act.ids = ask->ids + span->first_id;
+    if (options->id_count) {
+        act.ids = options->ids + span->first_id;
         act.id_count = span->id_count;
     }
     if (span->cursor.n)
@@ -116,11 +108,11 @@ static struct dead_act act_of(const struct dlq_local_local *l, const struct dlq_
     return act;
 }
 
-static enum err local_act(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
+static enum err local_act(struct dlq_source *s, struct arena *a, const struct dlq_options *options,
                           const struct dlq_span *span, struct str *ret_json)
 {
     struct dlq_local_local *l = CONTAINER_OF(s, struct dlq_local_local, source);
-    struct dead_act act = act_of(l, ask, span);
+    struct dead_act act = act_of(l, options, span);
     enum err e = dead_act_begin(&act, a);
 
     if (e)
@@ -189,7 +181,7 @@ static void local_free(struct dlq_source *s)
     if (l->wrote)
         node_seal_audit(l->node);
     node_close_store(l->node);
-    errand_release(&l->errand);
+    command_executor_release(&l->executor);
     free(l);
 }
 
@@ -218,7 +210,7 @@ enum err dlq_local_open(struct node *n, struct dlq_source **ret_source, char ret
                                : "A running server takes them within seconds";
     l->node = n;
     l->qstash.env = &n->env;
-    errand_init(&l->errand);
+    command_executor_init(&l->executor);
     l->letters = (struct dead_letters){ .env = &n->env,
                                         .kinds = l->kinds,
                                         .kind_count = dead_kinds_fill(l->kinds, &l->qstash) };

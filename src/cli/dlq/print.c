@@ -1,3 +1,5 @@
+/* print.c - prints dead letters, groups of them, and the progress of a change. Every text from
+ * outside goes through dlq_put(), which replaces control characters. */
 #include "base/limits.h"
 #include "cli/dlq/command.h"
 
@@ -8,9 +10,9 @@ enum {
     WIDTH_UNKNOWN = 120,
     WIDTH_LEAST = 40,
     DIED_TEXT = 19, /* to the second */
-    TELL_MS = 200,  /* a terminal's line; other readers get one in TELL_SLOW_MS */
-    TELL_SLOW_MS = 2000,
-    ANSWER_CHARS = 400, /* of a receiver's words; --json has more */
+    PRINT_MS = 200, /* between two lines on a terminal; otherwise PRINT_SLOW_MS */
+    PRINT_SLOW_MS = 2000,
+    ANSWER_CHARS = 400, /* of a receiver's answer; --json has more */
 };
 
 /* --- texts --- */
@@ -38,7 +40,7 @@ void dlq_put(FILE *out, struct str text, size_t max_chars)
 
         text = (struct str){ text.p + one.n, text.n - one.n };
         if (chars + 1 >= max_chars && text.n) {
-            fputs("~", out); /* there is more */
+            fputs("~", out); /* the text is cut */
             return;
         }
         if (is_control(one))
@@ -86,7 +88,7 @@ static void dlq_print_head(struct dlq_table *t)
                "ABOUT", "REASON");
 }
 
-/* On a terminal columns that line up; for other programs tabs, and nothing cut off. */
+/* Prints aligned columns on a terminal; for other programs tabs, and nothing is cut. */
 void dlq_table_letter(struct dlq_table *t, const cJSON *letter)
 {
     static const char *const names[] = { "id", "kind", "diedAt" };
@@ -117,7 +119,7 @@ void dlq_table_letter(struct dlq_table *t, const cJSON *letter)
     putchar('\n');
 }
 
-/* Causes go last and whole: they are what --cause takes. */
+/* The cause is the last column and is not cut, because --cause takes it. */
 void dlq_table_group(struct dlq_table *t, const cJSON *group)
 {
     bool exact = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(group, "exact"));
@@ -165,7 +167,7 @@ static void print_payload(const cJSON *letter)
     cJSON_free(text);
 }
 
-/* What is no text has a length and a hash; false: it is text, or there is none. */
+/* Prints the length and the hash of a body that is no text. False: it is text, or there is none. */
 static bool print_binary(const cJSON *o, const char *name)
 {
     const cJSON *binary = o ? cJSON_GetObjectItemCaseSensitive(o, name) : NULL;
@@ -178,7 +180,7 @@ static bool print_binary(const cJSON *o, const char *name)
     return true;
 }
 
-/* What may be edited, and what it was before. */
+/* Prints the body that may be edited, and the original one. */
 static void print_body(const cJSON *letter)
 {
     const cJSON *payload = cJSON_GetObjectItemCaseSensitive(letter, "payload");
@@ -274,13 +276,13 @@ static void dlq_print_tell(struct dlq_progress *p, int64_t done, int64_t now_ms)
     p->shown = true;
 }
 
-/* The first part is always told: who waits for many wants to see that it moves. */
-void dlq_progress_tell(struct dlq_progress *p, int64_t done)
+/* The first part is always reported, so that a long run shows at once that it works. */
+void dlq_progress_print(struct dlq_progress *p, int64_t done)
 {
     int64_t now_ms = clock_mono_ms(&p->env->clock);
 
     if (p->total > 1 &&
-        (!p->shown || now_ms - p->told_ms >= (p->terminal ? TELL_MS : TELL_SLOW_MS)))
+        (!p->shown || now_ms - p->told_ms >= (p->terminal ? PRINT_MS : PRINT_SLOW_MS)))
         dlq_print_tell(p, done, now_ms);
 }
 

@@ -1,6 +1,6 @@
-/* redrive.c - a redrive or a replay, watched from the command line. The server does the work:
- * whatever becomes of this command, it goes on. Ctrl-C asks it to stop, and a second one leaves it
- * to itself. */
+/* redrive.c - starts a redrive or a replay and shows its progress. The server does the work and
+ * continues when this command is killed. The first Ctrl-C cancels the redrive, the second one ends
+ * this command. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/admin_ask.h"
@@ -28,7 +28,7 @@ static int redrive_failed(const struct watching *w)
     return EXIT_CANNOT;
 }
 
-/* The answer as a tree; NULL: why. */
+/* Returns the answer as a tree; NULL: w->why says why. */
 static cJSON *redrive_ask(struct watching *w, const char *method, struct str path, struct str body)
 {
     cJSON *tree = NULL;
@@ -87,7 +87,7 @@ static int print_end(const struct watching *w, const cJSON *redrive)
     return fine && !refused && done ? EXIT_FINE : EXIT_CANNOT;
 }
 
-/* Waits a little; true: Ctrl-C. */
+/* Waits for the next look; true after Ctrl-C. */
 static bool redrive_interrupted(const sigset_t *signals)
 {
     struct timespec wait = { .tv_nsec = LOOK_MS * 1000000L };
@@ -116,7 +116,7 @@ static int dlq_redrive_watch(struct watching *w, struct env *env, cJSON *redrive
         redrive = stop ? redrive_look(w, "POST", "/cancel") : redrive_look(w, "GET", "");
         asked = asked || stop;
         if (redrive)
-            dlq_progress_tell(&progress, answer_number(redrive, "done"));
+            dlq_progress_print(&progress, answer_number(redrive, "done"));
     }
     if (redrive)
         dlq_progress_end(&progress, answer_number(redrive, "done"));

@@ -1,4 +1,5 @@
-/* remote.c - the admin API of the server that has the SQLite file. */
+/* remote.c - the source of dead letters that calls the admin API of the server that has the SQLite
+ * file. */
 #include "base/buf.h"
 #include "base/json/json.h"
 #include "base/json/write.h"
@@ -78,21 +79,21 @@ static void add_ids(struct buf *b, const struct uuid *ids, size_t n)
     buf_char(b, ']');
 }
 
-void dlq_choice(struct buf *b, const struct dlq_ask *ask, size_t first_id, size_t id_count)
+void dlq_choice(struct buf *b, const struct dlq_options *options, size_t first_id, size_t id_count)
 {
-    if (ask->id_count)
-        add_ids(b, ask->ids + first_id, id_count);
-    else if (ask->all)
+    if (options->id_count)
+        add_ids(b, options->ids + first_id, id_count);
+    else if (options->all)
         out_bool(b, "all", true);
     else
-        add_filter(b, &ask->filter);
+        add_filter(b, &options->filter);
 }
 
-static void add_act(struct buf *b, const struct dlq_ask *ask, const struct dlq_span *span)
+static void add_act(struct buf *b, const struct dlq_options *options, const struct dlq_span *span)
 {
     buf_char(b, '{');
-    dlq_choice(b, ask, span->first_id, span->id_count);
-    if (!ask->id_count)
+    dlq_choice(b, options, span->first_id, span->id_count);
+    if (!options->id_count)
         out_int(b, "limit", span->limit);
     out_given(b, "cursor", span->cursor);
     out_bool(b, "dryRun", span->dry_run);
@@ -161,17 +162,17 @@ static enum err remote_show(struct dlq_source *s, struct arena *a, struct uuid i
     return dlq_remote_call(m, a, "GET", str_of(path), S(""), ret_json);
 }
 
-static enum err remote_act(struct dlq_source *s, struct arena *a, const struct dlq_ask *ask,
+static enum err remote_act(struct dlq_source *s, struct arena *a, const struct dlq_options *options,
                            const struct dlq_span *span, struct str *ret_json)
 {
     struct dlq_remote_remote *m = CONTAINER_OF(s, struct dlq_remote_remote, source);
     struct str path =
-        ask->verb == DLQ_RETRY ? S("/api/v1/admin/dlq/retry") : S("/api/v1/admin/dlq/delete");
+        options->verb == DLQ_RETRY ? S("/api/v1/admin/dlq/retry") : S("/api/v1/admin/dlq/delete");
     struct buf body;
     enum err e = ERR_NO_MEMORY;
 
     buf_init(&body, BODY_MAX);
-    add_act(&body, ask, span);
+    add_act(&body, options, span);
     if (!body.failed)
         e = dlq_remote_call(m, a, "POST", path, buf_str(&body), ret_json);
     buf_release(&body);

@@ -1,4 +1,5 @@
-/* checks.c - what can be seen on this machine: settings, secrets, clock, files, database. */
+/* checks.c - the checks on this machine: settings, secrets, clock, files, database. They only
+ * read. */
 #include "base/limits.h"
 #include "cli/admin_ask.h"
 #include "cli/doctor/command.h"
@@ -115,7 +116,7 @@ static bool names_a_secret(struct str name)
     return false;
 }
 
-/* A line NAME=path. */
+/* Checks the file of a line NAME=path. */
 static void check_line(struct doctor *d, const char *line)
 {
     struct str value = str_of(line), name = str_trim(str_cut(&value, '='));
@@ -129,7 +130,7 @@ static void check_line(struct doctor *d, const char *line)
     check_readers(d, shown, path);
 }
 
-/* ICHIDO_CONFIG and what it names, and what the environment names. */
+/* Checks ICHIDO_CONFIG, the files that it names, and the files that the environment names. */
 static void check_files(struct doctor *d)
 {
     const char *config = getenv("ICHIDO_CONFIG");
@@ -159,8 +160,9 @@ void doctor_check_secrets(struct doctor *d)
     check_webhook_secrets(d);
     check_files(d);
     if (d->count == before)
-        doctor_say(d, DOCTOR_FINE, "secrets", NULL,
-                   "those that are set are long enough, of their kind, and nobody else's to read");
+        doctor_say(
+            d, DOCTOR_FINE, "secrets", NULL,
+            "those that are set are long enough, have the right form, and others cannot read them");
 }
 
 /* --- the machine --- */
@@ -176,7 +178,7 @@ static void check_clock(struct doctor *d)
     else if (state == TIME_ERROR || (t.status & STA_UNSYNC))
         doctor_say(d, DOCTOR_WARN, "clock",
                    "install chrony or systemd-timesyncd: signatures older than 300 s are refused",
-                   "nobody keeps this machine's clock right (NTP)");
+                   "no time service (NTP) keeps this machine's clock right");
     else
         doctor_say(d, DOCTOR_FINE, "clock", NULL, "kept right by NTP");
 }

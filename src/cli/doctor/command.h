@@ -10,7 +10,7 @@ enum { FINDINGS = 64, FOUND = 320, ADVICE = 320 };
 struct finding {
     enum verdict verdict;
     const char *about;   /* "database" */
-    char found[FOUND];   /* what was seen */
+    char found[FOUND];   /* the state that was found */
     char advice[ADVICE]; /* what to do; empty where it is fine */
 };
 
@@ -29,6 +29,6 @@ void doctor_check_settings(struct doctor *d); /* checks.c */
 void doctor_check_secrets(struct doctor *d);
 void doctor_check_machine(struct doctor *d); /* clock, files, certificate */
 void doctor_check_database(struct doctor *d);
-void doctor_check_server(struct doctor *d); /* net.c; behind the database */
+void doctor_check_server(struct doctor *d); /* net.c; after the check of the database */
 void doctor_check_gateway(struct doctor *d);
 void doctor_check_receivers(struct doctor *d); /* mail, push, traces, errors */

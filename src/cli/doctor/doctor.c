@@ -1,5 +1,6 @@
-/* doctor.c - `ichido doctor`: looks at the settings, the database, the clock, the gateway and the
- * secrets, says what is wrong and what to do about it. It changes nothing, and a server may run. */
+/* doctor.c - `ichido doctor`: checks the settings, the database, the clock, the gateway and the
+ * secrets, and says what is wrong and what to do about it. It changes nothing, and a server may
+ * run. */
 #include "base/json/write.h"
 #include "cli/cli.h"
 #include "cli/doctor/command.h"
@@ -17,8 +18,9 @@ static const char *const words[] = { "ok", "warning", "bad" };
 static void doctor_usage(void)
 {
     puts("usage: ichido doctor [--json]\n\n"
-         "Looks at the settings, the database, the clock, the gateway, the secrets and whoever is\n"
-         "told, and says what is wrong and what to do. It changes nothing; a server may run.\n\n"
+         "Checks the settings, the database, the clock, the gateway, the secrets and the channels\n"
+         "of notifications, and says what is wrong and what to do. It changes nothing; a server "
+         "may run.\n\n"
          "Exit code: 0 nothing is bad (there may be warnings), 1 something is, 2 the settings "
          "cannot\n"
          "be read.");

@@ -1,4 +1,5 @@
-/* net.c - what must be asked: the running server, the gateway, and whoever is told. */
+/* net.c - the checks over the network: the running server, the gateway, and the channels of
+ * notifications, traces and errors. They only read; no mail and no event is sent. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/admin_ask.h"
@@ -25,9 +26,9 @@ struct doctor_net_call {
     const char *url;
     struct str bearer; /* empty: none */
     bool connect_only; /* a connection is enough */
-    bool own;          /* our own server: its certificate may be anybody's */
+    bool own;          /* our own server: its certificate is not checked */
     /* out */
-    bool refused; /* nobody listens there */
+    bool refused; /* no process listens there */
     long status;
     int64_t date_s; /* of the answer's Date; 0: none */
     char answer[ANSWER_BYTES];
@@ -71,7 +72,7 @@ static struct curl_slist *with_bearer(struct str token)
     return list;
 }
 
-/* False: nobody answered, and why. */
+/* False: there was no answer, and the call says why. */
 static bool doctor_net_call(struct doctor_net_call *c)
 {
     CURL *curl = curl_easy_init();
@@ -131,7 +132,7 @@ static void say_dead(struct doctor *d, struct str answer)
                    "%lld messages could not be worked through and wait for a person", dead);
 }
 
-/* Who has the SQLite file, or where this machine's own would listen. */
+/* The address of the server that has the SQLite file, or the one in the settings. */
 static void server_address(const struct settings *s, char ret[ADMIN_OWNER])
 {
     struct str file = s->db, scheme = str_cut(&file, ':');
@@ -231,9 +232,9 @@ void doctor_check_gateway(struct doctor *d)
         doctor_say(d, DOCTOR_FINE, "gateway", NULL, "bank transfers: an operator confirms them");
 }
 
-/* --- whoever is told --- */
+/* --- channels --- */
 
-/* The way to it alone: libcurl's connection to a mail server would log in. */
+/* The URL without user and password, since libcurl would log in to a mail server. */
 static bool bare_url(struct str url, char ret[URL_BYTES])
 {
     CURLU *u = curl_url();

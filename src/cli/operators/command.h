@@ -1,5 +1,5 @@
-/* command.h - `ichido operators`, taken apart: where the people are kept, and what is asked
- * of that place. Only its own files include this. */
+/* command.h - the parts of `ichido operators`: the arguments, and the source that keeps the
+ * operators. Only its own files include this. */
 #pragma once
 
 #include "base/arena.h"
@@ -10,13 +10,13 @@
 
 struct operators_order {
     struct str name;
-    struct str password; /* empty: none, or it stays */
+    struct str password; /* empty: no password, or it does not change */
     bool has_role, viewer;
     bool has_disabled, disabled;
 };
 
-/* A person's JSON, or that of a page, as the admin API has it. Where it is not OK, why says more,
- * if there is more to say. */
+/* The functions give the JSON of a person or of a page, as the admin API has it. After an error,
+ * why may have details. */
 struct operators_source {
     enum err (*page)(struct operators_source *s, struct arena *a, struct str cursor,
                      struct str *ret_json);

@@ -1,4 +1,5 @@
-/* local.c - the store itself: SQLite's file where no server has it, PostgreSQL always. */
+/* local.c - the source of operators that works on the database: SQLite's file where no server has
+ * it, PostgreSQL always. Each change is one transaction. */
 #include "admin/access/operators.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -14,7 +15,7 @@ enum { LIST_MAX = 1024 * 1024 };
 struct operators_local_local {
     struct operators_source source;
     struct node *node;
-    struct errand errand;
+    struct command_executor executor;
     bool wrote;
 };
 
@@ -69,7 +70,7 @@ static enum err local_page(struct operators_source *s, struct arena *a, struct s
 {
     struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
     struct operators_local_work w = { .local = l, .arena = a };
-    enum err e = errand_do(&l->errand, l->node->store, UNIT_READ, read_all, &w);
+    enum err e = command_executor_run(&l->executor, l->node->store, UNIT_READ, read_all, &w);
 
     (void)cursor; /* one page has them all */
     *ret_json = w.json;
@@ -78,7 +79,7 @@ static enum err local_page(struct operators_source *s, struct arena *a, struct s
 
 /* --- one of them --- */
 
-/* Outside of the transaction: it takes a while. */
+/* Hashes before the transaction, because hashing takes a while. */
 static bool operators_local_hash(struct operators_local_work *w)
 {
     return !w->order->password.n ||
@@ -107,7 +108,7 @@ static enum err local_add(struct operators_source *s, struct arena *a,
                                 .viewer = o->viewer,
                                 .password = str_of(w.password),
                                 .created_ms = env_now_ms(&l->node->env) };
-    e = errand_do(&l->errand, l->node->store, UNIT_FRONT, operators_local_add, &w);
+    e = command_executor_run(&l->executor, l->node->store, UNIT_FRONT, operators_local_add, &w);
     l->wrote |= !e;
     *ret_json = w.json;
     return e;
@@ -136,7 +137,8 @@ static enum err local_change(struct operators_source *s, struct arena *a,
     struct operators_local_local *l = CONTAINER_OF(s, struct operators_local_local, source);
     struct operators_local_work w = { .local = l, .arena = a, .order = o };
     enum err e = operators_local_hash(&w)
-                     ? errand_do(&l->errand, l->node->store, UNIT_FRONT, operators_local_change, &w)
+                     ? command_executor_run(&l->executor, l->node->store, UNIT_FRONT,
+                                            operators_local_change, &w)
                      : ERR_NO_MEMORY;
 
     l->wrote |= !e;
@@ -151,7 +153,7 @@ static void local_free(struct operators_source *s)
     if (l->wrote)
         node_seal_audit(l->node);
     node_close_store(l->node);
-    errand_release(&l->errand);
+    command_executor_release(&l->executor);
     free(l);
 }
 
@@ -173,7 +175,7 @@ enum err operators_local_open(struct node *n, struct operators_source **ret_sour
         return ERR_NO_MEMORY;
     l->source = source;
     l->node = n;
-    errand_init(&l->errand);
+    command_executor_init(&l->executor);
     *ret_source = &l->source;
     return OK;
 }

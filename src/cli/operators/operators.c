@@ -1,6 +1,5 @@
-/* operators.c - `ichido operators`: the people who may log in, from the command line (A3). Where a
- * server has the SQLite file this goes through its admin API, otherwise to the store itself (M4).
- */
+/* operators.c - `ichido operators`: lists and changes the people who may log in (A3). Where a
+ * server has the SQLite file it uses the admin API, otherwise it opens the database (M4). */
 #include "auth/operators.h"
 
 #include "base/json/json.h"
@@ -30,30 +29,30 @@ struct operators_run {
 
 static void operators_usage(void)
 {
-    puts(
-        "ichido operators - the people who may log in to /admin\n"
-        "\n"
-        "usage: ichido operators add     NAME --role viewer|operator [--json]\n"
-        "       ichido operators list    [--json]\n"
-        "       ichido operators passwd  NAME [--json]\n"
-        "       ichido operators role    NAME --role viewer|operator [--json]\n"
-        "       ichido operators disable NAME [--json]\n"
-        "       ichido operators enable  NAME [--json]\n"
-        "\n"
-        "A viewer sees everything and changes nothing; an operator may act. NAME is small "
-        "letters,\n"
-        "digits, dots, hyphens and underscores. The password is asked for without showing it; "
-        "where\n"
-        "standard input is no terminal, its first line is the password (12 to 256 bytes).\n"
-        "Another password, another role, and disabling end that person's sessions at once.\n"
-        "While a server has the SQLite file this goes through its admin API and needs\n"
-        "ICHIDO_ADMIN_TOKEN.\n"
-        "\n"
-        "examples:\n"
-        "  ichido operators add yui --role operator\n"
-        "  ichido operators disable yui\n"
-        "\n"
-        "Exit codes: 0 fine, 1 there is nobody of that name or something failed, 2 asked wrongly.");
+    puts("ichido operators - the people who may log in to /admin\n"
+         "\n"
+         "usage: ichido operators add     NAME --role viewer|operator [--json]\n"
+         "       ichido operators list    [--json]\n"
+         "       ichido operators passwd  NAME [--json]\n"
+         "       ichido operators role    NAME --role viewer|operator [--json]\n"
+         "       ichido operators disable NAME [--json]\n"
+         "       ichido operators enable  NAME [--json]\n"
+         "\n"
+         "A viewer sees everything and changes nothing; an operator may act. NAME has lower-case "
+         "letters,\n"
+         "digits, dots, hyphens and underscores. The password is asked for without showing it; "
+         "where\n"
+         "standard input is no terminal, its first line is the password (12 to 256 bytes).\n"
+         "Another password, another role, and disabling end that person's sessions at once.\n"
+         "While a server has the SQLite file this goes through its admin API and needs\n"
+         "ICHIDO_ADMIN_TOKEN.\n"
+         "\n"
+         "examples:\n"
+         "  ichido operators add yui --role operator\n"
+         "  ichido operators disable yui\n"
+         "\n"
+         "Exit codes: 0 success, 1 there is no operator of that name or something failed, 2 wrong "
+         "arguments or settings.");
 }
 
 /* --- arguments --- */
@@ -85,9 +84,10 @@ static bool operators_check(struct args *a, const struct operators_run *r)
     if (!r->order.name.n)
         return args_wrong(a, "say who:", "a name, like ichido operators passwd yui");
     if (!operator_name_is_fit(r->order.name))
-        return args_wrong(a, "a name",
-                          "is small letters, digits, dots, hyphens and underscores, at most 64, "
-                          "and begins with a letter or a digit");
+        return args_wrong(
+            a, "a name",
+            "may have lower-case letters, digits, dots, hyphens and underscores, at most 64, "
+            "and begins with a letter or a digit");
     return (r->verb != ADD && r->verb != ROLE) || r->order.has_role ||
            args_wrong(a, "--role", "is needed: viewer or operator");
 }
@@ -144,11 +144,10 @@ static void print_answer(const struct operators_run *r, const cJSON *p)
 static int operators_failed(const struct operators_run *r, enum err e)
 {
     if (e == ERR_NOT_FOUND && !r->source->why.text[0])
-        fprintf(
-            stderr,
-            "ichido operators: there is nobody of that name; ichido operators list shows them\n");
+        fprintf(stderr, "ichido operators: there is no operator of that name; ichido operators "
+                        "list shows them\n");
     else if (e == ERR_CONFLICT)
-        fprintf(stderr, "ichido operators: somebody has that name already\n");
+        fprintf(stderr, "ichido operators: another operator has that name already\n");
     else
         fprintf(stderr, "ichido operators: %s\n",
                 r->source->why.text[0] ? r->source->why.text : err_words(e, LANG_EN));
@@ -195,7 +194,7 @@ static int operators_list(struct operators_run *r)
     if (e)
         return operators_failed(r, e);
     if (!shown)
-        fputs("nobody yet: ichido operators add NAME --role operator\n", stderr);
+        fputs("there are no operators yet: ichido operators add NAME --role operator\n", stderr);
     return EXIT_FINE;
 }
 
@@ -215,7 +214,7 @@ static int operators_act(struct operators_run *r)
     return EXIT_FINE;
 }
 
-/* Before anything is opened: a person may take his time. */
+/* Called before anything is opened, because a person may take long to type. */
 static bool ask_password(struct operators_run *r)
 {
     char name[LIMIT_OPERATOR_NAME + 1];
@@ -256,8 +255,7 @@ static int with_settings(struct operators_run *r)
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    log_free(r->node.env.log); /* what the store has to say is for operators of servers */
-    r->node.env.log = node_log_new(&r->node, LOG_ERROR, false);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
     if (open_source(r)) {
         code = r->verb == LIST ? operators_list(r) : operators_act(r);
@@ -275,7 +273,7 @@ int cli_operators(int argc, char **argv)
     struct args a = { .command = "ichido operators",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = &r,
+                      .ctx = &r,
                       .why = &why };
     int code = EXIT_ASKED_WRONGLY;
 

@@ -1,4 +1,5 @@
-/* remote.c - the admin API of the server that has the SQLite file. */
+/* remote.c - the source of operators that calls the admin API of the server that has the SQLite
+ * file. */
 #include "auth/operators.h"
 #include "base/json/json.h"
 #include "base/json/write.h"
@@ -92,7 +93,8 @@ static enum err remote_add(struct operators_source *s, struct arena *a,
                                  S(OPERATORS), o, ret_json);
 }
 
-/* Looks for the name in one page. OK and an empty id: not there, *cursor says where it goes on. */
+/* Searches one page for the name. OK with an empty id: it is not on this page, and *cursor is the
+ * next page. */
 static enum err find_in_page(struct operators_source *s, struct arena *a, struct str name,
                              struct str *cursor, struct str *ret_id)
 {

@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido payments` into a struct payments_options. */
 #include "cli/args.h"
 
 #include "base/limits.h"
@@ -23,7 +24,7 @@ void payments_usage(void)
          "[--json]\n"
          "       ichido payments void     ID [--key UUID] [--yes] [--json]\n"
          "\n"
-         "filters, all of which must fit:\n"
+         "filters, all of which must match:\n"
          "  --status S     PENDING, AUTHORIZED, CAPTURED, REFUNDED or FAILED\n"
          "  --context C    booking, purchase or participant\n"
          "  --gateway G    stripe, paypay, manual, sandbox\n"
@@ -39,7 +40,7 @@ void payments_usage(void)
          "reference. N is in the currency's smallest unit: 1200 is 1,200 yen, or 12.00 dollars.\n"
          "\n"
          "capture, refund and void are done by the running server and ask before; --yes does not "
-         "ask.\n"
+         "options.\n"
          "The same --key again never does it twice. While a server has the SQLite file, looking\n"
          "goes through its admin API, too; that needs ICHIDO_ADMIN_TOKEN.\n"
          "\n"
@@ -48,28 +49,29 @@ void payments_usage(void)
          "  ichido payments list --status FAILED --from 24h\n"
          "  ichido payments refund 019a8c3e-7b7a-7c3e-9a55-0242ac120002 --amount 500\n"
          "\n"
-         "Exit codes: 0 fine, 1 nothing was found or something failed, 2 asked wrongly.");
+         "Exit codes: 0 success, 1 nothing was found or something failed, 2 wrong arguments or "
+         "settings.");
 }
 
 /* --- values --- */
 
 static bool read_status(void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct payments_ask *)ctx)->query;
+    struct payment_query *q = &((struct payments_options *)ctx)->query;
 
     return q->has_status = payment_status_parse(value, &q->status);
 }
 
 static bool read_context(void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct payments_ask *)ctx)->query;
+    struct payment_query *q = &((struct payments_options *)ctx)->query;
 
     return q->has_context = payment_context_parse(value, &q->context);
 }
 
 static bool read_gateway(void *ctx, struct str value)
 {
-    ((struct payments_ask *)ctx)->query.gateway = value;
+    ((struct payments_options *)ctx)->query.gateway = value;
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] <= ' ' || value.p[i] > '~')
             return false;
@@ -78,55 +80,55 @@ static bool read_gateway(void *ctx, struct str value)
 
 static bool read_user(void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct payments_ask *)ctx)->query;
+    struct payment_query *q = &((struct payments_options *)ctx)->query;
 
     return q->has_user = uuid_parse(value, &q->user);
 }
 
 static bool read_booking(void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct payments_ask *)ctx)->query;
+    struct payment_query *q = &((struct payments_options *)ctx)->query;
 
     return q->has_booking = uuid_parse(value, &q->booking);
 }
 
 static bool read_from(void *ctx, struct str value)
 {
-    struct payments_ask *k = ctx;
+    struct payments_options *k = ctx;
 
     return args_time(value, k->now_ms, &k->query.from_ms);
 }
 
 static bool read_to(void *ctx, struct str value)
 {
-    struct payments_ask *k = ctx;
+    struct payments_options *k = ctx;
 
     return args_time(value, k->now_ms, &k->query.to_ms);
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
-    struct payments_ask *k = ctx;
+    struct payments_options *k = ctx;
 
     return str_to_i64(value, &k->limit) && k->limit > 0;
 }
 
 static bool read_amount(void *ctx, struct str value)
 {
-    struct payments_ask *k = ctx;
+    struct payments_options *k = ctx;
 
     return str_to_i64(value, &k->amount) && k->amount >= 1 && k->amount <= MONEY_MAX;
 }
 
 static bool read_reason(void *ctx, struct str value)
 {
-    ((struct payments_ask *)ctx)->reason = value;
+    ((struct payments_options *)ctx)->reason = value;
     return value.n && value.n <= (size_t)4 * REASON_CHARS && str_is_utf8(value);
 }
 
 static bool read_key(void *ctx, struct str value)
 {
-    struct payments_ask *k = ctx;
+    struct payments_options *k = ctx;
 
     return k->has_key = key_parse(value, &k->key);
 }
@@ -134,19 +136,19 @@ static bool read_key(void *ctx, struct str value)
 static bool set_all(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct payments_ask *)ctx)->all = true;
+    return ((struct payments_options *)ctx)->all = true;
 }
 
 static bool set_json(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct payments_ask *)ctx)->json = true;
+    return ((struct payments_options *)ctx)->json = true;
 }
 
 static bool set_yes(void *ctx, struct str value)
 {
     (void)value;
-    return ((struct payments_ask *)ctx)->yes = true;
+    return ((struct payments_options *)ctx)->yes = true;
 }
 
 /* --- options --- */
@@ -182,12 +184,12 @@ static const struct args_option options[] = {
 
 static bool take_word(struct args *a, int number, const char *word)
 {
-    struct payments_ask *k = a->ask;
+    struct payments_options *k = a->ctx;
 
     if (k->verb == PAYMENTS_LIST)
-        return args_wrong(a, word, "is too much: list takes options; find takes a text");
+        return args_wrong(a, word, "is unexpected: list takes options; find takes a text");
     if (number)
-        return args_wrong(a, word, "is too much; see ichido payments --help");
+        return args_wrong(a, word, "is unexpected; see ichido payments --help");
     if (k->verb == PAYMENTS_FIND) {
         k->query.text = str_of(word);
         return find_text_fits(k->query.text) ||
@@ -201,7 +203,7 @@ static bool take_word(struct args *a, int number, const char *word)
 
 static bool payments_args_check(struct args *a, int words)
 {
-    const struct payments_ask *k = a->ask;
+    const struct payments_options *k = a->ctx;
     const struct payment_query *q = &k->query;
 
     if (q->from_ms && q->to_ms && q->from_ms >= q->to_ms)
@@ -226,17 +228,17 @@ static bool read_verb(struct args *a, const char *word)
            args_wrong(a, word, "is no command of payments; see ichido payments --help");
 }
 
-enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
-                                 struct payments_ask *ret_ask, struct why *why)
+enum payments_parsed payments_args(int argc, char **argv, int64_t now_ms,
+                                   struct payments_options *ret_options, struct why *why)
 {
     struct args a = { .command = "ichido payments",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = ret_ask,
+                      .ctx = ret_options,
                       .why = why };
     int words = 0;
 
-    *ret_ask = (struct payments_ask){ .now_ms = now_ms };
+    *ret_options = (struct payments_options){ .now_ms = now_ms };
     if (args_ask_for_help(argc, argv))
         return PAYMENTS_HELP;
     if (argc < 2) {
@@ -245,7 +247,7 @@ enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
     }
     if (!read_verb(&a, argv[1]))
         return PAYMENTS_WRONG;
-    ret_ask->verb = (enum payments_verb)a.verb;
+    ret_options->verb = (enum payments_verb)a.verb;
     for (int i = 2; i < argc; i++)
         if (!(argv[i][0] == '-' && argv[i][1] ? args_take_option(&a, argc, argv, &i)
                                               : take_word(&a, words++, argv[i])))

@@ -1,10 +1,10 @@
 /* command.h - the parts of `ichido payments` and `ichido keys`. Only their own files include
  * this.
  *
- *   payments_args    what was asked for      payments_source   where it is looked for: the store
- *   payments_print   what is shown                             itself, or the server that has it
- * (M4)
- */
+ *   payments_args     reads the arguments
+ *   payments_source   reads payments from the database, or by the admin API of the server that has
+ *                     the database (M4)
+ *   payments_print    prints them */
 #pragma once
 
 #include "base/why.h"
@@ -12,7 +12,7 @@
 #include "payment/search/search.h"
 #include "server/node.h"
 
-/* --- what was asked for --- */
+/* --- arguments --- */
 
 enum payments_verb {
     PAYMENTS_LIST,
@@ -25,7 +25,7 @@ enum payments_verb {
     PAYMENTS_VERBS
 };
 
-struct payments_ask {
+struct payments_options {
     enum payments_verb verb;
     struct payment_query query;
     struct uuid id, key;
@@ -37,23 +37,24 @@ struct payments_ask {
     int64_t now_ms; /* in: for --from 24h */
 };
 
-enum payments_said { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
+enum payments_parsed { PAYMENTS_ASKED, PAYMENTS_HELP, PAYMENTS_WRONG };
 
 /* argv[0] is "payments". Texts are argv's own. WRONG: `why` says what to write instead. */
-enum payments_said payments_args(int argc, char **argv, int64_t now_ms,
-                                 struct payments_ask *ret_ask, struct why *why);
+enum payments_parsed payments_args(int argc, char **argv, int64_t now_ms,
+                                   struct payments_options *ret_options, struct why *why);
 void payments_usage(void);
 
 /* --- where it is looked for --- */
 
 struct payments_source;
 
-/* `command` says who asks, in the lock: "ichido payments". False: `why` says why. */
+/* `command` is written into the lock file: "ichido payments". False: `why` says why. */
 bool payments_source_open(struct node *n, const char *command, struct payments_source **ret_source,
                           struct why *why);
 void payments_source_free(struct payments_source *s); /* NULL is fine */
 
-/* All answer in the API's JSON, in the arena. NOT_FOUND, or another err with why filled. */
+/* All give the API's JSON, in the arena. They fail with NOT_FOUND, or with another err and
+ * `why`. */
 enum err payments_source_page(struct payments_source *s, struct arena *a,
                               const struct payment_query *q, struct str cursor, int limit,
                               struct str *ret_json, struct why *why);

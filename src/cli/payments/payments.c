@@ -1,9 +1,9 @@
-/* payments.c - `ichido payments`: found, looked at, captured, refunded and voided from the command
- * line (O8).
+/* payments.c - `ichido payments`: finds, shows, captures, refunds and voids payments (O8).
  *
- * Looking goes to the store itself, or to the server that has it (M4). Acts are the running
- * server's: it holds the gateway. An act carries an Idempotency-Key that is told before it is sent,
- * so that the same command with that key never does it twice, whatever broke in between. */
+ * It reads from the database, or from the server that has it (M4). Captures, refunds and voids are
+ * done by the running server, which has the gateway. Each carries an Idempotency-Key that is
+ * printed before it is sent, so that the same command with that key never does it twice, whatever
+ * failed in between. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -24,7 +24,7 @@ enum {
 
 struct payments_run {
     struct node node;
-    struct payments_ask ask;
+    struct payments_options options;
     struct arena arena; /* of one answer */
     struct why why;
 };
@@ -65,7 +65,7 @@ static void show_page(const struct payments_run *r, struct payments_listing *l, 
 
     cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
-        if (r->ask.json)
+        if (r->options.json)
             answer_print(one);
         else
             payments_table_row(&l->table, one);
@@ -83,7 +83,8 @@ static enum err list_page(struct payments_run *r, struct payments_source *s,
     enum err e;
 
     arena_release(&r->arena);
-    e = payments_source_page(s, &r->arena, &r->ask.query, str_of(l->cursor), limit, &json, &r->why);
+    e = payments_source_page(s, &r->arena, &r->options.query, str_of(l->cursor), limit, &json,
+                             &r->why);
     if (!e)
         e = payments_parse(r, json, &page);
     if (!e)
@@ -93,9 +94,9 @@ static enum err list_page(struct payments_run *r, struct payments_source *s,
 
 static int payments_list_command(struct payments_run *r, struct payments_source *s)
 {
-    struct payments_listing l = { .most = r->ask.all     ? INT64_MAX
-                                          : r->ask.limit ? r->ask.limit
-                                                         : LIST_USUAL };
+    struct payments_listing l = { .most = r->options.all     ? INT64_MAX
+                                          : r->options.limit ? r->options.limit
+                                                             : LIST_USUAL };
     enum err e;
 
     payments_table_init(&l.table);
@@ -117,13 +118,13 @@ static int payments_show(struct payments_run *r, struct payments_source *s)
 {
     CLEANUP(json_freep) cJSON *payment = NULL;
     struct str json;
-    enum err e = payments_source_show(s, &r->arena, r->ask.id, &json, &r->why);
+    enum err e = payments_source_show(s, &r->arena, r->options.id, &json, &r->why);
 
     if (!e)
         e = payments_parse(r, json, &payment);
     if (e)
         return payments_failed(r, e);
-    if (r->ask.json)
+    if (r->options.json)
         printf(STR_FMT "\n", STR_ARG(json));
     else
         payments_print(payment);
@@ -133,9 +134,9 @@ static int payments_show(struct payments_run *r, struct payments_source *s)
 static int payments_timeline(struct payments_run *r, struct payments_source *s)
 {
     struct str json;
-    enum err e = payments_source_timeline(s, &r->arena, r->ask.id, &json, &r->why);
+    enum err e = payments_source_timeline(s, &r->arena, r->options.id, &json, &r->why);
 
-    return e ? payments_failed(r, e) : payments_timeline_print(json, r->ask.json);
+    return e ? payments_failed(r, e) : payments_timeline_print(json, r->options.json);
 }
 
 static int payments_look(struct payments_run *r)
@@ -145,9 +146,9 @@ static int payments_look(struct payments_run *r)
 
     if (!payments_source_open(&r->node, "ichido payments", &s, &r->why))
         return payments_failed(r, ERR_UNAVAILABLE);
-    code = r->ask.verb == PAYMENTS_SHOW       ? payments_show(r, s)
-           : r->ask.verb == PAYMENTS_TIMELINE ? payments_timeline(r, s)
-                                              : payments_list_command(r, s);
+    code = r->options.verb == PAYMENTS_SHOW       ? payments_show(r, s)
+           : r->options.verb == PAYMENTS_TIMELINE ? payments_timeline(r, s)
+                                                  : payments_list_command(r, s);
     payments_source_free(s);
     return code;
 }
@@ -162,7 +163,7 @@ static enum err ask_server(struct payments_run *r, struct admin *admin, const ch
     int status;
     enum err e;
 
-    uuid_text(r->ask.id, id);
+    uuid_text(r->options.id, id);
     snprintf(path, sizeof(path), "/api/v1/admin/payments/%s%s%s", id, verb ? "/" : "",
              verb ? verb : "");
     e = admin_ask(admin, &r->arena, method, str_of(path), ADMIN_JSON, body, &status, ret_json,
@@ -182,18 +183,19 @@ static void payments_describe(const struct payments_run *r, const cJSON *payment
 {
     char money[64] = "all that is left";
 
-    if (r->ask.amount)
-        payments_money(r->ask.amount, answer_words(payment, "currency"), money);
-    snprintf(ret_text, 160, "%s%s%s", verbs[r->ask.verb], r->ask.verb == PAYMENTS_VOID ? "" : " ",
-             r->ask.verb == PAYMENTS_VOID ? "" : money);
+    if (r->options.amount)
+        payments_money(r->options.amount, answer_words(payment, "currency"), money);
+    snprintf(ret_text, 160, "%s%s%s", verbs[r->options.verb],
+             r->options.verb == PAYMENTS_VOID ? "" : " ",
+             r->options.verb == PAYMENTS_VOID ? "" : money);
 }
 
-/* EXIT_FINE: go on. */
+/* Asks before the act. EXIT_FINE: continue. */
 static int payments_may(const struct payments_run *r, const cJSON *payment)
 {
     char what[160], money[64], answer[8] = "";
 
-    if (r->ask.yes)
+    if (r->options.yes)
         return EXIT_FINE;
     payments_describe(r, payment, what);
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
@@ -209,7 +211,7 @@ static int payments_may(const struct payments_run *r, const cJSON *payment)
     return EXIT_CANNOT;
 }
 
-static void write_body(struct buf *b, const struct payments_ask *k)
+static void write_body(struct buf *b, const struct payments_options *k)
 {
     buf_char(b, '{');
     if (k->amount)
@@ -227,14 +229,14 @@ static int act_now(struct payments_run *r, struct admin *admin)
     struct str json;
     enum err e;
 
-    uuid_text(r->ask.has_key ? r->ask.key : env_uuid(&r->node.env), key);
+    uuid_text(r->options.has_key ? r->options.key : env_uuid(&r->node.env), key);
     fprintf(stderr, "Idempotency-Key %s\n", key);
     buf_init(&body, BODY_BYTES);
-    write_body(&body, &r->ask);
+    write_body(&body, &r->options);
     arena_release(&r->arena);
     e = !body.failed && admin_use_key(admin, key) ? OK : ERR_NO_MEMORY;
     if (!e)
-        e = ask_server(r, admin, "POST", verbs[r->ask.verb], buf_str(&body), &json);
+        e = ask_server(r, admin, "POST", verbs[r->options.verb], buf_str(&body), &json);
     buf_release(&body);
     if (!e)
         e = payments_parse(r, json, &payment);
@@ -244,7 +246,7 @@ static int act_now(struct payments_run *r, struct admin *admin)
                 key);
         return EXIT_CANNOT;
     }
-    if (r->ask.json)
+    if (r->options.json)
         answer_print(payment);
     else
         printf("it is %s now\n", answer_words(payment, "status"));
@@ -272,22 +274,15 @@ static int payments_act(struct payments_run *r)
 
 /* --- all together --- */
 
-/* What the store has to say is for operators of servers; here only what went wrong counts. */
-static void payments_quieten(struct node *n)
-{
-    log_free(n->env.log);
-    n->env.log = node_log_new(n, LOG_ERROR, false);
-}
-
 static int with_settings(struct payments_run *r)
 {
     int code;
 
     if (!node_init(&r->node))
         return EXIT_ASKED_WRONGLY;
-    payments_quieten(&r->node);
+    node_log_errors_only(&r->node);
     arena_init(&r->arena, ARENA);
-    code = r->ask.verb >= PAYMENTS_CAPTURE ? payments_act(r) : payments_look(r);
+    code = r->options.verb >= PAYMENTS_CAPTURE ? payments_act(r) : payments_look(r);
     arena_release(&r->arena);
     node_release(&r->node);
     return code;
@@ -300,7 +295,7 @@ int cli_payments(int argc, char **argv)
     struct why why = { 0 };
 
     clock_init(&clock);
-    switch (payments_args(argc, argv, clock_wall_ms(&clock), &r.ask, &why)) {
+    switch (payments_args(argc, argv, clock_wall_ms(&clock), &r.options, &why)) {
     case PAYMENTS_ASKED: return with_settings(&r);
     case PAYMENTS_HELP: payments_usage(); return EXIT_FINE;
     case PAYMENTS_WRONG: break;

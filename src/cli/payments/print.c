@@ -1,3 +1,4 @@
+/* print.c - prints payments: a table for people at a terminal, lines with tabs for programs. */
 #include "cli/cells.h"
 #include "cli/payments/command.h"
 #include "domain/money.h"
@@ -76,7 +77,7 @@ static void payments_print_right(struct str s, int width)
     fputs("  ", stdout);
 }
 
-/* For other programs: tabs, and nothing cut off. */
+/* For other programs: separated by tabs, and not cut. */
 static void print_fields(const cJSON *p)
 {
     static const char *const names[] = { "id",       "createdAt", "status",
@@ -177,7 +178,7 @@ static void print_rows(const cJSON *payment, const char *name,
     }
 }
 
-/* Of what we do ourselves the reason says more. A server from before says neither. */
+/* For an operation of the system its reason says more. An older server gives neither. */
 static struct str who_of(const cJSON *operation)
 {
     struct str by = answer_text(operation, "by");

@@ -1,5 +1,5 @@
-/* source.c - where payments are looked for: SQLite's file where no server has it,
- * PostgreSQL always; else the admin API of the server that has the file (M4). */
+/* source.c - reads payments from SQLite's file where no server has it, from PostgreSQL always, and
+ * otherwise by the admin API of the server that has the file (M4). It changes nothing. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/text.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TROUBLE_TRIES = 5, PATH_BYTES = 6 * 1024 };
+enum { PATH_BYTES = 6 * 1024 };
 
 struct payments_source {
     struct node *node;
     bool is_local;
-    struct errand errand; /* local */
-    struct admin *admin;  /* remote */
+    struct command_executor executor; /* local */
+    struct admin *admin;              /* remote */
 };
 
 /* --- the store itself --- */
@@ -33,16 +33,11 @@ struct reading {
     struct str json;
 };
 
-/* The database's short trouble is waited out; reading twice is harmless. */
 static enum err read_local(struct payments_source *s, enum err (*work)(struct tx *, void *),
                            struct reading *g, struct str *ret_json, struct why *why)
 {
-    enum err e = errand_do(&s->errand, s->node->store, UNIT_READ, work, g);
+    enum err e = command_executor_retry(&s->executor, s->node->store, UNIT_READ, work, g);
 
-    for (int tries = 1; e && err_is_retryable(e) && tries < TROUBLE_TRIES; tries++) {
-        usleep(200 * 1000);
-        e = errand_do(&s->errand, s->node->store, UNIT_READ, work, g);
-    }
     if (e && e != ERR_NOT_FOUND)
         why_set(why, "%s", err_words(e, LANG_EN));
     *ret_json = g->json;
@@ -202,7 +197,7 @@ bool payments_source_open(struct node *n, const char *command, struct payments_s
 
     if (!e) {
         s->is_local = true;
-        errand_init(&s->errand);
+        command_executor_init(&s->executor);
     } else if (e == ERR_CONFLICT) {
         e = admin_open(&n->settings, owner, &s->admin, why);
     }
@@ -221,7 +216,7 @@ void payments_source_free(struct payments_source *s)
         return;
     if (s->is_local) {
         node_close_store(s->node);
-        errand_release(&s->errand);
+        command_executor_release(&s->executor);
     }
     admin_free(s->admin);
     free(s);

@@ -1,11 +1,11 @@
-/* timeline.c - see timeline.h.
+/* timeline.c - prints a timeline:
  *
  *   TIME (UTC)               LANE          RESULT      WHAT
  *   2026-11-16 09:30:00.000  call          ok          Create payment  312 ms
  *   2026-11-16 09:30:00.004  gateway       retried     Gateway: authorize  101 ms outcome=uncertain
  *
- * Columns line up in a terminal's cells, of which a Japanese character takes two. What outsiders
- * wrote is shown without anything that a terminal would obey. */
+ * Columns are aligned in terminal cells, of which a Japanese character takes two. Control
+ * characters in texts from outside are replaced. */
 #include "cli/payments/timeline.h"
 
 #include "base/json/json.h"
@@ -21,7 +21,7 @@
 
 enum {
     WIDTH_UNKNOWN = 120,
-    WIDTH_LEAST = 30, /* what stands behind the columns gets so much, however narrow it is */
+    WIDTH_LEAST = 30, /* cells for the last column, even on a narrow terminal */
     TIME_CELLS = 23,
     LANE_CELLS = 12,
     RESULT_CELLS = 10,
@@ -95,7 +95,7 @@ static void add_detail(struct buf *b, const cJSON *one)
         buf_fmt(b, "  %s=%s", one->string, one->valuestring);
 }
 
-/* What happened, how often, how long it took, and what is known of it. */
+/* Adds what happened, how often, how long it took, and its details. */
 static void add_what(struct buf *b, const cJSON *e, bool japanese)
 {
     const cJSON *ms = cJSON_GetObjectItemCaseSensitive(e, "ms"), *one;
@@ -139,7 +139,7 @@ static void print_row(const struct screen *s, const cJSON *e, struct str what)
     putchar('\n');
 }
 
-/* For other programs: tabs, and nothing cut off. */
+/* For other programs: separated by tabs, and not cut. */
 static void print_fields(const cJSON *e, struct str what)
 {
     static const char *const names[] = { "at", "lane", "kind", "result", "ref" };

@@ -1,3 +1,4 @@
+/* args.c - reads the arguments of `ichido transfers` into a struct transfers_options. */
 #include "cli/args.h"
 
 #include "cli/transfers/command.h"
@@ -41,7 +42,7 @@ void transfers_usage(void)
         "  ichido transfers lines\n"
         "  ichido transfers assign 019a8c3e-7b7a-7c3e-9a55-0242ac120002 123456786\n"
         "\n"
-        "Exit codes: 0 fine, 1 something failed, 2 asked wrongly.");
+        "Exit codes: 0 success, 1 something failed, 2 wrong arguments or settings.");
 }
 
 /* --- values --- */
@@ -49,7 +50,7 @@ void transfers_usage(void)
 #define TEXT_OPTION(name)                                                                          \
     static bool read_##name(void *ctx, struct str value)                                           \
     {                                                                                              \
-        struct transfers_ask *k = ctx;                                                             \
+        struct transfers_options *k = ctx;                                                         \
                                                                                                    \
         k->name = value;                                                                           \
         return value.n && str_is_utf8(value);                                                      \
@@ -67,7 +68,7 @@ TEXT_OPTION(id_column)
 
 static bool read_date(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
     int64_t day;
 
     k->date = value;
@@ -76,21 +77,21 @@ static bool read_date(void *ctx, struct str value)
 
 static bool read_amount(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     return str_to_i64(value, &k->amount) && k->amount >= 1 && k->amount <= MONEY_MAX;
 }
 
 static bool read_limit(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     return str_to_i64(value, &k->limit) && k->limit >= 1;
 }
 
 static bool read_reference(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
     struct reference found[REFERENCES_FOUND];
 
     k->reference = value;
@@ -99,7 +100,7 @@ static bool read_reference(void *ctx, struct str value)
 
 static bool set_dry_run(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     (void)value;
     return k->dry_run = true;
@@ -107,7 +108,7 @@ static bool set_dry_run(void *ctx, struct str value)
 
 static bool set_json(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     (void)value;
     return k->json = true;
@@ -115,7 +116,7 @@ static bool set_json(void *ctx, struct str value)
 
 static bool set_all(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     (void)value;
     return k->all = true;
@@ -123,7 +124,7 @@ static bool set_all(void *ctx, struct str value)
 
 static bool set_return(void *ctx, struct str value)
 {
-    struct transfers_ask *k = ctx;
+    struct transfers_options *k = ctx;
 
     (void)value;
     return k->to_return = true;
@@ -168,7 +169,7 @@ static const struct args_option options[] = {
 static bool take_word(struct args *a, int number, const char *word)
 {
     struct reference found[REFERENCES_FOUND];
-    struct transfers_ask *k = a->ask;
+    struct transfers_options *k = a->ctx;
     struct uuid payment;
 
     if (k->verb == TRANSFERS_IMPORT && number == 0) {
@@ -183,12 +184,12 @@ static bool take_word(struct args *a, int number, const char *word)
                (str_is_utf8(k->whose) && reference_find(k->whose, found) == 1) ||
                args_wrong(a, word, "is neither a payment's id nor a reference of nine digits");
     }
-    return args_wrong(a, word, "is too much; see ichido transfers --help");
+    return args_wrong(a, word, "is unexpected; see ichido transfers --help");
 }
 
 static bool transfers_args_check(struct args *a, int words)
 {
-    const struct transfers_ask *k = a->ask;
+    const struct transfers_options *k = a->ctx;
 
     if (k->verb == TRANSFERS_IMPORT && !k->file)
         return args_wrong(a, "import", "needs a bank's CSV file");
@@ -219,17 +220,17 @@ static bool read_verb(struct args *a, const char *word)
            args_wrong(a, word, "is no command of transfers; see ichido transfers --help");
 }
 
-enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *ret_ask,
-                                   struct why *why)
+enum transfers_parsed transfers_args(int argc, char **argv, struct transfers_options *ret_options,
+                                     struct why *why)
 {
     struct args a = { .command = "ichido transfers",
                       .options = options,
                       .count = COUNT(options),
-                      .ask = ret_ask,
+                      .ctx = ret_options,
                       .why = why };
-    int words = 0; /* that are no options, behind the verb */
+    int words = 0; /* after the verb, without options */
 
-    *ret_ask = (struct transfers_ask){ 0 };
+    *ret_options = (struct transfers_options){ 0 };
     if (args_ask_for_help(argc, argv))
         return TRANSFERS_HELP;
     if (argc < 2) {
@@ -238,7 +239,7 @@ enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *
     }
     if (!read_verb(&a, argv[1]))
         return TRANSFERS_WRONG;
-    ret_ask->verb = (enum transfers_verb)a.verb;
+    ret_options->verb = (enum transfers_verb)a.verb;
     for (int i = 2; i < argc; i++)
         if (!(argv[i][0] == '-' ? args_take_option(&a, argc, argv, &i)
                                 : take_word(&a, words++, argv[i])))

@@ -20,7 +20,7 @@ enum transfers_verb {
     TRANSFERS_VERBS
 };
 
-struct transfers_ask { /* texts are argv's own */
+struct transfers_options { /* texts are argv's own */
     enum transfers_verb verb;
     const char *file;
     struct uuid id;   /* of the payment, line or return */
@@ -31,14 +31,14 @@ struct transfers_ask { /* texts are argv's own */
     bool dry_run, json, all, to_return;
 };
 
-enum transfers_said { TRANSFERS_ASKED, TRANSFERS_HELP, TRANSFERS_WRONG };
+enum transfers_parsed { TRANSFERS_ASKED, TRANSFERS_HELP, TRANSFERS_WRONG };
 
 /* argv[0] is "transfers". WRONG: `why` says what to write instead. */
-enum transfers_said transfers_args(int argc, char **argv, struct transfers_ask *ret_ask,
-                                   struct why *why);
+enum transfers_parsed transfers_args(int argc, char **argv, struct transfers_options *ret_options,
+                                     struct why *why);
 void transfers_usage(void);
 
-/* One line of a list; the first prints the head of the table, on a terminal. */
+/* Prints one line of a list, and on a terminal the head of the table before the first one. */
 void transfers_print(enum transfers_verb verb, const cJSON *item, bool *headed);
-/* What an import came to. */
+/* Prints the result of an import. */
 void transfers_print_import(const char *file, const cJSON *sums);

@@ -1,3 +1,4 @@
+/* print.c - prints the lists of transfers: aligned columns at a terminal, tabs for programs. */
 #include "cli/dlq/command.h"
 #include "cli/transfers/command.h"
 
@@ -100,7 +101,7 @@ static void print_candidates(const cJSON *item)
     }
 }
 
-/* On a terminal columns that line up; elsewhere the same with tabs, and nothing cut off. */
+/* Prints aligned columns on a terminal; otherwise tabs, and nothing is cut. */
 void transfers_print(enum transfers_verb verb, const cJSON *item, bool *headed)
 {
     bool terminal = isatty(STDOUT_FILENO);
@@ -119,7 +120,7 @@ void transfers_print(enum transfers_verb verb, const cJSON *item, bool *headed)
 
 /* --- an import --- */
 
-/* The first of `count` lines are in `name`. */
+/* Prints the lines in `name`, which are the first of `count` lines. */
 static void print_lines(const cJSON *sums, const char *name, const char *count)
 {
     const cJSON *one, *lines = cJSON_GetObjectItemCaseSensitive(sums, name);

@@ -1,8 +1,9 @@
-/* transfers.c - `ichido transfers`: bank transfers from the command line (G4), through the admin
- * API of the running server, which does the work.
+/* transfers.c - `ichido transfers`: imports and assigns bank transfers (G4) by the admin API of the
+ * running server, which does the work.
  *
- * A file goes in parts, each durable before the next is asked for: ended at any moment, what was
- * told as done is done, and the same command again finds it known and goes on with the rest. */
+ * A file is sent in parts, and each part is durable before the next begins. When the command is
+ * killed, everything that it reported as done is done, and the same command skips it and
+ * continues. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -28,7 +29,7 @@ enum {
 
 struct transfers_run {
     struct node node;
-    struct transfers_ask ask;
+    struct transfers_options options;
     struct admin *admin;
     struct arena arena; /* of one answer */
     struct why why;
@@ -42,7 +43,7 @@ static int transfers_failed(const struct transfers_run *r)
 
 /* --- what comes back --- */
 
-/* What the API calls a parameter is an option here. */
+/* Prints a message of the API with its parameters named as options. */
 static void put_message(struct str message)
 {
     static const struct {
@@ -66,7 +67,7 @@ static void put_message(struct str message)
     }
 }
 
-/* Every problem of a file on a line of its own. How many there are. */
+/* Prints every problem of a file on a line of its own and returns how many there are. */
 static int print_errors(const cJSON *problem)
 {
     const cJSON *one, *all = cJSON_GetObjectItemCaseSensitive(problem, "errors");
@@ -88,7 +89,7 @@ static bool keep_problem(struct transfers_run *r, int status, struct str answer)
 
     json_parse(answer, &tree, NULL); /* NULL where it is none */
     admin_problem(status, tree, &r->why);
-    if (tree && print_errors(tree) > 0) /* they say it all */
+    if (tree && print_errors(tree) > 0) /* those lines are the reason */
         why_set(&r->why, "nothing was changed");
     return false;
 }
@@ -122,7 +123,7 @@ static void add_number(struct buf *b, const char *name, int64_t value)
 
 /* --- lists --- */
 
-static struct str state_of(const struct transfers_ask *k)
+static struct str state_of(const struct transfers_options *k)
 {
     if (str_eq(k->state, S("all")))
         return (struct str){ 0 };
@@ -143,10 +144,10 @@ static bool get_page(struct transfers_run *r, int64_t limit, struct str cursor, 
     bool fine;
 
     buf_init(&path, PATH_BYTES);
-    buf_add(&path, str_of(paths[r->ask.verb]));
+    buf_add(&path, str_of(paths[r->options.verb]));
     add_number(&path, "limit", limit);
-    admin_parameter(&path, "state", state_of(&r->ask));
-    admin_parameter(&path, "reference", r->ask.reference);
+    admin_parameter(&path, "state", state_of(&r->options));
+    admin_parameter(&path, "reference", r->options.reference);
     admin_parameter(&path, "cursor", cursor);
     fine = !path.failed && transfers_call(r, "GET", buf_str(&path), ADMIN_JSON, S(""), ret_page);
     buf_release(&path);
@@ -161,17 +162,20 @@ static int64_t show_page(const struct transfers_run *r, const cJSON *page, bool 
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(page, "data"))
     {
         n++;
-        if (r->ask.json)
+        if (r->options.json)
             answer_print(item);
         else
-            transfers_print(r->ask.verb, item, headed);
+            transfers_print(r->options.verb, item, headed);
     }
     return n;
 }
 
 static int transfers_list(struct transfers_run *r)
 {
-    int64_t most = r->ask.all ? INT64_MAX : r->ask.limit ? r->ask.limit : LIST_USUAL, shown = 0;
+    int64_t most = r->options.all     ? INT64_MAX
+                   : r->options.limit ? r->options.limit
+                                      : LIST_USUAL,
+            shown = 0;
     char cursor[64] = "";
     bool headed = false;
 
@@ -193,7 +197,7 @@ static int transfers_list(struct transfers_run *r)
 
 /* --- acts --- */
 
-static void write_act(struct buf *b, const struct transfers_ask *k)
+static void write_act(struct buf *b, const struct transfers_options *k)
 {
     struct uuid payment;
 
@@ -219,7 +223,7 @@ static void tell_act(const struct transfers_run *r, const cJSON *now)
     if (reason[0])
         printf(" (%s)", reason);
     putchar('\n');
-    if (r->ask.verb == TRANSFERS_ASSIGN &&
+    if (r->options.verb == TRANSFERS_ASSIGN &&
         (strcmp(reason, "too_late") == 0 || strcmp(reason, "paid_twice") == 0))
         fputs("its payment did not take it: it must be sent back; ichido transfers returns\n",
               stderr);
@@ -238,16 +242,16 @@ static int transfers_act(struct transfers_run *r)
     struct buf body;
     bool fine;
 
-    uuid_text(r->ask.id, id);
-    snprintf(path, sizeof(path), forms[r->ask.verb], id);
+    uuid_text(r->options.id, id);
+    snprintf(path, sizeof(path), forms[r->options.verb], id);
     buf_init(&body, LIMIT_BANK_BODY);
-    write_act(&body, &r->ask);
+    write_act(&body, &r->options);
     fine =
         !body.failed && transfers_call(r, "POST", str_of(path), ADMIN_JSON, buf_str(&body), &now);
     buf_release(&body);
     if (!fine)
         return transfers_failed(r);
-    if (r->ask.json)
+    if (r->options.json)
         answer_print(now);
     else
         tell_act(r, now);
@@ -258,11 +262,11 @@ static int transfers_act(struct transfers_run *r)
 
 static bool read_file(struct transfers_run *r, struct buf *ret_file)
 {
-    FILE *f = fopen(r->ask.file, "re");
+    FILE *f = fopen(r->options.file, "re");
     size_t n = 0;
 
     if (!f || !buf_reserve(ret_file, LIMIT_BANK_FILE + 1)) {
-        why_set(&r->why, "%.300s cannot be read: %s", r->ask.file,
+        why_set(&r->why, "%.300s cannot be read: %s", r->options.file,
                 f ? "not enough memory" : strerrordesc_np(errno));
         if (f)
             fclose(f);
@@ -270,7 +274,7 @@ static bool read_file(struct transfers_run *r, struct buf *ret_file)
     }
     n = fread(ret_file->p, 1, LIMIT_BANK_FILE + 1, f);
     if (ferror(f) || !n || n > LIMIT_BANK_FILE) {
-        why_set(&r->why, "%.300s %s", r->ask.file,
+        why_set(&r->why, "%.300s %s", r->options.file,
                 ferror(f) ? "cannot be read"
                 : n       ? "is larger than 4 MiB: split it"
                           : "is empty");
@@ -289,7 +293,7 @@ static struct str name_of(const char *file)
     return str_is_utf8(name) && name.n <= 255 ? name : S("statement.csv");
 }
 
-static void write_import(struct buf *path, const struct transfers_ask *k, int64_t from)
+static void write_import(struct buf *path, const struct transfers_options *k, int64_t from)
 {
     buf_add(path, S(BASE "/imports"));
     admin_parameter(path, "name", name_of(k->file));
@@ -301,7 +305,7 @@ static void write_import(struct buf *path, const struct transfers_ask *k, int64_
     admin_parameter(path, "text", k->text_column);
     admin_parameter(path, "balance", k->balance_column);
     admin_parameter(path, "id", k->id_column);
-    if (k->dry_run) { /* all at once: two lines for one payment are seen only together */
+    if (k->dry_run) { /* in one part: only then two lines for one payment are found */
         admin_parameter(path, "dryRun", S("true"));
         return;
     }
@@ -315,7 +319,7 @@ static bool send_part(struct transfers_run *r, struct str file, int64_t from, cJ
     bool fine;
 
     buf_init(&path, PATH_BYTES);
-    write_import(&path, &r->ask, from);
+    write_import(&path, &r->options, from);
     fine = !path.failed && transfers_call(r, "POST", buf_str(&path), ADMIN_CSV, file, ret_part);
     buf_release(&path);
     return fine;
@@ -337,7 +341,7 @@ static void move_lines(cJSON *sums, cJSON *part, const char *name)
         cJSON_AddItemToArray(all, cJSON_DetachItemViaPointer(more, more->child));
 }
 
-/* The sums so far; the rest is the newest part's. */
+/* Adds the sums of a part. All other members are those of the newest part. */
 static cJSON *add_part(cJSON *sums, cJSON *part)
 {
     static const char *const names[] = { "worked", "new", "known", "matched", "open", "alike" };
@@ -377,7 +381,7 @@ static bool send_parts(struct transfers_run *r, struct str file, cJSON **sums)
         from = answer_number(part, "next");
         *sums = add_part(*sums, part);
         if (has_more(*sums)) /* a small file needs none */
-            dlq_progress_tell(&progress, answer_number(*sums, "worked"));
+            dlq_progress_print(&progress, answer_number(*sums, "worked"));
     } while (has_more(*sums));
     dlq_progress_end(&progress, answer_number(*sums, "worked"));
     return true;
@@ -392,10 +396,10 @@ static int transfers_import(struct transfers_run *r)
     buf_init(&file, LIMIT_BANK_FILE + 1);
     fine = read_file(r, &file) && send_parts(r, buf_str(&file), &sums);
     buf_release(&file);
-    if (sums && r->ask.json)
+    if (sums && r->options.json)
         answer_print(sums);
     else if (sums)
-        transfers_print_import(r->ask.file, sums);
+        transfers_print_import(r->options.file, sums);
     if (!fine && sums)
         fputs("the same command again goes on with the rest\n", stderr);
     return fine ? EXIT_FINE : transfers_failed(r);
@@ -405,9 +409,9 @@ static int transfers_import(struct transfers_run *r)
 
 static int transfers_run(struct transfers_run *r)
 {
-    if (r->ask.verb == TRANSFERS_IMPORT)
+    if (r->options.verb == TRANSFERS_IMPORT)
         return transfers_import(r);
-    return r->ask.verb <= TRANSFERS_IMPORTS ? transfers_list(r) : transfers_act(r);
+    return r->options.verb <= TRANSFERS_IMPORTS ? transfers_list(r) : transfers_act(r);
 }
 
 static int with_settings(struct transfers_run *r)
@@ -430,7 +434,7 @@ int cli_transfers(int argc, char **argv)
     struct transfers_run r = { 0 };
     struct why why = { 0 };
 
-    switch (transfers_args(argc, argv, &r.ask, &why)) {
+    switch (transfers_args(argc, argv, &r.options, &why)) {
     case TRANSFERS_ASKED: return with_settings(&r);
     case TRANSFERS_HELP: transfers_usage(); return EXIT_FINE;
     case TRANSFERS_WRONG: break;

@@ -1,5 +1,5 @@
-/* call.c - one call after another to the sandbox, on the caller's own thread. Whatever it
- * is told, it speaks to this machine only. */
+/* call.c - calls to the sandbox, one after another, on the thread of the caller. It refuses every
+ * address that is not on this machine. */
 #include "base/buf.h"
 #include "base/settings/address.h"
 #include "cli/trigger/command.h"
@@ -102,7 +102,8 @@ static void trigger_call_prepare(struct trigger_line *l, const char *method, con
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
-    curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L); /* libcurl says a POST twice where one is gone */
+    curl_easy_setopt(c, CURLOPT_FORBID_REUSE,
+                     1L); /* libcurl repeats a POST whose reused connection was closed */
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, answer);
     if (strcmp(method, "POST") == 0) {

@@ -1,7 +1,7 @@
 /* command.h - the parts of `ichido trigger`. Only its own files include this.
  *
- *   trigger_steps   which calls bring an event about       trigger_call   one call to the sandbox
- */
+ *   trigger_steps   the calls that cause each event
+ *   trigger_call    one call to the sandbox */
 #pragma once
 
 #include "base/arena.h"
@@ -11,10 +11,10 @@
 
 enum { TRIGGER_STEPS = 6, TRIGGER_BASE = 320 };
 
-/* "$1" in a path or form is the id that step 1 answered. */
+/* "$1" in a path or form is the id in the answer of step 1. */
 struct trigger_step {
     const char *method, *path, *form;
-    bool may_decline; /* a card_error is what is wanted */
+    bool may_decline; /* a card_error is the wanted result */
 };
 
 struct trigger {
@@ -32,11 +32,11 @@ const char *trigger_nearest(struct str event);        /* NULL: nothing is like i
 
 struct trigger_line;
 
-/* The address of the sandbox from "http://127.0.0.1:12111" or "127.0.0.1:12111". False: it is not
- * on this machine, or no address. */
+/* Reads the address of the sandbox, "http://127.0.0.1:12111" or "127.0.0.1:12111". False: it is no
+ * address, or not on this machine. */
 bool trigger_base(struct str given, char ret_base[TRIGGER_BASE]);
 struct trigger_line *trigger_line_open(const char *base, struct str key); /* NULL: no memory */
 void trigger_line_free(struct trigger_line *l);
-/* OK: status and answer are there, whatever they say. Anything else: `why`. */
+/* OK: there is an answer, with any status. Other errors: `why` says why. */
 enum err trigger_call(struct trigger_line *l, struct arena *a, const char *method, struct str path,
                       struct str form, int *ret_status, struct str *ret_answer, struct why *why);

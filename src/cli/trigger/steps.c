@@ -1,5 +1,5 @@
-/* steps.c - the calls that bring each event about: those of Stripe's own command line, and
- * some that it lacks. */
+/* steps.c - the calls that cause each event: the ones of Stripe's command line, and some that it
+ * does not have. */
 #include "cli/trigger/command.h"
 
 #include <string.h>
@@ -122,44 +122,17 @@ const struct trigger *trigger_find(struct str event)
 
 /* --- the nearest name --- */
 
-enum { NAME_MAX_BYTES = 64, FAR = 8 };
-
-static size_t steps_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How many letters have to be put in, left out or changed. */
-static size_t steps_distance(struct str a, struct str b)
-{
-    size_t row[NAME_MAX_BYTES + 1];
-
-    for (size_t k = 0; k <= b.n; k++)
-        row[k] = k;
-    for (size_t i = 1; i <= a.n; i++) {
-        size_t before = row[0];
-
-        row[0] = i;
-        for (size_t k = 1; k <= b.n; k++) {
-            size_t old = row[k];
-
-            row[k] = steps_least(steps_least(row[k] + 1, row[k - 1] + 1),
-                                 before + (a.p[i - 1] != b.p[k - 1]));
-            before = old;
-        }
-    }
-    return row[b.n];
-}
+enum { FAR = 8 };
 
 const char *trigger_nearest(struct str event)
 {
     const char *nearest = NULL;
     size_t best = FAR;
 
-    for (size_t i = 0; event.n <= NAME_MAX_BYTES && i < COUNT(triggers); i++) {
+    for (size_t i = 0; i < COUNT(triggers); i++) {
         struct str name = str_of(triggers[i].event);
         bool inside = event.n > 3 && memmem(name.p, name.n, event.p, event.n);
-        size_t far = inside ? 1 : steps_distance(event, name);
+        size_t far = inside ? 1 : str_distance(event, name);
 
         if (far < best) {
             best = far;

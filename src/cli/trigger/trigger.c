@@ -1,9 +1,8 @@
-/* trigger.c - `ichido trigger EVENT`: makes the sandbox send an event, by the calls that bring it
- * about, for people without Stripe's command line. It speaks to the sandbox on this machine and to
- * nobody else, and with no live key.
+/* trigger.c - `ichido trigger EVENT`: makes the sandbox send an event, for people without Stripe's
+ * command line. It only calls the sandbox on this machine, and never with a live key.
  *
- *   newest event --> the calls, one after another --> what is newer and about them, until the event
- *   that was asked for is among it */
+ *   note the newest event --> make the calls, one after another --> read newer events about them,
+ *   until the wanted event is among them */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "cli/cli.h"
@@ -17,7 +16,7 @@
 
 enum { ARENA = 256 * 1024 * 1024, ID_MAX = 256, STEM = 17, POLL_MS = 100, POLLS = 100 };
 
-struct trigger_told { /* an event that came out of it */
+struct trigger_seen { /* an event that the calls caused */
     struct str id, type;
     int64_t pending;
 };
@@ -30,13 +29,13 @@ struct trigger_run {
     bool json, japanese;
     char base[TRIGGER_BASE];
     struct why why;
-    struct str newest; /* event before the first call; empty: there was none */
+    struct str newest; /* the newest event before the first call; empty: there was none */
     struct str ids[TRIGGER_STEPS];
     int statuses[TRIGGER_STEPS];
     size_t done;
-    struct trigger_told told[100];
-    size_t told_count;
-    bool came; /* the one that was asked for */
+    struct trigger_seen seen[100];
+    size_t seen_count;
+    bool came; /* the wanted event was seen */
 };
 
 static const char *trigger_say(const struct trigger_run *r, const char *en, const char *ja)
@@ -53,7 +52,7 @@ static int trigger_wrong(const struct trigger_run *r, const char *en, const char
 
 /* --- the calls --- */
 
-/* "$2" becomes the id of the second step. */
+/* Replaces "$2" by the id of the second step. */
 static struct str trigger_fill(struct trigger_run *r, const char *text)
 {
     struct str whole = { 0 };
@@ -79,7 +78,7 @@ static struct str text_of(struct trigger_run *r, const cJSON *object, const char
     return cJSON_IsString(x) ? arena_str(&r->arena, str_of(x->valuestring)) : (struct str){ 0 };
 }
 
-/* Of an object, or of the first one of a list. */
+/* The id of an object, or of the first object of a list. */
 static struct str id_of(struct trigger_run *r, const cJSON *answer)
 {
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(answer, "data");
@@ -155,7 +154,7 @@ static bool read_newest(struct trigger_run *r)
     return true;
 }
 
-/* What belongs to an intent has the middle part of its id. */
+/* True where the event's id has the middle part of the intent's id. */
 static bool is_about(const struct trigger_run *r, const char *event)
 {
     for (size_t i = 0; i < r->done; i++) {
@@ -173,13 +172,13 @@ static void take_event(struct trigger_run *r, const cJSON *event)
 {
     const cJSON *pending = cJSON_GetObjectItemCaseSensitive(event, "pending_webhooks");
     char *text = cJSON_PrintUnformatted(event);
-    struct trigger_told *t = &r->told[r->told_count];
+    struct trigger_seen *t = &r->seen[r->seen_count];
 
-    if (text && is_about(r, text) && r->told_count < COUNT(r->told)) {
-        *t = (struct trigger_told){ text_of(r, event, "id"), text_of(r, event, "type"),
+    if (text && is_about(r, text) && r->seen_count < COUNT(r->seen)) {
+        *t = (struct trigger_seen){ text_of(r, event, "id"), text_of(r, event, "type"),
                                     cJSON_IsNumber(pending) ? (int64_t)pending->valuedouble : 0 };
         r->came |= str_eq(t->type, str_of(r->trigger->event));
-        r->told_count++;
+        r->seen_count++;
     }
     cJSON_free(text);
 }
@@ -195,13 +194,13 @@ static bool read_told(struct trigger_run *r)
              STR_ARG(r->newest));
     if (!read_events(r, str_of(path), &list))
         return false;
-    r->told_count = 0;
+    r->seen_count = 0;
     data = cJSON_GetObjectItemCaseSensitive(list, "data");
     cJSON_ArrayForEach(event, data) take_event(r, event);
     return true;
 }
 
-/* Some come by themselves a moment later. */
+/* Waits for an event that the sandbox sends a moment later. */
 static bool await_event(struct trigger_run *r)
 {
     for (int i = 0; i < POLLS; i++) {
@@ -244,12 +243,12 @@ static void print_json(const struct trigger_run *r, bool fine)
         buf_char(&b, '}');
     }
     buf_add(&b, S("],\"events\":["));
-    for (size_t i = r->told_count; i--;) { /* the oldest first */
-        buf_add(&b, i + 1 < r->told_count ? S(",{\"id\":") : S("{\"id\":"));
-        buf_json(&b, r->told[i].id);
+    for (size_t i = r->seen_count; i--;) { /* the oldest first */
+        buf_add(&b, i + 1 < r->seen_count ? S(",{\"id\":") : S("{\"id\":"));
+        buf_json(&b, r->seen[i].id);
         buf_add(&b, S(",\"type\":"));
-        buf_json(&b, r->told[i].type);
-        buf_fmt(&b, ",\"pendingWebhooks\":%lld}", (long long)r->told[i].pending);
+        buf_json(&b, r->seen[i].type);
+        buf_fmt(&b, ",\"pendingWebhooks\":%lld}", (long long)r->seen[i].pending);
     }
     buf_add(&b, S("],\"error\":"));
     if (fine)
@@ -267,17 +266,17 @@ static void print_told(const struct trigger_run *r)
 
     printf("%s: %s\n", r->trigger->event, trigger_say(r, r->trigger->en, r->trigger->ja));
     puts(trigger_say(r, "events, the oldest first:", "発生したイベント（古い順）:"));
-    for (size_t i = r->told_count; i--;)
-        printf("  " STR_FMT "  " STR_FMT "\n", STR_ARG(r->told[i].id), STR_ARG(r->told[i].type));
+    for (size_t i = r->seen_count; i--;)
+        printf("  " STR_FMT "  " STR_FMT "\n", STR_ARG(r->seen[i].id), STR_ARG(r->seen[i].type));
     puts(trigger_say(r, "\nwhat became of them here:", "\n処理結果の確認:"));
     printf("  curl -s -H \"Authorization: Bearer $ICHIDO_ADMIN_TOKEN\" http://" STR_FMT
            "/api/v1/admin/events?type=%s\n",
            STR_ARG(listen), r->trigger->event);
     puts(trigger_say(r, "once more:", "再送:"));
-    for (size_t i = 0; i < r->told_count; i++)
-        if (str_eq(r->told[i].type, str_of(r->trigger->event)))
+    for (size_t i = 0; i < r->seen_count; i++)
+        if (str_eq(r->seen[i].type, str_of(r->trigger->event)))
             printf("  curl -s -X POST %s/_sandbox/events/" STR_FMT "/resend\n", r->base,
-                   STR_ARG(r->told[i].id));
+                   STR_ARG(r->seen[i].id));
 }
 
 static int run_it(struct trigger_run *r)
@@ -333,7 +332,7 @@ static int trigger_usage(const struct trigger_run *r)
         "sandbox's address is ICHIDO_SANDBOX_LISTEN; only this machine's own addresses are taken,\n"
         "and no live key.\n"
         "\n"
-        "Exit codes: 0 the event came out of it, 1 it could not, 2 asked wrongly.",
+        "Exit codes: 0 the event was sent, 1 it was not, 2 wrong arguments or settings.",
         "ichido trigger - サンドボックスにイベントを発生させます\n"
         "\n"
         "使い方: ichido trigger EVENT [--json] [--api-base http://127.0.0.1:12111]\n"
@@ -383,7 +382,7 @@ static int with_address(struct trigger_run *r, const char *base)
     if (!key.n)
         key = r->node.settings.stripe_secret_key;
     if (str_starts(key, S("sk_live_")) || str_starts(key, S("rk_live_")))
-        return trigger_wrong(r, ": that is a live key; the sandbox is never told one",
+        return trigger_wrong(r, ": that is a live key, and it is never sent to the sandbox",
                              ": 本番キーです。サンドボックスには送りません", "STRIPE_API_KEY");
     if (!trigger_base(base ? str_of(base) : r->node.settings.sandbox_listen, r->base))
         return trigger_wrong(r, " must be http:// and an address of this machine, with its port",

@@ -224,14 +224,14 @@ static void stripe_list_ask(struct stripe_page *p)
                              .timeout_ms = LIMIT_GATEWAY_CALL_MS,
                              .answer_max = LIMIT_GATEWAY_ANSWER,
                              .arena = p->arena,
-                             .home = p->home,
+                             .executor = p->executor,
                              .done = stripe_list_answered };
     if (url.p) {
         client_call(p->lister->client, &p->call);
         return;
     }
     p->call.back = (struct task){ .run = no_memory };
-    home_give(p->home, &p->call.back);
+    executor_post(p->executor, &p->call.back);
 }
 
 void stripe_page_read(struct stripe_lister *l, struct stripe_page *p)

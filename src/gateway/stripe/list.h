@@ -30,8 +30,9 @@ struct stripe_page {
     struct str path;     /* "/v1/events?created[gte]=5", with its question mark */
     struct str after;    /* the last id of the page before; empty: the first page */
     struct arena *arena; /* room for an answer, LIMIT_GATEWAY_ANSWER, at least twice */
-    struct home *home;
-    void (*done)(struct stripe_page *p); /* at home, once, never from within stripe_page_read() */
+    struct executor *executor;
+    void (*done)(
+        struct stripe_page *p); /* on the executor, once, never from within stripe_page_read() */
 
     /* out */
     enum err err; /* OK; NOT_FOUND: `after` is not there any more; GATEWAY: `why` has the words, and

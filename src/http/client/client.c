@@ -1,9 +1,9 @@
 /* client.c - the thread that owns libcurl.
  *
- *   client_call --inbox--> hosts (waiting) --turn--> transfer (under way) --home_give--> done
+ *   client_call --inbox--> hosts (waiting) --turn--> transfer (under way) --executor_post--> done
  *
  * (1) A call stands in exactly one of the inbox, the waiting turns, the list of those under way; it
- *     goes home exactly once, with a result.
+ *     goes back exactly once, with a result.
  * (2) Only the inbox is shared, under one mutex; all else belongs to the thread.
  * (3) It sleeps in epoll until a socket, a timeout of libcurl or the inbox wakes it: an idle client
  *     costs nothing. While calls wait for their turn it looks every SWEEP_MS for those too late.
@@ -50,7 +50,7 @@ struct client {
     int spares;
 };
 
-/* --- going home --- */
+/* --- going back --- */
 
 static void run_done(struct task *task)
 {
@@ -63,7 +63,7 @@ static void go_home(struct call *c)
 {
     c->impl = NULL;
     c->back = (struct task){ .run = run_done };
-    home_give(c->home, &c->back);
+    executor_post(c->executor, &c->back);
 }
 
 static void give_up(struct call *c, const char *why)

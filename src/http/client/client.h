@@ -1,5 +1,6 @@
-/* client.h - outgoing HTTP on a thread of its own (libcurl multi). One call in, one answer out, at
- * the caller's home. What may have reached the other side is never reported as a plain failure. */
+/* client.h - outgoing HTTP on a thread of its own (libcurl multi). One call in, one answer out, on
+ * the caller's executor. What may have reached the other side is never reported as a plain
+ * failure. */
 #pragma once
 
 #include "base/arena.h"
@@ -32,7 +33,7 @@ struct call {
      * off before the mail's end. UNCERTAIN once its end was sent and no answer came. */
     struct str mail_from, mail_to; /* bare addresses */
     struct arena *arena;           /* the answer's memory */
-    struct home *home;
+    struct executor *executor;
     void (*done)(struct call *c);
 
     enum call_result result;

@@ -8,7 +8,7 @@
  *   (1) One ask is under way at a time; who comes meanwhile waits for it.
  *   (2) A refusal (invalid_grant and the like) is final for those who waited. The next one behind
  *       the pause asks again: what was wrong may have been our clock.
- *   (3) The answer is read on the client's thread: our home runs what it is given at once. */
+ *   (3) The answer is read on the client's thread: our executor runs what it is given at once. */
 #include "notify/fcm/token.h"
 
 #include "base/json/json.h"
@@ -28,7 +28,7 @@ struct fcm_tokens {
     struct env *env;
     struct client *client;
     const struct fcm_account *account;
-    struct home home;
+    struct executor executor;
     struct call call;
     struct arena arena; /* of the call: request and answer */
 
@@ -58,7 +58,7 @@ static void run_want(struct task *task)
 static void token_give(struct fcm_want *w)
 {
     w->task = (struct task){ .run = run_want };
-    home_give(w->home, &w->task);
+    executor_post(w->executor, &w->task);
 }
 
 /* As things stand, under the lock. */
@@ -239,7 +239,7 @@ static bool token_begin(struct fcm_tokens *t)
                              .timeout_ms = LIMIT_FCM_TOKEN_MS,
                              .answer_max = LIMIT_FCM_ANSWER,
                              .arena = &t->arena,
-                             .home = &t->home,
+                             .executor = &t->executor,
                              .done = token_answered };
     client_call(t->client, &t->call);
     return true;
@@ -295,7 +295,7 @@ void fcm_token_drop(struct fcm_tokens *t, uint64_t generation)
 
 /* --- its life --- */
 
-static void run_at_once(struct home *h, struct task *task)
+static void run_at_once(struct executor *h, struct task *task)
 {
     (void)h;
     task->run(task);
@@ -304,7 +304,7 @@ static void run_at_once(struct home *h, struct task *task)
 struct fcm_tokens *fcm_tokens_new(struct env *env, struct client *client,
                                   const struct fcm_account *account)
 {
-    static const struct home_ops ops = { .give = run_at_once };
+    static const struct executor_ops ops = { .post = run_at_once };
     struct fcm_tokens *t = calloc(1, sizeof(*t));
 
     if (!t)
@@ -312,7 +312,7 @@ struct fcm_tokens *fcm_tokens_new(struct env *env, struct client *client,
     t->env = env;
     t->client = client;
     t->account = account;
-    t->home.ops = &ops;
+    t->executor.ops = &ops;
     t->last = &t->first;
     arena_init(&t->arena, LIMIT_TOKEN + 2 * LIMIT_FCM_ANSWER + 3 * LIMIT_CALL_HEADERS);
     pthread_mutex_init(&t->lock, NULL);

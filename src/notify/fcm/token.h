@@ -12,8 +12,8 @@ struct fcm_tokens;
 
 /* Who needs a token. Its memory is his, until `got` was called. */
 struct fcm_want {
-    struct home *home;
-    void (*got)(struct fcm_want *w); /* at home, once, never from within fcm_token_ask() */
+    struct executor *executor;
+    void (*got)(struct fcm_want *w); /* on the executor, once, never from within fcm_token_ask() */
 
     /* out */
     enum fcm_token_end {

@@ -136,7 +136,7 @@ static void deliver_push(struct deliver_delivery *d)
                              .answer_max = LIMIT_QSTASH_ANSWER,
                              .cut_answer = true,
                              .arena = &d->arena,
-                             .home = d->q->home,
+                             .executor = d->q->executor,
                              .done = deliver_answered };
     e = make_headers(d);
     if (e) {
@@ -227,7 +227,7 @@ static void deliver_decided(struct stay *s)
     }
     d->begun = (struct begun){ .id = d->job->message->id, .arena = &d->arena };
     d->unit = (struct unit){ .kind = d->text.gated ? &gated : &plain,
-                             .home = d->q->home,
+                             .executor = d->q->executor,
                              .done = has_begun,
                              .arena = &d->arena,
                              .bytes = s->bytes };

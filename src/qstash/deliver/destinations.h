@@ -16,7 +16,7 @@
  * (3) Who is put off gets a time of its own, at the destination's pace, so that a long line is not
  *     leased over and over.
  *
- * All of it is memory of this node, at home on one thread. It is forgotten with the node. */
+ * All of it is memory of this node, used on the executor alone. It is forgotten with the node. */
 #pragma once
 
 #include "base/env.h"
@@ -35,8 +35,8 @@ enum stay_end {
 struct stay {
     size_t bytes; /* that the call will hold in memory */
     bool fresh;   /* it never was put off: then it goes behind those that were */
-    /* At home, once, perhaps from within enter; it calls nothing of these. put_off_ms 0: it has a
-     * place, and leave follows. Otherwise it has none, and may enter again then. */
+    /* On the executor, once, perhaps from within enter; it calls nothing of these. put_off_ms 0: it
+     * has a place, and leave follows. Otherwise it has none, and may enter again then. */
     void (*decided)(struct stay *s);
     int64_t put_off_ms;
 

@@ -101,7 +101,7 @@ static void dlq_act_post(struct dlq_act_act *x, const struct unit_kind *kind,
                          void (*done)(struct unit *u))
 {
     x->unit = (struct unit){
-        .kind = kind, .home = x->v->r->home, .done = done, .arena = &x->v->r->arena
+        .kind = kind, .executor = x->v->r->executor, .done = done, .arena = &x->v->r->arena
     };
     store_post(x->v->q->store, &x->unit);
 }

@@ -277,8 +277,9 @@ static struct batch *batch_new(struct visit *v)
     if (!b->slots)
         return NULL;
     b->v = v;
-    b->unit =
-        (struct unit){ .kind = &kind, .home = v->r->home, .done = chunk_done, .arena = &b->arena };
+    b->unit = (struct unit){
+        .kind = &kind, .executor = v->r->executor, .done = chunk_done, .arena = &b->arena
+    };
     b->common = (struct input_source){ .caller_ip = request_client_ip(v->r),
                                        .now_ms = env_now_ms(v->q->env),
                                        .allow_private = v->q->allow_private };

@@ -127,7 +127,7 @@ static void group_published(struct unit *u)
 static void post_group(struct publish *p)
 {
     p->unit = (struct unit){ .kind = &group_kind,
-                             .home = p->v->r->home,
+                             .executor = p->v->r->executor,
                              .done = group_published,
                              .arena = &p->v->r->arena };
     store_post(p->v->q->store, &p->unit);
@@ -141,7 +141,7 @@ static void post_one(struct publish *p, int64_t now_ms)
     *to = p->in.parcel;
     posting_init(&p->one, &p->in, env_uuid(v->q->env), now_ms);
     p->unit = (struct unit){ .kind = parcel_is_plain(to) ? &plain_kind : &gated_kind,
-                             .home = v->r->home,
+                             .executor = v->r->executor,
                              .done = publish_published,
                              .bytes = to->body.n + 2 * to->url.n + to->header.n + to->callbacks.n };
     store_post(v->q->store, &p->unit);

@@ -117,8 +117,9 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
     a->request = r;
     a->sandbox = s;
     a->id = r->params[0];
-    a->unit = (struct unit){
-        .kind = reads ? &look : &change, .home = r->home, .done = came_back, .arena = &r->arena
-    };
+    a->unit = (struct unit){ .kind = reads ? &look : &change,
+                             .executor = r->executor,
+                             .done = came_back,
+                             .arena = &r->arena };
     store_post(s->store, &a->unit);
 }

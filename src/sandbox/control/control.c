@@ -148,7 +148,7 @@ static void control_list_events(struct request *r, void *ctx)
         return;
     }
     buf_init(&l->text, LIMIT_REPLY);
-    l->unit = (struct unit){ .kind = &kind, .home = r->home, .done = control_listed };
+    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = control_listed };
     store_post(((struct sandbox *)ctx)->store, &l->unit);
 }
 

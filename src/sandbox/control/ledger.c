@@ -115,7 +115,7 @@ static void ledger_look(struct request *r, struct sandbox *s, const struct ledge
     k->payment = control_query(r, of->whose);
     k->after = control_query(r, S("after"));
     buf_init(&k->text, LIMIT_REPLY);
-    k->unit = (struct unit){ .kind = &kind, .home = r->home, .done = books_read };
+    k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = books_read };
     store_post(s->store, &k->unit);
 }
 

@@ -81,7 +81,7 @@ struct chaos_plan {
 };
 
 struct chaos {
-    struct chaos_plan plan; /* as it was asked for; at home */
+    struct chaos_plan plan; /* as it was asked for; on the executor */
     _Atomic bool on;        /* this and the rest: what the plan says, for any thread */
     _Atomic int64_t until_ms, delay_ms, hang_ms, seed;
     _Atomic int64_t rate[CHAOS_KINDS];
@@ -89,8 +89,9 @@ struct chaos {
     _Atomic int64_t happened[CHAOS_KINDS];
 };
 
-void chaos_begin(struct chaos *c, const struct chaos_plan *plan); /* at home; anew from its seed */
-void chaos_end(struct chaos *c); /* what happened stays to be seen */
+void chaos_begin(struct chaos *c,
+                 const struct chaos_plan *plan); /* on the executor; anew from its seed */
+void chaos_end(struct chaos *c);                 /* what happened stays to be seen */
 bool chaos_is_on(struct chaos *c, int64_t now_ms);
 /* Whether it happens this time. *ret_chance (may be NULL) is another number of the same draw. */
 bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_chance);
@@ -139,14 +140,14 @@ void chaos_write_state(struct buf *b, struct chaos *c, int64_t now_ms);
 
 struct kept *kept_new(void);
 void kept_free(struct kept *k);
-/* At home: the rule was used, or a delivery dropped; it is written down soon. */
+/* On the executor: the rule was used, or a delivery dropped; it is written down soon. */
 void kept_rule_used(struct sandbox *s, const struct call_rule *rule);
 void kept_webhooks_used(struct sandbox *s);
 
-/* A change of the switches, one after another. `read` is called at home when it is its turn: it
- * looks at the switches as they are and fills in what is wanted, or answers the request itself and
- * returns false. When that is durable the switches are set and `done` answers; where it could not
- * be kept nothing has changed. */
+/* A change of the switches, one after another. `read` is called on the executor when it is its
+ * turn: it looks at the switches as they are and fills in what is wanted, or answers the request
+ * itself and returns false. When that is durable the switches are set and `done` answers; where it
+ * could not be kept nothing has changed. */
 enum change_kind { CHANGE_ADD, CHANGE_CLEAR, CHANGE_WEBHOOKS, CHANGE_CHAOS };
 struct change {
     struct sandbox *s;

@@ -100,7 +100,9 @@ static void write_notes(struct sandbox *s)
     k->webhooks_noted = false;
     k->busy = true;
     k->s = s;
-    k->unit = (struct unit){ .kind = &kind, .home = server_home(s->server), .done = notes_written };
+    k->unit = (struct unit){ .kind = &kind,
+                             .executor = server_executor(s->server),
+                             .done = notes_written };
     store_post(s->store, &k->unit);
 }
 
@@ -223,8 +225,9 @@ ANSWERS static bool switches_kept_begin(struct change *c)
         return false;
     }
     write_body(c);
-    c->unit =
-        (struct unit){ .kind = &kind, .home = c->request->home, .done = switches_kept_changed };
+    c->unit = (struct unit){ .kind = &kind,
+                             .executor = c->request->executor,
+                             .done = switches_kept_changed };
     store_post(c->s->store, &c->unit);
     return true;
 }
@@ -268,7 +271,7 @@ void change_post(struct request *r, struct sandbox *s, const struct change *as)
 /* A place to wait, before there is a loop. */
 struct start {
     struct unit unit;
-    struct home home;
+    struct executor executor;
     struct sandbox *s;
     pthread_mutex_t lock;
     pthread_cond_t back;
@@ -276,9 +279,9 @@ struct start {
     int64_t unknown; /* rows of a later version, or of nobody's */
 };
 
-static void start_give(struct home *h, struct task *t)
+static void start_give(struct executor *h, struct task *t)
 {
-    struct start *x = CONTAINER_OF(h, struct start, home);
+    struct start *x = CONTAINER_OF(h, struct start, executor);
 
     (void)t; /* the unit's, and what it would call is only that it is done */
     pthread_mutex_lock(&x->lock);
@@ -287,7 +290,7 @@ static void start_give(struct home *h, struct task *t)
     pthread_mutex_unlock(&x->lock);
 }
 
-static void start_arm(struct home *h, struct timer *t, int64_t due_ms)
+static void start_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     (void)h;
     (void)t;
@@ -381,11 +384,11 @@ static void start_done(struct unit *u)
 
 enum err sandbox_faults_load(struct sandbox *s, struct why *why)
 {
-    static const struct home_ops ops = { start_give, start_arm };
+    static const struct executor_ops ops = { start_give, start_arm };
     static const struct unit_kind kind = { "sandbox.start", UNIT_READ, start_run, NULL };
-    struct start x = { .home = { &ops }, .s = s };
+    struct start x = { .executor = { &ops }, .s = s };
 
-    x.unit = (struct unit){ .kind = &kind, .home = &x.home, .done = start_done };
+    x.unit = (struct unit){ .kind = &kind, .executor = &x.executor, .done = start_done };
     pthread_mutex_init(&x.lock, NULL);
     pthread_cond_init(&x.back, NULL);
     store_post(s->store, &x.unit);

@@ -187,7 +187,7 @@ static void authenticate_post(struct request *r, struct sandbox *s, const struct
     q->sandbox = s;
     q->intent = r->params[0];
     q->unit = (struct unit){ .kind = q->answering ? &answers : &looks,
-                             .home = r->home,
+                             .executor = r->executor,
                              .done = came_back,
                              .arena = &r->arena };
     store_post(s->store, &q->unit);

@@ -1,6 +1,6 @@
 /* home.c - GET /_sandbox: what happened last, what waits, and what goes wrong, on one page for
  * people. No script: every button is a form of its own (press.c). Rows are read in a unit; the
- * page is written at home, where the switches live. */
+ * page is written on the executor, where the switches live. */
 #include "sandbox/page/home.h"
 
 #include <string.h>
@@ -169,7 +169,7 @@ static void page_home_looked(struct unit *u)
 
 void control_home(struct request *r, void *sandbox)
 {
-    static const struct unit_kind kind = { "sandbox.home", UNIT_READ, look_run, NULL };
+    static const struct unit_kind kind = { "sandbox.executor", UNIT_READ, look_run, NULL };
     struct sandbox *s = sandbox;
     struct home_view *v = arena_alloc(&r->arena, 1, sizeof(*v));
 
@@ -182,7 +182,7 @@ void control_home(struct request *r, void *sandbox)
     v->language = page_language(r);
     v->now_ms = env_now_ms(&s->env);
     v->unit = (struct unit){
-        .kind = &kind, .home = r->home, .done = page_home_looked, .arena = &r->arena
+        .kind = &kind, .executor = r->executor, .done = page_home_looked, .arena = &r->arena
     };
     store_post(s->store, &v->unit);
 }

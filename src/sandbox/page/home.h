@@ -37,7 +37,7 @@ struct home_view {
     struct home_event events[HOME_EVENTS];
 };
 
-/* The whole page; at home. */
+/* The whole page; on the executor. */
 void home_write(struct buf *b, const struct home_view *v);
 void home_write_switches(struct buf *b, const struct home_view *v); /* home_switches.c */
 void home_write_form(struct buf *b, const struct home_view *v);     /* its begin, with lang */

@@ -3,7 +3,7 @@
  *   who are you (401) -> what do you say (400) -> unit: what goes wrong, the operation -> [hang]
  *   -> answer, or a closed connection
  *
- * All of it but the unit is at home. */
+ * All of it but the unit is on the executor. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/control/control.h"
@@ -114,7 +114,7 @@ static void hold_back(struct pp_call *c, int64_t ms)
     if (c->next_waiting)
         c->next_waiting->waiting_place = &c->next_waiting;
     impl->paypay_waiting = c;
-    home_arm(c->request->home, &c->timer, env_now_ms(&c->w.s->env) + ms);
+    executor_arm(c->request->executor, &c->timer, env_now_ms(&c->w.s->env) + ms);
 }
 
 void pp_stop_waiting(struct sandbox *s)
@@ -124,7 +124,7 @@ void pp_stop_waiting(struct sandbox *s)
     while (impl->paypay_waiting) {
         struct pp_call *c = impl->paypay_waiting;
 
-        home_arm(c->request->home, &c->timer, CLOCK_NEVER);
+        executor_arm(c->request->executor, &c->timer, CLOCK_NEVER);
         stop_waiting(c);
         reply_drop(c->request);
     }
@@ -181,9 +181,10 @@ static void endpoint_post(struct pp_call *c)
 {
     static const struct unit_kind kind = { "sandbox.paypay", UNIT_FRONT, endpoint_run, NULL };
 
-    c->unit = (struct unit){
-        .kind = &kind, .home = c->request->home, .done = endpoint_done, .arena = &c->request->arena
-    };
+    c->unit = (struct unit){ .kind = &kind,
+                             .executor = c->request->executor,
+                             .done = endpoint_done,
+                             .arena = &c->request->arena };
     store_post(c->w.s->store, &c->unit);
 }
 

@@ -1,4 +1,4 @@
-/* input.c - what a merchant says, read at home. The first thing that is wrong is refused by
+/* input.c - what a merchant says, read on the executor. The first thing that is wrong is refused by
  * its name; what PayPay does not know is ignored. */
 #include "base/json/json.h"
 #include "base/limits.h"

@@ -149,7 +149,7 @@ static void paypay_notify_deliver(struct job *j, void *ctx)
                              .answer_max = LIMIT_SANDBOX_ANSWER,
                              .cut_answer = true,
                              .arena = &d->arena,
-                             .home = server_home(s->server),
+                             .executor = server_executor(s->server),
                              .done = paypay_notify_answered };
     client_call(s->client, &d->call);
 }

@@ -1,8 +1,8 @@
 /* paypay.h - the pretend PayPay: one call from its door to its answer, and its objects. Only the
  * files that begin with paypay include this, and sandbox/control/ledger.c.
  *
- *   door (at home): who are you, what do you say --> unit (store): what goes wrong, the operation
- *   --> answer
+ *   door (on the executor): who are you, what do you say
+ *   --> unit (store): what goes wrong, the operation --> answer
  *
  * Every call is one unit that may write, also one that only asks: what goes wrong is counted on
  * disk. An operation refuses before it writes anything, or where what it wrote is to stay (a
@@ -16,7 +16,7 @@ struct pp_call;
 
 struct pp_operation {
     const char *method, *path;
-    void (*read)(struct pp_call *c); /* at home; NULL: there is nothing to read */
+    void (*read)(struct pp_call *c); /* on the executor; NULL: there is nothing to read */
     void (*run)(struct pp_call *c);
 };
 
@@ -236,4 +236,4 @@ void pp_control_show(struct request *r, void *sandbox);
 void pp_control_use(struct request *r, void *sandbox);
 
 /* Registration, for sandbox/sandbox.c. */
-void pp_stop_waiting(struct sandbox *s); /* at home: who is held back is dropped */
+void pp_stop_waiting(struct sandbox *s); /* on the executor: who is held back is dropped */

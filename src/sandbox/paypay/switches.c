@@ -282,7 +282,7 @@ static void switches_post(struct switches_change *c)
     static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, switches_run, NULL };
 
     c->unit = (struct unit){ .kind = c->writes ? &change : &look,
-                             .home = c->request->home,
+                             .executor = c->request->executor,
                              .done = came_back,
                              .arena = &c->request->arena };
     store_post(c->sandbox->store, &c->unit);

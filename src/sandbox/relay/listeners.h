@@ -13,7 +13,7 @@ struct websocket;
 struct relay {
     struct sandbox *s;
     _Atomic int64_t live; /* sessions, as of the last commit that looked; more than 0 before */
-    /* at home: */
+    /* on the executor: */
     struct link *links;
     int busy; /* units under way */
     bool ended;
@@ -29,7 +29,7 @@ static inline struct relay *relay_of(const struct sandbox *s)
 
 void relay_post(struct relay *r, struct unit *u); /* counted until relay_came_back() */
 void relay_came_back(struct relay *r);
-void relay_pump_all(struct relay *r); /* at home: something new waits */
+void relay_pump_all(struct relay *r); /* on the executor: something new waits */
 void relay_links_free(struct relay *r);
 
 /* --- rows.c: on a store thread --- */

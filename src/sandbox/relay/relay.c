@@ -69,7 +69,7 @@ struct job_kind sandbox_relay_kind(struct sandbox *s)
 void relay_post(struct relay *r, struct unit *u)
 {
     r->busy++;
-    u->home = server_home(r->s->server);
+    u->executor = server_executor(r->s->server);
     store_post(r->s->store, u);
 }
 

@@ -29,7 +29,7 @@ extern const struct route sandbox_relay_route; /* the WebSocket; its ctx is the 
 
 bool relay_open(struct sandbox *s);  /* false: no memory */
 void relay_start(struct sandbox *s); /* before anything else reaches the store */
-/* At home, when no connection is left: calls `stopped` at home once nothing is under way. */
+/* On the executor, when no connection is left: calls `stopped` there once nothing is under way. */
 void relay_stop(struct sandbox *s, void (*stopped)(void *ctx), void *ctx);
 void relay_end(struct sandbox *s);  /* its thread is gone: nothing more is posted */
 void relay_free(struct sandbox *s); /* after server_free() */

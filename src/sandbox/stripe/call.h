@@ -1,6 +1,6 @@
 /* call.h - one call of the API, from its door to its answer.
  *
- *   door (at home): key, form, faults --> unit (store): Idempotency-Key, operation --> answer
+ *   door (on the executor): key, form, faults --> unit (store): idempotency, operation --> answer
  *
  * An operation runs in one unit. It calls visit_answer() or visit_refuse() once, or leaves an err
  * in its work. It refuses before it writes anything, or where what it wrote is to stay (a decline).
@@ -31,7 +31,7 @@ struct visit {
     struct str key; /* Idempotency-Key of a POST; empty: none */
     unsigned char key_hash[HASH], order_hash[HASH];
 
-    struct visit *next, **place; /* among the busy ones, at home */
+    struct visit *next, **place; /* among the busy ones, on the executor */
     struct visit *next_waiting, **waiting_place;
     struct timer timer;
     void (*then)(struct visit *v); /* after the timer */
@@ -50,7 +50,7 @@ struct endpoint { /* the ctx of a route */
     struct sandbox *s;
 };
 void visit_begin(struct request *r, void *endpoint);
-void visit_stop_waiting(struct sandbox *s); /* at home: who is held back is dropped */
+void visit_stop_waiting(struct sandbox *s); /* on the executor: who is held back is dropped */
 
 extern const struct operation sandbox_operations[];
 extern const size_t sandbox_operation_count;
@@ -83,8 +83,9 @@ void visit_list(struct visit *v, const char *url, const struct page *p, const st
 /* --- idempotency_keys.c --- */
 
 enum err keys_hash(struct visit *v);
-bool keys_enter(struct visit *v); /* at home; false: another call with this key is not done yet */
-void keys_leave(struct visit *v); /* at home, once after keys_enter */
+bool keys_enter(
+    struct visit *v); /* on the executor; false: another call with this key is not done yet */
+void keys_leave(struct visit *v); /* on the executor, once after keys_enter */
 bool keys_claim(struct visit *v); /* false: answered from what was kept */
 void keys_save(struct visit *v);
 

@@ -3,7 +3,7 @@
  *   who are you (401) -> what do you say (400) -> what goes wrong (faults) -> is the key free (409)
  *   -> [delay] -> unit: kept answer, or the operation -> [hang] -> answer, or a closed connection
  *
- * All of it but the unit is at home. */
+ * All of it but the unit is on the executor. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/impl.h"
@@ -103,7 +103,7 @@ static void hold_back(struct visit *v, int64_t ms, void (*then)(struct visit *v)
     if (v->next_waiting)
         v->next_waiting->waiting_place = &v->next_waiting;
     impl->waiting = v;
-    home_arm(v->request->home, &v->timer, env_now_ms(&v->w.s->env) + ms);
+    executor_arm(v->request->executor, &v->timer, env_now_ms(&v->w.s->env) + ms);
 }
 
 void visit_stop_waiting(struct sandbox *s)
@@ -114,7 +114,7 @@ void visit_stop_waiting(struct sandbox *s)
     while (impl->waiting) {
         struct visit *v = impl->waiting;
 
-        home_arm(v->request->home, &v->timer, CLOCK_NEVER);
+        executor_arm(v->request->executor, &v->timer, CLOCK_NEVER);
         stop_waiting(v);
         endpoint_drop(v);
     }
@@ -192,7 +192,7 @@ static void endpoint_post(struct visit *v)
     bool reads = str_eq(str_of(v->op->method), S("GET"));
 
     v->unit = (struct unit){ .kind = reads ? &read : &write,
-                             .home = v->request->home,
+                             .executor = v->request->executor,
                              .done = endpoint_done,
                              .arena = &v->arena };
     store_post(v->w.s->store, &v->unit);

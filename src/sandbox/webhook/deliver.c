@@ -135,7 +135,7 @@ static void send_it(struct deliver_delivery *d)
                              .timeout_ms = LIMIT_SANDBOX_SEND_MS,
                              .answer_max = LIMIT_SANDBOX_ANSWER,
                              .arena = &d->arena,
-                             .home = d->load.home,
+                             .executor = d->load.executor,
                              .done = deliver_answered };
     client_call(d->sandbox->client, &d->call);
 }
@@ -219,9 +219,10 @@ static void deliver_run(struct job *j, void *ctx)
         deliver_finish(d);
         return;
     }
-    d->load = (struct unit){
-        .kind = &load, .home = server_home(s->server), .done = deliver_loaded, .arena = &d->arena
-    };
+    d->load = (struct unit){ .kind = &load,
+                             .executor = server_executor(s->server),
+                             .done = deliver_loaded,
+                             .arena = &d->arena };
     store_post(s->store, &d->load);
 }
 

@@ -1,15 +1,16 @@
 /* store.c - the pool: threads with a connection each, and the units that wait for them.
  *
- *   postgres_store_post() -> front (and reads), back --> a worker: one unit or one bulk, one transaction --> home
+ *   postgres_store_post() -> front (and reads), back
+ *   --> a worker: one unit or one bulk, one transaction --> executor
  *
  *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
  *   (2) While one worker runs a bulk, the next one of that kind grows; another worker joins only
  *       when it is half full, and half of the workers at most.
  *   (3) A worker without connection tries to get one, for ever and ever more slowly. While none has
- *       one, units that waited LIMIT_STORE_WAIT_MS go home UNAVAILABLE. Nothing here gives up.
+ *       one, units that waited LIMIT_STORE_WAIT_MS go back UNAVAILABLE. Nothing here gives up.
  *   (4) A worker with nothing to do sleeps; nobody asks the server whether it is still there.
  *
- * One lock guards the lists. It is never held while SQL runs or a unit goes home. */
+ * One lock guards the lists. It is never held while SQL runs or a unit goes back. */
 #include "base/thread.h"
 #include "observe/log.h"
 #include "store/postgres/listen.h"
@@ -173,8 +174,8 @@ static struct unit *take_late(struct pg_store *s, struct unit_list *l)
     return u;
 }
 
-/* The lock is held, and given away while a unit goes home. */
-static void send_late_home(struct pg_store *s)
+/* The lock is held, and given away while a unit goes back. */
+static void send_late_back(struct pg_store *s)
 {
     struct unit *u;
 
@@ -259,14 +260,14 @@ static bool get_connection(struct pg_worker *w)
     w->kind = NULL;
     wake_another(s);
     while (!w->conn.db && !s->stopping) {
-        send_late_home(s);
+        send_late_back(s);
         if (!s->connecting && now_ms(s) >= w->retry_ms)
             try_to_connect(s, w);
         else
             store_rest(s, w);
     }
     if (!w->conn.db)
-        send_late_home(s); /* stopping: whoever has a connection takes the rest, or nobody has */
+        send_late_back(s); /* stopping: whoever has a connection takes the rest, or nobody has */
     pthread_mutex_unlock(&s->lock);
     return w->conn.db != NULL;
 }
@@ -288,7 +289,7 @@ static void *store_work(void *arg)
     pg_worker_release(w);
     pthread_mutex_lock(&s->lock);
     w->kind = NULL;
-    send_late_home(s); /* the last one out leaves nobody behind */
+    send_late_back(s); /* the last one out leaves nobody behind */
     pthread_cond_broadcast(&s->work);
     pthread_cond_broadcast(&s->heal);
     pthread_mutex_unlock(&s->lock);
@@ -319,7 +320,7 @@ static void postgres_store_post(struct store *base, struct unit *u)
     if (s->idle && has_room(s, l, u->kind))
         pthread_cond_signal(&s->work);
     if (!atomic_load(&s->shared.connected))
-        pthread_cond_signal(&s->heal); /* it has to go home in time */
+        pthread_cond_signal(&s->heal); /* it has to go back in time */
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -1,10 +1,10 @@
 /* worker.c - runs units until each has a verdict that is true.
  *
- *   run -- committed -------------------------------------------> hooks, home
- *    ^  -- rolled back for its own reasons ---------------------> home (a bulk: each alone)
+ *   run -- committed -------------------------------------------> hooks, executor
+ *    ^  -- rolled back for its own reasons ---------------------> executor (a bulk: each alone)
  *    +--- a neighbour was in the way (40001, 40P01; 55P03: a bulk: each alone)
  *    +--- connection lost, COMMIT not sent
- *    |                   COMMIT sent --> ask pg_xact_status(xid) -- committed --> hooks, home
+ *    |                   COMMIT sent --> ask pg_xact_status(xid) -- committed --> hooks, executor
  *    +---------------------------------------- aborted, too old       |
  *                                                                  no answer --> UNCERTAIN
  *

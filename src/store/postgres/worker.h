@@ -41,6 +41,6 @@ void pg_worker_release(struct pg_worker *w);
 /* One try. c->why says why not. */
 enum err pg_worker_connect(struct pg_worker *w);
 
-/* Runs n units of one kind, in one transaction where the kind can do that, and sends each home. May
+/* Runs n units of one kind, in one transaction where the kind can do that, and sends each back. May
  * leave the worker without a connection. */
 void pg_worker_run(struct pg_worker *w, struct unit **units, size_t n);

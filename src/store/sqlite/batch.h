@@ -38,5 +38,5 @@ size_t sqlite_batch_room(const struct sqlite_batch *b);
 /* Begins the transaction if that is to be done, and runs them. n is within the room. */
 void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n);
 
-/* Commits and sends everybody home. UNCERTAIN: nobody was, see sqlite_db_run(). */
+/* Commits and sends everybody back. UNCERTAIN: nobody was, see sqlite_db_run(). */
 enum err sqlite_batch_finish(struct sqlite_batch *b);

@@ -2,7 +2,8 @@
  * no threads: store.c gives one to its writer, its readers and its checkpointer, the
  * simulator uses one alone.
  *
- *   (1) One thread at a time. Units come home (home_give) from the thread that called run or read.
+ *   (1) One thread at a time. Units come back (executor_post) from the thread that called run or
+ *       read.
  *   (2) WAL, synchronous=FULL: what sqlite_db_run() gave back as OK was fsynced through the VFS.
  *   (3) Nothing is checkpointed unless asked for. */
 #pragma once

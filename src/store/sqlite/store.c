@@ -1,7 +1,7 @@
 /* store.c - the threads around SQLite.
  *
- *   post() -> front, back --> writer: takes what waits, one commit, answers all --> home
- *          -> reads ---------> readers: each unit a read transaction of its own --> home
+ *   post() -> front, back --> writer: takes what waits, one commit, answers all --> executor
+ *          -> reads ---------> readers: each unit a read transaction of its own --> executor
  *                              checkpointer: copies the WAL, now and then holds the writer
  *
  *   (1) What arrives during one fsync is the next batch; nobody waits for a batch to fill.
@@ -9,7 +9,7 @@
  *       when more of those wait, so neither starves.
  *   (3) A thread with nothing to do sleeps; there is no timer.
  *
- * One lock guards the lists and the counters. It is never held while SQL runs or a unit goes home.
+ * One lock guards the lists and the counters. It is never held while SQL runs or a unit goes back.
  */
 #include "base/thread.h"
 #include "observe/log.h"
@@ -109,7 +109,7 @@ static void let_go(void *ctx)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Who waited too long is sent home; returns how many are left. */
+/* Who waited too long is sent back; returns how many are left. */
 static size_t drop_old(struct sqlite_store *s, struct unit **units, size_t n)
 {
     size_t kept = 0;

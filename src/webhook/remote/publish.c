@@ -165,7 +165,7 @@ static void publish_push(struct publish *b)
                              .timeout_ms = LIMIT_PUBLISH_MS,
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &b->arena,
-                             .home = p->payments->runtime.home,
+                             .executor = p->payments->runtime.executor,
                              .done = publish_answered };
     client_call(p->client, &b->call);
 }
@@ -216,7 +216,7 @@ static void publish_outside(struct job *j, void *ctx)
     arena_init(&b->arena, PUBLISH_ARENA);
     j->arena = &b->arena;
     b->unit = (struct unit){ .kind = &kind,
-                             .home = b->parts->payments->runtime.home,
+                             .executor = b->parts->payments->runtime.executor,
                              .done = was_read,
                              .arena = &b->arena };
     store_post(b->parts->payments->runtime.store, &b->unit);

@@ -14,7 +14,7 @@
 #define MIRROR_KIND S("webhook.mirror")
 
 struct publisher {
-    struct payments *payments;    /* for its env, store, queue and home */
+    struct payments *payments;    /* for its env, store, queue and executor */
     struct client *client;        /* may reach private addresses: the operator named the remote */
     const struct job_kind *apply; /* apply_event_kind() */
     bool remote;                  /* false: what is not published yet goes to the builtin queue */
@@ -22,11 +22,11 @@ struct publisher {
     struct str told;              /* the same for the log: without user and password */
     struct str token;
     struct str worker_url; /* where the remote delivers to */
-    /* Optional, at home: a dead letter that was mirrored. */
+    /* Optional, on the executor: a dead letter that was mirrored. */
     void (*alert)(void *ctx, const struct message *m, const char *why);
     void *alert_ctx;
 
-    /* at home */
+    /* on the executor */
     int under_way;
     size_t bytes_under_way;
     int mirror_odd;          /* letters that are of no event here, in the last look */

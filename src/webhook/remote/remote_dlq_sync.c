@@ -213,7 +213,7 @@ static void remote_dlq_sync_look(struct mirror *m)
         return;
     }
     m->unit = (struct unit){ .kind = &kind,
-                             .home = m->parts->payments->runtime.home,
+                             .executor = m->parts->payments->runtime.executor,
                              .done = letter_done,
                              .arena = &m->letter_arena };
     store_post(m->parts->payments->runtime.store, &m->unit);
@@ -338,7 +338,7 @@ static void remote_dlq_sync_ask(struct mirror *m)
                              .timeout_ms = LIMIT_MIRROR_CALL_MS,
                              .answer_max = LIMIT_MIRROR_ANSWER,
                              .arena = &m->arena,
-                             .home = m->parts->payments->runtime.home,
+                             .executor = m->parts->payments->runtime.executor,
                              .done = remote_dlq_sync_answered };
     client_call(m->parts->client, &m->call);
 }

@@ -674,7 +674,7 @@ static void o6_sealing_goes_on_beside_a_node_that_does_not_know_it(void **state)
     add_rows(9000);
     start_nodes();
     assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
-    audit_seal_watch(&sealer, &w.rig->den.desk.home);
+    audit_seal_watch(&sealer, &w.rig->den.desk.executor);
     assert_in_range(all_sealed_after(9000), 17, 99); /* 500 at a time */
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM message"), 1);
@@ -689,7 +689,7 @@ static void o6_a_job_that_was_buried_or_taken_away_comes_back(void **state)
     w.rig = *state;
     start_nodes();
     assert_int_equal(rig_do(w.rig, 0, do_start, NULL), OK);
-    audit_seal_watch(&sealer, &w.rig->den.desk.home);
+    audit_seal_watch(&sealer, &w.rig->den.desk.executor);
     for (int letter = 0; letter < 2; letter++) {
         rig_settle(w.rig);
         if (letter)

@@ -105,7 +105,7 @@ static struct asked *ask_with(struct fixture *f, struct auth *a, struct str auth
     r->headers = q->headers;
     r->header_count = authorization.n ? 1 : 0;
     r->env = &f->env;
-    r->home = &f->desk.home;
+    r->executor = &f->desk.executor;
     r->id = S("req-1");
     arena_init(&r->arena, LIMIT_REQUEST_ARENA);
     buf_init(&q->x.headers, LIMIT_REPLY_HEADERS);
@@ -203,7 +203,7 @@ static void a1_two_authorization_headers_are_none(void **state)
                                     { S("Authorization"), S("Bearer " ADMIN) } } };
 
     q.x.request = (struct request){
-        .headers = q.headers, .header_count = 2, .env = &f->env, .home = &f->desk.home
+        .headers = q.headers, .header_count = 2, .env = &f->env, .executor = &f->desk.executor
     };
     buf_init(&q.x.headers, LIMIT_REPLY_HEADERS);
     auth_check(a, &q.x.request, answered, &q);
@@ -595,7 +595,7 @@ static void woken(struct task *t)
 static void a_fetch_that_ended_meanwhile_is_looked_at(void **state)
 {
     struct fixture *f = *state;
-    struct jwks_waiter w = { .task = { .run = woken }, .home = &f->desk.home };
+    struct jwks_waiter w = { .task = { .run = woken }, .executor = &f->desk.executor };
     struct cache *cache = cache_new();
     struct jwks *j;
     char url[64];
@@ -658,7 +658,7 @@ static void *many_checks(void *ctx)
         int done = 0;
 
         x.request.env = &l->f->env;
-        x.request.home = &desk.home;
+        x.request.executor = &desk.executor;
         arena_init(&x.request.arena, LIMIT_REQUEST_ARENA);
         buf_init(&x.headers, LIMIT_REPLY_HEADERS);
         auth_check(l->auth, &x.request, counted, &done);

@@ -425,7 +425,7 @@ static void b1_of_many_at_once_the_newest_stands(void **state)
     for (size_t i = 0; i < COUNT(racers); i++) {
         racers[i] = (struct racer){
             .rig = w.rig,
-            .unit = { .kind = &kind, .home = &w.rig->den.desk.home, .done = racer_done },
+            .unit = { .kind = &kind, .executor = &w.rig->den.desk.executor, .done = racer_done },
             .say = { .user = OWNER, .amount = (int64_t)i + 1, .version = (int64_t)i * 7 % 24 + 1 },
         };
         w.rig->asked++;

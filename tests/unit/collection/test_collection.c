@@ -233,7 +233,7 @@ static void of_two_collections_one_gets_them_all(void **state)
     begin(state);
     for (size_t i = 0; i < COUNT(r); i++) {
         r[i] = (struct racer){
-            .unit = { .kind = &kind, .home = &w.rig->den.desk.home, .done = race_done },
+            .unit = { .kind = &kind, .executor = &w.rig->den.desk.executor, .done = race_done },
             .put = { .people = { owes(ANN, 1), owes(BOB, 1) }, .count = 2 },
         };
         snprintf(r[i].id, sizeof(r[i].id), "%08zu-1111-4111-8111-111111111111", i);

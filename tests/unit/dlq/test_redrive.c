@@ -281,7 +281,7 @@ static void q6_a_letter_without_a_cause_gets_one_within_a_minute(void **state)
     struct redrive_watch watch;
 
     begin(state);
-    redrive_watch(&watch, &w.redrives, w.rig->store[0], &w.rig->den.desk.home);
+    redrive_watch(&watch, &w.redrives, w.rig->store[0], &w.rig->den.desk.executor);
     for (int i = 0; i < 2; i++) {
         while (watch.busy)
             desk_next(&w.rig->den.desk);

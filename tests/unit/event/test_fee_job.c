@@ -50,7 +50,7 @@ static void begin(void **state)
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.queue = w.rig->queue[0],
-                                    .runtime.home = &w.rig->den.desk.home,
+                                    .runtime.executor = &w.rig->den.desk.executor,
                                     .gateways = &w.gateways };
     queue_start(w.rig->queue[0]);
     rig_settle(w.rig);

@@ -13,7 +13,7 @@ static inline void ask_prepare(struct gateway_call *c, enum gateway_ask ask, str
                                 .context = CONTEXT_BOOKING,
                                 .money = { 2000, "JPY" },
                                 .arena = a,
-                                .home = &desk->home,
+                                .executor = &desk->executor,
                                 .done = done,
                                 .answer = GATEWAY_OK,
                                 .tries = 99 };

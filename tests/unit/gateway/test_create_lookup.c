@@ -51,7 +51,7 @@ static struct gateway_call *look_from(int64_t since_ms, int64_t until_ms, struct
                                 .until_ms = until_ms,
                                 .list_after = after,
                                 .arena = &w.arena,
-                                .home = &w.desk.home,
+                                .executor = &w.desk.executor,
                                 .done = w.on_done };
     c->payment.b[0] = (unsigned char)w.made;
     gateway_call(w.finder, c);

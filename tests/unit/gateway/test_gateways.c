@@ -90,7 +90,7 @@ static void on_done(struct gateway_call *c)
 static void a_gateway_that_is_gone_is_an_outage(void **state)
 {
     struct desk desk;
-    struct gateway_call c = { .ask = GATEWAY_CAPTURE, .home = &desk.home, .done = on_done };
+    struct gateway_call c = { .ask = GATEWAY_CAPTURE, .executor = &desk.executor, .done = on_done };
 
     (void)state;
     desk_init(&desk);
@@ -107,7 +107,7 @@ static void a6_no_span_has_the_id_of_a_provider(void **state)
     struct desk desk;
     struct env env = { 0 };
     struct gateway_call c = { .ask = GATEWAY_CAPTURE,
-                              .home = &desk.home,
+                              .executor = &desk.executor,
                               .done = on_done,
                               .env = &env,
                               .fact = { .intent_id = S("pi_3Abc456789") } };

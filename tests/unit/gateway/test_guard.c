@@ -46,7 +46,9 @@ static struct gateway_call *call(void)
 {
     struct gateway_call *c = &w.calls[w.made++];
 
-    *c = (struct gateway_call){ .ask = GATEWAY_FETCH, .home = &w.desk.home, .done = on_done };
+    *c = (struct gateway_call){ .ask = GATEWAY_FETCH,
+                                .executor = &w.desk.executor,
+                                .done = on_done };
     c->payment.b[0] = (unsigned char)(w.same_payment ? 0 : w.made);
     gateway_call(w.guard, c);
     return c;

@@ -51,7 +51,7 @@ static const struct fact *ask_for(enum gateway_ask ask, enum gateway_answer want
                                     .refund = w.refund,
                                     .reason = S("abandoned"),
                                     .arena = &w.arena,
-                                    .home = &w.rig->den.desk.home,
+                                    .executor = &w.rig->den.desk.executor,
                                     .done = done };
     assert_true(money_make(amount, S("JPY"), &w.call.money));
     w.back = false;
@@ -183,7 +183,7 @@ static void it_is_found_by_its_own_ids(void **state)
     w.call = (struct gateway_call){ .ask = GATEWAY_FETCH,
                                     .intent_id = str_of(intent),
                                     .arena = &w.arena,
-                                    .home = &w.rig->den.desk.home,
+                                    .executor = &w.rig->den.desk.executor,
                                     .done = done };
     w.back = false;
     gateway_call(w.gateway, &w.call);

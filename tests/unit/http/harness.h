@@ -65,7 +65,7 @@ static void handle_later(struct request *r, void *ctx)
 
     (void)ctx;
     *l = (struct later){ .task = { .run = reply_later }, .request = r };
-    home_give(r->home, &l->task);
+    executor_post(r->executor, &l->task);
 }
 
 static void handle_param(struct request *r, void *ctx)
@@ -122,13 +122,13 @@ static void release_held(struct task *t)
 
 UNUSED static void let_go(struct fixture *f)
 {
-    struct home *home;
+    struct executor *executor;
 
     pthread_mutex_lock(&f->lock);
-    home = f->held->home;
+    executor = f->held->executor;
     pthread_mutex_unlock(&f->lock);
     f->release.run = release_held;
-    home_give(home, &f->release);
+    executor_post(executor, &f->release);
 }
 
 /* Waits until *number, guarded by the lock, is at least `least`. */

@@ -1,4 +1,4 @@
-/* Ending in good order, and the loop as a home for tasks and timers. */
+/* Ending in good order, and the loop as an executor for tasks and timers. */
 #include "observe/log.h"
 #include "unit/http/harness.h"
 
@@ -160,7 +160,7 @@ static void without_a_drain_callback_it_ends_by_itself(void **state)
     fixture_free(f);
 }
 
-/* --- the home --- */
+/* --- the executor --- */
 
 struct bell {
     struct timer timer;
@@ -183,8 +183,8 @@ static void arm_bell(struct task *t)
     struct bell *b = CONTAINER_OF(t, struct bell, task);
     struct env *env = &b->fixture->env;
 
-    home_arm(server_home(b->fixture->server), &b->timer,
-             b->delay_ms == CLOCK_NEVER ? CLOCK_NEVER : env_now_ms(env) + b->delay_ms);
+    executor_arm(server_executor(b->fixture->server), &b->timer,
+                 b->delay_ms == CLOCK_NEVER ? CLOCK_NEVER : env_now_ms(env) + b->delay_ms);
 }
 
 static struct bell bell_for(struct fixture *f)
@@ -197,7 +197,7 @@ static struct bell bell_for(struct fixture *f)
 static void set_bell(struct bell *b, int64_t delay_ms)
 {
     b->delay_ms = delay_ms;
-    home_give(server_home(b->fixture->server), &b->task);
+    executor_post(server_executor(b->fixture->server), &b->task);
 }
 
 static void timers_fire_once_at_their_time(void **state)
@@ -230,7 +230,7 @@ static void run_nothing(struct task *t)
     (void)t;
 }
 
-/* A store's thread may still bring something home when the loops have gone. Who owned the task
+/* A store's thread may still bring something executor when the loops have gone. Who owned the task
  * before may have been freed meanwhile. */
 static void what_comes_home_too_late_is_left_alone(void **state)
 {
@@ -240,9 +240,9 @@ static void what_comes_home_too_late_is_left_alone(void **state)
     first->run = run_nothing;
     server_stop(f->server);
     fixture_join(f);
-    home_give(server_home(f->server), first);
+    executor_post(server_executor(f->server), first);
     free(first);
-    home_give(server_home(f->server), &second);
+    executor_post(server_executor(f->server), &second);
 }
 
 struct many {
@@ -266,7 +266,7 @@ static void *give_many(void *arg)
 
     for (size_t i = 0; i < COUNT(m->tasks); i++) {
         m->tasks[i].run = run_one;
-        home_give(server_home(m->fixture->server), &m->tasks[i]);
+        executor_post(server_executor(m->fixture->server), &m->tasks[i]);
     }
     return NULL;
 }

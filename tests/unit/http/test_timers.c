@@ -1,4 +1,4 @@
-/* Timers of a home: the right one comes next. */
+/* Timers of an executor: the right one comes next. */
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/time/clock.h"

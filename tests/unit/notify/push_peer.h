@@ -272,7 +272,7 @@ static inline struct sent *sent_new(struct stage *s)
                                   .user = &user,
                                   .created_ms = clock_wall_ms(&s->env.clock),
                                   .arena = &s->arena,
-                                  .home = &s->desk.home,
+                                  .executor = &s->desk.executor,
                                   .done = sent_done };
     return one;
 }

@@ -48,7 +48,7 @@ static void answer(struct fake *f, struct parcel_out *p)
     p->retry_after_ms = f->retry_after_ms;
     why_set(&p->why, f->told == TOLD_SENT ? "" : "because of the test");
     *c = (struct coming){ .task = { .run = comes_back }, .parcel = p };
-    home_give(p->home, &c->task);
+    executor_post(p->executor, &c->task);
 }
 
 static void fake_send(struct transport *t, struct parcel_out *p)
@@ -116,7 +116,7 @@ static void begin(void **state, unsigned channels)
     w.payments = (struct payments){ .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.queue = w.rig->queue[0],
-                                    .runtime.home = &w.rig->den.desk.home,
+                                    .runtime.executor = &w.rig->den.desk.executor,
                                     .notifier.runtime = &w.payments.runtime,
                                     .notifier.language = LANG_JA,
                                     .notifier.has_channel = true };

@@ -207,7 +207,7 @@ static void any_json_can_be_posted_and_without_a_secret_it_is_not_signed(void **
     struct posted one = { .post = { .id = S("alert-1"),
                                     .body = S("{\"alert\":\"dlq\"}"),
                                     .arena = &f->stage.arena,
-                                    .home = &f->stage.desk.home,
+                                    .executor = &f->stage.desk.executor,
                                     .done = post_done } };
     char value[4096];
 

@@ -23,7 +23,7 @@ static void begin(void **state)
                                            .runtime.env = &w.rig->env[i],
                                            .runtime.store = w.rig->store[i],
                                            .runtime.queue = w.rig->queue[i],
-                                           .runtime.home = &w.rig->den.desk.home };
+                                           .runtime.executor = &w.rig->den.desk.executor };
         w.desk[i] = (struct alert_desk){ .env = &w.rig->env[i],
                                          .payments = &w.payments[i],
                                          .unknown_ms = 15 * MINUTE,
@@ -198,7 +198,7 @@ static void an_old_letter_is_an_alert_of_its_own(void **state)
 static void open_watch(int node)
 {
     assert_true(alert_watch_open(&watch[node], &w.desk[node]));
-    alert_watch_start(&watch[node], &w.rig->den.desk.home);
+    alert_watch_start(&watch[node], &w.rig->den.desk.executor);
     while (watch[node].busy) /* takes over what was left behind */
         desk_next(&w.rig->den.desk);
 }
@@ -245,7 +245,7 @@ static void what_a_node_left_behind_is_resolved_by_another(void **state)
     forge(0, 11);
     pass(10 * SECOND);
     alert_watch_close(&watch[0]);
-    home_arm(&w.rig->den.desk.home, &watch[0].timer, CLOCK_NEVER); /* killed */
+    executor_arm(&w.rig->den.desk.executor, &watch[0].timer, CLOCK_NEVER); /* killed */
     pass(4 * MINUTE);
     w.rig->env[0].node = env_uuid(&w.rig->env[0]); /* and started again */
     look(0);
@@ -269,7 +269,7 @@ static void a_node_that_is_started_again_goes_on_with_its_alerts(void **state)
     forge(0, 11);
     pass(10 * SECOND);
     assert_int_equal(count("message"), 3);
-    home_arm(&w.rig->den.desk.home, &watch[0].timer, CLOCK_NEVER); /* killed */
+    executor_arm(&w.rig->den.desk.executor, &watch[0].timer, CLOCK_NEVER); /* killed */
     alert_watch_close(&watch[0]);
     w.rig->env[0].node = env_uuid(&w.rig->env[0]);
     open_watch(0);
@@ -296,7 +296,7 @@ static void what_fires_elsewhere_is_not_told_as_resolved(void **state)
     open_watch(0);
     forge(0, 11);
     pass(10 * SECOND);
-    home_arm(&w.rig->den.desk.home, &watch[0].timer, CLOCK_NEVER); /* killed */
+    executor_arm(&w.rig->den.desk.executor, &watch[0].timer, CLOCK_NEVER); /* killed */
     alert_watch_close(&watch[0]);
     open_watch(1);
     for (int i = 0; i < 31; i++) {

@@ -42,7 +42,7 @@ static void begin(void **state)
     w.rig = *state;
     w.deliveries = (struct deliveries){ .env = &w.rig->env[0],
                                         .store = w.rig->store[0],
-                                        .home = &w.rig->den.desk.home };
+                                        .executor = &w.rig->den.desk.executor };
     kinds[0] = delivery_kind(&w.deliveries);
     rig_queue(w.rig, 0, (struct queue_options){ .kinds = kinds, .kind_count = 1, .alert = alert });
     w.payment = env_uuid(&w.rig->env[0]);

@@ -43,7 +43,7 @@ static inline void world_begin(void **state)
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.queue = w.rig->queue[0],
-                                    .runtime.home = &w.rig->den.desk.home,
+                                    .runtime.executor = &w.rig->den.desk.executor,
                                     .gateways = &w.gateways,
                                     .payables = &server_payables,
                                     .waiting = waiting_new(),

@@ -22,7 +22,7 @@ static int64_t times(struct rig *r)
 
 static struct replays *open_on(struct rig *r, int node)
 {
-    struct replays *replays = replays_new(&r->env[node], r->store[node], &r->den.desk.home);
+    struct replays *replays = replays_new(&r->env[node], r->store[node], &r->den.desk.executor);
 
     assert_non_null(replays);
     return replays;
@@ -46,7 +46,7 @@ static void wait_for_rows(struct rig *r, int64_t n)
     assert_int_equal(rows(r), n);
 }
 
-/* More is to follow: home has heard that they are written, and waits for its pause to end. */
+/* More is to follow: executor has heard that they are written, and waits for its pause to end. */
 static void wait_for_pause(struct rig *r, int64_t n)
 {
     wait_for_rows(r, n);
@@ -62,7 +62,7 @@ static void what_is_replayed_often_is_one_row_with_its_sum(void **state)
     for (int i = 0; i < 1000; i++)
         replays_add(replays, numbered(1), numbered(2), OP_CREATE);
     replays_add(replays, numbered(1), numbered(3), OP_CAPTURE);
-    rig_settle(r); /* the first of them calls the home */
+    rig_settle(r); /* the first of them calls the executor */
     rig_pass(r, LIMIT_REPLAYS_MS - 1);
     assert_int_equal(rows(r), 0);
     rig_pass(r, 1);

@@ -30,7 +30,8 @@ static void heard(struct waiter *w)
 
 static void come_in(struct waiting *r, struct desk *d, struct guest *g, unsigned char n)
 {
-    *g = (struct guest){ .waiter = { .scope = scope_of(n), .home = &d->home, .answered = heard } };
+    *g = (struct guest){ .waiter = {
+                             .scope = scope_of(n), .executor = &d->executor, .answered = heard } };
     assert_true(waiting_enter(r, &g->waiter));
 }
 
@@ -98,7 +99,7 @@ static void the_room_has_an_end(void **state)
     desk_init(&d);
     for (int i = 0; i < LIMIT_WAITERS; i++)
         come_in(r, &d, &g[i], (unsigned char)i);
-    g[LIMIT_WAITERS].waiter = (struct waiter){ .scope = scope_of(1), .home = &d.home };
+    g[LIMIT_WAITERS].waiter = (struct waiter){ .scope = scope_of(1), .executor = &d.executor };
     assert_false(waiting_enter(r, &g[LIMIT_WAITERS].waiter));
     assert_true(waiting_leave(r, &g[0].waiter));
     assert_true(waiting_enter(r, &g[LIMIT_WAITERS].waiter));

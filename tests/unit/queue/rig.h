@@ -1,5 +1,5 @@
-/* rig.h - what the tests of queue, flow and webhook share: a home that the test thread drains, with
- * timers by a clock that the test moves; a store of its own on SQLite, or on PostgreSQL where
+/* rig.h - what the tests of queue, flow and webhook share: an executor that the test thread drains,
+ * with timers by a clock that the test moves; a store of its own on SQLite, or on PostgreSQL where
  * TEST_POSTGRES is set; and plain SQL to look at what is in it. */
 #pragma once
 
@@ -38,7 +38,7 @@ static inline int64_t rig_mono_us(const struct clock *c)
     return atomic_load(&rig_now_ms) * 1000;
 }
 
-/* --- a home --- */
+/* --- an executor --- */
 
 enum { DEN_TIMERS = 8, RIG_NODES = 2 };
 
@@ -47,9 +47,9 @@ struct den {
     struct timer *timers[DEN_TIMERS]; /* armed */
 };
 
-static inline void den_arm(struct home *h, struct timer *t, int64_t due_ms)
+static inline void den_arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
-    struct den *d = CONTAINER_OF(h, struct den, desk.home);
+    struct den *d = CONTAINER_OF(h, struct den, desk.executor);
     struct timer **place = NULL;
 
     for (int i = 0; i < DEN_TIMERS; i++)
@@ -65,7 +65,7 @@ static inline void den_arm(struct home *h, struct timer *t, int64_t due_ms)
 
 static inline void den_init(struct den *d)
 {
-    static const struct home_ops ops = { desk_give, den_arm };
+    static const struct executor_ops ops = { desk_give, den_arm };
 
     *d = (struct den){ 0 };
     desk_init_as(&d->desk, &ops);
@@ -251,7 +251,7 @@ static inline void rig_init(struct rig *r, bool postgres)
 static inline void rig_queue(struct rig *r, int node, struct queue_options o)
 {
     o.store = r->store[node];
-    o.home = &r->den.desk.home;
+    o.executor = &r->den.desk.executor;
     o.env = &r->env[node];
     r->queue[node] = queue_new_runner(&o);
     assert_non_null(r->queue[node]);
@@ -404,14 +404,14 @@ static inline void asked_done(struct unit *u)
     a->rig->asked--;
 }
 
-/* Runs it in a unit of node's store and waits for the verdict; what else comes home is run too. */
+/* Runs it in a unit of node's store and waits for the verdict; what else comes back is run too. */
 static inline enum err rig_do(struct rig *r, int node, enum err (*run)(struct tx *, void *),
                               void *ctx)
 {
     static const struct unit_kind kind = { "test.do", UNIT_FRONT, asked_run, NULL };
     struct asked a = { .rig = r, .run = run, .ctx = ctx };
 
-    a.unit = (struct unit){ .kind = &kind, .home = &r->den.desk.home, .done = asked_done };
+    a.unit = (struct unit){ .kind = &kind, .executor = &r->den.desk.executor, .done = asked_done };
     r->asked++;
     store_post(r->store[node], &a.unit);
     while (!a.back)

@@ -145,7 +145,7 @@ static void crash(int node)
     struct rig *r = w.rig;
 
     rig_settle(r);
-    den_arm(&r->den.desk.home, &r->queue[node]->timer, CLOCK_NEVER);
+    den_arm(&r->den.desk.executor, &r->queue[node]->timer, CLOCK_NEVER);
     queue_free(r->queue[node]);
     r->queue[node] = NULL;
     r->env[node].node = env_uuid(&r->env[node]);

@@ -503,7 +503,7 @@ static enum err run_slowly(struct tx *tx, const struct message *m, void *ctx, st
     pthread_mutex_lock(&gate);
     at_gate++;
     arrived.run = arrived_run;
-    home_give(&w.rig->den.desk.home, &arrived);
+    executor_post(&w.rig->den.desk.executor, &arrived);
     while (!gate_open)
         pthread_cond_wait(&gate_moved, &gate);
     pthread_mutex_unlock(&gate);

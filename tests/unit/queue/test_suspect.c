@@ -27,7 +27,7 @@ static void wait_at_gate(void)
     pthread_mutex_lock(&w.lock);
     w.at_gate++;
     w.arrived.run = arrived_run;
-    home_give(&w.rig->den.desk.home, &w.arrived);
+    executor_post(&w.rig->den.desk.executor, &w.arrived);
     while (!w.gate_open)
         pthread_cond_wait(&w.moved, &w.lock);
     pthread_mutex_unlock(&w.lock);

@@ -130,7 +130,7 @@ static inline void stage_open_parts(struct stage *g)
     s->faults = sandbox_faults_new();
     g->kind = sandbox_webhook_kind(s);
     s->queue = queue_new_runner(&(struct queue_options){ .store = s->store,
-                                                         .home = server_home(s->server),
+                                                         .executor = server_executor(s->server),
                                                          .env = &s->env,
                                                          .kinds = &g->kind,
                                                          .kind_count = 1 });
@@ -168,7 +168,7 @@ static inline struct stage *stage_new(bool control)
     server_set_routes(g->s.server, g->routes, n + 1);
     server_on_drain(g->s.server, stage_drained, g);
     g->task.run = stage_queue_start;
-    home_give(server_home(g->s.server), &g->task);
+    executor_post(server_executor(g->s.server), &g->task);
     assert_int_equal(pthread_create(&g->thread, NULL, stage_run, g->s.server), 0);
     return g;
 }
@@ -230,9 +230,10 @@ static inline enum err stage_do(struct stage *g,
     struct stage_unit x = { .stage = g, .run = run, .ctx = ctx };
 
     arena_init(&x.arena, 1 << 20);
-    x.unit = (struct unit){
-        .kind = &kind, .home = server_home(g->s.server), .done = stage_unit_done, .arena = &x.arena
-    };
+    x.unit = (struct unit){ .kind = &kind,
+                            .executor = server_executor(g->s.server),
+                            .done = stage_unit_done,
+                            .arena = &x.arena };
     g->back = false;
     store_post(g->s.store, &x.unit);
     pthread_mutex_lock(&g->lock);

@@ -1,5 +1,5 @@
-/* rig.h - what the store's tests share: a home that the test thread drains, a folder of its own, a
- * clock whose monotonic side can be pushed, and units that add, count and wait. */
+/* rig.h - what the store's tests share: an executor that the test thread drains, a folder of its
+ * own, a clock whose monotonic side can be pushed, and units that add, count and wait. */
 #pragma once
 
 #include "base/env.h"
@@ -186,7 +186,7 @@ static const struct unit_kind kind_count = { "count", UNIT_READ, job_count, NULL
 static inline void job_init(struct job *j, struct rig *r, const struct unit_kind *kind)
 {
     memset(j, 0, sizeof(*j));
-    j->unit = (struct unit){ .kind = kind, .home = &r->desk.home, .done = job_done };
+    j->unit = (struct unit){ .kind = kind, .executor = &r->desk.executor, .done = job_done };
     j->id = env_uuid(&r->env);
     j->ref = S("ref");
 }

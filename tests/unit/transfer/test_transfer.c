@@ -49,7 +49,7 @@ static void begin(void **state)
                                     .payables = &server_payables,
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
-                                    .runtime.home = &w.rig->den.desk.home,
+                                    .runtime.executor = &w.rig->den.desk.executor,
                                     .gateways = &w.gateways,
                                     .waiting = waiting_new() };
     kinds[0] = operation_kind(&w.payments);

@@ -224,8 +224,9 @@ static void take_turns(void)
     int open = 0, done = 0;
 
     for (size_t i = 0; i < COUNT(s); i++) {
-        s[i].unit =
-            (struct unit){ .kind = &kind, .home = &w.rig->den.desk.home, .done = slow_done };
+        s[i].unit = (struct unit){ .kind = &kind,
+                                   .executor = &w.rig->den.desk.executor,
+                                   .done = slow_done };
         store_post(w.rig->store[i % 2], &s[i].unit);
     }
     for (size_t i = 0; i < COUNT(s); i++) {

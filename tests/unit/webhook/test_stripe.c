@@ -106,7 +106,7 @@ static void visit_init(struct visit *v, struct rig *r, struct str body)
     arena_init(&v->r.arena, LIMIT_REQUEST_ARENA);
     sign(v->signature, SECRET, atomic_load(&rig_now_ms) / 1000, body);
     v->headers[0] = (struct header){ S("Stripe-Signature"), str_of(v->signature) };
-    v->r.home = &r->den.desk.home;
+    v->r.executor = &r->den.desk.executor;
     v->r.env = &r->env[0];
     v->r.headers = v->headers;
     v->r.header_count = 1;
@@ -149,7 +149,7 @@ static struct rig *begin_with(void **state, struct stripe_door_options o)
     o.env = &r->env[0];
     o.store = r->store[0];
     o.queue = r->queue[0];
-    o.home = &r->den.desk.home;
+    o.executor = &r->den.desk.executor;
     o.secrets = secrets;
     o.secret_count = COUNT(secrets);
     o.alert = alert;

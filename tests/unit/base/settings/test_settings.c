@@ -477,8 +477,8 @@ static void a1_production_wants_a_key_for_tokens_of_any_kind(void **state)
         settings_release(&s);
     }
     refuses(ENV(PRODUCTION, "ICHIDO_JWKS_URL=http://id.example/keys"),
-            "ICHIDO_JWKS_URL: must be https:// in production mode: who can change keys can be "
-            "anybody\n");
+            "ICHIDO_JWKS_URL: must be https:// in production mode: changed keys would let "
+            "anybody log in\n");
 }
 
 /* The bug: without a key every live event was acknowledged, marked wrong_mode and never applied. */

@@ -52,7 +52,7 @@ static int64_t test_mono(const struct clock *c)
 
 /* --- the client, played --- */
 
-static void come_home(struct task *t)
+static void come_back(struct task *t)
 {
     struct fixture *f = CONTAINER_OF(t, struct fixture, answer_task);
     struct call *c = f->answered;
@@ -107,13 +107,13 @@ void client_call(struct client *client, struct call *c)
     if (s->how == HANG)
         skipped_ms += c->timeout_ms;
     now->answered = c;
-    now->answer_task.run = come_home;
-    home_give(&now->desk.home, &now->answer_task);
+    now->answer_task.run = come_back;
+    executor_post(&now->desk.executor, &now->answer_task);
 }
 
 /* --- what every test has --- */
 
-static void arm(struct home *h, struct timer *t, int64_t due_ms)
+static void arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
     (void)h;
     assert_null(now->armed);
@@ -121,7 +121,7 @@ static void arm(struct home *h, struct timer *t, int64_t due_ms)
     now->armed = t;
 }
 
-static const struct home_ops home = { .give = desk_give, .arm = arm };
+static const struct executor_ops executor = { .post = desk_give, .arm = arm };
 
 static struct fixture *open_fixture(void)
 {
@@ -138,7 +138,7 @@ static struct fixture *open_fixture(void)
     f->env.clock.wall_ms = test_wall;
     f->env.clock.mono_us = test_mono;
     rng_init_seeded(&f->env.rng, 7);
-    desk_init_as(&f->desk, &home);
+    desk_init_as(&f->desk, &executor);
     arena_init(&f->arena, 1 << 20);
     f->gateway = paypay_gateway_new(&o);
     assert_non_null(f->gateway);

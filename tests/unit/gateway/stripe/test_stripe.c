@@ -170,9 +170,9 @@ static int64_t test_mono_us(const struct clock *c)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + atomic_load(&skipped_ms) * 1000;
 }
 
-static void arm(struct home *h, struct timer *t, int64_t due_ms)
+static void arm(struct executor *h, struct timer *t, int64_t due_ms)
 {
-    struct fixture *f = CONTAINER_OF(CONTAINER_OF(h, struct desk, home), struct fixture, desk);
+    struct fixture *f = CONTAINER_OF(CONTAINER_OF(h, struct desk, executor), struct fixture, desk);
 
     assert_null(f->armed);
     t->due_ms = due_ms;
@@ -180,7 +180,7 @@ static void arm(struct home *h, struct timer *t, int64_t due_ms)
     f->pauses[f->pause_count++] = due_ms - env_now_ms(&f->env);
 }
 
-static const struct home_ops home = { .give = desk_give, .arm = arm };
+static const struct executor_ops executor = { .post = desk_give, .arm = arm };
 
 static void open_gateway(struct fixture *f, int port)
 {
@@ -211,7 +211,7 @@ static int setup(void **state)
     f->box.listener = bound_socket(&f->box.port);
     listen(f->box.listener, 8);
     assert_int_equal(pipe(f->box.stop), 0);
-    desk_init_as(&f->desk, &home);
+    desk_init_as(&f->desk, &executor);
     arena_init(&f->arena, 1 << 20);
     assert_int_equal(client_open(&o, &f->client, &why), OK);
     open_gateway(f, f->box.port);

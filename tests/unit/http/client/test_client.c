@@ -202,18 +202,18 @@ static void box_free(struct box *b)
     free(b);
 }
 
-/* --- a home: a list and a condition --- */
+/* --- an executor: a list and a condition --- */
 
-struct test_home {
-    struct home home;
+struct test_executor {
+    struct executor executor;
     pthread_mutex_t lock;
     pthread_cond_t came;
     struct task *first;
 };
 
-static void home_take(struct home *h, struct task *t)
+static void executor_take(struct executor *h, struct task *t)
 {
-    struct test_home *th = (struct test_home *)(void *)h;
+    struct test_executor *th = (struct test_executor *)(void *)h;
 
     pthread_mutex_lock(&th->lock);
     t->next = th->first;
@@ -222,7 +222,7 @@ static void home_take(struct home *h, struct task *t)
     pthread_mutex_unlock(&th->lock);
 }
 
-static void await_one(struct test_home *th)
+static void await_one(struct test_executor *th)
 {
     struct task *t;
 
@@ -241,7 +241,7 @@ struct fixture {
     struct env env;
     struct box *box;
     struct client *client;
-    struct test_home home;
+    struct test_executor executor;
     struct arena arena;
     int done;
 };
@@ -253,7 +253,7 @@ struct test_call {
     bool is_done;
 };
 
-static const struct home_ops ops = { .give = home_take };
+static const struct executor_ops ops = { .post = executor_take };
 
 static void open_client(struct fixture *f, int per_host, int total, bool allow_private)
 {
@@ -271,9 +271,9 @@ static int setup(void **state)
 
     clock_init(&f->env.clock);
     f->box = box_new();
-    f->home.home.ops = &ops;
-    pthread_mutex_init(&f->home.lock, NULL);
-    pthread_cond_init(&f->home.came, NULL);
+    f->executor.executor.ops = &ops;
+    pthread_mutex_init(&f->executor.lock, NULL);
+    pthread_cond_init(&f->executor.came, NULL);
     arena_init(&f->arena, 1 << 20);
     open_client(f, 0, 0, true);
     *state = f;
@@ -287,8 +287,8 @@ static int teardown(void **state)
     client_free(f->client);
     box_free(f->box);
     arena_release(&f->arena);
-    pthread_mutex_destroy(&f->home.lock);
-    pthread_cond_destroy(&f->home.came);
+    pthread_mutex_destroy(&f->executor.lock);
+    pthread_cond_destroy(&f->executor.came);
     free(f);
     return 0;
 }
@@ -320,7 +320,7 @@ static void begin(struct fixture *f, struct test_call *t, const char *method, co
     t->call.method = str_of(method);
     t->call.url = str_of(t->url);
     t->call.arena = &f->arena;
-    t->call.home = &f->home.home;
+    t->call.executor = &f->executor.executor;
     t->call.done = on_done;
     client_call(f->client, &t->call);
 }
@@ -328,7 +328,7 @@ static void begin(struct fixture *f, struct test_call *t, const char *method, co
 static void await_call(struct fixture *f, const struct test_call *t)
 {
     while (!t->is_done)
-        await_one(&f->home);
+        await_one(&f->executor);
 }
 
 static void call(struct fixture *f, struct test_call *t, const char *method, const char *path)
@@ -839,7 +839,7 @@ static void many_threads_may_call_at_once(void **state)
     for (size_t i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     for (size_t i = 0; i < COUNT(threads) * COUNT(callers->calls); i++)
-        await_one(&f->home);
+        await_one(&f->executor);
     assert_int_equal(f->done, 200);
     for (size_t i = 0; i < 200; i++)
         assert_int_equal(callers[i / 50].calls[i % 50].call.result, CALL_ANSWERED);

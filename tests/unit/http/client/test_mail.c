@@ -15,7 +15,7 @@
 /* --- what every test has --- */
 
 struct fixture {
-    struct home home;
+    struct executor executor;
     pthread_mutex_t lock;
     pthread_cond_t came;
     struct task *first;
@@ -31,9 +31,9 @@ struct letter {
     bool is_done;
 };
 
-static void home_take(struct home *h, struct task *t)
+static void executor_take(struct executor *h, struct task *t)
 {
-    struct fixture *f = CONTAINER_OF(h, struct fixture, home);
+    struct fixture *f = CONTAINER_OF(h, struct fixture, executor);
 
     pthread_mutex_lock(&f->lock);
     t->next = f->first;
@@ -71,12 +71,12 @@ static void open_client(struct fixture *f, int per_host, bool allow_private)
 
 static int setup(void **state)
 {
-    static const struct home_ops ops = { .give = home_take };
+    static const struct executor_ops ops = { .post = executor_take };
     struct fixture *f = calloc(1, sizeof(*f));
 
     clock_init(&f->env.clock);
     f->box = box_new();
-    f->home.ops = &ops;
+    f->executor.ops = &ops;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->came, NULL);
     arena_init(&f->arena, 1 << 20);
@@ -119,7 +119,7 @@ static void post_to(struct fixture *f, struct letter *l, int64_t timeout_ms, con
                              .mail_to = S("taro@example.jp"),
                              .timeout_ms = timeout_ms,
                              .arena = &f->arena,
-                             .home = &f->home,
+                             .executor = &f->executor,
                              .done = on_done };
     client_call(f->client, &l->call);
 }

@@ -485,7 +485,7 @@ static void bytes_behind_the_request_are_frames(void **state)
     say(fd, buf_str(&b));
     buf_release(&b);
     wait_for(f, &f->holds, 1);
-    home_give(server_home(f->server), &nudge.task);
+    executor_post(server_executor(f->server), &nudge.task);
     a = hear(fd, false);
     assert_int_equal(a.status, 101);
     answer_free(&a);
@@ -511,7 +511,7 @@ static void who_has_gone_before_is_never_told_of(void **state)
     close(fd);
     while (server_counts(f->server).connections)
         usleep(1000);
-    home_give(server_home(f->server), &nudge.task);
+    executor_post(server_executor(f->server), &nudge.task);
     wait_for(f, &k->sent, 1);
     assert_int_equal(k->opened, 0);
     end(f);
@@ -725,7 +725,7 @@ static void a_stopping_server_says_so(void **state)
     expect_close(fd, 1001);
     expect_end(fd);
     expect_gone(f, 1001);
-    home_give(server_home(f->server), &nudge.task);
+    executor_post(server_executor(f->server), &nudge.task);
     a = hear(late, true);
     assert_int_equal(a.status, 503);
     answer_free(&a);

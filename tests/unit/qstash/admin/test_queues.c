@@ -50,7 +50,7 @@ static void post(void) /* and do not wait for it */
 
     w.asked = (struct asked){ .rig = w.rig, .run = do_post };
     w.asked.unit =
-        (struct unit){ .kind = &kind, .home = &w.rig->den.desk.home, .done = asked_done };
+        (struct unit){ .kind = &kind, .executor = &w.rig->den.desk.executor, .done = asked_done };
     w.rig->asked++;
     store_post(w.rig->store[0], &w.asked.unit);
 }

@@ -61,7 +61,7 @@ static void begin(void **state)
     known = destinations_new(&w.rig->env[0]);
     w.q.env = &w.rig->env[0];
     w.q.store = w.rig->store[0];
-    w.q.home = &w.rig->den.desk.home;
+    w.q.executor = &w.rig->den.desk.executor;
     w.q.keys = &w.keys;
     w.q.destinations = known;
     start();
@@ -402,7 +402,7 @@ static void second_node_starts(void)
     other = destinations_new(&w.rig->env[1]);
     q = (struct qstash){ .env = &w.rig->env[1],
                          .store = w.rig->store[1],
-                         .home = w.q.home,
+                         .executor = w.q.executor,
                          .keys = &w.keys,
                          .destinations = other };
     kinds[0] = qstash_deliver_kind(&q);

@@ -44,7 +44,7 @@ struct stream {
 static void *keep_posting(void *arg)
 {
     struct stream *s = arg;
-    int home = 0;
+    int executor = 0;
 
     while (s->posted < STREAM && !atomic_load(&s->stop)) {
         struct job *j = &s->jobs[s->posted++];
@@ -52,12 +52,12 @@ static void *keep_posting(void *arg)
         job_init(j, &s->p->rig, s->posted % 4 ? &kind_add : &kind_add_back);
         j->hook = true;
         store_post(s->p->rig.store, &j->unit);
-        if (s->posted - home >= WINDOW) {
+        if (s->posted - executor >= WINDOW) {
             desk_wait(&s->p->rig.desk, 1);
-            home++;
+            executor++;
         }
     }
-    desk_wait(&s->p->rig.desk, s->posted - home);
+    desk_wait(&s->p->rig.desk, s->posted - executor);
     return NULL;
 }
 

@@ -369,7 +369,7 @@ static void *post_events(void *arg)
         for (int i = from; i < from + EACH / 10; i++) {
             struct event *e = &me->events[i];
 
-            e->unit = (struct unit){ &kind_event, &me->desk.home, .done = event_done };
+            e->unit = (struct unit){ &kind_event, &me->desk.executor, .done = event_done };
             e->id = env_uuid(&me->p->rig.env);
             snprintf(e->name, sizeof(e->name), "evt_%d_%d", me->number, i - i % 50); /* repeats */
             store_post(me->p->rig.store, &e->unit);

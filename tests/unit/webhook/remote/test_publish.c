@@ -30,7 +30,7 @@ void client_call(struct client *c, struct call *call)
     w.sent++;
 }
 
-/* What is away waits for an answer of ours, or for a unit that comes home. */
+/* What is away waits for an answer of ours, or for a unit that comes back. */
 static void settle(void)
 {
     rig_settle(w.rig);
@@ -83,7 +83,7 @@ static void begin(void **state)
                                     .runtime.env = &w.rig->env[0],
                                     .runtime.store = w.rig->store[0],
                                     .runtime.queue = w.rig->queue[0],
-                                    .runtime.home = &w.rig->den.desk.home };
+                                    .runtime.executor = &w.rig->den.desk.executor };
     w.publisher = (struct publisher){ .payments = &w.payments,
                                       .apply = &w.kinds[0],
                                       .remote = true,
@@ -121,8 +121,9 @@ static void receive(const char *body)
     struct received *r = calloc(1, sizeof(*r));
 
     arena_init(&r->arena, 1 << 20);
-    r->v.unit =
-        (struct unit){ .kind = &receive_kind, .home = &w.rig->den.desk.home, .done = received };
+    r->v.unit = (struct unit){ .kind = &receive_kind,
+                               .executor = &w.rig->den.desk.executor,
+                               .done = received };
     r->v.queue = w.rig->queue[0];
     r->v.body = str_of(body);
     r->v.request_id = S("req-1");

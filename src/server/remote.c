@@ -1,5 +1,6 @@
-/* app_remote.c - events that come and go through a QStash: our worker as an HTTP endpoint (Q4), and
- * the remote that stands between Stripe's door and it (Q5). */
+/* remote.c - events that travel through a QStash: the worker endpoint, which QStash calls with an
+ * event (Q4), and the publisher, which sends the events of the Stripe endpoint to a remote QStash
+ * (Q5). */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "qstash/admin/keys.h"
@@ -13,7 +14,8 @@ bool app_has_worker(const struct app *app)
     return app->node.settings.qstash_current_key.n;
 }
 
-/* What a remote is told to call, and what its signatures must be for. Empty: nobody said. */
+/* The URL that the remote calls and that its signatures must name. It stays empty without
+ * ICHIDO_PUBLIC_URL. False: no memory. */
 static bool make_worker_url(struct app *app)
 {
     struct settings *s = &app->node.settings;
@@ -26,8 +28,8 @@ static bool make_worker_url(struct app *app)
     return url;
 }
 
-/* QSTASH_URL without user and password. .p is NULL: no memory. */
-static struct str told_base(struct app *app)
+/* QSTASH_URL without user and password, for messages. .p is NULL: no memory. */
+static struct str shown_base(struct app *app)
 {
     struct settings *s = &app->node.settings;
     struct str rest = s->qstash_url, scheme = str_cut(&rest, ':'), path;
@@ -49,19 +51,17 @@ static struct str told_base(struct app *app)
 static bool open_client(struct app *app)
 {
     struct client_options o = { .env = &app->node.env,
+                                .thread = "egress-publish",
                                 .max_per_host = LIMIT_PUBLISH_CALLS,
                                 .max_total = LIMIT_PUBLISH_CALLS,
                                 .allow_private = true }; /* the operator named it */
     struct why why = { 0 };
 
-    if (!app->node.settings.queue_remote || client_open(&o, &app->publish_client, &why) == OK)
-        return true;
-    LOG(app->node.env.log, LOG_ERROR, "cannot make calls to QSTASH_URL",
-        LOG_TEXT("why", str_of(why.text)));
-    return false;
+    return !app->node.settings.queue_remote || !client_open(&o, &app->publish_client, &why) ||
+           app_fails(app, "cannot make calls to QSTASH_URL", str_of(why.text));
 }
 
-/* --- whom the worker believes --- */
+/* --- the keys that the worker verifies signatures with --- */
 
 static bool keys_are_fresh(void *qstash)
 {
@@ -90,7 +90,7 @@ static struct worker_keys worker_keys(struct app *app)
                                  .ctx = &app->qstash };
 }
 
-static void log_choice(const struct app *app)
+static void log_queue_settings(const struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
@@ -100,8 +100,7 @@ static void log_choice(const struct app *app)
         LOG_TEXT("worker", app_has_worker(app) ? S("on") : S("off")));
 }
 
-bool app_open_remote(struct app *app,
-                     void (*alert)(void *ctx, const struct message *m, const char *why))
+bool app_open_remote(struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
@@ -113,49 +112,18 @@ bool app_open_remote(struct app *app,
                                    .apply = &app->apply_kind,
                                    .keys = worker_keys(app),
                                    .url = app->worker_url,
-                                   .alert = alert,
+                                   .alert = app_log_dead_letter,
                                    .alert_ctx = app };
     app->publisher = (struct publisher){ .payments = &app->payments,
                                          .client = app->publish_client,
                                          .apply = &app->apply_kind,
                                          .remote = s->queue_remote,
                                          .base = s->qstash_url,
-                                         .told = told_base(app),
+                                         .told = shown_base(app),
                                          .token = s->qstash_token,
                                          .worker_url = app->worker_url,
-                                         .alert = alert,
+                                         .alert = app_log_dead_letter,
                                          .alert_ctx = app };
-    log_choice(app);
+    log_queue_settings(app);
     return app->publisher.told.p;
-}
-
-/* --- once at start --- */
-
-static enum err start_run(struct tx *tx, struct unit *u)
-{
-    struct app *app = CONTAINER_OF(u, struct app, remote_unit);
-
-    return mirror_start(tx, &app->publisher, env_now_ms(&app->node.env));
-}
-
-static void app_remote_started(struct unit *u)
-{
-    struct app *app = CONTAINER_OF(u, struct app, remote_unit);
-
-    if (u->err && u->err != ERR_CONFLICT) /* CONFLICT: it is there since an earlier start */
-        LOG(app->node.env.log, LOG_WARN,
-            "the remote QStash's dead letters are not looked at until the next start",
-            LOG_TEXT("code", str_of(err_code(u->err))));
-}
-
-void app_start_remote(struct app *app)
-{
-    static const struct unit_kind kind = { "remote.start", UNIT_BACK, start_run, NULL };
-
-    if (!app->publisher.remote)
-        return;
-    app->remote_unit = (struct unit){ .kind = &kind,
-                                      .home = server_home(app->server),
-                                      .done = app_remote_started };
-    store_post(app->node.store, &app->remote_unit);
 }

@@ -1,7 +1,6 @@
-/* app_qstash.c - the queue's own door. Deliveries go on wherever there are parcels; the door is
- * open where there is a token to let somebody in, and it is not a remote's. */
+/* qstash.c - the QStash API. Messages that are stored are delivered in any case; the API itself is
+ * served only where a token and a signing key are set and they are not those of a remote QStash. */
 #include "base/limits.h"
-#include "observe/log.h"
 #include "qstash/deliver/destinations.h"
 #include "server/app.h"
 
@@ -25,24 +24,21 @@ bool app_open_qstash(struct app *app)
 
     q->env = &app->node.env;
     q->store = app->node.store;
-    q->home = server_home(app->server);
+    q->executor = server_executor(app->server);
     upstash_keys_init(&app->upstash_keys);
     q->keys = &app->upstash_keys;
     q->token = s->qstash_token;
-    if (app_has_qstash(app)) { /* a remote's keys are not ours to sign with */
+    if (app_has_qstash(app)) { /* otherwise the keys belong to a remote, and it signs with them */
         q->current_key = s->qstash_current_key;
         q->next_key = s->qstash_next_key;
     }
     q->dedup_ms = s->qstash_dedup_ms;
     q->allow_private = s->qstash_private;
     q->destinations = destinations_new(&app->node.env);
-    if (q->destinations && client_open(&o, &app->qstash_client, &why) == OK) {
-        q->client = app->qstash_client;
-        return true;
-    }
-    LOG(app->node.env.log, LOG_ERROR, "cannot open the QStash API",
-        LOG_TEXT("why", str_of(why.text)));
-    return false;
+    if (!q->destinations || client_open(&o, &app->qstash_client, &why))
+        return app_fails(app, "cannot open the QStash API", str_of(why.text));
+    q->client = app->qstash_client;
+    return true;
 }
 
 void app_close_qstash(struct app *app)

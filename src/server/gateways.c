@@ -1,5 +1,8 @@
-/* app_gateway.c - whom we call: the gateways (Stripe, or the sandbox that speaks like it, and those
- * that routes name), the subscribers, the JWKS server; and the sandbox itself. */
+/* gateways.c - the sandbox, the HTTP clients for gateways and subscribers, the gateways, and the
+ * keys that requests are authenticated with.
+ *
+ * ICHIDO_GATEWAY names the default gateway and ICHIDO_ROUTES further ones. With the default
+ * "sandbox" the Stripe gateway calls the sandbox instead of Stripe. */
 #include "base/limits.h"
 #include "base/time/zone.h"
 #include "gateway/create_lookup.h"
@@ -7,9 +10,6 @@
 #include "gateway/manual.h"
 #include "gateway/paypay/paypay.h"
 #include "gateway/stripe/stripe.h"
-#include "observe/log.h"
-#include "payment/replays.h"
-#include "payment/waiting.h"
 #include "server/app.h"
 
 #include <assert.h>
@@ -19,12 +19,6 @@
 #define STRIPE_BASE S("https://api.stripe.com")
 #define SANDBOX_KEY S("sk_test_ichido_sandbox")
 
-static bool app_gateway_fails(const struct app *app, const char *what, const char *why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
-    return false;
-}
-
 static bool is_sandbox(const struct app *app)
 {
     return str_eq(app->node.settings.gateway, S("sandbox"));
@@ -32,7 +26,7 @@ static bool is_sandbox(const struct app *app)
 
 /* --- the sandbox --- */
 
-/* Beside the store where that is a file: data/ichido.db and data/ichido-sandbox.db. */
+/* Puts it beside the database where that is a file: data/ichido.db and data/ichido-sandbox.db. */
 static void choose_sandbox_db(struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -59,6 +53,11 @@ static void choose_webhook_url(struct app *app)
              s->tls_cert.n ? "s" : "", app->address);
 }
 
+bool app_wants_sandbox(const struct app *app)
+{
+    return is_sandbox(app) && app->node.settings.sandbox_listen.n;
+}
+
 bool app_open_sandbox(struct app *app)
 {
     const struct settings *s = &app->node.settings;
@@ -69,8 +68,6 @@ bool app_open_sandbox(struct app *app)
                                  .paypay_merchant = s->paypay_merchant_id };
     struct why why = { 0 };
 
-    if (!is_sandbox(app) || !s->sandbox_listen.n)
-        return true;
     choose_sandbox_db(app);
     choose_webhook_url(app);
     o.db = str_of(app->sandbox_db);
@@ -80,11 +77,11 @@ bool app_open_sandbox(struct app *app)
         o.paypay_webhook_url = str_of(app->paypay_hook);
     o.webhook_secret = s->webhook_secrets[0];
     if (sandbox_open(&o, &app->sandbox, &why))
-        return app_gateway_fails(
+        return app_fails(
             app,
             "cannot open the sandbox; where its address is taken, stop that program or set "
             "ICHIDO_SANDBOX_LISTEN to a free one like 127.0.0.1:12112",
-            why.text);
+            str_of(why.text));
     snprintf(app->sandbox_address, sizeof(app->sandbox_address), "127.0.0.1:%d",
              sandbox_port(app->sandbox));
     return true;
@@ -92,7 +89,7 @@ bool app_open_sandbox(struct app *app)
 
 /* --- clients, gateway, auth --- */
 
-static bool open_clients(struct app *app)
+bool app_open_clients(struct app *app)
 {
     bool dev = app->node.settings.mode == MODE_DEV;
     struct client_options gateway = { .env = &app->node.env,
@@ -107,7 +104,7 @@ static bool open_clients(struct app *app)
 
     if (client_open(&gateway, &app->gateway_client, &why) ||
         client_open(&delivery, &app->delivery_client, &why))
-        return app_gateway_fails(app, "cannot make outgoing calls", why.text);
+        return app_fails(app, "cannot make outgoing calls", str_of(why.text));
     return true;
 }
 
@@ -169,8 +166,8 @@ static struct gateway *open_manual(struct app *app)
                                 .days = s->bank_days };
 
     if (zone_load(s->time_zone, &o.zone)) {
-        app_gateway_fails(app, "bank transfers need a time zone for their deadlines",
-                          "ICHIDO_TIME_ZONE");
+        app_fails(app, "bank transfers need a time zone for their deadlines",
+                  S("ICHIDO_TIME_ZONE"));
         return NULL;
     }
     return manual_gateway_new(&o);
@@ -186,7 +183,7 @@ static const struct opener {
     { "manual", open_manual },
 };
 
-/* Each behind a guard of its own (G5). */
+/* Opens one gateway behind a guard of its own (G5). */
 static bool open_one(struct app *app, const struct opener *o)
 {
     const struct settings *s = &app->node.settings;
@@ -201,16 +198,16 @@ static bool open_one(struct app *app, const struct opener *o)
     if (g)
         g = guard_new(&guard, g);
     app->gateways.guards[app->gateways.count] = g;
-    if (g && o->open == open_stripe) /* the others know a payment by our own id */
+    if (g && o->open == open_stripe) /* the other gateways find a payment by our id */
         g = finder_new(g);
     if (!g)
-        return app_gateway_fails(app, "cannot open the gateway", "no memory");
+        return app_fails(app, "cannot open the gateway", S("no memory"));
     app->gateways.all[app->gateways.count++] = g;
     return true;
 }
 
-/* The default one comes first. */
-static bool open_gateways(struct app *app)
+/* Opens the default gateway first. */
+bool app_open_gateways(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct why why;
@@ -225,14 +222,14 @@ static bool open_gateways(struct app *app)
                 return false;
         }
     if (!app->gateways.count)
-        return app_gateway_fails(
-            app, "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
-            "ICHIDO_GATEWAY");
+        return app_fails(app,
+                         "this gateway is not built yet; set ICHIDO_GATEWAY to sandbox or stripe",
+                         S("ICHIDO_GATEWAY"));
     return gateways_route(&app->gateways, s->routes, &why) ||
-           app_gateway_fails(app, "ICHIDO_ROUTES", why.text);
+           app_fails(app, "ICHIDO_ROUTES", str_of(why.text));
 }
 
-static bool open_auth(struct app *app)
+bool app_open_auth(struct app *app)
 {
     const struct settings *s = &app->node.settings;
     struct auth_options o = { .env = &app->node.env,
@@ -249,15 +246,11 @@ static bool open_auth(struct app *app)
     struct why why = { 0 };
 
     app->auth = auth_new(&o, &why);
-    return app->auth || app_gateway_fails(app, "the keys for tokens cannot be used", why.text);
+    return app->auth || app_fails(app, "the keys for tokens cannot be used", str_of(why.text));
 }
 
-bool app_open_gateway(struct app *app)
-{
-    return open_clients(app) && open_gateways(app) && open_auth(app);
-}
-
-/* Their threads write into calls that the queue's jobs own: they go first. */
+/* The thread of a client writes into calls that the queue's jobs own, so every client is closed
+ * before the queue is freed. */
 void app_close_clients(struct app *app)
 {
     client_free(app->gateway_client);
@@ -268,11 +261,17 @@ void app_close_clients(struct app *app)
     client_free(app->telemetry_client);
 }
 
-void app_close_gateway(struct app *app)
+void app_close_gateways(struct app *app)
 {
     gateways_free(&app->gateways);
+}
+
+void app_close_auth(struct app *app)
+{
     auth_free(app->auth);
-    waiting_free(app->payments.waiting);
-    replays_free(app->payments.replays);
+}
+
+void app_close_sandbox(struct app *app)
+{
     sandbox_free(app->sandbox);
 }

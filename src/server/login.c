@@ -1,4 +1,5 @@
-/* app_login.c - who logs in to the operator's view: what that needs, and how it ends. */
+/* login.c - logins of operators: the threads that hash passwords, the throttle, and the count of
+ * failed logins, which is written when the server drains. */
 #include "base/version.h"
 #include "server/app.h"
 
@@ -6,17 +7,15 @@ bool app_open_login(struct app *app)
 {
     struct env *env = &app->node.env;
 
-    login_failures_init(&app->login_failures, env, app->node.store, server_home(app->server));
+    login_failures_init(&app->login_failures, env, app->node.store, server_executor(app->server));
     app->hasher = hasher_new(env);
     app->throttle = throttle_new(&env->rng);
-    if (app->hasher && app->throttle)
-        return true;
-    LOG(env->log, LOG_ERROR, "cannot take logins",
-        LOG_TEXT("why", S("it needs more memory or threads than there are")));
-    return false;
+    return (app->hasher && app->throttle) ||
+           app_fails(app, "cannot take logins",
+                     S("it needs more memory or threads than there are"));
 }
 
-/* By TLS to us; or to a proxy that we trust, in its own words. */
+/* True where the client used TLS: to this server, or to a trusted proxy that says so. */
 static bool is_https(void *ctx, const struct request *r)
 {
     const struct app *app = ctx;
@@ -48,9 +47,9 @@ struct api_login *app_login(struct app *app)
     return &app->api_login;
 }
 
-void app_stop_login(struct app *app, void (*stopped)(void *ctx), void *ctx)
+void app_drain_login(struct app *app, void (*done)(void *ctx), void *ctx)
 {
-    login_failures_stop(&app->login_failures, stopped, ctx);
+    login_failures_stop(&app->login_failures, done, ctx);
 }
 
 void app_close_login(struct app *app)

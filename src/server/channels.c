@@ -1,12 +1,20 @@
-/* app_notify.c - how people are told: the transports that are set up, and the jobs that use them.
- */
+/* channels.c - the channels through which people are notified: mail, push and a webhook, each where
+ * the settings name it. Their jobs are in jobs.c. */
 #include "base/limits.h"
 #include "collection/reminder.h"
 #include "observe/log.h"
 #include "server/app.h"
 
-/* An egress thread of its own: a mail server that hangs holds up mail, and nothing else. */
-static bool open_client(struct app *app)
+bool app_wants_notify_client(const struct app *app)
+{
+    const struct settings *s = &app->node.settings;
+
+    return s->smtp_url.n || s->fcm_credentials.n || s->notify_url.n || s->alert_url.n;
+}
+
+/* The client has an egress thread of its own: a mail server that hangs delays mail and nothing
+ * else. */
+bool app_open_notify_client(struct app *app)
 {
     struct client_options o = { .env = &app->node.env,
                                 .thread = "egress-notify",
@@ -15,16 +23,8 @@ static bool open_client(struct app *app)
                                 .allow_private = true };
     struct why why = { 0 };
 
-    if (!client_open(&o, &app->notify_client, &why))
-        return true;
-    LOG(app->node.env.log, LOG_ERROR, "cannot start what tells people",
-        LOG_TEXT("why", str_of(why.text)));
-    return false;
-}
-
-static bool has_client(const struct settings *s)
-{
-    return s->smtp_url.n || s->fcm_credentials.n || s->notify_url.n || s->alert_url.n;
+    return !client_open(&o, &app->notify_client, &why) ||
+           app_fails(app, "cannot start what tells people", str_of(why.text));
 }
 
 /* --- the transports --- */
@@ -76,20 +76,18 @@ static bool open_channel(struct app *app, enum channel c, struct str setting,
     return app->notify.transports[c] != NULL;
 }
 
-bool app_open_notify(struct app *app)
+bool app_open_channels(struct app *app)
 {
     const struct settings *s = &app->node.settings;
 
     app->notify.runtime = &app->payments.runtime;
     app->notify.reminder_holds = reminder_holds;
-    if (has_client(s) && !open_client(app))
-        return false;
     return open_channel(app, CHANNEL_MAIL, s->smtp_url, open_mail) &&
            open_channel(app, CHANNEL_PUSH, s->fcm_credentials, open_push) &&
            open_channel(app, CHANNEL_WEBHOOK, s->notify_url, open_hook);
 }
 
-bool app_can_tell(const struct app *app)
+bool app_has_channel(const struct app *app)
 {
     for (enum channel c = 0; c < CHANNELS; c++)
         if (app->notify.transports[c])
@@ -97,13 +95,13 @@ bool app_can_tell(const struct app *app)
     return false;
 }
 
-void app_start_notify(struct app *app)
+void app_start_channels(struct app *app)
 {
-    if (app_can_tell(app))
-        teller_start(&app->teller, &app->node.env, app->node.store, server_home(app->server));
+    if (app_has_channel(app))
+        teller_start(&app->teller, &app->node.env, app->node.store, server_executor(app->server));
 }
 
-void app_close_notify(struct app *app)
+void app_close_channels(struct app *app)
 {
     for (enum channel c = 0; c < CHANNELS; c++) {
         struct transport *t = app->notify.transports[c];

@@ -1,5 +1,5 @@
-/* app_live.c - what operators see at a glance (O8): the live charts' timer, and what the routes of
- * queues, schedules, settings and the sandbox are given. */
+/* live.c - the live charts of the admin page (O8), and the contexts of its routes for queues,
+ * schedules, settings and the sandbox. */
 #include "base/version.h"
 #include "observe/log.h"
 #include "qstash/operator_view.h"
@@ -10,7 +10,7 @@ void app_start_live(struct app *app)
     struct live_watch *w = &app->live_watch;
 
     *w = (struct live_watch){ .env = &app->node.env, .queue = app->queue, .server = app->server };
-    if (!live_watch_start(w, server_home(app->server)))
+    if (!live_watch_start(w, server_executor(app->server)))
         LOG(app->node.env.log, LOG_WARN, "there are no live charts until the next start",
             LOG_TEXT("why", S("no memory")));
 }

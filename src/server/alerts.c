@@ -1,14 +1,7 @@
-/* app_alerts.c - alerts (O4): who watches, and who is told. */
+/* alerts.c - builds the alert watch (O4) and the channels that alerts go to. */
 #include "base/limits.h"
 #include "base/settings/address.h"
-#include "observe/log.h"
 #include "server/app.h"
-
-static bool app_alerts_fails(const struct app *app, const char *what, const char *why)
-{
-    LOG(app->node.env.log, LOG_ERROR, what, LOG_TEXT("why", str_of(why)));
-    return false;
-}
 
 static bool are_mails(struct str list)
 {
@@ -31,7 +24,7 @@ static bool open_hook(struct app *app)
         return true;
     app->alert_out.hook = hook_new(&o, &why);
     return app->alert_out.hook ||
-           app_alerts_fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", why.text);
+           app_fails(app, "cannot tell ICHIDO_ALERT_WEBHOOK", str_of(why.text));
 }
 
 bool app_open_alerts(struct app *app)
@@ -50,15 +43,15 @@ bool app_open_alerts(struct app *app)
                             .language = str_eq(s->language, S("en")) ? LANG_EN : LANG_JA };
     app->unknown.alerts = &app->alert_desk;
     if (!are_mails(s->alert_mail))
-        return app_alerts_fails(app, "ICHIDO_ALERT_MAIL cannot be read",
-                                "mail addresses, ten at most, separated by commas");
+        return app_fails(app, "ICHIDO_ALERT_MAIL cannot be read",
+                         S("mail addresses, ten at most, separated by commas"));
     return open_hook(app) && (alert_watch_open(&app->alert_watch, &app->alert_desk) ||
-                              app_alerts_fails(app, "cannot watch for alerts", "no memory"));
+                              app_fails(app, "cannot watch for alerts", S("no memory")));
 }
 
 void app_start_alerts(struct app *app)
 {
-    alert_watch_start(&app->alert_watch, server_home(app->server));
+    alert_watch_start(&app->alert_watch, server_executor(app->server));
 }
 
 void app_close_alerts(struct app *app)

@@ -320,7 +320,7 @@ forEachStore((store, test) => {
 
         const next = launch(t, db, {});
         await next.listening();
-        await next.advance(doomed.offsetMs + 20_000); // time goes on where it was; a dead one's lease runs out
+        await goTo(next, at + 20_000); // time goes on where it was, whether the dead one said so or not; its lease runs out
         await got.came(1);
         await next.kill(); // at whatever moment after the delivery
         const last = await start(t, store, { db });

@@ -187,7 +187,8 @@ function sideFoot() {
   return h('div', { class: 'side-foot' },
     session.testClock && h('p', { class: 'badge warn plain', title: t('app.test_clock_hint', { time: timeText(new Date(now()).toISOString()) }) }, t('app.test_clock')),
     languageSwitch(),
-    h('div', { class: 'side-row' }, themeSwitch(), button({ label: t('app.keys'), kind: 'ghost', small: true, onclick: showKeys })),
+    themeSwitch(),
+    button({ label: t('app.shortcuts'), kind: 'ghost', small: true, onclick: showKeys }),
     whoBox(),
     session.user.id && button({ label: t('password.change'), kind: 'ghost', small: true, onclick: askOwnPassword }), /* the token has none */
     h('p', { class: 'faint small' }, `${t('app.name')} ${session.version}`));
@@ -287,13 +288,13 @@ async function tokenCame(token, before) {
 
 function showKeys() {
   const row = (keys, text) => h('div', {}, h('dt', {}, keys.map((k) => h('kbd', {}, k))), h('dd', {}, text));
-  const single = field({ label: t('keys.on'), type: 'checkbox', value: stored('ichido.keys') !== 'off' });
+  const single = field({ label: t('shortcuts.on'), type: 'checkbox', value: stored('ichido.keys') !== 'off' });
   single.input.addEventListener('change', () => store('ichido.keys', single.input.checked ? null : 'off'));
   const d = openDialog({
-    title: t('keys.title'),
+    title: t('shortcuts.title'),
     body: [
-      h('dl', { class: 'keys' }, row(['/'], t('keys.search')), row(['j', 'k', '↓', '↑'], t('keys.rows')), row(['Enter'], t('keys.open')),
-        row(['[', ']'], t('keys.pages')), row(['?'], t('keys.help')), row(['Esc'], t('keys.escape')),
+      h('dl', { class: 'keys' }, row(['/'], t('shortcuts.search')), row(['j', 'k', '↓', '↑'], t('shortcuts.rows')), row(['Enter'], t('shortcuts.open')),
+        row(['[', ']'], t('shortcuts.pages')), row(['?'], t('shortcuts.help')), row(['Esc'], t('shortcuts.escape')),
         views.filter((v) => v.key && mayOpen(v)).map((v) => row(['g', v.key], t(v.title)))),
       single,
     ],

@@ -179,8 +179,8 @@ test('A3 a viewer sees everything, no button that changes something, and is refu
     const v = await visit(t, server, { allow: [403, 404] });
     await v.loginAs('mio', PASSWORD);
     await v.reads(v.say('role.viewer'), v.page.locator('.who'));
-    const quiet = new Set([...['ui.copy', 'ui.previous', 'ui.next', 'ui.retry', 'app.keys', 'app.sign_out', 'payments.find', 'payments.clear', 'dlq.filter.apply', 'dlq.filter.reset',
-        'audit.verify', 'events.detail'].map((key) => v.say(key)), ...['JSON Lines', 'CSV'].map((name) => `${v.say('audit.export')} ${name}`)]);
+    const quiet = new Set([...['ui.copy', 'ui.previous', 'ui.next', 'ui.retry', 'app.shortcuts', 'app.sign_out', 'payments.find', 'payments.clear', 'filter.apply', 'filter.reset',
+        'audit.verify', 'ui.details'].map((key) => v.say(key)), ...['JSON Lines', 'CSV'].map((name) => `${v.say('audit.export')} ${name}`)]);
     const strange = new Set();
     for (const where of viewsOf(made)) {
         await v.open(where);
@@ -281,9 +281,9 @@ test('O8 with the keyboard alone: skip link, search, a row, the dialog, capture;
     await keyboard.press('Enter');
     assert.equal(await v.page.evaluate(() => document.activeElement.id), 'main');
     await keyboard.press('?');
-    await v.dialog('keys.title').waitFor();
+    await v.dialog('shortcuts.title').waitFor();
     await keyboard.press('Escape');
-    await v.dialog('keys.title').waitFor({ state: 'detached' });
+    await v.dialog('shortcuts.title').waitFor({ state: 'detached' });
 
     await keyboard.press('/');
     const search = v.page.getByRole('searchbox', { name: v.say('payments.search') });
@@ -404,7 +404,7 @@ test('O8 T4 a double click, and an answer that was lost, capture once', async (t
     const yes = await ask(lost);
     await yes.click();
     const dialog = v.dialog('payments.capture_title');
-    await v.reads(v.say('payments.again_safe'), dialog);
+    await v.reads(v.say('payments.retry_safe'), dialog);
     await v.reads(v.say('error.NETWORK'), dialog);
     await v.shot('lost-answer', { full: false });
     await yes.click();

@@ -63,7 +63,7 @@ async function leftOf(place, p, signal) {
     open.delete(place);
     return null;
   }
-  return { ...left, text: t(!use ? 'payments.left_none' : use.state === 'running' ? 'payments.left_running' : use.status < 300 ? 'payments.left_done' : 'payments.left_refused') };
+  return { ...left, text: t(!use ? 'payments.unanswered_not_received' : use.state === 'running' ? 'payments.unanswered_running' : use.status < 300 ? 'payments.unanswered_done' : 'payments.unanswered_rejected') };
 }
 
 /* name: capture, refund or void, which mayAct(); who: the person's id. -> { result, amount } once it was done, null where
@@ -74,7 +74,7 @@ export async function actDialog(name, p, { who, signal }) {
   const left = await leftOf(place, p, signal);
   const max = p.can[`${name}Max`];
   const fields = fieldsOf(act, p, max);
-  const safe = h('p', { class: 'note', hidden: !left }, t('payments.again_safe'));
+  const safe = h('p', { class: 'note', hidden: !left }, t('payments.retry_safe'));
   const label = h('span', {});
   const again = h('p', { class: 'strong', role: 'status' });
   const lock = (on) => [fields.amount, fields.reason].forEach((f) => f && (f.input.readOnly = on));
@@ -85,7 +85,7 @@ export async function actDialog(name, p, { who, signal }) {
     const minor = fields.amount ? minorOf(fields.amount.input.value, p.currency) : p.amount;
     if (minor) fields.amount?.error(null);
     label.textContent = t(`payments.${name}_button`, { amount: minor ? money(minor, p.currency) : '' });
-    again.textContent = minor ? t('payments.amount_again', { amount: moneyCode(minor, p.currency) }) : '';
+    again.textContent = minor ? t('payments.amount_repeated', { amount: moneyCode(minor, p.currency) }) : '';
   }
   async function action() {
     const body = order || orderOf(fields, max, p.currency);

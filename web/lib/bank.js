@@ -19,11 +19,11 @@ const noteField = () => field({ label: t('transfers.note'), name: 'note', maxlen
 
 function needed(f) {
   const value = f.input.value.trim();
-  if (!value) throw new FieldError(f, t('transfers.need'));
+  if (!value) throw new FieldError(f, t('ui.required'));
   return value;
 }
 
-const lineFacts = (l) => facts([[t('transfers.day'), l.date], [t('collections.amount'), moneyCode(l.amount, l.currency)], [t('transfers.text'), user(l.text, 400)]]);
+const lineFacts = (l) => facts([[t('transfers.day'), l.date], [t('field.amount'), moneyCode(l.amount, l.currency)], [t('transfers.text'), user(l.text, 400)]]);
 
 /* ---- a transfer that is waited for ---- */
 
@@ -32,11 +32,11 @@ export async function askConfirm(x) {
   const note = noteField();
   const done = await confirmDialog({
     title: t('transfers.confirm.title', { amount: moneyCode(x.amount, x.currency) }),
-    body: [facts([[t('transfers.reference'), copyable(x.reference)], [t('payments.one'), copyable(x.paymentId)]]), h('p', {}, t(x.state === 'open' ? 'transfers.confirm.body' : 'transfers.confirm.ended')), date, note],
+    body: [facts([[t('transfers.reference'), copyable(x.reference)], [t('field.payment'), copyable(x.paymentId)]]), h('p', {}, t(x.state === 'open' ? 'transfers.confirm.body' : 'transfers.confirm.ended')), date, note],
     confirm: t('transfers.confirm.button', { amount: money(x.amount, x.currency) }),
     action: () => tellFields([date, note], () => post(`transfers/${x.paymentId}/confirm`, { amount: x.amount, date: needed(date), note: note.input.value.trim() || null })),
   });
-  if (done) toast(t(done.result.state === 'received' ? 'transfers.confirm.done' : 'transfers.goes_back'), 'good');
+  if (done) toast(t(done.result.state === 'received' ? 'transfers.confirm.done' : 'transfers.must_return'), 'good');
   return done;
 }
 
@@ -52,7 +52,7 @@ function whose(line) {
   const list = line.candidates || [];
   const other = field({ label: t('transfers.assign.to'), help: t('transfers.assign.help'), name: 'reference', autocomplete: 'off', spellcheck: 'false', maxlength: 60 });
   const another = list.length ? h('label', { class: 'choice' }, h('input', { type: 'radio', name: 'candidate', value: '' }), t('transfers.assign.other')) : null;
-  const box = list.length ? h('fieldset', { class: 'choices' }, h('legend', {}, t('transfers.assign.maybe')), list.map(choice), another) : null;
+  const box = list.length ? h('fieldset', { class: 'choices' }, h('legend', {}, t('transfers.assign.candidates')), list.map(choice), another) : null;
   other.input.addEventListener('input', () => another && (another.querySelector('input').checked = true));
   box?.addEventListener('change', () => other.error(null));
   return [[box, other], () => {
@@ -71,18 +71,18 @@ export async function askAssign(line) {
     body: [lineFacts(line), h('p', {}, t('transfers.assign.body')), elements, note], confirm: t('transfers.assign.button', { amount: money(line.amount, line.currency) }),
     action: () => tellFields([other, note], () => post(`transfers/lines/${line.id}/assign`, { ...chosen(), note: note.input.value.trim() || null })),
   });
-  if (done) toast(t(['paid_twice', 'too_late'].includes(done.result.reason) ? 'transfers.goes_back' : 'transfers.assign.done'), 'good');
+  if (done) toast(t(['paid_twice', 'too_late'].includes(done.result.reason) ? 'transfers.must_return' : 'transfers.assign.done'), 'good');
   return done;
 }
 
 export async function askSetAside(line) {
-  const reason = field({ label: t('payments.reason'), name: 'reason', maxlength: NOTE_MAX, autocomplete: 'off' });
-  const back = field({ label: t('transfers.aside.return'), name: 'toBeReturned', type: 'checkbox' });
+  const reason = field({ label: t('field.reason'), name: 'reason', maxlength: NOTE_MAX, autocomplete: 'off' });
+  const back = field({ label: t('transfers.set_aside.return'), name: 'toBeReturned', type: 'checkbox' });
   const done = await confirmDialog({
-    title: t('transfers.aside.title', { amount: moneyCode(line.amount, line.currency) }), body: [lineFacts(line), h('p', {}, t('transfers.aside.body')), reason, back], confirm: t('transfers.aside'), danger: true,
+    title: t('transfers.set_aside.title', { amount: moneyCode(line.amount, line.currency) }), body: [lineFacts(line), h('p', {}, t('transfers.set_aside.body')), reason, back], confirm: t('transfers.set_aside'), danger: true,
     action: () => tellFields([reason, back], () => post(`transfers/lines/${line.id}/set-aside`, { reason: needed(reason), toBeReturned: back.input.checked })),
   });
-  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.aside.back' : 'transfers.aside.done'), 'good');
+  if (done) toast(t(done.result.state === 'to_return' ? 'transfers.set_aside.must_return' : 'transfers.set_aside.done'), 'good');
   return done;
 }
 
@@ -132,9 +132,9 @@ function leftTable(rows, currency, caption) {
     columns: [
       { label: t('transfers.row'), align: 'right', cell: (l) => n(l.line) },
       { label: t('transfers.day'), cell: (l) => l.date },
-      { label: t('collections.amount'), align: 'right', cell: (l) => money(l.amount, currency) },
+      { label: t('field.amount'), align: 'right', cell: (l) => money(l.amount, currency) },
       { label: t('transfers.text'), class: 'grow', cell: (l) => h('span', { class: 'wrap' }, user(l.text, 200)) },
-      ...(rows[0].reason ? [{ label: t('payments.reason'), cell: (l) => words('transfers.reason', l.reason) }] : []),
+      ...(rows[0].reason ? [{ label: t('field.reason'), cell: (l) => words('transfers.reason', l.reason) }] : []),
     ],
   });
 }
@@ -152,7 +152,7 @@ function importFields() {
   const text = (name, label, more = {}) => field({ label, name, maxlength: 64, autocomplete: 'off', spellcheck: 'false', ...more });
   return [
     text('account', t('transfers.import.account'), { help: t('transfers.import.account.help') }),
-    text('currency', t('transfers.import.currency'), { placeholder: 'JPY', maxlength: 3 }),
+    text('currency', t('field.currency'), { placeholder: 'JPY', maxlength: 3 }),
     field({ label: t('transfers.import.charset'), name: 'charset', type: 'select', options: [['', t('transfers.import.charset.auto')], ['utf-8', 'UTF-8'], ['shift_jis', 'Shift_JIS']] }),
     ...COLUMNS.map((name) => text(name, t(`transfers.import.column.${name}`))),
   ];
@@ -160,7 +160,7 @@ function importFields() {
 
 async function readFile(f) {
   const file = f.input.files[0];
-  if (!file) throw new FieldError(f, t('transfers.import.need'));
+  if (!file) throw new FieldError(f, t('transfers.import.required'));
   if (file.size > FILE_MAX) throw new FieldError(f, t('transfers.import.large'));
   return { name: file.name.slice(0, 255), blob: new Blob([await file.arrayBuffer()], { type: 'text/csv' }) }; /* what was counted is what is sent */
 }
@@ -180,13 +180,13 @@ export async function askImport() {
     };
     return { blob, params, would: await tellFields(more, () => sendFile(blob, { ...params, dryRun: true }).catch(unfold)) };
   }
-  const looked = await confirmDialog({ title: t('transfers.import.title'), body: [file, columns], confirm: t('transfers.import.look'), action: look, looks: true });
+  const looked = await confirmDialog({ title: t('transfers.import.title'), body: [file, columns], confirm: t('transfers.import.check'), action: look, looks: true });
   if (!looked) return null;
   const { blob, params, would } = looked.result;
   const currency = params.currency.toUpperCase() || 'JPY';
   const bar = h('div', { role: 'status' });
   const done = await confirmDialog({
-    title: t('transfers.import.sure', { n: would.new }), wide: true, body: [h('p', {}, t('transfers.import.would')), importedView(would, currency), bar], confirm: t('transfers.import.do'),
+    title: t('transfers.import.confirm', { n: would.new }), wide: true, body: [h('p', {}, t('transfers.import.preview')), importedView(would, currency), bar], confirm: t('transfers.import.submit'),
     action: () => importAll(blob, params, bar),
   });
   return done && { result: done.result, currency };

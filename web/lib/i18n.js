@@ -98,7 +98,7 @@ export function amountTrouble(text, currency) {
   const wrong = amountWrong(text, currency);
   const digits = digitsOf(currency);
   if (wrong === 'commas') return t('amount.commas');
-  if (wrong === 'decimals') return digits ? t('amount.decimals', { currency, n: digits }) : t('amount.whole', { currency });
+  if (wrong === 'decimals') return digits ? t('amount.decimals', { currency, n: digits }) : t('amount.no_decimals', { currency });
   return wrong && t('amount.number');
 }
 

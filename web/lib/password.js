@@ -25,7 +25,7 @@ export async function askOwnPassword() {
   const done = await confirmDialog({
     title: t('password.title'), body: [current, first, again], confirm: t('password.submit'),
     action: () => tellFields([current, first, again], async () => {
-      if (!current.input.value) throw new FieldError(current, t('login.need'));
+      if (!current.input.value) throw new FieldError(current, t('ui.required'));
       await post('session/password', { current: current.input.value, new: typed() });
     }),
   });

@@ -32,7 +32,7 @@ export function standing(p) {
     badge(statusOf(p)),
     refunded && badge('part', { tone: 'calm', label: t('payments.part_refunded') }),
     p.disputed && badge('disputed'),
-    p.openOperation && badge('open_operation', { tone: p.openOperation.phase === 'unknown' ? 'warn' : 'busy', label: t('payments.under_way', { what: operationName(p.openOperation.kind) }) }));
+    p.openOperation && badge('open_operation', { tone: p.openOperation.phase === 'unknown' ? 'warn' : 'busy', label: t('payments.in_progress', { what: operationName(p.openOperation.kind) }) }));
 }
 
 export function operationName(kind) {
@@ -42,12 +42,12 @@ export function operationName(kind) {
 
 export function paymentColumns({ brief = false } = {}) {
   return [
-    { label: t('payments.created'), class: 'nowrap', cell: (p) => (brief ? ago(p.createdAt) : time(p.createdAt)) },
-    { label: t('collections.amount'), align: 'right', cell: (p) => h('span', { class: 'strong' }, money(p.amount, p.currency)) },
-    { label: t('payments.state'), cell: standing },
+    { label: t('field.created'), class: 'nowrap', cell: (p) => (brief ? ago(p.createdAt) : time(p.createdAt)) },
+    { label: t('field.amount'), align: 'right', cell: (p) => h('span', { class: 'strong' }, money(p.amount, p.currency)) },
+    { label: t('field.state'), cell: standing },
     { label: t('payments.description'), class: 'rest', cell: (p) => h('span', { class: 'cut' }, user(p.description, 120) || h('span', { class: 'faint' }, shortSubject(p))) },
-    !brief && { label: t('payments.gateway'), cell: (p) => user(p.gateway, 40) },
-    { label: t('payments.id'), class: 'nowrap', cell: (p) => h('a', { href: paymentHref(p.id), tabindex: '-1', title: p.id }, h('code', {}, shortId(p.id))) },
+    !brief && { label: t('field.gateway'), cell: (p) => user(p.gateway, 40) },
+    { label: t('field.id'), class: 'nowrap', cell: (p) => h('a', { href: paymentHref(p.id), tabindex: '-1', title: p.id }, h('code', {}, shortId(p.id))) },
   ].filter(Boolean);
 }
 

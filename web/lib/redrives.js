@@ -13,7 +13,7 @@ const RATE = 20;
 const MOST_RATE = 1000;
 const FOLLOW_MS = 400;
 
-export const lettersText = (matched, exact) => t(exact === false ? 'dlq.letters.least' : 'dlq.letters.n', { n: matched });
+export const lettersText = (matched, exact) => t(exact === false ? 'dlq.n_at_least' : 'dlq.n', { n: matched });
 
 /* what: { ids } or { filter } or { all: true } of letters; { from, to, type } of events, path 'replays' */
 export const dryRun = (what, signal, path = 'redrives') => post(path, { ...what, ratePerSecond: 1, dryRun: true }, { signal });
@@ -52,13 +52,13 @@ const start = (path, body) => post(path, body).catch((err) => {
 
 /* -> the Redrive that was started, or null. */
 export async function askRedrive(what) {
-  const counted = h('p', { role: 'status' }, t('dlq.dryrun.busy'));
+  const counted = h('p', { role: 'status' }, t('dlq.counting'));
   const { rate, takes, estimate } = rateFields(t('dlq.redrive.rate'));
   dryRun(what).then((r) => {
-    clear(counted, t('dlq.redrive.what', { count: lettersText(r.matched, r.exact) }));
+    clear(counted, t('dlq.redrive.count', { count: lettersText(r.matched, r.exact) }));
     estimate(r.matched);
   }, (err) => clear(counted, errorBox(err)));
-  const done = await confirmDialog({ title: t('dlq.redrive.title'), body: [counted, rate, takes], confirm: t('dlq.redrive.start'), action: () => start('redrives', { ...what, ratePerSecond: rateOf(rate) }) });
+  const done = await confirmDialog({ title: t('dlq.redrive.title'), body: [counted, rate, takes], confirm: t('ui.start'), action: () => start('redrives', { ...what, ratePerSecond: rateOf(rate) }) });
   return begun(done);
 }
 
@@ -70,22 +70,22 @@ const HOUR = 60 * MINUTE;
 /* Which events: counted before anything is asked. -> { span, matched, exact }, or null. */
 async function askSpan(only, types) {
   const at = (name, label, value) => field({ label, name, type: 'datetime-local', value: localOf(new Date(value).toISOString()) });
-  const from = at('from', t('dlq.since'), now() - HOUR);
-  const to = at('to', t('dlq.before'), now() + MINUTE); /* this minute's as well */
-  const type = field({ label: t('events.type'), name: 'type', list: types, value: only, placeholder: t('events.span.all'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' });
+  const from = at('from', t('filter.from'), now() - HOUR);
+  const to = at('to', t('filter.to'), now() + MINUTE); /* this minute's as well */
+  const type = field({ label: t('field.event_type'), name: 'type', list: types, value: only, placeholder: t('events.range.all_types'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' });
   const read = () => {
     for (const f of [from, to]) f.error(null);
-    for (const f of [from, to]) if (!isoOf(f.input.value)) throw new FieldError(f, t('events.span.need'));
+    for (const f of [from, to]) if (!isoOf(f.input.value)) throw new FieldError(f, t('events.range.required'));
     const span = { from: isoOf(from.input.value), to: isoOf(to.input.value), type: type.input.value.trim() || undefined };
-    if (span.from >= span.to) throw new FieldError(to, t('events.span.order'));
+    if (span.from >= span.to) throw new FieldError(to, t('events.range.order'));
     return span;
   };
   const done = await confirmDialog({
-    title: t('events.span.title'), body: [h('p', {}, t('events.span.lead')), from, to, type], confirm: t('dlq.dryrun'), looks: true,
+    title: t('events.range.title'), body: [h('p', {}, t('events.range.lead')), from, to, type], confirm: t('ui.dry_run'), looks: true,
     async action() {
       const span = read();
       const r = await dryRun(span, undefined, 'replays');
-      if (!r.matched) throw new FieldError(to, t('events.span.none'));
+      if (!r.matched) throw new FieldError(to, t('events.range.none'));
       return { span, ...r };
     },
   });
@@ -96,10 +96,10 @@ async function askSpan(only, types) {
 export async function askReplaySpan(type, types) {
   const asked = await askSpan(type, types);
   if (!asked) return null;
-  const { rate, takes, estimate } = rateFields(t('events.span.rate'));
+  const { rate, takes, estimate } = rateFields(t('events.range.rate'));
   estimate(asked.matched);
   const done = await confirmDialog({
-    title: t('events.span.sure', { count: t(asked.exact ? 'events.n' : 'events.least', { n: asked.matched }) }), body: [h('p', {}, t('events.replay.body')), rate, takes], confirm: t('dlq.redrive.start'),
+    title: t('events.range.confirm', { count: t(asked.exact ? 'events.n' : 'events.n_at_least', { n: asked.matched }) }), body: [h('p', {}, t('events.replay.body')), rate, takes], confirm: t('ui.start'),
     action: () => start('replays', { ...asked.span, ratePerSecond: rateOf(rate) }),
   });
   return begun(done);
@@ -202,11 +202,11 @@ export async function followRedrive(started, signal) {
 /* All redrives, newest first: { el, reload(quiet) }. */
 export function redriveList({ signal }) {
   const columns = [
-    { label: t('payments.state'), cell: (r) => [stateBadge(r), r.kind === 'replay' ? h('div', { class: 'small faint' }, t('dlq.redrive.replay')) : null] },
+    { label: t('field.state'), cell: (r) => [stateBadge(r), r.kind === 'replay' ? h('div', { class: 'small faint' }, t('dlq.redrive.replay')) : null] },
     { label: t('dlq.redrive.progress'), cell: (r) => [h('span', { class: 'num' }, howFar(r)), refusalsOf(r)] },
     { label: t('dlq.redrive.rate'), align: 'right', cell: (r) => n(r.ratePerSecond) },
-    { label: t('audit.who'), cell: (r) => user(byWhom(r), 60) },
-    { label: t('payments.began'), cell: (r) => ago(r.createdAt) },
+    { label: t('field.actor'), cell: (r) => user(byWhom(r), 60) },
+    { label: t('field.started'), cell: (r) => ago(r.createdAt) },
   ];
   return pager((cursor) => get('redrives', { limit: 10, cursor }, { signal }),
     (rows) => table({ columns, rows, caption: t('dlq.redrives'), empty: t('dlq.redrives.none') }), { signal });

@@ -6,7 +6,7 @@
  * One mark is in the tab order; arrows walk in time, and up and down too (Home, End). */
 
 import { clear, cut, h, s, user } from './dom.js';
-import { clockText, duration, either, lang, money, n, t, timeText } from './i18n.js';
+import { clockText, duration, either, has, lang, money, n, t, timeText } from './i18n.js';
 import { personName, words } from './parts.js';
 import { causeName, operationName } from './payment_ui.js';
 import { said } from './said.js';
@@ -22,7 +22,7 @@ const PAUSE_PX = 66;
 const EDGE_PX = 22;
 const END_PX = 60;
 
-const laneName = (lane) => (LANES.includes(lane) ? t(`timeline.${lane}`) : String(lane));
+const laneName = (lane) => (LANES.includes(lane) ? t(`timeline.lane.${lane}`) : String(lane));
 const ms = (iso) => Date.parse(iso);
 
 /* ---- where things stand ---- */
@@ -61,6 +61,31 @@ function placeOf(at, entries, xs) {
   return xs[i] + (xs[i + 1] - xs[i]) * (to > from ? (at - from) / (to - from) : 0);
 }
 
+/* ---- titles ---- */
+
+/* The server's title is '<name of the kind>: <subject>', in English and in Japanese; the subject is a name of the API
+ * (succeeded, receipt, create). The page has its own name for each kind and translates the subjects it knows. These two
+ * have a colon in their name and no subject. */
+const hasNoSubject = (e) => e.lane === 'gateway' || e.kind === 'PaymentVoided';
+
+const SUBJECT_NAMES = {
+  refund: stateName,
+  transaction: stateName,
+  dispute: stateName,
+  notification: (type) => words('notifications.type', type),
+  replay: operationName,
+  try: (kind) => words('notifications.channel', kind),
+};
+
+function titleOf(e) {
+  const key = `timeline.title.${e.lane}_${e.kind}`;
+  if (!has(key)) return either(e, 'title');
+  const at = hasNoSubject(e) ? -1 : e.title.indexOf(': ');
+  if (at < 0) return t(key);
+  const subject = e.title.slice(at + 2);
+  return t('timeline.title_about', { title: t(key), about: (SUBJECT_NAMES[e.kind] ?? String)(subject) });
+}
+
 /* ---- marks ---- */
 
 const SHAPES = {
@@ -78,7 +103,7 @@ const SHAPES = {
 const TONE = { failed: 'bad', dead: 'bad', unknown: 'warn', waiting: 'busy', retried: 'warn', duplicate: 'calm', superseded: 'calm', ignored: 'calm', skipped: 'calm', ok: 'good' };
 
 function wordsOf(e) {
-  return t('timeline.mark', { lane: laneName(e.lane), time: timeText(e.at, { ms: true }), title: cut(either(e, 'title'), 200), result: badge(e.result).textContent }) + (e.times > 1 ? `, ${t('timeline.times', { n: e.times })}` : '');
+  return t('timeline.mark', { lane: laneName(e.lane), time: timeText(e.at, { ms: true }), title: cut(titleOf(e), 200), result: badge(e.result).textContent }) + (e.times > 1 ? `, ${t('ui.times', { n: e.times })}` : '');
 }
 
 function bar(e, x, to) {
@@ -136,26 +161,26 @@ function drawPicture(entries, lanes, width, now) {
 /* The entry that is looked at, in words. */
 function detailStrip(e, currency) {
   return [
-    h('div', { class: 'strip-line' }, h('span', { class: 'faint' }, timeText(e.at, { ms: true })), h('span', { class: 'lane-tag' }, laneName(e.lane)), h('strong', {}, user(either(e, 'title'), 200)), badge(e.result),
-      e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
+    h('div', { class: 'strip-line' }, h('span', { class: 'faint' }, timeText(e.at, { ms: true })), h('span', { class: 'lane-tag' }, laneName(e.lane)), h('strong', {}, user(titleOf(e), 200)), badge(e.result),
+      e.times > 1 && h('span', { class: 'faint' }, t('ui.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
     details(e, 90, currency),
   ];
 }
 
 /* Every name that src/timeline/*.c gives a detail; tools/words compares them. */
 const NAMES = {
-  about: 'dlq.ref', amount: 'collections.amount', asks: 'payments.asks', attempt: 'dlq.attempt', attempts: 'dlq.attempts', automatic: 'timeline.automatic', by: 'audit.who', cancelReason: 'timeline.cancel_reason',
-  cause: 'payments.cause', channel: 'notifications.sends', code: 'timeline.code', createdAt: 'timeline.sent_at', error: 'dlq.error', failureCode: 'timeline.failure_code', failureReason: 'payments.failure', fee: 'payments.fee',
-  gateway: 'payments.gateway', idempotencyKey: 'payments.key', kind: 'dlq.kind', language: 'app.language', net: 'payments.net', operation: 'audit.operation', outcome: 'payments.result', providerId: 'payments.provider_id',
-  reason: 'payments.reason', received: 'payments.received', replay: 'timeline.replay_id', sends: 'payments.sends', state: 'payments.state', status: 'dlq.status', target: 'timeline.target', tries: 'dlq.attempts', try: 'dlq.attempt',
-  type: 'events.type', version: 'timeline.version', was: 'timeline.was', what: 'timeline.what', why: 'payments.reason',
+  about: 'field.subject', amount: 'field.amount', asks: 'payments.asks', attempt: 'dlq.attempt', attempts: 'field.attempts', automatic: 'timeline.automatic', by: 'field.actor', cancelReason: 'timeline.cancel_reason',
+  cause: 'payments.requested_by', channel: 'notifications.sends', code: 'timeline.code', createdAt: 'timeline.sent_at', error: 'dlq.error', failureCode: 'timeline.failure_code', failureReason: 'payments.failure', fee: 'payments.fee',
+  gateway: 'field.gateway', idempotencyKey: 'payments.key', kind: 'field.kind', language: 'app.language', net: 'payments.net', operation: 'field.operation', outcome: 'field.result', providerId: 'payments.provider_id',
+  reason: 'field.reason', received: 'payments.received', replay: 'timeline.replay_id', sends: 'payments.sends', state: 'field.state', status: 'dlq.response', target: 'timeline.target', tries: 'field.attempts', try: 'dlq.attempt',
+  type: 'field.event_type', version: 'timeline.version', was: 'timeline.was', what: 'timeline.what', why: 'field.reason',
 };
 const MONEY = new Set(['amount', 'received', 'fee', 'net']);
 const STATES = new Set(['outcome', 'was', 'state', 'status']);
 
 /* A provider's answer has a number, a thing has a state. */
 function nameOf(name, v) {
-  const key = name === 'status' && typeof v === 'string' ? 'payments.state' : NAMES[name];
+  const key = name === 'status' && typeof v === 'string' ? 'field.state' : NAMES[name];
   return key ? t(key) : cut(name, 40);
 }
 
@@ -169,6 +194,7 @@ function valueOf(name, v, e, currency) {
   if (name === 'type') return words('notifications.type', v);
   if (name === 'createdAt') return timeText(v);
   if (name === 'automatic') return t('timeline.yes');
+  if (name === 'language') return words('timeline.language', v);
   return typeof v === 'string' ? said(v) : v;
 }
 
@@ -230,8 +256,8 @@ function listItem(e, currency) {
     h('time', { datetime: e.at, title: e.at }, clockText(e.at, { ms: true })),
     h('span', { class: 'lane-tag' }, laneName(e.lane)),
     h('div', { class: 'event-body' },
-      h('div', { class: 'event-line' }, h('span', { class: 'strong' }, user(either(e, 'title'), 300)), e.result === 'ok' ? null : badge(e.result),
-        e.times > 1 && h('span', { class: 'faint' }, t('timeline.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
+      h('div', { class: 'event-line' }, h('span', { class: 'strong' }, user(titleOf(e), 300)), e.result === 'ok' ? null : badge(e.result),
+        e.times > 1 && h('span', { class: 'faint' }, t('ui.times', { n: e.times })), e.ms !== null && h('span', { class: 'faint num' }, duration(e.ms))),
       details(e, 300, currency)));
 }
 

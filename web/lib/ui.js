@@ -205,7 +205,7 @@ export function pager(loader, render, { signal } = {}) {
   }
   /* What was looked through without a row is behind us: this page begins where the next look does. */
   function notYet() {
-    return emptyState({ title: t('ui.no_row_yet'), hint: t('ui.no_row_yet_hint'), action: button({ label: t('ui.look_on'), kind: 'primary', onclick() {
+    return emptyState({ title: t('ui.no_match_yet'), hint: t('ui.no_match_yet_hint'), action: button({ label: t('ui.search_older'), kind: 'primary', onclick() {
       cursors[cursors.length - 1] = next;
       load();
     } }) });
@@ -219,7 +219,7 @@ export function pager(loader, render, { signal } = {}) {
     if (!body.hasChildNodes()) body.append(spinner());
     try {
       const page = await lookOn((cursor) => loader(cursor, signal), cursors[cursors.length - 1], { onlook() {
-        if (mine === asked && !quiet && !signal?.aborted) clear(body, spinner(t('ui.looking_on')));
+        if (mine === asked && !quiet && !signal?.aborted) clear(body, spinner(t('ui.searching_older')));
       } });
       if (mine === asked && !signal?.aborted) shown(page);
     } catch (err) {

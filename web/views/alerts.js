@@ -28,9 +28,9 @@ function where(a) {
 
 function loudCard(a) {
   return h('article', { class: `alert-card ${TONE[a.state]}` },
-    h('div', { class: 'alert-head' }, badge(a.state, { tone: TONE[a.state], label: t(a.state === 'pending' ? 'alerts.checking' : `status.${a.state}`) }), h('h3', {}, user(either(a, 'summary'), 200)), h('span', { class: 'faint small' }, a.since && ago(a.since))),
+    h('div', { class: 'alert-head' }, badge(a.state, { tone: TONE[a.state], label: t(a.state === 'pending' ? 'alerts.pending' : `status.${a.state}`) }), h('h3', {}, user(either(a, 'summary'), 200)), h('span', { class: 'faint small' }, a.since && ago(a.since))),
     h('p', { class: 'alert-value' }, h('strong', { class: 'num' }, inUnit(a.value, a.unit)), h('span', { class: 'faint' }, ` ${t('alerts.threshold')}: ${inUnit(a.threshold, a.unit)}`), where(a) && h('span', { class: 'faint' }, ` · ${where(a)}`)),
-    h('p', {}, h('strong', {}, `${t('alerts.next')}: `), user(either(a, 'whatNext'), 600)));
+    h('p', {}, h('strong', {}, `${t('alerts.what_next')}: `), user(either(a, 'whatNext'), 600)));
 }
 
 function ruleCell(a) {
@@ -40,7 +40,7 @@ function ruleCell(a) {
 function summaryLine(rows) {
   const firing = rows.filter((a) => a.state === 'firing').length;
   const pending = rows.filter((a) => a.state === 'pending').length;
-  if (!firing && !pending) return h('p', { class: 'verdict good' }, h('strong', {}, t('alerts.quiet')), ' ', t('alerts.quiet.hint'));
+  if (!firing && !pending) return h('p', { class: 'verdict good' }, h('strong', {}, t('alerts.none')), ' ', t('alerts.none.hint'));
   return h('p', { class: `verdict ${firing ? 'bad' : 'warn'}` }, h('strong', {}, [firing ? t('alerts.firing.n', { n: firing }) : null, pending ? t('alerts.pending.n', { n: pending }) : null].filter(Boolean).join(' · ')));
 }
 
@@ -49,12 +49,12 @@ function alertsOf({ data }) {
   return [summaryLine(rows), rows.filter((a) => a.state !== 'ok').map(loudCard), table({
     caption: t('alerts.tab.alerts'), rows,
     columns: [
-      { label: t('payments.state'), cell: (a) => badge(a.state, { tone: TONE[a.state], label: t(a.state === 'pending' ? 'alerts.checking' : `status.${a.state}`) }) },
+      { label: t('field.state'), cell: (a) => badge(a.state, { tone: TONE[a.state], label: t(a.state === 'pending' ? 'alerts.pending' : `status.${a.state}`) }) },
       { label: t('alerts.rule'), class: 'grow', cell: ruleCell },
       { label: t('alerts.value'), align: 'right', cell: (a) => inUnit(a.value, a.unit) },
       { label: t('alerts.threshold'), align: 'right', cell: (a) => inUnit(a.threshold, a.unit) },
       { label: t('alerts.since'), cell: (a) => (a.since ? ago(a.since) : h('span', { class: 'faint' }, t('alerts.since.start'))) },
-      { label: t('alerts.told'), cell: (a) => (a.lastToldAt ? ago(a.lastToldAt) : null) },
+      { label: t('alerts.notified'), cell: (a) => (a.lastToldAt ? ago(a.lastToldAt) : null) },
     ],
   })];
 }
@@ -87,11 +87,11 @@ function goalsOf(r) {
 
 function unknownList(signal) {
   const columns = [
-    { label: t('payments.one'), cell: (u) => paymentLink(u.paymentId) },
-    { label: t('audit.operation'), cell: (u) => operationName(u.operation) },
-    { label: t('collections.amount'), align: 'right', cell: (u) => money(u.amount, u.currency) },
-    { label: t('payments.gateway'), cell: (u) => user(u.gateway, 40) },
-    { label: t('alerts.asked'), cell: (u) => t('alerts.asked.n', { sends: u.sends, asks: u.asks }) },
+    { label: t('field.payment'), cell: (u) => paymentLink(u.paymentId) },
+    { label: t('field.operation'), cell: (u) => operationName(u.operation) },
+    { label: t('field.amount'), align: 'right', cell: (u) => money(u.amount, u.currency) },
+    { label: t('field.gateway'), cell: (u) => user(u.gateway, 40) },
+    { label: t('alerts.sends'), cell: (u) => t('alerts.sends.n', { sends: u.sends, asks: u.asks }) },
     { label: t('alerts.lasterror'), class: 'grow', cell: (u) => whole(u.lastError, 120) },
     { label: t('alerts.age'), cell: (u) => h('span', { title: u.claimedAt }, duration(u.ageMs)) },
   ];

@@ -16,33 +16,33 @@ const NAMES = ['operation', 'result', 'subject', 'paymentId', 'userId', 'from', 
 const bad = /^(refus|fail|err|den|reject)/i;
 
 function whatCell(a) {
-  return h('div', { class: 'two-lines' }, h('span', {}, h('code', { class: 'strong' }, user(a.operation, 80)), a.times > 1 ? h('span', { class: 'faint small' }, ` · ${t('timeline.times', { n: a.times })}`) : null),
+  return h('div', { class: 'two-lines' }, h('span', {}, h('code', { class: 'strong' }, user(a.operation, 80)), a.times > 1 ? h('span', { class: 'faint small' }, ` · ${t('ui.times', { n: a.times })}`) : null),
     a.subject ? h('span', { class: 'faint small wrap' }, user(a.subject, 90)) : null, more(a));
 }
 
 function more(a) {
-  const rows = [[t('audit.detail'), a.detail && whole(a.detail, 240)], [t('collections.amount'), a.amount === null || a.amount === undefined ? null : t('audit.amount.minor', { n: a.amount })],
+  const rows = [[t('audit.detail'), a.detail && whole(a.detail, 240)], [t('field.amount'), a.amount === null || a.amount === undefined ? null : t('audit.amount.minor', { n: a.amount })],
     ['Idempotency-Key', a.idempotencyKey && copyable(a.idempotencyKey)], [t('audit.user'), a.userId && copyable(a.userId)]].filter((r) => r[1]);
   if (!rows.length) return null;
-  return h('details', { class: 'whole' }, h('summary', {}, t('events.detail')), h('dl', { class: 'facts' }, rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))));
+  return h('details', { class: 'whole' }, h('summary', {}, t('ui.details')), h('dl', { class: 'facts' }, rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))));
 }
 
 function columns() {
   return [
-    { label: t('dlq.at'), cell: (a) => time(a.at) },
-    { label: t('audit.operation'), class: 'grow', cell: whatCell },
-    { label: t('payments.result'), cell: (a) => badge(a.result, { tone: bad.test(a.result || '') ? 'bad' : 'calm', label: words('audit.result', a.result) }) },
-    { label: t('audit.who'), cell: (a) => (a.userName ? user(personName(a.userName), 40) : a.userId ? code(a.userId, 13) : h('span', { class: 'faint' }, t('audit.system'))) },
-    { label: t('payments.one'), cell: (a) => paymentLink(a.paymentId) },
-    { label: t('audit.sealed'), align: 'right', cell: (a) => (a.sealed === null || a.sealed === undefined ? h('span', { class: 'faint small' }, t('audit.sealed.not')) : n(a.sealed)) },
+    { label: t('field.time'), cell: (a) => time(a.at) },
+    { label: t('field.operation'), class: 'grow', cell: whatCell },
+    { label: t('field.result'), cell: (a) => badge(a.result, { tone: bad.test(a.result || '') ? 'bad' : 'calm', label: words('audit.result', a.result) }) },
+    { label: t('field.actor'), cell: (a) => (a.userName ? user(personName(a.userName), 40) : a.userId ? code(a.userId, 13) : h('span', { class: 'faint' }, t('audit.system'))) },
+    { label: t('field.payment'), cell: (a) => paymentLink(a.paymentId) },
+    { label: t('audit.chain_no'), align: 'right', cell: (a) => (a.sealed === null || a.sealed === undefined ? h('span', { class: 'faint small' }, t('audit.chain_no.pending')) : n(a.sealed)) },
   ];
 }
 
 function filterFields(query) {
   const text = (name, label, more = {}) => field({ label, name, value: query.get(name), spellcheck: 'false', autocapitalize: 'none', ...more });
   const at = (name, label) => field({ label, name, type: 'datetime-local', value: localOf(query.get(name)) });
-  return [text('operation', t('audit.operation'), { placeholder: 'DLQ_RETRY' }), text('result', t('payments.result')), text('subject', t('dlq.ref')), text('paymentId', t('notifications.filter.payment'), { placeholder: 'UUID' }),
-    text('userId', t('audit.userid'), { placeholder: 'UUID' }), at('from', t('dlq.since')), at('to', t('dlq.before'))];
+  return [text('operation', t('field.operation'), { placeholder: 'DLQ_RETRY' }), text('result', t('field.result')), text('subject', t('field.subject')), text('paymentId', t('field.payment_id'), { placeholder: 'UUID' }),
+    text('userId', t('audit.user_id'), { placeholder: 'UUID' }), at('from', t('filter.from')), at('to', t('filter.to'))];
 }
 
 /* ---- verify ---- */
@@ -64,12 +64,12 @@ function verdict(sum, stopped, expect) {
   const seal = sum.head && [h('p', { class: 'small' }, `${t('audit.verify.head')}: `, copyable(`${sum.head.n}:${sum.head.hash}`, { short: 28 })), h('p', { class: 'small' }, t('audit.verify.keep'))];
   const left = sum.unsealed > 0 ? h('p', {}, t('audit.verify.unsealed', { n: sum.unsealed })) : null;
   if (sum.found) {
-    return h('div', { class: 'verdict bad' }, h('strong', {}, t('audit.verify.bad', { n: sum.found })), h('p', {}, t('audit.verify.bad.lead')), problemTable(sum.problems),
+    return h('div', { class: 'verdict bad' }, h('strong', {}, t('audit.verify.problems', { n: sum.found })), h('p', {}, t('audit.verify.problems.lead')), problemTable(sum.problems),
       sum.found > sum.problems.length ? h('p', {}, t('audit.verify.more')) : null, left, seal);
   }
   if (stopped) return h('p', { class: 'verdict warn' }, t('audit.verify.stopped', { n: sum.verified }));
   if (!sum.head) return h('div', { class: 'verdict warn' }, h('strong', {}, t('audit.verify.empty')), left);
-  return h('div', { class: 'verdict good' }, h('strong', {}, t('audit.verify.ok', { n: sum.head.n })), h('p', {}, t('audit.verify.ok.rows', { n: sum.verified })),
+  return h('div', { class: 'verdict good' }, h('strong', {}, t('audit.verify.intact', { n: sum.head.n })), h('p', {}, t('audit.verify.intact.rows', { n: sum.verified })),
     h('p', {}, t(expect ? 'audit.verify.expected' : 'audit.verify.unexpected')), left, seal);
 }
 
@@ -100,7 +100,7 @@ function verifier(signal) {
   async function begin() {
     const expect = head.input.value.trim();
     const wrong = expect && !/^\d+:[\da-f]{64}$/i.test(expect);
-    head.error(wrong ? t('audit.expect.wrong') : null);
+    head.error(wrong ? t('audit.expect.invalid') : null);
     if (wrong) return head.input.focus();
     stop = new AbortController();
     run.hidden = !(end.hidden = false);
@@ -170,7 +170,7 @@ export default {
     let filter = Object.fromEntries(NAMES.map((name) => [name, query.get(name)]));
     const list = pager((cursor) => get('audit', { ...filter, limit: PAGE, cursor }, { signal }),
       (rows) => table({ columns: columns(), rows, caption: t('audit.title'), empty: { title: t('audit.none'), hint: t('audit.none.hint') } }), { signal });
-    const bar = filterBar(filterFields(query), { label: t('dlq.filter.apply'), reset: t('dlq.filter.reset'), apply(values) { filter = { ...values, operation: values.operation.toUpperCase() }; go('/audit', filter, { stay: true }); list.first(); } });
+    const bar = filterBar(filterFields(query), { label: t('filter.apply'), reset: t('filter.reset'), apply(values) { filter = { ...values, operation: values.operation.toUpperCase() }; go('/audit', filter, { stay: true }); list.first(); } });
     root.append(pageHead(t('audit.title'), { lead: t('audit.lead'), actions: [exportButton('jsonl', signal), exportButton('csv', signal)] }), verifier(signal), bar, list.el);
   },
 };

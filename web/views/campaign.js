@@ -72,7 +72,7 @@ export default {
         [t('campaigns.winners'), n(c.winners)],
       ])),
       facts([
-        [t('payments.created'), time(c.createdAt, { seconds: false })],
+        [t('field.created'), time(c.createdAt, { seconds: false })],
         c.soldOutAt && [t('campaigns.soldout'), time(c.soldOutAt)],
         c.drawnAt && [t('campaigns.drawn'), time(c.drawnAt)],
         c.cancelledAt && [t('campaigns.cancelled'), time(c.cancelledAt)],

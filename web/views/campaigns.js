@@ -24,11 +24,11 @@ export default {
   role: 'viewer',
   async mount(root, { go, signal }) {
     const columns = [
-      { label: t('collections.name'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/campaigns/${c.id}` }, user(c.title, 100)) },
-      { label: t('payments.state'), cell: statusBadge },
+      { label: t('field.title'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/campaigns/${c.id}` }, user(c.title, 100)) },
+      { label: t('field.state'), cell: statusBadge },
       { label: t('campaigns.positions'), cell: (c) => h('div', { class: 'meter-cell' }, soldMeter(c)) },
       { label: t('campaigns.revenue'), align: 'right', cell: (c) => money(c.totalRevenue, c.currency) },
-      { label: t('payments.created'), cell: (c) => time(c.createdAt, { seconds: false }) },
+      { label: t('field.created'), cell: (c) => time(c.createdAt, { seconds: false }) },
     ];
     const list = pager((cursor) => get('campaigns', { limit: PAGE, cursor }, { signal }),
       (rows) => table({ columns, rows, caption: t('campaigns.title'), empty: { title: t('campaigns.none'), hint: t('campaigns.none.hint', { id: '{id}' }) }, onRow: (c) => go(`/campaigns/${c.id}`) }), { signal });

@@ -19,7 +19,7 @@ function sums(c) {
   const s = c.totals;
   const m = (v) => money(v, c.currency);
   return [paidMeter(s), figures([
-    [t('collections.asked'), m(s.amountDue)],
+    [t('collections.amount_due'), m(s.amountDue)],
     [t('collections.received'), m(s.amountPaid), null, 'good'],
     [t('collections.outstanding'), m(s.amountOutstanding), null, overdue(c, s.unpaid) ? 'bad' : null],
     s.amountRefunded > 0 && [t('payments.refunded'), m(s.amountRefunded)],
@@ -29,12 +29,12 @@ function sums(c) {
 
 function about(c) {
   return facts([
-    [t('collections.due'), dueCell(c, c.totals.unpaid)],
-    [t('collections.zone'), user(c.timeZone, 60)],
+    [t('field.due'), dueCell(c, c.totals.unpaid)],
+    [t('field.time_zone'), user(c.timeZone, 60)],
     [t('collections.reminders'), remindersText(c.reminders)],
     c.nextReminderAt && [t('collections.reminder.next'), time(c.nextReminderAt, { seconds: false })],
-    [t('collections.owner'), shortId(c.ownerId)],
-    [t('payments.created'), time(c.createdAt, { seconds: false })],
+    [t('collections.organizer'), shortId(c.ownerId)],
+    [t('field.created'), time(c.createdAt, { seconds: false })],
   ]);
 }
 
@@ -46,12 +46,12 @@ function participants(rows) {
   return table({
     caption: t('collections.participants'), rows, empty: t('collections.participants.none'),
     columns: [
-      { label: t('queues.name'), class: 'grow', cell: (p) => h('span', { class: 'wrap' }, user(p.name, 100)) },
+      { label: t('field.name'), class: 'grow', cell: (p) => h('span', { class: 'wrap' }, user(p.name, 100)) },
       { label: t('notifications.channel.mail'), class: 'mail', cell: (p) => user(p.email, 80) },
-      { label: t('collections.amount'), align: 'right', cell: amountCell },
-      { label: t('payments.state'), cell: (p) => badge(p.status, { tone: p.status === 'paid' ? 'good' : 'calm', label: t(`collections.status.${p.status}`) }) },
-      { label: t('collections.paidat'), cell: (p) => (p.paidAt ? time(p.paidAt, { seconds: false }) : null) },
-      { label: t('payments.one'), cell: (p) => paymentLink(p.paymentId) },
+      { label: t('field.amount'), align: 'right', cell: amountCell },
+      { label: t('field.state'), cell: (p) => badge(p.status, { tone: p.status === 'paid' ? 'good' : 'calm', label: t(`collections.status.${p.status}`) }) },
+      { label: t('collections.paid_at'), cell: (p) => (p.paidAt ? time(p.paidAt, { seconds: false }) : null) },
+      { label: t('field.payment'), cell: (p) => paymentLink(p.paymentId) },
     ],
   });
 }

@@ -41,11 +41,11 @@ function listOf(rows, go, signal) {
   return table({
     caption: t('collections.title'), rows, empty: { title: t('collections.none'), hint: t('collections.none.hint', { id: '{id}' }) }, onRow: (c) => go(`/collections/${c.id}`),
     columns: [
-      { label: t('collections.name'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/collections/${c.id}` }, user(c.title, 100)) },
+      { label: t('field.title'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/collections/${c.id}` }, user(c.title, 100)) },
       { label: t('collections.progress'), cell: (c) => cells.get(c.id).paid },
       { label: t('collections.received'), align: 'right', cell: (c) => cells.get(c.id).net },
       { label: t('collections.outstanding'), align: 'right', cell: (c) => cells.get(c.id).left },
-      { label: t('collections.due'), cell: (c) => cells.get(c.id).due },
+      { label: t('field.due'), cell: (c) => cells.get(c.id).due },
     ],
   });
 }

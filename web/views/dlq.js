@@ -36,11 +36,11 @@ function groupFilters(query, apply) {
   const kinds = newId('kinds');
   const list = h('datalist', { id: kinds }, ['stripe.event', 'stripe.refetch', 'paypay.event', 'event.deliver', 'qstash.deliver'].map((k) => h('option', { value: k })));
   const fields = [
-    field({ label: t('dlq.kind'), name: 'kind', list: kinds, value: query.get('kind'), placeholder: t('dlq.filter.all'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' }),
-    field({ label: t('dlq.since'), name: 'from', type: 'datetime-local', value: localOf(query.get('from')) }),
-    field({ label: t('dlq.before'), name: 'to', type: 'datetime-local', value: localOf(query.get('to')) }),
+    field({ label: t('field.kind'), name: 'kind', list: kinds, value: query.get('kind'), placeholder: t('dlq.all_kinds'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' }),
+    field({ label: t('filter.from'), name: 'from', type: 'datetime-local', value: localOf(query.get('from')) }),
+    field({ label: t('filter.to'), name: 'to', type: 'datetime-local', value: localOf(query.get('to')) }),
   ];
-  return [list, filterBar(fields, { apply, label: t('dlq.filter.apply'), reset: t('dlq.filter.reset') })];
+  return [list, filterBar(fields, { apply, label: t('filter.apply'), reset: t('filter.reset') })];
 }
 
 function mountGroups(root, { query, session, go, signal }) {
@@ -86,10 +86,10 @@ function tellActed(r, done) {
 
 function letterColumns(picked, retryOne) {
   const main = [
-    { label: t('payments.reason'), class: 'grow', cell: (l) => h('a', { class: 'wrap', href: `#/dlq/${encodeURIComponent(l.id)}` }, user(said(l.reason), 140)) },
-    { label: t('dlq.ref'), cell: (l) => code(l.ref, 34) },
-    { label: t('payments.one'), cell: (l) => paymentLink(l.paymentId) },
-    { label: t('dlq.attempts'), align: 'right', cell: (l) => String(l.attempts) },
+    { label: t('field.reason'), class: 'grow', cell: (l) => h('a', { class: 'wrap', href: `#/dlq/${encodeURIComponent(l.id)}` }, user(said(l.reason), 140)) },
+    { label: t('field.subject'), cell: (l) => code(l.ref, 34) },
+    { label: t('field.payment'), cell: (l) => paymentLink(l.paymentId) },
+    { label: t('field.attempts'), align: 'right', cell: (l) => String(l.attempts) },
     { label: t('dlq.died'), cell: (l) => ago(l.diedAt) },
   ];
   if (!picked) return main;
@@ -119,7 +119,7 @@ async function askDeleteAll(group, at) {
     return actOnAll('dlq/delete', { filter, dryRun: true }, COUNTED / AT_ONCE);
   });
   if (!counted) return;
-  if (!counted.matched) return void toast(t('dlq.letters.none'));
+  if (!counted.matched) return void toast(t('dlq.list.none'));
   const title = t('dlq.delete.many.title', { count: lettersText(counted.matched, !counted.cursor) });
   const done = await confirmDialog({ title, body: t('dlq.delete.body'), confirm: t('dlq.delete'), danger: true, typed: t('dlq.delete.word'), action: () => actOnAll('dlq/delete', { filter }) });
   if (done) tellActed(done.result, 'dlq.deleted');
@@ -130,7 +130,7 @@ async function groupFacts(box, { kind, cause }, signal) {
   const find = (data) => data.find((x) => x.cause === cause && (!kind || x.kind === kind));
   const page = await lookOn((cursor) => get('dlq/groups', { kind, limit: 100, cursor }, { signal }), null, { enough: find });
   const g = find(page.data);
-  clear(box, facts([[t('dlq.kind'), code(kind)], g && [t('dlq.count'), count(g.count, g.exact)], g && [t('dlq.oldest'), ago(g.oldestAt)], g && [t('dlq.newest'), ago(g.newestAt)]]));
+  clear(box, facts([[t('field.kind'), code(kind)], g && [t('dlq.count'), count(g.count, g.exact)], g && [t('dlq.oldest'), ago(g.oldestAt)], g && [t('dlq.newest'), ago(g.newestAt)]]));
 }
 
 function mountGroup(root, { query, session, go, signal }) {
@@ -143,7 +143,7 @@ function mountGroup(root, { query, session, go, signal }) {
   const all = may && button({ label: t('dlq.select.all'), small: true, kind: 'ghost', onclick: pickAll });
   const picked = may ? selection(showBar) : null;
   const letters = pager((cursor) => get('dlq', { ...filter, limit: PAGE, cursor }, { signal }),
-    (rows) => table({ columns: letterColumns(picked, retryOne), rows, caption: t('dlq.letters'), empty: { title: t('dlq.letters.none'), hint: t('dlq.letters.none.hint') }, onRow: (l) => go(`/dlq/${encodeURIComponent(l.id)}`) }), { signal });
+    (rows) => table({ columns: letterColumns(picked, retryOne), rows, caption: t('dlq.list'), empty: { title: t('dlq.list.none'), hint: t('dlq.list.none.hint') }, onRow: (l) => go(`/dlq/${encodeURIComponent(l.id)}`) }), { signal });
   const running = runningRedrives({ session, signal, onended: refresh });
 
   async function refresh() {
@@ -183,16 +183,16 @@ function mountGroup(root, { query, session, go, signal }) {
   async function countFirst(e) {
     clear(news);
     const r = await act(e.currentTarget, () => dryRun({ filter }, signal));
-    if (r) clear(news, h('p', { class: 'note' }, t('dlq.dryrun.result', { count: lettersText(r.matched, r.exact) })));
+    if (r) clear(news, h('p', { class: 'note' }, t('dlq.dry_run.result', { count: lettersText(r.matched, r.exact) })));
   }
   const actions = may && [
-    button({ label: t('dlq.dryrun'), onclick: countFirst }),
+    button({ label: t('ui.dry_run'), onclick: countFirst }),
     button({ label: t('dlq.redrive'), kind: 'primary', onclick: () => redrive({ filter }) }),
     button({ label: t('dlq.delete.group'), kind: 'ghost danger-text', onclick: (e) => askDeleteAll(filter, e.currentTarget).then(refresh) }),
   ];
 
   root.append(pageHead(h('span', { class: 'wrap' }, user(said(filter.cause), 140) || '–'), { back: { href: '#/dlq', label: t('dlq.back') }, actions }),
-    about, ...(filter.cause.length > 140 ? [whole(filter.cause, 140)] : []), news, running.el, section(t('dlq.letters'), all, bar, letters.el));
+    about, ...(filter.cause.length > 140 ? [whole(filter.cause, 140)] : []), news, running.el, section(t('dlq.list'), all, bar, letters.el));
   groupFacts(about, filter, signal).catch((err) => signal.aborted || clear(about, errorBox(err, refresh)));
 }
 

@@ -39,17 +39,17 @@ function openEvent(e) {
 }
 
 function askReplay(e) {
-  return confirmDialog({ title: t('events.replay.title'), body: [h('p', {}, h('code', { class: 'wrap' }, user(e.id, 120))), h('p', {}, t('events.replay.body'))], confirm: t('dlq.edit.confirm'), action: () => post('replays', { eventId: e.id, ratePerSecond: 1 }) });
+  return confirmDialog({ title: t('events.replay.title'), body: [h('p', {}, h('code', { class: 'wrap' }, user(e.id, 120))), h('p', {}, t('events.replay.body'))], confirm: t('events.replay.confirm'), action: () => post('replays', { eventId: e.id, ratePerSecond: 1 }) });
 }
 
 function columns(replay) {
   return [
-    { label: t('dlq.event.received'), class: 'nowrap', cell: whenCell },
-    { label: t('events.type'), class: 'grow roomy', cell: typeCell },
+    { label: t('field.received'), class: 'nowrap', cell: whenCell },
+    { label: t('field.event_type'), class: 'grow roomy', cell: typeCell },
     { label: t('events.outcome'), cell: outcomeCell },
     { label: t('events.duplicates'), cell: againCell },
-    { label: t('payments.one'), cell: (e) => paymentLink(e.paymentId) },
-    { label: '', class: 'act-cell', cell: (e) => (replay ? button({ label: t('events.replay'), small: true, onclick: () => replay(e) }) : button({ label: t('events.detail'), small: true, onclick: () => openEvent(e) })) },
+    { label: t('field.payment'), cell: (e) => paymentLink(e.paymentId) },
+    { label: '', class: 'act-cell', cell: (e) => (replay ? button({ label: t('events.replay'), small: true, onclick: () => replay(e) }) : button({ label: t('ui.details'), small: true, onclick: () => openEvent(e) })) },
   ];
 }
 
@@ -58,8 +58,8 @@ function fieldsOf(query) {
   const outcome = [['', t('ui.all')], ...OUTCOMES.map((o) => [o, outcomeName(o)])];
   return [h('datalist', { id: types }, TYPES.map((x) => h('option', { value: x }))), [
     field({ label: t('events.outcome'), type: 'select', name: 'outcome', value: query.get('outcome') || '', options: outcome }),
-    field({ label: t('events.type'), name: 'type', list: types, value: query.get('type'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' }),
-    field({ label: t('notifications.filter.payment'), name: 'paymentId', value: query.get('paymentId'), placeholder: 'UUID', spellcheck: 'false', autocapitalize: 'none' }),
+    field({ label: t('field.event_type'), name: 'type', list: types, value: query.get('type'), maxlength: 255, spellcheck: 'false', autocapitalize: 'none' }),
+    field({ label: t('field.payment_id'), name: 'paymentId', value: query.get('paymentId'), placeholder: 'UUID', spellcheck: 'false', autocapitalize: 'none' }),
   ]];
 }
 
@@ -91,7 +91,7 @@ export default {
       (rows) => table({ columns: columns(operates(session) && replay), rows, caption: t('events.title'), onRow: openEvent, empty: { title: t('events.none'), hint: t('events.none.hint') } }), { signal });
     const [types, fields] = fieldsOf(query);
     const running = runningRedrives({ session, signal, kind: 'replay', onended: () => list.reload(true) });
-    root.append(pageHead(t('events.title'), { lead: t('events.lead'), actions: operates(session) && button({ label: t('events.span'), onclick: replaySpan }) }), types, running.el,
-      filterBar(fields, { label: t('dlq.filter.apply'), reset: t('dlq.filter.reset'), apply(values) { filter = values; go('/events', values, { stay: true }); list.first(); } }), news, list.el);
+    root.append(pageHead(t('events.title'), { lead: t('events.lead'), actions: operates(session) && button({ label: t('events.range'), onclick: replaySpan }) }), types, running.el,
+      filterBar(fields, { label: t('filter.apply'), reset: t('filter.reset'), apply(values) { filter = values; go('/events', values, { stay: true }); list.first(); } }), news, list.el);
   },
 };

@@ -25,8 +25,8 @@ import operators from './operators.js';
 export const groups = [
   { views: [overview] },
   { title: 'nav.money', views: [payments, payment, transfers, collections, collection, campaigns, campaign] },
-  { title: 'nav.work', views: [dlq, letter, queues, events, notifications, subscribers] },
-  { title: 'nav.house', views: [alerts, books, audit, sandbox, settings, operators] },
+  { title: 'nav.processing', views: [dlq, letter, queues, events, notifications, subscribers] },
+  { title: 'nav.system', views: [alerts, books, audit, sandbox, settings, operators] },
 ];
 
 export const views = groups.flatMap((g) => g.views);

@@ -45,7 +45,7 @@ function editor(letter, { onclose, ondone }) {
     const dirty = changed(lines);
     review.disabled = !!problem || !dirty;
     state.className = problem ? 'edit-state wrong' : 'edit-state fine';
-    state.textContent = problem ? sayProblem(problem) : dirty ? (isJson ? t('dlq.edit.valid') : '') : t('dlq.edit.same');
+    state.textContent = problem ? sayProblem(problem) : dirty ? (isJson ? t('dlq.edit.valid') : '') : t('dlq.edit.unchanged');
     text.input.toggleAttribute('aria-invalid', !!problem);
     if (problem) text.input.setAttribute('aria-invalid', 'true');
     clear(preview, dirty && diffView(lines));
@@ -89,14 +89,14 @@ function paymentOf(l, signal) {
 
 function about(l, payment) {
   return facts([
-    [t('dlq.kind'), h('code', {}, user(l.kind, 80))],
-    [t('dlq.ref'), l.ref && copyable(l.ref)],
+    [t('field.kind'), h('code', {}, user(l.kind, 80))],
+    [t('field.subject'), l.ref && copyable(l.ref)],
     l.eventId && l.eventId !== l.ref && [t('dlq.event'), copyable(l.eventId)],
-    l.event?.type && [t('dlq.event.type'), h('code', {}, user(l.event.type, 120))],
-    l.event && [t('dlq.event.received'), time(l.event.receivedAt)],
-    l.paymentId && [t('payments.one'), payment],
-    [t('dlq.attempts'), String(l.attempts)],
-    [t('dlq.added'), time(l.addedAt)],
+    l.event?.type && [t('field.event_type'), h('code', {}, user(l.event.type, 120))],
+    l.event && [t('field.received'), time(l.event.receivedAt)],
+    l.paymentId && [t('field.payment'), payment],
+    [t('field.attempts'), String(l.attempts)],
+    [t('field.added'), time(l.addedAt)],
     [t('dlq.died'), h('span', {}, time(l.diedAt), ' (', ago(l.diedAt), ')')],
   ]);
 }
@@ -105,8 +105,8 @@ function about(l, payment) {
 const binaryNote = (b) => h('p', { class: 'note wrap' }, t('dlq.binary', { n: b.bytes }), ' ', h('code', {}, b.sha256));
 
 function answerOf(f) {
-  const body = f.responseBody ? jsonView(f.responseBody, { label: t('dlq.answer.body') }) : f.responseBodyBinary ? binaryNote(f.responseBodyBinary) : null;
-  return [f.status ? h('code', {}, String(f.status)) : null, body ? h('details', { class: 'whole' }, h('summary', {}, t('dlq.answer.body')), body) : null];
+  const body = f.responseBody ? jsonView(f.responseBody, { label: t('dlq.response.body') }) : f.responseBodyBinary ? binaryNote(f.responseBodyBinary) : null;
+  return [f.status ? h('code', {}, String(f.status)) : null, body ? h('details', { class: 'whole' }, h('summary', {}, t('dlq.response.body')), body) : null];
 }
 
 function failures(l) {
@@ -118,16 +118,16 @@ function failures(l) {
     rows: l.failures,
     columns: [
       { label: t('dlq.attempt'), align: 'right', cell: (f) => String(f.attempt) },
-      { label: t('dlq.at'), cell: (f) => time(f.at) },
+      { label: t('field.time'), cell: (f) => time(f.at) },
       { label: t('dlq.error'), class: 'grow', cell: (f) => whole(f.error) },
-      ...(answers ? [{ label: t('dlq.status'), cell: (f) => (answered(f) ? answerOf(f) : null) }] : []),
+      ...(answers ? [{ label: t('dlq.response'), cell: (f) => (answered(f) ? answerOf(f) : null) }] : []),
     ],
   });
 }
 
 export default {
   path: '/dlq/:id',
-  title: 'dlq.letter',
+  title: 'dlq.one',
   role: 'viewer',
   async mount(root, { params, session, go, signal }) {
     const id = encodeURIComponent(params.id);

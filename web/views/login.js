@@ -8,7 +8,7 @@ import { button, errorBox, field } from '../lib/ui.js';
 
 function sayRefusal(err) {
   if (err.status === 401 || err.status === 403) return t('login.wrong');
-  if (err.status === 429) return err.retryAfter ? t('login.many', { v: duration(err.retryAfter * 1000) }) : t('login.many_later');
+  if (err.status === 429) return err.retryAfter ? t('login.rate_limited', { v: duration(err.retryAfter * 1000) }) : t('login.rate_limited_later');
   return null;
 }
 
@@ -18,7 +18,7 @@ function tokenFields() {
 
 function userFields() {
   return [
-    field({ label: t('queues.name'), name: 'user', autocomplete: 'username', autocapitalize: 'none', spellcheck: 'false', value: stored('ichido.user') || '' }),
+    field({ label: t('field.name'), name: 'user', autocomplete: 'username', autocapitalize: 'none', spellcheck: 'false', value: stored('ichido.user') || '' }),
     field({ label: t('login.password'), name: 'password', type: 'password', autocomplete: 'current-password' }),
   ];
 }
@@ -27,7 +27,7 @@ function userFields() {
 function missing(fields) {
   for (const f of fields) f.error(null);
   const f = fields.find((one) => !one.input.value);
-  f?.error(t('login.need'));
+  f?.error(t('ui.required'));
   f?.input.focus();
   return f;
 }

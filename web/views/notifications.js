@@ -19,11 +19,11 @@ function textCell(x) {
 
 function columns() {
   return [
-    { label: t('dlq.at'), cell: (x) => time(x.createdAt) },
+    { label: t('field.time'), cell: (x) => time(x.createdAt) },
     { label: t('notifications.type'), cell: (x) => words('notifications.type', x.type) },
     { label: t('notifications.text'), class: 'grow', cell: textCell },
     { label: t('notifications.sends'), cell: (x) => (x.sends.length ? h('ul', { class: 'plain sends' }, x.sends.map(sendLine)) : h('span', { class: 'faint' }, t('notifications.sends.none'))) },
-    { label: t('payments.one'), cell: (x) => paymentLink(x.paymentId) },
+    { label: t('field.payment'), cell: (x) => paymentLink(x.paymentId) },
   ];
 }
 
@@ -36,8 +36,8 @@ export default {
   async mount(root, { query, go, signal }) {
     let filter = { paymentId: query.get('paymentId') };
     const list = pager((cursor) => get('notifications', { ...filter, limit: 20, cursor }, { signal }), (rows) => table({ columns: columns(), rows, caption: t('notifications.title'), empty: t('notifications.none') }), { signal });
-    const bar = filterBar([field({ label: t('notifications.filter.payment'), name: 'paymentId', value: filter.paymentId, spellcheck: 'false', autocapitalize: 'none', placeholder: 'UUID' })],
-      { label: t('dlq.filter.apply'), reset: t('dlq.filter.reset'), apply(values) { filter = values; go('/notifications', values, { stay: true }); list.first(); } });
+    const bar = filterBar([field({ label: t('field.payment_id'), name: 'paymentId', value: filter.paymentId, spellcheck: 'false', autocapitalize: 'none', placeholder: 'UUID' })],
+      { label: t('filter.apply'), reset: t('filter.reset'), apply(values) { filter = values; go('/notifications', values, { stay: true }); list.first(); } });
     root.append(pageHead(t('notifications.title'), { lead: t('notifications.lead') }), bar, list.el);
   },
 };

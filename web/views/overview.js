@@ -51,7 +51,7 @@ function unknownList(rows) {
 }
 
 function alertList(rows) {
-  return h('ul', { class: 'plain-list' }, rows.slice(0, 3).map((a) => h('li', {}, h('span', { class: 'strong' }, user(either(a, 'summary'))), ' ', h('span', { class: 'soft' }, user(either(a, 'whatNext'))), /^dlq/.test(a.name) && [' ', h('a', { href: '#/dlq' }, t('overview.open_dead'))])));
+  return h('ul', { class: 'plain-list' }, rows.slice(0, 3).map((a) => h('li', {}, h('span', { class: 'strong' }, user(either(a, 'summary'))), ' ', h('span', { class: 'soft' }, user(either(a, 'whatNext'))), /^dlq/.test(a.name) && [' ', h('a', { href: '#/dlq' }, t('dlq.open'))])));
 }
 
 const oldest = (iso) => iso && h('p', { class: 'faint' }, t('overview.oldest', { time: '' }), ago(iso));
@@ -61,7 +61,7 @@ function attention({ overview: o, alerts, unknown }) {
   if (alerts.length) items.push({ tone: 'bad', count: n(alerts.length), title: t('overview.firing'), hint: null, href: '#/alerts', more: alertList(alerts) });
   if (o.unknown.count) items.push({ tone: 'warn', count: many(o.unknown), title: t('overview.unknown'), hint: t('overview.unknown_hint'), href: unknown.length ? paymentHref(unknown[0].paymentId) : '#/payments', more: unknownList(unknown) });
   if (o.dead.count) items.push({ tone: 'bad', count: many(o.dead), title: t('dlq.title'), hint: t('overview.dead_hint'), href: '#/dlq', more: oldest(o.dead.oldestAt) });
-  if (!items.length) return h('div', { class: 'calm-box' }, icon('check'), h('div', {}, h('p', { class: 'strong' }, t('overview.all_calm')), h('p', { class: 'faint' }, t('overview.all_calm_hint'))));
+  if (!items.length) return h('div', { class: 'calm-box' }, icon('check'), h('div', {}, h('p', { class: 'strong' }, t('overview.all_clear')), h('p', { class: 'faint' }, t('overview.all_clear_hint'))));
   return h('div', { class: 'attentions' }, items.map(attentionItem));
 }
 
@@ -93,12 +93,12 @@ const PLAIN = (name) => (p) => p[name];
 function chartList() {
   const rate = t('overview.per_second');
   return [
-    { title: 'overview.c_webhooks', unit: rate, lines: [[t('overview.c_received'), RATE('webhooks')], [t('overview.c_applied'), RATE('applied')]] },
-    { title: 'payments.title', unit: rate, lines: [[t('overview.c_made'), RATE('payments')], [t('overview.c_replays'), RATE('replays')]] },
-    { title: 'overview.c_ack', unit: 'ms', lines: [['p50', PLAIN('ackP50Ms')], ['p95', PLAIN('ackP95Ms')]] },
-    { title: 'overview.c_create', unit: 'ms', lines: [['p95', PLAIN('createP95Ms')]] },
-    { title: 'overview.c_queue', unit: '', lines: [[t('status.waiting'), PLAIN('queueLive')]] },
-    { title: 'overview.c_dead', unit: '', lines: [[t('overview.c_dead'), PLAIN('dead')]], cls: 'c4' },
+    { title: 'overview.chart_webhooks', unit: rate, lines: [[t('overview.chart_received'), RATE('webhooks')], [t('overview.chart_applied'), RATE('applied')]] },
+    { title: 'payments.title', unit: rate, lines: [[t('overview.chart_created'), RATE('payments')], [t('overview.chart_replayed'), RATE('replays')]] },
+    { title: 'overview.chart_ack', unit: 'ms', lines: [['p50', PLAIN('ackP50Ms')], ['p95', PLAIN('ackP95Ms')]] },
+    { title: 'overview.chart_create', unit: 'ms', lines: [['p95', PLAIN('createP95Ms')]] },
+    { title: 'overview.chart_queue', unit: '', lines: [[t('status.waiting'), PLAIN('queueLive')]] },
+    { title: 'overview.chart_dead', unit: '', lines: [[t('overview.chart_dead'), PLAIN('dead')]], cls: 'c4' },
   ];
 }
 
@@ -134,7 +134,7 @@ function recent(page, session, go) {
   });
 }
 
-const GATEWAY_WORDS = { closed: 'overview.g_closed', open: 'overview.g_open', half_open: 'overview.g_half_open' };
+const GATEWAY_WORDS = { closed: 'overview.gateway_closed', open: 'overview.gateway_open', half_open: 'overview.gateway_half_open' };
 
 function gateways(o) {
   return h('ul', { class: 'rows' }, o.gateways.map((g) => h('li', {},
@@ -147,7 +147,7 @@ function node(o) {
     [t('overview.version'), o.node.version],
     [t('overview.database'), o.node.database === 'postgres' ? 'PostgreSQL' : 'SQLite'],
     [t('overview.started'), ago(o.node.startedAt)],
-    [t('payments.id'), copyable(o.node.id, { short: 13 })],
+    [t('field.id'), copyable(o.node.id, { short: 13 })],
   ]);
 }
 

@@ -19,10 +19,10 @@ const FOLLOW_MS = 4000;
 function tiles(p) {
   const tile = (label, value) => h('div', { class: 'tile' }, h('dt', {}, label), h('dd', { class: 'tile-value num' }, value));
   return h('dl', { class: 'tiles' },
-    tile(t('collections.amount'), money(p.amount, p.currency)),
+    tile(t('field.amount'), money(p.amount, p.currency)),
     tile(t('payments.captured'), money(p.capturedAmount, p.currency)),
     tile(t('payments.refunded'), money(p.refundedAmount, p.currency)),
-    tile(t('payments.created'), time(p.createdAt, { seconds: false })));
+    tile(t('field.created'), time(p.createdAt, { seconds: false })));
 }
 
 /* The newest refund: where it failed, the state alone looks as if nobody had asked for one. */
@@ -40,7 +40,7 @@ function refundNote(p) {
 function actionNote(p) {
   const a = p.requiresAction;
   if (!a || p.status !== 'PENDING' || p.givenUp) return null;
-  return h('div', { class: 'note warn' }, h('p', {}, h('strong', {}, t('payments.next')), ' ', t(a.url ? 'payments.action_page' : 'payments.action_other', { type: a.type }), a.expiresAt && ` ${t('payments.action_until', { time: timeText(a.expiresAt) })}`),
+  return h('div', { class: 'note warn' }, h('p', {}, h('strong', {}, t('payments.next_step')), ' ', t(a.url ? 'payments.action_page' : 'payments.action_other', { type: a.type }), a.expiresAt && ` ${t('payments.action_until', { time: timeText(a.expiresAt) })}`),
     /^https?:\/\//.test(a.url || '') && h('p', {}, h('a', { href: a.url, target: '_blank', rel: 'noopener noreferrer' }, t('payments.action_open')), ' ', h('code', { class: 'wrap small' }, user(a.url, 120))),
     a.details && jsonView(a.details));
 }
@@ -59,11 +59,11 @@ function notes(p) {
 function paymentFacts(p) {
   const subject = subjectOf(p);
   return facts([
-    [t('payments.id'), copyable(p.id)],
+    [t('field.id'), copyable(p.id)],
     subject && [t(subject[0]), copyable(subject[1])],
     [t('payments.user'), [copyable(p.userId), h('a', { class: 'more', href: `#/payments?userId=${encodeURIComponent(p.userId)}` }, t('payments.user_all'))]],
     [t('payments.description'), user(p.description, 400)],
-    [t('payments.gateway'), user(p.gateway, 40)],
+    [t('field.gateway'), user(p.gateway, 40)],
     [t('payments.provider_id'), p.gatewayTransactionId ? copyable(p.gatewayTransactionId) : null],
     [t('payments.key'), copyable(p.idempotencyKey)],
     [t('payments.failure'), user(said(p.failureReason), 500)],
@@ -79,10 +79,10 @@ function refunds(p) {
     rows: p.refunds || [],
     empty: { title: t('payments.refunds_none') },
     columns: [
-      { label: t('payments.created'), cell: (r) => time(r.createdAt) },
-      { label: t('collections.amount'), align: 'right', cell: (r) => money(r.amount, p.currency) },
-      { label: t('payments.state'), cell: (r) => badge(r.status) },
-      { label: t('payments.reason'), cell: (r) => user(said(r.failureReason) || causeName(r.reason), 200) },
+      { label: t('field.created'), cell: (r) => time(r.createdAt) },
+      { label: t('field.amount'), align: 'right', cell: (r) => money(r.amount, p.currency) },
+      { label: t('field.state'), cell: (r) => badge(r.status) },
+      { label: t('field.reason'), cell: (r) => user(said(r.failureReason) || causeName(r.reason), 200) },
     ],
   });
 }
@@ -92,14 +92,14 @@ function operations(p) {
     caption: t('payments.operations'),
     rows: p.operations || [],
     columns: [
-      { label: t('audit.operation'), cell: (o) => operationName(o.kind) },
-      { label: t('payments.began'), cell: (o) => time(o.claimedAt) },
-      { label: t('payments.took'), align: 'right', cell: (o) => (o.endedAt ? duration(Date.parse(o.endedAt) - Date.parse(o.claimedAt)) : null) },
-      { label: t('collections.amount'), align: 'right', cell: (o) => (o.amount === null ? null : money(o.amount, p.currency)) },
-      { label: t('payments.cause'), cell: (o) => user(causeName(o.cause === 'client' && o.by === 'operator' ? 'operator' : o.cause), 60) },
+      { label: t('field.operation'), cell: (o) => operationName(o.kind) },
+      { label: t('field.started'), cell: (o) => time(o.claimedAt) },
+      { label: t('payments.duration'), align: 'right', cell: (o) => (o.endedAt ? duration(Date.parse(o.endedAt) - Date.parse(o.claimedAt)) : null) },
+      { label: t('field.amount'), align: 'right', cell: (o) => (o.amount === null ? null : money(o.amount, p.currency)) },
+      { label: t('payments.requested_by'), cell: (o) => user(causeName(o.cause === 'client' && o.by === 'operator' ? 'operator' : o.cause), 60) },
       { label: t('payments.sends'), align: 'right', cell: (o) => n(o.sends) },
       { label: t('payments.asks'), align: 'right', cell: (o) => n(o.asks) },
-      { label: t('payments.result'), cell: (o) => (o.phase === 'unknown' ? badge('unknown') : o.phase === 'done' ? badge(o.result || 'done') : badge('running')) },
+      { label: t('field.result'), cell: (o) => (o.phase === 'unknown' ? badge('unknown') : o.phase === 'done' ? badge(o.result || 'done') : badge('running')) },
     ],
   });
 }
@@ -111,9 +111,9 @@ function transactions(p) {
     caption: t('payments.transactions'),
     rows: p.transactions,
     columns: [
-      { label: t('payments.id'), cell: (x) => copyable(x.id, { short: 40 }) },
-      { label: t('payments.state'), cell: (x) => badge(x.status) },
-      { label: t('collections.amount'), align: 'right', cell: sum('amount') },
+      { label: t('field.id'), cell: (x) => copyable(x.id, { short: 40 }) },
+      { label: t('field.state'), cell: (x) => badge(x.status) },
+      { label: t('field.amount'), align: 'right', cell: sum('amount') },
       { label: t('payments.received'), align: 'right', cell: sum('amountReceived') },
       { label: t('payments.fee'), align: 'right', cell: sum('fee') },
       { label: t('payments.net'), align: 'right', cell: sum('net') },
@@ -129,23 +129,23 @@ function disputes(p) {
     caption: t('payments.disputes'),
     rows: p.disputes,
     columns: [
-      { label: t('payments.id'), cell: (d) => copyable(d.id, { short: 40 }) },
-      { label: t('payments.state'), cell: (d) => badge(d.status, { tone: d.lost ? 'bad' : d.closed ? 'calm' : 'warn' }) },
-      { label: t('collections.amount'), align: 'right', cell: (d) => money(d.amount, p.currency) },
-      { label: t('payments.reason'), cell: (d) => user(d.reason, 120) },
-      { label: t('payments.began'), cell: (d) => time(d.createdAt) },
+      { label: t('field.id'), cell: (d) => copyable(d.id, { short: 40 }) },
+      { label: t('field.state'), cell: (d) => badge(d.status, { tone: d.lost ? 'bad' : d.closed ? 'calm' : 'warn' }) },
+      { label: t('field.amount'), align: 'right', cell: (d) => money(d.amount, p.currency) },
+      { label: t('field.reason'), cell: (d) => user(d.reason, 120) },
+      { label: t('field.started'), cell: (d) => time(d.createdAt) },
     ],
   }));
 }
 
 function raw(p) {
   const box = h('div', {});
-  return h('details', { class: 'raw', ontoggle: (e) => (e.target.open ? clear(box, jsonView(p, { label: t('payments.raw') })) : clear(box)) }, h('summary', {}, t('payments.raw')), box);
+  return h('details', { class: 'raw', ontoggle: (e) => (e.target.open ? clear(box, jsonView(p, { label: t('payments.json') })) : clear(box)) }, h('summary', {}, t('payments.json')), box);
 }
 
 function belongings(p) {
   return [
-    h('div', { class: 'halves' }, card(t('payments.facts'), {}, paymentFacts(p)), card(t('payments.refunds'), {}, refunds(p))),
+    h('div', { class: 'halves' }, card(t('payments.details'), {}, paymentFacts(p)), card(t('payments.refunds'), {}, refunds(p))),
     card(t('payments.operations'), {}, operations(p)),
     disputes(p),
     transactions(p),
@@ -199,7 +199,7 @@ function changing(draw, { free } = {}) {
 
 export default {
   path: '/payments/:id',
-  title: 'payments.one',
+  title: 'field.payment',
   role: 'viewer',
   async mount(root, { params, session, signal }) {
     const path = `payments/${encodeURIComponent(params.id)}`;
@@ -240,7 +240,7 @@ export default {
       await read(true);
       at.classList.remove('working');
       if (signal.aborted) return;
-      if (!mayAct(name, p)) return void toast(t('payments.not_now', { what }), 'bad');
+      if (!mayAct(name, p)) return void toast(t('payments.not_possible', { what }), 'bad');
       const done = await actDialog(name, p, { who: session.user.id, signal });
       if (!done) return;
       toast([t('payments.act_done', { what }), signal.aborted && [' ', nameOf(p)]], 'good');

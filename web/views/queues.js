@@ -20,7 +20,7 @@ function kindsTable(kinds) {
   return table({
     caption: t('queues.kinds'), rows: kinds, empty: t('queues.kinds.none'),
     columns: [
-      { label: t('dlq.kind'), class: 'grow', cell: (k) => code(k.kind) },
+      { label: t('field.kind'), class: 'grow', cell: (k) => code(k.kind) },
       { label: t('queues.waiting'), align: 'right', cell: (k) => h('strong', {}, count(k.waiting, k.exact)) },
       { label: t('queues.ready'), align: 'right', cell: (k) => n(k.ready) },
       { label: t('queues.oldest'), cell: dueCell },
@@ -46,8 +46,8 @@ function queuesTable(queues, session, changed) {
   return table({
     caption: t('queues.qstash'), rows: queues, empty: { title: t('queues.qstash.none'), hint: t('queues.qstash.none.hint') },
     columns: [
-      { label: t('queues.name'), class: 'grow', cell: (q) => h('span', { class: 'wrap' }, user(q.name, 100)) },
-      { label: t('payments.state'), cell: stateOf },
+      { label: t('field.name'), class: 'grow', cell: (q) => h('span', { class: 'wrap' }, user(q.name, 100)) },
+      { label: t('field.state'), cell: stateOf },
       { label: t('queues.waiting'), align: 'right', cell: (q) => n(q.lag) },
       { label: t('queues.running'), align: 'right', cell: (q) => n(q.running) },
       { label: t('queues.parallelism'), align: 'right', cell: (q) => n(q.parallelism) },
@@ -65,11 +65,11 @@ function schedulesTable(rows, session, changed) {
   return table({
     caption: t('queues.schedules'), rows, empty: t('queues.schedules.none'),
     columns: [
-      { label: t('queues.what'), class: 'grow', cell: scheduleCell },
+      { label: t('queues.task'), class: 'grow', cell: scheduleCell },
       { label: t('queues.cron'), cell: (x) => code(x.cron, 60) },
-      { label: t('payments.state'), cell: (x) => [stateOf(x), x.error ? h('div', { class: 'small bad-text' }, whole(x.error, 80)) : null] },
-      { label: t('queues.nextrun'), cell: (x) => ago(x.nextAt) },
-      { label: t('queues.lastrun'), cell: (x) => ago(x.lastAt) },
+      { label: t('field.state'), cell: (x) => [stateOf(x), x.error ? h('div', { class: 'small bad-text' }, whole(x.error, 80)) : null] },
+      { label: t('queues.next_run'), cell: (x) => ago(x.nextAt) },
+      { label: t('queues.last_run'), cell: (x) => ago(x.lastAt) },
       ...(operates(session) ? [{ label: '', class: 'act-cell', cell: (x) => (x.source === 'builtin' ? h('span', {}) : turnButton(x, () => turn('schedules', x.id, x, t('queues.schedule.pause.body'), changed))) }] : []),
     ],
   });

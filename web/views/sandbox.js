@@ -42,8 +42,8 @@ function paidNews(p) {
 }
 
 function payCard() {
-  const amount = field({ label: t('collections.amount'), name: 'amount', value: '5000', inputmode: 'decimal', autocomplete: 'off' });
-  const currency = field({ label: t('books.kind.currency'), name: 'currency', type: 'select', value: 'JPY', options: CURRENCIES });
+  const amount = field({ label: t('field.amount'), name: 'amount', value: '5000', inputmode: 'decimal', autocomplete: 'off' });
+  const currency = field({ label: t('reconciliation.kind.currency'), name: 'currency', type: 'select', value: 'JPY', options: CURRENCIES });
   const method = field({ label: t('sandbox.method'), name: 'method', type: 'select', value: 'pm_card_visa', options: CARDS.map(([id, word]) => [id, t(`sandbox.card.${word}`)]) });
   const description = field({ label: t('sandbox.description'), name: 'description', maxlength: 200, autocomplete: 'off' });
   const capture = field({ label: t('sandbox.capture'), name: 'capture', type: 'checkbox', value: false });
@@ -53,7 +53,7 @@ function payCard() {
   async function pay(e) {
     e.preventDefault();
     const minor = minorOf(amount.input.value, currency.input.value);
-    amount.error(minor > 0 ? null : amountTrouble(amount.input.value, currency.input.value) || t('sandbox.amount.bad'));
+    amount.error(minor > 0 ? null : amountTrouble(amount.input.value, currency.input.value) || t('sandbox.amount.invalid'));
     if (!(minor > 0)) return amount.input.focus();
     const body = { amount: minor, currency: currency.input.value, method: method.input.value, capture: capture.input.checked };
     if (description.input.value) body.description = description.input.value;
@@ -76,7 +76,7 @@ function payCard() {
 /* ---- an event ---- */
 
 function eventCard() {
-  const type = field({ label: t('events.type'), name: 'type', type: 'select', value: TYPES[0], options: TYPES });
+  const type = field({ label: t('field.event_type'), name: 'type', type: 'select', value: TYPES[0], options: TYPES });
   const broken = field({ label: t('sandbox.event.broken'), name: 'broken', type: 'checkbox', help: t('sandbox.event.broken.help') });
   const news = h('div', { role: 'status' });
   const go = button({ label: t('sandbox.event.submit'), kind: 'primary', type: 'submit' });
@@ -86,7 +86,7 @@ function eventCard() {
     const isBroken = broken.input.checked;
     clear(news);
     if (!(await act(go, () => post('sandbox/events', { type: type.input.value, broken: isBroken })))) return;
-    clear(news, h('p', { class: 'note' }, t('sandbox.event.done'), ' ', h('a', { href: isBroken ? '#/dlq' : '#/events' }, t(isBroken ? 'overview.open_dead' : 'sandbox.event.look'))));
+    clear(news, h('p', { class: 'note' }, t('sandbox.event.done'), ' ', h('a', { href: isBroken ? '#/dlq' : '#/events' }, t(isBroken ? 'dlq.open' : 'sandbox.event.open'))));
   }
   return card(t('sandbox.event'), {}, h('form', { class: 'stack', novalidate: true, onsubmit: send }, h('p', { class: 'faint' }, t('sandbox.event.lead')), type, broken, h('div', { class: 'actions' }, go), news));
 }
@@ -126,7 +126,7 @@ function faultsCard(session, signal) {
   const may = operates(session);
   const box = h('div', { class: 'stack' }, spinner());
   const more = h('p', { class: 'faint small' });
-  const off = button({ label: t('sandbox.faults.alloff'), small: true, onclick: () => change(() => del('sandbox/faults')) });
+  const off = button({ label: t('sandbox.faults.all_off'), small: true, onclick: () => change(() => del('sandbox/faults')) });
 
   async function change(fn) {
     try {
@@ -143,14 +143,14 @@ function faultsCard(session, signal) {
   };
   const hookToggle = (name, now) => {
     const [on, isOff, test] = HOOK_FAULTS[name];
-    return toggle({ label: t(`sandbox.hook.${name}`), why: t(`sandbox.hook.${name}.why`), on: test(now.webhooks), may, onchange: () => change(() => put('sandbox/faults', { webhooks: test(now.webhooks) ? isOff : on })) });
+    return toggle({ label: t(`sandbox.webhook.${name}`), why: t(`sandbox.webhook.${name}.why`), on: test(now.webhooks), may, onchange: () => change(() => put('sandbox/faults', { webhooks: test(now.webhooks) ? isOff : on })) });
   };
   function show(now) {
     const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input')].indexOf(document.activeElement) : -1;
     const others = now.faults.filter((r) => !Object.keys(CALL_FAULTS).some((name) => doing(r) === doing(CALL_FAULTS[name])));
     clear(box, h('p', { class: 'faint' }, t('sandbox.faults.lead')),
       h('h3', {}, t('sandbox.faults.calls')), h('div', { class: 'toggles' }, Object.keys(CALL_FAULTS).map((name) => callToggle(name, now))),
-      h('h3', {}, t('overview.c_webhooks')), h('div', { class: 'toggles' }, Object.keys(HOOK_FAULTS).map((name) => hookToggle(name, now))),
+      h('h3', {}, t('sandbox.faults.webhooks')), h('div', { class: 'toggles' }, Object.keys(HOOK_FAULTS).map((name) => hookToggle(name, now))),
       others.length > 0 && h('details', {}, h('summary', {}, t('sandbox.faults.others')), jsonView(others)),
       more);
     if (focused >= 0) box.querySelectorAll('input')[focused]?.focus();
@@ -163,7 +163,7 @@ function faultsCard(session, signal) {
     }
   }
   load();
-  sandboxAddress(signal).then((url) => clear(more, t('sandbox.more'), ' ', h('a', { href: url, target: '_blank', rel: 'noopener' }, url)), () => {});
+  sandboxAddress(signal).then((url) => clear(more, t('sandbox.all_settings'), ' ', h('a', { href: url, target: '_blank', rel: 'noopener' }, url)), () => {});
   return card(t('sandbox.faults'), { aside: may && off }, box);
 }
 

@@ -31,7 +31,7 @@ function groupTable(id, rows) {
   return section(t(`settings.group.${id}`), table({
     caption: t(`settings.group.${id}`), rows,
     columns: [
-      { label: t('queues.name'), class: 'setting-name', cell: (s) => h('code', {}, user(s.name, 80)) },
+      { label: t('field.name'), class: 'setting-name', cell: (s) => h('code', {}, user(s.name, 80)) },
       { label: t('settings.value'), class: 'grow', cell: valueCell },
       { label: t('settings.source'), class: 'setting-source', cell: (s) => h('span', { class: s.source === 'default' ? 'faint' : null }, words('settings.source', s.source)) },
     ],

@@ -13,7 +13,7 @@ function showSecret(s) {
   const d = openDialog({
     title: t('subscribers.secret.title'),
     body: [h('p', {}, h('code', { class: 'wrap' }, user(s.url, 300))), h('p', { class: 'note warn' }, t('subscribers.secret.once')), h('p', { class: 'wrap' }, copyable(s.secret))],
-    foot: button({ label: t('subscribers.secret.kept'), kind: 'primary', onclick() {
+    foot: button({ label: t('subscribers.secret.stored'), kind: 'primary', onclick() {
       d.busy(false);
       d.close();
     } }),
@@ -34,11 +34,11 @@ async function askAdd(changed, news) {
   const boxes = TYPES.map((type) => field({ label: type, name: type, type: 'checkbox', value: true }));
   const chosen = () => TYPES.filter((_, i) => boxes[i].input.checked);
   const done = await confirmDialog({
-    title: t('subscribers.add'), body: [url, h('fieldset', { class: 'choices' }, h('legend', {}, t('subscribers.types')), boxes)], confirm: t('operators.add.submit'),
+    title: t('subscribers.add'), body: [url, h('fieldset', { class: 'choices' }, h('legend', {}, t('field.events')), boxes)], confirm: t('ui.add'),
     action: () => tellFields([url], () => {
       const types = chosen();
-      if (!url.input.value.trim()) throw new FieldError(url, t('subscribers.url.need'));
-      if (!types.length) throw new FieldError(boxes[0], t('subscribers.types.need'));
+      if (!url.input.value.trim()) throw new FieldError(url, t('subscribers.url.required'));
+      if (!types.length) throw new FieldError(boxes[0], t('subscribers.types.required'));
       return post('subscribers', { url: url.input.value.trim(), ...(types.length < TYPES.length && { types }) }).catch(orLost);
     }),
   });
@@ -73,9 +73,9 @@ export default {
     const news = h('div', { class: 'news' });
     const columns = [
       { label: t('subscribers.url'), class: 'grow', cell: (s) => h('code', { class: 'wrap' }, user(s.url, 200)) },
-      { label: t('subscribers.types'), cell: typesCell },
-      { label: t('payments.state'), cell: (s) => badge(s.disabledAt ? 'disabled' : 'active', { tone: s.disabledAt ? 'bad' : 'good', label: t(s.disabledAt ? 'subscribers.off' : 'subscribers.on') }) },
-      { label: t('dlq.added'), cell: (s) => time(s.createdAt, { seconds: false }) },
+      { label: t('field.events'), cell: typesCell },
+      { label: t('field.state'), cell: (s) => badge(s.disabledAt ? 'disabled' : 'active', { tone: s.disabledAt ? 'bad' : 'good', label: t(s.disabledAt ? 'subscribers.disabled' : 'subscribers.active') }) },
+      { label: t('field.added'), cell: (s) => time(s.createdAt, { seconds: false }) },
       ...(may ? [{ label: '', class: 'act-cell', cell: (s) => button({ label: `${t('subscribers.remove')}…`, small: true, onclick: () => askRemove(s, () => list.reload(true)) }) }] : []),
     ];
     const list = pager(() => get('subscribers', null, { signal }), (rows) => table({ columns, rows, caption: t('subscribers.title'), empty: { title: t('subscribers.none'), hint: t('subscribers.none.hint') } }), { signal });

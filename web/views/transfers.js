@@ -14,10 +14,10 @@ const TONES = {
   return: { due: 'warn', paid: 'good' },
   import: { finished: 'good', interrupted: 'warn' },
 };
-const NAMES = { transfer: (s) => t(`transfers.state.${s}`), line: (s) => t(`transfers.line.${s}`), return: (s) => t(`transfers.back.${s}`), import: (s) => t(`transfers.file.${s}`) };
+const NAMES = { transfer: (s) => t(`transfers.state.${s}`), line: (s) => t(`transfers.line.${s}`), return: (s) => t(`transfers.return.${s}`), import: (s) => t(`transfers.file.${s}`) };
 
 const stateOf = (kind, state) => badge(state, { tone: TONES[kind][state], label: NAMES[kind](state) });
-const stateFilter = (kind, value) => field({ label: t('payments.state'), name: 'state', type: 'select', value, options: [['', t('ui.all')], ...Object.keys(TONES[kind]).map((s) => [s, NAMES[kind](s)])] });
+const stateFilter = (kind, value) => field({ label: t('field.state'), name: 'state', type: 'select', value, options: [['', t('ui.all')], ...Object.keys(TONES[kind]).map((s) => [s, NAMES[kind](s)])] });
 const acts = (...buttons) => h('div', { class: 'actions' }, buttons);
 const small = (label, onclick) => button({ label, small: true, onclick });
 
@@ -25,7 +25,7 @@ const small = (label, onclick) => button({ label, small: true, onclick });
 function listOf({ path, fields, columns, caption, empty }, signal) {
   let filter = Object.fromEntries(fields.map((f) => [f.input.name, f.input.value]));
   const list = pager((cursor) => get(path, { ...filter, limit: PAGE, cursor }, { signal }), (rows) => table({ columns: columns(() => list.reload(true)), rows, caption, empty }), { signal });
-  const bar = fields.length ? filterBar(fields, { label: t('dlq.filter.apply'), apply(values) { filter = values; list.first(); } }) : null;
+  const bar = fields.length ? filterBar(fields, { label: t('filter.apply'), apply(values) { filter = values; list.first(); } }) : null;
   return h('div', { class: 'stack' }, bar, list.el);
 }
 
@@ -34,7 +34,7 @@ function listOf({ path, fields, columns, caption, empty }, signal) {
 function maybe(l) {
   const first = l.candidates?.[0];
   if (!first) return null;
-  return h('span', { class: 'faint small' }, t('transfers.maybe', { reference: first.reference, amount: money(first.amount, first.currency), why: t(`transfers.because.${first.because}`) }));
+  return h('span', { class: 'faint small' }, t('transfers.candidate', { reference: first.reference, amount: money(first.amount, first.currency), why: t(`transfers.because.${first.because}`) }));
 }
 
 function lineCell(l) {
@@ -43,7 +43,7 @@ function lineCell(l) {
 
 function lineActs(l, changed) {
   if (l.state !== 'open') return h('span', {});
-  return acts(small(t('transfers.assign'), async () => (await askAssign(l)) && changed()), small(`${t('transfers.aside')}…`, async () => (await askSetAside(l)) && changed()));
+  return acts(small(t('transfers.assign'), async () => (await askAssign(l)) && changed()), small(`${t('transfers.set_aside')}…`, async () => (await askSetAside(l)) && changed()));
 }
 
 function lines(session, signal) {
@@ -51,10 +51,10 @@ function lines(session, signal) {
     path: 'transfers/lines', fields: [stateFilter('line', 'open')], caption: t('transfers.tab.lines'), empty: { title: t('transfers.lines.none'), hint: t('transfers.lines.none.hint') },
     columns: (changed) => [
       { label: t('transfers.day'), class: 'nowrap', cell: (l) => l.date },
-      { label: t('collections.amount'), align: 'right', cell: (l) => h('strong', {}, money(l.amount, l.currency)) },
+      { label: t('field.amount'), align: 'right', cell: (l) => h('strong', {}, money(l.amount, l.currency)) },
       { label: t('transfers.text'), class: 'grow', cell: lineCell },
-      { label: t('payments.state'), cell: (l) => stateOf('line', l.state) },
-      { label: t('payments.one'), cell: (l) => paymentLink(l.paymentId) },
+      { label: t('field.state'), cell: (l) => stateOf('line', l.state) },
+      { label: t('field.payment'), cell: (l) => paymentLink(l.paymentId) },
       ...(operates(session) ? [{ label: '', class: 'act-cell', cell: (l) => lineActs(l, changed) }] : []),
     ],
   }, signal);
@@ -70,11 +70,11 @@ function expected(session, signal) {
     path: 'transfers', fields: [stateFilter('transfer', 'open'), reference], caption: t('transfers.tab.expected'), empty: { title: t('transfers.expected.none'), hint: t('transfers.expected.none.hint') },
     columns: (changed) => [
       { label: t('transfers.reference'), cell: (x) => h('code', { class: 'strong' }, x.reference) },
-      { label: t('collections.amount'), align: 'right', cell: (x) => h('strong', {}, money(x.amount, x.currency)) },
-      { label: t('payments.state'), class: 'grow', cell: (x) => [stateOf('transfer', x.state), x.receivedOn ? h('div', { class: 'small faint' }, t('transfers.received', { day: x.receivedOn })) : null] },
-      { label: t('collections.due'), cell: (x) => time(x.expiresAt, { seconds: false }) },
-      { label: t('payments.created'), cell: (x) => time(x.createdAt, { seconds: false }) },
-      { label: t('payments.one'), cell: (x) => paymentLink(x.paymentId) },
+      { label: t('field.amount'), align: 'right', cell: (x) => h('strong', {}, money(x.amount, x.currency)) },
+      { label: t('field.state'), class: 'grow', cell: (x) => [stateOf('transfer', x.state), x.receivedOn ? h('div', { class: 'small faint' }, t('transfers.received', { day: x.receivedOn })) : null] },
+      { label: t('field.due'), cell: (x) => time(x.expiresAt, { seconds: false }) },
+      { label: t('field.created'), cell: (x) => time(x.createdAt, { seconds: false }) },
+      { label: t('field.payment'), cell: (x) => paymentLink(x.paymentId) },
       ...(operates(session) ? [{ label: '', class: 'act-cell', cell: (x) => (takes(x) ? small(t('transfers.confirm'), async () => (await askConfirm(x)) && changed()) : h('span', {})) }] : []),
     ],
   }, signal);
@@ -86,11 +86,11 @@ function returns(session, signal) {
   return listOf({
     path: 'transfers/returns', fields: [stateFilter('return', 'due')], caption: t('transfers.tab.returns'), empty: { title: t('transfers.returns.none'), hint: t('transfers.returns.none.hint') },
     columns: (changed) => [
-      { label: t('payments.created'), cell: (r) => time(r.createdAt, { seconds: false }) },
-      { label: t('collections.amount'), align: 'right', cell: (r) => h('strong', {}, money(r.amount, r.currency)) },
-      { label: t('transfers.why'), class: 'grow', cell: (r) => h('div', { class: 'two-lines' }, t(`transfers.kind.${r.kind}`), r.text ? h('span', { class: 'faint small wrap' }, user(r.text, 160)) : null, r.note ? h('span', { class: 'faint small' }, whole(r.note, 100)) : null) },
-      { label: t('payments.state'), cell: (r) => [stateOf('return', r.state), r.paidOn ? h('div', { class: 'small faint' }, r.paidOn) : null] },
-      { label: t('payments.one'), cell: (r) => paymentLink(r.paymentId) },
+      { label: t('field.created'), cell: (r) => time(r.createdAt, { seconds: false }) },
+      { label: t('field.amount'), align: 'right', cell: (r) => h('strong', {}, money(r.amount, r.currency)) },
+      { label: t('field.reason'), class: 'grow', cell: (r) => h('div', { class: 'two-lines' }, t(`transfers.kind.${r.kind}`), r.text ? h('span', { class: 'faint small wrap' }, user(r.text, 160)) : null, r.note ? h('span', { class: 'faint small' }, whole(r.note, 100)) : null) },
+      { label: t('field.state'), cell: (r) => [stateOf('return', r.state), r.paidOn ? h('div', { class: 'small faint' }, r.paidOn) : null] },
+      { label: t('field.payment'), cell: (r) => paymentLink(r.paymentId) },
       ...(operates(session) ? [{ label: '', class: 'act-cell', cell: (r) => (r.state === 'due' ? small(t('transfers.paid'), async () => (await askPaid(r)) && changed()) : h('span', {})) }] : []),
     ],
   }, signal);
@@ -103,12 +103,12 @@ function files(session, signal) {
     path: 'transfers/imports', fields: [], caption: t('transfers.tab.files'), empty: { title: t('transfers.files.none'), hint: t('transfers.import.help') },
     columns: () => [
       { label: t('transfers.import.file'), class: 'grow', cell: (f) => h('div', { class: 'two-lines' }, h('span', { class: 'wrap' }, user(f.name, 120)), f.account ? h('span', { class: 'faint small' }, user(f.account, 64)) : null) },
-      { label: t('payments.state'), cell: (f) => stateOf('import', f.state) },
+      { label: t('field.state'), cell: (f) => stateOf('import', f.state) },
       { label: t('transfers.days'), class: 'nowrap', cell: (f) => (f.firstDate ? `${f.firstDate} – ${f.lastDate}` : null) },
       { label: t('transfers.import.new'), align: 'right', cell: (f) => n(f.lines) },
       { label: t('transfers.import.matched'), align: 'right', cell: (f) => n(f.matched) },
       { label: t('transfers.import.open'), align: 'right', cell: (f) => n(f.open) },
-      { label: t('dlq.at'), cell: (f) => ago(f.createdAt) },
+      { label: t('field.time'), cell: (f) => ago(f.createdAt) },
     ],
   }, signal);
 }

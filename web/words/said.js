@@ -23,6 +23,7 @@ export default [
   ['the destination was not reached: *', '送信先に接続できませんでした: *'],
   ['money landed where it cannot be taken; it goes back', '受け取れない入金のため、返金します'],
   ['money on a second intent of this payment; it goes back', 'この支払いへの二重の入金のため、返金します'],
+  ['by redrive *: * *, dead of: *', '再実行 * による: * *（原因: *）'],
   ['Your card was declined.', 'カードが拒否されました'],
   ['Your card has insufficient funds.', 'カードが拒否されました（残高不足）'],
   ['Your card has expired.', 'カードの有効期限が切れています'],

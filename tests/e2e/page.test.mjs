@@ -172,7 +172,7 @@ async function seeItHeal(v, lost, events) {
     await v.reads(v.say('status.done'));
     await v.shot('15-healed');
     await v.link('overview.title').click();
-    await v.page.locator('.attention, .calm-box').first().waitFor();
+    await v.page.locator('.attention, .all-clear').first().waitFor();
     assert.equal(await v.page.locator('.attention', { hasText: v.say('overview.dead_hint') }).count(), 0);
     await v.open(`/payments/${lost.id}`);
     const list = v.page.locator('ol.events');

@@ -322,10 +322,10 @@ forOneStore((store, test) => {
         await ask.getByLabel(v.say('dlq.redrive.rate'), { exact: true }).fill('1');
         await v.button('ui.start').click();
         await ask.waitFor({ state: 'detached' });
-        await until('nothing is ticked', async () => await v.page.locator('.tick:checked').count() === 0);
+        await until('nothing is ticked', async () => await v.page.locator('.row-check:checked').count() === 0);
         await v.page.getByRole('region', { name: v.say('dlq.redrives.running') }).getByRole('button', { name: v.say('dlq.redrive.cancel'), exact: true }).click();
         await v.button('dlq.redrive.cancel.yes').click();
-        const news = v.page.locator('.news .note');
+        const news = v.page.locator('.result .note');
         await news.waitFor();
         assert.match(await news.getAttribute('class'), /bad/, 'it was not done: nothing green');
         await v.reads(v.say('status.cancelled'), news);

@@ -114,7 +114,7 @@ forOneStore((store, test) => {
             await said.first().waitFor();
             if (where === '/overview') {
                 await v.reads(v.say('overview.all_clear'));
-                await v.page.locator('.part.stale .calm-box').waitFor(); // which does not look green
+                await v.page.locator('.part.stale .all-clear').waitFor(); // which does not look green
                 await v.shot('overview-stale');
             }
             await v.page.unroute(path);

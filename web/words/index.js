@@ -1,5 +1,4 @@
-/* All words of the page, one file an area. A key is '<area>.<name>' and stands in both languages;
- * tools/words checks that. */
+/* All texts of the page, one file an area. A key is '<area>.<name>' and exists in both languages; tools/words checks that. */
 
 import common from './common.js';
 import login from './login.js';

@@ -6,7 +6,7 @@ export default {
     'overview.all_clear_hint': 'Firing alerts, unknown outcomes and dead letters are shown here.',
     'overview.dead_hint': 'These messages failed and are not retried automatically. Fix the cause, then redrive them.',
     'overview.unknown': 'Unknown outcomes',
-    'overview.unknown_hint': 'The gateway’s answer did not arrive. The server keeps querying the gateway; nobody is charged twice.',
+    'overview.unknown_hint': 'The gateway’s answer did not arrive. The server keeps querying the gateway; no customer is charged twice.',
     'overview.unknown_row': '{operation} of {amount}, {gateway}',
     'overview.firing': 'Alerts firing',
     'overview.oldest': 'Oldest: {time}',

@@ -1,5 +1,5 @@
-/* What the server and the providers say in English alone, in Japanese. '*' stands for anything, and is
- * kept as it is. What is not here is shown as it came. */
+/* Japanese translations of texts that the server and the providers give in English only. '*' stands for any text and is
+ * copied. A text that is not in this list is shown in English. */
 export default [
   ["the message's body cannot be read", 'メッセージの本文を読み取れません'],
   ['its stored body still cannot be read (*)*', '保存された本文をまだ読み取れません（*）。「編集して再実行」で直すか、削除してください。'],

@@ -3,7 +3,7 @@
 import { h, replaceContent, untrusted } from '../lib/dom.js';
 import { get, request } from '../lib/api.js';
 import { formatNumber, t, textFor, timeTag } from '../lib/i18n.js';
-import { badge, button, card, codeText, longText, pageHead, progress } from '../lib/ui.js';
+import { badge, button, card, codeText, facts, longText, pageHead, progress } from '../lib/ui.js';
 import { errorBox, toast } from '../lib/feedback.js';
 import { copyable } from '../lib/copyable.js';
 import { pagedTable, table } from '../lib/table.js';
@@ -29,7 +29,7 @@ function entryDetails(a) {
   const rows = [[t('audit.detail'), a.detail && longText(a.detail, 240)], [t('field.amount'), a.amount === null || a.amount === undefined ? null : t('audit.amount.minor', { n: a.amount })],
     ['Idempotency-Key', a.idempotencyKey && copyable(a.idempotencyKey)], [t('audit.user'), a.userId && copyable(a.userId)]].filter((r) => r[1]);
   if (!rows.length) return null;
-  return h('details', { class: 'long-text' }, h('summary', {}, t('ui.details')), h('dl', { class: 'facts' }, rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))));
+  return h('details', { class: 'long-text' }, h('summary', {}, t('ui.details')), facts(rows));
 }
 
 function columns() {

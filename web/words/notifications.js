@@ -33,7 +33,7 @@ export default {
     'notifications.type.payment_failed': '支払いの失敗',
     'notifications.type.payment_cancelled': '支払いの取消',
     'notifications.type.payment_refunded': '返金',
-    'notifications.type.receipt': '領収のお知らせ',
+    'notifications.type.receipt': '領収書',
     'notifications.type.lottery_result': '抽選結果',
     'notifications.type.reminder': '支払いのお願い',
     'notifications.channel.mail': 'メール',

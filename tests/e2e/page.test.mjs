@@ -14,13 +14,13 @@ async function logIn(v) {
     await v.login();
     assert.ok(!v.page.url().includes('token'), v.page.url());
     assert.ok(!(await v.urls()).join().includes(ADMIN_TOKEN), 'the history has no token');
-    await v.reads(v.say('overview.all_calm'));
+    await v.reads(v.say('overview.all_clear'));
     await v.shot('01-overview');
 }
 
 async function makePayment(v) {
     await v.link('sandbox.title').click();
-    await v.field('collections.amount').fill('5000');
+    await v.field('field.amount').fill('5000');
     await v.field('sandbox.description').fill('テニスコート 2 時間 / Tennis court');
     await v.button('sandbox.pay.submit').click();
     const follow = v.link('sandbox.pay.timeline');
@@ -34,7 +34,7 @@ async function makePayment(v) {
 // The timeline shows who made it, the gateway, the state and, a moment later, the webhook.
 async function followTimeline(v) {
     const list = v.page.locator('ol.events');
-    for (const lane of ['operator', 'gateway', 'webhook', 'state']) await list.getByText(v.say(`timeline.${lane}`), { exact: true }).first().waitFor();
+    for (const lane of ['operator', 'gateway', 'webhook', 'state']) await list.getByText(v.say(`timeline.lane.${lane}`), { exact: true }).first().waitFor();
     await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.AUTHORIZED')).waitFor();
     await v.shot('03-payment');
 }
@@ -57,7 +57,7 @@ async function refundPart(v) {
     await v.shot('05-refund', { full: false });
     await v.button('payments.refund_button', { amount: yen(1500, v.lang) }).click();
     await v.page.getByRole('heading', { level: 1 }).getByText(v.say('payments.part_refunded')).waitFor();
-    await v.page.locator('ol.events').getByText(v.say('timeline.operator'), { exact: true }).first().waitFor();
+    await v.page.locator('ol.events').getByText(v.say('timeline.lane.operator'), { exact: true }).first().waitFor();
     await v.shot('06-refunded');
 }
 
@@ -74,7 +74,7 @@ const allDie = (server, count) => until(`${count} are dead`, async () => {
 async function breakWorker(v, wrong, lost) {
     const { server } = v;
     await v.link('sandbox.title').click();
-    await v.page.getByRole('switch', { name: v.say('sandbox.hook.off') }).click();
+    await v.page.getByRole('switch', { name: v.say('sandbox.webhook.off') }).click();
     await v.page.locator('.toggle.on').waitFor();
     await v.field('sandbox.event.broken').check();
     await v.button('sandbox.event.submit').click();
@@ -105,8 +105,8 @@ async function watchDead(v) {
 }
 
 async function dryRun(v, count) {
-    await v.button('dlq.dryrun').click();
-    await v.reads(v.say('dlq.dryrun.result', { count: v.say('dlq.letters.n', { n: count }) }));
+    await v.button('ui.dry_run').click();
+    await v.reads(v.say('dlq.dry_run.result', { count: v.say('dlq.n', { n: count }) }));
     await v.shot('10-group');
 }
 
@@ -115,7 +115,7 @@ async function editOne(v, event, payment) {
     await v.page.getByRole('row', { name: event.id.slice(0, 20) }).getByRole('link', { name: CAUSE[v.lang] }).click();
     await v.button('dlq.edit').click();
     const box = v.field('dlq.edit.body');
-    await v.reads(v.say('dlq.edit.same'));
+    await v.reads(v.say('dlq.edit.unchanged'));
     const text = await box.inputValue();
     await box.fill(text.replace(/,/, ',,'));
     await v.page.locator('.edit-state.wrong').waitFor();
@@ -141,15 +141,15 @@ async function redriveRest(v, mend) {
     await mend();
     await v.button('dlq.redrive').click();
     const ask = v.dialog('dlq.redrive.title');
-    await v.reads(v.say('dlq.redrive.what', { count: v.say('dlq.letters.n', { n: 3 }) }), ask);
+    await v.reads(v.say('dlq.redrive.count', { count: v.say('dlq.n', { n: 3 }) }), ask);
     await v.field('dlq.redrive.rate').fill('1');
     await v.shot('13-redrive', { full: false });
-    await ask.getByRole('button', { name: v.say('dlq.redrive.start'), exact: true }).click();
+    await ask.getByRole('button', { name: v.say('ui.start'), exact: true }).click();
     const running = v.page.getByRole('region', { name: v.say('dlq.redrives.running') });
     await running.getByRole('progressbar').waitFor();
     await v.shot('14-under-way');
     await running.waitFor({ state: 'hidden' });
-    await v.reads(v.say('dlq.letters.none'));
+    await v.reads(v.say('dlq.list.none'));
 }
 
 // The broken one can only be forgotten: by a word that has to be typed.
@@ -162,7 +162,7 @@ async function forgetBroken(v) {
     assert.ok(await yes.isDisabled());
     await ask.getByRole('textbox').fill(v.say('dlq.delete.word'));
     await yes.click();
-    await v.reads(v.say('dlq.letters.none'));
+    await v.reads(v.say('dlq.list.none'));
 }
 
 async function seeItHeal(v, lost, events) {
@@ -172,11 +172,11 @@ async function seeItHeal(v, lost, events) {
     await v.reads(v.say('status.done'));
     await v.shot('15-healed');
     await v.link('overview.title').click();
-    await v.page.locator('.attention, .calm-box').first().waitFor();
+    await v.page.locator('.attention, .all-clear').first().waitFor();
     assert.equal(await v.page.locator('.attention', { hasText: v.say('overview.dead_hint') }).count(), 0);
     await v.open(`/payments/${lost.id}`);
     const list = v.page.locator('ol.events');
-    await list.getByText(v.say('timeline.queue'), { exact: true }).first().waitFor();
+    await list.getByText(v.say('timeline.lane.queue'), { exact: true }).first().waitFor();
     for (const result of ['failed', 'retried']) await list.getByText(v.say(`status.${result}`), { exact: true }).first().waitFor();
     await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.CAPTURED')).waitFor();
     await v.shot('16-payment-healed');

@@ -17,19 +17,19 @@ const tab = (v, name) => v.page.getByRole('tab', { name: v.say(`transfers.tab.${
 
 async function takeFile(v, text) {
     await v.button('transfers.import').click();
-    await v.button('transfers.import.look').click();
-    await v.reads(v.say('transfers.import.need'), v.page.getByRole('dialog'));
+    await v.button('transfers.import.check').click();
+    await v.reads(v.say('transfers.import.required'), v.page.getByRole('dialog'));
     await choose(v, 'no,heading\nthat,anybody knows\n');
-    await v.button('transfers.import.look').click();
+    await v.button('transfers.import.check').click();
     await v.page.getByRole('dialog').getByRole('alert').getByText('VALIDATION_ERROR', { exact: false }).waitFor();
     await v.shot('transfers-file-wrong', { full: false });
     await choose(v, text);
-    await v.button('transfers.import.look').click();
-    const sure = v.dialog('transfers.import.sure', { n: 4 });
+    await v.button('transfers.import.check').click();
+    const sure = v.dialog('transfers.import.confirm', { n: 4 });
     await v.reads('スズキ ハナコ', sure);
     await v.shot('transfers-file-sure', { full: false });
     assert.deepEqual(await lines(v.server), [], 'it only looked');
-    await sure.getByRole('button', { name: v.say('transfers.import.do'), exact: true }).click();
+    await sure.getByRole('button', { name: v.say('transfers.import.submit'), exact: true }).click();
     await v.reads(v.say('transfers.import.done'));
 }
 
@@ -45,26 +45,26 @@ forOneStore((store, test) => {
         const v = await visit(t, server, { axe: true });
         await v.login();
         await v.open('/events');
-        await v.button('events.span').click();
-        const ask = v.dialog('events.span.title');
-        await ask.getByLabel(v.say('dlq.before'), { exact: true }).fill('2020-01-01T00:00');
-        await v.button('dlq.dryrun').click();
-        await v.reads(v.say('events.span.order'), ask);
-        await ask.getByLabel(v.say('dlq.since'), { exact: true }).fill('2019-12-31T00:00');
-        await v.button('dlq.dryrun').click();
-        await v.reads(v.say('events.span.none'), ask);
+        await v.button('events.range').click();
+        const ask = v.dialog('events.range.title');
+        await ask.getByLabel(v.say('filter.to'), { exact: true }).fill('2020-01-01T00:00');
+        await v.button('ui.dry_run').click();
+        await v.reads(v.say('events.range.order'), ask);
+        await ask.getByLabel(v.say('filter.from'), { exact: true }).fill('2019-12-31T00:00');
+        await v.button('ui.dry_run').click();
+        await v.reads(v.say('events.range.none'), ask);
         await v.shot('replay-span', { full: false });
         assert.deepEqual(await v.axe(), []);
         await v.page.keyboard.press('Escape');
 
-        await v.button('events.span').click();
-        await v.button('dlq.dryrun').click();
-        const sure = v.dialog('events.span.sure', { count: v.say('events.n', { n: count }) });
+        await v.button('events.range').click();
+        await v.button('ui.dry_run').click();
+        const sure = v.dialog('events.range.confirm', { count: v.say('events.n', { n: count }) });
         await sure.waitFor();
         assert.equal(await server.db.count('event_replays'), 0, 'it only counted');
-        await sure.getByLabel(v.say('events.span.rate'), { exact: true }).fill('1');
+        await sure.getByLabel(v.say('events.range.rate'), { exact: true }).fill('1');
         await v.shot('replay-sure', { full: false });
-        await sure.getByRole('button', { name: v.say('dlq.redrive.start'), exact: true }).click();
+        await sure.getByRole('button', { name: v.say('ui.start'), exact: true }).click();
         const running = v.page.getByRole('region', { name: v.say('dlq.redrives.running') });
         await running.getByRole('progressbar').waitFor();
         await v.shot('replay-running');
@@ -100,17 +100,17 @@ forOneStore((store, test) => {
         await becomes(server, byPerson, 'CAPTURED');
         await v.reads(v.say('transfers.assign.done'), v.page.locator('.toasts'));
 
-        ask = await inRow(v, '利息', 'transfers.aside');
-        await v.button('transfers.aside').click();
-        await v.reads(v.say('transfers.need'), ask);
-        await v.field('payments.reason').fill('利息');
-        await v.button('transfers.aside').click();
-        await v.reads(v.say('transfers.aside.done'), v.page.locator('.toasts'));
-        await inRow(v, 'ﾏﾁｶﾞｲ', 'transfers.aside');
-        await v.field('payments.reason').fill('wrong account');
-        await v.field('transfers.aside.return').check();
+        ask = await inRow(v, '利息', 'transfers.set_aside');
+        await v.button('transfers.set_aside').click();
+        await v.reads(v.say('ui.required'), ask);
+        await v.field('field.reason').fill('利息');
+        await v.button('transfers.set_aside').click();
+        await v.reads(v.say('transfers.set_aside.done'), v.page.locator('.toasts'));
+        await inRow(v, 'ﾏﾁｶﾞｲ', 'transfers.set_aside');
+        await v.field('field.reason').fill('wrong account');
+        await v.field('transfers.set_aside.return').check();
         await v.shot('transfers-aside', { full: false });
-        await v.button('transfers.aside').click();
+        await v.button('transfers.set_aside').click();
         await v.reads(v.say('transfers.lines.none'));
 
         await tab(v, 'returns');
@@ -131,7 +131,7 @@ forOneStore((store, test) => {
         await v.button('transfers.confirm.button', { amount: yen(3000, 'en') }).click();
         await becomes(server, byHand, 'CAPTURED');
         await v.reads(v.say('transfers.expected.none'));
-        await v.field('payments.state').selectOption('received');
+        await v.field('field.state').selectOption('received');
         await v.page.getByRole('row', { name: byHand.reference }).waitFor();
         await v.shot('transfers-expected');
         await tab(v, 'files');
@@ -148,11 +148,11 @@ forOneStore((store, test) => {
         const v = await visit(t, server);
         await v.login();
         await v.open('/transfers?tab=expected');
-        await v.field('payments.state').selectOption('canceled');
+        await v.field('field.state').selectOption('canceled');
         const ask = await inRow(v, late.reference, 'transfers.confirm');
         await v.reads(v.say('transfers.confirm.ended'), ask);
         await v.button('transfers.confirm.button', { amount: yen(700, 'en') }).click();
-        await v.reads(v.say('transfers.goes_back'), v.page.locator('.toasts'));
+        await v.reads(v.say('transfers.must_return'), v.page.locator('.toasts'));
         const [due] = await until('it is due', async () => (await returns(server)).length && returns(server));
         assert.deepEqual([due.amount, due.paymentId], [700, late.id]);
     });
@@ -165,9 +165,9 @@ forOneStore((store, test) => {
         await v.reads(v.say('subscribers.none'));
         await v.page.getByRole('button', { name: `${v.say('subscribers.add')}…` }).click();
         const ask = v.dialog('subscribers.add');
-        const send = ask.getByRole('button', { name: v.say('operators.add.submit'), exact: true });
+        const send = ask.getByRole('button', { name: v.say('ui.add'), exact: true });
         await send.click();
-        await v.reads(v.say('subscribers.url.need'), ask);
+        await v.reads(v.say('subscribers.url.required'), ask);
         await v.field('subscribers.url').fill('ftp://example.test/');
         await send.click();
         await ask.locator('[aria-invalid=true]').waitFor();
@@ -180,7 +180,7 @@ forOneStore((store, test) => {
         const secret = await once.getByText(/^whsec_/).first().textContent();
         await v.shot('subscribers-secret', { full: false });
         await v.page.mouse.click(5, 5); // beside it
-        await v.button('subscribers.secret.kept').click();
+        await v.button('subscribers.secret.stored').click();
         await v.page.getByRole('row', { name: '127.0.0.1:9' }).waitFor();
         await until('it is gone from the page', async () => !(await v.page.content()).includes(secret));
         await v.shot('subscribers');

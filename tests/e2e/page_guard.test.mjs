@@ -96,7 +96,7 @@ forOneStore((store, test) => {
             await send.click();
         };
         await fill({ 'password.new': next });
-        await v.reads(v.say('login.need'), ask);
+        await v.reads(v.say('ui.required'), ask);
         await fill({ 'password.current': 'wrong', 'password.new': 'short' });
         await ask.locator('.wrong').getByText(v.say('operators.password.help')).waitFor();
         await fill({ 'password.new': next, 'operators.password.again': `${next}x` });
@@ -127,7 +127,7 @@ forOneStore((store, test) => {
         const box = v.page.getByRole('dialog');
         const amount = v.field('payments.amount_field', { currency: 'JPY' });
         const send = box.locator('button[type=submit]');
-        for (const [text, key, vars] of [['1,50', 'amount.commas'], ['1.5', 'amount.whole', { currency: 'JPY' }], ['ten', 'amount.number'], ['', 'amount.number']]) {
+        for (const [text, key, vars] of [['1,50', 'amount.commas'], ['1.5', 'amount.no_decimals', { currency: 'JPY' }], ['ten', 'amount.number'], ['', 'amount.number']]) {
             await amount.fill(text);
             await send.click();
             await v.reads(v.say(key, vars), box);

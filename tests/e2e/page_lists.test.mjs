@@ -33,13 +33,13 @@ forOneStore((store, test) => {
         await v.open(group('the third cause'));
         await v.page.locator('.facts').getByText('300', { exact: true }).waitFor();
         await v.button('dlq.delete.group').click();
-        const ask = v.dialog('dlq.delete.many.title', { count: v.say('dlq.letters.n', { n: 300 }) });
+        const ask = v.dialog('dlq.delete.many.title', { count: v.say('dlq.n', { n: 300 }) });
         await ask.waitFor();
         await v.shot('lists-delete', { full: false });
         await ask.getByRole('textbox').fill(v.say('dlq.delete.word'));
         await ask.getByRole('button', { name: v.say('dlq.delete'), exact: true }).click();
         await v.reads(v.say('dlq.deleted', { n: 300 }), v.page.locator('.toasts'));
-        await v.reads(v.say('dlq.letters.none'));
+        await v.reads(v.say('dlq.list.none'));
         assert.equal(await server.db.count('dead_letters'), 21_000);
 
         await v.open(group('a second cause')); // more than one look of the server: all of them all the same
@@ -50,7 +50,7 @@ forOneStore((store, test) => {
             await route.fulfill({ response: answer, json: body });
         });
         await v.button('dlq.delete.group').click();
-        const all = v.dialog('dlq.delete.many.title', { count: v.say('dlq.letters.n', { n: '10,500' }) });
+        const all = v.dialog('dlq.delete.many.title', { count: v.say('dlq.n', { n: '10,500' }) });
         await all.getByRole('textbox').fill(v.say('dlq.delete.word'));
         await all.getByRole('button', { name: v.say('dlq.delete'), exact: true }).click();
         const news = v.page.locator('.toasts');
@@ -59,7 +59,7 @@ forOneStore((store, test) => {
         await v.reads('somebody holds <b>it</b>', news);
         await until('they are gone', async () => (await server.db.count('dead_letters')) === 10_500);
         await v.button('dlq.delete.group').click();
-        await v.reads(v.say('dlq.letters.none'), v.page.locator('.toasts'));
+        await v.reads(v.say('dlq.list.none'), v.page.locator('.toasts'));
         assert.equal(await v.page.getByRole('dialog').count(), 0, 'nothing is there to be deleted');
     });
 
@@ -74,7 +74,7 @@ forOneStore((store, test) => {
         await v.page.getByRole('row', { name: 'LONG_AGO' }).waitFor();
         await v.open(`/audit?userId=${uuid()}`);
         await v.reads(v.say('audit.none'));
-        assert.equal(await v.button('ui.look_on').count(), 0);
+        assert.equal(await v.button('ui.search_older').count(), 0);
     });
 
     test('O8 after some looks without a row the page asks before it looks further, and never says "none" before the end', async (t) => {
@@ -91,12 +91,12 @@ forOneStore((store, test) => {
             return route.fulfill({ response: await route.fetch({ url: address.href }) });
         });
         await v.open(`/audit?userId=${user}`);
-        await v.reads(v.say('ui.no_row_yet'));
+        await v.reads(v.say('ui.no_match_yet'));
         assert.equal(await v.page.getByText(v.say('audit.none')).count(), 0);
         assert.equal(asked(v, '/admin/audit'), 20);
         assert.deepEqual(await v.axe(), []);
         await v.shot('lists-look-on');
-        await v.button('ui.look_on').focus();
+        await v.button('ui.search_older').focus();
         await v.page.keyboard.press('Enter');
         await v.page.getByRole('row', { name: 'LONG_AGO' }).waitFor();
         assert.equal(asked(v, '/admin/audit'), 25);
@@ -135,13 +135,13 @@ forOneStore((store, test) => {
         await v.reads(v.say('audit.verify.keep'), box);
         await box.getByRole('button', { name: new RegExp(`^${v.say('ui.copy')}: \\d+:[0-9a-f]+`) }).waitFor();
         await ask(`${head.n}:12`);
-        await v.reads(v.say('audit.expect.wrong'), box);
+        await v.reads(v.say('audit.expect.invalid'), box);
         await ask(` ${head.n}:${head.hash.toUpperCase()} `);
         await v.reads(v.say('audit.verify.expected'), box);
         await v.shot('verify-expected');
         await ask(`${head.n}:${'0'.repeat(64)}`);
         await v.reads('was made anew', box);
-        await v.reads(v.say('audit.verify.bad', { n: 1 }), box);
+        await v.reads(v.say('audit.verify.problems', { n: 1 }), box);
         await ask(`${head.n + 1000}:${head.hash}`);
         await v.reads('its tail is cut off', box);
         await v.shot('verify-cut');

@@ -54,7 +54,7 @@ async function refund(v, amount) {
 async function leftAsItWas(v, amount) {
     const ask = v.dialog('payments.refund_title');
     const field = v.field('payments.amount_field', { currency: 'JPY' });
-    await v.reads(v.say('payments.again_safe'), ask);
+    await v.reads(v.say('payments.retry_safe'), ask);
     assert.equal(await field.inputValue(), String(amount));
     assert.ok(!(await field.isEditable()), 'it cannot become another order');
     return ask;
@@ -69,7 +69,7 @@ forOneStore((store, test) => {
         const lost = await loses(v, '/refund');
         await v.open(`/payments/${payment.id}`);
         let ask = await refund(v, 1500);
-        await v.reads(v.say('payments.again_safe'), ask);
+        await v.reads(v.say('payments.retry_safe'), ask);
         await v.page.keyboard.press('Escape');
         await ask.waitFor({ state: 'detached' });
         await v.page.locator('.tiles').getByText(yen(1500, 'en')).waitFor(); // one looks again at once
@@ -77,7 +77,7 @@ forOneStore((store, test) => {
 
         await v.page.keyboard.press('Enter');
         ask = await leftAsItWas(v, 1500);
-        await v.reads(v.say('payments.left_done'), ask); // what became of it
+        await v.reads(v.say('payments.unanswered_done'), ask); // what became of it
         await v.shot('lost-refund', { full: false });
         lost.on = false;
         await v.button('payments.refund_button', { amount: yen(1500, 'en') }).click();
@@ -90,7 +90,7 @@ forOneStore((store, test) => {
         await v.page.keyboard.press('Escape');
 
         lost.on = true; // and when the session ends meanwhile, or one looks elsewhere
-        await v.reads(v.say('payments.again_safe'), await refund(v, 700));
+        await v.reads(v.say('payments.retry_safe'), await refund(v, 700));
         lost.on = false;
         await v.context.clearCookies();
         // A look of the page's own may find that out first, and take the dialog away.
@@ -120,13 +120,13 @@ forOneStore((store, test) => {
         await actButton(v, 'refund').click();
         await v.field('payments.amount_field', { currency: 'JPY' }).fill('1500');
         await v.button('payments.refund_button', { amount: yen(1500, 'ja') }).click();
-        await v.reads(v.say('payments.again_safe'), v.page.getByRole('dialog'));
+        await v.reads(v.say('payments.retry_safe'), v.page.getByRole('dialog'));
         await v.page.mouse.click(5, 5); // beside it
         await v.page.getByRole('dialog').waitFor({ state: 'detached' });
         await v.page.unroute('**/refund');
         await actButton(v, 'refund').click();
         const ask = await leftAsItWas(v, 1500);
-        await v.reads(v.say('payments.left_none'), ask);
+        await v.reads(v.say('payments.unanswered_not_received'), ask);
         await v.shot('lost-refund-none', { full: false });
         await v.fits('the dialog');
         await v.button('payments.refund_button', { amount: yen(1500, 'ja') }).click();
@@ -183,7 +183,7 @@ forOneStore((store, test) => {
         const held = await holds(v, '/subscribers');
         await v.page.getByRole('button', { name: `${v.say('subscribers.add')}…` }).click();
         await v.field('subscribers.url').fill('http://127.0.0.1:9/in');
-        await v.button('operators.add.submit').click();
+        await v.button('ui.add').click();
         await until('it is on its way', () => held.came === 1);
         await v.page.evaluate(() => (location.hash = '#/overview'));
         await v.ready('/overview');
@@ -200,7 +200,7 @@ forOneStore((store, test) => {
         await v.page.evaluate(() => (location.hash = '#/queues'));
         await v.page.locator('.login-card').waitFor();
         assert.ok(await secret.isVisible());
-        await v.button('subscribers.secret.kept').click();
+        await v.button('subscribers.secret.stored').click();
         await once.waitFor({ state: 'detached' });
         await v.field('login.token').fill(ADMIN_TOKEN);
         await v.button('login.submit').click();
@@ -227,7 +227,7 @@ forOneStore((store, test) => {
         });
         old = false;
         await button.click();
-        await v.reads(v.say('payments.not_now', { what: v.say('payments.capture') }), tell(v));
+        await v.reads(v.say('payments.not_possible', { what: v.say('payments.capture') }), tell(v));
         await v.page.getByRole('heading', { level: 1 }).getByText(v.say('status.CAPTURED')).waitFor();
         assert.equal(await v.page.getByRole('dialog').count(), 0);
         assert.deepEqual(sent, []);
@@ -246,7 +246,7 @@ forOneStore((store, test) => {
         await v.loginAs('yui', PASSWORD);
         const lost = await loses(v, '/refund');
         await v.open(`/payments/${payment.id}`);
-        await v.reads(v.say('payments.again_safe'), await refund(v, 1500));
+        await v.reads(v.say('payments.retry_safe'), await refund(v, 1500));
         lost.on = false;
         await v.page.keyboard.press('Escape');
         await v.button('app.sign_out').click();
@@ -269,7 +269,7 @@ forOneStore((store, test) => {
         await v.login();
         await v.open(group);
         await v.button('dlq.delete.group').click();
-        const ask = v.dialog('dlq.delete.many.title', { count: v.say('dlq.letters.n', { n: 3 }) });
+        const ask = v.dialog('dlq.delete.many.title', { count: v.say('dlq.n', { n: 3 }) });
         await ask.waitFor();
         await fill(server.db, 2, { prefix: 'evt_new_', diedAt: Date.now() + server.offsetMs });
         await ask.getByRole('textbox').fill(v.say('dlq.delete.word'));
@@ -286,7 +286,7 @@ forOneStore((store, test) => {
         await loses(v, '/subscribers');
         await v.page.getByRole('button', { name: `${v.say('subscribers.add')}…` }).click();
         await v.field('subscribers.url').fill('http://127.0.0.1:9/in');
-        await v.button('operators.add.submit').click();
+        await v.button('ui.add').click();
         await v.reads(v.say('subscribers.lost', { url: 'http://127.0.0.1:9/in' }));
         await v.page.getByRole('row', { name: '127.0.0.1:9' }).waitFor();
         await v.shot('lost-subscriber');
@@ -306,7 +306,7 @@ forOneStore((store, test) => {
             return route.abort('connectionfailed');
         });
         await v.button('dlq.redrive').click();
-        await v.button('dlq.redrive.start').click();
+        await v.button('ui.start').click();
         await v.reads(v.say('dlq.redrive.lost'), tell(v));
         assert.equal(await v.page.getByRole('dialog').count(), 0);
         assert.equal(await server.db.count('redrives'), 1);
@@ -320,12 +320,12 @@ forOneStore((store, test) => {
         await v.page.locator('.selection').getByRole('button', { name: v.say('dlq.redrive'), exact: true }).click();
         const ask = v.dialog('dlq.redrive.title');
         await ask.getByLabel(v.say('dlq.redrive.rate'), { exact: true }).fill('1');
-        await v.button('dlq.redrive.start').click();
+        await v.button('ui.start').click();
         await ask.waitFor({ state: 'detached' });
-        await until('nothing is ticked', async () => await v.page.locator('.tick:checked').count() === 0);
+        await until('nothing is ticked', async () => await v.page.locator('.row-check:checked').count() === 0);
         await v.page.getByRole('region', { name: v.say('dlq.redrives.running') }).getByRole('button', { name: v.say('dlq.redrive.cancel'), exact: true }).click();
         await v.button('dlq.redrive.cancel.yes').click();
-        const news = v.page.locator('.news .note');
+        const news = v.page.locator('.result .note');
         await news.waitFor();
         assert.match(await news.getAttribute('class'), /bad/, 'it was not done: nothing green');
         await v.reads(v.say('status.cancelled'), news);
@@ -348,7 +348,7 @@ forOneStore((store, test) => {
 
         await v.open(group);
         held = await holds(v, '/redrives');
-        await v.button('dlq.dryrun').click();
+        await v.button('ui.dry_run').click();
         await until('it is on its way', () => held.came === 1);
         await v.open('/payments');
         held.free();

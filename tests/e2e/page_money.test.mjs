@@ -21,8 +21,8 @@ if (!globalThis.navigator) globalThis.navigator = { language: 'en' };
 const load = (name) => import(pathToFileURL(path.join(folder, 'lib', name)));
 const { amountWrong, digitsOf, majorText, minorOf } = await load('money.js');
 const { amountTrouble, money, moneyCode, setLang } = await load('i18n.js');
-const { tokensOf, withEnds } = await load('jsontext.js');
-const { said } = await load('said.js');
+const { tokensOf, withEnds } = await load('json_text.js');
+const { translateServerText } = await load('server_text.js');
 const { diffLines } = await load('diff.js');
 
 const source = fs.readFileSync(path.join(root, 'src/domain/currency.c'), 'utf8');
@@ -147,14 +147,14 @@ test('O8 what is longer than anything the server says is not looked up', () => {
         const exec = RegExp.prototype.exec;
         let longest = 0;
         RegExp.prototype.exec = function (one) { longest = Math.max(longest, String(one).length); return exec.call(this, one); };
-        try { said(text); } finally { RegExp.prototype.exec = exec; }
+        try { translateServerText(text); } finally { RegExp.prototype.exec = exec; }
         return longest;
     };
     for (const lang of ['en', 'ja']) {
         setLang(lang);
         assert.ok(steps(' / '.repeat(100_000)) <= 2000, 'a search that costs the square of the length');
-        assert.equal(said(' / '.repeat(100_000)).length, 300_000);
-        assert.equal(said('too late / \u9045\u3059\u304e\u307e\u3059'), lang === 'ja' ? '\u9045\u3059\u304e\u307e\u3059' : 'too late');
+        assert.equal(translateServerText(' / '.repeat(100_000)).length, 300_000);
+        assert.equal(translateServerText('too late / \u9045\u3059\u304e\u307e\u3059'), lang === 'ja' ? '\u9045\u3059\u304e\u307e\u3059' : 'too late');
     }
-    assert.match(said('the destination answered 500'), /\u9001\u4fe1\u5148/);
+    assert.match(translateServerText('the destination answered 500'), /\u9001\u4fe1\u5148/);
 });

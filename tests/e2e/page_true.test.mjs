@@ -33,9 +33,9 @@ forOneStore((store, test) => {
             { ...one, kind: 'captured', ours: '1250', theirs: '1300' }, { ...one, kind: 'status', ours: 'CAPTURED 1250 USD', theirs: 'waiting 1300 usd' },
             { ...one, kind: 'status', ours: null, theirs: 'unreadable' }] } }));
         await v.open(`/reconciliations/${day}`);
-        const rows = v.page.getByRole('table', { name: v.say('books.found') }).getByRole('row');
+        const rows = v.page.getByRole('table', { name: v.say('reconciliation.found') }).getByRole('row');
         assert.deepEqual(await rows.locator('td:nth-child(3), td:nth-child(4)').allTextContents(),
-            ['US$12.50', 'US$13.00', `${v.say('status.CAPTURED')} US$12.50`, `${v.say('books.there.waiting')} US$13.00`, '–', v.say('books.there.unreadable')]);
+            ['US$12.50', 'US$13.00', `${v.say('status.CAPTURED')} US$12.50`, `${v.say('reconciliation.there.waiting')} US$13.00`, '–', v.say('reconciliation.there.unreadable')]);
         await v.shot('books-usd');
     });
 
@@ -78,7 +78,7 @@ forOneStore((store, test) => {
         await v.page.getByRole('row', { name: 'マタ ヤマダ' }).getByRole('button', { name: v.say('transfers.assign') }).click();
         await v.field('transfers.assign.to').fill(paid.reference);
         await v.button('transfers.assign.button', { amount: yen(900, 'en') }).click();
-        await v.reads(v.say('transfers.goes_back'), v.page.locator('.toasts'));
+        await v.reads(v.say('transfers.must_return'), v.page.locator('.toasts'));
         assert.deepEqual((await returns(server)).map(({ amount }) => amount), [900]);
     });
 
@@ -113,8 +113,8 @@ forOneStore((store, test) => {
             await v.page.clock.fastForward(6000);
             await said.first().waitFor();
             if (where === '/overview') {
-                await v.reads(v.say('overview.all_calm'));
-                await v.page.locator('.part.stale .calm-box').waitFor(); // which does not look green
+                await v.reads(v.say('overview.all_clear'));
+                await v.page.locator('.part.stale .all-clear').waitFor(); // which does not look green
                 await v.shot('overview-stale');
             }
             await v.page.unroute(path);

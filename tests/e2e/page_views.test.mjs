@@ -178,9 +178,9 @@ test('A3 a viewer sees everything, no button that changes something, and is refu
     await add(server, 'mio', 'viewer');
     const v = await visit(t, server, { allow: [403, 404] });
     await v.loginAs('mio', PASSWORD);
-    await v.reads(v.say('role.viewer'), v.page.locator('.who'));
-    const quiet = new Set([...['ui.copy', 'ui.previous', 'ui.next', 'ui.retry', 'app.keys', 'app.sign_out', 'payments.find', 'payments.clear', 'dlq.filter.apply', 'dlq.filter.reset',
-        'audit.verify', 'events.detail'].map((key) => v.say(key)), ...['JSON Lines', 'CSV'].map((name) => `${v.say('audit.export')} ${name}`)]);
+    await v.reads(v.say('role.viewer'), v.page.locator('.signed-in'));
+    const quiet = new Set([...['ui.copy', 'ui.previous', 'ui.next', 'ui.retry', 'app.shortcuts', 'app.sign_out', 'payments.find', 'payments.clear', 'filter.apply', 'filter.reset',
+        'audit.verify', 'ui.details'].map((key) => v.say(key)), ...['JSON Lines', 'CSV'].map((name) => `${v.say('audit.export')} ${name}`)]);
     const strange = new Set();
     for (const where of viewsOf(made)) {
         await v.open(where);
@@ -281,9 +281,9 @@ test('O8 with the keyboard alone: skip link, search, a row, the dialog, capture;
     await keyboard.press('Enter');
     assert.equal(await v.page.evaluate(() => document.activeElement.id), 'main');
     await keyboard.press('?');
-    await v.dialog('keys.title').waitFor();
+    await v.dialog('shortcuts.title').waitFor();
     await keyboard.press('Escape');
-    await v.dialog('keys.title').waitFor({ state: 'detached' });
+    await v.dialog('shortcuts.title').waitFor({ state: 'detached' });
 
     await keyboard.press('/');
     const search = v.page.getByRole('searchbox', { name: v.say('payments.search') });
@@ -291,8 +291,8 @@ test('O8 with the keyboard alone: skip link, search, a row, the dialog, capture;
     await keyboard.type(payment.booking.id);
     await keyboard.press('Enter');
     await v.reads(v.say('payments.found_by', { what: v.say('payments.by_bookingId') }));
-    await v.page.locator('tr.opens').waitFor();
-    assert.equal(await v.page.locator('tr.opens').count(), 1, 'the other is not found');
+    await v.page.locator('tr.row-link').waitFor();
+    assert.equal(await v.page.locator('tr.row-link').count(), 1, 'the other is not found');
     await v.page.locator('h1').focus();
     await keyboard.press('j');
     await keyboard.press('Enter');
@@ -334,7 +334,7 @@ test('O8 on a phone the navigation folds away, opens, leads, and Escape closes i
     await menu.click();
     await nav.getByRole('link', { name: v.say('payments.title'), exact: true }).click();
     await nav.waitFor({ state: 'hidden' });
-    const row = v.page.locator('tr.opens').first();
+    const row = v.page.locator('tr.row-link').first();
     await row.getByText('釣り船').waitFor();
     const box = await row.boundingBox();
     assert.ok(box.x >= 0 && box.x + box.width <= 390, `a row is inside the window: ${JSON.stringify(box)}`);
@@ -371,7 +371,7 @@ test('A3 a session that ends, here or in another tab or by time, leads to the lo
 
     await v.open('/payments');
     await server.advance(9 * HOUR);
-    await v.page.locator('tr.opens').first().click();
+    await v.page.locator('tr.row-link').first().click();
     await v.reads(v.say('login.ended'));
     await v.field('login.token').fill(ADMIN_TOKEN);
     await v.button('login.submit').click();
@@ -404,7 +404,7 @@ test('O8 T4 a double click, and an answer that was lost, capture once', async (t
     const yes = await ask(lost);
     await yes.click();
     const dialog = v.dialog('payments.capture_title');
-    await v.reads(v.say('payments.again_safe'), dialog);
+    await v.reads(v.say('payments.retry_safe'), dialog);
     await v.reads(v.say('error.NETWORK'), dialog);
     await v.shot('lost-answer', { full: false });
     await yes.click();

@@ -1,16 +1,16 @@
-/* diff.js - what changed between two texts, line by line (Myers), and how it is shown. */
+/* diff.js - the difference of two texts, line by line (Myers' algorithm), and how it is shown. */
 
 import { h } from './dom.js';
 import { t } from './i18n.js';
 
-const MOST_CHANGES = 600; /* beyond that the middle is shown as replaced: the search costs its square */
+const MOST_CHANGES = 600; /* beyond that everything between is shown as replaced: the search takes quadratic time */
 const AROUND = 3; /* equal lines that stay visible around a change */
-const LONGEST = 2000; /* of a line that is shown */
+const LONGEST = 2000; /* characters shown of a line */
 
 const line = (kind, text) => ({ kind, text });
 
-/* Walks back along the kept frontiers and says each line. */
-function walkBack(trace, a, b) {
+/* Follows the stored frontiers back from the end and emits each line. */
+function traceBack(trace, a, b) {
   const out = [];
   let x = a.length;
   let y = b.length;
@@ -35,11 +35,11 @@ function walkBack(trace, a, b) {
   return out.reverse();
 }
 
-function replaced(a, b) {
+function allReplaced(a, b) {
   return [...a.map((text) => line('del', text)), ...b.map((text) => line('add', text))];
 }
 
-function middle(a, b) {
+function shortestEdit(a, b) {
   const trace = [];
   let v = new Map([[1, 0]]);
   for (let d = 0; d <= Math.min(a.length + b.length, MOST_CHANGES); d++) {
@@ -49,14 +49,14 @@ function middle(a, b) {
       let x = k === -d || (k !== d && v.get(k - 1) < v.get(k + 1)) ? v.get(k + 1) : v.get(k - 1) + 1;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
       next.set(k, x);
-      if (x >= a.length && x - k >= b.length) return walkBack(trace, a, b);
+      if (x >= a.length && x - k >= b.length) return traceBack(trace, a, b);
     }
     v = next;
   }
-  return replaced(a, b);
+  return allReplaced(a, b);
 }
 
-/* [{ kind: 'same'|'del'|'add', text }], the old text's lines and the new one's in order. */
+/* Returns [{ kind: 'same'|'del'|'add', text }] in order. */
 export function diffLines(before, after) {
   const a = before.split('\n');
   const b = after.split('\n');
@@ -66,13 +66,13 @@ export function diffLines(before, after) {
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
   return [
     ...a.slice(0, head).map((text) => line('same', text)),
-    ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...shortestEdit(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
     ...a.slice(a.length - tail).map((text) => line('same', text)),
   ];
 }
 
 /* Long runs of equal lines become one entry { kind: 'gap', count }. */
-export function folded(lines) {
+export function foldEqualLines(lines) {
   const near = new Array(lines.length).fill(false);
   lines.forEach((l, i) => {
     if (l.kind === 'same') return;
@@ -91,16 +91,16 @@ const SIGNS = { add: '+', del: '−', same: ' ' };
 
 function row(l) {
   if (l.kind === 'gap') return h('div', { class: 'diff-gap' }, t('dlq.diff.gap', { n: l.count }));
-  const said = l.kind === 'same' ? null : h('span', { class: 'hidden-text' }, t(`dlq.diff.${l.kind}`));
+  const spoken = l.kind === 'same' ? null : h('span', { class: 'hidden-text' }, t(`dlq.diff.${l.kind}`));
   const text = l.text.length > LONGEST ? `${l.text.slice(0, LONGEST)}…` : l.text;
-  return h('div', { class: `diff-line diff-${l.kind}` }, said, h('span', { class: 'diff-sign', 'aria-hidden': 'true' }, SIGNS[l.kind]), h('bdi', { class: 'diff-text' }, text || ' '));
+  return h('div', { class: `diff-line diff-${l.kind}` }, spoken, h('span', { class: 'diff-sign', 'aria-hidden': 'true' }, SIGNS[l.kind]), h('bdi', { class: 'diff-text' }, text || ' '));
 }
 
-/* The difference as an element; tabindex so that the keyboard can scroll it. */
+/* The difference as an element. Its tabindex lets the keyboard scroll it. */
 export function diffView(lines) {
   const count = (kind) => lines.filter((l) => l.kind === kind).length;
   const label = t('dlq.diff.summary', { add: count('add'), del: count('del') });
   return h('figure', { class: 'diff' },
     h('figcaption', {}, label),
-    h('div', { class: 'diff-lines', tabindex: '0', role: 'group', 'aria-label': label }, folded(lines).map(row)));
+    h('div', { class: 'diff-lines', tabindex: '0', role: 'group', 'aria-label': label }, foldEqualLines(lines).map(row)));
 }

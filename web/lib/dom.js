@@ -1,5 +1,5 @@
-/* dom.js - elements from data. Nothing here ever reads markup: a string becomes a text node, so what
- * a customer typed cannot become part of the page. */
+/* dom.js - creates elements from data. Nothing here parses markup: a string becomes a text node, so what a customer typed
+ * cannot become an element or a script. */
 
 const SVG = 'http://www.w3.org/2000/svg';
 const AS_PROPERTY = new Set(['value', 'checked', 'selected', 'indeterminate', 'open']);
@@ -16,48 +16,48 @@ function setProp(el, name, value) {
   else el.setAttribute(name, value === true ? '' : String(value));
 }
 
-function add(el, children) {
+function appendAll(el, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false || child === true) continue;
-    if (Array.isArray(child)) add(el, child);
+    if (Array.isArray(child)) appendAll(el, child);
     else el.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
   return el;
 }
 
-function make(el, props, children) {
+function build(el, props, children) {
   const { value, ...others } = props || {};
   for (const [name, v] of Object.entries(others)) setProp(el, name, v);
-  add(el, children);
-  if (value !== undefined) setProp(el, 'value', value); /* a select has it only after its options */
+  appendAll(el, children);
+  if (value !== undefined) setProp(el, 'value', value); /* a select accepts its value only after its options exist */
   return el;
 }
 
 /* h('a', { href: '#/', class: 'x', onclick: f, 'aria-label': '...' }, 'text', element, [more], null).
  * vars: { '--x': '1' } sets CSS variables (the policy forbids style attributes, not these). */
 export function h(tag, props, ...children) {
-  return make(document.createElement(tag), props, children);
+  return build(document.createElement(tag), props, children);
 }
 
-/* The same for SVG. */
-export function s(tag, props, ...children) {
-  return make(document.createElementNS(SVG, tag), props, children);
+/* h() for SVG elements. */
+export function svgTag(tag, props, ...children) {
+  return build(document.createElementNS(SVG, tag), props, children);
 }
 
-/* Empties an element, then puts the children into it. */
-export function clear(el, ...children) {
+/* Replaces everything inside an element by these children. */
+export function replaceContent(el, ...children) {
   el.replaceChildren();
-  return add(el, children);
+  return appendAll(el, children);
 }
 
-/* What somebody outside wrote: kept apart from the text around it (right-to-left marks), and cut
- * where it is absurdly long. */
-export function user(text, max = 500) {
+/* Text that was written outside: <bdi> keeps its right-to-left marks from changing the text around it, and a very long
+ * text is truncated. */
+export function untrusted(text, max = 500) {
   if (text === null || text === undefined || text === '') return null;
-  return h('bdi', {}, cut(String(text), max));
+  return h('bdi', {}, truncate(String(text), max));
 }
 
-export function cut(text, max) {
+export function truncate(text, max) {
   if (text.length <= max) return text;
   return `${text.slice(0, max).replace(/[\ud800-\udbff]$/, '')}…`;
 }

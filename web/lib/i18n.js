@@ -1,40 +1,40 @@
-/* i18n.js - words, numbers, money and times in the reader's language. Words stand in web/words/. */
+/* i18n.js - texts, numbers, money and times in the reader's language. The texts are in web/words/. */
 
 import { h } from './dom.js';
 import { amountWrong, digitsOf, majorText } from './money.js';
 import areas from '../words/index.js';
 
-const words = { en: {}, ja: {} };
+const texts = { en: {}, ja: {} };
 for (const area of areas) {
-  Object.assign(words.en, area.en);
-  Object.assign(words.ja, area.ja);
+  Object.assign(texts.en, area.en);
+  Object.assign(texts.ja, area.ja);
 }
 
-let current = stored('ichido.lang') || (navigator.language.startsWith('ja') ? 'ja' : 'en');
-let skewMs = 0; /* the server's clock before ours; a test clock may be days ahead */
+let current = readSetting('ichido.lang') || (navigator.language.startsWith('ja') ? 'ja' : 'en');
+let skewMs = 0; /* server time minus browser time; a test clock may be days ahead */
 
-/* Settings of this browser. Where storage is forbidden they last as long as the page. */
-export function stored(name) {
+/* Settings kept in this browser's localStorage. Where it is forbidden, settings are lost with the page. */
+export function readSetting(name) {
   try {
     return localStorage.getItem(name);
   } catch {
     return null;
   }
 }
-export function store(name, value) {
+export function saveSetting(name, value) {
   try {
     if (value === null) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    /* not kept */
+    /* not saved */
   }
 }
 
-/* Whether anything is kept at all: some browsers forbid reading, some writing. */
-export function keeps() {
-  store('ichido.probe', '1');
-  const kept = stored('ichido.probe') !== null;
-  store('ichido.probe', null);
+/* Some browsers forbid reading localStorage, some writing, so both are tried. */
+export function canSaveSettings() {
+  saveSetting('ichido.probe', '1');
+  const kept = readSetting('ichido.probe') !== null;
+  saveSetting('ichido.probe', null);
   return kept;
 }
 
@@ -42,82 +42,85 @@ export const lang = () => current;
 
 export function setLang(code) {
   current = code === 'ja' ? 'ja' : 'en';
-  store('ichido.lang', current);
+  saveSetting('ichido.lang', current);
   document.documentElement.lang = current;
   window.dispatchEvent(new CustomEvent('language'));
 }
 
-export const has = (key) => key in words[current];
+export const hasText = (key) => key in texts[current];
 
-/* t('dlq.count', { n: 3 }): {n} is put in (numbers as n() writes them), {n:letter|letters} chooses. */
+/* t('dlq.n', { n: 3 }) replaces {n} (a number by formatNumber()); {n:letter|letters} is the first word for 1, else the second. */
 export function t(key, vars = {}) {
-  const text = words[current][key] ?? words.en[key] ?? key;
+  const text = texts[current][key] ?? texts.en[key] ?? key;
   return text.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (all, name, one, many) => {
     const v = vars[name];
     if (many !== undefined) return v === 1 ? one : many;
     if (v === undefined || v === null) return '';
-    return typeof v === 'number' ? n(v) : String(v);
+    return typeof v === 'number' ? formatNumber(v) : String(v);
   });
 }
 
-/* One of two texts that the server gives in both languages: either(alert, 'summary'). */
-export const either = (row, name) => (current === 'ja' && row[`${name}Ja`]) || row[name] || '';
+/* textFor('status', state): the text <area>.<name>, or `fallback` (the name itself) if there is none. */
+export const textFor = (area, name, fallback = name) => (hasText(`${area}.${name}`) ? t(`${area}.${name}`) : fallback);
+
+/* The server gives some texts in both languages: bilingual(alert, 'summary') is `summary` or `summaryJa`. */
+export const bilingual = (row, name) => (current === 'ja' && row[`${name}Ja`]) || row[name] || '';
 
 const locale = () => (current === 'ja' ? 'ja-JP' : 'en-GB');
-const kept = new Map();
+const formatters = new Map(); /* creating one is slow */
 
 function intl(Kind, options) {
   const name = `${Kind.name} ${current} ${JSON.stringify(options)}`;
-  if (!kept.has(name)) kept.set(name, new Kind(locale(), options));
-  return kept.get(name);
+  if (!formatters.has(name)) formatters.set(name, new Kind(locale(), options));
+  return formatters.get(name);
 }
 
-export function n(number, digits = 1) {
+export function formatNumber(number, digits = 1) {
   if (number === null || number === undefined || Number.isNaN(Number(number))) return '–';
   return intl(Intl.NumberFormat, { maximumFractionDigits: digits }).format(number);
 }
 
-/* The digits behind the point come from the currency: 1000 JPY is a thousand yen, 1000 USD ten
- * dollars. The sign is the language's own for that currency and no other's: never narrowSymbol, and
- * the two francs that differ by a blank (FCFA, F CFA) by their codes. */
+/* An amount in minor units with its currency's decimals: 1000 JPY is a thousand yen, 1000 USD ten dollars. No two currencies
+ * may look alike, so narrowSymbol is not used, and the two CFA francs, whose symbols differ by a space only, are shown by
+ * their codes. */
 export function money(minor, currency, currencyDisplay = /^X[AO]F$/i.test(currency) ? 'code' : 'symbol') {
   if (minor === null || minor === undefined) return '–';
   const digits = digitsOf(currency);
   try {
     return intl(Intl.NumberFormat, { style: 'currency', currency, currencyDisplay, minimumFractionDigits: digits, maximumFractionDigits: digits }).format(majorText(minor, currency));
   } catch {
-    return `${n(minor)} ${currency}`; /* no currency that anybody knows */
+    return `${formatNumber(minor)} ${currency}`; /* not a currency code */
   }
 }
 
-/* 'USD 12.50', for what is about to be sent. */
+/* 'USD 12.50': the currency's code, for an amount that is about to be sent. */
 export const moneyCode = (minor, currency) => money(minor, currency, 'code');
 
-/* What is wrong with an amount in a field, in words; null: nothing. */
+/* The error text for a typed amount, or null. */
 export function amountTrouble(text, currency) {
   const wrong = amountWrong(text, currency);
   const digits = digitsOf(currency);
   if (wrong === 'commas') return t('amount.commas');
-  if (wrong === 'decimals') return digits ? t('amount.decimals', { currency, n: digits }) : t('amount.whole', { currency });
+  if (wrong === 'decimals') return digits ? t('amount.decimals', { currency, n: digits }) : t('amount.no_decimals', { currency });
   return wrong && t('amount.number');
 }
 
-/* What time it is at the server: from a session or an asOf. */
-export function serverTime(iso) {
+/* Learns the server's time from an answer, so that a wrong browser clock does not matter. */
+export function setServerTime(iso) {
   const ms = Date.parse(iso);
   if (!Number.isNaN(ms)) skewMs = ms - Date.now();
 }
 export const now = () => Date.now() + skewMs;
 
-function stamp(iso, text) {
+function timeElement(iso, text) {
   return h('time', { datetime: iso, title: utc(iso) }, text);
 }
 
 export const utc = (iso) => String(iso).replace('T', ' ').replace('Z', ' UTC');
 
-/* A <time> in the reader's zone; its title is the full UTC. seconds: false leaves them out. */
-export function time(iso, { seconds = true } = {}) {
-  return iso ? stamp(iso, timeText(iso, { seconds })) : h('span', { class: 'faint' }, '–');
+/* A <time> in the reader's time zone, with the full UTC time as its title. */
+export function timeTag(iso, { seconds = true } = {}) {
+  return iso ? timeElement(iso, timeText(iso, { seconds })) : h('span', { class: 'faint' }, '–');
 }
 
 export function timeText(iso, { seconds = true, ms = false } = {}) {
@@ -146,22 +149,22 @@ export function clockText(iso, { ms = false } = {}) {
   }).format(new Date(iso));
 }
 
-const STEPS = [
+const UNITS = [
   ['day', 86400000],
   ['hour', 3600000],
   ['minute', 60000],
   ['second', 1000],
 ];
 
-/* A <time> that says how long ago (or how far ahead). */
-export function ago(iso) {
-  return iso ? stamp(iso, agoText(iso)) : h('span', { class: 'faint' }, '–');
+/* A <time> as '3 minutes ago' or 'in 2 hours'. */
+export function agoTag(iso) {
+  return iso ? timeElement(iso, agoText(iso)) : h('span', { class: 'faint' }, '–');
 }
 
 export function agoText(iso) {
   const ms = Date.parse(iso) - now();
   if (Number.isNaN(ms)) return String(iso);
-  const [unit, size] = STEPS.find(([, step]) => Math.abs(ms) >= step) || STEPS[3];
+  const [unit, size] = UNITS.find(([, unitMs]) => Math.abs(ms) >= unitMs) || UNITS[3];
   if (unit === 'day' && Math.abs(ms) > 30 * size) return timeText(iso, { seconds: false });
   return intl(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(Math.trunc(ms / size), unit);
 }
@@ -171,11 +174,11 @@ export function duration(ms) {
   if (ms === null || ms === undefined) return '–';
   const sign = ms < 0 ? '−' : '';
   const v = Math.abs(ms);
-  if (v < 1000) return `${sign}${n(v, v < 10 ? 1 : 0)} ms`;
-  if (v < 60000) return `${sign}${t('unit.s', { v: n(v / 1000, 1) })}`;
+  if (v < 1000) return `${sign}${formatNumber(v, v < 10 ? 1 : 0)} ms`;
+  if (v < 60000) return `${sign}${t('unit.s', { v: formatNumber(v / 1000, 1) })}`;
   const two = (big, small, size, smallSize) =>
-    [t(big, { v: n(Math.floor(v / size), 0) }), Math.floor((v % size) / smallSize)]
-      .map((x, i) => (i === 0 ? x : x ? t(small, { v: n(x, 0) }) : ''))
+    [t(big, { v: formatNumber(Math.floor(v / size), 0) }), Math.floor((v % size) / smallSize)]
+      .map((x, i) => (i === 0 ? x : x ? t(small, { v: formatNumber(x, 0) }) : ''))
       .filter(Boolean)
       .join(' ');
   if (v < 3600000) return sign + two('unit.min', 'unit.s', 60000, 1000);

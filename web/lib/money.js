@@ -1,7 +1,7 @@
-/* money.js - amounts as numbers, fields and texts. Needs nothing of the page. */
+/* money.js - amounts in minor units, as texts and as they are typed. It imports nothing, so tests load it alone. */
 
-/* ISO 4217's digits, as the server counts (src/domain/currency.c; a test compares them): 2 for all
- * others. A browser's own are CLDR's, which has none for HUF or IDR, and change with its version. */
+/* Decimals by ISO 4217, as in src/domain/currency.c (a test compares them); all other currencies have 2. The browser's own
+ * table is CLDR's, which differs (HUF and IDR have none) and changes with the browser's version. */
 const DIGITS = { CLF: 4, UYW: 4 };
 for (const code of 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ')) DIGITS[code] = 0;
 for (const code of 'BHD IQD JOD KWD LYD OMR TND'.split(' ')) DIGITS[code] = 3;
@@ -10,7 +10,7 @@ const LONGEST = 13; /* digits before the point */
 
 export const digitsOf = (currency) => DIGITS[String(currency).toUpperCase()] ?? 2;
 
-/* 1250 USD -> '12.50'. By its digits: a division would round large ones. */
+/* 1250 USD -> '12.50'. Works on the digits, because a division would round large amounts. */
 export function majorText(minor, currency) {
   const digits = digitsOf(currency);
   const text = String(Math.abs(minor)).padStart(digits + 1, '0');
@@ -18,9 +18,9 @@ export function majorText(minor, currency) {
   return `${minor < 0 ? '-' : ''}${text.slice(0, cut)}${digits ? `.${text.slice(cut)}` : ''}`;
 }
 
-/* What kind of text this is: { minor }, or { wrong } with a name for what is wrong. A comma sets
- * thousands apart, in its right places; elsewhere it may have been meant as a point. */
-function read(text, currency) {
+/* Parses a typed amount: { minor }, or { wrong: 'number' | 'commas' | 'decimals' }. A comma is accepted only between groups
+ * of three digits; elsewhere it may have been meant as a decimal point. */
+function parseAmount(text, currency) {
   const plain = String(text).trim().replace(/[０-９，．]/g, (c) => String.fromCharCode(c.charCodeAt(0) - 0xfee0));
   const digits = digitsOf(currency);
   if (plain.includes(',') && /^[\d,.]+$/.test(plain) && !/^[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(plain)) return { wrong: 'commas' };
@@ -32,7 +32,7 @@ function read(text, currency) {
   return Number.isSafeInteger(minor) ? { minor } : { wrong: 'number' };
 }
 
-/* '12.50' of a field -> 1250; null where it is no amount of that currency. */
-export const minorOf = (text, currency) => read(text, currency).minor ?? null;
-/* 'number', 'commas' or 'decimals'; null where nothing is wrong. */
-export const amountWrong = (text, currency) => read(text, currency).wrong ?? null;
+/* '12.50' -> 1250; null if the text is not an amount of this currency. */
+export const minorOf = (text, currency) => parseAmount(text, currency).minor ?? null;
+/* What is wrong with the text: 'number', 'commas' or 'decimals'; null if nothing is. */
+export const amountWrong = (text, currency) => parseAmount(text, currency).wrong ?? null;

@@ -1,15 +1,17 @@
-/* password.js - a new password, typed twice; and one's own. */
+/* password.js - the two fields of a new password, and the dialog that changes one's own password. */
 
 import { get, post, setCsrf } from './api.js';
 import { t } from './i18n.js';
-import { confirmDialog, field, FieldError, toast } from './ui.js';
-import { tellFields } from './parts.js';
+import { toast } from './feedback.js';
+import { field, FieldError, withFieldErrors } from './form.js';
+import { confirmDialog } from './dialog.js';
 
-const PASSWORD_MIN = 12; /* bytes, as the server wants them */
+const PASSWORD_MIN = 12; /* bytes, as the server counts them */
 const secretField = (label, help, name, autocomplete = 'new-password') => field({ label, help, name, type: 'password', autocomplete });
 
-/* Typed twice, for nobody sees what was typed: [field, field again, get() -> the password]. name: the server's for it. */
-export function newPassword(name, label = t('login.password')) {
+/* Returns [field, second field, read()]. read() returns the password, or throws a FieldError if it is too short or the two
+ * differ. name: the JSON field that the server expects. */
+export function newPasswordFields(name, label = t('login.password')) {
   const first = secretField(label, t('operators.password.help'), name);
   const again = secretField(t('operators.password.again'), null, 'again');
   return [first, again, () => {
@@ -19,18 +21,18 @@ export function newPassword(name, label = t('login.password')) {
   }];
 }
 
-export async function askOwnPassword() {
+export async function changeOwnPassword() {
   const current = secretField(t('password.current'), null, 'current', 'current-password');
-  const [first, again, typed] = newPassword('new', t('password.new'));
+  const [first, again, readPassword] = newPasswordFields('new', t('password.new'));
   const done = await confirmDialog({
     title: t('password.title'), body: [current, first, again], confirm: t('password.submit'),
-    action: () => tellFields([current, first, again], async () => {
-      if (!current.input.value) throw new FieldError(current, t('login.need'));
-      await post('session/password', { current: current.input.value, new: typed() });
+    action: () => withFieldErrors([current, first, again], async () => {
+      if (!current.input.value) throw new FieldError(current, t('ui.required'));
+      await post('session/password', { current: current.input.value, new: readPassword() });
     }),
   });
   if (!done) return;
   toast(t('password.done'), 'good');
-  const session = await get('session').catch(() => null); /* it may be a new one, or none: then the login comes */
+  const session = await get('session').catch(() => null); /* the server may have renewed the session; if it ended, the login is shown */
   if (session) setCsrf(session.csrf);
 }

@@ -1,17 +1,16 @@
-/* poll.js - asking again and again, politely: never two at once, not while nobody looks, and less
- * often while it fails. */
+/* poll.js - repeats a request: never two at the same time, not while the page is hidden, and less often while it fails. */
 
 export const SLOWEST_MS = 30000;
 
-/* Calls fn now and then ms after each time it ended, until signal is aborted. A throw doubles the
- * wait; onError(err) hears of it, and onError(null) of the first success after it. */
-export function every(ms, fn, signal, onError) {
+/* Calls fn now, and again `ms` after each time it has ended, until signal is aborted. An error doubles the wait and is passed
+ * to onError(err); the first success after it calls onError(null). */
+export function poll(ms, fn, signal, onError) {
   let wait = ms;
   let timer = null;
   let running = false;
   let failed = false;
 
-  function later() {
+  function schedule() {
     clearTimeout(timer);
     timer = signal?.aborted || document.hidden ? null : setTimeout(run, wait);
   }
@@ -29,15 +28,15 @@ export function every(ms, fn, signal, onError) {
       if (!signal?.aborted) onError?.(err);
     }
     running = false;
-    later();
+    schedule();
   }
-  function seen() {
+  function runWhenVisible() {
     if (!document.hidden && timer === null) run();
   }
-  document.addEventListener('visibilitychange', seen);
+  document.addEventListener('visibilitychange', runWhenVisible);
   signal?.addEventListener('abort', () => {
     clearTimeout(timer);
-    document.removeEventListener('visibilitychange', seen);
+    document.removeEventListener('visibilitychange', runWhenVisible);
   });
   return run();
 }

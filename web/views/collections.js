@@ -1,51 +1,51 @@
-/* Collections: who collects what, and how much of it has come. */
+/* The list of collections: how much is due, and how much has been received. */
 
-import { clear, h, user } from '../lib/dom.js';
+import { h, replaceContent, untrusted } from '../lib/dom.js';
 import { get } from '../lib/api.js';
-import { money, now, t, time } from '../lib/i18n.js';
-import { badge, pageHead, pager, table } from '../lib/ui.js';
-import { meter } from '../lib/parts.js';
+import { money, now, t, timeTag } from '../lib/i18n.js';
+import { badge, meter, pageHead } from '../lib/ui.js';
+import { pager, table } from '../lib/table.js';
 
 const PAGE = 20;
-const AT_ONCE = 4; /* totals are asked for one by one, so many at a time */
+const PARALLEL = 4; /* requests for totals at the same time */
 
-export const overdue = (c, unpaid) => c.dueAt && unpaid > 0 && Date.parse(c.dueAt) < now();
+export const isOverdue = (c, unpaid) => c.dueAt && unpaid > 0 && Date.parse(c.dueAt) < now();
 
 export function dueCell(c, unpaid = 0) {
   if (!c.dueAt) return h('span', { class: 'faint' }, t('collections.due.none'));
-  return h('span', {}, time(c.dueAt, { seconds: false }), overdue(c, unpaid) ? [' ', badge('late', { tone: 'bad', label: t('collections.overdue') })] : null);
+  return h('span', {}, timeTag(c.dueAt, { seconds: false }), isOverdue(c, unpaid) ? [' ', badge('late', { tone: 'bad', label: t('collections.overdue') })] : null);
 }
 
 export const paidMeter = (totals) => meter([totals.paid], totals.participants, t('collections.people', { paid: totals.paid, all: totals.participants }));
 
-/* The list has no totals; each row's arrive when they arrive. */
-async function fillTotals(rows, cells, signal) {
+/* The list has no totals: they are loaded for each row and filled in as they arrive. */
+async function loadTotals(rows, cells, signal) {
   const waiting = [...rows];
-  const one = async () => {
+  const worker = async () => {
     for (let c = waiting.shift(); c && !signal.aborted; c = waiting.shift()) {
-      const whole = await get(`collections/${c.id}`, { limit: 1 }, { signal }).catch(() => null);
+      const full = await get(`collections/${c.id}`, { limit: 1 }, { signal }).catch(() => null);
       const cell = cells.get(c.id);
-      if (!cell || !whole) continue;
-      clear(cell.paid, paidMeter(whole.totals));
-      clear(cell.net, money(whole.totals.amountNet, c.currency));
-      clear(cell.left, money(whole.totals.amountOutstanding, c.currency));
-      clear(cell.due, dueCell(c, whole.totals.unpaid));
+      if (!cell || !full) continue;
+      replaceContent(cell.paid, paidMeter(full.totals));
+      replaceContent(cell.net, money(full.totals.amountNet, c.currency));
+      replaceContent(cell.left, money(full.totals.amountOutstanding, c.currency));
+      replaceContent(cell.due, dueCell(c, full.totals.unpaid));
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, one));
+  await Promise.all(Array.from({ length: PARALLEL }, worker));
 }
 
-function listOf(rows, go, signal) {
+function collectionTable(rows, go, signal) {
   const cells = new Map(rows.map((c) => [c.id, { paid: h('div', { class: 'meter-cell' }, '…'), net: h('span', {}, '…'), left: h('span', {}, '…'), due: h('span', {}, dueCell(c)) }]));
-  fillTotals(rows, cells, signal);
+  loadTotals(rows, cells, signal);
   return table({
     caption: t('collections.title'), rows, empty: { title: t('collections.none'), hint: t('collections.none.hint', { id: '{id}' }) }, onRow: (c) => go(`/collections/${c.id}`),
     columns: [
-      { label: t('collections.name'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/collections/${c.id}` }, user(c.title, 100)) },
+      { label: t('field.title'), class: 'grow', cell: (c) => h('a', { class: 'wrap', href: `#/collections/${c.id}` }, untrusted(c.title, 100)) },
       { label: t('collections.progress'), cell: (c) => cells.get(c.id).paid },
       { label: t('collections.received'), align: 'right', cell: (c) => cells.get(c.id).net },
       { label: t('collections.outstanding'), align: 'right', cell: (c) => cells.get(c.id).left },
-      { label: t('collections.due'), cell: (c) => cells.get(c.id).due },
+      { label: t('field.due'), cell: (c) => cells.get(c.id).due },
     ],
   });
 }
@@ -57,7 +57,7 @@ export default {
   role: 'viewer',
   key: 'c',
   async mount(root, { go, signal }) {
-    const list = pager((cursor) => get('collections', { limit: PAGE, cursor }, { signal }), (rows) => listOf(rows, go, signal), { signal });
+    const list = pager((cursor) => get('collections', { limit: PAGE, cursor }, { signal }), (rows) => collectionTable(rows, go, signal), { signal });
     root.append(pageHead(t('collections.title'), { lead: t('collections.lead') }), list.el);
   },
 };

@@ -1,5 +1,5 @@
-/* The views, in the order of the navigation. A group has a title; views without nav are reached from
- * others (a detail). See web/README.md for what a view is. */
+/* All views, in the order of the navigation. A view without `nav` is the detail of another one. web/views/README.md says
+ * what a view is. */
 
 import overview from './overview.js';
 import payments from './payments.js';
@@ -9,14 +9,14 @@ import collections from './collections.js';
 import collection from './collection.js';
 import campaigns from './campaigns.js';
 import campaign from './campaign.js';
-import dlq from './dlq.js';
-import letter from './letter.js';
+import deadLetters from './dead_letters.js';
+import deadLetter from './dead_letter.js';
 import queues from './queues.js';
 import events from './events.js';
 import notifications from './notifications.js';
 import subscribers from './subscribers.js';
 import alerts from './alerts.js';
-import books from './books.js';
+import reconciliation from './reconciliation.js';
 import audit from './audit.js';
 import sandbox from './sandbox.js';
 import settings from './settings.js';
@@ -25,8 +25,8 @@ import operators from './operators.js';
 export const groups = [
   { views: [overview] },
   { title: 'nav.money', views: [payments, payment, transfers, collections, collection, campaigns, campaign] },
-  { title: 'nav.work', views: [dlq, letter, queues, events, notifications, subscribers] },
-  { title: 'nav.house', views: [alerts, books, audit, sandbox, settings, operators] },
+  { title: 'nav.processing', views: [deadLetters, deadLetter, queues, events, notifications, subscribers] },
+  { title: 'nav.system', views: [alerts, reconciliation, audit, sandbox, settings, operators] },
 ];
 
 export const views = groups.flatMap((g) => g.views);

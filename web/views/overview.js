@@ -1,41 +1,42 @@
-/* Overview: what needs a person first, then today, then the last ten minutes live. Each part asks for
- * itself, so one that fails leaves the others standing. */
+/* Overview: first what needs attention, then today's totals, then charts of the last ten minutes. Each part loads its own data,
+ * so that one that fails does not affect the others. */
 
-import { clear, h, user } from '../lib/dom.js';
+import { h, replaceContent, untrusted } from '../lib/dom.js';
 import { get } from '../lib/api.js';
-import { ago, duration, either, money, n, now, serverTime, t } from '../lib/i18n.js';
-import { badge, card, copyable, errorBox, facts, icon, pageHead, spinner, staleNote, table } from '../lib/ui.js';
+import { agoTag, bilingual, duration, formatNumber, money, now, setServerTime, t } from '../lib/i18n.js';
+import { badge, card, countText, facts, icon, pageHead, spinner, tile } from '../lib/ui.js';
+import { errorBox, staleNote } from '../lib/feedback.js';
+import { copyableId } from '../lib/copyable.js';
+import { table } from '../lib/table.js';
 import { lineChart } from '../lib/chart.js';
-import { every } from '../lib/poll.js';
 import { operationName, paymentColumns, paymentHref } from '../lib/payment_ui.js';
+import { poll } from '../lib/poll.js';
 
 const POINTS = 300;
 const RECENT = 8;
 
-/* A box that loads itself every ms. While somebody is in it with the keyboard it keeps still. */
-function part(ms, load, draw, signal) {
+/* A box that reloads itself every `ms`. It is not redrawn while an element in it has the focus. */
+function refreshedPart(ms, load, draw, signal) {
   const box = h('div', { class: 'part' }, spinner());
   const stale = staleNote();
   let drawn = false;
-  every(ms, async () => {
+  poll(ms, async () => {
     const data = await load();
     if (signal.aborted) return;
-    stale.tell(null);
+    stale.setError(null);
     box.classList.remove('stale');
     if (drawn && box.contains(document.activeElement)) return;
-    clear(box, stale.el, draw(data));
+    replaceContent(box, stale.el, draw(data));
     drawn = true;
   }, signal, (err) => {
-    if (err && !drawn) clear(box, errorBox(err));
-    else stale.tell(err);
+    if (err && !drawn) replaceContent(box, errorBox(err));
+    else stale.setError(err);
     box.classList.toggle('stale', !!err && drawn);
   });
   return box;
 }
 
-/* ---- what needs a person ---- */
-
-const many = (c) => `${n(c.count)}${c.exact ? '' : '+'}`;
+/* ---- needs attention ---- */
 
 function attentionItem({ tone, count, title, hint, href, more }) {
   return h('article', { class: `attention ${tone}` },
@@ -47,83 +48,79 @@ function attentionItem({ tone, count, title, hint, href, more }) {
 function unknownList(rows) {
   return h('ul', { class: 'plain-list' }, rows.slice(0, 3).map((u) => h('li', {},
     h('a', { href: paymentHref(u.paymentId) }, t('overview.unknown_row', { operation: operationName(u.operation), amount: money(u.amount, u.currency), gateway: u.gateway })), ' ',
-    h('span', { class: 'faint' }, ago(u.claimedAt)))));
+    h('span', { class: 'faint' }, agoTag(u.claimedAt)))));
 }
 
 function alertList(rows) {
-  return h('ul', { class: 'plain-list' }, rows.slice(0, 3).map((a) => h('li', {}, h('span', { class: 'strong' }, user(either(a, 'summary'))), ' ', h('span', { class: 'soft' }, user(either(a, 'whatNext'))), /^dlq/.test(a.name) && [' ', h('a', { href: '#/dlq' }, t('overview.open_dead'))])));
+  return h('ul', { class: 'plain-list' }, rows.slice(0, 3).map((a) => h('li', {}, h('span', { class: 'strong' }, untrusted(bilingual(a, 'summary'))), ' ', h('span', { class: 'soft' }, untrusted(bilingual(a, 'whatNext'))), /^dlq/.test(a.name) && [' ', h('a', { href: '#/dlq' }, t('dlq.open'))])));
 }
 
-const oldest = (iso) => iso && h('p', { class: 'faint' }, t('overview.oldest', { time: '' }), ago(iso));
+const oldestNote = (iso) => iso && h('p', { class: 'faint' }, t('overview.oldest', { time: '' }), agoTag(iso));
 
-function attention({ overview: o, alerts, unknown }) {
+function attentionItems({ overview: o, alerts, unknown }) {
   const items = [];
-  if (alerts.length) items.push({ tone: 'bad', count: n(alerts.length), title: t('overview.firing'), hint: null, href: '#/alerts', more: alertList(alerts) });
-  if (o.unknown.count) items.push({ tone: 'warn', count: many(o.unknown), title: t('overview.unknown'), hint: t('overview.unknown_hint'), href: unknown.length ? paymentHref(unknown[0].paymentId) : '#/payments', more: unknownList(unknown) });
-  if (o.dead.count) items.push({ tone: 'bad', count: many(o.dead), title: t('dlq.title'), hint: t('overview.dead_hint'), href: '#/dlq', more: oldest(o.dead.oldestAt) });
-  if (!items.length) return h('div', { class: 'calm-box' }, icon('check'), h('div', {}, h('p', { class: 'strong' }, t('overview.all_calm')), h('p', { class: 'faint' }, t('overview.all_calm_hint'))));
+  if (alerts.length) items.push({ tone: 'bad', count: formatNumber(alerts.length), title: t('overview.firing'), hint: null, href: '#/alerts', more: alertList(alerts) });
+  if (o.unknown.count) items.push({ tone: 'warn', count: countText(o.unknown.count, o.unknown.exact), title: t('overview.unknown'), hint: t('overview.unknown_hint'), href: unknown.length ? paymentHref(unknown[0].paymentId) : '#/payments', more: unknownList(unknown) });
+  if (o.dead.count) items.push({ tone: 'bad', count: countText(o.dead.count, o.dead.exact), title: t('dlq.title'), hint: t('overview.dead_hint'), href: '#/dlq', more: oldestNote(o.dead.oldestAt) });
+  if (!items.length) return h('div', { class: 'all-clear' }, icon('check'), h('div', {}, h('p', { class: 'strong' }, t('overview.all_clear')), h('p', { class: 'faint' }, t('overview.all_clear_hint'))));
   return h('div', { class: 'attentions' }, items.map(attentionItem));
 }
 
 /* ---- today ---- */
 
-function sums(list) {
+function amounts(list) {
   if (!list.length) return h('span', { class: 'faint' }, '–');
   return list.map((m) => h('span', { class: 'sum' }, money(m.amount, m.currency)));
 }
 
-function tile(label, value, under) {
-  return h('div', { class: 'tile' }, h('dt', {}, label), h('dd', {}, h('div', { class: 'tile-value num' }, value), under && h('div', { class: 'faint small' }, under)));
-}
-
-function today(o) {
+function todayTiles(o) {
   const wait = o.queue.oldestReadyMs > 0 ? t('overview.queue_wait', { v: duration(o.queue.oldestReadyMs) }) : t('overview.queue_clear');
   return h('dl', { class: 'tiles' },
-    tile(t('payments.title'), `${n(o.today.payments)}${o.today.exact ? '' : '+'}`, t('overview.today_zone', { zone: o.today.zone })),
-    tile(t('payments.captured'), sums(o.today.captured)),
-    tile(t('payments.refunded'), sums(o.today.refunded)),
-    tile(t('overview.queue_now'), n(o.queue.live), wait));
+    tile(t('payments.title'), `${formatNumber(o.today.payments)}${o.today.exact ? '' : '+'}`, t('overview.today_zone', { zone: o.today.zone })),
+    tile(t('payments.captured'), amounts(o.today.captured)),
+    tile(t('payments.refunded'), amounts(o.today.refunded)),
+    tile(t('overview.queue_now'), formatNumber(o.queue.live), wait));
 }
 
 /* ---- live ---- */
 
-const RATE = (name) => (p, s) => p[name] / s;
-const PLAIN = (name) => (p) => p[name];
+const perSecond = (name) => (p, s) => p[name] / s;
+const value = (name) => (p) => p[name];
 
 function chartList() {
   const rate = t('overview.per_second');
   return [
-    { title: 'overview.c_webhooks', unit: rate, lines: [[t('overview.c_received'), RATE('webhooks')], [t('overview.c_applied'), RATE('applied')]] },
-    { title: 'payments.title', unit: rate, lines: [[t('overview.c_made'), RATE('payments')], [t('overview.c_replays'), RATE('replays')]] },
-    { title: 'overview.c_ack', unit: 'ms', lines: [['p50', PLAIN('ackP50Ms')], ['p95', PLAIN('ackP95Ms')]] },
-    { title: 'overview.c_create', unit: 'ms', lines: [['p95', PLAIN('createP95Ms')]] },
-    { title: 'overview.c_queue', unit: '', lines: [[t('status.waiting'), PLAIN('queueLive')]] },
-    { title: 'overview.c_dead', unit: '', lines: [[t('overview.c_dead'), PLAIN('dead')]], cls: 'c4' },
+    { title: 'overview.chart_webhooks', unit: rate, lines: [[t('overview.chart_received'), perSecond('webhooks')], [t('overview.chart_applied'), perSecond('applied')]] },
+    { title: 'payments.title', unit: rate, lines: [[t('overview.chart_created'), perSecond('payments')], [t('overview.chart_replayed'), perSecond('replays')]] },
+    { title: 'overview.chart_ack', unit: 'ms', lines: [['p50', value('ackP50Ms')], ['p95', value('ackP95Ms')]] },
+    { title: 'overview.chart_create', unit: 'ms', lines: [['p95', value('createP95Ms')]] },
+    { title: 'overview.chart_queue', unit: '', lines: [[t('status.waiting'), value('queueLive')]] },
+    { title: 'overview.chart_dead', unit: '', lines: [[t('overview.chart_dead'), value('dead')]], cls: 'c4' },
   ];
 }
 
 function liveCharts(signal) {
   const charts = chartList().map((c) => ({ ...c, chart: lineChart({ label: t(c.title), unit: c.unit, height: 128, series: c.lines.map(([label], i) => ({ label, cls: c.cls || `c${i + 1}` })) }) }));
-  const news = h('p', { class: 'wrong', role: 'status' });
+  const staleText = h('p', { class: 'wrong', role: 'status' });
   let points = [];
 
   function draw(seconds) {
     const times = points.map((p) => p.at);
     for (const c of charts) c.chart.update({ times, values: c.lines.map(([, of]) => points.map((p) => of(p, seconds) ?? null)) });
   }
-  every(2000, async () => {
+  poll(2000, async () => {
     const live = await get('live', { since: points.length ? points[points.length - 1].at : null }, { signal });
-    serverTime(live.asOf);
+    setServerTime(live.asOf);
     const known = points.length ? points[points.length - 1].at : '';
     points = points.concat(live.points.filter((p) => p.at > known)).slice(-POINTS);
     draw(live.intervalMs / 1000);
-  }, signal, (err) => (news.textContent = err ? t('overview.paused') : ''));
-  return [news, h('div', { class: 'grid charts' }, charts.map((c) => card(t(c.title), { level: 'h3' }, c.chart.el)))];
+  }, signal, (err) => (staleText.textContent = err ? t('overview.paused') : ''));
+  return [staleText, h('div', { class: 'grid charts' }, charts.map((c) => card(t(c.title), { level: 'h3' }, c.chart.el)))];
 }
 
 /* ---- the rest ---- */
 
-function recent(page, session, go) {
+function recentPayments(page, session, go) {
   const sandbox = session.sandbox;
   return table({
     caption: t('overview.recent'),
@@ -134,24 +131,24 @@ function recent(page, session, go) {
   });
 }
 
-const GATEWAY_WORDS = { closed: 'overview.g_closed', open: 'overview.g_open', half_open: 'overview.g_half_open' };
+const GATEWAY_TEXTS = { closed: 'overview.gateway_closed', open: 'overview.gateway_open', half_open: 'overview.gateway_half_open' };
 
-function gateways(o) {
+function gatewayList(o) {
   return h('ul', { class: 'rows' }, o.gateways.map((g) => h('li', {},
-    h('div', {}, h('span', { class: 'strong' }, user(g.name, 40)), h('p', { class: 'faint small' }, GATEWAY_WORDS[g.state] ? t(GATEWAY_WORDS[g.state]) : '')),
+    h('div', {}, h('span', { class: 'strong' }, untrusted(g.name, 40)), h('p', { class: 'faint small' }, GATEWAY_TEXTS[g.state] ? t(GATEWAY_TEXTS[g.state]) : '')),
     h('div', { class: 'right' }, badge(g.state), h('p', { class: 'faint small num' }, g.inFlight ? t('overview.in_flight', { n: g.inFlight }) : '')))));
 }
 
-function node(o) {
+function nodeFacts(o) {
   return facts([
     [t('overview.version'), o.node.version],
     [t('overview.database'), o.node.database === 'postgres' ? 'PostgreSQL' : 'SQLite'],
-    [t('overview.started'), ago(o.node.startedAt)],
-    [t('payments.id'), copyable(o.node.id, { short: 13 })],
+    [t('overview.started'), agoTag(o.node.startedAt)],
+    [t('field.id'), copyableId(o.node.id)],
   ]);
 }
 
-async function needs(overview, signal) {
+async function loadAttention(overview, signal) {
   const [alerts, unknown] = await Promise.all([
     get('alerts', null, { signal }),
     overview.unknown.count ? get('unknown', { limit: 3 }, { signal }) : { data: [] },
@@ -168,23 +165,23 @@ export default {
   role: 'viewer',
   async mount(root, { session, go, signal }) {
     let asked = { at: 0, answer: null };
-    const overview = () => { /* one answer for the parts that ask within the same second */
+    const overview = () => { /* parts that ask within the same second share one answer */
       if (now() - asked.at > 1000) asked = { at: now(), answer: get('overview', null, { signal }) };
       return asked.answer;
     };
     const boxes = {
-      attention: part(5000, async () => needs(await overview(), signal), attention, signal),
-      today: part(5000, overview, today, signal),
-      recent: part(5000, () => get('payments', { limit: RECENT }, { signal }), (page) => recent(page, session, go), signal),
-      gateways: part(5000, overview, gateways, signal),
-      node: part(30000, overview, node, signal),
+      attention: refreshedPart(5000, async () => loadAttention(await overview(), signal), attentionItems, signal),
+      today: refreshedPart(5000, overview, todayTiles, signal),
+      recent: refreshedPart(5000, () => get('payments', { limit: RECENT }, { signal }), (page) => recentPayments(page, session, go), signal),
+      gateways: refreshedPart(5000, overview, gatewayList, signal),
+      node: refreshedPart(30000, overview, nodeFacts, signal),
     };
     root.append(
       pageHead(t('overview.title')),
       h('section', { 'aria-label': t('overview.attention') }, boxes.attention),
       h('section', { 'aria-label': t('overview.today') }, boxes.today),
       h('section', { class: 'section' }, h('div', { class: 'line-head' }, h('h2', {}, t('overview.live')), h('span', { class: 'faint' }, t('overview.live_lead'))), liveCharts(signal)),
-      h('div', { class: 'two' },
+      h('div', { class: 'with-aside' },
         card(t('overview.recent'), { aside: h('a', { href: '#/payments' }, t('overview.recent_all')) }, boxes.recent),
         h('div', { class: 'stack' }, card(t('overview.gateways'), {}, boxes.gateways), card(t('overview.node'), {}, boxes.node))));
   },

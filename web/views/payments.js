@@ -1,10 +1,12 @@
-/* Payments: one search box for every kind of id, filters, pages by cursor. What is asked for stands in
- * the address, so it can be sent to somebody and the back key works. */
+/* The list of payments: one search box for every kind of id, and filters. The search is part of the address, so it can be sent
+ * to another person and the browser's Back works. */
 
-import { clear, h } from '../lib/dom.js';
+import { h, replaceContent } from '../lib/dom.js';
 import { get } from '../lib/api.js';
-import { has, t } from '../lib/i18n.js';
-import { button, field, icon, pageHead, pager, table } from '../lib/ui.js';
+import { hasText, t } from '../lib/i18n.js';
+import { button, icon, pageHead } from '../lib/ui.js';
+import { pager, table } from '../lib/table.js';
+import { field } from '../lib/form.js';
 import { paymentColumns } from '../lib/payment_ui.js';
 
 const STATES = ['PENDING', 'AUTHORIZED', 'CAPTURED', 'REFUNDED', 'FAILED'];
@@ -13,13 +15,13 @@ const GATEWAYS = [['sandbox', 'Sandbox'], ['stripe', 'Stripe'], ['paypay', 'PayP
 const FILTERS = ['q', 'status', 'context', 'gateway', 'from', 'to', 'userId', 'bookingId'];
 const LIMIT = 25;
 
-/* A day of the reader's calendar -> its first moment, or the next day's. */
-function moment(day, plusDays) {
+/* '2026-11-19' in the reader's time zone -> the beginning of that day plus so many days, in UTC. */
+function startOfDay(day, plusDays) {
   const m = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day || '');
   return m ? new Date(Number(m[1]), Number(m[2]) - 1, Number(m[3]) + plusDays).toISOString() : day;
 }
 
-function asked(query) {
+function filtersOf(query) {
   return Object.fromEntries(FILTERS.map((name) => [name, query.get(name) || '']).filter(([, v]) => v));
 }
 
@@ -40,7 +42,7 @@ function emptyOf(filters) {
 }
 
 function foundBy(page) {
-  const names = (page.matchedBy || []).filter((m) => has(`payments.by_${m}`)).map((m) => t(`payments.by_${m}`));
+  const names = (page.matchedBy || []).filter((m) => hasText(`payments.by_${m}`)).map((m) => t(`payments.by_${m}`));
   return names.length ? h('p', { class: 'faint found-by', role: 'status' }, t('payments.found_by', { what: names.join(', ') })) : null;
 }
 
@@ -52,17 +54,17 @@ export default {
   key: 'p',
   role: 'viewer',
   async mount(root, { query, go, signal }) {
-    let filters = asked(query);
+    let filters = filtersOf(query);
     const search = field({ label: t('payments.search'), hideLabel: true, type: 'search', name: 'q', value: filters.q || '', placeholder: t('payments.search_hint'), autocomplete: 'off', spellcheck: 'false', maxlength: 300, dataset: { search: '' } });
     const fields = filterFields(filters);
     const reset = button({ label: t('payments.clear'), kind: 'ghost', hidden: !Object.keys(filters).length, onclick: () => go('/payments') });
     const form = h('form', { class: 'stack search-form', role: 'search', onsubmit: submit },
       h('div', { class: 'search-line' }, icon('search'), search, button({ label: t('payments.find'), kind: 'primary', type: 'submit' })),
       h('div', { class: 'filters' }, fields, reset));
-    const list = pager((cursor) => get('payments', { ...filters, q: filters.q?.trim(), from: moment(filters.from, 0), to: moment(filters.to, 1), limit: LIMIT, cursor }, { signal }),
+    const list = pager((cursor) => get('payments', { ...filters, q: filters.q?.trim(), from: startOfDay(filters.from, 0), to: startOfDay(filters.to, 1), limit: LIMIT, cursor }, { signal }),
       (rows, page) => [filters.q ? foundBy(page) : null, table({ caption: t('payments.title'), columns: paymentColumns(), rows, onRow: (p) => go(`/payments/${p.id}`), empty: emptyOf(filters) })], { signal });
 
-    /* The fields stay, and the keyboard in them. */
+    /* Only the list is reloaded: the fields keep their values and the focus. */
     function submit(e) {
       e?.preventDefault();
       const next = { userId: filters.userId, bookingId: filters.bookingId, q: search.input.value.trim() };
@@ -73,7 +75,7 @@ export default {
       list.first();
     }
     for (const f of fields) f.input.addEventListener('change', () => f.input.type !== 'date' && submit());
-    clear(root, pageHead(t('payments.title')), form, list.el);
+    replaceContent(root, pageHead(t('payments.title')), form, list.el);
     if (query.has('find')) {
       go('/payments', {}, { replace: true, stay: true });
       search.input.focus();

@@ -1,12 +1,15 @@
-/* The sandbox: make a payment, send an event, let something go wrong. In dev mode only. */
+/* The sandbox: create a payment, send an event, turn faults on and off. Only with the sandbox gateways of development mode. */
 
-import { clear, h } from '../lib/dom.js';
+import { h, replaceContent } from '../lib/dom.js';
 import { del, get, post, put } from '../lib/api.js';
 import { amountTrouble, t } from '../lib/i18n.js';
+import { badge, button, card, pageHead, setWorking, spinner } from '../lib/ui.js';
+import { errorBox, runAction, toast } from '../lib/feedback.js';
+import { jsonView } from '../lib/copyable.js';
+import { field } from '../lib/form.js';
+import { canOperate } from '../lib/session.js';
 import { minorOf } from '../lib/money.js';
-import { badge, button, card, errorBox, field, jsonView, pageHead, spinner, toast } from '../lib/ui.js';
-import { act, operates } from '../lib/parts.js';
-import { said } from '../lib/said.js';
+import { translateServerText } from '../lib/server_text.js';
 
 const CARDS = [['pm_card_visa', 'visa'], ['pm_card_jcb', 'jcb'], ['pm_card_chargeDeclined', 'declined'], ['pm_card_chargeDeclinedInsufficientFunds', 'funds'],
   ['pm_card_authenticationRequired', '3ds'], ['pm_card_refundFail', 'refundfail'], ['pm_card_createDispute', 'dispute']];
@@ -14,7 +17,7 @@ const TYPES = ['payment_intent.succeeded', 'payment_intent.payment_failed', 'pay
 const CURRENCIES = ['JPY', 'USD', 'EUR'];
 const PATH = '/v1/payment_intents';
 
-/* As POST /_sandbox/faults takes them: docs/sandbox.md. */
+/* Rules for POST /_sandbox/faults; docs/sandbox.md describes them. */
 const CALL_FAULTS = {
   drop_after: { dropAfter: true },
   hang: { hangMs: 20000, dropAfter: true },
@@ -26,8 +29,8 @@ const CALL_FAULTS = {
   html: { answer: 'html' },
   cut: { answer: 'cut' },
 };
-/* Each switch of /_sandbox/webhooks: what it is when on and when off. */
-const HOOK_FAULTS = {
+/* Switches of /_sandbox/webhooks: [settings when on, settings when off, whether it is on]. */
+const WEBHOOK_FAULTS = {
   duplicate: [{ duplicate: 2 }, { duplicate: 0 }, (w) => w.duplicate > 0],
   reorder: [{ reorder: true }, { reorder: false }, (w) => w.reorder],
   delay: [{ delayMs: 5000 }, { delayMs: 0 }, (w) => w.delayMs > 0],
@@ -37,69 +40,67 @@ const HOOK_FAULTS = {
 
 /* ---- a payment ---- */
 
-function paidNews(p) {
-  return h('div', { class: 'note paid-news' }, h('span', {}, t(p.status === 'FAILED' ? 'sandbox.pay.failed' : 'sandbox.pay.done'), ' ', p.status === 'FAILED' && p.failureReason ? said(p.failureReason) : badge(p.status)), h('a', { class: 'button primary', href: `#/payments/${encodeURIComponent(p.id)}` }, t('sandbox.pay.timeline')));
+function paymentResult(p) {
+  return h('div', { class: 'note payment-result' }, h('span', {}, t(p.status === 'FAILED' ? 'sandbox.pay.failed' : 'sandbox.pay.done'), ' ', p.status === 'FAILED' && p.failureReason ? translateServerText(p.failureReason) : badge(p.status)), h('a', { class: 'button primary', href: `#/payments/${encodeURIComponent(p.id)}` }, t('sandbox.pay.timeline')));
 }
 
 function payCard() {
-  const amount = field({ label: t('collections.amount'), name: 'amount', value: '5000', inputmode: 'decimal', autocomplete: 'off' });
-  const currency = field({ label: t('books.kind.currency'), name: 'currency', type: 'select', value: 'JPY', options: CURRENCIES });
+  const amount = field({ label: t('field.amount'), name: 'amount', value: '5000', inputmode: 'decimal', autocomplete: 'off' });
+  const currency = field({ label: t('reconciliation.kind.currency'), name: 'currency', type: 'select', value: 'JPY', options: CURRENCIES });
   const method = field({ label: t('sandbox.method'), name: 'method', type: 'select', value: 'pm_card_visa', options: CARDS.map(([id, word]) => [id, t(`sandbox.card.${word}`)]) });
   const description = field({ label: t('sandbox.description'), name: 'description', maxlength: 200, autocomplete: 'off' });
   const capture = field({ label: t('sandbox.capture'), name: 'capture', type: 'checkbox', value: false });
-  const news = h('div', { role: 'status' });
+  const result = h('div', { role: 'status' });
   const go = button({ label: t('sandbox.pay.submit'), kind: 'primary', type: 'submit' });
 
   async function pay(e) {
     e.preventDefault();
     const minor = minorOf(amount.input.value, currency.input.value);
-    amount.error(minor > 0 ? null : amountTrouble(amount.input.value, currency.input.value) || t('sandbox.amount.bad'));
+    amount.error(minor > 0 ? null : amountTrouble(amount.input.value, currency.input.value) || t('sandbox.amount.invalid'));
     if (!(minor > 0)) return amount.input.focus();
     const body = { amount: minor, currency: currency.input.value, method: method.input.value, capture: capture.input.checked };
     if (description.input.value) body.description = description.input.value;
-    clear(news);
-    go.disabled = true;
-    go.classList.add('working');
+    replaceContent(result);
+    setWorking(go, true);
     try {
-      clear(news, paidNews((await post('sandbox/payments', body)).payment));
+      replaceContent(result, paymentResult((await post('sandbox/payments', body)).payment));
     } catch (err) {
-      clear(news, errorBox(err), err.problem?.paymentId ? h('p', {}, h('a', { href: `#/payments/${encodeURIComponent(err.problem.paymentId)}` }, t('sandbox.pay.timeline'))) : null);
+      replaceContent(result, errorBox(err), err.problem?.paymentId ? h('p', {}, h('a', { href: `#/payments/${encodeURIComponent(err.problem.paymentId)}` }, t('sandbox.pay.timeline'))) : null);
     }
-    go.disabled = false;
-    go.classList.remove('working');
+    setWorking(go, false);
     return undefined;
   }
   return card(t('sandbox.pay'), {}, h('form', { class: 'stack', novalidate: true, onsubmit: pay }, h('p', { class: 'faint' }, t('sandbox.pay.lead')),
-    h('div', { class: 'pair' }, amount, currency), method, description, capture, h('div', { class: 'actions' }, go), news));
+    h('div', { class: 'pair' }, amount, currency), method, description, capture, h('div', { class: 'actions' }, go), result));
 }
 
 /* ---- an event ---- */
 
 function eventCard() {
-  const type = field({ label: t('events.type'), name: 'type', type: 'select', value: TYPES[0], options: TYPES });
+  const type = field({ label: t('field.event_type'), name: 'type', type: 'select', value: TYPES[0], options: TYPES });
   const broken = field({ label: t('sandbox.event.broken'), name: 'broken', type: 'checkbox', help: t('sandbox.event.broken.help') });
-  const news = h('div', { role: 'status' });
+  const result = h('div', { role: 'status' });
   const go = button({ label: t('sandbox.event.submit'), kind: 'primary', type: 'submit' });
 
   async function send(e) {
     e.preventDefault();
     const isBroken = broken.input.checked;
-    clear(news);
-    if (!(await act(go, () => post('sandbox/events', { type: type.input.value, broken: isBroken })))) return;
-    clear(news, h('p', { class: 'note' }, t('sandbox.event.done'), ' ', h('a', { href: isBroken ? '#/dlq' : '#/events' }, t(isBroken ? 'overview.open_dead' : 'sandbox.event.look'))));
+    replaceContent(result);
+    if (!(await runAction(go, () => post('sandbox/events', { type: type.input.value, broken: isBroken })))) return;
+    replaceContent(result, h('p', { class: 'note' }, t('sandbox.event.done'), ' ', h('a', { href: isBroken ? '#/dlq' : '#/events' }, t(isBroken ? 'dlq.open' : 'sandbox.event.open'))));
   }
-  return card(t('sandbox.event'), {}, h('form', { class: 'stack', novalidate: true, onsubmit: send }, h('p', { class: 'faint' }, t('sandbox.event.lead')), type, broken, h('div', { class: 'actions' }, go), news));
+  return card(t('sandbox.event'), {}, h('form', { class: 'stack', novalidate: true, onsubmit: send }, h('p', { class: 'faint' }, t('sandbox.event.lead')), type, broken, h('div', { class: 'actions' }, go), result));
 }
 
-/* ---- what goes wrong ---- */
+/* ---- faults ---- */
 
-/* What a rule does, whatever its path and its times: that is the switch it belongs to. */
-function doing(rule) {
+/* What a rule does, without its path and count. It identifies the switch that the rule belongs to. */
+function effectOf(rule) {
   const { path, method, skip, times, ...rest } = rule;
   return JSON.stringify(Object.entries(rest).sort());
 }
 
-const ruleOf = (name, rules) => rules.find((r) => doing(r) === doing(CALL_FAULTS[name]));
+const ruleOf = (name, rules) => rules.find((r) => effectOf(r) === effectOf(CALL_FAULTS[name]));
 
 function toggle({ label, why, on, may, onchange }) {
   const id = `sw-${label.replace(/\W+/g, '')}-${Math.random().toString(36).slice(2, 8)}`;
@@ -108,25 +109,25 @@ function toggle({ label, why, on, may, onchange }) {
     h('div', {}, h('label', { for: id }, label), h('p', { class: 'faint small', id: `${id}-w` }, why)));
 }
 
-/* The API can add a rule and drop all of them: one alone goes by dropping all and setting the others. */
-async function dropRule(now, gone) {
+/* The API can add one rule or delete all rules. To delete one, all are deleted and the others are added again. */
+async function deleteRule(now, rule) {
   let last = await del('sandbox/faults');
-  for (const rule of now.faults.filter((r) => r !== gone)) last = await put('sandbox/faults', { fault: rule });
+  for (const other of now.faults.filter((r) => r !== rule)) last = await put('sandbox/faults', { fault: other });
   const { offBySetting, ...webhooks } = now.webhooks;
   return put('sandbox/faults', { webhooks }).catch(() => last);
 }
 
-/* On this machine it is where the setting says; elsewhere, where the page is. */
+/* The sandbox has its own port on the host of this page. */
 async function sandboxAddress(signal) {
   const found = (await get('settings', null, { signal })).data.find((x) => x.name === 'ICHIDO_SANDBOX_LISTEN');
   return `http://${location.hostname}:${/\d+$/.exec(found.value)[0]}/_sandbox`;
 }
 
 function faultsCard(session, signal) {
-  const may = operates(session);
+  const may = canOperate(session);
   const box = h('div', { class: 'stack' }, spinner());
   const more = h('p', { class: 'faint small' });
-  const off = button({ label: t('sandbox.faults.alloff'), small: true, onclick: () => change(() => del('sandbox/faults')) });
+  const off = button({ label: t('sandbox.faults.all_off'), small: true, onclick: () => change(() => del('sandbox/faults')) });
 
   async function change(fn) {
     try {
@@ -139,18 +140,18 @@ function faultsCard(session, signal) {
   const callToggle = (name, now) => {
     const rule = ruleOf(name, now.faults);
     return toggle({ label: t(`sandbox.fault.${name}`), why: t(`sandbox.fault.${name}.why`), on: !!rule, may,
-      onchange: () => change(() => (rule ? dropRule(now, rule) : put('sandbox/faults', { fault: { path: PATH, method: 'POST', ...CALL_FAULTS[name] } }))) });
+      onchange: () => change(() => (rule ? deleteRule(now, rule) : put('sandbox/faults', { fault: { path: PATH, method: 'POST', ...CALL_FAULTS[name] } }))) });
   };
-  const hookToggle = (name, now) => {
-    const [on, isOff, test] = HOOK_FAULTS[name];
-    return toggle({ label: t(`sandbox.hook.${name}`), why: t(`sandbox.hook.${name}.why`), on: test(now.webhooks), may, onchange: () => change(() => put('sandbox/faults', { webhooks: test(now.webhooks) ? isOff : on })) });
+  const webhookToggle = (name, now) => {
+    const [on, isOff, test] = WEBHOOK_FAULTS[name];
+    return toggle({ label: t(`sandbox.webhook.${name}`), why: t(`sandbox.webhook.${name}.why`), on: test(now.webhooks), may, onchange: () => change(() => put('sandbox/faults', { webhooks: test(now.webhooks) ? isOff : on })) });
   };
   function show(now) {
     const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input')].indexOf(document.activeElement) : -1;
-    const others = now.faults.filter((r) => !Object.keys(CALL_FAULTS).some((name) => doing(r) === doing(CALL_FAULTS[name])));
-    clear(box, h('p', { class: 'faint' }, t('sandbox.faults.lead')),
+    const others = now.faults.filter((r) => !Object.keys(CALL_FAULTS).some((name) => effectOf(r) === effectOf(CALL_FAULTS[name])));
+    replaceContent(box, h('p', { class: 'faint' }, t('sandbox.faults.lead')),
       h('h3', {}, t('sandbox.faults.calls')), h('div', { class: 'toggles' }, Object.keys(CALL_FAULTS).map((name) => callToggle(name, now))),
-      h('h3', {}, t('overview.c_webhooks')), h('div', { class: 'toggles' }, Object.keys(HOOK_FAULTS).map((name) => hookToggle(name, now))),
+      h('h3', {}, t('sandbox.faults.webhooks')), h('div', { class: 'toggles' }, Object.keys(WEBHOOK_FAULTS).map((name) => webhookToggle(name, now))),
       others.length > 0 && h('details', {}, h('summary', {}, t('sandbox.faults.others')), jsonView(others)),
       more);
     if (focused >= 0) box.querySelectorAll('input')[focused]?.focus();
@@ -159,11 +160,11 @@ function faultsCard(session, signal) {
     try {
       show(await get('sandbox/faults', null, { signal }));
     } catch (err) {
-      if (!signal.aborted) clear(box, errorBox(err, load));
+      if (!signal.aborted) replaceContent(box, errorBox(err, load));
     }
   }
   load();
-  sandboxAddress(signal).then((url) => clear(more, t('sandbox.more'), ' ', h('a', { href: url, target: '_blank', rel: 'noopener' }, url)), () => {});
+  sandboxAddress(signal).then((url) => replaceContent(more, t('sandbox.all_settings'), ' ', h('a', { href: url, target: '_blank', rel: 'noopener' }, url)), () => {});
   return card(t('sandbox.faults'), { aside: may && off }, box);
 }
 
@@ -176,7 +177,7 @@ export default {
   when: (session) => session.sandbox,
   async mount(root, { session, signal }) {
     root.append(pageHead(t('sandbox.title'), { lead: t('sandbox.lead') }));
-    if (operates(session)) root.append(h('div', { class: 'grid halves' }, payCard(), eventCard()));
+    if (canOperate(session)) root.append(h('div', { class: 'halves' }, payCard(), eventCard()));
     else root.append(h('p', { class: 'note' }, t('sandbox.viewer')));
     root.append(faultsCard(session, signal));
   },

@@ -1,12 +1,14 @@
-/* How this server is set up. Secrets never come here; only whether they are set. */
+/* The server's settings. The server never sends the value of a secret, only whether it is set. */
 
-import { clear, h, user } from '../lib/dom.js';
+import { h, replaceContent, untrusted } from '../lib/dom.js';
 import { get } from '../lib/api.js';
-import { t } from '../lib/i18n.js';
-import { badge, emptyState, field, pageHead, section, table } from '../lib/ui.js';
-import { operates, whole, words } from '../lib/parts.js';
+import { t, textFor } from '../lib/i18n.js';
+import { badge, emptyState, longText, pageHead, section } from '../lib/ui.js';
+import { table } from '../lib/table.js';
+import { EXACT, field } from '../lib/form.js';
+import { canOperate } from '../lib/session.js';
 
-/* The first that fits takes it. */
+/* A setting belongs to the first group whose pattern matches its name. */
 const GROUPS = [
   ['sandbox', /SANDBOX|TEST_CLOCK|FAULTS/],
   ['watch', /^OTEL_|^SENTRY_|_ALERT|_LOG_/],
@@ -17,23 +19,23 @@ const GROUPS = [
   ['gateways', /GATEWAY|ROUTES|^STRIPE_|PAYPAY|BANK|RECONCILE|TIME_ZONE|RETURN_URL|RESERVATION|ACTION_LIMIT/],
   ['server', /./],
 ];
-const ORDER = ['server', 'store', 'gateways', 'webhooks', 'access', 'people', 'watch', 'sandbox'];
+const DISPLAY_ORDER = ['server', 'store', 'gateways', 'webhooks', 'access', 'people', 'watch', 'sandbox'];
 
-const groupOf = (name) => GROUPS.find(([, fits]) => fits.test(name))[0];
+const groupOf = (name) => GROUPS.find(([, pattern]) => pattern.test(name))[0];
 
 function valueCell(s) {
   if (s.secret) return badge(s.set ? 'set' : 'unset', { tone: s.set ? 'good' : 'calm', label: t(s.set ? 'settings.set' : 'settings.unset') });
   if (s.value === null || s.value === '') return h('span', { class: 'faint' }, t('settings.unset'));
-  return h('code', { class: 'wrap' }, whole(s.value, 120));
+  return h('code', { class: 'wrap' }, longText(s.value, 120));
 }
 
 function groupTable(id, rows) {
   return section(t(`settings.group.${id}`), table({
     caption: t(`settings.group.${id}`), rows,
     columns: [
-      { label: t('queues.name'), class: 'setting-name', cell: (s) => h('code', {}, user(s.name, 80)) },
+      { label: t('field.name'), class: 'setting-name', cell: (s) => h('code', {}, untrusted(s.name, 80)) },
       { label: t('settings.value'), class: 'grow', cell: valueCell },
-      { label: t('settings.source'), class: 'setting-source', cell: (s) => h('span', { class: s.source === 'default' ? 'faint' : null }, words('settings.source', s.source)) },
+      { label: t('settings.source'), class: 'setting-source', cell: (s) => h('span', { class: s.source === 'default' ? 'faint' : null }, textFor('settings.source', s.source)) },
     ],
   }));
 }
@@ -46,19 +48,19 @@ export default {
   async mount(root, { session, signal }) {
     const { data } = await get('settings', null, { signal });
     const box = h('div', { class: 'stack' });
-    const find = field({ label: t('settings.search'), name: 'find', type: 'search', spellcheck: 'false', autocapitalize: 'none', autocomplete: 'off' });
+    const find = field({ label: t('settings.search'), name: 'find', type: 'search', ...EXACT, autocomplete: 'off' });
     const changed = field({ label: t('settings.changed'), name: 'changed', type: 'checkbox' });
 
     function show() {
-      const word = find.input.value.trim().toUpperCase().replace(/[\s-]+/g, '_');
-      const rows = data.filter((s) => s.name.includes(word) && (!changed.input.checked || s.source !== 'default'));
-      const groups = ORDER.map((id) => [id, rows.filter((s) => groupOf(s.name) === id)]).filter(([, list]) => list.length);
-      clear(box, groups.length ? groups.map(([id, list]) => groupTable(id, list)) : emptyState({ title: t('settings.none') }));
+      const typed = find.input.value.trim().toUpperCase().replace(/[\s-]+/g, '_');
+      const rows = data.filter((s) => s.name.includes(typed) && (!changed.input.checked || s.source !== 'default'));
+      const groups = DISPLAY_ORDER.map((id) => [id, rows.filter((s) => groupOf(s.name) === id)]).filter(([, list]) => list.length);
+      replaceContent(box, groups.length ? groups.map(([id, list]) => groupTable(id, list)) : emptyState({ title: t('settings.none') }));
     }
     find.input.addEventListener('input', show);
     changed.input.addEventListener('change', show);
     show();
-    root.append(pageHead(t('settings.title'), { lead: t('settings.lead'), actions: operates(session) && h('a', { class: 'button', href: '#/operators' }, t('operators.title')) }),
+    root.append(pageHead(t('settings.title'), { lead: t('settings.lead'), actions: canOperate(session) && h('a', { class: 'button', href: '#/operators' }, t('operators.title')) }),
       h('div', { class: 'filters' }, find, changed), box);
   },
 };

@@ -1,8 +1,8 @@
-/* jsontext.js - JSON as a text that a person edits. Numbers and strings stay byte for byte: parsing
- * and writing again would round an amount of 20 digits. */
+/* json_text.js - JSON as a text that a person edits. Numbers and strings keep their bytes, because parsing and writing again
+ * would round a number of 20 digits. */
 
 const PAIRS = { '{': '}', '[': ']' };
-const DEEPEST = 60; /* levels that are indented: a million brackets must not become a terabyte of blanks */
+const DEEPEST = 60; /* levels that are indented: a million brackets must not become a terabyte of spaces */
 
 function stringEnd(text, from) {
   let i = from + 1;
@@ -11,10 +11,11 @@ function stringEnd(text, from) {
 }
 
 const PLAIN = new Set('{}[],: \n');
-const MOST_TOKENS = 2000; /* that get a colour; the rest stays plain */
+const MOST_TOKENS = 2000; /* that are coloured; the rest stays plain */
 
-/* What JSON.stringify wrote, to be coloured: [{ kind: 'key'|'string'|'other', from, to }]. It may be cut anywhere. Each
- * character is looked at once: a pattern that tries an unclosed string anew from each of its quotes takes seconds. */
+/* The tokens of a text that JSON.stringify wrote, for colouring: [{ kind: 'key'|'string'|'other', from, to }]. The text may be
+ * cut off anywhere. Each character is read once: a regular expression would take seconds on an unclosed string with many
+ * quotes. */
 export function tokensOf(text) {
   const found = [];
   for (let i = 0; i < text.length && found.length < MOST_TOKENS;) {
@@ -31,7 +32,7 @@ export function tokensOf(text) {
   return found;
 }
 
-/* The same tokens, two blanks for each level. For valid JSON only: see problemOf. */
+/* The same tokens with two spaces per level. The text must be valid JSON: see problemOf. */
 export function indent(text) {
   let out = '';
   let depth = 0;
@@ -61,7 +62,7 @@ export function indent(text) {
   return out;
 }
 
-/* null where it is JSON; else { message, line, column }, the place where the browser names it. */
+/* null for valid JSON, else { message, line, column }; line is null if the browser does not report the position. */
 export function problemOf(text) {
   try {
     JSON.parse(text);
@@ -73,23 +74,22 @@ export function problemOf(text) {
   }
 }
 
-/* A text for the editor: indented where it is JSON, as it is where not. */
+/* The text for the editor: JSON is indented, anything else is unchanged. */
 export const readable = (text) => (problemOf(text) ? text : indent(text));
 
-/* A textarea makes one kind of line end of all. The lines of a difference (diff.js), put together
- * with those the original had: a line that stayed or was rewritten keeps its own, a new one has the
- * most usual. */
+/* Joins the lines of a difference (diff.js) with the original's line ends, because a textarea turns all line ends into one
+ * kind. A line that was kept or rewritten keeps its line end; a new line gets the most frequent one. */
 export function withEnds(original, lines) {
   const ends = original.match(/\r\n|\r|\n/g) || [];
   const count = (end) => ends.filter((e) => e === end).length;
-  const usual = ['\n', '\r\n', '\r'].reduce((best, end) => (count(end) > count(best) ? end : best));
+  const mostFrequent = ['\n', '\r\n', '\r'].reduce((best, end) => (count(end) > count(best) ? end : best));
   const out = [];
-  let at = 0; /* in the original */
-  let free = []; /* of the lines just taken away */
+  let at = 0; /* line of the original */
+  let free = []; /* line ends of the lines just removed */
   for (const { kind, text } of lines) {
     if (kind === 'same') free = [];
     if (kind !== 'add') free.push(ends[at++]);
-    if (kind !== 'del') out.push([text, free.shift() || usual]);
+    if (kind !== 'del') out.push([text, free.shift() || mostFrequent]);
   }
   return out.map(([text, end], i) => (i < out.length - 1 ? text + end : text)).join('');
 }

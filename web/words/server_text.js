@@ -1,5 +1,5 @@
-/* What the server and the providers say in English alone, in Japanese. '*' stands for anything, and is
- * kept as it is. What is not here is shown as it came. */
+/* Japanese translations of texts that the server and the providers give in English only. '*' stands for any text and is
+ * copied. A text that is not in this list is shown in English. */
 export default [
   ["the message's body cannot be read", 'メッセージの本文を読み取れません'],
   ['its stored body still cannot be read (*)*', '保存された本文をまだ読み取れません（*）。「編集して再実行」で直すか、削除してください。'],
@@ -23,6 +23,7 @@ export default [
   ['the destination was not reached: *', '送信先に接続できませんでした: *'],
   ['money landed where it cannot be taken; it goes back', '受け取れない入金のため、返金します'],
   ['money on a second intent of this payment; it goes back', 'この支払いへの二重の入金のため、返金します'],
+  ['by redrive *: * *, dead of: *', '再実行 * による: * *（原因: *）'],
   ['Your card was declined.', 'カードが拒否されました'],
   ['Your card has insufficient funds.', 'カードが拒否されました（残高不足）'],
   ['Your card has expired.', 'カードの有効期限が切れています'],

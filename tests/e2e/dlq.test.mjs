@@ -227,7 +227,7 @@ forEachStore((store, test) => {
     });
 
     test('Q6 the command line works while a server runs', async (t) => {
-        const server = await start(t, store);
+        const server = await start(t, store, { env: { ICHIDO_WEBHOOK_RETRY_MS: '600000' } }); // what is retried does not die again meanwhile
         const { db } = server;
         const one = orphan();
         const dead = await dies(server, one);

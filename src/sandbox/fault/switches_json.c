@@ -1,5 +1,5 @@
-/* switches_json.c - rules, webhook switches and chance as JSON: as the API has them, and as they
- * are kept on disk. One writer and one reader each. */
+/* switches_json.c - rules, webhook switches and chaos as JSON. The API and the rows on disk use the
+ * same writers and readers. */
 #include "base/time/civil.h"
 #include "base/time/parse.h"
 #include "sandbox/fault/switches.h"
@@ -64,7 +64,7 @@ const char *const rule_names[] = { "path",       "method",       "times",       
                                    "shouldRetry" };
 const size_t rule_name_count = COUNT(rule_names);
 
-/* The words of chaos, too. */
+/* The same words as in chaos. */
 static const char *const spoil_names[SPOILS] = {
     [SPOIL_HALF_JSON] = "half_json", [SPOIL_HTML] = "html",         [SPOIL_TYPE] = "content_type",
     [SPOIL_REDIRECT] = "redirect",   [SPOIL_CURRENCY] = "currency", [SPOIL_CUT] = "cut",
@@ -104,7 +104,7 @@ void rules_write(struct buf *b, const struct sandbox_faults *f)
     buf_add(b, S("]}\n"));
 }
 
-static bool says_something(const struct call_rule *rule)
+static bool rule_has_effect(const struct call_rule *rule)
 {
     const struct sandbox_fault *f = &rule->fault;
 
@@ -154,7 +154,7 @@ struct call_rule rule_read(struct reading *in)
     f->should_retry = read_retry_word(in);
     if (rule.path[0] && rule.path[0] != '/')
         json_problem(&in->problems, "path", "begins with /");
-    if (!says_something(&rule) && !in->problems.count)
+    if (!rule_has_effect(&rule) && !in->problems.count)
         json_problem(&in->problems, "statusBefore", "a rule needs something to do");
     return rule;
 }
@@ -203,7 +203,7 @@ void webhooks_write(struct buf *b, const struct webhook_values *v)
             (long long)v->drop_first, (long long)v->factor, yes_or_no(v->burst));
 }
 
-/* Another receiver; "" is the first one again. */
+/* "" returns to the receiver of the settings. */
 static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
 {
     struct str u;
@@ -229,7 +229,7 @@ void webhooks_read(struct reading *in, struct webhook_values *v)
     v->factor = switches_json_number(in, "factor", 1, 1000000, v->factor);
 }
 
-/* --- chance --- */
+/* --- chaos --- */
 
 const char *const chaos_fields[] = { "seed", "calls", "webhooks", "delayMs", "hangMs", "until" };
 const size_t chaos_field_count = COUNT(chaos_fields);

@@ -1,9 +1,7 @@
-/* session.c - POST /v1/stripecli/sessions: somebody wants to listen, or only to know his
- * secret (`stripe listen --print-secret`).
- *
- * A device keeps its secret: it is made at its first session and given to every later one. When
- * there are LIMIT_RELAY_SESSIONS the one that has waited longest for its listener gives way; where
- * all are connected it is 429, which ends the command with that message. */
+/* session.c - POST /v1/stripecli/sessions: makes a session for `stripe listen`, or only reports the
+ * device's secret (--print-secret). A device keeps the secret of its first session. When there are
+ * LIMIT_RELAY_SESSIONS, the session that has waited longest for its listener is deleted; if all are
+ * connected the call gets 429, which ends the command. */
 #include "base/hex.h"
 #include "sandbox/relay/listeners.h"
 #include "sandbox/stripe/call.h"
@@ -16,7 +14,7 @@ enum { SECRET_BYTES = 32, ID_DIGITS = RELAY_ID - 6 };
 
 #define VERSION "2026-10-28.endive"
 
-static bool wants_webhooks(struct visit *v)
+static bool check_features(struct visit *v)
 {
     const struct form *f = form_get(&v->form, S("websocket_features"));
 
@@ -85,7 +83,7 @@ void relay_session_create(struct visit *v)
     struct str device, id, secret;
     char fresh[RELAY_SECRET + 1];
 
-    if (!wants_webhooks(v) || !take_device(v, &device) || !make_room(v))
+    if (!check_features(v) || !take_device(v, &device) || !make_room(v))
         return;
     make_secret(w->s, fresh);
     id = sb_id_random(w, "cliws_", ID_DIGITS);

@@ -90,7 +90,8 @@ void visit_refuse_declined(struct visit *v, const struct intent *p, const struct
                                        .began = true });
 }
 
-/* What the server says of itself, by status; what is not here is a plain failure. */
+/* The message of an error that the sandbox itself reports, by status. A status without a row is
+ * answered as a plain server error. */
 bool visit_failed(struct visit *v, int status)
 {
     struct refusal r = { .status = status, .type = "api_error", .began = v->keep };

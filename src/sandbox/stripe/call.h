@@ -1,10 +1,11 @@
-/* call.h - one call of the API, from its door to its answer.
+/* call.h - one call of the simulated Stripe API, from its request to its answer.
  *
- *   door (on the executor): key, form, faults --> unit (store): idempotency, operation --> answer
+ *   endpoint.c (on the executor): key, form, faults
+ *   --> unit (on the store): Idempotency-Key, operation --> answer
  *
- * An operation runs in one unit. It calls visit_answer() or visit_refuse() once, or leaves an err
- * in its work. It refuses before it writes anything, or where what it wrote is to stay (a decline).
- */
+ * An operation runs in one unit of work. It calls visit_answer() or visit_refuse() once, or leaves
+ * an err in its work. It rejects before it writes anything, or where what it wrote is to stay (a
+ * decline). */
 #pragma once
 
 #include "sandbox/form.h"
@@ -14,35 +15,35 @@ struct visit;
 
 struct operation {
     const char *method, *path;
-    void (*run)(struct visit *v); /* GET: it only reads */
+    void (*run)(struct visit *v); /* a GET only reads */
 };
 
 enum { HASH = 32 };
 
 struct visit {
-    struct work w; /* its arena is ours, beside the request's */
+    struct work w; /* its arena is the visit's own, not the request's */
     struct arena arena;
     struct unit unit;
     struct request *request;
     const struct operation *op;
     struct form form;
-    struct str id; /* of the path */
+    struct str id; /* the {id} of the path */
     struct sandbox_fault fault;
     struct str key; /* Idempotency-Key of a POST; empty: none */
     unsigned char key_hash[HASH], order_hash[HASH];
 
-    struct visit *next, **place; /* among the busy ones, on the executor */
+    struct visit *next, **place; /* list of calls under way with a key, on the executor */
     struct visit *next_waiting, **waiting_place;
     struct timer timer;
-    void (*then)(struct visit *v); /* after the timer */
+    void (*then)(struct visit *v); /* called when the timer fires */
 
-    /* the outcome; each run of the unit sets it anew */
+    /* The outcome. Each run of the unit sets it anew. */
     int status;
     struct str body;
-    bool keep; /* under its key: the operation had begun */
+    bool keep; /* store the answer under the key: the operation has begun */
     bool replayed;
-    struct str original; /* the request that a replayed answer was made for */
-    bool retry;          /* tell the client to try again */
+    struct str original; /* id of the request that a replayed answer was first made for */
+    bool retry;          /* the answer says stripe-should-retry: true */
 };
 
 struct endpoint { /* the ctx of a route */
@@ -50,7 +51,7 @@ struct endpoint { /* the ctx of a route */
     struct sandbox *s;
 };
 void visit_begin(struct request *r, void *endpoint);
-void visit_stop_waiting(struct sandbox *s); /* on the executor: who is held back is dropped */
+void visit_stop_waiting(struct sandbox *s); /* on the executor: drops delayed calls */
 
 extern const struct operation sandbox_operations[];
 extern const size_t sandbox_operation_count;
@@ -62,62 +63,63 @@ struct refusal {
     const char *type;
     struct str code, decline_code, message, param, charge;
     struct str intent, method; /* JSON */
-    bool began;                /* kept under the key */
+    bool began;                /* the answer is stored under the key */
 };
 
 void visit_answer(struct visit *v, struct str object); /* 200 */
 bool visit_refuse(struct visit *v, const struct refusal *r);
-/* 400, not kept. code may be NULL. */
+/* Answers 400, which is not stored under the key. code may be NULL. */
 bool visit_invalid(struct visit *v, const char *code, const char *param, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* resource_missing. */
+/* Answers resource_missing. */
 bool visit_missing(struct visit *v, int status, const char *what, struct str id, const char *param);
-/* payment_intent_unexpected_state, with the intent inside; kept. */
+/* Answers payment_intent_unexpected_state with the intent; stored under the key. */
 bool visit_unexpected(struct visit *v, const struct intent *p, struct str message);
-/* 402 with the intent inside; kept. */
+/* Answers 402 with the intent; stored under the key. */
 void visit_refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a);
-bool visit_failed(struct visit *v, int status);           /* an error of the server's own */
+bool visit_failed(struct visit *v, int status);           /* an error of the sandbox itself */
 struct str *visit_objects(struct visit *v, size_t count); /* NULL: no memory, err is set */
 void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects);
 
 /* --- idempotency_keys.c --- */
 
 enum err keys_hash(struct visit *v);
-bool keys_enter(
-    struct visit *v); /* on the executor; false: another call with this key is not done yet */
-void keys_leave(struct visit *v); /* on the executor, once after keys_enter */
-bool keys_claim(struct visit *v); /* false: answered from what was kept */
+/* On the executor. False: another call with this key is under way. */
+bool keys_enter(struct visit *v);
+void keys_leave(struct visit *v); /* on the executor, once after keys_enter() */
+bool keys_claim(struct visit *v); /* false: answered with the stored answer, or rejected */
 void keys_save(struct visit *v);
 
 /* --- params.c: false: refused. What is absent leaves its output as it is. --- */
 
-struct taken { /* a value that may be absent */
+struct taken { /* a parameter that may be absent */
     bool has;
-    int64_t number; /* or a boolean */
+    int64_t number; /* of take_number() */
     struct str text;
 };
 bool take_text(struct visit *v, const char *name, size_t most, struct taken *ret);
 bool take_number(struct visit *v, const char *name, struct taken *ret);
 bool take_flag(struct visit *v, const char *name, bool *ret);
-/* One of "a|b|c"; an empty value clears. */
+/* One of the choices "a|b|c". An empty value clears the field. */
 bool take_choice(struct visit *v, const char *name, const char *choices, struct taken *ret);
 bool take_metadata(struct visit *v, struct str *metadata);
 bool take_shipping(struct visit *v, struct str *shipping);
 bool take_billing(struct visit *v, const struct form *f, struct str *billing);
-bool take_place(struct visit *v, struct str *address); /* address */
-/* Between the bounds, both left out, that the page holds already. */
+bool take_place(struct visit *v, struct str *address);
+/* Reads limit, starting_after and ending_before. They narrow the bounds that the page already has;
+ * both bounds are exclusive. */
 bool take_page(struct visit *v, struct page *page);
-/* created, as bounds of ids that begin so. */
+/* Turns the parameter `created` into bounds of ids with this prefix. */
 bool take_created(struct visit *v, const char *prefix, struct page *page);
-/* The takers look at the form. For as long as take() runs that is one of its branches; one that is
- * not there is empty. */
+/* Runs take() on one branch of the form, as if that branch were the whole form. A missing branch
+ * reads as an empty form. */
 bool take_below(struct visit *v, const struct form *f, bool (*take)(struct visit *v, void *ctx),
                 void *ctx);
 bool take_currency(struct visit *v, struct str *currency); /* required; lower case */
-/* payment_method_types or allowed_payment_method_types as a JSON array; absent: false in *ret_has
- */
+/* Reads payment_method_types or allowed_payment_method_types as a JSON array. *ret_has: it was
+ * sent. */
 bool take_method_types(struct visit *v, struct str *types, bool *ret_has);
-bool check_amount(struct visit *v, const char *param, int64_t amount); /* of a payment */
+bool check_amount(struct visit *v, const char *param, int64_t amount); /* the amount of a payment */
 struct expansion {
     const char *path;
     unsigned expand;
@@ -126,20 +128,21 @@ unsigned take_expand(struct visit *v, const struct expansion *known, size_t n);
 
 /* --- methods.c --- */
 
-/* A payment method for the intent, from payment_method or payment_method_data. Where neither is
- * given nothing changes; an empty one takes it away. */
+/* Reads a payment method for the intent from payment_method or payment_method_data. Without either,
+ * nothing changes; an empty payment_method removes the current one. */
 bool method_for(struct visit *v, struct intent *p);
-/* Whether an intent may be paid by that method at all. */
+/* Checks that the intent may be paid with its method, and rejects the call otherwise. */
 bool method_fits(struct visit *v, struct intent *p);
 
 /* --- vouchers.c --- */
 
-/* payment_method_options[konbini]. */
+/* Reads payment_method_options[konbini]. */
 bool take_voucher(struct visit *v, const struct intent *p);
 
 /* --- strict.c --- */
 
-/* In strict mode: no parameter that Stripe does not know, and none that its version has no more. */
+/* In strict mode: rejects parameters that Stripe does not know or that the requested API version no
+ * longer has. */
 bool strict_allows(struct visit *v);
 
 /* --- the operations, by file --- */
@@ -198,4 +201,4 @@ void balance_retrieve(struct visit *v);
 void method_create(struct visit *v); /* methods.c */
 void method_retrieve(struct visit *v);
 
-bool visit_intent(struct visit *v, struct intent *ret_intent); /* of the path; 404 */
+bool visit_intent(struct visit *v, struct intent *ret_intent); /* of the path, or answers 404 */

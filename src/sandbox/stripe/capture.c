@@ -1,8 +1,8 @@
-/* capture.c - an authorised payment is taken, or let go. */
+/* capture.c - capturing and cancelling a payment intent. */
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
 
-static bool refuse_capture(struct visit *v, const struct intent *p)
+static bool reject_capture(struct visit *v, const struct intent *p)
 {
     struct str status = sb_intent_status_text(p->status);
 
@@ -15,8 +15,8 @@ static bool refuse_capture(struct visit *v, const struct intent *p)
                   STR_ARG(status)));
 }
 
-/* Its time is over, but the message that says so has not been run yet. */
-static bool refuse_lapsed(struct visit *v, const struct intent *p)
+/* The authorization has ended, but the job that cancels the intent has not run yet. */
+static bool reject_lapsed(struct visit *v, const struct intent *p)
 {
     return visit_refuse(
         v, &(struct refusal){ .status = 400,
@@ -52,7 +52,7 @@ static bool take_capture_amount(struct visit *v, const struct intent *p, int64_t
     return true;
 }
 
-static void capture_answer(struct visit *v, const struct intent *p)
+static void answer_intent(struct visit *v, const struct intent *p)
 {
     static const struct expansion known[] = {
         { "latest_charge", EXPAND_CHARGE },
@@ -72,21 +72,21 @@ void intent_capture(struct visit *v)
     if (!visit_intent(v, &p))
         return;
     if (p.status != INTENT_NEEDS_CAPTURE) {
-        refuse_capture(v, &p);
+        reject_capture(v, &p);
         return;
     }
     if (!take_capture_amount(v, &p, &amount) ||
         !work_ok(&v->w, sb_charge_read(v->w.tx, p.latest_charge, &c)))
         return;
     if (c.capture_before_ms <= v->w.now_ms)
-        refuse_lapsed(v, &p);
+        reject_lapsed(v, &p);
     else if (sb_intent_settle(&v->w, &p, &c, amount))
-        capture_answer(v, &p);
+        answer_intent(v, &p);
 }
 
-/* Only the page's end is the end of its intent, and a complete page has no end: a hold alone may be
- * let go. */
-static bool belongs_to_nobody(struct visit *v, const struct intent *p)
+/* An intent of a Checkout Session ends only with its session. The exception is a hold: its session
+ * is complete and cannot expire, so the intent may be cancelled itself. */
+static bool may_cancel_alone(struct visit *v, const struct intent *p)
 {
     return !p->session.n || p->status == INTENT_NEEDS_CAPTURE ||
            visit_unexpected(v, p,
@@ -114,8 +114,8 @@ void intent_void(struct visit *v)
                                    STR_ARG(status)));
         return;
     }
-    if (!belongs_to_nobody(v, &p))
+    if (!may_cancel_alone(v, &p))
         return;
     if (sb_intent_cancel(&v->w, &p, reason.text))
-        capture_answer(v, &p);
+        answer_intent(v, &p);
 }

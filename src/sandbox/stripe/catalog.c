@@ -1,4 +1,4 @@
-/* catalog.c - products and prices. */
+/* catalog.c - /v1/products and /v1/prices. */
 #include "sandbox/stripe/catalog.h"
 
 #include "base/limits.h"
@@ -118,7 +118,7 @@ static bool take_unit_amount(struct visit *v, struct price *p)
     return true;
 }
 
-static bool make_product(struct visit *v, void *ctx)
+static bool take_product_data(struct visit *v, void *ctx)
 {
     struct price *price = ctx;
     struct product p;
@@ -129,7 +129,7 @@ static bool make_product(struct visit *v, void *ctx)
     return true;
 }
 
-/* One that is there, or product_data for a new one. */
+/* An existing product, or product_data for a new one. */
 static bool take_price_product(struct visit *v, struct price *p)
 {
     const struct form *data = form_get(&v->form, S("product_data"));
@@ -142,7 +142,7 @@ static bool take_price_product(struct visit *v, struct price *p)
     if (!id.text.n && !data)
         return visit_invalid(v, "parameter_missing", "product", "Missing required param: product.");
     if (!id.text.n)
-        return take_below(v, data, make_product, p);
+        return take_below(v, data, take_product_data, p);
     e = sb_product_read(v->w.tx, id.text, &known);
     if (e == ERR_NOT_FOUND)
         return visit_missing(v, 400, "product", id.text, "product");
@@ -159,7 +159,7 @@ bool price_new(struct visit *v, struct price *p)
     return take_currency(v, &p->currency) && take_unit_amount(v, p) && take_price_product(v, p);
 }
 
-static bool take_price_words(struct visit *v, struct price *p)
+static bool take_price_details(struct visit *v, struct price *p)
 {
     struct taken nickname;
 
@@ -180,7 +180,7 @@ void price_create(struct visit *v)
 {
     struct price p;
 
-    if (price_new(v, &p) && take_price_words(v, &p) && sb_price_write(&v->w, &p) &&
+    if (price_new(v, &p) && take_price_details(v, &p) && sb_price_write(&v->w, &p) &&
         work_event(&v->w, "price.created", sb_price_json(&v->w, &p, 0), S("")))
         answer_price(v, &p);
 }
@@ -198,7 +198,7 @@ void price_update(struct visit *v)
 {
     struct price p;
 
-    if (visit_price(v, &p) && take_price_words(v, &p) && sb_price_write(&v->w, &p))
+    if (visit_price(v, &p) && take_price_details(v, &p) && sb_price_write(&v->w, &p))
         answer_price(v, &p);
 }
 

@@ -1,4 +1,4 @@
-/* charges.c - charges and balance transactions, to be read. */
+/* charges.c - reading charges and balance transactions. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 
@@ -54,7 +54,7 @@ void charge_list(struct visit *v)
 
 /* --- balance transactions: a charge or a refund seen from the balance --- */
 
-static bool charge_moved(struct visit *v, struct str rest)
+static bool answer_charge_balance(struct visit *v, struct str rest)
 {
     struct charge c;
     enum err e = sb_charge_read(v->w.tx, work_text(&v->w, "ch_" STR_FMT, STR_ARG(rest)), &c);
@@ -66,7 +66,7 @@ static bool charge_moved(struct visit *v, struct str rest)
     return true;
 }
 
-static bool refund_moved(struct visit *v, struct str rest, bool returned)
+static bool answer_refund_balance(struct visit *v, struct str rest, bool returned)
 {
     struct refund r;
     enum err e = sb_refund_read(v->w.tx, work_text(&v->w, "re_" STR_FMT, STR_ARG(rest)), &r);
@@ -86,7 +86,8 @@ void balance_retrieve(struct visit *v)
 
     if (returned)
         str_cut(&rest, '_');
-    if (ours && ((!returned && charge_moved(v, rest)) || refund_moved(v, rest, returned)))
+    if (ours &&
+        ((!returned && answer_charge_balance(v, rest)) || answer_refund_balance(v, rest, returned)))
         return;
     if (!v->w.err)
         visit_missing(v, 404, "balance transaction", v->id, "id");

@@ -1,4 +1,4 @@
-/* customers.c - /v1/customers, and the money that they have with us. */
+/* customers.c - /v1/customers and their cash balances. */
 #include "sandbox/stripe/customers.h"
 
 #include "base/limits.h"
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-static struct str sb_customer_json(struct work *w, const struct customer *c)
+static struct str customer_json(struct work *w, const struct customer *c)
 {
     struct buf b;
 
@@ -67,9 +67,9 @@ static bool take_customer(struct visit *v, struct customer *c)
            take_metadata(v, &c->metadata);
 }
 
-static void store_and_answer(struct visit *v, const struct customer *c, const char *event)
+static void write_and_answer(struct visit *v, const struct customer *c, const char *event)
 {
-    struct str object = sb_customer_json(&v->w, c);
+    struct str object = customer_json(&v->w, c);
 
     if (sb_customer_write(&v->w, c) && work_event(&v->w, event, object, S("")))
         visit_answer(v, object);
@@ -82,7 +82,7 @@ void customer_create(struct visit *v)
                           .metadata = S("{}") };
 
     if (take_customer(v, &c))
-        store_and_answer(v, &c, "customer.created");
+        write_and_answer(v, &c, "customer.created");
 }
 
 void customer_update(struct visit *v)
@@ -90,7 +90,7 @@ void customer_update(struct visit *v)
     struct customer c;
 
     if (visit_customer(v, true, &c) && take_customer(v, &c))
-        store_and_answer(v, &c, "customer.updated");
+        write_and_answer(v, &c, "customer.updated");
 }
 
 void customer_retrieve(struct visit *v)
@@ -98,10 +98,10 @@ void customer_retrieve(struct visit *v)
     struct customer c;
 
     if (visit_customer(v, false, &c))
-        visit_answer(v, sb_customer_json(&v->w, &c));
+        visit_answer(v, customer_json(&v->w, &c));
 }
 
-/* Its id stays known, and so does its money. */
+/* A deleted customer keeps its row and its cash balance. */
 void customer_delete(struct visit *v)
 {
     struct customer c;
@@ -109,10 +109,10 @@ void customer_delete(struct visit *v)
 
     if (!visit_customer(v, true, &c))
         return;
-    whole = sb_customer_json(&v->w, &c);
+    whole = customer_json(&v->w, &c);
     c.deleted = true;
     if (sb_customer_write(&v->w, &c) && work_event(&v->w, "customer.deleted", whole, S("")))
-        visit_answer(v, sb_customer_json(&v->w, &c));
+        visit_answer(v, customer_json(&v->w, &c));
 }
 
 void customer_list(struct visit *v)
@@ -132,7 +132,7 @@ void customer_list(struct visit *v)
     if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
-        objects[i] = sb_customer_json(&v->w, &c[i]);
+        objects[i] = customer_json(&v->w, &c[i]);
     visit_list(v, "/v1/customers", &page, objects);
 }
 

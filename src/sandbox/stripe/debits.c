@@ -1,9 +1,9 @@
-/* debits.c - sepa_debit: money is fetched from an account, and that takes a while.
+/* debits.c - sepa_debit: Stripe collects the money from a bank account, which takes a while.
  *
  *   confirm --> processing --a while--> succeeded                charge.succeeded, succeeded
  *               charge.pending     '--> requires_payment_method  charge.failed, payment_failed
  *
- * How it ends is the test account's business (cards.c). */
+ * The test account decides how it ends (cards.c). */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
@@ -19,7 +19,7 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 10 : -1;
 }
 
-/* ISO 13616: what stands behind the first four, then those, is 1 modulo 97. */
+/* ISO 13616: with the first four characters moved to the end, the number modulo 97 is 1. */
 bool sb_is_iban(struct str iban)
 {
     int sum = 0;
@@ -63,8 +63,8 @@ bool sb_debit_begin(struct work *w, struct intent *p)
 
 /* --- over --- */
 
-static bool debits_fails(struct work *w, struct intent *p, struct charge *c,
-                         const struct card *account)
+static bool debit_fail(struct work *w, struct intent *p, struct charge *c,
+                       const struct card *account)
 {
     struct attempt a = {
         .code = S("payment_intent_payment_attempt_failed"),
@@ -81,7 +81,7 @@ static bool debits_fails(struct work *w, struct intent *p, struct charge *c,
            sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
-static bool debits_works(struct work *w, struct intent *p, struct charge *c)
+static bool debit_succeed(struct work *w, struct intent *p, struct charge *c)
 {
     c->status = S("succeeded");
     p->status = INTENT_SUCCEEDED;
@@ -100,5 +100,5 @@ bool sb_debit_ends(struct work *w, struct intent *p)
 
     if (!work_ok(w, sb_charge_read(w->tx, p->latest_charge, &c)))
         return false;
-    return account->code ? debits_fails(w, p, &c, account) : debits_works(w, p, &c);
+    return account->code ? debit_fail(w, p, &c, account) : debit_succeed(w, p, &c);
 }

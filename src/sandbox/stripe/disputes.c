@@ -1,5 +1,5 @@
-/* disputes.c - a customer asks the bank for the money back. Minimal: opened by a card that is made
- * for it or by POST /_sandbox/disputes, closed as won or lost. No money moves here. */
+/* disputes.c - disputes. One is opened by a test card made for it or by POST /_sandbox/disputes,
+ * and closed as won or lost. No money moves. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
@@ -63,7 +63,7 @@ static bool visit_dispute(struct visit *v, struct dispute *ret)
     return work_ok(&v->w, e);
 }
 
-static void disputes_answer(struct visit *v, const struct dispute *d)
+static void answer_dispute(struct visit *v, const struct dispute *d)
 {
     visit_answer(v, sb_dispute_json(&v->w, d, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -73,10 +73,10 @@ void dispute_retrieve(struct visit *v)
     struct dispute d;
 
     if (visit_dispute(v, &d))
-        disputes_answer(v, &d);
+        answer_dispute(v, &d);
 }
 
-static struct str disputes_was(struct work *w, struct str metadata)
+static struct str previous_metadata(struct work *w, struct str metadata)
 {
     struct buf b;
 
@@ -97,11 +97,11 @@ void dispute_update(struct visit *v)
     if (!take_metadata(v, &d.metadata) || !sb_dispute_write(&v->w, &d))
         return;
     if (work_event(&v->w, "charge.dispute.updated", sb_dispute_json(&v->w, &d, 0),
-                   disputes_was(&v->w, before)))
-        disputes_answer(v, &d);
+                   previous_metadata(&v->w, before)))
+        answer_dispute(v, &d);
 }
 
-/* Whoever closes one by a call gives in. An inquiry is only closed. */
+/* Closing a dispute by a call accepts it as lost. An inquiry is only closed. */
 void dispute_accept(struct visit *v)
 {
     struct dispute d;
@@ -117,10 +117,10 @@ void dispute_accept(struct visit *v)
     }
     if (sb_dispute_close(&v->w, &d,
                          str_starts(d.status, S("warning_")) ? S("warning_closed") : S("lost")))
-        disputes_answer(v, &d);
+        answer_dispute(v, &d);
 }
 
-/* Those of one intent stand together; a charge has the same stem. */
+/* The ids of one intent's disputes begin with the intent's stem, and so does its charge's id. */
 static bool take_bounds(struct visit *v, struct page *page)
 {
     struct taken intent, charge;

@@ -1,5 +1,6 @@
-/* event_list.c - /v1/events: what happened, newest first, and told once more. pending_webhooks is
- * what it is now: of each receiver that was told, whether its message is still there. */
+/* event_list.c - /v1/events: the stored events, newest first, and sending one again.
+ * pending_webhooks is computed when it is read: the number of receivers whose message still
+ * exists. */
 #include "base/limits.h"
 #include "sandbox/relay/relay.h"
 #include "sandbox/stripe/call.h"
@@ -12,7 +13,7 @@ struct event_list_event {
     struct str id, body;
 };
 
-/* --- who still has to be told --- */
+/* --- pending webhooks --- */
 
 struct receivers {
     struct str ids[LIMIT_SANDBOX_ENDPOINTS];
@@ -57,7 +58,8 @@ static int64_t pending_of(struct work *w, const struct receivers *r, struct str 
     return n;
 }
 
-/* The number behind the key, which stands once outside of texts. */
+/* The event's stored JSON with the current number of pending webhooks. The key occurs once outside
+ * of JSON strings. */
 static struct str event_json(struct work *w, const struct receivers *r,
                              const struct event_list_event *e)
 {
@@ -94,7 +96,7 @@ static bool visit_event(struct visit *v, struct event_list_event *ret)
     return true;
 }
 
-static void event_list_answer(struct visit *v, const struct event_list_event *e)
+static void answer_event(struct visit *v, const struct event_list_event *e)
 {
     struct receivers r;
 
@@ -107,7 +109,7 @@ void event_retrieve(struct visit *v)
     struct event_list_event e = { 0 };
 
     if (visit_event(v, &e))
-        event_list_answer(v, &e);
+        answer_event(v, &e);
 }
 
 /* --- many --- */
@@ -204,7 +206,7 @@ void event_list(struct visit *v)
 
 /* --- once more --- */
 
-static bool tell_all(struct visit *v, const struct event_list_event *e)
+static bool resend_to_all(struct visit *v, const struct event_list_event *e)
 {
     struct row row;
 
@@ -212,7 +214,7 @@ static bool tell_all(struct visit *v, const struct event_list_event *e)
            work_ok(&v->w, sb_event_again_all(v->w.s, v->w.tx, e->id, row.col[0].s, v->w.now_ms));
 }
 
-static bool tell_endpoint(struct visit *v, const struct event_list_event *e, struct str id)
+static bool resend_to_endpoint(struct visit *v, const struct event_list_event *e, struct str id)
 {
     struct hook h;
     enum err err = sb_hook_read(v->w.tx, id, &h);
@@ -223,7 +225,7 @@ static bool tell_endpoint(struct visit *v, const struct event_list_event *e, str
            work_ok(&v->w, sb_event_again(v->w.s, v->w.tx, e->id, h.id, v->w.now_ms));
 }
 
-static bool tell_listener(struct visit *v, const struct event_list_event *e)
+static bool resend_to_listener(struct visit *v, const struct event_list_event *e)
 {
     return !relay_is_on(v->w.s) || work_ok(&v->w, relay_event(v->w.s, v->w.tx, e->id, v->w.now_ms));
 }
@@ -238,11 +240,11 @@ void event_retry(struct visit *v)
         !take_text(v, "webhook_endpoint", LIMIT_SANDBOX_TEXT, &endpoint))
         return;
     if (listener)
-        ok = tell_listener(v, &e);
+        ok = resend_to_listener(v, &e);
     else if (endpoint.text.n)
-        ok = tell_endpoint(v, &e, endpoint.text);
+        ok = resend_to_endpoint(v, &e, endpoint.text);
     else
-        ok = tell_all(v, &e);
+        ok = resend_to_all(v, &e);
     if (ok)
-        event_list_answer(v, &e);
+        answer_event(v, &e);
 }

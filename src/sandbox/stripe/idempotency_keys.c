@@ -1,11 +1,12 @@
-/* idempotency_keys.c - Idempotency-Key, as Stripe keeps it:
+/* idempotency_keys.c - Idempotency-Key, as Stripe handles it:
  *
- *   (1) The scope is the account: a key that was used for one endpoint is refused at another.
- *   (2) The answer and the change that it tells of are one commit. So a key is either unknown and
+ *   (1) The scope is the account: a key that was used at one endpoint is rejected at another.
+ *   (2) The answer and the change that it reports are one commit. So a key is either unknown and
  *       nothing happened, or known with its answer.
- *   (3) Kept is what an operation answered once it had begun, good or bad; refusals of the request
- *       as such (key, form, parameters) are not.
- *   (4) While a call is under way, which only the loop knows, its key answers 409. */
+ *   (3) What an operation answered once it had begun is stored, success or failure. Rejections of
+ *       the request itself (API key, form, parameters) are not.
+ *   (4) While a call is under way its key answers 409. This list is in memory only: after a crash
+ *       no call is under way. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/stripe/call.h"
@@ -13,7 +14,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-static bool idempotency_keys_hash(struct str text, unsigned char ret_hash[HASH])
+static bool sha256(struct str text, unsigned char ret_hash[HASH])
 {
     unsigned int n = HASH;
 
@@ -30,7 +31,7 @@ enum err keys_hash(struct visit *v)
     buf_add(&b, request_header(r, S("Stripe-Account"), NULL));
     buf_char(&b, '\n');
     buf_add(&b, v->key);
-    e = !b.failed && idempotency_keys_hash(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
+    e = !b.failed && sha256(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
     buf_clear(&b);
     buf_add(&b, r->method);
     buf_char(&b, ' ');
@@ -38,7 +39,7 @@ enum err keys_hash(struct visit *v)
     buf_char(&b, '\n');
     if (!e)
         e = form_canonical(&r->arena, &v->form, &b);
-    if (!e && !idempotency_keys_hash(buf_str(&b), v->order_hash))
+    if (!e && !sha256(buf_str(&b), v->order_hash))
         e = ERR_NO_MEMORY;
     buf_release(&b);
     return e;
@@ -80,7 +81,7 @@ void keys_leave(struct visit *v)
 
 /* --- kept --- */
 
-static bool idempotency_keys_replay(struct visit *v, const struct row *row)
+static bool replay_answer(struct visit *v, const struct row *row)
 {
     v->original = arena_str(v->w.a, row->col[1].s);
     v->status = (int)row->col[2].i;
@@ -90,7 +91,7 @@ static bool idempotency_keys_replay(struct visit *v, const struct row *row)
     return false;
 }
 
-static bool is_same_order(const struct visit *v, struct str hashed)
+static bool is_same_request(const struct visit *v, struct str hashed)
 {
     return hashed.n == HASH && memcmp(hashed.p, v->order_hash, HASH) == 0;
 }
@@ -107,8 +108,8 @@ bool keys_claim(struct visit *v)
         return false;
     if (row.col[4].i <= v->w.now_ms)
         return work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_key_drop, 1, V_BLOB(key)));
-    if (is_same_order(v, row.col[0].s))
-        return idempotency_keys_replay(v, &row);
+    if (is_same_request(v, row.col[0].s))
+        return replay_answer(v, &row);
     return visit_refuse(
         v, &(struct refusal){
                .status = 400,
@@ -123,7 +124,10 @@ bool keys_claim(struct visit *v)
 
 void keys_save(struct visit *v)
 {
-    enum { PRUNE_EVERY = 32, PRUNED = 64 }; /* more than are added, so that old ones get fewer */
+    enum {
+        PRUNE_EVERY = 32,
+        PRUNED = 64
+    }; /* deletes more keys than are added, so that expired ones become fewer */
     struct str key = { (const char *)v->key_hash, HASH },
                order = { (const char *)v->order_hash, HASH };
     struct tx *tx = v->w.tx;

@@ -1,4 +1,4 @@
-/* intents.c - POST and GET /v1/payment_intents. */
+/* intents.c - /v1/payment_intents: create, retrieve, list, update and confirm. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/customers.h"
@@ -12,7 +12,7 @@ static const struct expansion expansions[] = {
     { "payment_method", EXPAND_METHOD },
 };
 
-static void intents_answer(struct visit *v, const struct intent *p)
+static void answer_intent(struct visit *v, const struct intent *p)
 {
     visit_answer(v, sb_intent_json(&v->w, p, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -73,7 +73,7 @@ static bool take_fields(struct visit *v, struct intent *p)
     return take_metadata(v, &p->metadata) && take_shipping(v, &p->shipping);
 }
 
-/* Who names types has no automatic ones. */
+/* Naming payment method types switches automatic_payment_methods off. */
 static bool take_types(struct visit *v, struct intent *p)
 {
     bool named;
@@ -84,7 +84,7 @@ static bool take_types(struct visit *v, struct intent *p)
     return true;
 }
 
-static bool take_ways(struct visit *v, struct intent *p)
+static bool take_capture_and_confirmation_method(struct visit *v, struct intent *p)
 {
     struct taken capture, confirmation;
 
@@ -108,11 +108,11 @@ static bool take_confirmation(struct visit *v, struct confirmation *how)
     if (!take_flag(v, "error_on_requires_action", &how->no_action))
         return false;
     if (off && off->has_value && !str_eq(off->value, S("false")) && off->value.n)
-        how->no_action = true; /* true, or one of the older words for it */
+        how->no_action = true; /* "true", or an older word with the same meaning */
     return true;
 }
 
-static void intents_confirm(struct visit *v, struct intent *p, const struct confirmation *how)
+static void confirm_intent(struct visit *v, struct intent *p, const struct confirmation *how)
 {
     struct attempt a;
 
@@ -129,7 +129,7 @@ static void intents_confirm(struct visit *v, struct intent *p, const struct conf
     if (a.declined)
         visit_refuse_declined(v, p, &a);
     else
-        intents_answer(v, p);
+        answer_intent(v, p);
 }
 
 static bool is_open(const struct intent *p)
@@ -138,7 +138,7 @@ static bool is_open(const struct intent *p)
            p->status == INTENT_NEEDS_ACTION;
 }
 
-static bool refuse_state(struct visit *v, const struct intent *p, const char *what)
+static bool reject_state(struct visit *v, const struct intent *p, const char *what)
 {
     struct str status = sb_intent_status_text(p->status);
 
@@ -157,7 +157,7 @@ void intent_confirm(struct visit *v)
     if (!visit_intent(v, &p))
         return;
     if (!is_open(&p)) {
-        refuse_state(v, &p, "confirm");
+        reject_state(v, &p, "confirm");
         return;
     }
     if (!take_text(v, "return_url", LIMIT_SANDBOX_TEXT, &url) || !take_confirmation(v, &how) ||
@@ -165,15 +165,16 @@ void intent_confirm(struct visit *v)
         return;
     if (url.has)
         p.return_url = url.text;
-    intents_confirm(v, &p, &how);
+    confirm_intent(v, &p, &how);
 }
 
 /* --- create --- */
 
 static bool take_new(struct visit *v, struct intent *p)
 {
-    if (!take_amount(v, true, p) || !take_currency(v, &p->currency) || !take_ways(v, p) ||
-        !take_fields(v, p) || !take_types(v, p) || !method_for(v, p) || !take_voucher(v, p))
+    if (!take_amount(v, true, p) || !take_currency(v, &p->currency) ||
+        !take_capture_and_confirmation_method(v, p) || !take_fields(v, p) || !take_types(v, p) ||
+        !method_for(v, p) || !take_voucher(v, p))
         return false;
     p->status = p->payment_method.n ? INTENT_NEEDS_CONFIRM : INTENT_NEEDS_METHOD;
     return true;
@@ -195,9 +196,9 @@ void intent_create(struct visit *v)
     if (!work_event(&v->w, "payment_intent.created", sb_intent_json(&v->w, &p, 0), S("")))
         return;
     if (at_once)
-        intents_confirm(v, &p, &how);
+        confirm_intent(v, &p, &how);
     else if (sb_intent_write(&v->w, &p))
-        intents_answer(v, &p);
+        answer_intent(v, &p);
 }
 
 /* --- update --- */
@@ -219,7 +220,7 @@ static bool update_money(struct visit *v, struct intent *p)
     if (!touches_money(v))
         return true;
     if (!is_open(p))
-        return refuse_state(v, p, "update the amount or payment method of");
+        return reject_state(v, p, "update the amount or payment method of");
     if (!sb_transfer_release(&v->w, p) || !take_amount(v, false, p) || !method_for(v, p))
         return false;
     p->status = p->payment_method.n ? INTENT_NEEDS_CONFIRM : INTENT_NEEDS_METHOD;
@@ -232,10 +233,11 @@ void intent_update(struct visit *v)
 
     if (!visit_intent(v, &p) || !update_money(v, &p) || !take_fields(v, &p))
         return;
-    if (is_open(&p) && (!take_types(v, &p) || !take_ways(v, &p) || !take_voucher(v, &p)))
+    if (is_open(&p) && (!take_types(v, &p) || !take_capture_and_confirmation_method(v, &p) ||
+                        !take_voucher(v, &p)))
         return;
     if (sb_intent_write(&v->w, &p))
-        intents_answer(v, &p);
+        answer_intent(v, &p);
 }
 
 /* --- read --- */
@@ -245,7 +247,7 @@ void intent_retrieve(struct visit *v)
     struct intent p;
 
     if (visit_intent(v, &p))
-        intents_answer(v, &p);
+        answer_intent(v, &p);
 }
 
 void intent_list(struct visit *v)

@@ -1,5 +1,5 @@
-/* methods.c - payment methods. Names like pm_card_visa stand for a card; each use of one makes a
- * method of its own, as with Stripe. */
+/* methods.c - payment methods. A name like pm_card_visa stands for a test card, and each use of one
+ * makes a new method, as with Stripe. */
 #include "base/limits.h"
 #include "sandbox/page/page.h"
 #include "sandbox/stripe/call.h"
@@ -33,29 +33,29 @@ struct str sb_billing_of(struct work *w, struct str email)
     return work_take(w, &b);
 }
 
-static struct str value_of(const struct form *f, struct str name)
+static struct str form_text(const struct form *f, struct str name)
 {
     const struct form *x = form_get(f, name);
 
     return x ? x->value : S("");
 }
 
-/* Who gives billing details for a slip gives the address that it is mailed to. */
-static const struct card *slip_of(struct visit *v, const struct form *f)
+/* A konbini slip is mailed, so billing details without an email are rejected. */
+static const struct card *take_konbini(struct visit *v, const struct form *f)
 {
     const struct form *billing = form_get(f, S("billing_details"));
 
-    if (!billing || value_of(billing, S("email")).n)
+    if (!billing || form_text(billing, S("email")).n)
         return card_by_name(S("konbini"));
     visit_invalid(v, "parameter_missing", "billing_details[email]",
                   "Missing required param: billing_details[email].");
     return NULL;
 }
 
-/* Blanks are for people. */
+/* The IBAN without the spaces that people type. */
 static struct str iban_of(struct visit *v, const struct form *f)
 {
-    struct str typed = value_of(form_get(f, S("sepa_debit")), S("iban"));
+    struct str typed = form_text(form_get(f, S("sepa_debit")), S("iban"));
     char iban[64];
     size_t n = 0;
 
@@ -65,7 +65,7 @@ static struct str iban_of(struct visit *v, const struct form *f)
     return work_text(&v->w, "%.*s", (int)n, iban);
 }
 
-static const struct card *account_of(struct visit *v, const struct form *f)
+static const struct card *take_debit_account(struct visit *v, const struct form *f)
 {
     const struct card *account = sb_debit_account(iban_of(v, f));
 
@@ -75,35 +75,35 @@ static const struct card *account_of(struct visit *v, const struct form *f)
     return account;
 }
 
-static const struct card *plastic_of(struct visit *v, const struct form *f)
+static const struct card *take_card(struct visit *v, const struct form *f)
 {
     const struct form *details = form_get(f, S("card"));
-    const struct card *card = card_by_token(value_of(details, S("token")));
+    const struct card *card = card_by_token(form_text(details, S("token")));
 
     if (!card)
-        card = card_by_number(value_of(details, S("number")));
+        card = card_by_number(form_text(details, S("number")));
     if (!card)
         visit_invalid(v, "incorrect_number", "card[number]",
                       "The sandbox knows Stripe's test cards only.");
     return card;
 }
 
-/* {type: card, card: {number or token}} and its like, at the top or below payment_method_data.
- * NULL: refused. */
-static const struct card *card_of(struct visit *v, const struct form *f)
+/* Reads {type: card, card: {number or token}} and the other types, from the form or from
+ * payment_method_data. NULL: rejected. */
+static const struct card *take_described(struct visit *v, const struct form *f)
 {
-    struct str type = value_of(f, S("type"));
+    struct str type = form_text(f, S("type"));
 
     if (!type.n) {
         visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
         return NULL;
     }
     if (str_eq(type, S("card")))
-        return plastic_of(v, f);
+        return take_card(v, f);
     if (str_eq(type, S("konbini")))
-        return slip_of(v, f);
+        return take_konbini(v, f);
     if (str_eq(type, S("sepa_debit")))
-        return account_of(v, f);
+        return take_debit_account(v, f);
     if (str_eq(type, S("customer_balance")) || str_eq(type, S("paypay")))
         return card_by_name(type);
     visit_invalid(v, "payment_method_not_available", "type",
@@ -114,7 +114,7 @@ static const struct card *card_of(struct visit *v, const struct form *f)
 
 /* --- for an intent --- */
 
-static bool refuse_currency(struct visit *v, const struct intent *p, const struct method_type *t)
+static bool reject_currency(struct visit *v, const struct intent *p, const struct method_type *t)
 {
     return visit_invalid(v, NULL, "currency",
                          "The currency provided (%.*s) is invalid for payments with %s. "
@@ -122,7 +122,7 @@ static bool refuse_currency(struct visit *v, const struct intent *p, const struc
                          (int)p->currency.n, p->currency.p, t->name, t->name, t->currency);
 }
 
-/* Also those that it only may be paid by. */
+/* Checks the currency for the method used, and for every type that the intent allows. */
 static bool currency_fits(struct visit *v, const struct intent *p, const struct method_type *used)
 {
     for (size_t i = 0; i < method_type_count; i++) {
@@ -130,12 +130,12 @@ static bool currency_fits(struct visit *v, const struct intent *p, const struct 
 
         if (t->currency && (t == used || page_allows(p->method_types, t->name)) &&
             !str_eq(p->currency, str_of(t->currency)))
-            return refuse_currency(v, p, t);
+            return reject_currency(v, p, t);
     }
     return true;
 }
 
-/* It is the customer's own account that the money is sent to. */
+/* The money goes to an account of the customer, so there must be one. */
 static bool customer_fits(struct visit *v, const struct intent *p)
 {
     struct customer c;
@@ -178,7 +178,7 @@ bool method_fits(struct visit *v, struct intent *p)
                          t->name);
 }
 
-static bool give_new(struct visit *v, struct intent *p, const struct card *card)
+static bool set_new_method(struct visit *v, struct intent *p, const struct card *card)
 {
     struct method m;
 
@@ -188,7 +188,7 @@ static bool give_new(struct visit *v, struct intent *p, const struct card *card)
     return true;
 }
 
-static bool give_known(struct visit *v, struct intent *p, struct str id)
+static bool set_known_method(struct visit *v, struct intent *p, struct str id)
 {
     struct method m;
     enum err e = sb_method_read(v->w.tx, id, &m);
@@ -201,10 +201,10 @@ static bool give_known(struct visit *v, struct intent *p, struct str id)
     return true;
 }
 
-/* The method itself, as it is written. */
+/* Makes a method from its description in the form. */
 static bool make_described(struct visit *v, const struct form *f, struct method *m)
 {
-    const struct card *card = card_of(v, f);
+    const struct card *card = take_described(v, f);
 
     if (!card || !sb_method_new(&v->w, card, S(""), m) || !take_billing(v, f, &m->billing))
         return false;
@@ -213,7 +213,7 @@ static bool make_described(struct visit *v, const struct form *f, struct method 
     return sb_method_write(&v->w, m);
 }
 
-static bool give_described(struct visit *v, struct intent *p, const struct form *f)
+static bool set_described_method(struct visit *v, struct intent *p, const struct form *f)
 {
     struct method m;
 
@@ -233,10 +233,10 @@ static bool take_method(struct visit *v, struct intent *p)
         return false;
     if (id.text.n) {
         card = card_by_token(id.text);
-        return card ? give_new(v, p, card) : give_known(v, p, id.text);
+        return card ? set_new_method(v, p, card) : set_known_method(v, p, id.text);
     }
     if (data)
-        return give_described(v, p, data);
+        return set_described_method(v, p, data);
     if (id.has)
         sb_intent_give(p, S(""), S(""));
     return true;
@@ -252,7 +252,7 @@ bool method_for(struct visit *v, struct intent *p)
 static bool take_expiry(struct visit *v, struct method *m)
 {
     const struct form *details = form_get(&v->form, S("card"));
-    struct str month = value_of(details, S("exp_month")), year = value_of(details, S("exp_year"));
+    struct str month = form_text(details, S("exp_month")), year = form_text(details, S("exp_year"));
 
     if (month.n && (!str_to_i64(month, &m->exp_month) || m->exp_month < 1 || m->exp_month > 12))
         return visit_invalid(v, "invalid_expiry_month", "card[exp_month]",

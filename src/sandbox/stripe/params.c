@@ -1,4 +1,4 @@
-/* params.c - parameters out of the form, with Stripe's words where they are wrong. */
+/* params.c - reads parameters from the form. A wrong one is rejected with Stripe's own words. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
@@ -76,7 +76,7 @@ bool take_choice(struct visit *v, const char *name, const char *choices, struct 
 
 /* --- metadata --- */
 
-/* One more pair, unless it is being cleared. */
+/* Writes a pair. An empty value removes the name. */
 static void put_pair(struct buf *b, size_t *count, struct str name, struct str value)
 {
     if (!value.n)
@@ -88,9 +88,9 @@ static void put_pair(struct buf *b, size_t *count, struct str name, struct str v
     buf_json(b, value);
 }
 
-/* What was there and is not named again. */
-static bool put_old(struct visit *v, struct buf *b, size_t *count, const struct form *f,
-                    struct str old)
+/* Writes the stored pairs that the form does not name. */
+static bool put_stored_pairs(struct visit *v, struct buf *b, size_t *count, const struct form *f,
+                             struct str old)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     const cJSON *x;
@@ -137,7 +137,7 @@ bool take_metadata(struct visit *v, struct str *metadata)
         return false;
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     buf_char(&b, '{');
-    if (!f->has_value && !put_old(v, &b, &count, f, *metadata)) {
+    if (!f->has_value && !put_stored_pairs(v, &b, &count, f, *metadata)) {
         buf_release(&b);
         return false;
     }
@@ -277,7 +277,7 @@ static void params_lower(struct str *bound, struct str id)
         *bound = id;
 }
 
-static struct str at_second(struct visit *v, const char *prefix, int64_t s)
+static struct str first_id_at_second(struct visit *v, const char *prefix, int64_t s)
 {
     int64_t ms = s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX;
 
@@ -286,22 +286,23 @@ static struct str at_second(struct visit *v, const char *prefix, int64_t s)
     return sb_id_first_at(&v->w, prefix, ms);
 }
 
-/* Whole seconds: what is created at s is all of the second that begins there. */
-static bool bound_by(struct visit *v, const char *prefix, struct str how, struct str text,
-                     struct page *page)
+/* Timestamps are whole seconds: an object created at s was made within the second that begins at
+ * s. */
+static bool bound_created(struct visit *v, const char *prefix, struct str how, struct str text,
+                          struct page *page)
 {
     int64_t s;
 
     if (!str_to_i64(text, &s) || s < 0 || s > INT64_MAX / 1000)
         return visit_invalid(v, "parameter_invalid_integer", "created", "Invalid timestamp");
     if (str_eq(how, S("gte")) || !how.n)
-        params_raise(&page->above, at_second(v, prefix, s));
+        params_raise(&page->above, first_id_at_second(v, prefix, s));
     if (str_eq(how, S("gt")))
-        params_raise(&page->above, at_second(v, prefix, s + 1));
+        params_raise(&page->above, first_id_at_second(v, prefix, s + 1));
     if (str_eq(how, S("lt")))
-        params_lower(&page->below, at_second(v, prefix, s));
+        params_lower(&page->below, first_id_at_second(v, prefix, s));
     if (str_eq(how, S("lte")) || !how.n)
-        params_lower(&page->below, at_second(v, prefix, s + 1));
+        params_lower(&page->below, first_id_at_second(v, prefix, s + 1));
     return true;
 }
 
@@ -310,14 +311,14 @@ bool take_created(struct visit *v, const char *prefix, struct page *page)
     const struct form *f = form_get(&v->form, S("created"));
 
     if (f && f->has_value)
-        return bound_by(v, prefix, S(""), f->value, page);
+        return bound_created(v, prefix, S(""), f->value, page);
     for (const struct form *x = f ? f->first : NULL; x; x = x->next)
-        if (!bound_by(v, prefix, x->name, x->value, page))
+        if (!bound_created(v, prefix, x->name, x->value, page))
             return false;
     return true;
 }
 
-/* What cannot be expanded here is null or an id in any case: nobody is refused for asking. */
+/* A path that cannot be expanded is ignored, not rejected: its value is null or an id anyway. */
 unsigned take_expand(struct visit *v, const struct expansion *known, size_t n)
 {
     const struct form *f = form_get(&v->form, S("expand"));

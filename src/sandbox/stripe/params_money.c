@@ -1,5 +1,5 @@
-/* params_money.c - parameters that say how much, in which money and by what, for an intent or for
- * the session that will make one. */
+/* params_money.c - parameters for the amount, the currency and the method types of an intent or a
+ * Checkout Session. */
 #include "base/limits.h"
 #include "domain/money.h"
 #include "sandbox/stripe/call.h"
@@ -48,7 +48,7 @@ bool take_currency(struct visit *v, struct str *currency)
     return !v->w.err;
 }
 
-/* Both spellings are taken, whatever the version. */
+/* Both spellings are accepted in every API version. */
 bool take_method_types(struct visit *v, struct str *types, bool *ret_has)
 {
     const struct form *f = form_get(&v->form, S("payment_method_types"));

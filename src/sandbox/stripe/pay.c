@@ -1,20 +1,17 @@
-/* pay.c - what becomes of an intent, whoever brought it about: a call, the customer on the 3-D
- * Secure page, or time.
+/* pay.c - the states of a payment intent, whether a call moves it, the customer on a page, or time.
  *
- *   confirm --card ok------------> succeeded             (automatic)   charge.succeeded, succeeded
- *     |     --card ok------------> requires_capture      (manual)      charge.succeeded, capturable
- *     |     --declined-----------> requires_payment_method             charge.failed,
- * payment_failed
- *     '-----3-D Secure-----------> requires_action --customer--> as above
- *     '-----konbini--------------> requires_action --paid, lapsed--> vouchers.c
- *     '-----wallet---------------> requires_action --customer--> as above
- *     '-----bank transfer--------> requires_action --money comes--> transfers.c
- *     '-----bank debit-----------> processing --a while--> debits.c
- *   requires_capture --capture---> succeeded                           charge.captured, succeeded
- *                    --cancel, 7 days--> canceled                      canceled
+ *   confirm --card pays----------> succeeded            (automatic) charge.succeeded, succeeded
+ *     |     --card pays----------> requires_capture     (manual) charge.succeeded, capturable
+ *     |     --declined-----------> requires_payment_method       charge.failed, payment_failed
+ *     |-------3-D Secure, wallet-> requires_action --the customer answers--> as above
+ *     |-------konbini------------> requires_action --> vouchers.c
+ *     |-------bank transfer------> requires_action --> transfers.c
+ *     '-------bank debit---------> processing      --> debits.c
+ *   requires_capture --capture---------> succeeded               charge.captured, succeeded
+ *                    --cancel, 7 days--> canceled                canceled
  *
- * Each of these is one transaction with its rows, its events and the messages of what comes later.
- */
+ * Each move is one transaction with its rows, its events and the messages of what comes later. So a
+ * crash leaves the state before the move or the state after it. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
@@ -63,21 +60,21 @@ struct charge sb_charge_for(struct work *w, const struct intent *p)
                             .transfer_group = p->transfer_group };
 }
 
-static bool tell_intent(struct work *w, const char *type, const struct intent *p)
+static bool emit_intent_event(struct work *w, const char *type, const struct intent *p)
 {
     return work_event(w, type, sb_intent_json(w, p, 0), S(""));
 }
 
 /* --- paid --- */
 
-static void stripe_pay_authorize(struct work *w, struct intent *p, struct charge *c)
+static void hold_amount(struct work *w, struct intent *p, struct charge *c)
 {
     c->capture_before_ms = w->now_ms + LIMIT_SANDBOX_LAPSE_MS;
     p->status = INTENT_NEEDS_CAPTURE;
     p->amount_capturable = p->amount;
 }
 
-static void take_all(struct intent *p, struct charge *c)
+static void capture_amount(struct intent *p, struct charge *c)
 {
     c->captured = true;
     c->amount_captured = p->amount;
@@ -93,12 +90,12 @@ bool sb_intent_succeed(struct work *w, struct intent *p)
     p->latest_charge = c.id;
     p->last_error = S("");
     if (manual)
-        stripe_pay_authorize(w, p, &c);
+        hold_amount(w, p, &c);
     else
-        take_all(p, &c);
+        capture_amount(p, &c);
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
            work_event(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
-           tell_intent(
+           emit_intent_event(
                w, manual ? "payment_intent.amount_capturable_updated" : "payment_intent.succeeded",
                p) &&
            (manual ? work_later(w, sb_job_lapse, p->id, c.capture_before_ms)
@@ -132,9 +129,8 @@ static struct str method_text(struct work *w, struct str id)
     return work_ok(w, sb_method_read(w->tx, id, &m)) ? sb_method_json(w, &m) : (struct str){ 0 };
 }
 
-/* The method has failed and is taken away; the intent waits for another one. */
-static void ask_for_another(struct work *w, struct intent *p, const char *type,
-                            const struct attempt *a)
+static void remove_method(struct work *w, struct intent *p, const char *type,
+                          const struct attempt *a)
 {
     p->status = INTENT_NEEDS_METHOD;
     p->last_error = error_json(w, type, a);
@@ -142,8 +138,8 @@ static void ask_for_another(struct work *w, struct intent *p, const char *type,
     p->authenticated = false;
 }
 
-static bool stripe_pay_decline(struct work *w, struct intent *p, const struct decline *d,
-                               struct attempt *a)
+static bool decline_payment(struct work *w, struct intent *p, const struct decline *d,
+                            struct attempt *a)
 {
     struct charge c = sb_charge_for(w, p);
 
@@ -156,24 +152,24 @@ static bool stripe_pay_decline(struct work *w, struct intent *p, const struct de
                            .message = d->message,
                            .charge = c.id,
                            .method = method_text(w, p->payment_method) };
-    ask_for_another(w, p, "card_error", a);
+    remove_method(w, p, "card_error", a);
     p->latest_charge = c.id;
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
            work_event(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
-           tell_intent(w, "payment_intent.payment_failed", p);
+           emit_intent_event(w, "payment_intent.payment_failed", p);
 }
 
-/* --- asked --- */
+/* --- the customer is asked --- */
 
 bool sb_intent_ask(struct work *w, struct intent *p)
 {
     p->status = INTENT_NEEDS_ACTION;
     p->last_error = S("");
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.requires_action", p);
+    return sb_intent_write(w, p) && emit_intent_event(w, "payment_intent.requires_action", p);
 }
 
-/* One of the cards asks only until the customer has answered for later payments, too. */
-static bool stripe_pay_asks(struct work *w, const struct intent *p, const struct card *card)
+/* One of the test cards asks only until the customer has authenticated for later payments too. */
+static bool must_ask_customer(struct work *w, const struct intent *p, const struct card *card)
 {
     struct method m;
 
@@ -187,7 +183,8 @@ static bool stripe_pay_asks(struct work *w, const struct intent *p, const struct
            !work_ok(w, sb_method_read(w->tx, p->payment_method, &m)) || !m.set_up;
 }
 
-static bool pay_by(struct work *w, struct intent *p, const struct card *card, struct attempt *ret)
+static bool pay_with_card(struct work *w, struct intent *p, const struct card *card,
+                          struct attempt *ret)
 {
     struct decline d;
 
@@ -204,7 +201,7 @@ static bool pay_by(struct work *w, struct intent *p, const struct card *card, st
     case CARD_ASKS_AND_DECLINES: break;
     }
     d = card_decline(card);
-    return stripe_pay_decline(w, p, &d, ret);
+    return decline_payment(w, p, &d, ret);
 }
 
 bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
@@ -217,19 +214,19 @@ bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, st
         return false;
     if (how->decline_code.n) {
         d = decline_of(how->decline_code);
-        return stripe_pay_decline(w, p, &d, ret);
+        return decline_payment(w, p, &d, ret);
     }
-    if (!stripe_pay_asks(w, p, card))
-        return !w->err && pay_by(w, p, card, ret);
+    if (!must_ask_customer(w, p, card))
+        return !w->err && pay_with_card(w, p, card, ret);
     d = decline_of(S("authentication_required"));
-    return how->no_action ? stripe_pay_decline(w, p, &d, ret) : sb_intent_ask(w, p);
+    return how->no_action ? decline_payment(w, p, &d, ret) : sb_intent_ask(w, p);
 }
 
 bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
 {
     a->method = method_text(w, p->payment_method);
-    ask_for_another(w, p, "invalid_request_error", a);
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.payment_failed", p);
+    remove_method(w, p, "invalid_request_error", a);
+    return sb_intent_write(w, p) && emit_intent_event(w, "payment_intent.payment_failed", p);
 }
 
 static bool customer_refused(struct work *w, struct intent *p)
@@ -248,7 +245,7 @@ static bool customer_refused(struct work *w, struct intent *p)
     return sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
-static bool remember_answer(struct work *w, const struct intent *p)
+static bool store_authentication(struct work *w, const struct intent *p)
 {
     struct method m;
 
@@ -260,14 +257,14 @@ static bool remember_answer(struct work *w, const struct intent *p)
     return sb_method_write(w, &m);
 }
 
-/* With manual confirmation it is the server's turn again. */
+/* With manual confirmation the merchant's server confirms again. */
 static bool customer_agreed(struct work *w, struct intent *p)
 {
     struct confirmation how = { 0 };
     struct attempt a;
 
     p->authenticated = true;
-    if (!remember_answer(w, p))
+    if (!store_authentication(w, p))
         return false;
     if (!str_eq(p->confirmation_method, S("manual")))
         return sb_pay(w, p, &how, &a);
@@ -305,7 +302,7 @@ bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c, int64_
     return sb_charge_write(w, c) && sb_intent_write(w, p) &&
            work_event(w, "charge.captured", sb_charge_json(w, c, 0),
                       S("{\"amount_captured\":0,\"captured\":false}")) &&
-           tell_intent(w, "payment_intent.succeeded", p) &&
+           emit_intent_event(w, "payment_intent.succeeded", p) &&
            work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
 }
 
@@ -316,5 +313,5 @@ bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
     p->cancellation_reason = reason;
     p->amount_capturable = 0;
     return sb_transfer_release(w, p) && sb_intent_write(w, p) &&
-           tell_intent(w, "payment_intent.canceled", p);
+           emit_intent_event(w, "payment_intent.canceled", p);
 }

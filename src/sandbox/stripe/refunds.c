@@ -1,5 +1,5 @@
-/* refunds.c - money that goes back. What a charge has given back is the sum of its refunds that are
- * neither failed nor cancelled, and never more than was captured. */
+/* refunds.c - refunds. The refunded amount of a charge is the sum of its refunds that are neither
+ * failed nor cancelled, and never more than was captured. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
@@ -10,7 +10,7 @@ static const struct expansion expansions[] = {
     { "balance_transaction", EXPAND_BALANCE },
 };
 
-static void stripe_refunds_answer(struct visit *v, const struct refund *r)
+static void answer_refund(struct visit *v, const struct refund *r)
 {
     visit_answer(v, sb_refund_json(&v->w, r, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -26,7 +26,7 @@ static bool read_charge(struct visit *v, struct str id, const char *param, struc
     return work_ok(&v->w, e);
 }
 
-static bool refuse_unpaid(struct visit *v, struct str id)
+static bool reject_unpaid(struct visit *v, struct str id)
 {
     return visit_refuse(
         v, &(struct refusal){ .status = 400,
@@ -49,11 +49,11 @@ static bool charge_of_intent(struct visit *v, struct str id, struct charge *ret)
     if (!work_ok(&v->w, e))
         return false;
     if (p.status != INTENT_SUCCEEDED)
-        return refuse_unpaid(v, id);
+        return reject_unpaid(v, id);
     return read_charge(v, p.latest_charge, "charge", ret);
 }
 
-static bool take_charge(struct visit *v, struct charge *ret)
+static bool take_refundable_charge(struct visit *v, struct charge *ret)
 {
     struct taken intent, charge;
 
@@ -72,7 +72,8 @@ static bool take_charge(struct visit *v, struct charge *ret)
                          : read_charge(v, charge.text, "charge", ret);
 }
 
-/* The bank has the money already, or will decide about it. An inquiry is only a question. */
+/* A disputed charge cannot be refunded: the bank has the money, or will decide about it. An inquiry
+ * is only a question. */
 static bool is_undisputed(struct visit *v, const struct charge *c)
 {
     struct dispute d;
@@ -97,7 +98,7 @@ static bool is_undisputed(struct visit *v, const struct charge *c)
 
 /* --- how much --- */
 
-static bool refuse_amount(struct visit *v, int64_t asked, int64_t left)
+static bool reject_amount(struct visit *v, int64_t asked, int64_t left)
 {
     return visit_refuse(
         v, &(struct refusal){ .status = 400,
@@ -110,7 +111,7 @@ static bool refuse_amount(struct visit *v, int64_t asked, int64_t left)
                               .began = true });
 }
 
-static bool refuse_whole(struct visit *v, const struct charge *c)
+static bool reject_refunded(struct visit *v, const struct charge *c)
 {
     return visit_refuse(
         v, &(struct refusal){ .status = 400,
@@ -135,16 +136,16 @@ static bool take_refund_amount(struct visit *v, const struct charge *c, int64_t 
         return visit_invalid(v, "parameter_invalid_integer", "amount",
                              "This value must be greater than or equal to 1.");
     if (!c->captured || !str_eq(c->status, S("succeeded")))
-        return refuse_unpaid(v, c->id);
+        return reject_unpaid(v, c->id);
     if (!left)
-        return refuse_whole(v, c);
+        return reject_refunded(v, c);
     *ret_amount = t.has ? t.number : left;
-    return *ret_amount <= left || refuse_amount(v, *ret_amount, left);
+    return *ret_amount <= left || reject_amount(v, *ret_amount, left);
 }
 
 /* --- create --- */
 
-static bool tell_refunded(struct visit *v, const struct charge *c, int64_t before)
+static bool emit_refunded(struct visit *v, const struct charge *c, int64_t before)
 {
     bool whole = c->amount_refunded == c->amount_captured;
 
@@ -155,8 +156,9 @@ static bool tell_refunded(struct visit *v, const struct charge *c, int64_t befor
                                 (long long)before));
 }
 
-/* What comes by itself: a card that sends it back, a customer who never names an account. */
-static bool plan_end(struct work *w, const struct charge *c, const struct refund *r)
+/* What happens to the refund later: a test card that makes it fail, or a konbini customer who never
+ * names an account. */
+static bool schedule_end(struct work *w, const struct charge *c, const struct refund *r)
 {
     const struct card *card = card_by_name(c->card);
 
@@ -168,14 +170,14 @@ static bool plan_end(struct work *w, const struct charge *c, const struct refund
     return true;
 }
 
-static bool give_back(struct visit *v, struct charge *c, const struct refund *r)
+static bool write_refund(struct visit *v, struct charge *c, const struct refund *r)
 {
     int64_t before = c->amount_refunded;
 
     c->amount_refunded += r->amount;
     return sb_refund_write(&v->w, r) && sb_charge_write(&v->w, c) &&
            work_event(&v->w, "refund.created", sb_refund_json(&v->w, r, 0), S("")) &&
-           tell_refunded(v, c, before) && plan_end(&v->w, c, r);
+           emit_refunded(v, c, before) && schedule_end(&v->w, c, r);
 }
 
 void refund_create(struct visit *v)
@@ -185,7 +187,7 @@ void refund_create(struct visit *v)
     struct taken reason;
 
     if (!take_choice(v, "reason", "duplicate|fraudulent|requested_by_customer", &reason) ||
-        !take_metadata(v, &r.metadata) || !take_charge(v, &c) || !is_undisputed(v, &c) ||
+        !take_metadata(v, &r.metadata) || !take_refundable_charge(v, &c) || !is_undisputed(v, &c) ||
         !take_refund_amount(v, &c, &r.amount))
         return;
     r.id = sb_id_under(&v->w, "re_", c.intent);
@@ -195,14 +197,14 @@ void refund_create(struct visit *v)
     r.payment_method = c.payment_method;
     r.reason = reason.text;
     if (str_eq(c.card, S("konbini")))
-        r.status = S("requires_action"); /* a store gives nothing back: where to, then? */
-    if (give_back(v, &c, &r))
-        stripe_refunds_answer(v, &r);
+        r.status = S("requires_action"); /* the customer must name an account first */
+    if (write_refund(v, &c, &r))
+        answer_refund(v, &r);
 }
 
 /* --- later --- */
 
-static bool tell_updated(struct work *w, const struct refund *r, struct str previous)
+static bool emit_refund_updated(struct work *w, const struct refund *r, struct str previous)
 {
     struct str object = sb_refund_json(w, r, 0);
 
@@ -215,8 +217,8 @@ static bool holds_money(struct str status)
     return !str_eq(status, S("failed")) && !str_eq(status, S("canceled"));
 }
 
-/* The charge has its money again. */
-static bool take_back(struct work *w, struct refund *r)
+/* Returns the refund's amount to the charge. */
+static bool restore_charge(struct work *w, struct refund *r)
 {
     struct charge c;
 
@@ -231,11 +233,11 @@ bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct 
 {
     struct str previous = work_text(w, "{\"status\":\"" STR_FMT "\"}", STR_ARG(r->status));
 
-    if (holds_money(r->status) && !holds_money(status) && !take_back(w, r))
+    if (holds_money(r->status) && !holds_money(status) && !restore_charge(w, r))
         return false;
     r->status = status;
     r->failure_reason = failure_reason;
-    return sb_refund_write(w, r) && tell_updated(w, r, previous) &&
+    return sb_refund_write(w, r) && emit_refund_updated(w, r, previous) &&
            (!failure_reason.n || work_event(w, "refund.failed", sb_refund_json(w, r, 0), S("")));
 }
 
@@ -264,13 +266,13 @@ void refund_update(struct visit *v)
         buf_init(&b, LIMIT_SANDBOX_OBJECT);
         sb_put_raw(&b, S("{\"metadata\":"), before);
         buf_char(&b, '}');
-        if (!sb_refund_write(&v->w, &r) || !tell_updated(&v->w, &r, work_take(&v->w, &b)))
+        if (!sb_refund_write(&v->w, &r) || !emit_refund_updated(&v->w, &r, work_take(&v->w, &b)))
             return;
     }
-    stripe_refunds_answer(v, &r);
+    answer_refund(v, &r);
 }
 
-static bool asks_customer(struct visit *v, const struct refund *r, const char *what)
+static bool check_waits_for_customer(struct visit *v, const struct refund *r, const char *what)
 {
     if (str_eq(r->status, S("requires_action")))
         return true;
@@ -288,19 +290,18 @@ void refund_cancel(struct visit *v)
 {
     struct refund r;
 
-    if (visit_refund(v, &r) && asks_customer(v, &r, "cancel") &&
+    if (visit_refund(v, &r) && check_waits_for_customer(v, &r, "cancel") &&
         sb_refund_move(&v->w, &r, S("canceled"), S("")))
-        stripe_refunds_answer(v, &r);
+        answer_refund(v, &r);
 }
 
-/* POST /v1/test_helpers/refunds/{id}/expire */
 void refund_expire(struct visit *v)
 {
     struct refund r;
 
-    if (visit_refund(v, &r) && asks_customer(v, &r, "expire") &&
+    if (visit_refund(v, &r) && check_waits_for_customer(v, &r, "expire") &&
         sb_refund_move(&v->w, &r, S("failed"), S("unknown")))
-        stripe_refunds_answer(v, &r);
+        answer_refund(v, &r);
 }
 
 void refund_retrieve(struct visit *v)
@@ -308,12 +309,12 @@ void refund_retrieve(struct visit *v)
     struct refund r;
 
     if (visit_refund(v, &r))
-        stripe_refunds_answer(v, &r);
+        answer_refund(v, &r);
 }
 
 /* --- lists --- */
 
-/* Those of one intent stand together by their ids; a charge has the same stem. */
+/* The ids of one intent's refunds begin with its stem, and so does the id of its charge. */
 static bool take_bounds(struct visit *v, struct page *page, bool *ret_of_one)
 {
     struct taken intent, charge;

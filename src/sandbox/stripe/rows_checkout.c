@@ -1,5 +1,5 @@
-/* rows_checkout.c - the objects of checkout.h and their rows, made like those of rows.c: each
- * table's columns stand once, in the order of their statements. */
+/* rows_checkout.c - the rows of the objects in checkout.h. Each column list is in the order of its
+ * statements. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/rows.h"
@@ -103,7 +103,7 @@ static enum err add_line(void *ctx, const struct row *row)
     struct lines *l = ctx;
 
     if (l->count == LIMIT_SANDBOX_ITEMS)
-        return ERR_INTERNAL; /* who made the session counted them */
+        return ERR_INTERNAL; /* the maker of the session has checked the count */
     item_of_row(row, &l->items[l->count++]);
     return OK;
 }

@@ -1,5 +1,5 @@
-/* sessions.c - Checkout Sessions that are there: read, listed, changed, ended; and the payment
- * pages, by which Stripe's own page and its command line pay for one. */
+/* sessions.c - Checkout Sessions: retrieve, list, update, expire. And the payment pages, with which
+ * Stripe's own page and command line pay for a session. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
@@ -12,7 +12,7 @@ static const struct expansion expansions[] = {
       EXPAND_INTENT | EXPAND_CHARGE | EXPAND_BALANCE },
 };
 
-static void sessions_answer(struct visit *v, const struct session *s)
+static void answer_session(struct visit *v, const struct session *s)
 {
     visit_answer(v, sb_session_json(&v->w, s, take_expand(v, expansions, COUNT(expansions))));
 }
@@ -33,7 +33,7 @@ void session_retrieve(struct visit *v)
     struct session s;
 
     if (visit_session(v, &s))
-        sessions_answer(v, &s);
+        answer_session(v, &s);
 }
 
 void session_items(struct visit *v)
@@ -49,10 +49,10 @@ void session_update(struct visit *v)
     struct session s;
 
     if (visit_session(v, &s) && take_metadata(v, &s.metadata) && sb_session_write(&v->w, &s))
-        sessions_answer(v, &s);
+        answer_session(v, &s);
 }
 
-/* An intent knows its session: the list is that one, or nothing. */
+/* An intent has at most one session, so the list has one element or none. */
 static bool only_of_intent(struct visit *v, struct str id, struct page *page)
 {
     struct str none = S(ID_SESSION);
@@ -64,13 +64,13 @@ static bool only_of_intent(struct visit *v, struct str id, struct page *page)
     page->above = page->below = none;
     if (e || !p.session.n)
         return true;
-    page->below =
-        work_text(&v->w, STR_FMT "!", STR_ARG(p.session)); /* behind it, before all else */
+    /* "!" is below every character of an id: no other id lies between the two bounds. */
+    page->below = work_text(&v->w, STR_FMT "!", STR_ARG(p.session));
     page->above = (struct str){ p.session.p, p.session.n - 1 };
     return !v->w.err;
 }
 
-static void answer_list(struct visit *v, struct page *page)
+static void answer_sessions(struct visit *v, struct page *page)
 {
     unsigned expand = take_expand(v, expansions, COUNT(expansions));
     struct session *s = NULL;
@@ -98,12 +98,12 @@ void session_list(struct visit *v)
     if (intent.text.n && !only_of_intent(v, intent.text, &page))
         return;
     page.filter[0] = status.text;
-    answer_list(v, &page);
+    answer_sessions(v, &page);
 }
 
 /* --- end --- */
 
-static bool refuse_ended(struct visit *v, const struct session *s, const char *what)
+static bool reject_ended(struct visit *v, const struct session *s, const char *what)
 {
     struct str status = str_eq(s->status, S("open")) ? S("expired") : s->status;
 
@@ -125,9 +125,9 @@ void session_end(struct visit *v)
     if (!visit_session(v, &s))
         return;
     if (!str_eq(s.status, S("open")))
-        refuse_ended(v, &s, "expired");
+        reject_ended(v, &s, "expired");
     else if (sb_session_expire(&v->w, &s))
-        sessions_answer(v, &s);
+        answer_session(v, &s);
 }
 
 /* --- payment pages: the session itself under another name --- */
@@ -168,7 +168,7 @@ static bool check_expected(struct visit *v, const struct session *s)
                          "The amount of the session has changed.");
 }
 
-/* The same rules as for an intent of its own. */
+/* The rules are those of an intent made by a call. */
 static bool method_fits_session(struct visit *v, const struct session *s, const struct method *m)
 {
     struct intent p = { .currency = s->currency,
@@ -191,7 +191,7 @@ void payment_page_confirm(struct visit *v)
     if (!visit_session(v, &s))
         return;
     if (!sb_session_is_open(&v->w, &s)) {
-        refuse_ended(v, &s, "confirmed");
+        reject_ended(v, &s, "confirmed");
         return;
     }
     if (!check_expected(v, &s) || !take_page_method(v, &m) || !method_fits_session(v, &s, &m) ||
@@ -200,5 +200,5 @@ void payment_page_confirm(struct visit *v)
     if (a.declined)
         visit_refuse_declined(v, &p, &a);
     else
-        sessions_answer(v, &s);
+        answer_session(v, &s);
 }

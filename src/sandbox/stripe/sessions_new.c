@@ -1,4 +1,4 @@
-/* sessions_new.c - POST /v1/checkout/sessions: a page for what is to be paid, and its lines. */
+/* sessions_new.c - POST /v1/checkout/sessions: a session and its line items. */
 #include "base/limits.h"
 #include "sandbox/page/page.h"
 #include "sandbox/stripe/catalog.h"
@@ -61,7 +61,7 @@ static bool take_quantity(struct visit *v, struct item *i)
     return true;
 }
 
-/* All lines are in one currency: the first one's. */
+/* All line items have the currency of the first. */
 static bool one_currency(struct visit *v, struct session *s, const struct price *p)
 {
     if (!s->currency.n)
@@ -86,7 +86,8 @@ static bool take_line(struct visit *v, void *ctx)
     i->price = p.id;
     i->description = product.name;
     i->currency = p.currency;
-    i->amount = p.unit_amount * i->quantity; /* both are bounded: far below 2^63 */
+    i->amount = p.unit_amount *
+                i->quantity; /* both factors are bounded, so the product is far below 2^63 */
     l->s->amount += i->amount;
     return sb_item_write(&v->w, i);
 }
@@ -126,7 +127,7 @@ static bool take_address(struct visit *v, const char *name, bool required, struc
            visit_invalid(v, "url_invalid", name, "Not a valid URL");
 }
 
-static bool take_words(struct visit *v, struct session *s)
+static bool take_reference_and_customer(struct visit *v, struct session *s)
 {
     struct taken reference, customer, email;
 
@@ -175,7 +176,7 @@ static bool take_end(struct visit *v, struct session *s)
     return true;
 }
 
-/* Below payment_intent_data. */
+/* Reads the fields of payment_intent_data. */
 static bool take_intent_data(struct visit *v, void *ctx)
 {
     struct taken description, capture, email, suffix, usage;
@@ -212,7 +213,7 @@ static bool types_fit(struct visit *v, const struct session *s)
                          "The sandbox has no sessions that are paid by customer_balance.");
 }
 
-/* Where nobody names any: all that the currency allows. */
+/* Without named types, every type that the currency allows. */
 static bool take_types(struct visit *v, struct session *s)
 {
     bool yen = str_eq(s->currency, S("jpy")), named;
@@ -242,8 +243,8 @@ void session_create(struct visit *v)
                          .capture_method = S("automatic_async") };
 
     if (!take_mode(v) || !take_address(v, "success_url", true, &s.success_url) ||
-        !take_address(v, "cancel_url", false, &s.cancel_url) || !take_words(v, &s) ||
-        !take_end(v, &s) ||
+        !take_address(v, "cancel_url", false, &s.cancel_url) ||
+        !take_reference_and_customer(v, &s) || !take_end(v, &s) ||
         !take_below(v, form_get(&v->form, S("payment_intent_data")), take_intent_data, &s) ||
         !take_lines(v, &s) || !take_types(v, &s) || !sb_session_write(&v->w, &s) ||
         !work_later(&v->w, sb_job_session_lapse, s.id, s.expires_ms))

@@ -1,11 +1,10 @@
-/* vouchers.c - konbini: a slip that the customer takes to a convenience store.
+/* vouchers.c - konbini: a slip that the customer pays in a convenience store.
  *
- *   confirm --> requires_action --paid--> succeeded              charge.succeeded, succeeded
- *                               --lapsed--> requires_payment_method     payment_failed
+ *   confirm --> requires_action --paid-----> succeeded                  charge.succeeded, succeeded
+ *                               --expired--> requires_payment_method    payment_failed
  *
- * Nobody goes to the store by himself: a slip is paid on its page or by POST /_sandbox/konbini, or
- * it lapses when its time is over. Stripe's test addresses and numbers that ask for a certain end
- * get it. */
+ * A slip is paid on its page or by POST /_sandbox/konbini, or it expires at its time. It is never
+ * paid by itself, except with Stripe's test addresses and numbers, which ask for a certain end. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/impl.h"
@@ -15,7 +14,7 @@
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
-#define JAPAN_MS INT64_C(32400000) /* ahead of UTC, all year */
+#define JAPAN_MS INT64_C(32400000) /* Japan's offset from UTC, all year */
 enum { DAYS = 3, CODE_DIGITS = 8, NUMBER_DIGITS = 11, DESCRIPTION_MAX = 22 };
 
 bool sb_voucher_waits(const struct intent *p)
@@ -31,7 +30,7 @@ struct str sb_voucher_url(struct work *w, struct str intent)
 
 /* --- what may be asked for --- */
 
-static bool is_number(struct str s)
+static bool is_confirmation_number(struct str s)
 {
     size_t zeros = 0;
 
@@ -43,13 +42,13 @@ static bool is_number(struct str s)
     return (s.n == 10 || s.n == 11) && zeros < s.n;
 }
 
-static bool take_number_text(struct visit *v, struct voucher *x)
+static bool take_confirmation_number(struct visit *v, struct voucher *x)
 {
     struct taken t;
 
     if (!take_text(v, "confirmation_number", LIMIT_SANDBOX_TEXT, &t))
         return false;
-    if (t.text.n && !is_number(t.text))
+    if (t.text.n && !is_confirmation_number(t.text))
         return visit_invalid(v, NULL, "payment_method_options[konbini][confirmation_number]",
                              "The confirmation number must be 10 to 11 digits, not all of them 0.");
     if (str_eq(t.text, S("01234567890")))
@@ -92,7 +91,7 @@ static bool take_options(struct visit *v, void *ctx)
     struct voucher *x = ctx;
     struct taken t;
 
-    if (!take_number_text(v, x) || !take_end(v, x) ||
+    if (!take_confirmation_number(v, x) || !take_end(v, x) ||
         !take_text(v, "product_description", DESCRIPTION_MAX, &t))
         return false;
     if (t.has)
@@ -125,7 +124,7 @@ bool take_voucher(struct visit *v, const struct intent *p)
 
 /* --- the slip --- */
 
-/* The last second of the day in Japan that is so many days away. */
+/* The last second of the day in Japan, so many days from today. */
 static int64_t end_of_day_ms(int64_t now_ms, int64_t days)
 {
     int64_t today = (now_ms + JAPAN_MS) / DAY_MS;
@@ -133,7 +132,7 @@ static int64_t end_of_day_ms(int64_t now_ms, int64_t days)
     return (today + days + 1) * DAY_MS - JAPAN_MS - 1000;
 }
 
-static struct str digits_of(struct work *w, int count)
+static struct str random_digits(struct work *w, int count)
 {
     char text[NUMBER_DIGITS + 1];
 
@@ -157,7 +156,7 @@ static struct str email_of(struct work *w, struct str method)
 
 enum ending { END_LATER, END_PAID, END_LAPSED, END_LAPSED_LATER };
 
-/* Stripe's own signs; a number beats an address. */
+/* Stripe's test values. A confirmation number is looked at before the email address. */
 static enum ending ending_of(struct work *w, const struct intent *p, const struct voucher *x)
 {
     static const struct {
@@ -179,8 +178,8 @@ static enum ending ending_of(struct work *w, const struct intent *p, const struc
 
 static void write_slip(struct work *w, struct voucher *x)
 {
-    x->number = x->confirmation_number.n ? x->confirmation_number : digits_of(w, NUMBER_DIGITS);
-    x->code = digits_of(w, CODE_DIGITS);
+    x->number = x->confirmation_number.n ? x->confirmation_number : random_digits(w, NUMBER_DIGITS);
+    x->code = random_digits(w, CODE_DIGITS);
     x->store = S("");
     x->shown_until_ms =
         x->asked_until_ms

@@ -1,5 +1,5 @@
-/* webhook_endpoints.c - /v1/webhook_endpoints: receivers beside that of the options. The secret is told
- * once, when one is made. */
+/* webhook_endpoints.c - /v1/webhook_endpoints: receivers besides the one of the settings. The
+ * secret is in the answer to the create call only. */
 #include "base/limits.h"
 #include "sandbox/page/page.h"
 #include "sandbox/stripe/call.h"

@@ -1,3 +1,4 @@
+/* work.c - struct work: the first failure, text in the arena, events, messages, and jobs. */
 #include "base/limits.h"
 #include "sandbox/stripe/model.h"
 
@@ -47,7 +48,7 @@ bool work_event(struct work *w, const char *type, struct str object, struct str 
                                .request_id = w->request_id,
                                .idempotency_key = w->idempotency_key };
 
-    if (w->err) /* the object could not be written down */
+    if (w->err) /* the object could not be written as JSON */
         return false;
     return work_ok(w, sandbox_event_add(w->s, w->tx, w->a, &e));
 }

@@ -1,5 +1,5 @@
-/* charge.c - charges, and the balance transactions that are nothing but arithmetic over a
- * charge or a refund. */
+/* charge.c - charges as JSON, and the balance transactions that are computed from a charge or a
+ * refund. */
 #include "sandbox/stripe/customers.h"
 #include "sandbox/stripe/render/render.h"
 

@@ -202,8 +202,9 @@ static enum err add_pair(struct arena *a, struct str pair, struct form *root,
 
     ret_fault->name = raw;
     e = sandbox_form_decode(a, raw, &ret_fault->name, &ret_fault->why);
-    if (!e)
-        e = sandbox_form_decode(a, pair, &value, &ret_fault->why);
+    if (e)
+        return e;
+    e = sandbox_form_decode(a, pair, &value, &ret_fault->why);
     if (e)
         return e;
     ret_fault->why = split_name(ret_fault->name, &path);
@@ -229,7 +230,7 @@ enum err form_parse(struct arena *a, struct str text, struct form *root,
     return e;
 }
 
-/* --- one text for all spellings --- */
+/* --- the canonical text --- */
 
 static int compare_names(const void *a, const void *b)
 {

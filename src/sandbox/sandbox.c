@@ -201,17 +201,21 @@ static enum err open_all(struct sandbox *s, struct why *why)
     struct client_options c = { .env = &s->env, .thread = "sandbox-egress", .allow_private = true };
     enum err e = listen_there(s, why);
 
-    if (!e)
-        e = open_store(s, why);
-    if (!e)
-        e = sandbox_faults_load(s, why);
-    if (!e)
-        e = client_open(&c, &s->client, why);
+    if (e)
+        return e;
+    e = open_store(s, why);
+    if (e)
+        return e;
+    e = sandbox_faults_load(s, why);
+    if (e)
+        return e;
+    e = client_open(&c, &s->client, why);
     if (e)
         return e;
     why_set(why, "no memory for the sandbox");
-    e = relay_open(s) ? open_queue(s) : ERR_NO_MEMORY;
-    return e ? e : fill_routes(s);
+    if (!relay_open(s) || open_queue(s))
+        return ERR_NO_MEMORY;
+    return fill_routes(s);
 }
 
 enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,

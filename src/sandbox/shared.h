@@ -96,7 +96,7 @@ struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
 /* On the executor, for one attempt to deliver an event: why it is lost. NULL: it is not. */
 const char *sandbox_webhook_lost(struct sandbox *s);
 
-/* --- sandbox/control/control.c: the routes of /_sandbox, which are no part of Stripe's API --- */
+/* --- sandbox/control/control.c: the routes under /_sandbox --- */
 extern const size_t sandbox_control_route_count;
 
 struct control_endpoint { /* the ctx of a route */

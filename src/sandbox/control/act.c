@@ -1,10 +1,10 @@
-/* act.c - one look or change behind /_sandbox, in a unit: a program gets JSON, a person a page or
- * the way to the next one. */
+/* act.c - one read or change behind /_sandbox, as a unit of work. A program gets JSON, a person a
+ * page or a redirect. */
 #include "sandbox/control/control.h"
 #include "sandbox/form.h"
 #include "sandbox/page/page.h"
 
-/* --- what was sent --- */
+/* --- the body --- */
 
 bool act_is_form(const struct request *r)
 {
@@ -68,7 +68,7 @@ bool act_read_form(struct request *r, struct act *a, const char *const *names, s
 
 /* --- the unit --- */
 
-static enum err control_act_run(struct tx *tx, struct unit *u)
+static enum err act_run(struct tx *tx, struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, unit);
     struct work w = {
@@ -82,7 +82,7 @@ static enum err control_act_run(struct tx *tx, struct unit *u)
     return w.err ? w.err : e;
 }
 
-static void came_back(struct unit *u)
+static void act_done(struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, unit);
     struct request *r = a->request;
@@ -103,8 +103,8 @@ static void came_back(struct unit *u)
 
 void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads)
 {
-    static const struct unit_kind look = { "sandbox.look", UNIT_READ, control_act_run, NULL };
-    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, control_act_run, NULL };
+    static const struct unit_kind look = { "sandbox.look", UNIT_READ, act_run, NULL };
+    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, act_run, NULL };
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
     if (!reads && !control_is_own(r))
@@ -119,7 +119,7 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
     a->id = r->params[0];
     a->unit = (struct unit){ .kind = reads ? &look : &change,
                              .executor = r->executor,
-                             .done = came_back,
+                             .done = act_done,
                              .arena = &r->arena };
     store_post(s->store, &a->unit);
 }

@@ -1,16 +1,17 @@
-/* secrets.c - what webhooks are signed with, and how that changes: POST /_sandbox/webhooks/roll.
+/* secrets.c - the secrets that sign webhooks, and POST /_sandbox/webhooks/roll, which changes one.
  *
  *   {"endpoint"?: "we_...", "secret"?: "whsec_...", "overlapMs"?: 86400000}
  *
- * While the two overlap both sign. Without an endpoint it is the receiver of the options, whose
- * rolled secret is remembered by the one that the options have: who sets another there has that. */
+ * During the overlap both secrets sign. Without an endpoint the secret of the settings' receiver is
+ * rolled. The new secret is stored under the one in the settings, so changing the settings ends
+ * it. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/webhook/hooks.h"
 
 enum { SECRET_DIGITS = 32, SECRET_MAX = 255 };
 
-/* --- which --- */
+/* --- the valid secrets --- */
 
 static struct secrets secrets_valid(struct str now, struct str before, int64_t until_ms,
                                     int64_t now_ms)
@@ -28,13 +29,14 @@ enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struc
     struct row row;
     enum err e = TX_ROW(tx, STMT_sandbox_roll_read, &row, V_TEXT(s->o.webhook_secret));
 
-    *ret = (struct secrets){ s->o.webhook_secret, S("") };
-    if (!e)
-        *ret = secrets_valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
-    return e == ERR_NOT_FOUND ? OK : e;
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    *ret = e ? (struct secrets){ s->o.webhook_secret, S("") }
+             : secrets_valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
+    return OK;
 }
 
-/* --- rolled --- */
+/* --- rolling --- */
 
 static enum err roll_builtin(struct work *w, struct str secret, int64_t until_ms)
 {
@@ -85,7 +87,7 @@ static enum err secrets_roll(struct act *a, struct work *w)
     return w->err;
 }
 
-/* --- asked for --- */
+/* --- the request --- */
 
 static bool is_secret(struct str s)
 {

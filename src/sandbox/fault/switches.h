@@ -98,7 +98,7 @@ bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64
 /* Adds the random faults of this call. */
 void chaos_spoil(struct chaos *c, int64_t now_ms, bool charges, struct sandbox_fault *f);
 
-/* --- all of them --- */
+/* --- all switches --- */
 
 struct change;
 

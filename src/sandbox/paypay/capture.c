@@ -1,5 +1,5 @@
-/* capture.c - what becomes of an authorization: captured, once, and for all or less; or
- * given back. By a switch, or for LIMIT_SANDBOX_PP_ASKS yen, the user is asked first. */
+/* capture.c - capturing an authorization, once and in full or in part, or reverting it. With the
+ * switch confirm_capture, or for LIMIT_SANDBOX_PP_ASKS yen, the user is asked first. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
@@ -16,7 +16,7 @@ static enum pp_result may_capture(const struct pp_payment *p, int64_t amount)
     return amount > p->amount ? PP_HIGHER_CAPTURE : r;
 }
 
-static bool asks_user(struct work *w, int64_t amount)
+static bool must_ask_user(struct work *w, int64_t amount)
 {
     struct pp_switches s;
 
@@ -51,7 +51,7 @@ void pp_payment_capture(struct pp_call *c)
         return;
     r = may_capture(&p, c->in.amount);
     if (r == PP_SUCCESS && pp_knows(w, STMT_sandbox_paypay_capture_known, c->in.capture))
-        r = PP_INVALID_PARAMS; /* another payment's */
+        r = PP_INVALID_PARAMS; /* the capture id belongs to another payment */
     if (r != PP_SUCCESS) {
         pp_refuse(c, r);
         return;
@@ -62,7 +62,7 @@ void pp_payment_capture(struct pp_call *c)
                              .requested_s = c->in.requested_s,
                              .accepted_ms = w->now_ms,
                              .description = c->in.description };
-    if (asks_user(w, c->in.amount))
+    if (must_ask_user(w, c->in.amount))
         ask_user(c, &p, &k);
     else if (pp_captured(w, &p, &k))
         pp_answer(c, PP_SUCCESS, pp_payment_json(w, &p));

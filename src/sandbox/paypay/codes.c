@@ -1,13 +1,13 @@
-/* codes.c - POST /v2/codes and what is done with a code. It is made at most once under a
- * merchantPaymentId: whoever lost the answer never learns its url. */
+/* codes.c - /v2/codes: create, delete, read the payment of a code. A merchantPaymentId makes one
+ * code at most, so a merchant that lost the answer never learns the code's url. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/paypay/paypay.h"
 
 enum { CODE_DIGITS = 16 };
 
-/* Has this id been used, by a code or a payment? With err set: it could not be asked. */
-static bool is_known(struct work *w, struct str id)
+/* Whether a code or a payment already uses this id. With err set, the answer is unknown. */
+static bool id_is_used(struct work *w, struct str id)
 {
     return pp_knows(w, STMT_sandbox_paypay_code_of, id) ||
            (!w->err && pp_knows(w, STMT_sandbox_paypay_payment_of, id));
@@ -42,7 +42,7 @@ void pp_code_create(struct pp_call *c)
         pp_refuse(c, PP_BAD_EXPIRY);
         return;
     }
-    if (is_known(w, c->in.payment)) {
+    if (id_is_used(w, c->in.payment)) {
         pp_refuse(c, PP_CODE_EXISTS);
         return;
     }
@@ -51,7 +51,7 @@ void pp_code_create(struct pp_call *c)
         pp_answer(c, PP_MADE, pp_code_json(w, &code, &c->in));
 }
 
-/* A payment that failed has used the code up, too. */
+/* A failed payment has used up the code too. */
 static enum pp_result why_not_deleted(struct pp_call *c, const struct pp_code *code)
 {
     struct pp_payment p;
@@ -83,7 +83,7 @@ void pp_code_delete(struct pp_call *c)
         pp_answer(c, PP_SUCCESS, S("{\"qrStatus\":\"DELETED\"}"));
 }
 
-/* Of a code that nobody has paid there is no payment. */
+/* A code that was not paid has no payment. */
 void pp_code_details(struct pp_call *c)
 {
     struct pp_payment p;

@@ -1,7 +1,6 @@
-/* payments.c - payments by a user authorization, and what any payment can be asked.
- *
- * The merchantPaymentId makes a repeat harmless: the same order again gets the payment as it is
- * now, whatever became of it. Another order under the same id is refused. */
+/* payments.c - payments with a user authorization; reading and cancelling any payment. The
+ * merchantPaymentId makes a repeat harmless: the same order again is answered with the payment as
+ * it is now, and another order under the same id is rejected. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/paypay/paypay.h"
@@ -14,7 +13,7 @@ bool pp_expiry_fits(const struct work *w, int64_t expires_s)
            (expires_s > now_s && expires_s <= now_s + (int64_t)DAY_S * LIMIT_SANDBOX_PP_HOLD_DAYS);
 }
 
-static void paypay_payments_repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
+static void answer_repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
 {
     const struct pp_input *in = &c->in;
 
@@ -50,7 +49,7 @@ static struct pp_payment new_payment(const struct pp_input *in, bool authorizati
                                 .metadata = in->metadata };
 }
 
-static void paypay_payments_pay(struct pp_call *c, bool authorization)
+static void pay_new(struct pp_call *c, bool authorization)
 {
     struct pp_user user = pp_user_of(c->in.user, authorization);
     struct pp_payment p = new_payment(&c->in, authorization);
@@ -68,13 +67,13 @@ static void paypay_payments_pay(struct pp_call *c, bool authorization)
         pp_refuse(c, user.result);
 }
 
-static void paypay_payments_create(struct pp_call *c, bool authorization)
+static void create_payment(struct pp_call *c, bool authorization)
 {
     struct pp_payment known;
     enum err e = pp_payment_of(c->w.tx, c->in.payment, &known);
 
     if (!e)
-        paypay_payments_repeat(c, &known, authorization);
+        answer_repeat(c, &known, authorization);
     else if (e != ERR_NOT_FOUND)
         work_ok(&c->w, e);
     else if (pp_knows(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
@@ -82,17 +81,17 @@ static void paypay_payments_create(struct pp_call *c, bool authorization)
     else if (authorization && !pp_expiry_fits(&c->w, c->in.expires_s))
         pp_refuse(c, PP_BAD_EXPIRY);
     else
-        paypay_payments_pay(c, authorization);
+        pay_new(c, authorization);
 }
 
 void pp_payment_create(struct pp_call *c)
 {
-    paypay_payments_create(c, false);
+    create_payment(c, false);
 }
 
 void pp_payment_preauthorize(struct pp_call *c)
 {
-    paypay_payments_create(c, true);
+    create_payment(c, true);
 }
 
 void pp_payment_details(struct pp_call *c)

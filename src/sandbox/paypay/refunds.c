@@ -1,9 +1,10 @@
-/* refunds.c - POST /v2/refunds: one a payment, or many by a switch. The merchantRefundId
- * makes a repeat harmless: the same order again gets the refund that it made. */
+/* refunds.c - POST /v2/refunds: one for each payment, or several with the switch. The
+ * merchantRefundId makes a repeat harmless: the same order again is answered with the refund that
+ * it made. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
-static void paypay_refunds_repeat(struct pp_call *c, const struct pp_refund *r)
+static void answer_repeat(struct pp_call *c, const struct pp_refund *r)
 {
     if (!str_eq(r->payment, c->in.paypay_id) || r->amount != c->in.amount)
         pp_refuse(c, PP_INVALID_PARAMS);
@@ -32,8 +33,8 @@ static enum pp_result may_refund(struct pp_call *c, const struct pp_payment *p,
     return c->in.amount > p->captured - p->refunded ? PP_INVALID_REFUND : PP_SUCCESS;
 }
 
-static bool give_back(struct pp_call *c, struct pp_payment *p, const struct pp_switches *s,
-                      struct pp_refund *r)
+static bool write_refund(struct pp_call *c, struct pp_payment *p, const struct pp_switches *s,
+                         struct pp_refund *r)
 {
     struct work *w = &c->w;
     bool later = s->refund_delay_ms > 0;
@@ -52,7 +53,7 @@ static bool give_back(struct pp_call *c, struct pp_payment *p, const struct pp_s
            (!later || work_later(w, pp_job_refund, r->id, w->now_ms + s->refund_delay_ms));
 }
 
-static void paypay_refunds_create(struct pp_call *c)
+static void create_refund(struct pp_call *c)
 {
     struct work *w = &c->w;
     struct pp_switches s;
@@ -66,7 +67,7 @@ static void paypay_refunds_create(struct pp_call *c)
     r = may_refund(c, &p, &s);
     if (r != PP_SUCCESS)
         pp_refuse(c, r);
-    else if (give_back(c, &p, &s, &refund))
+    else if (write_refund(c, &p, &s, &refund))
         pp_answer(c, PP_MADE, pp_refund_json(w, &refund));
 }
 
@@ -76,9 +77,9 @@ void pp_refund_create(struct pp_call *c)
     enum err e = pp_refund_read(c->w.tx, c->in.refund, &known);
 
     if (!e)
-        paypay_refunds_repeat(c, &known);
+        answer_repeat(c, &known);
     else if (e == ERR_NOT_FOUND)
-        paypay_refunds_create(c);
+        create_refund(c);
     else
         work_ok(&c->w, e);
 }

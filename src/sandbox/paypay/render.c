@@ -1,10 +1,10 @@
-/* render.c - the objects of the pretend PayPay as JSON. What was never said is left out, as
- * with PayPay; times are seconds. */
+/* render.c - the simulated PayPay's objects as JSON. Absent fields are left out, as with PayPay;
+ * times are in seconds. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/paypay/paypay.h"
 
-/* Each begins with its comma; the first of an object is always there. */
+/* Each field begins with its comma; the first of an object is always there. */
 static void put_text(struct buf *b, struct str key, struct str value)
 {
     if (value.n)

@@ -1,5 +1,5 @@
-/* rows.c - the objects of the pretend PayPay and their rows. Each table's columns are listed
- * once, in the order of their statements (store/statements/sandbox_paypay.h). */
+/* rows.c - the rows of the simulated PayPay. Each table's columns are listed once, in the order of
+ * its statements (store/statements/sandbox_paypay.h). */
 #include "sandbox/stripe/rows.h"
 
 #include "base/limits.h"
@@ -68,9 +68,9 @@
     X(NUMBER, accepted_ms)                                                                         \
     X(MAYBE, reason)
 
-/* --- one of them --- */
+/* --- one row --- */
 
-static enum err paypay_rows_find(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
+static enum err row_by_id(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
 {
     return TX_ROW(tx, stmt, row, V_TEXT(id));
 }
@@ -81,7 +81,7 @@ static enum err paypay_rows_find(struct tx *tx, enum stmt stmt, struct str id, s
         struct type *o = ret;                                                                      \
         struct row row;                                                                            \
         const struct val *v = row.col;                                                             \
-        enum err e = paypay_rows_find(tx, stmt, id, &row);                                         \
+        enum err e = row_by_id(tx, stmt, id, &row);                                                \
                                                                                                    \
         if (e)                                                                                     \
             return e;                                                                              \
@@ -115,7 +115,7 @@ bool pp_capture_forget(struct work *w, struct str payment)
 bool pp_knows(struct work *w, enum stmt stmt, struct str id)
 {
     struct row row;
-    enum err e = paypay_rows_find(w->tx, stmt, id, &row);
+    enum err e = row_by_id(w->tx, stmt, id, &row);
 
     return e != ERR_NOT_FOUND && work_ok(w, e);
 }

@@ -1,6 +1,6 @@
-/* switches.c - GET and POST /_sandbox/paypay/switches: how the pretend PayPay behaves, on
- * disk. What is not named keeps its value; "faults" replaces all rules. A misspelt switch is an
- * error and not a test that proves nothing. */
+/* switches.c - GET and POST /_sandbox/paypay/switches: the simulated PayPay's switches, on disk.
+ * What is not named keeps its value; "faults" replaces all rules. An unknown name is an error, so
+ * that a misspelt switch does not make a test prove nothing. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/page/page.h"
@@ -33,14 +33,14 @@ bool pp_switches_write(struct work *w, const struct pp_switches *s)
                             V_INT(s->refund_delay_ms), V_INT(s->confirm_capture)));
 }
 
-/* --- what was said --- */
+/* --- reading the body --- */
 
 struct switches_change {
     struct unit unit;
     struct request *request;
     struct sandbox *sandbox;
     bool writes;
-    /* as said; an empty text or a negative number was not */
+    /* As sent; an empty text or a negative number was absent. */
     struct pp_switches said;
     bool has_url, has_rules;
     int confirm;
@@ -56,7 +56,8 @@ static struct str take_text(struct reading *in, struct switches_change *c, const
     struct str s = S("");
 
     if (json_get_str(o, name, false, most, &s, &in->problems))
-        s = s.n ? arena_str(&c->request->arena, s) : S(""); /* the tree ends before the unit does */
+        /* copied, because the parsed body is freed before the unit runs */
+        s = s.n ? arena_str(&c->request->arena, s) : S("");
     if (!s.p)
         json_problem(&in->problems, name, "no memory for it");
     return s;
@@ -84,7 +85,7 @@ static int64_t take_number(struct reading *in, const cJSON *o, const char *name,
     return n;
 }
 
-static void refuse_strangers(struct reading *in, const cJSON *rule)
+static void reject_unknown_fields(struct reading *in, const cJSON *rule)
 {
     static const char *const names[] = { "fault", "method", "path", "skip", "times", "ms" };
     const cJSON *field;
@@ -107,7 +108,7 @@ static void take_rule(struct reading *in, struct switches_change *c, const cJSON
                                .times = take_number(in, o, "times", 1, 1000000, 1),
                                .ms = take_number(in, o, "ms", 0, LIMIT_SANDBOX_SWITCH_MS, 0) };
 
-    refuse_strangers(in, o);
+    reject_unknown_fields(in, o);
     r.fault = take_text(in, c, o, "fault", 40);
     r.method = take_text(in, c, o, "method", 8);
     r.path = take_text(in, c, o, "path", 200);
@@ -148,7 +149,7 @@ static void take_url(struct reading *in, struct switches_change *c)
         json_problem(&in->problems, "webhook_url", "begins with http:// or https://");
 }
 
-static void take_all(struct reading *in, struct switches_change *c)
+static void take_switches(struct reading *in, struct switches_change *c)
 {
     static const char *const webhooks[] = { "on", "off", "duplicate", "delay", NULL };
     static const char *const refunds[] = { "one", "many", NULL };
@@ -173,12 +174,9 @@ static bool write_rules(struct work *w, const struct switches_change *c)
 {
     if (!work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_faults_clear, -1, NULL, 0)))
         return false;
-    for (size_t i = 0; i < c->rule_count; i++) {
-        const struct pp_fault_rule *r = &c->rules[i];
-
-        if (!pp_fault_add(w, r))
+    for (size_t i = 0; i < c->rule_count; i++)
+        if (!pp_fault_add(w, &c->rules[i]))
             return false;
-    }
     return true;
 }
 
@@ -220,7 +218,7 @@ static void put_rules(struct work *w, struct buf *b)
     }
 }
 
-static struct str switches_show(struct work *w, const struct pp_switches *s)
+static struct str switches_text(struct work *w, const struct pp_switches *s)
 {
     struct buf b;
 
@@ -246,11 +244,11 @@ static enum err switches_run(struct tx *tx, struct unit *u)
     struct pp_switches s = { 0 };
 
     if (work_ok(&w, pp_switches_read(tx, &s)) && (!c->writes || write_switches(&w, c, &s)))
-        c->json = switches_show(&w, &s);
+        c->json = switches_text(&w, &s);
     return w.err;
 }
 
-static void came_back(struct unit *u)
+static void switches_done(struct unit *u)
 {
     struct switches_change *c = CONTAINER_OF(u, struct switches_change, unit);
 
@@ -262,7 +260,7 @@ static void came_back(struct unit *u)
 
 /* --- the requests --- */
 
-/* NULL: the answer was sent. */
+/* NULL: the request has been answered. */
 ANSWERS static struct switches_change *change_new(struct request *r, struct sandbox *s)
 {
     struct switches_change *c = arena_alloc(&r->arena, 1, sizeof(*c));
@@ -283,7 +281,7 @@ static void switches_post(struct switches_change *c)
 
     c->unit = (struct unit){ .kind = c->writes ? &change : &look,
                              .executor = c->request->executor,
-                             .done = came_back,
+                             .done = switches_done,
                              .arena = &c->request->arena };
     store_post(c->sandbox->store, &c->unit);
 }
@@ -306,7 +304,7 @@ void pp_control_set_switches(struct request *r, void *sandbox)
 
     if (!c || !reading_begin(&in, r, names, COUNT(names)))
         return;
-    take_all(&in, c);
+    take_switches(&in, c);
     c->writes = true;
     if (reading_end(&in, r))
         switches_post(c);

@@ -1,13 +1,13 @@
-/* transitions.c - what becomes of a code and of a payment (the picture is in rules.c). Each
- * move is written and told in the transaction of who makes it. */
+/* transitions.c - the moves of a code and of a payment; the drawing of their states is in rules.c.
+ * Each move writes its rows and its notification in the caller's transaction. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/impl.h"
 #include "sandbox/paypay/paypay.h"
 
-/* 20 digits that grow with time, as a text: the zero in front gets lost where somebody takes it for
- * a number. */
-static struct str new_id(struct work *w)
+/* 20 digits that grow with time. The leading zero is lost by a client that takes the id for a
+ * number. */
+static struct str payment_id(struct work *w)
 {
     return work_text(w, "0%013lld%03u%03u", (long long)w->now_ms,
                      (unsigned)(sandbox_count(w->s) % 1000),
@@ -45,7 +45,7 @@ bool pp_code_use(struct work *w, struct pp_code *code, bool pays, struct pp_paym
 
 /* --- a payment --- */
 
-static bool transitions_authorize(struct work *w, struct pp_payment *p)
+static bool set_authorized(struct work *w, struct pp_payment *p)
 {
     p->authorized_ms = w->now_ms;
     if (!p->expires_ms)
@@ -56,11 +56,11 @@ static bool transitions_authorize(struct work *w, struct pp_payment *p)
 
 bool pp_pay(struct work *w, struct pp_payment *p, enum pp_status status)
 {
-    p->id = new_id(w);
+    p->id = payment_id(w);
     p->status = status;
     p->accepted_ms = w->now_ms;
     if (status == PP_AUTHORIZED)
-        return transitions_authorize(w, p);
+        return set_authorized(w, p);
     p->expires_ms = 0;
     if (status != PP_COMPLETED)
         return pp_payment_write(w, p);
@@ -89,7 +89,7 @@ bool pp_capture_refused(struct work *w, struct pp_payment *p)
            pp_payment_write(w, p) && pp_tell(w, p, "EXPIRED_USER_CONFIRMATION", c.expires_ms);
 }
 
-/* What was captured goes back as if it had never been. */
+/* The captured amount is returned as if it had never been captured. */
 bool pp_cancel(struct work *w, struct pp_payment *p)
 {
     p->status = PP_CANCELED;

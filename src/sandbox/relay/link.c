@@ -362,14 +362,15 @@ static void join_done(struct unit *u)
     enum err e = u->err;
 
     k->changing = false;
-    if (e)
-        link_free(k);
-    if (!e)
+    if (!e) {
         link_accept(k);
-    else if (e == ERR_NOT_FOUND)
-        reject_session(request);
-    else
-        reply_problem(request, e, NULL);
+    } else {
+        link_free(k);
+        if (e == ERR_NOT_FOUND)
+            reject_session(request);
+        else
+            reply_problem(request, e, NULL);
+    }
     relay_came_back(r);
 }
 

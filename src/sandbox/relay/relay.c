@@ -64,7 +64,7 @@ struct job_kind sandbox_relay_kind(struct sandbox *s)
     };
 }
 
-/* --- life --- */
+/* --- start and stop --- */
 
 void relay_post(struct relay *r, struct unit *u)
 {

@@ -26,7 +26,7 @@ void relay_session_create(struct visit *v); /* POST /v1/stripecli/sessions */
 /* the route of the WebSocket; its ctx is the sandbox */
 extern const struct route sandbox_relay_route;
 
-/* --- life, for sandbox/sandbox.c --- */
+/* --- start and stop, for sandbox.c --- */
 
 bool relay_open(struct sandbox *s);  /* false: no memory */
 void relay_start(struct sandbox *s); /* before anything else is posted to the store */

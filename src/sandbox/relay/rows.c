@@ -53,9 +53,10 @@ enum err relay_rows_live(struct relay *r, struct tx *tx, int64_t now_ms, int64_t
     e = tx_each(tx, STMT_relay_sessions, NULL, 0, scan_session, &look);
     for (size_t i = 0; i < look.gone_count && !e; i++)
         e = relay_row_drop(tx, look.gone[i]);
-    if (!e)
-        tx_after_commit(tx, store_live_count, r, (int64_t)ret->count + more);
-    return e;
+    if (e)
+        return e;
+    tx_after_commit(tx, store_live_count, r, (int64_t)ret->count + more);
+    return OK;
 }
 
 enum err relay_rows_secret(struct tx *tx, struct arena *a, struct str device, struct str fresh,
@@ -106,8 +107,9 @@ static enum err add_waiting(struct tx *tx, const struct relay_row *row, struct s
     int64_t seq = row->last + 1;
     enum err e = TX_DO(tx, STMT_relay_session_count, 1, V_INT(seq), V_TEXT(row->id));
 
-    if (!e)
-        e = TX_DO(tx, STMT_relay_waiting_add, 1, V_TEXT(row->id), V_INT(seq), V_TEXT(event));
+    if (e)
+        return e;
+    e = TX_DO(tx, STMT_relay_waiting_add, 1, V_TEXT(row->id), V_INT(seq), V_TEXT(event));
     if (e || seq % LIMIT_RELAY_TRIM)
         return e;
     return trim_waiting(tx, row->id, seq - LIMIT_RELAY_WAITING);

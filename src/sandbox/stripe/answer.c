@@ -1,3 +1,4 @@
+/* answer.c - the answers of the simulated Stripe: an object, a list, or an error. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 

@@ -90,7 +90,7 @@ void keys_leave(struct visit *v); /* on the executor, once after keys_enter() */
 bool keys_claim(struct visit *v); /* false: answered with the stored answer, or rejected */
 void keys_save(struct visit *v);
 
-/* --- params.c: false: refused. What is absent leaves its output as it is. --- */
+/* --- params.c. False: rejected. An absent parameter leaves its output as it is. --- */
 
 struct taken { /* a parameter that may be absent */
     bool has;

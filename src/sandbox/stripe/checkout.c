@@ -24,7 +24,7 @@ bool sb_session_is_open(const struct work *w, const struct session *s)
     return str_eq(s->status, S("open")) && s->expires_ms > w->now_ms;
 }
 
-/* --- it follows its intent --- */
+/* --- following the intent --- */
 
 static bool session_complete(struct work *w, struct session *s, const struct intent *p)
 {
@@ -67,7 +67,7 @@ bool sb_session_follow(struct work *w, const struct intent *p)
            emit_session_event(w, "checkout.session.async_payment_failed", &s);
 }
 
-/* --- somebody pays --- */
+/* --- an attempt to pay --- */
 
 static bool make_intent(struct work *w, struct session *s, struct intent *p)
 {
@@ -104,7 +104,7 @@ bool sb_session_pay(struct work *w, struct session *s, const struct method *m,
     return sb_pay(w, p, how, ret_attempt) && work_ok(w, sb_session_read(w->tx, s->id, s));
 }
 
-/* --- it ends --- */
+/* --- expiry --- */
 
 static bool cancel_intent(struct work *w, const struct session *s)
 {

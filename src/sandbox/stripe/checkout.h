@@ -95,7 +95,7 @@ struct str sb_items_json(struct work *w, struct str session); /* its line items 
 struct str sb_session_url(struct work *w, const struct session *s);
 struct str sb_dispute_json(struct work *w, const struct dispute *d, unsigned expand);
 
-/* --- checkout.c: what becomes of a session --- */
+/* --- checkout.c: the states of a session --- */
 
 bool sb_session_is_open(const struct work *w,
                         const struct session *s); /* also looks at its expiry time */

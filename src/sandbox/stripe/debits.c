@@ -41,7 +41,7 @@ const struct card *sb_debit_account(struct str iban)
     return sb_is_iban(iban) ? card_by_iban(iban) : NULL;
 }
 
-/* --- under way --- */
+/* --- begin --- */
 
 bool sb_debit_begin(struct work *w, struct intent *p)
 {
@@ -61,7 +61,7 @@ bool sb_debit_begin(struct work *w, struct intent *p)
            sb_session_follow(w, p) && work_later(w, sb_job_debit, p->id, w->now_ms + wait_ms);
 }
 
-/* --- over --- */
+/* --- end --- */
 
 static bool debit_fail(struct work *w, struct intent *p, struct charge *c,
                        const struct card *account)

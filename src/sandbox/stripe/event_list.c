@@ -81,7 +81,7 @@ static struct str event_json(struct work *w, const struct receivers *r,
     return work_take(w, &b);
 }
 
-/* --- one --- */
+/* --- one event --- */
 
 static bool visit_event(struct visit *v, struct event_list_event *ret)
 {
@@ -112,7 +112,7 @@ void event_retrieve(struct visit *v)
         answer_event(v, &e);
 }
 
-/* --- many --- */
+/* --- lists --- */
 
 static bool is_pattern(struct str s)
 {
@@ -204,7 +204,7 @@ void event_list(struct visit *v)
     visit_list(v, "/v1/events", &page, objects);
 }
 
-/* --- once more --- */
+/* --- sending again --- */
 
 static bool resend_to_all(struct visit *v, const struct event_list_event *e)
 {

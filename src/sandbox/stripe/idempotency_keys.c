@@ -7,6 +7,7 @@
  *       the request itself (API key, form, parameters) are not.
  *   (4) While a call is under way its key answers 409. This list is in memory only: after a crash
  *       no call is under way. */
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/stripe/call.h"
@@ -24,28 +25,27 @@ static bool sha256(struct str text, unsigned char ret_hash[HASH])
 enum err keys_hash(struct visit *v)
 {
     struct request *r = v->request;
+    CLEANUP(buf_release) struct buf b;
     enum err e;
-    struct buf b;
 
     buf_init(&b, LIMIT_BODY * 2);
     buf_add(&b, request_header(r, S("Stripe-Account"), NULL));
     buf_char(&b, '\n');
     buf_add(&b, v->key);
-    e = !b.failed && sha256(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
+    if (b.failed || !sha256(buf_str(&b), v->key_hash))
+        return ERR_NO_MEMORY;
     buf_clear(&b);
     buf_add(&b, r->method);
     buf_char(&b, ' ');
     buf_add(&b, r->path);
     buf_char(&b, '\n');
-    if (!e)
-        e = form_canonical(&r->arena, &v->form, &b);
-    if (!e && !sha256(buf_str(&b), v->order_hash))
-        e = ERR_NO_MEMORY;
-    buf_release(&b);
-    return e;
+    e = form_canonical(&r->arena, &v->form, &b);
+    if (e)
+        return e;
+    return sha256(buf_str(&b), v->order_hash) ? OK : ERR_NO_MEMORY;
 }
 
-/* --- under way --- */
+/* --- calls under way --- */
 
 static struct visit **bucket_of(struct visit *v)
 {
@@ -79,7 +79,7 @@ void keys_leave(struct visit *v)
     v->place = NULL;
 }
 
-/* --- kept --- */
+/* --- stored answers --- */
 
 static bool replay_answer(struct visit *v, const struct row *row)
 {

@@ -28,7 +28,7 @@ bool work_event(struct work *w, const char *type, struct str object, struct str 
 /* Adds a message about an object to the sandbox's queue. */
 bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms);
 
-/* --- such a message's run --- */
+/* --- the run of such a message --- */
 
 #define WORK_KIND(text)                                                                            \
     {                                                                                              \
@@ -44,7 +44,7 @@ enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
         return work_run(ctx, tx, m->ref, act);                                                     \
     }
 
-/* --- ids.c: they grow with time, and what belongs to an intent shares its middle part --- */
+/* --- ids.c: ids grow with time; the ids of an intent and its objects share a stem --- */
 
 enum { STEM = 17 }; /* "3", seven digits of time, three of the counter, six random */
 
@@ -155,7 +155,7 @@ bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges)
  * empty. */
 bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds);
 
-/* --- sandbox/stripe/render/render.c, sandbox/stripe/render/charge.c: as JSON texts of the arena --- */
+/* --- render/: JSON texts in the arena --- */
 
 enum expand { /* whole objects in place of their ids */
               EXPAND_CHARGE = 1,
@@ -181,7 +181,7 @@ void sb_put_number(struct buf *b, struct str key, int64_t n);
 void sb_put_bool(struct buf *b, struct str key, bool yes);
 void sb_put_raw(struct buf *b, struct str key, struct str json); /* empty: null */
 
-/* --- pay.c: what happens to intents and charges --- */
+/* --- pay.c: the states of intents and charges --- */
 
 struct confirmation {
     struct str decline_code; /* decline the card with this code, whatever card it is; empty: no */
@@ -227,7 +227,7 @@ bool sb_method_new(struct work *w, const struct card *card, struct str billing, 
 /* billing_details as JSON with this email; empty without an email. */
 struct str sb_billing_of(struct work *w, struct str email);
 
-/* --- jobs.c: the queue's kinds, all but the webhooks' --- */
+/* --- jobs.c: the job kinds, all but those of webhooks --- */
 
 extern const struct str sb_job_balance, sb_job_lapse, sb_job_refund_fail, sb_job_session_lapse,
     sb_job_voucher_lapse, sb_job_voucher_pay, sb_job_debit, sb_job_refund_end;

@@ -103,7 +103,7 @@ bool sb_intent_succeed(struct work *w, struct intent *p)
            sb_session_follow(w, p) && sb_dispute_by_card(w, &c);
 }
 
-/* --- not paid --- */
+/* --- declined --- */
 
 static struct str error_json(struct work *w, const char *type, const struct attempt *a)
 {

@@ -15,7 +15,7 @@ static void answer_refund(struct visit *v, const struct refund *r)
     visit_answer(v, sb_refund_json(&v->w, r, take_expand(v, expansions, COUNT(expansions))));
 }
 
-/* --- which charge --- */
+/* --- the charge --- */
 
 static bool read_charge(struct visit *v, struct str id, const char *param, struct charge *ret)
 {
@@ -96,7 +96,7 @@ static bool is_undisputed(struct visit *v, const struct charge *c)
                               .began = true });
 }
 
-/* --- how much --- */
+/* --- the amount --- */
 
 static bool reject_amount(struct visit *v, int64_t asked, int64_t left)
 {
@@ -202,7 +202,7 @@ void refund_create(struct visit *v)
         answer_refund(v, &r);
 }
 
-/* --- later --- */
+/* --- changes --- */
 
 static bool emit_refund_updated(struct work *w, const struct refund *r, struct str previous)
 {

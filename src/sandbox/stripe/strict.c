@@ -17,7 +17,7 @@ enum { PATH_MAX_CHARS = 256 };
 
 #define FIRST_WITHOUT_TYPES "2026-09-30.endive"
 
-/* --- what there is --- */
+/* --- the known parameters --- */
 
 #define PAGE "limit starting_after ending_before "
 #define CREATED "created(gt gte lt lte) "
@@ -126,7 +126,7 @@ static const char *known_names(const struct operation *op)
     return "";
 }
 
-/* --- looking it up --- */
+/* --- lookup --- */
 
 /* Cuts the next name off the list, and its fields without their parentheses. */
 static bool next_name(struct str *rest, struct str *ret_name, struct str *ret_fields)

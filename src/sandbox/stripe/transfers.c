@@ -21,7 +21,7 @@ struct str sb_transfer_url(struct work *w, struct str intent)
                      STR_ARG(intent));
 }
 
-/* --- money finds its intent --- */
+/* --- funding intents --- */
 
 /* Moves money from the cash balance to the intent. *ret_changed is false where there was none. */
 static bool fund_intent(struct work *w, struct customer *c, struct transfer *t,

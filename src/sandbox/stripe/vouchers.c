@@ -28,7 +28,7 @@ struct str sb_voucher_url(struct work *w, struct str intent)
                      STR_ARG(intent));
 }
 
-/* --- what may be asked for --- */
+/* --- parameters --- */
 
 static bool is_confirmation_number(struct str s)
 {

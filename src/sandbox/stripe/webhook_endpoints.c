@@ -37,7 +37,7 @@ static bool visit_hook(struct visit *v, struct hook *ret)
     return work_ok(&v->w, e);
 }
 
-/* --- what may be asked for --- */
+/* --- parameters --- */
 
 static bool is_type(struct str s)
 {

@@ -60,7 +60,7 @@ bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
     return work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, &m, 1));
 }
 
-/* --- a message's run --- */
+/* --- the run of a message --- */
 
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id))

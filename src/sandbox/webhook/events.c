@@ -30,11 +30,8 @@ static const struct str webhook_kind = { "sandbox.webhook", sizeof("sandbox.webh
 
 /* --- ids --- */
 
-enum {
-    ID_DIGITS = 22,
-    COUNT_BITS = 12,
-    TYPE_MAX = 128
-}; /* digits of base 62 for the 128 bits of a UUID */
+/* ID_DIGITS: digits of base 62 for the 128 bits of a UUID. */
+enum { ID_DIGITS = 22, COUNT_BITS = 12, TYPE_MAX = 128 };
 
 static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -182,7 +179,7 @@ static enum err store_event(struct tx *tx, const struct sandbox_event *e, struct
     return err ? err : forget_oldest(tx, row.col[0].i);
 }
 
-/* --- who is told --- */
+/* --- receivers --- */
 
 static bool sb_builtin_wants(const struct sandbox *s, struct str type)
 {

@@ -10,7 +10,7 @@ struct endpoint;
 struct pp_endpoint;
 struct pp_call;
 struct relay;
-struct visit;
+struct stripe_call;
 
 enum { BUSY_KEYS = 1024 };
 
@@ -22,9 +22,9 @@ struct sandbox_chore {
 struct sandbox_impl {
     _Atomic uint64_t count; /* counter for ids; any thread */
     /* on the executor: */
-    struct visit *busy[BUSY_KEYS];  /* calls with an Idempotency-Key that are under way */
-    struct visit *waiting;          /* calls that a fault delays */
-    struct pp_call *paypay_waiting; /* the same for PayPay */
+    struct stripe_call *busy[BUSY_KEYS]; /* calls with an Idempotency-Key that are under way */
+    struct stripe_call *waiting;         /* calls that a fault delays */
+    struct pp_call *paypay_hanging;      /* the same for PayPay */
     bool stopping;
     pthread_t thread;
     bool runs;

@@ -184,7 +184,7 @@ static enum err fill_routes(struct sandbox *s)
         impl->endpoints[i] = (struct endpoint){ &sandbox_operations[i], s };
         s->routes[s->route_count++] = (struct route){ .method = sandbox_operations[i].method,
                                                       .path = sandbox_operations[i].path,
-                                                      .handle = visit_begin,
+                                                      .handle = stripe_call_begin,
                                                       .ctx = &impl->endpoints[i],
                                                       .body_max = LIMIT_SANDBOX_BODY };
     }
@@ -349,8 +349,8 @@ static void stop_on_executor(struct task *t)
 {
     struct sandbox *s = CONTAINER_OF(t, struct stop, task)->s;
 
-    visit_stop_waiting(s);
-    pp_stop_waiting(s);
+    stripe_calls_drop_delayed(s);
+    pp_calls_drop_hanging(s);
     server_stop(s->server);
 }
 

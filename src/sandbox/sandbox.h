@@ -10,7 +10,7 @@
 struct sandbox;
 
 struct sandbox_options {
-    struct env *env;        /* the server's, for log, metrics and random numbers */
+    struct env *env;        /* the server's, for its log, clock and random numbers */
     struct str listen;      /* host:port; port 0 takes a free one; loopback only */
     struct str db;          /* sqlite:PATH, a file of its own */
     struct str webhook_url; /* receiver of events; empty: none */

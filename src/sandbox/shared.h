@@ -24,8 +24,7 @@ struct sandbox {
     struct sandbox_faults *faults;
     struct route *routes;
     size_t route_count;
-    int64_t
-        event_ms; /* this and the next two: on the store's writer thread, for webhook/events.c */
+    int64_t event_ms;     /* this and the next two: on the store's writer thread, for events.c */
     uint32_t event_count; /* events of that millisecond */
     bool no_endpoints;    /* no webhook endpoint exists */
     _Atomic int strict;   /* of stripe/strict.c */
@@ -40,15 +39,15 @@ struct sandbox_event {
     struct str previous; /* data.previous_attributes as JSON text; empty: none */
     struct str request_id, idempotency_key; /* empty: a background change (null) */
 };
-/* In the transaction of the change: a row of sandbox_events and, for each endpoint that wants the
- * type, a message of the sandbox's queue. */
+/* In the transaction of the change: adds a row of sandbox_events and a message for each receiver of
+ * the type. */
 enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
                            const struct sandbox_event *e);
-/* The job kind that sends them: signed, with a new timestamp on each try, retried by G3's schedule
- * divided by a factor. */
+/* The job kind that sends events: signed with a new timestamp in each attempt, and repeated by the
+ * schedule of G3, divided by a factor. */
 struct job_kind sandbox_webhook_kind(struct sandbox *s);
-/* What a receiver said to a webhook: 2xx. False: `why` says what else. */
-bool sandbox_heard(const struct call *c, struct why *why);
+/* Whether the receiver answered 2xx. False: `why` says what happened. */
+bool sandbox_delivered(const struct call *c, struct why *why);
 
 /* --- sandbox/fault/rules.c: faults of calls, by the rules and by chaos --- */
 
@@ -88,11 +87,11 @@ void sandbox_answer_send(struct request *r, const struct sandbox_fault *f, int s
                          struct str body);
 
 /* How an event is sent, by the switches and by chaos. Any thread. */
-struct telling {
+struct delivery_plan {
     size_t copies; /* besides the first one */
     int64_t due_ms;
 };
-struct telling sandbox_telling(struct sandbox *s, int64_t now_ms);
+struct delivery_plan sandbox_delivery_plan(struct sandbox *s, int64_t now_ms);
 /* On the executor, for one attempt to deliver an event: why it is lost. NULL: it is not. */
 const char *sandbox_webhook_lost(struct sandbox *s);
 

@@ -12,7 +12,7 @@ bool act_is_form(const struct request *r)
                       S("application/x-www-form-urlencoded"));
 }
 
-static bool read_texts(struct reading *in, struct request *r, struct act *a,
+static bool read_texts(struct control_body *in, struct request *r, struct act *a,
                        const struct act_text *texts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -30,17 +30,17 @@ static bool read_texts(struct reading *in, struct request *r, struct act *a,
 bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n)
 {
     const char *names[COUNT(a->text)] = { 0 };
-    struct reading in;
+    struct control_body in;
     bool room;
 
     if (!r->body.n)
         r->body = S("{}");
     for (size_t i = 0; i < n; i++)
         names[i] = texts[i].name;
-    if (!reading_begin(&in, r, names, n))
+    if (!control_body_begin(&in, r, names, n))
         return false;
     room = read_texts(&in, r, a, texts, n);
-    if (!reading_end(&in, r))
+    if (!control_body_end(&in, r))
         return false;
     if (!room)
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -107,7 +107,7 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
     static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, act_run, NULL };
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
-    if (!reads && !control_is_own(r))
+    if (!reads && !control_from_own_page(r))
         return;
     if (!a) {
         reply_problem(r, ERR_NO_MEMORY, NULL);

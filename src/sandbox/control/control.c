@@ -36,7 +36,7 @@ struct str control_query(const struct request *r, struct str name)
 
 /* --- reading a body of switches --- */
 
-static void reject_unknown_fields(struct reading *in, const char *const *names, size_t n)
+static void reject_unknown_fields(struct control_body *in, const char *const *names, size_t n)
 {
     const cJSON *field;
 
@@ -51,11 +51,12 @@ static void reject_unknown_fields(struct reading *in, const char *const *names, 
     }
 }
 
-bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n)
+bool control_body_begin(struct control_body *in, struct request *r, const char *const *names,
+                        size_t n)
 {
     struct json_fault fault = { 0 };
 
-    *in = (struct reading){ 0 };
+    *in = (struct control_body){ 0 };
     if (json_parse(r->body, &in->body, &fault)) {
         reply_problem(r, ERR_VALIDATION, fault.why);
         return false;
@@ -70,7 +71,7 @@ bool reading_begin(struct reading *in, struct request *r, const char *const *nam
     return true;
 }
 
-bool reading_end(struct reading *in, struct request *r)
+bool control_body_end(struct control_body *in, struct request *r)
 {
     bool fine = !in->problems.count;
 
@@ -193,7 +194,7 @@ static bool comes_from_own_page(const struct request *r)
     return str_eq_nocase(origin, host) && is_loopback(host);
 }
 
-bool control_is_own(struct request *r)
+bool control_from_own_page(struct request *r)
 {
     if (comes_from_own_page(r))
         return true;
@@ -230,7 +231,7 @@ static const struct control_route control_routes[] = {
     { "POST", "/_sandbox/chaos", control_set_chaos },
     { "DELETE", "/_sandbox/chaos", control_end_chaos },
     { "GET", "/_sandbox/events", control_list_events },
-    { "GET", "/_sandbox/books", control_books },
+    { "GET", "/_sandbox/books", control_ledger },
     { "GET", "/_sandbox/authenticate/{intent}", control_ask_customer },
     { "POST", "/_sandbox/authenticate/{intent}", control_authenticate },
     { "POST", "/_sandbox/events/{id}/resend", control_resend },
@@ -246,7 +247,7 @@ static const struct control_route control_routes[] = {
     { "GET", "/_sandbox/strict", control_strict },
     { "POST", "/_sandbox/strict", control_set_strict },
     { "POST", "/_sandbox/refunds/{id}", control_move_refund },
-    { "POST", "/_sandbox/intents/{id}/lapse", control_lapse },
+    { "POST", "/_sandbox/intents/{id}/lapse", control_expire_hold },
     { "POST", "/_sandbox/disputes", control_open_dispute },
     { "POST", "/_sandbox/disputes/{id}/close", control_close_dispute },
 };
@@ -257,7 +258,7 @@ static void control_handle(struct request *r, void *endpoint)
 {
     const struct control_endpoint *at = endpoint;
 
-    if (strcmp(at->route->method, "GET") == 0 || control_is_own(r))
+    if (strcmp(at->route->method, "GET") == 0 || control_from_own_page(r))
         at->route->handle(r, at->sandbox);
 }
 

@@ -11,19 +11,19 @@ void control_reply(struct request *r, int status, struct str type, struct buf *t
 struct str control_query(const struct request *r, struct str name);
 
 /* For changes. False: another site's page sent the request, and it has been rejected. */
-bool control_is_own(struct request *r) ANSWERS;
+bool control_from_own_page(struct request *r) ANSWERS;
 
 /* A strictly read body. */
-struct reading {
+struct control_body {
     cJSON *body;
     struct json_problems problems;
 };
 /* False: the request has been answered. */
-bool reading_begin(struct reading *in, struct request *r, const char *const *names,
-                   size_t n) ANSWERS;
+bool control_body_begin(struct control_body *in, struct request *r, const char *const *names,
+                        size_t n) ANSWERS;
 /* False: a field was invalid, and the request has been answered. The body and its texts are freed
  * in any case. */
-bool reading_end(struct reading *in, struct request *r) ANSWERS;
+bool control_body_end(struct control_body *in, struct request *r) ANSWERS;
 
 /* --- act.c: one read or change behind /_sandbox --- */
 
@@ -66,7 +66,7 @@ void control_set_chaos(struct request *r, void *sandbox);
 void control_end_chaos(struct request *r, void *sandbox);
 void control_home(struct request *r, void *sandbox);         /* sandbox/page/home.c */
 void control_press(struct request *r, void *sandbox);        /* sandbox/page/press.c */
-void control_books(struct request *r, void *sandbox);        /* ledger.c */
+void control_ledger(struct request *r, void *sandbox);       /* ledger.c */
 void control_ask_customer(struct request *r, void *sandbox); /* sandbox/page/authenticate.c */
 void control_authenticate(struct request *r, void *sandbox);
 void control_resend(struct request *r, void *sandbox);        /* sandbox/webhook/events.c */
@@ -82,6 +82,6 @@ void control_roll(struct request *r, void *sandbox);   /* secrets.c */
 void control_strict(struct request *r, void *sandbox); /* sandbox/stripe/strict.c */
 void control_set_strict(struct request *r, void *sandbox);
 void control_move_refund(struct request *r, void *sandbox); /* money.c */
-void control_lapse(struct request *r, void *sandbox);
+void control_expire_hold(struct request *r, void *sandbox);
 void control_open_dispute(struct request *r, void *sandbox); /* disputes.c */
 void control_close_dispute(struct request *r, void *sandbox);

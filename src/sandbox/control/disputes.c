@@ -71,18 +71,18 @@ void control_open_dispute(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "charge", "payment_intent", "status" };
     struct act a = { .run = open_run };
-    struct reading in;
+    struct control_body in;
     struct str s;
     bool charge;
 
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     charge = json_get_str(in.body, "charge", false, 500, &s, &in.problems);
     if (charge || json_get_str(in.body, "payment_intent", true, 500, &s, &in.problems))
         a.text[0] = arena_str(&r->arena, s);
     if (json_get_str(in.body, "status", false, 100, &s, &in.problems))
         a.text[1] = arena_str(&r->arena, s);
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }
 

@@ -16,7 +16,7 @@ enum { HELD = 1, CAPTURED, REFUNDED, OTHERS };
 struct ledger { /* a provider's ledger: the columns are the texts, then the numbers */
     enum stmt stmt;
     const char *list;
-    struct str whose; /* the parameter that filters by payment */
+    struct str parameter; /* the parameter that filters by payment */
     const char *texts[TEXTS + 1], *numbers[NUMBERS + 1];
 };
 
@@ -109,19 +109,19 @@ static void ledger_post(struct request *r, struct sandbox *s, const struct ledge
     }
     k->request = r;
     k->of = of;
-    k->payment = control_query(r, of->whose);
+    k->payment = control_query(r, of->parameter);
     k->after = control_query(r, S("after"));
     buf_init(&k->text, LIMIT_REPLY);
     k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = ledger_done };
     store_post(s->store, &k->unit);
 }
 
-void control_books(struct request *r, void *sandbox)
+void control_ledger(struct request *r, void *sandbox)
 {
     static const struct ledger of = {
         .stmt = STMT_sandbox_books,
         .list = "intents",
-        .whose = { "payment_id", 10 },
+        .parameter = { "payment_id", 10 },
         .texts = { "id", "payment_id", "status", "currency" },
         .numbers = { "amount", "held", "captured", "refunded", "charges", "refunds" },
     };
@@ -129,12 +129,12 @@ void control_books(struct request *r, void *sandbox)
     ledger_post(r, sandbox, &of);
 }
 
-void pp_control_books(struct request *r, void *sandbox)
+void pp_control_ledger(struct request *r, void *sandbox)
 {
     static const struct ledger of = {
         .stmt = STMT_sandbox_paypay_books,
         .list = "payments",
-        .whose = { "merchant_payment_id", 19 },
+        .parameter = { "merchant_payment_id", 19 },
         .texts = { "payment_id", "merchant_payment_id", "status" },
         .numbers = { "amount", "held", "captured", "refunded", "refunds" },
     };

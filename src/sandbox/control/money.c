@@ -70,12 +70,12 @@ static enum err intent_lapse_run(struct act *a, struct work *w)
     e = sb_charge_read(w->tx, p.latest_charge, &c);
     if (e)
         return e;
-    if (sb_intent_lapse(w, &p, &c))
+    if (sb_intent_expire(w, &p, &c))
         a->json = sb_intent_json(w, &p, 0);
     return w->err;
 }
 
-void control_lapse(struct request *r, void *sandbox)
+void control_expire_hold(struct request *r, void *sandbox)
 {
     struct act a = { .run = intent_lapse_run };
 

@@ -83,7 +83,7 @@ static enum err secrets_roll(struct act *a, struct work *w)
     sb_put_text(&b, S(",\"secret\":"), secret);
     sb_put_time(&b, S(",\"previousUntil\":"), until_ms);
     buf_add(&b, S("}\n"));
-    a->json = work_take(w, &b);
+    a->json = work_text_of(w, &b);
     return w->err;
 }
 
@@ -97,7 +97,7 @@ static bool is_secret(struct str s)
     return s.n > 6 && s.n <= SECRET_MAX && str_starts(s, S("whsec_"));
 }
 
-static void read_roll(struct reading *in, struct request *r, struct act *a)
+static void read_roll(struct control_body *in, struct request *r, struct act *a)
 {
     struct str s;
 
@@ -117,13 +117,13 @@ void control_roll(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "endpoint", "secret", "overlapMs" };
     struct act a = { .run = secrets_roll };
-    struct reading in;
+    struct control_body in;
 
     if (!r->body.n)
         r->body = S("{}");
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     read_roll(&in, r, &a);
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }

@@ -54,7 +54,7 @@ static uint64_t chaos_draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
     return rng_u64(r);
 }
 
-bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_chance)
+bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_random)
 {
     struct rng r;
 
@@ -62,8 +62,8 @@ bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64
         return false;
     if ((int64_t)(chaos_draw(c, kind, &r) % MILLION) >= atomic_load(&c->rate[kind]))
         return false;
-    if (ret_chance)
-        *ret_chance = rng_u64(&r);
+    if (ret_random)
+        *ret_random = rng_u64(&r);
     atomic_fetch_add(&c->happened[kind], 1);
     return true;
 }

@@ -12,7 +12,7 @@ struct sandbox_faults *sandbox_faults_new(void)
 
     if (!f)
         return NULL;
-    f->kept = kept_new();
+    f->kept = switches_kept_new();
     if (!f->kept) {
         free(f);
         return NULL;
@@ -26,7 +26,7 @@ void sandbox_faults_free(struct sandbox_faults *f)
 {
     if (!f)
         return;
-    kept_free(f->kept);
+    switches_kept_free(f->kept);
     free(f);
 }
 
@@ -106,7 +106,7 @@ static void rule_use(struct sandbox *s, struct call_rule *r, struct arena *a,
             f->decline_code = arena_str(a, str_of(r->decline_code));
         r->times--;
     }
-    kept_rule_used(s, r);
+    switches_rule_used(s, r);
 }
 
 struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, struct str method,
@@ -149,11 +149,12 @@ static int64_t second_over_ms(int64_t ms)
     return (ms / 1000 + 1) * 1000;
 }
 
-struct telling sandbox_telling(struct sandbox *s, int64_t now_ms)
+struct delivery_plan sandbox_delivery_plan(struct sandbox *s, int64_t now_ms)
 {
     struct webhook_switches *w = &s->faults->webhooks;
     struct chaos *c = &s->faults->chaos;
-    struct telling t = { (size_t)atomic_load(&w->copies), now_ms + atomic_load(&w->delay_ms) };
+    struct delivery_plan t = { (size_t)atomic_load(&w->copies),
+                               now_ms + atomic_load(&w->delay_ms) };
     uint64_t chance;
 
     if (atomic_load(&w->reorder))
@@ -181,7 +182,7 @@ const char *sandbox_webhook_lost(struct sandbox *s)
         return "webhooks are switched off";
     if (w->drop_first > 0) {
         w->drop_first--;
-        kept_webhooks_used(s);
+        switches_webhooks_used(s);
         return "dropped on demand";
     }
     return chaos_strikes(&s->faults->chaos, CHAOS_DROP, env_now_ms(&s->env), NULL)

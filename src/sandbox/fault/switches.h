@@ -93,8 +93,8 @@ void chaos_begin(struct chaos *c,
                  const struct chaos_plan *plan); /* on the executor; begins every series again */
 void chaos_end(struct chaos *c);                 /* keeps the counts of what happened */
 bool chaos_is_on(struct chaos *c, int64_t now_ms);
-/* Whether this kind strikes now. *ret_chance (may be NULL) is another number of the same draw. */
-bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_chance);
+/* Whether this kind strikes now. *ret_random (may be NULL) is another number of the same draw. */
+bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_random);
 /* Adds the random faults of this call. */
 void chaos_spoil(struct chaos *c, int64_t now_ms, bool charges, struct sandbox_fault *f);
 
@@ -107,7 +107,7 @@ struct sandbox_faults {
     size_t count;
     struct webhook_switches webhooks;
     struct chaos chaos;
-    struct kept *kept; /* private to switches_kept.c */
+    struct switches_kept *kept; /* private to switches_kept.c */
 };
 
 /* Adds a rule. OVERLOADED: there are LIMIT_SANDBOX_RULES. */
@@ -127,10 +127,10 @@ void webhooks_set(struct webhook_switches *w, const struct webhook_values *v);
 extern const char *const rule_names[], *const webhook_names[], *const chaos_fields[];
 extern const size_t rule_name_count, webhook_name_count, chaos_field_count;
 /* Each reads the body of a reading that has begun, and adds errors to its problems. */
-struct call_rule rule_read(struct reading *in);
+struct call_rule rule_read(struct control_body *in);
 /* a field that is not named keeps its value */
-void webhooks_read(struct reading *in, struct webhook_values *v);
-struct chaos_plan chaos_read(struct reading *in);
+void webhooks_read(struct control_body *in, struct webhook_values *v);
+struct chaos_plan chaos_read(struct control_body *in);
 void rule_write(struct buf *b, const struct call_rule *rule);
 void rules_write(struct buf *b, const struct sandbox_faults *f);
 void webhooks_write(struct buf *b, const struct webhook_values *v);
@@ -139,11 +139,11 @@ void chaos_write_state(struct buf *b, struct chaos *c, int64_t now_ms);
 
 /* --- switches_kept.c --- */
 
-struct kept *kept_new(void);
-void kept_free(struct kept *k);
+struct switches_kept *switches_kept_new(void);
+void switches_kept_free(struct switches_kept *k);
 /* On the executor, after a rule was used or a delivery dropped: it is written to disk soon. */
-void kept_rule_used(struct sandbox *s, const struct call_rule *rule);
-void kept_webhooks_used(struct sandbox *s);
+void switches_rule_used(struct sandbox *s, const struct call_rule *rule);
+void switches_webhooks_used(struct sandbox *s);
 
 /* A change of the switches. Changes run one after another. `read` is called on the executor when it
  * is the change's turn: it reads the current switches and fills in the new values, or answers the

@@ -8,7 +8,7 @@
 
 /* --- one value --- */
 
-static int64_t switches_json_number(struct reading *in, const char *field, int64_t least,
+static int64_t switches_json_number(struct control_body *in, const char *field, int64_t least,
                                     int64_t most, int64_t otherwise)
 {
     int64_t value;
@@ -17,14 +17,14 @@ static int64_t switches_json_number(struct reading *in, const char *field, int64
                                                                                     : otherwise;
 }
 
-static bool switches_json_flag(struct reading *in, const char *field, bool otherwise)
+static bool switches_json_flag(struct control_body *in, const char *field, bool otherwise)
 {
     bool value;
 
     return json_get_bool(in->body, field, false, &value, &in->problems) ? value : otherwise;
 }
 
-static void switches_json_text(struct reading *in, const char *field, char *out, size_t size)
+static void switches_json_text(struct control_body *in, const char *field, char *out, size_t size)
 {
     struct str value;
 
@@ -112,7 +112,7 @@ static bool rule_has_effect(const struct call_rule *rule)
            f->drop_after || f->answer || rule->decline_code[0];
 }
 
-static enum spoil read_spoil(struct reading *in)
+static enum spoil read_spoil(struct control_body *in)
 {
     char word[RULE_CODE_MAX] = "";
 
@@ -126,7 +126,7 @@ static enum spoil read_spoil(struct reading *in)
     return SPOIL_NONE;
 }
 
-static enum retry_word read_retry_word(struct reading *in)
+static enum retry_word read_retry_word(struct control_body *in)
 {
     bool value;
 
@@ -135,7 +135,7 @@ static enum retry_word read_retry_word(struct reading *in)
     return value ? RETRY_SAYS_TRUE : RETRY_SAYS_FALSE;
 }
 
-struct call_rule rule_read(struct reading *in)
+struct call_rule rule_read(struct control_body *in)
 {
     struct call_rule rule = { .skip = switches_json_number(in, "skip", 0, 1000000, 0),
                               .times = switches_json_number(in, "times", 1, 1000000, 1) };
@@ -204,7 +204,7 @@ void webhooks_write(struct buf *b, const struct webhook_values *v)
 }
 
 /* "" returns to the receiver of the settings. */
-static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
+static void read_url(struct control_body *in, char url[WEBHOOK_URL_MAX])
 {
     struct str u;
 
@@ -217,7 +217,7 @@ static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
         json_problem(&in->problems, "url", "begins with http:// or https://");
 }
 
-void webhooks_read(struct reading *in, struct webhook_values *v)
+void webhooks_read(struct control_body *in, struct webhook_values *v)
 {
     read_url(in, v->url);
     v->on = switches_json_flag(in, "on", v->on);
@@ -295,7 +295,7 @@ void chaos_write_state(struct buf *b, struct chaos *c, int64_t now_ms)
     buf_add(b, S("}}}\n"));
 }
 
-static void read_rate(struct reading *in, const cJSON *item, const char *group, size_t from,
+static void read_rate(struct control_body *in, const cJSON *item, const char *group, size_t from,
                       size_t to, struct chaos_plan *p)
 {
     struct str field = { 0 };
@@ -319,7 +319,7 @@ static void read_rate(struct reading *in, const cJSON *item, const char *group, 
     buf_release(&name);
 }
 
-static void read_rates(struct reading *in, const char *group, size_t from, size_t to,
+static void read_rates(struct control_body *in, const char *group, size_t from, size_t to,
                        struct chaos_plan *p)
 {
     const cJSON *rates = cJSON_GetObjectItemCaseSensitive(in->body, group), *item;
@@ -333,7 +333,7 @@ static void read_rates(struct reading *in, const char *group, size_t from, size_
     cJSON_ArrayForEach(item, rates) read_rate(in, item, group, from, to, p);
 }
 
-static void read_until(struct reading *in, struct chaos_plan *p)
+static void read_until(struct control_body *in, struct chaos_plan *p)
 {
     char word[64] = "";
 
@@ -342,7 +342,7 @@ static void read_until(struct reading *in, struct chaos_plan *p)
         json_problem(&in->problems, "until", "is a time like 2026-01-31T12:00:00Z");
 }
 
-struct chaos_plan chaos_read(struct reading *in)
+struct chaos_plan chaos_read(struct control_body *in)
 {
     struct chaos_plan p = { .on = true };
     int64_t rates = 0;

@@ -19,7 +19,7 @@ struct note { /* what is left of a rule; times 0: nothing, delete its row */
     int64_t seq, skip, times;
 };
 
-struct kept {
+struct switches_kept {
     bool busy;                    /* a unit of this file is under way */
     struct change *first, **last; /* changes that wait for their turn */
     struct note noted[NOTED];
@@ -33,9 +33,9 @@ struct kept {
     struct buf webhooks; /* empty: unchanged */
 };
 
-struct kept *kept_new(void)
+struct switches_kept *switches_kept_new(void)
 {
-    struct kept *k = calloc(1, sizeof(*k));
+    struct switches_kept *k = calloc(1, sizeof(*k));
 
     if (!k)
         return NULL;
@@ -44,7 +44,7 @@ struct kept *kept_new(void)
     return k;
 }
 
-void kept_free(struct kept *k)
+void switches_kept_free(struct switches_kept *k)
 {
     if (!k)
         return;
@@ -65,7 +65,7 @@ static enum err write_note(struct tx *tx, const struct note *n)
 
 static enum err notes_run(struct tx *tx, struct unit *u)
 {
-    struct kept *k = CONTAINER_OF(u, struct kept, unit);
+    struct switches_kept *k = CONTAINER_OF(u, struct switches_kept, unit);
     enum err e = OK;
 
     for (size_t i = 0; i < k->writing_count && !e; i++)
@@ -78,7 +78,7 @@ static enum err notes_run(struct tx *tx, struct unit *u)
 
 static void notes_written(struct unit *u)
 {
-    struct kept *k = CONTAINER_OF(u, struct kept, unit);
+    struct switches_kept *k = CONTAINER_OF(u, struct switches_kept, unit);
 
     if (u->err)
         LOG(k->s->env.log, LOG_WARN, "sandbox switches not kept",
@@ -90,7 +90,7 @@ static void notes_written(struct unit *u)
 static void write_notes(struct sandbox *s)
 {
     static const struct unit_kind kind = { "sandbox.notes", UNIT_FRONT, notes_run, NULL };
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     struct webhook_values now = webhooks_now(&s->faults->webhooks);
 
     memcpy(k->writing, k->noted, k->noted_count * sizeof(k->noted[0]));
@@ -110,9 +110,9 @@ static void write_notes(struct sandbox *s)
 
 /* One note for each rule. There is room for all that can be used while one unit runs; a use without
  * a note would be given back by a crash. */
-void kept_rule_used(struct sandbox *s, const struct call_rule *rule)
+void switches_rule_used(struct sandbox *s, const struct call_rule *rule)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     size_t i = 0;
 
     if (!rule->seq)
@@ -127,7 +127,7 @@ void kept_rule_used(struct sandbox *s, const struct call_rule *rule)
     kept_continue(s);
 }
 
-void kept_webhooks_used(struct sandbox *s)
+void switches_webhooks_used(struct sandbox *s)
 {
     s->faults->kept->webhooks_noted = true;
     kept_continue(s);
@@ -235,7 +235,7 @@ ANSWERS static bool begin_change(struct change *c)
 
 static void kept_continue(struct sandbox *s)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
 
     while (k->first && !k->busy) {
         struct change *c = k->first;
@@ -252,7 +252,7 @@ static void kept_continue(struct sandbox *s)
 
 void change_post(struct request *r, struct sandbox *s, const struct change *as)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     struct change *c = arena_alloc(&r->arena, 1, sizeof(*c));
 
     if (!c) {
@@ -300,9 +300,9 @@ static void start_arm(struct executor *h, struct timer *t, int64_t due_ms)
 }
 
 /* False: the text is not in our format. */
-static bool begin_stored(struct str text, struct reading *in)
+static bool begin_stored(struct str text, struct control_body *in)
 {
-    *in = (struct reading){ 0 };
+    *in = (struct control_body){ 0 };
     if (json_parse(text, &in->body, NULL) || !cJSON_IsObject(in->body)) {
         json_freep(&in->body);
         return false;
@@ -311,7 +311,7 @@ static bool begin_stored(struct str text, struct reading *in)
     return true;
 }
 
-static bool end_stored(struct reading *in)
+static bool end_stored(struct control_body *in)
 {
     bool fine = !in->problems.count;
 
@@ -324,7 +324,7 @@ static enum err load_rule(void *ctx, const struct row *row)
 {
     struct start *x = ctx;
     struct call_rule rule;
-    struct reading in;
+    struct control_body in;
 
     if (!begin_stored(row->col[3].s, &in)) {
         x->unknown++;
@@ -346,7 +346,7 @@ static enum err load_switch(void *ctx, const struct row *row)
     struct webhook_values w = webhooks_now(&f->webhooks);
     struct chaos_plan plan = { 0 };
     bool hooks = str_eq(row->col[0].s, S("webhooks"));
-    struct reading in;
+    struct control_body in;
 
     if (!row->col[1].s.n)
         return OK; /* chaos was switched off */

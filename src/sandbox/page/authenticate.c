@@ -165,7 +165,7 @@ static void question_done(struct unit *u)
         reply_question(q);
     else if (q->plain)
         reply_json(q);
-    else if (q->answering && page_is_address(q->return_url))
+    else if (q->answering && page_is_url(q->return_url))
         reply_return(q);
     else
         reply_done(q);

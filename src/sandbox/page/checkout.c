@@ -51,7 +51,7 @@ static enum err find_method(struct act *a, struct work *w, const struct session 
         sb_method_write(w, m);
     }
     a->why = "the session does not take this type of payment";
-    return page_allows(s->method_types, method_type_of(m->card)->name) ? OK : ERR_VALIDATION;
+    return page_list_has(s->method_types, method_type_of(m->card)->name) ? OK : ERR_VALIDATION;
 }
 
 /* --- the page --- */
@@ -82,7 +82,7 @@ static void put_choices(struct buf *b, enum language l, const struct session *s)
     for (size_t i = 0; i < COUNT(choices); i++) {
         const struct card *card = checkout_chosen(str_of(choices[i].method));
 
-        if (!page_allows(s->method_types, card_type(card)))
+        if (!page_list_has(s->method_types, card_type(card)))
             continue;
         buf_fmt(b, "<p><label><input type=\"radio\" name=\"method\" value=\"%s\"%s> ",
                 choices[i].method, first ? " checked" : "");
@@ -157,7 +157,7 @@ static enum err show_page(struct act *a, struct work *w, const struct session *s
         put_form(&b, l, s);
     }
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
@@ -181,7 +181,7 @@ static enum err redirect_to_merchant(struct act *a, struct work *w, const struct
         n += at ? mark.n : 0;
         rest = (struct str){ rest.p + n, rest.n - n };
     }
-    a->location = work_take(w, &b);
+    a->location = work_text_of(w, &b);
     return w->err;
 }
 
@@ -224,7 +224,7 @@ static enum err checkout_show(struct act *a, struct work *w)
 static enum err checkout_pay(struct act *a, struct work *w)
 {
     struct confirmation how = { 0 };
-    struct attempt attempt;
+    struct pay_attempt attempt;
     struct session s;
     struct method m;
     struct intent p;

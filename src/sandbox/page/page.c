@@ -63,7 +63,7 @@ void page_money(struct buf *b, int64_t amount, struct str currency)
         buf_fmt(b, " %s", code);
 }
 
-bool page_is_address(struct str url)
+bool page_is_url(struct str url)
 {
     for (size_t i = 0; i < url.n; i++)
         if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
@@ -71,7 +71,7 @@ bool page_is_address(struct str url)
     return str_starts(url, S("https://")) || str_starts(url, S("http://"));
 }
 
-bool page_allows(struct str types, const char *type)
+bool page_list_has(struct str types, const char *type)
 {
     char quoted[64];
     int n = snprintf(quoted, sizeof(quoted), "\"%s\"", type);

@@ -7,9 +7,9 @@
 
 void page_text(struct buf *b, struct str s);                         /* escaped */
 void page_money(struct buf *b, int64_t amount, struct str currency); /* "¥1,200", "$12.00" */
-bool page_is_address(struct str url);                                /* http or https, one line */
+bool page_is_url(struct str url);                                    /* http or https, one line */
 /* whether a JSON array of texts contains the type */
-bool page_allows(struct str types, const char *type);
+bool page_list_has(struct str types, const char *type);
 
 extern const char page_style[];
 

@@ -91,7 +91,7 @@ static bool read_percent(struct str text, int64_t *ret_ppm)
 ANSWERS static bool read_rule(struct change *c)
 {
     struct form form = { 0 };
-    struct reading in = { 0 };
+    struct control_body in = { 0 };
     char json[256];
     int64_t times;
     size_t i = 0;
@@ -107,10 +107,10 @@ ANSWERS static bool read_rule(struct change *c)
         return back_with_note(c, "full");
     snprintf(json, sizeof(json), "{%s,\"times\":%lld}", home_rules[i].body, (long long)times);
     c->request->body = arena_str(&c->request->arena, str_of(json));
-    if (!reading_begin(&in, c->request, rule_names, rule_name_count))
+    if (!control_body_begin(&in, c->request, rule_names, rule_name_count))
         return false;
     c->rule = rule_read(&in);
-    return reading_end(&in, c->request);
+    return control_body_end(&in, c->request);
 }
 
 static bool read_nothing(struct change *c)
@@ -196,7 +196,7 @@ static enum err resend_run(struct act *a, struct work *w)
         a->location = work_text(w, "/_sandbox?lang=%s&note=gone#events", lang);
     else
         a->location = work_text(w, "/_sandbox?lang=%s#events", lang);
-    return e ? w->err : sb_event_again(w->s, w->tx, a->text[0], S(""), w->now_ms);
+    return e ? w->err : sb_event_resend(w->s, w->tx, a->text[0], S(""), w->now_ms);
 }
 
 /* --- the buttons --- */

@@ -58,7 +58,7 @@ static enum err transfer_show(struct act *a, struct work *w)
         buf_add(&b, S("</p>\n"));
     }
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
@@ -82,7 +82,7 @@ static enum err transfer_send(struct act *a, struct work *w)
     e = sb_customer_read(w->tx, p.customer, &c);
     if (e)
         return e;
-    if (sb_cash_arrives(w, &c, amount))
+    if (sb_cash_add(w, &c, amount))
         a->location = work_text(w, "/_sandbox/transfer/" STR_FMT "%s", STR_ARG(a->id),
                                 page_query(a->request));
     return w->err;

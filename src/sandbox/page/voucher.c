@@ -104,7 +104,7 @@ static enum err voucher_show(struct act *a, struct work *w)
     else
         put_state(&b, l, &p);
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
@@ -157,7 +157,7 @@ static enum err voucher_expire(struct act *a, struct work *w)
 
     if (e)
         return e;
-    return sb_voucher_lapse(w, &p) ? voucher_answer(a, w, &p) : w->err;
+    return sb_voucher_expire(w, &p) ? voucher_answer(a, w, &p) : w->err;
 }
 
 /* --- the handlers --- */

@@ -7,7 +7,7 @@
 
 static enum pp_result may_capture(const struct pp_payment *p, int64_t amount)
 {
-    enum pp_result r = pp_may(PP_DO_CAPTURE, p->status);
+    enum pp_result r = pp_allowed(PP_DO_CAPTURE, p->status);
 
     if (r == PP_ALREADY_CAPTURED && !p->authorization)
         return PP_NOT_CAPTURABLE;
@@ -29,14 +29,14 @@ static void ask_user(struct pp_call *c, struct pp_payment *p, struct pp_capture 
     struct work *w = &c->w;
 
     if (p->expires_ms - w->now_ms < LIMIT_SANDBOX_PP_CONFIRM_MS) {
-        pp_refuse(c, PP_TOO_CLOSE);
+        pp_reject(c, PP_TOO_CLOSE);
         return;
     }
     p->status = PP_REAUTHORIZING;
     k->status = S("USER_REQUESTED");
     k->expires_ms = w->now_ms + LIMIT_SANDBOX_PP_CONFIRM_MS;
     if (pp_payment_write(w, p) && pp_capture_write(w, k) &&
-        work_later(w, pp_job_confirm_lapse, p->id, k->expires_ms))
+        work_add_message(w, pp_job_confirm_lapse, p->id, k->expires_ms))
         pp_answer(c, PP_ASKS_USER, pp_payment_json(w, p));
 }
 
@@ -47,13 +47,13 @@ void pp_payment_capture(struct pp_call *c)
     struct pp_capture k;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_of(w->tx, c->in.payment, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_of(w->tx, c->in.payment, &p), PP_NOT_FOUND, &p))
         return;
     r = may_capture(&p, c->in.amount);
-    if (r == PP_SUCCESS && pp_knows(w, STMT_sandbox_paypay_capture_known, c->in.capture))
+    if (r == PP_SUCCESS && pp_id_exists(w, STMT_sandbox_paypay_capture_known, c->in.capture))
         r = PP_INVALID_PARAMS; /* the capture id belongs to another payment */
     if (r != PP_SUCCESS) {
-        pp_refuse(c, r);
+        pp_reject(c, r);
         return;
     }
     k = (struct pp_capture){ .payment = p.id,
@@ -76,13 +76,13 @@ void pp_payment_revert(struct pp_call *c)
     struct pp_payment p;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
         return;
-    r = pp_may(PP_DO_REVERT, p.status);
-    if (r == PP_SUCCESS && pp_knows(w, STMT_sandbox_paypay_revert_known, c->in.revert))
+    r = pp_allowed(PP_DO_REVERT, p.status);
+    if (r == PP_SUCCESS && pp_id_exists(w, STMT_sandbox_paypay_revert_known, c->in.revert))
         r = PP_INVALID_PARAMS;
     if (r != PP_SUCCESS) {
-        pp_refuse(c, r);
+        pp_reject(c, r);
         return;
     }
     p.revert_id = c->in.revert;

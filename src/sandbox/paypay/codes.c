@@ -9,8 +9,8 @@ enum { CODE_DIGITS = 16 };
 /* Whether a code or a payment already uses this id. With err set, the answer is unknown. */
 static bool id_is_used(struct work *w, struct str id)
 {
-    return pp_knows(w, STMT_sandbox_paypay_code_of, id) ||
-           (!w->err && pp_knows(w, STMT_sandbox_paypay_payment_of, id));
+    return pp_id_exists(w, STMT_sandbox_paypay_code_of, id) ||
+           (!w->err && pp_id_exists(w, STMT_sandbox_paypay_payment_of, id));
 }
 
 static struct pp_code new_code(struct work *w, const struct pp_input *in)
@@ -39,15 +39,15 @@ void pp_code_create(struct pp_call *c)
     struct pp_code code;
 
     if (c->in.authorization && !pp_expiry_fits(w, c->in.expires_s)) {
-        pp_refuse(c, PP_BAD_EXPIRY);
+        pp_reject(c, PP_BAD_EXPIRY);
         return;
     }
     if (id_is_used(w, c->in.payment)) {
-        pp_refuse(c, PP_CODE_EXISTS);
+        pp_reject(c, PP_CODE_EXISTS);
         return;
     }
     code = new_code(w, &c->in);
-    if (pp_code_write(w, &code) && work_later(w, pp_job_code_lapse, code.id, code.expires_ms))
+    if (pp_code_write(w, &code) && work_add_message(w, pp_job_code_lapse, code.id, code.expires_ms))
         pp_answer(c, PP_MADE, pp_code_json(w, &code, &c->in));
 }
 
@@ -69,13 +69,13 @@ void pp_code_delete(struct pp_call *c)
     enum err e = pp_code_read(c->w.tx, c->id, &code);
 
     if (e == ERR_NOT_FOUND) {
-        pp_refuse(c, PP_CODE_MISSING);
+        pp_reject(c, PP_CODE_MISSING);
         return;
     }
     if (!work_ok(&c->w, e))
         return;
     if (!pp_code_is_open(&c->w, &code)) {
-        pp_refuse(c, why_not_deleted(c, &code));
+        pp_reject(c, why_not_deleted(c, &code));
         return;
     }
     code.status = S("deleted");
@@ -91,6 +91,6 @@ void pp_code_details(struct pp_call *c)
 
     if (!e && !p.code.n)
         e = ERR_NOT_FOUND;
-    if (pp_found(c, e, PP_CODE_UNPAID, &p))
+    if (pp_check_found(c, e, PP_CODE_UNPAID, &p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, &p));
 }

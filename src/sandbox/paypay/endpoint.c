@@ -36,7 +36,7 @@ static void set_answer(struct pp_call *c, enum pp_result r, const char *field, s
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     write_result(&b, pp_result_row(r), field, data);
     c->status = pp_result_row(r)->status;
-    c->body = work_take(&c->w, &b);
+    c->body = work_text_of(&c->w, &b);
 }
 
 void pp_answer(struct pp_call *c, enum pp_result r, struct str data)
@@ -44,7 +44,7 @@ void pp_answer(struct pp_call *c, enum pp_result r, struct str data)
     set_answer(c, r, NULL, data);
 }
 
-bool pp_refuse(struct pp_call *c, enum pp_result r)
+bool pp_reject(struct pp_call *c, enum pp_result r)
 {
     set_answer(c, r, NULL, S(""));
     return false;
@@ -88,9 +88,9 @@ static void endpoint_answer(struct pp_call *c)
 
 static void unlink_hanging(struct pp_call *c)
 {
-    *c->waiting_place = c->next_waiting;
-    if (c->next_waiting)
-        c->next_waiting->waiting_place = c->waiting_place;
+    *c->delayed_place = c->next_delayed;
+    if (c->next_delayed)
+        c->next_delayed->delayed_place = c->delayed_place;
 }
 
 static void hang_over(struct timer *t)
@@ -110,20 +110,20 @@ static void hang_call(struct pp_call *c, int64_t ms)
         return;
     }
     c->timer = (struct timer){ .fire = hang_over, .due_ms = CLOCK_NEVER };
-    c->next_waiting = impl->paypay_waiting;
-    c->waiting_place = &impl->paypay_waiting;
-    if (c->next_waiting)
-        c->next_waiting->waiting_place = &c->next_waiting;
-    impl->paypay_waiting = c;
+    c->next_delayed = impl->paypay_hanging;
+    c->delayed_place = &impl->paypay_hanging;
+    if (c->next_delayed)
+        c->next_delayed->delayed_place = &c->next_delayed;
+    impl->paypay_hanging = c;
     executor_arm(c->request->executor, &c->timer, env_now_ms(&c->w.s->env) + ms);
 }
 
-void pp_stop_waiting(struct sandbox *s)
+void pp_calls_drop_hanging(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
 
-    while (impl->paypay_waiting) {
-        struct pp_call *c = impl->paypay_waiting;
+    while (impl->paypay_hanging) {
+        struct pp_call *c = impl->paypay_hanging;
 
         executor_arm(c->request->executor, &c->timer, CLOCK_NEVER);
         unlink_hanging(c);
@@ -155,7 +155,7 @@ static enum err endpoint_run(struct tx *tx, struct unit *u)
     if (!f || f->after)
         c->op->run(c);
     if (!c->w.err && f && f->result != PP_SUCCESS)
-        pp_refuse(c, f->result);
+        pp_reject(c, f->result);
     if (!c->w.err && !c->status)
         return ERR_INTERNAL;
     return c->w.err;
@@ -170,7 +170,7 @@ static void endpoint_done(struct unit *u)
             LOG_TEXT("code", str_of(err_code(u->err))));
         c->w.err = OK;
         c->fault = (struct pp_fault){ 0 };
-        pp_refuse(c, PP_INTERNAL);
+        pp_reject(c, PP_INTERNAL);
     }
     if (c->fault.kind && c->fault.kind->hangs)
         hang_call(c, c->fault.ms);
@@ -242,7 +242,7 @@ void pp_begin(struct request *r, void *endpoint)
         return;
     }
     if (!is_authorized(c))
-        pp_refuse(c, PP_UNAUTHORIZED);
+        pp_reject(c, PP_UNAUTHORIZED);
     else if (c->op->read)
         c->op->read(c);
     if (c->status || c->w.err)
@@ -255,7 +255,7 @@ void pp_begin(struct request *r, void *endpoint)
 
 static void answer_not_found(struct pp_call *c)
 {
-    pp_refuse(c, PP_NOT_FOUND);
+    pp_reject(c, PP_NOT_FOUND);
 }
 
 const struct pp_operation pp_operations[] = {
@@ -279,7 +279,7 @@ const size_t pp_operation_count = COUNT(pp_operations);
 const struct route pp_control_routes[] = {
     { .method = "GET", .path = "/_sandbox/paypay/switches", .handle = pp_control_switches },
     { .method = "POST", .path = "/_sandbox/paypay/switches", .handle = pp_control_set_switches },
-    { .method = "GET", .path = "/_sandbox/paypay/books", .handle = pp_control_books },
+    { .method = "GET", .path = "/_sandbox/paypay/books", .handle = pp_control_ledger },
     { .method = "POST", .path = "/_sandbox/paypay/{payment}/pay", .handle = pp_control_pay },
     { .method = "POST", .path = "/_sandbox/paypay/{payment}/fail", .handle = pp_control_fail },
     { .method = "GET", .path = "/_sandbox/paypay_code/{code}", .handle = pp_control_show },

@@ -176,7 +176,7 @@ static struct str read_items(struct body *b, const char *price)
         put_item(b, &out, item, price);
     }
     buf_char(&out, ']');
-    return work_take(&b->call->w, &out);
+    return work_text_of(&b->call->w, &out);
 }
 
 /* --- bodies --- */
@@ -243,8 +243,7 @@ static void read_redirect(struct body *b)
     web = str_eq(in->redirect_type, S("WEB_LINK"));
     if (!web && !str_eq(in->redirect_type, S("APP_DEEP_LINK")))
         reject_field(b, "redirectType");
-    if (in->redirect_url.n &&
-        !(web ? page_is_address(in->redirect_url) : is_link(in->redirect_url)))
+    if (in->redirect_url.n && !(web ? page_is_url(in->redirect_url) : is_link(in->redirect_url)))
         reject_field(b, "redirectUrl");
 }
 

@@ -24,7 +24,7 @@ static void payment_lapses(struct work *w, struct str id)
     struct pp_payment p;
 
     if (work_ok(w, pp_payment_read(w->tx, id, &p)))
-        pp_lapse(w, &p);
+        pp_expire(w, &p);
 }
 
 /* A later question about the same payment has its own time and its own message. */

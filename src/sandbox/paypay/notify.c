@@ -61,7 +61,7 @@ static struct str notice_json(struct work *w, const struct pp_payment *p, const 
             (long long)(p->captured ? p->captured : p->amount));
     sb_put_text(&b, S(",\"state\":"), str_of(state));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- in the transaction of the move --- */
@@ -81,12 +81,12 @@ static bool add_messages(struct work *w, const struct pp_switches *s, struct str
         m[i] = (struct queue_new){ .id = env_uuid(&w->s->env),
                                    .kind = notice_kind,
                                    .due_ms = w->now_ms + (late ? s->webhook_delay_ms : 0) };
-    m[0].body = m[1].body = work_take(w, &b);
+    m[0].body = m[1].body = work_text_of(w, &b);
     return !w->err && work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, m, twice ? 2 : 1));
 }
 
-bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
-             int64_t confirm_until_ms)
+bool pp_notify(struct work *w, const struct pp_payment *p, const char *state,
+               int64_t confirm_until_ms)
 {
     struct pp_switches s;
     struct str url, text;
@@ -117,7 +117,7 @@ static void notice_answered(struct call *c)
 {
     struct notice_delivery *d = CONTAINER_OF(c, struct notice_delivery, call);
 
-    d->heard = sandbox_heard(c, &d->why);
+    d->heard = sandbox_delivered(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox paypay notice",
         LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),

@@ -14,7 +14,7 @@ static enum err answer_capture(struct work *w, struct pp_payment *p, bool yes)
 {
     struct pp_capture c;
 
-    if (!pp_lapse(w, p))
+    if (!pp_expire(w, p))
         return w->err;
     if (p->status != PP_REAUTHORIZING)
         return ERR_UNPROCESSABLE;
@@ -176,7 +176,7 @@ static enum err show_page(struct act *a, struct work *w, const struct pp_code *c
     buf_add(&b, S("</p>\n"));
     put_form(&b, l, &v, code->redirect_url.n > 0);
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 

@@ -18,8 +18,8 @@ static void answer_repeat(struct pp_call *c, struct pp_payment *p, bool authoriz
     const struct pp_input *in = &c->in;
 
     if (!str_eq(p->user, in->user) || p->amount != in->amount || p->authorization != authorization)
-        pp_refuse(c, PP_INVALID_PARAMS);
-    else if (pp_lapse(&c->w, p))
+        pp_reject(c, PP_INVALID_PARAMS);
+    else if (pp_expire(&c->w, p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, p));
 }
 
@@ -58,13 +58,13 @@ static void pay_new(struct pp_call *c, bool authorization)
     if (user.result == PP_SUCCESS && !c->in.agree && is_similar(c))
         user = (struct pp_user){ PP_SIMILAR, false };
     if (user.result != PP_SUCCESS && !user.leaves_payment)
-        pp_refuse(c, user.result);
+        pp_reject(c, user.result);
     else if (!pp_pay(&c->w, &p, user.result == PP_SUCCESS ? end : PP_DECLINED))
         return;
     else if (user.result == PP_SUCCESS)
         pp_answer(c, PP_MADE, pp_payment_json(&c->w, &p));
     else
-        pp_refuse(c, user.result);
+        pp_reject(c, user.result);
 }
 
 static void create_payment(struct pp_call *c, bool authorization)
@@ -76,10 +76,10 @@ static void create_payment(struct pp_call *c, bool authorization)
         answer_repeat(c, &known, authorization);
     else if (e != ERR_NOT_FOUND)
         work_ok(&c->w, e);
-    else if (pp_knows(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
-        pp_refuse(c, PP_INVALID_PARAMS);
+    else if (pp_id_exists(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
+        pp_reject(c, PP_INVALID_PARAMS);
     else if (authorization && !pp_expiry_fits(&c->w, c->in.expires_s))
-        pp_refuse(c, PP_BAD_EXPIRY);
+        pp_reject(c, PP_BAD_EXPIRY);
     else
         pay_new(c, authorization);
 }
@@ -98,13 +98,13 @@ void pp_payment_details(struct pp_call *c)
 {
     struct pp_payment p;
 
-    if (pp_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
+    if (pp_check_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, &p));
 }
 
 static enum pp_result may_cancel(const struct work *w, const struct pp_payment *p)
 {
-    enum pp_result r = pp_may(PP_DO_CANCEL, p->status);
+    enum pp_result r = pp_allowed(PP_DO_CANCEL, p->status);
 
     if (r != PP_SUCCESS || p->status == PP_CANCELED)
         return r;
@@ -116,11 +116,11 @@ void pp_payment_cancel(struct pp_call *c)
     struct pp_payment p;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
         return;
     r = may_cancel(&c->w, &p);
     if (r != PP_SUCCESS)
-        pp_refuse(c, r);
+        pp_reject(c, r);
     else if (p.status == PP_CANCELED || pp_cancel(&c->w, &p))
         pp_answer(c, PP_ACCEPTED, S(""));
 }

@@ -50,7 +50,7 @@ struct pp_call {
     struct str id; /* the {id} of the path */
     struct pp_input in;
 
-    struct pp_call *next_waiting, **waiting_place;
+    struct pp_call *next_delayed, **delayed_place;
     struct timer timer;
 
     /* The outcome. Each run of the unit sets it anew. */
@@ -68,7 +68,7 @@ void pp_begin(struct request *r, void *endpoint);
 void pp_problem(struct buf *out, enum err e, const char *words);
 /* data is JSON; empty: null. */
 void pp_answer(struct pp_call *c, enum pp_result r, struct str data);
-bool pp_refuse(struct pp_call *c, enum pp_result r); /* always false */
+bool pp_reject(struct pp_call *c, enum pp_result r); /* always false */
 /* Answers INVALID_REQUEST_PARAMS with the name of the field. */
 bool pp_invalid(struct pp_call *c, const char *field);
 
@@ -147,7 +147,7 @@ bool pp_refund_write(struct work *w, const struct pp_refund *o);
 /* All refunds of a payment, at most LIMIT_SANDBOX_PP_REFUNDS. */
 bool pp_refunds_of(struct work *w, struct str payment, struct pp_refund **ret, size_t *ret_count);
 /* Whether the statement finds a row for this id. With err set, the answer is unknown. */
-bool pp_knows(struct work *w, enum stmt stmt, struct str id);
+bool pp_id_exists(struct work *w, enum stmt stmt, struct str id);
 
 /* --- render.c: JSON texts in the arena --- */
 
@@ -169,19 +169,19 @@ bool pp_captured(struct work *w, struct pp_payment *p, struct pp_capture *c);
 bool pp_capture_refused(struct work *w, struct pp_payment *p);
 bool pp_cancel(struct work *w, struct pp_payment *p);
 /* Ends an authorization whose time is over, even if its job has not run yet. */
-bool pp_lapse(struct work *w, struct pp_payment *p);
+bool pp_expire(struct work *w, struct pp_payment *p);
 
 /* The end of an authorization in seconds, or 0 without one. */
 bool pp_expiry_fits(const struct work *w, int64_t expires_s); /* payments.c */
 /* Checks the result of reading a payment. False: it does not exist, and the call is answered. */
-bool pp_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p);
+bool pp_check_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p);
 
 /* --- notify.c --- */
 
 /* In the transaction of the change: adds the notification. state is the payment's, or another
  * word. */
-bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
-             int64_t confirm_until_ms);
+bool pp_notify(struct work *w, const struct pp_payment *p, const char *state,
+               int64_t confirm_until_ms);
 struct job_kind pp_notice_kind(struct sandbox *s);
 
 /* --- jobs.c --- */
@@ -231,11 +231,11 @@ extern const struct route pp_control_routes[];
 extern const size_t pp_control_route_count;
 void pp_control_switches(struct request *r, void *sandbox); /* switches.c */
 void pp_control_set_switches(struct request *r, void *sandbox);
-void pp_control_books(struct request *r, void *sandbox); /* sandbox/control/ledger.c */
-void pp_control_pay(struct request *r, void *sandbox);   /* page.c */
+void pp_control_ledger(struct request *r, void *sandbox); /* sandbox/control/ledger.c */
+void pp_control_pay(struct request *r, void *sandbox);    /* page.c */
 void pp_control_fail(struct request *r, void *sandbox);
 void pp_control_show(struct request *r, void *sandbox);
 void pp_control_use(struct request *r, void *sandbox);
 
 /* For sandbox.c. */
-void pp_stop_waiting(struct sandbox *s); /* on the executor: drops calls that hang */
+void pp_calls_drop_hanging(struct sandbox *s); /* on the executor: drops calls that hang */

@@ -112,7 +112,7 @@ bool pp_capture_forget(struct work *w, struct str payment)
            work_ok(w, TX_DO(w->tx, STMT_sandbox_paypay_capture_forget, 1, V_TEXT(payment)));
 }
 
-bool pp_knows(struct work *w, enum stmt stmt, struct str id)
+bool pp_id_exists(struct work *w, enum stmt stmt, struct str id)
 {
     struct row row;
     enum err e = row_by_id(w->tx, stmt, id, &row);
@@ -122,14 +122,14 @@ bool pp_knows(struct work *w, enum stmt stmt, struct str id)
 
 /* --- a payment's refunds --- */
 
-struct refund_list {
+struct pp_refund_list {
     struct pp_refund *all;
     size_t count;
 };
 
 static enum err add_refund(void *ctx, const struct row *row)
 {
-    struct refund_list *l = ctx;
+    struct pp_refund_list *l = ctx;
     const struct val *v = row->col;
     struct pp_refund *o = &l->all[l->count];
 
@@ -142,9 +142,10 @@ static enum err add_refund(void *ctx, const struct row *row)
 
 bool pp_refunds_of(struct work *w, struct str payment, struct pp_refund **ret, size_t *ret_count)
 {
-    struct refund_list l = { .all = arena_alloc(w->a, LIMIT_SANDBOX_PP_REFUNDS, sizeof(*l.all)) };
+    struct pp_refund_list l = { 0 };
     struct val v = V_TEXT(payment);
 
+    l.all = arena_alloc(w->a, LIMIT_SANDBOX_PP_REFUNDS, sizeof(*l.all));
     if (!work_ok(w, l.all ? OK : ERR_NO_MEMORY) ||
         !work_ok(w, tx_each(w->tx, STMT_sandbox_paypay_refunds_of, &v, 1, add_refund, &l)))
         return false;

@@ -69,7 +69,7 @@ static const enum pp_result refusals[PP_ACTS][PP_STATUSES] = {
                        [PP_EXPIRED] = PP_NOT_REFUNDABLE },
 };
 
-enum pp_result pp_may(enum pp_act act, enum pp_status s)
+enum pp_result pp_allowed(enum pp_act act, enum pp_status s)
 {
     return refusals[act][s];
 }

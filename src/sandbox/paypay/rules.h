@@ -108,7 +108,7 @@ enum pp_status pp_status_of(struct str text); /* a text that no row can hold is 
 
 enum pp_act { PP_DO_CAPTURE, PP_DO_REVERT, PP_DO_CANCEL, PP_DO_REFUND, PP_ACTS };
 /* SUCCESS: the act is allowed in this state. Otherwise the result to answer with. */
-enum pp_result pp_may(enum pp_act act, enum pp_status s);
+enum pp_result pp_allowed(enum pp_act act, enum pp_status s);
 
 /* --- users, by their authorization --- */
 

@@ -50,7 +50,7 @@ struct switches_change {
     struct str json;
 };
 
-static struct str take_text(struct reading *in, struct switches_change *c, const cJSON *o,
+static struct str take_text(struct control_body *in, struct switches_change *c, const cJSON *o,
                             const char *name, size_t most)
 {
     struct str s = S("");
@@ -63,7 +63,7 @@ static struct str take_text(struct reading *in, struct switches_change *c, const
     return s;
 }
 
-static struct str take_choice(struct reading *in, struct switches_change *c, const char *name,
+static struct str take_choice(struct control_body *in, struct switches_change *c, const char *name,
                               const char *const *choices)
 {
     struct str s = take_text(in, c, in->body, name, 20);
@@ -76,7 +76,7 @@ static struct str take_choice(struct reading *in, struct switches_change *c, con
     return s;
 }
 
-static int64_t take_number(struct reading *in, const cJSON *o, const char *name, int64_t least,
+static int64_t take_number(struct control_body *in, const cJSON *o, const char *name, int64_t least,
                            int64_t most, int64_t otherwise)
 {
     int64_t n = otherwise;
@@ -85,7 +85,7 @@ static int64_t take_number(struct reading *in, const cJSON *o, const char *name,
     return n;
 }
 
-static void reject_unknown_fields(struct reading *in, const cJSON *rule)
+static void reject_unknown_fields(struct control_body *in, const cJSON *rule)
 {
     static const char *const names[] = { "fault", "method", "path", "skip", "times", "ms" };
     const cJSON *field;
@@ -102,7 +102,7 @@ static void reject_unknown_fields(struct reading *in, const cJSON *rule)
     }
 }
 
-static void take_rule(struct reading *in, struct switches_change *c, const cJSON *o)
+static void take_rule(struct control_body *in, struct switches_change *c, const cJSON *o)
 {
     struct pp_fault_rule r = { .skip = take_number(in, o, "skip", 0, 1000000, 0),
                                .times = take_number(in, o, "times", 1, 1000000, 1),
@@ -121,7 +121,7 @@ static void take_rule(struct reading *in, struct switches_change *c, const cJSON
     c->rules[c->rule_count++] = r;
 }
 
-static void take_rules(struct reading *in, struct switches_change *c)
+static void take_rules(struct control_body *in, struct switches_change *c)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(in->body, "faults"), *rule;
 
@@ -141,15 +141,15 @@ static void take_rules(struct reading *in, struct switches_change *c)
     }
 }
 
-static void take_url(struct reading *in, struct switches_change *c)
+static void take_url(struct control_body *in, struct switches_change *c)
 {
     c->has_url = cJSON_GetObjectItemCaseSensitive(in->body, "webhook_url") != NULL;
     c->said.webhook_url = take_text(in, c, in->body, "webhook_url", 500);
-    if (c->said.webhook_url.n && !page_is_address(c->said.webhook_url))
+    if (c->said.webhook_url.n && !page_is_url(c->said.webhook_url))
         json_problem(&in->problems, "webhook_url", "begins with http:// or https://");
 }
 
-static void take_switches(struct reading *in, struct switches_change *c)
+static void take_switches(struct control_body *in, struct switches_change *c)
 {
     static const char *const webhooks[] = { "on", "off", "duplicate", "delay", NULL };
     static const char *const refunds[] = { "one", "many", NULL };
@@ -232,7 +232,7 @@ static struct str switches_text(struct work *w, const struct pp_switches *s)
     buf_add(&b, S(",\"faults\":["));
     put_rules(w, &b);
     buf_add(&b, S("]}\n"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 static enum err switches_run(struct tx *tx, struct unit *u)
@@ -299,13 +299,13 @@ void pp_control_set_switches(struct request *r, void *sandbox)
     static const char *const names[] = { "webhooks", "webhook_delay_ms", "webhook_url",
                                          "refunds",  "refund_delay_ms",  "confirm_capture",
                                          "faults" };
-    struct switches_change *c = control_is_own(r) ? change_new(r, sandbox) : NULL;
-    struct reading in;
+    struct switches_change *c = control_from_own_page(r) ? change_new(r, sandbox) : NULL;
+    struct control_body in;
 
-    if (!c || !reading_begin(&in, r, names, COUNT(names)))
+    if (!c || !control_body_begin(&in, r, names, COUNT(names)))
         return;
     take_switches(&in, c);
     c->writes = true;
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         switches_post(c);
 }

@@ -156,7 +156,7 @@ static void read_done(struct unit *u)
     else if (again)
         link_pump(k);
     link_continue(k);
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 /* Reads the next rows, if the link is open and has room. */
@@ -210,7 +210,7 @@ static void delete_done(struct unit *u)
     k->count = kept;
     link_pump(k);
     link_continue(k);
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 static bool delete_acked(struct link *k)
@@ -268,7 +268,7 @@ static void leave_done(struct unit *u)
     struct relay *r = k->relay;
 
     link_free(k); /* if the database failed, the next start ends the session */
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 static void link_leave(struct link *k)
@@ -371,7 +371,7 @@ static void join_done(struct unit *u)
         else
             reply_problem(request, e, NULL);
     }
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 static struct link *link_new(struct relay *r, struct request *request, struct str session)

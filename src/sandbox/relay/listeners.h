@@ -28,8 +28,8 @@ static inline struct relay *relay_of(const struct sandbox *s)
     return impl_of(s)->relay;
 }
 
-void relay_post(struct relay *r, struct unit *u); /* counted as busy until relay_came_back() */
-void relay_came_back(struct relay *r);
+void relay_post(struct relay *r, struct unit *u); /* counted as busy until relay_unit_done() */
+void relay_unit_done(struct relay *r);
 void relay_pump_all(struct relay *r); /* on the executor, after rows were added */
 void relay_links_free(struct relay *r);
 
@@ -45,8 +45,8 @@ struct relay_rows {
     struct relay_row rows[LIMIT_RELAY_SESSIONS];
     size_t count; /* the longest waiting first, then those that are connected */
 };
-/* Reads the live sessions and deletes those whose time is up. After the commit, relay_is_on() uses
- * their number plus `more`. */
+/* Reads the live sessions and deletes those whose time is up. After the commit,
+ * relay_has_sessions() uses their number plus `more`. */
 enum err relay_rows_live(struct relay *r, struct tx *tx, int64_t now_ms, int64_t more,
                          struct relay_rows *ret);
 enum err relay_row_drop(struct tx *tx, struct str id);

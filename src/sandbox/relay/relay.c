@@ -15,12 +15,12 @@
 
 static const struct str relay_kind = { "sandbox.relay", sizeof("sandbox.relay") - 1 };
 
-bool relay_is_on(const struct sandbox *s)
+bool relay_has_sessions(const struct sandbox *s)
 {
     return s->impl && relay_of(s) && atomic_load(&relay_of(s)->live) > 0;
 }
 
-enum err relay_event(struct sandbox *s, struct tx *tx, struct str event_id, int64_t now_ms)
+enum err relay_add_event(struct sandbox *s, struct tx *tx, struct str event_id, int64_t now_ms)
 {
     struct queue_new m = {
         .id = env_uuid(&s->env), .kind = relay_kind, .ref = event_id, .due_ms = now_ms
@@ -73,7 +73,7 @@ void relay_post(struct relay *r, struct unit *u)
     store_post(r->s->store, u);
 }
 
-void relay_came_back(struct relay *r)
+void relay_unit_done(struct relay *r)
 {
     void (*stopped)(void *ctx) = r->stopped;
 
@@ -112,7 +112,7 @@ static void relay_started(struct unit *u)
     if (u->err)
         LOG(r->s->env.log, LOG_WARN, "sandbox relay did not find its sessions",
             LOG_TEXT("code", str_of(err_code(u->err))));
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 void relay_start(struct sandbox *s)

@@ -142,22 +142,22 @@ const struct card *card_by_number(struct str digits)
     return NULL;
 }
 
-struct decline decline_of(struct str decline_code)
+struct decline_error decline_of(struct str decline_code)
 {
     for (size_t i = 0; i < COUNT(words); i++) {
         struct str name = str_of(words[i].name);
 
         if (str_eq(name, decline_code))
-            return (struct decline){ words[i].is_code ? name : S("card_declined"), name,
-                                     str_of(words[i].message) };
+            return (struct decline_error){ words[i].is_code ? name : S("card_declined"), name,
+                                           str_of(words[i].message) };
     }
-    return (struct decline){ S("card_declined"), decline_code, S("Your card was declined.") };
+    return (struct decline_error){ S("card_declined"), decline_code, S("Your card was declined.") };
 }
 
 /* expired_card and some others are error codes and come without a decline_code. */
-struct decline card_decline(const struct card *c)
+struct decline_error card_decline(const struct card *c)
 {
-    struct decline d = decline_of(str_of(c->decline_code ? c->decline_code : c->code));
+    struct decline_error d = decline_of(str_of(c->decline_code ? c->decline_code : c->code));
 
     d.decline_code = str_of(c->decline_code);
     return d;

@@ -45,10 +45,10 @@ extern const struct method_type method_types[];
 extern const size_t method_type_count;
 const struct method_type *method_type_of(struct str card); /* by the name of the card */
 
-struct decline {
+struct decline_error {
     struct str code, decline_code, message;
 };
 /* The decline that Stripe reports for this card. */
-struct decline card_decline(const struct card *c);
+struct decline_error card_decline(const struct card *c);
 /* The decline for a code that a test asked for ("insufficient_funds", "expired_card"). */
-struct decline decline_of(struct str decline_code);
+struct decline_error decline_of(struct str decline_code);

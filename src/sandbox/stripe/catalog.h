@@ -5,4 +5,4 @@
 #include "sandbox/stripe/checkout.h"
 
 /* Reads a price and its product from the form. The price is not written yet. */
-bool price_new(struct visit *v, struct price *p);
+bool price_new(struct stripe_call *v, struct price *p);

@@ -16,7 +16,7 @@
 
 static bool emit_session_event(struct work *w, const char *type, const struct session *s)
 {
-    return work_event(w, type, sb_session_json(w, s, 0), S(""));
+    return work_emit(w, type, sb_session_json(w, s, 0), S(""));
 }
 
 bool sb_session_is_open(const struct work *w, const struct session *s)
@@ -71,7 +71,7 @@ bool sb_session_follow(struct work *w, const struct intent *p)
 
 static bool make_intent(struct work *w, struct session *s, struct intent *p)
 {
-    *p = sb_intent_blank(w);
+    *p = sb_intent_new(w);
     p->amount = s->amount;
     p->currency = s->currency;
     p->capture_method = s->capture_method;
@@ -88,20 +88,21 @@ static bool make_intent(struct work *w, struct session *s, struct intent *p)
     p->return_url = sb_session_url(w, s); /* the session's page redirects onward from there */
     s->intent = p->id;
     return sb_session_write(w, s) &&
-           work_event(w, "payment_intent.created", sb_intent_json(w, p, 0), S(""));
+           work_emit(w, "payment_intent.created", sb_intent_json(w, p, 0), S(""));
 }
 
 bool sb_session_pay(struct work *w, struct session *s, const struct method *m,
                     const struct confirmation *how, struct intent *ret_intent,
-                    struct attempt *ret_attempt)
+                    struct pay_attempt *ret_attempt)
 {
     struct intent *p = ret_intent;
 
     if (s->intent.n ? !work_ok(w, sb_intent_read(w->tx, s->intent, p)) || !sb_session_write(w, s)
                     : !make_intent(w, s, p))
         return false;
-    sb_intent_give(p, m->id, m->card);
-    return sb_pay(w, p, how, ret_attempt) && work_ok(w, sb_session_read(w->tx, s->id, s));
+    sb_intent_set_method(p, m->id, m->card);
+    return sb_intent_attempt(w, p, how, ret_attempt) &&
+           work_ok(w, sb_session_read(w->tx, s->id, s));
 }
 
 /* --- expiry --- */

@@ -80,10 +80,10 @@ bool sb_voucher_write(struct work *w, const struct voucher *v);
 bool sb_dispute_write(struct work *w, const struct dispute *d);
 
 /* Filters of a page: products: active ("1", "0"); prices: active and product; sessions: status. */
-bool sb_product_page(struct work *w, struct page *p, struct product **ret);
-bool sb_price_page(struct work *w, struct page *p, struct price **ret);
-bool sb_session_page(struct work *w, struct page *p, struct session **ret);
-bool sb_dispute_page(struct work *w, struct page *p, struct dispute **ret);
+bool sb_product_page(struct work *w, struct list_page *p, struct product **ret);
+bool sb_price_page(struct work *w, struct list_page *p, struct price **ret);
+bool sb_session_page(struct work *w, struct list_page *p, struct session **ret);
+bool sb_dispute_page(struct work *w, struct list_page *p, struct dispute **ret);
 bool sb_items_of(struct work *w, struct str session, struct item **ret, size_t *ret_count);
 
 /* --- sandbox/stripe/render/checkout.c --- */
@@ -103,7 +103,7 @@ bool sb_session_is_open(const struct work *w,
  * after it. */
 bool sb_session_pay(struct work *w, struct session *s, const struct method *m,
                     const struct confirmation *how, struct intent *ret_intent,
-                    struct attempt *ret_attempt);
+                    struct pay_attempt *ret_attempt);
 bool sb_session_expire(struct work *w, struct session *s);
 
 /* --- vouchers.c --- */
@@ -111,7 +111,7 @@ bool sb_session_expire(struct work *w, struct session *s);
 /* The intent waits for its slip to be paid. */
 bool sb_voucher_waits(const struct intent *p);
 bool sb_voucher_pay(struct work *w, struct intent *p, struct str store);
-bool sb_voucher_lapse(struct work *w, struct intent *p);
+bool sb_voucher_expire(struct work *w, struct intent *p);
 struct str sb_voucher_url(struct work *w, struct str intent);
 extern const struct str sb_stores[];
 extern const size_t sb_store_count;

@@ -21,7 +21,7 @@ struct transfer {
 
 enum err sb_customer_read(struct tx *tx, struct str id, struct customer *ret);
 bool sb_customer_write(struct work *w, const struct customer *c);
-bool sb_customer_page(struct work *w, struct page *p, struct customer **ret);
+bool sb_customer_page(struct work *w, struct list_page *p, struct customer **ret);
 enum err sb_transfer_read(struct tx *tx, struct str id,
                           struct transfer *ret); /* by the intent's id */
 bool sb_transfer_write(struct work *w, const struct transfer *t);
@@ -34,16 +34,16 @@ bool sb_transfer_waits(const struct intent *p);
 bool sb_transfer_begin(struct work *w, struct intent *p);
 /* Adds money to the cash balance and gives it to the customer's waiting intents, the oldest
  * first. */
-bool sb_cash_arrives(struct work *w, struct customer *c, int64_t amount);
+bool sb_cash_add(struct work *w, struct customer *c, int64_t amount);
 /* Returns the money that an intent has received to the cash balance: the intent was cancelled, or
  * paid another way. */
-bool sb_transfer_release(struct work *w, const struct intent *p);
+bool sb_transfer_return(struct work *w, const struct intent *p);
 struct str sb_transfer_url(struct work *w, struct str intent);
 
 /* --- debits.c: sepa_debit --- */
 
 bool sb_debit_begin(struct work *w, struct intent *p);
-bool sb_debit_ends(struct work *w, struct intent *p); /* the test account decides how it ends */
+bool sb_debit_end(struct work *w, struct intent *p); /* the test account decides how it ends */
 /* The outcome row for an IBAN. NULL: the IBAN is invalid. */
 const struct card *sb_debit_account(struct str iban);
 bool sb_is_iban(struct str iban);

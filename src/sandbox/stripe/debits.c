@@ -46,7 +46,7 @@ const struct card *sb_debit_account(struct str iban)
 bool sb_debit_begin(struct work *w, struct intent *p)
 {
     const struct card *account = card_by_name(p->card);
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
     int64_t wait_ms = account->late ? LIMIT_SANDBOX_DEBIT_LATE_MS : LIMIT_SANDBOX_DEBIT_MS;
 
     c.status = S("pending");
@@ -56,9 +56,9 @@ bool sb_debit_begin(struct work *w, struct intent *p)
     p->last_error = S("");
     p->status = INTENT_PROCESSING;
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.pending", sb_charge_json(w, &c, 0), S("")) &&
-           work_event(w, "payment_intent.processing", sb_intent_json(w, p, 0), S("")) &&
-           sb_session_follow(w, p) && work_later(w, sb_job_debit, p->id, w->now_ms + wait_ms);
+           work_emit(w, "charge.pending", sb_charge_json(w, &c, 0), S("")) &&
+           work_emit(w, "payment_intent.processing", sb_intent_json(w, p, 0), S("")) &&
+           sb_session_follow(w, p) && work_add_message(w, sb_job_debit, p->id, w->now_ms + wait_ms);
 }
 
 /* --- end --- */
@@ -66,7 +66,7 @@ bool sb_debit_begin(struct work *w, struct intent *p)
 static bool debit_fail(struct work *w, struct intent *p, struct charge *c,
                        const struct card *account)
 {
-    struct attempt a = {
+    struct pay_attempt a = {
         .code = S("payment_intent_payment_attempt_failed"),
         .message = S("The payment failed. The account had insufficient funds."),
         .charge = c->id,
@@ -76,8 +76,7 @@ static bool debit_fail(struct work *w, struct intent *p, struct charge *c,
     c->captured = false;
     c->amount_captured = 0;
     c->failure_code = str_of(account->code);
-    return sb_charge_write(w, c) &&
-           work_event(w, "charge.failed", sb_charge_json(w, c, 0), S("")) &&
+    return sb_charge_write(w, c) && work_emit(w, "charge.failed", sb_charge_json(w, c, 0), S("")) &&
            sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
@@ -87,13 +86,13 @@ static bool debit_succeed(struct work *w, struct intent *p, struct charge *c)
     p->status = INTENT_SUCCEEDED;
     p->amount_received = p->amount;
     return sb_charge_write(w, c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.succeeded", sb_charge_json(w, c, 0), S("")) &&
-           work_event(w, "payment_intent.succeeded", sb_intent_json(w, p, 0), S("")) &&
-           work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p) &&
+           work_emit(w, "charge.succeeded", sb_charge_json(w, c, 0), S("")) &&
+           work_emit(w, "payment_intent.succeeded", sb_intent_json(w, p, 0), S("")) &&
+           work_add_message(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p) &&
            sb_dispute_by_card(w, c);
 }
 
-bool sb_debit_ends(struct work *w, struct intent *p)
+bool sb_debit_end(struct work *w, struct intent *p)
 {
     const struct card *account = card_by_name(p->card);
     struct charge c;

@@ -20,7 +20,7 @@ enum { API_KEY_LEAST = 12, API_KEY_MOST = 512, REQUEST_DIGITS = 14 };
 
 /* --- the answer --- */
 
-static void add_answer_headers(struct visit *v)
+static void add_answer_headers(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct str version = request_header(r, S("Stripe-Version"), NULL);
@@ -46,47 +46,47 @@ static void add_answer_headers(struct visit *v)
         reply_header(r, S("www-authenticate"), S("Bearer realm=\"Stripe\""));
 }
 
-static void endpoint_answer(struct visit *v)
+static void endpoint_answer(struct stripe_call *v)
 {
     static const struct str no_memory =
         S("{\"error\":{\"type\":\"api_error\",\"message\":\"The sandbox is out of memory.\"}}");
     struct arena arena = v->arena;
     bool whole = v->status && v->body.p;
 
-    keys_leave(v);
+    idempotency_leave(v);
     add_answer_headers(v);
     sandbox_answer_send(v->request, &v->fault, whole ? v->status : 500,
                         whole ? v->body : no_memory);
     arena_release(&arena); /* reply_send() has freed the request, and v with it */
 }
 
-static void endpoint_drop(struct visit *v)
+static void endpoint_drop(struct stripe_call *v)
 {
     struct arena arena = v->arena;
 
-    keys_leave(v);
+    idempotency_leave(v);
     reply_drop(v->request);
     arena_release(&arena);
 }
 
 /* --- delayed calls --- */
 
-static void unlink_delayed(struct visit *v)
+static void unlink_delayed(struct stripe_call *v)
 {
-    *v->waiting_place = v->next_waiting;
-    if (v->next_waiting)
-        v->next_waiting->waiting_place = v->waiting_place;
+    *v->delayed_place = v->next_delayed;
+    if (v->next_delayed)
+        v->next_delayed->delayed_place = v->delayed_place;
 }
 
 static void delay_over(struct timer *t)
 {
-    struct visit *v = CONTAINER_OF(t, struct visit, timer);
+    struct stripe_call *v = CONTAINER_OF(t, struct stripe_call, timer);
 
     unlink_delayed(v);
     v->then(v);
 }
 
-static void delay_call(struct visit *v, int64_t ms, void (*then)(struct visit *v))
+static void delay_call(struct stripe_call *v, int64_t ms, void (*then)(struct stripe_call *v))
 {
     struct sandbox_impl *impl = impl_of(v->w.s);
 
@@ -100,21 +100,21 @@ static void delay_call(struct visit *v, int64_t ms, void (*then)(struct visit *v
     }
     v->then = then;
     v->timer = (struct timer){ .fire = delay_over, .due_ms = CLOCK_NEVER };
-    v->next_waiting = impl->waiting;
-    v->waiting_place = &impl->waiting;
-    if (v->next_waiting)
-        v->next_waiting->waiting_place = &v->next_waiting;
+    v->next_delayed = impl->waiting;
+    v->delayed_place = &impl->waiting;
+    if (v->next_delayed)
+        v->next_delayed->delayed_place = &v->next_delayed;
     impl->waiting = v;
     executor_arm(v->request->executor, &v->timer, env_now_ms(&v->w.s->env) + ms);
 }
 
-void visit_stop_waiting(struct sandbox *s)
+void stripe_calls_drop_delayed(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
 
     impl->stopping = true;
     while (impl->waiting) {
-        struct visit *v = impl->waiting;
+        struct stripe_call *v = impl->waiting;
 
         executor_arm(v->request->executor, &v->timer, CLOCK_NEVER);
         unlink_delayed(v);
@@ -124,7 +124,7 @@ void visit_stop_waiting(struct sandbox *s)
 
 /* --- the unit --- */
 
-static void reset_outcome(struct visit *v, struct tx *tx)
+static void reset_outcome(struct stripe_call *v, struct tx *tx)
 {
     v->w.tx = tx;
     v->w.now_ms = env_now_ms(&v->w.s->env);
@@ -135,7 +135,7 @@ static void reset_outcome(struct visit *v, struct tx *tx)
 }
 
 /* UNPROCESSABLE: there is an answer, and the transaction rolls back what was written before it. */
-static enum err endpoint_verdict(struct visit *v)
+static enum err endpoint_verdict(struct stripe_call *v)
 {
     if (!v->w.err && !v->status)
         return ERR_INTERNAL;
@@ -144,53 +144,54 @@ static enum err endpoint_verdict(struct visit *v)
     return ERR_UNPROCESSABLE;
 }
 
-static enum err visit_run_write(struct tx *tx, struct unit *u)
+static enum err stripe_call_run_write(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
     reset_outcome(v, tx);
-    if (v->key.n && !keys_claim(v))
+    if (v->key.n && !idempotency_claim(v))
         return endpoint_verdict(v);
     if (strict_allows(v))
         v->op->run(v);
     if (!v->w.err && v->keep && v->fault.status_after)
-        visit_failed(v, v->fault.status_after);
+        stripe_answer_failure(v, v->fault.status_after);
     if (!v->w.err && v->keep && v->key.n)
-        keys_save(v);
+        idempotency_save(v);
     return endpoint_verdict(v);
 }
 
-static enum err visit_run_read(struct tx *tx, struct unit *u)
+static enum err stripe_call_run_read(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
     reset_outcome(v, tx);
     if (strict_allows(v))
         v->op->run(v);
     if (!v->w.err && v->fault.status_after)
-        visit_failed(v, v->fault.status_after);
+        stripe_answer_failure(v, v->fault.status_after);
     return v->w.err;
 }
 
 static void endpoint_done(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
-    keys_leave(v); /* from here on the answer is stored, or never will be */
+    idempotency_leave(v); /* from here on the answer is stored, or never will be */
     if (u->err && u->err != ERR_UNPROCESSABLE) {
         LOG(v->w.s->env.log, LOG_WARN, "sandbox call failed", LOG_TEXT("path", v->request->path),
             LOG_TEXT("code", str_of(err_code(u->err))));
         v->keep = v->replayed = false;
         v->w.err = OK;
-        visit_failed(v, err_status(u->err) == 503 ? 503 : 500);
+        stripe_answer_failure(v, err_status(u->err) == 503 ? 503 : 500);
     }
     delay_call(v, v->fault.hang_ms, v->fault.drop_after ? endpoint_drop : endpoint_answer);
 }
 
-static void endpoint_post(struct visit *v)
+static void endpoint_post(struct stripe_call *v)
 {
-    static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, visit_run_write, NULL };
-    static const struct unit_kind read = { "sandbox.read", UNIT_READ, visit_run_read, NULL };
+    static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, stripe_call_run_write,
+                                            NULL };
+    static const struct unit_kind read = { "sandbox.read", UNIT_READ, stripe_call_run_read, NULL };
     bool reads = str_eq(str_of(v->op->method), S("GET"));
 
     v->unit = (struct unit){ .kind = reads ? &read : &write,
@@ -227,14 +228,14 @@ static struct str api_key(struct request *r)
                                              : (struct str){ 0 };
 }
 
-static bool reject_key(struct visit *v, const char *message)
+static bool reject_key(struct stripe_call *v, const char *message)
 {
-    return visit_refuse(v, &(struct refusal){ .status = 401,
-                                              .type = "invalid_request_error",
-                                              .message = str_of(message) });
+    return stripe_reject(v, &(struct rejection){ .status = 401,
+                                                 .type = "invalid_request_error",
+                                                 .message = str_of(message) });
 }
 
-static bool check_api_key(struct visit *v)
+static bool check_api_key(struct stripe_call *v)
 {
     struct str key = api_key(v->request);
 
@@ -253,17 +254,17 @@ static bool check_api_key(struct visit *v)
 
 /* --- the form and the Idempotency-Key --- */
 
-static bool reject_form(struct visit *v, enum err e, const struct form_fault *f)
+static bool reject_form(struct stripe_call *v, enum err e, const struct form_fault *f)
 {
     struct str name = { f->name.p, f->name.n < 100 ? f->name.n : 100 };
 
     if (e == ERR_NO_MEMORY)
-        return visit_failed(v, 500);
-    return visit_invalid(v, NULL, NULL, "Invalid request: '" STR_FMT "': %s.", STR_ARG(name),
-                         f->why);
+        return stripe_answer_failure(v, 500);
+    return stripe_reject_invalid(v, NULL, NULL, "Invalid request: '" STR_FMT "': %s.",
+                                 STR_ARG(name), f->why);
 }
 
-static bool read_form(struct visit *v)
+static bool read_form(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct form_fault f;
@@ -275,16 +276,16 @@ static bool read_form(struct visit *v)
 }
 
 /* A call without an Idempotency-Key gets one of its own, for the events that it emits. */
-static bool make_idempotency_key(struct visit *v)
+static bool make_idempotency_key(struct stripe_call *v)
 {
     char id[UUID_TEXT + 1];
 
     uuid_text(env_uuid(&v->w.s->env), id);
     v->w.idempotency_key = arena_str(&v->request->arena, str_of(id));
-    return v->w.idempotency_key.p || visit_failed(v, 500);
+    return v->w.idempotency_key.p || stripe_answer_failure(v, 500);
 }
 
-static bool read_idempotency_key(struct visit *v)
+static bool read_idempotency_key(struct stripe_call *v)
 {
     size_t count = 0;
 
@@ -294,37 +295,37 @@ static bool read_idempotency_key(struct visit *v)
     v->w.idempotency_key = v->key;
     if (count > 1 || v->key.n > LIMIT_SANDBOX_KEY) {
         v->key = S("");
-        return visit_invalid(v, NULL, NULL,
-                             "Idempotency-Key must come once, with at most %d "
-                             "characters.",
-                             LIMIT_SANDBOX_KEY);
+        return stripe_reject_invalid(v, NULL, NULL,
+                                     "Idempotency-Key must come once, with at most %d "
+                                     "characters.",
+                                     LIMIT_SANDBOX_KEY);
     }
     if (!v->key.n)
         return make_idempotency_key(v);
-    return keys_hash(v) == OK || visit_failed(v, 500);
+    return idempotency_hash(v) == OK || stripe_answer_failure(v, 500);
 }
 
 /* --- a request arrives --- */
 
-static bool enter_key(struct visit *v)
+static bool enter_key(struct stripe_call *v)
 {
-    return !v->key.n || keys_enter(v) || visit_failed(v, 409);
+    return !v->key.n || idempotency_enter(v) || stripe_answer_failure(v, 409);
 }
 
 /* After the delay, and before anything has been done. */
-static void after_delay(struct visit *v)
+static void after_delay(struct stripe_call *v)
 {
     if (v->fault.drop_before)
         endpoint_drop(v);
-    else if (v->fault.status_before && (visit_failed(v, v->fault.status_before), true))
+    else if (v->fault.status_before && (stripe_answer_failure(v, v->fault.status_before), true))
         endpoint_answer(v);
     else
         endpoint_post(v);
 }
 
-static struct visit *visit_new(struct request *r, const struct endpoint *at)
+static struct stripe_call *stripe_call_new(struct request *r, const struct endpoint *at)
 {
-    struct visit *v = arena_alloc(&r->arena, 1, sizeof(*v));
+    struct stripe_call *v = arena_alloc(&r->arena, 1, sizeof(*v));
 
     if (!v)
         return NULL;
@@ -339,9 +340,9 @@ static struct visit *visit_new(struct request *r, const struct endpoint *at)
     return v;
 }
 
-void visit_begin(struct request *r, void *endpoint)
+void stripe_call_begin(struct request *r, void *endpoint)
 {
-    struct visit *v = visit_new(r, endpoint);
+    struct stripe_call *v = stripe_call_new(r, endpoint);
 
     if (!v) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -360,28 +361,28 @@ void visit_begin(struct request *r, void *endpoint)
 
 /* --- the routes --- */
 
-static void reject_unknown_path(struct visit *v)
+static void reject_unknown_path(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct str path = { r->path.p, r->path.n < 200 ? r->path.n : 200 };
 
-    visit_refuse(v, &(struct refusal){
-                        .status = 404,
-                        .type = "invalid_request_error",
-                        .message = work_text(&v->w,
-                                             "Unrecognized request URL (" STR_FMT ": " STR_FMT
-                                             "). The sandbox has a part of Stripe's API only.",
-                                             STR_ARG(r->method), STR_ARG(path)) });
+    stripe_reject(v, &(struct rejection){
+                         .status = 404,
+                         .type = "invalid_request_error",
+                         .message = work_text(&v->w,
+                                              "Unrecognized request URL (" STR_FMT ": " STR_FMT
+                                              "). The sandbox has a part of Stripe's API only.",
+                                              STR_ARG(r->method), STR_ARG(path)) });
 }
 
-const struct operation sandbox_operations[] = {
+const struct stripe_operation sandbox_operations[] = {
     { "POST", "/v1/payment_intents", intent_create },
     { "GET", "/v1/payment_intents", intent_list },
     { "POST", "/v1/payment_intents/{id}", intent_update },
     { "GET", "/v1/payment_intents/{id}", intent_retrieve },
     { "POST", "/v1/payment_intents/{id}/confirm", intent_confirm },
     { "POST", "/v1/payment_intents/{id}/capture", intent_capture },
-    { "POST", "/v1/payment_intents/{id}/cancel", intent_void },
+    { "POST", "/v1/payment_intents/{id}/cancel", intent_cancel },
     { "POST", "/v1/refunds", refund_create },
     { "GET", "/v1/refunds", refund_list },
     { "POST", "/v1/refunds/{id}", refund_update },
@@ -405,13 +406,13 @@ const struct operation sandbox_operations[] = {
     { "POST", "/v1/checkout/sessions/{id}", session_update },
     { "GET", "/v1/checkout/sessions/{id}", session_retrieve },
     { "GET", "/v1/checkout/sessions/{id}/line_items", session_items },
-    { "POST", "/v1/checkout/sessions/{id}/expire", session_end },
+    { "POST", "/v1/checkout/sessions/{id}/expire", session_expire },
     { "GET", "/v1/payment_pages/{id}", payment_page_retrieve },
     { "POST", "/v1/payment_pages/{id}/confirm", payment_page_confirm },
     { "GET", "/v1/disputes", dispute_list },
     { "GET", "/v1/disputes/{id}", dispute_retrieve },
     { "POST", "/v1/disputes/{id}", dispute_update },
-    { "POST", "/v1/disputes/{id}/close", dispute_accept },
+    { "POST", "/v1/disputes/{id}/close", dispute_close },
     { "GET", "/v1/events", event_list },
     { "GET", "/v1/events/{id}", event_retrieve },
     { "POST", "/v1/events/{id}/retry", event_retry },

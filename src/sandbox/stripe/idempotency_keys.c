@@ -22,7 +22,7 @@ static bool sha256(struct str text, unsigned char ret_hash[HASH])
     return EVP_Digest(text.p, text.n, ret_hash, &n, EVP_sha256(), NULL) == 1;
 }
 
-enum err keys_hash(struct visit *v)
+enum err idempotency_hash(struct stripe_call *v)
 {
     struct request *r = v->request;
     CLEANUP(buf_release) struct buf b;
@@ -42,23 +42,23 @@ enum err keys_hash(struct visit *v)
     e = form_canonical(&r->arena, &v->form, &b);
     if (e)
         return e;
-    return sha256(buf_str(&b), v->order_hash) ? OK : ERR_NO_MEMORY;
+    return sha256(buf_str(&b), v->request_hash) ? OK : ERR_NO_MEMORY;
 }
 
 /* --- calls under way --- */
 
-static struct visit **bucket_of(struct visit *v)
+static struct stripe_call **bucket_of(struct stripe_call *v)
 {
     size_t i = (size_t)v->key_hash[0] << 8 | v->key_hash[1];
 
     return &impl_of(v->w.s)->busy[i % BUSY_KEYS];
 }
 
-bool keys_enter(struct visit *v)
+bool idempotency_enter(struct stripe_call *v)
 {
-    struct visit **first = bucket_of(v);
+    struct stripe_call **first = bucket_of(v);
 
-    for (const struct visit *x = *first; x; x = x->next)
+    for (const struct stripe_call *x = *first; x; x = x->next)
         if (memcmp(x->key_hash, v->key_hash, HASH) == 0)
             return false;
     v->next = *first;
@@ -69,7 +69,7 @@ bool keys_enter(struct visit *v)
     return true;
 }
 
-void keys_leave(struct visit *v)
+void idempotency_leave(struct stripe_call *v)
 {
     if (!v->place)
         return;
@@ -81,7 +81,7 @@ void keys_leave(struct visit *v)
 
 /* --- stored answers --- */
 
-static bool replay_answer(struct visit *v, const struct row *row)
+static bool replay_answer(struct stripe_call *v, const struct row *row)
 {
     v->original = arena_str(v->w.a, row->col[1].s);
     v->status = (int)row->col[2].i;
@@ -91,12 +91,12 @@ static bool replay_answer(struct visit *v, const struct row *row)
     return false;
 }
 
-static bool is_same_request(const struct visit *v, struct str hashed)
+static bool is_same_request(const struct stripe_call *v, struct str hashed)
 {
-    return hashed.n == HASH && memcmp(hashed.p, v->order_hash, HASH) == 0;
+    return hashed.n == HASH && memcmp(hashed.p, v->request_hash, HASH) == 0;
 }
 
-bool keys_claim(struct visit *v)
+bool idempotency_claim(struct stripe_call *v)
 {
     struct str key = { (const char *)v->key_hash, HASH };
     struct row row;
@@ -110,8 +110,8 @@ bool keys_claim(struct visit *v)
         return work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_key_drop, 1, V_BLOB(key)));
     if (is_same_request(v, row.col[0].s))
         return replay_answer(v, &row);
-    return visit_refuse(
-        v, &(struct refusal){
+    return stripe_reject(
+        v, &(struct rejection){
                .status = 400,
                .type = "idempotency_error",
                .message = work_text(&v->w,
@@ -122,14 +122,14 @@ bool keys_claim(struct visit *v)
                                     STR_ARG(v->key)) });
 }
 
-void keys_save(struct visit *v)
+void idempotency_save(struct stripe_call *v)
 {
     enum {
         PRUNE_EVERY = 32,
         PRUNED = 64
     }; /* deletes more keys than are added, so that expired ones become fewer */
     struct str key = { (const char *)v->key_hash, HASH },
-               order = { (const char *)v->order_hash, HASH };
+               order = { (const char *)v->request_hash, HASH };
     struct tx *tx = v->w.tx;
     enum err e =
         TX_DO(tx, STMT_sandbox_key_write, 1, V_BLOB(key), V_BLOB(order), V_TEXT(v->w.request_id),

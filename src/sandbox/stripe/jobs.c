@@ -23,14 +23,14 @@ static void charge_balance(struct work *w, struct str id)
         return;
     c.balanced_ms = w->now_ms;
     if (sb_charge_write(w, &c))
-        work_event(w, "charge.updated", sb_charge_json(w, &c, 0),
-                   S("{\"balance_transaction\":null}"));
+        work_emit(w, "charge.updated", sb_charge_json(w, &c, 0),
+                  S("{\"balance_transaction\":null}"));
 }
 
-bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c)
+bool sb_intent_expire(struct work *w, struct intent *p, struct charge *c)
 {
     return sb_intent_cancel(w, p, S("expired")) &&
-           work_event(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
+           work_emit(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
 }
 
 static void hold_expires(struct work *w, struct str id)
@@ -41,7 +41,7 @@ static void hold_expires(struct work *w, struct str id)
     if (!work_ok(w, sb_intent_read(w->tx, id, &p)) || p.status != INTENT_NEEDS_CAPTURE ||
         !work_ok(w, sb_charge_read(w->tx, p.latest_charge, &c)) || c.capture_before_ms > w->now_ms)
         return;
-    sb_intent_lapse(w, &p, &c);
+    sb_intent_expire(w, &p, &c);
 }
 
 static void refund_fails(struct work *w, struct str id)
@@ -66,7 +66,7 @@ static void debit_ends(struct work *w, struct str id)
     struct intent p;
 
     if (work_ok(w, sb_intent_read(w->tx, id, &p)) && p.status == INTENT_PROCESSING)
-        sb_debit_ends(w, &p);
+        sb_debit_end(w, &p);
 }
 
 static void session_expires(struct work *w, struct str id)
@@ -86,7 +86,7 @@ static void voucher_expires(struct work *w, struct str id)
 
     if (work_ok(w, sb_intent_read(w->tx, id, &p)) && sb_voucher_waits(&p) &&
         work_ok(w, sb_voucher_read(w->tx, id, &v)) && v.lapses_ms <= w->now_ms)
-        sb_voucher_lapse(w, &p);
+        sb_voucher_expire(w, &p);
 }
 
 static void voucher_is_paid(struct work *w, struct str id)

@@ -2,7 +2,7 @@
  * Stripe's JSON. Texts that were read live until the unit's run ends.
  *
  * struct work is what every change needs: the transaction, memory, the time, and the request that
- * asked for it. Its functions return false when the work is over: then err says why, or the visit
+ * asked for it. Its functions return false when the work is over: then err says why, or the call
  * (call.h) has been answered. */
 #pragma once
 
@@ -23,10 +23,10 @@ struct work {
 bool work_ok(struct work *w, enum err e); /* stores the first failure; true: OK */
 /* Text in the arena. Without memory .p is NULL and err is set. */
 struct str work_text(struct work *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-struct str work_take(struct work *w, struct buf *b); /* copies, then releases the buffer */
-bool work_event(struct work *w, const char *type, struct str object, struct str previous);
+struct str work_text_of(struct work *w, struct buf *b); /* copies, then releases the buffer */
+bool work_emit(struct work *w, const char *type, struct str object, struct str previous);
 /* Adds a message about an object to the sandbox's queue. */
-bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms);
+bool work_add_message(struct work *w, struct str kind, struct str ref, int64_t due_ms);
 
 /* --- the run of such a message --- */
 
@@ -140,7 +140,7 @@ bool sb_method_write(struct work *w, const struct method *m);
 
 /* One page of a list, newest first, between two ids that are both excluded. `backwards` takes the
  * oldest of that range instead. One row more than `limit` is read to fill `more`. */
-struct page {
+struct list_page {
     struct str above, below; /* ids */
     struct str filter[2];    /* what the list is filtered by; empty: any */
     int64_t limit;
@@ -149,11 +149,11 @@ struct page {
     size_t count;
     bool more;
 };
-bool sb_intent_page(struct work *w, struct page *p, struct intent **ret_intents);
-bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges);
+bool sb_intent_page(struct work *w, struct list_page *p, struct intent **ret_intents);
+bool sb_charge_page(struct work *w, struct list_page *p, struct charge **ret_charges);
 /* of_one: the refunds of one intent, whose stem is in both bounds. Otherwise a bound may be
  * empty. */
-bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds);
+bool sb_refund_page(struct work *w, struct list_page *p, bool of_one, struct refund **ret_refunds);
 
 /* --- render/: JSON texts in the arena --- */
 
@@ -188,28 +188,28 @@ struct confirmation {
     bool no_action;          /* the customer is absent: a question to him counts as a decline */
 };
 /* declined: the other fields say why. Otherwise the state of the intent says what happened. */
-struct attempt {
+struct pay_attempt {
     bool declined;
     struct str code, decline_code, message, charge, method; /* method: as JSON */
 };
 /* Attempts to pay. The intent must have a method. Writes the intent, its charge and their
  * events. */
-bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how,
-            struct attempt *ret_attempt);
+bool sb_intent_attempt(struct work *w, struct intent *p, const struct confirmation *how,
+                       struct pay_attempt *ret_attempt);
 bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c,
                       int64_t amount); /* capture */
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason);
 /* Sets the method. An earlier authentication counts only for the method that it was made with. */
-void sb_intent_give(struct intent *p, struct str method, struct str card);
+void sb_intent_set_method(struct intent *p, struct str method, struct str card);
 /* The intent now waits for the customer; emits payment_intent.requires_action. */
-bool sb_intent_ask(struct work *w, struct intent *p);
+bool sb_intent_require_action(struct work *w, struct intent *p);
 /* A new charge for the intent, not written yet. */
-struct charge sb_charge_for(struct work *w, const struct intent *p);
+struct charge sb_charge_new(struct work *w, const struct intent *p);
 /* The payment succeeded (or is held, with manual capture): writes the charge and the events. */
 bool sb_intent_succeed(struct work *w, struct intent *p);
 /* The method failed and is removed; the intent waits for another one. */
-bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a);
-struct intent sb_intent_blank(struct work *w);
+bool sb_intent_failed(struct work *w, struct intent *p, struct pay_attempt *a);
+struct intent sb_intent_new(struct work *w);
 /* Moves a refund to a new status and emits its events. A failed or cancelled refund returns its
  * amount to the charge. failure_reason: only of a failure. */
 bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason);
@@ -236,4 +236,4 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS]);
 /* Adds the one message that deletes old events, unless it exists. */
 enum err sandbox_forget_start(struct sandbox *s, struct tx *tx, int64_t now_ms);
 /* Ends an authorization whose time is over. */
-bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c);
+bool sb_intent_expire(struct work *w, struct intent *p, struct charge *c);

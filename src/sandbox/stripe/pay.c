@@ -16,7 +16,7 @@
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
 
-struct intent sb_intent_blank(struct work *w)
+struct intent sb_intent_new(struct work *w)
 {
     struct str id = sb_id_intent(w), tail = sb_id_random(w, "_secret_", 25);
 
@@ -32,14 +32,14 @@ struct intent sb_intent_blank(struct work *w)
                             .automatic_methods = true };
 }
 
-void sb_intent_give(struct intent *p, struct str method, struct str card)
+void sb_intent_set_method(struct intent *p, struct str method, struct str card)
 {
     p->authenticated = p->authenticated && str_eq(p->payment_method, method);
     p->payment_method = method;
     p->card = card;
 }
 
-struct charge sb_charge_for(struct work *w, const struct intent *p)
+struct charge sb_charge_new(struct work *w, const struct intent *p)
 {
     return (struct charge){ .id = sb_id_under(w, "ch_", p->id),
                             .intent = p->id,
@@ -62,7 +62,7 @@ struct charge sb_charge_for(struct work *w, const struct intent *p)
 
 static bool emit_intent_event(struct work *w, const char *type, const struct intent *p)
 {
-    return work_event(w, type, sb_intent_json(w, p, 0), S(""));
+    return work_emit(w, type, sb_intent_json(w, p, 0), S(""));
 }
 
 /* --- paid --- */
@@ -85,7 +85,7 @@ static void capture_amount(struct intent *p, struct charge *c)
 bool sb_intent_succeed(struct work *w, struct intent *p)
 {
     bool manual = str_eq(p->capture_method, S("manual"));
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
 
     p->latest_charge = c.id;
     p->last_error = S("");
@@ -94,18 +94,18 @@ bool sb_intent_succeed(struct work *w, struct intent *p)
     else
         capture_amount(p, &c);
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
+           work_emit(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
            emit_intent_event(
                w, manual ? "payment_intent.amount_capturable_updated" : "payment_intent.succeeded",
                p) &&
-           (manual ? work_later(w, sb_job_lapse, p->id, c.capture_before_ms)
-                   : work_later(w, sb_job_balance, c.id, w->now_ms)) &&
+           (manual ? work_add_message(w, sb_job_lapse, p->id, c.capture_before_ms)
+                   : work_add_message(w, sb_job_balance, c.id, w->now_ms)) &&
            sb_session_follow(w, p) && sb_dispute_by_card(w, &c);
 }
 
 /* --- declined --- */
 
-static struct str error_json(struct work *w, const char *type, const struct attempt *a)
+static struct str error_json(struct work *w, const char *type, const struct pay_attempt *a)
 {
     struct buf b;
 
@@ -119,7 +119,7 @@ static struct str error_json(struct work *w, const char *type, const struct atte
     sb_put_text(&b, S(",\"message\":"), a->message);
     sb_put_raw(&b, S(",\"payment_method\":"), a->method);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 static struct str method_text(struct work *w, struct str id)
@@ -130,7 +130,7 @@ static struct str method_text(struct work *w, struct str id)
 }
 
 static void remove_method(struct work *w, struct intent *p, const char *type,
-                          const struct attempt *a)
+                          const struct pay_attempt *a)
 {
     p->status = INTENT_NEEDS_METHOD;
     p->last_error = error_json(w, type, a);
@@ -138,30 +138,30 @@ static void remove_method(struct work *w, struct intent *p, const char *type,
     p->authenticated = false;
 }
 
-static bool decline_payment(struct work *w, struct intent *p, const struct decline *d,
-                            struct attempt *a)
+static bool decline_payment(struct work *w, struct intent *p, const struct decline_error *d,
+                            struct pay_attempt *a)
 {
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
 
     c.status = S("failed");
     c.failure_code = d->code;
     c.decline_code = d->decline_code;
-    *a = (struct attempt){ .declined = true,
-                           .code = d->code,
-                           .decline_code = d->decline_code,
-                           .message = d->message,
-                           .charge = c.id,
-                           .method = method_text(w, p->payment_method) };
+    *a = (struct pay_attempt){ .declined = true,
+                               .code = d->code,
+                               .decline_code = d->decline_code,
+                               .message = d->message,
+                               .charge = c.id,
+                               .method = method_text(w, p->payment_method) };
     remove_method(w, p, "card_error", a);
     p->latest_charge = c.id;
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
+           work_emit(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
            emit_intent_event(w, "payment_intent.payment_failed", p);
 }
 
 /* --- the customer is asked --- */
 
-bool sb_intent_ask(struct work *w, struct intent *p)
+bool sb_intent_require_action(struct work *w, struct intent *p)
 {
     p->status = INTENT_NEEDS_ACTION;
     p->last_error = S("");
@@ -184,9 +184,9 @@ static bool must_ask_customer(struct work *w, const struct intent *p, const stru
 }
 
 static bool pay_with_card(struct work *w, struct intent *p, const struct card *card,
-                          struct attempt *ret)
+                          struct pay_attempt *ret)
 {
-    struct decline d;
+    struct decline_error d;
 
     switch (card->outcome) {
     case CARD_PAYS:
@@ -204,13 +204,14 @@ static bool pay_with_card(struct work *w, struct intent *p, const struct card *c
     return decline_payment(w, p, &d, ret);
 }
 
-bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
+bool sb_intent_attempt(struct work *w, struct intent *p, const struct confirmation *how,
+                       struct pay_attempt *ret)
 {
     const struct card *card = card_by_name(p->card);
-    struct decline d;
+    struct decline_error d;
 
-    *ret = (struct attempt){ 0 };
-    if (p->status == INTENT_NEEDS_ACTION && !sb_transfer_release(w, p))
+    *ret = (struct pay_attempt){ 0 };
+    if (p->status == INTENT_NEEDS_ACTION && !sb_transfer_return(w, p))
         return false;
     if (how->decline_code.n) {
         d = decline_of(how->decline_code);
@@ -219,10 +220,10 @@ bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, st
     if (!must_ask_customer(w, p, card))
         return !w->err && pay_with_card(w, p, card, ret);
     d = decline_of(S("authentication_required"));
-    return how->no_action ? decline_payment(w, p, &d, ret) : sb_intent_ask(w, p);
+    return how->no_action ? decline_payment(w, p, &d, ret) : sb_intent_require_action(w, p);
 }
 
-bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
+bool sb_intent_failed(struct work *w, struct intent *p, struct pay_attempt *a)
 {
     a->method = method_text(w, p->payment_method);
     remove_method(w, p, "invalid_request_error", a);
@@ -231,7 +232,7 @@ bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
 
 static bool customer_refused(struct work *w, struct intent *p)
 {
-    struct attempt a = {
+    struct pay_attempt a = {
         .code = S("payment_intent_authentication_failure"),
         .message = S("The provided PaymentMethod has failed authentication. You can provide "
                      "payment_method_data or a new PaymentMethod to attempt to fulfill this "
@@ -261,13 +262,13 @@ static bool store_authentication(struct work *w, const struct intent *p)
 static bool customer_agreed(struct work *w, struct intent *p)
 {
     struct confirmation how = { 0 };
-    struct attempt a;
+    struct pay_attempt a;
 
     p->authenticated = true;
     if (!store_authentication(w, p))
         return false;
     if (!str_eq(p->confirmation_method, S("manual")))
-        return sb_pay(w, p, &how, &a);
+        return sb_intent_attempt(w, p, &how, &a);
     p->status = INTENT_NEEDS_CONFIRM;
     return sb_intent_write(w, p);
 }
@@ -300,10 +301,10 @@ bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c, int64_
     p->amount_received = amount;
     p->amount_capturable = 0;
     return sb_charge_write(w, c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.captured", sb_charge_json(w, c, 0),
-                      S("{\"amount_captured\":0,\"captured\":false}")) &&
+           work_emit(w, "charge.captured", sb_charge_json(w, c, 0),
+                     S("{\"amount_captured\":0,\"captured\":false}")) &&
            emit_intent_event(w, "payment_intent.succeeded", p) &&
-           work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
+           work_add_message(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
 }
 
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
@@ -312,6 +313,6 @@ bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
     p->canceled_ms = w->now_ms;
     p->cancellation_reason = reason;
     p->amount_capturable = 0;
-    return sb_transfer_release(w, p) && sb_intent_write(w, p) &&
+    return sb_transfer_return(w, p) && sb_intent_write(w, p) &&
            emit_intent_event(w, "payment_intent.canceled", p);
 }

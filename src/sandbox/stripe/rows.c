@@ -120,7 +120,7 @@ static enum err add_page_row(void *ctx, const struct row *row)
 /* Puts the page in order, newest first, and drops the extra row that says that there are more. */
 static void arrange_page(struct gather *g)
 {
-    struct page *p = g->page;
+    struct list_page *p = g->page;
     size_t n;
 
     p->more = p->count > (size_t)p->limit;
@@ -157,7 +157,7 @@ OBJECT_READ(refund)
 OBJECT_ROWS(method, METHOD_COLUMNS)
 OBJECT_READ(method)
 
-bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds)
+bool sb_refund_page(struct work *w, struct list_page *p, bool of_one, struct refund **ret_refunds)
 {
     static const enum stmt stmts[2][2] = {
         { STMT_sandbox_refunds_newest, STMT_sandbox_refunds_oldest },

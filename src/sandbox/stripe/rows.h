@@ -23,7 +23,7 @@
 
 /* Collects the rows of one page into an array. */
 struct gather {
-    struct page *page;
+    struct list_page *page;
     char *rows; /* limit + 1 elements of `each` bytes */
     size_t each;
     void (*read)(const struct row *row, void *ret);
@@ -57,7 +57,7 @@ bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct va
     }
 /* filters: how many filters of the page the statements take. */
 #define OBJECT_PAGE(object, filters)                                                               \
-    bool sb_##object##_page(struct work *w, struct page *p, struct object **ret)                   \
+    bool sb_##object##_page(struct work *w, struct list_page *p, struct object **ret)              \
     {                                                                                              \
         struct gather g = { .page = p, .each = sizeof(struct object), .read = object##_of_row };   \
         enum stmt stmt =                                                                           \

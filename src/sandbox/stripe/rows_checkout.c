@@ -93,14 +93,14 @@ OBJECT_PAGE(dispute, 0)
 
 /* --- the lines of a session --- */
 
-struct lines {
+struct session_lines {
     struct item *items; /* LIMIT_SANDBOX_ITEMS of them */
     size_t count;
 };
 
 static enum err add_line(void *ctx, const struct row *row)
 {
-    struct lines *l = ctx;
+    struct session_lines *l = ctx;
 
     if (l->count == LIMIT_SANDBOX_ITEMS)
         return ERR_INTERNAL; /* the maker of the session has checked the count */
@@ -110,7 +110,8 @@ static enum err add_line(void *ctx, const struct row *row)
 
 bool sb_items_of(struct work *w, struct str session, struct item **ret, size_t *ret_count)
 {
-    struct lines l = { .items = arena_alloc(w->a, LIMIT_SANDBOX_ITEMS, sizeof(struct item)) };
+    struct session_lines l = { .items =
+                                   arena_alloc(w->a, LIMIT_SANDBOX_ITEMS, sizeof(struct item)) };
     const struct val v[] = { V_TEXT(session) };
 
     if (!work_ok(w, l.items ? OK : ERR_NO_MEMORY) ||

@@ -118,7 +118,7 @@ static const struct {
       "forward_to_url websocket_features" },
 };
 
-static const char *known_names(const struct operation *op)
+static const char *known_names(const struct stripe_operation *op)
 {
     for (size_t i = 0; i < COUNT(known); i++)
         if (strcmp(op->method, known[i].method) == 0 && strcmp(op->path, known[i].path) == 0)
@@ -195,7 +195,7 @@ static bool all_known(const struct form *f, struct str names, struct strict_sear
 
 /* --- the rules --- */
 
-static bool types_are_gone(const struct visit *v)
+static bool types_are_gone(const struct stripe_call *v)
 {
     struct str version = request_header(v->request, S("Stripe-Version"), NULL);
     const char *path = v->op->path;
@@ -206,25 +206,25 @@ static bool types_are_gone(const struct visit *v)
             strcmp(path, "/v1/checkout/sessions") == 0);
 }
 
-static bool strict_check(struct visit *v)
+static bool strict_check(struct stripe_call *v)
 {
     struct strict_search s = { { 0 } };
 
     if (strchr(v->op->path, '*')) /* an unknown path; the operation answers 404 */
         return true;
     if (!all_known(&v->form, str_of(known_names(v->op)), &s, 0))
-        return visit_invalid(v, "parameter_unknown", s.path, "Received unknown parameter: %s",
-                             s.path);
+        return stripe_reject_invalid(v, "parameter_unknown", s.path,
+                                     "Received unknown parameter: %s", s.path);
     return !types_are_gone(v) ||
-           visit_invalid(v, "payment_method_types_no_longer_supported", "payment_method_types",
-                         "`payment_method_types` is no longer supported as of API "
-                         "version " FIRST_WITHOUT_TYPES
-                         ". Use `allowed_payment_method_types` instead.");
+           stripe_reject_invalid(
+               v, "payment_method_types_no_longer_supported", "payment_method_types",
+               "`payment_method_types` is no longer supported as of API "
+               "version " FIRST_WITHOUT_TYPES ". Use `allowed_payment_method_types` instead.");
 }
 
 /* --- the switch --- */
 
-static bool strict_load(struct visit *v)
+static bool strict_load(struct stripe_call *v)
 {
     struct row row;
     enum err e = TX_ROW(v->w.tx, STMT_sandbox_mark_read, &row, V_TEXT(S("strict")));
@@ -235,7 +235,7 @@ static bool strict_load(struct visit *v)
     return true;
 }
 
-bool strict_allows(struct visit *v)
+bool strict_allows(struct stripe_call *v)
 {
     if (atomic_load(&v->w.s->strict) == UNKNOWN && !strict_load(v))
         return false;
@@ -282,13 +282,13 @@ void control_set_strict(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "on" };
     struct act a = { .run = strict_set };
-    struct reading in;
+    struct control_body in;
     bool on = false;
 
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     json_get_bool(in.body, "on", true, &on, &in.problems);
     a.number = on;
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }

@@ -69,15 +69,15 @@ static bool fund_waiting_intents(struct work *w, struct customer *c)
         if (!work_ok(w, sb_intent_read(w->tx, t.intent, &p)) ||
             !fund_intent(w, c, &t, &p, &changed))
             return false;
-        if (is_paid(&t, &p) ? !sb_intent_succeed(w, &p)
-                            : !work_event(w, "payment_intent.partially_funded",
-                                          sb_intent_json(w, &p, 0), S("")))
+        if (is_paid(&t, &p)
+                ? !sb_intent_succeed(w, &p)
+                : !work_emit(w, "payment_intent.partially_funded", sb_intent_json(w, &p, 0), S("")))
             return false;
     }
     return true;
 }
 
-bool sb_cash_arrives(struct work *w, struct customer *c, int64_t amount)
+bool sb_cash_add(struct work *w, struct customer *c, int64_t amount)
 {
     c->cash += amount;
     return sb_customer_write(w, c) && fund_waiting_intents(w, c);
@@ -94,10 +94,10 @@ bool sb_transfer_begin(struct work *w, struct intent *p)
     if (!work_ok(w, sb_customer_read(w->tx, p->customer, &c)) || !sb_transfer_write(w, &t) ||
         !fund_intent(w, &c, &t, p, &changed))
         return false;
-    return is_paid(&t, p) ? sb_intent_succeed(w, p) : sb_intent_ask(w, p);
+    return is_paid(&t, p) ? sb_intent_succeed(w, p) : sb_intent_require_action(w, p);
 }
 
-bool sb_transfer_release(struct work *w, const struct intent *p)
+bool sb_transfer_return(struct work *w, const struct intent *p)
 {
     struct transfer t;
     struct customer c;

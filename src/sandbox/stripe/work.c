@@ -29,7 +29,7 @@ struct str work_text(struct work *w, const char *format, ...)
     return s;
 }
 
-struct str work_take(struct work *w, struct buf *b)
+struct str work_text_of(struct work *w, struct buf *b)
 {
     struct str s = { 0 };
 
@@ -40,7 +40,7 @@ struct str work_take(struct work *w, struct buf *b)
     return s;
 }
 
-bool work_event(struct work *w, const char *type, struct str object, struct str previous)
+bool work_emit(struct work *w, const char *type, struct str object, struct str previous)
 {
     struct sandbox_event e = { .type = str_of(type),
                                .object = object,
@@ -53,7 +53,7 @@ bool work_event(struct work *w, const char *type, struct str object, struct str 
     return work_ok(w, sandbox_event_add(w->s, w->tx, w->a, &e));
 }
 
-bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
+bool work_add_message(struct work *w, struct str kind, struct str ref, int64_t due_ms)
 {
     struct queue_new m = { .id = env_uuid(&w->s->env), .kind = kind, .ref = ref, .due_ms = due_ms };
 

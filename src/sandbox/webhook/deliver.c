@@ -43,7 +43,7 @@ static void deliver_finish(struct delivery *d)
     job_outside_done(d->job, OK, d->why.text);
 }
 
-bool sandbox_heard(const struct call *c, struct why *why)
+bool sandbox_delivered(const struct call *c, struct why *why)
 {
     if (c->result != CALL_ANSWERED)
         why_set(why, "the receiver was not reached: %s", c->why);
@@ -58,7 +58,7 @@ static void deliver_answered(struct call *c)
 {
     struct delivery *d = CONTAINER_OF(c, struct delivery, call);
 
-    d->delivered = sandbox_heard(c, &d->why);
+    d->delivered = sandbox_delivered(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
         LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),

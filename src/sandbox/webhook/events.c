@@ -100,7 +100,7 @@ static struct uuid next_uuid(struct sandbox *s, int64_t now_ms)
 
 /* The first bytes stay the event's, so the messages of one event are neighbours in the queue's
  * index. */
-struct uuid sb_told_id(struct uuid event, struct str endpoint)
+struct uuid sb_webhook_message_id(struct uuid event, struct str endpoint)
 {
     unsigned char hash[EVP_MAX_MD_SIZE] = { 0 };
 
@@ -239,7 +239,7 @@ static enum err find_audience(struct sandbox *s, struct tx *tx, struct str type,
 static enum err add_messages(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
                              struct str endpoint, int64_t now_ms)
 {
-    struct telling t = sandbox_telling(s, now_ms);
+    struct delivery_plan t = sandbox_delivery_plan(s, now_ms);
     struct queue_new m[1 + LIMIT_SANDBOX_COPIES];
 
     for (size_t i = 0; i <= t.copies; i++)
@@ -254,10 +254,11 @@ static enum err add_messages(struct sandbox *s, struct tx *tx, struct uuid first
 static enum err add_all_messages(struct sandbox *s, struct tx *tx, struct uuid u, struct str id,
                                  const struct audience *a, int64_t now_ms)
 {
-    enum err e = relay_is_on(s) ? relay_event(s, tx, id, now_ms) : OK;
+    enum err e = relay_has_sessions(s) ? relay_add_event(s, tx, id, now_ms) : OK;
 
     for (size_t i = 0; i < a->count && !e; i++)
-        e = add_messages(s, tx, sb_told_id(u, a->endpoints[i]), id, a->endpoints[i], now_ms);
+        e = add_messages(s, tx, sb_webhook_message_id(u, a->endpoints[i]), id, a->endpoints[i],
+                         now_ms);
     return e;
 }
 
@@ -282,20 +283,20 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
 
 /* --- sending again --- */
 
-enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
-                        int64_t now_ms)
+enum err sb_event_resend(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
+                         int64_t now_ms)
 {
     return add_messages(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
 }
 
-enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
-                            int64_t now_ms)
+enum err sb_event_resend_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
+                             int64_t now_ms)
 {
     struct audience a;
     enum err e = find_audience(s, tx, type, &a);
 
     for (size_t i = 0; i < a.count && !e; i++)
-        e = sb_event_again(s, tx, id, a.endpoints[i], now_ms);
+        e = sb_event_resend(s, tx, id, a.endpoints[i], now_ms);
     return e;
 }
 
@@ -310,7 +311,7 @@ static enum err resend_run(struct act *a, struct work *w)
     a->json = arena_str(w->a, row.col[0].s);
     if (!a->json.p)
         return ERR_NO_MEMORY;
-    return sb_event_again(w->s, w->tx, a->id, S(""), w->now_ms);
+    return sb_event_resend(w->s, w->tx, a->id, S(""), w->now_ms);
 }
 
 void control_resend(struct request *r, void *sandbox)

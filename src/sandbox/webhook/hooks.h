@@ -19,7 +19,7 @@ struct hook {
 
 enum err sb_hook_read(struct tx *tx, struct str id, struct hook *ret);
 bool sb_hook_write(struct work *w, const struct hook *h);
-bool sb_hook_page(struct work *w, struct page *p, struct hook **ret);
+bool sb_hook_page(struct work *w, struct list_page *p, struct hook **ret);
 
 /* --- events.c --- */
 
@@ -32,14 +32,14 @@ struct str sb_event_first_at(struct work *w, int64_t ms); /* the smallest id of 
 
 /* The id of the message for this event and receiver. It is always the same, so one lookup tells
  * whether the message still exists. An empty endpoint is the receiver of the settings. */
-struct uuid sb_told_id(struct uuid event, struct str endpoint);
+struct uuid sb_webhook_message_id(struct uuid event, struct str endpoint);
 
 /* Sends an event again, with a new message. */
-enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
-                        int64_t now_ms);
+enum err sb_event_resend(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
+                         int64_t now_ms);
 /* Sends an event again to every receiver of its type. */
-enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
-                            int64_t now_ms);
+enum err sb_event_resend_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
+                             int64_t now_ms);
 bool sb_hook_wants(struct str events, struct str type);
 
 /* --- sandbox/control/secrets.c --- */

@@ -157,9 +157,9 @@ static void put_tail(struct buf *b, const struct charge *c, struct str refunds)
 static struct str refunds_of(struct work *w, const struct charge *c)
 {
     struct str stem = sb_id_stem(c->id);
-    struct page p = { .above = work_text(w, "re_" STR_FMT, STR_ARG(stem)),
-                      .below = work_text(w, "re_" STR_FMT "~", STR_ARG(stem)),
-                      .limit = 10 };
+    struct list_page p = { .above = work_text(w, "re_" STR_FMT, STR_ARG(stem)),
+                           .below = work_text(w, "re_" STR_FMT "~", STR_ARG(stem)),
+                           .limit = 10 };
     struct refund *r = NULL;
     struct buf b;
     bool first = true;
@@ -177,7 +177,7 @@ static struct str refunds_of(struct work *w, const struct charge *c)
     buf_add(&b, S(",\"url\":\"/v1/charges/"));
     buf_add(&b, c->id);
     buf_add(&b, S("/refunds\"}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expand)
@@ -205,7 +205,7 @@ struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expan
     else
         sb_put_paid_by(w, &b, c, card->type);
     put_tail(&b, c, refunds);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- balance transactions --- */
@@ -239,7 +239,7 @@ static struct str movement_json(struct work *w, const struct movement *m)
     sb_put_text(&b, S(",\"source\":"), m->source);
     sb_put_text(&b, S(",\"status\":\"available\",\"type\":"), str_of(m->type));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str sb_charge_balance_json(struct work *w, const struct charge *c)

@@ -141,7 +141,7 @@ static void put_options(struct work *w, struct buf *b, const struct intent *p)
     for (size_t i = 0; i < method_type_count; i++) {
         const char *type = method_types[i].name;
 
-        if (!page_allows(p->method_types, type))
+        if (!page_list_has(p->method_types, type))
             continue;
         buf_add(b, first ? S("") : S(","));
         first = false;
@@ -185,7 +185,7 @@ struct str sb_intent_json(struct work *w, const struct intent *p, unsigned expan
     put_next_action(w, &b, p);
     sb_put_expanded(&b, S(",\"on_behalf_of\":null,\"payment_method\":"), p->payment_method, method);
     put_intent_tail(w, &b, p);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- refunds --- */
@@ -274,7 +274,7 @@ struct str sb_refund_json(struct work *w, const struct refund *r, unsigned expan
     sb_put_text(&b, S(",\"receipt_number\":null,\"source_transfer_reversal\":null,\"status\":"),
                 r->status);
     buf_add(&b, S(",\"transfer_reversal\":null}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- payment methods --- */
@@ -313,5 +313,5 @@ struct str sb_method_json(struct work *w, const struct method *m)
     sb_put_raw(&b, S(",\"livemode\":false,\"metadata\":"), m->metadata);
     sb_put_text(&b, S(",\"type\":"), str_of(type));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }

@@ -1,5 +1,5 @@
 /* paypay.h - the simulated PayPay: a call from its request to its answer, and its objects. Private
- * to paypay/, except for control/ledger.c, page/ and sandbox.c.
+ * to paypay/, except for control/ledger.c and sandbox.c.
  *
  *   endpoint.c (on the executor): signature, body
  *   --> unit (on the store): fault, operation --> answer

@@ -94,7 +94,7 @@ static void put_details(struct buf *b, const struct charge *c, const struct card
 
 /* --- the charge --- */
 
-static struct str failure_words(const struct charge *c)
+static struct str charge_failure_message(const struct charge *c)
 {
     if (card_by_name(c->card)->outcome == CARD_DEBIT && !c->decline_code.n)
         return S("The account has insufficient funds.");
@@ -122,7 +122,7 @@ static void put_head(struct work *w, struct buf *b, const struct charge *c, stru
     sb_put_text(b, S(",\"destination\":null,\"dispute\":"), c->dispute);
     sb_put_bool(b, S(",\"disputed\":"), c->dispute.n > 0);
     sb_put_text(b, S(",\"failure_balance_transaction\":null,\"failure_code\":"), c->failure_code);
-    sb_put_text(b, S(",\"failure_message\":"), has_failed(c) ? failure_words(c) : S(""));
+    sb_put_text(b, S(",\"failure_message\":"), has_failed(c) ? charge_failure_message(c) : S(""));
 }
 
 static void put_receipt(struct buf *b, const struct charge *c)

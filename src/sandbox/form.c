@@ -1,3 +1,5 @@
+/* form.c - parses application/x-www-form-urlencoded into a tree, and writes the canonical text of a
+ * tree. The manual is form.h. */
 #include "sandbox/form.h"
 
 #include "base/hex.h"
@@ -8,7 +10,7 @@
 
 /* --- decoding --- */
 
-/* False: a "%" without two digits behind it. */
+/* False: a "%" is not followed by two hex digits. */
 static bool decode_into(struct str s, char *p, size_t *ret_n)
 {
     size_t n = 0;
@@ -104,8 +106,8 @@ static struct str number_name(struct arena *a, size_t n)
     return arena_str(a, (struct str){ p, (size_t)(digits + sizeof(digits) - p) });
 }
 
-/* "[]": the next place. Inside of a longer name it stays with the last element until that has the
- * field that follows. CONFLICT: the next place has been taken by its number. */
+/* "[]" is the next index. Within a longer name it stays with the last element until that has the
+ * field that follows. CONFLICT: the next index is already taken. */
 static enum err next_element(struct arena *a, struct form *f, const struct str *follows,
                              struct form **ret)
 {
@@ -200,8 +202,9 @@ static enum err add_pair(struct arena *a, struct str pair, struct form *root,
 
     ret_fault->name = raw;
     e = sandbox_form_decode(a, raw, &ret_fault->name, &ret_fault->why);
-    if (!e)
-        e = sandbox_form_decode(a, pair, &value, &ret_fault->why);
+    if (e)
+        return e;
+    e = sandbox_form_decode(a, pair, &value, &ret_fault->why);
     if (e)
         return e;
     ret_fault->why = split_name(ret_fault->name, &path);
@@ -227,16 +230,16 @@ enum err form_parse(struct arena *a, struct str text, struct form *root,
     return e;
 }
 
-/* --- one text for all spellings --- */
+/* --- the canonical text --- */
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     const struct form *x = *(const struct form *const *)a, *y = *(const struct form *const *)b;
 
     return str_cmp(x->name, y->name);
 }
 
-/* With its length before it, so that no text can be mistaken for the mark behind it. */
+/* The length comes first, so that no text can be mistaken for a separator. */
 static void add_text(struct buf *out, struct str s)
 {
     buf_i64(out, (int64_t)s.n);
@@ -244,7 +247,7 @@ static void add_text(struct buf *out, struct str s)
     buf_add(out, s);
 }
 
-/* At most LIMIT_FORM_DEPTH levels. */
+/* Recursion ends at LIMIT_FORM_DEPTH. */
 static enum err write_node(struct arena *a, const struct form *f, struct buf *out)
 {
     const struct form **sorted;
@@ -262,7 +265,7 @@ static enum err write_node(struct arena *a, const struct form *f, struct buf *ou
         return ERR_NO_MEMORY;
     for (const struct form *child = f->first; child; child = child->next)
         sorted[n++] = child;
-    qsort(sorted, n, sizeof(void *), by_name);
+    qsort(sorted, n, sizeof(void *), compare_names);
     buf_char(out, '{');
     for (size_t i = 0; i < n && !e; i++)
         e = write_node(a, sorted[i], out);

@@ -2,7 +2,7 @@
  *
  *   a=1  shipping[address][city]=Kyoto  expand[]=x  items[0][price]=5
  *
- * "+" and "%20" are blanks, brackets may be escaped, "a[]" counts up like "a[0]", "a[1]". Pure: no
+ * "+" and "%20" are spaces, brackets may be escaped, "a[]" counts up like "a[0]", "a[1]". Pure: no
  * clock, no I/O. */
 #pragma once
 
@@ -19,17 +19,17 @@ struct form { /* a node of the tree; the root has no name */
 };
 
 struct form_fault {
-    struct str name; /* as it came, decoded where that could be done */
-    const char *why; /* static words */
+    struct str name; /* decoded where possible */
+    const char *why; /* a static text */
 };
 
-/* Adds the pairs of text to the tree below root (zeroed before the first call). A name that comes
- * twice keeps its last value. VALIDATION: not a form by our rules, or too much of one. */
+/* Adds the pairs of text to the tree below root, which is zeroed before the first call. A repeated
+ * name keeps its last value. VALIDATION: the text is malformed or exceeds a limit. */
 enum err form_parse(struct arena *a, struct str text, struct form *root,
                     struct form_fault *ret_fault);
 
 const struct form *form_get(const struct form *f, struct str name);
 
-/* A text that two forms share exactly when they mean the same, whatever the order of their pairs
- * and the spelling of their escapes. NO_MEMORY: the arena or the buffer is full. */
+/* The canonical text of a form: equal for two forms exactly if they mean the same, whatever the
+ * order of pairs and the escapes. NO_MEMORY: the arena or the buffer is full. */
 enum err form_canonical(struct arena *a, const struct form *root, struct buf *out);

@@ -1,4 +1,4 @@
-/* impl.h - what of the sandbox is none of the other files' business, and the few ways into it. */
+/* impl.h - the private state of sandbox.c, for the few files that need it. */
 #pragma once
 
 #include "sandbox/shared.h"
@@ -10,7 +10,7 @@ struct endpoint;
 struct pp_endpoint;
 struct pp_call;
 struct relay;
-struct visit;
+struct stripe_call;
 
 enum { BUSY_KEYS = 1024 };
 
@@ -20,22 +20,22 @@ struct sandbox_chore {
 };
 
 struct sandbox_impl {
-    _Atomic uint64_t count; /* of ids; any thread */
+    _Atomic uint64_t count; /* counter for ids; any thread */
     /* on the executor: */
-    struct visit *busy[BUSY_KEYS];  /* calls under an Idempotency-Key that are not done yet */
-    struct visit *waiting;          /* calls that a fault holds back */
-    struct pp_call *paypay_waiting; /* the same of PayPay's */
+    struct stripe_call *busy[BUSY_KEYS]; /* calls with an Idempotency-Key that are under way */
+    struct stripe_call *waiting;         /* calls that a fault delays */
+    struct pp_call *paypay_hanging;      /* the same for PayPay */
     bool stopping;
     pthread_t thread;
     bool runs;
     struct job_kind *kinds;
-    struct relay *relay;         /* sandbox/relay/relay.c's own */
+    struct relay *relay;         /* private to relay/ */
     struct sandbox_chore forget; /* adds the message that deletes old events */
-    char address[300];           /* where it listens, with the real port */
+    char address[300];           /* the address it listens on, with the real port */
     struct endpoint *endpoints;
     struct pp_endpoint *paypay_endpoints;
     struct control_endpoint *control_endpoints;
-    char *texts[8]; /* of the options */
+    char *texts[8]; /* copies of the settings' texts */
 };
 
 static inline struct sandbox_impl *impl_of(const struct sandbox *s)

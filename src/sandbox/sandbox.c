@@ -1,9 +1,13 @@
-/* sandbox.c - puts the pretend Stripe together: a server of its own on a thread of its own, and its
- * own file, queue, clock and numbers, so that nothing of it shows in the server's.
+/* sandbox.c - builds the simulated Stripe and PayPay: a server on a thread of its own, with its own
+ * file, queue, clock and metrics, separate from those of Ichido.
  *
- *   open:  file -> listener -> client -> queue -> routes       start: the thread
- *   free:  who is held back is dropped -> no new calls -> the queue finishes what runs -> the
- *          thread ends -> the file closes */
+ *   open:  listener -> file -> switches -> client -> relay -> queue -> routes
+ *   start: the thread
+ *   free:  drop delayed calls -> no new calls -> the queue finishes what runs -> the relay stops
+ *          -> the thread ends -> the file closes
+ *
+ * All state that must survive is in the file. A commit survives the death of the process, not that
+ * of the machine. */
 #include "base/limits.h"
 #include "base/thread.h"
 #include "http/client/client.h"
@@ -20,7 +24,7 @@
 
 enum { KINDS = SANDBOX_JOBS + 2 + PP_KINDS };
 
-/* --- what it is made of --- */
+/* --- its parts --- */
 
 static bool copy_text(struct str *s, char **keep)
 {
@@ -29,7 +33,7 @@ static bool copy_text(struct str *s, char **keep)
     return *keep != NULL;
 }
 
-/* Faults of the server's settings are meant for its own store: none are copied. */
+/* The fault points of the server's env are not copied: they are meant for its own store. */
 static bool make_env(struct sandbox *s)
 {
     const struct env *from = s->o.env;
@@ -52,7 +56,7 @@ static bool copy_paypay(struct sandbox *s, struct sandbox_impl *impl)
            copy_text(&s->o.paypay_webhook_url, &impl->texts[7]);
 }
 
-static struct sandbox *sandbox_make(const struct sandbox_options *o)
+static struct sandbox *sandbox_new(const struct sandbox_options *o)
 {
     struct sandbox *s = calloc(1, sizeof(*s));
     struct sandbox_impl *impl;
@@ -71,7 +75,7 @@ static struct sandbox *sandbox_make(const struct sandbox_options *o)
     return s;
 }
 
-static void sandbox_replied(void *ctx, const struct request *r, int status)
+static void log_reply(void *ctx, const struct request *r, int status)
 {
     struct sandbox *s = ctx;
 
@@ -86,7 +90,7 @@ static enum err listen_there(struct sandbox *s, struct why *why)
                                 .loops = 1,
                                 .loopback_only = true,
                                 .guest = true,
-                                .replied = sandbox_replied,
+                                .replied = log_reply,
                                 .ctx = s };
     struct sandbox_impl *impl = impl_of(s);
     enum err e = server_open(&o, &s->server, why);
@@ -110,7 +114,7 @@ static enum err open_store(struct sandbox *s, struct why *why)
     return store_open(&o, &s->env, &s->store, why);
 }
 
-static void sandbox_lost(void *ctx, const struct message *m, const char *why)
+static void alert_dead_letter(void *ctx, const struct message *m, const char *why)
 {
     struct sandbox *s = ctx;
 
@@ -134,12 +138,12 @@ static enum err open_queue(struct sandbox *s)
                                                          .env = &s->env,
                                                          .kinds = impl->kinds,
                                                          .kind_count = KINDS,
-                                                         .alert = sandbox_lost,
+                                                         .alert = alert_dead_letter,
                                                          .alert_ctx = s });
     return s->queue ? OK : ERR_NO_MEMORY;
 }
 
-/* Behind those that are there already; room for them is there. */
+/* Appends PayPay's routes; fill_routes() has reserved the room. */
 static enum err fill_paypay(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
@@ -174,13 +178,13 @@ static enum err fill_routes(struct sandbox *s)
     impl->control_endpoints = calloc(sandbox_control_route_count, sizeof(*impl->control_endpoints));
     if (!s->routes || !impl->endpoints || !impl->control_endpoints)
         return ERR_NO_MEMORY;
-    s->routes[s->route_count] = sandbox_relay_route; /* before those for any path */
+    s->routes[s->route_count] = sandbox_relay_route; /* before the routes that match any path */
     s->routes[s->route_count++].ctx = s;
     for (size_t i = 0; i < n; i++) {
         impl->endpoints[i] = (struct endpoint){ &sandbox_operations[i], s };
         s->routes[s->route_count++] = (struct route){ .method = sandbox_operations[i].method,
                                                       .path = sandbox_operations[i].path,
-                                                      .handle = visit_begin,
+                                                      .handle = stripe_call_begin,
                                                       .ctx = &impl->endpoints[i],
                                                       .body_max = LIMIT_SANDBOX_BODY };
     }
@@ -197,23 +201,27 @@ static enum err open_all(struct sandbox *s, struct why *why)
     struct client_options c = { .env = &s->env, .thread = "sandbox-egress", .allow_private = true };
     enum err e = listen_there(s, why);
 
-    if (!e)
-        e = open_store(s, why);
-    if (!e)
-        e = sandbox_faults_load(s, why);
-    if (!e)
-        e = client_open(&c, &s->client, why);
+    if (e)
+        return e;
+    e = open_store(s, why);
+    if (e)
+        return e;
+    e = sandbox_faults_load(s, why);
+    if (e)
+        return e;
+    e = client_open(&c, &s->client, why);
     if (e)
         return e;
     why_set(why, "no memory for the sandbox");
-    e = relay_open(s) ? open_queue(s) : ERR_NO_MEMORY;
-    return e ? e : fill_routes(s);
+    if (!relay_open(s) || open_queue(s))
+        return ERR_NO_MEMORY;
+    return fill_routes(s);
 }
 
 enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,
                       struct why *why)
 {
-    struct sandbox *s = sandbox_make(o);
+    struct sandbox *s = sandbox_new(o);
     enum err e;
 
     if (!s)
@@ -253,14 +261,14 @@ static void calls_are_answered(void *ctx)
     queue_stop(s->queue, queue_has_stopped, s);
 }
 
-static enum err run_forget(struct tx *tx, struct unit *u)
+static enum err forget_begin_run(struct tx *tx, struct unit *u)
 {
     struct sandbox *s = CONTAINER_OF(u, struct sandbox_chore, unit)->s;
 
     return sandbox_forget_start(s, tx, env_now_ms(&s->env));
 }
 
-static void forget_begun(struct unit *u)
+static void forget_begin_done(struct unit *u)
 {
     struct sandbox *s = CONTAINER_OF(u, struct sandbox_chore, unit)->s;
 
@@ -269,25 +277,25 @@ static void forget_begun(struct unit *u)
             LOG_TEXT("code", str_of(err_code(u->err))));
 }
 
-static void begin_forgetting(struct sandbox *s)
+static void forget_begin(struct sandbox *s)
 {
-    static const struct unit_kind kind = { "sandbox.forget", UNIT_BACK, run_forget, NULL };
+    static const struct unit_kind kind = { "sandbox.forget", UNIT_BACK, forget_begin_run, NULL };
     struct sandbox_chore *c = &impl_of(s)->forget;
 
     c->s = s;
     c->unit = (struct unit){ .kind = &kind,
                              .executor = server_executor(s->server),
-                             .done = forget_begun };
+                             .done = forget_begin_done };
     store_post(s->store, &c->unit);
 }
 
-static void *sandbox_live(void *arg)
+static void *sandbox_thread(void *arg)
 {
     struct sandbox *s = arg;
 
     relay_start(s);
     queue_start(s->queue);
-    begin_forgetting(s);
+    forget_begin(s);
     server_run(s->server);
     return NULL;
 }
@@ -297,7 +305,7 @@ void sandbox_start(struct sandbox *s)
     struct sandbox_impl *impl = impl_of(s);
 
     server_on_drain(s->server, calls_are_answered, s);
-    impl->runs = thread_start(&impl->thread, "sandbox", sandbox_live, s);
+    impl->runs = thread_start(&impl->thread, "sandbox", sandbox_thread, s);
     if (!impl->runs)
         LOG(s->env.log, LOG_ERROR, "no thread for the sandbox");
 }
@@ -325,7 +333,7 @@ void sandbox_clock_moved(struct sandbox *s, int64_t ms, void (*moved)(void *ctx)
     struct clock_step *step = malloc(sizeof(*step));
 
     if (!step)
-        abort(); /* a test's clock that stands still would tell nobody */
+        abort(); /* without memory the clocks would diverge, and a test would prove nothing */
     *step = (struct clock_step){ { .run = step_clock }, s, ms, moved, ctx };
     executor_post(server_executor(s->server), &step->task);
 }
@@ -341,8 +349,8 @@ static void stop_on_executor(struct task *t)
 {
     struct sandbox *s = CONTAINER_OF(t, struct stop, task)->s;
 
-    visit_stop_waiting(s);
-    pp_stop_waiting(s);
+    stripe_calls_drop_delayed(s);
+    pp_calls_drop_hanging(s);
     server_stop(s->server);
 }
 
@@ -368,7 +376,7 @@ void sandbox_free(struct sandbox *s)
     }
     if (s->client)
         client_free(s->client);
-    store_free(s->store); /* its threads use the queue */
+    store_free(s->store); /* first, because its threads use the queue */
     queue_free(s->queue);
     server_free(s->server);
     if (impl)

@@ -1,6 +1,6 @@
-/* sandbox.h - the pretend Stripe and PayPay (G3): a stateful server on a listener and a thread of
- * its own, with its own file and writer. The real SDKs believe in it. Our adapters talk to it over
- * HTTP as they would to Stripe and PayPay. */
+/* sandbox.h - the simulated Stripe and PayPay (G3): a stateful server with a listener, a thread and
+ * a file of its own, good enough for the real SDKs. Our adapters reach it over HTTP, as they would
+ * reach Stripe and PayPay. */
 #pragma once
 
 #include "base/env.h"
@@ -10,23 +10,22 @@
 struct sandbox;
 
 struct sandbox_options {
-    struct env
-        *env; /* of the server, for log, numbers and chance; the sandbox's clock is its own */
+    struct env *env;        /* the server's, for its log, clock and random numbers */
     struct str listen;      /* host:port; port 0 takes a free one; loopback only */
-    struct str db;          /* sqlite:PATH, its own file */
-    struct str webhook_url; /* where its events go; empty: nowhere */
+    struct str db;          /* sqlite:PATH, a file of its own */
+    struct str webhook_url; /* receiver of events; empty: none */
     struct str webhook_secret;
-    /* Its PayPay. Without a key nobody may call it. */
+    /* The simulated PayPay. Without a key every call to it is rejected. */
     struct str paypay_key, paypay_secret, paypay_merchant;
-    struct str paypay_webhook_url; /* where its notifications go; empty: nowhere */
+    struct str paypay_webhook_url; /* receiver of notifications; empty: none */
 };
 
-/* Opens the file and listens. On failure `why` says what to do. */
+/* Opens the file and listens. On failure `why` says what to do next. */
 enum err sandbox_open(const struct sandbox_options *o, struct sandbox **ret_sandbox,
                       struct why *why);
 int sandbox_port(const struct sandbox *s);
-void sandbox_start(struct sandbox *s); /* its thread */
-/* Any thread: moves the sandbox's clock too (T5); calls moved(ctx) on the sandbox's own thread when
- * its leases and due work followed. */
+void sandbox_start(struct sandbox *s); /* starts its thread */
+/* Any thread: moves the sandbox's clock by ms (T5). Calls moved(ctx) on the sandbox's thread when
+ * its leases and due messages have followed. */
 void sandbox_clock_moved(struct sandbox *s, int64_t ms, void (*moved)(void *ctx), void *ctx);
 void sandbox_free(struct sandbox *s); /* stops it; NULL is fine */

@@ -1,10 +1,10 @@
-/* act.c - one look or change behind /_sandbox, in a unit: a program gets JSON, a person a page or
- * the way to the next one. */
+/* act.c - one read or change behind /_sandbox, as a unit of work. A program gets JSON, a person a
+ * page or a redirect. */
 #include "sandbox/control/control.h"
 #include "sandbox/form.h"
 #include "sandbox/page/page.h"
 
-/* --- what was sent --- */
+/* --- the body --- */
 
 bool act_is_form(const struct request *r)
 {
@@ -12,7 +12,7 @@ bool act_is_form(const struct request *r)
                       S("application/x-www-form-urlencoded"));
 }
 
-static bool read_texts(struct reading *in, struct request *r, struct act *a,
+static bool read_texts(struct control_body *in, struct request *r, struct act *a,
                        const struct act_text *texts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -30,17 +30,17 @@ static bool read_texts(struct reading *in, struct request *r, struct act *a,
 bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n)
 {
     const char *names[COUNT(a->text)] = { 0 };
-    struct reading in;
+    struct control_body in;
     bool room;
 
     if (!r->body.n)
         r->body = S("{}");
     for (size_t i = 0; i < n; i++)
         names[i] = texts[i].name;
-    if (!reading_begin(&in, r, names, n))
+    if (!control_body_begin(&in, r, names, n))
         return false;
     room = read_texts(&in, r, a, texts, n);
-    if (!reading_end(&in, r))
+    if (!control_body_end(&in, r))
         return false;
     if (!room)
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -68,7 +68,7 @@ bool act_read_form(struct request *r, struct act *a, const char *const *names, s
 
 /* --- the unit --- */
 
-static enum err control_act_run(struct tx *tx, struct unit *u)
+static enum err act_run(struct tx *tx, struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, unit);
     struct work w = {
@@ -82,7 +82,7 @@ static enum err control_act_run(struct tx *tx, struct unit *u)
     return w.err ? w.err : e;
 }
 
-static void came_back(struct unit *u)
+static void act_done(struct unit *u)
 {
     struct act *a = CONTAINER_OF(u, struct act, unit);
     struct request *r = a->request;
@@ -103,11 +103,11 @@ static void came_back(struct unit *u)
 
 void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads)
 {
-    static const struct unit_kind look = { "sandbox.look", UNIT_READ, control_act_run, NULL };
-    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, control_act_run, NULL };
+    static const struct unit_kind look = { "sandbox.look", UNIT_READ, act_run, NULL };
+    static const struct unit_kind change = { "sandbox.change", UNIT_FRONT, act_run, NULL };
     struct act *a = arena_alloc(&r->arena, 1, sizeof(*a));
 
-    if (!reads && !control_is_own(r))
+    if (!reads && !control_from_own_page(r))
         return;
     if (!a) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -119,7 +119,7 @@ void act_post(struct request *r, struct sandbox *s, const struct act *as, bool r
     a->id = r->params[0];
     a->unit = (struct unit){ .kind = reads ? &look : &change,
                              .executor = r->executor,
-                             .done = came_back,
+                             .done = act_done,
                              .arena = &r->arena };
     store_post(s->store, &a->unit);
 }

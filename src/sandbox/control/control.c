@@ -1,6 +1,6 @@
-/* control.c - the routes that are no part of Stripe's API: switches, and a look behind the scenes.
- * They take JSON strictly, so that a misspelt switch is an error and not a test that proves
- * nothing. All of them run on the sandbox's loop. */
+/* control.c - the routes under /_sandbox, which are not part of Stripe's API. They read JSON
+ * strictly, so that a misspelt switch is an error and does not make a test prove nothing. All of
+ * them run on the sandbox's executor. */
 #include "sandbox/control/control.h"
 
 #include "base/limits.h"
@@ -11,7 +11,8 @@
 
 void control_reply(struct request *r, int status, struct str type, struct buf *text)
 {
-    struct buf b = *text; /* which may lie in the request's arena, and that ends with the reply */
+    /* a copy, because *text may lie in the request's arena, which the reply frees */
+    struct buf b = *text;
 
     if (b.failed)
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -35,7 +36,7 @@ struct str control_query(const struct request *r, struct str name)
 
 /* --- reading a body of switches --- */
 
-static void control_refuse_unknown(struct reading *in, const char *const *names, size_t n)
+static void reject_unknown_fields(struct control_body *in, const char *const *names, size_t n)
 {
     const cJSON *field;
 
@@ -50,11 +51,12 @@ static void control_refuse_unknown(struct reading *in, const char *const *names,
     }
 }
 
-bool reading_begin(struct reading *in, struct request *r, const char *const *names, size_t n)
+bool control_body_begin(struct control_body *in, struct request *r, const char *const *names,
+                        size_t n)
 {
     struct json_fault fault = { 0 };
 
-    *in = (struct reading){ 0 };
+    *in = (struct control_body){ 0 };
     if (json_parse(r->body, &in->body, &fault)) {
         reply_problem(r, ERR_VALIDATION, fault.why);
         return false;
@@ -65,11 +67,11 @@ bool reading_begin(struct reading *in, struct request *r, const char *const *nam
         return false;
     }
     json_problems_init(&in->problems);
-    control_refuse_unknown(in, names, n);
+    reject_unknown_fields(in, names, n);
     return true;
 }
 
-bool reading_end(struct reading *in, struct request *r)
+bool control_body_end(struct control_body *in, struct request *r)
 {
     bool fine = !in->problems.count;
 
@@ -90,19 +92,19 @@ struct event_list {
     struct buf text;
 };
 
-static enum err control_add_event(void *ctx, const struct row *row)
+static enum err add_event(void *ctx, const struct row *row)
 {
     struct event_list *l = ctx;
 
     if (l->count++ == l->limit)
-        return OK; /* one more than asked for: there is more */
+        return OK; /* the extra row only says that there are more */
     if (l->count > 1)
         buf_char(&l->text, ',');
     buf_add(&l->text, row->col[0].s);
     return OK;
 }
 
-static enum err control_list_run(struct tx *tx, struct unit *u)
+static enum err event_list_run(struct tx *tx, struct unit *u)
 {
     struct event_list *l = CONTAINER_OF(u, struct event_list, unit);
     struct val v[] = { V_TEXT(l->type), V_INT(l->limit + 1) };
@@ -111,13 +113,13 @@ static enum err control_list_run(struct tx *tx, struct unit *u)
     l->count = 0;
     buf_clear(&l->text);
     buf_add(&l->text, S("{\"object\":\"list\",\"data\":["));
-    e = tx_each(tx, STMT_sandbox_event_list, v, COUNT(v), control_add_event, l);
+    e = tx_each(tx, STMT_sandbox_event_list, v, COUNT(v), add_event, l);
     buf_add(&l->text, l->count > l->limit ? S("],\"has_more\":true,") : S("],\"has_more\":false,"));
     buf_add(&l->text, S("\"url\":\"/_sandbox/events\"}\n"));
     return e;
 }
 
-static void control_listed(struct unit *u)
+static void event_list_done(struct unit *u)
 {
     struct event_list *l = CONTAINER_OF(u, struct event_list, unit);
 
@@ -131,7 +133,7 @@ static void control_listed(struct unit *u)
 
 static void control_list_events(struct request *r, void *ctx)
 {
-    static const struct unit_kind kind = { "sandbox.events", UNIT_READ, control_list_run, NULL };
+    static const struct unit_kind kind = { "sandbox.events", UNIT_READ, event_list_run, NULL };
     struct event_list *l = arena_alloc(&r->arena, 1, sizeof(*l));
     struct str limit = control_query(r, S("limit"));
 
@@ -148,14 +150,14 @@ static void control_list_events(struct request *r, void *ctx)
         return;
     }
     buf_init(&l->text, LIMIT_REPLY);
-    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = control_listed };
+    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = event_list_done };
     store_post(((struct sandbox *)ctx)->store, &l->unit);
 }
 
-/* --- who may change something --- */
+/* --- changes by our own pages only --- */
 
-/* Of "http://localhost:12111", or of a Host: the name of this machine, whatever the port. */
-static bool control_is_loopback(struct str host)
+/* Whether an origin or a Host header names this machine, with any port. */
+static bool is_loopback(struct str host)
 {
     static const struct str names[] = { { "localhost", 9 }, { "127.0.0.1", 9 }, { "[::1]", 5 } };
 
@@ -171,30 +173,30 @@ static bool control_is_loopback(struct str host)
     return false;
 }
 
-/* A browser says where a request comes from, and it must come from our own pages: a stranger's page
- * may not press the buttons of a sandbox that happens to run on the same machine. Its host must be
- * a loopback name too, since a stranger's name may be made to point here. Programs say nothing. */
-static bool control_comes_from_own_page(const struct request *r)
+/* A page of another site must not press the buttons of a sandbox on the same machine. A browser
+ * says where a request comes from: it must be our own page. The Host must be a loopback name
+ * too, since a foreign name may be made to resolve to this machine. Programs send none of these
+ * headers. */
+static bool comes_from_own_page(const struct request *r)
 {
     struct str site = request_header(r, S("Sec-Fetch-Site"), NULL);
     struct str origin = request_header(r, S("Origin"), NULL);
     struct str host = request_header(r, S("Host"), NULL);
 
     if (site.n)
-        return (str_eq(site, S("same-origin")) || str_eq(site, S("none"))) &&
-               control_is_loopback(host);
+        return (str_eq(site, S("same-origin")) || str_eq(site, S("none"))) && is_loopback(host);
     if (!origin.n)
         return true;
     if (!str_starts(origin, S("http://")))
         return false;
     origin.p += 7;
     origin.n -= 7;
-    return str_eq_nocase(origin, host) && control_is_loopback(host);
+    return str_eq_nocase(origin, host) && is_loopback(host);
 }
 
-bool control_is_own(struct request *r)
+bool control_from_own_page(struct request *r)
 {
-    if (control_comes_from_own_page(r))
+    if (comes_from_own_page(r))
         return true;
     reply_problem(r, ERR_FORBIDDEN,
                   "another site's page may not change the sandbox; open /_sandbox itself");
@@ -203,8 +205,8 @@ bool control_is_own(struct request *r)
 
 /* --- the table --- */
 
-/* Whoever opens the bare address in a browser. */
-static void control_go_home(struct request *r, void *sandbox)
+/* GET / redirects to the front page. */
+static void redirect_to_home(struct request *r, void *sandbox)
 {
     (void)sandbox;
     reply_header(r, S("Location"), S("/_sandbox"));
@@ -217,7 +219,7 @@ struct control_route {
 };
 
 static const struct control_route control_routes[] = {
-    { "GET", "/", control_go_home },
+    { "GET", "/", redirect_to_home },
     { "GET", "/_sandbox", control_home },
     { "POST", "/_sandbox", control_press },
     { "GET", "/_sandbox/faults", control_rules },
@@ -229,7 +231,7 @@ static const struct control_route control_routes[] = {
     { "POST", "/_sandbox/chaos", control_set_chaos },
     { "DELETE", "/_sandbox/chaos", control_end_chaos },
     { "GET", "/_sandbox/events", control_list_events },
-    { "GET", "/_sandbox/books", control_books },
+    { "GET", "/_sandbox/books", control_ledger },
     { "GET", "/_sandbox/authenticate/{intent}", control_ask_customer },
     { "POST", "/_sandbox/authenticate/{intent}", control_authenticate },
     { "POST", "/_sandbox/events/{id}/resend", control_resend },
@@ -245,18 +247,18 @@ static const struct control_route control_routes[] = {
     { "GET", "/_sandbox/strict", control_strict },
     { "POST", "/_sandbox/strict", control_set_strict },
     { "POST", "/_sandbox/refunds/{id}", control_move_refund },
-    { "POST", "/_sandbox/intents/{id}/lapse", control_lapse },
+    { "POST", "/_sandbox/intents/{id}/lapse", control_expire_hold },
     { "POST", "/_sandbox/disputes", control_open_dispute },
     { "POST", "/_sandbox/disputes/{id}/close", control_close_dispute },
 };
 const size_t sandbox_control_route_count = COUNT(control_routes);
 
-/* What is not a GET may change something. */
+/* Every method but GET may change something. */
 static void control_handle(struct request *r, void *endpoint)
 {
     const struct control_endpoint *at = endpoint;
 
-    if (strcmp(at->route->method, "GET") == 0 || control_is_own(r))
+    if (strcmp(at->route->method, "GET") == 0 || control_from_own_page(r))
         at->route->handle(r, at->sandbox);
 }
 

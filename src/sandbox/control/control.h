@@ -1,56 +1,57 @@
-/* control.h - what the files behind /_sandbox share. Only they include this. */
+/* control.h - what the files behind /_sandbox share; private to sandbox/. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/json/json.h"
 #include "sandbox/stripe/model.h"
 
-/* Answers with the text, or with NO_MEMORY where it did not fit; releases it. */
+/* Answers with the text, or with NO_MEMORY if it is incomplete. Releases the text. */
 void control_reply(struct request *r, int status, struct str type, struct buf *text);
-/* The raw value in the query; empty where it is not there. */
+/* The undecoded value in the query; empty if absent. */
 struct str control_query(const struct request *r, struct str name);
 
-/* For what changes something: false: a stranger's page asked for it, and has been refused. */
-bool control_is_own(struct request *r) ANSWERS;
+/* For changes. False: another site's page sent the request, and it has been rejected. */
+bool control_from_own_page(struct request *r) ANSWERS;
 
-/* A strict body. */
-struct reading {
+/* A strictly read body. */
+struct control_body {
     cJSON *body;
     struct json_problems problems;
 };
-/* False: answered already. */
-bool reading_begin(struct reading *in, struct request *r, const char *const *names,
-                   size_t n) ANSWERS;
-/* False: something was wrong, and has been answered. Texts of the body are gone in any case. */
-bool reading_end(struct reading *in, struct request *r) ANSWERS;
+/* False: the request has been answered. */
+bool control_body_begin(struct control_body *in, struct request *r, const char *const *names,
+                        size_t n) ANSWERS;
+/* False: a field was invalid, and the request has been answered. The body and its texts are freed
+ * in any case. */
+bool control_body_end(struct control_body *in, struct request *r) ANSWERS;
 
-/* --- act.c: one look or change behind /_sandbox --- */
+/* --- act.c: one read or change behind /_sandbox --- */
 
 struct act {
     struct unit unit;
     struct request *request;
     struct sandbox *sandbox;
-    struct str id; /* of the path */
+    struct str id; /* the {id} of the path */
     struct str text[2];
     int64_t number;
-    bool form; /* a person asks: a page, and no JSON */
-    /* In the unit. It sets one of the answers below, or fails. */
+    bool form; /* a person asks: answer with a page */
+    /* In the unit: sets one of the answers below, or fails. */
     enum err (*run)(struct act *a, struct work *w);
-    struct str json, html, location; /* of the arena */
-    const char *why;                 /* it failed; NULL: the err's own words */
+    struct str json, html, location; /* in the arena */
+    const char *why;                 /* why it failed; NULL: the err's own text */
 };
 
-/* The body's texts by their names, into act.text; none may be missing where its `required` is set.
- * An empty body has none. False: answered already. */
+/* Reads the body's texts by name into act.text. A text that is `required` must be there. An empty
+ * body has no texts. False: the request has been answered. */
 struct act_text {
     const char *name;
     bool required;
 };
 bool act_read(struct request *r, struct act *a, const struct act_text *texts, size_t n) ANSWERS;
-/* A form's value by its name, as it was typed; false: answered already. */
+/* Reads a form's values by name. False: the request has been answered. */
 bool act_read_form(struct request *r, struct act *a, const char *const *names, size_t n) ANSWERS;
 bool act_is_form(const struct request *r);
-/* Runs a copy of it; reads: it changes nothing. */
+/* Runs a copy of the act. reads: it changes nothing. */
 void act_post(struct request *r, struct sandbox *s, const struct act *as, bool reads);
 
 /* --- the handlers, by file --- */
@@ -65,7 +66,7 @@ void control_set_chaos(struct request *r, void *sandbox);
 void control_end_chaos(struct request *r, void *sandbox);
 void control_home(struct request *r, void *sandbox);         /* sandbox/page/home.c */
 void control_press(struct request *r, void *sandbox);        /* sandbox/page/press.c */
-void control_books(struct request *r, void *sandbox);        /* ledger.c */
+void control_ledger(struct request *r, void *sandbox);       /* ledger.c */
 void control_ask_customer(struct request *r, void *sandbox); /* sandbox/page/authenticate.c */
 void control_authenticate(struct request *r, void *sandbox);
 void control_resend(struct request *r, void *sandbox);        /* sandbox/webhook/events.c */
@@ -81,6 +82,6 @@ void control_roll(struct request *r, void *sandbox);   /* secrets.c */
 void control_strict(struct request *r, void *sandbox); /* sandbox/stripe/strict.c */
 void control_set_strict(struct request *r, void *sandbox);
 void control_move_refund(struct request *r, void *sandbox); /* money.c */
-void control_lapse(struct request *r, void *sandbox);
+void control_expire_hold(struct request *r, void *sandbox);
 void control_open_dispute(struct request *r, void *sandbox); /* disputes.c */
 void control_close_dispute(struct request *r, void *sandbox);

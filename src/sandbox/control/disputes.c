@@ -1,5 +1,5 @@
-/* disputes.c - a test's own disputes: POST /_sandbox/disputes {charge or payment_intent,
- * status?} and POST /_sandbox/disputes/{id}/close {status: won or lost}. */
+/* disputes.c - disputes on demand: POST /_sandbox/disputes {charge or payment_intent, status?} and
+ * POST /_sandbox/disputes/{id}/close {status: won or lost}. */
 #include "sandbox/control/control.h"
 #include "sandbox/stripe/checkout.h"
 
@@ -29,7 +29,7 @@ static bool is_open(struct str status)
            str_eq(status, S("warning_needs_response")) || str_eq(status, S("warning_under_review"));
 }
 
-static enum err open_one(struct act *a, struct work *w)
+static enum err open_run(struct act *a, struct work *w)
 {
     struct str status = a->text[1].n ? a->text[1] : S("needs_response");
     struct dispute d;
@@ -48,7 +48,7 @@ static enum err open_one(struct act *a, struct work *w)
     return w->err;
 }
 
-static enum err close_one(struct act *a, struct work *w)
+static enum err close_run(struct act *a, struct work *w)
 {
     struct dispute d;
     enum err e = sb_dispute_read(w->tx, a->id, &d);
@@ -66,30 +66,30 @@ static enum err close_one(struct act *a, struct work *w)
     return w->err;
 }
 
-/* {charge} and {payment_intent} are two names for one text: the id says which it is. */
+/* Both names are read into one text: the id's prefix tells a charge from an intent. */
 void control_open_dispute(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "charge", "payment_intent", "status" };
-    struct act a = { .run = open_one };
-    struct reading in;
+    struct act a = { .run = open_run };
+    struct control_body in;
     struct str s;
     bool charge;
 
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     charge = json_get_str(in.body, "charge", false, 500, &s, &in.problems);
     if (charge || json_get_str(in.body, "payment_intent", true, 500, &s, &in.problems))
         a.text[0] = arena_str(&r->arena, s);
     if (json_get_str(in.body, "status", false, 100, &s, &in.problems))
         a.text[1] = arena_str(&r->arena, s);
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }
 
 void control_close_dispute(struct request *r, void *sandbox)
 {
     static const struct act_text texts[] = { { "status", true } };
-    struct act a = { .run = close_one };
+    struct act a = { .run = close_run };
 
     if (act_read(r, &a, texts, COUNT(texts)))
         act_post(r, sandbox, &a, false);

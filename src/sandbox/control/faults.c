@@ -24,12 +24,12 @@ static void rules_changed(struct change *c)
 
 ANSWERS static bool read_rule(struct change *c)
 {
-    struct reading in;
+    struct control_body in;
 
-    if (!reading_begin(&in, c->request, rule_names, rule_name_count))
+    if (!control_body_begin(&in, c->request, rule_names, rule_name_count))
         return false;
     c->rule = rule_read(&in);
-    return reading_end(&in, c->request);
+    return control_body_end(&in, c->request);
 }
 
 void control_add_rule(struct request *r, void *sandbox)
@@ -76,12 +76,12 @@ static void webhooks_changed(struct change *c)
 
 ANSWERS static bool read_webhooks(struct change *c)
 {
-    struct reading in;
+    struct control_body in;
 
-    if (!reading_begin(&in, c->request, webhook_names, webhook_name_count))
+    if (!control_body_begin(&in, c->request, webhook_names, webhook_name_count))
         return false;
     webhooks_read(&in, &c->webhooks);
-    return reading_end(&in, c->request);
+    return control_body_end(&in, c->request);
 }
 
 void control_set_webhooks(struct request *r, void *sandbox)
@@ -110,12 +110,12 @@ static void chaos_changed(struct change *c)
 
 ANSWERS static bool read_chaos(struct change *c)
 {
-    struct reading in;
+    struct control_body in;
 
-    if (!reading_begin(&in, c->request, chaos_fields, chaos_field_count))
+    if (!control_body_begin(&in, c->request, chaos_fields, chaos_field_count))
         return false;
     c->chaos = chaos_read(&in);
-    return reading_end(&in, c->request);
+    return control_body_end(&in, c->request);
 }
 
 void control_set_chaos(struct request *r, void *sandbox)

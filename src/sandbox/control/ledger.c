@@ -1,29 +1,26 @@
-/* ledger.c - GET /_sandbox/books?payment_id=&after= and GET
- * /_sandbox/paypay/books?merchant_payment_id=&after=: what really moved, from the sandbox's own
- * rows, so that a test compares to the yen. Amounts are in minor units. Only money that moved
- * counts: an authorisation is held; a declined charge, a refund that failed and what was cancelled
- * are nothing. `after` is an id; the totals are of what is listed; has_more says when that is not
- * all of it. */
+/* ledger.c - GET /_sandbox/ledger_view?payment_id=&after= and GET
+ * /_sandbox/paypay/ledger_view?merchant_payment_id=&after=: the money that really moved, from the
+ * sandbox's own rows, so that a test can compare to the yen.
+ *
+ * Amounts are in minor units. An authorization is held. A declined charge, a failed refund and a
+ * cancelled payment count nothing. `after` is an id; the totals are of the listed payments;
+ * has_more says that there are others. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/paypay/paypay.h"
 
 enum { TEXTS = 4, NUMBERS = 6 };
-enum {
-    HELD = 1,
-    CAPTURED,
-    REFUNDED,
-    OTHERS
-}; /* places among the numbers; what is first is no sum */
+/* Places among the numbers. The first number, the amount, is not summed up. */
+enum { HELD = 1, CAPTURED, REFUNDED, OTHERS };
 
-struct ledger { /* whose books; its columns are the texts, then the numbers */
+struct ledger { /* a provider's ledger: the columns are the texts, then the numbers */
     enum stmt stmt;
     const char *list;
-    struct str whose; /* the parameter that names a payment */
+    struct str parameter; /* the parameter that filters by payment */
     const char *texts[TEXTS + 1], *numbers[NUMBERS + 1];
 };
 
-struct books {
+struct ledger_view {
     struct unit unit;
     struct request *request;
     const struct ledger *of;
@@ -33,9 +30,9 @@ struct books {
     struct buf text;
 };
 
-static enum err add_one(void *ctx, const struct row *row)
+static enum err add_payment(void *ctx, const struct row *row)
 {
-    struct books *k = ctx;
+    struct ledger_view *k = ctx;
     const struct val *v = row->col;
 
     k->more = k->count == LIMIT_SANDBOX_BOOKS;
@@ -58,7 +55,7 @@ static enum err add_one(void *ctx, const struct row *row)
     return OK;
 }
 
-static void write_totals(struct books *k)
+static void write_totals(struct ledger_view *k)
 {
     const int64_t *s = k->sums;
 
@@ -72,9 +69,9 @@ static void write_totals(struct books *k)
     buf_add(&k->text, S("}}\n"));
 }
 
-static enum err books_run(struct tx *tx, struct unit *u)
+static enum err ledger_run(struct tx *tx, struct unit *u)
 {
-    struct books *k = CONTAINER_OF(u, struct books, unit);
+    struct ledger_view *k = CONTAINER_OF(u, struct ledger_view, unit);
     struct val v[] = { V_TEXT(k->payment), V_TEXT(k->after), V_INT(LIMIT_SANDBOX_BOOKS + 1) };
     enum err e;
 
@@ -84,14 +81,14 @@ static enum err books_run(struct tx *tx, struct unit *u)
         k->sums[i] = 0;
     buf_clear(&k->text);
     buf_fmt(&k->text, "{\"%s\":[", k->of->list);
-    e = tx_each(tx, k->of->stmt, v, COUNT(v), add_one, k);
+    e = tx_each(tx, k->of->stmt, v, COUNT(v), add_payment, k);
     write_totals(k);
     return e;
 }
 
-static void books_read(struct unit *u)
+static void ledger_done(struct unit *u)
 {
-    struct books *k = CONTAINER_OF(u, struct books, unit);
+    struct ledger_view *k = CONTAINER_OF(u, struct ledger_view, unit);
 
     if (!u->err) {
         control_reply(k->request, 200, S("application/json"), &k->text);
@@ -101,10 +98,10 @@ static void books_read(struct unit *u)
     reply_problem(k->request, u->err, NULL);
 }
 
-static void ledger_look(struct request *r, struct sandbox *s, const struct ledger *of)
+static void ledger_post(struct request *r, struct sandbox *s, const struct ledger *of)
 {
-    static const struct unit_kind kind = { "sandbox.books", UNIT_READ, books_run, NULL };
-    struct books *k = arena_alloc(&r->arena, 1, sizeof(*k));
+    static const struct unit_kind kind = { "sandbox.books", UNIT_READ, ledger_run, NULL };
+    struct ledger_view *k = arena_alloc(&r->arena, 1, sizeof(*k));
 
     if (!k) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
@@ -112,35 +109,35 @@ static void ledger_look(struct request *r, struct sandbox *s, const struct ledge
     }
     k->request = r;
     k->of = of;
-    k->payment = control_query(r, of->whose);
+    k->payment = control_query(r, of->parameter);
     k->after = control_query(r, S("after"));
     buf_init(&k->text, LIMIT_REPLY);
-    k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = books_read };
+    k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = ledger_done };
     store_post(s->store, &k->unit);
 }
 
-void control_books(struct request *r, void *sandbox)
+void control_ledger(struct request *r, void *sandbox)
 {
     static const struct ledger of = {
         .stmt = STMT_sandbox_books,
         .list = "intents",
-        .whose = { "payment_id", 10 },
+        .parameter = { "payment_id", 10 },
         .texts = { "id", "payment_id", "status", "currency" },
         .numbers = { "amount", "held", "captured", "refunded", "charges", "refunds" },
     };
 
-    ledger_look(r, sandbox, &of);
+    ledger_post(r, sandbox, &of);
 }
 
-void pp_control_books(struct request *r, void *sandbox)
+void pp_control_ledger(struct request *r, void *sandbox)
 {
     static const struct ledger of = {
         .stmt = STMT_sandbox_paypay_books,
         .list = "payments",
-        .whose = { "merchant_payment_id", 19 },
+        .parameter = { "merchant_payment_id", 19 },
         .texts = { "payment_id", "merchant_payment_id", "status" },
         .numbers = { "amount", "held", "captured", "refunded", "refunds" },
     };
 
-    ledger_look(r, sandbox, &of);
+    ledger_post(r, sandbox, &of);
 }

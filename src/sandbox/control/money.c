@@ -1,5 +1,5 @@
-/* money.c - what else a test may bring about: POST /_sandbox/refunds/{id} {status} moves a
- * refund along, POST /_sandbox/intents/{id}/lapse ends an authorisation before its time. */
+/* money.c - what else a test can make happen: POST /_sandbox/refunds/{id} {status} moves a refund,
+ * POST /_sandbox/intents/{id}/lapse ends an authorization early. */
 #include "sandbox/control/control.h"
 
 /* --- refunds ---
@@ -26,7 +26,7 @@ static bool may_move(struct str from, struct str to)
     return false;
 }
 
-static enum err control_money_move(struct act *a, struct work *w)
+static enum err refund_move_run(struct act *a, struct work *w)
 {
     struct str to = a->text[0];
     struct refund r;
@@ -47,36 +47,37 @@ static enum err control_money_move(struct act *a, struct work *w)
 void control_move_refund(struct request *r, void *sandbox)
 {
     static const struct act_text texts[] = { { "status", true } };
-    struct act a = { .run = control_money_move };
+    struct act a = { .run = refund_move_run };
 
     if (act_read(r, &a, texts, COUNT(texts)))
         act_post(r, sandbox, &a, false);
 }
 
-/* --- authorisations --- */
+/* --- authorizations --- */
 
-static enum err control_money_lapse(struct act *a, struct work *w)
+static enum err intent_lapse_run(struct act *a, struct work *w)
 {
     struct intent p;
     struct charge c;
     enum err e = sb_intent_read(w->tx, a->id, &p);
 
-    if (!e && p.status != INTENT_NEEDS_CAPTURE) {
+    if (e)
+        return e;
+    if (p.status != INTENT_NEEDS_CAPTURE) {
         a->why = "nothing is held that could lapse";
         return ERR_UNPROCESSABLE;
     }
-    if (!e)
-        e = sb_charge_read(w->tx, p.latest_charge, &c);
+    e = sb_charge_read(w->tx, p.latest_charge, &c);
     if (e)
         return e;
-    if (sb_intent_lapse(w, &p, &c))
+    if (sb_intent_expire(w, &p, &c))
         a->json = sb_intent_json(w, &p, 0);
     return w->err;
 }
 
-void control_lapse(struct request *r, void *sandbox)
+void control_expire_hold(struct request *r, void *sandbox)
 {
-    struct act a = { .run = control_money_lapse };
+    struct act a = { .run = intent_lapse_run };
 
     if (act_read(r, &a, NULL, 0))
         act_post(r, sandbox, &a, false);

@@ -1,16 +1,17 @@
-/* secrets.c - what webhooks are signed with, and how that changes: POST /_sandbox/webhooks/roll.
+/* secrets.c - the secrets that sign webhooks, and POST /_sandbox/webhooks/roll, which changes one.
  *
  *   {"endpoint"?: "we_...", "secret"?: "whsec_...", "overlapMs"?: 86400000}
  *
- * While the two overlap both sign. Without an endpoint it is the receiver of the options, whose
- * rolled secret is remembered by the one that the options have: who sets another there has that. */
+ * During the overlap both secrets sign. Without an endpoint the secret of the settings' receiver is
+ * rolled. The new secret is stored under the one in the settings, so changing the settings ends
+ * it. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/webhook/hooks.h"
 
 enum { SECRET_DIGITS = 32, SECRET_MAX = 255 };
 
-/* --- which --- */
+/* --- the valid secrets --- */
 
 static struct secrets secrets_valid(struct str now, struct str before, int64_t until_ms,
                                     int64_t now_ms)
@@ -28,13 +29,14 @@ enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struc
     struct row row;
     enum err e = TX_ROW(tx, STMT_sandbox_roll_read, &row, V_TEXT(s->o.webhook_secret));
 
-    *ret = (struct secrets){ s->o.webhook_secret, S("") };
-    if (!e)
-        *ret = secrets_valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
-    return e == ERR_NOT_FOUND ? OK : e;
+    if (e && e != ERR_NOT_FOUND)
+        return e;
+    *ret = e ? (struct secrets){ s->o.webhook_secret, S("") }
+             : secrets_valid(row.col[0].s, row.col[1].s, row.col[2].i, now_ms);
+    return OK;
 }
 
-/* --- rolled --- */
+/* --- rolling --- */
 
 static enum err roll_builtin(struct work *w, struct str secret, int64_t until_ms)
 {
@@ -81,11 +83,11 @@ static enum err secrets_roll(struct act *a, struct work *w)
     sb_put_text(&b, S(",\"secret\":"), secret);
     sb_put_time(&b, S(",\"previousUntil\":"), until_ms);
     buf_add(&b, S("}\n"));
-    a->json = work_take(w, &b);
+    a->json = work_text_of(w, &b);
     return w->err;
 }
 
-/* --- asked for --- */
+/* --- the request --- */
 
 static bool is_secret(struct str s)
 {
@@ -95,7 +97,7 @@ static bool is_secret(struct str s)
     return s.n > 6 && s.n <= SECRET_MAX && str_starts(s, S("whsec_"));
 }
 
-static void read_roll(struct reading *in, struct request *r, struct act *a)
+static void read_roll(struct control_body *in, struct request *r, struct act *a)
 {
     struct str s;
 
@@ -115,13 +117,13 @@ void control_roll(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "endpoint", "secret", "overlapMs" };
     struct act a = { .run = secrets_roll };
-    struct reading in;
+    struct control_body in;
 
     if (!r->body.n)
         r->body = S("{}");
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     read_roll(&in, r, &a);
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }

@@ -1,6 +1,7 @@
-/* chaos.c - faults by chance, from a seed. Each kind has a series of numbers of its own, the n-th
- * of which says whether the n-th time is struck: so the other rates do not change what happens, and
- * a run can be repeated as far as its calls come in the same order. */
+/* chaos.c - random faults from a seed. Each kind of fault has its own series of random numbers, and
+ * the n-th number decides about the n-th occasion. So the rate of one kind does not change the
+ * others, and a run can be repeated if its calls come in the same order. After a restart the series
+ * begin again. */
 #include "base/rng.h"
 #include "sandbox/fault/switches.h"
 
@@ -11,7 +12,7 @@ const char *const chaos_names[CHAOS_KINDS] = { CHAOS_CALL_LIST(CHAOS_WIRE)
                                                    CHAOS_WEBHOOK_LIST(CHAOS_WIRE) };
 #undef CHAOS_WIRE
 
-/* Off while it changes: other threads may look at any moment. */
+/* Switches chaos off while the values change, because other threads may read at any moment. */
 void chaos_begin(struct chaos *c, const struct chaos_plan *plan)
 {
     atomic_store(&c->on, false);
@@ -41,7 +42,7 @@ bool chaos_is_on(struct chaos *c, int64_t now_ms)
     return atomic_load(&c->on) && (!until_ms || now_ms < until_ms);
 }
 
-/* The n-th number of a kind, whoever asks for it. */
+/* The next number in the series of a kind. */
 static uint64_t chaos_draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
 {
     uint64_t n = atomic_fetch_add(&c->drawn[kind], 1);
@@ -53,7 +54,7 @@ static uint64_t chaos_draw(struct chaos *c, enum chaos_kind kind, struct rng *r)
     return rng_u64(r);
 }
 
-bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_chance)
+bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64_t *ret_random)
 {
     struct rng r;
 
@@ -61,15 +62,16 @@ bool chaos_strikes(struct chaos *c, enum chaos_kind kind, int64_t now_ms, uint64
         return false;
     if ((int64_t)(chaos_draw(c, kind, &r) % MILLION) >= atomic_load(&c->rate[kind]))
         return false;
-    if (ret_chance)
-        *ret_chance = rng_u64(&r);
+    if (ret_random)
+        *ret_random = rng_u64(&r);
     atomic_fetch_add(&c->happened[kind], 1);
     return true;
 }
 
-/* --- calls --- */
+/* --- faults of calls --- */
 
-static void hold_up(struct chaos *c, enum chaos_kind kind, uint64_t chance, struct sandbox_fault *f)
+static void add_delay(struct chaos *c, enum chaos_kind kind, uint64_t chance,
+                      struct sandbox_fault *f)
 {
     if (kind == CHAOS_DELAY) {
         f->delay_ms += 1 + (int64_t)(chance % (uint64_t)atomic_load(&c->delay_ms));
@@ -79,7 +81,7 @@ static void hold_up(struct chaos *c, enum chaos_kind kind, uint64_t chance, stru
     }
 }
 
-static void answer_before(struct sandbox_fault *f, int status, enum retry_word word)
+static void set_status_before(struct sandbox_fault *f, int status, enum retry_word word)
 {
     if (f->status_before)
         return;
@@ -87,32 +89,32 @@ static void answer_before(struct sandbox_fault *f, int status, enum retry_word w
     f->should_retry = word;
 }
 
-static void answer_so(struct sandbox_fault *f, enum spoil answer)
+static void set_spoil(struct sandbox_fault *f, enum spoil answer)
 {
     if (!f->answer)
         f->answer = answer;
 }
 
-static void chaos_strike(struct chaos *c, enum chaos_kind kind, uint64_t chance,
-                         struct sandbox_fault *f)
+static void chaos_apply(struct chaos *c, enum chaos_kind kind, uint64_t chance,
+                        struct sandbox_fault *f)
 {
     switch (kind) {
     case CHAOS_DECLINE: f->decline_code = S("generic_decline"); break;
     case CHAOS_DELAY:
-    case CHAOS_HANG: hold_up(c, kind, chance, f); break;
-    case CHAOS_ERROR_BEFORE: answer_before(f, 500, RETRY_AS_USUAL); break;
+    case CHAOS_HANG: add_delay(c, kind, chance, f); break;
+    case CHAOS_ERROR_BEFORE: set_status_before(f, 500, RETRY_AS_USUAL); break;
     case CHAOS_ERROR_AFTER: f->status_after = 500; break;
     case CHAOS_DROP_BEFORE: f->drop_before = true; break;
     case CHAOS_DROP_AFTER: f->drop_after = true; break;
-    case CHAOS_CONFLICT: answer_before(f, 409, RETRY_AS_USUAL); break;
-    case CHAOS_RATE_LIMIT: answer_before(f, 429, RETRY_AS_USUAL); break;
-    case CHAOS_RATE_LIMIT_RETRY: answer_before(f, 429, RETRY_SAYS_TRUE); break;
-    case CHAOS_HALF_JSON: answer_so(f, SPOIL_HALF_JSON); break;
-    case CHAOS_HTML: answer_so(f, SPOIL_HTML); break;
-    case CHAOS_TYPE: answer_so(f, SPOIL_TYPE); break;
-    case CHAOS_REDIRECT: answer_so(f, SPOIL_REDIRECT); break;
-    case CHAOS_CURRENCY: answer_so(f, SPOIL_CURRENCY); break;
-    case CHAOS_CUT: answer_so(f, SPOIL_CUT); break;
+    case CHAOS_CONFLICT: set_status_before(f, 409, RETRY_AS_USUAL); break;
+    case CHAOS_RATE_LIMIT: set_status_before(f, 429, RETRY_AS_USUAL); break;
+    case CHAOS_RATE_LIMIT_RETRY: set_status_before(f, 429, RETRY_SAYS_TRUE); break;
+    case CHAOS_HALF_JSON: set_spoil(f, SPOIL_HALF_JSON); break;
+    case CHAOS_HTML: set_spoil(f, SPOIL_HTML); break;
+    case CHAOS_TYPE: set_spoil(f, SPOIL_TYPE); break;
+    case CHAOS_REDIRECT: set_spoil(f, SPOIL_REDIRECT); break;
+    case CHAOS_CURRENCY: set_spoil(f, SPOIL_CURRENCY); break;
+    case CHAOS_CUT: set_spoil(f, SPOIL_CUT); break;
     case CHAOS_DUPLICATE:
     case CHAOS_REORDER:
     case CHAOS_LATE:
@@ -130,5 +132,5 @@ void chaos_spoil(struct chaos *c, int64_t now_ms, bool charges, struct sandbox_f
         return;
     for (enum chaos_kind kind = 0; kind < CHAOS_DUPLICATE; kind++)
         if ((kind != CHAOS_DECLINE || charges) && chaos_strikes(c, kind, now_ms, &chance))
-            chaos_strike(c, kind, chance, f);
+            chaos_apply(c, kind, chance, f);
 }

@@ -1,6 +1,6 @@
-/* rules.c - what goes wrong next, on demand. Every rule that fits a call applies to it, and where
- * two say something about the same thing the older one wins; each counts down by itself and is gone
- * when it has been used up. What chance adds comes behind the rules. */
+/* rules.c - faults on demand. Every rule that fits a call applies to it, and counts down by
+ * itself. Where two rules set the same field, the older one wins. Random faults are added after
+ * the rules. */
 #include "sandbox/fault/switches.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct sandbox_faults *sandbox_faults_new(void)
 
     if (!f)
         return NULL;
-    f->kept = kept_new();
+    f->kept = switches_kept_new();
     if (!f->kept) {
         free(f);
         return NULL;
@@ -26,7 +26,7 @@ void sandbox_faults_free(struct sandbox_faults *f)
 {
     if (!f)
         return;
-    kept_free(f->kept);
+    switches_kept_free(f->kept);
     free(f);
 }
 
@@ -61,7 +61,7 @@ static bool path_fits(struct str pattern, struct str path)
     return true;
 }
 
-/* A rule that only declines cards, and names no path, waits for a call that may charge one. */
+/* A rule that declines a card and names no path fits only calls that may charge one. */
 static bool may_charge(struct str method, struct str path)
 {
     return str_eq(method, S("POST")) && path_fits(S("/v1/payment_intents"), path) &&
@@ -77,7 +77,7 @@ static bool rule_fits(const struct call_rule *r, struct str method, struct str p
     return path_fits(str_of(r->path), path);
 }
 
-static void fault_rules_join(struct sandbox_fault *f, const struct sandbox_fault *more)
+static void fault_join(struct sandbox_fault *f, const struct sandbox_fault *more)
 {
     if (!f->delay_ms)
         f->delay_ms = more->delay_ms;
@@ -95,18 +95,18 @@ static void fault_rules_join(struct sandbox_fault *f, const struct sandbox_fault
     f->drop_after |= more->drop_after;
 }
 
-static void use_rule(struct sandbox *s, struct call_rule *r, struct arena *a,
+static void rule_use(struct sandbox *s, struct call_rule *r, struct arena *a,
                      struct sandbox_fault *f)
 {
     if (r->skip > 0) {
         r->skip--;
     } else {
-        fault_rules_join(f, &r->fault);
+        fault_join(f, &r->fault);
         if (r->decline_code[0] && !f->decline_code.n)
             f->decline_code = arena_str(a, str_of(r->decline_code));
         r->times--;
     }
-    kept_rule_used(s, r);
+    switches_rule_used(s, r);
 }
 
 struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, struct str method,
@@ -120,7 +120,7 @@ struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, stru
         struct call_rule *r = &f->rules[i];
 
         if (rule_fits(r, method, path))
-            use_rule(s, r, a, &fault);
+            rule_use(s, r, a, &fault);
         if (!r->times)
             continue;
         if (kept != i)
@@ -135,7 +135,7 @@ struct sandbox_fault sandbox_fault_take(struct sandbox *s, struct arena *a, stru
 
 /* --- webhooks --- */
 
-/* Backwards in groups: the first of a group waits longest. */
+/* Reverses the order within groups: the first of a group waits longest. */
 static int64_t reorder_ms(struct webhook_switches *w)
 {
     uint32_t turn = atomic_fetch_add(&w->turn, 1) % LIMIT_SANDBOX_REORDER;
@@ -143,17 +143,18 @@ static int64_t reorder_ms(struct webhook_switches *w)
     return (int64_t)(LIMIT_SANDBOX_REORDER - turn) * LIMIT_SANDBOX_REORDER_MS;
 }
 
-/* The end of the second, which is what Stripe's `created` counts. */
+/* The end of the second in which ms lies; Stripe's `created` counts seconds. */
 static int64_t second_over_ms(int64_t ms)
 {
     return (ms / 1000 + 1) * 1000;
 }
 
-struct telling sandbox_telling(struct sandbox *s, int64_t now_ms)
+struct delivery_plan sandbox_delivery_plan(struct sandbox *s, int64_t now_ms)
 {
     struct webhook_switches *w = &s->faults->webhooks;
     struct chaos *c = &s->faults->chaos;
-    struct telling t = { (size_t)atomic_load(&w->copies), now_ms + atomic_load(&w->delay_ms) };
+    struct delivery_plan t = { (size_t)atomic_load(&w->copies),
+                               now_ms + atomic_load(&w->delay_ms) };
     uint64_t chance;
 
     if (atomic_load(&w->reorder))
@@ -181,7 +182,7 @@ const char *sandbox_webhook_lost(struct sandbox *s)
         return "webhooks are switched off";
     if (w->drop_first > 0) {
         w->drop_first--;
-        kept_webhooks_used(s);
+        switches_webhooks_used(s);
         return "dropped on demand";
     }
     return chaos_strikes(&s->faults->chaos, CHAOS_DROP, env_now_ms(&s->env), NULL)

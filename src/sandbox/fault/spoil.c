@@ -1,5 +1,5 @@
-/* spoil.c - an answer as it arrives. The operation is over and its true answer kept under its key;
- * what is spoiled is spoiled on the wire, once. */
+/* spoil.c - an answer that is spoiled on the wire. The operation has run and its true answer is
+ * stored under its key; a repeat of the call gets that. */
 #include "base/buf.h"
 #include "sandbox/shared.h"
 
@@ -8,13 +8,13 @@
 #define JSON S("application/json")
 #define HTML S("text/html; charset=utf-8")
 
-static const struct str a_page = {
+static const struct str proxy_page = {
     "<!doctype html>\n<title>Bad gateway</title>\n<h1>Something stands in between</h1>\n",
     sizeof("<!doctype html>\n<title>Bad gateway</title>\n<h1>Something stands in between</h1>\n") -
         1
 };
 
-/* Where "currency":"jpy" says so, it says usd; whatever else becomes jpy. */
+/* Replaces each jpy by usd, and every other currency by jpy. */
 static void send_other_currency(struct request *r, int status, struct str body)
 {
     static const char key[] = "\"currency\":\"";
@@ -43,11 +43,11 @@ void sandbox_answer_send(struct request *r, const struct sandbox_fault *f, int s
     case SPOIL_NONE:
     case SPOILS: reply_send(r, status, JSON, body); return;
     case SPOIL_HALF_JSON: reply_send(r, status, JSON, (struct str){ body.p, body.n / 2 }); return;
-    case SPOIL_HTML: reply_send(r, status, HTML, a_page); return;
+    case SPOIL_HTML: reply_send(r, status, HTML, proxy_page); return;
     case SPOIL_TYPE: reply_send(r, status, HTML, body); return;
     case SPOIL_REDIRECT:
         reply_header(r, S("Location"), r->target);
-        reply_send(r, 302, HTML, a_page);
+        reply_send(r, 302, HTML, proxy_page);
         return;
     case SPOIL_CURRENCY: send_other_currency(r, status, body); return;
     case SPOIL_CUT: reply_cut(r, status, JSON, body, body.n - body.n / 2); return;

@@ -1,5 +1,5 @@
-/* switches_json.c - rules, webhook switches and chance as JSON: as the API has them, and as they
- * are kept on disk. One writer and one reader each. */
+/* switches_json.c - rules, webhook switches and chaos as JSON. The API and the rows on disk use the
+ * same writers and readers. */
 #include "base/time/civil.h"
 #include "base/time/parse.h"
 #include "sandbox/fault/switches.h"
@@ -8,7 +8,7 @@
 
 /* --- one value --- */
 
-static int64_t switches_json_number(struct reading *in, const char *field, int64_t least,
+static int64_t switches_json_number(struct control_body *in, const char *field, int64_t least,
                                     int64_t most, int64_t otherwise)
 {
     int64_t value;
@@ -17,14 +17,14 @@ static int64_t switches_json_number(struct reading *in, const char *field, int64
                                                                                     : otherwise;
 }
 
-static bool switches_json_flag(struct reading *in, const char *field, bool otherwise)
+static bool switches_json_flag(struct control_body *in, const char *field, bool otherwise)
 {
     bool value;
 
     return json_get_bool(in->body, field, false, &value, &in->problems) ? value : otherwise;
 }
 
-static void switches_json_text(struct reading *in, const char *field, char *out, size_t size)
+static void switches_json_text(struct control_body *in, const char *field, char *out, size_t size)
 {
     struct str value;
 
@@ -64,7 +64,7 @@ const char *const rule_names[] = { "path",       "method",       "times",       
                                    "shouldRetry" };
 const size_t rule_name_count = COUNT(rule_names);
 
-/* The words of chaos, too. */
+/* The same words as in chaos. */
 static const char *const spoil_names[SPOILS] = {
     [SPOIL_HALF_JSON] = "half_json", [SPOIL_HTML] = "html",         [SPOIL_TYPE] = "content_type",
     [SPOIL_REDIRECT] = "redirect",   [SPOIL_CURRENCY] = "currency", [SPOIL_CUT] = "cut",
@@ -104,7 +104,7 @@ void rules_write(struct buf *b, const struct sandbox_faults *f)
     buf_add(b, S("]}\n"));
 }
 
-static bool says_something(const struct call_rule *rule)
+static bool rule_has_effect(const struct call_rule *rule)
 {
     const struct sandbox_fault *f = &rule->fault;
 
@@ -112,7 +112,7 @@ static bool says_something(const struct call_rule *rule)
            f->drop_after || f->answer || rule->decline_code[0];
 }
 
-static enum spoil read_spoil(struct reading *in)
+static enum spoil read_spoil(struct control_body *in)
 {
     char word[RULE_CODE_MAX] = "";
 
@@ -126,7 +126,7 @@ static enum spoil read_spoil(struct reading *in)
     return SPOIL_NONE;
 }
 
-static enum retry_word read_retry_word(struct reading *in)
+static enum retry_word read_retry_word(struct control_body *in)
 {
     bool value;
 
@@ -135,7 +135,7 @@ static enum retry_word read_retry_word(struct reading *in)
     return value ? RETRY_SAYS_TRUE : RETRY_SAYS_FALSE;
 }
 
-struct call_rule rule_read(struct reading *in)
+struct call_rule rule_read(struct control_body *in)
 {
     struct call_rule rule = { .skip = switches_json_number(in, "skip", 0, 1000000, 0),
                               .times = switches_json_number(in, "times", 1, 1000000, 1) };
@@ -154,7 +154,7 @@ struct call_rule rule_read(struct reading *in)
     f->should_retry = read_retry_word(in);
     if (rule.path[0] && rule.path[0] != '/')
         json_problem(&in->problems, "path", "begins with /");
-    if (!says_something(&rule) && !in->problems.count)
+    if (!rule_has_effect(&rule) && !in->problems.count)
         json_problem(&in->problems, "statusBefore", "a rule needs something to do");
     return rule;
 }
@@ -203,8 +203,8 @@ void webhooks_write(struct buf *b, const struct webhook_values *v)
             (long long)v->drop_first, (long long)v->factor, yes_or_no(v->burst));
 }
 
-/* Another receiver; "" is the first one again. */
-static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
+/* "" returns to the receiver of the settings. */
+static void read_url(struct control_body *in, char url[WEBHOOK_URL_MAX])
 {
     struct str u;
 
@@ -217,7 +217,7 @@ static void read_url(struct reading *in, char url[WEBHOOK_URL_MAX])
         json_problem(&in->problems, "url", "begins with http:// or https://");
 }
 
-void webhooks_read(struct reading *in, struct webhook_values *v)
+void webhooks_read(struct control_body *in, struct webhook_values *v)
 {
     read_url(in, v->url);
     v->on = switches_json_flag(in, "on", v->on);
@@ -229,7 +229,7 @@ void webhooks_read(struct reading *in, struct webhook_values *v)
     v->factor = switches_json_number(in, "factor", 1, 1000000, v->factor);
 }
 
-/* --- chance --- */
+/* --- chaos --- */
 
 const char *const chaos_fields[] = { "seed", "calls", "webhooks", "delayMs", "hangMs", "until" };
 const size_t chaos_field_count = COUNT(chaos_fields);
@@ -295,7 +295,7 @@ void chaos_write_state(struct buf *b, struct chaos *c, int64_t now_ms)
     buf_add(b, S("}}}\n"));
 }
 
-static void read_rate(struct reading *in, const cJSON *item, const char *group, size_t from,
+static void read_rate(struct control_body *in, const cJSON *item, const char *group, size_t from,
                       size_t to, struct chaos_plan *p)
 {
     struct str field = { 0 };
@@ -319,7 +319,7 @@ static void read_rate(struct reading *in, const cJSON *item, const char *group, 
     buf_release(&name);
 }
 
-static void read_rates(struct reading *in, const char *group, size_t from, size_t to,
+static void read_rates(struct control_body *in, const char *group, size_t from, size_t to,
                        struct chaos_plan *p)
 {
     const cJSON *rates = cJSON_GetObjectItemCaseSensitive(in->body, group), *item;
@@ -333,7 +333,7 @@ static void read_rates(struct reading *in, const char *group, size_t from, size_
     cJSON_ArrayForEach(item, rates) read_rate(in, item, group, from, to, p);
 }
 
-static void read_until(struct reading *in, struct chaos_plan *p)
+static void read_until(struct control_body *in, struct chaos_plan *p)
 {
     char word[64] = "";
 
@@ -342,7 +342,7 @@ static void read_until(struct reading *in, struct chaos_plan *p)
         json_problem(&in->problems, "until", "is a time like 2026-01-31T12:00:00Z");
 }
 
-struct chaos_plan chaos_read(struct reading *in)
+struct chaos_plan chaos_read(struct control_body *in)
 {
     struct chaos_plan p = { .on = true };
     int64_t rates = 0;

@@ -1,9 +1,11 @@
-/* switches_kept.c - the switches on disk, so that a restart forgets nothing.
+/* switches_kept.c - the switches on disk, so that they survive a restart.
  *
- *   POST --read--> unit (rows) --durable--> switches --> answer      one after another
+ *   POST --read--> unit (rows) --committed--> switches set --> answer      one after another
  *   a rule is used --> noted --> unit, as soon as none is under way
  *
- * Only one unit of ours is under way at a time, so that what was decided last is what is kept. */
+ *   (1) Only one unit of this file is under way at a time, so the rows hold the last decision.
+ *   (2) A crash loses at most the notes that are not written yet: then a rule has uses left that
+ *       it had already spent. */
 #include "observe/log.h"
 #include "sandbox/fault/switches.h"
 
@@ -13,27 +15,27 @@
 
 enum { NOTED = 2 * LIMIT_SANDBOX_RULES };
 
-struct note { /* how much of a rule is left; times 0: nothing */
+struct note { /* what is left of a rule; times 0: nothing, delete its row */
     int64_t seq, skip, times;
 };
 
-struct kept {
-    bool busy;                    /* a unit of ours is under way */
-    struct change *first, **last; /* who waits for its turn */
+struct switches_kept {
+    bool busy;                    /* a unit of this file is under way */
+    struct change *first, **last; /* changes that wait for their turn */
     struct note noted[NOTED];
     size_t noted_count;
     bool webhooks_noted;
-    /* of the unit that writes the notes down: */
+    /* the unit that writes the notes: */
     struct unit unit;
     struct sandbox *s;
     struct note writing[NOTED];
     size_t writing_count;
-    struct buf webhooks; /* empty: they did not change */
+    struct buf webhooks; /* empty: unchanged */
 };
 
-struct kept *kept_new(void)
+struct switches_kept *switches_kept_new(void)
 {
-    struct kept *k = calloc(1, sizeof(*k));
+    struct switches_kept *k = calloc(1, sizeof(*k));
 
     if (!k)
         return NULL;
@@ -42,7 +44,7 @@ struct kept *kept_new(void)
     return k;
 }
 
-void kept_free(struct kept *k)
+void switches_kept_free(struct switches_kept *k)
 {
     if (!k)
         return;
@@ -50,9 +52,9 @@ void kept_free(struct kept *k)
     free(k);
 }
 
-static void go_on(struct sandbox *s);
+static void kept_continue(struct sandbox *s);
 
-/* --- what was used up --- */
+/* --- uses of rules --- */
 
 static enum err write_note(struct tx *tx, const struct note *n)
 {
@@ -63,7 +65,7 @@ static enum err write_note(struct tx *tx, const struct note *n)
 
 static enum err notes_run(struct tx *tx, struct unit *u)
 {
-    struct kept *k = CONTAINER_OF(u, struct kept, unit);
+    struct switches_kept *k = CONTAINER_OF(u, struct switches_kept, unit);
     enum err e = OK;
 
     for (size_t i = 0; i < k->writing_count && !e; i++)
@@ -76,19 +78,19 @@ static enum err notes_run(struct tx *tx, struct unit *u)
 
 static void notes_written(struct unit *u)
 {
-    struct kept *k = CONTAINER_OF(u, struct kept, unit);
+    struct switches_kept *k = CONTAINER_OF(u, struct switches_kept, unit);
 
     if (u->err)
         LOG(k->s->env.log, LOG_WARN, "sandbox switches not kept",
             LOG_TEXT("code", str_of(err_code(u->err))));
     k->busy = false;
-    go_on(k->s);
+    kept_continue(k->s);
 }
 
 static void write_notes(struct sandbox *s)
 {
     static const struct unit_kind kind = { "sandbox.notes", UNIT_FRONT, notes_run, NULL };
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     struct webhook_values now = webhooks_now(&s->faults->webhooks);
 
     memcpy(k->writing, k->noted, k->noted_count * sizeof(k->noted[0]));
@@ -106,11 +108,11 @@ static void write_notes(struct sandbox *s)
     store_post(s->store, &k->unit);
 }
 
-/* One note a rule. There is room for all that can be used in the time of one unit; what had none
- * would be a rule that a crash brings back. */
-void kept_rule_used(struct sandbox *s, const struct call_rule *rule)
+/* One note for each rule. There is room for all that can be used while one unit runs; a use without
+ * a note would be given back by a crash. */
+void switches_rule_used(struct sandbox *s, const struct call_rule *rule)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     size_t i = 0;
 
     if (!rule->seq)
@@ -122,13 +124,13 @@ void kept_rule_used(struct sandbox *s, const struct call_rule *rule)
     k->noted[i] = (struct note){ rule->seq, rule->skip, rule->times };
     if (i == k->noted_count)
         k->noted_count++;
-    go_on(s);
+    kept_continue(s);
 }
 
-void kept_webhooks_used(struct sandbox *s)
+void switches_webhooks_used(struct sandbox *s)
 {
     s->faults->kept->webhooks_noted = true;
-    go_on(s);
+    kept_continue(s);
 }
 
 /* --- changes --- */
@@ -157,14 +159,14 @@ static enum err change_run(struct tx *tx, struct unit *u)
     abort();
 }
 
-static void switches_kept_apply(struct change *c)
+static void apply_change(struct change *c)
 {
     struct sandbox_faults *f = c->s->faults;
 
     switch (c->kind) {
     case CHANGE_ADD:
         c->rule.seq = c->seq;
-        rules_add(f, &c->rule); /* there was room when its turn came */
+        rules_add(f, &c->rule); /* begin_change() has checked that there is room */
         return;
     case CHANGE_CLEAR: rules_clear(f); return;
     case CHANGE_WEBHOOKS:
@@ -180,7 +182,7 @@ static void switches_kept_apply(struct change *c)
     }
 }
 
-static void switches_kept_changed(struct unit *u)
+static void change_written(struct unit *u)
 {
     struct change *c = CONTAINER_OF(u, struct change, unit);
     struct sandbox *s = c->s;
@@ -190,10 +192,10 @@ static void switches_kept_changed(struct unit *u)
     if (u->err) {
         reply_problem(c->request, u->err, "the switches are as they were: this could not be kept");
     } else {
-        switches_kept_apply(c);
+        apply_change(c);
         c->done(c);
     }
-    go_on(s);
+    kept_continue(s);
 }
 
 static void write_body(struct change *c)
@@ -210,8 +212,8 @@ static void write_body(struct change *c)
     }
 }
 
-/* False: it was answered, and there is nothing to keep. */
-ANSWERS static bool switches_kept_begin(struct change *c)
+/* False: the request was answered, and there is nothing to store. */
+ANSWERS static bool begin_change(struct change *c)
 {
     static const struct unit_kind kind = { "sandbox.switches", UNIT_FRONT, change_run, NULL };
     struct sandbox_faults *f = c->s->faults;
@@ -225,16 +227,15 @@ ANSWERS static bool switches_kept_begin(struct change *c)
         return false;
     }
     write_body(c);
-    c->unit = (struct unit){ .kind = &kind,
-                             .executor = c->request->executor,
-                             .done = switches_kept_changed };
+    c->unit =
+        (struct unit){ .kind = &kind, .executor = c->request->executor, .done = change_written };
     store_post(c->s->store, &c->unit);
     return true;
 }
 
-static void go_on(struct sandbox *s)
+static void kept_continue(struct sandbox *s)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
 
     while (k->first && !k->busy) {
         struct change *c = k->first;
@@ -243,7 +244,7 @@ static void go_on(struct sandbox *s)
         if (!k->first)
             k->last = &k->first;
         k->busy = true;
-        k->busy = switches_kept_begin(c);
+        k->busy = begin_change(c);
     }
     if (!k->busy && (k->noted_count || k->webhooks_noted))
         write_notes(s);
@@ -251,7 +252,7 @@ static void go_on(struct sandbox *s)
 
 void change_post(struct request *r, struct sandbox *s, const struct change *as)
 {
-    struct kept *k = s->faults->kept;
+    struct switches_kept *k = s->faults->kept;
     struct change *c = arena_alloc(&r->arena, 1, sizeof(*c));
 
     if (!c) {
@@ -263,12 +264,12 @@ void change_post(struct request *r, struct sandbox *s, const struct change *as)
     c->request = r;
     *k->last = c;
     k->last = &c->next;
-    go_on(s);
+    kept_continue(s);
 }
 
-/* --- at the start --- */
+/* --- loading at the start --- */
 
-/* A place to wait, before there is a loop. */
+/* Waits for one unit on the calling thread, before the sandbox has a loop. */
 struct start {
     struct unit unit;
     struct executor executor;
@@ -276,14 +277,14 @@ struct start {
     pthread_mutex_t lock;
     pthread_cond_t back;
     bool done;
-    int64_t unknown; /* rows of a later version, or of nobody's */
+    int64_t unknown; /* rows that this version cannot read */
 };
 
-static void start_give(struct executor *h, struct task *t)
+static void start_post(struct executor *h, struct task *t)
 {
     struct start *x = CONTAINER_OF(h, struct start, executor);
 
-    (void)t; /* the unit's, and what it would call is only that it is done */
+    (void)t; /* the unit's task; its only work would be start_done() */
     pthread_mutex_lock(&x->lock);
     x->done = true;
     pthread_cond_signal(&x->back);
@@ -298,10 +299,10 @@ static void start_arm(struct executor *h, struct timer *t, int64_t due_ms)
     abort();
 }
 
-/* False: not as we write it. */
-static bool switches_kept_reads(struct str text, struct reading *in)
+/* False: the text is not in our format. */
+static bool begin_stored(struct str text, struct control_body *in)
 {
-    *in = (struct reading){ 0 };
+    *in = (struct control_body){ 0 };
     if (json_parse(text, &in->body, NULL) || !cJSON_IsObject(in->body)) {
         json_freep(&in->body);
         return false;
@@ -310,7 +311,7 @@ static bool switches_kept_reads(struct str text, struct reading *in)
     return true;
 }
 
-static bool switches_kept_ends(struct reading *in)
+static bool end_stored(struct control_body *in)
 {
     bool fine = !in->problems.count;
 
@@ -319,13 +320,13 @@ static bool switches_kept_ends(struct reading *in)
     return fine;
 }
 
-static enum err take_rule(void *ctx, const struct row *row)
+static enum err load_rule(void *ctx, const struct row *row)
 {
     struct start *x = ctx;
     struct call_rule rule;
-    struct reading in;
+    struct control_body in;
 
-    if (!switches_kept_reads(row->col[3].s, &in)) {
+    if (!begin_stored(row->col[3].s, &in)) {
         x->unknown++;
         return OK;
     }
@@ -333,23 +334,23 @@ static enum err take_rule(void *ctx, const struct row *row)
     rule.seq = row->col[0].i;
     rule.skip = row->col[1].i;
     rule.times = row->col[2].i;
-    if (!switches_kept_ends(&in) || rules_add(x->s->faults, &rule))
+    if (!end_stored(&in) || rules_add(x->s->faults, &rule))
         x->unknown++;
     return OK;
 }
 
-static enum err take_switch(void *ctx, const struct row *row)
+static enum err load_switch(void *ctx, const struct row *row)
 {
     struct start *x = ctx;
     struct sandbox_faults *f = x->s->faults;
     struct webhook_values w = webhooks_now(&f->webhooks);
     struct chaos_plan plan = { 0 };
     bool hooks = str_eq(row->col[0].s, S("webhooks"));
-    struct reading in;
+    struct control_body in;
 
     if (!row->col[1].s.n)
-        return OK; /* chaos that was ended */
-    if (!switches_kept_reads(row->col[1].s, &in)) {
+        return OK; /* chaos was switched off */
+    if (!begin_stored(row->col[1].s, &in)) {
         x->unknown++;
         return OK;
     }
@@ -357,7 +358,7 @@ static enum err take_switch(void *ctx, const struct row *row)
         webhooks_read(&in, &w);
     else
         plan = chaos_read(&in);
-    if (!switches_kept_ends(&in))
+    if (!end_stored(&in))
         x->unknown++;
     else if (hooks)
         webhooks_set(&f->webhooks, &w);
@@ -373,8 +374,8 @@ static enum err start_run(struct tx *tx, struct unit *u)
 
     rules_clear(x->s->faults);
     x->unknown = 0;
-    e = tx_each(tx, STMT_sandbox_rules, NULL, 0, take_rule, x);
-    return e ? e : tx_each(tx, STMT_sandbox_switches, NULL, 0, take_switch, x);
+    e = tx_each(tx, STMT_sandbox_rules, NULL, 0, load_rule, x);
+    return e ? e : tx_each(tx, STMT_sandbox_switches, NULL, 0, load_switch, x);
 }
 
 static void start_done(struct unit *u)
@@ -384,7 +385,7 @@ static void start_done(struct unit *u)
 
 enum err sandbox_faults_load(struct sandbox *s, struct why *why)
 {
-    static const struct executor_ops ops = { start_give, start_arm };
+    static const struct executor_ops ops = { start_post, start_arm };
     static const struct unit_kind kind = { "sandbox.start", UNIT_READ, start_run, NULL };
     struct start x = { .executor = { &ops }, .s = s };
 

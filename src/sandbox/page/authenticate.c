@@ -1,6 +1,6 @@
-/* authenticate.c - the page where the customer answers the 3-D Secure question, with two buttons
- * and no script. A program answers with {"result":"success"} instead. What the page shows came from
- * a merchant, so every text of it is escaped, and the browser is told to run nothing. */
+/* authenticate.c - the page on which the customer answers the 3-D Secure question, with two
+ * buttons. A program sends {"result":"success"} instead. The texts come from a merchant, so each is
+ * escaped, and the policy forbids the browser to run anything. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/control/control.h"
@@ -15,17 +15,17 @@ struct question {
     struct request *request;
     struct sandbox *sandbox;
     struct str intent;
-    bool answering, success, plain; /* plain: a program asks, it gets JSON */
-    /* as the unit found it */
+    bool answering, success, plain; /* plain: a program asks and gets JSON */
+    /* What the unit read: */
     enum intent_status status;
     int64_t amount;
-    bool wallet; /* no card */
+    bool wallet; /* a wallet's page, not a card's */
     struct str currency, description, return_url;
 };
 
 /* --- the unit --- */
 
-static enum err authenticate_look(struct tx *tx, struct question *q)
+static enum err read_intent(struct tx *tx, struct question *q)
 {
     struct arena *a = &q->request->arena;
     struct intent p;
@@ -42,21 +42,22 @@ static enum err authenticate_look(struct tx *tx, struct question *q)
     return q->currency.p && q->description.p && q->return_url.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err look_run(struct tx *tx, struct unit *u)
+static enum err question_run(struct tx *tx, struct unit *u)
 {
-    return authenticate_look(tx, CONTAINER_OF(u, struct question, unit));
+    return read_intent(tx, CONTAINER_OF(u, struct question, unit));
 }
 
 static enum err answer_run(struct tx *tx, struct unit *u)
 {
     struct question *q = CONTAINER_OF(u, struct question, unit);
-    enum err e = authenticate_look(tx, q);
+    enum err e = read_intent(tx, q);
 
-    if (!e && q->status != INTENT_NEEDS_ACTION)
+    if (e)
+        return e;
+    if (q->status != INTENT_NEEDS_ACTION)
         return ERR_UNPROCESSABLE;
-    if (!e)
-        e = sandbox_authenticate(q->sandbox, tx, &q->request->arena, q->intent, q->success);
-    return e ? e : authenticate_look(tx, q);
+    e = sandbox_authenticate(q->sandbox, tx, &q->request->arena, q->intent, q->success);
+    return e ? e : read_intent(tx, q);
 }
 
 /* --- pages --- */
@@ -95,7 +96,7 @@ static void reply_question(const struct question *q)
     reply_page(q, &b, l);
 }
 
-static bool went_well(const struct question *q)
+static bool is_approved(const struct question *q)
 {
     return q->status == INTENT_NEEDS_CAPTURE || q->status == INTENT_SUCCEEDED ||
            q->status == INTENT_PROCESSING || q->status == INTENT_NEEDS_CONFIRM;
@@ -108,17 +109,17 @@ static void reply_done(const struct question *q)
 
     begin_page(&b, q, l);
     buf_add(&b, S("<p role=\"status\">"));
-    buf_add(&b, went_well(q) ? page_say(l, "Done. You may close this page.",
-                                        "認証が完了しました。この画面を閉じてください。")
-                             : page_say(l, "The payment has not been authorised.",
-                                        "支払いは承認されていません。"));
+    buf_add(&b, is_approved(q) ? page_say(l, "Done. You may close this page.",
+                                          "認証が完了しました。この画面を閉じてください。")
+                               : page_say(l, "The payment has not been authorised.",
+                                          "支払いは承認されていません。"));
     buf_add(&b, S("</p>\n"));
     reply_page(q, &b, l);
 }
 
 /* --- after the answer --- */
 
-/* What Stripe adds for the merchant's page; before a fragment, where there is one. */
+/* Redirects to the merchant's page with the parameters that Stripe adds, before a fragment. */
 static void reply_return(const struct question *q)
 {
     struct str fragment = q->return_url, url = str_cut(&fragment, '#');
@@ -129,7 +130,7 @@ static void reply_return(const struct question *q)
     buf_char(&b, memchr(url.p, '?', url.n) ? '&' : '?');
     buf_add(&b, S("payment_intent="));
     buf_add(&b, q->intent);
-    buf_fmt(&b, "&redirect_status=%s", went_well(q) ? "succeeded" : "failed");
+    buf_fmt(&b, "&redirect_status=%s", is_approved(q) ? "succeeded" : "failed");
     if (fragment.n) {
         buf_char(&b, '#');
         buf_add(&b, fragment);
@@ -153,7 +154,7 @@ static void reply_json(const struct question *q)
     control_reply(q->request, 200, S("application/json"), &b);
 }
 
-static void came_back(struct unit *u)
+static void question_done(struct unit *u)
 {
     struct question *q = CONTAINER_OF(u, struct question, unit);
 
@@ -164,7 +165,7 @@ static void came_back(struct unit *u)
         reply_question(q);
     else if (q->plain)
         reply_json(q);
-    else if (q->answering && page_is_address(q->return_url))
+    else if (q->answering && page_is_url(q->return_url))
         reply_return(q);
     else
         reply_done(q);
@@ -172,9 +173,9 @@ static void came_back(struct unit *u)
 
 /* --- the request --- */
 
-static void authenticate_post(struct request *r, struct sandbox *s, const struct question *as)
+static void question_post(struct request *r, struct sandbox *s, const struct question *as)
 {
-    static const struct unit_kind looks = { "sandbox.question", UNIT_READ, look_run, NULL };
+    static const struct unit_kind looks = { "sandbox.question", UNIT_READ, question_run, NULL };
     static const struct unit_kind answers = { "sandbox.answer", UNIT_FRONT, answer_run, NULL };
     struct question *q = arena_alloc(&r->arena, 1, sizeof(*q));
 
@@ -188,14 +189,14 @@ static void authenticate_post(struct request *r, struct sandbox *s, const struct
     q->intent = r->params[0];
     q->unit = (struct unit){ .kind = q->answering ? &answers : &looks,
                              .executor = r->executor,
-                             .done = came_back,
+                             .done = question_done,
                              .arena = &r->arena };
     store_post(s->store, &q->unit);
 }
 
 void control_ask_customer(struct request *r, void *sandbox)
 {
-    authenticate_post(r, sandbox, &(struct question){ 0 });
+    question_post(r, sandbox, &(struct question){ 0 });
 }
 
 static bool read_result(struct str result, struct question *q)
@@ -213,7 +214,7 @@ static bool read_json(struct str body, struct question *q)
     return !json_pick(body, path, 1, &v, NULL) && v.type == JSON_STRING && read_result(v.raw, q);
 }
 
-/* The page's own form: one button was pressed. */
+/* The form of the page: one button was pressed. */
 static bool read_form(struct str body, struct question *q)
 {
     struct str value = body, name = str_cut(&value, '=');
@@ -228,7 +229,7 @@ void control_authenticate(struct request *r, void *sandbox)
     bool json = str_starts(type, S("application/json"));
 
     if (json ? read_json(r->body, &q) : read_form(r->body, &q))
-        authenticate_post(r, sandbox, &q);
+        question_post(r, sandbox, &q);
     else
         reply_problem(r, ERR_VALIDATION, "result is success or fail");
 }

@@ -1,5 +1,5 @@
-/* checkout.c - the page of a Checkout Session, where a person picks one of the test cards or
- * the convenience store, pays or goes back. A program sends {"paymentMethod": ...} to its /pay. */
+/* checkout.c - the page of a Checkout Session, on which a person picks a test card or konbini and
+ * pays or goes back. A program sends {"paymentMethod": ...} to its /pay. */
 #include "sandbox/stripe/checkout.h"
 
 #include "base/limits.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* --- which method --- */
+/* --- the method --- */
 
 static const struct {
     const char *method, *en, *ja;
@@ -23,7 +23,7 @@ static const struct {
     { "sepa_debit_fails", "Bank debit (SEPA, fails)", "口座振替（SEPA、失敗）" },
 };
 
-/* Those of the choices that are no cards go by their own names. */
+/* The choices that are not cards have names of their own. */
 static const struct card *checkout_chosen(struct str name)
 {
     const struct card *card = card_by_name(name);
@@ -51,7 +51,7 @@ static enum err find_method(struct act *a, struct work *w, const struct session 
         sb_method_write(w, m);
     }
     a->why = "the session does not take this type of payment";
-    return page_allows(s->method_types, method_type_of(m->card)->name) ? OK : ERR_VALIDATION;
+    return page_list_has(s->method_types, method_type_of(m->card)->name) ? OK : ERR_VALIDATION;
 }
 
 /* --- the page --- */
@@ -82,7 +82,7 @@ static void put_choices(struct buf *b, enum language l, const struct session *s)
     for (size_t i = 0; i < COUNT(choices); i++) {
         const struct card *card = checkout_chosen(str_of(choices[i].method));
 
-        if (!page_allows(s->method_types, card_type(card)))
+        if (!page_list_has(s->method_types, card_type(card)))
             continue;
         buf_fmt(b, "<p><label><input type=\"radio\" name=\"method\" value=\"%s\"%s> ",
                 choices[i].method, first ? " checked" : "");
@@ -157,14 +157,14 @@ static enum err show_page(struct act *a, struct work *w, const struct session *s
         put_form(&b, l, s);
     }
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
-/* --- where the customer goes next --- */
+/* --- redirects --- */
 
-/* The merchant's page; {CHECKOUT_SESSION_ID} in it is the session. */
-static enum err go_on_to_merchant(struct act *a, struct work *w, const struct session *s)
+/* Redirects to success_url, in which {CHECKOUT_SESSION_ID} stands for the session's id. */
+static enum err redirect_to_merchant(struct act *a, struct work *w, const struct session *s)
 {
     static const struct str mark = { "{CHECKOUT_SESSION_ID}", 21 };
     struct str rest = s->success_url;
@@ -181,16 +181,17 @@ static enum err go_on_to_merchant(struct act *a, struct work *w, const struct se
         n += at ? mark.n : 0;
         rest = (struct str){ rest.p + n, rest.n - n };
     }
-    a->location = work_take(w, &b);
+    a->location = work_text_of(w, &b);
     return w->err;
 }
 
-/* Still open: declined, and the page says so; or 3-D Secure asks. */
-static enum err go_on(struct act *a, struct work *w, const struct session *s,
-                      const struct intent *p)
+/* Where the customer goes after an attempt: to the merchant, to the 3-D Secure page, or back to
+ * this page, which shows the decline. */
+static enum err redirect_next(struct act *a, struct work *w, const struct session *s,
+                              const struct intent *p)
 {
     if (str_eq(s->status, S("complete")))
-        return go_on_to_merchant(a, w, s);
+        return redirect_to_merchant(a, w, s);
     if (p->status == INTENT_NEEDS_ACTION)
         a->location = work_text(w, "/_sandbox/authenticate/" STR_FMT "%s", STR_ARG(p->id),
                                 page_query(a->request));
@@ -202,39 +203,40 @@ static enum err go_on(struct act *a, struct work *w, const struct session *s,
 
 /* --- the units --- */
 
-static enum err find_session(struct act *a, struct work *w, struct session *s)
+static enum err read_session(struct act *a, struct work *w, struct session *s)
 {
     return sb_session_read(w->tx, a->id, s);
 }
 
-/* Back from 3-D Secure the customer does not stay here. */
+/* A customer who returns from 3-D Secure with a complete session is sent on to the merchant. */
 static enum err checkout_show(struct act *a, struct work *w)
 {
     struct session s;
-    enum err e = find_session(a, w, &s);
+    enum err e = read_session(a, w, &s);
     bool back = control_query(a->request, S("redirect_status")).n > 0;
 
     if (e)
         return e;
-    return back && str_eq(s.status, S("complete")) ? go_on_to_merchant(a, w, &s)
+    return back && str_eq(s.status, S("complete")) ? redirect_to_merchant(a, w, &s)
                                                    : show_page(a, w, &s);
 }
 
 static enum err checkout_pay(struct act *a, struct work *w)
 {
     struct confirmation how = { 0 };
-    struct attempt attempt;
+    struct pay_attempt attempt;
     struct session s;
     struct method m;
     struct intent p;
-    enum err e = find_session(a, w, &s);
+    enum err e = read_session(a, w, &s);
 
-    if (!e && !sb_session_is_open(w, &s)) {
+    if (e)
+        return e;
+    if (!sb_session_is_open(w, &s)) {
         a->why = "the session is not open any more";
         return ERR_UNPROCESSABLE;
     }
-    if (!e)
-        e = find_method(a, w, &s, &m);
+    e = find_method(a, w, &s, &m);
     if (e)
         return e;
     a->why = NULL;
@@ -243,7 +245,7 @@ static enum err checkout_pay(struct act *a, struct work *w)
     if (!sb_session_pay(w, &s, &m, &how, &p, &attempt))
         return w->err;
     if (a->form)
-        return go_on(a, w, &s, &p);
+        return redirect_next(a, w, &s, &p);
     a->json = sb_session_json(w, &s, 0);
     return w->err;
 }
@@ -251,7 +253,7 @@ static enum err checkout_pay(struct act *a, struct work *w)
 static enum err checkout_cancel(struct act *a, struct work *w)
 {
     struct session s;
-    enum err e = find_session(a, w, &s);
+    enum err e = read_session(a, w, &s);
 
     if (e)
         return e;

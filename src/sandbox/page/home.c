@@ -1,13 +1,13 @@
-/* home.c - GET /_sandbox: what happened last, what waits, and what goes wrong, on one page for
- * people. No script: every button is a form of its own (press.c). Rows are read in a unit; the
- * page is written on the executor, where the switches live. */
+/* home.c - GET /_sandbox: the latest payments and events, what waits, and the switches, on one page
+ * for people. Every button is a form of its own (press.c). Rows are read in a unit; the page is
+ * written on the executor, which owns the switches. */
 #include "sandbox/page/home.h"
 
 #include <string.h>
 
 /* --- the rows --- */
 
-static struct str page_home_keep(struct home_view *v, struct str s)
+static struct str keep_text(struct home_view *v, struct str s)
 {
     return arena_str(&v->request->arena, s);
 }
@@ -16,14 +16,13 @@ static struct home_intent intent_of(struct home_view *v, const struct row *row)
 {
     const struct val *c = row->col;
 
-    return (struct home_intent){ .id = page_home_keep(v, c[0].s),
+    return (struct home_intent){ .id = keep_text(v, c[0].s),
                                  .created_ms = c[1].i,
                                  .amount = c[2].i,
-                                 .currency = page_home_keep(v, c[3].s),
-                                 .status = row->count > 4 ? page_home_keep(v, c[4].s) : S(""),
-                                 .card = row->count > 5 ? page_home_keep(v, c[5].s) : S(""),
-                                 .description =
-                                     row->count > 6 ? page_home_keep(v, c[6].s) : S("") };
+                                 .currency = keep_text(v, c[3].s),
+                                 .status = row->count > 4 ? keep_text(v, c[4].s) : S(""),
+                                 .card = row->count > 5 ? keep_text(v, c[5].s) : S(""),
+                                 .description = row->count > 6 ? keep_text(v, c[6].s) : S("") };
 }
 
 static enum err add_intent(void *ctx, const struct row *row)
@@ -71,15 +70,15 @@ static enum err add_event(void *ctx, const struct row *row)
     struct home_view *v = ctx;
     const struct val *c = row->col;
 
-    v->events[v->event_count++] = (struct home_event){ .id = page_home_keep(v, c[0].s),
-                                                       .type = page_home_keep(v, c[1].s),
+    v->events[v->event_count++] = (struct home_event){ .id = keep_text(v, c[0].s),
+                                                       .type = keep_text(v, c[1].s),
                                                        .created_ms = c[2].i,
-                                                       .object = page_home_keep(v, c[3].s),
+                                                       .object = keep_text(v, c[3].s),
                                                        .told = c[4].i > 0 };
     return OK;
 }
 
-static struct home_event *event_by(struct home_view *v, struct str id)
+static struct home_event *find_event(struct home_view *v, struct str id)
 {
     for (size_t i = 0; i < v->event_count; i++)
         if (str_eq(v->events[i].id, id))
@@ -90,7 +89,7 @@ static struct home_event *event_by(struct home_view *v, struct str id)
 static enum err add_message(void *ctx, const struct row *row)
 {
     struct home_view *v = ctx;
-    struct home_event *e = event_by(v, row->col[0].s);
+    struct home_event *e = find_event(v, row->col[0].s);
 
     if (!e)
         return OK;
@@ -99,59 +98,66 @@ static enum err add_message(void *ctx, const struct row *row)
     if (row->col[1].i < e->attempts)
         return OK;
     e->attempts = row->col[1].i;
-    e->why = page_home_keep(v, row->col[3].s);
+    e->why = keep_text(v, row->col[3].s);
     return OK;
 }
 
 static enum err add_dead(void *ctx, const struct row *row)
 {
     struct home_view *v = ctx;
-    struct home_event *e = event_by(v, row->col[0].s);
+    struct home_event *e = find_event(v, row->col[0].s);
 
     if (!e)
         return OK;
     e->told = e->dead = true;
     e->attempts = row->col[1].i;
-    e->why = page_home_keep(v, row->col[2].s);
+    e->why = keep_text(v, row->col[2].s);
     return OK;
 }
 
-static enum err look_at_paypay(struct tx *tx, struct home_view *v)
+static enum err read_paypay(struct tx *tx, struct home_view *v)
 {
     struct val rows[] = { V_INT(HOME_ROWS) }, open[] = { V_INT(v->now_ms), V_INT(HOME_ROWS) };
     enum err e;
 
     v->paypay_count = v->code_count = 0;
     e = tx_each(tx, STMT_sandbox_home_paypay, rows, COUNT(rows), add_paypay, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_codes, open, COUNT(open), add_code, v);
+    if (e)
+        return e;
+    e = tx_each(tx, STMT_sandbox_home_codes, open, COUNT(open), add_code, v);
     return e ? e : pp_home_read(v, tx);
 }
 
-static enum err look_run(struct tx *tx, struct unit *u)
+static enum err home_run(struct tx *tx, struct unit *u)
 {
     struct home_view *v = CONTAINER_OF(u, struct home_view, unit);
-    struct val rows[] = { V_INT(HOME_ROWS) }, events[] = { V_INT(HOME_EVENTS) };
-    enum err e;
+    static const struct {
+        enum stmt stmt;
+        int most;
+        enum err (*add)(void *ctx, const struct row *row);
+    } lists[] = {
+        { STMT_sandbox_home_intents, HOME_ROWS, add_intent },
+        { STMT_sandbox_home_waiting, HOME_ROWS, add_waiting },
+        { STMT_sandbox_home_sessions, HOME_ROWS, add_session },
+        { STMT_sandbox_home_events, HOME_EVENTS, add_event },
+        { STMT_sandbox_home_messages, HOME_EVENTS, add_message }, /* of the events above */
+        { STMT_sandbox_home_dead, HOME_EVENTS, add_dead },
+    };
 
     v->intent_count = v->waiting_count = v->session_count = v->event_count = 0;
-    e = tx_each(tx, STMT_sandbox_home_intents, rows, 1, add_intent, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_waiting, rows, 1, add_waiting, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_sessions, rows, 1, add_session, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_events, events, 1, add_event, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_messages, events, 1, add_message, v);
-    if (!e)
-        e = tx_each(tx, STMT_sandbox_home_dead, events, 1, add_dead, v);
-    return e ? e : look_at_paypay(tx, v);
+    for (size_t i = 0; i < COUNT(lists); i++) {
+        struct val most = V_INT(lists[i].most);
+        enum err e = tx_each(tx, lists[i].stmt, &most, 1, lists[i].add, v);
+
+        if (e)
+            return e;
+    }
+    return read_paypay(tx, v);
 }
 
 /* --- the answer --- */
 
-static void page_home_looked(struct unit *u)
+static void home_read(struct unit *u)
 {
     struct home_view *v = CONTAINER_OF(u, struct home_view, unit);
     struct request *r = v->request;
@@ -169,7 +175,7 @@ static void page_home_looked(struct unit *u)
 
 void control_home(struct request *r, void *sandbox)
 {
-    static const struct unit_kind kind = { "sandbox.executor", UNIT_READ, look_run, NULL };
+    static const struct unit_kind kind = { "sandbox.executor", UNIT_READ, home_run, NULL };
     struct sandbox *s = sandbox;
     struct home_view *v = arena_alloc(&r->arena, 1, sizeof(*v));
 
@@ -182,7 +188,7 @@ void control_home(struct request *r, void *sandbox)
     v->language = page_language(r);
     v->now_ms = env_now_ms(&s->env);
     v->unit = (struct unit){
-        .kind = &kind, .executor = r->executor, .done = page_home_looked, .arena = &r->arena
+        .kind = &kind, .executor = r->executor, .done = home_read, .arena = &r->arena
     };
     store_post(s->store, &v->unit);
 }

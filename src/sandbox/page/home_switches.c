@@ -1,9 +1,9 @@
-/* home_switches.c - the part of the front page where things are made to go wrong. */
+/* home_switches.c - the switches on the front page: faults, webhooks, chaos. */
 #include "sandbox/page/home.h"
 
 #include <stdio.h>
 
-/* Each body as rule_write() writes it, so that a rule that was set is known by it. */
+/* Each body is what rule_write() writes, so that a rule on the page is recognized by it. */
 const struct home_rule home_rules[] = {
     { "decline", "Decline", "カード拒否", "\"declineCode\":\"generic_decline\"" },
     { "delay", "Delay 3 s", "3秒遅延", "\"delayMs\":3000" },
@@ -28,7 +28,7 @@ const size_t home_rule_count = COUNT(home_rules);
 
 /* --- calls --- */
 
-/* NULL: no button does that. */
+/* The button that adds this rule. NULL: none does. */
 static const struct home_rule *button_of(struct str json)
 {
     for (size_t i = 0; i < home_rule_count; i++) {
@@ -41,8 +41,8 @@ static const struct home_rule *button_of(struct str json)
     return NULL;
 }
 
-/* What it does, without where: in the words of its button, or else as it was asked for. */
-static void put_what(struct buf *b, const struct home_view *v, struct call_rule rule)
+/* The effect of a rule: the label of its button, or else its JSON. */
+static void put_effect(struct buf *b, const struct home_view *v, struct call_rule rule)
 {
     const struct home_rule *button;
     struct buf json;
@@ -81,7 +81,7 @@ void home_write_rule_rest(struct buf *b, const struct home_view *v, struct str m
 static void put_rule(struct buf *b, const struct home_view *v, const struct call_rule *rule)
 {
     buf_add(b, S("<li>"));
-    put_what(b, v, *rule);
+    put_effect(b, v, *rule);
     home_write_rule_rest(b, v, str_of(rule->method), str_of(rule->path), rule->skip, rule->times);
 }
 
@@ -116,8 +116,8 @@ static void write_calls(struct buf *b, const struct home_view *v)
 
 /* --- webhooks --- */
 
-/* The switches below cannot bring them back. */
-static void put_off(struct buf *b, const struct home_view *v)
+/* The setting has no receiver, so the switches below have no effect. */
+static void put_off_by_setting(struct buf *b, const struct home_view *v)
 {
     buf_add(b, S("<p class=\"note\" role=\"status\">"));
     home_say(b, v,
@@ -136,7 +136,7 @@ static void write_webhooks(struct buf *b, const struct home_view *v)
     home_say(b, v, "What goes wrong with webhooks", "Webhookで起こす障害");
     buf_add(b, S("</h2>\n"));
     if (!v->s->o.webhook_url.n)
-        put_off(b, v);
+        put_off_by_setting(b, v);
     buf_add(b, S("<p class=\"dim\">"));
     home_say(b, v, "Receiver: ", "宛先: ");
     page_text(b, w.url[0] ? str_of(w.url) : v->s->o.webhook_url);
@@ -156,7 +156,7 @@ static void write_webhooks(struct buf *b, const struct home_view *v)
     buf_add(b, S("</div></form>\n"));
 }
 
-/* --- chance --- */
+/* --- chaos --- */
 
 static const struct {
     const char *en, *ja;
@@ -184,7 +184,7 @@ static const struct {
     [CHAOS_DROP] = { "Drop", "破棄" },
 };
 
-/* Of a million, as percent: "0", "2", "0.25". */
+/* Millionths as percent: "0", "2", "0.25". */
 static void put_percent(struct buf *b, int64_t rate)
 {
     char digits[8];

@@ -1,5 +1,5 @@
-/* home_write.c - the front page as HTML: what happened. What came from outside (descriptions,
- * ids, a receiver's words) is escaped, all of it. */
+/* home_write.c - the front page as HTML: payments, events and what waits. Every text from outside
+ * is escaped. */
 #include "base/time/civil.h"
 #include "sandbox/page/home.h"
 
@@ -84,8 +84,7 @@ void home_write_clear(struct buf *b, const struct home_view *v, const char *name
     buf_add(b, S("</button></form>\n"));
 }
 
-static void home_write_label(struct buf *b, const struct home_view *v, const char *en,
-                             const char *ja)
+static void put_label(struct buf *b, const struct home_view *v, const char *en, const char *ja)
 {
     home_say(b, v, en, ja);
     buf_add(b, S("</button>\n"));
@@ -95,7 +94,7 @@ void home_write_button(struct buf *b, const struct home_view *v, const char *nam
                        const char *value, const char *en, const char *ja)
 {
     buf_fmt(b, "<button name=\"%s\" value=\"%s\">", name, value);
-    home_write_label(b, v, en, ja);
+    put_label(b, v, en, ja);
 }
 
 void home_write_toggle(struct buf *b, const struct home_view *v, const char *name,
@@ -103,12 +102,12 @@ void home_write_toggle(struct buf *b, const struct home_view *v, const char *nam
 {
     buf_fmt(b, "<button name=\"%s\" value=\"%s\" aria-pressed=\"%s\">", name, value,
             pressed ? "true" : "false");
-    home_write_label(b, v, en, ja);
+    put_label(b, v, en, ja);
 }
 
-/* --- small things --- */
+/* --- helpers --- */
 
-/* In Japan: that is where this is used. */
+/* In Japan's time zone. */
 static void put_time(struct buf *b, int64_t ms)
 {
     int64_t s = ms / 1000 + 9 * INT64_C(3600);
@@ -126,8 +125,8 @@ static void put_code(struct buf *b, struct str s)
     buf_add(b, S("</code>"));
 }
 
-/* At most so many bytes, between two characters. */
-static struct str home_write_shortened(struct str s, size_t most)
+/* The first bytes, cut between two characters. */
+static struct str shortened(struct str s, size_t most)
 {
     if (s.n <= most)
         return s;
@@ -140,7 +139,7 @@ static void put_short(struct buf *b, struct str s)
 {
     enum { SHOWN = 160 };
 
-    page_text(b, home_write_shortened(s, SHOWN));
+    page_text(b, shortened(s, SHOWN));
     if (s.n > SHOWN)
         buf_add(b, S("…"));
 }
@@ -176,7 +175,7 @@ static void put_waiting_intent(struct buf *b, const struct home_view *v,
         put_link(b, v, "/_sandbox/authenticate/", p, "Answer 3-D Secure", "3Dセキュア認証に答える");
 }
 
-/* A code's page is also where the user answers for a capture. */
+/* The page of a code is also where the user answers for a capture. */
 static bool is_asked(const struct home_intent *p)
 {
     return p->card.n && str_eq(p->status, S("REAUTHORIZING"));
@@ -265,7 +264,7 @@ static void put_intent(struct buf *b, const struct home_intent *p, const char *p
     buf_add(b, S("</td></tr>\n"));
 }
 
-/* Of both providers, the newest first. */
+/* The payments of both providers, the newest first. */
 static void put_intents(struct buf *b, const struct home_view *v)
 {
     for (size_t i = 0, j = 0, n = 0; n < HOME_ROWS; n++) {
@@ -368,7 +367,8 @@ static void write_events(struct buf *b, const struct home_view *v)
 
 /* --- the page --- */
 
-/* What a form came back with; a fixed list, so that nothing of the address is shown. */
+/* The note that a form came back with. It is one of a fixed list: nothing of the address is
+ * shown. */
 static void write_note(struct buf *b, const struct home_view *v)
 {
     static const struct {

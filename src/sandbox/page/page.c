@@ -1,3 +1,4 @@
+/* page.c - what the pages for people share: escaping, amounts, headers, the frame of a page. */
 #include "sandbox/page/page.h"
 
 #include "domain/money.h"
@@ -7,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Its hash stands in the policy, so that the browser takes this style and no other; test_page.c
- * holds one against the other. */
+/* The policy allows this style by its hash and no other. test_page.c checks the hash. */
 const char page_style[] =
     "body{font:1rem/1.6 system-ui,sans-serif;max-width:28rem;margin:2rem auto;padding:0 1"
     "rem;color:#1a1a1a;background:#fff}h1{font-size:1.4rem}ul{list-style:none;padding:0}s"
@@ -37,7 +37,7 @@ void page_text(struct buf *b, struct str s)
     }
 }
 
-/* NULL: its code stands behind the number. */
+/* NULL: the code is written after the number. */
 static const char *symbol_of(const char *code)
 {
     static const struct {
@@ -63,7 +63,7 @@ void page_money(struct buf *b, int64_t amount, struct str currency)
         buf_fmt(b, " %s", code);
 }
 
-bool page_is_address(struct str url)
+bool page_is_url(struct str url)
 {
     for (size_t i = 0; i < url.n; i++)
         if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
@@ -71,7 +71,7 @@ bool page_is_address(struct str url)
     return str_starts(url, S("https://")) || str_starts(url, S("http://"));
 }
 
-bool page_allows(struct str types, const char *type)
+bool page_list_has(struct str types, const char *type)
 {
     char quoted[64];
     int n = snprintf(quoted, sizeof(quoted), "\"%s\"", type);
@@ -79,8 +79,8 @@ bool page_allows(struct str types, const char *type)
     return memmem(types.p, types.n, quoted, (size_t)n) != NULL;
 }
 
-/* Referrer-Policy: under no-referrer the page's own forms would say "Origin: null", as a stranger's
- * may; sandbox/control/control.c asks. */
+/* Under no-referrer the page's own forms would send "Origin: null", as a foreign page may;
+ * control.c checks the origin. */
 static void add_headers(struct request *r, const char *policy)
 {
     reply_header(r, S("Content-Security-Policy"), str_of(policy));
@@ -91,7 +91,7 @@ static void add_headers(struct request *r, const char *policy)
 
 void page_headers(struct request *r)
 {
-    /* form-action: browsers hold the redirect behind the form against it, too. */
+    /* form-action: browsers also apply it to the redirect that answers the form. */
     add_headers(r,
                 "default-src 'none'; style-src '" STYLE_HASH "'; form-action 'self' https: http:; "
                 "base-uri 'none'; frame-ancestors 'none'");

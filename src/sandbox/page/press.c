@@ -1,6 +1,5 @@
-/* press.c - POST /_sandbox: a button of the front page was pressed. The way back is always the
- * page itself (303), at the place where the button stands. sandbox/control/control.c has seen to it that no
- * stranger's page pressed it. */
+/* press.c - POST /_sandbox: a button of the front page was pressed. The answer is always a redirect
+ * (303) back to the button's place on the page. control.c has already rejected foreign pages. */
 #include "sandbox/form.h"
 #include "sandbox/page/home.h"
 #include "sandbox/webhook/hooks.h"
@@ -10,9 +9,9 @@
 
 enum { PERCENT_PPM = 10000, HOOK_DELAY_MS = 3000, HOOK_DROPS = 5 };
 
-/* --- the way back --- */
+/* --- the redirect --- */
 
-static void go_back(struct request *r, const char *note, const char *place)
+static void back_to_page(struct request *r, const char *note, const char *place)
 {
     char where[128];
 
@@ -23,7 +22,7 @@ static void go_back(struct request *r, const char *note, const char *place)
     reply_send(r, 303, S(""), S(""));
 }
 
-static const char *place_of(enum change_kind kind)
+static const char *place_on_page(enum change_kind kind)
 {
     switch (kind) {
     case CHANGE_ADD:
@@ -34,15 +33,15 @@ static const char *place_of(enum change_kind kind)
     return "";
 }
 
-ANSWERS static bool go_back_unchanged(struct change *c, const char *note)
+ANSWERS static bool back_with_note(struct change *c, const char *note)
 {
-    go_back(c->request, note, place_of(c->kind));
+    back_to_page(c->request, note, place_on_page(c->kind));
     return false;
 }
 
-static void page_press_pressed(struct change *c)
+static void button_done(struct change *c)
 {
-    go_back(c->request, "", place_of(c->kind));
+    back_to_page(c->request, "", place_on_page(c->kind));
 }
 
 /* --- the form --- */
@@ -64,7 +63,8 @@ static struct str value_of(const struct form *form, const char *name)
     return f && f->has_value ? f->value : S("");
 }
 
-/* "2", "0.5", ".25", "1e2" not; of a percent no more than four digits count. */
+/* Reads "2", "0.5" or ".25" as millionths; "1e2" is invalid. Digits after the fourth decimal do not
+ * count. */
 static bool read_percent(struct str text, int64_t *ret_ppm)
 {
     struct str rest = text, whole = str_cut(&rest, '.');
@@ -91,7 +91,7 @@ static bool read_percent(struct str text, int64_t *ret_ppm)
 ANSWERS static bool read_rule(struct change *c)
 {
     struct form form = { 0 };
-    struct reading in = { 0 };
+    struct control_body in = { 0 };
     char json[256];
     int64_t times;
     size_t i = 0;
@@ -102,15 +102,15 @@ ANSWERS static bool read_rule(struct change *c)
         i++;
     if (i == home_rule_count || !str_to_i64(value_of(&form, "times"), &times) || times < 1 ||
         times > HOME_TIMES_MOST)
-        return go_back_unchanged(c, "number");
+        return back_with_note(c, "number");
     if (c->s->faults->count == LIMIT_SANDBOX_RULES)
-        return go_back_unchanged(c, "full");
+        return back_with_note(c, "full");
     snprintf(json, sizeof(json), "{%s,\"times\":%lld}", home_rules[i].body, (long long)times);
     c->request->body = arena_str(&c->request->arena, str_of(json));
-    if (!reading_begin(&in, c->request, rule_names, rule_name_count))
+    if (!control_body_begin(&in, c->request, rule_names, rule_name_count))
         return false;
     c->rule = rule_read(&in);
-    return reading_end(&in, c->request);
+    return control_body_end(&in, c->request);
 }
 
 static bool read_nothing(struct change *c)
@@ -143,11 +143,11 @@ ANSWERS static bool read_hook(struct change *c)
     else if (str_eq(name, S("drop")))
         w->drop_first = w->drop_first ? 0 : HOOK_DROPS;
     else
-        return go_back_unchanged(c, "number");
+        return back_with_note(c, "number");
     return true;
 }
 
-/* --- chance --- */
+/* --- chaos --- */
 
 static bool read_plan(const struct form *form, struct chaos_plan *p)
 {
@@ -177,14 +177,14 @@ ANSWERS static bool read_chaos(struct change *c)
     if (!read_form(c->request, &form))
         return false;
     if (!read_plan(&form, &p))
-        return go_back_unchanged(c, "number");
+        return back_with_note(c, "number");
     c->chaos = p;
     return true;
 }
 
 /* --- events --- */
 
-static enum err page_press_resend(struct act *a, struct work *w)
+static enum err resend_run(struct act *a, struct work *w)
 {
     const char *lang = page_language(a->request) == LANG_JA ? "ja" : "en";
     struct row row;
@@ -196,27 +196,25 @@ static enum err page_press_resend(struct act *a, struct work *w)
         a->location = work_text(w, "/_sandbox?lang=%s&note=gone#events", lang);
     else
         a->location = work_text(w, "/_sandbox?lang=%s#events", lang);
-    return e ? w->err : sb_event_again(w->s, w->tx, a->text[0], S(""), w->now_ms);
+    return e ? w->err : sb_event_resend(w->s, w->tx, a->text[0], S(""), w->now_ms);
 }
 
-/* --- the door --- */
+/* --- the buttons --- */
 
 static const struct {
     const char *field, *value; /* value NULL: any */
     struct change change;
 } buttons[] = {
-    { "rule", NULL, { .kind = CHANGE_ADD, .read = read_rule, .done = page_press_pressed } },
-    { "rules",
-      "clear",
-      { .kind = CHANGE_CLEAR, .read = read_nothing, .done = page_press_pressed } },
-    { "hook", NULL, { .kind = CHANGE_WEBHOOKS, .read = read_hook, .done = page_press_pressed } },
-    { "chaos", "start", { .kind = CHANGE_CHAOS, .read = read_chaos, .done = page_press_pressed } },
-    { "chaos", "stop", { .kind = CHANGE_CHAOS, .read = read_nothing, .done = page_press_pressed } },
+    { "rule", NULL, { .kind = CHANGE_ADD, .read = read_rule, .done = button_done } },
+    { "rules", "clear", { .kind = CHANGE_CLEAR, .read = read_nothing, .done = button_done } },
+    { "hook", NULL, { .kind = CHANGE_WEBHOOKS, .read = read_hook, .done = button_done } },
+    { "chaos", "start", { .kind = CHANGE_CHAOS, .read = read_chaos, .done = button_done } },
+    { "chaos", "stop", { .kind = CHANGE_CHAOS, .read = read_nothing, .done = button_done } },
 };
 
 void control_press(struct request *r, void *sandbox)
 {
-    struct act again = { .run = page_press_resend, .form = true };
+    struct act again = { .run = resend_run, .form = true };
     struct form form = { 0 };
 
     if (!act_is_form(r)) {

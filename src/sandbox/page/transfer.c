@@ -1,5 +1,5 @@
-/* transfer.c - where the money is to be sent (hosted_instructions_url), as a page with a form
- * that sends some. A program calls Stripe's fund_cash_balance. */
+/* transfer.c - the page of a bank transfer (hosted_instructions_url): the missing amount, and a
+ * form that sends some. A program calls Stripe's fund_cash_balance. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/page/page.h"
@@ -58,11 +58,11 @@ static enum err transfer_show(struct act *a, struct work *w)
         buf_add(&b, S("</p>\n"));
     }
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
-static enum err send_some(struct act *a, struct work *w)
+static enum err transfer_send(struct act *a, struct work *w)
 {
     struct customer c;
     struct intent p;
@@ -82,7 +82,7 @@ static enum err send_some(struct act *a, struct work *w)
     e = sb_customer_read(w->tx, p.customer, &c);
     if (e)
         return e;
-    if (sb_cash_arrives(w, &c, amount))
+    if (sb_cash_add(w, &c, amount))
         a->location = work_text(w, "/_sandbox/transfer/" STR_FMT "%s", STR_ARG(a->id),
                                 page_query(a->request));
     return w->err;
@@ -96,7 +96,7 @@ void control_show_transfer(struct request *r, void *sandbox)
 void control_send_transfer(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "amount" };
-    struct act a = { .run = send_some };
+    struct act a = { .run = transfer_send };
 
     if (!act_is_form(r))
         reply_problem(r, ERR_MEDIA_TYPE, NULL);

@@ -1,5 +1,5 @@
-/* voucher.c - the slip for the convenience store, as a page with two buttons: it is paid, or
- * its time is over. A program posts to /pay and /expire. */
+/* voucher.c - the konbini slip as a page with two buttons: paid, or expired. A program posts to
+ * /pay and /expire. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/page/page.h"
@@ -12,7 +12,7 @@
 
 static void put_end(struct buf *b, enum language l, int64_t ms)
 {
-    time_t s = (time_t)(ms / 1000 + 9 * 3600); /* Japan's clock */
+    time_t s = (time_t)(ms / 1000 + 9 * 3600); /* Japan's time */
     char text[32] = "";
     struct tm tm;
 
@@ -75,13 +75,14 @@ static void put_state(struct buf *b, enum language l, const struct intent *p)
 
 /* --- the units --- */
 
-/* NOT_FOUND where there never was a slip. */
+/* NOT_FOUND: the intent never had a slip. */
 static enum err voucher_find(struct act *a, struct work *w, struct intent *p, struct voucher *x)
 {
     enum err e = sb_intent_read(w->tx, a->id, p);
 
-    if (!e)
-        e = sb_voucher_read(w->tx, a->id, x);
+    if (e)
+        return e;
+    e = sb_voucher_read(w->tx, a->id, x);
     return e || x->code.n ? e : ERR_NOT_FOUND;
 }
 
@@ -103,7 +104,7 @@ static enum err voucher_show(struct act *a, struct work *w)
     else
         put_state(&b, l, &p);
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
@@ -156,7 +157,7 @@ static enum err voucher_expire(struct act *a, struct work *w)
 
     if (e)
         return e;
-    return sb_voucher_lapse(w, &p) ? voucher_answer(a, w, &p) : w->err;
+    return sb_voucher_expire(w, &p) ? voucher_answer(a, w, &p) : w->err;
 }
 
 /* --- the handlers --- */

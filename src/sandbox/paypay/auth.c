@@ -1,8 +1,8 @@
-/* auth.c
+/* auth.c - the signature of a PayPay call.
  *
- *   hash  base64(MD5(content type, body)), or "empty" where there is no body
+ *   hash  base64(MD5(content type, body)), or "empty" without a body
  *   mac   base64(HMAC-SHA256(secret, path LF method LF nonce LF epoch LF content type LF hash)),
- *         with the content type "empty", too, where there is no body
+ *         where the content type is "empty" too without a body
  *
  * The query is not signed. */
 #include "sandbox/paypay/auth.h"
@@ -32,7 +32,7 @@ static bool cut_header(struct str header, struct header_parts *h)
         if (!parts[i]->n)
             return false;
     }
-    h->hash = header; /* a further colon is part of it, and then it is wrong */
+    h->hash = header; /* a further colon stays in it, and then the hash does not fit */
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* capture.c - what becomes of an authorization: captured, once, and for all or less; or
- * given back. By a switch, or for LIMIT_SANDBOX_PP_ASKS yen, the user is asked first. */
+/* capture.c - capturing an authorization, once and in full or in part, or reverting it. With the
+ * switch confirm_capture, or for LIMIT_SANDBOX_PP_ASKS yen, the user is asked first. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
@@ -7,7 +7,7 @@
 
 static enum pp_result may_capture(const struct pp_payment *p, int64_t amount)
 {
-    enum pp_result r = pp_may(PP_DO_CAPTURE, p->status);
+    enum pp_result r = pp_allowed(PP_DO_CAPTURE, p->status);
 
     if (r == PP_ALREADY_CAPTURED && !p->authorization)
         return PP_NOT_CAPTURABLE;
@@ -16,7 +16,7 @@ static enum pp_result may_capture(const struct pp_payment *p, int64_t amount)
     return amount > p->amount ? PP_HIGHER_CAPTURE : r;
 }
 
-static bool asks_user(struct work *w, int64_t amount)
+static bool must_ask_user(struct work *w, int64_t amount)
 {
     struct pp_switches s;
 
@@ -29,14 +29,14 @@ static void ask_user(struct pp_call *c, struct pp_payment *p, struct pp_capture 
     struct work *w = &c->w;
 
     if (p->expires_ms - w->now_ms < LIMIT_SANDBOX_PP_CONFIRM_MS) {
-        pp_refuse(c, PP_TOO_CLOSE);
+        pp_reject(c, PP_TOO_CLOSE);
         return;
     }
     p->status = PP_REAUTHORIZING;
     k->status = S("USER_REQUESTED");
     k->expires_ms = w->now_ms + LIMIT_SANDBOX_PP_CONFIRM_MS;
     if (pp_payment_write(w, p) && pp_capture_write(w, k) &&
-        work_later(w, pp_job_confirm_lapse, p->id, k->expires_ms))
+        work_add_message(w, pp_job_confirm_lapse, p->id, k->expires_ms))
         pp_answer(c, PP_ASKS_USER, pp_payment_json(w, p));
 }
 
@@ -47,13 +47,13 @@ void pp_payment_capture(struct pp_call *c)
     struct pp_capture k;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_of(w->tx, c->in.payment, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_of(w->tx, c->in.payment, &p), PP_NOT_FOUND, &p))
         return;
     r = may_capture(&p, c->in.amount);
-    if (r == PP_SUCCESS && pp_knows(w, STMT_sandbox_paypay_capture_known, c->in.capture))
-        r = PP_INVALID_PARAMS; /* another payment's */
+    if (r == PP_SUCCESS && pp_id_exists(w, STMT_sandbox_paypay_capture_known, c->in.capture))
+        r = PP_INVALID_PARAMS; /* the capture id belongs to another payment */
     if (r != PP_SUCCESS) {
-        pp_refuse(c, r);
+        pp_reject(c, r);
         return;
     }
     k = (struct pp_capture){ .payment = p.id,
@@ -62,7 +62,7 @@ void pp_payment_capture(struct pp_call *c)
                              .requested_s = c->in.requested_s,
                              .accepted_ms = w->now_ms,
                              .description = c->in.description };
-    if (asks_user(w, c->in.amount))
+    if (must_ask_user(w, c->in.amount))
         ask_user(c, &p, &k);
     else if (pp_captured(w, &p, &k))
         pp_answer(c, PP_SUCCESS, pp_payment_json(w, &p));
@@ -76,13 +76,13 @@ void pp_payment_revert(struct pp_call *c)
     struct pp_payment p;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
         return;
-    r = pp_may(PP_DO_REVERT, p.status);
-    if (r == PP_SUCCESS && pp_knows(w, STMT_sandbox_paypay_revert_known, c->in.revert))
+    r = pp_allowed(PP_DO_REVERT, p.status);
+    if (r == PP_SUCCESS && pp_id_exists(w, STMT_sandbox_paypay_revert_known, c->in.revert))
         r = PP_INVALID_PARAMS;
     if (r != PP_SUCCESS) {
-        pp_refuse(c, r);
+        pp_reject(c, r);
         return;
     }
     p.revert_id = c->in.revert;

@@ -1,16 +1,16 @@
-/* codes.c - POST /v2/codes and what is done with a code. It is made at most once under a
- * merchantPaymentId: whoever lost the answer never learns its url. */
+/* codes.c - /v2/codes: create, delete, read the payment of a code. A merchantPaymentId makes one
+ * code at most, so a merchant that lost the answer never learns the code's url. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/paypay/paypay.h"
 
 enum { CODE_DIGITS = 16 };
 
-/* Has this id been used, by a code or a payment? With err set: it could not be asked. */
-static bool is_known(struct work *w, struct str id)
+/* Whether a code or a payment already uses this id. With err set, the answer is unknown. */
+static bool id_is_used(struct work *w, struct str id)
 {
-    return pp_knows(w, STMT_sandbox_paypay_code_of, id) ||
-           (!w->err && pp_knows(w, STMT_sandbox_paypay_payment_of, id));
+    return pp_id_exists(w, STMT_sandbox_paypay_code_of, id) ||
+           (!w->err && pp_id_exists(w, STMT_sandbox_paypay_payment_of, id));
 }
 
 static struct pp_code new_code(struct work *w, const struct pp_input *in)
@@ -39,19 +39,19 @@ void pp_code_create(struct pp_call *c)
     struct pp_code code;
 
     if (c->in.authorization && !pp_expiry_fits(w, c->in.expires_s)) {
-        pp_refuse(c, PP_BAD_EXPIRY);
+        pp_reject(c, PP_BAD_EXPIRY);
         return;
     }
-    if (is_known(w, c->in.payment)) {
-        pp_refuse(c, PP_CODE_EXISTS);
+    if (id_is_used(w, c->in.payment)) {
+        pp_reject(c, PP_CODE_EXISTS);
         return;
     }
     code = new_code(w, &c->in);
-    if (pp_code_write(w, &code) && work_later(w, pp_job_code_lapse, code.id, code.expires_ms))
+    if (pp_code_write(w, &code) && work_add_message(w, pp_job_code_lapse, code.id, code.expires_ms))
         pp_answer(c, PP_MADE, pp_code_json(w, &code, &c->in));
 }
 
-/* A payment that failed has used the code up, too. */
+/* A failed payment has used up the code too. */
 static enum pp_result why_not_deleted(struct pp_call *c, const struct pp_code *code)
 {
     struct pp_payment p;
@@ -69,13 +69,13 @@ void pp_code_delete(struct pp_call *c)
     enum err e = pp_code_read(c->w.tx, c->id, &code);
 
     if (e == ERR_NOT_FOUND) {
-        pp_refuse(c, PP_CODE_MISSING);
+        pp_reject(c, PP_CODE_MISSING);
         return;
     }
     if (!work_ok(&c->w, e))
         return;
     if (!pp_code_is_open(&c->w, &code)) {
-        pp_refuse(c, why_not_deleted(c, &code));
+        pp_reject(c, why_not_deleted(c, &code));
         return;
     }
     code.status = S("deleted");
@@ -83,7 +83,7 @@ void pp_code_delete(struct pp_call *c)
         pp_answer(c, PP_SUCCESS, S("{\"qrStatus\":\"DELETED\"}"));
 }
 
-/* Of a code that nobody has paid there is no payment. */
+/* A code that was not paid has no payment. */
 void pp_code_details(struct pp_call *c)
 {
     struct pp_payment p;
@@ -91,6 +91,6 @@ void pp_code_details(struct pp_call *c)
 
     if (!e && !p.code.n)
         e = ERR_NOT_FOUND;
-    if (pp_found(c, e, PP_CODE_UNPAID, &p))
+    if (pp_check_found(c, e, PP_CODE_UNPAID, &p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, &p));
 }

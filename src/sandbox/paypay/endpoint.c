@@ -1,9 +1,10 @@
-/* endpoint.c - every call under /v2 comes in here and goes out here.
+/* endpoint.c - every call under /v2 enters and leaves here.
  *
- *   who are you (401) -> what do you say (400) -> unit: what goes wrong, the operation -> [hang]
- *   -> answer, or a closed connection
+ *   signature (401) -> body (400) -> unit: fault, operation -> [hang] -> answer, or a closed
+ *   connection
  *
- * All of it but the unit is on the executor. */
+ * Everything but the unit runs on the executor. The operation and the count of the fault that was
+ * used are one commit, so a crash leaves both or neither. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/control/control.h"
@@ -13,7 +14,7 @@
 
 #include <stdio.h>
 
-/* --- what is answered --- */
+/* --- answers --- */
 
 static void write_result(struct buf *b, const struct pp_result_row *row, const char *field,
                          struct str data)
@@ -30,12 +31,12 @@ static void set_answer(struct pp_call *c, enum pp_result r, const char *field, s
 {
     struct buf b;
 
-    if (c->w.err) /* the data could not be written down */
+    if (c->w.err) /* the data could not be written as JSON */
         return;
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     write_result(&b, pp_result_row(r), field, data);
     c->status = pp_result_row(r)->status;
-    c->body = work_take(&c->w, &b);
+    c->body = work_text_of(&c->w, &b);
 }
 
 void pp_answer(struct pp_call *c, enum pp_result r, struct str data)
@@ -43,7 +44,7 @@ void pp_answer(struct pp_call *c, enum pp_result r, struct str data)
     set_answer(c, r, NULL, data);
 }
 
-bool pp_refuse(struct pp_call *c, enum pp_result r)
+bool pp_reject(struct pp_call *c, enum pp_result r)
 {
     set_answer(c, r, NULL, S(""));
     return false;
@@ -83,24 +84,24 @@ static void endpoint_answer(struct pp_call *c)
         reply_send(r, c->status, S("application/json"), c->body);
 }
 
-/* --- who is held back --- */
+/* --- calls that hang --- */
 
-static void stop_waiting(struct pp_call *c)
+static void unlink_hanging(struct pp_call *c)
 {
-    *c->waiting_place = c->next_waiting;
-    if (c->next_waiting)
-        c->next_waiting->waiting_place = c->waiting_place;
+    *c->delayed_place = c->next_delayed;
+    if (c->next_delayed)
+        c->next_delayed->delayed_place = c->delayed_place;
 }
 
-static void time_is_up(struct timer *t)
+static void hang_over(struct timer *t)
 {
     struct pp_call *c = CONTAINER_OF(t, struct pp_call, timer);
 
-    stop_waiting(c);
+    unlink_hanging(c);
     endpoint_answer(c);
 }
 
-static void hold_back(struct pp_call *c, int64_t ms)
+static void hang_call(struct pp_call *c, int64_t ms)
 {
     struct sandbox_impl *impl = impl_of(c->w.s);
 
@@ -108,31 +109,31 @@ static void hold_back(struct pp_call *c, int64_t ms)
         reply_drop(c->request);
         return;
     }
-    c->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
-    c->next_waiting = impl->paypay_waiting;
-    c->waiting_place = &impl->paypay_waiting;
-    if (c->next_waiting)
-        c->next_waiting->waiting_place = &c->next_waiting;
-    impl->paypay_waiting = c;
+    c->timer = (struct timer){ .fire = hang_over, .due_ms = CLOCK_NEVER };
+    c->next_delayed = impl->paypay_hanging;
+    c->delayed_place = &impl->paypay_hanging;
+    if (c->next_delayed)
+        c->next_delayed->delayed_place = &c->next_delayed;
+    impl->paypay_hanging = c;
     executor_arm(c->request->executor, &c->timer, env_now_ms(&c->w.s->env) + ms);
 }
 
-void pp_stop_waiting(struct sandbox *s)
+void pp_calls_drop_hanging(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
 
-    while (impl->paypay_waiting) {
-        struct pp_call *c = impl->paypay_waiting;
+    while (impl->paypay_hanging) {
+        struct pp_call *c = impl->paypay_hanging;
 
         executor_arm(c->request->executor, &c->timer, CLOCK_NEVER);
-        stop_waiting(c);
+        unlink_hanging(c);
         reply_drop(c->request);
     }
 }
 
 /* --- the unit --- */
 
-static void forget_outcome(struct pp_call *c, struct tx *tx)
+static void reset_outcome(struct pp_call *c, struct tx *tx)
 {
     c->w.tx = tx;
     c->w.now_ms = env_now_ms(&c->w.s->env);
@@ -147,14 +148,14 @@ static enum err endpoint_run(struct tx *tx, struct unit *u)
     struct pp_call *c = CONTAINER_OF(u, struct pp_call, unit);
     const struct pp_fault_kind *f;
 
-    forget_outcome(c, tx);
+    reset_outcome(c, tx);
     if (!pp_fault_take(&c->w, c->request->method, c->request->path, &c->fault))
         return c->w.err;
     f = c->fault.kind;
     if (!f || f->after)
         c->op->run(c);
     if (!c->w.err && f && f->result != PP_SUCCESS)
-        pp_refuse(c, f->result);
+        pp_reject(c, f->result);
     if (!c->w.err && !c->status)
         return ERR_INTERNAL;
     return c->w.err;
@@ -169,10 +170,10 @@ static void endpoint_done(struct unit *u)
             LOG_TEXT("code", str_of(err_code(u->err))));
         c->w.err = OK;
         c->fault = (struct pp_fault){ 0 };
-        pp_refuse(c, PP_INTERNAL);
+        pp_reject(c, PP_INTERNAL);
     }
     if (c->fault.kind && c->fault.kind->hangs)
-        hold_back(c, c->fault.ms);
+        hang_call(c, c->fault.ms);
     else
         endpoint_answer(c);
 }
@@ -188,9 +189,9 @@ static void endpoint_post(struct pp_call *c)
     store_post(c->w.s->store, &c->unit);
 }
 
-/* --- who are you --- */
+/* --- the signature --- */
 
-/* What the query says wins, and nobody signs it. */
+/* The parameter of the query wins over the header. Neither is signed. */
 static bool is_merchant(struct pp_call *c)
 {
     struct str said = control_query(c->request, S("assumeMerchant"));
@@ -200,7 +201,7 @@ static bool is_merchant(struct pp_call *c)
     return said.n && str_eq(said, c->w.s->o.paypay_merchant);
 }
 
-static bool knows_caller(struct pp_call *c)
+static bool is_authorized(struct pp_call *c)
 {
     const struct sandbox *s = c->w.s;
     const struct request *r = c->request;
@@ -208,7 +209,7 @@ static bool knows_caller(struct pp_call *c)
     struct paypay_keys keys = { s->o.paypay_key, s->o.paypay_secret };
     struct paypay_claim claim = {
         .method = r->method,
-        .path = str_cut(&path, '?'), /* as it was sent: nobody signs what we decode */
+        .path = str_cut(&path, '?'), /* as sent, since the client signed it undecoded */
         .content_type = request_header(r, S("Content-Type"), NULL),
         .body = r->body,
         .authorization = request_header(r, S("Authorization"), NULL),
@@ -217,7 +218,7 @@ static bool knows_caller(struct pp_call *c)
     return is_merchant(c) && paypay_auth_ok(&claim, &keys, clock_wall_ms(&s->env.clock) / 1000);
 }
 
-/* --- the door --- */
+/* --- a request arrives --- */
 
 static struct pp_call *call_new(struct request *r, const struct pp_endpoint *at)
 {
@@ -240,8 +241,8 @@ void pp_begin(struct request *r, void *endpoint)
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    if (!knows_caller(c))
-        pp_refuse(c, PP_UNAUTHORIZED);
+    if (!is_authorized(c))
+        pp_reject(c, PP_UNAUTHORIZED);
     else if (c->op->read)
         c->op->read(c);
     if (c->status || c->w.err)
@@ -250,11 +251,11 @@ void pp_begin(struct request *r, void *endpoint)
         endpoint_post(c);
 }
 
-/* --- what there is --- */
+/* --- the routes --- */
 
-static void nothing_here(struct pp_call *c)
+static void answer_not_found(struct pp_call *c)
 {
-    pp_refuse(c, PP_NOT_FOUND);
+    pp_reject(c, PP_NOT_FOUND);
 }
 
 const struct pp_operation pp_operations[] = {
@@ -269,16 +270,16 @@ const struct pp_operation pp_operations[] = {
     { "DELETE", "/v2/payments/{id}", NULL, pp_payment_cancel },
     { "POST", "/v2/refunds", pp_read_refund, pp_refund_create },
     { "GET", "/v2/refunds/{id}", NULL, pp_refund_details },
-    { "GET", "/v2/*", NULL, nothing_here },
-    { "POST", "/v2/*", NULL, nothing_here },
-    { "DELETE", "/v2/*", NULL, nothing_here },
+    { "GET", "/v2/*", NULL, answer_not_found },
+    { "POST", "/v2/*", NULL, answer_not_found },
+    { "DELETE", "/v2/*", NULL, answer_not_found },
 };
 const size_t pp_operation_count = COUNT(pp_operations);
 
 const struct route pp_control_routes[] = {
     { .method = "GET", .path = "/_sandbox/paypay/switches", .handle = pp_control_switches },
     { .method = "POST", .path = "/_sandbox/paypay/switches", .handle = pp_control_set_switches },
-    { .method = "GET", .path = "/_sandbox/paypay/books", .handle = pp_control_books },
+    { .method = "GET", .path = "/_sandbox/paypay/books", .handle = pp_control_ledger },
     { .method = "POST", .path = "/_sandbox/paypay/{payment}/pay", .handle = pp_control_pay },
     { .method = "POST", .path = "/_sandbox/paypay/{payment}/fail", .handle = pp_control_fail },
     { .method = "GET", .path = "/_sandbox/paypay_code/{code}", .handle = pp_control_show },

@@ -1,6 +1,6 @@
-/* faults.c - what goes wrong with calls of the pretend PayPay, on demand. Rules are rows, so
- * that a restart forgets none; the oldest that fits a call spoils it and counts down in the same
- * commit as what the call does. */
+/* faults.c - faults of PayPay's calls, on demand. Rules are rows, so they survive a restart. The
+ * oldest rule that fits a call is used, and counts down in the same commit as what the call
+ * does. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
@@ -84,7 +84,7 @@ bool pp_fault_add(struct work *w, const struct pp_fault_rule *r)
                             V_INT(r->ms)));
 }
 
-/* "/v2/payments" is that path alone, "/v2/payments*" all that begin so. */
+/* "/v2/payments" fits that path alone, "/v2/payments*" every path with this prefix. */
 static bool rule_fits(const struct pp_fault_rule *r, struct str method, struct str path)
 {
     struct str begin = r->path;
@@ -97,7 +97,7 @@ static bool rule_fits(const struct pp_fault_rule *r, struct str method, struct s
     return str_starts(path, begin);
 }
 
-/* One call less: to let pass, or to spoil. */
+/* Uses up one call of the rule: one to let pass, or one to spoil. */
 static bool count_down(struct work *w, const struct pp_fault_rule *r)
 {
     int64_t skip = r->skip > 0 ? r->skip - 1 : 0, times = r->skip > 0 ? r->times : r->times - 1;

@@ -1,5 +1,5 @@
-/* home.c - the pretend PayPay's switches on the front page: how it tells, and what goes
- * wrong with its next calls, a click each. Programs post to /_sandbox/paypay/switches. */
+/* home.c - PayPay's part of the sandbox's front page: notification switches and faults, one click
+ * each. Programs use POST /_sandbox/paypay/switches. */
 #include "sandbox/page/home.h"
 
 #include "sandbox/form.h"
@@ -13,10 +13,10 @@ struct pp_home {
     size_t count;
 };
 
-/* Each fault of faults.c. */
+/* The buttons: the faults of faults.c and their labels. */
 static const struct {
     const char *name, *en, *ja;
-} words[] = {
+} fault_labels[] = {
     { "not_done", "500, nothing done", "500（未処理）" },
     { "internal_error", "500, but done", "500（処理済み）" },
     { "lose_request", "Closed, nothing done", "切断（未処理）" },
@@ -43,9 +43,9 @@ static const struct {
     { "half", "Half a JSON", "JSONが途中まで" },
 };
 
-/* --- looking --- */
+/* --- reading --- */
 
-static bool paypay_home_keep(struct home_view *v, struct str *s)
+static bool keep_text(struct home_view *v, struct str *s)
 {
     *s = arena_str(&v->request->arena, *s);
     return s->p;
@@ -61,25 +61,24 @@ enum err pp_home_read(struct home_view *v, struct tx *tx)
         return ERR_NO_MEMORY;
     if (!work_ok(&w, pp_switches_read(tx, &h->switches)))
         return w.err;
-    fine = paypay_home_keep(v, &h->switches.webhooks) &&
-           paypay_home_keep(v, &h->switches.webhook_url) &&
-           paypay_home_keep(v, &h->switches.refunds);
+    fine = keep_text(v, &h->switches.webhooks) && keep_text(v, &h->switches.webhook_url) &&
+           keep_text(v, &h->switches.refunds);
     if (!pp_fault_rules(&w, &h->rules, &h->count))
         return w.err;
     for (size_t i = 0; fine && i < h->count; i++)
-        fine = paypay_home_keep(v, &h->rules[i].fault) &&
-               paypay_home_keep(v, &h->rules[i].method) && paypay_home_keep(v, &h->rules[i].path);
+        fine = keep_text(v, &h->rules[i].fault) && keep_text(v, &h->rules[i].method) &&
+               keep_text(v, &h->rules[i].path);
     v->paypay_switches = h;
     return fine ? OK : ERR_NO_MEMORY;
 }
 
 /* --- writing --- */
 
-static void put_words(struct buf *b, const struct home_view *v, struct str fault)
+static void put_fault_label(struct buf *b, const struct home_view *v, struct str fault)
 {
-    for (size_t i = 0; i < COUNT(words); i++)
-        if (str_eq(fault, str_of(words[i].name))) {
-            home_say(b, v, words[i].en, words[i].ja);
+    for (size_t i = 0; i < COUNT(fault_labels); i++)
+        if (str_eq(fault, str_of(fault_labels[i].name))) {
+            home_say(b, v, fault_labels[i].en, fault_labels[i].ja);
             return;
         }
     page_text(b, fault);
@@ -94,7 +93,7 @@ static void put_rules(struct buf *b, const struct home_view *v, const struct pp_
         const struct pp_fault_rule *r = &h->rules[i];
 
         buf_add(b, S("<li>"));
-        put_words(b, v, r->fault);
+        put_fault_label(b, v, r->fault);
         home_write_rule_rest(b, v, r->method, r->path, r->skip, r->times);
     }
     buf_add(b, S("</ul>\n"));
@@ -104,8 +103,9 @@ static void put_rules(struct buf *b, const struct home_view *v, const struct pp_
 static void put_faults(struct buf *b, const struct home_view *v)
 {
     home_write_times(b, v);
-    for (size_t i = 0; i < COUNT(words); i++)
-        home_write_button(b, v, "pp_fault", words[i].name, words[i].en, words[i].ja);
+    for (size_t i = 0; i < COUNT(fault_labels); i++)
+        home_write_button(b, v, "pp_fault", fault_labels[i].name, fault_labels[i].en,
+                          fault_labels[i].ja);
     buf_add(b, S("</div></form>\n"));
 }
 
@@ -153,9 +153,9 @@ void pp_home_write(struct buf *b, const struct home_view *v)
     put_faults(b, v);
 }
 
-/* --- a button --- */
+/* --- a button was pressed --- */
 
-static enum err go_back(struct act *a, struct work *w, const char *note)
+static enum err back_to_page(struct act *a, struct work *w, const char *note)
 {
     a->location = work_text(w, "/_sandbox?lang=%s%s%s#paypay",
                             page_language(a->request) == LANG_JA ? "ja" : "en",
@@ -170,20 +170,20 @@ static enum err add_fault(struct act *a, struct work *w)
     size_t count;
 
     if (!kind || a->number < 1 || a->number > HOME_TIMES_MOST)
-        return go_back(a, w, "number");
+        return back_to_page(a, w, "number");
     if (!pp_fault_rules(w, &all, &count))
         return w->err;
     if (count == LIMIT_SANDBOX_RULES)
-        return go_back(a, w, "full");
+        return back_to_page(a, w, "full");
     rule.method = rule.path = S("");
     rule.ms = kind->hangs ? HANG_MS : 0;
-    return pp_fault_add(w, &rule) ? go_back(a, w, "") : w->err;
+    return pp_fault_add(w, &rule) ? back_to_page(a, w, "") : w->err;
 }
 
 static enum err clear_faults(struct act *a, struct work *w)
 {
     work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_faults_clear, -1, NULL, 0));
-    return w->err ? w->err : go_back(a, w, "");
+    return w->err ? w->err : back_to_page(a, w, "");
 }
 
 static enum err set_switch(struct act *a, struct work *w)
@@ -201,10 +201,10 @@ static enum err set_switch(struct act *a, struct work *w)
              str_eq(name, S("delay")))
         s.webhooks = name;
     else
-        return go_back(a, w, "number");
+        return back_to_page(a, w, "number");
     if (str_eq(s.webhooks, S("delay")) && !s.webhook_delay_ms)
         s.webhook_delay_ms = DELAY_MS;
-    return pp_switches_write(w, &s) ? go_back(a, w, "") : w->err;
+    return pp_switches_write(w, &s) ? back_to_page(a, w, "") : w->err;
 }
 
 bool pp_home_press(struct request *r, struct sandbox *s, const struct form *form)

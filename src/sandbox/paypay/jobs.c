@@ -1,5 +1,5 @@
-/* jobs.c - what happens by itself at the pretend PayPay, as messages of the sandbox's queue.
- * Each looks at the object first: what has been done in the meantime is no work. */
+/* jobs.c - what happens later at the simulated PayPay: jobs of the sandbox's queue. Each job reads
+ * its object first. If the object has moved on, there is nothing to do. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
@@ -19,15 +19,15 @@ static void code_lapses(struct work *w, struct str id)
     pp_code_write(w, &c);
 }
 
-static void jobs_lapses(struct work *w, struct str id)
+static void payment_lapses(struct work *w, struct str id)
 {
     struct pp_payment p;
 
     if (work_ok(w, pp_payment_read(w->tx, id, &p)))
-        pp_lapse(w, &p);
+        pp_expire(w, &p);
 }
 
-/* A later question about the same payment has a time and a message of its own. */
+/* A later question about the same payment has its own time and its own message. */
 static void confirmation_lapses(struct work *w, struct str id)
 {
     struct pp_payment p;
@@ -38,7 +38,7 @@ static void confirmation_lapses(struct work *w, struct str id)
         pp_capture_refused(w, &p);
 }
 
-static void refund_is_done(struct work *w, struct str id)
+static void refund_completes(struct work *w, struct str id)
 {
     struct pp_refund r;
 
@@ -49,9 +49,9 @@ static void refund_is_done(struct work *w, struct str id)
 }
 
 WORK_JOB(run_code_lapse, code_lapses)
-WORK_JOB(run_lapse, jobs_lapses)
+WORK_JOB(run_lapse, payment_lapses)
 WORK_JOB(run_confirm_lapse, confirmation_lapses)
-WORK_JOB(run_refund, refund_is_done)
+WORK_JOB(run_refund, refund_completes)
 
 void pp_job_kinds(struct sandbox *s, struct job_kind kinds[PP_KINDS])
 {

@@ -1,12 +1,12 @@
-/* notify.c - what became of a payment, told to whoever listens: unsigned, in no order, and
- * not for long.
+/* notify.c - PayPay's notifications: unsigned, unordered, and given up after three attempts.
  *
- *   move --same commit--> message "sandbox.paypay_notice" with receiver and text
+ *   move --same commit--> message "sandbox.paypay_notice" with the receiver and the text
  *   message --> POST --> 2xx within 1.5 s: done
- *                   '--> anything else: again in 100 ms, three tries in all, then lost for good
+ *                   '--> anything else: again in 100 ms, three attempts in all, then lost
  *
- * Two habits of PayPay's that receivers fall over: order_amount is sometimes a number and sometimes
- * a text, and a transaction has no notification_id. */
+ * Two habits of the real PayPay that break receivers are kept: order_amount is a number in one
+ * notification and a text in the next, and a transaction has no notification_id. A crash while
+ * sending costs an attempt. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "http/client/client.h"
@@ -21,7 +21,7 @@ static const struct str notice_kind = { "sandbox.paypay_notice", 21 };
 
 enum { JAPAN_S = 9 * 3600 };
 
-/* As "2026-11-16T20:03:19+09:00"; null where it is 0. */
+/* As "2026-11-16T20:03:19+09:00"; 0 becomes null. */
 static void put_moment(struct buf *b, struct str key, int64_t ms)
 {
     int64_t s = ms / 1000 + JAPAN_S, rest = floor_mod(s, DAY_S);
@@ -46,8 +46,8 @@ static void put_ids(struct work *w, struct buf *b, const struct pp_payment *p)
     sb_put_text(b, S(",\"merchant_order_id\":"), p->merchant_id);
 }
 
-static struct str paypay_notify_notice(struct work *w, const struct pp_payment *p,
-                                       const char *state, int64_t confirm_until_ms, bool as_text)
+static struct str notice_json(struct work *w, const struct pp_payment *p, const char *state,
+                              int64_t confirm_until_ms, bool as_text)
 {
     struct buf b;
 
@@ -61,13 +61,13 @@ static struct str paypay_notify_notice(struct work *w, const struct pp_payment *
             (long long)(p->captured ? p->captured : p->amount));
     sb_put_text(&b, S(",\"state\":"), str_of(state));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- in the transaction of the move --- */
 
-static bool paypay_notify_post(struct work *w, const struct pp_switches *s, struct str url,
-                               struct str text)
+static bool add_messages(struct work *w, const struct pp_switches *s, struct str url,
+                         struct str text)
 {
     bool late = str_eq(s->webhooks, S("delay")), twice = str_eq(s->webhooks, S("duplicate"));
     struct queue_new m[2];
@@ -81,12 +81,12 @@ static bool paypay_notify_post(struct work *w, const struct pp_switches *s, stru
         m[i] = (struct queue_new){ .id = env_uuid(&w->s->env),
                                    .kind = notice_kind,
                                    .due_ms = w->now_ms + (late ? s->webhook_delay_ms : 0) };
-    m[0].body = m[1].body = work_take(w, &b);
+    m[0].body = m[1].body = work_text_of(w, &b);
     return !w->err && work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, m, twice ? 2 : 1));
 }
 
-bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
-             int64_t confirm_until_ms)
+bool pp_notify(struct work *w, const struct pp_payment *p, const char *state,
+               int64_t confirm_until_ms)
 {
     struct pp_switches s;
     struct str url, text;
@@ -96,14 +96,14 @@ bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
     url = s.webhook_url.n ? s.webhook_url : w->s->o.paypay_webhook_url;
     if (!url.n || str_eq(s.webhooks, S("off")))
         return true;
-    text = paypay_notify_notice(w, p, state, confirm_until_ms, s.notices % 2 == 1);
+    text = notice_json(w, p, state, confirm_until_ms, s.notices % 2 == 1);
     return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_notice_count, 1, NULL, 0)) &&
-           paypay_notify_post(w, &s, url, text);
+           add_messages(w, &s, url, text);
 }
 
-/* --- one try --- */
+/* --- one attempt --- */
 
-struct paypay_notify_delivery {
+struct notice_delivery {
     struct job *job;
     struct sandbox *sandbox;
     struct arena arena;
@@ -113,11 +113,11 @@ struct paypay_notify_delivery {
     struct why why;
 };
 
-static void paypay_notify_answered(struct call *c)
+static void notice_answered(struct call *c)
 {
-    struct paypay_notify_delivery *d = CONTAINER_OF(c, struct paypay_notify_delivery, call);
+    struct notice_delivery *d = CONTAINER_OF(c, struct notice_delivery, call);
 
-    d->heard = sandbox_heard(c, &d->why);
+    d->heard = sandbox_delivered(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox paypay notice",
         LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
@@ -125,10 +125,10 @@ static void paypay_notify_answered(struct call *c)
     job_outside_done(d->job, OK, d->why.text);
 }
 
-static void paypay_notify_deliver(struct job *j, void *ctx)
+static void notice_send(struct job *j, void *ctx)
 {
     struct sandbox *s = ctx;
-    struct paypay_notify_delivery *d = calloc(1, sizeof(*d));
+    struct notice_delivery *d = calloc(1, sizeof(*d));
     struct str body = j->message->body, url = str_cut(&body, '\n');
 
     if (!d) {
@@ -150,13 +150,13 @@ static void paypay_notify_deliver(struct job *j, void *ctx)
                              .cut_answer = true,
                              .arena = &d->arena,
                              .executor = server_executor(s->server),
-                             .done = paypay_notify_answered };
+                             .done = notice_answered };
     client_call(s->client, &d->call);
 }
 
-static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err notice_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    const struct paypay_notify_delivery *d = j->state;
+    const struct notice_delivery *d = j->state;
 
     (void)tx;
     (void)ctx;
@@ -165,12 +165,12 @@ static enum err paypay_notify_settle(struct tx *tx, struct job *j, void *ctx, st
     why_set(why, "%s", d->why.text);
     if (j->message->attempt < LIMIT_SANDBOX_PP_NOTICE_TRIES)
         j->again_ms = env_now_ms(j->env) + LIMIT_SANDBOX_PP_NOTICE_GAP_MS;
-    return OK; /* lost: not even a dead letter is left of it */
+    return OK; /* lost: as with PayPay there is no dead letter */
 }
 
-static void paypay_notify_release(struct job *j, void *ctx)
+static void notice_release(struct job *j, void *ctx)
 {
-    struct paypay_notify_delivery *d = j->state;
+    struct notice_delivery *d = j->state;
 
     (void)ctx;
     if (d)
@@ -184,9 +184,9 @@ struct job_kind pp_notice_kind(struct sandbox *s)
         .name = notice_kind.p,
         .ctx = s,
         .retry = retry_table[RETRY_SANDBOX_NOTICE],
-        .outside = paypay_notify_deliver,
-        .settle = paypay_notify_settle,
-        .release = paypay_notify_release,
+        .outside = notice_send,
+        .settle = notice_settle,
+        .release = notice_release,
         .patient = true,
     };
 }

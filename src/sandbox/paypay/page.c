@@ -1,6 +1,6 @@
-/* page.c - the page behind a code's url, where a person pays, fails or leaves; and the same
- * for programs: POST /_sandbox/paypay/{merchantPaymentId}/pay and /fail. Where the user is asked
- * about a capture, to pay is to say yes and to fail is to say no. */
+/* page.c - the page behind a code's url, with the buttons Pay, Fail and Close. Programs use POST
+ * /_sandbox/paypay/{merchantPaymentId}/pay and /fail. When the user is asked about a capture, Pay
+ * agrees and Fail refuses. */
 #include "sandbox/page/page.h"
 
 #include "base/limits.h"
@@ -9,12 +9,12 @@
 
 /* --- what the user does --- */
 
-/* UNPROCESSABLE: nobody asks the user for anything. */
+/* UNPROCESSABLE: the user is not asked for anything. */
 static enum err answer_capture(struct work *w, struct pp_payment *p, bool yes)
 {
     struct pp_capture c;
 
-    if (!pp_lapse(w, p))
+    if (!pp_expire(w, p))
         return w->err;
     if (p->status != PP_REAUTHORIZING)
         return ERR_UNPROCESSABLE;
@@ -27,8 +27,7 @@ static enum err answer_capture(struct work *w, struct pp_payment *p, bool yes)
     return pp_captured(w, p, &c) ? OK : w->err;
 }
 
-static enum err paypay_page_decide(struct work *w, struct str merchant_id, bool yes,
-                                   struct pp_payment *p)
+static enum err decide(struct work *w, struct str merchant_id, bool yes, struct pp_payment *p)
 {
     struct pp_code code = { 0 };
     enum err e = pp_code_of(w->tx, merchant_id, &code);
@@ -39,16 +38,16 @@ static enum err paypay_page_decide(struct work *w, struct str merchant_id, bool 
         return e;
     e = pp_payment_of(w->tx, merchant_id, p);
     if (e == ERR_NOT_FOUND && code.id.n)
-        return ERR_UNPROCESSABLE; /* there is a code, but it is not open any more */
+        return ERR_UNPROCESSABLE; /* the code exists, but is no longer open */
     return e ? e : answer_capture(w, p, yes);
 }
 
-/* --- by a program --- */
+/* --- for programs --- */
 
 static enum err decide_json(struct act *a, struct work *w, bool yes)
 {
     struct pp_payment p;
-    enum err e = paypay_page_decide(w, a->id, yes, &p);
+    enum err e = decide(w, a->id, yes, &p);
 
     if (e == ERR_UNPROCESSABLE)
         a->why = "nobody asks the user for anything";
@@ -86,16 +85,16 @@ void pp_control_fail(struct request *r, void *sandbox)
 
 /* --- the page --- */
 
-/* What the user could do, or what there is to say instead. */
+/* What the page shows. */
 struct view {
-    bool asks;       /* for the money */
-    bool asks_again; /* about a capture */
+    bool asks;       /* for the payment */
+    bool asks_again; /* to agree to a capture */
     int64_t amount;
     enum pp_status status;
     bool has_payment;
 };
 
-static enum err paypay_page_look(struct work *w, const struct pp_code *code, struct view *v)
+static enum err read_view(struct work *w, const struct pp_code *code, struct view *v)
 {
     struct pp_payment p;
     struct pp_capture c;
@@ -161,7 +160,7 @@ static enum err show_page(struct act *a, struct work *w, const struct pp_code *c
 {
     enum language l = page_language(a->request);
     struct view v;
-    enum err e = paypay_page_look(w, code, &v);
+    enum err e = read_view(w, code, &v);
     struct buf b;
 
     if (e)
@@ -177,12 +176,12 @@ static enum err show_page(struct act *a, struct work *w, const struct pp_code *c
     buf_add(&b, S("</p>\n"));
     put_form(&b, l, &v, code->redirect_url.n > 0);
     page_end(&b, l);
-    a->html = work_take(w, &b);
+    a->html = work_text_of(w, &b);
     return w->err;
 }
 
-/* To the shop's page or app; where it has none, this page says what happened. */
-static enum err go_on(struct act *a, struct work *w, const struct pp_code *code)
+/* To the shop's page or app; without one, back to this page, which shows the state. */
+static enum err leave_page(struct act *a, struct work *w, const struct pp_code *code)
 {
     a->location = code->redirect_url.n ? arena_str(w->a, code->redirect_url)
                                        : work_text(w, "/_sandbox/paypay_code/" STR_FMT "%s",
@@ -190,7 +189,7 @@ static enum err go_on(struct act *a, struct work *w, const struct pp_code *code)
     return a->location.p ? w->err : ERR_NO_MEMORY;
 }
 
-static enum err paypay_page_show(struct act *a, struct work *w)
+static enum err page_show(struct act *a, struct work *w)
 {
     struct pp_code code;
     enum err e = pp_code_read(w->tx, a->id, &code);
@@ -198,8 +197,8 @@ static enum err paypay_page_show(struct act *a, struct work *w)
     return e ? e : show_page(a, w, &code);
 }
 
-/* A button that came too late changes nothing: the page says so. */
-static enum err paypay_page_press(struct act *a, struct work *w)
+/* A button that comes too late changes nothing, and the page shows why. */
+static enum err page_press(struct act *a, struct work *w)
 {
     struct str button = a->text[0];
     struct pp_payment p;
@@ -207,23 +206,23 @@ static enum err paypay_page_press(struct act *a, struct work *w)
     enum err e = pp_code_read(w->tx, a->id, &code);
 
     if (!e && !str_eq(button, S("cancel")))
-        e = paypay_page_decide(w, code.payment, str_eq(button, S("pay")), &p);
+        e = decide(w, code.payment, str_eq(button, S("pay")), &p);
     if (e == ERR_UNPROCESSABLE)
         code.redirect_url = S("");
     else if (e)
         return e;
-    return go_on(a, w, &code);
+    return leave_page(a, w, &code);
 }
 
 void pp_control_show(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = paypay_page_show }, true);
+    act_post(r, sandbox, &(struct act){ .run = page_show }, true);
 }
 
 void pp_control_use(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "act" };
-    struct act a = { .run = paypay_page_press };
+    struct act a = { .run = page_press };
     struct str b;
 
     if (!act_is_form(r)) {

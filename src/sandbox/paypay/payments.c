@@ -1,7 +1,6 @@
-/* payments.c - payments by a user authorization, and what any payment can be asked.
- *
- * The merchantPaymentId makes a repeat harmless: the same order again gets the payment as it is
- * now, whatever became of it. Another order under the same id is refused. */
+/* payments.c - payments with a user authorization; reading and cancelling any payment. The
+ * merchantPaymentId makes a repeat harmless: the same order again is answered with the payment as
+ * it is now, and another order under the same id is rejected. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/paypay/paypay.h"
@@ -14,13 +13,13 @@ bool pp_expiry_fits(const struct work *w, int64_t expires_s)
            (expires_s > now_s && expires_s <= now_s + (int64_t)DAY_S * LIMIT_SANDBOX_PP_HOLD_DAYS);
 }
 
-static void paypay_payments_repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
+static void answer_repeat(struct pp_call *c, struct pp_payment *p, bool authorization)
 {
     const struct pp_input *in = &c->in;
 
     if (!str_eq(p->user, in->user) || p->amount != in->amount || p->authorization != authorization)
-        pp_refuse(c, PP_INVALID_PARAMS);
-    else if (pp_lapse(&c->w, p))
+        pp_reject(c, PP_INVALID_PARAMS);
+    else if (pp_expire(&c->w, p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, p));
 }
 
@@ -50,7 +49,7 @@ static struct pp_payment new_payment(const struct pp_input *in, bool authorizati
                                 .metadata = in->metadata };
 }
 
-static void paypay_payments_pay(struct pp_call *c, bool authorization)
+static void pay_new(struct pp_call *c, bool authorization)
 {
     struct pp_user user = pp_user_of(c->in.user, authorization);
     struct pp_payment p = new_payment(&c->in, authorization);
@@ -59,53 +58,53 @@ static void paypay_payments_pay(struct pp_call *c, bool authorization)
     if (user.result == PP_SUCCESS && !c->in.agree && is_similar(c))
         user = (struct pp_user){ PP_SIMILAR, false };
     if (user.result != PP_SUCCESS && !user.leaves_payment)
-        pp_refuse(c, user.result);
+        pp_reject(c, user.result);
     else if (!pp_pay(&c->w, &p, user.result == PP_SUCCESS ? end : PP_DECLINED))
         return;
     else if (user.result == PP_SUCCESS)
         pp_answer(c, PP_MADE, pp_payment_json(&c->w, &p));
     else
-        pp_refuse(c, user.result);
+        pp_reject(c, user.result);
 }
 
-static void paypay_payments_create(struct pp_call *c, bool authorization)
+static void create_payment(struct pp_call *c, bool authorization)
 {
     struct pp_payment known;
     enum err e = pp_payment_of(c->w.tx, c->in.payment, &known);
 
     if (!e)
-        paypay_payments_repeat(c, &known, authorization);
+        answer_repeat(c, &known, authorization);
     else if (e != ERR_NOT_FOUND)
         work_ok(&c->w, e);
-    else if (pp_knows(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
-        pp_refuse(c, PP_INVALID_PARAMS);
+    else if (pp_id_exists(&c->w, STMT_sandbox_paypay_code_of, c->in.payment))
+        pp_reject(c, PP_INVALID_PARAMS);
     else if (authorization && !pp_expiry_fits(&c->w, c->in.expires_s))
-        pp_refuse(c, PP_BAD_EXPIRY);
+        pp_reject(c, PP_BAD_EXPIRY);
     else
-        paypay_payments_pay(c, authorization);
+        pay_new(c, authorization);
 }
 
 void pp_payment_create(struct pp_call *c)
 {
-    paypay_payments_create(c, false);
+    create_payment(c, false);
 }
 
 void pp_payment_preauthorize(struct pp_call *c)
 {
-    paypay_payments_create(c, true);
+    create_payment(c, true);
 }
 
 void pp_payment_details(struct pp_call *c)
 {
     struct pp_payment p;
 
-    if (pp_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
+    if (pp_check_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
         pp_answer(c, PP_SUCCESS, pp_payment_json(&c->w, &p));
 }
 
 static enum pp_result may_cancel(const struct work *w, const struct pp_payment *p)
 {
-    enum pp_result r = pp_may(PP_DO_CANCEL, p->status);
+    enum pp_result r = pp_allowed(PP_DO_CANCEL, p->status);
 
     if (r != PP_SUCCESS || p->status == PP_CANCELED)
         return r;
@@ -117,11 +116,11 @@ void pp_payment_cancel(struct pp_call *c)
     struct pp_payment p;
     enum pp_result r;
 
-    if (!pp_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
+    if (!pp_check_found(c, pp_payment_of(c->w.tx, c->id, &p), PP_NOT_FOUND, &p))
         return;
     r = may_cancel(&c->w, &p);
     if (r != PP_SUCCESS)
-        pp_refuse(c, r);
+        pp_reject(c, r);
     else if (p.status == PP_CANCELED || pp_cancel(&c->w, &p))
         pp_answer(c, PP_ACCEPTED, S(""));
 }

@@ -1,11 +1,11 @@
-/* paypay.h - the pretend PayPay: one call from its door to its answer, and its objects. Only the
- * files that begin with paypay include this, and sandbox/control/ledger.c.
+/* paypay.h - the simulated PayPay: a call from its request to its answer, and its objects. Private
+ * to paypay/, except for control/ledger.c and sandbox.c.
  *
- *   door (on the executor): who are you, what do you say
- *   --> unit (store): what goes wrong, the operation --> answer
+ *   endpoint.c (on the executor): signature, body
+ *   --> unit (on the store): fault, operation --> answer
  *
- * Every call is one unit that may write, also one that only asks: what goes wrong is counted on
- * disk. An operation refuses before it writes anything, or where what it wrote is to stay (a
+ * Every call is a unit that may write, even one that only reads, because used faults are counted on
+ * disk. An operation rejects before it writes anything, or where what it wrote is to stay (a
  * payment that failed). */
 #pragma once
 
@@ -16,7 +16,7 @@ struct pp_call;
 
 struct pp_operation {
     const char *method, *path;
-    void (*read)(struct pp_call *c); /* on the executor; NULL: there is nothing to read */
+    void (*read)(struct pp_call *c); /* on the executor; NULL: no body */
     void (*run)(struct pp_call *c);
 };
 
@@ -25,20 +25,20 @@ struct pp_endpoint { /* the ctx of a route */
     struct sandbox *s;
 };
 
-/* What was said. Texts are the request's; an empty one was not said. */
+/* What the body says. Texts are in the request's arena; an empty one is absent. */
 struct pp_input {
-    struct str payment, user, capture, revert, refund; /* the merchant's ids, and the user's */
+    struct str payment, user, capture, revert, refund; /* the merchant's ids, and the user's id */
     struct str paypay_id;                              /* paymentId */
-    int64_t amount, requested_s, expires_s;            /* expires_s 0: not said */
+    int64_t amount, requested_s, expires_s;            /* expires_s 0: absent */
     bool authorization, agree;
     struct str description, store_id, terminal_id, store_info, receipt, reason;
     struct str redirect_url, redirect_type, user_agent;
-    struct str items, items_echo, metadata; /* JSON; in the echo unitPrice is unit_price */
+    struct str items, items_echo, metadata; /* JSON; in items_echo unitPrice is called unit_price */
 };
 
-/* What goes wrong with a call. */
+/* The fault of a call. */
 struct pp_fault {
-    const struct pp_fault_kind *kind; /* NULL: nothing */
+    const struct pp_fault_kind *kind; /* NULL: no fault */
     int64_t ms;
 };
 
@@ -47,13 +47,13 @@ struct pp_call {
     struct unit unit;
     struct request *request;
     const struct pp_operation *op;
-    struct str id; /* of the path */
+    struct str id; /* the {id} of the path */
     struct pp_input in;
 
-    struct pp_call *next_waiting, **waiting_place;
+    struct pp_call *next_delayed, **delayed_place;
     struct timer timer;
 
-    /* the outcome; each run of the unit sets it anew */
+    /* The outcome. Each run of the unit sets it anew. */
     int status;
     struct str body;
     struct pp_fault fault;
@@ -64,15 +64,15 @@ struct pp_call {
 extern const struct pp_operation pp_operations[];
 extern const size_t pp_operation_count;
 void pp_begin(struct request *r, void *endpoint);
-/* The body of what the server refuses by itself. */
+/* The body of an answer that the HTTP server gives by itself. */
 void pp_problem(struct buf *out, enum err e, const char *words);
-/* data: JSON; empty: null. */
+/* data is JSON; empty: null. */
 void pp_answer(struct pp_call *c, enum pp_result r, struct str data);
-bool pp_refuse(struct pp_call *c, enum pp_result r); /* false, always */
-/* INVALID_REQUEST_PARAMS, with the name of what is wrong. */
+bool pp_reject(struct pp_call *c, enum pp_result r); /* always false */
+/* Answers INVALID_REQUEST_PARAMS with the name of the field. */
 bool pp_invalid(struct pp_call *c, const char *field);
 
-/* --- input.c: what is wrong is refused --- */
+/* --- input.c --- */
 
 void pp_read_code(struct pp_call *c);
 void pp_read_payment(struct pp_call *c);
@@ -102,7 +102,7 @@ struct pp_code {
     struct str status; /* open, used, deleted, expired */
     int64_t amount;
     bool authorization;
-    int64_t until_ms; /* 0: not said */
+    int64_t until_ms; /* 0: absent */
     int64_t requested_s;
     struct str description, redirect_url, redirect_type, items, metadata, store_id, terminal_id;
 };
@@ -131,7 +131,7 @@ struct pp_refund {
     struct str reason;
 };
 
-/* --- rows.c. NOT_FOUND: there is none. --- */
+/* --- rows.c. NOT_FOUND: no such row. --- */
 
 enum err pp_code_read(struct tx *tx, struct str id, struct pp_code *ret);
 enum err pp_code_of(struct tx *tx, struct str merchant_id, struct pp_code *ret);
@@ -144,48 +144,50 @@ bool pp_capture_write(struct work *w, const struct pp_capture *o);
 bool pp_capture_forget(struct work *w, struct str payment);
 enum err pp_refund_read(struct tx *tx, struct str id, struct pp_refund *ret);
 bool pp_refund_write(struct work *w, const struct pp_refund *o);
-/* All of a payment's, LIMIT_SANDBOX_PP_REFUNDS at most. */
+/* All refunds of a payment, at most LIMIT_SANDBOX_PP_REFUNDS. */
 bool pp_refunds_of(struct work *w, struct str payment, struct pp_refund **ret, size_t *ret_count);
-/* Does the statement find a row for this id? False with err set: it could not be asked. */
-bool pp_knows(struct work *w, enum stmt stmt, struct str id);
+/* Whether the statement finds a row for this id. With err set, the answer is unknown. */
+bool pp_id_exists(struct work *w, enum stmt stmt, struct str id);
 
-/* --- render.c: as JSON texts of the arena --- */
+/* --- render.c: JSON texts in the arena --- */
 
 struct str pp_code_json(struct work *w, const struct pp_code *c, const struct pp_input *in);
 struct str pp_payment_json(struct work *w, const struct pp_payment *p);
 struct str pp_refund_json(struct work *w, const struct pp_refund *r);
 struct str pp_revert_json(struct work *w, const struct pp_payment *p);
 
-/* --- transitions.c: what becomes of a payment; writes it and tells it --- */
+/* --- transitions.c: moves; each writes its rows and its notification --- */
 
 bool pp_code_is_open(const struct work *w, const struct pp_code *c);
-/* Somebody scanned it, and paid or did not. */
+/* The user scanned the code, and paid or failed to. */
 bool pp_code_use(struct work *w, struct pp_code *code, bool pays, struct pp_payment *ret);
-/* A new payment that the caller has filled but for its id, times and sums. FAILED is not told. */
+/* Makes a payment; the caller has filled all but its id, times and sums. A failed payment is not
+ * notified. */
 bool pp_pay(struct work *w, struct pp_payment *p, enum pp_status status);
 bool pp_captured(struct work *w, struct pp_payment *p, struct pp_capture *c);
-/* The user said no, or nothing: it is authorized as before. */
+/* The user refused the capture or did not answer: the payment is authorized again. */
 bool pp_capture_refused(struct work *w, struct pp_payment *p);
 bool pp_cancel(struct work *w, struct pp_payment *p);
-/* An authorization whose time is over ends, also where its job has not come yet. */
-bool pp_lapse(struct work *w, struct pp_payment *p);
+/* Ends an authorization whose time is over, even if its job has not run yet. */
+bool pp_expire(struct work *w, struct pp_payment *p);
 
-/* Seconds of an authorization's end, or 0 where none was said. */
+/* The end of an authorization in seconds, or 0 without one. */
 bool pp_expiry_fits(const struct work *w, int64_t expires_s); /* payments.c */
-/* A payment for a call, as it was read: false where there is none, which has been answered. */
-bool pp_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p);
+/* Checks the result of reading a payment. False: it does not exist, and the call is answered. */
+bool pp_check_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p);
 
 /* --- notify.c --- */
 
-/* In the transaction of the change: state is the payment's, or another word. */
-bool pp_tell(struct work *w, const struct pp_payment *p, const char *state,
-             int64_t confirm_until_ms);
+/* In the transaction of the change: adds the notification. state is the payment's, or another
+ * word. */
+bool pp_notify(struct work *w, const struct pp_payment *p, const char *state,
+               int64_t confirm_until_ms);
 struct job_kind pp_notice_kind(struct sandbox *s);
 
 /* --- jobs.c --- */
 
 extern const struct str pp_job_code_lapse, pp_job_lapse, pp_job_confirm_lapse, pp_job_refund;
-enum { PP_KINDS = 5 }; /* with the notifications' */
+enum { PP_KINDS = 5 }; /* including the kind of notifications */
 void pp_job_kinds(struct sandbox *s, struct job_kind kinds[PP_KINDS]);
 
 /* --- switches.c, faults.c --- */
@@ -203,16 +205,16 @@ bool pp_switches_write(struct work *w, const struct pp_switches *s);
 
 struct pp_fault_kind {
     const char *name;
-    bool after;            /* it is done first */
-    enum pp_result result; /* what is answered; SUCCESS: the true answer */
-    const char *instead;   /* or this text; NULL: no */
-    int status;            /* of that text; 0: the true one */
-    bool lost;             /* ... or nothing at all: the connection is closed */
-    bool half;             /* ... or half of the true answer */
-    bool hangs;            /* the answer comes ms later */
+    bool after;            /* the operation runs first */
+    enum pp_result result; /* answered instead; SUCCESS: the true answer */
+    const char *instead;   /* sent instead of the body; NULL: the body */
+    int status;            /* sent with `instead`; 0: the true status */
+    bool lost;             /* the connection is closed without an answer */
+    bool half;             /* only half of the body is sent */
+    bool hangs;            /* the answer waits for ms */
 };
-const struct pp_fault_kind *pp_fault_kind(struct str name); /* NULL: there is none */
-/* What the rules say about this call; each counts down. */
+const struct pp_fault_kind *pp_fault_kind(struct str name); /* NULL: unknown name */
+/* Finds the rule that fits this call, and counts it down. */
 bool pp_fault_take(struct work *w, struct str method, struct str path, struct pp_fault *ret);
 
 struct pp_fault_rule {
@@ -229,11 +231,11 @@ extern const struct route pp_control_routes[];
 extern const size_t pp_control_route_count;
 void pp_control_switches(struct request *r, void *sandbox); /* switches.c */
 void pp_control_set_switches(struct request *r, void *sandbox);
-void pp_control_books(struct request *r, void *sandbox); /* sandbox/control/ledger.c */
-void pp_control_pay(struct request *r, void *sandbox);   /* page.c */
+void pp_control_ledger(struct request *r, void *sandbox); /* sandbox/control/ledger.c */
+void pp_control_pay(struct request *r, void *sandbox);    /* page.c */
 void pp_control_fail(struct request *r, void *sandbox);
 void pp_control_show(struct request *r, void *sandbox);
 void pp_control_use(struct request *r, void *sandbox);
 
-/* Registration, for sandbox/sandbox.c. */
-void pp_stop_waiting(struct sandbox *s); /* on the executor: who is held back is dropped */
+/* For sandbox.c. */
+void pp_calls_drop_hanging(struct sandbox *s); /* on the executor: drops calls that hang */

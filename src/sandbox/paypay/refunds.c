@@ -1,12 +1,13 @@
-/* refunds.c - POST /v2/refunds: one a payment, or many by a switch. The merchantRefundId
- * makes a repeat harmless: the same order again gets the refund that it made. */
+/* refunds.c - POST /v2/refunds: one for each payment, or several with the switch. The
+ * merchantRefundId makes a repeat harmless: the same order again is answered with the refund that
+ * it made. */
 #include "base/limits.h"
 #include "sandbox/paypay/paypay.h"
 
-static void paypay_refunds_repeat(struct pp_call *c, const struct pp_refund *r)
+static void answer_repeat(struct pp_call *c, const struct pp_refund *r)
 {
     if (!str_eq(r->payment, c->in.paypay_id) || r->amount != c->in.amount)
-        pp_refuse(c, PP_INVALID_PARAMS);
+        pp_reject(c, PP_INVALID_PARAMS);
     else
         pp_answer(c, PP_SUCCESS, pp_refund_json(&c->w, r));
 }
@@ -14,7 +15,7 @@ static void paypay_refunds_repeat(struct pp_call *c, const struct pp_refund *r)
 static enum pp_result may_refund(struct pp_call *c, const struct pp_payment *p,
                                  const struct pp_switches *s)
 {
-    enum pp_result r = pp_may(PP_DO_REFUND, p->status);
+    enum pp_result r = pp_allowed(PP_DO_REFUND, p->status);
     bool many = str_eq(s->refunds, S("many"));
     struct pp_refund *refunds;
     size_t count;
@@ -32,8 +33,8 @@ static enum pp_result may_refund(struct pp_call *c, const struct pp_payment *p,
     return c->in.amount > p->captured - p->refunded ? PP_INVALID_REFUND : PP_SUCCESS;
 }
 
-static bool give_back(struct pp_call *c, struct pp_payment *p, const struct pp_switches *s,
-                      struct pp_refund *r)
+static bool write_refund(struct pp_call *c, struct pp_payment *p, const struct pp_switches *s,
+                         struct pp_refund *r)
 {
     struct work *w = &c->w;
     bool later = s->refund_delay_ms > 0;
@@ -49,10 +50,10 @@ static bool give_back(struct pp_call *c, struct pp_payment *p, const struct pp_s
     if (p->refunded == p->captured)
         p->status = PP_REFUNDED;
     return pp_payment_write(w, p) && pp_refund_write(w, r) &&
-           (!later || work_later(w, pp_job_refund, r->id, w->now_ms + s->refund_delay_ms));
+           (!later || work_add_message(w, pp_job_refund, r->id, w->now_ms + s->refund_delay_ms));
 }
 
-static void paypay_refunds_create(struct pp_call *c)
+static void create_refund(struct pp_call *c)
 {
     struct work *w = &c->w;
     struct pp_switches s;
@@ -61,12 +62,12 @@ static void paypay_refunds_create(struct pp_call *c)
     enum pp_result r;
 
     if (!work_ok(w, pp_switches_read(w->tx, &s)) ||
-        !pp_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
+        !pp_check_found(c, pp_payment_read(w->tx, c->in.paypay_id, &p), PP_NOT_FOUND, &p))
         return;
     r = may_refund(c, &p, &s);
     if (r != PP_SUCCESS)
-        pp_refuse(c, r);
-    else if (give_back(c, &p, &s, &refund))
+        pp_reject(c, r);
+    else if (write_refund(c, &p, &s, &refund))
         pp_answer(c, PP_MADE, pp_refund_json(w, &refund));
 }
 
@@ -76,9 +77,9 @@ void pp_refund_create(struct pp_call *c)
     enum err e = pp_refund_read(c->w.tx, c->in.refund, &known);
 
     if (!e)
-        paypay_refunds_repeat(c, &known);
+        answer_repeat(c, &known);
     else if (e == ERR_NOT_FOUND)
-        paypay_refunds_create(c);
+        create_refund(c);
     else
         work_ok(&c->w, e);
 }
@@ -89,7 +90,7 @@ void pp_refund_details(struct pp_call *c)
     enum err e = pp_refund_read(c->w.tx, c->id, &r);
 
     if (e == ERR_NOT_FOUND)
-        pp_refuse(c, PP_NO_REFUND);
+        pp_reject(c, PP_NO_REFUND);
     else if (work_ok(&c->w, e))
         pp_answer(c, PP_SUCCESS, pp_refund_json(&c->w, &r));
 }

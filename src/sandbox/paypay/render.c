@@ -1,10 +1,10 @@
-/* render.c - the objects of the pretend PayPay as JSON. What was never said is left out, as
- * with PayPay; times are seconds. */
+/* render.c - the simulated PayPay's objects as JSON. Absent fields are left out, as with PayPay;
+ * times are in seconds. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/paypay/paypay.h"
 
-/* Each begins with its comma; the first of an object is always there. */
+/* Each field begins with its comma; the first of an object is always there. */
 static void put_text(struct buf *b, struct str key, struct str value)
 {
     if (value.n)
@@ -71,7 +71,7 @@ struct str pp_code_json(struct work *w, const struct pp_code *c, const struct pp
     sb_put_bool(&b, S(",\"isAuthorization\":"), c->authorization);
     put_time(&b, S(",\"authorizationExpiry\":"), c->until_ms);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- payments --- */
@@ -169,7 +169,7 @@ struct str pp_payment_json(struct work *w, const struct pp_payment *p)
     put_order(&b, p);
     sb_put_text(&b, S(",\"assumeMerchant\":"), w->s->o.paypay_merchant);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str pp_refund_json(struct work *w, const struct pp_refund *r)
@@ -178,7 +178,7 @@ struct str pp_refund_json(struct work *w, const struct pp_refund *r)
 
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     put_refund(w, &b, r);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str pp_revert_json(struct work *w, const struct pp_payment *p)
@@ -193,5 +193,5 @@ struct str pp_revert_json(struct work *w, const struct pp_payment *p)
     sb_put_number(&b, S(",\"requestedAt\":"), p->revert_requested_s);
     put_text(&b, S(",\"reason\":"), p->revert_reason);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }

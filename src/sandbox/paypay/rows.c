@@ -1,5 +1,5 @@
-/* rows.c - the objects of the pretend PayPay and their rows. Each table's columns are listed
- * once, in the order of their statements (store/statements/sandbox_paypay.h). */
+/* rows.c - the rows of the simulated PayPay. Each table's columns are listed once, in the order of
+ * its statements (store/statements/sandbox_paypay.h). */
 #include "sandbox/stripe/rows.h"
 
 #include "base/limits.h"
@@ -68,9 +68,9 @@
     X(NUMBER, accepted_ms)                                                                         \
     X(MAYBE, reason)
 
-/* --- one of them --- */
+/* --- one row --- */
 
-static enum err paypay_rows_find(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
+static enum err row_by_id(struct tx *tx, enum stmt stmt, struct str id, struct row *row)
 {
     return TX_ROW(tx, stmt, row, V_TEXT(id));
 }
@@ -81,7 +81,7 @@ static enum err paypay_rows_find(struct tx *tx, enum stmt stmt, struct str id, s
         struct type *o = ret;                                                                      \
         struct row row;                                                                            \
         const struct val *v = row.col;                                                             \
-        enum err e = paypay_rows_find(tx, stmt, id, &row);                                         \
+        enum err e = row_by_id(tx, stmt, id, &row);                                                \
                                                                                                    \
         if (e)                                                                                     \
             return e;                                                                              \
@@ -112,24 +112,24 @@ bool pp_capture_forget(struct work *w, struct str payment)
            work_ok(w, TX_DO(w->tx, STMT_sandbox_paypay_capture_forget, 1, V_TEXT(payment)));
 }
 
-bool pp_knows(struct work *w, enum stmt stmt, struct str id)
+bool pp_id_exists(struct work *w, enum stmt stmt, struct str id)
 {
     struct row row;
-    enum err e = paypay_rows_find(w->tx, stmt, id, &row);
+    enum err e = row_by_id(w->tx, stmt, id, &row);
 
     return e != ERR_NOT_FOUND && work_ok(w, e);
 }
 
 /* --- a payment's refunds --- */
 
-struct refund_list {
+struct pp_refund_list {
     struct pp_refund *all;
     size_t count;
 };
 
 static enum err add_refund(void *ctx, const struct row *row)
 {
-    struct refund_list *l = ctx;
+    struct pp_refund_list *l = ctx;
     const struct val *v = row->col;
     struct pp_refund *o = &l->all[l->count];
 
@@ -142,9 +142,10 @@ static enum err add_refund(void *ctx, const struct row *row)
 
 bool pp_refunds_of(struct work *w, struct str payment, struct pp_refund **ret, size_t *ret_count)
 {
-    struct refund_list l = { .all = arena_alloc(w->a, LIMIT_SANDBOX_PP_REFUNDS, sizeof(*l.all)) };
+    struct pp_refund_list l = { 0 };
     struct val v = V_TEXT(payment);
 
+    l.all = arena_alloc(w->a, LIMIT_SANDBOX_PP_REFUNDS, sizeof(*l.all));
     if (!work_ok(w, l.all ? OK : ERR_NO_MEMORY) ||
         !work_ok(w, tx_each(w->tx, STMT_sandbox_paypay_refunds_of, &v, 1, add_refund, &l)))
         return false;

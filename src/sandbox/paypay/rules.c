@@ -1,3 +1,4 @@
+/* rules.c - PayPay's tables: results, what a state allows, test users, days in Japan. */
 #include "sandbox/paypay/rules.h"
 
 #include "base/limits.h"
@@ -43,7 +44,7 @@ enum pp_status pp_status_of(struct str text)
  *                              |          REAUTHORIZING   +--time--> EXPIRED
  *                              +--cancel, the same day--> CANCELED
  *
- * A cell left out is SUCCESS: it may. Who cancels once more is told once more that it was heard. */
+ * A cell left out is SUCCESS: the act is allowed. A repeated cancel is answered like the first. */
 static const enum pp_result refusals[PP_ACTS][PP_STATUSES] = {
     [PP_DO_CAPTURE] = { [PP_REAUTHORIZING] = PP_REAUTHORIZES,
                         [PP_COMPLETED] = PP_ALREADY_CAPTURED,
@@ -68,7 +69,7 @@ static const enum pp_result refusals[PP_ACTS][PP_STATUSES] = {
                        [PP_EXPIRED] = PP_NOT_REFUNDABLE },
 };
 
-enum pp_result pp_may(enum pp_act act, enum pp_status s)
+enum pp_result pp_allowed(enum pp_act act, enum pp_status s)
 {
     return refusals[act][s];
 }
@@ -107,9 +108,9 @@ struct pp_user pp_user_of(struct str authorization, bool preauthorize)
 /* --- days --- */
 
 #define DAY_MS (INT64_C(1000) * DAY_S)
-#define JAPAN_MS (INT64_C(9) * 3600 * 1000) /* ahead of UTC, all year */
+#define JAPAN_MS (INT64_C(9) * 3600 * 1000) /* Japan's offset from UTC, all year */
 
-/* The first moment of a day in Japan, so many days after the one that ms is in. */
+/* The first moment of the day in Japan that is so many days after the day of ms. */
 static int64_t day_after(int64_t ms, int64_t days)
 {
     return (floor_div(ms + JAPAN_MS, DAY_MS) + days) * DAY_MS - JAPAN_MS;

@@ -1,13 +1,13 @@
-/* rules.h - what PayPay does with whom, as tables: results with their numbers, states,
- * users, days. Pure: no rows, no clock. */
+/* rules.h - PayPay's rules as tables: results with their numbers, what a state allows, test users,
+ * days. Pure: no rows, no clock. */
 #pragma once
 
 #include "base/str.h"
 
 /* --- results --- */
 
-/*  X(name, HTTP status, code, codeId, message). The reference has no number for those whose codeId
- *  begins with 99: these are ours. */
+/* X(name, HTTP status, code, codeId, message). PayPay's reference has no number for the results
+ * whose codeId begins with 99; these numbers are ours. */
 #define PP_RESULT_LIST(X)                                                                          \
     X(PP_SUCCESS, 200, "SUCCESS", "08100001", "Success")                                           \
     X(PP_MADE, 201, "SUCCESS", "08100001", "Success")                                              \
@@ -104,19 +104,19 @@ enum pp_status { PP_STATUS_LIST(PP_STATUS_NAME) PP_STATUSES };
 #undef PP_STATUS_NAME
 
 struct str pp_status_text(enum pp_status s);
-enum pp_status pp_status_of(struct str text); /* what no row can hold is EXPIRED */
+enum pp_status pp_status_of(struct str text); /* a text that no row can hold is EXPIRED */
 
 enum pp_act { PP_DO_CAPTURE, PP_DO_REVERT, PP_DO_CANCEL, PP_DO_REFUND, PP_ACTS };
-/* SUCCESS: a payment in this state may be asked that; else what it is answered. */
-enum pp_result pp_may(enum pp_act act, enum pp_status s);
+/* SUCCESS: the act is allowed in this state. Otherwise the result to answer with. */
+enum pp_result pp_allowed(enum pp_act act, enum pp_status s);
 
 /* --- users, by their authorization --- */
 
 struct pp_user {
     enum pp_result result; /* SUCCESS: pays */
-    bool leaves_payment;   /* the payment that failed can be found */
+    bool leaves_payment;   /* a FAILED payment is stored */
 };
-/* Any id that begins with "ua-" is known. Some have a fate: ua-no-fund and so on. */
+/* The user behind an id. Every id that begins with "ua-" is known; some, like ua-no-fund, fail. */
 struct pp_user pp_user_of(struct str authorization, bool preauthorize);
 
 /* --- days, in Japan --- */

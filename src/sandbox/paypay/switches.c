@@ -1,6 +1,6 @@
-/* switches.c - GET and POST /_sandbox/paypay/switches: how the pretend PayPay behaves, on
- * disk. What is not named keeps its value; "faults" replaces all rules. A misspelt switch is an
- * error and not a test that proves nothing. */
+/* switches.c - GET and POST /_sandbox/paypay/switches: the simulated PayPay's switches, on disk.
+ * What is not named keeps its value; "faults" replaces all rules. An unknown name is an error, so
+ * that a misspelt switch does not make a test prove nothing. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/page/page.h"
@@ -33,14 +33,14 @@ bool pp_switches_write(struct work *w, const struct pp_switches *s)
                             V_INT(s->refund_delay_ms), V_INT(s->confirm_capture)));
 }
 
-/* --- what was said --- */
+/* --- reading the body --- */
 
 struct switches_change {
     struct unit unit;
     struct request *request;
     struct sandbox *sandbox;
     bool writes;
-    /* as said; an empty text or a negative number was not */
+    /* As sent; an empty text or a negative number was absent. */
     struct pp_switches said;
     bool has_url, has_rules;
     int confirm;
@@ -50,19 +50,20 @@ struct switches_change {
     struct str json;
 };
 
-static struct str take_text(struct reading *in, struct switches_change *c, const cJSON *o,
+static struct str take_text(struct control_body *in, struct switches_change *c, const cJSON *o,
                             const char *name, size_t most)
 {
     struct str s = S("");
 
     if (json_get_str(o, name, false, most, &s, &in->problems))
-        s = s.n ? arena_str(&c->request->arena, s) : S(""); /* the tree ends before the unit does */
+        /* copied, because the parsed body is freed before the unit runs */
+        s = s.n ? arena_str(&c->request->arena, s) : S("");
     if (!s.p)
         json_problem(&in->problems, name, "no memory for it");
     return s;
 }
 
-static struct str take_choice(struct reading *in, struct switches_change *c, const char *name,
+static struct str take_choice(struct control_body *in, struct switches_change *c, const char *name,
                               const char *const *choices)
 {
     struct str s = take_text(in, c, in->body, name, 20);
@@ -75,7 +76,7 @@ static struct str take_choice(struct reading *in, struct switches_change *c, con
     return s;
 }
 
-static int64_t take_number(struct reading *in, const cJSON *o, const char *name, int64_t least,
+static int64_t take_number(struct control_body *in, const cJSON *o, const char *name, int64_t least,
                            int64_t most, int64_t otherwise)
 {
     int64_t n = otherwise;
@@ -84,7 +85,7 @@ static int64_t take_number(struct reading *in, const cJSON *o, const char *name,
     return n;
 }
 
-static void refuse_strangers(struct reading *in, const cJSON *rule)
+static void reject_unknown_fields(struct control_body *in, const cJSON *rule)
 {
     static const char *const names[] = { "fault", "method", "path", "skip", "times", "ms" };
     const cJSON *field;
@@ -101,13 +102,13 @@ static void refuse_strangers(struct reading *in, const cJSON *rule)
     }
 }
 
-static void take_rule(struct reading *in, struct switches_change *c, const cJSON *o)
+static void take_rule(struct control_body *in, struct switches_change *c, const cJSON *o)
 {
     struct pp_fault_rule r = { .skip = take_number(in, o, "skip", 0, 1000000, 0),
                                .times = take_number(in, o, "times", 1, 1000000, 1),
                                .ms = take_number(in, o, "ms", 0, LIMIT_SANDBOX_SWITCH_MS, 0) };
 
-    refuse_strangers(in, o);
+    reject_unknown_fields(in, o);
     r.fault = take_text(in, c, o, "fault", 40);
     r.method = take_text(in, c, o, "method", 8);
     r.path = take_text(in, c, o, "path", 200);
@@ -120,7 +121,7 @@ static void take_rule(struct reading *in, struct switches_change *c, const cJSON
     c->rules[c->rule_count++] = r;
 }
 
-static void take_rules(struct reading *in, struct switches_change *c)
+static void take_rules(struct control_body *in, struct switches_change *c)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(in->body, "faults"), *rule;
 
@@ -140,15 +141,15 @@ static void take_rules(struct reading *in, struct switches_change *c)
     }
 }
 
-static void take_url(struct reading *in, struct switches_change *c)
+static void take_url(struct control_body *in, struct switches_change *c)
 {
     c->has_url = cJSON_GetObjectItemCaseSensitive(in->body, "webhook_url") != NULL;
     c->said.webhook_url = take_text(in, c, in->body, "webhook_url", 500);
-    if (c->said.webhook_url.n && !page_is_address(c->said.webhook_url))
+    if (c->said.webhook_url.n && !page_is_url(c->said.webhook_url))
         json_problem(&in->problems, "webhook_url", "begins with http:// or https://");
 }
 
-static void take_all(struct reading *in, struct switches_change *c)
+static void take_switches(struct control_body *in, struct switches_change *c)
 {
     static const char *const webhooks[] = { "on", "off", "duplicate", "delay", NULL };
     static const char *const refunds[] = { "one", "many", NULL };
@@ -173,12 +174,9 @@ static bool write_rules(struct work *w, const struct switches_change *c)
 {
     if (!work_ok(w, tx_do(w->tx, STMT_sandbox_paypay_faults_clear, -1, NULL, 0)))
         return false;
-    for (size_t i = 0; i < c->rule_count; i++) {
-        const struct pp_fault_rule *r = &c->rules[i];
-
-        if (!pp_fault_add(w, r))
+    for (size_t i = 0; i < c->rule_count; i++)
+        if (!pp_fault_add(w, &c->rules[i]))
             return false;
-    }
     return true;
 }
 
@@ -220,7 +218,7 @@ static void put_rules(struct work *w, struct buf *b)
     }
 }
 
-static struct str switches_show(struct work *w, const struct pp_switches *s)
+static struct str switches_text(struct work *w, const struct pp_switches *s)
 {
     struct buf b;
 
@@ -234,7 +232,7 @@ static struct str switches_show(struct work *w, const struct pp_switches *s)
     buf_add(&b, S(",\"faults\":["));
     put_rules(w, &b);
     buf_add(&b, S("]}\n"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 static enum err switches_run(struct tx *tx, struct unit *u)
@@ -246,11 +244,11 @@ static enum err switches_run(struct tx *tx, struct unit *u)
     struct pp_switches s = { 0 };
 
     if (work_ok(&w, pp_switches_read(tx, &s)) && (!c->writes || write_switches(&w, c, &s)))
-        c->json = switches_show(&w, &s);
+        c->json = switches_text(&w, &s);
     return w.err;
 }
 
-static void came_back(struct unit *u)
+static void switches_done(struct unit *u)
 {
     struct switches_change *c = CONTAINER_OF(u, struct switches_change, unit);
 
@@ -262,7 +260,7 @@ static void came_back(struct unit *u)
 
 /* --- the requests --- */
 
-/* NULL: the answer was sent. */
+/* NULL: the request has been answered. */
 ANSWERS static struct switches_change *change_new(struct request *r, struct sandbox *s)
 {
     struct switches_change *c = arena_alloc(&r->arena, 1, sizeof(*c));
@@ -283,7 +281,7 @@ static void switches_post(struct switches_change *c)
 
     c->unit = (struct unit){ .kind = c->writes ? &change : &look,
                              .executor = c->request->executor,
-                             .done = came_back,
+                             .done = switches_done,
                              .arena = &c->request->arena };
     store_post(c->sandbox->store, &c->unit);
 }
@@ -301,13 +299,13 @@ void pp_control_set_switches(struct request *r, void *sandbox)
     static const char *const names[] = { "webhooks", "webhook_delay_ms", "webhook_url",
                                          "refunds",  "refund_delay_ms",  "confirm_capture",
                                          "faults" };
-    struct switches_change *c = control_is_own(r) ? change_new(r, sandbox) : NULL;
-    struct reading in;
+    struct switches_change *c = control_from_own_page(r) ? change_new(r, sandbox) : NULL;
+    struct control_body in;
 
-    if (!c || !reading_begin(&in, r, names, COUNT(names)))
+    if (!c || !control_body_begin(&in, r, names, COUNT(names)))
         return;
-    take_all(&in, c);
+    take_switches(&in, c);
     c->writes = true;
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         switches_post(c);
 }

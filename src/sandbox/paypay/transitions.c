@@ -1,13 +1,13 @@
-/* transitions.c - what becomes of a code and of a payment (the picture is in rules.c). Each
- * move is written and told in the transaction of who makes it. */
+/* transitions.c - the moves of a code and of a payment; the drawing of their states is in rules.c.
+ * Each move writes its rows and its notification in the caller's transaction. */
 #include "base/limits.h"
 #include "base/time/civil.h"
 #include "sandbox/impl.h"
 #include "sandbox/paypay/paypay.h"
 
-/* 20 digits that grow with time, as a text: the zero in front gets lost where somebody takes it for
- * a number. */
-static struct str new_id(struct work *w)
+/* 20 digits that grow with time. The leading zero is lost by a client that takes the id for a
+ * number. */
+static struct str payment_id(struct work *w)
 {
     return work_text(w, "0%013lld%03u%03u", (long long)w->now_ms,
                      (unsigned)(sandbox_count(w->s) % 1000),
@@ -40,33 +40,33 @@ bool pp_code_use(struct work *w, struct pp_code *code, bool pays, struct pp_paym
     if (!pp_code_write(w, code) || !pp_pay(w, &p, pays ? end : PP_DECLINED))
         return false;
     *ret = p;
-    return pays || pp_tell(w, &p, "FAILED", 0);
+    return pays || pp_notify(w, &p, "FAILED", 0);
 }
 
 /* --- a payment --- */
 
-static bool transitions_authorize(struct work *w, struct pp_payment *p)
+static bool set_authorized(struct work *w, struct pp_payment *p)
 {
     p->authorized_ms = w->now_ms;
     if (!p->expires_ms)
         p->expires_ms = w->now_ms + INT64_C(1000) * DAY_S * LIMIT_SANDBOX_PP_HOLD_DAYS;
-    return pp_payment_write(w, p) && work_later(w, pp_job_lapse, p->id, p->expires_ms) &&
-           pp_tell(w, p, "AUTHORIZED", 0);
+    return pp_payment_write(w, p) && work_add_message(w, pp_job_lapse, p->id, p->expires_ms) &&
+           pp_notify(w, p, "AUTHORIZED", 0);
 }
 
 bool pp_pay(struct work *w, struct pp_payment *p, enum pp_status status)
 {
-    p->id = new_id(w);
+    p->id = payment_id(w);
     p->status = status;
     p->accepted_ms = w->now_ms;
     if (status == PP_AUTHORIZED)
-        return transitions_authorize(w, p);
+        return set_authorized(w, p);
     p->expires_ms = 0;
     if (status != PP_COMPLETED)
         return pp_payment_write(w, p);
     p->captured = p->amount;
     p->completed_ms = w->now_ms;
-    return pp_payment_write(w, p) && pp_tell(w, p, "COMPLETED", 0);
+    return pp_payment_write(w, p) && pp_notify(w, p, "COMPLETED", 0);
 }
 
 bool pp_captured(struct work *w, struct pp_payment *p, struct pp_capture *c)
@@ -77,7 +77,7 @@ bool pp_captured(struct work *w, struct pp_payment *p, struct pp_capture *c)
     c->status = S("COMPLETED");
     c->accepted_ms = w->now_ms;
     c->expires_ms = 0;
-    return pp_payment_write(w, p) && pp_capture_write(w, c) && pp_tell(w, p, "COMPLETED", 0);
+    return pp_payment_write(w, p) && pp_capture_write(w, c) && pp_notify(w, p, "COMPLETED", 0);
 }
 
 bool pp_capture_refused(struct work *w, struct pp_payment *p)
@@ -86,19 +86,19 @@ bool pp_capture_refused(struct work *w, struct pp_payment *p)
 
     p->status = PP_AUTHORIZED;
     return work_ok(w, pp_capture_read(w->tx, p->id, &c)) && pp_capture_forget(w, p->id) &&
-           pp_payment_write(w, p) && pp_tell(w, p, "EXPIRED_USER_CONFIRMATION", c.expires_ms);
+           pp_payment_write(w, p) && pp_notify(w, p, "EXPIRED_USER_CONFIRMATION", c.expires_ms);
 }
 
-/* What was captured goes back as if it had never been. */
+/* The captured amount is returned as if it had never been captured. */
 bool pp_cancel(struct work *w, struct pp_payment *p)
 {
     p->status = PP_CANCELED;
     p->captured = 0;
     p->canceled_ms = w->now_ms;
-    return pp_payment_write(w, p) && pp_tell(w, p, "CANCELED", 0);
+    return pp_payment_write(w, p) && pp_notify(w, p, "CANCELED", 0);
 }
 
-bool pp_lapse(struct work *w, struct pp_payment *p)
+bool pp_expire(struct work *w, struct pp_payment *p)
 {
     bool asks = p->status == PP_REAUTHORIZING;
 
@@ -107,12 +107,12 @@ bool pp_lapse(struct work *w, struct pp_payment *p)
     if (asks && !pp_capture_forget(w, p->id))
         return false;
     p->status = PP_EXPIRED;
-    return pp_payment_write(w, p) && pp_tell(w, p, "EXPIRED", 0);
+    return pp_payment_write(w, p) && pp_notify(w, p, "EXPIRED", 0);
 }
 
-bool pp_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p)
+bool pp_check_found(struct pp_call *c, enum err read, enum pp_result missing, struct pp_payment *p)
 {
     if (read == ERR_NOT_FOUND)
-        return pp_refuse(c, missing);
-    return work_ok(&c->w, read) && pp_lapse(&c->w, p);
+        return pp_reject(c, missing);
+    return work_ok(&c->w, read) && pp_expire(&c->w, p);
 }

@@ -1,12 +1,15 @@
-/* link.c - one listener's connection.
+/* link.c - the connection of one listener.
  *
- *   GET with Websocket-Id --> unit: is there such a session? --> WebSocket --> pump, pump, pump
+ *   GET with Websocket-Id --> unit: does the session exist? --> WebSocket --> pump
  *
  *   pump:  room in the window? --> read the next rows --> sign, send, remember their numbers
  *   ack:   its number is in the window --> delete its row, leave the window --> pump
  *
- * At most one read and one deletion are under way for a link. It is freed when its WebSocket has
- * closed and both are back; the last thing it does is to say that its session waits again. */
+ *   (1) At most one read and one change are under way for a link.
+ *   (2) A link is freed when its WebSocket has closed and both are back. The last change stores
+ *       that the session waits for its next connection.
+ *
+ * A crash loses the window only: the rows that were not acknowledged are sent again. */
 #include "http/websocket/websocket.h"
 #include "observe/log.h"
 #include "sandbox/relay/listeners.h"
@@ -22,32 +25,32 @@ struct outgoing {
 
 struct link {
     struct relay *relay;
-    struct link *next, **place; /* among the relay's */
+    struct link *next, **place; /* the relay's list */
     struct request *request;    /* until it is accepted */
-    struct websocket *w;        /* NULL: not yet, or no more */
+    struct websocket *w;        /* NULL: not open */
     bool over;                  /* its WebSocket has closed */
     struct str session;
     char session_text[RELAY_ID + 1], id[UUID_TEXT + 1], secret[RELAY_SECRET + 1];
 
     struct outgoing window[LIMIT_RELAY_WINDOW];
     size_t count;
-    int64_t sent; /* number of the last event that was sent */
+    int64_t sent; /* number of the last event sent */
 
     struct unit read;
-    bool reading, again; /* again: something may have come since the read began */
+    bool reading, again; /* again: rows may have been added since the read began */
     int64_t read_after, read_most;
     struct arena arena;
     struct relay_event_out rows[LIMIT_RELAY_WINDOW];
     size_t row_count;
 
-    struct unit change; /* joining, deleting, leaving */
+    struct unit change; /* joins, deletes rows, or leaves */
     bool changing, left;
     int64_t deleted[LIMIT_RELAY_WINDOW];
     size_t deleted_count;
 };
 
-static void relay_link_pump(struct link *k);
-static void go_on(struct link *k);
+static void link_pump(struct link *k);
+static void link_continue(struct link *k);
 
 static void link_free(struct link *k)
 {
@@ -70,17 +73,17 @@ void relay_links_free(struct relay *r)
     r->links = NULL;
 }
 
-static void relay_link_change(struct link *k, const struct unit_kind *kind,
-                              void (*done)(struct unit *u))
+static void link_post_change(struct link *k, const struct unit_kind *kind,
+                             void (*done)(struct unit *u))
 {
     k->changing = true;
     k->change = (struct unit){ .kind = kind, .done = done };
     relay_post(k->relay, &k->change);
 }
 
-/* --- what it is sent --- */
+/* --- sending --- */
 
-static enum err take_row(void *ctx, const struct row *row)
+static enum err add_event_row(void *ctx, const struct row *row)
 {
     struct link *k = ctx;
     struct relay_event_out *e = &k->rows[k->row_count];
@@ -101,12 +104,13 @@ static enum err read_run(struct tx *tx, struct unit *u)
     enum err e;
 
     k->row_count = 0;
-    e = tx_each(tx, STMT_relay_waiting, v, COUNT(v), take_row, k);
-    return e == ERR_NO_MEMORY && k->row_count ? OK : e; /* the others come next time */
+    e = tx_each(tx, STMT_relay_waiting, v, COUNT(v), add_event_row, k);
+    return e == ERR_NO_MEMORY && k->row_count ? OK : e; /* the rest is read next time */
 }
 
-/* An event that fits into no message: nobody would ever acknowledge it. */
-static void relay_link_skip(struct link *k, const struct relay_event_out *e)
+/* An event too large for a message is treated as acknowledged, since nothing could ever acknowledge
+ * it. */
+static void link_skip_event(struct link *k, const struct relay_event_out *e)
 {
     LOG(k->relay->s->env.log, LOG_WARN, "sandbox relay left out an event",
         LOG_TEXT("eventId", e->id));
@@ -114,8 +118,8 @@ static void relay_link_skip(struct link *k, const struct relay_event_out *e)
     k->sent = e->seq;
 }
 
-/* False: there is no room for it now. */
-static bool send_one(struct link *k, const struct relay_event_out *e)
+/* False: the WebSocket has no room now. */
+static bool link_send(struct link *k, const struct relay_event_out *e)
 {
     int64_t now_s = clock_wall_ms(&k->relay->s->env.clock) / 1000;
     bool fits, sent = true;
@@ -126,7 +130,7 @@ static bool send_one(struct link *k, const struct relay_event_out *e)
     if (fits)
         sent = websocket_send(k->w, buf_str(&b));
     else
-        relay_link_skip(k, e);
+        link_skip_event(k, e);
     buf_release(&b);
     if (!fits || !sent)
         return sent;
@@ -143,20 +147,20 @@ static void read_done(struct unit *u)
 
     k->reading = k->again = false;
     for (size_t i = 0; i < k->row_count && !u->err && k->w; i++)
-        if (!send_one(k, &k->rows[i]))
+        if (!link_send(k, &k->rows[i]))
             break;
     again |= k->row_count > 0;
     arena_release(&k->arena);
     if (u->err && k->w)
         websocket_close(k->w, CLOSE_TRY_LATER, S("the sandbox's database did not answer"));
     else if (again)
-        relay_link_pump(k);
-    go_on(k);
-    relay_came_back(r);
+        link_pump(k);
+    link_continue(k);
+    relay_unit_done(r);
 }
 
-/* Reads on where that makes sense: there is room, and somebody to send it to. */
-static void relay_link_pump(struct link *k)
+/* Reads the next rows, if the link is open and has room. */
+static void link_pump(struct link *k)
 {
     static const struct unit_kind kind = { "sandbox.relay_read", UNIT_READ, read_run, NULL };
 
@@ -168,7 +172,8 @@ static void relay_link_pump(struct link *k)
         return;
     k->reading = true;
     k->read_after = k->sent;
-    k->read_most = (int64_t)(LIMIT_RELAY_WINDOW - k->count); /* room only grows meanwhile */
+    /* the room can only grow until the read is done */
+    k->read_most = (int64_t)(LIMIT_RELAY_WINDOW - k->count);
     k->read = (struct unit){ .kind = &kind, .done = read_done, .arena = &k->arena };
     relay_post(k->relay, &k->read);
 }
@@ -176,10 +181,10 @@ static void relay_link_pump(struct link *k)
 void relay_pump_all(struct relay *r)
 {
     for (struct link *k = r->links; k; k = k->next)
-        relay_link_pump(k);
+        link_pump(k);
 }
 
-/* --- what it says --- */
+/* --- acknowledgements --- */
 
 static enum err delete_run(struct tx *tx, struct unit *u)
 {
@@ -191,7 +196,7 @@ static enum err delete_run(struct tx *tx, struct unit *u)
     return e;
 }
 
-/* Where the database failed they leave the window all the same: at worst they are sent again. */
+/* The rows leave the window even if the database failed: then they are sent again later. */
 static void delete_done(struct unit *u)
 {
     struct link *k = CONTAINER_OF(u, struct link, change);
@@ -203,9 +208,9 @@ static void delete_done(struct unit *u)
         if (!k->window[i].deleting)
             k->window[kept++] = k->window[i];
     k->count = kept;
-    relay_link_pump(k);
-    go_on(k);
-    relay_came_back(r);
+    link_pump(k);
+    link_continue(k);
+    relay_unit_done(r);
 }
 
 static bool delete_acked(struct link *k)
@@ -221,15 +226,15 @@ static bool delete_acked(struct link *k)
             k->deleted[k->deleted_count++] = o->seq;
     }
     if (k->deleted_count)
-        relay_link_change(k, &kind, delete_done);
+        link_post_change(k, &kind, delete_done);
     return k->deleted_count > 0;
 }
 
-static void relay_link_acknowledge(struct link *k, int64_t seq)
+static void link_acknowledge(struct link *k, int64_t seq)
 {
     for (size_t i = 0; i < k->count; i++)
         k->window[i].acked |= k->window[i].seq == seq;
-    go_on(k);
+    link_continue(k);
 }
 
 static void on_text(struct websocket *w, void *ctx, struct str text)
@@ -239,14 +244,14 @@ static void on_text(struct websocket *w, void *ctx, struct str text)
 
     (void)w;
     if (in.type == RELAY_ACK)
-        relay_link_acknowledge(k, in.seq);
+        link_acknowledge(k, in.seq);
     else
         LOG(k->relay->s->env.log, LOG_DEBUG, "sandbox relay",
             LOG_TEXT("what", in.type == RELAY_RESPONSE ? S("forwarded") : S("not understood")),
             LOG_NUM("number", in.seq), LOG_NUM("status", in.status));
 }
 
-/* --- its end --- */
+/* --- the end of a connection --- */
 
 static enum err leave_run(struct tx *tx, struct unit *u)
 {
@@ -262,27 +267,27 @@ static void leave_done(struct unit *u)
     struct link *k = CONTAINER_OF(u, struct link, change);
     struct relay *r = k->relay;
 
-    link_free(k); /* where the database failed it is found at the next start */
-    relay_came_back(r);
+    link_free(k); /* if the database failed, the next start ends the session */
+    relay_unit_done(r);
 }
 
-static void relay_link_leave(struct link *k)
+static void link_leave(struct link *k)
 {
     static const struct unit_kind kind = { "sandbox.relay_leave", UNIT_BACK, leave_run, NULL };
 
     if (k->relay->ended)
-        return; /* relay_free() has it */
+        return; /* relay_free() frees the link */
     k->left = true;
-    relay_link_change(k, &kind, leave_done);
+    link_post_change(k, &kind, leave_done);
 }
 
-/* The next change that is due, one at a time. */
-static void go_on(struct link *k)
+/* Begins the next change that is due, one at a time. */
+static void link_continue(struct link *k)
 {
     if (k->changing || k->left)
         return;
     if (!delete_acked(k) && k->over && !k->reading)
-        relay_link_leave(k);
+        link_leave(k);
 }
 
 static void on_opened(struct websocket *w, void *ctx)
@@ -294,13 +299,13 @@ static void on_opened(struct websocket *w, void *ctx)
         if (other != k && other->w && str_eq(other->session, k->session))
             websocket_close(other->w, CLOSE_NORMAL, S("connected anew"));
     LOG(k->relay->s->env.log, LOG_INFO, "sandbox listener connected");
-    relay_link_pump(k);
+    link_pump(k);
 }
 
 static void on_drained(struct websocket *w, void *ctx)
 {
     (void)w;
-    relay_link_pump(ctx);
+    link_pump(ctx);
 }
 
 static void on_closed(void *ctx, int code)
@@ -311,10 +316,10 @@ static void on_closed(void *ctx, int code)
     k->over = true;
     LOG(k->relay->s->env.log, LOG_INFO, "sandbox listener left", LOG_NUM("code", code));
     if (!k->relay->ended)
-        go_on(k);
+        link_continue(k);
 }
 
-/* --- its beginning --- */
+/* --- the beginning of a connection --- */
 
 static const struct websocket_ops ops = { .message_max = LIMIT_RELAY_MESSAGE,
                                           .opened = on_opened,
@@ -329,15 +334,15 @@ static enum err join_run(struct tx *tx, struct unit *u)
     return relay_row_join(tx, k->session, str_of(k->id), env_now_ms(&k->relay->s->env), k->secret);
 }
 
-/* These very words make the command line ask for a new session. */
-static void relay_link_refuse(struct request *r)
+/* These exact words make Stripe's command line ask for a new session. */
+static void reject_session(struct request *r)
 {
     reply_send(r, 400, S("application/json"),
                S("{\"error\":{\"message\":\"Unknown WebSocket ID.\","
                  "\"type\":\"invalid_request_error\"}}"));
 }
 
-static void accept_it(struct link *k)
+static void link_accept(struct link *k)
 {
     static const struct str names[] = { { "stripecli-devproxy-v1", 21 } };
     struct request *r = k->request;
@@ -345,8 +350,8 @@ static void accept_it(struct link *k)
     k->request = NULL;
     if (websocket_accept(r, websocket_protocol(r, names, COUNT(names)), &ops, k))
         return;
-    k->over = true; /* he had gone before */
-    go_on(k);
+    k->over = true; /* the peer had disconnected */
+    link_continue(k);
 }
 
 static void join_done(struct unit *u)
@@ -357,15 +362,16 @@ static void join_done(struct unit *u)
     enum err e = u->err;
 
     k->changing = false;
-    if (e)
+    if (!e) {
+        link_accept(k);
+    } else {
         link_free(k);
-    if (!e)
-        accept_it(k);
-    else if (e == ERR_NOT_FOUND)
-        relay_link_refuse(request);
-    else
-        reply_problem(request, e, NULL);
-    relay_came_back(r);
+        if (e == ERR_NOT_FOUND)
+            reject_session(request);
+        else
+            reply_problem(request, e, NULL);
+    }
+    relay_unit_done(r);
 }
 
 static struct link *link_new(struct relay *r, struct request *request, struct str session)
@@ -388,7 +394,7 @@ static struct link *link_new(struct relay *r, struct request *request, struct st
     return k;
 }
 
-static void connect_it(struct request *r, void *ctx)
+static void link_connect(struct request *r, void *ctx)
 {
     static const struct unit_kind kind = { "sandbox.relay_join", UNIT_FRONT, join_run, NULL };
     struct sandbox *s = ctx;
@@ -403,17 +409,17 @@ static void connect_it(struct request *r, void *ctx)
         return;
     }
     if (!session.n || session.n > RELAY_ID) {
-        relay_link_refuse(r);
+        reject_session(r);
         return;
     }
     k = link_new(relay_of(s), r, session);
     if (k)
-        relay_link_change(k, &kind, join_done);
+        link_post_change(k, &kind, join_done);
     else
         reply_problem(r, ERR_NO_MEMORY, NULL);
 }
 
-static void relay_link_problem(struct buf *out, enum err e, const char *words)
+static void write_problem(struct buf *out, enum err e, const char *words)
 {
     bool theirs = err_status(e) < 500;
 
@@ -425,5 +431,5 @@ static void relay_link_problem(struct buf *out, enum err e, const char *words)
 
 const struct route sandbox_relay_route = { .method = "GET",
                                            .path = "/v1/stripecli/subscribe",
-                                           .handle = connect_it,
-                                           .problem = relay_link_problem };
+                                           .handle = link_connect,
+                                           .problem = write_problem };

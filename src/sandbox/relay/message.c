@@ -1,7 +1,7 @@
-/* message.c - what goes over a listener's WebSocket, as the command line reads and writes it.
+/* message.c - the messages on a listener's WebSocket, as Stripe's command line reads and writes them.
  *
- * The webhook_conversation_id carries the number of the row that waits, so an answer needs nothing
- * but the session to find it, also over the next connection and after a restart. */
+ * webhook_conversation_id holds the number of the waiting row. So an acknowledgement finds its row
+ * by the session alone, also over the next connection and after a restart. */
 #include "base/hex.h"
 #include "base/json/json.h"
 #include "sandbox/relay/listeners.h"
@@ -16,8 +16,8 @@
 
 enum { DIGEST = 32 };
 
-/* "t=...,v1=..." over "t.body", which `text` holds. */
-static bool relay_message_sign(struct str secret, struct str text, int64_t t, struct buf *out)
+/* Appends "t=...,v1=...", the signature over `text`, which is "t.body". */
+static bool add_signature(struct str secret, struct str text, int64_t t, struct buf *out)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     char hex[2 * DIGEST];
@@ -33,9 +33,10 @@ static bool relay_message_sign(struct str secret, struct str text, int64_t t, st
     return true;
 }
 
-/* endpoint.api_version null: the account's own version, which a listener sees without --latest. */
-static void write_around(struct buf *b, const struct relay_event_out *e, struct str payload,
-                         struct str signature)
+/* endpoint.api_version is null for the account's own version, which listeners get without
+ * --latest. */
+static void write_event(struct buf *b, const struct relay_event_out *e, struct str payload,
+                        struct str signature)
 {
     buf_add(b, S("{\"type\":\"webhook_event\",\"endpoint\":{\"api_version\":null},"
                  "\"event_payload\":"));
@@ -54,7 +55,7 @@ static void write_around(struct buf *b, const struct relay_event_out *e, struct 
 bool relay_message_write(struct buf *b, const struct relay_event_out *e, struct str secret,
                          int64_t now_s)
 {
-    struct buf text, signature; /* "1760000000." and behind it the payload: what is signed */
+    struct buf text, signature; /* text: "1760000000." and the payload, which is signed */
     size_t skip;
     bool signed_;
 
@@ -64,15 +65,15 @@ bool relay_message_write(struct buf *b, const struct relay_event_out *e, struct 
     buf_fmt(&text, "%lld.", (long long)now_s);
     skip = text.n;
     sb_indent(&text, e->body);
-    signed_ = !text.failed && relay_message_sign(secret, buf_str(&text), now_s, &signature);
+    signed_ = !text.failed && add_signature(secret, buf_str(&text), now_s, &signature);
     if (signed_)
-        write_around(b, e, (struct str){ text.p + skip, text.n - skip }, buf_str(&signature));
+        write_event(b, e, (struct str){ text.p + skip, text.n - skip }, buf_str(&signature));
     buf_release(&text);
     buf_release(&signature);
     return signed_ && !b->failed;
 }
 
-/* --- what the listener says --- */
+/* --- messages from the listener --- */
 
 static int64_t seq_of(const struct json_value *v)
 {

@@ -1,13 +1,13 @@
-/* relay.c - every event to everybody who listens.
+/* relay.c - sends every event to every listener.
  *
- *   event --same commit--> message "sandbox.relay" --job--> a row for each session that lives
- *   row --read--> sent over the session's connection --acknowledged--> gone          link.c
+ *   event --same commit--> message "sandbox.relay" --job--> a row for each live session
+ *   row --read--> sent over the session's connection --acknowledged--> deleted          link.c
  *
- *   (1) A row goes only when the listener has acknowledged it (or with its session): what was sent
- *       over a connection that broke, or before a restart, is sent again over the next one.
- *   (2) Sessions are rows. After a restart they are expected to connect again, as they do.
- *   (3) What a listener is owed is on disk. In memory there is of each connection a window of
- *       LIMIT_RELAY_WINDOW numbers, and what its WebSocket holds. */
+ *   (1) A row is deleted only when the listener has acknowledged it, or with its session. What was
+ *       sent over a connection that broke, or before a restart, is sent again over the next one.
+ *   (2) Sessions are rows. After a restart they are expected to connect again.
+ *   (3) Memory holds a window of LIMIT_RELAY_WINDOW numbers for each connection, and what its
+ *       WebSocket buffers. Everything else is on disk. */
 #include "observe/log.h"
 #include "sandbox/relay/listeners.h"
 
@@ -15,12 +15,12 @@
 
 static const struct str relay_kind = { "sandbox.relay", sizeof("sandbox.relay") - 1 };
 
-bool relay_is_on(const struct sandbox *s)
+bool relay_has_sessions(const struct sandbox *s)
 {
     return s->impl && relay_of(s) && atomic_load(&relay_of(s)->live) > 0;
 }
 
-enum err relay_event(struct sandbox *s, struct tx *tx, struct str event_id, int64_t now_ms)
+enum err relay_add_event(struct sandbox *s, struct tx *tx, struct str event_id, int64_t now_ms)
 {
     struct queue_new m = {
         .id = env_uuid(&s->env), .kind = relay_kind, .ref = event_id, .due_ms = now_ms
@@ -41,8 +41,8 @@ static enum err relay_run(struct tx *tx, const struct message *m, void *ctx, str
     return e ? e : relay_rows_wait(tx, &rows, m->ref.n ? m->ref : m->body, m->added_ms);
 }
 
-static void relay_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                        const char *why)
+static void relay_job_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                            const char *why)
 {
     struct sandbox *s = ctx;
 
@@ -59,12 +59,12 @@ struct job_kind sandbox_relay_kind(struct sandbox *s)
         .name = relay_kind.p,
         .ctx = s,
         .run = relay_run,
-        .ended = relay_ended,
+        .ended = relay_job_ended,
         .retry = retry_table[RETRY_SANDBOX_RELAY],
     };
 }
 
-/* --- life --- */
+/* --- start and stop --- */
 
 void relay_post(struct relay *r, struct unit *u)
 {
@@ -73,7 +73,7 @@ void relay_post(struct relay *r, struct unit *u)
     store_post(r->s->store, u);
 }
 
-void relay_came_back(struct relay *r)
+void relay_unit_done(struct relay *r)
 {
     void (*stopped)(void *ctx) = r->stopped;
 
@@ -90,12 +90,12 @@ bool relay_open(struct sandbox *s)
     if (!r)
         return false;
     r->s = s;
-    atomic_init(&r->live, 1); /* until somebody has looked */
+    atomic_init(&r->live, 1); /* assume a session until the first count */
     impl_of(s)->relay = r;
     return true;
 }
 
-static enum err start_run(struct tx *tx, struct unit *u)
+static enum err relay_start_run(struct tx *tx, struct unit *u)
 {
     struct relay *r = CONTAINER_OF(u, struct relay, start);
     int64_t now_ms = env_now_ms(&r->s->env);
@@ -105,22 +105,23 @@ static enum err start_run(struct tx *tx, struct unit *u)
     return e ? e : relay_rows_live(r, tx, now_ms, 0, &rows);
 }
 
-static void start_done(struct unit *u)
+static void relay_started(struct unit *u)
 {
     struct relay *r = CONTAINER_OF(u, struct relay, start);
 
     if (u->err)
         LOG(r->s->env.log, LOG_WARN, "sandbox relay did not find its sessions",
             LOG_TEXT("code", str_of(err_code(u->err))));
-    relay_came_back(r);
+    relay_unit_done(r);
 }
 
 void relay_start(struct sandbox *s)
 {
-    static const struct unit_kind kind = { "sandbox.relay_start", UNIT_FRONT, start_run, NULL };
+    static const struct unit_kind kind = { "sandbox.relay_start", UNIT_FRONT, relay_start_run,
+                                           NULL };
     struct relay *r = relay_of(s);
 
-    r->start = (struct unit){ .kind = &kind, .done = start_done };
+    r->start = (struct unit){ .kind = &kind, .done = relay_started };
     relay_post(r, &r->start);
 }
 

@@ -1,31 +1,31 @@
-/* rows.c - the relay's rows. All of it runs on a store thread, in a unit.
+/* rows.c - the relay's rows. Everything here runs in a unit on a store thread.
  *
- *   (1) A session lives while it is connected (until is NULL) and LIMIT_RELAY_AWAIT_MS longer. Who
- *       connects anew takes it over; the connection before, when it ends, changes nothing.
- *   (2) What waits for a session goes with it, and is never more than LIMIT_RELAY_WAITING: of a
- *       listener that does not listen the oldest is forgotten. */
+ *   (1) A session lives while it is connected (`until` is NULL) and LIMIT_RELAY_AWAIT_MS longer. A
+ *       new connection takes it over; the end of the connection before then changes nothing.
+ *   (2) Waiting events are deleted with their session. Of more than LIMIT_RELAY_WAITING the oldest
+ *       are deleted. */
 #include "observe/log.h"
 #include "sandbox/relay/listeners.h"
 
 #include <string.h>
 
-static void is_known(void *ctx, int64_t live)
+static void store_live_count(void *ctx, int64_t live)
 {
     struct relay *r = ctx;
 
     atomic_store(&r->live, live);
 }
 
-struct relay_rows_look {
+struct session_scan {
     struct relay_rows *live;
     struct str gone[LIMIT_RELAY_SESSIONS];
     size_t gone_count;
     int64_t now_ms;
 };
 
-static enum err look_at(void *ctx, const struct row *row)
+static enum err scan_session(void *ctx, const struct row *row)
 {
-    struct relay_rows_look *l = ctx;
+    struct session_scan *l = ctx;
     bool connected = row->col[2].type == VAL_NULL;
 
     if (!connected && row->col[2].i <= l->now_ms && l->gone_count < COUNT(l->gone))
@@ -46,16 +46,17 @@ enum err relay_row_drop(struct tx *tx, struct str id)
 enum err relay_rows_live(struct relay *r, struct tx *tx, int64_t now_ms, int64_t more,
                          struct relay_rows *ret)
 {
-    struct relay_rows_look look = { .live = ret, .now_ms = now_ms };
+    struct session_scan look = { .live = ret, .now_ms = now_ms };
     enum err e;
 
     ret->count = 0;
-    e = tx_each(tx, STMT_relay_sessions, NULL, 0, look_at, &look);
+    e = tx_each(tx, STMT_relay_sessions, NULL, 0, scan_session, &look);
     for (size_t i = 0; i < look.gone_count && !e; i++)
         e = relay_row_drop(tx, look.gone[i]);
-    if (!e)
-        tx_after_commit(tx, is_known, r, (int64_t)ret->count + more);
-    return e;
+    if (e)
+        return e;
+    tx_after_commit(tx, store_live_count, r, (int64_t)ret->count + more);
+    return OK;
 }
 
 enum err relay_rows_secret(struct tx *tx, struct arena *a, struct str device, struct str fresh,
@@ -73,7 +74,7 @@ enum err relay_rows_secret(struct tx *tx, struct arena *a, struct str device, st
     return e ? e : TX_DO(tx, STMT_relay_devices_forget, -1, V_INT(LIMIT_RELAY_DEVICES - 1));
 }
 
-static void is_lost(void *ctx, int64_t count)
+static void log_forgotten(void *ctx, int64_t count)
 {
     struct env *env = ctx;
 
@@ -90,27 +91,28 @@ static enum err count_row(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err relay_rows_trim(struct tx *tx, struct str session, int64_t seq)
+static enum err trim_waiting(struct tx *tx, struct str session, int64_t seq)
 {
     const struct val v[] = { V_TEXT(session), V_INT(seq) };
     int64_t count = 0;
     enum err e = tx_each(tx, STMT_relay_waiting_trim, v, COUNT(v), count_row, &count);
 
     if (!e && count)
-        tx_after_commit(tx, is_lost, tx_env(tx), count);
+        tx_after_commit(tx, log_forgotten, tx_env(tx), count);
     return e;
 }
 
-static enum err wait_for(struct tx *tx, const struct relay_row *row, struct str event)
+static enum err add_waiting(struct tx *tx, const struct relay_row *row, struct str event)
 {
     int64_t seq = row->last + 1;
     enum err e = TX_DO(tx, STMT_relay_session_count, 1, V_INT(seq), V_TEXT(row->id));
 
-    if (!e)
-        e = TX_DO(tx, STMT_relay_waiting_add, 1, V_TEXT(row->id), V_INT(seq), V_TEXT(event));
+    if (e)
+        return e;
+    e = TX_DO(tx, STMT_relay_waiting_add, 1, V_TEXT(row->id), V_INT(seq), V_TEXT(event));
     if (e || seq % LIMIT_RELAY_TRIM)
         return e;
-    return relay_rows_trim(tx, row->id, seq - LIMIT_RELAY_WAITING);
+    return trim_waiting(tx, row->id, seq - LIMIT_RELAY_WAITING);
 }
 
 enum err relay_rows_wait(struct tx *tx, const struct relay_rows *rows, struct str event,
@@ -120,7 +122,7 @@ enum err relay_rows_wait(struct tx *tx, const struct relay_rows *rows, struct st
 
     for (size_t i = 0; i < rows->count && !e; i++)
         if (rows->rows[i].created_ms <= added_ms)
-            e = wait_for(tx, &rows->rows[i], event);
+            e = add_waiting(tx, &rows->rows[i], event);
     return e;
 }
 

@@ -1,10 +1,11 @@
+/* answer.c - the answers of the simulated Stripe: an object, a list, or an error. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-void visit_answer(struct visit *v, struct str object)
+void stripe_answer(struct stripe_call *v, struct str object)
 {
     v->status = 200;
     v->body = object;
@@ -17,7 +18,7 @@ static void put_optional(struct buf *b, struct str key, struct str value)
         sb_put_text(b, key, value);
 }
 
-bool visit_refuse(struct visit *v, const struct refusal *r)
+bool stripe_reject(struct stripe_call *v, const struct rejection *r)
 {
     struct buf b;
 
@@ -34,12 +35,13 @@ bool visit_refuse(struct visit *v, const struct refusal *r)
         sb_put_raw(&b, S(",\"payment_method\":"), r->method);
     buf_add(&b, S("}}"));
     v->status = r->status;
-    v->body = work_take(&v->w, &b);
+    v->body = work_text_of(&v->w, &b);
     v->keep = r->began;
     return false;
 }
 
-bool visit_invalid(struct visit *v, const char *code, const char *param, const char *format, ...)
+bool stripe_reject_invalid(struct stripe_call *v, const char *code, const char *param,
+                           const char *format, ...)
 {
     char message[512];
     va_list args;
@@ -47,53 +49,56 @@ bool visit_invalid(struct visit *v, const char *code, const char *param, const c
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    return visit_refuse(v, &(struct refusal){ .status = 400,
-                                              .type = "invalid_request_error",
-                                              .code = str_of(code),
-                                              .message = str_of(message),
-                                              .param = str_of(param) });
+    return stripe_reject(v, &(struct rejection){ .status = 400,
+                                                 .type = "invalid_request_error",
+                                                 .code = str_of(code),
+                                                 .message = str_of(message),
+                                                 .param = str_of(param) });
 }
 
-bool visit_missing(struct visit *v, int status, const char *what, struct str id, const char *param)
+bool stripe_reject_missing(struct stripe_call *v, int status, const char *what, struct str id,
+                           const char *param)
 {
     struct str shown = { id.p, id.n < 200 ? id.n : 200 };
 
-    return visit_refuse(v,
-                        &(struct refusal){ .status = status,
-                                           .type = "invalid_request_error",
-                                           .code = S("resource_missing"),
-                                           .message = work_text(&v->w, "No such %s: '" STR_FMT "'",
-                                                                what, STR_ARG(shown)),
-                                           .param = str_of(param) });
+    return stripe_reject(
+        v, &(struct rejection){
+               .status = status,
+               .type = "invalid_request_error",
+               .code = S("resource_missing"),
+               .message = work_text(&v->w, "No such %s: '" STR_FMT "'", what, STR_ARG(shown)),
+               .param = str_of(param) });
 }
 
-bool visit_unexpected(struct visit *v, const struct intent *p, struct str message)
+bool stripe_reject_unexpected(struct stripe_call *v, const struct intent *p, struct str message)
 {
-    return visit_refuse(v, &(struct refusal){ .status = 400,
-                                              .type = "invalid_request_error",
-                                              .code = S("payment_intent_unexpected_state"),
-                                              .message = message,
-                                              .intent = sb_intent_json(&v->w, p, 0),
-                                              .began = true });
+    return stripe_reject(v, &(struct rejection){ .status = 400,
+                                                 .type = "invalid_request_error",
+                                                 .code = S("payment_intent_unexpected_state"),
+                                                 .message = message,
+                                                 .intent = sb_intent_json(&v->w, p, 0),
+                                                 .began = true });
 }
 
-void visit_refuse_declined(struct visit *v, const struct intent *p, const struct attempt *a)
+void stripe_reject_declined(struct stripe_call *v, const struct intent *p,
+                            const struct pay_attempt *a)
 {
-    visit_refuse(v, &(struct refusal){ .status = 402,
-                                       .type = "card_error",
-                                       .code = a->code,
-                                       .decline_code = a->decline_code,
-                                       .message = a->message,
-                                       .charge = a->charge,
-                                       .intent = sb_intent_json(&v->w, p, 0),
-                                       .method = a->method,
-                                       .began = true });
+    stripe_reject(v, &(struct rejection){ .status = 402,
+                                          .type = "card_error",
+                                          .code = a->code,
+                                          .decline_code = a->decline_code,
+                                          .message = a->message,
+                                          .charge = a->charge,
+                                          .intent = sb_intent_json(&v->w, p, 0),
+                                          .method = a->method,
+                                          .began = true });
 }
 
-/* What the server says of itself, by status; what is not here is a plain failure. */
-bool visit_failed(struct visit *v, int status)
+/* The message of an error that the sandbox itself reports, by status. A status without a row is
+ * answered as a plain server error. */
+bool stripe_answer_failure(struct stripe_call *v, int status)
 {
-    struct refusal r = { .status = status, .type = "api_error", .began = v->keep };
+    struct rejection r = { .status = status, .type = "api_error", .began = v->keep };
 
     r.message = S("An unknown error occurred in the sandbox.");
     if (status == 429) {
@@ -110,10 +115,10 @@ bool visit_failed(struct visit *v, int status)
         r.message = S("The sandbox's database did not take it; nothing was done.");
         v->retry = true;
     }
-    return visit_refuse(v, &r);
+    return stripe_reject(v, &r);
 }
 
-struct str *visit_objects(struct visit *v, size_t count)
+struct str *stripe_list_objects(struct stripe_call *v, size_t count)
 {
     struct str *objects = arena_alloc(v->w.a, count + 1, sizeof(*objects));
 
@@ -121,7 +126,8 @@ struct str *visit_objects(struct visit *v, size_t count)
     return objects;
 }
 
-void visit_list(struct visit *v, const char *url, const struct page *p, const struct str *objects)
+void stripe_answer_list(struct stripe_call *v, const char *url, const struct list_page *p,
+                        const struct str *objects)
 {
     struct buf b;
 
@@ -135,5 +141,5 @@ void visit_list(struct visit *v, const char *url, const struct page *p, const st
     sb_put_bool(&b, S("],\"has_more\":"), p->more);
     sb_put_text(&b, S(",\"url\":"), str_of(url));
     buf_char(&b, '}');
-    visit_answer(v, work_take(&v->w, &b));
+    stripe_answer(v, work_text_of(&v->w, &b));
 }

@@ -1,3 +1,4 @@
+/* cards.c - the tables of test cards, payment method types and decline codes, with their lookups. */
 #include "sandbox/stripe/cards.h"
 
 /* clang-format off */
@@ -49,7 +50,7 @@ static const struct card cards[] = {
     { "pendingRefund", "4000000000007726", "visa", "credit", "US", CARD_PAYS, 0, 0, 0, 0 },
 };
 
-/* A debit's number is the test account. */
+/* Methods that are not cards. The number of a debit is its test account. */
 static const struct card others[] = {
     { "konbini", "0000", "", "", "JP", CARD_VOUCHER, 0, 0, "konbini", 0 },
     { "customer_balance", "0000", "", "", "JP", CARD_TRANSFER, 0, 0, "customer_balance", 0 },
@@ -71,7 +72,8 @@ const struct method_type method_types[] = {
 };
 const size_t method_type_count = COUNT(method_types);
 
-/* A decline code that is a code of its own, and words that differ from the usual ones. */
+/* Decline codes that Stripe reports as the error code itself, and decline codes with a message of
+ * their own. */
 static const struct { const char *name; bool is_code; const char *message; } words[] = {
     { "insufficient_funds", false, "Your card has insufficient funds." },
     { "expired_card", true, "Your card has expired." },
@@ -98,7 +100,7 @@ const struct card *card_by_name(struct str name)
     return cards_named(name);
 }
 
-/* An account that is not listed works like the first one. */
+/* Any account that is not listed pays, like the first one. */
 const struct card *card_by_iban(struct str iban)
 {
     for (size_t i = 0; i < COUNT(others); i++)
@@ -140,22 +142,22 @@ const struct card *card_by_number(struct str digits)
     return NULL;
 }
 
-struct decline decline_of(struct str decline_code)
+struct decline_error decline_of(struct str decline_code)
 {
     for (size_t i = 0; i < COUNT(words); i++) {
         struct str name = str_of(words[i].name);
 
         if (str_eq(name, decline_code))
-            return (struct decline){ words[i].is_code ? name : S("card_declined"), name,
-                                     str_of(words[i].message) };
+            return (struct decline_error){ words[i].is_code ? name : S("card_declined"), name,
+                                           str_of(words[i].message) };
     }
-    return (struct decline){ S("card_declined"), decline_code, S("Your card was declined.") };
+    return (struct decline_error){ S("card_declined"), decline_code, S("Your card was declined.") };
 }
 
-/* expired_card and its like are codes, and no decline codes. */
-struct decline card_decline(const struct card *c)
+/* expired_card and some others are error codes and come without a decline_code. */
+struct decline_error card_decline(const struct card *c)
 {
-    struct decline d = decline_of(str_of(c->decline_code ? c->decline_code : c->code));
+    struct decline_error d = decline_of(str_of(c->decline_code ? c->decline_code : c->code));
 
     d.decline_code = str_of(c->decline_code);
     return d;

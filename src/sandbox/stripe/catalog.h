@@ -1,8 +1,8 @@
-/* catalog.h - what a session's lines need of the products and prices. */
+/* catalog.h - making a price, for the line items of a Checkout Session. */
 #pragma once
 
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
 
-/* Of the form as it is, with its product; not written yet. */
-bool price_new(struct visit *v, struct price *p);
+/* Reads a price and its product from the form. The price is not written yet. */
+bool price_new(struct stripe_call *v, struct price *p);

@@ -1,4 +1,4 @@
-/* customers.c - /v1/customers, and the money that they have with us. */
+/* customers.c - /v1/customers and their cash balances. */
 #include "sandbox/stripe/customers.h"
 
 #include "base/limits.h"
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-static struct str sb_customer_json(struct work *w, const struct customer *c)
+static struct str customer_json(struct work *w, const struct customer *c)
 {
     struct buf b;
 
@@ -31,15 +31,15 @@ static struct str sb_customer_json(struct work *w, const struct customer *c)
     sb_put_text(&b, S(",\"next_invoice_sequence\":1,\"phone\":"), c->phone);
     sb_put_raw(&b, S(",\"preferred_locales\":[],\"shipping\":"), c->shipping);
     buf_add(&b, S(",\"tax_exempt\":\"none\",\"test_clock\":null}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-static bool visit_customer(struct visit *v, bool alive, struct customer *ret)
+static bool stripe_read_customer(struct stripe_call *v, bool alive, struct customer *ret)
 {
     enum err e = sb_customer_read(v->w.tx, v->id, ret);
 
     if (e == ERR_NOT_FOUND || (!e && alive && ret->deleted))
-        return visit_missing(v, 404, "customer", v->id, "id");
+        return stripe_reject_missing(v, 404, "customer", v->id, "id");
     return work_ok(&v->w, e);
 }
 
@@ -53,102 +53,102 @@ static const struct {
     { "description", offsetof(struct customer, description), LIMIT_SANDBOX_TEXT },
 };
 
-static bool take_customer(struct visit *v, struct customer *c)
+static bool take_customer(struct stripe_call *v, struct customer *c)
 {
-    struct taken t;
+    struct param t;
 
     for (size_t i = 0; i < COUNT(texts); i++) {
-        if (!take_text(v, texts[i].name, texts[i].most, &t))
+        if (!param_text(v, texts[i].name, texts[i].most, &t))
             return false;
         if (t.has)
             *(struct str *)(void *)((char *)c + texts[i].field) = t.text;
     }
-    return take_place(v, &c->address) && take_shipping(v, &c->shipping) &&
-           take_metadata(v, &c->metadata);
+    return param_address(v, &c->address) && param_shipping(v, &c->shipping) &&
+           param_metadata(v, &c->metadata);
 }
 
-static void store_and_answer(struct visit *v, const struct customer *c, const char *event)
+static void write_and_answer(struct stripe_call *v, const struct customer *c, const char *event)
 {
-    struct str object = sb_customer_json(&v->w, c);
+    struct str object = customer_json(&v->w, c);
 
-    if (sb_customer_write(&v->w, c) && work_event(&v->w, event, object, S("")))
-        visit_answer(v, object);
+    if (sb_customer_write(&v->w, c) && work_emit(&v->w, event, object, S("")))
+        stripe_answer(v, object);
 }
 
-void customer_create(struct visit *v)
+void customer_create(struct stripe_call *v)
 {
     struct customer c = { .id = sb_id_new(&v->w, "cus_"),
                           .created_ms = v->w.now_ms,
                           .metadata = S("{}") };
 
     if (take_customer(v, &c))
-        store_and_answer(v, &c, "customer.created");
+        write_and_answer(v, &c, "customer.created");
 }
 
-void customer_update(struct visit *v)
+void customer_update(struct stripe_call *v)
 {
     struct customer c;
 
-    if (visit_customer(v, true, &c) && take_customer(v, &c))
-        store_and_answer(v, &c, "customer.updated");
+    if (stripe_read_customer(v, true, &c) && take_customer(v, &c))
+        write_and_answer(v, &c, "customer.updated");
 }
 
-void customer_retrieve(struct visit *v)
+void customer_retrieve(struct stripe_call *v)
 {
     struct customer c;
 
-    if (visit_customer(v, false, &c))
-        visit_answer(v, sb_customer_json(&v->w, &c));
+    if (stripe_read_customer(v, false, &c))
+        stripe_answer(v, customer_json(&v->w, &c));
 }
 
-/* Its id stays known, and so does its money. */
-void customer_delete(struct visit *v)
+/* A deleted customer keeps its row and its cash balance. */
+void customer_delete(struct stripe_call *v)
 {
     struct customer c;
     struct str whole;
 
-    if (!visit_customer(v, true, &c))
+    if (!stripe_read_customer(v, true, &c))
         return;
-    whole = sb_customer_json(&v->w, &c);
+    whole = customer_json(&v->w, &c);
     c.deleted = true;
-    if (sb_customer_write(&v->w, &c) && work_event(&v->w, "customer.deleted", whole, S("")))
-        visit_answer(v, sb_customer_json(&v->w, &c));
+    if (sb_customer_write(&v->w, &c) && work_emit(&v->w, "customer.deleted", whole, S("")))
+        stripe_answer(v, customer_json(&v->w, &c));
 }
 
-void customer_list(struct visit *v)
+void customer_list(struct stripe_call *v)
 {
-    struct page page = { .above = S("cus_"), .below = S("cus_~") };
+    struct list_page page = { .above = S("cus_"), .below = S("cus_~") };
     struct customer *c = NULL;
     struct str *objects;
-    struct taken email;
+    struct param email;
 
-    if (!take_text(v, "email", 512, &email) || !take_created(v, "cus_", &page) ||
-        !take_page(v, &page))
+    if (!param_text(v, "email", 512, &email) || !param_created(v, "cus_", &page) ||
+        !param_page(v, &page))
         return;
     page.filter[0] = email.text;
     if (!sb_customer_page(&v->w, &page, &c))
         return;
-    objects = visit_objects(v, page.count);
+    objects = stripe_list_objects(v, page.count);
     if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
-        objects[i] = sb_customer_json(&v->w, &c[i]);
-    visit_list(v, "/v1/customers", &page, objects);
+        objects[i] = customer_json(&v->w, &c[i]);
+    stripe_answer_list(v, "/v1/customers", &page, objects);
 }
 
 /* --- money --- */
 
-void customer_cash(struct visit *v)
+void customer_cash(struct stripe_call *v)
 {
     struct customer c;
 
-    if (visit_customer(v, true, &c))
-        visit_answer(v, work_text(&v->w,
-                                  "{\"object\":\"cash_balance\",\"available\":{\"jpy\":%lld},"
-                                  "\"customer\":\"" STR_FMT "\",\"livemode\":false,\"settings\":{"
-                                  "\"reconciliation_mode\":\"automatic\","
-                                  "\"using_merchant_default\":true}}",
-                                  (long long)c.cash, STR_ARG(c.id)));
+    if (stripe_read_customer(v, true, &c))
+        stripe_answer(v, work_text(&v->w,
+                                   "{\"object\":\"cash_balance\",\"available\":{\"jpy\":%lld},"
+                                   "\"customer\":\"" STR_FMT "\",\"livemode\":false,\"settings\":{"
+                                   "\"reconciliation_mode\":\"automatic\","
+                                   "\"using_merchant_default\":true}}",
+                                   (long long)c.cash, STR_ARG(c.id)));
 }
 
 static struct str arrival_json(struct work *w, const struct customer *c, int64_t amount,
@@ -168,39 +168,42 @@ static struct str arrival_json(struct work *w, const struct customer *c, int64_t
     sb_put_number(&b, S(",\"type\":\"jp_bank_transfer\"}},\"livemode\":false,\"net_amount\":"),
                   amount);
     buf_add(&b, S(",\"type\":\"funded\"}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-static bool take_yen(struct visit *v, int64_t *ret_amount)
+static bool take_yen(struct stripe_call *v, int64_t *ret_amount)
 {
-    struct taken amount;
+    struct param amount;
     struct str currency;
 
-    if (!take_number(v, "amount", &amount) || !take_currency(v, &currency))
+    if (!param_number(v, "amount", &amount) || !param_currency(v, &currency))
         return false;
     if (!amount.has)
-        return visit_invalid(v, "parameter_missing", "amount", "Missing required param: amount.");
+        return stripe_reject_invalid(v, "parameter_missing", "amount",
+                                     "Missing required param: amount.");
     if (amount.number < 1 || amount.number > LIMIT_SANDBOX_AMOUNT_MOST)
-        return visit_invalid(v, "parameter_invalid_integer", "amount",
-                             "This value must be between 1 and %d.", LIMIT_SANDBOX_AMOUNT_MOST);
+        return stripe_reject_invalid(v, "parameter_invalid_integer", "amount",
+                                     "This value must be between 1 and %d.",
+                                     LIMIT_SANDBOX_AMOUNT_MOST);
     *ret_amount = amount.number;
     return str_eq(currency, S("jpy")) ||
-           visit_invalid(v, NULL, "currency", "The sandbox has bank transfers in jpy only.");
+           stripe_reject_invalid(v, NULL, "currency",
+                                 "The sandbox has bank transfers in jpy only.");
 }
 
 /* POST /v1/test_helpers/customers/{id}/fund_cash_balance */
-void customer_fund(struct visit *v)
+void customer_fund(struct stripe_call *v)
 {
-    struct taken reference;
+    struct param reference;
     struct customer c;
     struct str object;
     int64_t amount = 0;
 
-    if (!visit_customer(v, true, &c) || !take_yen(v, &amount) ||
-        !take_text(v, "reference", LIMIT_SANDBOX_TEXT, &reference))
+    if (!stripe_read_customer(v, true, &c) || !take_yen(v, &amount) ||
+        !param_text(v, "reference", LIMIT_SANDBOX_TEXT, &reference))
         return;
     object = arrival_json(&v->w, &c, amount, reference.text);
-    if (work_event(&v->w, "customer_cash_balance_transaction.created", object, S("")) &&
-        sb_cash_arrives(&v->w, &c, amount))
-        visit_answer(v, object);
+    if (work_emit(&v->w, "customer_cash_balance_transaction.created", object, S("")) &&
+        sb_cash_add(&v->w, &c, amount))
+        stripe_answer(v, object);
 }

@@ -1,9 +1,9 @@
-/* debits.c - sepa_debit: money is fetched from an account, and that takes a while.
+/* debits.c - sepa_debit: Stripe collects the money from a bank account, which takes a while.
  *
  *   confirm --> processing --a while--> succeeded                charge.succeeded, succeeded
  *               charge.pending     '--> requires_payment_method  charge.failed, payment_failed
  *
- * How it ends is the test account's business (cards.c). */
+ * The test account decides how it ends (cards.c). */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
@@ -19,7 +19,7 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 10 : -1;
 }
 
-/* ISO 13616: what stands behind the first four, then those, is 1 modulo 97. */
+/* ISO 13616: with the first four characters moved to the end, the number modulo 97 is 1. */
 bool sb_is_iban(struct str iban)
 {
     int sum = 0;
@@ -41,12 +41,12 @@ const struct card *sb_debit_account(struct str iban)
     return sb_is_iban(iban) ? card_by_iban(iban) : NULL;
 }
 
-/* --- under way --- */
+/* --- begin --- */
 
 bool sb_debit_begin(struct work *w, struct intent *p)
 {
     const struct card *account = card_by_name(p->card);
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
     int64_t wait_ms = account->late ? LIMIT_SANDBOX_DEBIT_LATE_MS : LIMIT_SANDBOX_DEBIT_MS;
 
     c.status = S("pending");
@@ -56,17 +56,17 @@ bool sb_debit_begin(struct work *w, struct intent *p)
     p->last_error = S("");
     p->status = INTENT_PROCESSING;
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.pending", sb_charge_json(w, &c, 0), S("")) &&
-           work_event(w, "payment_intent.processing", sb_intent_json(w, p, 0), S("")) &&
-           sb_session_follow(w, p) && work_later(w, sb_job_debit, p->id, w->now_ms + wait_ms);
+           work_emit(w, "charge.pending", sb_charge_json(w, &c, 0), S("")) &&
+           work_emit(w, "payment_intent.processing", sb_intent_json(w, p, 0), S("")) &&
+           sb_session_follow(w, p) && work_add_message(w, sb_job_debit, p->id, w->now_ms + wait_ms);
 }
 
-/* --- over --- */
+/* --- end --- */
 
-static bool debits_fails(struct work *w, struct intent *p, struct charge *c,
-                         const struct card *account)
+static bool debit_fail(struct work *w, struct intent *p, struct charge *c,
+                       const struct card *account)
 {
-    struct attempt a = {
+    struct pay_attempt a = {
         .code = S("payment_intent_payment_attempt_failed"),
         .message = S("The payment failed. The account had insufficient funds."),
         .charge = c->id,
@@ -76,29 +76,28 @@ static bool debits_fails(struct work *w, struct intent *p, struct charge *c,
     c->captured = false;
     c->amount_captured = 0;
     c->failure_code = str_of(account->code);
-    return sb_charge_write(w, c) &&
-           work_event(w, "charge.failed", sb_charge_json(w, c, 0), S("")) &&
+    return sb_charge_write(w, c) && work_emit(w, "charge.failed", sb_charge_json(w, c, 0), S("")) &&
            sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
-static bool debits_works(struct work *w, struct intent *p, struct charge *c)
+static bool debit_succeed(struct work *w, struct intent *p, struct charge *c)
 {
     c->status = S("succeeded");
     p->status = INTENT_SUCCEEDED;
     p->amount_received = p->amount;
     return sb_charge_write(w, c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.succeeded", sb_charge_json(w, c, 0), S("")) &&
-           work_event(w, "payment_intent.succeeded", sb_intent_json(w, p, 0), S("")) &&
-           work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p) &&
+           work_emit(w, "charge.succeeded", sb_charge_json(w, c, 0), S("")) &&
+           work_emit(w, "payment_intent.succeeded", sb_intent_json(w, p, 0), S("")) &&
+           work_add_message(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p) &&
            sb_dispute_by_card(w, c);
 }
 
-bool sb_debit_ends(struct work *w, struct intent *p)
+bool sb_debit_end(struct work *w, struct intent *p)
 {
     const struct card *account = card_by_name(p->card);
     struct charge c;
 
     if (!work_ok(w, sb_charge_read(w->tx, p->latest_charge, &c)))
         return false;
-    return account->code ? debits_fails(w, p, &c, account) : debits_works(w, p, &c);
+    return account->code ? debit_fail(w, p, &c, account) : debit_succeed(w, p, &c);
 }

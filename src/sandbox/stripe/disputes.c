@@ -1,5 +1,5 @@
-/* disputes.c - a customer asks the bank for the money back. Minimal: opened by a card that is made
- * for it or by POST /_sandbox/disputes, closed as won or lost. No money moves here. */
+/* disputes.c - disputes. One is opened by a test card made for it or by POST /_sandbox/disputes,
+ * and closed as won or lost. No money moves. */
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
 #include "sandbox/stripe/checkout.h"
@@ -20,7 +20,7 @@ bool sb_dispute_open(struct work *w, struct charge *c, struct str reason, struct
                              .metadata = S("{}") };
     c->dispute = ret->id;
     return sb_dispute_write(w, ret) && sb_charge_write(w, c) &&
-           work_event(w, "charge.dispute.created", sb_dispute_json(w, ret, 0), S(""));
+           work_emit(w, "charge.dispute.created", sb_dispute_json(w, ret, 0), S(""));
 }
 
 bool sb_dispute_close(struct work *w, struct dispute *d, struct str status)
@@ -29,7 +29,7 @@ bool sb_dispute_close(struct work *w, struct dispute *d, struct str status)
 
     d->status = status;
     return sb_dispute_write(w, d) &&
-           work_event(w, "charge.dispute.closed", sb_dispute_json(w, d, 0), previous);
+           work_emit(w, "charge.dispute.closed", sb_dispute_json(w, d, 0), previous);
 }
 
 bool sb_dispute_by_card(struct work *w, struct charge *c)
@@ -54,104 +54,104 @@ bool sb_dispute_by_card(struct work *w, struct charge *c)
 
 /* --- the operations --- */
 
-static bool visit_dispute(struct visit *v, struct dispute *ret)
+static bool stripe_read_dispute(struct stripe_call *v, struct dispute *ret)
 {
     enum err e = sb_dispute_read(v->w.tx, v->id, ret);
 
     if (e == ERR_NOT_FOUND)
-        return visit_missing(v, 404, "dispute", v->id, "dispute");
+        return stripe_reject_missing(v, 404, "dispute", v->id, "dispute");
     return work_ok(&v->w, e);
 }
 
-static void disputes_answer(struct visit *v, const struct dispute *d)
+static void answer_dispute(struct stripe_call *v, const struct dispute *d)
 {
-    visit_answer(v, sb_dispute_json(&v->w, d, take_expand(v, expansions, COUNT(expansions))));
+    stripe_answer(v, sb_dispute_json(&v->w, d, param_expand(v, expansions, COUNT(expansions))));
 }
 
-void dispute_retrieve(struct visit *v)
+void dispute_retrieve(struct stripe_call *v)
 {
     struct dispute d;
 
-    if (visit_dispute(v, &d))
-        disputes_answer(v, &d);
+    if (stripe_read_dispute(v, &d))
+        answer_dispute(v, &d);
 }
 
-static struct str disputes_was(struct work *w, struct str metadata)
+static struct str previous_metadata(struct work *w, struct str metadata)
 {
     struct buf b;
 
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     sb_put_raw(&b, S("{\"metadata\":"), metadata);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-void dispute_update(struct visit *v)
+void dispute_update(struct stripe_call *v)
 {
     struct dispute d;
     struct str before;
 
-    if (!visit_dispute(v, &d))
+    if (!stripe_read_dispute(v, &d))
         return;
     before = d.metadata;
-    if (!take_metadata(v, &d.metadata) || !sb_dispute_write(&v->w, &d))
+    if (!param_metadata(v, &d.metadata) || !sb_dispute_write(&v->w, &d))
         return;
-    if (work_event(&v->w, "charge.dispute.updated", sb_dispute_json(&v->w, &d, 0),
-                   disputes_was(&v->w, before)))
-        disputes_answer(v, &d);
+    if (work_emit(&v->w, "charge.dispute.updated", sb_dispute_json(&v->w, &d, 0),
+                  previous_metadata(&v->w, before)))
+        answer_dispute(v, &d);
 }
 
-/* Whoever closes one by a call gives in. An inquiry is only closed. */
-void dispute_accept(struct visit *v)
+/* Closing a dispute by a call accepts it as lost. An inquiry is only closed. */
+void dispute_close(struct stripe_call *v)
 {
     struct dispute d;
 
-    if (!visit_dispute(v, &d))
+    if (!stripe_read_dispute(v, &d))
         return;
     if (!str_eq(d.status, S("needs_response")) && !str_eq(d.status, S("warning_needs_response"))) {
-        visit_refuse(v, &(struct refusal){ .status = 400,
-                                           .type = "invalid_request_error",
-                                           .message = S("This dispute is already closed."),
-                                           .began = true });
+        stripe_reject(v, &(struct rejection){ .status = 400,
+                                              .type = "invalid_request_error",
+                                              .message = S("This dispute is already closed."),
+                                              .began = true });
         return;
     }
     if (sb_dispute_close(&v->w, &d,
                          str_starts(d.status, S("warning_")) ? S("warning_closed") : S("lost")))
-        disputes_answer(v, &d);
+        answer_dispute(v, &d);
 }
 
-/* Those of one intent stand together; a charge has the same stem. */
-static bool take_bounds(struct visit *v, struct page *page)
+/* The ids of one intent's disputes begin with the intent's stem, and so does its charge's id. */
+static bool take_bounds(struct stripe_call *v, struct list_page *page)
 {
-    struct taken intent, charge;
+    struct param intent, charge;
     struct str of, stem;
 
-    if (!take_text(v, "payment_intent", LIMIT_SANDBOX_TEXT, &intent) ||
-        !take_text(v, "charge", LIMIT_SANDBOX_TEXT, &charge))
+    if (!param_text(v, "payment_intent", LIMIT_SANDBOX_TEXT, &intent) ||
+        !param_text(v, "charge", LIMIT_SANDBOX_TEXT, &charge))
         return false;
-    *page = (struct page){ .above = S("dp_"), .below = S("dp_~") };
+    *page = (struct list_page){ .above = S("dp_"), .below = S("dp_~") };
     of = intent.text.n ? intent.text : charge.text;
     if (of.n) {
         stem = sb_id_stem(of);
         page->above = work_text(&v->w, "dp_" STR_FMT, STR_ARG(stem));
         page->below = work_text(&v->w, "dp_" STR_FMT "~", STR_ARG(stem));
     }
-    return !v->w.err && take_page(v, page);
+    return !v->w.err && param_page(v, page);
 }
 
-void dispute_list(struct visit *v)
+void dispute_list(struct stripe_call *v)
 {
-    unsigned expand = take_expand(v, expansions, COUNT(expansions));
+    unsigned expand = param_expand(v, expansions, COUNT(expansions));
     struct dispute *d = NULL;
     struct str *objects;
-    struct page page;
+    struct list_page page;
 
     if (!take_bounds(v, &page) || !sb_dispute_page(&v->w, &page, &d))
         return;
-    objects = visit_objects(v, page.count);
+    objects = stripe_list_objects(v, page.count);
     if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = sb_dispute_json(&v->w, &d[i], expand);
-    visit_list(v, "/v1/disputes", &page, objects);
+    stripe_answer_list(v, "/v1/disputes", &page, objects);
 }

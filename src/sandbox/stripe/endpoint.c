@@ -1,9 +1,11 @@
-/* endpoint.c - every call under /v1 comes in here and goes out here.
+/* endpoint.c - every call under /v1 enters and leaves here.
  *
- *   who are you (401) -> what do you say (400) -> what goes wrong (faults) -> is the key free (409)
- *   -> [delay] -> unit: kept answer, or the operation -> [hang] -> answer, or a closed connection
+ *   API key (401) -> form and Idempotency-Key (400) -> faults -> another call with this key (409)
+ *   -> [delay] -> unit: stored answer, or the operation -> [hang] -> answer, or a closed connection
  *
- * All of it but the unit is on the executor. */
+ * Everything but the unit runs on the executor. The answer is stored under the key in the same
+ * commit as the change, so after a crash the key is unknown and nothing happened, or it is known
+ * with its answer. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "sandbox/impl.h"
@@ -18,7 +20,7 @@ enum { API_KEY_LEAST = 12, API_KEY_MOST = 512, REQUEST_DIGITS = 14 };
 
 /* --- the answer --- */
 
-static void add_headers(struct visit *v)
+static void add_answer_headers(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct str version = request_header(r, S("Stripe-Version"), NULL);
@@ -44,47 +46,47 @@ static void add_headers(struct visit *v)
         reply_header(r, S("www-authenticate"), S("Bearer realm=\"Stripe\""));
 }
 
-static void endpoint_answer(struct visit *v)
+static void endpoint_answer(struct stripe_call *v)
 {
     static const struct str no_memory =
         S("{\"error\":{\"type\":\"api_error\",\"message\":\"The sandbox is out of memory.\"}}");
     struct arena arena = v->arena;
     bool whole = v->status && v->body.p;
 
-    keys_leave(v);
-    add_headers(v);
+    idempotency_leave(v);
+    add_answer_headers(v);
     sandbox_answer_send(v->request, &v->fault, whole ? v->status : 500,
                         whole ? v->body : no_memory);
-    arena_release(&arena); /* v went with the request */
+    arena_release(&arena); /* reply_send() has freed the request, and v with it */
 }
 
-static void endpoint_drop(struct visit *v)
+static void endpoint_drop(struct stripe_call *v)
 {
     struct arena arena = v->arena;
 
-    keys_leave(v);
+    idempotency_leave(v);
     reply_drop(v->request);
     arena_release(&arena);
 }
 
-/* --- who is held back --- */
+/* --- delayed calls --- */
 
-static void stop_waiting(struct visit *v)
+static void unlink_delayed(struct stripe_call *v)
 {
-    *v->waiting_place = v->next_waiting;
-    if (v->next_waiting)
-        v->next_waiting->waiting_place = v->waiting_place;
+    *v->delayed_place = v->next_delayed;
+    if (v->next_delayed)
+        v->next_delayed->delayed_place = v->delayed_place;
 }
 
-static void time_is_up(struct timer *t)
+static void delay_over(struct timer *t)
 {
-    struct visit *v = CONTAINER_OF(t, struct visit, timer);
+    struct stripe_call *v = CONTAINER_OF(t, struct stripe_call, timer);
 
-    stop_waiting(v);
+    unlink_delayed(v);
     v->then(v);
 }
 
-static void hold_back(struct visit *v, int64_t ms, void (*then)(struct visit *v))
+static void delay_call(struct stripe_call *v, int64_t ms, void (*then)(struct stripe_call *v))
 {
     struct sandbox_impl *impl = impl_of(v->w.s);
 
@@ -97,32 +99,32 @@ static void hold_back(struct visit *v, int64_t ms, void (*then)(struct visit *v)
         return;
     }
     v->then = then;
-    v->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
-    v->next_waiting = impl->waiting;
-    v->waiting_place = &impl->waiting;
-    if (v->next_waiting)
-        v->next_waiting->waiting_place = &v->next_waiting;
+    v->timer = (struct timer){ .fire = delay_over, .due_ms = CLOCK_NEVER };
+    v->next_delayed = impl->waiting;
+    v->delayed_place = &impl->waiting;
+    if (v->next_delayed)
+        v->next_delayed->delayed_place = &v->next_delayed;
     impl->waiting = v;
     executor_arm(v->request->executor, &v->timer, env_now_ms(&v->w.s->env) + ms);
 }
 
-void visit_stop_waiting(struct sandbox *s)
+void stripe_calls_drop_delayed(struct sandbox *s)
 {
     struct sandbox_impl *impl = impl_of(s);
 
     impl->stopping = true;
     while (impl->waiting) {
-        struct visit *v = impl->waiting;
+        struct stripe_call *v = impl->waiting;
 
         executor_arm(v->request->executor, &v->timer, CLOCK_NEVER);
-        stop_waiting(v);
+        unlink_delayed(v);
         endpoint_drop(v);
     }
 }
 
 /* --- the unit --- */
 
-static void forget_outcome(struct visit *v, struct tx *tx)
+static void reset_outcome(struct stripe_call *v, struct tx *tx)
 {
     v->w.tx = tx;
     v->w.now_ms = env_now_ms(&v->w.s->env);
@@ -132,8 +134,8 @@ static void forget_outcome(struct visit *v, struct tx *tx)
     v->keep = v->replayed = v->retry = false;
 }
 
-/* UNPROCESSABLE: there is an answer, but nothing of what was done for it stays. */
-static enum err endpoint_verdict(struct visit *v)
+/* UNPROCESSABLE: there is an answer, and the transaction rolls back what was written before it. */
+static enum err endpoint_verdict(struct stripe_call *v)
 {
     if (!v->w.err && !v->status)
         return ERR_INTERNAL;
@@ -142,53 +144,54 @@ static enum err endpoint_verdict(struct visit *v)
     return ERR_UNPROCESSABLE;
 }
 
-static enum err run_write(struct tx *tx, struct unit *u)
+static enum err stripe_call_run_write(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
-    forget_outcome(v, tx);
-    if (v->key.n && !keys_claim(v))
+    reset_outcome(v, tx);
+    if (v->key.n && !idempotency_claim(v))
         return endpoint_verdict(v);
     if (strict_allows(v))
         v->op->run(v);
     if (!v->w.err && v->keep && v->fault.status_after)
-        visit_failed(v, v->fault.status_after);
+        stripe_answer_failure(v, v->fault.status_after);
     if (!v->w.err && v->keep && v->key.n)
-        keys_save(v);
+        idempotency_save(v);
     return endpoint_verdict(v);
 }
 
-static enum err run_read(struct tx *tx, struct unit *u)
+static enum err stripe_call_run_read(struct tx *tx, struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
-    forget_outcome(v, tx);
+    reset_outcome(v, tx);
     if (strict_allows(v))
         v->op->run(v);
     if (!v->w.err && v->fault.status_after)
-        visit_failed(v, v->fault.status_after);
+        stripe_answer_failure(v, v->fault.status_after);
     return v->w.err;
 }
 
 static void endpoint_done(struct unit *u)
 {
-    struct visit *v = CONTAINER_OF(u, struct visit, unit);
+    struct stripe_call *v = CONTAINER_OF(u, struct stripe_call, unit);
 
-    keys_leave(v); /* from here on it is kept, or never was */
+    idempotency_leave(v); /* from here on the answer is stored, or never will be */
     if (u->err && u->err != ERR_UNPROCESSABLE) {
         LOG(v->w.s->env.log, LOG_WARN, "sandbox call failed", LOG_TEXT("path", v->request->path),
             LOG_TEXT("code", str_of(err_code(u->err))));
         v->keep = v->replayed = false;
         v->w.err = OK;
-        visit_failed(v, err_status(u->err) == 503 ? 503 : 500);
+        stripe_answer_failure(v, err_status(u->err) == 503 ? 503 : 500);
     }
-    hold_back(v, v->fault.hang_ms, v->fault.drop_after ? endpoint_drop : endpoint_answer);
+    delay_call(v, v->fault.hang_ms, v->fault.drop_after ? endpoint_drop : endpoint_answer);
 }
 
-static void endpoint_post(struct visit *v)
+static void endpoint_post(struct stripe_call *v)
 {
-    static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, run_write, NULL };
-    static const struct unit_kind read = { "sandbox.read", UNIT_READ, run_read, NULL };
+    static const struct unit_kind write = { "sandbox.write", UNIT_FRONT, stripe_call_run_write,
+                                            NULL };
+    static const struct unit_kind read = { "sandbox.read", UNIT_READ, stripe_call_run_read, NULL };
     bool reads = str_eq(str_of(v->op->method), S("GET"));
 
     v->unit = (struct unit){ .kind = reads ? &read : &write,
@@ -198,9 +201,9 @@ static void endpoint_post(struct visit *v)
     store_post(v->w.s->store, &v->unit);
 }
 
-/* --- who are you --- */
+/* --- the API key --- */
 
-/* The user of a Basic header: the key, with a colon and no password behind it. */
+/* The API key as the user name of a Basic header, without a password. */
 static struct str basic_user(struct arena *a, struct str encoded)
 {
     unsigned char *text = encoded.n <= API_KEY_MOST ? arena_alloc(a, encoded.n + 4, 1) : NULL;
@@ -225,43 +228,43 @@ static struct str api_key(struct request *r)
                                              : (struct str){ 0 };
 }
 
-static bool refuse_key(struct visit *v, const char *message)
+static bool reject_key(struct stripe_call *v, const char *message)
 {
-    return visit_refuse(v, &(struct refusal){ .status = 401,
-                                              .type = "invalid_request_error",
-                                              .message = str_of(message) });
+    return stripe_reject(v, &(struct rejection){ .status = 401,
+                                                 .type = "invalid_request_error",
+                                                 .message = str_of(message) });
 }
 
-static bool knows_key(struct visit *v)
+static bool check_api_key(struct stripe_call *v)
 {
     struct str key = api_key(v->request);
 
     if (!key.n)
-        return refuse_key(v, "You did not provide an API key. Send it as a Bearer token or as the "
+        return reject_key(v, "You did not provide an API key. Send it as a Bearer token or as the "
                              "user of Basic authentication.");
     if (str_starts(key, S("sk_live_")) || str_starts(key, S("rk_live_")))
-        return refuse_key(v,
+        return reject_key(v,
                           "This is the sandbox. Never send it a live key; roll the one you sent.");
     if ((!str_starts(key, S("sk_test_")) && !str_starts(key, S("rk_test_"))) ||
         key.n < API_KEY_LEAST)
-        return refuse_key(v,
+        return reject_key(v,
                           "Invalid API Key provided. Any key that begins with sk_test_ will do.");
     return true;
 }
 
-/* --- what do you say --- */
+/* --- the form and the Idempotency-Key --- */
 
-static bool refuse_form(struct visit *v, enum err e, const struct form_fault *f)
+static bool reject_form(struct stripe_call *v, enum err e, const struct form_fault *f)
 {
     struct str name = { f->name.p, f->name.n < 100 ? f->name.n : 100 };
 
     if (e == ERR_NO_MEMORY)
-        return visit_failed(v, 500);
-    return visit_invalid(v, NULL, NULL, "Invalid request: '" STR_FMT "': %s.", STR_ARG(name),
-                         f->why);
+        return stripe_answer_failure(v, 500);
+    return stripe_reject_invalid(v, NULL, NULL, "Invalid request: '" STR_FMT "': %s.",
+                                 STR_ARG(name), f->why);
 }
 
-static bool reads_form(struct visit *v)
+static bool read_form(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct form_fault f;
@@ -269,20 +272,20 @@ static bool reads_form(struct visit *v)
 
     if (!e)
         e = form_parse(&r->arena, r->query, &v->form, &f);
-    return !e || refuse_form(v, e, &f);
+    return !e || reject_form(v, e, &f);
 }
 
-/* For the events of a call that has none. */
-static bool makes_key(struct visit *v)
+/* A call without an Idempotency-Key gets one of its own, for the events that it emits. */
+static bool make_idempotency_key(struct stripe_call *v)
 {
     char id[UUID_TEXT + 1];
 
     uuid_text(env_uuid(&v->w.s->env), id);
     v->w.idempotency_key = arena_str(&v->request->arena, str_of(id));
-    return v->w.idempotency_key.p || visit_failed(v, 500);
+    return v->w.idempotency_key.p || stripe_answer_failure(v, 500);
 }
 
-static bool reads_key(struct visit *v)
+static bool read_idempotency_key(struct stripe_call *v)
 {
     size_t count = 0;
 
@@ -292,37 +295,37 @@ static bool reads_key(struct visit *v)
     v->w.idempotency_key = v->key;
     if (count > 1 || v->key.n > LIMIT_SANDBOX_KEY) {
         v->key = S("");
-        return visit_invalid(v, NULL, NULL,
-                             "Idempotency-Key must come once, with at most %d "
-                             "characters.",
-                             LIMIT_SANDBOX_KEY);
+        return stripe_reject_invalid(v, NULL, NULL,
+                                     "Idempotency-Key must come once, with at most %d "
+                                     "characters.",
+                                     LIMIT_SANDBOX_KEY);
     }
     if (!v->key.n)
-        return makes_key(v);
-    return keys_hash(v) == OK || visit_failed(v, 500);
+        return make_idempotency_key(v);
+    return idempotency_hash(v) == OK || stripe_answer_failure(v, 500);
 }
 
-/* --- the door --- */
+/* --- a request arrives --- */
 
-static bool takes_key(struct visit *v)
+static bool enter_key(struct stripe_call *v)
 {
-    return !v->key.n || keys_enter(v) || visit_failed(v, 409);
+    return !v->key.n || idempotency_enter(v) || stripe_answer_failure(v, 409);
 }
 
-/* Before anything is done. */
-static void go_on(struct visit *v)
+/* After the delay, and before anything has been done. */
+static void after_delay(struct stripe_call *v)
 {
     if (v->fault.drop_before)
         endpoint_drop(v);
-    else if (v->fault.status_before && (visit_failed(v, v->fault.status_before), true))
+    else if (v->fault.status_before && (stripe_answer_failure(v, v->fault.status_before), true))
         endpoint_answer(v);
     else
         endpoint_post(v);
 }
 
-static struct visit *visit_new(struct request *r, const struct endpoint *at)
+static struct stripe_call *stripe_call_new(struct request *r, const struct endpoint *at)
 {
-    struct visit *v = arena_alloc(&r->arena, 1, sizeof(*v));
+    struct stripe_call *v = arena_alloc(&r->arena, 1, sizeof(*v));
 
     if (!v)
         return NULL;
@@ -331,54 +334,55 @@ static struct visit *visit_new(struct request *r, const struct endpoint *at)
     v->op = at->op;
     v->id = r->params[0];
     v->w = (struct work){ .s = at->s, .a = &r->arena };
-    v->w.request_id = sb_id_random(&v->w, "req_", REQUEST_DIGITS); /* outlives the runs */
+    /* In the request's arena, because a rerun of the unit must not lose it. */
+    v->w.request_id = sb_id_random(&v->w, "req_", REQUEST_DIGITS);
     v->w.a = &v->arena;
     return v;
 }
 
-void visit_begin(struct request *r, void *endpoint)
+void stripe_call_begin(struct request *r, void *endpoint)
 {
-    struct visit *v = visit_new(r, endpoint);
+    struct stripe_call *v = stripe_call_new(r, endpoint);
 
     if (!v) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    if (!knows_key(v) || !reads_form(v) || !reads_key(v)) {
+    if (!check_api_key(v) || !read_form(v) || !read_idempotency_key(v)) {
         endpoint_answer(v);
         return;
     }
     v->fault = sandbox_fault_take(v->w.s, &r->arena, r->method, r->path);
-    if (!v->fault.drop_before && !v->fault.status_before && !takes_key(v))
+    if (!v->fault.drop_before && !v->fault.status_before && !enter_key(v))
         endpoint_answer(v);
     else
-        hold_back(v, v->fault.delay_ms, go_on);
+        delay_call(v, v->fault.delay_ms, after_delay);
 }
 
-/* --- what there is --- */
+/* --- the routes --- */
 
-static void nothing_here(struct visit *v)
+static void reject_unknown_path(struct stripe_call *v)
 {
     struct request *r = v->request;
     struct str path = { r->path.p, r->path.n < 200 ? r->path.n : 200 };
 
-    visit_refuse(v, &(struct refusal){
-                        .status = 404,
-                        .type = "invalid_request_error",
-                        .message = work_text(&v->w,
-                                             "Unrecognized request URL (" STR_FMT ": " STR_FMT
-                                             "). The sandbox has a part of Stripe's API only.",
-                                             STR_ARG(r->method), STR_ARG(path)) });
+    stripe_reject(v, &(struct rejection){
+                         .status = 404,
+                         .type = "invalid_request_error",
+                         .message = work_text(&v->w,
+                                              "Unrecognized request URL (" STR_FMT ": " STR_FMT
+                                              "). The sandbox has a part of Stripe's API only.",
+                                              STR_ARG(r->method), STR_ARG(path)) });
 }
 
-const struct operation sandbox_operations[] = {
+const struct stripe_operation sandbox_operations[] = {
     { "POST", "/v1/payment_intents", intent_create },
     { "GET", "/v1/payment_intents", intent_list },
     { "POST", "/v1/payment_intents/{id}", intent_update },
     { "GET", "/v1/payment_intents/{id}", intent_retrieve },
     { "POST", "/v1/payment_intents/{id}/confirm", intent_confirm },
     { "POST", "/v1/payment_intents/{id}/capture", intent_capture },
-    { "POST", "/v1/payment_intents/{id}/cancel", intent_void },
+    { "POST", "/v1/payment_intents/{id}/cancel", intent_cancel },
     { "POST", "/v1/refunds", refund_create },
     { "GET", "/v1/refunds", refund_list },
     { "POST", "/v1/refunds/{id}", refund_update },
@@ -402,13 +406,13 @@ const struct operation sandbox_operations[] = {
     { "POST", "/v1/checkout/sessions/{id}", session_update },
     { "GET", "/v1/checkout/sessions/{id}", session_retrieve },
     { "GET", "/v1/checkout/sessions/{id}/line_items", session_items },
-    { "POST", "/v1/checkout/sessions/{id}/expire", session_end },
+    { "POST", "/v1/checkout/sessions/{id}/expire", session_expire },
     { "GET", "/v1/payment_pages/{id}", payment_page_retrieve },
     { "POST", "/v1/payment_pages/{id}/confirm", payment_page_confirm },
     { "GET", "/v1/disputes", dispute_list },
     { "GET", "/v1/disputes/{id}", dispute_retrieve },
     { "POST", "/v1/disputes/{id}", dispute_update },
-    { "POST", "/v1/disputes/{id}/close", dispute_accept },
+    { "POST", "/v1/disputes/{id}/close", dispute_close },
     { "GET", "/v1/events", event_list },
     { "GET", "/v1/events/{id}", event_retrieve },
     { "POST", "/v1/events/{id}/retry", event_retry },
@@ -426,10 +430,10 @@ const struct operation sandbox_operations[] = {
     { "POST", "/v1/test_helpers/customers/{id}/fund_cash_balance", customer_fund },
     { "POST", "/v1/test_helpers/refunds/{id}/expire", refund_expire },
     { "POST", "/v1/stripecli/sessions", relay_session_create },
-    { "GET", "/v1/*", nothing_here },
-    { "POST", "/v1/*", nothing_here },
-    { "DELETE", "/v1/*", nothing_here },
-    { "PUT", "/v1/*", nothing_here },
-    { "PATCH", "/v1/*", nothing_here },
+    { "GET", "/v1/*", reject_unknown_path },
+    { "POST", "/v1/*", reject_unknown_path },
+    { "DELETE", "/v1/*", reject_unknown_path },
+    { "PUT", "/v1/*", reject_unknown_path },
+    { "PATCH", "/v1/*", reject_unknown_path },
 };
 const size_t sandbox_operation_count = COUNT(sandbox_operations);

@@ -1,5 +1,6 @@
-/* event_list.c - /v1/events: what happened, newest first, and told once more. pending_webhooks is
- * what it is now: of each receiver that was told, whether its message is still there. */
+/* event_list.c - /v1/events: the stored events, newest first, and sending one again.
+ * pending_webhooks is computed when it is read: the number of receivers whose message still
+ * exists. */
 #include "base/limits.h"
 #include "sandbox/relay/relay.h"
 #include "sandbox/stripe/call.h"
@@ -12,7 +13,7 @@ struct event_list_event {
     struct str id, body;
 };
 
-/* --- who still has to be told --- */
+/* --- pending webhooks --- */
 
 struct receivers {
     struct str ids[LIMIT_SANDBOX_ENDPOINTS];
@@ -36,7 +37,7 @@ static bool find_receivers(struct work *w, struct receivers *ret)
 
 static bool is_pending(struct work *w, struct uuid event, struct str endpoint)
 {
-    struct uuid id = sb_told_id(event, endpoint);
+    struct uuid id = sb_webhook_message_id(event, endpoint);
     struct str bytes = { (const char *)id.b, sizeof(id.b) };
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_message_known, &row, V_BLOB(bytes));
@@ -57,7 +58,8 @@ static int64_t pending_of(struct work *w, const struct receivers *r, struct str 
     return n;
 }
 
-/* The number behind the key, which stands once outside of texts. */
+/* The event's stored JSON with the current number of pending webhooks. The key occurs once outside
+ * of JSON strings. */
 static struct str event_json(struct work *w, const struct receivers *r,
                              const struct event_list_event *e)
 {
@@ -76,41 +78,41 @@ static struct str event_json(struct work *w, const struct receivers *r,
     buf_i64(&b, pending_of(w, r, e->id));
     buf_char(&b, ',');
     buf_add(&b, rest);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-/* --- one --- */
+/* --- one event --- */
 
-static bool visit_event(struct visit *v, struct event_list_event *ret)
+static bool stripe_read_event(struct stripe_call *v, struct event_list_event *ret)
 {
     struct row row;
     enum err e = TX_ROW(v->w.tx, STMT_sandbox_event_body, &row, V_TEXT(v->id));
 
     if (e == ERR_NOT_FOUND)
-        return visit_missing(v, 404, "event", v->id, "id");
+        return stripe_reject_missing(v, 404, "event", v->id, "id");
     if (!work_ok(&v->w, e))
         return false;
     *ret = (struct event_list_event){ v->id, row.col[0].s };
     return true;
 }
 
-static void event_list_answer(struct visit *v, const struct event_list_event *e)
+static void answer_event(struct stripe_call *v, const struct event_list_event *e)
 {
     struct receivers r;
 
     if (find_receivers(&v->w, &r))
-        visit_answer(v, event_json(&v->w, &r, e));
+        stripe_answer(v, event_json(&v->w, &r, e));
 }
 
-void event_retrieve(struct visit *v)
+void event_retrieve(struct stripe_call *v)
 {
     struct event_list_event e = { 0 };
 
-    if (visit_event(v, &e))
-        event_list_answer(v, &e);
+    if (stripe_read_event(v, &e))
+        answer_event(v, &e);
 }
 
-/* --- many --- */
+/* --- lists --- */
 
 static bool is_pattern(struct str s)
 {
@@ -121,25 +123,26 @@ static bool is_pattern(struct str s)
     return s.n;
 }
 
-static bool add_type(struct visit *v, struct buf *b, struct str type, const char *param)
+static bool add_type(struct stripe_call *v, struct buf *b, struct str type, const char *param)
 {
     if (!is_pattern(type))
-        return visit_invalid(v, NULL, param, "Invalid %s: it is not the type of an event.", param);
+        return stripe_reject_invalid(v, NULL, param, "Invalid %s: it is not the type of an event.",
+                                     param);
     buf_char(b, b->n ? ',' : '[');
     buf_json(b, type);
     return true;
 }
 
-static bool add_types(struct visit *v, struct buf *b)
+static bool add_types(struct stripe_call *v, struct buf *b)
 {
     const struct form *one = form_get(&v->form, S("type")), *many = form_get(&v->form, S("types"));
 
     if (one && many)
-        return visit_invalid(v, "parameters_exclusive", "types",
-                             "You may only specify one of these parameters: type, types.");
+        return stripe_reject_invalid(v, "parameters_exclusive", "types",
+                                     "You may only specify one of these parameters: type, types.");
     if (many && (!many->first || many->count > LIMIT_SANDBOX_TYPE_FILTER))
-        return visit_invalid(v, NULL, "types", "Invalid array: it has 1 to %d types.",
-                             LIMIT_SANDBOX_TYPE_FILTER);
+        return stripe_reject_invalid(v, NULL, "types", "Invalid array: it has 1 to %d types.",
+                                     LIMIT_SANDBOX_TYPE_FILTER);
     if (one && !add_type(v, b, one->value, "type"))
         return false;
     for (const struct form *x = many ? many->first : NULL; x; x = x->next)
@@ -150,7 +153,7 @@ static bool add_types(struct visit *v, struct buf *b)
     return true;
 }
 
-static bool take_types(struct visit *v, struct page *page)
+static bool take_types(struct stripe_call *v, struct list_page *page)
 {
     struct buf b;
 
@@ -159,7 +162,7 @@ static bool take_types(struct visit *v, struct page *page)
         buf_release(&b);
         return false;
     }
-    page->filter[0] = work_take(&v->w, &b);
+    page->filter[0] = work_text_of(&v->w, &b);
     return !v->w.err;
 }
 
@@ -168,7 +171,7 @@ static void event_of_row(const struct row *row, void *ret)
     *(struct event_list_event *)ret = (struct event_list_event){ row->col[0].s, row->col[1].s };
 }
 
-static bool read_page(struct work *w, struct page *p, struct event_list_event **ret)
+static bool read_page(struct work *w, struct list_page *p, struct event_list_event **ret)
 {
     struct gather g = { .page = p, .each = sizeof(struct event_list_event), .read = event_of_row };
     const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->filter[0]),
@@ -180,69 +183,71 @@ static bool read_page(struct work *w, struct page *p, struct event_list_event **
     return ok;
 }
 
-void event_list(struct visit *v)
+void event_list(struct stripe_call *v)
 {
-    struct page page = { .above = S(ID_EVENT), .below = S(ID_EVENT "~") };
+    struct list_page page = { .above = S(ID_EVENT), .below = S(ID_EVENT "~") };
     struct event_list_event *e = NULL;
     struct receivers r;
     struct str *objects;
 
     if (form_get(&v->form, S("delivery_success"))) {
-        visit_invalid(v, NULL, "delivery_success", "The sandbox has no filter for that.");
+        stripe_reject_invalid(v, NULL, "delivery_success", "The sandbox has no filter for that.");
         return;
     }
-    if (!take_types(v, &page) || !take_created(v, ID_EVENT, &page) || !take_page(v, &page) ||
+    if (!take_types(v, &page) || !param_created(v, ID_EVENT, &page) || !param_page(v, &page) ||
         !find_receivers(&v->w, &r) || !read_page(&v->w, &page, &e))
         return;
-    objects = visit_objects(v, page.count);
+    objects = stripe_list_objects(v, page.count);
     if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = event_json(&v->w, &r, &e[i]);
-    visit_list(v, "/v1/events", &page, objects);
+    stripe_answer_list(v, "/v1/events", &page, objects);
 }
 
-/* --- once more --- */
+/* --- sending again --- */
 
-static bool tell_all(struct visit *v, const struct event_list_event *e)
+static bool resend_to_all(struct stripe_call *v, const struct event_list_event *e)
 {
     struct row row;
 
     return work_ok(&v->w, TX_ROW(v->w.tx, STMT_sandbox_event_type, &row, V_TEXT(e->id))) &&
-           work_ok(&v->w, sb_event_again_all(v->w.s, v->w.tx, e->id, row.col[0].s, v->w.now_ms));
+           work_ok(&v->w, sb_event_resend_all(v->w.s, v->w.tx, e->id, row.col[0].s, v->w.now_ms));
 }
 
-static bool tell_endpoint(struct visit *v, const struct event_list_event *e, struct str id)
+static bool resend_to_endpoint(struct stripe_call *v, const struct event_list_event *e,
+                               struct str id)
 {
     struct hook h;
     enum err err = sb_hook_read(v->w.tx, id, &h);
 
     if (err == ERR_NOT_FOUND)
-        return visit_missing(v, 400, "webhook endpoint", id, "webhook_endpoint");
+        return stripe_reject_missing(v, 400, "webhook endpoint", id, "webhook_endpoint");
     return work_ok(&v->w, err) &&
-           work_ok(&v->w, sb_event_again(v->w.s, v->w.tx, e->id, h.id, v->w.now_ms));
+           work_ok(&v->w, sb_event_resend(v->w.s, v->w.tx, e->id, h.id, v->w.now_ms));
 }
 
-static bool tell_listener(struct visit *v, const struct event_list_event *e)
+static bool resend_to_listener(struct stripe_call *v, const struct event_list_event *e)
 {
-    return !relay_is_on(v->w.s) || work_ok(&v->w, relay_event(v->w.s, v->w.tx, e->id, v->w.now_ms));
+    return !relay_has_sessions(v->w.s) ||
+           work_ok(&v->w, relay_add_event(v->w.s, v->w.tx, e->id, v->w.now_ms));
 }
 
-void event_retry(struct visit *v)
+void event_retry(struct stripe_call *v)
 {
     bool listener = false, ok;
-    struct taken endpoint;
+    struct param endpoint;
     struct event_list_event e = { 0 };
 
-    if (!visit_event(v, &e) || !take_flag(v, "for_stripecli", &listener) ||
-        !take_text(v, "webhook_endpoint", LIMIT_SANDBOX_TEXT, &endpoint))
+    if (!stripe_read_event(v, &e) || !param_flag(v, "for_stripecli", &listener) ||
+        !param_text(v, "webhook_endpoint", LIMIT_SANDBOX_TEXT, &endpoint))
         return;
     if (listener)
-        ok = tell_listener(v, &e);
+        ok = resend_to_listener(v, &e);
     else if (endpoint.text.n)
-        ok = tell_endpoint(v, &e, endpoint.text);
+        ok = resend_to_endpoint(v, &e, endpoint.text);
     else
-        ok = tell_all(v, &e);
+        ok = resend_to_all(v, &e);
     if (ok)
-        event_list_answer(v, &e);
+        answer_event(v, &e);
 }

@@ -1,11 +1,13 @@
-/* idempotency_keys.c - Idempotency-Key, as Stripe keeps it:
+/* idempotency_keys.c - Idempotency-Key, as Stripe handles it:
  *
- *   (1) The scope is the account: a key that was used for one endpoint is refused at another.
- *   (2) The answer and the change that it tells of are one commit. So a key is either unknown and
+ *   (1) The scope is the account: a key that was used at one endpoint is rejected at another.
+ *   (2) The answer and the change that it reports are one commit. So a key is either unknown and
  *       nothing happened, or known with its answer.
- *   (3) Kept is what an operation answered once it had begun, good or bad; refusals of the request
- *       as such (key, form, parameters) are not.
- *   (4) While a call is under way, which only the loop knows, its key answers 409. */
+ *   (3) What an operation answered once it had begun is stored, success or failure. Rejections of
+ *       the request itself (API key, form, parameters) are not.
+ *   (4) While a call is under way its key answers 409. This list is in memory only: after a crash
+ *       no call is under way. */
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/stripe/call.h"
@@ -13,51 +15,50 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-static bool idempotency_keys_hash(struct str text, unsigned char ret_hash[HASH])
+static bool sha256(struct str text, unsigned char ret_hash[HASH])
 {
     unsigned int n = HASH;
 
     return EVP_Digest(text.p, text.n, ret_hash, &n, EVP_sha256(), NULL) == 1;
 }
 
-enum err keys_hash(struct visit *v)
+enum err idempotency_hash(struct stripe_call *v)
 {
     struct request *r = v->request;
+    CLEANUP(buf_release) struct buf b;
     enum err e;
-    struct buf b;
 
     buf_init(&b, LIMIT_BODY * 2);
     buf_add(&b, request_header(r, S("Stripe-Account"), NULL));
     buf_char(&b, '\n');
     buf_add(&b, v->key);
-    e = !b.failed && idempotency_keys_hash(buf_str(&b), v->key_hash) ? OK : ERR_NO_MEMORY;
+    if (b.failed || !sha256(buf_str(&b), v->key_hash))
+        return ERR_NO_MEMORY;
     buf_clear(&b);
     buf_add(&b, r->method);
     buf_char(&b, ' ');
     buf_add(&b, r->path);
     buf_char(&b, '\n');
-    if (!e)
-        e = form_canonical(&r->arena, &v->form, &b);
-    if (!e && !idempotency_keys_hash(buf_str(&b), v->order_hash))
-        e = ERR_NO_MEMORY;
-    buf_release(&b);
-    return e;
+    e = form_canonical(&r->arena, &v->form, &b);
+    if (e)
+        return e;
+    return sha256(buf_str(&b), v->request_hash) ? OK : ERR_NO_MEMORY;
 }
 
-/* --- under way --- */
+/* --- calls under way --- */
 
-static struct visit **bucket_of(struct visit *v)
+static struct stripe_call **bucket_of(struct stripe_call *v)
 {
     size_t i = (size_t)v->key_hash[0] << 8 | v->key_hash[1];
 
     return &impl_of(v->w.s)->busy[i % BUSY_KEYS];
 }
 
-bool keys_enter(struct visit *v)
+bool idempotency_enter(struct stripe_call *v)
 {
-    struct visit **first = bucket_of(v);
+    struct stripe_call **first = bucket_of(v);
 
-    for (const struct visit *x = *first; x; x = x->next)
+    for (const struct stripe_call *x = *first; x; x = x->next)
         if (memcmp(x->key_hash, v->key_hash, HASH) == 0)
             return false;
     v->next = *first;
@@ -68,7 +69,7 @@ bool keys_enter(struct visit *v)
     return true;
 }
 
-void keys_leave(struct visit *v)
+void idempotency_leave(struct stripe_call *v)
 {
     if (!v->place)
         return;
@@ -78,9 +79,9 @@ void keys_leave(struct visit *v)
     v->place = NULL;
 }
 
-/* --- kept --- */
+/* --- stored answers --- */
 
-static bool idempotency_keys_replay(struct visit *v, const struct row *row)
+static bool replay_answer(struct stripe_call *v, const struct row *row)
 {
     v->original = arena_str(v->w.a, row->col[1].s);
     v->status = (int)row->col[2].i;
@@ -90,12 +91,12 @@ static bool idempotency_keys_replay(struct visit *v, const struct row *row)
     return false;
 }
 
-static bool is_same_order(const struct visit *v, struct str hashed)
+static bool is_same_request(const struct stripe_call *v, struct str hashed)
 {
-    return hashed.n == HASH && memcmp(hashed.p, v->order_hash, HASH) == 0;
+    return hashed.n == HASH && memcmp(hashed.p, v->request_hash, HASH) == 0;
 }
 
-bool keys_claim(struct visit *v)
+bool idempotency_claim(struct stripe_call *v)
 {
     struct str key = { (const char *)v->key_hash, HASH };
     struct row row;
@@ -107,10 +108,10 @@ bool keys_claim(struct visit *v)
         return false;
     if (row.col[4].i <= v->w.now_ms)
         return work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_key_drop, 1, V_BLOB(key)));
-    if (is_same_order(v, row.col[0].s))
-        return idempotency_keys_replay(v, &row);
-    return visit_refuse(
-        v, &(struct refusal){
+    if (is_same_request(v, row.col[0].s))
+        return replay_answer(v, &row);
+    return stripe_reject(
+        v, &(struct rejection){
                .status = 400,
                .type = "idempotency_error",
                .message = work_text(&v->w,
@@ -121,11 +122,14 @@ bool keys_claim(struct visit *v)
                                     STR_ARG(v->key)) });
 }
 
-void keys_save(struct visit *v)
+void idempotency_save(struct stripe_call *v)
 {
-    enum { PRUNE_EVERY = 32, PRUNED = 64 }; /* more than are added, so that old ones get fewer */
+    enum {
+        PRUNE_EVERY = 32,
+        PRUNED = 64
+    }; /* deletes more keys than are added, so that expired ones become fewer */
     struct str key = { (const char *)v->key_hash, HASH },
-               order = { (const char *)v->order_hash, HASH };
+               order = { (const char *)v->request_hash, HASH };
     struct tx *tx = v->w.tx;
     enum err e =
         TX_DO(tx, STMT_sandbox_key_write, 1, V_BLOB(key), V_BLOB(order), V_TEXT(v->w.request_id),

@@ -1,4 +1,5 @@
-/* indent.c - JSON as Stripe sends it. */
+/* indent.c - compact JSON becomes JSON with line breaks and two spaces a level, as Stripe sends
+ * it. */
 #include "sandbox/webhook/hooks.h"
 
 #include <string.h>
@@ -12,8 +13,8 @@ static void new_line(struct buf *b, int depth)
     buf_add(b, (struct str){ blanks, n < sizeof(blanks) ? n : sizeof(blanks) - 1 });
 }
 
-/* Behind the quote that ends the string; one with an odd number of backslashes before it does not.
- */
+/* The index after the quote that ends the string. A quote after an odd number of backslashes does
+ * not end it. */
 static size_t string_end(struct str json, size_t i)
 {
     for (size_t at = i + 1; at < json.n; at++) {
@@ -30,7 +31,7 @@ static size_t string_end(struct str json, size_t i)
     return json.n;
 }
 
-/* Of a number, true, false or null. */
+/* A character of a number, true, false or null. */
 static bool is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '+' ||
@@ -49,7 +50,7 @@ static bool is_empty_pair(struct str json, size_t i)
     return i + 1 < json.n && (json.p[i + 1] == '}' || json.p[i + 1] == ']');
 }
 
-/* The one character that is neither blank, string nor word. */
+/* Writes one character that belongs to neither a string nor a word. */
 static void indent_mark(struct buf *b, struct str json, size_t i, int *depth)
 {
     char c = json.p[i];

@@ -1,5 +1,5 @@
-/* jobs.c - what happens by itself, as messages of the sandbox's own queue. Each looks at the object
- * first: what has been done in the meantime, or is there no more, is no work. */
+/* jobs.c - what happens later without a call: jobs of the sandbox's own queue. Each job reads its
+ * object first. If the object is gone or has moved on, there is nothing to do. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
@@ -14,8 +14,8 @@ const struct str sb_job_debit = WORK_KIND("sandbox.debit");
 const struct str sb_job_refund_end = WORK_KIND("sandbox.refund_end");
 static const struct str job_forget = WORK_KIND("sandbox.forget");
 
-/* The charge reaches the balance: its transaction is there, and the fee with it. */
-static void jobs_balance(struct work *w, struct str id)
+/* The charge reaches the balance: its balance transaction and the fee appear. */
+static void charge_balance(struct work *w, struct str id)
 {
     struct charge c;
 
@@ -23,17 +23,17 @@ static void jobs_balance(struct work *w, struct str id)
         return;
     c.balanced_ms = w->now_ms;
     if (sb_charge_write(w, &c))
-        work_event(w, "charge.updated", sb_charge_json(w, &c, 0),
-                   S("{\"balance_transaction\":null}"));
+        work_emit(w, "charge.updated", sb_charge_json(w, &c, 0),
+                  S("{\"balance_transaction\":null}"));
 }
 
-bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c)
+bool sb_intent_expire(struct work *w, struct intent *p, struct charge *c)
 {
     return sb_intent_cancel(w, p, S("expired")) &&
-           work_event(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
+           work_emit(w, "charge.expired", sb_charge_json(w, c, 0), S(""));
 }
 
-static void jobs_lapse(struct work *w, struct str id)
+static void hold_expires(struct work *w, struct str id)
 {
     struct intent p;
     struct charge c;
@@ -41,7 +41,7 @@ static void jobs_lapse(struct work *w, struct str id)
     if (!work_ok(w, sb_intent_read(w->tx, id, &p)) || p.status != INTENT_NEEDS_CAPTURE ||
         !work_ok(w, sb_charge_read(w->tx, p.latest_charge, &c)) || c.capture_before_ms > w->now_ms)
         return;
-    sb_intent_lapse(w, &p, &c);
+    sb_intent_expire(w, &p, &c);
 }
 
 static void refund_fails(struct work *w, struct str id)
@@ -52,7 +52,7 @@ static void refund_fails(struct work *w, struct str id)
         sb_refund_move(w, &r, S("failed"), S("lost_or_stolen_card"));
 }
 
-/* Nobody said where the money is to go. */
+/* The customer never named an account for the refund. */
 static void refund_ends(struct work *w, struct str id)
 {
     struct refund r;
@@ -66,10 +66,10 @@ static void debit_ends(struct work *w, struct str id)
     struct intent p;
 
     if (work_ok(w, sb_intent_read(w->tx, id, &p)) && p.status == INTENT_PROCESSING)
-        sb_debit_ends(w, &p);
+        sb_debit_end(w, &p);
 }
 
-static void session_lapses(struct work *w, struct str id)
+static void session_expires(struct work *w, struct str id)
 {
     struct session s;
 
@@ -78,15 +78,15 @@ static void session_lapses(struct work *w, struct str id)
         sb_session_expire(w, &s);
 }
 
-/* A later slip of the same intent has a time and a message of its own. */
-static void voucher_lapses(struct work *w, struct str id)
+/* A later slip of the same intent has its own time and its own message. */
+static void voucher_expires(struct work *w, struct str id)
 {
     struct voucher v;
     struct intent p;
 
     if (work_ok(w, sb_intent_read(w->tx, id, &p)) && sb_voucher_waits(&p) &&
         work_ok(w, sb_voucher_read(w->tx, id, &v)) && v.lapses_ms <= w->now_ms)
-        sb_voucher_lapse(w, &p);
+        sb_voucher_expire(w, &p);
 }
 
 static void voucher_is_paid(struct work *w, struct str id)
@@ -97,43 +97,43 @@ static void voucher_is_paid(struct work *w, struct str id)
         sb_voucher_pay(w, &p, sb_stores[0]);
 }
 
-WORK_JOB(run_balance, jobs_balance)
+WORK_JOB(run_balance, charge_balance)
 
 static enum err run_balances(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < n && !e; i++)
-        e = work_run(ctx, tx, m[i]->ref, jobs_balance);
+        e = work_run(ctx, tx, m[i]->ref, charge_balance);
     return e;
 }
 
-WORK_JOB(run_lapse, jobs_lapse)
+WORK_JOB(run_lapse, hold_expires)
 WORK_JOB(run_refund_fail, refund_fails)
-WORK_JOB(run_session_lapse, session_lapses)
-WORK_JOB(run_voucher_lapse, voucher_lapses)
+WORK_JOB(run_session_lapse, session_expires)
+WORK_JOB(run_voucher_lapse, voucher_expires)
 WORK_JOB(run_voucher_pay, voucher_is_paid)
 WORK_JOB(run_debit, debit_ends)
 WORK_JOB(run_refund_end, refund_ends)
 
-/* --- old events: one message for ever, put off each time --- */
+/* --- old events: one message that never ends, put off each time --- */
 
 enum { HOUR_MS = 3600 * 1000 };
 
-static enum err jobs_count(void *ctx, const struct row *row)
+static enum err count_row(void *ctx, const struct row *row)
 {
     (void)row;
     ++*(int *)ctx;
     return OK;
 }
 
-static enum err jobs_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err forget_run(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct val v[] = { V_INT(LIMIT_SANDBOX_FORGET_STEP),
                        V_INT(now_ms - LIMIT_SANDBOX_EVENT_DAYS * INT64_C(24) * HOUR_MS) };
     int gone = 0;
-    enum err e = tx_each(tx, STMT_sandbox_events_forget, v, COUNT(v), jobs_count, &gone);
+    enum err e = tx_each(tx, STMT_sandbox_events_forget, v, COUNT(v), count_row, &gone);
 
     (void)ctx;
     (void)why;
@@ -167,14 +167,14 @@ void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS])
         { .name = sb_job_refund_end.p, .run = run_refund_end },
         { .name = job_forget.p,
           .outside = job_without_outside,
-          .settle = jobs_forget,
+          .settle = forget_run,
           .patient = true },
     };
 
     for (size_t i = 0; i < SANDBOX_JOBS; i++) {
         kinds[i] = all[i];
         kinds[i].ctx = s;
-        /* each time it is put off counts */
+        /* a job that puts itself off spends an attempt each time */
         kinds[i].retry = retry_table[kinds[i].settle ? RETRY_SANDBOX_FORGET : RETRY_SANDBOX_WORK];
     }
 }

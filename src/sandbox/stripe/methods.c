@@ -1,5 +1,5 @@
-/* methods.c - payment methods. Names like pm_card_visa stand for a card; each use of one makes a
- * method of its own, as with Stripe. */
+/* methods.c - payment methods. A name like pm_card_visa stands for a test card, and each use of one
+ * makes a new method, as with Stripe. */
 #include "base/limits.h"
 #include "sandbox/page/page.h"
 #include "sandbox/stripe/call.h"
@@ -30,32 +30,32 @@ struct str sb_billing_of(struct work *w, struct str email)
                   "\"postal_code\":null,\"state\":null},\"email\":"));
     buf_json(&b, email);
     buf_add(&b, S(",\"name\":null,\"phone\":null,\"tax_id\":null}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-static struct str value_of(const struct form *f, struct str name)
+static struct str form_text(const struct form *f, struct str name)
 {
     const struct form *x = form_get(f, name);
 
     return x ? x->value : S("");
 }
 
-/* Who gives billing details for a slip gives the address that it is mailed to. */
-static const struct card *slip_of(struct visit *v, const struct form *f)
+/* A konbini slip is mailed, so billing details without an email are rejected. */
+static const struct card *take_konbini(struct stripe_call *v, const struct form *f)
 {
     const struct form *billing = form_get(f, S("billing_details"));
 
-    if (!billing || value_of(billing, S("email")).n)
+    if (!billing || form_text(billing, S("email")).n)
         return card_by_name(S("konbini"));
-    visit_invalid(v, "parameter_missing", "billing_details[email]",
-                  "Missing required param: billing_details[email].");
+    stripe_reject_invalid(v, "parameter_missing", "billing_details[email]",
+                          "Missing required param: billing_details[email].");
     return NULL;
 }
 
-/* Blanks are for people. */
-static struct str iban_of(struct visit *v, const struct form *f)
+/* The IBAN without the spaces that people type. */
+static struct str iban_of(struct stripe_call *v, const struct form *f)
 {
-    struct str typed = value_of(form_get(f, S("sepa_debit")), S("iban"));
+    struct str typed = form_text(form_get(f, S("sepa_debit")), S("iban"));
     char iban[64];
     size_t n = 0;
 
@@ -65,103 +65,105 @@ static struct str iban_of(struct visit *v, const struct form *f)
     return work_text(&v->w, "%.*s", (int)n, iban);
 }
 
-static const struct card *account_of(struct visit *v, const struct form *f)
+static const struct card *take_debit_account(struct stripe_call *v, const struct form *f)
 {
     const struct card *account = sb_debit_account(iban_of(v, f));
 
     if (!account && !v->w.err)
-        visit_invalid(v, "invalid_bank_account_iban", "sepa_debit[iban]",
-                      "The IBAN you provided is invalid.");
+        stripe_reject_invalid(v, "invalid_bank_account_iban", "sepa_debit[iban]",
+                              "The IBAN you provided is invalid.");
     return account;
 }
 
-static const struct card *plastic_of(struct visit *v, const struct form *f)
+static const struct card *take_card(struct stripe_call *v, const struct form *f)
 {
     const struct form *details = form_get(f, S("card"));
-    const struct card *card = card_by_token(value_of(details, S("token")));
+    const struct card *card = card_by_token(form_text(details, S("token")));
 
     if (!card)
-        card = card_by_number(value_of(details, S("number")));
+        card = card_by_number(form_text(details, S("number")));
     if (!card)
-        visit_invalid(v, "incorrect_number", "card[number]",
-                      "The sandbox knows Stripe's test cards only.");
+        stripe_reject_invalid(v, "incorrect_number", "card[number]",
+                              "The sandbox knows Stripe's test cards only.");
     return card;
 }
 
-/* {type: card, card: {number or token}} and its like, at the top or below payment_method_data.
- * NULL: refused. */
-static const struct card *card_of(struct visit *v, const struct form *f)
+/* Reads {type: card, card: {number or token}} and the other types, from the form or from
+ * payment_method_data. NULL: rejected. */
+static const struct card *take_described(struct stripe_call *v, const struct form *f)
 {
-    struct str type = value_of(f, S("type"));
+    struct str type = form_text(f, S("type"));
 
     if (!type.n) {
-        visit_invalid(v, "parameter_missing", "type", "Missing required param: type.");
+        stripe_reject_invalid(v, "parameter_missing", "type", "Missing required param: type.");
         return NULL;
     }
     if (str_eq(type, S("card")))
-        return plastic_of(v, f);
+        return take_card(v, f);
     if (str_eq(type, S("konbini")))
-        return slip_of(v, f);
+        return take_konbini(v, f);
     if (str_eq(type, S("sepa_debit")))
-        return account_of(v, f);
+        return take_debit_account(v, f);
     if (str_eq(type, S("customer_balance")) || str_eq(type, S("paypay")))
         return card_by_name(type);
-    visit_invalid(v, "payment_method_not_available", "type",
-                  "The sandbox has payment methods of the types card, konbini, paypay, "
-                  "customer_balance and sepa_debit only.");
+    stripe_reject_invalid(v, "payment_method_not_available", "type",
+                          "The sandbox has payment methods of the types card, konbini, paypay, "
+                          "customer_balance and sepa_debit only.");
     return NULL;
 }
 
 /* --- for an intent --- */
 
-static bool refuse_currency(struct visit *v, const struct intent *p, const struct method_type *t)
+static bool reject_currency(struct stripe_call *v, const struct intent *p,
+                            const struct method_type *t)
 {
-    return visit_invalid(v, NULL, "currency",
-                         "The currency provided (%.*s) is invalid for payments with %s. "
-                         "Payments with %s support the following currencies: %s.",
-                         (int)p->currency.n, p->currency.p, t->name, t->name, t->currency);
+    return stripe_reject_invalid(v, NULL, "currency",
+                                 "The currency provided (%.*s) is invalid for payments with %s. "
+                                 "Payments with %s support the following currencies: %s.",
+                                 (int)p->currency.n, p->currency.p, t->name, t->name, t->currency);
 }
 
-/* Also those that it only may be paid by. */
-static bool currency_fits(struct visit *v, const struct intent *p, const struct method_type *used)
+/* Checks the currency for the method used, and for every type that the intent allows. */
+static bool currency_fits(struct stripe_call *v, const struct intent *p,
+                          const struct method_type *used)
 {
     for (size_t i = 0; i < method_type_count; i++) {
         const struct method_type *t = &method_types[i];
 
-        if (t->currency && (t == used || page_allows(p->method_types, t->name)) &&
+        if (t->currency && (t == used || page_list_has(p->method_types, t->name)) &&
             !str_eq(p->currency, str_of(t->currency)))
-            return refuse_currency(v, p, t);
+            return reject_currency(v, p, t);
     }
     return true;
 }
 
-/* It is the customer's own account that the money is sent to. */
-static bool customer_fits(struct visit *v, const struct intent *p)
+/* The money goes to an account of the customer, so there must be one. */
+static bool customer_fits(struct stripe_call *v, const struct intent *p)
 {
     struct customer c;
     enum err e;
 
     if (!p->customer.n)
-        return visit_invalid(v, "parameter_missing", "customer",
-                             "A PaymentIntent with customer_balance needs a customer.");
+        return stripe_reject_invalid(v, "parameter_missing", "customer",
+                                     "A PaymentIntent with customer_balance needs a customer.");
     e = sb_customer_read(v->w.tx, p->customer, &c);
     if (e == ERR_NOT_FOUND || (!e && c.deleted))
-        return visit_missing(v, 400, "customer", p->customer, "customer");
+        return stripe_reject_missing(v, 400, "customer", p->customer, "customer");
     return work_ok(&v->w, e);
 }
 
-static bool type_fits(struct visit *v, struct intent *p, const struct method_type *t)
+static bool type_fits(struct stripe_call *v, struct intent *p, const struct method_type *t)
 {
     if (!t->holds && str_eq(p->capture_method, S("manual")))
-        return visit_invalid(v, NULL, "capture_method",
-                             "The payment method type %s does not support manual capture.",
-                             t->name);
-    if (p->automatic_methods && !page_allows(p->method_types, t->name))
+        return stripe_reject_invalid(v, NULL, "capture_method",
+                                     "The payment method type %s does not support manual capture.",
+                                     t->name);
+    if (p->automatic_methods && !page_list_has(p->method_types, t->name))
         p->method_types = work_text(&v->w, "[\"card\",\"%s\"]", t->name);
     return !v->w.err && (!str_eq(p->card, S("customer_balance")) || customer_fits(v, p));
 }
 
-bool method_fits(struct visit *v, struct intent *p)
+bool method_fits(struct stripe_call *v, struct intent *p)
 {
     const struct method_type *t = method_type_of(p->card);
 
@@ -171,117 +173,118 @@ bool method_fits(struct visit *v, struct intent *p)
         return true;
     if (!type_fits(v, p, t))
         return false;
-    return page_allows(p->method_types, t->name) ||
-           visit_invalid(v, "payment_intent_incompatible_payment_method", "payment_method",
-                         "The PaymentMethod provided (%s) is not allowed for this PaymentIntent. "
-                         "Its payment_method_types do not list it.",
-                         t->name);
+    return page_list_has(p->method_types, t->name) ||
+           stripe_reject_invalid(
+               v, "payment_intent_incompatible_payment_method", "payment_method",
+               "The PaymentMethod provided (%s) is not allowed for this PaymentIntent. "
+               "Its payment_method_types do not list it.",
+               t->name);
 }
 
-static bool give_new(struct visit *v, struct intent *p, const struct card *card)
+static bool set_new_method(struct stripe_call *v, struct intent *p, const struct card *card)
 {
     struct method m;
 
     if (!sb_method_new(&v->w, card, S(""), &m))
         return false;
-    sb_intent_give(p, m.id, m.card);
+    sb_intent_set_method(p, m.id, m.card);
     return true;
 }
 
-static bool give_known(struct visit *v, struct intent *p, struct str id)
+static bool set_known_method(struct stripe_call *v, struct intent *p, struct str id)
 {
     struct method m;
     enum err e = sb_method_read(v->w.tx, id, &m);
 
     if (e == ERR_NOT_FOUND)
-        return visit_missing(v, 400, "PaymentMethod", id, "payment_method");
+        return stripe_reject_missing(v, 400, "PaymentMethod", id, "payment_method");
     if (!work_ok(&v->w, e))
         return false;
-    sb_intent_give(p, m.id, m.card);
+    sb_intent_set_method(p, m.id, m.card);
     return true;
 }
 
-/* The method itself, as it is written. */
-static bool make_described(struct visit *v, const struct form *f, struct method *m)
+/* Makes a method from its description in the form. */
+static bool make_described(struct stripe_call *v, const struct form *f, struct method *m)
 {
-    const struct card *card = card_of(v, f);
+    const struct card *card = take_described(v, f);
 
-    if (!card || !sb_method_new(&v->w, card, S(""), m) || !take_billing(v, f, &m->billing))
+    if (!card || !sb_method_new(&v->w, card, S(""), m) || !param_billing(v, f, &m->billing))
         return false;
     if (card->outcome == CARD_DEBIT)
         m->iban = iban_of(v, f);
     return sb_method_write(&v->w, m);
 }
 
-static bool give_described(struct visit *v, struct intent *p, const struct form *f)
+static bool set_described_method(struct stripe_call *v, struct intent *p, const struct form *f)
 {
     struct method m;
 
     if (!make_described(v, f, &m))
         return false;
-    sb_intent_give(p, m.id, m.card);
+    sb_intent_set_method(p, m.id, m.card);
     return true;
 }
 
-static bool take_method(struct visit *v, struct intent *p)
+static bool take_method(struct stripe_call *v, struct intent *p)
 {
     const struct form *data = form_get(&v->form, S("payment_method_data"));
     const struct card *card;
-    struct taken id;
+    struct param id;
 
-    if (!take_text(v, "payment_method", LIMIT_SANDBOX_TEXT, &id))
+    if (!param_text(v, "payment_method", LIMIT_SANDBOX_TEXT, &id))
         return false;
     if (id.text.n) {
         card = card_by_token(id.text);
-        return card ? give_new(v, p, card) : give_known(v, p, id.text);
+        return card ? set_new_method(v, p, card) : set_known_method(v, p, id.text);
     }
     if (data)
-        return give_described(v, p, data);
+        return set_described_method(v, p, data);
     if (id.has)
-        sb_intent_give(p, S(""), S(""));
+        sb_intent_set_method(p, S(""), S(""));
     return true;
 }
 
-bool method_for(struct visit *v, struct intent *p)
+bool method_for(struct stripe_call *v, struct intent *p)
 {
     return take_method(v, p) && method_fits(v, p);
 }
 
 /* --- the operations --- */
 
-static bool take_expiry(struct visit *v, struct method *m)
+static bool take_expiry(struct stripe_call *v, struct method *m)
 {
     const struct form *details = form_get(&v->form, S("card"));
-    struct str month = value_of(details, S("exp_month")), year = value_of(details, S("exp_year"));
+    struct str month = form_text(details, S("exp_month")), year = form_text(details, S("exp_year"));
 
     if (month.n && (!str_to_i64(month, &m->exp_month) || m->exp_month < 1 || m->exp_month > 12))
-        return visit_invalid(v, "invalid_expiry_month", "card[exp_month]",
-                             "Your card's expiration month is invalid.");
+        return stripe_reject_invalid(v, "invalid_expiry_month", "card[exp_month]",
+                                     "Your card's expiration month is invalid.");
     if (year.n && (!str_to_i64(year, &m->exp_year) || m->exp_year < 0 || m->exp_year > 9999))
-        return visit_invalid(v, "invalid_expiry_year", "card[exp_year]",
-                             "Your card's expiration year is invalid.");
+        return stripe_reject_invalid(v, "invalid_expiry_year", "card[exp_year]",
+                                     "Your card's expiration year is invalid.");
     if (m->exp_year < 100)
         m->exp_year += 2000;
     return true;
 }
 
-void method_create(struct visit *v)
+void method_create(struct stripe_call *v)
 {
     struct method m;
 
-    if (!make_described(v, &v->form, &m) || !take_expiry(v, &m) || !take_metadata(v, &m.metadata) ||
-        !sb_method_write(&v->w, &m))
+    if (!make_described(v, &v->form, &m) || !take_expiry(v, &m) ||
+        !param_metadata(v, &m.metadata) || !sb_method_write(&v->w, &m))
         return;
-    visit_answer(v, sb_method_json(&v->w, &m));
+    stripe_answer(v, sb_method_json(&v->w, &m));
 }
 
-void method_retrieve(struct visit *v)
+void method_retrieve(struct stripe_call *v)
 {
     struct method m;
     enum err e = sb_method_read(v->w.tx, v->id, &m);
 
     if (e == ERR_NOT_FOUND)
-        visit_missing(v, 404, "PaymentMethod", v->id, "payment_method");
+        stripe_reject_missing(v, 404, "PaymentMethod", v->id, "payment_method");
     else if (work_ok(&v->w, e))
-        visit_answer(v, sb_method_json(&v->w, &m));
+        stripe_answer(v, sb_method_json(&v->w, &m));
 }

@@ -1,9 +1,9 @@
-/* model.h - the sandbox's objects as they are in memory, and their rows. A text that is empty is
- * null to Stripe; texts that were read live until the unit's run ends.
+/* model.h - the simulated Stripe's objects in memory, and their rows. An empty text is null in
+ * Stripe's JSON. Texts that were read live until the unit's run ends.
  *
- * struct work is what every change needs: the transaction, memory, the time, and whose request it
- * is. Its functions return false when the work is over; then err says why, or the visit (call.h)
- * has been answered. */
+ * struct work is what every change needs: the transaction, memory, the time, and the request that
+ * asked for it. Its functions return false when the work is over: then err says why, or the call
+ * (call.h) has been answered. */
 #pragma once
 
 #include "base/buf.h"
@@ -16,25 +16,25 @@ struct work {
     struct tx *tx;
     struct arena *a;
     int64_t now_ms;
-    struct str request_id, idempotency_key; /* empty: nobody asked for it */
+    struct str request_id, idempotency_key; /* empty: no call asked for it */
     enum err err;                           /* the unit fails with it */
 };
 
-bool work_ok(struct work *w, enum err e); /* remembers a failure */
-/* Text of the arena; .p is NULL and err set where there is no room. */
+bool work_ok(struct work *w, enum err e); /* stores the first failure; true: OK */
+/* Text in the arena. Without memory .p is NULL and err is set. */
 struct str work_text(struct work *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-struct str work_take(struct work *w, struct buf *b); /* copies, then releases the buffer */
-bool work_event(struct work *w, const char *type, struct str object, struct str previous);
-/* A message of the sandbox's own queue about an object. */
-bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms);
+struct str work_text_of(struct work *w, struct buf *b); /* copies, then releases the buffer */
+bool work_emit(struct work *w, const char *type, struct str object, struct str previous);
+/* Adds a message about an object to the sandbox's queue. */
+bool work_add_message(struct work *w, struct str kind, struct str ref, int64_t due_ms);
 
-/* --- such a message's run --- */
+/* --- the run of such a message --- */
 
 #define WORK_KIND(text)                                                                            \
     {                                                                                              \
         text, sizeof(text) - 1                                                                     \
     }
-/* An object that is there no more is no work. */
+/* A job for an object that no longer exists succeeds. */
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id));
 #define WORK_JOB(name, act)                                                                        \
@@ -44,9 +44,9 @@ enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
         return work_run(ctx, tx, m->ref, act);                                                     \
     }
 
-/* --- ids.c: they grow with time, and what belongs to an intent shares its middle part --- */
+/* --- ids.c: ids grow with time; the ids of an intent and its objects share a stem --- */
 
-enum { STEM = 17 }; /* "3", seven digits of time, three that count, six of chance */
+enum { STEM = 17 }; /* "3", seven digits of time, three of the counter, six random */
 
 struct str sb_id_intent(struct work *w);
 struct str sb_id_method(struct work *w);
@@ -54,11 +54,11 @@ struct str sb_id_under(struct work *w, const char *prefix,
                        struct str intent);                                 /* a charge, a refund */
 struct str sb_id_random(struct work *w, const char *prefix, size_t count); /* of digits */
 struct str sb_id_stem(struct str id); /* what an intent shares with its charges and refunds */
-/* The balance transaction of a charge or refund, and back. Nothing is stored of it. */
+/* The id of the balance transaction of a charge or refund. It is computed, not stored. */
 struct str sb_id_balance(struct work *w, struct str id, bool returned);
-/* Any other object's: the prefix, the time, a count and chance. */
+/* For every other object: the prefix, the time, a counter and random digits. */
 struct str sb_id_new(struct work *w, const char *prefix);
-/* The smallest id that an object of that time can have, for lists by time. */
+/* The smallest id that an object made at that time can have, for lists by time. */
 struct str sb_id_first_at(struct work *w, const char *prefix, int64_t ms);
 #define ID_INTENT "pi_3"
 #define ID_SESSION "cs_test_a1"
@@ -88,10 +88,10 @@ struct intent {
     enum intent_status status;
     struct str capture_method, confirmation_method, client_secret;
     struct str customer, description, metadata, payment_method;
-    struct str card; /* of cards.h */
+    struct str card; /* name of a row in cards.c */
     bool authenticated;
     struct str latest_charge;
-    int64_t canceled_ms; /* 0: not */
+    int64_t canceled_ms; /* 0: not cancelled */
     struct str cancellation_reason, return_url, last_error, receipt_email;
     struct str statement_descriptor, descriptor_suffix, setup_future_usage, shipping;
     struct str transfer_group, method_types;
@@ -125,7 +125,7 @@ struct method {
     struct str card, customer, billing, metadata;
     int64_t exp_month, exp_year;
     struct str iban; /* of a debit */
-    bool set_up;     /* the customer has answered for later payments, too */
+    bool set_up;     /* the customer has authenticated for later payments too */
 };
 
 /* NOT_FOUND: there is none. */
@@ -133,30 +133,31 @@ enum err sb_intent_read(struct tx *tx, struct str id, struct intent *ret);
 enum err sb_charge_read(struct tx *tx, struct str id, struct charge *ret);
 enum err sb_refund_read(struct tx *tx, struct str id, struct refund *ret);
 enum err sb_method_read(struct tx *tx, struct str id, struct method *ret);
-bool sb_intent_write(struct work *w, const struct intent *p); /* new or changed */
+bool sb_intent_write(struct work *w, const struct intent *p); /* inserts or updates */
 bool sb_charge_write(struct work *w, const struct charge *c);
 bool sb_refund_write(struct work *w, const struct refund *r);
 bool sb_method_write(struct work *w, const struct method *m);
 
-/* One page, newest first; between the ids (both left out), or where `backwards` the oldest of them.
- * One more than `limit` says that there are more. */
-struct page {
+/* One page of a list, newest first, between two ids that are both excluded. `backwards` takes the
+ * oldest of that range instead. One row more than `limit` is read to fill `more`. */
+struct list_page {
     struct str above, below; /* ids */
-    struct str filter[2];    /* by what the list can be asked for; empty: any */
+    struct str filter[2];    /* what the list is filtered by; empty: any */
     int64_t limit;
     bool backwards;
-    /* filled */
+    /* results */
     size_t count;
     bool more;
 };
-bool sb_intent_page(struct work *w, struct page *p, struct intent **ret_intents);
-bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges);
-/* of_one: those of one intent, whose stem is in both bounds. Else a bound may be empty. */
-bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds);
+bool sb_intent_page(struct work *w, struct list_page *p, struct intent **ret_intents);
+bool sb_charge_page(struct work *w, struct list_page *p, struct charge **ret_charges);
+/* of_one: the refunds of one intent, whose stem is in both bounds. Otherwise a bound may be
+ * empty. */
+bool sb_refund_page(struct work *w, struct list_page *p, bool of_one, struct refund **ret_refunds);
 
-/* --- sandbox/stripe/render/render.c, sandbox/stripe/render/charge.c: as JSON texts of the arena --- */
+/* --- render/: JSON texts in the arena --- */
 
-enum expand { /* what is there as a whole and not by its id */
+enum expand { /* whole objects in place of their ids */
               EXPAND_CHARGE = 1,
               EXPAND_BALANCE = 2, /* of the charge or refund itself */
               EXPAND_REFUNDS = 4,
@@ -173,48 +174,49 @@ struct str sb_method_json(struct work *w, const struct method *m);
 struct str sb_charge_balance_json(struct work *w, const struct charge *c);
 struct str sb_refund_balance_json(struct work *w, const struct refund *r, bool returned);
 
-/* What follows a key: the text, or null. */
+/* Appends the key, then the value; an empty text becomes null. */
 void sb_put_text(struct buf *b, struct str key, struct str value);
 void sb_put_time(struct buf *b, struct str key, int64_t ms); /* seconds; 0: null */
 void sb_put_number(struct buf *b, struct str key, int64_t n);
 void sb_put_bool(struct buf *b, struct str key, bool yes);
 void sb_put_raw(struct buf *b, struct str key, struct str json); /* empty: null */
 
-/* --- pay.c: what happens to intents and charges --- */
+/* --- pay.c: the states of intents and charges --- */
 
 struct confirmation {
-    struct str decline_code; /* the card is declined with it, whatever it is; empty: no */
-    bool no_action;          /* nobody is there to answer a question: that is a decline */
+    struct str decline_code; /* decline the card with this code, whatever card it is; empty: no */
+    bool no_action;          /* the customer is absent: a question to him counts as a decline */
 };
-/* Declined: filled where the attempt failed; the intent says the rest. */
-struct attempt {
+/* declined: the other fields say why. Otherwise the state of the intent says what happened. */
+struct pay_attempt {
     bool declined;
     struct str code, decline_code, message, charge, method; /* method: as JSON */
 };
-/* The intent has a method. Writes it, its charge and their events. */
-bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how,
-            struct attempt *ret_attempt);
+/* Attempts to pay. The intent must have a method. Writes the intent, its charge and their
+ * events. */
+bool sb_intent_attempt(struct work *w, struct intent *p, const struct confirmation *how,
+                       struct pay_attempt *ret_attempt);
 bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c,
                       int64_t amount); /* capture */
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason);
-/* With what the pages and the calls of a session know of it; authenticated for this method only. */
-void sb_intent_give(struct intent *p, struct str method, struct str card);
-/* The customer has to do something; tells it. */
-bool sb_intent_ask(struct work *w, struct intent *p);
-/* A charge for it, not written yet. */
-struct charge sb_charge_for(struct work *w, const struct intent *p);
-/* Paid: the charge and its events. */
+/* Sets the method. An earlier authentication counts only for the method that it was made with. */
+void sb_intent_set_method(struct intent *p, struct str method, struct str card);
+/* The intent now waits for the customer; emits payment_intent.requires_action. */
+bool sb_intent_require_action(struct work *w, struct intent *p);
+/* A new charge for the intent, not written yet. */
+struct charge sb_charge_new(struct work *w, const struct intent *p);
+/* The payment succeeded (or is held, with manual capture): writes the charge and the events. */
 bool sb_intent_succeed(struct work *w, struct intent *p);
-/* The method has failed and is taken away; the intent waits for another one. */
-bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a);
-struct intent sb_intent_blank(struct work *w);
-/* With its events; what fails or is cancelled is the charge's again. failure_reason: of a failure.
- */
+/* The method failed and is removed; the intent waits for another one. */
+bool sb_intent_failed(struct work *w, struct intent *p, struct pay_attempt *a);
+struct intent sb_intent_new(struct work *w);
+/* Moves a refund to a new status and emits its events. A failed or cancelled refund returns its
+ * amount to the charge. failure_reason: only of a failure. */
 bool sb_refund_move(struct work *w, struct refund *r, struct str status, struct str failure_reason);
 
-/* --- checkout.c, vouchers.c, disputes.c, as far as pay.c needs them --- */
+/* --- checkout.c, vouchers.c, disputes.c: what pay.c calls --- */
 
-/* The session learns what became of its intent; one without a session is nobody's business. */
+/* Moves the session after its intent. Without a session, nothing happens. */
 bool sb_session_follow(struct work *w, const struct intent *p);
 bool sb_voucher_issue(struct work *w, struct intent *p);
 bool sb_dispute_by_card(struct work *w, struct charge *c);
@@ -222,16 +224,16 @@ bool sb_dispute_by_card(struct work *w, struct charge *c);
 /* --- methods.c --- */
 
 bool sb_method_new(struct work *w, const struct card *card, struct str billing, struct method *ret);
-/* {"email":...} with the rest of billing_details, as JSON; empty where there is no address. */
+/* billing_details as JSON with this email; empty without an email. */
 struct str sb_billing_of(struct work *w, struct str email);
 
-/* --- jobs.c: the queue's kinds, all but the webhooks' --- */
+/* --- jobs.c: the job kinds, all but those of webhooks --- */
 
 extern const struct str sb_job_balance, sb_job_lapse, sb_job_refund_fail, sb_job_session_lapse,
     sb_job_voucher_lapse, sb_job_voucher_pay, sb_job_debit, sb_job_refund_end;
 enum { SANDBOX_JOBS = 9 };
 void sandbox_job_kinds(struct sandbox *s, struct job_kind kinds[SANDBOX_JOBS]);
-/* The one message that deletes old events, if it is not there. */
+/* Adds the one message that deletes old events, unless it exists. */
 enum err sandbox_forget_start(struct sandbox *s, struct tx *tx, int64_t now_ms);
-/* An authorisation's time is over. */
-bool sb_intent_lapse(struct work *w, struct intent *p, struct charge *c);
+/* Ends an authorization whose time is over. */
+bool sb_intent_expire(struct work *w, struct intent *p, struct charge *c);

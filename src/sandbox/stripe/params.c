@@ -1,4 +1,4 @@
-/* params.c - parameters out of the form, with Stripe's words where they are wrong. */
+/* params.c - reads parameters from the form. A wrong one is rejected with Stripe's own words. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/stripe/call.h"
@@ -18,65 +18,66 @@ static size_t params_characters(struct str s)
 
 /* --- scalars --- */
 
-bool take_text(struct visit *v, const char *name, size_t most, struct taken *ret)
+bool param_text(struct stripe_call *v, const char *name, size_t most, struct param *ret)
 {
     const struct form *f = form_get(&v->form, str_of(name));
 
-    *ret = (struct taken){ 0 };
+    *ret = (struct param){ 0 };
     if (!f)
         return true;
     if (!f->has_value)
-        return visit_invalid(v, "parameter_invalid_string", name, "Invalid string: %s has fields.",
-                             name);
+        return stripe_reject_invalid(v, "parameter_invalid_string", name,
+                                     "Invalid string: %s has fields.", name);
     if (params_characters(f->value) > most)
-        return visit_invalid(v, "parameter_invalid_string_length", name,
-                             "Invalid string: %s must be at most %zu characters.", name, most);
-    *ret = (struct taken){ .has = true, .text = f->value };
+        return stripe_reject_invalid(v, "parameter_invalid_string_length", name,
+                                     "Invalid string: %s must be at most %zu characters.", name,
+                                     most);
+    *ret = (struct param){ .has = true, .text = f->value };
     return true;
 }
 
-bool take_number(struct visit *v, const char *name, struct taken *ret)
+bool param_number(struct stripe_call *v, const char *name, struct param *ret)
 {
-    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, ret))
+    if (!param_text(v, name, LIMIT_SANDBOX_TEXT, ret))
         return false;
     if (ret->has && !str_to_i64(ret->text, &ret->number))
-        return visit_invalid(v, "parameter_invalid_integer", name, "Invalid integer: %.*s",
-                             (int)(ret->text.n < 100 ? ret->text.n : 100), ret->text.p);
+        return stripe_reject_invalid(v, "parameter_invalid_integer", name, "Invalid integer: %.*s",
+                                     (int)(ret->text.n < 100 ? ret->text.n : 100), ret->text.p);
     return true;
 }
 
-bool take_flag(struct visit *v, const char *name, bool *ret)
+bool param_flag(struct stripe_call *v, const char *name, bool *ret)
 {
-    struct taken t;
+    struct param t;
 
-    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, &t))
+    if (!param_text(v, name, LIMIT_SANDBOX_TEXT, &t))
         return false;
     if (!t.has)
         return true;
     *ret = str_eq(t.text, S("true"));
     if (*ret || str_eq(t.text, S("false")) || !t.text.n)
         return true;
-    return visit_invalid(v, "parameter_invalid_boolean", name, "Invalid boolean: %.*s",
-                         (int)(t.text.n < 100 ? t.text.n : 100), t.text.p);
+    return stripe_reject_invalid(v, "parameter_invalid_boolean", name, "Invalid boolean: %.*s",
+                                 (int)(t.text.n < 100 ? t.text.n : 100), t.text.p);
 }
 
-bool take_choice(struct visit *v, const char *name, const char *choices, struct taken *ret)
+bool param_choice(struct stripe_call *v, const char *name, const char *choices, struct param *ret)
 {
     struct str rest = str_of(choices);
 
-    if (!take_text(v, name, LIMIT_SANDBOX_TEXT, ret))
+    if (!param_text(v, name, LIMIT_SANDBOX_TEXT, ret))
         return false;
     if (!ret->has || !ret->text.n)
         return true;
     while (rest.n)
         if (str_eq(str_cut(&rest, '|'), ret->text))
             return true;
-    return visit_invalid(v, NULL, name, "Invalid %s: must be one of %s", name, choices);
+    return stripe_reject_invalid(v, NULL, name, "Invalid %s: must be one of %s", name, choices);
 }
 
 /* --- metadata --- */
 
-/* One more pair, unless it is being cleared. */
+/* Writes a pair. An empty value removes the name. */
 static void put_pair(struct buf *b, size_t *count, struct str name, struct str value)
 {
     if (!value.n)
@@ -88,9 +89,9 @@ static void put_pair(struct buf *b, size_t *count, struct str name, struct str v
     buf_json(b, value);
 }
 
-/* What was there and is not named again. */
-static bool put_old(struct visit *v, struct buf *b, size_t *count, const struct form *f,
-                    struct str old)
+/* Writes the stored pairs that the form does not name. */
+static bool put_stored_pairs(struct stripe_call *v, struct buf *b, size_t *count,
+                             const struct form *f, struct str old)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     const cJSON *x;
@@ -107,25 +108,27 @@ static bool put_old(struct visit *v, struct buf *b, size_t *count, const struct 
     return true;
 }
 
-static bool check_metadata(struct visit *v, const struct form *f)
+static bool check_metadata(struct stripe_call *v, const struct form *f)
 {
     if (f->has_value && f->value.n)
-        return visit_invalid(v, NULL, "metadata", "Invalid object: metadata must have fields.");
+        return stripe_reject_invalid(v, NULL, "metadata",
+                                     "Invalid object: metadata must have fields.");
     for (const struct form *x = f->first; x; x = x->next) {
         if (!x->has_value)
-            return visit_invalid(v, NULL, "metadata", "Metadata values can not be nested.");
+            return stripe_reject_invalid(v, NULL, "metadata", "Metadata values can not be nested.");
         if (params_characters(x->name) > LIMIT_SANDBOX_METADATA_NAME)
-            return visit_invalid(v, NULL, "metadata", "Metadata keys can have up to %d characters.",
-                                 LIMIT_SANDBOX_METADATA_NAME);
+            return stripe_reject_invalid(v, NULL, "metadata",
+                                         "Metadata keys can have up to %d characters.",
+                                         LIMIT_SANDBOX_METADATA_NAME);
         if (params_characters(x->value) > LIMIT_SANDBOX_METADATA_VALUE)
-            return visit_invalid(v, NULL, "metadata",
-                                 "Metadata values can have up to %d characters.",
-                                 LIMIT_SANDBOX_METADATA_VALUE);
+            return stripe_reject_invalid(v, NULL, "metadata",
+                                         "Metadata values can have up to %d characters.",
+                                         LIMIT_SANDBOX_METADATA_VALUE);
     }
     return true;
 }
 
-bool take_metadata(struct visit *v, struct str *metadata)
+bool param_metadata(struct stripe_call *v, struct str *metadata)
 {
     const struct form *f = form_get(&v->form, S("metadata"));
     size_t count = 0;
@@ -137,17 +140,17 @@ bool take_metadata(struct visit *v, struct str *metadata)
         return false;
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     buf_char(&b, '{');
-    if (!f->has_value && !put_old(v, &b, &count, f, *metadata)) {
+    if (!f->has_value && !put_stored_pairs(v, &b, &count, f, *metadata)) {
         buf_release(&b);
         return false;
     }
     for (const struct form *x = f->first; x; x = x->next)
         put_pair(&b, &count, x->name, x->value);
     buf_char(&b, '}');
-    *metadata = work_take(&v->w, &b);
+    *metadata = work_text_of(&v->w, &b);
     if (count > LIMIT_SANDBOX_METADATA)
-        return visit_invalid(v, NULL, "metadata", "You can only have %d keys in metadata.",
-                             LIMIT_SANDBOX_METADATA);
+        return stripe_reject_invalid(v, NULL, "metadata", "You can only have %d keys in metadata.",
+                                     LIMIT_SANDBOX_METADATA);
     return !v->w.err;
 }
 
@@ -179,7 +182,7 @@ static void put_address(struct buf *b, const struct form *f)
     put_place(b, form_get(f, S("address")));
 }
 
-bool take_place(struct visit *v, struct str *address)
+bool param_address(struct stripe_call *v, struct str *address)
 {
     const struct form *f = form_get(&v->form, S("address"));
     struct buf b;
@@ -187,17 +190,18 @@ bool take_place(struct visit *v, struct str *address)
     if (!f)
         return true;
     if (f->has_value && f->value.n)
-        return visit_invalid(v, NULL, "address", "Invalid object: address must have fields.");
+        return stripe_reject_invalid(v, NULL, "address",
+                                     "Invalid object: address must have fields.");
     *address = S("");
     if (f->has_value)
         return true;
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     put_place(&b, f);
-    *address = work_take(&v->w, &b);
+    *address = work_text_of(&v->w, &b);
     return !v->w.err;
 }
 
-bool take_shipping(struct visit *v, struct str *shipping)
+bool param_shipping(struct stripe_call *v, struct str *shipping)
 {
     const struct form *f = form_get(&v->form, S("shipping"));
     struct buf b;
@@ -205,7 +209,8 @@ bool take_shipping(struct visit *v, struct str *shipping)
     if (!f)
         return true;
     if (f->has_value && f->value.n)
-        return visit_invalid(v, NULL, "shipping", "Invalid object: shipping must have fields.");
+        return stripe_reject_invalid(v, NULL, "shipping",
+                                     "Invalid object: shipping must have fields.");
     *shipping = S("");
     if (f->has_value)
         return true;
@@ -216,11 +221,11 @@ bool take_shipping(struct visit *v, struct str *shipping)
     put_field(&b, f, "phone", ",");
     put_field(&b, f, "tracking_number", ",");
     buf_char(&b, '}');
-    *shipping = work_take(&v->w, &b);
+    *shipping = work_text_of(&v->w, &b);
     return !v->w.err;
 }
 
-bool take_billing(struct visit *v, const struct form *f, struct str *billing)
+bool param_billing(struct stripe_call *v, const struct form *f, struct str *billing)
 {
     struct buf b;
 
@@ -228,7 +233,8 @@ bool take_billing(struct visit *v, const struct form *f, struct str *billing)
     if (!f)
         return true;
     if (f->has_value)
-        return visit_invalid(v, NULL, "billing_details", "Invalid object: it must have fields.");
+        return stripe_reject_invalid(v, NULL, "billing_details",
+                                     "Invalid object: it must have fields.");
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
     put_address(&b, f);
     put_field(&b, f, "email", ",");
@@ -236,26 +242,27 @@ bool take_billing(struct visit *v, const struct form *f, struct str *billing)
     put_field(&b, f, "phone", ",");
     put_field(&b, f, "tax_id", ",");
     buf_char(&b, '}');
-    *billing = work_take(&v->w, &b);
+    *billing = work_text_of(&v->w, &b);
     return !v->w.err;
 }
 
 /* --- lists --- */
 
-bool take_page(struct visit *v, struct page *page)
+bool param_page(struct stripe_call *v, struct list_page *page)
 {
-    struct taken limit, after, before;
+    struct param limit, after, before;
 
-    if (!take_number(v, "limit", &limit) ||
-        !take_text(v, "starting_after", LIMIT_SANDBOX_TEXT, &after) ||
-        !take_text(v, "ending_before", LIMIT_SANDBOX_TEXT, &before))
+    if (!param_number(v, "limit", &limit) ||
+        !param_text(v, "starting_after", LIMIT_SANDBOX_TEXT, &after) ||
+        !param_text(v, "ending_before", LIMIT_SANDBOX_TEXT, &before))
         return false;
     if (limit.has && (limit.number < 1 || limit.number > LIMIT_SANDBOX_PAGE))
-        return visit_invalid(v, "parameter_invalid_integer", "limit",
-                             "This value must be between 1 and %d.", LIMIT_SANDBOX_PAGE);
+        return stripe_reject_invalid(v, "parameter_invalid_integer", "limit",
+                                     "This value must be between 1 and %d.", LIMIT_SANDBOX_PAGE);
     if (after.text.n && before.text.n)
-        return visit_invalid(v, "parameters_exclusive", "starting_after",
-                             "You may only specify one of starting_after and ending_before.");
+        return stripe_reject_invalid(
+            v, "parameters_exclusive", "starting_after",
+            "You may only specify one of starting_after and ending_before.");
     page->limit = limit.has ? limit.number : 10;
     page->backwards = before.text.n > 0;
     if (after.text.n && (!page->below.n || str_cmp(after.text, page->below) < 0))
@@ -277,7 +284,7 @@ static void params_lower(struct str *bound, struct str id)
         *bound = id;
 }
 
-static struct str at_second(struct visit *v, const char *prefix, int64_t s)
+static struct str first_id_at_second(struct stripe_call *v, const char *prefix, int64_t s)
 {
     int64_t ms = s < INT64_MAX / 1000 ? s * 1000 : INT64_MAX;
 
@@ -286,39 +293,41 @@ static struct str at_second(struct visit *v, const char *prefix, int64_t s)
     return sb_id_first_at(&v->w, prefix, ms);
 }
 
-/* Whole seconds: what is created at s is all of the second that begins there. */
-static bool bound_by(struct visit *v, const char *prefix, struct str how, struct str text,
-                     struct page *page)
+/* Timestamps are whole seconds: an object created at s was made within the second that begins at
+ * s. */
+static bool bound_created(struct stripe_call *v, const char *prefix, struct str how,
+                          struct str text, struct list_page *page)
 {
     int64_t s;
 
     if (!str_to_i64(text, &s) || s < 0 || s > INT64_MAX / 1000)
-        return visit_invalid(v, "parameter_invalid_integer", "created", "Invalid timestamp");
+        return stripe_reject_invalid(v, "parameter_invalid_integer", "created",
+                                     "Invalid timestamp");
     if (str_eq(how, S("gte")) || !how.n)
-        params_raise(&page->above, at_second(v, prefix, s));
+        params_raise(&page->above, first_id_at_second(v, prefix, s));
     if (str_eq(how, S("gt")))
-        params_raise(&page->above, at_second(v, prefix, s + 1));
+        params_raise(&page->above, first_id_at_second(v, prefix, s + 1));
     if (str_eq(how, S("lt")))
-        params_lower(&page->below, at_second(v, prefix, s));
+        params_lower(&page->below, first_id_at_second(v, prefix, s));
     if (str_eq(how, S("lte")) || !how.n)
-        params_lower(&page->below, at_second(v, prefix, s + 1));
+        params_lower(&page->below, first_id_at_second(v, prefix, s + 1));
     return true;
 }
 
-bool take_created(struct visit *v, const char *prefix, struct page *page)
+bool param_created(struct stripe_call *v, const char *prefix, struct list_page *page)
 {
     const struct form *f = form_get(&v->form, S("created"));
 
     if (f && f->has_value)
-        return bound_by(v, prefix, S(""), f->value, page);
+        return bound_created(v, prefix, S(""), f->value, page);
     for (const struct form *x = f ? f->first : NULL; x; x = x->next)
-        if (!bound_by(v, prefix, x->name, x->value, page))
+        if (!bound_created(v, prefix, x->name, x->value, page))
             return false;
     return true;
 }
 
-/* What cannot be expanded here is null or an id in any case: nobody is refused for asking. */
-unsigned take_expand(struct visit *v, const struct expansion *known, size_t n)
+/* A path that cannot be expanded is ignored, not rejected: its value is null or an id anyway. */
+unsigned param_expand(struct stripe_call *v, const struct expansion *known, size_t n)
 {
     const struct form *f = form_get(&v->form, S("expand"));
     unsigned expand = 0;

@@ -1,25 +1,22 @@
-/* pay.c - what becomes of an intent, whoever brought it about: a call, the customer on the 3-D
- * Secure page, or time.
+/* pay.c - the states of a payment intent, whether a call moves it, the customer on a page, or time.
  *
- *   confirm --card ok------------> succeeded             (automatic)   charge.succeeded, succeeded
- *     |     --card ok------------> requires_capture      (manual)      charge.succeeded, capturable
- *     |     --declined-----------> requires_payment_method             charge.failed,
- * payment_failed
- *     '-----3-D Secure-----------> requires_action --customer--> as above
- *     '-----konbini--------------> requires_action --paid, lapsed--> vouchers.c
- *     '-----wallet---------------> requires_action --customer--> as above
- *     '-----bank transfer--------> requires_action --money comes--> transfers.c
- *     '-----bank debit-----------> processing --a while--> debits.c
- *   requires_capture --capture---> succeeded                           charge.captured, succeeded
- *                    --cancel, 7 days--> canceled                      canceled
+ *   confirm --card pays----------> succeeded            (automatic) charge.succeeded, succeeded
+ *     |     --card pays----------> requires_capture     (manual) charge.succeeded, capturable
+ *     |     --declined-----------> requires_payment_method       charge.failed, payment_failed
+ *     |-------3-D Secure, wallet-> requires_action --the customer answers--> as above
+ *     |-------konbini------------> requires_action --> vouchers.c
+ *     |-------bank transfer------> requires_action --> transfers.c
+ *     '-------bank debit---------> processing      --> debits.c
+ *   requires_capture --capture---------> succeeded               charge.captured, succeeded
+ *                    --cancel, 7 days--> canceled                canceled
  *
- * Each of these is one transaction with its rows, its events and the messages of what comes later.
- */
+ * Each move is one transaction with its rows, its events and the messages of what comes later. So a
+ * crash leaves the state before the move or the state after it. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/customers.h"
 
-struct intent sb_intent_blank(struct work *w)
+struct intent sb_intent_new(struct work *w)
 {
     struct str id = sb_id_intent(w), tail = sb_id_random(w, "_secret_", 25);
 
@@ -35,14 +32,14 @@ struct intent sb_intent_blank(struct work *w)
                             .automatic_methods = true };
 }
 
-void sb_intent_give(struct intent *p, struct str method, struct str card)
+void sb_intent_set_method(struct intent *p, struct str method, struct str card)
 {
     p->authenticated = p->authenticated && str_eq(p->payment_method, method);
     p->payment_method = method;
     p->card = card;
 }
 
-struct charge sb_charge_for(struct work *w, const struct intent *p)
+struct charge sb_charge_new(struct work *w, const struct intent *p)
 {
     return (struct charge){ .id = sb_id_under(w, "ch_", p->id),
                             .intent = p->id,
@@ -63,21 +60,21 @@ struct charge sb_charge_for(struct work *w, const struct intent *p)
                             .transfer_group = p->transfer_group };
 }
 
-static bool tell_intent(struct work *w, const char *type, const struct intent *p)
+static bool emit_intent_event(struct work *w, const char *type, const struct intent *p)
 {
-    return work_event(w, type, sb_intent_json(w, p, 0), S(""));
+    return work_emit(w, type, sb_intent_json(w, p, 0), S(""));
 }
 
 /* --- paid --- */
 
-static void stripe_pay_authorize(struct work *w, struct intent *p, struct charge *c)
+static void hold_amount(struct work *w, struct intent *p, struct charge *c)
 {
     c->capture_before_ms = w->now_ms + LIMIT_SANDBOX_LAPSE_MS;
     p->status = INTENT_NEEDS_CAPTURE;
     p->amount_capturable = p->amount;
 }
 
-static void take_all(struct intent *p, struct charge *c)
+static void capture_amount(struct intent *p, struct charge *c)
 {
     c->captured = true;
     c->amount_captured = p->amount;
@@ -88,27 +85,27 @@ static void take_all(struct intent *p, struct charge *c)
 bool sb_intent_succeed(struct work *w, struct intent *p)
 {
     bool manual = str_eq(p->capture_method, S("manual"));
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
 
     p->latest_charge = c.id;
     p->last_error = S("");
     if (manual)
-        stripe_pay_authorize(w, p, &c);
+        hold_amount(w, p, &c);
     else
-        take_all(p, &c);
+        capture_amount(p, &c);
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
-           tell_intent(
+           work_emit(w, "charge.succeeded", sb_charge_json(w, &c, 0), S("")) &&
+           emit_intent_event(
                w, manual ? "payment_intent.amount_capturable_updated" : "payment_intent.succeeded",
                p) &&
-           (manual ? work_later(w, sb_job_lapse, p->id, c.capture_before_ms)
-                   : work_later(w, sb_job_balance, c.id, w->now_ms)) &&
+           (manual ? work_add_message(w, sb_job_lapse, p->id, c.capture_before_ms)
+                   : work_add_message(w, sb_job_balance, c.id, w->now_ms)) &&
            sb_session_follow(w, p) && sb_dispute_by_card(w, &c);
 }
 
-/* --- not paid --- */
+/* --- declined --- */
 
-static struct str error_json(struct work *w, const char *type, const struct attempt *a)
+static struct str error_json(struct work *w, const char *type, const struct pay_attempt *a)
 {
     struct buf b;
 
@@ -122,7 +119,7 @@ static struct str error_json(struct work *w, const char *type, const struct atte
     sb_put_text(&b, S(",\"message\":"), a->message);
     sb_put_raw(&b, S(",\"payment_method\":"), a->method);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 static struct str method_text(struct work *w, struct str id)
@@ -132,9 +129,8 @@ static struct str method_text(struct work *w, struct str id)
     return work_ok(w, sb_method_read(w->tx, id, &m)) ? sb_method_json(w, &m) : (struct str){ 0 };
 }
 
-/* The method has failed and is taken away; the intent waits for another one. */
-static void ask_for_another(struct work *w, struct intent *p, const char *type,
-                            const struct attempt *a)
+static void remove_method(struct work *w, struct intent *p, const char *type,
+                          const struct pay_attempt *a)
 {
     p->status = INTENT_NEEDS_METHOD;
     p->last_error = error_json(w, type, a);
@@ -142,38 +138,38 @@ static void ask_for_another(struct work *w, struct intent *p, const char *type,
     p->authenticated = false;
 }
 
-static bool stripe_pay_decline(struct work *w, struct intent *p, const struct decline *d,
-                               struct attempt *a)
+static bool decline_payment(struct work *w, struct intent *p, const struct decline_error *d,
+                            struct pay_attempt *a)
 {
-    struct charge c = sb_charge_for(w, p);
+    struct charge c = sb_charge_new(w, p);
 
     c.status = S("failed");
     c.failure_code = d->code;
     c.decline_code = d->decline_code;
-    *a = (struct attempt){ .declined = true,
-                           .code = d->code,
-                           .decline_code = d->decline_code,
-                           .message = d->message,
-                           .charge = c.id,
-                           .method = method_text(w, p->payment_method) };
-    ask_for_another(w, p, "card_error", a);
+    *a = (struct pay_attempt){ .declined = true,
+                               .code = d->code,
+                               .decline_code = d->decline_code,
+                               .message = d->message,
+                               .charge = c.id,
+                               .method = method_text(w, p->payment_method) };
+    remove_method(w, p, "card_error", a);
     p->latest_charge = c.id;
     return sb_charge_write(w, &c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
-           tell_intent(w, "payment_intent.payment_failed", p);
+           work_emit(w, "charge.failed", sb_charge_json(w, &c, 0), S("")) &&
+           emit_intent_event(w, "payment_intent.payment_failed", p);
 }
 
-/* --- asked --- */
+/* --- the customer is asked --- */
 
-bool sb_intent_ask(struct work *w, struct intent *p)
+bool sb_intent_require_action(struct work *w, struct intent *p)
 {
     p->status = INTENT_NEEDS_ACTION;
     p->last_error = S("");
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.requires_action", p);
+    return sb_intent_write(w, p) && emit_intent_event(w, "payment_intent.requires_action", p);
 }
 
-/* One of the cards asks only until the customer has answered for later payments, too. */
-static bool stripe_pay_asks(struct work *w, const struct intent *p, const struct card *card)
+/* One of the test cards asks only until the customer has authenticated for later payments too. */
+static bool must_ask_customer(struct work *w, const struct intent *p, const struct card *card)
 {
     struct method m;
 
@@ -187,9 +183,10 @@ static bool stripe_pay_asks(struct work *w, const struct intent *p, const struct
            !work_ok(w, sb_method_read(w->tx, p->payment_method, &m)) || !m.set_up;
 }
 
-static bool pay_by(struct work *w, struct intent *p, const struct card *card, struct attempt *ret)
+static bool pay_with_card(struct work *w, struct intent *p, const struct card *card,
+                          struct pay_attempt *ret)
 {
-    struct decline d;
+    struct decline_error d;
 
     switch (card->outcome) {
     case CARD_PAYS:
@@ -204,37 +201,38 @@ static bool pay_by(struct work *w, struct intent *p, const struct card *card, st
     case CARD_ASKS_AND_DECLINES: break;
     }
     d = card_decline(card);
-    return stripe_pay_decline(w, p, &d, ret);
+    return decline_payment(w, p, &d, ret);
 }
 
-bool sb_pay(struct work *w, struct intent *p, const struct confirmation *how, struct attempt *ret)
+bool sb_intent_attempt(struct work *w, struct intent *p, const struct confirmation *how,
+                       struct pay_attempt *ret)
 {
     const struct card *card = card_by_name(p->card);
-    struct decline d;
+    struct decline_error d;
 
-    *ret = (struct attempt){ 0 };
-    if (p->status == INTENT_NEEDS_ACTION && !sb_transfer_release(w, p))
+    *ret = (struct pay_attempt){ 0 };
+    if (p->status == INTENT_NEEDS_ACTION && !sb_transfer_return(w, p))
         return false;
     if (how->decline_code.n) {
         d = decline_of(how->decline_code);
-        return stripe_pay_decline(w, p, &d, ret);
+        return decline_payment(w, p, &d, ret);
     }
-    if (!stripe_pay_asks(w, p, card))
-        return !w->err && pay_by(w, p, card, ret);
+    if (!must_ask_customer(w, p, card))
+        return !w->err && pay_with_card(w, p, card, ret);
     d = decline_of(S("authentication_required"));
-    return how->no_action ? stripe_pay_decline(w, p, &d, ret) : sb_intent_ask(w, p);
+    return how->no_action ? decline_payment(w, p, &d, ret) : sb_intent_require_action(w, p);
 }
 
-bool sb_intent_failed(struct work *w, struct intent *p, struct attempt *a)
+bool sb_intent_failed(struct work *w, struct intent *p, struct pay_attempt *a)
 {
     a->method = method_text(w, p->payment_method);
-    ask_for_another(w, p, "invalid_request_error", a);
-    return sb_intent_write(w, p) && tell_intent(w, "payment_intent.payment_failed", p);
+    remove_method(w, p, "invalid_request_error", a);
+    return sb_intent_write(w, p) && emit_intent_event(w, "payment_intent.payment_failed", p);
 }
 
 static bool customer_refused(struct work *w, struct intent *p)
 {
-    struct attempt a = {
+    struct pay_attempt a = {
         .code = S("payment_intent_authentication_failure"),
         .message = S("The provided PaymentMethod has failed authentication. You can provide "
                      "payment_method_data or a new PaymentMethod to attempt to fulfill this "
@@ -248,7 +246,7 @@ static bool customer_refused(struct work *w, struct intent *p)
     return sb_intent_failed(w, p, &a) && sb_session_follow(w, p);
 }
 
-static bool remember_answer(struct work *w, const struct intent *p)
+static bool store_authentication(struct work *w, const struct intent *p)
 {
     struct method m;
 
@@ -260,17 +258,17 @@ static bool remember_answer(struct work *w, const struct intent *p)
     return sb_method_write(w, &m);
 }
 
-/* With manual confirmation it is the server's turn again. */
+/* With manual confirmation the merchant's server confirms again. */
 static bool customer_agreed(struct work *w, struct intent *p)
 {
     struct confirmation how = { 0 };
-    struct attempt a;
+    struct pay_attempt a;
 
     p->authenticated = true;
-    if (!remember_answer(w, p))
+    if (!store_authentication(w, p))
         return false;
     if (!str_eq(p->confirmation_method, S("manual")))
-        return sb_pay(w, p, &how, &a);
+        return sb_intent_attempt(w, p, &how, &a);
     p->status = INTENT_NEEDS_CONFIRM;
     return sb_intent_write(w, p);
 }
@@ -303,10 +301,10 @@ bool sb_intent_settle(struct work *w, struct intent *p, struct charge *c, int64_
     p->amount_received = amount;
     p->amount_capturable = 0;
     return sb_charge_write(w, c) && sb_intent_write(w, p) &&
-           work_event(w, "charge.captured", sb_charge_json(w, c, 0),
-                      S("{\"amount_captured\":0,\"captured\":false}")) &&
-           tell_intent(w, "payment_intent.succeeded", p) &&
-           work_later(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
+           work_emit(w, "charge.captured", sb_charge_json(w, c, 0),
+                     S("{\"amount_captured\":0,\"captured\":false}")) &&
+           emit_intent_event(w, "payment_intent.succeeded", p) &&
+           work_add_message(w, sb_job_balance, c->id, w->now_ms) && sb_session_follow(w, p);
 }
 
 bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
@@ -315,6 +313,6 @@ bool sb_intent_cancel(struct work *w, struct intent *p, struct str reason)
     p->canceled_ms = w->now_ms;
     p->cancellation_reason = reason;
     p->amount_capturable = 0;
-    return sb_transfer_release(w, p) && sb_intent_write(w, p) &&
-           tell_intent(w, "payment_intent.canceled", p);
+    return sb_transfer_return(w, p) && sb_intent_write(w, p) &&
+           emit_intent_event(w, "payment_intent.canceled", p);
 }

@@ -1,5 +1,6 @@
-/* rows.c - objects and their rows. Each table's columns are listed once, in the order of their
- * statements (store/statements/sandbox.h); what binds and what reads is made of the list. */
+/* rows.c - the rows of intents, charges, refunds and payment methods. The columns of each table are
+ * listed once, in the order of its statements (store/statements/sandbox.h); the macros of rows.h
+ * make the functions that bind and read them. */
 #include "sandbox/stripe/rows.h"
 
 #include "base/limits.h"
@@ -106,107 +107,9 @@ static enum intent_status status_of(struct str text)
     return s;
 }
 
-/* --- objects --- */
-
-static void intent_of_row(const struct row *row, struct intent *o)
-{
-    const struct val *v = row->col;
-
-    INTENT_COLUMNS(GET)
-}
-
-enum err sb_intent_read(struct tx *tx, struct str id, struct intent *ret)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_sandbox_intent_read, &row, V_TEXT(id));
-
-    if (!e)
-        intent_of_row(&row, ret);
-    return e;
-}
-
-bool sb_intent_write(struct work *w, const struct intent *o)
-{
-    const struct val v[] = { INTENT_COLUMNS(PUT) };
-
-    return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_intent_write, 1, v, COUNT(v)));
-}
-
-static void charge_of_row(const struct row *row, struct charge *o)
-{
-    const struct val *v = row->col;
-
-    CHARGE_COLUMNS(GET)
-}
-
-enum err sb_charge_read(struct tx *tx, struct str id, struct charge *ret)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_sandbox_charge_read, &row, V_TEXT(id));
-
-    if (!e)
-        charge_of_row(&row, ret);
-    return e;
-}
-
-bool sb_charge_write(struct work *w, const struct charge *o)
-{
-    const struct val v[] = { CHARGE_COLUMNS(PUT) };
-
-    return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_charge_write, 1, v, COUNT(v)));
-}
-
-static void refund_of_row(const struct row *row, struct refund *o)
-{
-    const struct val *v = row->col;
-
-    REFUND_COLUMNS(GET)
-}
-
-enum err sb_refund_read(struct tx *tx, struct str id, struct refund *ret)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_sandbox_refund_read, &row, V_TEXT(id));
-
-    if (!e)
-        refund_of_row(&row, ret);
-    return e;
-}
-
-bool sb_refund_write(struct work *w, const struct refund *o)
-{
-    const struct val v[] = { REFUND_COLUMNS(PUT) };
-
-    return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_refund_write, 1, v, COUNT(v)));
-}
-
-static void method_of_row(const struct row *row, struct method *o)
-{
-    const struct val *v = row->col;
-
-    METHOD_COLUMNS(GET)
-}
-
-enum err sb_method_read(struct tx *tx, struct str id, struct method *ret)
-{
-    struct row row;
-    enum err e = TX_ROW(tx, STMT_sandbox_method_read, &row, V_TEXT(id));
-
-    if (!e)
-        method_of_row(&row, ret);
-    return e;
-}
-
-bool sb_method_write(struct work *w, const struct method *o)
-{
-    const struct val v[] = { METHOD_COLUMNS(PUT) };
-
-    return !w->err && work_ok(w, tx_do(w->tx, STMT_sandbox_method_write, 1, v, COUNT(v)));
-}
-
 /* --- pages --- */
 
-static enum err take_row(void *ctx, const struct row *row)
+static enum err add_page_row(void *ctx, const struct row *row)
 {
     struct gather *g = ctx;
 
@@ -214,10 +117,10 @@ static enum err take_row(void *ctx, const struct row *row)
     return OK;
 }
 
-/* Newest first, and without the one that only says that there are more. */
-static void stripe_rows_arrange(struct gather *g)
+/* Puts the page in order, newest first, and drops the extra row that says that there are more. */
+static void arrange_page(struct gather *g)
 {
-    struct page *p = g->page;
+    struct list_page *p = g->page;
     size_t n;
 
     p->more = p->count > (size_t)p->limit;
@@ -237,57 +140,30 @@ bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct va
     g->page->count = 0;
     g->rows = arena_alloc(w->a, (size_t)g->page->limit + 1, g->each);
     if (!work_ok(w, g->rows ? OK : ERR_NO_MEMORY) ||
-        !work_ok(w, tx_each(w->tx, stmt, v, n, take_row, g)))
+        !work_ok(w, tx_each(w->tx, stmt, v, n, add_page_row, g)))
         return false;
-    stripe_rows_arrange(g);
+    arrange_page(g);
     return true;
 }
 
-static void read_intent(const struct row *row, void *ret)
-{
-    intent_of_row(row, ret);
-}
+OBJECT_ROWS(intent, INTENT_COLUMNS)
+OBJECT_READ(intent)
+OBJECT_PAGE(intent, 1)
+OBJECT_ROWS(charge, CHARGE_COLUMNS)
+OBJECT_READ(charge)
+OBJECT_PAGE(charge, 0)
+OBJECT_ROWS(refund, REFUND_COLUMNS)
+OBJECT_READ(refund)
+OBJECT_ROWS(method, METHOD_COLUMNS)
+OBJECT_READ(method)
 
-static void read_charge(const struct row *row, void *ret)
-{
-    charge_of_row(row, ret);
-}
-
-static void read_refund(const struct row *row, void *ret)
-{
-    refund_of_row(row, ret);
-}
-
-bool sb_intent_page(struct work *w, struct page *p, struct intent **ret_intents)
-{
-    struct gather g = { .page = p, .each = sizeof(struct intent), .read = read_intent };
-    const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_TEXT(p->filter[0]),
-                             V_INT(p->limit + 1) };
-    enum stmt stmt = p->backwards ? STMT_sandbox_intents_oldest : STMT_sandbox_intents_newest;
-    bool ok = sb_gather(w, &g, stmt, v, COUNT(v));
-
-    *ret_intents = (struct intent *)(void *)g.rows;
-    return ok;
-}
-
-bool sb_charge_page(struct work *w, struct page *p, struct charge **ret_charges)
-{
-    struct gather g = { .page = p, .each = sizeof(struct charge), .read = read_charge };
-    const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_INT(p->limit + 1) };
-    enum stmt stmt = p->backwards ? STMT_sandbox_charges_oldest : STMT_sandbox_charges_newest;
-    bool ok = sb_gather(w, &g, stmt, v, COUNT(v));
-
-    *ret_charges = (struct charge *)(void *)g.rows;
-    return ok;
-}
-
-bool sb_refund_page(struct work *w, struct page *p, bool of_one, struct refund **ret_refunds)
+bool sb_refund_page(struct work *w, struct list_page *p, bool of_one, struct refund **ret_refunds)
 {
     static const enum stmt stmts[2][2] = {
         { STMT_sandbox_refunds_newest, STMT_sandbox_refunds_oldest },
         { STMT_sandbox_refunds_of_newest, STMT_sandbox_refunds_of_oldest },
     };
-    struct gather g = { .page = p, .each = sizeof(struct refund), .read = read_refund };
+    struct gather g = { .page = p, .each = sizeof(struct refund), .read = refund_of_row };
     const struct val v[] = { V_TEXT(p->above), V_TEXT(p->below), V_INT(p->limit + 1) };
     bool ok = sb_gather(w, &g, stmts[of_one][p->backwards], v, COUNT(v));
 

@@ -1,6 +1,6 @@
-/* rows.h - how the files that read and write rows make both of one list of columns.
+/* rows.h - macros that make the functions for reading and writing a row from one list of columns.
  *
- *   X(kind, field): TEXT; MAYBE and TIME are NULL where they are empty or 0 */
+ *   X(kind, field): MAYBE is NULL where the text is empty, TIME where it is 0. */
 #pragma once
 
 #include "sandbox/stripe/model.h"
@@ -14,23 +14,23 @@
 #define PUT(kind, f) PUT_##kind(f),
 
 #define GET_TEXT(f) o->f = v->s
-#define GET_MAYBE(f) o->f = v->s /* of NULL it is empty */
+#define GET_MAYBE(f) o->f = v->s /* NULL reads as an empty text */
 #define GET_NUMBER(f) o->f = v->i
 #define GET_TIME(f) o->f = v->i
 #define GET_FLAG(f) o->f = v->i != 0
 #define GET_STATUS(f) o->f = status_of(v->s)
 #define GET(kind, f) GET_##kind(f), v++;
 
-/* Rows of one page into an array; without the one that only says that there are more. */
+/* Collects the rows of one page into an array. */
 struct gather {
-    struct page *page;
-    char *rows; /* of size each, limit + 1 of them */
+    struct list_page *page;
+    char *rows; /* limit + 1 elements of `each` bytes */
     size_t each;
     void (*read)(const struct row *row, void *ret);
 };
 bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct val *v, size_t n);
 
-/* What every object has: its row read, its row written. */
+/* Makes the functions that read an object from a row and write it. */
 #define OBJECT_ROWS(object, COLUMNS)                                                               \
     static void object##_of_row(const struct row *row, void *ret)                                  \
     {                                                                                              \
@@ -55,9 +55,9 @@ bool sb_gather(struct work *w, struct gather *g, enum stmt stmt, const struct va
             object##_of_row(&row, ret);                                                            \
         return e;                                                                                  \
     }
-/* filters: how many of the page's its statements know. */
+/* filters: how many filters of the page the statements take. */
 #define OBJECT_PAGE(object, filters)                                                               \
-    bool sb_##object##_page(struct work *w, struct page *p, struct object **ret)                   \
+    bool sb_##object##_page(struct work *w, struct list_page *p, struct object **ret)              \
     {                                                                                              \
         struct gather g = { .page = p, .each = sizeof(struct object), .read = object##_of_row };   \
         enum stmt stmt =                                                                           \

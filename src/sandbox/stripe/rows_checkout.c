@@ -1,5 +1,5 @@
-/* rows_checkout.c - the objects of checkout.h and their rows, made like those of rows.c: each
- * table's columns stand once, in the order of their statements. */
+/* rows_checkout.c - the rows of the objects in checkout.h. Each column list is in the order of its
+ * statements. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/rows.h"
@@ -93,24 +93,25 @@ OBJECT_PAGE(dispute, 0)
 
 /* --- the lines of a session --- */
 
-struct lines {
+struct session_lines {
     struct item *items; /* LIMIT_SANDBOX_ITEMS of them */
     size_t count;
 };
 
 static enum err add_line(void *ctx, const struct row *row)
 {
-    struct lines *l = ctx;
+    struct session_lines *l = ctx;
 
     if (l->count == LIMIT_SANDBOX_ITEMS)
-        return ERR_INTERNAL; /* who made the session counted them */
+        return ERR_INTERNAL; /* the maker of the session has checked the count */
     item_of_row(row, &l->items[l->count++]);
     return OK;
 }
 
 bool sb_items_of(struct work *w, struct str session, struct item **ret, size_t *ret_count)
 {
-    struct lines l = { .items = arena_alloc(w->a, LIMIT_SANDBOX_ITEMS, sizeof(struct item)) };
+    struct session_lines l = { .items =
+                                   arena_alloc(w->a, LIMIT_SANDBOX_ITEMS, sizeof(struct item)) };
     const struct val v[] = { V_TEXT(session) };
 
     if (!work_ok(w, l.items ? OK : ERR_NO_MEMORY) ||

@@ -1,5 +1,5 @@
-/* rows_events.c - the rows of webhook endpoints, customers and bank transfers, made like those of
- * rows.c: each table's columns stand once, in the order of their statements. */
+/* rows_events.c - the rows of webhook endpoints, customers and bank transfers. Each column list is
+ * in the order of its statements. */
 #include "sandbox/stripe/customers.h"
 #include "sandbox/stripe/rows.h"
 #include "sandbox/webhook/hooks.h"

@@ -1,11 +1,10 @@
-/* strict.c - POST /_sandbox/strict {"on": true}: the sandbox minds what it is told as Stripe does.
+/* strict.c - POST /_sandbox/strict {"on": true}: the sandbox checks parameters as Stripe does.
  *
  *   (1) A parameter that Stripe does not know: 400 parameter_unknown.
- *   (2) payment_method_types from a version that has it no more: 400.
+ *   (2) payment_method_types in an API version that no longer has it: 400.
  *
- * What stands in the table is known to Stripe, whether or not the sandbox does something with it.
- * "a(b c)" has no other fields than b and c, "a" may have any; places of an array are passed over.
- */
+ * The table lists what Stripe knows, whether or not the sandbox uses it. "a(b c)" means that a has
+ * the fields b and c only; "a" alone may have any. Indexes of an array are skipped. */
 #include "base/limits.h"
 #include "sandbox/control/control.h"
 #include "sandbox/stripe/call.h"
@@ -13,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { UNKNOWN, OFF, ON }; /* sandbox.strict; UNKNOWN: not read yet */
+enum { UNKNOWN, OFF, ON }; /* values of sandbox.strict; UNKNOWN: not read yet */
 enum { PATH_MAX_CHARS = 256 };
 
 #define FIRST_WITHOUT_TYPES "2026-09-30.endive"
 
-/* --- what there is --- */
+/* --- the known parameters --- */
 
 #define PAGE "limit starting_after ending_before "
 #define CREATED "created(gt gte lt lte) "
@@ -119,7 +118,7 @@ static const struct {
       "forward_to_url websocket_features" },
 };
 
-static const char *names_of(const struct operation *op)
+static const char *known_names(const struct stripe_operation *op)
 {
     for (size_t i = 0; i < COUNT(known); i++)
         if (strcmp(op->method, known[i].method) == 0 && strcmp(op->path, known[i].path) == 0)
@@ -127,9 +126,9 @@ static const char *names_of(const struct operation *op)
     return "";
 }
 
-/* --- looking it up --- */
+/* --- lookup --- */
 
-/* The next name; its fields, where it says which: without their brackets. */
+/* Cuts the next name off the list, and its fields without their parentheses. */
 static bool next_name(struct str *rest, struct str *ret_name, struct str *ret_fields)
 {
     size_t n = 0, depth = 0;
@@ -161,7 +160,7 @@ static bool find_name(struct str names, struct str name, struct str *ret_fields)
     return false;
 }
 
-static bool is_place(struct str name)
+static bool is_index(struct str name)
 {
     for (size_t i = 0; i < name.n; i++)
         if (name.p[i] < '0' || name.p[i] > '9')
@@ -173,7 +172,7 @@ struct strict_search {
     char path[PATH_MAX_CHARS]; /* "shipping[address][town]" */
 };
 
-/* Depth is bounded by the form's own limit. */
+/* Recursion ends at the form's own limit of depth. */
 static bool all_known(const struct form *f, struct str names, struct strict_search *s, size_t used)
 {
     for (const struct form *x = f->first; x; x = x->next) {
@@ -184,7 +183,7 @@ static bool all_known(const struct form *f, struct str names, struct strict_sear
 
         if (!used && str_eq(x->name, S("expand")))
             continue;
-        if (used && is_place(x->name))
+        if (used && is_index(x->name))
             fields = names;
         else if (!find_name(names, x->name, &fields))
             return false;
@@ -196,7 +195,7 @@ static bool all_known(const struct form *f, struct str names, struct strict_sear
 
 /* --- the rules --- */
 
-static bool types_are_gone(const struct visit *v)
+static bool types_are_gone(const struct stripe_call *v)
 {
     struct str version = request_header(v->request, S("Stripe-Version"), NULL);
     const char *path = v->op->path;
@@ -207,25 +206,25 @@ static bool types_are_gone(const struct visit *v)
             strcmp(path, "/v1/checkout/sessions") == 0);
 }
 
-static bool strict_check(struct visit *v)
+static bool strict_check(struct stripe_call *v)
 {
     struct strict_search s = { { 0 } };
 
-    if (strchr(v->op->path, '*')) /* there is nothing here */
+    if (strchr(v->op->path, '*')) /* an unknown path; the operation answers 404 */
         return true;
-    if (!all_known(&v->form, str_of(names_of(v->op)), &s, 0))
-        return visit_invalid(v, "parameter_unknown", s.path, "Received unknown parameter: %s",
-                             s.path);
+    if (!all_known(&v->form, str_of(known_names(v->op)), &s, 0))
+        return stripe_reject_invalid(v, "parameter_unknown", s.path,
+                                     "Received unknown parameter: %s", s.path);
     return !types_are_gone(v) ||
-           visit_invalid(v, "payment_method_types_no_longer_supported", "payment_method_types",
-                         "`payment_method_types` is no longer supported as of API "
-                         "version " FIRST_WITHOUT_TYPES
-                         ". Use `allowed_payment_method_types` instead.");
+           stripe_reject_invalid(
+               v, "payment_method_types_no_longer_supported", "payment_method_types",
+               "`payment_method_types` is no longer supported as of API "
+               "version " FIRST_WITHOUT_TYPES ". Use `allowed_payment_method_types` instead.");
 }
 
 /* --- the switch --- */
 
-static bool strict_load(struct visit *v)
+static bool strict_load(struct stripe_call *v)
 {
     struct row row;
     enum err e = TX_ROW(v->w.tx, STMT_sandbox_mark_read, &row, V_TEXT(S("strict")));
@@ -236,7 +235,7 @@ static bool strict_load(struct visit *v)
     return true;
 }
 
-bool strict_allows(struct visit *v)
+bool strict_allows(struct stripe_call *v)
 {
     if (atomic_load(&v->w.s->strict) == UNKNOWN && !strict_load(v))
         return false;
@@ -250,7 +249,7 @@ static void strict_switched(void *ctx, int64_t to)
     atomic_store(&s->strict, (int)to);
 }
 
-static enum err strict_tell(struct act *a, struct work *w, bool on)
+static enum err write_strict(struct act *a, struct work *w, bool on)
 {
     a->json = work_text(w, "{\"on\":%s}\n", on ? "true" : "false");
     return w->err;
@@ -263,7 +262,7 @@ static enum err strict_set(struct act *a, struct work *w)
     if (e)
         return e;
     tx_after_commit(w->tx, strict_switched, w->s, a->number ? ON : OFF);
-    return strict_tell(a, w, a->number);
+    return write_strict(a, w, a->number);
 }
 
 static enum err strict_show(struct act *a, struct work *w)
@@ -271,7 +270,7 @@ static enum err strict_show(struct act *a, struct work *w)
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_mark_read, &row, V_TEXT(S("strict")));
 
-    return e && e != ERR_NOT_FOUND ? e : strict_tell(a, w, !e && row.col[0].i);
+    return e && e != ERR_NOT_FOUND ? e : write_strict(a, w, !e && row.col[0].i);
 }
 
 void control_strict(struct request *r, void *sandbox)
@@ -283,13 +282,13 @@ void control_set_strict(struct request *r, void *sandbox)
 {
     static const char *const names[] = { "on" };
     struct act a = { .run = strict_set };
-    struct reading in;
+    struct control_body in;
     bool on = false;
 
-    if (!reading_begin(&in, r, names, COUNT(names)))
+    if (!control_body_begin(&in, r, names, COUNT(names)))
         return;
     json_get_bool(in.body, "on", true, &on, &in.problems);
     a.number = on;
-    if (reading_end(&in, r))
+    if (control_body_end(&in, r))
         act_post(r, sandbox, &a, false);
 }

@@ -1,11 +1,11 @@
-/* transfers.c - customer_balance: the customer sends money to a Japanese account that is his own.
+/* transfers.c - customer_balance: the customer sends money to a Japanese bank account of his own.
  *
  *   confirm --> requires_action --some of it--> requires_action   partially_funded
  *                               --all of it---> succeeded         charge.succeeded, succeeded
  *
  *   (1) A customer's money is in `cash`, or in `funded` of one of his intents; never in both.
- *   (2) It goes to the oldest intent that waits, and what is too much waits for the next one.
- *   (3) An intent that is cancelled gives it back. */
+ *   (2) Money goes to the oldest waiting intent. What is left over waits for the next one.
+ *   (3) A cancelled intent returns its money to `cash`. */
 #include "base/limits.h"
 #include "sandbox/impl.h"
 #include "sandbox/stripe/customers.h"
@@ -21,11 +21,11 @@ struct str sb_transfer_url(struct work *w, struct str intent)
                      STR_ARG(intent));
 }
 
-/* --- money finds its intent --- */
+/* --- funding intents --- */
 
-/* False in *ret_changed: there was nothing to give. */
-static bool stripe_transfers_give(struct work *w, struct customer *c, struct transfer *t,
-                                  const struct intent *p, bool *ret_changed)
+/* Moves money from the cash balance to the intent. *ret_changed is false where there was none. */
+static bool fund_intent(struct work *w, struct customer *c, struct transfer *t,
+                        const struct intent *p, bool *ret_changed)
 {
     int64_t left = p->amount - t->funded, part = c->cash < left ? c->cash : left;
 
@@ -42,8 +42,8 @@ static bool is_paid(const struct transfer *t, const struct intent *p)
     return t->funded >= p->amount;
 }
 
-static bool oldest_waiting(struct work *w, const struct customer *c, struct transfer *ret,
-                           bool *ret_found)
+static bool find_oldest_waiting(struct work *w, const struct customer *c, struct transfer *ret,
+                                bool *ret_found)
 {
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_transfer_waiting, &row, V_TEXT(c->id));
@@ -54,33 +54,33 @@ static bool oldest_waiting(struct work *w, const struct customer *c, struct tran
     return e == ERR_NOT_FOUND || work_ok(w, e);
 }
 
-/* Each round pays for one, or uses up the money. */
-static bool stripe_transfers_spread(struct work *w, struct customer *c)
+/* Each round pays for one intent or uses up the money, so the loop ends. */
+static bool fund_waiting_intents(struct work *w, struct customer *c)
 {
     bool found = true, changed;
     struct transfer t;
     struct intent p;
 
     while (c->cash > 0) {
-        if (!oldest_waiting(w, c, &t, &found))
+        if (!find_oldest_waiting(w, c, &t, &found))
             return false;
         if (!found)
             return true;
         if (!work_ok(w, sb_intent_read(w->tx, t.intent, &p)) ||
-            !stripe_transfers_give(w, c, &t, &p, &changed))
+            !fund_intent(w, c, &t, &p, &changed))
             return false;
-        if (is_paid(&t, &p) ? !sb_intent_succeed(w, &p)
-                            : !work_event(w, "payment_intent.partially_funded",
-                                          sb_intent_json(w, &p, 0), S("")))
+        if (is_paid(&t, &p)
+                ? !sb_intent_succeed(w, &p)
+                : !work_emit(w, "payment_intent.partially_funded", sb_intent_json(w, &p, 0), S("")))
             return false;
     }
     return true;
 }
 
-bool sb_cash_arrives(struct work *w, struct customer *c, int64_t amount)
+bool sb_cash_add(struct work *w, struct customer *c, int64_t amount)
 {
     c->cash += amount;
-    return sb_customer_write(w, c) && stripe_transfers_spread(w, c);
+    return sb_customer_write(w, c) && fund_waiting_intents(w, c);
 }
 
 /* --- one intent --- */
@@ -92,12 +92,12 @@ bool sb_transfer_begin(struct work *w, struct intent *p)
     bool changed;
 
     if (!work_ok(w, sb_customer_read(w->tx, p->customer, &c)) || !sb_transfer_write(w, &t) ||
-        !stripe_transfers_give(w, &c, &t, p, &changed))
+        !fund_intent(w, &c, &t, p, &changed))
         return false;
-    return is_paid(&t, p) ? sb_intent_succeed(w, p) : sb_intent_ask(w, p);
+    return is_paid(&t, p) ? sb_intent_succeed(w, p) : sb_intent_require_action(w, p);
 }
 
-bool sb_transfer_release(struct work *w, const struct intent *p)
+bool sb_transfer_return(struct work *w, const struct intent *p)
 {
     struct transfer t;
     struct customer c;

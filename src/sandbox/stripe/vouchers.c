@@ -1,11 +1,10 @@
-/* vouchers.c - konbini: a slip that the customer takes to a convenience store.
+/* vouchers.c - konbini: a slip that the customer pays in a convenience store.
  *
- *   confirm --> requires_action --paid--> succeeded              charge.succeeded, succeeded
- *                               --lapsed--> requires_payment_method     payment_failed
+ *   confirm --> requires_action --paid-----> succeeded                  charge.succeeded, succeeded
+ *                               --expired--> requires_payment_method    payment_failed
  *
- * Nobody goes to the store by himself: a slip is paid on its page or by POST /_sandbox/konbini, or
- * it lapses when its time is over. Stripe's test addresses and numbers that ask for a certain end
- * get it. */
+ * A slip is paid on its page or by POST /_sandbox/konbini, or it expires at its time. It is never
+ * paid by itself, except with Stripe's test addresses and numbers, which ask for a certain end. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "sandbox/impl.h"
@@ -15,7 +14,7 @@
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
-#define JAPAN_MS INT64_C(32400000) /* ahead of UTC, all year */
+#define JAPAN_MS INT64_C(32400000) /* Japan's offset from UTC, all year */
 enum { DAYS = 3, CODE_DIGITS = 8, NUMBER_DIGITS = 11, DESCRIPTION_MAX = 22 };
 
 bool sb_voucher_waits(const struct intent *p)
@@ -29,9 +28,9 @@ struct str sb_voucher_url(struct work *w, struct str intent)
                      STR_ARG(intent));
 }
 
-/* --- what may be asked for --- */
+/* --- parameters --- */
 
-static bool is_number(struct str s)
+static bool is_confirmation_number(struct str s)
 {
     size_t zeros = 0;
 
@@ -43,43 +42,45 @@ static bool is_number(struct str s)
     return (s.n == 10 || s.n == 11) && zeros < s.n;
 }
 
-static bool take_number_text(struct visit *v, struct voucher *x)
+static bool take_confirmation_number(struct stripe_call *v, struct voucher *x)
 {
-    struct taken t;
+    struct param t;
 
-    if (!take_text(v, "confirmation_number", LIMIT_SANDBOX_TEXT, &t))
+    if (!param_text(v, "confirmation_number", LIMIT_SANDBOX_TEXT, &t))
         return false;
-    if (t.text.n && !is_number(t.text))
-        return visit_invalid(v, NULL, "payment_method_options[konbini][confirmation_number]",
-                             "The confirmation number must be 10 to 11 digits, not all of them 0.");
+    if (t.text.n && !is_confirmation_number(t.text))
+        return stripe_reject_invalid(
+            v, NULL, "payment_method_options[konbini][confirmation_number]",
+            "The confirmation number must be 10 to 11 digits, not all of them 0.");
     if (str_eq(t.text, S("01234567890")))
-        return visit_invalid(v, "payment_intent_konbini_rejected_confirmation_number",
-                             "payment_method_options[konbini][confirmation_number]",
-                             "The confirmation number was rejected by the provider.");
+        return stripe_reject_invalid(v, "payment_intent_konbini_rejected_confirmation_number",
+                                     "payment_method_options[konbini][confirmation_number]",
+                                     "The confirmation number was rejected by the provider.");
     if (t.has)
         x->confirmation_number = t.text;
     return true;
 }
 
-static bool take_end(struct visit *v, struct voucher *x)
+static bool take_end(struct stripe_call *v, struct voucher *x)
 {
-    struct taken days, until;
+    struct param days, until;
 
-    if (!take_number(v, "expires_after_days", &days) || !take_number(v, "expires_at", &until))
+    if (!param_number(v, "expires_after_days", &days) || !param_number(v, "expires_at", &until))
         return false;
     if (days.has && until.has)
-        return visit_invalid(v, "parameters_exclusive", "payment_method_options[konbini]",
-                             "You may only specify one of expires_after_days and expires_at.");
+        return stripe_reject_invalid(
+            v, "parameters_exclusive", "payment_method_options[konbini]",
+            "You may only specify one of expires_after_days and expires_at.");
     if (days.has && (days.number < 1 || days.number > LIMIT_SANDBOX_VOUCHER_DAYS))
-        return visit_invalid(v, NULL, "payment_method_options[konbini][expires_after_days]",
-                             "expires_after_days must be between 1 and %d.",
-                             LIMIT_SANDBOX_VOUCHER_DAYS);
+        return stripe_reject_invalid(v, NULL, "payment_method_options[konbini][expires_after_days]",
+                                     "expires_after_days must be between 1 and %d.",
+                                     LIMIT_SANDBOX_VOUCHER_DAYS);
     if (until.has &&
         (until.number <= v->w.now_ms / 1000 ||
          until.number > v->w.now_ms / 1000 + LIMIT_SANDBOX_VOUCHER_DAYS * (DAY_MS / 1000)))
-        return visit_invalid(v, NULL, "payment_method_options[konbini][expires_at]",
-                             "expires_at must be in the future, and at most %d days away.",
-                             LIMIT_SANDBOX_VOUCHER_DAYS);
+        return stripe_reject_invalid(v, NULL, "payment_method_options[konbini][expires_at]",
+                                     "expires_at must be in the future, and at most %d days away.",
+                                     LIMIT_SANDBOX_VOUCHER_DAYS);
     if (days.has || until.has) {
         x->expires_after_days = days.number;
         x->asked_until_ms = until.number * 1000;
@@ -87,13 +88,13 @@ static bool take_end(struct visit *v, struct voucher *x)
     return true;
 }
 
-static bool take_options(struct visit *v, void *ctx)
+static bool take_options(struct stripe_call *v, void *ctx)
 {
     struct voucher *x = ctx;
-    struct taken t;
+    struct param t;
 
-    if (!take_number_text(v, x) || !take_end(v, x) ||
-        !take_text(v, "product_description", DESCRIPTION_MAX, &t))
+    if (!take_confirmation_number(v, x) || !take_end(v, x) ||
+        !param_text(v, "product_description", DESCRIPTION_MAX, &t))
         return false;
     if (t.has)
         x->product_description = t.text;
@@ -111,7 +112,7 @@ static bool read_or_new(struct work *w, struct str intent, struct voucher *ret)
     return work_ok(w, e);
 }
 
-bool take_voucher(struct visit *v, const struct intent *p)
+bool param_voucher(struct stripe_call *v, const struct intent *p)
 {
     const struct form *f = form_get(&v->form, S("payment_method_options"));
     struct voucher x;
@@ -119,13 +120,13 @@ bool take_voucher(struct visit *v, const struct intent *p)
     f = f ? form_get(f, S("konbini")) : NULL;
     if (!f || !f->first)
         return true;
-    return read_or_new(&v->w, p->id, &x) && take_below(v, f, take_options, &x) &&
+    return read_or_new(&v->w, p->id, &x) && param_within(v, f, take_options, &x) &&
            sb_voucher_write(&v->w, &x);
 }
 
 /* --- the slip --- */
 
-/* The last second of the day in Japan that is so many days away. */
+/* The last second of the day in Japan, so many days from today. */
 static int64_t end_of_day_ms(int64_t now_ms, int64_t days)
 {
     int64_t today = (now_ms + JAPAN_MS) / DAY_MS;
@@ -133,7 +134,7 @@ static int64_t end_of_day_ms(int64_t now_ms, int64_t days)
     return (today + days + 1) * DAY_MS - JAPAN_MS - 1000;
 }
 
-static struct str digits_of(struct work *w, int count)
+static struct str random_digits(struct work *w, int count)
 {
     char text[NUMBER_DIGITS + 1];
 
@@ -157,7 +158,7 @@ static struct str email_of(struct work *w, struct str method)
 
 enum ending { END_LATER, END_PAID, END_LAPSED, END_LAPSED_LATER };
 
-/* Stripe's own signs; a number beats an address. */
+/* Stripe's test values. A confirmation number is looked at before the email address. */
 static enum ending ending_of(struct work *w, const struct intent *p, const struct voucher *x)
 {
     static const struct {
@@ -179,8 +180,8 @@ static enum ending ending_of(struct work *w, const struct intent *p, const struc
 
 static void write_slip(struct work *w, struct voucher *x)
 {
-    x->number = x->confirmation_number.n ? x->confirmation_number : digits_of(w, NUMBER_DIGITS);
-    x->code = digits_of(w, CODE_DIGITS);
+    x->number = x->confirmation_number.n ? x->confirmation_number : random_digits(w, NUMBER_DIGITS);
+    x->code = random_digits(w, CODE_DIGITS);
     x->store = S("");
     x->shown_until_ms =
         x->asked_until_ms
@@ -202,9 +203,9 @@ bool sb_voucher_issue(struct work *w, struct intent *p)
         x.lapses_ms = w->now_ms;
     if (end == END_LAPSED_LATER)
         x.lapses_ms = w->now_ms + LIMIT_SANDBOX_VOUCHER_DELAY_MS;
-    return sb_voucher_write(w, &x) && sb_intent_ask(w, p) && sb_session_follow(w, p) &&
-           work_later(w, sb_job_voucher_lapse, p->id, x.lapses_ms) &&
-           (end != END_PAID || work_later(w, sb_job_voucher_pay, p->id, w->now_ms));
+    return sb_voucher_write(w, &x) && sb_intent_require_action(w, p) && sb_session_follow(w, p) &&
+           work_add_message(w, sb_job_voucher_lapse, p->id, x.lapses_ms) &&
+           (end != END_PAID || work_add_message(w, sb_job_voucher_pay, p->id, w->now_ms));
 }
 
 bool sb_voucher_pay(struct work *w, struct intent *p, struct str store)
@@ -217,9 +218,9 @@ bool sb_voucher_pay(struct work *w, struct intent *p, struct str store)
     return sb_voucher_write(w, &x) && sb_intent_succeed(w, p);
 }
 
-bool sb_voucher_lapse(struct work *w, struct intent *p)
+bool sb_voucher_expire(struct work *w, struct intent *p)
 {
-    struct attempt a = {
+    struct pay_attempt a = {
         .code = S("payment_intent_payment_attempt_expired"),
         .message = S("The latest payment attempt of the PaymentIntent has expired. You can provide "
                      "payment_method_data or a new PaymentMethod to attempt to fulfill this "

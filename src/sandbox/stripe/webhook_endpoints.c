@@ -1,5 +1,5 @@
-/* webhook_endpoints.c - /v1/webhook_endpoints: receivers beside that of the options. The secret is told
- * once, when one is made. */
+/* webhook_endpoints.c - /v1/webhook_endpoints: receivers besides the one of the settings. The
+ * secret is in the answer to the create call only. */
 #include "base/limits.h"
 #include "sandbox/page/page.h"
 #include "sandbox/stripe/call.h"
@@ -25,19 +25,19 @@ static struct str hook_json(struct work *w, const struct hook *h, bool with_secr
     buf_add(&b, h->disabled ? S(",\"status\":\"disabled\"") : S(",\"status\":\"enabled\""));
     sb_put_text(&b, S(",\"url\":"), h->url);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
-static bool visit_hook(struct visit *v, struct hook *ret)
+static bool stripe_read_hook(struct stripe_call *v, struct hook *ret)
 {
     enum err e = sb_hook_read(v->w.tx, v->id, ret);
 
     if (e == ERR_NOT_FOUND)
-        return visit_missing(v, 404, "webhook endpoint", v->id, "webhook_endpoint");
+        return stripe_reject_missing(v, 404, "webhook endpoint", v->id, "webhook_endpoint");
     return work_ok(&v->w, e);
 }
 
-/* --- what may be asked for --- */
+/* --- parameters --- */
 
 static bool is_type(struct str s)
 {
@@ -50,26 +50,27 @@ static bool is_type(struct str s)
     return s.n && s.n <= TYPE_MAX && memchr(s.p, '.', s.n);
 }
 
-static bool check_types(struct visit *v, const struct form *f)
+static bool check_types(struct stripe_call *v, const struct form *f)
 {
     if (!f->first || f->count > LIMIT_SANDBOX_TYPES)
-        return visit_invalid(v, NULL, "enabled_events", "Invalid array");
+        return stripe_reject_invalid(v, NULL, "enabled_events", "Invalid array");
     for (const struct form *x = f->first; x; x = x->next)
         if (!is_type(x->value))
-            return visit_invalid(v, NULL, "enabled_events",
-                                 "Invalid enabled_events: %.*s is not the type of an event.",
-                                 (int)(x->value.n < 100 ? x->value.n : 100), x->value.p);
+            return stripe_reject_invalid(
+                v, NULL, "enabled_events",
+                "Invalid enabled_events: %.*s is not the type of an event.",
+                (int)(x->value.n < 100 ? x->value.n : 100), x->value.p);
     return true;
 }
 
-static bool take_types(struct visit *v, bool required, struct hook *h)
+static bool take_types(struct stripe_call *v, bool required, struct hook *h)
 {
     const struct form *f = form_get(&v->form, S("enabled_events"));
     struct buf b;
 
     if (!f)
-        return !required || visit_invalid(v, "parameter_missing", "enabled_events",
-                                          "Missing required param: enabled_events.");
+        return !required || stripe_reject_invalid(v, "parameter_missing", "enabled_events",
+                                                  "Missing required param: enabled_events.");
     if (!check_types(v, f))
         return false;
     buf_init(&b, LIMIT_SANDBOX_OBJECT);
@@ -78,115 +79,116 @@ static bool take_types(struct visit *v, bool required, struct hook *h)
         buf_json(&b, x->value);
     }
     buf_char(&b, ']');
-    h->events = work_take(&v->w, &b);
+    h->events = work_text_of(&v->w, &b);
     return !v->w.err;
 }
 
-static bool take_url(struct visit *v, bool required, struct hook *h)
+static bool take_url(struct stripe_call *v, bool required, struct hook *h)
 {
-    struct taken t;
+    struct param t;
 
-    if (!take_text(v, "url", LIMIT_SANDBOX_TEXT, &t))
+    if (!param_text(v, "url", LIMIT_SANDBOX_TEXT, &t))
         return false;
     if (!t.has)
         return !required ||
-               visit_invalid(v, "parameter_missing", "url", "Missing required param: url.");
+               stripe_reject_invalid(v, "parameter_missing", "url", "Missing required param: url.");
     h->url = t.text;
-    return page_is_address(t.text) ||
-           visit_invalid(v, "url_invalid", "url",
-                         "Invalid URL: An explicit scheme (such as https) "
-                         "must be provided.");
+    return page_is_url(t.text) ||
+           stripe_reject_invalid(v, "url_invalid", "url",
+                                 "Invalid URL: An explicit scheme (such as https) "
+                                 "must be provided.");
 }
 
-static bool take_hook(struct visit *v, bool required, struct hook *h)
+static bool take_hook(struct stripe_call *v, bool required, struct hook *h)
 {
-    struct taken description;
+    struct param description;
 
     if (!take_url(v, required, h) || !take_types(v, required, h) ||
-        !take_text(v, "description", DESCRIPTION_MAX, &description) ||
-        !take_metadata(v, &h->metadata))
+        !param_text(v, "description", DESCRIPTION_MAX, &description) ||
+        !param_metadata(v, &h->metadata))
         return false;
     if (description.has)
         h->description = description.text;
     return true;
 }
 
-static bool has_room(struct visit *v)
+static bool has_room(struct stripe_call *v)
 {
     struct row row;
 
     if (!work_ok(&v->w, tx_row(v->w.tx, STMT_sandbox_hooks_count, NULL, 0, &row)))
         return false;
     return row.col[0].i < LIMIT_SANDBOX_ENDPOINTS ||
-           visit_invalid(v, NULL, NULL,
-                         "You have reached the maximum of %d test webhook endpoints.",
-                         LIMIT_SANDBOX_ENDPOINTS);
+           stripe_reject_invalid(v, NULL, NULL,
+                                 "You have reached the maximum of %d test webhook endpoints.",
+                                 LIMIT_SANDBOX_ENDPOINTS);
 }
 
 /* --- the operations --- */
 
-void hook_create(struct visit *v)
+void hook_create(struct stripe_call *v)
 {
     struct hook h = { .id = sb_id_new(&v->w, "we_1"),
                       .created_ms = v->w.now_ms,
                       .metadata = S("{}"),
                       .secret = sb_id_random(&v->w, "whsec_", SECRET_DIGITS) };
-    struct taken version;
+    struct param version;
 
-    if (!take_hook(v, true, &h) || !take_text(v, "api_version", VERSION_MAX, &version) ||
+    if (!take_hook(v, true, &h) || !param_text(v, "api_version", VERSION_MAX, &version) ||
         !has_room(v))
         return;
     h.api_version = version.text;
     v->w.s->no_endpoints = false;
     if (sb_hook_write(&v->w, &h))
-        visit_answer(v, hook_json(&v->w, &h, true));
+        stripe_answer(v, hook_json(&v->w, &h, true));
 }
 
-void hook_update(struct visit *v)
+void hook_update(struct stripe_call *v)
 {
     struct hook h;
 
-    if (!visit_hook(v, &h) || !take_hook(v, false, &h) || !take_flag(v, "disabled", &h.disabled))
+    if (!stripe_read_hook(v, &h) || !take_hook(v, false, &h) ||
+        !param_flag(v, "disabled", &h.disabled))
         return;
     v->w.s->no_endpoints = false;
     if (sb_hook_write(&v->w, &h))
-        visit_answer(v, hook_json(&v->w, &h, false));
+        stripe_answer(v, hook_json(&v->w, &h, false));
 }
 
-void hook_retrieve(struct visit *v)
+void hook_retrieve(struct stripe_call *v)
 {
     struct hook h;
 
-    if (visit_hook(v, &h))
-        visit_answer(v, hook_json(&v->w, &h, false));
+    if (stripe_read_hook(v, &h))
+        stripe_answer(v, hook_json(&v->w, &h, false));
 }
 
-void hook_delete(struct visit *v)
+void hook_delete(struct stripe_call *v)
 {
     struct str id = v->id;
     struct hook h;
 
-    if (!visit_hook(v, &h) ||
+    if (!stripe_read_hook(v, &h) ||
         !work_ok(&v->w, TX_DO(v->w.tx, STMT_sandbox_hook_delete, 1, V_TEXT(id))))
         return;
-    visit_answer(v, work_text(&v->w,
-                              "{\"id\":\"" STR_FMT "\",\"object\":\"webhook_endpoint\","
-                              "\"deleted\":true}",
-                              STR_ARG(h.id)));
+    stripe_answer(v, work_text(&v->w,
+                               "{\"id\":\"" STR_FMT "\",\"object\":\"webhook_endpoint\","
+                               "\"deleted\":true}",
+                               STR_ARG(h.id)));
 }
 
-void hook_list(struct visit *v)
+void hook_list(struct stripe_call *v)
 {
-    struct page page = { .above = S("we_"), .below = S("we_~") };
+    struct list_page page = { .above = S("we_"), .below = S("we_~") };
     struct hook *h = NULL;
     struct str *objects;
 
-    if (!take_page(v, &page) || !sb_hook_page(&v->w, &page, &h))
+    if (!param_page(v, &page) || !sb_hook_page(&v->w, &page, &h))
         return;
-    objects = visit_objects(v, page.count);
+    objects = stripe_list_objects(v, page.count);
     if (!objects)
         return;
     for (size_t i = 0; i < page.count; i++)
         objects[i] = hook_json(&v->w, &h[i], false);
-    visit_list(v, "/v1/webhook_endpoints", &page, objects);
+    stripe_answer_list(v, "/v1/webhook_endpoints", &page, objects);
 }

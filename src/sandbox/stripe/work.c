@@ -1,3 +1,4 @@
+/* work.c - struct work: the first failure, text in the arena, events, messages, and jobs. */
 #include "base/limits.h"
 #include "sandbox/stripe/model.h"
 
@@ -28,7 +29,7 @@ struct str work_text(struct work *w, const char *format, ...)
     return s;
 }
 
-struct str work_take(struct work *w, struct buf *b)
+struct str work_text_of(struct work *w, struct buf *b)
 {
     struct str s = { 0 };
 
@@ -39,7 +40,7 @@ struct str work_take(struct work *w, struct buf *b)
     return s;
 }
 
-bool work_event(struct work *w, const char *type, struct str object, struct str previous)
+bool work_emit(struct work *w, const char *type, struct str object, struct str previous)
 {
     struct sandbox_event e = { .type = str_of(type),
                                .object = object,
@@ -47,19 +48,19 @@ bool work_event(struct work *w, const char *type, struct str object, struct str 
                                .request_id = w->request_id,
                                .idempotency_key = w->idempotency_key };
 
-    if (w->err) /* the object could not be written down */
+    if (w->err) /* the object could not be written as JSON */
         return false;
     return work_ok(w, sandbox_event_add(w->s, w->tx, w->a, &e));
 }
 
-bool work_later(struct work *w, struct str kind, struct str ref, int64_t due_ms)
+bool work_add_message(struct work *w, struct str kind, struct str ref, int64_t due_ms)
 {
     struct queue_new m = { .id = env_uuid(&w->s->env), .kind = kind, .ref = ref, .due_ms = due_ms };
 
     return work_ok(w, queue_add(w->s->queue, w->tx, w->now_ms, &m, 1));
 }
 
-/* --- a message's run --- */
+/* --- the run of a message --- */
 
 enum err work_run(struct sandbox *s, struct tx *tx, struct str id,
                   void (*act)(struct work *w, struct str id))

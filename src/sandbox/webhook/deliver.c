@@ -1,12 +1,13 @@
-/* deliver.c - an event on its way to one receiver.
+/* deliver.c - the job that sends one event to one receiver.
  *
  *   message --> read event, receiver, secrets --> sign, POST --> 2xx: done
- *                                                          '--> else: again by the schedule, then
- * dead
+ *                                                          '--> else: again, by the schedule,
+ *                                                               and at its end a dead letter
  *
- * What is sent is indented by two blanks, as Stripe's is, so that a receiver who signs or compares
- * something else than the raw bytes is found out here. Each try has a time and signatures of its
- * own: one for each secret that is valid then. */
+ * The body is indented by two spaces, as Stripe's is, so that a receiver that verifies anything but
+ * the raw bytes fails here. Each attempt has its own time and signatures: one for each secret that
+ * is valid then. A crash while sending costs an attempt; the event is sent again with the same
+ * id. */
 #include "base/hex.h"
 #include "base/limits.h"
 #include "http/client/client.h"
@@ -21,14 +22,14 @@
 
 enum { DIGEST = 32, HEADERS = 5 };
 
-struct deliver_delivery {
+struct delivery {
     struct job *job;
     struct sandbox *sandbox;
     struct unit load;
     struct arena arena;
-    struct buf text; /* "1760000000." and behind it the body: what is signed, in one piece */
+    struct buf text; /* "1760000000." and the body in one piece: the signed text */
     struct str body;
-    struct str url; /* of an endpoint; empty: the receiver of the options */
+    struct str url; /* of a webhook endpoint; empty: the receiver of the settings */
     struct secrets secrets;
     struct call call;
     struct header headers[HEADERS];
@@ -37,12 +38,12 @@ struct deliver_delivery {
     struct why why;
 };
 
-static void deliver_finish(struct deliver_delivery *d)
+static void deliver_finish(struct delivery *d)
 {
     job_outside_done(d->job, OK, d->why.text);
 }
 
-bool sandbox_heard(const struct call *c, struct why *why)
+bool sandbox_delivered(const struct call *c, struct why *why)
 {
     if (c->result != CALL_ANSWERED)
         why_set(why, "the receiver was not reached: %s", c->why);
@@ -55,9 +56,9 @@ bool sandbox_heard(const struct call *c, struct why *why)
 
 static void deliver_answered(struct call *c)
 {
-    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
+    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
 
-    d->delivered = sandbox_heard(c, &d->why);
+    d->delivered = sandbox_delivered(c, &d->why);
     LOG(d->sandbox->env.log, LOG_DEBUG, "sandbox webhook",
         LOG_TEXT("eventId", d->job->message->ref), LOG_NUM("attempt", d->job->message->attempt),
         LOG_NUM("status", c->result == CALL_ANSWERED ? c->status : 0),
@@ -65,7 +66,7 @@ static void deliver_answered(struct call *c)
     deliver_finish(d);
 }
 
-/* --- signed --- */
+/* --- signing --- */
 
 static char *add_signature(char *p, struct str secret, struct str text)
 {
@@ -81,7 +82,7 @@ static char *add_signature(char *p, struct str secret, struct str text)
     return hex_put(p, digest, DIGEST);
 }
 
-static bool deliver_sign(struct deliver_delivery *d, struct str text, int64_t t)
+static bool deliver_sign(struct delivery *d, struct str text, int64_t t)
 {
     char *p = d->signature + snprintf(d->signature, sizeof(d->signature), "t=%lld", (long long)t);
 
@@ -93,8 +94,8 @@ static bool deliver_sign(struct deliver_delivery *d, struct str text, int64_t t)
     return p;
 }
 
-/* The clock is the one that the receiver's tests move, too. */
-static bool write_text(struct deliver_delivery *d)
+/* Signs with the sandbox's clock, which a test moves together with the receiver's. */
+static bool deliver_prepare(struct delivery *d)
 {
     int64_t t = clock_wall_ms(&d->sandbox->env.clock) / 1000;
     size_t skip;
@@ -109,17 +110,17 @@ static bool write_text(struct deliver_delivery *d)
     return true;
 }
 
-/* --- sent --- */
+/* --- sending --- */
 
-/* The switch may change while this is under way. */
-static struct str builtin_url(struct deliver_delivery *d)
+/* A copy, because the switch may change while the call is under way. */
+static struct str builtin_url(struct delivery *d)
 {
     struct str url = str_of(d->sandbox->faults->webhooks.url);
 
     return url.n ? arena_str(&d->arena, url) : d->sandbox->o.webhook_url;
 }
 
-static void send_it(struct deliver_delivery *d)
+static void deliver_send(struct delivery *d)
 {
     d->headers[0] = (struct header){ S("Content-Type"), S("application/json; charset=utf-8") };
     d->headers[1] =
@@ -140,16 +141,16 @@ static void send_it(struct deliver_delivery *d)
     client_call(d->sandbox->client, &d->call);
 }
 
-/* --- read --- */
+/* --- loading --- */
 
-static bool deliver_keep(struct deliver_delivery *d, struct str *s)
+static bool deliver_keep(struct delivery *d, struct str *s)
 {
     *s = arena_str(&d->arena, *s);
     return s->p;
 }
 
-/* One that was deleted or disabled meanwhile wants nothing more. */
-static enum err load_endpoint(struct deliver_delivery *d, struct tx *tx, int64_t now_ms)
+/* An endpoint that was deleted or disabled meanwhile gets nothing. */
+static enum err load_endpoint(struct delivery *d, struct tx *tx, int64_t now_ms)
 {
     struct hook h;
     enum err e = sb_hook_read(tx, d->job->message->body, &h);
@@ -162,9 +163,9 @@ static enum err load_endpoint(struct deliver_delivery *d, struct tx *tx, int64_t
     return deliver_keep(d, &d->url) ? OK : ERR_NO_MEMORY;
 }
 
-static enum err load_run(struct tx *tx, struct unit *u)
+static enum err deliver_load(struct tx *tx, struct unit *u)
 {
-    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, load);
+    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
     struct sandbox *s = d->sandbox;
     int64_t now_ms = env_now_ms(&s->env);
     struct row row;
@@ -185,23 +186,23 @@ static enum err load_run(struct tx *tx, struct unit *u)
 
 static void deliver_loaded(struct unit *u)
 {
-    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, load);
+    struct delivery *d = CONTAINER_OF(u, struct delivery, load);
 
     if (u->err)
         job_outside_done(d->job, u->err, "its event could not be read");
     else if (d->unwanted)
         deliver_finish(d);
-    else if (!write_text(d))
+    else if (!deliver_prepare(d))
         job_outside_done(d->job, ERR_NO_MEMORY, "no memory to sign it");
     else
-        send_it(d);
+        deliver_send(d);
 }
 
 static void deliver_run(struct job *j, void *ctx)
 {
-    static const struct unit_kind load = { "sandbox.event", UNIT_READ, load_run, NULL };
+    static const struct unit_kind load = { "sandbox.event", UNIT_READ, deliver_load, NULL };
     struct sandbox *s = ctx;
-    struct deliver_delivery *d = calloc(1, sizeof(*d));
+    struct delivery *d = calloc(1, sizeof(*d));
     const char *lost;
 
     if (!d) {
@@ -212,7 +213,7 @@ static void deliver_run(struct job *j, void *ctx)
     d->job = j;
     d->sandbox = s;
     arena_init(&d->arena, 2 * LIMIT_SANDBOX_EVENT);
-    buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* indented */
+    buf_init(&d->text, 4 * LIMIT_SANDBOX_EVENT); /* room for the indented body */
     lost = sandbox_webhook_lost(s);
     if (lost) {
         why_set(&d->why, "%s", lost);
@@ -226,12 +227,12 @@ static void deliver_run(struct job *j, void *ctx)
     store_post(s->store, &d->load);
 }
 
-/* --- again --- */
+/* --- the end of an attempt --- */
 
 static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct sandbox *s = ctx;
-    const struct deliver_delivery *d = j->state;
+    const struct delivery *d = j->state;
     int64_t delay = retry_delay_ms(&retry_table[RETRY_SANDBOX_WEBHOOK], j->message->attempt);
 
     (void)tx;
@@ -239,14 +240,14 @@ static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct w
         return OK;
     why_set(why, "%s", d->why.text);
     if (delay < 0)
-        return ERR_UNPROCESSABLE; /* a dead letter; no policy tries it again */
+        return ERR_UNPROCESSABLE; /* becomes a dead letter; no policy retries it */
     j->again_ms = env_now_ms(j->env) + delay / atomic_load(&s->faults->webhooks.factor);
     return OK;
 }
 
 static void deliver_release(struct job *j, void *ctx)
 {
-    struct deliver_delivery *d = j->state;
+    struct delivery *d = j->state;
 
     (void)ctx;
     if (!d)
@@ -261,7 +262,8 @@ struct job_kind sandbox_webhook_kind(struct sandbox *s)
     return (struct job_kind){
         .name = "sandbox.webhook",
         .ctx = s,
-        /* of our own troubles; deliver_settle() has the schedule. A crash counts as a try. */
+        /* For failures of the sandbox itself; deliver_settle() has the schedule. A crash counts as
+         * an attempt. */
         .retry = retry_table[RETRY_SANDBOX_WEBHOOK_JOB],
         .outside = deliver_run,
         .settle = deliver_settle,

@@ -1,17 +1,19 @@
-/* events.c - what happened, written down, and who is to be told.
+/* events.c - storing events, and adding a message for each of their receivers.
  *
  *   change --same commit--> row of sandbox_events
- *                       |-> message "sandbox.webhook" for each receiver that wants it   deliver.c
- *                       '-> message "sandbox.relay" while somebody listens              sandbox/relay/relay.c
+ *                       |-> message "sandbox.webhook" for each receiver     deliver.c
+ *                       '-> message "sandbox.relay" if there are sessions   relay/relay.c
  *
- *   (1) An event's text is written once and never changes; only its signature is new on each try.
- *   (2) Events have no order among each other, as with Stripe: no lanes.
- *   (3) The receiver of the options is told what Ichido applies; an endpoint what it asked for.
- *   (4) Ids grow: by their time, and within a millisecond by a count. So they sort as `seq` does.
- *   (5) A receiver's message has an id that is made of the event's and the receiver's: as long as
- *       there is one, that webhook is pending.
+ *   (1) An event's text is stored once and never changes; each attempt only signs it anew.
+ *   (2) Events have no order among each other, as with Stripe: they have no lane.
+ *   (3) The receiver of the settings gets the types that Ichido applies, an endpoint those that it
+ *       asked for.
+ *   (4) Ids grow with time, and within a millisecond with a counter. So they sort as `seq` does.
+ *   (5) The id of a receiver's message is computed from the event and the receiver: while the
+ *       message exists, that webhook is pending.
  *
- * Rows hold the compact text. */
+ * Rows hold compact JSON. The event and its messages are one commit with the change, so a crash
+ * leaves all of them or none. */
 #include "base/buf.h"
 #include "base/limits.h"
 #include "sandbox/control/control.h"
@@ -28,11 +30,8 @@ static const struct str webhook_kind = { "sandbox.webhook", sizeof("sandbox.webh
 
 /* --- ids --- */
 
-enum {
-    ID_DIGITS = 22,
-    COUNT_BITS = 12,
-    TYPE_MAX = 128
-}; /* digits of base 62, for the 128 bits of a UUID */
+/* ID_DIGITS: digits of base 62 for the 128 bits of a UUID. */
+enum { ID_DIGITS = 22, COUNT_BITS = 12, TYPE_MAX = 128 };
 
 static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -60,7 +59,7 @@ bool sb_event_uuid(struct str id, struct uuid *ret_uuid)
 
         if (!at)
             return false;
-        bits = bits * 62 + (unsigned)(at - digits); /* wraps for what no UUID makes */
+        bits = bits * 62 + (unsigned)(at - digits); /* overflows only for texts that are no UUID */
     }
     for (size_t i = sizeof(ret_uuid->b); i--; bits >>= 8)
         ret_uuid->b[i] = (unsigned char)bits;
@@ -81,7 +80,7 @@ struct str sb_event_first_at(struct work *w, int64_t ms)
     return id;
 }
 
-/* Only the store's one writer comes here. */
+/* Runs on the one thread that writes to the store. */
 static struct uuid next_uuid(struct sandbox *s, int64_t now_ms)
 {
     struct uuid u;
@@ -99,8 +98,9 @@ static struct uuid next_uuid(struct sandbox *s, int64_t now_ms)
     return u;
 }
 
-/* Those of one event stay beside each other in the queue's index. */
-struct uuid sb_told_id(struct uuid event, struct str endpoint)
+/* The first bytes stay the event's, so the messages of one event are neighbours in the queue's
+ * index. */
+struct uuid sb_webhook_message_id(struct uuid event, struct str endpoint)
 {
     unsigned char hash[EVP_MAX_MD_SIZE] = { 0 };
 
@@ -128,9 +128,9 @@ static void add_request(struct buf *b, const struct sandbox_event *e)
     buf_char(b, '}');
 }
 
-/* The keys stand in Stripe's order. */
-static struct str webhook_events_envelope(struct arena *a, const struct sandbox_event *e,
-                                          struct str id, int64_t created_s, size_t pending)
+/* The keys are in Stripe's order. */
+static struct str envelope_json(struct arena *a, const struct sandbox_event *e, struct str id,
+                                int64_t created_s, size_t pending)
 {
     struct str copy = { 0 };
     struct buf b;
@@ -160,8 +160,9 @@ static struct str webhook_events_envelope(struct arena *a, const struct sandbox_
     return copy;
 }
 
-/* The oldest go, a few at a time, where there are too many; sandbox/stripe/jobs.c has those that are too old. */
-static enum err forget_most(struct tx *tx, int64_t seq)
+/* Deletes the oldest events, a few at a time, when there are too many. stripe/jobs.c deletes those
+ * that are too old. */
+static enum err forget_oldest(struct tx *tx, int64_t seq)
 {
     if (seq % LIMIT_SANDBOX_FORGET)
         return OK;
@@ -175,10 +176,10 @@ static enum err store_event(struct tx *tx, const struct sandbox_event *e, struct
     enum err err = TX_ROW(tx, STMT_sandbox_event_add, &row, V_TEXT(id), V_TEXT(e->type),
                           V_INT(now_ms), V_TEXT(body));
 
-    return err ? err : forget_most(tx, row.col[0].i);
+    return err ? err : forget_oldest(tx, row.col[0].i);
 }
 
-/* --- who is told --- */
+/* --- receivers --- */
 
 static bool sb_builtin_wants(const struct sandbox *s, struct str type)
 {
@@ -201,16 +202,16 @@ bool sb_hook_wants(struct str events, struct str type)
            (n < TYPE_MAX && memmem(events.p, events.n, quoted, (size_t)n));
 }
 
-struct webhook_events_audience {
+struct audience {
     struct str type;
     size_t count;
-    struct str endpoints[1 + LIMIT_SANDBOX_ENDPOINTS]; /* empty: the receiver of the options */
-    bool any;                                          /* there are endpoints at all */
+    struct str endpoints[1 + LIMIT_SANDBOX_ENDPOINTS]; /* empty: the receiver of the settings */
+    bool any;                                          /* there is at least one webhook endpoint */
 };
 
-static enum err add_listener(void *ctx, const struct row *row)
+static enum err add_endpoint(void *ctx, const struct row *row)
 {
-    struct webhook_events_audience *a = ctx;
+    struct audience *a = ctx;
 
     a->any = true;
     if (a->count < COUNT(a->endpoints) && sb_hook_wants(row->col[1].s, a->type))
@@ -218,27 +219,27 @@ static enum err add_listener(void *ctx, const struct row *row)
     return OK;
 }
 
-/* Most sandboxes have no endpoints: that is remembered until one is made. Both happen on the
- * store's one writer. */
+/* Most sandboxes have no endpoints. That is remembered until one is made; both happen on the one
+ * thread that writes to the store. */
 static enum err find_audience(struct sandbox *s, struct tx *tx, struct str type,
-                              struct webhook_events_audience *ret)
+                              struct audience *ret)
 {
     enum err e;
 
-    *ret = (struct webhook_events_audience){ .type = type };
+    *ret = (struct audience){ .type = type };
     if (sb_builtin_wants(s, type))
         ret->count++;
     if (s->no_endpoints)
         return OK;
-    e = tx_each(tx, STMT_sandbox_hooks_told, NULL, 0, add_listener, ret);
+    e = tx_each(tx, STMT_sandbox_hooks_told, NULL, 0, add_endpoint, ret);
     s->no_endpoints = !e && !ret->any;
     return e;
 }
 
-static enum err webhook_events_tell(struct sandbox *s, struct tx *tx, struct uuid first,
-                                    struct str id, struct str endpoint, int64_t now_ms)
+static enum err add_messages(struct sandbox *s, struct tx *tx, struct uuid first, struct str id,
+                             struct str endpoint, int64_t now_ms)
 {
-    struct telling t = sandbox_telling(s, now_ms);
+    struct delivery_plan t = sandbox_delivery_plan(s, now_ms);
     struct queue_new m[1 + LIMIT_SANDBOX_COPIES];
 
     for (size_t i = 0; i <= t.copies; i++)
@@ -250,13 +251,14 @@ static enum err webhook_events_tell(struct sandbox *s, struct tx *tx, struct uui
     return queue_add(s->queue, tx, now_ms, m, t.copies + 1);
 }
 
-static enum err tell_all(struct sandbox *s, struct tx *tx, struct uuid u, struct str id,
-                         const struct webhook_events_audience *a, int64_t now_ms)
+static enum err add_all_messages(struct sandbox *s, struct tx *tx, struct uuid u, struct str id,
+                                 const struct audience *a, int64_t now_ms)
 {
-    enum err e = relay_is_on(s) ? relay_event(s, tx, id, now_ms) : OK;
+    enum err e = relay_has_sessions(s) ? relay_add_event(s, tx, id, now_ms) : OK;
 
     for (size_t i = 0; i < a->count && !e; i++)
-        e = webhook_events_tell(s, tx, sb_told_id(u, a->endpoints[i]), id, a->endpoints[i], now_ms);
+        e = add_messages(s, tx, sb_webhook_message_id(u, a->endpoints[i]), id, a->endpoints[i],
+                         now_ms);
     return e;
 }
 
@@ -266,40 +268,40 @@ enum err sandbox_event_add(struct sandbox *s, struct tx *tx, struct arena *a,
     int64_t now_ms = env_now_ms(&s->env);
     struct uuid u = next_uuid(s, now_ms);
     struct str id = sb_event_id(a, u), body = { 0 };
-    struct webhook_events_audience audience;
+    struct audience audience;
     enum err err = find_audience(s, tx, e->type, &audience);
 
     if (err)
         return err;
     if (id.p)
-        body = webhook_events_envelope(a, e, id, now_ms / 1000, audience.count);
+        body = envelope_json(a, e, id, now_ms / 1000, audience.count);
     if (!body.p)
         return ERR_NO_MEMORY;
     err = store_event(tx, e, id, body, now_ms);
-    return err ? err : tell_all(s, tx, u, id, &audience, now_ms);
+    return err ? err : add_all_messages(s, tx, u, id, &audience, now_ms);
 }
 
-/* --- once more --- */
+/* --- sending again --- */
 
-enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
-                        int64_t now_ms)
+enum err sb_event_resend(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
+                         int64_t now_ms)
 {
-    return webhook_events_tell(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
+    return add_messages(s, tx, env_uuid(&s->env), id, endpoint, now_ms);
 }
 
-enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
-                            int64_t now_ms)
+enum err sb_event_resend_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
+                             int64_t now_ms)
 {
-    struct webhook_events_audience a;
+    struct audience a;
     enum err e = find_audience(s, tx, type, &a);
 
     for (size_t i = 0; i < a.count && !e; i++)
-        e = sb_event_again(s, tx, id, a.endpoints[i], now_ms);
+        e = sb_event_resend(s, tx, id, a.endpoints[i], now_ms);
     return e;
 }
 
-/* POST /_sandbox/events/{id}/resend: to the receiver of the options, whatever it is. */
-static enum err webhook_events_resend(struct act *a, struct work *w)
+/* POST /_sandbox/events/{id}/resend sends to the receiver of the settings, whatever its type. */
+static enum err resend_run(struct act *a, struct work *w)
 {
     struct row row;
     enum err e = TX_ROW(w->tx, STMT_sandbox_event_body, &row, V_TEXT(a->id));
@@ -309,10 +311,10 @@ static enum err webhook_events_resend(struct act *a, struct work *w)
     a->json = arena_str(w->a, row.col[0].s);
     if (!a->json.p)
         return ERR_NO_MEMORY;
-    return sb_event_again(w->s, w->tx, a->id, S(""), w->now_ms);
+    return sb_event_resend(w->s, w->tx, a->id, S(""), w->now_ms);
 }
 
 void control_resend(struct request *r, void *sandbox)
 {
-    act_post(r, sandbox, &(struct act){ .run = webhook_events_resend }, false);
+    act_post(r, sandbox, &(struct act){ .run = resend_run }, false);
 }

@@ -1,5 +1,5 @@
-/* hooks.h - who is told of events: the receiver of the options, and webhook endpoints that were
- * made by call. What events.c, deliver.c, sandbox/stripe/event_list.c, sandbox/stripe/webhook_endpoints.c and sandbox/control/secrets.c share. */
+/* hooks.h - the receivers of events: the one of the settings, and webhook endpoints that were made
+ * by a call. */
 #pragma once
 
 #include "sandbox/stripe/model.h"
@@ -11,7 +11,7 @@ struct hook {
     struct str description, metadata;
     bool disabled;
     struct str api_version, secret;
-    struct str previous; /* signs, too, */
+    struct str previous; /* still signs until previous_until_ms */
     int64_t previous_until_ms;
 };
 
@@ -19,27 +19,27 @@ struct hook {
 
 enum err sb_hook_read(struct tx *tx, struct str id, struct hook *ret);
 bool sb_hook_write(struct work *w, const struct hook *h);
-bool sb_hook_page(struct work *w, struct page *p, struct hook **ret);
+bool sb_hook_page(struct work *w, struct list_page *p, struct hook **ret);
 
 /* --- events.c --- */
 
 #define ID_EVENT "evt_3"
 
-/* An event's id is a UUIDv7 in other digits, and back. False: no event has such an id. */
+/* Converts between an event's UUIDv7 and its id. False: not an event's id. */
 struct str sb_event_id(struct arena *a, struct uuid u);
 bool sb_event_uuid(struct str id, struct uuid *ret_uuid);
 struct str sb_event_first_at(struct work *w, int64_t ms); /* the smallest id of that time */
 
-/* Whose message it is, and which: the same two always give the same id, so that whether somebody
- * still has to be told is one look. An empty endpoint is the receiver of the options. */
-struct uuid sb_told_id(struct uuid event, struct str endpoint);
+/* The id of the message for this event and receiver. It is always the same, so one lookup tells
+ * whether the message still exists. An empty endpoint is the receiver of the settings. */
+struct uuid sb_webhook_message_id(struct uuid event, struct str endpoint);
 
-/* Told once more, under a message of its own. */
-enum err sb_event_again(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
-                        int64_t now_ms);
-/* ... to everybody who wants it. */
-enum err sb_event_again_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
-                            int64_t now_ms);
+/* Sends an event again, with a new message. */
+enum err sb_event_resend(struct sandbox *s, struct tx *tx, struct str id, struct str endpoint,
+                         int64_t now_ms);
+/* Sends an event again to every receiver of its type. */
+enum err sb_event_resend_all(struct sandbox *s, struct tx *tx, struct str id, struct str type,
+                             int64_t now_ms);
 bool sb_hook_wants(struct str events, struct str type);
 
 /* --- sandbox/control/secrets.c --- */
@@ -47,13 +47,13 @@ bool sb_hook_wants(struct str events, struct str type);
 enum { SECRETS = 2 };
 
 struct secrets {
-    struct str now, before; /* empty: only one signs */
+    struct str now, before; /* before is empty: only one signs */
 };
-/* What signs for the receiver of the options at that time. */
+/* The secrets that sign for the receiver of the settings at that time. */
 enum err secrets_builtin(struct sandbox *s, struct tx *tx, int64_t now_ms, struct secrets *ret);
 struct secrets secrets_of(const struct hook *h, int64_t now_ms);
 
 /* --- sandbox/stripe/indent.c --- */
 
-/* Adds compact JSON, which is known to be sound, with two blanks a level, as Stripe sends it. */
+/* Appends valid compact JSON with two spaces a level, as Stripe sends it. */
 void sb_indent(struct buf *b, struct str json);

@@ -1,5 +1,5 @@
-/* charge.c - charges, and the balance transactions that are nothing but arithmetic over a
- * charge or a refund. */
+/* charge.c - charges as JSON, and the balance transactions that are computed from a charge or a
+ * refund. */
 #include "sandbox/stripe/customers.h"
 #include "sandbox/stripe/render/render.h"
 
@@ -94,7 +94,7 @@ static void put_details(struct buf *b, const struct charge *c, const struct card
 
 /* --- the charge --- */
 
-static struct str failure_words(const struct charge *c)
+static struct str charge_failure_message(const struct charge *c)
 {
     if (card_by_name(c->card)->outcome == CARD_DEBIT && !c->decline_code.n)
         return S("The account has insufficient funds.");
@@ -122,7 +122,7 @@ static void put_head(struct work *w, struct buf *b, const struct charge *c, stru
     sb_put_text(b, S(",\"destination\":null,\"dispute\":"), c->dispute);
     sb_put_bool(b, S(",\"disputed\":"), c->dispute.n > 0);
     sb_put_text(b, S(",\"failure_balance_transaction\":null,\"failure_code\":"), c->failure_code);
-    sb_put_text(b, S(",\"failure_message\":"), has_failed(c) ? failure_words(c) : S(""));
+    sb_put_text(b, S(",\"failure_message\":"), has_failed(c) ? charge_failure_message(c) : S(""));
 }
 
 static void put_receipt(struct buf *b, const struct charge *c)
@@ -157,9 +157,9 @@ static void put_tail(struct buf *b, const struct charge *c, struct str refunds)
 static struct str refunds_of(struct work *w, const struct charge *c)
 {
     struct str stem = sb_id_stem(c->id);
-    struct page p = { .above = work_text(w, "re_" STR_FMT, STR_ARG(stem)),
-                      .below = work_text(w, "re_" STR_FMT "~", STR_ARG(stem)),
-                      .limit = 10 };
+    struct list_page p = { .above = work_text(w, "re_" STR_FMT, STR_ARG(stem)),
+                           .below = work_text(w, "re_" STR_FMT "~", STR_ARG(stem)),
+                           .limit = 10 };
     struct refund *r = NULL;
     struct buf b;
     bool first = true;
@@ -177,7 +177,7 @@ static struct str refunds_of(struct work *w, const struct charge *c)
     buf_add(&b, S(",\"url\":\"/v1/charges/"));
     buf_add(&b, c->id);
     buf_add(&b, S("/refunds\"}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expand)
@@ -205,7 +205,7 @@ struct str sb_charge_json(struct work *w, const struct charge *c, unsigned expan
     else
         sb_put_paid_by(w, &b, c, card->type);
     put_tail(&b, c, refunds);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- balance transactions --- */
@@ -239,7 +239,7 @@ static struct str movement_json(struct work *w, const struct movement *m)
     sb_put_text(&b, S(",\"source\":"), m->source);
     sb_put_text(&b, S(",\"status\":\"available\",\"type\":"), str_of(m->type));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 struct str sb_charge_balance_json(struct work *w, const struct charge *c)

@@ -24,7 +24,7 @@ struct str sb_product_json(struct work *w, const struct product *p)
                   "\"tax_code\":null,\"type\":\"service\",\"unit_label\":null,\"updated\":"),
                 p->created_ms);
     buf_add(&b, S(",\"url\":null}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 static struct str whole_product(struct work *w, const struct price *p, unsigned expand)
@@ -58,7 +58,7 @@ struct str sb_price_json(struct work *w, const struct price *p, unsigned expand)
                   p->unit_amount);
     sb_put_number(&b, S(",\"unit_amount_decimal\":\""), p->unit_amount);
     buf_add(&b, S("\"}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- lines --- */
@@ -96,7 +96,7 @@ struct str sb_items_json(struct work *w, struct str session)
     buf_add(&b, S("],\"has_more\":false,\"url\":\"/v1/checkout/sessions/"));
     buf_add(&b, session);
     buf_add(&b, S("/line_items\"}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- sessions --- */
@@ -206,7 +206,7 @@ struct str sb_session_json(struct work *w, const struct session *s, unsigned exp
         sb_put_raw(&b, S(",\"line_items\":"), sb_items_json(w, s->id));
     sb_put_expanded(&b, S(",\"payment_intent\":"), s->intent, intent);
     put_session_tail(w, &b, s);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- disputes --- */
@@ -251,5 +251,5 @@ struct str sb_dispute_json(struct work *w, const struct dispute *d, unsigned exp
                 d->reason);
     sb_put_text(&b, S(",\"status\":"), d->status);
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }

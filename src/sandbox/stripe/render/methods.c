@@ -1,5 +1,5 @@
-/* methods.c - what payments that are no cards and no slips add to the JSON of intents,
- * charges, refunds and payment methods. */
+/* methods.c - what payments other than card and konbini add to the JSON of intents, charges,
+ * refunds and payment methods. */
 #include "sandbox/stripe/customers.h"
 #include "sandbox/stripe/render/render.h"
 
@@ -12,7 +12,7 @@ static bool render_methods_is(const char *type, const char *other)
 
 /* --- bank transfers --- */
 
-/* Seven digits of the intent's id make the account that the money is sent to. */
+/* The account number is made of seven digits of the intent's id. */
 static void put_account(struct buf *b, struct str intent)
 {
     char number[8] = "1000000";

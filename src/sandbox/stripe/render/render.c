@@ -1,5 +1,5 @@
-/* render.c - intents, refunds and payment methods as JSON, with the complete list of keys that the
- * newest API version has. Straight appends to one buffer: this is most of what a call costs. */
+/* render.c - intents, refunds and payment methods as JSON, with every key of the newest API
+ * version. Plain appends to one buffer, because this is most of what a call costs. */
 #include "sandbox/stripe/render/render.h"
 
 #include "base/json/json.h"
@@ -45,7 +45,7 @@ void sb_put_raw(struct buf *b, struct str key, struct str json)
     buf_add(b, json.n ? json : S("null"));
 }
 
-/* An id, or the object in its place. */
+/* Writes the id, or the whole object instead. */
 void sb_put_expanded(struct buf *b, struct str key, struct str id, struct str object)
 {
     if (object.n)
@@ -132,7 +132,7 @@ static void put_intent_head(struct buf *b, const struct intent *p)
                p->last_error);
 }
 
-/* Only those of the types that it may be paid by. */
+/* Writes options only for the types that the intent allows. */
 static void put_options(struct work *w, struct buf *b, const struct intent *p)
 {
     bool first = true;
@@ -141,7 +141,7 @@ static void put_options(struct work *w, struct buf *b, const struct intent *p)
     for (size_t i = 0; i < method_type_count; i++) {
         const char *type = method_types[i].name;
 
-        if (!page_allows(p->method_types, type))
+        if (!page_list_has(p->method_types, type))
             continue;
         buf_add(b, first ? S("") : S(","));
         first = false;
@@ -185,7 +185,7 @@ struct str sb_intent_json(struct work *w, const struct intent *p, unsigned expan
     put_next_action(w, &b, p);
     sb_put_expanded(&b, S(",\"on_behalf_of\":null,\"payment_method\":"), p->payment_method, method);
     put_intent_tail(w, &b, p);
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- refunds --- */
@@ -216,7 +216,7 @@ static void put_refund_failure(struct work *w, struct buf *b, const struct refun
         sb_put_text(b, S(",\"failure_balance_transaction\":"), sb_id_balance(w, r->id, true));
 }
 
-/* The customer is asked for an account by mail. */
+/* Stripe asks the customer for an account by mail. */
 static void put_refund_action(struct buf *b, const struct refund *r, const struct method *m)
 {
     static const char *const path[] = { "email" };
@@ -274,7 +274,7 @@ struct str sb_refund_json(struct work *w, const struct refund *r, unsigned expan
     sb_put_text(&b, S(",\"receipt_number\":null,\"source_transfer_reversal\":null,\"status\":"),
                 r->status);
     buf_add(&b, S(",\"transfer_reversal\":null}"));
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }
 
 /* --- payment methods --- */
@@ -313,5 +313,5 @@ struct str sb_method_json(struct work *w, const struct method *m)
     sb_put_raw(&b, S(",\"livemode\":false,\"metadata\":"), m->metadata);
     sb_put_text(&b, S(",\"type\":"), str_of(type));
     buf_char(&b, '}');
-    return work_take(w, &b);
+    return work_text_of(w, &b);
 }

@@ -1,9 +1,9 @@
-/* render.h - what the two files that write JSON share. */
+/* render.h - what the files that write JSON share. */
 #pragma once
 
 #include "sandbox/stripe/model.h"
 
-enum { RENDER_ROOM = 3072 }; /* most objects fit without growing */
+enum { RENDER_ROOM = 3072 }; /* most objects fit without the buffer growing */
 
 #define NO_BILLING                                                                                 \
     "{\"address\":{\"city\":null,\"country\":null,\"line1\":null,\"line2\":null,"                  \
@@ -12,7 +12,7 @@ enum { RENDER_ROOM = 3072 }; /* most objects fit without growing */
 
 void sb_render_begin(struct buf *b, struct str first);
 void sb_put_expanded(struct buf *b, struct str key, struct str id, struct str object);
-/* From the value of "brand" to "last4". */
+/* Writes the keys from the value of "brand" to "last4". */
 void sb_put_card(struct buf *b, const struct card *c, int64_t exp_month, int64_t exp_year);
 
 /* --- voucher.c --- */

@@ -1,5 +1,4 @@
-/* voucher.c - what a payment in a convenience store adds to the JSON of intents, charges and
- * payment methods. */
+/* voucher.c - what a konbini payment adds to the JSON of intents, charges and payment methods. */
 #include "base/limits.h"
 #include "sandbox/stripe/checkout.h"
 #include "sandbox/stripe/render/render.h"
@@ -9,7 +8,7 @@ const struct str sb_stores[] = {
 };
 const size_t sb_store_count = COUNT(sb_stores);
 
-/* An intent that nobody asked anything special of has no row. */
+/* An intent without special options has no row. */
 static bool voucher_of(struct work *w, struct str intent, struct voucher *ret)
 {
     enum err e = sb_voucher_read(w->tx, intent, ret);

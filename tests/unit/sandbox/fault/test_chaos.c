@@ -155,22 +155,22 @@ static void each_kind_has_its_effect(void **state)
 
 /* --- webhooks --- */
 
-static struct telling told(enum chaos_kind kind, int64_t now_ms)
+static struct delivery_plan told(enum chaos_kind kind, int64_t now_ms)
 {
     struct sandbox s = { .faults = sandbox_faults_new() };
     struct chaos_plan p = plan_of(1, 0);
-    struct telling t;
+    struct delivery_plan t;
 
     p.rate[kind] = MILLION;
     chaos_begin(&s.faults->chaos, &p);
-    t = sandbox_telling(&s, now_ms);
+    t = sandbox_delivery_plan(&s, now_ms);
     sandbox_faults_free(s.faults);
     return t;
 }
 
 static void webhooks_are_told_late_twice_or_together(void **state)
 {
-    struct telling t;
+    struct delivery_plan t;
 
     (void)state;
     t = told(CHAOS_HTML, 1234);
@@ -190,10 +190,10 @@ static void a_burst_ends_with_its_second(void **state)
 
     (void)state;
     atomic_store(&s.faults->webhooks.burst, true);
-    assert_int_equal(sandbox_telling(&s, 7001).due_ms, 8000);
-    assert_int_equal(sandbox_telling(&s, 7999).due_ms, 8000);
+    assert_int_equal(sandbox_delivery_plan(&s, 7001).due_ms, 8000);
+    assert_int_equal(sandbox_delivery_plan(&s, 7999).due_ms, 8000);
     atomic_store(&s.faults->webhooks.delay_ms, 300);
-    assert_int_equal(sandbox_telling(&s, 7800).due_ms, 9000);
+    assert_int_equal(sandbox_delivery_plan(&s, 7800).due_ms, 9000);
     sandbox_faults_free(s.faults);
 }
 

@@ -109,7 +109,7 @@ static void a_payment_may_be_asked_only_what_its_state_allows(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++)
-        if (pp_may(rows[i].act, rows[i].s) != rows[i].r)
+        if (pp_allowed(rows[i].act, rows[i].s) != rows[i].r)
             fail_msg("row %zu: %s", i, rows[i].why);
 }
 

@@ -167,9 +167,9 @@ static void an_authorisation_lapses_after_seven_days(void **state)
 {
     struct shop *shop = *state;
     struct reply kept = shop_pay(shop, "pm_card_visa", "&capture_method=manual"), r;
-    struct reply taken = shop_pay(shop, "pm_card_visa", "&capture_method=manual");
+    struct reply param = shop_pay(shop, "pm_card_visa", "&capture_method=manual");
 
-    shop_post(shop, shop_path(shop, "/v1/payment_intents/", at(shop, taken, "id"), "/capture"), "");
+    shop_post(shop, shop_path(shop, "/v1/payment_intents/", at(shop, param, "id"), "/capture"), "");
     shop_wait_ms(shop, LIMIT_SANDBOX_LAPSE_MS - 60000);
     r = shop_intent(shop, at(shop, kept, "id"));
     expect(shop, r, "status", "requires_capture");
@@ -180,7 +180,7 @@ static void an_authorisation_lapses_after_seven_days(void **state)
     r = shop_intent(shop, at(shop, kept, "id"));
     expect(shop, r, "status", "canceled");
     expect(shop, r, "cancellation_reason", "expired");
-    r = shop_intent(shop, at(shop, taken, "id"));
+    r = shop_intent(shop, at(shop, param, "id"));
     expect(shop, r, "status", "succeeded");
 }
 

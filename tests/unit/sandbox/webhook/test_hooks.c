@@ -81,8 +81,9 @@ static void ids_sort_as_the_events_happened_however_many_there_are_at_once(void 
 static void a_message_of_each_receiver_has_an_id_of_its_own(void **state)
 {
     struct uuid u = { { 1, 2, 3, 4, 5, 6, 7, 8, 9 } };
-    struct uuid own = sb_told_id(u, S("")), one = sb_told_id(u, S("we_1")),
-                two = sb_told_id(u, S("we_2")), again = sb_told_id(u, S("we_1"));
+    struct uuid own = sb_webhook_message_id(u, S("")), one = sb_webhook_message_id(u, S("we_1")),
+                two = sb_webhook_message_id(u, S("we_2")),
+                again = sb_webhook_message_id(u, S("we_1"));
 
     (void)state;
     assert_true(uuid_eq(own, u));

@@ -175,7 +175,7 @@ static void home_read(struct unit *u)
 
 void control_home(struct request *r, void *sandbox)
 {
-    static const struct unit_kind kind = { "sandbox.executor", UNIT_READ, home_run, NULL };
+    static const struct unit_kind kind = { "sandbox.home", UNIT_READ, home_run, NULL };
     struct sandbox *s = sandbox;
     struct home_view *v = arena_alloc(&r->arena, 1, sizeof(*v));
 

@@ -11,7 +11,7 @@
  *   (2) The effect, the outcome and the end of the message are one commit. A crash before it leaves
  *       the message; the job runs again from the start.
  *   (3) Exactly one message writes an event's outcome: this one, or the refetch that it adds.
- *   (4) A event_bulk has the same effect as its events alone. If any event of it fails, the store runs
+ *   (4) A bulk has the same effect as its events alone. If any event of it fails, the store runs
  *       each of them alone. */
 #include "event/apply_event.h"
 
@@ -47,8 +47,8 @@ struct event_run {
     struct fact fact;
     struct taking taking;
     struct payment payment;
-    bool found;   /* payment is the one that the event is about */
-    bool foreign; /* looked up for the event_bulk: no payment of ours has this intent */
+    bool found;                 /* payment is the one that the event is about */
+    bool foreign;               /* looked up for the bulk: no payment of ours has this intent */
     struct str outcome, detail; /* outcome empty: the refetch will write it */
     char trace[TRACE_TEXT + 1]; /* of this run */
     struct why *why;
@@ -413,7 +413,7 @@ static enum err bulk_known_row(void *ctx, const struct row *row)
 }
 
 /* Looks up in one statement the intents of all events that name no payment of ours. An intent that
- * another event of this event_bulk names as ours may get its row only in this event_bulk, so it is not foreign.
+ * another event of this bulk names as ours may get its row only in this bulk, so it is not foreign.
  * An event that names only a charge is looked up alone. */
 static enum err bulk_find_foreign(struct tx *tx, struct event_bulk *b)
 {

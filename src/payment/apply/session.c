@@ -232,7 +232,7 @@ enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
     if (e && e != ERR_NOT_FOUND)
         return e;
     if (!uuid_eq(s.payment, p->id) || !is_paid_on_page(p)) {
-        LOG(tx_env(tx)->log, LOG_WARN, "A session status_names a payment that is not its own",
+        LOG(tx_env(tx)->log, LOG_WARN, "A session names a payment that is not its own",
             LOG_TEXT("named", f->payment_id));
         *ret_verdict = VERDICT_MISMATCH;
         return OK;

@@ -454,17 +454,16 @@ static enum err find_refunded(struct search *w, size_t shown, struct refunded_id
 static enum err write_page(struct search *w, struct str *ret_json)
 {
     size_t shown = w->count < w->limit ? w->count : w->limit;
-    struct refunded_ids refunded_ids;
+    struct refunded_ids refunded;
     struct buf b;
-    enum err e = find_refunded(w, shown, &refunded_ids);
+    enum err e = find_refunded(w, shown, &refunded);
 
     buf_init(&b, PAGE_BYTES);
     buf_add(&b, S("{\"data\":["));
     for (size_t i = 0; !e && i < shown; i++) {
         if (i)
             buf_char(&b, ',');
-        e = payment_out(w->tx, w->arena, &w->found[i], is_refunded(&refunded_ids, &w->found[i]),
-                        &b);
+        e = payment_out(w->tx, w->arena, &w->found[i], is_refunded(&refunded, &w->found[i]), &b);
     }
     buf_char(&b, ']');
     write_cursor(&b, w);

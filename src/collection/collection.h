@@ -102,9 +102,9 @@ struct collection_result {
     struct uuid participant;
 };
 
-/* Makes it, or changes it: participants that are named are added or changed, others stay.
- * UNPROCESSABLE: refused, for the unit to fail by, so that nothing is changed. FORBIDDEN: somebody
- * else's, unless may_any. */
+/* Makes or changes a collection: named participants are added or changed, the others stay.
+ * UNPROCESSABLE: rejected; the unit of work must fail with it, so that nothing is changed. FORBIDDEN:
+ * another owner's collection, unless may_any. */
 enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,
                         const struct collection_input *in, bool may_any, int64_t now_ms,
                         struct collection_result *ret_result);

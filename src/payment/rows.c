@@ -1,3 +1,5 @@
+/* rows.c - payments, operations and refunds as rows, and the audit line of a money operation. A
+ * payment's row carries a version: an UPDATE that changes no row is an error, never a lost update. */
 #include "payment/rows.h"
 
 #include "base/limits.h"

@@ -356,12 +356,16 @@ static enum err purchase_follow_money(struct tx *tx, const struct taking *t,
     bool first = b->status < PURCHASE_COMPLETED, taken_back = false;
     struct minor had = b->revenue;
     int64_t by;
-    enum err e = first ? position_sell(tx, t, b, &taken_back) : OK;
+    enum err e;
 
+    if (first) {
+        e = position_sell(tx, t, b, &taken_back);
+        if (e)
+            return e;
+    }
     purchase_set_status(b, p, t->now_ms);
     by = minor_change(had, b->revenue);
-    if (!e)
-        e = purchase_store(tx, b, t->now_ms);
+    e = purchase_store(tx, b, t->now_ms);
     if (!e && first)
         e = purchase_notify(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
     if (!e)

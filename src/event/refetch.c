@@ -66,65 +66,74 @@ struct uuid refetch_id(struct uuid event_message)
     return event_message;
 }
 
-static void body_add_payment(struct buf *b, struct uuid id)
-{
-    char payment[UUID_TEXT + 1];
+/* The body of a message; body_paths has the names of its fields. */
+struct refetch_body {
+    struct uuid message;        /* the event's */
+    const struct uuid *payment; /* NULL: not known */
+    struct str fact;            /* may be empty */
+    bool edited;
+    struct str intent, refund, type, trace; /* refund: only of an edited event */
+};
 
-    uuid_text(id, payment);
-    buf_fmt(b, ",\"payment\":\"%s\"", payment);
-}
-
-static void body_add_subject(struct buf *b, const struct payment *p, struct str fact)
+static void body_write(struct buf *b, const struct refetch_body *w)
 {
-    if (p) {
-        body_add_payment(b, p->id);
-        return;
+    char id[UUID_TEXT + 1];
+
+    uuid_text(w->message, id);
+    buf_init(b, BODY_MAX);
+    buf_fmt(b, "{\"message\":\"%s\"", id);
+    if (w->payment) {
+        uuid_text(*w->payment, id);
+        buf_fmt(b, ",\"payment\":\"%s\"", id);
     }
-    buf_add(b, S(",\"fact\":"));
-    buf_add(b, fact);
+    if (w->fact.n) {
+        buf_add(b, S(",\"fact\":"));
+        buf_add(b, w->fact);
+    }
+    if (w->edited)
+        buf_add(b, S(",\"edited\":true"));
+    buf_add(b, S(",\"intent\":"));
+    buf_json(b, w->intent);
+    if (w->edited) {
+        buf_add(b, S(",\"refund\":"));
+        buf_json(b, w->refund);
+    }
+    buf_add(b, S(",\"type\":"));
+    buf_json(b, w->type);
+    if (w->trace.n) {
+        buf_add(b, S(",\"trace\":"));
+        buf_json(b, w->trace);
+    }
+    buf_char(b, '}');
 }
 
-static void body_add_trace(struct buf *b, struct str trace)
+static struct str body_text(struct arena *a, const struct refetch_body *w)
 {
-    if (!trace.n)
-        return;
-    buf_add(b, S(",\"trace\":"));
-    buf_json(b, trace);
+    struct str copy = { 0 };
+    struct buf b;
+
+    body_write(&b, w);
+    if (!b.failed)
+        copy = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return copy;
 }
 
 /* The message keeps the time at which the event was received. */
-static enum err refetch_add_message(struct tx *tx, struct payments *pp, const struct message *event,
-                                    struct str body)
+static enum err refetch_add(struct tx *tx, struct payments *pp, const struct message *event,
+                            const struct refetch_body *w)
 {
     struct queue_new m = { .id = refetch_id(event->id),
                            .kind = REFETCH_KIND,
                            .ref = event->ref,
-                           .body = body,
                            .due_ms = env_now_ms(tx_env(tx)) };
-
-    return queue_add(pp->runtime.queue, tx, event->added_ms, &m, 1);
-}
-
-static enum err refetch_add(struct tx *tx, struct payments *pp, const struct message *event,
-                            struct str type, struct str intent_id, const struct payment *p,
-                            struct str fact, struct str trace)
-{
-    char message[UUID_TEXT + 1];
-    struct buf b;
     enum err e = ERR_NO_MEMORY;
+    struct buf b;
 
-    uuid_text(event->id, message);
-    buf_init(&b, BODY_MAX);
-    buf_fmt(&b, "{\"message\":\"%s\"", message);
-    body_add_subject(&b, p, fact);
-    buf_add(&b, S(",\"intent\":"));
-    buf_json(&b, intent_id);
-    buf_add(&b, S(",\"type\":"));
-    buf_json(&b, type);
-    body_add_trace(&b, trace);
-    buf_char(&b, '}');
+    body_write(&b, w);
+    m.body = buf_str(&b);
     if (!b.failed)
-        e = refetch_add_message(tx, pp, event, buf_str(&b));
+        e = queue_add(pp->runtime.queue, tx, event->added_ms, &m, 1);
     buf_release(&b);
     return e;
 }
@@ -133,80 +142,60 @@ enum err refetch_later(struct tx *tx, struct payments *pp, const struct message 
                        struct str type, const struct fact *f, const struct payment *p,
                        struct str trace)
 {
-    return refetch_add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 }, trace);
+    struct refetch_body w = { .message = event->id,
+                              .payment = &p->id,
+                              .intent = f->intent_id,
+                              .type = type,
+                              .trace = trace };
+
+    return refetch_add(tx, pp, event, &w);
 }
 
 enum err refetch_whose(struct tx *tx, struct payments *pp, const struct message *event,
                        struct str type, const struct fact *f, struct str fact, struct str trace)
 {
-    return refetch_add(tx, pp, event, type, f->intent_id, NULL, fact, trace);
-}
+    struct refetch_body w = {
+        .message = event->id, .fact = fact, .intent = f->intent_id, .type = type, .trace = trace
+    };
 
-static void body_write_edited(struct buf *b, struct uuid event_message, struct str type,
-                              struct str intent_id, struct str refund_id, struct str trace)
-{
-    char message[UUID_TEXT + 1];
-
-    uuid_text(event_message, message);
-    buf_fmt(b, "{\"message\":\"%s\",\"edited\":true,\"intent\":", message);
-    buf_json(b, intent_id);
-    buf_add(b, S(",\"refund\":"));
-    buf_json(b, refund_id);
-    buf_add(b, S(",\"type\":"));
-    buf_json(b, type);
-    body_add_trace(b, trace);
-    buf_char(b, '}');
-}
-
-struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
-                               struct str intent_id, struct str refund_id, struct str trace)
-{
-    struct str copy;
-    struct buf b;
-
-    buf_init(&b, BODY_MAX);
-    body_write_edited(&b, event_message, type, intent_id, refund_id, trace);
-    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
+    return refetch_add(tx, pp, event, &w);
 }
 
 enum err refetch_edited(struct tx *tx, struct payments *pp, const struct message *event,
                         struct str type, struct str intent_id, struct str refund_id,
                         struct str trace)
 {
-    enum err e = ERR_NO_MEMORY;
-    struct buf b;
+    struct refetch_body w = { .message = event->id,
+                              .edited = true,
+                              .intent = intent_id,
+                              .refund = refund_id,
+                              .type = type,
+                              .trace = trace };
 
-    buf_init(&b, BODY_MAX);
-    body_write_edited(&b, event->id, type, intent_id, refund_id, trace);
-    if (!b.failed)
-        e = refetch_add_message(tx, pp, event, buf_str(&b));
-    buf_release(&b);
-    return e;
+    return refetch_add(tx, pp, event, &w);
+}
+
+struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
+                               struct str intent_id, struct str refund_id, struct str trace)
+{
+    struct refetch_body w = { .message = event_message,
+                              .edited = true,
+                              .intent = intent_id,
+                              .refund = refund_id,
+                              .type = type,
+                              .trace = trace };
+
+    return body_text(a, &w);
 }
 
 struct str paypay_refetch_body(struct arena *a, struct uuid message, struct str type,
                                struct str intent, const struct uuid *payment, struct str trace)
 {
-    char id[UUID_TEXT + 1];
-    struct str copy;
-    struct buf b;
+    struct refetch_body w = {
+        .message = message, .payment = payment, .intent = intent, .type = type, .trace = trace
+    };
 
-    uuid_text(message, id);
-    buf_init(&b, BODY_MAX);
-    buf_fmt(&b, "{\"message\":\"%s\"", id);
-    if (payment)
-        body_add_payment(&b, *payment);
-    buf_add(&b, S(",\"intent\":"));
-    buf_json(&b, intent);
-    buf_add(&b, S(",\"type\":"));
-    buf_json(&b, type);
-    body_add_trace(&b, trace);
-    buf_char(&b, '}');
-    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
+    return body_text(a, &w);
 }
 
 static bool message_is_paypay(const struct message *m)

@@ -1,12 +1,13 @@
 /* booking.c - a booking's row, and what its cancellation does to its payment.
  *
- *   change --> read locked --> what would stand --> allowed? --> store --> CANCELLED now?
- *                                                                             |
- *        payment PENDING or AUTHORIZED: cancel at the gateway  <--------------|
- *        CAPTURED: audit, alert; an operator decides           <--------------|
- *        an operation is under way: "booking.cancelled" looks again  <--------'
+ *   change --> read locked --> the changed booking --> allowed? --> store --> CANCELLED now?
+ *                                                                                |
+ *        payment PENDING or AUTHORIZED: cancel at the gateway     <--------------|
+ *        CAPTURED: audit line and alert; an operator decides      <--------------|
+ *        an operation is under way: "booking.cancelled" checks later  <----------'
  *
- * The cancellation and what it starts are one commit. Killed before it, the sender sends again. */
+ * The cancellation and what it starts are one commit. After a crash before it, the sender sends the
+ * change again. */
 #include "booking/booking.h"
 
 #include "base/json/json.h"
@@ -21,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOB_ARENA = 64 * 1024, BOOKING_JSON_MAX = 1024, LOOK_AGAIN_MS = 1000 };
+enum { JOB_ARENA = 64 * 1024, BOOKING_JSON_MAX = 1024, CHECK_LATER_MS = 1000 };
 
-static const char *const names[BOOKING_STATUSES] = {
+static const char *const status_names[BOOKING_STATUSES] = {
     [BOOKING_PENDING] = "PENDING",
     [BOOKING_CONFIRMED] = "CONFIRMED",
     [BOOKING_CANCELLED] = "CANCELLED",
@@ -31,13 +32,13 @@ static const char *const names[BOOKING_STATUSES] = {
 
 const char *booking_status_name(enum booking_status s)
 {
-    return names[s];
+    return status_names[s];
 }
 
 bool booking_status_parse(struct str name, enum booking_status *ret_status)
 {
     for (int i = 0; i < BOOKING_STATUSES; i++)
-        if (str_eq(name, str_of(names[i]))) {
+        if (str_eq(name, str_of(status_names[i]))) {
             *ret_status = (enum booking_status)i;
             return true;
         }
@@ -46,7 +47,7 @@ bool booking_status_parse(struct str name, enum booking_status *ret_status)
 
 /* --- rows --- */
 
-static bool take_uuid(const struct val *v, struct uuid *ret_id)
+static bool booking_uuid(const struct val *v, struct uuid *ret_id)
 {
     if (v->type != VAL_BLOB || v->s.n != sizeof(ret_id->b))
         return false;
@@ -60,7 +61,7 @@ static bool booking_of_row(const struct row *row, struct booking *b)
     b->created_ms = row->col[6].i;
     b->updated_ms = row->col[7].i;
     b->sender_version = row->col[8].i;
-    return take_uuid(&row->col[0], &b->id) && take_uuid(&row->col[1], &b->user_id) &&
+    return booking_uuid(&row->col[0], &b->id) && booking_uuid(&row->col[1], &b->user_id) &&
            money_make(row->col[2].i, row->col[3].s, &b->money) &&
            booking_status_parse(row->col[4].s, &b->status);
 }
@@ -75,13 +76,13 @@ enum err booking_read(struct tx *tx, struct uuid id, bool lock, struct booking *
     return booking_of_row(&row, ret_booking) ? OK : ERR_INTERNAL;
 }
 
-/* CONFLICT: somebody added it since we looked. */
+/* CONFLICT: another transaction has added it meanwhile. */
 static enum err booking_insert_row(struct tx *tx, const struct booking *b)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_booking_add, &row, v_uuid(&b->id), v_uuid(&b->user_id),
-                        V_MONEY(b->money), V_TEXT(str_of(names[b->status])), V_INT(b->version),
-                        V_INT(b->created_ms), V_INT(b->sender_version));
+                        V_MONEY(b->money), V_TEXT(str_of(status_names[b->status])),
+                        V_INT(b->version), V_INT(b->created_ms), V_INT(b->sender_version));
 
     return e == ERR_NOT_FOUND ? ERR_CONFLICT : e;
 }
@@ -89,15 +90,15 @@ static enum err booking_insert_row(struct tx *tx, const struct booking *b)
 static enum err booking_store_row(struct tx *tx, const struct booking *b)
 {
     return TX_DO(tx, STMT_booking_store, 1, v_uuid(&b->user_id), V_MONEY(b->money),
-                 V_TEXT(str_of(names[b->status])), V_INT(b->version), V_INT(b->sender_version),
-                 V_INT(b->updated_ms), v_uuid(&b->id));
+                 V_TEXT(str_of(status_names[b->status])), V_INT(b->version),
+                 V_INT(b->sender_version), V_INT(b->updated_ms), v_uuid(&b->id));
 }
 
-/* --- D21 --- */
+/* --- a cancelled booking's payment (D21) --- */
 
-/* Told once: a cancellation that waits for a capture comes by when that one has been told of. */
-static enum err note_captured(struct tx *tx, const struct payment *p, const char *line,
-                              struct str why, int64_t now_ms)
+/* Audited and logged once for each payment: a capture during the cancellation may come here twice. */
+static enum err note_captured_payment(struct tx *tx, const struct payment *p, const char *line,
+                                      struct str why, int64_t now_ms)
 {
     char payment[UUID_TEXT + 1], booking[UUID_TEXT + 1];
     struct row row;
@@ -105,28 +106,27 @@ static enum err note_captured(struct tx *tx, const struct payment *p, const char
 
     if (e != ERR_NOT_FOUND)
         return e;
-    e = audit_money(tx, "BOOKING_CANCELLED", p, p->captured.minor, false, why, NULL, NULL, now_ms);
     uuid_text(p->id, payment);
     uuid_text(p->subject_id, booking);
-    if (!e)
-        LOG_AFTER_COMMIT(tx, LOG_ERROR, line, LOG_TEXT("bookingId", str_of(booking)),
-                         LOG_TEXT("paymentId", str_of(payment)),
-                         LOG_NUM("capturedAmount", p->captured.minor),
-                         LOG_TEXT("currency", str_of(p->money.currency)));
-    return e;
+    LOG_AFTER_COMMIT(tx, LOG_ERROR, line, LOG_TEXT("bookingId", str_of(booking)),
+                     LOG_TEXT("paymentId", str_of(payment)),
+                     LOG_NUM("capturedAmount", p->captured.minor),
+                     LOG_TEXT("currency", str_of(p->money.currency)));
+    return audit_money(tx, "BOOKING_CANCELLED", p, p->captured.minor, false, why, NULL, NULL,
+                       now_ms);
 }
 
-/* No client's operation starts on it any more, since its booking is cancelled: so open_op stays
- * free, and what lands meanwhile goes back (D2). */
+/* No client's operation can start on the payment of a cancelled booking, so open_op is not set. Money
+ * that arrives meanwhile goes back (D2). */
 static enum err cancel_at_gateway(struct tx *tx, struct payments *pp, const struct payment *p)
 {
     if (!p->gateway_transaction_id.n)
-        return OK; /* there is nothing to cancel */
+        return OK; /* no intent to cancel */
     return operation_start_own(tx, pp, p, OP_VOID, 0, S("booking_cancelled"));
 }
 
-static enum err let_go(struct tx *tx, struct payments *pp, const struct payment *p, int64_t now_ms,
-                       bool *ret_busy)
+static enum err cancel_or_note_payment(struct tx *tx, struct payments *pp, const struct payment *p,
+                                       int64_t now_ms, bool *ret_busy)
 {
     *ret_busy = p->has_open_op;
     if (*ret_busy)
@@ -135,8 +135,9 @@ static enum err let_go(struct tx *tx, struct payments *pp, const struct payment 
     case PAYMENT_PENDING:
     case PAYMENT_AUTHORIZED: return cancel_at_gateway(tx, pp, p);
     case PAYMENT_CAPTURED:
-        return note_captured(tx, p, "Booking cancelled after capture",
-                             S("the booking was cancelled after its payment was captured"), now_ms);
+        return note_captured_payment(tx, p, "Booking cancelled after capture",
+                                     S("the booking was cancelled after its payment was captured"),
+                                     now_ms);
     case PAYMENT_REFUNDED:
     case PAYMENT_FAILED:
     case PAYMENT_STATUSES: break;
@@ -145,45 +146,43 @@ static enum err let_go(struct tx *tx, struct payments *pp, const struct payment 
 }
 
 /* The payment that holds the booking's place. NOT_FOUND: none does. */
-static enum err live_payment(struct tx *tx, struct uuid booking, struct uuid *ret_id,
-                             enum payment_status *ret_status)
+static enum err booking_live_payment(struct tx *tx, struct uuid booking, struct uuid *ret_id,
+                                     enum payment_status *ret_status)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_booking_payment, &row, v_uuid(&booking));
 
     if (e)
         return e;
-    return take_uuid(&row.col[0], ret_id) && payment_status_parse(row.col[1].s, ret_status)
+    return booking_uuid(&row.col[0], ret_id) && payment_status_parse(row.col[1].s, ret_status)
                ? OK
                : ERR_INTERNAL;
 }
 
-static enum err release_payment(struct tx *tx, struct payments *pp, struct uuid booking,
-                                int64_t now_ms, bool *ret_busy)
+static enum err booking_release_payment(struct tx *tx, struct payments *pp, struct uuid booking,
+                                        int64_t now_ms, bool *ret_busy)
 {
+    CLEANUP(arena_release) struct arena a = { 0 };
     enum payment_status status;
     struct payment p;
     struct uuid id;
-    struct arena a;
-    enum err e = live_payment(tx, booking, &id, &status);
+    enum err e = booking_live_payment(tx, booking, &id, &status);
 
     *ret_busy = false;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     arena_init(&a, JOB_ARENA);
     e = payment_read(tx, &a, id, true, &p);
-    if (!e)
-        e = let_go(tx, pp, &p, now_ms, ret_busy);
-    arena_release(&a);
-    return e;
+    return e ? e : cancel_or_note_payment(tx, pp, &p, now_ms, ret_busy);
 }
 
-static enum err look_again(struct tx *tx, struct payments *pp, struct uuid booking, int64_t now_ms)
+static enum err booking_check_later(struct tx *tx, struct payments *pp, struct uuid booking,
+                                    int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("booking.cancelled"),
-                           .due_ms = now_ms + LOOK_AGAIN_MS };
+                           .due_ms = now_ms + CHECK_LATER_MS };
 
     uuid_text(booking, id);
     m.ref = str_of(id);
@@ -194,12 +193,13 @@ static enum err booking_end_payment(struct tx *tx, struct payments *pp, struct u
                                     int64_t now_ms)
 {
     bool busy;
-    enum err e = release_payment(tx, pp, booking, now_ms, &busy);
+    enum err e = booking_release_payment(tx, pp, booking, now_ms, &busy);
 
-    return e || !busy ? e : look_again(tx, pp, booking, now_ms);
+    return e || !busy ? e : booking_check_later(tx, pp, booking, now_ms);
 }
 
-static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx, struct why *why)
+static enum err booking_cancelled_run(struct tx *tx, const struct message *m, void *ctx,
+                                      struct why *why)
 {
     struct uuid booking;
     bool busy;
@@ -207,7 +207,7 @@ static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx,
 
     if (!uuid_parse(m->ref, &booking))
         return why_err(why, ERR_VALIDATION, "the message names no booking");
-    e = release_payment(tx, ctx, booking, env_now_ms(tx_env(tx)), &busy);
+    e = booking_release_payment(tx, ctx, booking, env_now_ms(tx_env(tx)), &busy);
     if (e || !busy)
         return e;
     return why_err(why, ERR_UNAVAILABLE, "an operation on its payment is under way");
@@ -216,27 +216,27 @@ static enum err run_cancelled(struct tx *tx, const struct message *m, void *ctx,
 struct job_kind booking_cancelled_kind(struct payments *p)
 {
     return (struct job_kind){ .name = "booking.cancelled",
-                              .run = run_cancelled,
+                              .run = booking_cancelled_run,
                               .ctx = p,
                               .retry = retry_table[RETRY_BOOKING_CANCELLED] };
 }
 
 /* --- changes --- */
 
-static bool is_complete(const struct booking_change *c)
+static bool change_is_complete(const struct booking_change *c)
 {
     return c->has_user && c->has_money;
 }
 
-static bool has_number(const struct booking_change *c)
+static bool change_has_number(const struct booking_change *c)
 {
     return c->has_version && !c->version_is_time;
 }
 
-static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t now_ms,
-                        struct booking *ret_booking)
+static enum err booking_add_new(struct tx *tx, const struct booking_change *c, int64_t now_ms,
+                                struct booking *ret_booking)
 {
-    if (!is_complete(c))
+    if (!change_is_complete(c))
         return ERR_NOT_FOUND;
     *ret_booking = (struct booking){
         .id = c->id,
@@ -244,32 +244,32 @@ static enum err add_new(struct tx *tx, const struct booking_change *c, int64_t n
         .money = c->money,
         .status = c->has_status ? c->status : BOOKING_PENDING,
         .version = c->has_version ? c->version : now_ms,
-        .sender_version = has_number(c) ? c->version : 0,
+        .sender_version = change_has_number(c) ? c->version : 0,
         .created_ms = now_ms,
         .updated_ms = now_ms,
     };
     return booking_insert_row(tx, ret_booking);
 }
 
-static int64_t booking_larger(int64_t a, int64_t b)
+static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* Below 0: it is older than what is known; 0: as old. Without a version it is the newest. */
-static int age_of(const struct booking *b, const struct booking_change *c)
+/* Below 0: the change is older than the booking; 0: as old. A change without a version is newest. */
+static int change_age(const struct booking *b, const struct booking_change *c)
 {
-    int64_t known = has_number(c) ? b->sender_version : b->version;
+    int64_t known = change_has_number(c) ? b->sender_version : b->version;
 
     return c->has_version ? (c->version > known) - (c->version < known) : 1;
 }
 
-/* What would stand if nothing spoke against it. The terms of an older change are old ones. */
+/* The booking with the change applied. The terms of an older change are ignored. */
 static struct booking booking_changed(const struct booking *b, const struct booking_change *c,
                                       int64_t now_ms)
 {
     struct booking next = *b;
-    bool older = age_of(b, c) < 0;
+    bool older = change_age(b, c) < 0;
 
     if (c->has_user && !older)
         next.user_id = c->user_id;
@@ -277,24 +277,23 @@ static struct booking booking_changed(const struct booking *b, const struct book
         next.money = c->money;
     if (c->has_status)
         next.status = c->status;
-    next.version =
-        booking_larger(c->has_version ? c->version : now_ms, b->version + !c->has_version);
-    if (has_number(c))
-        next.sender_version = booking_larger(c->version, b->sender_version);
+    next.version = larger(c->has_version ? c->version : now_ms, b->version + !c->has_version);
+    if (change_has_number(c))
+        next.sender_version = larger(c->version, b->sender_version);
     next.updated_ms = now_ms;
     return next;
 }
 
-static bool same_terms(const struct booking *a, const struct booking *b)
+static bool booking_same_terms(const struct booking *a, const struct booking *b)
 {
     return uuid_eq(a->user_id, b->user_id) && money_eq(a->money, b->money);
 }
 
-static enum booking_put by_version(const struct booking *b, const struct booking_change *c,
-                                   const struct booking *next)
+static enum booking_put change_verdict(const struct booking *b, const struct booking_change *c,
+                                       const struct booking *next)
 {
     bool cancels = next->status == BOOKING_CANCELLED && b->status != BOOKING_CANCELLED;
-    int age = age_of(b, c);
+    int age = change_age(b, c);
 
     if (cancels)
         return BOOKING_STORED;
@@ -304,42 +303,43 @@ static enum booking_put by_version(const struct booking *b, const struct booking
                                                                                : BOOKING_STORED;
 }
 
-/* Money under way keeps the terms as they are. A cancellation is never refused for its terms: they
- * do not matter any more. */
-static enum err hold_to_payment(struct tx *tx, const struct booking *b, struct booking *next,
-                                enum booking_put *ret_put)
+/* While money is under way the terms stay. A cancellation is never rejected because of its terms: it
+ * keeps the old ones. */
+static enum err keep_terms_of_payment(struct tx *tx, const struct booking *b, struct booking *next,
+                                      enum booking_put *ret_put)
 {
     bool undoes = b->status == BOOKING_CONFIRMED && next->status == BOOKING_PENDING;
     enum payment_status status;
     struct uuid id;
     enum err e;
 
-    if (same_terms(b, next) && !undoes)
+    if (booking_same_terms(b, next) && !undoes)
         return OK;
-    e = live_payment(tx, b->id, &id, &status);
+    e = booking_live_payment(tx, b->id, &id, &status);
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     if (undoes && status == PAYMENT_CAPTURED)
         next->status = BOOKING_CONFIRMED;
-    if (!same_terms(b, next) && next->status == BOOKING_CANCELLED) {
+    if (!booking_same_terms(b, next) && next->status == BOOKING_CANCELLED) {
         next->user_id = b->user_id;
         next->money = b->money;
-    } else if (!same_terms(b, next)) {
+    } else if (!booking_same_terms(b, next)) {
         *ret_put = BOOKING_REFUSED;
     }
     return OK;
 }
 
-static enum err change_known(struct tx *tx, struct payments *p, const struct booking_change *c,
-                             int64_t now_ms, struct booking_result *r)
+static enum err booking_change_known(struct tx *tx, struct payments *p,
+                                     const struct booking_change *c, int64_t now_ms,
+                                     struct booking_result *r)
 {
     struct booking next = booking_changed(&r->now, c, now_ms);
     bool cancels = next.status == BOOKING_CANCELLED && r->now.status != BOOKING_CANCELLED;
     enum err e = OK;
 
-    r->put = by_version(&r->now, c, &next);
+    r->put = change_verdict(&r->now, c, &next);
     if (r->put == BOOKING_STORED)
-        e = hold_to_payment(tx, &r->now, &next, &r->put);
+        e = keep_terms_of_payment(tx, &r->now, &next, &r->put);
     if (e || r->put != BOOKING_STORED)
         return e;
     r->now = next;
@@ -355,13 +355,13 @@ enum err booking_change(struct tx *tx, struct payments *p, const struct booking_
     enum err e = booking_read(tx, c->id, true, &r.now);
 
     if (e == ERR_NOT_FOUND) {
-        e = add_new(tx, c, now_ms, &r.now);
+        e = booking_add_new(tx, c, now_ms, &r.now);
         r.is_new = !e;
-        if (e == ERR_CONFLICT) /* two at once: the other one was first, and is committed */
+        if (e == ERR_CONFLICT) /* another transaction added it first, and has committed */
             e = booking_read(tx, c->id, true, &r.now);
     }
     if (!e && !r.is_new)
-        e = change_known(tx, p, c, now_ms, &r);
+        e = booking_change_known(tx, p, c, now_ms, &r);
     *ret_result = r;
     return e;
 }
@@ -387,7 +387,7 @@ enum err booking_put(struct tx *tx, struct payments *p, const struct booking *b,
 
 /* --- its payments --- */
 
-static enum err check_claim(struct tx *tx, struct operate *o, struct booking *ret_booking)
+static enum err booking_check_claim(struct tx *tx, struct operate *o, struct booking *ret_booking)
 {
     enum err e = booking_read(tx, o->subject, true, ret_booking);
 
@@ -397,7 +397,7 @@ static enum err check_claim(struct tx *tx, struct operate *o, struct booking *re
         return e;
     if (!o->may_any && !uuid_eq(ret_booking->user_id, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
-    /* before its status: who paid it already is the better answer (D1) */
+    /* Before the status, because "paid already" is the better answer (D1). */
     e = claim_check_place(tx, o, CONTEXT_BOOKING, o->subject);
     if (e)
         return e;
@@ -411,16 +411,16 @@ static enum err check_claim(struct tx *tx, struct operate *o, struct booking *re
     return OK;
 }
 
-static const char *const details[] = { "type" };
+static const char *const details_paths[] = { "type" };
 
-/* How the customer wants to pay, for the gateway; one of a few words, so nothing is escaped. */
-static enum err write_details(struct claim *c)
+/* The payment method's type for the gateway. It is one of a few words, so it needs no escaping. */
+static enum err booking_write_details(struct claim *c)
 {
     char text[64];
 
     if (!c->o->method_type.n)
         return OK;
-    snprintf(text, sizeof(text), "{\"%s\":\"" STR_FMT "\"}", details[0],
+    snprintf(text, sizeof(text), "{\"%s\":\"" STR_FMT "\"}", details_paths[0],
              STR_ARG(c->o->method_type));
     c->details = arena_str(&c->run->arena, str_of(text));
     return c->details.p ? OK : ERR_NO_MEMORY;
@@ -429,7 +429,7 @@ static enum err write_details(struct claim *c)
 static enum err booking_claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     struct booking b;
-    enum err e = check_claim(tx, c->o, &b);
+    enum err e = booking_check_claim(tx, c->o, &b);
 
     (void)now_ms;
     if (e)
@@ -437,7 +437,7 @@ static enum err booking_claim(struct tx *tx, struct claim *c, struct payment *p,
     p->subject_id = b.id;
     p->user_id = b.user_id;
     p->money = b.money;
-    return write_details(c);
+    return booking_write_details(c);
 }
 
 static enum err booking_load(struct tx *tx, struct op_run *r)
@@ -448,13 +448,13 @@ static enum err booking_load(struct tx *tx, struct op_run *r)
     (void)tx;
     if (r->op.kind != OP_CREATE || !r->op.details.n)
         return OK;
-    e = json_pick(r->op.details, details, 1, &type, NULL);
+    e = json_pick(r->op.details, details_paths, 1, &type, NULL);
     if (!e && type.type == JSON_STRING)
         r->extra.method_type = type.raw;
     return e;
 }
 
-static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+static enum err booking_is_open(struct tx *tx, const struct payment *p, bool *ret_open)
 {
     struct booking b;
     enum err e = booking_read(tx, p->subject_id, false, &b);
@@ -463,9 +463,9 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* 004: its subscriber Notification hears of PaymentAuthorized and of PaymentFailed. */
-static enum err booking_tell(struct tx *tx, const struct taking *t, const struct payment *p,
-                             struct notice n)
+/* 004: the subscriber Notification gets PaymentAuthorized and PaymentFailed. */
+static enum err booking_notify(struct tx *tx, const struct taking *t, const struct payment *p,
+                               struct notice n)
 {
     n.subject = p->id;
     n.user = &p->user_id;
@@ -479,21 +479,21 @@ static enum err booking_moved(struct tx *tx, const struct taking *t, const struc
                               const struct fact *f)
 {
     if (p->status == PAYMENT_AUTHORIZED)
-        return booking_tell(
+        return booking_notify(
             tx, t, p, (struct notice){ .type = NOTICE_PAYMENT_AUTHORIZED, .money = p->money });
     if (p->status == PAYMENT_FAILED && f && (f->decline_code.n || f->failure_code.n))
-        return booking_tell(tx, t, p,
-                            (struct notice){ .type = NOTICE_PAYMENT_FAILED,
-                                             .code = f->failure_code,
-                                             .decline_code = f->decline_code });
+        return booking_notify(tx, t, p,
+                              (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                               .code = f->failure_code,
+                                               .decline_code = f->decline_code });
     if (p->status != PAYMENT_CAPTURED && !minor_known(p->captured))
         return OK;
     return booking_confirm_later(tx, t->payments->runtime.queue, p->subject_id, p->id, t->now_ms);
 }
 
-/* A customer who confirms in the browser gets the slip after the end was planned, and may pay it as
- * long as it says. It was kept with its transaction, whatever came behind it. */
-static enum err slip_end(struct tx *tx, const struct payment *p, int64_t *ret_ms)
+/* A customer who confirms in the browser gets the konbini slip after the cancel was planned, and may
+ * pay the slip until it expires. Its time is stored with the transaction. */
+static enum err booking_slip_end(struct tx *tx, const struct payment *p, int64_t *ret_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_transaction_slip, &row, V_TEXT(p->gateway_transaction_id));
@@ -502,35 +502,37 @@ static enum err slip_end(struct tx *tx, const struct payment *p, int64_t *ret_ms
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static enum err captured_late(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err booking_captured_late(struct tx *tx, const struct taking *t,
+                                      const struct payment *p)
 {
-    return note_captured(tx, p, "Captured after its booking was cancelled",
-                         S("the payment was captured after its booking was cancelled"), t->now_ms);
+    return note_captured_payment(tx, p, "Captured after its booking was cancelled",
+                                 S("the payment was captured after its booking was cancelled"),
+                                 t->now_ms);
 }
 
 static enum err booking_ends(struct tx *tx, const struct taking *t, const struct payment *p,
                              const struct fact *f, int64_t *ret_ms)
 {
     int64_t slip_ms = 0;
-    enum err e = f ? OK : slip_end(tx, p, &slip_ms);
+    enum err e = f ? OK : booking_slip_end(tx, p, &slip_ms);
 
-    if (f && f->action_expires_ms) /* a slip, a code, a transfer: they have a time of their own */
+    if (f && f->action_expires_ms) /* a slip, a code and a transfer have a time of their own */
         *ret_ms = f->action_expires_ms + LIMIT_KONBINI_LATE_MS;
     else if (f)
         *ret_ms = t->now_ms + t->payments->action_limit_ms;
     else
-        *ret_ms = booking_larger(slip_ms, t->now_ms);
+        *ret_ms = larger(slip_ms, t->now_ms);
     return e;
 }
 
 const struct subject booking_subject = { .claim = booking_claim,
                                          .load = booking_load,
-                                         .is_open = is_open,
+                                         .is_open = booking_is_open,
                                          .moved = booking_moved,
-                                         .captured_late = captured_late,
+                                         .captured_late = booking_captured_late,
                                          .ends = booking_ends };
 
-/* --- B3 --- */
+/* --- confirmation (B3) --- */
 
 enum err booking_confirm_later(struct tx *tx, struct queue *q, struct uuid booking,
                                struct uuid payment, int64_t now_ms)
@@ -551,7 +553,8 @@ enum err booking_confirm_later(struct tx *tx, struct queue *q, struct uuid booki
 }
 
 /* Locked in the order of their ids, on every node, so that two bulks never wait for each other. */
-static enum err confirm_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
+static enum err booking_confirm_many(struct tx *tx, const struct message *const *m, size_t n,
+                                     void *ctx)
 {
     enum { COLUMNS = 2 };
     struct uuid ids[LIMIT_BULK];
@@ -570,9 +573,10 @@ static enum err confirm_many(struct tx *tx, const struct message *const *m, size
     return tx_bulk(tx, STMT_booking_confirm, v, n, COLUMNS, NULL, NULL);
 }
 
-static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, struct why *why)
+static enum err booking_confirm_run(struct tx *tx, const struct message *m, void *ctx,
+                                    struct why *why)
 {
-    enum err e = confirm_many(tx, &m, 1, ctx);
+    enum err e = booking_confirm_many(tx, &m, 1, ctx);
 
     if (e == ERR_VALIDATION)
         why_set(why, "the message names no booking");
@@ -582,8 +586,8 @@ static enum err run_confirm(struct tx *tx, const struct message *m, void *ctx, s
 struct job_kind booking_confirm_kind(struct payments *p)
 {
     return (struct job_kind){ .name = "booking.confirm",
-                              .run = run_confirm,
-                              .run_many = confirm_many,
+                              .run = booking_confirm_run,
+                              .run_many = booking_confirm_many,
                               .ctx = p,
                               .retry = retry_table[RETRY_BOOKING_CONFIRM] };
 }
@@ -599,7 +603,7 @@ struct str booking_json(struct arena *a, const struct booking *b)
     out_uuid(&out, "id", b->id);
     out_uuid(&out, "userId", b->user_id);
     money_out(&out, b->money);
-    out_text(&out, "status", str_of(names[b->status]));
+    out_text(&out, "status", str_of(status_names[b->status]));
     out_int(&out, "version", b->version);
     out_time(&out, "createdAt", b->created_ms);
     out_time(&out, "updatedAt", b->updated_ms);

@@ -1,7 +1,9 @@
-/* campaign.c - how a campaign is made, and its counters. How it is shown stands in json.c,
- * how it is cancelled in cancel.c, how it is drawn in lottery_job.c.
+/* campaign.c - how a campaign is made, and its counters. It is shown by json.c, cancelled by
+ * cancel.c and drawn by lottery_job.c.
  *
- * Two who put the same campaign at once: the row decides, and the second one compares its hash. */
+ * A campaign is made in one commit with its layers, positions, seed and audit line; a crash before it
+ * leaves nothing. If two requests put the same campaign at once, the row decides, and the second one
+ * compares the hash of its input. */
 #include "campaign/campaign.h"
 
 #include "base/limits.h"
@@ -12,10 +14,10 @@
 
 enum { HASHED_MAX = 256 * 1024, POSITION_COLUMNS = 4 };
 
-/* --- what it is made of --- */
+/* --- the input --- */
 
-/* As JSON, so that no text can look like two. */
-static enum err hash_input(const struct campaign_input *in, char ret_hash[DRAW_HEX + 1])
+/* Hashed as JSON, so that different inputs never give the same bytes. */
+static enum err campaign_hash_input(const struct campaign_input *in, char ret_hash[DRAW_HEX + 1])
 {
     enum err e = ERR_NO_MEMORY;
     struct buf b;
@@ -51,9 +53,9 @@ static int64_t count_positions(const struct campaign_input *in)
 
 /* --- making it --- */
 
-/* NOT_FOUND: there is one with this id. */
-static enum err add_campaign(struct tx *tx, const struct campaign_input *in, const char *hash,
-                             int64_t now_ms)
+/* NOT_FOUND: a campaign with this id exists. */
+static enum err campaign_insert(struct tx *tx, const struct campaign_input *in, const char *hash,
+                                int64_t now_ms)
 {
     unsigned char seed[DRAW_SEED];
     char commitment[DRAW_HEX + 1];
@@ -66,12 +68,12 @@ static enum err add_campaign(struct tx *tx, const struct campaign_input *in, con
                V_TEXT(str_of(in->currency)), V_INT(in->winners), V_INT(count_positions(in)),
                V_TEXT(str_of(hash)), V_BLOB(((struct str){ (const char *)seed, sizeof(seed) })),
                V_TEXT(str_of(commitment)), v_uuid(&in->created_by), V_INT(now_ms));
-    OPENSSL_cleanse(seed, sizeof(seed)); /* who knows it early knows who would win */
+    OPENSSL_cleanse(seed, sizeof(seed)); /* it says who will win */
     return e;
 }
 
-static enum err add_positions(struct tx *tx, struct uuid campaign, struct uuid layer, int64_t first,
-                              int64_t count)
+static enum err campaign_add_positions(struct tx *tx, struct uuid campaign, struct uuid layer,
+                                       int64_t first, int64_t count)
 {
     struct uuid ids[LIMIT_STATEMENT_ROWS];
     struct val v[LIMIT_STATEMENT_ROWS * POSITION_COLUMNS];
@@ -93,25 +95,28 @@ static enum err add_positions(struct tx *tx, struct uuid campaign, struct uuid l
     return e;
 }
 
-static enum err add_layers(struct tx *tx, const struct campaign_input *in)
+static enum err campaign_add_layers(struct tx *tx, const struct campaign_input *in)
 {
     int64_t number = 1;
-    enum err e = OK;
 
-    for (size_t i = 0; !e && i < in->layer_count; i++) {
+    for (size_t i = 0; i < in->layer_count; i++) {
         const struct layer_input *l = &in->layers[i];
         struct uuid id = env_uuid(tx_env(tx));
 
-        e = TX_DO(tx, STMT_layer_add, 1, v_uuid(&id), v_uuid(&in->id), V_INT((int64_t)i + 1),
+        enum err e =
+            TX_DO(tx, STMT_layer_add, 1, v_uuid(&id), v_uuid(&in->id), V_INT((int64_t)i + 1),
                   V_TEXT(l->name), V_INT(l->price), V_INT(l->positions));
+
         if (!e)
-            e = add_positions(tx, in->id, id, number, l->positions);
+            e = campaign_add_positions(tx, in->id, id, number, l->positions);
+        if (e)
+            return e;
         number += l->positions;
     }
-    return e;
+    return OK;
 }
 
-static enum err note_made(struct tx *tx, const struct campaign_input *in, int64_t now_ms)
+static enum err campaign_audit_made(struct tx *tx, const struct campaign_input *in, int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
 
@@ -136,16 +141,16 @@ enum err campaign_put(struct tx *tx, const struct campaign_input *in, int64_t no
                       enum campaign_put *ret_put)
 {
     char hash[DRAW_HEX + 1];
-    enum err e = hash_input(in, hash);
+    enum err e = campaign_hash_input(in, hash);
 
     if (!e)
-        e = add_campaign(tx, in, hash, now_ms);
+        e = campaign_insert(tx, in, hash, now_ms);
     if (e == ERR_NOT_FOUND)
         return campaign_compare(tx, in, hash, ret_put);
     if (!e)
-        e = add_layers(tx, in);
+        e = campaign_add_layers(tx, in);
     if (!e)
-        e = note_made(tx, in, now_ms);
+        e = campaign_audit_made(tx, in, now_ms);
     *ret_put = CAMPAIGN_MADE;
     return e;
 }
@@ -159,10 +164,10 @@ enum err campaign_exists(struct tx *tx, struct uuid id)
 
 /* --- counters ---
  *
- * Everybody who buys in a campaign waits for its row, so on PostgreSQL what needs no verdict of its
- * own is sent with the statement behind it: each round trip less is held less. Always the campaign
- * before the layer: a bulk of events holds the campaign from its first sale on, and wants layers
- * afterwards. */
+ * All purchases in a campaign wait for its row, so on PostgreSQL a statement whose row count is not
+ * needed at once is pipelined with the next one, which shortens the time that the row is held. The
+ * campaign is always locked before the layer: a bulk of events holds the campaign from its first sale
+ * on and locks layers afterwards. */
 
 enum err campaign_count(struct tx *tx, struct uuid campaign, struct uuid layer, int by,
                         int64_t now_ms)
@@ -182,7 +187,7 @@ enum err campaign_sold(struct tx *tx, struct payments *pp, struct uuid campaign,
 
     if (e)
         return e == ERR_NOT_FOUND ? ERR_UNAVAILABLE : e;
-    if (row.col[0].i > 0) /* so many are left */
+    if (row.col[0].i > 0) /* positions are left */
         return OK;
     e = TX_ROW(tx, STMT_campaign_sold_out, &row, V_INT(now_ms), v_uuid(&campaign));
     if (e)

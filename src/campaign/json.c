@@ -1,6 +1,5 @@
-/* json.c - campaigns and their positions as the API shows them. Never who bought what,
- * unless it is the reader's own or an operator asks; never the seed (lottery_job.c, once it is drawn).
- */
+/* json.c - campaigns and their positions as the API shows them. The holder of a position is shown only
+ * to the holder and to operators; the seed is never shown here (lottery_job.c, after the draw). */
 #include "base/json/write.h"
 #include "base/limits.h"
 #include "campaign/campaign.h"
@@ -9,10 +8,10 @@
 enum {
     CAMPAIGN_JSON_MAX = 256 * 1024,
     LIST_JSON_MAX = 1024 * 1024,
-    POSITION_BYTES = 512, /* more than one of them takes */
+    POSITION_BYTES = 512, /* one position needs less */
 };
 
-static int64_t time_of(const struct val *v)
+static int64_t time_or_0(const struct val *v)
 {
     return v->type == VAL_INT ? v->i : 0;
 }
@@ -38,9 +37,9 @@ static enum err out_campaign(struct buf *b, const struct row *row)
     out_int(b, "totalRevenue", row->col[8].i);
     out_text(b, "drawCommitment", row->col[9].s);
     out_time(b, "createdAt", row->col[10].i);
-    out_time(b, "soldOutAt", time_of(&row->col[11]));
-    out_time(b, "drawnAt", time_of(&row->col[12]));
-    out_time(b, "cancelledAt", time_of(&row->col[13]));
+    out_time(b, "soldOutAt", time_or_0(&row->col[11]));
+    out_time(b, "drawnAt", time_or_0(&row->col[12]));
+    out_time(b, "cancelledAt", time_or_0(&row->col[13]));
     out_time(b, "updatedAt", row->col[14].i);
     return OK;
 }
@@ -64,15 +63,16 @@ static enum err out_layer(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err campaign_json_done(struct buf *b, struct arena *a, enum err e, struct str *ret_json)
+static enum err json_finish(struct buf *b, struct arena *a, enum err e, struct str *ret_json)
 {
     struct str text = out_done(b, a);
 
-    if (!e && !text.p)
-        e = ERR_NO_MEMORY;
-    if (!e)
-        *ret_json = text;
-    return e;
+    if (e)
+        return e;
+    if (!text.p)
+        return ERR_NO_MEMORY;
+    *ret_json = text;
+    return OK;
 }
 
 enum err campaign_json(struct tx *tx, struct arena *a, struct uuid id, struct str *ret_json)
@@ -91,12 +91,12 @@ enum err campaign_json(struct tx *tx, struct arena *a, struct uuid id, struct st
     if (!e)
         e = tx_each(tx, STMT_campaign_layers, &key, 1, out_layer, &b);
     buf_add(&b, S("]}"));
-    return campaign_json_done(&b, a, e, ret_json);
+    return json_finish(&b, a, e, ret_json);
 }
 
-/* --- pages: one row more than is shown says whether there is another --- */
+/* --- pages: one row more than the limit says that there is another page --- */
 
-struct campaign_json_page {
+struct json_page {
     struct buf b;
     int limit, n;
     const struct position_filter *filter; /* of positions */
@@ -104,14 +104,14 @@ struct campaign_json_page {
     int64_t last_number;
 };
 
-static void campaign_json_begin(struct campaign_json_page *p, size_t max)
+static void json_page_begin(struct json_page *p, size_t max)
 {
     buf_init(&p->b, max);
     buf_add(&p->b, S("{\"data\":["));
 }
 
-/* False: it is the one that is not shown. */
-static bool campaign_json_next(struct campaign_json_page *p)
+/* False: the row beyond the limit, which is not shown. */
+static bool json_page_next(struct json_page *p)
 {
     if (p->n++ == p->limit)
         return false;
@@ -120,12 +120,12 @@ static bool campaign_json_next(struct campaign_json_page *p)
     return true;
 }
 
-static enum err list_one(void *ctx, const struct row *row)
+static enum err page_add_campaign(void *ctx, const struct row *row)
 {
-    struct campaign_json_page *p = ctx;
+    struct json_page *p = ctx;
     enum err e;
 
-    if (!campaign_json_next(p))
+    if (!json_page_next(p))
         return OK;
     e = out_campaign(&p->b, row);
     buf_char(&p->b, '}');
@@ -135,20 +135,20 @@ static enum err list_one(void *ctx, const struct row *row)
 enum err campaigns_json(struct tx *tx, struct arena *a, const struct uuid *before, int limit,
                         struct str *ret_json)
 {
-    struct campaign_json_page p = { .limit = limit };
+    struct json_page p = { .limit = limit };
     struct val v[] = { before ? v_uuid(before) : V_INT(limit + 1), V_INT(limit + 1) };
     enum err e;
 
-    campaign_json_begin(&p, LIST_JSON_MAX);
+    json_page_begin(&p, LIST_JSON_MAX);
     e = tx_each(tx, before ? STMT_campaigns_after : STMT_campaigns_first, v, before ? 2 : 1,
-                list_one, &p);
+                page_add_campaign, &p);
     buf_char(&p.b, ']');
     if (p.n > limit)
         out_uuid(&p.b, "nextCursor", p.last_id);
     else
         out_json(&p.b, "nextCursor", S("null"));
     buf_char(&p.b, '}');
-    return campaign_json_done(&p.b, a, e, ret_json);
+    return json_finish(&p.b, a, e, ret_json);
 }
 
 /* --- positions --- */
@@ -169,13 +169,13 @@ static enum err out_holder(struct buf *b, const struct row *row, const struct po
     return OK;
 }
 
-static enum err list_position(void *ctx, const struct row *row)
+static enum err page_add_position(void *ctx, const struct row *row)
 {
-    struct campaign_json_page *p = ctx;
+    struct json_page *p = ctx;
     struct uuid id, layer;
     enum err e;
 
-    if (!campaign_json_next(p))
+    if (!json_page_next(p))
         return OK;
     if (!uuid_of_bytes(row->col[0].s, &id) || !uuid_of_bytes(row->col[1].s, &layer))
         return ERR_INTERNAL;
@@ -194,19 +194,19 @@ static enum err list_position(void *ctx, const struct row *row)
 enum err positions_json(struct tx *tx, struct arena *a, const struct position_filter *f,
                         struct str *ret_json)
 {
-    struct campaign_json_page p = { .limit = f->limit, .filter = f };
+    struct json_page p = { .limit = f->limit, .filter = f };
     struct val v[] = { v_uuid(&f->campaign), V_INT(f->after), V_TEXT(f->status),
                        f->has_layer ? v_uuid(&f->layer) : V_NULL, V_INT(f->limit + 1) };
     enum err e = campaign_exists(tx, f->campaign);
 
     if (e)
         return e;
-    campaign_json_begin(&p, (size_t)f->limit * POSITION_BYTES + POSITION_BYTES);
-    e = tx_each(tx, STMT_positions_page, v, COUNT(v), list_position, &p);
+    json_page_begin(&p, (size_t)f->limit * POSITION_BYTES + POSITION_BYTES);
+    e = tx_each(tx, STMT_positions_page, v, COUNT(v), page_add_position, &p);
     buf_char(&p.b, ']');
     if (p.n > f->limit)
         buf_fmt(&p.b, ",\"nextCursor\":\"%lld\"}", (long long)p.last_number);
     else
         buf_add(&p.b, S(",\"nextCursor\":null}"));
-    return campaign_json_done(&p.b, a, e, ret_json);
+    return json_finish(&p.b, a, e, ret_json);
 }

@@ -1,5 +1,5 @@
-/* lottery.c - the arithmetic of a draw. No clock, no chance, no database: the same seed and entries
- * give the same winners, here and in the script of docs/lottery.md. */
+/* lottery.c - the arithmetic of a draw. It uses no clock, no other random source and no database: the
+ * same seed and entries give the same winners, here and in the script of docs/lottery.md. */
 #include "campaign/lottery.h"
 
 #include "base/hex.h"
@@ -19,7 +19,7 @@ void draw_sha256(struct str bytes, char ret_hex[DRAW_HEX + 1])
     unsigned int n = 0;
 
     if (!EVP_Digest(bytes.p, bytes.n, digest, &n, EVP_sha256(), NULL) || n != DIGEST)
-        abort(); /* only without memory; a draw with another digest would be a lie */
+        abort(); /* only without memory; a wrong digest would falsify the draw */
     *hex_put(ret_hex, digest, DIGEST) = '\0';
 }
 
@@ -28,8 +28,8 @@ void draw_commit(const unsigned char seed[DRAW_SEED], char ret_hex[DRAW_HEX + 1]
     draw_sha256((struct str){ (const char *)seed, DRAW_SEED }, ret_hex);
 }
 
-static void digest_entries(const struct draw_entry *entries, size_t n,
-                           char ret_digest[DRAW_HEX + 1])
+static void draw_digest_entries(const struct draw_entry *entries, size_t n,
+                                char ret_digest[DRAW_HEX + 1])
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     unsigned char digest[DIGEST];
@@ -50,15 +50,16 @@ static void digest_entries(const struct draw_entry *entries, size_t n,
     *hex_put(ret_digest, digest, DIGEST) = '\0';
 }
 
-/* --- chance, from the seed --- */
+/* --- random numbers from the seed --- */
 
-struct dice {
+struct draw_rng {
     EVP_MAC *hmac;
     EVP_MAC_CTX *ctx;
     const char *digest;
 };
 
-static void dice_init(struct dice *d, const unsigned char seed[DRAW_SEED], const char *digest)
+static void draw_rng_init(struct draw_rng *d, const unsigned char seed[DRAW_SEED],
+                          const char *digest)
 {
     char sha256[] = "SHA256";
     OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", sha256, 0),
@@ -71,13 +72,13 @@ static void dice_init(struct dice *d, const unsigned char seed[DRAW_SEED], const
         abort();
 }
 
-static void dice_release(struct dice *d)
+static void draw_rng_release(struct draw_rng *d)
 {
     EVP_MAC_CTX_free(d->ctx);
     EVP_MAC_free(d->hmac);
 }
 
-static uint64_t lottery_roll(struct dice *d, size_t pick, unsigned try)
+static uint64_t draw_rng_number(struct draw_rng *d, size_t pick, unsigned try)
 {
     unsigned char out[DIGEST];
     char text[PICK_TEXT];
@@ -85,7 +86,7 @@ static uint64_t lottery_roll(struct dice *d, size_t pick, unsigned try)
     size_t size = 0;
     int n = snprintf(text, sizeof(text), "%s:%zu:%u", d->digest, pick, try);
 
-    /* without a key: from the start again, with the one that it has */
+    /* A NULL key restarts with the key that was set before. */
     if (!EVP_MAC_init(d->ctx, NULL, 0, NULL) ||
         !EVP_MAC_update(d->ctx, (const unsigned char *)text, (size_t)n) ||
         !EVP_MAC_final(d->ctx, out, &size, sizeof(out)) || size != DIGEST)
@@ -95,13 +96,13 @@ static uint64_t lottery_roll(struct dice *d, size_t pick, unsigned try)
     return x;
 }
 
-/* Evenly below n: numbers of the last, incomplete round of n are rolled again. */
-static size_t lottery_below(struct dice *d, size_t pick, uint64_t n)
+/* Uniform below n: numbers of the last, incomplete round of n are rejected and drawn again. */
+static size_t draw_rng_below(struct draw_rng *d, size_t pick, uint64_t n)
 {
     uint64_t odd = (UINT64_MAX % n + 1) % n; /* 2^64 mod n */
 
     for (unsigned try = 0;; try++) {
-        uint64_t x = lottery_roll(d, pick, try);
+        uint64_t x = draw_rng_number(d, pick, try);
 
         if (x <= UINT64_MAX - odd)
             return (size_t)(x % n);
@@ -112,21 +113,21 @@ void draw_pick(const unsigned char seed[DRAW_SEED], struct draw_entry *entries, 
                size_t winners, char ret_digest[DRAW_HEX + 1])
 {
     uint16_t left[POSITIONS_MAX];
-    struct dice dice;
+    struct draw_rng rng;
 
     static_assert(POSITIONS_MAX <= UINT16_MAX, "an entry's place fits");
     assert(n <= POSITIONS_MAX);
-    digest_entries(entries, n, ret_digest);
+    draw_digest_entries(entries, n, ret_digest);
     for (size_t i = 0; i < n; i++) {
         left[i] = (uint16_t)i;
         entries[i].rank = 0;
     }
-    dice_init(&dice, seed, ret_digest);
+    draw_rng_init(&rng, seed, ret_digest);
     for (size_t pick = 1; pick <= winners && n; pick++) {
-        size_t at = lottery_below(&dice, pick, n);
+        size_t at = draw_rng_below(&rng, pick, n);
 
         entries[left[at]].rank = (int)pick;
         left[at] = left[--n];
     }
-    dice_release(&dice);
+    draw_rng_release(&rng);
 }

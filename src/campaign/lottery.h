@@ -1,15 +1,15 @@
-/* lottery.h - who wins, so that anybody can check it afterwards (C6). "ichido-draw-1":
+/* lottery.h - the draw of the winners, which anybody can check afterwards (C6). "ichido-draw-1":
  *
- *   commitment  hex(SHA-256(seed)), published when the campaign is made; the seed is 32 random
- * bytes entries     completed purchases in the order of their positions; each is the line
+ *   commitment  hex(SHA-256(seed)), published when the campaign is made; the seed is 32 random bytes
+ *   entries     completed purchases in the order of their positions; each is the line
  *               "<number> <purchase id>\n"
  *   digest      hex(SHA-256(all lines))
- *   pick i      HMAC-SHA-256(seed, "<digest>:<i>:<try>"), its first 8 bytes as a big-endian number
- * x, with try = 0, 1, ... until x < 2^64 - (2^64 mod n): the entry x mod n of those n that are
- * left, which then leaves (the last one takes its place). i = 1, 2, ...
+ *   pick i      HMAC-SHA-256(seed, "<digest>:<i>:<try>"), its first 8 bytes as a big-endian number x,
+ *               with try = 0, 1, ... until x < 2^64 - (2^64 mod n): the entry x mod n of the n that
+ *               are left, which is then removed (the last one takes its place). i = 1, 2, ...
  *
- * Nobody can choose the seed after the first sale; who buys what is not known before.
- * docs/lottery.md says what this proves and what it does not. */
+ * The seed is fixed before the first sale, when the entries are not known yet. docs/lottery.md says
+ * what this proves and what it does not. */
 #pragma once
 
 #include "payment/payments.h"
@@ -28,7 +28,7 @@ struct draw_entry {
 void draw_pick(const unsigned char seed[DRAW_SEED], struct draw_entry *entries, size_t n,
                size_t winners, char ret_digest[DRAW_HEX + 1]);
 
-/* "campaign.draw": once per campaign; then winners and the others are told, some at a time. */
+/* "campaign.draw": draws once, then notifies all participants, some at a time. */
 struct job_kind draw_kind(struct payments *pp);
 enum err draw_later(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t now_ms);
 

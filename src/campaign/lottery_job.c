@@ -1,14 +1,15 @@
-/* lottery_job.c - a sold-out campaign is drawn once, and everybody who took part is told.
+/* lottery_job.c - a sold-out campaign is drawn once, and all participants are notified.
  *
  *   campaign.draw --sold_out? drawn, entries, ranks: one commit--> campaign.draw "0"
  *                                                                        |
- *             tells some entries behind that number: one commit <--------'--> campaign.draw "50"
- * ...
+ *        notifies some entries after that number: one commit <-----------'--> campaign.draw "50" ...
  *
- *   (1) The campaign's status decides: only who moves it from sold_out to drawn draws. A second
- *       message, or one that comes after a cancellation, does nothing.
- *   (2) What is published is what was stored with the result; nothing is computed afresh later. */
+ *   (1) The campaign's status decides: only the transaction that moves it from sold_out to drawn
+ *       draws. A second message, or one after a cancellation, does nothing.
+ *   (2) What is published was stored with the result; nothing is computed again later.
+ *   (3) Every step is one commit with the message of the next step, so a crash leaves one message. */
 #include "base/hex.h"
+#include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
 #include "campaign/campaign.h"
@@ -23,14 +24,14 @@
 enum {
     DRAW_ARENA = 4 * 1024 * 1024,
     DRAW_JSON_MAX = 3 * 1024 * 1024,
-    TELL_ARENA = 512 * 1024,
+    NOTIFY_ARENA = 512 * 1024,
     ENTRY_COLUMNS = 4,
 };
 
 /* --- messages --- */
 
-static enum err lottery_job_add(struct tx *tx, struct payments *pp, struct uuid campaign,
-                                struct str body, int64_t now_ms)
+static enum err draw_job_add(struct tx *tx, struct payments *pp, struct uuid campaign,
+                             struct str body, int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
     struct queue_new m = {
@@ -44,16 +45,16 @@ static enum err lottery_job_add(struct tx *tx, struct payments *pp, struct uuid 
 
 enum err draw_later(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t now_ms)
 {
-    return lottery_job_add(tx, pp, campaign, S(""), now_ms);
+    return draw_job_add(tx, pp, campaign, S(""), now_ms);
 }
 
-static enum err tell_later(struct tx *tx, struct payments *pp, struct uuid campaign, int64_t after,
-                           int64_t now_ms)
+static enum err notify_later(struct tx *tx, struct payments *pp, struct uuid campaign,
+                             int64_t after, int64_t now_ms)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%lld", (long long)after);
-    return lottery_job_add(tx, pp, campaign, str_of(text), now_ms);
+    return draw_job_add(tx, pp, campaign, str_of(text), now_ms);
 }
 
 /* --- drawing --- */
@@ -67,7 +68,7 @@ struct drawing {
     char digest[DRAW_HEX + 1];
 };
 
-static enum err lottery_job_begin(struct tx *tx, struct drawing *d, int64_t now_ms)
+static enum err draw_begin(struct tx *tx, struct drawing *d, int64_t now_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_draw_begin, &row, V_INT(now_ms), v_uuid(&d->campaign));
@@ -81,7 +82,7 @@ static enum err lottery_job_begin(struct tx *tx, struct drawing *d, int64_t now_
     return OK;
 }
 
-static enum err add_entry(void *ctx, const struct row *row)
+static enum err draw_add_entry(void *ctx, const struct row *row)
 {
     struct drawing *d = ctx;
     struct draw_entry *entry = &d->entries[d->n];
@@ -93,7 +94,7 @@ static enum err add_entry(void *ctx, const struct row *row)
     return uuid_of_bytes(row->col[1].s, &entry->purchase) ? OK : ERR_INTERNAL;
 }
 
-static enum err read_entries(struct tx *tx, struct drawing *d)
+static enum err draw_read_entries(struct tx *tx, struct drawing *d)
 {
     size_t before;
     enum err e;
@@ -103,12 +104,12 @@ static enum err read_entries(struct tx *tx, struct drawing *d)
         struct val v[] = { v_uuid(&d->campaign), V_INT(after), V_INT(LIMIT_STATEMENT_ROWS) };
 
         before = d->n;
-        e = tx_each(tx, STMT_draw_candidates, v, COUNT(v), add_entry, d);
+        e = tx_each(tx, STMT_draw_candidates, v, COUNT(v), draw_add_entry, d);
     } while (!e && d->n - before == LIMIT_STATEMENT_ROWS);
     return e;
 }
 
-static enum err store_entries(struct tx *tx, const struct drawing *d)
+static enum err draw_store_entries(struct tx *tx, const struct drawing *d)
 {
     struct val v[LIMIT_STATEMENT_ROWS * ENTRY_COLUMNS];
     size_t n;
@@ -129,7 +130,7 @@ static enum err store_entries(struct tx *tx, const struct drawing *d)
     return e;
 }
 
-static enum err lottery_job_note(struct tx *tx, const struct drawing *d, int64_t now_ms)
+static enum err draw_audit(struct tx *tx, const struct drawing *d, int64_t now_ms)
 {
     char id[UUID_TEXT + 1], detail[160];
 
@@ -142,9 +143,9 @@ static enum err lottery_job_note(struct tx *tx, const struct drawing *d, int64_t
                  V_TEXT(str_of(detail)), V_NULL);
 }
 
-static enum err draw_all(struct tx *tx, struct payments *pp, struct drawing *d, int64_t now_ms)
+static enum err draw_run(struct tx *tx, struct payments *pp, struct drawing *d, int64_t now_ms)
 {
-    enum err e = read_entries(tx, d);
+    enum err e = draw_read_entries(tx, d);
 
     if (e)
         return e;
@@ -152,45 +153,43 @@ static enum err draw_all(struct tx *tx, struct payments *pp, struct drawing *d, 
     e = TX_DO(tx, STMT_draw_add, 1, v_uuid(&d->campaign), V_INT((int64_t)d->n),
               V_TEXT(str_of(d->digest)), V_INT(now_ms));
     if (!e)
-        e = store_entries(tx, d);
+        e = draw_store_entries(tx, d);
     fault_point(&pp->runtime.env->faults, "campaign.draw");
     if (!e)
-        e = lottery_job_note(tx, d, now_ms);
-    return e ? e : tell_later(tx, pp, d->campaign, 0, now_ms);
+        e = draw_audit(tx, d, now_ms);
+    return e ? e : notify_later(tx, pp, d->campaign, 0, now_ms);
 }
 
-static enum err lottery_job_draw(struct tx *tx, struct payments *pp, struct uuid campaign,
-                                 int64_t now_ms)
+static enum err draw_campaign(struct tx *tx, struct payments *pp, struct uuid campaign,
+                              int64_t now_ms)
 {
+    CLEANUP(arena_release) struct arena a = { 0 };
     struct drawing d = { .campaign = campaign };
-    struct arena a;
-    enum err e = lottery_job_begin(tx, &d, now_ms);
+    enum err e = draw_begin(tx, &d, now_ms);
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e; /* drawn before, or cancelled: (1) */
     arena_init(&a, DRAW_ARENA);
     d.entries = arena_alloc(&a, POSITIONS_MAX, sizeof(*d.entries));
-    e = d.entries ? draw_all(tx, pp, &d, now_ms) : ERR_NO_MEMORY;
-    arena_release(&a);
-    return e;
+    return d.entries ? draw_run(tx, pp, &d, now_ms) : ERR_NO_MEMORY;
 }
 
-/* --- telling --- */
+/* --- notifying --- */
 
-struct lottery_job_person {
+struct draw_person {
     int64_t number, rank;
     struct uuid purchase, user, payment;
 };
 
-struct people {
-    struct lottery_job_person all[LIMIT_TOLD];
+struct draw_people {
+    struct draw_person all[LIMIT_TOLD];
     size_t n;
 };
 
-static enum err add_person(void *ctx, const struct row *row)
+static enum err draw_people_add(void *ctx, const struct row *row)
 {
-    struct people *p = ctx;
-    struct lottery_job_person *one = &p->all[p->n++];
+    struct draw_people *p = ctx;
+    struct draw_person *one = &p->all[p->n++];
 
     one->number = row->col[0].i;
     one->rank = row->col[2].type == VAL_INT ? row->col[2].i : 0;
@@ -201,8 +200,8 @@ static enum err add_person(void *ctx, const struct row *row)
                : ERR_INTERNAL;
 }
 
-static enum err tell_one(struct tx *tx, struct payments *pp, struct arena *a, struct uuid campaign,
-                         const struct lottery_job_person *p, int64_t now_ms)
+static enum err notify_person(struct tx *tx, struct payments *pp, struct arena *a,
+                              struct uuid campaign, const struct draw_person *p, int64_t now_ms)
 {
     struct notice n = { .type = p->rank ? NOTICE_LOTTERY_WON : NOTICE_LOTTERY_LOST,
                         .subject = p->purchase,
@@ -215,27 +214,27 @@ static enum err tell_one(struct tx *tx, struct payments *pp, struct arena *a, st
     return notice_add(tx, &pp->notifier, a, &n, now_ms, NULL);
 }
 
-static enum err lottery_job_tell(struct tx *tx, struct payments *pp, struct uuid campaign,
-                                 int64_t after, int64_t now_ms)
+static enum err notify_people(struct tx *tx, struct payments *pp, struct uuid campaign,
+                              int64_t after, int64_t now_ms)
 {
     struct val v[] = { v_uuid(&campaign), V_INT(after), V_INT(LIMIT_TOLD) };
-    struct people people = { .n = 0 };
+    struct draw_people people = { .n = 0 };
     struct arena a;
-    enum err e = tx_each(tx, STMT_draw_people, v, COUNT(v), add_person, &people);
+    enum err e = tx_each(tx, STMT_draw_people, v, COUNT(v), draw_people_add, &people);
 
-    arena_init(&a, TELL_ARENA);
+    arena_init(&a, NOTIFY_ARENA);
     for (size_t i = 0; !e && i < people.n; i++)
-        e = tell_one(tx, pp, &a, campaign, &people.all[i], now_ms);
+        e = notify_person(tx, pp, &a, campaign, &people.all[i], now_ms);
     arena_release(&a);
     fault_point(&pp->runtime.env->faults, "campaign.tell");
     if (e || people.n < LIMIT_TOLD)
         return e;
-    return tell_later(tx, pp, campaign, people.all[people.n - 1].number, now_ms);
+    return notify_later(tx, pp, campaign, people.all[people.n - 1].number, now_ms);
 }
 
 /* --- the job --- */
 
-static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
+static enum err draw_job_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(pp->runtime.env), after;
@@ -244,18 +243,17 @@ static enum err lottery_job_run(struct tx *tx, const struct message *m, void *ct
     if (!uuid_parse(m->ref, &campaign))
         return why_err(why, ERR_VALIDATION, "the message names no campaign");
     if (!m->body.n)
-        return lottery_job_draw(tx, pp, campaign, now_ms);
+        return draw_campaign(tx, pp, campaign, now_ms);
     if (str_to_i64(m->body, &after))
-        return lottery_job_tell(tx, pp, campaign, after, now_ms);
+        return notify_people(tx, pp, campaign, after, now_ms);
     return why_err(why, ERR_VALIDATION, "the message says not from where to tell");
 }
 
 struct job_kind draw_kind(struct payments *pp)
 {
-    return (struct job_kind){ .name = "campaign.draw",
-                              .run = lottery_job_run,
-                              .ctx = pp,
-                              .retry = retry_table[RETRY_PLANNED] };
+    return (struct job_kind){
+        .name = "campaign.draw", .run = draw_job_run, .ctx = pp, .retry = retry_table[RETRY_PLANNED]
+    };
 }
 
 /* --- what is published --- */
@@ -290,7 +288,7 @@ static enum err out_entries(struct tx *tx, struct buf *b, const char *name, enum
     return e;
 }
 
-static void out_facts(struct buf *b, struct uuid campaign, const struct row *row)
+static void out_draw(struct buf *b, struct uuid campaign, const struct row *row)
 {
     char seed[2 * DRAW_SEED + 1];
 
@@ -317,13 +315,11 @@ enum err draw_json(struct tx *tx, struct arena *a, struct uuid campaign, struct 
         return ERR_INTERNAL;
     buf_init(&b, DRAW_JSON_MAX);
     buf_char(&b, '{');
-    out_facts(&b, campaign, &row);
+    out_draw(&b, campaign, &row);
     e = out_entries(tx, &b, "winners", STMT_draw_winners_of, campaign);
     if (!e)
         e = out_entries(tx, &b, "entries", STMT_draw_entries_of, campaign);
     buf_char(&b, '}');
     *ret_json = out_done(&b, a);
-    if (!e && !ret_json->p)
-        e = ERR_NO_MEMORY;
-    return e;
+    return e || ret_json->p ? e : ERR_NO_MEMORY;
 }

@@ -1,3 +1,4 @@
+/* purchase.c - purchases as rows and as JSON. What payments do to them: purchase_payable.c. */
 #include "campaign/purchase.h"
 
 #include "auth/base64url.h"
@@ -8,16 +9,16 @@
 
 enum { PURCHASE_JSON_MAX = 2 * 1024 };
 
-static const char *const names[PURCHASE_STATUSES] = {
+static const char *const status_names[PURCHASE_STATUSES] = {
     [PURCHASE_PENDING] = "pending",     [PURCHASE_FAILED] = "failed",
     [PURCHASE_CANCELLED] = "cancelled", [PURCHASE_COMPLETED] = "completed",
     [PURCHASE_REFUNDED] = "refunded",
 };
 
-static bool parse_status(struct str name, enum purchase_status *ret_status)
+static bool purchase_status_parse(struct str name, enum purchase_status *ret_status)
 {
     for (int i = 0; i < PURCHASE_STATUSES; i++)
-        if (str_eq(name, str_of(names[i]))) {
+        if (str_eq(name, str_of(status_names[i]))) {
             *ret_status = (enum purchase_status)i;
             return true;
         }
@@ -31,7 +32,7 @@ struct str purchase_method(const struct purchase *p)
 
 /* --- rows --- */
 
-static int64_t time_of(const struct val *v)
+static int64_t time_or_0(const struct val *v)
 {
     return v->type == VAL_INT ? v->i : 0;
 }
@@ -45,16 +46,16 @@ static bool purchase_of_row(const struct row *row, struct purchase *p)
     for (size_t i = 0; i < COUNT(ids); i++)
         if (!uuid_of_bytes((v++)->s, ids[i]))
             return false;
-    if (!money_make(v[0].i, v[1].s, &p->money) || !parse_status(v[3].s, &p->status))
+    if (!money_make(v[0].i, v[1].s, &p->money) || !purchase_status_parse(v[3].s, &p->status))
         return false;
     p->konbini = str_eq(v[2].s, S("konbini"));
     p->revenue = minor_of(&v[4]);
     p->expires_ms = v[5].i;
     p->created_ms = v[6].i;
-    p->completed_ms = time_of(&v[7]);
-    p->failed_ms = time_of(&v[8]);
-    p->cancelled_ms = time_of(&v[9]);
-    p->refunded_ms = time_of(&v[10]);
+    p->completed_ms = time_or_0(&v[7]);
+    p->failed_ms = time_or_0(&v[8]);
+    p->cancelled_ms = time_or_0(&v[9]);
+    p->refunded_ms = time_or_0(&v[10]);
     return true;
 }
 
@@ -93,9 +94,10 @@ static struct val v_time(int64_t ms) /* 0: NULL */
 
 enum err purchase_store(struct tx *tx, const struct purchase *p, int64_t now_ms)
 {
-    return TX_DO(tx, STMT_purchase_store, 1, V_TEXT(str_of(names[p->status])), v_minor(p->revenue),
-                 V_INT(p->expires_ms), v_time(p->completed_ms), v_time(p->failed_ms),
-                 v_time(p->cancelled_ms), v_time(p->refunded_ms), V_INT(now_ms), v_uuid(&p->id));
+    return TX_DO(tx, STMT_purchase_store, 1, V_TEXT(str_of(status_names[p->status])),
+                 v_minor(p->revenue), V_INT(p->expires_ms), v_time(p->completed_ms),
+                 v_time(p->failed_ms), v_time(p->cancelled_ms), v_time(p->refunded_ms),
+                 V_INT(now_ms), v_uuid(&p->id));
 }
 
 /* --- JSON --- */
@@ -111,7 +113,7 @@ static void write_purchase(struct buf *b, const struct purchase *p)
     out_uuid(b, "paymentId", p->payment_id);
     money_out(b, p->money);
     out_text(b, "paymentMethodType", purchase_method(p));
-    out_text(b, "status", str_of(names[p->status]));
+    out_text(b, "status", str_of(status_names[p->status]));
     out_time(b, "expiresAt", p->expires_ms);
     out_time(b, "createdAt", p->created_ms);
     out_time(b, "completedAt", p->completed_ms);
@@ -135,17 +137,17 @@ struct str purchase_json(struct arena *a, const struct purchase *p, struct str p
 
 /* --- pages --- */
 
-struct page {
+struct purchase_page {
     struct buf out;
     int shown, limit;
     bool more;
     struct uuid last;
 };
 
-/* One row more than is shown says whether there is another page. */
-static enum err add_to_page(void *ctx, const struct row *row)
+/* One row more than the limit says that there is another page. */
+static enum err purchase_page_add(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct purchase_page *g = ctx;
     struct purchase p;
 
     g->more = g->shown == g->limit;
@@ -160,7 +162,8 @@ static enum err add_to_page(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err read_page(struct tx *tx, const struct purchase_filter *f, struct page *g)
+static enum err purchase_page_read(struct tx *tx, const struct purchase_filter *f,
+                                   struct purchase_page *g)
 {
     struct val limit = V_INT(f->limit + 1), before;
     struct uuid last;
@@ -170,22 +173,22 @@ static enum err read_page(struct tx *tx, const struct purchase_filter *f, struct
     if (f->has_user) {
         struct val v[] = { v_uuid(&f->user), before, limit };
 
-        return tx_each(tx, STMT_purchases_of_user, v, COUNT(v), add_to_page, g);
+        return tx_each(tx, STMT_purchases_of_user, v, COUNT(v), purchase_page_add, g);
     }
     struct val v[] = { before, limit };
 
-    return tx_each(tx, STMT_purchases_all, v, COUNT(v), add_to_page, g);
+    return tx_each(tx, STMT_purchases_all, v, COUNT(v), purchase_page_add, g);
 }
 
 enum err purchases_json(struct tx *tx, struct arena *a, const struct purchase_filter *f,
                         struct str *ret_json)
 {
-    struct page g = { .limit = f->limit };
+    struct purchase_page g = { .limit = f->limit };
     enum err e;
 
     buf_init(&g.out, (size_t)(f->limit + 1) * PURCHASE_JSON_MAX);
     buf_add(&g.out, S("{\"data\":["));
-    e = read_page(tx, f, &g);
+    e = purchase_page_read(tx, f, &g);
     buf_char(&g.out, ']');
     out_name(&g.out, "nextCursor");
     if (g.more) {

@@ -1,15 +1,16 @@
-/* purchase.h - somebody buys a position (C1 to C5, D14, D15, D19, D22, E8).
+/* purchase.h - the purchase of a position (C1 to C5, D14, D15, D19, D22, E8).
  *
  *   reserve (claim) --> pending --success--> completed --all refunded--> refunded
- *                          |  '--failure---> failed  (position free again; a later success takes it
+ *                          |  '--failure---> failed  (position free again; a late success gets it
  *                          |                          back, or the money goes back)
  *                          '--cancel, expiry-----> cancelled (position free again)
  *
- *   (1) Two buyers never have one position: it changes hands by one UPDATE that names who had it.
+ *   (1) Two buyers never have one position: it changes owner by one UPDATE that names the previous
+ *       owner.
  *   (2) Only this purchase's own reservation is released, once.
- *   (3) Status only climbs; the payment decides. The one declared descent is a refund that fails
- *       after it had succeeded: refunded becomes completed again (D12).
- *   (4) A purchase has one payment, made with it, and its row changes only under that one's lock.
+ *   (3) The payment decides the status, and it only climbs, with one exception: a refund that fails
+ *       after it had succeeded makes refunded completed again (D12).
+ *   (4) A purchase has one payment, made with it, and its row changes only under that payment's lock.
  *
  * purchase.c has the rows and the JSON, purchase_payable.c what payments do to them. */
 #pragma once
@@ -31,7 +32,7 @@ struct purchase {
     struct money money;
     bool konbini; /* else by card */
     enum purchase_status status;
-    struct minor revenue; /* what it brought into the campaign's and the user's sums */
+    struct minor revenue; /* its part of the campaign's and the user's sums */
     int64_t expires_ms, created_ms, completed_ms, failed_ms, cancelled_ms, refunded_ms; /* 0: not */
 };
 
@@ -42,16 +43,15 @@ enum err purchase_read(struct tx *tx, struct uuid id, struct purchase *ret_purch
 enum err purchase_payment(struct tx *tx, struct uuid id, struct uuid *ret_payment);
 
 enum err purchase_add(struct tx *tx, const struct purchase *p);
-/* All that may change. */
+/* Stores the columns that may change. */
 enum err purchase_store(struct tx *tx, const struct purchase *p, int64_t now_ms);
 
-/* What a payment of it does to it (payment/payable.h). */
 extern const struct subject purchase_subject;
 
-/* {"purchase": {...}, "payment": {...}}, the latter as it is. .p NULL: no memory. */
+/* {"purchase": {...}, "payment": <payment>}. .p NULL: no memory. */
 struct str purchase_json(struct arena *a, const struct purchase *p, struct str payment);
 
-/* Purchases by the page, newest first: {"data": [...], "nextCursor": text or null}. */
+/* Pages of purchases, newest first: {"data": [...], "nextCursor": text or null}. */
 struct purchase_filter {
     bool has_user, has_before;
     struct uuid user, before; /* before: an id, exclusive */

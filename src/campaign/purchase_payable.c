@@ -5,15 +5,18 @@
  *   a try declined         failed            ours and reserved -> available   positions_sold - 1
  *   its intent cancelled   cancelled         ours and reserved -> available   positions_sold - 1
  *   FAILED by ourselves    failed            ours and reserved -> available   positions_sold - 1
- *   captured               completed         ours -> sold, or E8: available   revenue, paid + 1; in
- *                                            -> sold, ours                    E8 positions_sold + 1
+ *   captured               completed         ours -> sold; a late success:    revenue, paid + 1; late:
+ *                                            available -> sold, ours (E8)     positions_sold + 1
  *   all of it refunded     refunded          stays sold                       revenue
  *
- *   (1) What the purchase is says what was done before: each line is done when it climbs there, and
- *       its sums are the difference to what it has in them already. So twice is once (E7).
- *   (2) is_open() holds the position's row, so nobody takes it between that and the sale.
- *   (3) A campaign that was ended meanwhile counts nothing more: then the unit fails (UNAVAILABLE),
- *       is run again, and finds it closed. */
+ *   (1) The purchase's status says what was done before: each line is done once, when the status
+ *       climbs there, and the sums change by the difference to the purchase's stored revenue. So an
+ *       event applied twice counts once (E7).
+ *   (2) is_open() locks the position's row, so no other purchase takes it before the sale.
+ *   (3) A campaign that ended meanwhile counts nothing more: then the unit of work fails
+ *       (UNAVAILABLE), is run again, and finds it closed.
+ *
+ * Everything runs in the caller's transaction; a crash before its commit leaves nothing. */
 #include "base/limits.h"
 #include "campaign/campaign.h"
 #include "campaign/purchase.h"
@@ -22,22 +25,23 @@
 
 #include <assert.h>
 
-/* --- claim: reserve it --- */
+/* --- claim: reserve the position --- */
 
-struct offer {
+struct position_offer {
     bool available;
     bool has_owner;
     struct uuid owner, purchase;
     struct uuid campaign, layer;
     struct money price;
     struct str campaign_status; /* the row's */
-    int64_t unpaid;             /* how many of this campaign the buyer holds already */
+    int64_t unpaid;             /* the buyer's unpaid positions of this campaign */
 };
 
-/* One buyer's claims come one after the other, or many at once would all see too few. */
-static enum err read_offer(struct tx *tx, const struct operate *by, struct offer *ret_offer)
+/* The claims of one buyer are serialized, so that each of them sees the positions of the others. */
+static enum err offer_read(struct tx *tx, const struct operate *by,
+                           struct position_offer *ret_offer)
 {
-    struct offer o = { 0 };
+    struct position_offer o = { 0 };
     struct row row;
     enum err e = TX_DO(tx, STMT_buyer_lock, -1, v_uuid(&by->user));
 
@@ -58,7 +62,7 @@ static enum err read_offer(struct tx *tx, const struct operate *by, struct offer
     return OK;
 }
 
-static enum err check_campaign(struct operate *o, struct str status)
+static enum err offer_check_campaign(struct operate *o, struct str status)
 {
     if (str_eq(status, S("active")))
         return OK;
@@ -68,8 +72,9 @@ static enum err check_campaign(struct operate *o, struct str status)
                                                         : "The campaign is over.");
 }
 
-/* The payment that he has for it already (D1). */
-static enum err name_own(struct tx *tx, struct operate *o, const struct offer *offer)
+/* The buyer already holds this position: reports the existing payment (D1). */
+static enum err reject_own_position(struct tx *tx, struct operate *o,
+                                    const struct position_offer *offer)
 {
     enum err e = purchase_payment(tx, offer->purchase, &o->payment_id);
 
@@ -79,46 +84,46 @@ static enum err name_own(struct tx *tx, struct operate *o, const struct offer *o
     return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
-static enum err refuse_taken(struct operate *o)
+static enum err reject_taken(struct operate *o)
 {
     return claim_refuse(o, ERR_UNPROCESSABLE, "Somebody else has the position.");
 }
 
-static enum err refuse_hoard(struct operate *o)
+static enum err reject_too_many(struct operate *o)
 {
     return claim_refuse(o, ERR_UNPROCESSABLE,
                         "You hold 20 positions of this campaign without having paid them: pay or"
                         " cancel one of them first.");
 }
-static_assert(LIMIT_RESERVED == 20, "refuse_hoard() names it");
+static_assert(LIMIT_RESERVED == 20, "reject_too_many() names it");
 
-static enum err check_offer(struct tx *tx, struct operate *o, struct offer *ret_offer)
+static enum err offer_check(struct tx *tx, struct operate *o, struct position_offer *ret_offer)
 {
-    enum err e = read_offer(tx, o, ret_offer);
+    enum err e = offer_read(tx, o, ret_offer);
 
     if (e == ERR_NOT_FOUND)
         return claim_refuse(o, e, "There is no such position.");
     if (!e && ret_offer->has_owner && uuid_eq(ret_offer->owner, o->user))
-        return name_own(tx, o, ret_offer);
+        return reject_own_position(tx, o, ret_offer);
     if (!e)
-        e = check_campaign(o, ret_offer->campaign_status);
+        e = offer_check_campaign(o, ret_offer->campaign_status);
     if (!e && !ret_offer->available)
-        return refuse_taken(o);
-    return !e && ret_offer->unpaid >= LIMIT_RESERVED ? refuse_hoard(o) : e;
+        return reject_taken(o);
+    return !e && ret_offer->unpaid >= LIMIT_RESERVED ? reject_too_many(o) : e;
 }
 
-/* By one statement: of all who come at once, one. */
-static enum err purchase_payable_reserve(struct tx *tx, struct operate *o, const struct purchase *p)
+/* One statement decides: of several claims at once, one gets the position. */
+static enum err position_reserve(struct tx *tx, struct operate *o, const struct purchase *p)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_reserve, &row, v_uuid(&p->user_id), v_uuid(&p->id),
                         V_INT(p->created_ms), v_uuid(&p->position_id));
 
-    return e == ERR_NOT_FOUND ? refuse_taken(o) : e;
+    return e == ERR_NOT_FOUND ? reject_taken(o) : e;
 }
 
-/* The campaign's row is ours from here on: who cancels it waits, and will find this purchase. Was
- * it ended since we looked, it counts nothing more. */
+/* From here on the campaign's row is locked: a cancellation waits and will find this purchase. If the
+ * campaign has ended since it was read, its status is the reason to reject the claim. */
 static enum err count_reserved(struct tx *tx, struct operate *o, const struct purchase *p)
 {
     enum err e = campaign_count(tx, p->campaign_id, p->layer_id, +1, p->created_ms), why;
@@ -128,7 +133,7 @@ static enum err count_reserved(struct tx *tx, struct operate *o, const struct pu
         return e;
     why = TX_ROW(tx, STMT_campaign_status_get, &row, v_uuid(&p->campaign_id));
     if (!why)
-        why = check_campaign(o, row.col[0].s);
+        why = offer_check_campaign(o, row.col[0].s);
     return why ? why : e;
 }
 
@@ -137,9 +142,9 @@ static enum err purchase_payable_claim(struct tx *tx, struct claim *c, struct pa
 {
     struct operate *o = c->o;
     bool konbini = str_eq(o->method_type, S("konbini"));
-    struct offer offer;
+    struct position_offer offer;
     struct purchase b;
-    enum err e = check_offer(tx, o, &offer);
+    enum err e = offer_check(tx, o, &offer);
 
     if (e)
         return e;
@@ -156,7 +161,7 @@ static enum err purchase_payable_claim(struct tx *tx, struct claim *c, struct pa
     p->subject_id = b.id;
     p->user_id = b.user_id;
     p->money = b.money;
-    e = purchase_payable_reserve(tx, o, &b);
+    e = position_reserve(tx, o, &b);
     return e ? e : purchase_add(tx, &b);
 }
 
@@ -168,7 +173,7 @@ static enum err purchase_payable_claimed(struct tx *tx, struct claim *c, const s
     return e ? e : count_reserved(tx, c->o, &b);
 }
 
-/* --- load: what its intent carries --- */
+/* --- load: the metadata of its intent --- */
 
 static struct str id_text(struct arena *a, struct uuid id)
 {
@@ -199,7 +204,7 @@ static enum err purchase_payable_load(struct tx *tx, struct op_run *r)
 
 /* --- is_open --- */
 
-static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+static enum err purchase_payable_is_open(struct tx *tx, const struct payment *p, bool *ret_open)
 {
     struct uuid holder;
     struct purchase b;
@@ -218,10 +223,10 @@ static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
     return e;
 }
 
-/* --- what people are told --- */
+/* --- notifications --- */
 
-static enum err purchase_payable_tell(struct tx *tx, const struct taking *t,
-                                      const struct purchase *b, struct notice n)
+static enum err purchase_notify(struct tx *tx, const struct taking *t, const struct purchase *b,
+                                struct notice n)
 {
     n.subject = b->id;
     n.user = &b->user_id;
@@ -232,37 +237,36 @@ static enum err purchase_payable_tell(struct tx *tx, const struct taking *t,
     return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
-/* One try, one notice. A try that never came to a charge is known by why it failed. */
-static enum err tell_declined(struct tx *tx, const struct taking *t, const struct purchase *b,
-                              const struct fact *f)
+/* One notification for each try. A try without a charge is identified by its failure code. */
+static enum err notify_declined(struct tx *tx, const struct taking *t, const struct purchase *b,
+                                const struct fact *f)
 {
     struct str code = f->decline_code.n ? f->decline_code : f->failure_code;
 
-    return purchase_payable_tell(tx, t, b,
-                                 (struct notice){ .type = NOTICE_PAYMENT_FAILED,
-                                                  .attempt = f->charge_id.n ? f->charge_id : code,
-                                                  .code = f->failure_code,
-                                                  .decline_code = f->decline_code });
+    return purchase_notify(tx, t, b,
+                           (struct notice){ .type = NOTICE_PAYMENT_FAILED,
+                                            .attempt = f->charge_id.n ? f->charge_id : code,
+                                            .code = f->failure_code,
+                                            .decline_code = f->decline_code });
 }
 
 /* --- failed, cancelled: the position is free again --- */
 
-static enum err purchase_payable_release(struct tx *tx, const struct purchase *b, int64_t now_ms)
+static enum err position_release(struct tx *tx, const struct purchase *b, int64_t now_ms)
 {
     struct row row;
     enum err e;
 
     assert(b->status < PURCHASE_COMPLETED && !minor_or_0(b->revenue)); /* what is sold stays sold */
     e = TX_ROW(tx, STMT_position_release, &row, v_uuid(&b->position_id), v_uuid(&b->id));
-
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     e = fault_point(&tx_env(tx)->faults, "purchase.release");
     return e ? e : campaign_count(tx, b->campaign_id, b->layer_id, -1, now_ms);
 }
 
-static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b,
-                       enum purchase_status to)
+static enum err purchase_end(struct tx *tx, const struct taking *t, struct purchase *b,
+                             enum purchase_status to)
 {
     enum err e;
 
@@ -271,32 +275,32 @@ static enum err let_go(struct tx *tx, const struct taking *t, struct purchase *b
     b->status = to;
     *(to == PURCHASE_FAILED ? &b->failed_ms : &b->cancelled_ms) = t->now_ms;
     e = purchase_store(tx, b, t->now_ms);
-    return e ? e : purchase_payable_release(tx, b, t->now_ms);
+    return e ? e : position_release(tx, b, t->now_ms);
 }
 
-static enum err purchase_payable_declined(struct tx *tx, const struct taking *t, struct purchase *b,
-                                          const struct fact *f)
+static enum err purchase_declined(struct tx *tx, const struct taking *t, struct purchase *b,
+                                  const struct fact *f)
 {
-    enum err e = tell_declined(tx, t, b, f);
+    enum err e = notify_declined(tx, t, b, f);
 
-    return e ? e : let_go(tx, t, b, PURCHASE_FAILED);
+    return e ? e : purchase_end(tx, t, b, PURCHASE_FAILED);
 }
 
-/* 003 tells only who let his reservation run out; who cancelled knows it. */
-static enum err purchase_payable_cancelled(struct tx *tx, const struct taking *t,
-                                           struct purchase *b, const struct fact *f)
+/* 003: a buyer is notified only of an expired reservation, not of his own cancellation. */
+static enum err purchase_cancelled(struct tx *tx, const struct taking *t, struct purchase *b,
+                                   const struct fact *f)
 {
     enum err e = OK;
 
     if (str_eq(f->cancel_reason, S("abandoned")))
-        e = purchase_payable_tell(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
-    return e ? e : let_go(tx, t, b, PURCHASE_CANCELLED);
+        e = purchase_notify(tx, t, b, (struct notice){ .type = NOTICE_PAYMENT_CANCELLED });
+    return e ? e : purchase_end(tx, t, b, PURCHASE_CANCELLED);
 }
 
 /* --- completed, refunded: the sums follow the money --- */
 
-static enum err purchase_payable_sell(struct tx *tx, const struct taking *t,
-                                      const struct purchase *b, bool *ret_taken_back)
+static enum err position_sell(struct tx *tx, const struct taking *t, const struct purchase *b,
+                              bool *ret_taken_back)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_position_sell, &row, V_INT(t->now_ms), v_uuid(&b->position_id),
@@ -306,7 +310,7 @@ static enum err purchase_payable_sell(struct tx *tx, const struct taking *t,
     if (e == ERR_NOT_FOUND)
         e = TX_ROW(tx, STMT_position_take_back, &row, v_uuid(&b->user_id), v_uuid(&b->id),
                    V_INT(t->now_ms), v_uuid(&b->position_id));
-    return e == ERR_NOT_FOUND ? ERR_INTERNAL : e; /* is_open() held it */
+    return e == ERR_NOT_FOUND ? ERR_INTERNAL : e; /* impossible: is_open() has locked it */
 }
 
 static enum err count_user(struct tx *tx, const struct taking *t, const struct purchase *b,
@@ -332,8 +336,7 @@ static enum err count_sold(struct tx *tx, const struct taking *t, const struct p
     return e ? e : campaign_sold(tx, t->payments, b->campaign_id, t->now_ms);
 }
 
-/* What it is by this money. */
-static void purchase_payable_become(struct purchase *b, const struct payment *p, int64_t now_ms)
+static void purchase_set_status(struct purchase *b, const struct payment *p, int64_t now_ms)
 {
     bool all_back = p->status == PAYMENT_REFUNDED;
 
@@ -345,22 +348,26 @@ static void purchase_payable_become(struct purchase *b, const struct payment *p,
     b->revenue.minor = minor_change(p->refunded, p->captured);
 }
 
-/* p was captured, and b follows: from nothing, into a refund, or back from one that failed. The
- * rows that everybody wants come last. */
-static enum err follow_money(struct tx *tx, const struct taking *t, const struct payment *p,
-                             struct purchase *b)
+/* Brings the purchase and the sums to what the captured payment is now. Rows that many transactions
+ * want come last. */
+static enum err purchase_follow_money(struct tx *tx, const struct taking *t,
+                                      const struct payment *p, struct purchase *b)
 {
     bool first = b->status < PURCHASE_COMPLETED, taken_back = false;
     struct minor had = b->revenue;
     int64_t by;
-    enum err e = first ? purchase_payable_sell(tx, t, b, &taken_back) : OK;
+    enum err e;
 
-    purchase_payable_become(b, p, t->now_ms);
+    if (first) {
+        e = position_sell(tx, t, b, &taken_back);
+        if (e)
+            return e;
+    }
+    purchase_set_status(b, p, t->now_ms);
     by = minor_change(had, b->revenue);
-    if (!e)
-        e = purchase_store(tx, b, t->now_ms);
+    e = purchase_store(tx, b, t->now_ms);
     if (!e && first)
-        e = purchase_payable_tell(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
+        e = purchase_notify(tx, t, b, (struct notice){ .type = NOTICE_PURCHASE_CONFIRMED });
     if (!e)
         e = count_user(tx, t, b, by, first);
     if (!e && first)
@@ -368,12 +375,12 @@ static enum err follow_money(struct tx *tx, const struct taking *t, const struct
     return e || !by ? e : campaign_revenue(tx, b->campaign_id, by, t->now_ms);
 }
 
-/* --- D19 --- */
+/* --- the reservation's end (D19) --- */
 
-/* A slip of a convenience store says itself how long it may be paid. Until there is one, a position
- * waits no longer for it than for a card. */
-static enum err learn_expiry(struct tx *tx, const struct taking *t, struct purchase *b,
-                             const struct fact *f)
+/* A konbini slip has its own expiry. Until it exists, a position is reserved as long as for a
+ * card. */
+static enum err purchase_store_expiry(struct tx *tx, const struct taking *t, struct purchase *b,
+                                      const struct fact *f)
 {
     int64_t expires_ms = f->action_expires_ms + LIMIT_KONBINI_LATE_MS;
 
@@ -391,12 +398,12 @@ static enum err purchase_payable_ends(struct tx *tx, const struct taking *t,
     enum err e = purchase_read(tx, p->subject_id, &b);
 
     if (!e && f)
-        e = learn_expiry(tx, t, &b, f);
+        e = purchase_store_expiry(tx, t, &b, f);
     *ret_ms = e ? CLOCK_NEVER : b.expires_ms;
     return e;
 }
 
-/* --- the subject --- */
+/* --- the table of payment/payable.h --- */
 
 static enum err purchase_payable_moved(struct tx *tx, const struct taking *t,
                                        const struct payment *p, const struct fact *f)
@@ -407,14 +414,14 @@ static enum err purchase_payable_moved(struct tx *tx, const struct taking *t,
     if (e)
         return e;
     if (minor_known(p->captured))
-        return follow_money(tx, t, p, &b);
+        return purchase_follow_money(tx, t, p, &b);
     if (is_void(p))
-        return f && f->state == INTENT_CANCELED ? purchase_payable_cancelled(tx, t, &b, f)
-                                                : let_go(tx, t, &b, PURCHASE_FAILED);
+        return f && f->state == INTENT_CANCELED ? purchase_cancelled(tx, t, &b, f)
+                                                : purchase_end(tx, t, &b, PURCHASE_FAILED);
     if (p->status != PAYMENT_PENDING || !f)
         return OK;
-    return f->state == INTENT_DECLINED ? purchase_payable_declined(tx, t, &b, f)
-                                       : learn_expiry(tx, t, &b, f);
+    return f->state == INTENT_DECLINED ? purchase_declined(tx, t, &b, f)
+                                       : purchase_store_expiry(tx, t, &b, f);
 }
 
 static enum err purchase_payable_refunded(struct tx *tx, const struct taking *t,
@@ -425,26 +432,26 @@ static enum err purchase_payable_refunded(struct tx *tx, const struct taking *t,
     bool came_back = !e && b.status == PURCHASE_REFUNDED && p->status == PAYMENT_CAPTURED;
 
     if (!e)
-        e = follow_money(tx, t, p, &b);
+        e = purchase_follow_money(tx, t, p, &b);
     if (e || !came_back)
         return e;
     return campaign_give_back(tx, t->payments, b.campaign_id, b.id, t->now_ms);
 }
 
-/* The alert and the audit line were written where it was sent back (payment/transition.c). */
-static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
-                           const struct fact *f)
+/* payment/transition.c writes the alert and the audit line. */
+static enum err purchase_payable_given_back(struct tx *tx, const struct taking *t,
+                                            const struct payment *p, const struct fact *f)
 {
     struct purchase b;
     enum err e;
 
     if (f->state != INTENT_SUCCEEDED)
-        return OK; /* nobody was charged */
+        return OK; /* no money was captured */
     e = fault_point(&tx_env(tx)->faults, "purchase.give_back");
     if (!e)
         e = purchase_read(tx, p->subject_id, &b);
     return e ? e
-             : purchase_payable_tell(
+             : purchase_notify(
                    tx, t, &b,
                    (struct notice){ .type = NOTICE_PAYMENT_REFUNDED, .attempt = f->charge_id });
 }
@@ -466,10 +473,10 @@ const struct subject purchase_subject = {
     .claim = purchase_payable_claim,
     .claimed = purchase_payable_claimed,
     .load = purchase_payable_load,
-    .is_open = is_open,
+    .is_open = purchase_payable_is_open,
     .moved = purchase_payable_moved,
     .refunded = purchase_payable_refunded,
-    .given_back = given_back,
+    .given_back = purchase_payable_given_back,
     .ends = purchase_payable_ends,
     .render = purchase_payable_render,
 };

@@ -4,8 +4,9 @@
  *   (1) unpaid -> paid only climbs; a refund shows in refunded_amount, the status stays (D22).
  *   (2) A participant has one payment under way; another session of Checkout ends the one before
  *       it (D18).
- *   (3) Totals are sums over the rows, never kept beside them.
- *   (4) What somebody pays, or has paid, stands still: the amount, and the collection's currency.
+ *   (3) Totals are sums over the rows, never stored beside them.
+ *   (4) What a participant pays or has paid cannot be changed: neither its amount nor the
+ *       collection's currency.
  *
  * A collection belongs to its organiser, and so do its payments. */
 #pragma once
@@ -41,7 +42,7 @@ struct participant {
     struct uuid id, collection, owner; /* the collection's */
     struct str name, email;            /* email may be empty */
     bool has_user, paid, has_payment;
-    struct uuid user, payment; /* who may pay it himself; what holds its place or its money */
+    struct uuid user, payment; /* the user that may pay; the payment that has its place or money */
     int64_t amount;
     struct minor paid_amount, refunded_amount;
     int64_t paid_ms; /* 0: not yet */
@@ -57,7 +58,6 @@ enum err participant_read(struct tx *tx, struct uuid id, struct participant *ret
 /* Held until the commit, and its collection with it; has_payment is not set. */
 enum err participant_hold(struct tx *tx, struct uuid id, struct participant *ret);
 
-/* What a payment of it does to it (payment/payable.h). */
 extern const struct subject participant_subject;
 
 /* The organiser and the participant itself. */
@@ -89,22 +89,22 @@ enum collection_put { COLLECTION_MADE, COLLECTION_CHANGED, COLLECTION_UNCHANGED 
 enum collection_refusal {
     REFUSED_NOT,
     REFUSED_CURRENCY,  /* there is money in the old one */
-    REFUSED_AMOUNT,    /* of somebody who has paid or is paying */
+    REFUSED_AMOUNT,    /* the participant has paid or is paying */
     REFUSED_ELSEWHERE, /* the participant is in another collection */
     REFUSED_TOO_MANY,
-    REFUSED_ZONE /* it is not known here */
+    REFUSED_ZONE /* the time zone is unknown here */
 };
 
 struct collection_result {
     enum collection_put put;
     enum collection_refusal refusal;
-    bool has_participant; /* the first that is refused */
+    bool has_participant; /* the first rejected one */
     struct uuid participant;
 };
 
-/* Makes it, or changes it: participants that are named are added or changed, others stay.
- * UNPROCESSABLE: refused, for the unit to fail by, so that nothing is changed. FORBIDDEN: somebody
- * else's, unless may_any. */
+/* Makes or changes a collection: named participants are added or changed, the others stay.
+ * UNPROCESSABLE: rejected; the unit of work must fail with it, so that nothing is changed. FORBIDDEN:
+ * another owner's collection, unless may_any. */
 enum err collection_put(struct tx *tx, struct payments *pp, struct arena *a,
                         const struct collection_input *in, bool may_any, int64_t now_ms,
                         struct collection_result *ret_result);
@@ -122,15 +122,15 @@ struct collection_view {
 };
 enum err collection_json(struct tx *tx, struct arena *a, const struct collection_view *v,
                          struct str *ret_json);
-/* An owner's (NULL: everybody's), without participants; those with the highest ids first. before
+/* Collections of an owner (NULL: of all), without participants; the highest ids first. before
  * NULL: from the top. */
 enum err collections_json(struct tx *tx, struct arena *a, const struct uuid *owner,
                           const struct uuid *before, int limit, struct str *ret_json);
 
-/* One participant with the state of its payment; who: the owner or the participant itself. */
+/* One participant with the state of its payment. who: the user that asks. */
 enum err participant_json(struct tx *tx, struct arena *a, struct uuid id, struct uuid who,
                           bool may_any, struct str *ret_json);
-/* The fields of one, as members of an object that has begun. */
+/* Writes the fields as members of an object that has begun. */
 void participant_out(struct buf *b, const struct participant *p);
 /* "checkout": the payment's last session of the gateway's page; null: it has none. */
 enum err checkout_out(struct tx *tx, struct buf *b, const struct payment *p);

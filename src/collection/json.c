@@ -1,6 +1,6 @@
-/* json.c - collections and participants as their organiser sees them: the totals at a
- * glance, and the people by pages. A page ends at an id and the next one begins behind it, so that
- * nothing is skipped or shown twice because somebody was added meanwhile. */
+/* json.c - collections and participants as their organizer sees them: totals, and pages of
+ * participants. A page ends at an id and the next one begins after it, so nothing is skipped or shown
+ * twice because a participant was added meanwhile. */
 #include "auth/base64url.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -163,16 +163,16 @@ static enum err out_totals(struct tx *tx, struct buf *b, struct uuid collection)
     return OK;
 }
 
-struct page { /* one row more than is shown says whether there is another page */
+struct json_page { /* one row more than the limit says that there is another page */
     struct buf *out;
     int shown, limit;
     struct uuid last;
     bool has_more;
 };
 
-static enum err add_participant(void *ctx, const struct row *row)
+static enum err page_add_participant(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct json_page *g = ctx;
     struct participant p;
     enum err e = OK;
 
@@ -191,14 +191,14 @@ static enum err add_participant(void *ctx, const struct row *row)
 
 static enum err out_participants(struct tx *tx, struct buf *b, const struct collection_view *v)
 {
-    struct page g = { .out = b, .limit = v->limit };
+    struct json_page g = { .out = b, .limit = v->limit };
     struct val values[] = { v_uuid(&v->id), v->has_after ? v_uuid(&v->after) : V_BLOB(S("")),
                             V_TEXT(v->status.n ? v->status : S("")), V_INT(v->limit + 1) };
     enum err e;
 
     out_json(b, "participants", S("{"));
     out_json(b, "data", S("["));
-    e = tx_each(tx, STMT_participants_page, values, COUNT(values), add_participant, &g);
+    e = tx_each(tx, STMT_participants_page, values, COUNT(values), page_add_participant, &g);
     buf_char(b, ']');
     out_cursor(b, g.has_more ? &g.last : NULL);
     buf_char(b, '}');
@@ -227,11 +227,11 @@ enum err collection_json(struct tx *tx, struct arena *a, const struct collection
     return e || ret_json->p ? e : ERR_NO_MEMORY;
 }
 
-/* --- all of somebody's, or of everybody --- */
+/* --- lists of collections --- */
 
-static enum err add_collection(void *ctx, const struct row *row)
+static enum err page_add_collection(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct json_page *g = ctx;
     struct collection c;
     enum err e = OK;
 
@@ -254,7 +254,7 @@ enum err collections_json(struct tx *tx, struct arena *a, const struct uuid *own
     static const char above_all[sizeof(struct uuid) + 1] = /* one byte longer than any id */
         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
     struct buf b;
-    struct page g = { .out = &b, .limit = limit };
+    struct json_page g = { .out = &b, .limit = limit };
     static const struct uuid nobody;
     struct val values[] = { v_uuid(owner ? owner : &nobody),
                             before ? v_uuid(before)
@@ -265,9 +265,10 @@ enum err collections_json(struct tx *tx, struct arena *a, const struct uuid *own
     buf_init(&b, LIMIT_REQUEST_ARENA);
     buf_add(&b, S("{\"data\":["));
     if (owner)
-        e = tx_each(tx, STMT_collections_by_owner, values, COUNT(values), add_collection, &g);
+        e = tx_each(tx, STMT_collections_by_owner, values, COUNT(values), page_add_collection, &g);
     else
-        e = tx_each(tx, STMT_collections_all, values + 1, COUNT(values) - 1, add_collection, &g);
+        e = tx_each(tx, STMT_collections_all, values + 1, COUNT(values) - 1, page_add_collection,
+                    &g);
     buf_char(&b, ']');
     out_cursor(&b, g.has_more ? &g.last : NULL);
     buf_char(&b, '}');

@@ -1,18 +1,21 @@
-/* participant.c - what a participant owes, as the subject of its payments (S1, S3, D18).
+/* participant.c - what a participant owes, as the payable of its payments (S1, S3, D18).
  *
- *   checkout --> a payment under way? --no--> a new one ---------------------.
- *                  | PENDING                                                 v
- *                  |--> the same goes on; its last session ends first --> a session
- *                  '--> the last session is complete and its try was lost (a slip that nobody paid
- *                       in time): the same goes on without it. Its intent cannot be cancelled;
- * money that lands on it all the same is taken if it is the first, or goes back (D2)
+ *   checkout --> a payment under way? --no--> a new payment -----------------------.
+ *                  | PENDING                                                       v
+ *                  |--> the same payment; its last session ends first ----> a new session
+ *                  '--> its last session is complete and the try was lost (a konbini slip that was
+ *                       not paid in time): the same payment, without that intent. The intent cannot
+ *                       be cancelled; money that arrives on it later is applied if it is the first,
+ *                       or goes back (D2)
  *
- *   (1) What the gateway is sent stands in the operation's details, not in rows that may change
- *       meanwhile: the same key always comes with the same parameters.
- *   (2) Nobody is paid by a session: the intent's success moves the payment, and that moves the
- *       participant, once and upwards (E1, E2).
- *   (3) PostgreSQL: a payment that goes on is locked before its participant; for one that is being
- *       made the participant's lock is what keeps a second one out. */
+ *   (1) What the gateway is sent is stored in the operation's details, not read from rows that may
+ *       change: the same gateway key always comes with the same parameters.
+ *   (2) A session never pays: the intent's success moves the payment, and that moves the participant,
+ *       once and only upwards (E1, E2).
+ *   (3) PostgreSQL: an existing payment is locked before its participant; while a payment is being
+ *       made, the participant's lock keeps a second one out.
+ *
+ * Everything runs in the caller's transaction; a crash before its commit leaves nothing. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "collection/collection.h"
@@ -23,13 +26,14 @@
 
 enum { DETAILS_MAX = 32 * 1024, ANSWER_MAX = 1024 * 1024 };
 
-/* --- what the gateway is told --- */
+/* --- what the gateway is sent --- */
 
 enum { AT_SUCCESS, AT_CANCEL, AT_ITEM, AT_EMAIL, AT_COLLECTION, AT_OLD, AT_COUNT };
-static const char *const details[AT_COUNT] = { "success", "cancel",     "item",
-                                               "email",   "collection", "old" };
+static const char *const detail_paths[AT_COUNT] = { "success", "cancel",     "item",
+                                                    "email",   "collection", "old" };
 
-static enum err write_details(struct claim *c, const struct participant *who, struct str old)
+static enum err participant_write_details(struct claim *c, const struct participant *who,
+                                          struct str old)
 {
     const struct operate *o = c->o;
     struct str values[AT_COUNT] = {
@@ -48,7 +52,7 @@ static enum err write_details(struct claim *c, const struct participant *who, st
     buf_char(&b, '{');
     for (size_t i = 0; i < AT_COUNT; i++)
         if (values[i].n)
-            out_text(&b, details[i], values[i]);
+            out_text(&b, detail_paths[i], values[i]);
     buf_char(&b, '}');
     c->details = out_done(&b, &c->run->arena);
     return c->details.p ? OK : ERR_NO_MEMORY;
@@ -63,7 +67,7 @@ static enum err participant_load(struct tx *tx, struct op_run *r)
     (void)tx;
     if (r->op.kind != OP_CREATE)
         return OK;
-    e = json_pick(r->op.details, details, AT_COUNT, v, NULL);
+    e = json_pick(r->op.details, detail_paths, AT_COUNT, v, NULL);
     for (size_t i = 0; !e && i < AT_COUNT; i++)
         if (v[i].type == JSON_STRING)
             e = json_unescape(&r->arena, &v[i], &values[i]);
@@ -81,14 +85,14 @@ static enum err participant_load(struct tx *tx, struct op_run *r)
 
 /* --- may it be paid, and by which payment --- */
 
-static enum err refuse_paid(struct operate *o, const struct payment *known)
+static enum err reject_paid(struct operate *o, const struct payment *known)
 {
     o->has_payment = true;
     o->payment_id = known->id;
     return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
-/* The session that has to end before there is another one: none, where it has ended already. */
+/* The session that must end before another one is made. Empty: none, or it has expired already. */
 static enum err last_session(struct tx *tx, const struct payment *p, struct str *ret_id)
 {
     struct row row;
@@ -105,8 +109,8 @@ static enum err last_session(struct tx *tx, const struct payment *p, struct str 
     return OK;
 }
 
-/* Own, and yet without its money: a complete session's. A slip may follow a card that was declined
- * on the same page; while it can be paid, nothing is lost. */
+/* A complete session's intent that ended without money: the payment drops it. A konbini slip may
+ * follow a declined card on the same page, and as long as the slip can be paid the try is not lost. */
 static enum err drop_lost_try(struct tx *tx, struct payment *p, int64_t now_ms)
 {
     struct row row;
@@ -121,9 +125,11 @@ static enum err drop_lost_try(struct tx *tx, struct payment *p, int64_t now_ms)
     return OK;
 }
 
-/* The payment that holds its place, or has its money. *ret_gone: it ended since we looked. */
-static enum err go_on(struct tx *tx, struct claim *c, const struct participant *who,
-                      struct payment *p, int64_t now_ms, bool *ret_gone)
+/* Another session for the payment that holds the participant's place, or rejects a paid one.
+ * *ret_gone: the payment has ended since it was read. */
+static enum err participant_reuse_payment(struct tx *tx, struct claim *c,
+                                          const struct participant *who, struct payment *p,
+                                          int64_t now_ms, bool *ret_gone)
 {
     struct payment known;
     struct str old;
@@ -133,7 +139,7 @@ static enum err go_on(struct tx *tx, struct claim *c, const struct participant *
     if (e || *ret_gone)
         return e;
     if (known.status != PAYMENT_PENDING)
-        return refuse_paid(c->o, &known);
+        return reject_paid(c->o, &known);
     c->o->has_payment = true;
     c->o->payment_id = known.id;
     if (known.has_open_op)
@@ -146,12 +152,13 @@ static enum err go_on(struct tx *tx, struct claim *c, const struct participant *
         return e;
     *p = known;
     c->goes_on = true;
-    return write_details(c, who, old);
+    return participant_write_details(c, who, old);
 }
 
-/* Somebody else may be making one at the same time, or the gateway still has to let the last one
- * go: then the client comes again. */
-static enum err check_place(struct tx *tx, struct operate *o, const struct participant *who)
+/* Another request may be making a payment, or the last one's cancel is not confirmed yet: then the
+ * client has to try again. */
+static enum err participant_check_place(struct tx *tx, struct operate *o,
+                                        const struct participant *who)
 {
     enum err e = claim_check_place(tx, o, CONTEXT_PARTICIPANT, who->id);
 
@@ -166,7 +173,7 @@ static enum err participant_begin(struct tx *tx, struct claim *c, struct payment
     enum err e = participant_hold(tx, c->o->subject, &who);
 
     if (!e)
-        e = check_place(tx, c->o, &who);
+        e = participant_check_place(tx, c->o, &who);
     if (e)
         return e;
     p->subject_id = who.id;
@@ -174,7 +181,7 @@ static enum err participant_begin(struct tx *tx, struct claim *c, struct payment
     p->description = arena_str(&c->run->arena, who.title);
     if (!p->description.p || !money_make(who.amount, str_of(who.currency), &p->money))
         return ERR_INTERNAL;
-    return write_details(c, &who, (struct str){ 0 });
+    return participant_write_details(c, &who, (struct str){ 0 });
 }
 
 static enum err participant_claim(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
@@ -191,19 +198,19 @@ static enum err participant_claim(struct tx *tx, struct claim *c, struct payment
     if (!o->may_any && !participant_is_of(&who, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
     if (who.has_payment)
-        e = go_on(tx, c, &who, p, now_ms, &gone);
+        e = participant_reuse_payment(tx, c, &who, p, now_ms, &gone);
     return e || !gone ? e : participant_begin(tx, c, p);
 }
 
-/* --- what its payment makes of it --- */
+/* --- what its payment does to it --- */
 
-static enum err is_open(struct tx *tx, const struct payment *p, bool *ret_open)
+static enum err participant_is_open(struct tx *tx, const struct payment *p, bool *ret_open)
 {
     struct participant who;
     enum err e = participant_read(tx, p->subject_id, &who);
 
-    *ret_open =
-        !e && (!who.paid || minor_known(p->captured)); /* paid by another one: it goes back (D2) */
+    /* Paid by another payment: this money goes back (D2). */
+    *ret_open = !e && (!who.paid || minor_known(p->captured));
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
@@ -215,9 +222,9 @@ static enum err participant_refunded(struct tx *tx, const struct taking *t, cons
                  V_INT(t->now_ms), v_uuid(&p->subject_id));
 }
 
-/* Its page may be closed long since: nobody else tells of a slip that ran out. */
-static enum err tell_declined(struct tx *tx, const struct taking *t, const struct payment *p,
-                              const struct fact *f)
+/* The customer's page may have been closed for long, so an expired slip is reported by a message. */
+static enum err notify_declined(struct tx *tx, const struct taking *t, const struct payment *p,
+                                const struct fact *f)
 {
     struct notice n = { .type = NOTICE_PAYMENT_FAILED,
                         .subject = p->subject_id,
@@ -235,12 +242,12 @@ static enum err participant_moved(struct tx *tx, const struct taking *t, const s
                                   const struct fact *f)
 {
     if (f && f->state == INTENT_DECLINED && p->status == PAYMENT_PENDING)
-        return tell_declined(tx, t, p, f);
+        return notify_declined(tx, t, p, f);
     return participant_refunded(tx, t, p);
 }
 
-static enum err given_back(struct tx *tx, const struct taking *t, const struct payment *p,
-                           const struct fact *f)
+static enum err participant_given_back(struct tx *tx, const struct taking *t,
+                                       const struct payment *p, const struct fact *f)
 {
     struct notice n = { .type = NOTICE_PAYMENT_REFUNDED,
                         .subject = p->subject_id,
@@ -252,7 +259,7 @@ static enum err given_back(struct tx *tx, const struct taking *t, const struct p
     return notice_add(tx, &t->payments->notifier, t->arena, &n, t->now_ms, NULL);
 }
 
-/* A session ends by itself, and another one goes on with the same payment. */
+/* Never: a session ends by itself, and another one continues the same payment. */
 static enum err participant_ends(struct tx *tx, const struct taking *t, const struct payment *p,
                                  const struct fact *f, int64_t *ret_ms)
 {
@@ -287,9 +294,9 @@ static enum err participant_render(struct tx *tx, struct arena *a, const struct 
 
 const struct subject participant_subject = { .claim = participant_claim,
                                              .load = participant_load,
-                                             .is_open = is_open,
+                                             .is_open = participant_is_open,
                                              .moved = participant_moved,
                                              .refunded = participant_refunded,
-                                             .given_back = given_back,
+                                             .given_back = participant_given_back,
                                              .ends = participant_ends,
                                              .render = participant_render };

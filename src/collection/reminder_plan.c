@@ -1,9 +1,9 @@
 /* reminder_plan.c - which reminders a collection has: by its own rule, or by the server's.
  *
- * The rule that a plan was made by stands in its row. So a plan does not change under its messages
- * when a node with other settings runs them; the server's rule comes in when a plan is made. A node
- * that starts gives its own to all collections that ask for none, by pages; nothing is written
- * where that is the rule already, nor where it has no data of the zone. */
+ * The rule of a plan is stored with it, so a node with other settings that runs its messages does not
+ * change the plan. The server's rule is read when a plan is made. A node that starts gives its rule,
+ * page by page, to all collections without one of their own; it writes nothing where that is the rule
+ * already, or where it does not know the time zone. A crash leaves the message of the next page. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "base/time/zone.h"
@@ -18,8 +18,8 @@ enum { BODY_MAX = 192 };
 
 /* --- one collection --- */
 
-static bool rule_of(const struct payments *pp, const struct collection *c,
-                    struct reminder_rule *ret_rule)
+static bool collection_rule(const struct payments *pp, const struct collection *c,
+                            struct reminder_rule *ret_rule)
 {
     struct reminder_rule r = { 0 };
 
@@ -60,13 +60,13 @@ bool reminders_differ(const struct payments *pp, const struct collection *a,
 {
     struct reminder_rule x, y;
 
-    if (!rule_of(pp, a, &x) || !rule_of(pp, b, &y) || !is_same_rule(&x, &y))
+    if (!collection_rule(pp, a, &x) || !collection_rule(pp, b, &y) || !is_same_rule(&x, &y))
         return true;
     return !str_eq(a->time_zone, b->time_zone) || !is_same_day(a->time_zone, a->due_ms, b->due_ms);
 }
 
-/* A walk that was due and is not over is planned once more: who was told of that day is not told
- * again, and the others are. */
+/* The time from which the plan counts. Reminders that are being sent right now are planned again: the
+ * participants who have got theirs do not get it twice, and the others get it. */
 static int64_t plans_from(const struct collection *c, int64_t now_ms)
 {
     bool under_way = c->reminder_ms && c->reminder_ms <= now_ms && now_ms - c->reminder_ms < DAY_MS;
@@ -74,10 +74,10 @@ static int64_t plans_from(const struct collection *c, int64_t now_ms)
     return under_way ? c->reminder_ms - 1 : now_ms;
 }
 
-/* NOT_FOUND: its zone is not known here. */
-static enum err next_of(struct payments *pp, const struct collection *c,
-                        const struct reminder_rule *rule, int64_t now_ms, bool *ret_found,
-                        struct reminder *ret_next)
+/* NOT_FOUND: the time zone is unknown here. */
+static enum err plan_find_next(struct payments *pp, const struct collection *c,
+                               const struct reminder_rule *rule, int64_t now_ms, bool *ret_found,
+                               struct reminder *ret_next)
 {
     struct zone *z = NULL;
     enum err e;
@@ -97,13 +97,13 @@ static enum err next_of(struct payments *pp, const struct collection *c,
     return ERR_NOT_FOUND;
 }
 
-static enum err plan_by(struct tx *tx, struct payments *pp, const struct collection *c,
-                        const struct reminder_rule *rule, int64_t now_ms)
+static enum err plan_store(struct tx *tx, struct payments *pp, const struct collection *c,
+                           const struct reminder_rule *rule, int64_t now_ms)
 {
     struct planning p = { .collection = c, .rule = rule, .plan = c->plan + 1 };
     struct reminder next;
     bool found;
-    enum err e = next_of(pp, c, rule, now_ms, &found, &next);
+    enum err e = plan_find_next(pp, c, rule, now_ms, &found, &next);
 
     return e ? e : reminder_store(tx, pp, &p, found ? &next : NULL, now_ms);
 }
@@ -114,22 +114,23 @@ enum err reminder_plan(struct tx *tx, struct payments *pp, const struct collecti
     struct reminder_rule rule;
     enum err e;
 
-    if (!rule_of(pp, c, &rule))
+    if (!collection_rule(pp, c, &rule))
         return ERR_INTERNAL;
-    e = plan_by(tx, pp, c, &rule, now_ms);
+    e = plan_store(tx, pp, c, &rule, now_ms);
     return e == ERR_NOT_FOUND ? ERR_STALE : e;
 }
 
-/* --- all that go by the server's rule --- */
+/* --- all collections by the server's rule --- */
 
-struct sweep {
+struct server_rule_scan {
     struct reminder_rule rule;
-    int64_t due_ms; /* the place in it */
+    int64_t due_ms; /* the scan's place */
     bool has_after;
     struct uuid after;
 };
 
-static enum err add_sweep(struct tx *tx, struct payments *pp, const struct sweep *s, int64_t now_ms)
+static enum err scan_add_message(struct tx *tx, struct payments *pp,
+                                 const struct server_rule_scan *s, int64_t now_ms)
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("collection.plan"),
@@ -145,7 +146,7 @@ static enum err add_sweep(struct tx *tx, struct payments *pp, const struct sweep
     return queue_add(pp->runtime.queue, tx, now_ms, &m, 1);
 }
 
-static bool read_sweep(const struct message *m, struct sweep *ret)
+static bool scan_read_message(const struct message *m, struct server_rule_scan *ret)
 {
     static const char *const paths[] = { "rule", "due", "after" };
     struct json_value v[COUNT(paths)];
@@ -158,19 +159,19 @@ static bool read_sweep(const struct message *m, struct sweep *ret)
     return !ret->has_after || uuid_parse(v[2].raw, &ret->after);
 }
 
-struct reminder_plan_page {
+struct plan_page {
     struct str rule;
     size_t looked_at;
-    struct collection last; /* of those */
+    struct collection last; /* the last that was looked at */
     struct collection all[LIMIT_REMINDED];
     size_t n;
 };
 
-/* Those that go by the server's rule, and by another one so far. What finds no room is left to the
- * next page. */
-static enum err look_at(void *ctx, const struct row *row)
+/* Adds the collections without a rule of their own whose plan has another rule. Collections that find
+ * no room are left to the next page. */
+static enum err plan_page_add(void *ctx, const struct row *row)
 {
-    struct reminder_plan_page *g = ctx;
+    struct plan_page *g = ctx;
     enum err e = OK;
 
     if (g->n == LIMIT_REMINDED)
@@ -182,42 +183,43 @@ static enum err look_at(void *ctx, const struct row *row)
     return e;
 }
 
-static enum err plan_page(struct tx *tx, struct payments *pp, struct sweep *s, int64_t now_ms)
+static enum err plan_page_run(struct tx *tx, struct payments *pp, struct server_rule_scan *s,
+                              int64_t now_ms)
 {
     char rule[REMINDER_RULE_MAX + 1];
-    struct reminder_plan_page g = { .rule = reminder_rule_text(&s->rule, rule) };
+    struct plan_page g = { .rule = reminder_rule_text(&s->rule, rule) };
     struct val v[] = { V_INT(s->due_ms), s->has_after ? v_uuid(&s->after) : V_BLOB(S("")),
                        V_INT(LIMIT_PLANS_LOOKED_AT) };
-    enum err e = tx_each(tx, STMT_collections_due, v, COUNT(v), look_at, &g);
+    enum err e = tx_each(tx, STMT_collections_due, v, COUNT(v), plan_page_add, &g);
 
     for (size_t i = 0; !e && i < g.n; i++) {
-        e = plan_by(tx, pp, &g.all[i], &s->rule, now_ms);
-        e = e == ERR_NOT_FOUND ? OK : e; /* changed meanwhile, and planned anew by that; or a zone
-                                            that others may know */
+        e = plan_store(tx, pp, &g.all[i], &s->rule, now_ms);
+        if (e == ERR_NOT_FOUND) /* changed and planned meanwhile, or an unknown time zone */
+            e = OK;
     }
     if (e || (g.looked_at < LIMIT_PLANS_LOOKED_AT && g.n < LIMIT_REMINDED))
         return e;
     s->due_ms = g.last.due_ms;
     s->has_after = true;
     s->after = g.last.id;
-    return add_sweep(tx, pp, s, now_ms);
+    return scan_add_message(tx, pp, s, now_ms);
 }
 
 enum err reminder_start(struct tx *tx, struct payments *pp, int64_t now_ms)
 {
-    struct sweep s = { .rule = pp->reminders, .due_ms = now_ms - REMINDERS_END_MS };
+    struct server_rule_scan s = { .rule = pp->reminders, .due_ms = now_ms - REMINDERS_END_MS };
 
-    return plan_page(tx, pp, &s, now_ms);
+    return plan_page_run(tx, pp, &s, now_ms);
 }
 
 static enum err reminder_plan_run(struct tx *tx, const struct message *m, void *ctx,
                                   struct why *why)
 {
     struct payments *pp = ctx;
-    struct sweep s = { .due_ms = 0 };
+    struct server_rule_scan s = { .due_ms = 0 };
 
-    if (read_sweep(m, &s))
-        return plan_page(tx, pp, &s, env_now_ms(pp->runtime.env));
+    if (scan_read_message(m, &s))
+        return plan_page_run(tx, pp, &s, env_now_ms(pp->runtime.env));
     return why_err(why, ERR_VALIDATION, "the message has no rule, or no place to go on from");
 }
 

@@ -5,11 +5,11 @@
 #include "domain/reminder.h"
 
 #define DAY_MS INT64_C(86400000)
-/* That long after the due date there is none left, in whatever zone. */
+/* So long after the due date no reminder is left, in any time zone. */
 #define REMINDERS_END_MS ((LIMIT_REMINDER_DAYS + 2) * DAY_MS)
 
 struct planning {
-    const struct collection *collection; /* with plan and reminder_ms as the row must have them */
+    const struct collection *collection; /* plan and reminder_ms: as the row must have them */
     const struct reminder_rule *rule;
     int64_t plan; /* from now on */
 };

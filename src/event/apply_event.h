@@ -1,7 +1,8 @@
-/* apply_event.h - the job that applies a provider's event. What it says about a payment of ours
- * moves that payment (payment/transition.h): `applied`, or `superseded` where more was known. Events of other
- * people's intents and of unknown types are `ignored` (D20, W6), those of the wrong mode kept and
- * never applied (W9), known ones that no payment needs `processed`. */
+/* apply_event.h - the job that applies a provider's event to its payment (payment/transition.h).
+ *
+ * Outcomes: `applied`; `superseded` if the payment is past it; `ignored` for an unknown type and for
+ * another system's intent (D20, W6); `wrong_mode`, stored and never applied (W9); `processed` for a
+ * known type that no payment needs. */
 #pragma once
 
 #include "event/event_job.h"

@@ -1,3 +1,5 @@
+/* event_job.c - the types of Stripe events that are applied, and the body of an event's queue
+ * message. */
 #include "event/event_job.h"
 
 #include "base/buf.h"
@@ -7,7 +9,7 @@
 
 /* --- the types we apply, sorted --- */
 
-static const char *const known[] = {
+static const char *const known_types[] = {
     "charge.captured",
     "charge.dispute.closed",
     "charge.dispute.created",
@@ -45,7 +47,7 @@ static int compare_type(const void *type, const void *entry)
 
 bool event_type_is_known(struct str type)
 {
-    return bsearch(&type, known, COUNT(known), sizeof(known[0]), compare_type);
+    return bsearch(&type, known_types, COUNT(known_types), sizeof(known_types[0]), compare_type);
 }
 
 bool event_type_is_refund(struct str type)
@@ -53,7 +55,6 @@ bool event_type_is_refund(struct str type)
     return str_starts(type, S("refund.")) || str_starts(type, S("charge.refund."));
 }
 
-/* Who did would choose what is checked. */
 bool event_type_fits(struct str type, enum fact_kind kind)
 {
     bool refund = event_type_is_refund(type);
@@ -84,10 +85,11 @@ enum {
     AT_ASK,
     AT_COUNT
 };
-static const char *const paths[AT_COUNT] = { "type",        "live",  "object", "intent", "payment",
-                                             "participant", "trace", "fact",   "ask" };
+static const char *const body_paths[AT_COUNT] = { "type",   "live",    "object",
+                                                  "intent", "payment", "participant",
+                                                  "trace",  "fact",    "ask" };
 
-static void add_text(struct buf *b, const char *name, struct str text)
+static void body_add_text(struct buf *b, const char *name, struct str text)
 {
     if (!text.n)
         return;
@@ -105,11 +107,11 @@ struct str event_job_write(struct arena *a, const struct event_job *j)
     buf_json(&b, j->type);
     if (j->livemode >= 0)
         buf_add(&b, j->livemode ? S(",\"live\":true") : S(",\"live\":false"));
-    add_text(&b, paths[AT_OBJECT], j->object_id);
-    add_text(&b, paths[AT_INTENT], j->intent_id);
-    add_text(&b, paths[AT_PAYMENT], j->payment_id);
-    add_text(&b, paths[AT_PARTICIPANT], j->participant_id);
-    add_text(&b, paths[AT_TRACE], j->trace);
+    body_add_text(&b, body_paths[AT_OBJECT], j->object_id);
+    body_add_text(&b, body_paths[AT_INTENT], j->intent_id);
+    body_add_text(&b, body_paths[AT_PAYMENT], j->payment_id);
+    body_add_text(&b, body_paths[AT_PARTICIPANT], j->participant_id);
+    body_add_text(&b, body_paths[AT_TRACE], j->trace);
     if (j->fact.n) {
         buf_add(&b, S(",\"fact\":"));
         buf_add(&b, j->fact);
@@ -123,7 +125,7 @@ struct str event_job_write(struct arena *a, const struct event_job *j)
     return copy;
 }
 
-static enum err take_text(struct arena *a, const struct json_value *v, struct str *ret_text)
+static enum err body_read_text(struct arena *a, const struct json_value *v, struct str *ret_text)
 {
     *ret_text = (struct str){ 0 };
     if (v->type == JSON_ABSENT)
@@ -138,29 +140,30 @@ enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_
 {
     struct json_value v[AT_COUNT];
     struct event_job j = { .livemode = -1 };
-    enum err e = json_pick(body, paths, AT_COUNT, v, NULL);
+    enum err e = json_pick(body, body_paths, AT_COUNT, v, NULL);
 
     if (e)
         return e;
     if (v[AT_LIVEMODE].type == JSON_BOOL)
         j.livemode = str_eq(v[AT_LIVEMODE].raw, S("true"));
-    e = take_text(a, &v[AT_TYPE], &j.type);
+    e = body_read_text(a, &v[AT_TYPE], &j.type);
     if (!e && !j.type.n)
-        e = ERR_VALIDATION;
+        return ERR_VALIDATION;
     if (!e)
-        e = take_text(a, &v[AT_OBJECT], &j.object_id);
+        e = body_read_text(a, &v[AT_OBJECT], &j.object_id);
     if (!e)
-        e = take_text(a, &v[AT_INTENT], &j.intent_id);
+        e = body_read_text(a, &v[AT_INTENT], &j.intent_id);
     if (!e)
-        e = take_text(a, &v[AT_PAYMENT], &j.payment_id);
+        e = body_read_text(a, &v[AT_PAYMENT], &j.payment_id);
     if (!e)
-        e = take_text(a, &v[AT_PARTICIPANT], &j.participant_id);
+        e = body_read_text(a, &v[AT_PARTICIPANT], &j.participant_id);
     if (!e)
-        e = take_text(a, &v[AT_TRACE], &j.trace);
+        e = body_read_text(a, &v[AT_TRACE], &j.trace);
+    if (e)
+        return e;
     if (v[AT_FACT].type == JSON_OBJECT)
         j.fact = v[AT_FACT].raw;
     j.ask = v[AT_ASK].type != JSON_ABSENT;
-    if (!e)
-        *ret_job = j;
-    return e;
+    *ret_job = j;
+    return OK;
 }

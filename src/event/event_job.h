@@ -1,4 +1,4 @@
-/* event_job.h - what the message of a provider's event carries, and what its type says. */
+/* event_job.h - what the queue message of a provider's event contains, and what its type means. */
 #pragma once
 
 #include "base/arena.h"
@@ -6,18 +6,18 @@
 #include "base/limits.h"
 #include "gateway/fact.h"
 
-enum { EVENT_JOB_MAX = LIMIT_FACT + 4 * 1024 }; /* whatever came through the door must fit */
+enum { EVENT_JOB_MAX = LIMIT_FACT + 4 * 1024 }; /* every event that was received must fit */
 
-/* What the message carries, taken out of the event at the door, so that applying neither reads nor
- * parses the event's body again. */
+/* Taken out of the event when it was received, so that applying it neither reads nor parses its body
+ * again. */
 struct event_job {
     struct str type;
     int livemode;                                       /* 0, 1, or -1: the event does not say */
     struct str object_id, intent_id, payment_id, trace; /* may be empty */
     struct str participant_id;                          /* for the log; may be empty */
     struct str fact; /* as fact_write() wrote it; empty: nothing that concerns a payment */
-    /* An operator edited the event, and nobody signed what it says now: object_id and intent_id
-     * only say what the gateway is asked for, and there is no fact. */
+    /* An operator edited the event, so its content is not signed: object_id and intent_id only say
+     * what the gateway is queried for, and there is no fact. */
     bool ask;
 };
 
@@ -28,5 +28,5 @@ enum err event_job_read(struct arena *a, struct str body, struct event_job *ret_
 
 bool event_type_is_known(struct str type);
 bool event_type_is_refund(struct str type);
-/* Nobody sends one kind of object under the name of another. */
+/* False: an event of this type cannot contain an object of this kind. */
 bool event_type_fits(struct str type, enum fact_kind kind);

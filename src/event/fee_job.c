@@ -1,3 +1,14 @@
+/* fee_job.c - two jobs that follow a charge.
+ *
+ *   charge.fee      queries the gateway for fee and net, and stores them
+ *   charge.refunds  later compares the refunded sum that the charge reported with our refunds, and
+ *                   logs a difference
+ *
+ *   (1) Calls are spaced by LIMIT_FEE_PAUSE_MS, and at most LIMIT_FEES are under way: thousands of
+ *       charges never hold up other calls. A job above the limit is put off.
+ *   (2) Money is never counted by these jobs.
+ *
+ * A crash repeats a job; storing the same fee again is harmless. */
 #include "event/fee_job.h"
 
 #include "base/buf.h"
@@ -12,22 +23,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ASK_ARENA = 512 * 1024, BODY_MAX = 2048 };
+enum { FEE_ARENA = 512 * 1024, BODY_MAX = 2048 };
 
 /* --- fees --- */
 
-struct fee_job_ask {
+struct fee_query {
     struct arena arena;
     struct job *job;
     struct charge_later *later;
     struct uuid payment;
     struct str intent, charge, trace;
-    bool put_off; /* enough of them are under way */
+    bool put_off; /* LIMIT_FEES calls are under way */
     struct gateway_call call;
     struct gateway_tries tries;
 };
 
-static int64_t take_slot(struct charge_later *c, int64_t now_ms)
+static int64_t fee_reserve_slot(struct charge_later *c, int64_t now_ms)
 {
     int64_t free_ms = atomic_load(&c->free_ms), due_ms;
 
@@ -42,7 +53,7 @@ enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct paym
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)),
                            .kind = S("charge.fee"),
-                           .due_ms = take_slot(c, now_ms) };
+                           .due_ms = fee_reserve_slot(c, now_ms) };
     char payment[UUID_TEXT + 1];
     struct buf b;
     enum err e = ERR_NO_MEMORY;
@@ -63,7 +74,7 @@ enum err charge_ask_fee(struct tx *tx, struct charge_later *c, const struct paym
     return e;
 }
 
-static bool read_ask(struct fee_job_ask *a, const struct message *m)
+static bool fee_read_message(struct fee_query *a, const struct message *m)
 {
     static const char *const paths[] = { "intent", "charge", "trace" };
     struct json_value v[COUNT(paths)];
@@ -79,7 +90,7 @@ static bool read_ask(struct fee_job_ask *a, const struct message *m)
 
 static void fee_answered(struct gateway_call *c)
 {
-    struct fee_job_ask *a = CONTAINER_OF(c, struct fee_job_ask, call);
+    struct fee_query *a = CONTAINER_OF(c, struct fee_query, call);
 
     if (c->answer == GATEWAY_OK)
         job_outside_done(a->job, OK, NULL);
@@ -89,7 +100,7 @@ static void fee_answered(struct gateway_call *c)
         job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
 }
 
-static void call_gateway(struct fee_job_ask *a)
+static void fee_call_gateway(struct fee_query *a)
 {
     struct payments *pp = a->later->payments;
 
@@ -108,7 +119,7 @@ static void call_gateway(struct fee_job_ask *a)
 
 static void fee_outside(struct job *j, void *ctx)
 {
-    struct fee_job_ask *a = calloc(1, sizeof(*a));
+    struct fee_query *a = calloc(1, sizeof(*a));
 
     if (!a) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -119,28 +130,28 @@ static void fee_outside(struct job *j, void *ctx)
     a->later = ctx;
     a->tries.env = j->env;
     a->put_off = atomic_fetch_add(&a->later->underway, 1) >= LIMIT_FEES;
-    arena_init(&a->arena, ASK_ARENA);
+    arena_init(&a->arena, FEE_ARENA);
     j->arena = &a->arena;
-    if (!read_ask(a, j->message))
+    if (!fee_read_message(a, j->message))
         job_outside_done(j, ERR_VALIDATION, "the message's body cannot be read");
     else if (a->put_off)
         job_outside_done(j, OK, NULL);
     else
-        call_gateway(a);
+        fee_call_gateway(a);
 }
 
-/* Without a fee in the payment's own currency there is none to be stored; and where the intent was
- * paid by another charge since, that one has a message of its own. */
+/* There may be no fee in the payment's currency. If another charge has paid the intent since, it has
+ * a message of its own. */
 static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct fee_job_ask *a = j->state;
+    struct fee_query *a = j->state;
     const struct fact *f = &a->call.fact;
     int64_t now_ms = env_now_ms(j->env);
     enum err e;
 
     (void)why;
     if (a->put_off) {
-        j->again_ms = take_slot(ctx, now_ms + LIMIT_FEE_PAUSE_MS);
+        j->again_ms = fee_reserve_slot(ctx, now_ms + LIMIT_FEE_PAUSE_MS);
         return OK;
     }
     e = attempts_write(tx, a->payment, j->message->id, &a->tries);
@@ -152,7 +163,7 @@ static enum err fee_settle(struct tx *tx, struct job *j, void *ctx, struct why *
 
 static void fee_release(struct job *j, void *ctx)
 {
-    struct fee_job_ask *a = j->state;
+    struct fee_query *a = j->state;
 
     (void)ctx;
     if (!a)
@@ -176,9 +187,9 @@ struct job_kind charge_fee_kind(struct charge_later *c)
     };
 }
 
-/* --- refunds that we never heard of --- */
+/* --- refunds that were never reported --- */
 
-static enum err refunds_known(struct tx *tx, struct uuid payment, struct minor *ret_sum)
+static enum err refunds_known_sum(struct tx *tx, struct uuid payment, struct minor *ret_sum)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_refunds_that_stand, &row, v_uuid(&payment));
@@ -199,7 +210,7 @@ enum err charge_check_refunds(struct tx *tx, struct payments *pp, const struct p
 
     if (!f->charge_refunded)
         return OK;
-    e = refunds_known(tx, p->id, &sum);
+    e = refunds_known_sum(tx, p->id, &sum);
     if (e || minor_change(sum, told) <= 0)
         return e;
     uuid_text(p->id, payment);
@@ -215,8 +226,8 @@ static void count_missing(void *ctx, int64_t arg)
     metrics_count(((struct env *)ctx)->metrics, COUNT_REFUND_MISSING, 1);
 }
 
-static enum err tell_missing(struct tx *tx, const struct payment *p, struct minor refunded,
-                             struct minor sum)
+static enum err log_missing_refunds(struct tx *tx, const struct payment *p, struct minor refunded,
+                                    struct minor sum)
 {
     char id[UUID_TEXT + 1];
 
@@ -230,42 +241,40 @@ static enum err tell_missing(struct tx *tx, const struct payment *p, struct mino
                        env_now_ms(tx_env(tx)));
 }
 
-static enum err look_again(struct tx *tx, struct arena *a, struct uuid payment,
-                           struct minor refunded)
+static enum err compare_refunds(struct tx *tx, struct arena *a, struct uuid payment,
+                                struct minor refunded)
 {
     struct payment p;
     struct minor sum;
-    enum err e = refunds_known(tx, payment, &sum);
+    enum err e = refunds_known_sum(tx, payment, &sum);
 
     if (e || minor_change(sum, refunded) <= 0)
         return e;
     e = payment_read(tx, a, payment, false, &p);
-    return e ? e : tell_missing(tx, &p, refunded, sum);
+    return e ? e : log_missing_refunds(tx, &p, refunded, sum);
 }
 
-static enum err fee_job_check(struct tx *tx, const struct message *m, void *ctx, struct why *why)
+static enum err charge_refunds_run(struct tx *tx, const struct message *m, void *ctx,
+                                   struct why *why)
 {
     static const char *const paths[] = { "refunded" };
     struct json_value v[COUNT(paths)];
+    CLEANUP(arena_release) struct arena a = { 0 };
     struct uuid payment;
     struct minor refunded;
-    struct arena a;
-    enum err e;
 
     (void)ctx;
     if (!uuid_parse(m->ref, &payment) || json_pick(m->body, paths, COUNT(paths), v, NULL) ||
         v[0].type != JSON_NUMBER || !str_to_i64(v[0].raw, &refunded.minor))
         return why_err(why, ERR_VALIDATION, "the message's body cannot be read");
-    arena_init(&a, ASK_ARENA);
-    e = look_again(tx, &a, payment, refunded);
-    arena_release(&a);
-    return e;
+    arena_init(&a, FEE_ARENA);
+    return compare_refunds(tx, &a, payment, refunded);
 }
 
 struct job_kind charge_refunds_kind(struct payments *pp)
 {
     return (struct job_kind){ .name = "charge.refunds",
-                              .run = fee_job_check,
+                              .run = charge_refunds_run,
                               .ctx = pp,
                               .retry = retry_table[RETRY_CHARGE_REFUNDS] };
 }

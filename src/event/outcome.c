@@ -1,3 +1,6 @@
+/* outcome.c - writes what became of events, counts it once it is durable, and logs declines. A
+ * message that has an outcome already is either the replay of an operator, whose row gets the new
+ * outcome, or a violation (CONFLICT). */
 #include "event/outcome.h"
 
 #include "base/env.h"
@@ -12,7 +15,7 @@
 enum { COLUMNS = 6, REPLAY_COLUMNS = 5, NAMED_COLUMNS = 3 };
 
 /* The words that can be counted; an index travels through tx_after_commit(). */
-static const struct str words[] = {
+static const struct str outcome_words[] = {
     { "processed", 9 }, { "applied", 7 },     { "superseded", 10 },
     { "ignored", 7 },   { "wrong_mode", 10 }, { "dead", 4 },
 };
@@ -21,11 +24,11 @@ static void count_word(void *ctx, int64_t arg)
 {
     struct env *env = ctx;
 
-    metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, words[arg & 0xff], arg >> 8);
+    metrics_count_as(env->metrics, COUNT_EVENT_OUTCOME, outcome_words[arg & 0xff], arg >> 8);
 }
 
-/* On a store thread, once it is durable. */
-static void count_done(void *ctx, int64_t received_ms)
+/* After the commit, on a store thread. */
+static void count_processed(void *ctx, int64_t received_ms)
 {
     struct env *env = ctx;
     int64_t took_ms = env_now_ms(env) - received_ms; /* below 0 where clocks differ */
@@ -34,19 +37,19 @@ static void count_done(void *ctx, int64_t received_ms)
     metrics_time(env->metrics, TIME_END_TO_END, took_ms > 0 ? took_ms * 1000 : 0);
 }
 
-static void count_later(struct tx *tx, const struct outcome *o, size_t n)
+static void count_after_commit(struct tx *tx, const struct outcome *o, size_t n)
 {
-    for (size_t w = 0; w < COUNT(words); w++) {
+    for (size_t w = 0; w < COUNT(outcome_words); w++) {
         int64_t times = 0;
 
         for (size_t i = 0; i < n; i++)
-            times += str_eq(o[i].word, words[w]);
+            times += str_eq(o[i].word, outcome_words[w]);
         if (times)
             tx_after_commit(tx, count_word, tx_env(tx), times << 8 | (int64_t)w);
     }
     for (size_t i = 0; i < n; i++)
         if (!str_eq(o[i].word, S("dead")))
-            tx_after_commit(tx, count_done, tx_env(tx), o[i].received_ms);
+            tx_after_commit(tx, count_processed, tx_env(tx), o[i].received_ms);
 }
 
 static enum err count_row(void *ctx, const struct row *row)
@@ -56,7 +59,7 @@ static enum err count_row(void *ctx, const struct row *row)
     return OK;
 }
 
-static int by_message(const void *a, const void *b)
+static int compare_messages(const void *a, const void *b)
 {
     const struct outcome *x = *(const struct outcome *const *)a;
     const struct outcome *y = *(const struct outcome *const *)b;
@@ -64,7 +67,7 @@ static int by_message(const void *a, const void *b)
     return memcmp(x->message.b, y->message.b, sizeof(x->message.b));
 }
 
-static void row_of(const struct outcome *o, struct val v[COLUMNS])
+static void outcome_row(const struct outcome *o, struct val v[COLUMNS])
 {
     v[0] = V_BLOB(uuid_bytes(&o->message));
     v[1] = V_TEXT(o->word);
@@ -74,7 +77,7 @@ static void row_of(const struct outcome *o, struct val v[COLUMNS])
     v[5] = o->payment && o->event_id.n ? V_TEXT(o->event_id) : V_NULL;
 }
 
-/* An event that an operator replays has its first outcome already: this one is the replay's. */
+/* An event that an operator replays keeps its first outcome; the new one goes to the replay's row. */
 static enum err end_replays(struct tx *tx, const struct outcome *const *o, size_t n,
                             size_t *written)
 {
@@ -92,8 +95,8 @@ static enum err end_replays(struct tx *tx, const struct outcome *const *o, size_
     return tx_bulk(tx, STMT_event_replay_end, v, n, REPLAY_COLUMNS, count_row, written);
 }
 
-/* What came before its payment is found with it from now on. */
-static enum err name_payments(struct tx *tx, const struct outcome *const *o, size_t n)
+/* An event that was received before its payment existed is linked to it now. */
+static enum err replays_set_payments(struct tx *tx, const struct outcome *const *o, size_t n)
 {
     struct val v[LIMIT_BULK * NAMED_COLUMNS];
 
@@ -108,33 +111,32 @@ static enum err name_payments(struct tx *tx, const struct outcome *const *o, siz
     return tx_bulk(tx, STMT_event_replay_payment, v, n, NAMED_COLUMNS, NULL, NULL);
 }
 
-/* PostgreSQL: two nodes may have the same messages after a lease ran out. Rows go in in one order,
- * or they might wait for each other. */
+/* PostgreSQL: after a lease has expired, two nodes may have the same messages. Rows are written in
+ * one order, so that they never wait for each other. */
 enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n)
 {
     const struct outcome *sorted[LIMIT_BULK];
     struct val v[LIMIT_BULK * COLUMNS];
     size_t written = 0;
-    bool replayed;
     enum err e;
 
     assert(n <= LIMIT_BULK);
     for (size_t i = 0; i < n; i++)
         sorted[i] = &o[i];
-    qsort(sorted, n, sizeof(void *), by_message);
+    qsort(sorted, n, sizeof(void *), compare_messages);
     for (size_t i = 0; i < n; i++)
-        row_of(sorted[i], &v[i * COLUMNS]);
+        outcome_row(sorted[i], &v[i * COLUMNS]);
     if (!n)
         return OK;
     e = tx_bulk(tx, STMT_webhook_outcome_add, v, n, COLUMNS, count_row, &written);
-    replayed = written < n;
-    if (!e && replayed)
+    if (!e && written < n) {
         e = end_replays(tx, sorted, n, &written);
-    if (!e && replayed)
-        e = name_payments(tx, sorted, n);
+        if (!e)
+            e = replays_set_payments(tx, sorted, n);
+    }
     if (e)
         return e;
-    count_later(tx, o, n);
+    count_after_commit(tx, o, n);
     return written == n ? OK : ERR_CONFLICT;
 }
 
@@ -159,7 +161,7 @@ enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
     if (!str_is_utf8(o.detail))
         o.detail = (struct str){ 0 };
     e = outcomes_write(tx, &o, 1);
-    if (e == ERR_CONFLICT) /* its fence holds, so nobody else may have given it one */
+    if (e == ERR_CONFLICT) /* impossible while the message's fence holds */
         metrics_count_at(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_EFFECT), 1);
     return e;
 }

@@ -8,36 +8,36 @@
 #include "store/tx.h"
 
 struct outcome {
-    struct uuid message; /* the event's own */
+    struct uuid message; /* the event's own message */
     struct str word;     /* static */
     struct str detail;   /* may be empty */
     int64_t at_ms;
-    int64_t received_ms;        /* when the event came to us; the dead need none */
-    const struct uuid *payment; /* that it was about; NULL: none of ours */
-    struct str event_id;        /* kept with the payment */
+    int64_t received_ms;        /* when the event was received; not used for "dead" */
+    const struct uuid *payment; /* the event's; NULL: none of ours */
+    struct str event_id;        /* stored with the payment */
 };
 
-/* They are counted as processed, and their time is taken, once they are durable: an event that is
- * handed over to another message (refetch.h) is not done before that one is.
+/* Writes outcomes. After the commit they are counted as processed and timed; an event that is handed
+ * over to another message (refetch.h) is counted when that message is done.
  *
- * The first outcome stays: what becomes of an event that an operator replays (dlq/redrive.h) goes to
- * its row of event_replays, which is open until then.
+ * The first outcome of an event stays. If an operator replays the event (dlq/redrive.h), the new
+ * outcome goes to the open row of event_replays.
  *
- * CONFLICT: one of them has an outcome already. The fence lets a message have one effect only;
- * should it ever fail, this is the second wall. */
+ * CONFLICT: one of the events has an outcome already. The message's fence allows one effect only;
+ * this is the second check of the same rule. */
 enum err outcomes_write(struct tx *tx, const struct outcome *o, size_t n); /* LIMIT_BULK at most */
-/* One try to process an event has failed, durably: the builtin queue's, or the worker's. */
+/* Counts one try to process an event, after its commit: of the builtin queue or of the worker. */
 void processing_count(struct env *env, enum job_end end);
 enum err outcome_write_dead(struct tx *tx, struct uuid message, const char *why,
                             const struct uuid *payment, struct str event_id);
 
-struct decline { /* the event that told of it */
+struct decline { /* the event that reported it */
     struct uuid message;
     struct str event_id, type;
     struct str participant_id; /* may be empty */
     struct str trace;
 };
 
-/* 003's line about a card that was declined, once that is durable (O1). */
+/* Logs the line of 003 about a declined card, after the commit (O1). */
 void log_decline(struct tx *tx, const struct payment *p, const struct fact *f,
                  const struct decline *d);

@@ -1,14 +1,14 @@
-/* payment_poll.c - see payment_poll.h.
+/* payment_poll.c - queries open PayPay payments and overdue authorizations.
  *
- *   due --> read --decided--> done
- *             '--PENDING--> fetch --> settle --money, or its end--> taken, done
- *                                       |---nobody has paid, no answer--> again later
+ *   due --> read --not open any more--> done
+ *             '--PENDING--> query --> settle --money, or its end--> applied, done
+ *                                       |---not paid, or no reply--> again later
  *                                       '---the same, and its time is over--> cancelled, done
  *
- * The same for what is AUTHORIZED behind its time; but nothing is cancelled there.
+ * An AUTHORIZED payment past its time goes the same way, but is never cancelled here.
  *
- * Where a notification was faster the look costs one read. A look that says nothing writes nothing
- * but its own message and its line of the timeline (O7). */
+ * If a notification was faster, a poll costs one read. A poll without news writes only its own message
+ * and its line of the timeline (O7). A crash repeats the poll. */
 #include "event/payment_poll.h"
 
 #include "base/json/json.h"
@@ -18,14 +18,14 @@
 
 #include <stdlib.h>
 
-enum { LOOK_ARENA = 512 * 1024 };
+enum { POLL_ARENA = 512 * 1024 };
 
-struct payment_poll_look {
+struct payment_poll {
     struct arena arena;
     struct payments *payments;
     struct job *job;
     struct uuid payment;
-    bool lapsing; /* it is AUTHORIZED, and until_ms was the end of that */
+    bool lapsing; /* an AUTHORIZED payment; until_ms is the end of its authorization */
     int64_t until_ms;
     struct unit load;
     struct payment p; /* as it was before the call */
@@ -34,8 +34,9 @@ struct payment_poll_look {
     struct gateway_tries tries;
 };
 
-/* The gateway may have given it more time, or is slow to end it. */
-static int64_t lapse_gap_ms(const struct payment_poll_look *l, int64_t now_ms)
+/* The pause before the next query: the gateway may have extended the authorization, or be late in
+ * ending it. */
+static int64_t poll_lapse_pause_ms(const struct payment_poll *l, int64_t now_ms)
 {
     int64_t more = l->call.answer == GATEWAY_OK ? l->call.fact.capture_before_ms - now_ms : 0;
 
@@ -43,23 +44,23 @@ static int64_t lapse_gap_ms(const struct payment_poll_look *l, int64_t now_ms)
                     : retry_aged_ms(&retry_table[RETRY_LAPSED], now_ms - l->until_ms);
 }
 
-/* --- outside --- */
+/* --- the query --- */
 
-static bool is_open(const struct payment_poll_look *l, const struct payment *p)
+static bool poll_is_open(const struct payment_poll *l, const struct payment *p)
 {
     return p->status == (l->lapsing ? PAYMENT_AUTHORIZED : PAYMENT_PENDING) &&
            p->gateway_transaction_id.n;
 }
 
-static void call_done(struct gateway_call *c)
+static void poll_call_done(struct gateway_call *c)
 {
-    struct payment_poll_look *l = CONTAINER_OF(c, struct payment_poll_look, call);
+    struct payment_poll *l = CONTAINER_OF(c, struct payment_poll, call);
 
     l->called = true;
     job_outside_done(l->job, OK, NULL);
 }
 
-static void payment_poll_fetch(struct payment_poll_look *l)
+static void poll_call_gateway(struct payment_poll *l)
 {
     struct payments *pp = l->payments;
 
@@ -70,30 +71,30 @@ static void payment_poll_fetch(struct payment_poll_look *l)
                                      .seen = &l->tries,
                                      .arena = &l->arena,
                                      .executor = pp->runtime.executor,
-                                     .done = call_done };
+                                     .done = poll_call_done };
     gateways_call(gateways_named(pp->gateways, l->p.gateway), &l->call);
 }
 
-static enum err load_run(struct tx *tx, struct unit *u)
+static enum err poll_load(struct tx *tx, struct unit *u)
 {
-    struct payment_poll_look *l = CONTAINER_OF(u, struct payment_poll_look, load);
+    struct payment_poll *l = CONTAINER_OF(u, struct payment_poll, load);
 
     return payment_read(tx, &l->arena, l->payment, false, &l->p);
 }
 
-static void payment_poll_loaded(struct unit *u)
+static void poll_loaded(struct unit *u)
 {
-    struct payment_poll_look *l = CONTAINER_OF(u, struct payment_poll_look, load);
+    struct payment_poll *l = CONTAINER_OF(u, struct payment_poll, load);
 
     if (u->err)
         job_outside_done(l->job, u->err, "the payment could not be read");
-    else if (!is_open(l, &l->p))
+    else if (!poll_is_open(l, &l->p))
         job_outside_done(l->job, OK, NULL);
     else
-        payment_poll_fetch(l);
+        poll_call_gateway(l);
 }
 
-static bool read_message(struct payment_poll_look *l, const struct message *m)
+static bool poll_read_message(struct payment_poll *l, const struct message *m)
 {
     static const char *const paths[] = { "until" };
     struct json_value v[COUNT(paths)];
@@ -103,10 +104,10 @@ static bool read_message(struct payment_poll_look *l, const struct message *m)
            v[0].type == JSON_NUMBER && str_to_i64(v[0].raw, &l->until_ms);
 }
 
-static void payment_poll_outside(struct job *j, void *ctx)
+static void poll_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "poll.load", UNIT_READ, load_run, NULL };
-    struct payment_poll_look *l = calloc(1, sizeof(*l));
+    static const struct unit_kind kind = { "poll.load", UNIT_READ, poll_load, NULL };
+    struct payment_poll *l = calloc(1, sizeof(*l));
 
     if (!l) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -116,22 +117,22 @@ static void payment_poll_outside(struct job *j, void *ctx)
     l->job = j;
     l->payments = ctx;
     l->tries.env = j->env;
-    arena_init(&l->arena, LOOK_ARENA);
+    arena_init(&l->arena, POLL_ARENA);
     j->arena = &l->arena;
-    if (!read_message(l, j->message)) {
+    if (!poll_read_message(l, j->message)) {
         job_outside_done(j, ERR_VALIDATION, "the message cannot be read");
         return;
     }
     l->load = (struct unit){ .kind = &kind,
                              .executor = l->payments->runtime.executor,
-                             .done = payment_poll_loaded,
+                             .done = poll_loaded,
                              .arena = &l->arena };
     store_post(l->payments->runtime.store, &l->load);
 }
 
-/* --- inside --- */
+/* --- the transaction --- */
 
-static bool says_something(const struct payment_poll_look *l)
+static bool poll_brings_news(const struct payment_poll *l)
 {
     const struct fact *f = &l->call.fact;
     enum intent_state known = l->lapsing ? INTENT_AUTHORIZED : INTENT_OPEN;
@@ -139,29 +140,28 @@ static bool says_something(const struct payment_poll_look *l)
     return l->call.answer == GATEWAY_OK && f->kind == FACT_INTENT && f->state > known;
 }
 
-static enum err payment_poll_take(struct tx *tx, const struct taking *t,
-                                  const struct payment_poll_look *l, struct payment *p,
-                                  struct why *why)
+static enum err poll_apply_reply(struct tx *tx, const struct taking *t,
+                                 const struct payment_poll *l, struct payment *p, struct why *why)
 {
     enum verdict v = VERDICT_SAME;
     enum err e;
 
-    if (!says_something(l))
+    if (!poll_brings_news(l))
         return OK;
     e = take_intent(tx, t, p, &l->call.fact, &v);
     if (e || v != VERDICT_MISMATCH)
         return e;
     why_set(why, "other currency, or not the money that was asked for");
-    return ERR_VALIDATION; /* a dead letter: for a person to see (D10) */
+    return ERR_VALIDATION; /* becomes a dead letter (D10) */
 }
 
-/* Its code is over, and nobody has paid: cancelled at once, so that its subject can be paid anew.
- */
-static enum err go_on(struct tx *tx, const struct taking *t, const struct payment_poll_look *l,
-                      const struct payment *p)
+/* Plans the next query. A code that has expired unpaid is cancelled at once, so that its subject can
+ * be paid again. */
+static enum err poll_again(struct tx *tx, const struct taking *t, const struct payment_poll *l,
+                           const struct payment *p)
 {
     if (l->lapsing) {
-        l->job->again_ms = t->now_ms + lapse_gap_ms(l, t->now_ms);
+        l->job->again_ms = t->now_ms + poll_lapse_pause_ms(l, t->now_ms);
         return OK;
     }
     if (t->now_ms >= l->until_ms && !p->has_open_op)
@@ -171,9 +171,9 @@ static enum err go_on(struct tx *tx, const struct taking *t, const struct paymen
     return OK;
 }
 
-static enum err payment_poll_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err poll_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct payment_poll_look *l = j->state;
+    struct payment_poll *l = j->state;
     struct taking t = { .payments = ctx, .arena = &l->arena, .now_ms = env_now_ms(tx_env(tx)) };
     struct payment p;
     enum err e;
@@ -183,15 +183,15 @@ static enum err payment_poll_settle(struct tx *tx, struct job *j, void *ctx, str
     e = payment_read(tx, &l->arena, l->payment, true, &p);
     if (!e)
         e = attempts_write(tx, l->payment, j->message->id, &l->tries);
-    if (e || !is_open(l, &p))
+    if (e || !poll_is_open(l, &p))
         return e;
-    e = payment_poll_take(tx, &t, l, &p, why);
-    return e || !is_open(l, &p) ? e : go_on(tx, &t, l, &p);
+    e = poll_apply_reply(tx, &t, l, &p, why);
+    return e || !poll_is_open(l, &p) ? e : poll_again(tx, &t, l, &p);
 }
 
-static void payment_poll_release(struct job *j, void *ctx)
+static void poll_release(struct job *j, void *ctx)
 {
-    struct payment_poll_look *l = j->state;
+    struct payment_poll *l = j->state;
 
     (void)ctx;
     if (l)
@@ -200,26 +200,26 @@ static void payment_poll_release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-/* Every look costs an attempt, and nobody else would look: there is no last one but its time. */
-static struct job_kind kind_of(const char *name, struct payments *pp)
+/* Every poll costs an attempt, and only time ends the polls. */
+static struct job_kind poll_job_kind(const char *name, struct payments *pp)
 {
     return (struct job_kind){
         .name = name,
         .ctx = pp,
         .retry = retry_table[RETRY_POLL_JOB],
-        .outside = payment_poll_outside,
-        .settle = payment_poll_settle,
-        .release = payment_poll_release,
+        .outside = poll_outside,
+        .settle = poll_settle,
+        .release = poll_release,
         .patient = true,
     };
 }
 
 struct job_kind poll_kind(struct payments *pp)
 {
-    return kind_of("paypay.poll", pp);
+    return poll_job_kind("paypay.poll", pp);
 }
 
 struct job_kind poll_lapsed_kind(struct payments *pp)
 {
-    return kind_of("payment.lapsed", pp);
+    return poll_job_kind("payment.lapsed", pp);
 }

@@ -1,9 +1,9 @@
-/* payment_poll.h - open PayPay payments are looked at, whatever its notifications do: one that is lost is
- * lost for good (W8). Looks begin 5 s after the customer was shown the code, grow apart, and end
- * with the payment or some minutes behind the code, which is cancelled then.
+/* payment_poll.h - open PayPay payments are queried, because a lost notification is not repeated (W8).
+ * Polls begin 5 s after the customer was shown the code, become less frequent, and end with the
+ * payment, or some minutes after the code's end, when the payment is cancelled.
  *
- * An authorisation of any gateway is looked at behind its time, until it is over: nobody else would
- * see that it lapsed, and it would hold its place for ever (D9). */
+ * An authorization of any gateway is queried after its time until it is over: no event reports that
+ * it lapsed, and it would hold its place for ever (D9). */
 #pragma once
 
 #include "payment/transition.h"

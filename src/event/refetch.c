@@ -1,17 +1,19 @@
-/* refetch.c - see refetch.h.
+/* refetch.c - the job that queries the gateway before an event is applied.
  *
- *   payment known     what the gateway says now is taken instead of what the event said
- *   not known         the intent's metadata names the payment: first the intent is taken, then what
- *                     the event said; without our name in it, or without an intent, it is foreign
+ *   payment known     the gateway's reply is applied instead of the event
+ *   payment unknown   the metadata of the fetched intent names the payment: the intent is applied,
+ *                     then the event. Without an intent, or without our id in it, it is foreign
+ *   edited event      as above, but nothing of the event is applied. For a refund, the refund is
+ *                     fetched first, then its intent. What the gateway does not know is dead
+ *   PayPay            the payment that a notification names is fetched; its other content is not
+ *                     used. An unknown id, or a payment of another gateway, is foreign
  *
- *   edited            as not known, but the event says nothing: of a refund the gateway is asked
- * for the refund, then for its intent. What the gateway does not know is dead
+ *   (1) One message refetches an event: its id is made of the event's message (refetch_id).
+ *   (2) This job writes the event's outcome, in the commit that applies the reply.
+ *   (3) A reply that does not fit the payment is retried, and at last a dead letter (D10).
  *
- * Where even that does not fit the payment, it is tried again, and at last a dead letter (D10).
- *
- * PayPay's notifications are nothing but such messages: the payment that one names is fetched, and
- * what it says itself is not looked at. A name that is not ours, and one of another gateway's
- * payment, are foreign. */
+ * A crash during the query leaves the message: its lease expires, and the gateway is queried
+ * again. */
 #include "event/refetch.h"
 
 #include "base/json/json.h"
@@ -26,16 +28,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASK_ARENA = 512 * 1024, BODY_MAX = 12 * 1024 };
+enum { REFETCH_ARENA = 512 * 1024, BODY_MAX = 12 * 1024 };
 
-struct refetch_ask {
+struct refetch {
     struct arena arena;
     struct uuid event_message, payment;
     bool has_payment;
     bool of_paypay;
-    bool edited; /* then there is no payment, and no fact of the event's */
+    bool edited; /* then there is neither a payment nor a fact of the event */
     struct str type, intent, refund, trace;
-    struct str fact;            /* fact: of the event, where its payment is not known */
+    struct str fact;            /* the event's, if its payment is not known */
     char place[TRACE_TEXT + 1]; /* of this run of the message */
     struct job *job;
     struct payments *payments;
@@ -54,75 +56,84 @@ enum {
     AT_EDITED,
     AT_COUNT
 };
-static const char *const paths[AT_COUNT] = { "message", "intent", "payment", "type",
-                                             "fact",    "trace",  "refund",  "edited" };
+static const char *const body_paths[AT_COUNT] = { "message", "intent", "payment", "type",
+                                                  "fact",    "trace",  "refund",  "edited" };
 
-/* Random bits of a message's id: one of them turned, nobody else has it. */
+/* Flips one random bit of the message's id, which gives an id that is as unique. */
 struct uuid refetch_id(struct uuid event_message)
 {
     event_message.b[sizeof(event_message.b) - 1] ^= 1;
     return event_message;
 }
 
-static void add_payment(struct buf *b, struct uuid id)
-{
-    char payment[UUID_TEXT + 1];
+/* The body of a message; body_paths has the names of its fields. */
+struct refetch_body {
+    struct uuid message;        /* the event's */
+    const struct uuid *payment; /* NULL: not known */
+    struct str fact;            /* may be empty */
+    bool edited;
+    struct str intent, refund, type, trace; /* refund: only of an edited event */
+};
 
-    uuid_text(id, payment);
-    buf_fmt(b, ",\"payment\":\"%s\"", payment);
-}
-
-static void add_subject(struct buf *b, const struct payment *p, struct str fact)
+static void body_write(struct buf *b, const struct refetch_body *w)
 {
-    if (p) {
-        add_payment(b, p->id);
-        return;
+    char id[UUID_TEXT + 1];
+
+    uuid_text(w->message, id);
+    buf_init(b, BODY_MAX);
+    buf_fmt(b, "{\"message\":\"%s\"", id);
+    if (w->payment) {
+        uuid_text(*w->payment, id);
+        buf_fmt(b, ",\"payment\":\"%s\"", id);
     }
-    buf_add(b, S(",\"fact\":"));
-    buf_add(b, fact);
+    if (w->fact.n) {
+        buf_add(b, S(",\"fact\":"));
+        buf_add(b, w->fact);
+    }
+    if (w->edited)
+        buf_add(b, S(",\"edited\":true"));
+    buf_add(b, S(",\"intent\":"));
+    buf_json(b, w->intent);
+    if (w->edited) {
+        buf_add(b, S(",\"refund\":"));
+        buf_json(b, w->refund);
+    }
+    buf_add(b, S(",\"type\":"));
+    buf_json(b, w->type);
+    if (w->trace.n) {
+        buf_add(b, S(",\"trace\":"));
+        buf_json(b, w->trace);
+    }
+    buf_char(b, '}');
 }
 
-static void add_trace(struct buf *b, struct str trace)
+static struct str body_text(struct arena *a, const struct refetch_body *w)
 {
-    if (!trace.n)
-        return;
-    buf_add(b, S(",\"trace\":"));
-    buf_json(b, trace);
+    struct str copy = { 0 };
+    struct buf b;
+
+    body_write(&b, w);
+    if (!b.failed)
+        copy = arena_str(a, buf_str(&b));
+    buf_release(&b);
+    return copy;
 }
 
-/* The event is as old as it is. */
-static enum err add_message(struct tx *tx, struct payments *pp, const struct message *event,
-                            struct str body)
+/* The message keeps the time at which the event was received. */
+static enum err refetch_add(struct tx *tx, struct payments *pp, const struct message *event,
+                            const struct refetch_body *w)
 {
     struct queue_new m = { .id = refetch_id(event->id),
                            .kind = REFETCH_KIND,
                            .ref = event->ref,
-                           .body = body,
                            .due_ms = env_now_ms(tx_env(tx)) };
-
-    return queue_add(pp->runtime.queue, tx, event->added_ms, &m, 1);
-}
-
-static enum err refetch_add(struct tx *tx, struct payments *pp, const struct message *event,
-                            struct str type, struct str intent_id, const struct payment *p,
-                            struct str fact, struct str trace)
-{
-    char message[UUID_TEXT + 1];
-    struct buf b;
     enum err e = ERR_NO_MEMORY;
+    struct buf b;
 
-    uuid_text(event->id, message);
-    buf_init(&b, BODY_MAX);
-    buf_fmt(&b, "{\"message\":\"%s\"", message);
-    add_subject(&b, p, fact);
-    buf_add(&b, S(",\"intent\":"));
-    buf_json(&b, intent_id);
-    buf_add(&b, S(",\"type\":"));
-    buf_json(&b, type);
-    add_trace(&b, trace);
-    buf_char(&b, '}');
+    body_write(&b, w);
+    m.body = buf_str(&b);
     if (!b.failed)
-        e = add_message(tx, pp, event, buf_str(&b));
+        e = queue_add(pp->runtime.queue, tx, event->added_ms, &m, 1);
     buf_release(&b);
     return e;
 }
@@ -131,95 +142,75 @@ enum err refetch_later(struct tx *tx, struct payments *pp, const struct message 
                        struct str type, const struct fact *f, const struct payment *p,
                        struct str trace)
 {
-    return refetch_add(tx, pp, event, type, f->intent_id, p, (struct str){ 0 }, trace);
+    struct refetch_body w = { .message = event->id,
+                              .payment = &p->id,
+                              .intent = f->intent_id,
+                              .type = type,
+                              .trace = trace };
+
+    return refetch_add(tx, pp, event, &w);
 }
 
 enum err refetch_whose(struct tx *tx, struct payments *pp, const struct message *event,
                        struct str type, const struct fact *f, struct str fact, struct str trace)
 {
-    return refetch_add(tx, pp, event, type, f->intent_id, NULL, fact, trace);
-}
+    struct refetch_body w = {
+        .message = event->id, .fact = fact, .intent = f->intent_id, .type = type, .trace = trace
+    };
 
-static void put_edited(struct buf *b, struct uuid event_message, struct str type,
-                       struct str intent_id, struct str refund_id, struct str trace)
-{
-    char message[UUID_TEXT + 1];
-
-    uuid_text(event_message, message);
-    buf_fmt(b, "{\"message\":\"%s\",\"edited\":true,\"intent\":", message);
-    buf_json(b, intent_id);
-    buf_add(b, S(",\"refund\":"));
-    buf_json(b, refund_id);
-    buf_add(b, S(",\"type\":"));
-    buf_json(b, type);
-    add_trace(b, trace);
-    buf_char(b, '}');
-}
-
-struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
-                               struct str intent_id, struct str refund_id, struct str trace)
-{
-    struct str copy;
-    struct buf b;
-
-    buf_init(&b, BODY_MAX);
-    put_edited(&b, event_message, type, intent_id, refund_id, trace);
-    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
+    return refetch_add(tx, pp, event, &w);
 }
 
 enum err refetch_edited(struct tx *tx, struct payments *pp, const struct message *event,
                         struct str type, struct str intent_id, struct str refund_id,
                         struct str trace)
 {
-    enum err e = ERR_NO_MEMORY;
-    struct buf b;
+    struct refetch_body w = { .message = event->id,
+                              .edited = true,
+                              .intent = intent_id,
+                              .refund = refund_id,
+                              .type = type,
+                              .trace = trace };
 
-    buf_init(&b, BODY_MAX);
-    put_edited(&b, event->id, type, intent_id, refund_id, trace);
-    if (!b.failed)
-        e = add_message(tx, pp, event, buf_str(&b));
-    buf_release(&b);
-    return e;
+    return refetch_add(tx, pp, event, &w);
+}
+
+struct str refetch_edited_body(struct arena *a, struct uuid event_message, struct str type,
+                               struct str intent_id, struct str refund_id, struct str trace)
+{
+    struct refetch_body w = { .message = event_message,
+                              .edited = true,
+                              .intent = intent_id,
+                              .refund = refund_id,
+                              .type = type,
+                              .trace = trace };
+
+    return body_text(a, &w);
 }
 
 struct str paypay_refetch_body(struct arena *a, struct uuid message, struct str type,
                                struct str intent, const struct uuid *payment, struct str trace)
 {
-    char id[UUID_TEXT + 1];
-    struct str copy;
-    struct buf b;
+    struct refetch_body w = {
+        .message = message, .payment = payment, .intent = intent, .type = type, .trace = trace
+    };
 
-    uuid_text(message, id);
-    buf_init(&b, BODY_MAX);
-    buf_fmt(&b, "{\"message\":\"%s\"", id);
-    if (payment)
-        add_payment(&b, *payment);
-    buf_add(&b, S(",\"intent\":"));
-    buf_json(&b, intent);
-    buf_add(&b, S(",\"type\":"));
-    buf_json(&b, type);
-    add_trace(&b, trace);
-    buf_char(&b, '}');
-    copy = b.failed ? (struct str){ 0 } : arena_str(a, buf_str(&b));
-    buf_release(&b);
-    return copy;
+    return body_text(a, &w);
 }
 
-static bool is_of_paypay(const struct message *m)
+static bool message_is_paypay(const struct message *m)
 {
     return str_eq(m->kind, PAYPAY_REFETCH_KIND);
 }
 
-static bool read_body(struct refetch_ask *a, const struct message *m)
+static bool refetch_read_body(struct refetch *a, const struct message *m)
 {
     struct json_value v[AT_COUNT];
 
-    if (json_pick(m->body, paths, AT_COUNT, v, NULL) || v[AT_INTENT].type != JSON_STRING ||
+    if (json_pick(m->body, body_paths, AT_COUNT, v, NULL) || v[AT_INTENT].type != JSON_STRING ||
         !uuid_parse(v[AT_MESSAGE].raw, &a->event_message))
         return false;
-    a->of_paypay = is_of_paypay(m);
+    a->of_paypay = message_is_paypay(m);
     a->has_payment = v[AT_PAYMENT].type == JSON_STRING;
     if (a->has_payment && !uuid_parse(v[AT_PAYMENT].raw, &a->payment))
         return false;
@@ -236,9 +227,9 @@ static bool read_body(struct refetch_ask *a, const struct message *m)
     return !v[AT_INTENT].has_escape && !v[AT_REFUND].has_escape;
 }
 
-static void call_done(struct gateway_call *c)
+static void intent_fetched(struct gateway_call *c)
 {
-    struct refetch_ask *a = CONTAINER_OF(c, struct refetch_ask, call);
+    struct refetch *a = CONTAINER_OF(c, struct refetch, call);
 
     if (c->answer == GATEWAY_OK ||
         (c->answer == GATEWAY_ABSENT && !a->edited && (!a->has_payment || a->of_paypay)))
@@ -249,7 +240,8 @@ static void call_done(struct gateway_call *c)
         job_outside_done(a->job, ERR_UNAVAILABLE, "the gateway could not be asked");
 }
 
-static struct gateway_call call_of(struct refetch_ask *a, struct payments *pp, enum gateway_ask ask)
+static struct gateway_call refetch_call(struct refetch *a, struct payments *pp,
+                                        enum gateway_ask ask)
 {
     struct gateway_call c = { .ask = ask,
                               .payment = a->payment,
@@ -259,22 +251,22 @@ static struct gateway_call call_of(struct refetch_ask *a, struct payments *pp, e
                               .seen = &a->tries,
                               .arena = &a->arena,
                               .executor = pp->runtime.executor,
-                              .done = call_done };
+                              .done = intent_fetched };
 
     memcpy(c.trace, a->place, sizeof(a->place));
     return c;
 }
 
-static void ask_for_intent(struct refetch_ask *a, struct payments *pp)
+static void fetch_intent(struct refetch *a, struct payments *pp)
 {
-    a->call = call_of(a, pp, GATEWAY_FETCH);
+    a->call = refetch_call(a, pp, GATEWAY_FETCH);
     gateways_call(gateways_of(pp->gateways, a->of_paypay ? S("paypay") : S("stripe")), &a->call);
 }
 
-/* Which intent it is of is the gateway's word, too. */
-static void refund_done(struct gateway_call *c)
+/* The intent of the refund comes from the gateway's reply, too. */
+static void refund_fetched(struct gateway_call *c)
 {
-    struct refetch_ask *a = CONTAINER_OF(c, struct refetch_ask, refund_call);
+    struct refetch *a = CONTAINER_OF(c, struct refetch, refund_call);
 
     if (c->answer == GATEWAY_ABSENT || c->answer == GATEWAY_REFUSED) {
         job_outside_done(a->job, ERR_VALIDATION, "the gateway does not know this refund");
@@ -284,22 +276,22 @@ static void refund_done(struct gateway_call *c)
         job_outside_done(a->job, ERR_VALIDATION, "the refund names no intent");
     } else {
         a->intent = c->fact.intent_id;
-        ask_for_intent(a, a->payments);
+        fetch_intent(a, a->payments);
     }
 }
 
-static void ask_for_refund(struct refetch_ask *a, struct payments *pp)
+static void fetch_refund(struct refetch *a, struct payments *pp)
 {
-    a->refund_call = call_of(a, pp, GATEWAY_FETCH_REFUND);
+    a->refund_call = refetch_call(a, pp, GATEWAY_FETCH_REFUND);
     a->refund_call.refund_id = a->refund;
-    a->refund_call.done = refund_done;
+    a->refund_call.done = refund_fetched;
     gateways_call(gateways_of(pp->gateways, S("stripe")), &a->refund_call);
 }
 
 static void refetch_outside(struct job *j, void *ctx)
 {
     struct payments *pp = ctx;
-    struct refetch_ask *a = calloc(1, sizeof(*a));
+    struct refetch *a = calloc(1, sizeof(*a));
 
     if (!a) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -309,41 +301,41 @@ static void refetch_outside(struct job *j, void *ctx)
     a->job = j;
     a->payments = pp;
     a->tries.env = j->env;
-    arena_init(&a->arena, ASK_ARENA);
+    arena_init(&a->arena, REFETCH_ARENA);
     j->arena = &a->arena;
-    if (!read_body(a, j->message)) {
+    if (!refetch_read_body(a, j->message)) {
         job_outside_done(j, ERR_VALIDATION, "the message's body cannot be read");
         return;
     }
     message_place(j->env, j->message, a->trace, a->place);
-    if (a->of_paypay && !a->has_payment) { /* settle says what it is */
+    if (a->of_paypay && !a->has_payment) { /* nothing to query: settle writes the outcome */
         job_outside_done(j, OK, NULL);
         return;
     }
     if (a->refund.n)
-        ask_for_refund(a, pp);
+        fetch_refund(a, pp);
     else
-        ask_for_intent(a, pp);
+        fetch_intent(a, pp);
 }
 
-/* --- what it said --- */
+/* --- applying the reply --- */
 
-struct refetch_settling {
+struct refetch_settlement {
     struct tx *tx;
-    struct refetch_ask *a;
+    struct refetch *a;
     struct taking t;
     struct payment p; /* under its lock */
     enum verdict v;
     struct why *why;
 };
 
-static enum err refetch_refuse(const struct refetch_settling *s, enum err e, const char *why)
+static enum err refetch_reject(const struct refetch_settlement *s, enum err e, const char *why)
 {
     return why_err(s->why, e, "%s", why);
 }
 
-static enum err write_outcome(const struct refetch_settling *s, struct str word, struct str detail,
-                              const struct uuid *payment)
+static enum err write_outcome(const struct refetch_settlement *s, struct str word,
+                              struct str detail, const struct uuid *payment)
 {
     struct outcome o = { .message = s->a->event_message,
                          .word = word,
@@ -359,23 +351,25 @@ static enum err write_outcome(const struct refetch_settling *s, struct str word,
     return e ? e : outcomes_write(s->tx, &o, 1);
 }
 
-static enum err take_answer(struct refetch_settling *s, const struct taking *t)
+static enum err refetch_apply_reply(struct refetch_settlement *s, const struct taking *t)
 {
     const struct fact *f = &s->a->call.fact;
-    bool ask_fee; /* never: it brings the fee, or there is none yet */
+    bool ask_fee; /* not used: the reply contains the fee, or there is none yet */
     enum err e = take_intent(s->tx, t, &s->p, f, &s->v);
 
-    if (!e && s->v == VERDICT_MISMATCH)
-        return refetch_refuse(s, ERR_UNAVAILABLE,
+    if (e)
+        return e;
+    if (s->v == VERDICT_MISMATCH)
+        return refetch_reject(s, ERR_UNAVAILABLE,
                               "other currency, or not the money that was asked for");
-    return !e && f->has_fee ? take_charge(s->tx, t, &s->p, f, &ask_fee) : e;
+    return f->has_fee ? take_charge(s->tx, t, &s->p, f, &ask_fee) : OK;
 }
 
-/* By the intent's own row, which another event may have brought meanwhile (D18), or by its
- * metadata. NOT_FOUND: it is foreign. */
-static enum err find_payment(struct refetch_settling *s)
+/* By the intent's own row, which another event may have stored meanwhile (D18), else by its
+ * metadata. NOT_FOUND: the intent is foreign. */
+static enum err refetch_find_payment(struct refetch_settlement *s)
 {
-    struct refetch_ask *a = s->a;
+    struct refetch *a = s->a;
     struct uuid id;
     enum err e = payment_read_by_intent(s->tx, &a->arena, a->intent, &s->p);
 
@@ -383,75 +377,72 @@ static enum err find_payment(struct refetch_settling *s)
         !uuid_parse(a->call.fact.payment_id, &id))
         return e;
     e = payment_read(s->tx, &a->arena, id, true, &s->p);
-    return e == ERR_NOT_FOUND ? refetch_refuse(s, ERR_UNAVAILABLE, "no such payment yet") : e;
+    return e == ERR_NOT_FOUND ? refetch_reject(s, ERR_UNAVAILABLE, "no such payment yet") : e;
 }
 
-static enum err check_provider(const struct refetch_settling *s)
+static enum err refetch_check_gateway(const struct refetch_settlement *s)
 {
     if (payment_is_at(s->t.payments, &s->p, S("stripe")))
         return OK;
-    return refetch_refuse(s, ERR_VALIDATION, "the payment that it names is another gateway's");
+    return refetch_reject(s, ERR_VALIDATION, "the payment that it names is another gateway's");
 }
 
-static enum err take_event(struct refetch_settling *s, const struct fact *f)
+static enum err refetch_apply_event(struct refetch_settlement *s, const struct fact *f)
 {
     enum err e;
 
     if (f->kind == FACT_REFUND && !is_of_other_intent(&s->p, f) && f->currency[0] &&
         !str_eq(str_of(f->currency), str_of(s->p.money.currency)))
-        return refetch_refuse(s, ERR_VALIDATION,
+        return refetch_reject(s, ERR_VALIDATION,
                               "the refund is in another currency than its payment");
     e = f->kind == FACT_REFUND ? take_refund(s->tx, &s->t, &s->p, f, &s->v)
                                : take_dispute(s->tx, &s->t, &s->p, f, &s->v);
     if (e == ERR_CONSTRAINT)
-        return refetch_refuse(s, e, "more would be refunded than was captured");
+        return refetch_reject(s, e, "more would be refunded than was captured");
     if (!e && s->v == VERDICT_MISMATCH)
-        return refetch_refuse(s, ERR_VALIDATION, "what it is about belongs to another payment");
+        return refetch_reject(s, ERR_VALIDATION, "what it is about belongs to another payment");
     return e;
 }
 
-/* The intent is not the event's news: what is stored of it does not name this event. */
-static enum err settle_whose(struct refetch_settling *s, bool *ret_foreign)
+/* The intent is not what the event reports, so its row does not name this event. */
+static enum err settle_unknown_payment(struct refetch_settlement *s, bool *ret_foreign)
 {
     struct taking quiet = s->t;
     struct fact f = { 0 };
-    enum err e = find_payment(s);
+    enum err e = refetch_find_payment(s);
 
     *ret_foreign = e == ERR_NOT_FOUND;
-    if (*ret_foreign)
-        return OK;
+    if (e)
+        return *ret_foreign ? OK : e;
     quiet.event_id = (struct str){ 0 };
-    if (!e)
-        e = check_provider(s);
+    e = refetch_check_gateway(s);
     if (!e)
         e = fact_read(&s->a->arena, s->a->fact, &f);
     if (!e && s->a->call.answer == GATEWAY_OK)
-        e = take_answer(s, &quiet);
-    return e ? e : take_event(s, &f);
+        e = refetch_apply_reply(s, &quiet);
+    return e ? e : refetch_apply_event(s, &f);
 }
 
-/* All that is taken is what the gateway said. */
-static enum err settle_edited(struct refetch_settling *s, bool *ret_foreign)
+static enum err settle_edited_event(struct refetch_settlement *s, bool *ret_foreign)
 {
     bool of_refund = s->a->refund.n;
     struct taking quiet = s->t;
-    enum err e = find_payment(s);
+    enum err e = refetch_find_payment(s);
 
     *ret_foreign = e == ERR_NOT_FOUND;
-    if (*ret_foreign)
-        return OK;
+    if (e)
+        return *ret_foreign ? OK : e;
     if (of_refund)
         quiet.event_id = (struct str){ 0 };
+    e = refetch_check_gateway(s);
     if (!e)
-        e = check_provider(s);
-    if (!e)
-        e = take_answer(s, &quiet);
-    return e || !of_refund ? e : take_event(s, &s->a->refund_call.fact);
+        e = refetch_apply_reply(s, &quiet);
+    return e || !of_refund ? e : refetch_apply_event(s, &s->a->refund_call.fact);
 }
 
-/* We may have cancelled it since, for that very decline: then its failure is still what it tells.
- */
-static bool tells_decline(const struct refetch_ask *a)
+/* The intent may have been cancelled since because of this decline; its failure is still the one that
+ * the event reports. */
+static bool reports_decline(const struct refetch *a)
 {
     const struct fact *f = &a->call.fact;
 
@@ -459,9 +450,9 @@ static bool tells_decline(const struct refetch_ask *a)
                                            str_eq(a->type, S("payment_intent.payment_failed")));
 }
 
-static enum err settle_known(struct refetch_settling *s)
+static enum err settle_known_payment(struct refetch_settlement *s)
 {
-    const struct refetch_ask *a = s->a;
+    const struct refetch *a = s->a;
     struct decline d = { .message = a->event_message,
                          .event_id = a->job->message->ref,
                          .type = a->type,
@@ -469,29 +460,30 @@ static enum err settle_known(struct refetch_settling *s)
     enum err e = payment_read(s->tx, &s->a->arena, a->payment, true, &s->p);
 
     if (!e)
-        e = take_answer(s, &s->t);
-    if (!e && s->v != VERDICT_SUPERSEDED && tells_decline(a))
+        e = refetch_apply_reply(s, &s->t);
+    if (e)
+        return e;
+    if (s->v != VERDICT_SUPERSEDED && reports_decline(a))
         log_decline(s->tx, &s->p, &a->call.fact, &d);
-    return e;
+    return OK;
 }
 
-static enum err write_taken(const struct refetch_settling *s)
+static enum err write_applied(const struct refetch_settlement *s)
 {
     return write_outcome(s, s->v == VERDICT_SUPERSEDED ? S("superseded") : S("applied"),
                          S("asked the gateway"), &s->p.id);
 }
 
-/* Somebody cancelled it at PayPay, which sent its money back: no refund of ours says so. */
-static bool was_taken_back(const struct refetch_settling *s)
+/* A captured payment was cancelled at PayPay, which returned its money without a refund of ours. */
+static bool was_canceled_at_paypay(const struct refetch_settlement *s)
 {
     return s->a->call.fact.state == INTENT_CANCELED && s->p.status == PAYMENT_CAPTURED;
 }
 
-/* Whatever the notification said: only money that PayPay itself tells of, or its end, moves
- * anything. */
-static enum err settle_paypay(struct refetch_settling *s)
+/* The notification moves nothing by itself: only PayPay's reply about money or its end does. */
+static enum err settle_paypay_notification(struct refetch_settlement *s)
 {
-    struct refetch_ask *a = s->a;
+    struct refetch *a = s->a;
     bool about_payment = str_eq(a->type, S("Transaction"));
     enum err e = ERR_NOT_FOUND;
 
@@ -503,18 +495,18 @@ static enum err settle_paypay(struct refetch_settling *s)
         return e;
     if (a->call.answer == GATEWAY_ABSENT || a->call.fact.state == INTENT_OPEN)
         return write_outcome(s, S("ignored"), S("asked the gateway: nobody has paid it"), &s->p.id);
-    if (was_taken_back(s))
-        return refetch_refuse(
+    if (was_canceled_at_paypay(s))
+        return refetch_reject(
             s, ERR_VALIDATION,
             "PayPay has cancelled a payment that is captured here, and its money is gone: "
             "it was cancelled outside Ichido, and a person must look at it");
-    e = take_answer(s, &s->t);
-    return e ? e : write_taken(s);
+    e = refetch_apply_reply(s, &s->t);
+    return e ? e : write_applied(s);
 }
 
 static enum err refetch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct refetch_settling s = { .tx = tx, .a = j->state, .why = why };
+    struct refetch_settlement s = { .tx = tx, .a = j->state, .why = why };
     bool foreign = false;
     enum err e;
 
@@ -524,19 +516,19 @@ static enum err refetch_settle(struct tx *tx, struct job *j, void *ctx, struct w
                            .event_id = j->message->ref,
                            .trace = str_of(s.a->place) };
     if (s.a->of_paypay)
-        return settle_paypay(&s);
+        return settle_paypay_notification(&s);
     if (s.a->edited)
-        e = settle_edited(&s, &foreign);
+        e = settle_edited_event(&s, &foreign);
     else
-        e = s.a->has_payment ? settle_known(&s) : settle_whose(&s, &foreign);
-    if (e || foreign)
-        return e ? e : write_outcome(&s, S("ignored"), S("foreign"), NULL);
-    return write_taken(&s);
+        e = s.a->has_payment ? settle_known_payment(&s) : settle_unknown_payment(&s, &foreign);
+    if (e)
+        return e;
+    return foreign ? write_outcome(&s, S("ignored"), S("foreign"), NULL) : write_applied(&s);
 }
 
 static void refetch_release(struct job *j, void *ctx)
 {
-    struct refetch_ask *a = j->state;
+    struct refetch *a = j->state;
 
     (void)ctx;
     if (a)
@@ -547,21 +539,21 @@ static void refetch_release(struct job *j, void *ctx)
 
 static enum err refetch_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
-    struct refetch_ask a;
+    struct refetch a;
 
     (void)ctx;
-    if (!read_body(&a, m))
+    if (!refetch_read_body(&a, m))
         return OK;
     return outcome_write_dead(tx, a.event_message, why, a.has_payment ? &a.payment : NULL, m->ref);
 }
 
-static void tell_span(struct env *env, const struct message *m, enum job_end end, const char *why)
+static void emit_span(struct env *env, const struct message *m, enum job_end end, const char *why)
 {
     struct json_value v[AT_COUNT];
     struct attribute more[2];
     struct span s;
 
-    if (!env->spans || json_pick(m->body, paths, AT_COUNT, v, NULL))
+    if (!env->spans || json_pick(m->body, body_paths, AT_COUNT, v, NULL))
         return;
     s = message_span(env, m, v[AT_TRACE].raw, "Webhook.refetch");
     more[0] = SPAN_TEXT("event.id", m->ref);
@@ -569,7 +561,7 @@ static void tell_span(struct env *env, const struct message *m, enum job_end end
     message_span_end(&s, m, end, why, more, COUNT(more));
 }
 
-/* Its death is the event's own. */
+/* A dead refetch is logged as the failed processing of its event. */
 static void refetch_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
                           const char *why)
 {
@@ -577,10 +569,10 @@ static void refetch_ended(struct env *env, void *ctx, const struct message *m, e
     char id[UUID_TEXT + 1];
 
     (void)ctx;
-    if (end != JOB_DONE) /* that is counted with its outcome */
+    if (end != JOB_DONE) /* JOB_DONE is counted with the outcome */
         processing_count(env, end);
-    tell_span(env, m, end, why);
-    if (end != JOB_DEAD || json_pick(m->body, paths, AT_COUNT, v, NULL))
+    emit_span(env, m, end, why);
+    if (end != JOB_DEAD || json_pick(m->body, body_paths, AT_COUNT, v, NULL))
         return;
     uuid_text(m->id, id);
     LOG(env->log, LOG_ERROR, "Webhook processing failed", LOG_TEXT("eventId", m->ref),
@@ -589,7 +581,8 @@ static void refetch_ended(struct env *env, void *ctx, const struct message *m, e
         LOG_TEXT("messageId", str_of(id)), LOG_TRACE(v[AT_TRACE].raw));
 }
 
-static struct job_kind kind_of(const char *name, struct payments *pp, int retries, int64_t first_ms)
+static struct job_kind refetch_job_kind(const char *name, struct payments *pp, int retries,
+                                        int64_t first_ms)
 {
     return (struct job_kind){
         .name = name,
@@ -606,10 +599,10 @@ static struct job_kind kind_of(const char *name, struct payments *pp, int retrie
 
 struct job_kind refetch_kind(struct payments *pp, int retries, int64_t first_ms)
 {
-    return kind_of("stripe.refetch", pp, retries, first_ms);
+    return refetch_job_kind("stripe.refetch", pp, retries, first_ms);
 }
 
 struct job_kind paypay_refetch_kind(struct payments *pp, int retries, int64_t first_ms)
 {
-    return kind_of("paypay.refetch", pp, retries, first_ms);
+    return refetch_job_kind("paypay.refetch", pp, retries, first_ms);
 }

@@ -1,7 +1,15 @@
-/* claim.c - see claim.h. Checks come in I5's order: the key, then what it is about. A refusal rolls
- * the whole unit back, so that it claims no key.
+/* claim.c - makes a client's operation exist before the gateway hears of it.
  *
- * Locks (PostgreSQL): key, booking, payment. */
+ *   key_claim --ours----> checks --> payment or refund, operation, leased message: one commit
+ *       '------not ours--> done: its answer | other content | running: wait
+ *                          | unknown outcome: take its message over and submit again (D6)
+ *
+ *   (1) The key is checked before what the request is about (I5).
+ *   (2) A rejected request fails the unit of work, which rolls back: it claims no key.
+ *   (3) The message is born leased. A crash before the commit leaves nothing; a crash after it
+ *       leaves a message whose lease expires, and the job `op` goes on.
+ *
+ * Locks on PostgreSQL, in this order: key, booking, payment. */
 #include "payment/claim.h"
 
 #include "base/limits.h"
@@ -18,7 +26,7 @@ enum err claim_refuse(struct operate *o, enum err e, const char *why)
     return e;
 }
 
-static enum err refuse_state(struct operate *o, const struct payment *p, const char *why)
+static enum err claim_reject_state(struct operate *o, const struct payment *p, const char *why)
 {
     o->has_current = true;
     o->current = p->status;
@@ -27,9 +35,9 @@ static enum err refuse_state(struct operate *o, const struct payment *p, const c
 
 /* --- the operation and its message --- */
 
-/* Where the client names none, the gateway's default; where that has none either, the client
- * confirms by itself (P1). On the gateway's own page it always does. */
-static struct str method_of(const struct operate *o, const struct payment *p)
+/* The payment method that the gateway is given. If the client names none, it is the gateway's
+ * default; if that is empty too, or on the gateway's own page, the client confirms itself (P1). */
+static struct str claim_method(const struct operate *o, const struct payment *p)
 {
     const struct gateway *g = gateways_named(o->payments->gateways, p->gateway);
 
@@ -39,13 +47,14 @@ static struct str method_of(const struct operate *o, const struct payment *p)
                                                                   : g->default_method;
 }
 
-static enum err add_operation(struct tx *tx, struct claim *c, const struct payment *p,
-                              int64_t amount, int64_t now_ms)
+static enum err claim_add_operation(struct tx *tx, struct claim *c, const struct payment *p,
+                                    int64_t amount, int64_t now_ms)
 {
     struct operate *o = c->o;
     struct op_run *r = c->run;
     char key[GATEWAY_KEY + 1], id[UUID_TEXT + 1], payment_id[UUID_TEXT + 1];
     struct queue_new m = { .id = c->message_id, .kind = S("op"), .due_ms = now_ms };
+    const struct subject *subject = subject_of(o->payments, p);
     enum err e;
 
     gateway_key(p->id, c->operation_id, key);
@@ -65,7 +74,7 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
                                 .claimed_ms = now_ms,
                                 .sent_ms = now_ms };
     if (o->kind == OP_CREATE) {
-        r->op.method = arena_str(&r->arena, method_of(o, p));
+        r->op.method = arena_str(&r->arena, claim_method(o, p));
         r->op.details = c->details;
     }
     r->payment = *p;
@@ -74,15 +83,20 @@ static enum err add_operation(struct tx *tx, struct claim *c, const struct payme
     if (!r->op.gateway_key.p)
         return ERR_NO_MEMORY;
     e = operation_add(tx, &r->op);
-    if (!e && subject_of(r->p, p)->load)
-        e = subject_of(r->p, p)->load(tx, r);
+    if (e)
+        return e;
+    if (subject->load) {
+        e = subject->load(tx, r);
+        if (e)
+            return e;
+    }
     uuid_text(c->operation_id, id);
     uuid_text(p->id, payment_id);
-    m.body = arena_str(&r->arena, str_of(id)); /* the message borrows them until it is adopted */
+    m.body = arena_str(&r->arena, str_of(id)); /* the message borrows both until it is adopted */
     m.ref = arena_str(&r->arena, str_of(payment_id));
     if (!m.body.p || !m.ref.p)
         return ERR_NO_MEMORY;
-    return e ? e : queue_add_leased(o->payments->runtime.queue, tx, now_ms, &m, &c->message);
+    return queue_add_leased(o->payments->runtime.queue, tx, now_ms, &m, &c->message);
 }
 
 /* --- create --- */
@@ -102,7 +116,7 @@ enum err claim_check_place(struct tx *tx, struct operate *o, enum payment_contex
     return claim_refuse(o, ERR_PAYMENT_EXISTS, NULL);
 }
 
-static enum err add_payment(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+static enum err claim_add_payment(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
 {
     enum err e = payment_add(tx, p);
 
@@ -111,8 +125,8 @@ static enum err add_payment(struct tx *tx, struct claim *c, struct payment *p, i
     return e ? e : tell_created(tx, c->o->payments, &c->run->arena, p, now_ms, str_of(c->o->trace));
 }
 
-/* G5: it stays with this one. */
-static enum err choose_gateway(struct operate *o, struct payment *p)
+/* The payment stays with this gateway for good (G5). */
+static enum err claim_choose_gateway(struct operate *o, struct payment *p)
 {
     struct str method = o->context == CONTEXT_PARTICIPANT ? S("checkout") : o->method_type;
     const struct gateway *g = gateways_for(o->payments->gateways, method, p->money.currency);
@@ -124,8 +138,9 @@ static enum err choose_gateway(struct operate *o, struct payment *p)
     return OK;
 }
 
-/* Another try of the same payment, with a new session of Checkout. */
-static enum err go_on(struct tx *tx, struct claim *c, struct payment *p, int64_t now_ms)
+/* The payment exists already: this operation makes a new Checkout session for it. */
+static enum err claim_reopen_payment(struct tx *tx, struct claim *c, struct payment *p,
+                                     int64_t now_ms)
 {
     enum err e = key_name_payment(tx, c->o, p->id);
 
@@ -151,23 +166,28 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
                          .open_op = c->operation_id,
                          .created_ms = now_ms,
                          .updated_ms = now_ms };
+    const struct subject *subject = subject_of(o->payments, &p);
     enum err e;
 
     c->goes_on = false;
     c->validating = claim_lap_begin(o);
-    e = c->invalid = subject_of(c->o->payments, &p)->claim(tx, c, &p, now_ms);
+    e = c->invalid = subject->claim(tx, c, &p, now_ms);
     lap_end(&c->validating, S(""));
     if (!e && !c->goes_on)
-        e = choose_gateway(o, &p);
+        e = claim_choose_gateway(o, &p);
     if (e)
         return e;
-    e = c->goes_on ? go_on(tx, c, &p, now_ms) : add_payment(tx, c, &p, now_ms);
-    if (!e)
-        e = add_operation(tx, c, &p, -1, now_ms);
-    if (!e && subject_of(c->o->payments, &p)->claimed)
-        e = subject_of(c->o->payments, &p)->claimed(tx, c, &p);
+    e = c->goes_on ? claim_reopen_payment(tx, c, &p, now_ms) : claim_add_payment(tx, c, &p, now_ms);
     if (e)
         return e;
+    e = claim_add_operation(tx, c, &p, -1, now_ms);
+    if (e)
+        return e;
+    if (subject->claimed) {
+        e = subject->claimed(tx, c, &p);
+        if (e)
+            return e;
+    }
     o->has_payment = true;
     o->payment_id = p.id;
     return OK;
@@ -175,10 +195,10 @@ static enum err claim_create(struct tx *tx, struct claim *c, int64_t now_ms)
 
 /* --- capture, refund, void --- */
 
-/* The amount is reserved before the gateway is asked, so that two refunds never give back more than
- * was taken (D12). */
-static enum err reserve_refund(struct tx *tx, struct claim *c, const struct payment *p,
-                               int64_t amount, int64_t now_ms)
+/* The amount is reserved before the gateway is called, so that two refunds together never return
+ * more than was captured (D12). */
+static enum err claim_reserve_refund(struct tx *tx, struct claim *c, const struct payment *p,
+                                     int64_t amount, int64_t now_ms)
 {
     struct refund r = { .id = c->refund_id,
                         .payment_id = p->id,
@@ -192,8 +212,8 @@ static enum err reserve_refund(struct tx *tx, struct claim *c, const struct paym
     return refund_add(tx, &r);
 }
 
-static enum err check_kind(struct tx *tx, struct claim *c, const struct payment *p, int64_t now_ms,
-                           int64_t *ret_amount)
+static enum err claim_check_amount(struct tx *tx, struct claim *c, const struct payment *p,
+                                   int64_t now_ms, int64_t *ret_amount)
 {
     struct operate *o = c->o;
     struct allowed allowed;
@@ -202,16 +222,17 @@ static enum err check_kind(struct tx *tx, struct claim *c, const struct payment 
     if (e)
         return e;
     if (!allowed.yes)
-        return refuse_state(o, p, allowed.why);
+        return claim_reject_state(o, p, allowed.why);
     *ret_amount = o->has_amount && o->kind != OP_VOID ? o->amount : allowed.most;
     if (*ret_amount > allowed.most || (o->kind != OP_VOID && *ret_amount < 1))
-        return refuse_state(o, p,
-                            o->kind == OP_CAPTURE ? "More than was authorized cannot be captured."
-                                                  : "More than was captured cannot be refunded.");
-    return o->kind == OP_REFUND ? reserve_refund(tx, c, p, *ret_amount, now_ms) : OK;
+        return claim_reject_state(o, p,
+                                  o->kind == OP_CAPTURE
+                                      ? "More than was authorized cannot be captured."
+                                      : "More than was captured cannot be refunded.");
+    return o->kind == OP_REFUND ? claim_reserve_refund(tx, c, p, *ret_amount, now_ms) : OK;
 }
 
-static enum err check_payment(struct operate *o, const struct payment *p)
+static enum err claim_check_payment(struct operate *o, const struct payment *p)
 {
     if (!o->may_any && !uuid_eq(p->user_id, o->user))
         return claim_refuse(o, ERR_FORBIDDEN, NULL);
@@ -231,10 +252,10 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
     struct payment p;
     int64_t amount = 0;
     struct uuid id = o->payment;
-    enum err e = o->by_purchase
-                     ? o->payments->payables->of[CONTEXT_PURCHASE]->payment_of(tx, o->payment, &id)
-                     : OK;
+    enum err e = OK;
 
+    if (o->by_purchase)
+        e = o->payments->payables->of[CONTEXT_PURCHASE]->payment_of(tx, o->payment, &id);
     c->validating = claim_lap_begin(o);
     if (!e)
         e = payment_read(tx, &c->run->arena, id, true, &p);
@@ -242,26 +263,30 @@ static enum err claim_other(struct tx *tx, struct claim *c, int64_t now_ms)
         return claim_refuse(
             o, e, o->by_purchase ? "There is no such purchase." : "There is no such payment.");
     if (!e)
-        e = check_payment(o, &p);
+        e = claim_check_payment(o, &p);
     if (!e)
-        e = check_kind(tx, c, &p, now_ms, &amount);
+        e = claim_check_amount(tx, c, &p, now_ms, &amount);
     c->invalid = e;
     lap_end(&c->validating, S(""));
-    if (!e && o->by_purchase)
-        e = key_name_payment(tx, o, id);
     if (e)
         return e;
+    if (o->by_purchase) {
+        e = key_name_payment(tx, o, id);
+        if (e)
+            return e;
+    }
     p.has_open_op = true;
     p.open_op = c->operation_id;
     e = payment_store(tx, &p, now_ms);
-    return e ? e : add_operation(tx, c, &p, amount, now_ms);
+    return e ? e : claim_add_operation(tx, c, &p, amount, now_ms);
 }
 
-/* --- a key that is known --- */
+/* --- a key that exists already --- */
 
-/* Its outcome is unknown and its client asks again: sent again with the same gateway key, unless
- * somebody is asking the gateway right now (D6). */
-static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
+/* The outcome is unknown and the client repeats its request. The operation is submitted again with
+ * the same gateway key, unless its message is leased, which means that a job queries the gateway
+ * right now (D6). */
+static enum err claim_take_over(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct op_run *r = c->run;
     enum err e = queue_take(c->o->payments->runtime.queue, tx, &r->arena, c->record.message, now_ms,
@@ -271,7 +296,7 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     e = run_read(tx, r, c->record.operation);
-    if (!e && now_ms - r->op.claimed_ms < LIMIT_KEY_FRESH_MS) /* else it is only asked for */
+    if (!e && now_ms - r->op.claimed_ms < LIMIT_KEY_FRESH_MS) /* later the job only queries */
         e = TX_DO(tx, STMT_operation_resend, 1, V_INT(now_ms), V_INT(r->op.sends),
                   v_uuid(&r->op.id));
     r->loaded = r->fresh = true;
@@ -282,13 +307,13 @@ static enum err take_over(struct tx *tx, struct claim *c, int64_t now_ms)
     return e;
 }
 
-static enum err claim_look(struct tx *tx, struct claim *c, int64_t now_ms)
+static enum err claim_existing_key(struct tx *tx, struct claim *c, int64_t now_ms)
 {
     struct operate *o = c->o;
     enum err e = key_find(tx, o->arena, o->user, o->kind, o->key, &c->record);
 
     if (e)
-        return e == ERR_NOT_FOUND ? ERR_TIMEOUT : e; /* it went while we looked: 503, again */
+        return e == ERR_NOT_FOUND ? ERR_TIMEOUT : e; /* deleted meanwhile: 503, try again */
     o->has_payment = true;
     o->payment_id = c->record.payment;
     if (memcmp(c->record.hash, o->hash, KEY_HASH) != 0)
@@ -296,7 +321,7 @@ static enum err claim_look(struct tx *tx, struct claim *c, int64_t now_ms)
     else if (c->record.done)
         c->result = CLAIM_DONE;
     else if (c->record.phase == PHASE_UNKNOWN)
-        return take_over(tx, c, now_ms);
+        return claim_take_over(tx, c, now_ms);
     else
         c->result = CLAIM_RUNNING;
     return OK;
@@ -320,7 +345,7 @@ static enum err claim_run(struct tx *tx, struct unit *u)
     if (e)
         return e;
     if (!ours)
-        return claim_look(tx, c, now_ms);
+        return claim_existing_key(tx, c, now_ms);
     e = o->kind == OP_CREATE ? claim_create(tx, c, now_ms) : claim_other(tx, c, now_ms);
     if (!e)
         c->result = CLAIMED;

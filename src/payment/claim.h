@@ -1,5 +1,5 @@
-/* claim.h - the unit that makes an operation exist: key, payment or refund, operation, message and
- * domain event in one commit, before the gateway hears of it (I7). */
+/* claim.h - the unit of work that makes an operation exist: key, payment or refund, operation,
+ * message and domain event in one commit, before the gateway hears of it (I7). */
 #pragma once
 
 #include "payment/operation_run.h"
@@ -8,7 +8,7 @@ enum claimed {
     CLAIMED,         /* ours: run is ready to be adopted with message */
     CLAIM_DONE,      /* the record has the answer */
     CLAIM_OTHER,     /* the key was used for something else */
-    CLAIM_RUNNING,   /* somebody is at it: wait */
+    CLAIM_RUNNING,   /* the operation is under way: wait for its answer */
     CLAIM_IMPOSSIBLE /* the unit's err says why; nothing was changed */
 };
 
@@ -25,14 +25,14 @@ struct claim {
     struct key_record record;
     struct message message;
     struct str details;    /* of the operation, in run->arena (payable.h) */
-    bool goes_on;          /* OP_CREATE of a payment that is there already */
-    struct lap validating; /* may it be paid? */
-    enum err invalid;      /* what that came to */
+    bool goes_on;          /* OP_CREATE of a payment that exists already */
+    struct lap validating; /* the span of the checks */
+    enum err invalid;      /* their result */
 };
 
-/* Why a claim fails; the unit rolls back. */
+/* Sets the problem's detail and returns e, with which the unit of work rolls back. */
 enum err claim_refuse(struct operate *o, enum err e, const char *why);
-/* D1: another payment holds the subject's place. Sets o->payment_id. */
+/* ERR_PAYMENT_EXISTS, and o->payment_id, if another payment holds the subject's place (D1). */
 enum err claim_check_place(struct tx *tx, struct operate *o, enum payment_context context,
                            struct uuid subject);
 

@@ -1,3 +1,5 @@
+/* emit.c - domain events of payments: their fields, and a dedupe key for each, so that the outbox
+ * holds every event once however often its transaction is run. */
 #include "payment/emit.h"
 
 #include "base/json/write.h"
@@ -51,7 +53,7 @@ enum err tell_created(struct tx *tx, struct payments *pp, struct arena *a, const
     return emit_send(tx, &t, p, S("PaymentCreated"), S("CREATED"), &b);
 }
 
-static enum err tell_authorized(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err emit_authorized(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct buf b;
 
@@ -61,7 +63,7 @@ static enum err tell_authorized(struct tx *tx, const struct taking *t, const str
     return emit_send(tx, t, p, S("PaymentAuthorized"), S("AUTHORIZED"), &b);
 }
 
-static enum err tell_captured(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err emit_captured(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct buf b;
 
@@ -72,7 +74,7 @@ static enum err tell_captured(struct tx *tx, const struct taking *t, const struc
     return emit_send(tx, t, p, S("PaymentCaptured"), S("CAPTURED"), &b);
 }
 
-static enum err tell_failed(struct tx *tx, const struct taking *t, const struct payment *p)
+static enum err emit_failed(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     char at[TIME_TEXT + 1];
     struct buf b;
@@ -84,8 +86,8 @@ static enum err tell_failed(struct tx *tx, const struct taking *t, const struct 
     return emit_send(tx, t, p, S("PaymentFailed"), S("FAILED"), &b);
 }
 
-/* D8: nothing was captured, so nothing is refunded; the hold is gone. */
-static enum err tell_voided(struct tx *tx, const struct taking *t, const struct payment *p)
+/* A void: nothing was captured, so nothing is refunded (D8). */
+static enum err emit_voided(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct buf b;
 
@@ -103,10 +105,10 @@ enum err tell_move(struct tx *tx, const struct taking *t, const struct payment *
                    const struct move *m)
 {
     switch (m->to) {
-    case PAYMENT_AUTHORIZED: return tell_authorized(tx, t, p);
-    case PAYMENT_CAPTURED: return tell_captured(tx, t, p);
-    case PAYMENT_FAILED: return tell_failed(tx, t, p);
-    case PAYMENT_REFUNDED: return tell_voided(tx, t, p);
+    case PAYMENT_AUTHORIZED: return emit_authorized(tx, t, p);
+    case PAYMENT_CAPTURED: return emit_captured(tx, t, p);
+    case PAYMENT_FAILED: return emit_failed(tx, t, p);
+    case PAYMENT_REFUNDED: return emit_voided(tx, t, p);
     case PAYMENT_PENDING:
     case PAYMENT_STATUSES: break;
     }

@@ -1,3 +1,9 @@
+/* keys.c - the records of clients' idempotency keys: claim, answer, release, expiry.
+ *
+ *   (1) One conditional INSERT or UPDATE decides who has a key; two requests never both claim it.
+ *   (2) A record that is running never expires. One that is done expires after key_ttl_ms (D5, I2).
+ *   (3) key_done() and key_release() match the operation, so an older operation cannot end the key
+ *       of a newer one. */
 #include "payment/keys.h"
 
 #include "base/limits.h"
@@ -16,17 +22,17 @@ struct scope key_scope(struct uuid user, enum op_kind kind, struct uuid key)
     return s;
 }
 
-static bool get_uuid(const struct val *v, struct uuid *ret)
+static bool key_uuid(const struct val *v, struct uuid *ret)
 {
     return v->type == VAL_BLOB && uuid_of_bytes(v->s, ret);
 }
 
-static enum err record_of_row(struct arena *a, const struct row *row, struct key_record *ret)
+static enum err key_of_row(struct arena *a, const struct row *row, struct key_record *ret)
 {
     struct key_record k = { .phase = PHASE_DONE };
 
-    if (row->col[0].s.n != KEY_HASH || !get_uuid(&row->col[4], &k.payment) ||
-        !get_uuid(&row->col[5], &k.operation))
+    if (row->col[0].s.n != KEY_HASH || !key_uuid(&row->col[4], &k.payment) ||
+        !key_uuid(&row->col[5], &k.operation))
         return ERR_INTERNAL;
     memcpy(k.hash, row->col[0].s.p, KEY_HASH);
     k.done = str_eq(row->col[1].s, S("done"));
@@ -36,7 +42,7 @@ static enum err record_of_row(struct arena *a, const struct row *row, struct key
         k.body = arena_str(a, row->col[3].s);
         if (!k.body.p)
             return ERR_NO_MEMORY;
-    } else if (get_uuid(&row->col[8], &k.message)) {
+    } else if (key_uuid(&row->col[8], &k.message)) {
         k.phase = str_eq(row->col[7].s, S("unknown")) ? PHASE_UNKNOWN : PHASE_SEND;
     }
     *ret = k;
@@ -50,7 +56,7 @@ enum err key_find(struct tx *tx, struct arena *a, struct uuid user, enum op_kind
     enum err e = TX_ROW(tx, STMT_key_find, &row, v_uuid(&user), V_TEXT(str_of(op_keyword(kind))),
                         v_uuid(&key));
 
-    return e ? e : record_of_row(a, &row, ret_record);
+    return e ? e : key_of_row(a, &row, ret_record);
 }
 
 enum err key_claim(struct tx *tx, const struct operate *o, struct uuid payment,
@@ -91,33 +97,33 @@ enum err key_release(struct tx *tx, const struct operation *op)
 
 /* --- expiry --- */
 
-static enum err payment_keys_count(void *ctx, const struct row *row)
+static enum err count_deleted(void *ctx, const struct row *row)
 {
     (void)row;
     (*(int *)ctx)++;
     return OK;
 }
 
-/* One message for ever, with an id of its own: put off by an hour each time, or not at all while
- * there is more to delete. It has no outside part; only such a job can be put off. */
-static void expire_outside(struct job *j, void *ctx)
+/* One message with a fixed id, put off by an hour each time, or by a short pause while there is more
+ * to delete. It has nothing to do outside, but only a job with an outside part can be put off. */
+static void keys_expire_outside(struct job *j, void *ctx)
 {
     (void)ctx;
     job_outside_done(j, OK, NULL);
 }
 
-static enum err payment_keys_expire(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err keys_expire_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct payments *pp = ctx;
     int64_t now_ms = env_now_ms(tx_env(tx));
     struct val v[] = { V_INT(now_ms), V_INT(EXPIRE_ROWS) };
     int gone = 0;
     bool more = false;
-    enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), payment_keys_count, &gone);
+    enum err e = tx_each(tx, STMT_keys_expire, v, COUNT(v), count_deleted, &gone);
 
     (void)why;
     if (!e && pp->expire_also)
-        e = pp->expire_also(tx, now_ms, &more); /* the hourly message serves others too */
+        e = pp->expire_also(tx, now_ms, &more);
     more = more || gone == EXPIRE_ROWS;
     j->again_ms = more ? now_ms + EXPIRE_PAUSE_MS : now_ms + HOUR_MS;
     return e;
@@ -129,8 +135,8 @@ struct job_kind keys_expire_kind(struct payments *pp)
         .name = "keys.expire",
         .ctx = pp,
         .retry = retry_table[RETRY_HOUSEKEEPING],
-        .outside = expire_outside,
-        .settle = payment_keys_expire,
+        .outside = keys_expire_outside,
+        .settle = keys_expire_settle,
         .patient = true,
     };
 }

@@ -1,14 +1,18 @@
-/* operate.c - a client's request: it looks, claims or waits, and is answered once.
+/* operate.c - a client's request: it looks up its key, claims it or waits, and is answered once.
  *
  *      enter the waiting room
- *        '-> look (read) --> done: replay    another content: 409
+ *        '-> lookup (read) --> done: replay    another content: 409
  *              |-> running --------------------> wait
  *              '-> none, expired, unknown --> claim (write) --> adopted by the queue --> wait
  *
- *   (1) It is in the room before it looks (waiting.h), so no answer is missed.
- *   (2) A replay touches no writer; how many there are is summed in memory (replays.h).
- *   (3) While it waits nothing is held but its own memory. With other nodes it looks again from
- * time to time: whoever settles may sit elsewhere (M11). */
+ *   (1) The request enters the waiting room before it reads the key (waiting.h), so it misses no
+ *       answer.
+ *   (2) A replay writes nothing; replays are counted in memory (replays.h).
+ *   (3) A waiting request holds only its own memory. With several nodes it reads the key again from
+ *       time to time, because another node may settle the operation (M11).
+ *   (4) While a unit of work is under way, an answer that arrives is kept until the unit is done.
+ *
+ * A crash loses the waiting requests and nothing else: the client repeats its request. */
 #include "payment/operate.h"
 
 #include "base/json/json.h"
@@ -21,9 +25,9 @@
 
 #include <string.h>
 
-enum { LOOK_FIRST_MS = 20, LOOK_MAX_MS = 500 };
+enum { LOOKUP_FIRST_MS = 20, LOOKUP_MAX_MS = 500 };
 
-struct asking {
+struct operate_run {
     struct operate *o;
     struct claim claim;
     struct unit look;
@@ -31,41 +35,40 @@ struct asking {
     bool found;
     struct waiter waiter;
     struct timer timer;
-    int64_t look_ms; /* the pause before the next look; 0: nobody else could settle it */
+    int64_t look_ms; /* the pause before the next lookup; 0: there are no other nodes */
     int64_t look_at; /* monotonic */
-    bool busy;       /* a unit is under way */
-    bool answered;   /* and the answer came meanwhile */
-    bool ours;       /* we claimed it: a late answer is the gateway's fault */
+    bool busy;       /* a unit of work is under way */
+    bool answered;   /* the answer came meanwhile */
+    bool ours;       /* this request claimed the key: a late answer is the gateway's fault */
     bool in_room;
-    struct uuid operation;   /* whose answer it is, where that is known */
-    bool decided;            /* our own end is sure; an answer under way is not for us */
-    struct span span, check; /* all of it; is the key known? */
+    struct uuid operation;   /* the operation of the answer, if known */
+    bool decided;            /* the result is set; an answer under way is dropped */
+    struct span span, check; /* the whole request; the lookup of its key */
 };
 
-static struct store *store_of(const struct asking *a)
+static struct store *operate_store(const struct operate_run *a)
 {
     return a->o->payments->runtime.store;
 }
 
-static int64_t mono_ms(const struct asking *a)
+static int64_t operate_mono_ms(const struct operate_run *a)
 {
     return clock_mono_ms(&a->o->payments->runtime.env->clock);
 }
 
 /* --- the end --- */
 
-/* Once; what is looked at later is no news. */
-static void end_check(struct asking *a, bool known)
+static void operate_end_check(struct operate_run *a, bool known)
 {
     SPAN_END(&a->check, NULL, SPAN_BOOL("payment.key_known", known));
 }
 
-static void operate_done(struct asking *a)
+static void operate_done(struct operate_run *a)
 {
     const struct operate *o = a->o;
 
     executor_arm(a->o->executor, &a->timer, CLOCK_NEVER);
-    end_check(a, a->found);
+    operate_end_check(a, a->found);
     operate_log_answered(o);
     if (!o->err && o->replayed)
         replays_add(o->payments->replays, o->payment_id, a->operation, o->kind);
@@ -75,9 +78,9 @@ static void operate_done(struct asking *a)
     a->o->done(a->o);
 }
 
-/* Leaves the room. An answer that is on its way already must come back first, and is dropped: it
- * may be for another content. */
-static void operate_finish(struct asking *a, enum err e)
+/* Leaves the room with result e. An answer that is under way must arrive first and is dropped: it may
+ * be for a request with another content. */
+static void operate_finish(struct operate_run *a, enum err e)
 {
     a->o->err = e;
     a->decided = a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter);
@@ -87,8 +90,8 @@ static void operate_finish(struct asking *a, enum err e)
     operate_done(a);
 }
 
-/* Of somebody who waited for this very answer: if it comes now, it counts. */
-static void give_up(struct asking *a, enum err e)
+/* The deadline has passed. An answer that is under way already is still delivered. */
+static void operate_time_out(struct operate_run *a, enum err e)
 {
     if (a->in_room && !waiting_leave(a->o->payments->waiting, &a->waiter))
         return;
@@ -97,8 +100,8 @@ static void give_up(struct asking *a, enum err e)
     operate_finish(a, e);
 }
 
-/* Of our own payment that another node settled: what is stored of the answer is its JSON alone. */
-static enum payment_status stored_status(struct str body)
+/* The payment's status, read from a stored answer that another node has settled. */
+static enum payment_status body_status(struct str body)
 {
     static const char *const paths[] = { "payment.status", "status" };
     struct json_value v[COUNT(paths)];
@@ -109,20 +112,20 @@ static enum payment_status stored_status(struct str body)
     return status;
 }
 
-static void finish_stored(struct asking *a, const struct key_record *k)
+static void operate_finish_stored(struct operate_run *a, const struct key_record *k)
 {
     a->o->status = k->status;
     a->o->body = k->body;
-    a->o->replayed = !a->ours; /* our own look may be faster than the waiting room */
+    a->o->replayed = !a->ours; /* the lookup may be faster than the waiting room */
     if (a->ours)
-        a->o->settled_as = stored_status(k->body);
+        a->o->settled_as = body_status(k->body);
     a->o->has_payment = true;
     a->o->payment_id = k->payment;
     a->operation = k->operation;
     operate_finish(a, OK);
 }
 
-static void take_answer(struct asking *a)
+static void operate_take_answer(struct operate_run *a)
 {
     struct answer *answer = a->waiter.answer;
     struct operate *o = a->o;
@@ -145,7 +148,7 @@ static void take_answer(struct asking *a)
 
 static void operate_answered(struct waiter *w)
 {
-    struct asking *a = CONTAINER_OF(w, struct asking, waiter);
+    struct operate_run *a = CONTAINER_OF(w, struct operate_run, waiter);
 
     if (a->decided) {
         answer_release(w->answer);
@@ -154,17 +157,17 @@ static void operate_answered(struct waiter *w)
     }
     a->answered = true;
     if (!a->busy)
-        take_answer(a);
+        operate_take_answer(a);
 }
 
 /* --- waiting --- */
 
-static void operate_look(struct asking *a);
+static void operate_lookup(struct operate_run *a);
 
-/* Timers follow the wall clock, which a test may move: what counts is monotonic time. */
-static void wait_on(struct asking *a)
+/* Timers follow the wall clock, which a test may move; deadlines are monotonic. */
+static void operate_arm(struct operate_run *a)
 {
-    int64_t now = mono_ms(a), until = a->o->deadline_mono_ms;
+    int64_t now = operate_mono_ms(a), until = a->o->deadline_mono_ms;
 
     if (a->look_ms && a->look_at < until)
         until = a->look_at;
@@ -172,34 +175,34 @@ static void wait_on(struct asking *a)
                  env_now_ms(a->o->payments->runtime.env) + (until > now ? until - now : 0));
 }
 
-static void operate_wait(struct asking *a)
+static void operate_wait(struct operate_run *a)
 {
-    end_check(a, true);
+    operate_end_check(a, true);
     if (a->look_ms)
-        a->look_at = mono_ms(a) + a->look_ms;
-    if (a->look_ms && a->look_ms < LOOK_MAX_MS)
-        a->look_ms = a->look_ms * 2 < LOOK_MAX_MS ? a->look_ms * 2 : LOOK_MAX_MS;
-    wait_on(a);
+        a->look_at = operate_mono_ms(a) + a->look_ms;
+    if (a->look_ms && a->look_ms < LOOKUP_MAX_MS)
+        a->look_ms = a->look_ms * 2 < LOOKUP_MAX_MS ? a->look_ms * 2 : LOOKUP_MAX_MS;
+    operate_arm(a);
 }
 
-static void time_is_up(struct timer *t)
+static void operate_timer_fired(struct timer *t)
 {
-    struct asking *a = CONTAINER_OF(t, struct asking, timer);
-    int64_t now = mono_ms(a);
+    struct operate_run *a = CONTAINER_OF(t, struct operate_run, timer);
+    int64_t now = operate_mono_ms(a);
 
     if (a->busy || a->answered || a->decided)
         return;
     if (now >= a->o->deadline_mono_ms)
-        give_up(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
+        operate_time_out(a, a->ours ? ERR_GATEWAY_TIMEOUT : ERR_UNCERTAIN);
     else if (a->look_ms && now >= a->look_at)
-        operate_look(a);
+        operate_lookup(a);
     else
-        wait_on(a);
+        operate_arm(a);
 }
 
 /* --- claiming --- */
 
-static void operate_adopt(struct asking *a)
+static void operate_adopt(struct operate_run *a)
 {
     struct op_run *run = a->claim.run;
 
@@ -210,9 +213,9 @@ static void operate_adopt(struct asking *a)
     operate_wait(a);
 }
 
-/* An answer that came while we were looking was for whoever had the key before: it is not ours to
- * take unless the key's content is known to be the same. Back into the room. */
-static void drop_answer(struct asking *a)
+/* Drops an answer that came during a unit of work. It may be for another content, unless the unit has
+ * shown that the content is the same. The request enters the room again. */
+static void operate_drop_answer(struct operate_run *a)
 {
     if (!a->answered)
         return;
@@ -220,40 +223,40 @@ static void drop_answer(struct asking *a)
     answer_release(a->waiter.answer);
     a->in_room = waiting_enter(a->o->payments->waiting, &a->waiter);
     if (!a->in_room && !a->look_ms)
-        a->look_ms = LOOK_FIRST_MS; /* somebody took it: then we look ourselves */
+        a->look_ms = LOOKUP_FIRST_MS; /* the room is full: read the key again instead */
 }
 
-static void claim_came_back(struct unit *u)
+static void claim_done(struct unit *u)
 {
-    struct asking *a = CONTAINER_OF(u, struct asking, claim.unit);
+    struct operate_run *a = CONTAINER_OF(u, struct operate_run, claim.unit);
 
     a->busy = false;
-    end_check(a, !u->err && a->claim.result != CLAIMED);
+    operate_end_check(a, !u->err && a->claim.result != CLAIMED);
     claim_span(&a->claim);
     if (!u->err && a->claim.result == CLAIM_RUNNING && a->answered) {
-        take_answer(a);
+        operate_take_answer(a);
         return;
     }
-    drop_answer(a);
+    operate_drop_answer(a);
     if (u->err) {
         operate_finish(a, u->err);
         return;
     }
     switch (a->claim.result) {
     case CLAIMED: operate_adopt(a); return;
-    case CLAIM_DONE: finish_stored(a, &a->claim.record); return;
+    case CLAIM_DONE: operate_finish_stored(a, &a->claim.record); return;
     case CLAIM_OTHER: operate_finish(a, ERR_KEY_REUSED); return;
     case CLAIM_RUNNING: operate_wait(a); return;
     case CLAIM_IMPOSSIBLE: operate_finish(a, ERR_INTERNAL); return;
     }
 }
 
-static void operate_claim(struct asking *a)
+static void operate_claim(struct operate_run *a)
 {
     struct env *env = a->o->payments->runtime.env;
     struct claim *c = &a->claim;
 
-    run_free(c->run); /* of a claim that found somebody else at work, before the last look */
+    run_free(c->run); /* of an earlier claim that did not get the key */
     *c = (struct claim){ .o = a->o,
                          .payment_id = env_uuid(env),
                          .operation_id = env_uuid(env),
@@ -265,19 +268,18 @@ static void operate_claim(struct asking *a)
         operate_finish(a, ERR_NO_MEMORY);
         return;
     }
-    c->unit = (struct unit){ .kind = &claim_kind,
-                             .executor = a->o->executor,
-                             .done = claim_came_back,
-                             .arena = a->o->arena };
+    c->unit = (struct unit){
+        .kind = &claim_kind, .executor = a->o->executor, .done = claim_done, .arena = a->o->arena
+    };
     a->busy = true;
-    store_post(store_of(a), &c->unit);
+    store_post(operate_store(a), &c->unit);
 }
 
-/* --- looking --- */
+/* --- the lookup of the key --- */
 
-static enum err look_run(struct tx *tx, struct unit *u)
+static enum err key_lookup(struct tx *tx, struct unit *u)
 {
-    struct asking *a = CONTAINER_OF(u, struct asking, look);
+    struct operate_run *a = CONTAINER_OF(u, struct operate_run, look);
     struct operate *o = a->o;
     enum err e = key_find(tx, o->arena, o->user, o->kind, o->key, &a->record);
 
@@ -285,9 +287,9 @@ static enum err look_run(struct tx *tx, struct unit *u)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static const struct unit_kind look_kind = { "key.look", UNIT_READ, look_run, NULL };
+static const struct unit_kind key_lookup_kind = { "key.look", UNIT_READ, key_lookup, NULL };
 
-static void operate_decide(struct asking *a)
+static void operate_decide(struct operate_run *a)
 {
     struct payments *p = a->o->payments;
     const struct key_record *k = &a->record;
@@ -298,42 +300,43 @@ static void operate_decide(struct asking *a)
     else if (memcmp(k->hash, a->o->hash, KEY_HASH) != 0)
         operate_finish(a, ERR_KEY_REUSED);
     else if (k->done)
-        finish_stored(a, k);
+        operate_finish_stored(a, k);
     else if (k->phase == PHASE_UNKNOWN && !a->ours)
         operate_claim(a);
     else
         operate_wait(a);
 }
 
-static void look_came_back(struct unit *u)
+static void key_lookup_done(struct unit *u)
 {
-    struct asking *a = CONTAINER_OF(u, struct asking, look);
+    struct operate_run *a = CONTAINER_OF(u, struct operate_run, look);
     bool same = !u->err && a->found && memcmp(a->record.hash, a->o->hash, KEY_HASH) == 0;
 
     a->busy = false;
     if (a->answered && same && !a->record.done) {
-        take_answer(a);
+        operate_take_answer(a);
         return;
     }
-    drop_answer(a);
+    operate_drop_answer(a);
     if (u->err)
         operate_finish(a, u->err);
     else
         operate_decide(a);
 }
 
-static void operate_look(struct asking *a)
+static void operate_lookup(struct operate_run *a)
 {
-    a->look = (struct unit){
-        .kind = &look_kind, .executor = a->o->executor, .done = look_came_back, .arena = a->o->arena
-    };
+    a->look = (struct unit){ .kind = &key_lookup_kind,
+                             .executor = a->o->executor,
+                             .done = key_lookup_done,
+                             .arena = a->o->arena };
     a->busy = true;
-    store_post(store_of(a), &a->look);
+    store_post(operate_store(a), &a->look);
 }
 
 void operate_begin(struct operate *o)
 {
-    struct asking *a = arena_alloc(o->arena, 1, sizeof(*a));
+    struct operate_run *a = arena_alloc(o->arena, 1, sizeof(*a));
 
     if (!a) {
         o->err = ERR_NO_MEMORY;
@@ -341,8 +344,8 @@ void operate_begin(struct operate *o)
         return;
     }
     a->o = o;
-    a->look_ms = store_health(o->payments->runtime.store).many_nodes ? LOOK_FIRST_MS : 0;
-    a->timer = (struct timer){ .fire = time_is_up, .due_ms = CLOCK_NEVER };
+    a->look_ms = store_health(o->payments->runtime.store).many_nodes ? LOOKUP_FIRST_MS : 0;
+    a->timer = (struct timer){ .fire = operate_timer_fired, .due_ms = CLOCK_NEVER };
     a->waiter = (struct waiter){ .scope = key_scope(o->user, o->kind, o->key),
                                  .executor = o->executor,
                                  .answered = operate_answered };
@@ -356,5 +359,5 @@ void operate_begin(struct operate *o)
     }
     a->check = span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL,
                           "Payment.checkIdempotency");
-    operate_look(a);
+    operate_lookup(a);
 }

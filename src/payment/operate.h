@@ -2,9 +2,9 @@
  *
  *   look up (read) --> replay the stored answer, or wait for the one under way
  *        '--> claim (one commit: key, payment, operation, message, event)
- *                 '--> the `op` job: gateway, settle (one commit) --> everybody who waits
+ *                 '--> the `op` job: gateway, settle (one commit) --> all waiting requests
  *
- * The request only waits; the job is the same that resumes after a crash. */
+ * The request only waits; the same job resumes the operation after a crash. */
 #pragma once
 
 #include "domain/key.h"
@@ -16,7 +16,7 @@ struct operate {
     /* in: all of it lives until done */
     struct payments *payments;
     enum op_kind kind;
-    struct uuid user; /* who asks */
+    struct uuid user; /* who sends the request */
     bool may_any;     /* service or admin: need not be the owner */
     struct uuid key;
     char hash[KEY_HASH + 1];
@@ -48,11 +48,11 @@ struct operate {
     struct str body;
     enum payment_status settled_as; /* the payment's status in the body; not of a replay */
     bool replayed;
-    bool unknown;     /* with an err of the gateway: whether it happened is not known yet */
+    bool unknown;     /* with an err of the gateway: the outcome is not known yet */
     const char *why;  /* English detail for a problem; NULL: the err's own words */
     bool has_payment; /* the problem names it */
     struct uuid payment_id;
-    bool has_subject; /* a claim made it: for the Location of the answer */
+    bool has_subject; /* the claim made it: for the answer's Location header */
     struct uuid subject_id;
     bool has_current; /* 422: the state that does not allow it */
     enum payment_status current;
@@ -65,11 +65,11 @@ struct job_kind operation_kind(struct payments *p);
 
 /* --- our own operations, inside a transaction --- */
 
-/* Cancels the intent of a payment that nobody wants any more (OP_VOID), or refunds what was
- * captured by mistake (OP_REFUND, amount > 0). cause: "declined", "abandoned", "booking_cancelled",
- * "campaign_cancelled", "stray". A refund of a stray never was revenue (D22). It is sent until the
- * gateway has answered. It does not touch open_op: no client's operation may start on such a
- * payment any more. */
+/* Cancels the intent of a payment that is no longer wanted (OP_VOID), or refunds money that was
+ * captured and cannot be kept (OP_REFUND, amount > 0). cause: "declined", "abandoned",
+ * "booking_cancelled", "campaign_cancelled", "stray". The money of a stray never was revenue (D22).
+ * The operation is submitted until the gateway has replied. It does not set open_op, because no
+ * client's operation may start on such a payment. */
 enum err operation_start_own(struct tx *tx, struct payments *p, const struct payment *payment,
                              enum op_kind kind, int64_t amount, struct str cause);
 /* The same for another intent than the payment's own. */

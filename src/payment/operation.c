@@ -1,14 +1,17 @@
-/* operation.c - the job of one money operation: `op`. The same for the one that was claimed just
- * now and for the one that a crash left behind.
+/* operation.c - the job of one money operation: `op`. It is the same for an operation that was
+ * claimed just now and for one that a crash left behind.
  *
- *   claimed --------------> send --> settle (settle.c)
- *   found in the queue --> read --> send   within 30 s of its claim, or it is our own
- *                               '-> ask    afterwards, and whenever its outcome is unknown (D6)
+ *   claimed --------------> submit --> settle (settle.c)
+ *   found in the queue --> read --> submit   within 30 s of its claim, or it is our own
+ *                               '-> query    afterwards, and whenever its outcome is unknown (D6)
  *
- *   (1) The intent was stored before the gateway first hears of it.
- *   (2) Every send for a client carries the same key, so a repeat is harmless while the gateway
- *       keeps the key; after 23 hours nothing is sent for it any more.
- *   (3) Nothing is open in the database while the call is under way. */
+ *   (1) The operation is stored before the gateway first hears of it.
+ *   (2) Every submit for a client carries the same gateway key, so a repeat is harmless while the
+ *       gateway keeps the key; after 23 hours nothing is submitted under it.
+ *   (3) No transaction is open while the call is under way.
+ *
+ * A crash leaves the operation and its message. The message is leased again, and the job reads the
+ * operation to decide between submitting and querying. */
 #include "base/limits.h"
 #include "payment/operate.h"
 #include "payment/operation_log.h"
@@ -43,7 +46,7 @@ void run_free(struct op_run *r)
     free(r);
 }
 
-/* --- reading what a crash, or an unknown outcome, left behind --- */
+/* --- reading an operation that a crash or an unknown outcome left behind --- */
 
 enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
 {
@@ -58,7 +61,7 @@ enum err run_read(struct tx *tx, struct op_run *r, struct uuid operation)
     return e;
 }
 
-static enum err load_run(struct tx *tx, struct unit *u)
+static enum err operation_load(struct tx *tx, struct unit *u)
 {
     struct op_run *r = CONTAINER_OF(u, struct op_run, load);
     struct uuid id;
@@ -66,16 +69,16 @@ static enum err load_run(struct tx *tx, struct unit *u)
     return uuid_parse(r->job->message->body, &id) ? run_read(tx, r, id) : ERR_VALIDATION;
 }
 
-static const struct unit_kind load_kind = { "op.load", UNIT_READ, load_run, NULL };
+static const struct unit_kind operation_load_kind = { "op.load", UNIT_READ, operation_load, NULL };
 
 /* --- calling --- */
 
-static struct gateway *gateway_of(const struct op_run *r)
+static struct gateway *operation_gateway(const struct op_run *r)
 {
     return gateways_named(r->p->gateways, r->payment.gateway);
 }
 
-static void cancel_done(struct gateway_call *c)
+static void declined_canceled(struct gateway_call *c)
 {
     struct op_run *r = CONTAINER_OF(c, struct op_run, cancel);
 
@@ -85,8 +88,8 @@ static void cancel_done(struct gateway_call *c)
     job_outside_done(r->job, OK, NULL);
 }
 
-/* Best effort: where it fails, settle leaves the cancel to an operation of its own. */
-static void cancel_declined(struct op_run *r)
+/* Best effort: if it fails, settle starts an operation of our own that cancels the intent. */
+static void cancel_declined_intent(struct op_run *r)
 {
     size_t room = r->op.gateway_key.n + sizeof("-cancel");
     char *key = arena_alloc(&r->arena, 1, room);
@@ -111,16 +114,16 @@ static void cancel_declined(struct op_run *r)
                                 .seen = &r->tries,
                                 .arena = &r->arena,
                                 .executor = r->p->runtime.executor,
-                                .done = cancel_done };
+                                .done = declined_canceled };
     memcpy(c->trace, r->trace, sizeof(c->trace));
     operate_log_request(r, c);
-    gateways_call(gateway_of(r), c);
+    gateways_call(operation_gateway(r), c);
 }
 
-/* A gateway may keep a failure under a key (Stripe's saved 500): a client that sends again hears it
- * for ever, and each time puts off the resolver's own question. So where sending again came to
- * nothing, it is asked for at once. */
-static bool hears_kept_failure(const struct op_run *r)
+/* A gateway may save a failure under a key (Stripe's saved 500). A client that submits again would
+ * get it for ever, and each time would put off the query. So after a failed second submit the
+ * gateway is queried at once. */
+static bool got_saved_failure(const struct op_run *r)
 {
     const struct gateway_call *c = &r->call;
 
@@ -139,37 +142,36 @@ static void call_done(struct gateway_call *c)
     r->called = true;
     fault_point(&r->p->runtime.env->faults, "op.answered");
     operate_log_answer(r, c);
-    if (hears_kept_failure(r)) {
+    if (got_saved_failure(r)) {
         r->asked = true;
-        r->op.sent_ms =
-            env_now_ms(r->p->runtime.env); /* just now: so its absence proves nothing (D6) */
+        r->op.sent_ms = env_now_ms(r->p->runtime.env); /* absence proves nothing yet (D6) */
         operation_call(r);
         return;
     }
     if (r->op.kind == OP_CREATE && r->payment.context == CONTEXT_BOOKING && !r->asked &&
         c->answer == GATEWAY_DECLINED && c->fact.kind == FACT_INTENT && c->fact.intent_id.n &&
         c->fact.state != INTENT_CANCELED)
-        cancel_declined(r);
+        cancel_declined_intent(r);
     else
         job_outside_done(r->job, OK, NULL);
 }
 
-/* A session of the gateway's page is no money: it is made again with its key rather than asked for,
- * and money that lands by another one than we know still finds its payment (D18). */
+/* A session of the gateway's page is no money: it is submitted again with its key instead of being
+ * queried. Money that arrives by another session still finds its payment (D18). */
 static bool is_checkout(const struct op_run *r)
 {
     return r->op.kind == OP_CREATE && r->payment.context == CONTEXT_PARTICIPANT;
 }
 
-/* Nobody has paid on the page yet, so there is no intent to cancel: the page itself is closed. That
- * is harmless at any time. */
+/* The customer has not paid on the page yet, so there is no intent to cancel: the page itself is
+ * closed. That is harmless at any time. */
 static bool is_page_void(const struct op_run *r)
 {
     return r->op.kind == OP_VOID && !r->op.intent_id.n && !r->payment.gateway_transaction_id.n &&
            r->payment.checkout_session_id.n;
 }
 
-static enum gateway_ask ask_of(const struct op_run *r)
+static enum gateway_ask operation_ask(const struct op_run *r)
 {
     static const enum gateway_ask sends[OP_KINDS] = { GATEWAY_AUTHORIZE, GATEWAY_CAPTURE,
                                                       GATEWAY_REFUND, GATEWAY_VOID };
@@ -191,10 +193,10 @@ static struct str void_reason(struct str cause)
     return str_starts(cause, S("stray")) ? S("duplicate") : S("abandoned");
 }
 
-/* A gateway may keep a failure under its key for ever (Stripe's saved 500), so our own sends get a
- * new key each time: a cancel is harmless twice, and a refund comes here only when the one before
- * surely was not done. A client's operation has one key, come what may. */
-static struct str key_of(struct op_run *r)
+/* A gateway may save a failure under a key for ever (Stripe's saved 500), so each submit of our own
+ * operations has a new key: a repeated cancel is harmless, and a refund is submitted again only when
+ * the one before surely did not happen. A client's operation always has one key. */
+static struct str operation_gateway_key(struct op_run *r)
 {
     int64_t number = r->op.kind == OP_VOID ? r->op.sends + r->op.asks : r->op.sends;
     size_t room = r->op.gateway_key.n + 24;
@@ -209,14 +211,14 @@ static struct str key_of(struct op_run *r)
     return str_of(text);
 }
 
-static struct str intent_of(const struct op_run *r)
+static struct str operation_intent(const struct op_run *r)
 {
     return r->op.intent_id.n ? r->op.intent_id : r->payment.gateway_transaction_id;
 }
 
-/* An ask goes on with the search that the one before could not end. What was sent since may stand
- * before its place, so behind a send all of it begins anew. */
-static void find_place(struct op_run *r)
+/* A query continues the search that the query before could not finish. An object submitted since may
+ * stand before that place, so after a submit the search starts again. */
+static void operation_set_search_start(struct op_run *r)
 {
     if (r->asked && r->op.list_after.n && r->op.list_ms > r->op.sent_ms)
         return;
@@ -229,9 +231,9 @@ static void operation_call(struct op_run *r)
     const struct payment *p = &r->payment;
     struct gateway_call *c = &r->call;
 
-    find_place(r);
-    *c = (struct gateway_call){ .ask = ask_of(r),
-                                .key = r->asked ? (struct str){ 0 } : key_of(r),
+    operation_set_search_start(r);
+    *c = (struct gateway_call){ .ask = operation_ask(r),
+                                .key = r->asked ? (struct str){ 0 } : operation_gateway_key(r),
                                 .payment = p->id,
                                 .user = p->user_id,
                                 .subject = p->subject_id,
@@ -250,7 +252,7 @@ static void operation_call(struct op_run *r)
                                 .payment_method = r->op.method,
                                 .description = p->description,
                                 .return_url = r->p->return_url,
-                                .intent_id = intent_of(r),
+                                .intent_id = operation_intent(r),
                                 .action = p->action,
                                 .since_ms = r->op.claimed_ms,
                                 .until_ms = r->op.sent_ms,
@@ -273,26 +275,26 @@ static void operation_call(struct op_run *r)
     }
     fault_point(&r->p->runtime.env->faults, "op.calling");
     operate_log_request(r, c);
-    gateways_call(gateway_of(r), c);
+    gateways_call(operation_gateway(r), c);
 }
 
-/* Our own operations are sent until they are done: nobody else would. A cancel may be sent at any
- * time; a refund only while it surely was not done (settle.c says so by the phase), and never again
- * with a key that the gateway may have forgotten. */
-static bool may_send_own(const struct op_run *r, int64_t now_ms)
+/* Our own operations are submitted until they are done. A cancel may be submitted at any time; a
+ * refund only while it surely did not happen (PHASE_SEND), and never again with a key that the
+ * gateway may have forgotten. */
+static bool may_submit_own(const struct op_run *r, int64_t now_ms)
 {
     if (r->op.kind == OP_VOID)
         return true;
     return r->op.phase == PHASE_SEND && now_ms - r->op.sent_ms < LIMIT_KEY_FRESH_MS;
 }
 
-/* D6 */
-static bool may_send(const struct op_run *r)
+/* May the operation be submitted, or is the gateway only queried (D6)? */
+static bool may_submit(const struct op_run *r)
 {
     int64_t now_ms = env_now_ms(r->p->runtime.env), age_ms = now_ms - r->op.claimed_ms;
 
     if (!r->op.has_key)
-        return may_send_own(r, now_ms);
+        return may_submit_own(r, now_ms);
     if (is_page_void(r))
         return true;
     if (age_ms >= LIMIT_KEY_FRESH_MS)
@@ -300,7 +302,7 @@ static bool may_send(const struct op_run *r)
     return r->fresh || is_checkout(r) || (r->op.phase == PHASE_SEND && age_ms <= LIMIT_RESEND_MS);
 }
 
-static void session_expired(struct gateway_call *c)
+static void old_session_expired(struct gateway_call *c)
 {
     struct op_run *r = CONTAINER_OF(c, struct op_run, cancel);
     bool ended = c->answer == GATEWAY_ABSENT ||
@@ -315,15 +317,15 @@ static void session_expired(struct gateway_call *c)
     memcpy(r->call.error_code, c->error_code, sizeof(c->error_code));
     if (c->answer == GATEWAY_OK) {
         r->call.answer = GATEWAY_OK;
-        r->call.fact = c->fact; /* complete: somebody paid on it */
+        r->call.fact = c->fact; /* complete: it was paid */
     }
     r->called = true;
     job_outside_done(r->job, OK, NULL);
 }
 
-/* Two sessions of one payment could both be paid: the old one ends first (D18). To end it is
- * harmless twice, so each time has a key of its own: no saved failure stands in its way. */
-static void expire_session(struct op_run *r)
+/* Two sessions of one payment could both be paid, so the old one ends first (D18). Ending it twice is
+ * harmless, so each try has a key of its own, past any saved failure. */
+static void expire_old_session(struct op_run *r)
 {
     long long number = r->op.sends + r->op.asks;
     size_t room = r->op.gateway_key.n + 32;
@@ -343,15 +345,14 @@ static void expire_session(struct op_run *r)
                                        .seen = &r->tries,
                                        .arena = &r->arena,
                                        .executor = r->p->runtime.executor,
-                                       .done = session_expired };
+                                       .done = old_session_expired };
     memcpy(r->cancel.trace, r->trace, sizeof(r->trace));
     operate_log_request(r, &r->cancel);
-    gateways_call(gateway_of(r), &r->cancel);
+    gateways_call(operation_gateway(r), &r->cancel);
 }
 
-/* Its customer came after all, or another card of his did: the money is in the books, and no longer
- * ours to cancel. */
-static bool was_not_abandoned(const struct op_run *r)
+/* The cancel was planned because no money had come, and the customer has paid since. */
+static bool cancel_is_obsolete(const struct op_run *r)
 {
     enum payment_status s = r->payment.status;
     bool for_want_of_money =
@@ -361,19 +362,19 @@ static bool was_not_abandoned(const struct op_run *r)
            s != PAYMENT_PENDING && s != PAYMENT_FAILED;
 }
 
-static void go_on(struct op_run *r)
+static void operation_go_on(struct op_run *r)
 {
-    bool no_intent = r->op.kind != OP_CREATE && !intent_of(r).n && !is_page_void(r);
+    bool no_intent = r->op.kind != OP_CREATE && !operation_intent(r).n && !is_page_void(r);
 
-    if (r->op.phase == PHASE_DONE || no_intent || was_not_abandoned(r)) {
+    if (r->op.phase == PHASE_DONE || no_intent || cancel_is_obsolete(r)) {
         job_outside_done(r->job, OK, NULL); /* settle sees that there is nothing to do */
         return;
     }
-    r->asked = !may_send(r);
+    r->asked = !may_submit(r);
     if (is_checkout(r) && r->asked)
-        job_outside_done(r->job, OK, NULL); /* too late: it is let go */
+        job_outside_done(r->job, OK, NULL); /* too late: settle releases its key */
     else if (is_checkout(r) && r->extra.old_session.n)
-        expire_session(r);
+        expire_old_session(r);
     else
         operation_call(r);
 }
@@ -382,7 +383,7 @@ static void operation_resume(struct op_run *r)
 {
     resume_span_begin(r);
     operate_log_resumed(r);
-    go_on(r);
+    operation_go_on(r);
 }
 
 static void operation_loaded(struct unit *u)
@@ -411,10 +412,10 @@ static void operation_outside(struct job *j, void *ctx)
     r->job = j;
     j->arena = &r->arena;
     if (r->loaded) {
-        go_on(r);
+        operation_go_on(r);
         return;
     }
-    r->load = (struct unit){ .kind = &load_kind,
+    r->load = (struct unit){ .kind = &operation_load_kind,
                              .executor = p->runtime.executor,
                              .done = operation_loaded,
                              .arena = &r->arena };
@@ -435,8 +436,8 @@ struct job_kind operation_kind(struct payments *p)
     return (struct job_kind){
         .name = "op",
         .ctx = p,
-        /* Every ask and every client's retry costs an attempt. Money of unknown fate is asked for
-         * as long as it takes: a dead letter here would lock its payment and its key for ever. */
+        /* Every query and every retry of the client costs an attempt. An unknown outcome is queried
+         * for as long as it takes: a dead letter would lock its payment and its key for ever. */
         .retry = retry_table[RETRY_OPERATION],
         .outside = operation_outside,
         .settle = operation_settle,
@@ -475,7 +476,7 @@ enum err operation_start_on(struct tx *tx, struct payments *p, const struct paym
                              .automatic = str_starts(cause, S("stray")),
                              .created_ms = now_ms };
     char key[GATEWAY_KEY + 1], id[UUID_TEXT + 1], payment_id[UUID_TEXT + 1];
-    enum err e = OK;
+    enum err e;
 
     gateway_key(payment->id, op.id, key);
     op.gateway_key = str_of(key);
@@ -483,14 +484,17 @@ enum err operation_start_on(struct tx *tx, struct payments *p, const struct paym
         op.has_refund = true;
         op.refund_id = refund.id;
         e = refund_add(tx, &refund);
+        if (e)
+            return e;
     }
-    if (!e)
-        e = operation_add(tx, &op);
+    e = operation_add(tx, &op);
+    if (e)
+        return e;
     uuid_text(op.id, id);
     uuid_text(payment->id, payment_id);
     m.body = str_of(id);
     m.ref = str_of(payment_id);
-    return e ? e : queue_add(p->runtime.queue, tx, now_ms, &m, 1);
+    return queue_add(p->runtime.queue, tx, now_ms, &m, 1);
 }
 
 void gateway_key(struct uuid payment, struct uuid operation, char ret_key[GATEWAY_KEY + 1])

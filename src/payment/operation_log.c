@@ -1,3 +1,4 @@
+/* operation_log.c - the log lines of operations; see operation_log.h. */
 #include "payment/operation_log.h"
 
 #include "base/limits.h"
@@ -5,7 +6,7 @@
 
 /* --- the request --- */
 
-/* What is bought, and for how much, is known for a booking alone: the others have a price. */
+/* The request names an amount only for a booking; the other payables have a price. */
 void operate_log_attempted(const struct operate *o)
 {
     static const char *const subjects[] = { [CONTEXT_BOOKING] = "bookingId",
@@ -69,7 +70,7 @@ void operate_log_request(const struct op_run *r, const struct gateway_call *c)
         LOG_TEXT("messageId", str_of(message)));
 }
 
-static struct str word_of(const struct gateway_call *c)
+static struct str answer_word(const struct gateway_call *c)
 {
     static const struct str words[] = {
         [GATEWAY_OK] = { "ok", 2 },
@@ -83,18 +84,18 @@ static struct str word_of(const struct gateway_call *c)
     return words[c->answer];
 }
 
-static struct str code_of(const struct gateway_call *c)
+static struct str answer_code(const struct gateway_call *c)
 {
-    return c->error_code[0] ? str_of(c->error_code) : word_of(c);
+    return c->error_code[0] ? str_of(c->error_code) : answer_word(c);
 }
 
-struct ids {
+struct log_ids {
     char payment[UUID_TEXT + 1], message[UUID_TEXT + 1];
 };
 
-static struct ids ids_of(const struct op_run *r)
+static struct log_ids log_ids_of(const struct op_run *r)
 {
-    struct ids ids;
+    struct log_ids ids;
 
     uuid_text(r->payment.id, ids.payment);
     uuid_text(r->op.message_id, ids.message);
@@ -103,11 +104,11 @@ static struct ids ids_of(const struct op_run *r)
 
 static void log_response(const struct op_run *r, const struct gateway_call *c)
 {
-    struct ids ids = ids_of(r);
+    struct log_ids ids = log_ids_of(r);
 
     LOG(r->p->runtime.env->log, LOG_INFO, "PaymentGatewayResponse", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)),
-        LOG_TEXT("gatewayTransactionId", c->fact.intent_id), LOG_TEXT("status", word_of(c)),
+        LOG_TEXT("gatewayTransactionId", c->fact.intent_id), LOG_TEXT("status", answer_word(c)),
         LOG_TEXT("gatewayName", r->payment.gateway),
         LOG_TEXT("operation", str_of(gateway_ask_name(c->ask))), LOG_NUM("httpStatus", c->status),
         LOG_NUM("tries", c->tries), LOG_SOME("errorCode", str_of(c->error_code)),
@@ -117,26 +118,26 @@ static void log_response(const struct op_run *r, const struct gateway_call *c)
 
 static void log_timeout(const struct op_run *r, const struct gateway_call *c)
 {
-    struct ids ids = ids_of(r);
+    struct log_ids ids = log_ids_of(r);
 
     LOG(r->p->runtime.env->log, LOG_ERROR, "PaymentGatewayTimeout", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)),
         LOG_NUM("timeoutMs", c->try_ms ? c->try_ms : LIMIT_GATEWAY_CALL_MS),
         LOG_TEXT("gatewayName", r->payment.gateway),
         LOG_TEXT("operation", str_of(gateway_ask_name(c->ask))), LOG_NUM("tries", c->tries),
-        LOG_TEXT("errorCode", code_of(c)), LOG_SOME("errorMessage", str_of(c->error_message)),
+        LOG_TEXT("errorCode", answer_code(c)), LOG_SOME("errorMessage", str_of(c->error_message)),
         LOG_TEXT("messageId", str_of(ids.message)));
 }
 
 static void log_error(const struct op_run *r, const struct gateway_call *c)
 {
-    struct ids ids = ids_of(r);
+    struct log_ids ids = log_ids_of(r);
 
     LOG(r->p->runtime.env->log, LOG_ERROR, "PaymentGatewayError", LOG_TRACE(str_of(r->trace)),
-        LOG_TEXT("paymentId", str_of(ids.payment)), LOG_TEXT("errorCode", code_of(c)),
+        LOG_TEXT("paymentId", str_of(ids.payment)), LOG_TEXT("errorCode", answer_code(c)),
         LOG_TEXT("errorMessage", str_of(c->error_message)),
         LOG_TEXT("gatewayName", r->payment.gateway),
-        LOG_TEXT("operation", str_of(gateway_ask_name(c->ask))), LOG_TEXT("status", word_of(c)),
+        LOG_TEXT("operation", str_of(gateway_ask_name(c->ask))), LOG_TEXT("status", answer_word(c)),
         LOG_NUM("httpStatus", c->status), LOG_NUM("tries", c->tries),
         LOG_TEXT("messageId", str_of(ids.message)));
 }
@@ -157,11 +158,11 @@ void operate_log_created(void *run, int64_t status)
 {
     const struct op_run *r = run;
     struct log *l = r->p->runtime.env->log;
-    struct ids ids;
+    struct log_ids ids;
 
     if (!log_wants(l, LOG_INFO))
         return;
-    ids = ids_of(r);
+    ids = log_ids_of(r);
     LOG(l, LOG_INFO, "PaymentCreated", LOG_TRACE(str_of(r->trace)),
         LOG_TEXT("paymentId", str_of(ids.payment)),
         LOG_TEXT("status", str_of(payment_status_name((enum payment_status)status))),

@@ -4,17 +4,17 @@
  *   PaymentGatewayRequest   PaymentGatewayResponse                         its call
  *   PaymentGatewayError     PaymentGatewayTimeout                          ... that failed
  *
- * They are the only lines that name a provider's ids beside 003's (A6). Where INFO is not wanted,
- * nothing is made for them. */
+ * Apart from the lines of 003 they are the only ones that contain a provider's ids (A6). If INFO is
+ * not logged, nothing is built for them. */
 #pragma once
 
 #include "payment/operate.h"
 #include "payment/operation_run.h"
 
 void operate_log_attempted(const struct operate *o);
-void operate_log_answered(const struct operate *o); /* where it was a replay */
+void operate_log_answered(const struct operate *o); /* logs replays only */
 
-/* A job that was found in the queue has no trace of a request: its lines get one of its own. */
+/* A job that was found in the queue has no trace of a request: it gets a new one. */
 void operate_log_resumed(struct op_run *r);
 void operate_log_request(const struct op_run *r, const struct gateway_call *c);
 void operate_log_answer(const struct op_run *r, const struct gateway_call *c);

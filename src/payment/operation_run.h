@@ -1,6 +1,6 @@
-/* operation_run.h - one operation under way: what it needs for its call, and what the call said. Made by a
- * claim (then it is sent at once) or by the job that found the operation's message (then it is read
- * first). Owned by the job. */
+/* operation_run.h - one operation under way: what its call needs, and the gateway's reply. A claim
+ * makes it (then it is submitted at once), or the job that found the operation's message (then it is
+ * read first). The job owns it. */
 #pragma once
 
 #include "base/why.h"
@@ -9,7 +9,7 @@
 
 enum { RUN_NOTES = 4 };
 
-/* What a subject has to say to the gateway (payable.h). */
+/* What the payable adds to the call of the gateway (payable.h). */
 struct call_extra {
     bool capture_now;
     struct str method_type;
@@ -27,8 +27,8 @@ struct op_run {
     struct refund refund;   /* op.has_refund */
     struct call_extra extra;
     bool loaded;
-    bool fresh;  /* a client asked just now: it may be sent */
-    bool asked;  /* this time the gateway was asked, nothing was sent */
+    bool fresh;  /* a client asked just now: it may be submitted */
+    bool asked;  /* this run queried the gateway and submitted nothing */
     bool called; /* call has an answer */
     char trace[56];
     struct span resumed, persist; /* operation_span.h */
@@ -38,8 +38,8 @@ struct op_run {
     struct job *job;
     struct unit load;
     struct gateway_call call;
-    struct gateway_call cancel; /* after a decline: the intent must not stay alive (D11); before a
-                                   session: the old one must not (D18) */
+    struct gateway_call cancel; /* cancels the intent after a decline (D11), or the old session
+                                   before a new one (D18) */
     struct gateway_tries tries; /* of both: settle writes them (O7) */
     bool intent_is_dead;
 

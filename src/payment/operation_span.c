@@ -1,8 +1,10 @@
+/* operation_span.c - the spans of operations; see operation_span.h. Nothing is built for a trace that
+ * is not sampled. */
 #include "payment/operation_span.h"
 
 #include "base/json/json.h"
 
-static const char *name_of(enum op_kind kind)
+static const char *operation_span_name(enum op_kind kind)
 {
     static const char *const names[OP_KINDS] = { [OP_CREATE] = "Payment.create",
                                                  [OP_CAPTURE] = "Payment.capture",
@@ -16,8 +18,8 @@ static const char *name_of(enum op_kind kind)
 
 struct span operate_span_begin(struct operate *o)
 {
-    struct span s =
-        span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL, name_of(o->kind));
+    struct span s = span_begin(o->payments->runtime.env, str_of(o->trace), SPAN_INTERNAL,
+                               operation_span_name(o->kind));
 
     if (s.spans)
         trace_text(&s.trace, o->trace);
@@ -26,8 +28,8 @@ struct span operate_span_begin(struct operate *o)
 
 enum { OF_ID, OF_STATUS, OF_AMOUNT, OF_CURRENCY, OF_BOOKING, OF_FIELDS };
 
-/* The answer is the payment, or what it is for with the payment in it; a problem names it. */
-static void read_answer(const struct operate *o, struct str ret[OF_FIELDS])
+/* The answer is the payment, the payable with the payment in it, or a problem that names it. */
+static void span_read_answer(const struct operate *o, struct str ret[OF_FIELDS])
 {
     static const char *const paths[] = {
         "id",         "status",         "amount",         "currency",         "bookingId",
@@ -50,16 +52,16 @@ static void read_answer(const struct operate *o, struct str ret[OF_FIELDS])
     ret[OF_STATUS] = v[2 * OF_FIELDS + 1].raw;
 }
 
-static struct str status_of(const struct operate *o, struct str told)
+static struct str span_status(const struct operate *o, struct str told)
 {
     if (o->err && o->has_current)
         return str_of(payment_status_name(o->current));
     if (o->err && o->unknown && o->kind == OP_CREATE)
-        return str_of(payment_status_name(PAYMENT_PENDING)); /* it is there, and waits */
+        return str_of(payment_status_name(PAYMENT_PENDING));
     return told;
 }
 
-static struct attribute amount_of(const struct operate *o, struct str told)
+static struct attribute span_amount(const struct operate *o, struct str told)
 {
     int64_t amount = o->kind == OP_CREATE ? o->money.minor : o->amount;
 
@@ -77,7 +79,7 @@ void operate_span_end(struct span *s, const struct operate *o)
 
     if (!s->spans)
         return;
-    read_answer(o, told);
+    span_read_answer(o, told);
     uuid_text(o->key, key);
     if (o->has_payment)
         uuid_text(o->payment_id, id);
@@ -87,9 +89,9 @@ void operate_span_end(struct span *s, const struct operate *o)
         s, o->err ? err_code(o->err) : NULL,
         SPAN_TEXT("payment.id", id[0] ? str_of(id) : told[OF_ID]),
         SPAN_TEXT("payment.booking_id", of_booking ? str_of(subject) : told[OF_BOOKING]),
-        amount_of(o, told[OF_AMOUNT]),
+        span_amount(o, told[OF_AMOUNT]),
         SPAN_TEXT("payment.currency", of_booking ? str_of(o->money.currency) : told[OF_CURRENCY]),
-        SPAN_TEXT("payment.status", status_of(o, told[OF_STATUS])),
+        SPAN_TEXT("payment.status", span_status(o, told[OF_STATUS])),
         SPAN_TEXT("payment.idempotency_key", str_of(key)),
         SPAN_TEXT("payment.subject_id", of_booking ? S("") : str_of(subject)),
         SPAN_BOOL("payment.replayed", o->replayed),
@@ -136,7 +138,7 @@ void resume_span_begin(struct op_run *r)
 
     if (r->trace[0])
         return;
-    r->resumed = span_begin_root(env, SPAN_CONSUMER, name_of(r->op.kind), &t);
+    r->resumed = span_begin_root(env, SPAN_CONSUMER, operation_span_name(r->op.kind), &t);
     trace_text(&t, r->trace);
 }
 
@@ -176,7 +178,7 @@ static void operation_span_settled(void *ctx, int64_t arg)
     resume_span_end(r, NULL);
 }
 
-/* Before all else of the unit, so that it is told before whoever waits is answered. */
+/* Called first in the unit of work, so that the span ends before waiting requests are answered. */
 void settle_span_begin(struct tx *tx, struct op_run *r)
 {
     r->persist = span_begin(r->p->runtime.env, str_of(r->trace), SPAN_INTERNAL, "Payment.persist");

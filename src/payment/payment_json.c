@@ -72,7 +72,7 @@ struct str payment_json(struct arena *a, const struct payment *p, const struct r
     return out_done(&b, a);
 }
 
-/* --- for who only looks --- */
+/* --- for readers other than the owner --- */
 
 static struct str payment_json_print(struct arena *a, const cJSON *tree)
 {
@@ -83,7 +83,7 @@ static struct str payment_json_print(struct arena *a, const cJSON *tree)
     return copy;
 }
 
-/* Stripe's page of 3-D Secure is told the secret in its query. False: no memory. */
+/* The address of Stripe's 3-D Secure page contains the secret in its query. False: no memory. */
 static bool mask_url(cJSON *action)
 {
     cJSON *url = cJSON_GetObjectItemCaseSensitive(action, "url");
@@ -101,7 +101,7 @@ static bool mask_url(cJSON *action)
     return fine;
 }
 
-/* .p NULL: no memory. It was written by us; should it not be JSON, nothing of it is shown. */
+/* .p NULL: no memory. An action that is not JSON, which is a bug, is shown as null. */
 static struct str without_secret(struct arena *a, struct str action)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;

@@ -1,5 +1,4 @@
-/* payments.h - what all use cases of payments share: the parts they are given, and a payment's row.
- */
+/* payments.h - what all use cases of payments share: their parts, and a payment's row. */
 #pragma once
 
 #include "base/arena.h"
@@ -22,16 +21,16 @@ struct payments {
     const struct gateways *gateways;
     const struct payables *payables; /* what is paid for (payable.h) */
     struct waiting *waiting;         /* requests that wait for an operation's answer */
-    struct replays *replays;         /* how often keys came again; NULL: not counted */
+    struct replays *replays;         /* how often keys were sent again; NULL: not counted */
     struct str return_url;   /* where 3-D Secure sends the customer afterwards; may be empty */
-    int64_t key_ttl_ms;      /* I2: 24 h */
-    int64_t action_limit_ms; /* D23: 60 min; a slip and a bank transfer have their own time */
-    int64_t reservation_ms;  /* D19: how long a position waits for its money */
+    int64_t key_ttl_ms;      /* 24 h (I2) */
+    int64_t action_limit_ms; /* 60 min; a konbini slip and a bank transfer have their own (D23) */
+    int64_t reservation_ms;  /* how long a position is reserved for its money (D19) */
     struct notifier notifier;
-    /* What else expires with the keys each hour. *ret_more: there is more. NULL: nothing. */
+    /* Deletes other rows that expire, in the hourly job of the keys. NULL: there are none. */
     enum err (*expire_also)(struct tx *tx, int64_t now_ms, bool *ret_more);
-    struct reminder_rule reminders; /* S2: of collections that have no rule of their own */
-    bool refetch;                   /* E2: succeeded is believed only after a fetch */
+    struct reminder_rule reminders; /* of collections that have no rule of their own (S2) */
+    bool refetch;                   /* "succeeded" is applied only after a query (E2) */
 };
 
 enum { DESCRIPTION_MAX = 200, METHOD_MAX = 255, FAILURE_MAX = 500 };
@@ -74,16 +73,16 @@ enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
 struct str payment_json(struct arena *a, const struct payment *p, const struct refund *refunds,
                         size_t refund_count);
 
-/* The same for who looks at somebody else's: without the clientSecret of requiresAction, with which
- * the customer's browser confirms the payment, also where an address has it. */
+/* The same for readers other than the owner: without the clientSecret of requiresAction, with which
+ * the customer's browser confirms the payment, also where an address contains it. */
 struct str payment_json_seen(struct arena *a, const struct payment *p, const struct refund *refunds,
                              size_t refund_count);
 
-/* The field that names what it is for: "bookingId", "purchaseId", "participantId". */
+/* The field of the payable: "bookingId", "purchaseId" or "participantId". */
 void payment_out_subject(struct buf *b, const struct payment *p);
 
-/* Does the payment's gateway speak with that provider? One that is set up no more is known by its
- * name. */
+/* True if the payment's gateway is one of that provider. A gateway that is not configured any more is
+ * recognized by its name. */
 bool payment_is_at(const struct payments *pp, const struct payment *p, struct str provider);
 
 /* Pages of payments, newest first. */

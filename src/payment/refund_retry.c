@@ -1,15 +1,17 @@
 /* refund_retry.c - see refund_retry.h.
  *
  *   failed --1, 8, 64, 512 min--> refund.again --under the payment's lock--> the next operation
- *      '--the fifth one--> an operator is told
+ *      '--the fifth time--> an error is logged for the operator
  *
- *   (1) Until its time comes there is no row for the next try: so whoever asks for the money
- *       meanwhile, an event that is told again, may try at once.
- *   (2) One money, one refund that lives (D12): a try begins only where each one before it has
- *       failed, and all of them ask for the whole, of which a gateway gives no more than there is.
- *   (3) Tries are counted by their operations, so neither a crash nor an event begins anew. */
+ *   (1) Until its time comes there is no operation for the next try, so an event that reports the
+ *       money again may start one at once.
+ *   (2) Only one refund of the money is alive (D12): a try begins only if every try before it has
+ *       failed. All of them ask for the whole amount, and a gateway refunds no more than it has.
+ *   (3) Tries are counted by their operations, so neither a crash nor an event restarts the count.
+ *       A crash between two tries leaves the message of the next one. */
 #include "payment/refund_retry.h"
 
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "domain/retry.h"
 #include "payment/operate.h"
@@ -19,14 +21,14 @@
 
 enum { JOB_ARENA = 64 * 1024, DETAIL_MAX = LIMIT_GATEWAY_ID + 128 };
 
-struct tried {
+struct refund_tries {
     struct str intent_id, cause;
     int64_t tries, live;
 };
 
 /* NOT_FOUND: no operation of ours made this refund. */
-static enum err refund_retry_look(struct tx *tx, struct arena *a, const struct refund *r,
-                                  struct tried *ret)
+static enum err refund_tries_read(struct tx *tx, struct arena *a, const struct refund *r,
+                                  struct refund_tries *ret)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_refund_cause, &row, v_uuid(&r->payment_id), v_uuid(&r->id));
@@ -45,7 +47,7 @@ static enum err refund_retry_look(struct tx *tx, struct arena *a, const struct r
     return OK;
 }
 
-/* Told once for each money, however often somebody has it tried again. */
+/* Logged and audited once for each cause, however often an operator has it tried again. */
 static enum err leave_to_operator(struct tx *tx, const struct taking *t, const struct payment *p,
                                   const struct refund *r, struct str cause)
 {
@@ -84,11 +86,11 @@ static enum err refund_retry_plan(struct tx *tx, const struct taking *t, const s
 enum err refund_again(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct refund *r)
 {
-    struct tried so_far = { 0 };
+    struct refund_tries so_far = { 0 };
     int64_t delay_ms;
-    enum err e = refund_retry_look(tx, t->arena, r, &so_far);
+    enum err e = refund_tries_read(tx, t->arena, r, &so_far);
 
-    if (e || so_far.live) /* another one is under way, or was done */
+    if (e || so_far.live) /* another try is under way, or has succeeded */
         return e == ERR_NOT_FOUND ? OK : e;
     delay_ms = retry_delay_ms(&retry_table[RETRY_MONEY_BACK], so_far.tries);
     return delay_ms < 0 ? leave_to_operator(tx, t, p, r, so_far.cause)
@@ -102,19 +104,19 @@ static bool has_failed(const struct refund *r)
     return r->status == REFUND_FAILED || r->status == REFUND_CANCELED;
 }
 
-static enum err try_again(struct tx *tx, struct arena *a, struct payments *pp, struct uuid payment,
-                          struct uuid refund)
+static enum err refund_try_again(struct tx *tx, struct arena *a, struct payments *pp,
+                                 struct uuid payment, struct uuid refund)
 {
-    struct tried so_far = { 0 };
+    struct refund_tries so_far = { 0 };
     struct payment p;
     struct refund r;
     enum err e = payment_read(tx, a, payment, true, &p);
 
     if (!e)
         e = refund_read(tx, a, refund, &r);
-    if (e || !has_failed(&r)) /* taken for failed, it came about after all */
+    if (e || !has_failed(&r)) /* it has succeeded after all */
         return e;
-    e = refund_retry_look(tx, a, &r, &so_far);
+    e = refund_tries_read(tx, a, &r, &so_far);
     if (e || so_far.live || so_far.tries > retry_table[RETRY_MONEY_BACK].retries)
         return e;
     return operation_start_on(tx, pp, &p, so_far.intent_id, OP_REFUND, r.amount, so_far.cause);
@@ -122,16 +124,13 @@ static enum err try_again(struct tx *tx, struct arena *a, struct payments *pp, s
 
 static enum err refund_retry_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
+    CLEANUP(arena_release) struct arena a = { 0 };
     struct uuid payment, refund;
-    struct arena a;
-    enum err e;
 
     if (!uuid_parse(m->ref, &payment) || !uuid_parse(m->body, &refund))
         return why_err(why, ERR_VALIDATION, "the message names no refund");
     arena_init(&a, JOB_ARENA);
-    e = try_again(tx, &a, ctx, payment, refund);
-    arena_release(&a);
-    return e;
+    return refund_try_again(tx, &a, ctx, payment, refund);
 }
 
 struct job_kind refund_again_kind(struct payments *pp)

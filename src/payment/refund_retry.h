@@ -1,12 +1,11 @@
-/* refund_retry.h - money that must go back, and whose refund failed: it is refunded again, later
- * (D2). */
+/* refund_retry.h - retries of failed refunds of money that must go back (D2). */
 #pragma once
 
 #include "payment/transition.h"
 
-/* r, of our own accord (automatic), has failed just now and is stored. Its next try is planned; was
- * it the last one, an operator is told, once. Nothing, where it was made at the gateway's
- * dashboard: that is somebody else's try. */
+/* r, an automatic refund, has failed just now and is stored: plans its next try. After the last try
+ * an error is logged for the operator, once. Does nothing for a refund that was made at the gateway's
+ * dashboard. */
 enum err refund_again(struct tx *tx, const struct taking *t, const struct payment *p,
                       const struct refund *r);
 

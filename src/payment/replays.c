@@ -1,9 +1,9 @@
 /* replays.c - see replays.h.
  *
- * Two tables: one is filled by all loops under the lock, the other belongs to the executor, which
- * writes it a part at a time and sorted, so that two nodes on PostgreSQL never wait for each other.
- * What the store did not take is added to the first one again. `called` is true from the first
- * replay until the tables change places, so an idle server has no timer. */
+ * Two tables: all loops fill one under the lock. The other belongs to the executor, which writes it
+ * in parts, sorted, so that two nodes on PostgreSQL never wait for each other. Counts that the store
+ * rejected are added to the filling table again. `called` is true from the first replay until the
+ * tables are swapped, so an idle server has no timer. */
 #include "payment/replays.h"
 
 #include "base/limits.h"
@@ -20,14 +20,14 @@ enum { SLOTS = 2 * LIMIT_REPLAYS, COLUMNS = 6 };
 
 static_assert((SLOTS & (SLOTS - 1)) == 0, "a mask picks the slot");
 
-struct count {
+struct replay_count {
     struct uuid payment, operation;
     enum op_kind kind;
     int64_t times, first_ms, last_ms;
 };
 
-struct table {
-    struct count counts[LIMIT_REPLAYS];
+struct replay_table {
+    struct replay_count counts[LIMIT_REPLAYS];
     uint16_t slots[SLOTS]; /* of counts, plus 1; 0: free */
     size_t used;
     int64_t dropped;
@@ -39,11 +39,11 @@ struct replays {
     struct executor *executor;
 
     pthread_mutex_t lock;
-    struct table *filling;
+    struct replay_table *filling;
     bool called;
 
     /* on the executor */
-    struct table *writing;
+    struct replay_table *writing;
     size_t written;
     struct task call;
     struct timer timer, pause;
@@ -55,8 +55,8 @@ struct replays {
 
 /* --- counting --- */
 
-/* The end of an id is chance. */
-static size_t slot_of(const struct uuid *operation)
+/* The last bytes of an id are random. */
+static size_t table_slot(const struct uuid *operation)
 {
     uint32_t h;
 
@@ -64,12 +64,12 @@ static size_t slot_of(const struct uuid *operation)
     return h & (SLOTS - 1);
 }
 
-/* NULL: it is not there, and there is no room for it. A new one has no times yet. */
-static struct count *replays_find(struct table *t, const struct uuid *payment,
-                                  const struct uuid *operation)
+/* Finds the entry or adds one with no times. NULL: the table is full. */
+static struct replay_count *table_find(struct replay_table *t, const struct uuid *payment,
+                                       const struct uuid *operation)
 {
-    for (size_t i = slot_of(operation);; i = (i + 1) & (SLOTS - 1)) {
-        struct count *c = t->slots[i] ? &t->counts[t->slots[i] - 1] : NULL;
+    for (size_t i = table_slot(operation);; i = (i + 1) & (SLOTS - 1)) {
+        struct replay_count *c = t->slots[i] ? &t->counts[t->slots[i] - 1] : NULL;
 
         if (c && uuid_eq(c->operation, *operation) && uuid_eq(c->payment, *payment))
             return c;
@@ -79,14 +79,14 @@ static struct count *replays_find(struct table *t, const struct uuid *payment,
             return NULL;
         c = &t->counts[t->used++];
         t->slots[i] = (uint16_t)t->used;
-        *c = (struct count){ .payment = *payment, .operation = *operation };
+        *c = (struct replay_count){ .payment = *payment, .operation = *operation };
         return c;
     }
 }
 
-static void payment_replays_add(struct table *t, const struct count *more)
+static void table_add(struct replay_table *t, const struct replay_count *more)
 {
-    struct count *c = replays_find(t, &more->payment, &more->operation);
+    struct replay_count *c = table_find(t, &more->payment, &more->operation);
 
     if (!c) {
         t->dropped += more->times;
@@ -100,13 +100,13 @@ static void payment_replays_add(struct table *t, const struct count *more)
     c->times += more->times;
 }
 
-/* True: nobody was called for the table yet. */
-static bool replays_take(struct replays *r, const struct count *more)
+/* True: the executor has to be called for the table. */
+static bool replays_count(struct replays *r, const struct replay_count *more)
 {
     bool first;
 
     pthread_mutex_lock(&r->lock);
-    payment_replays_add(r->filling, more);
+    table_add(r->filling, more);
     first = !r->called;
     r->called = true;
     pthread_mutex_unlock(&r->lock);
@@ -115,18 +115,20 @@ static bool replays_take(struct replays *r, const struct count *more)
 
 void replays_add(struct replays *r, struct uuid payment, struct uuid operation, enum op_kind kind)
 {
-    struct count one = { .payment = payment, .operation = operation, .kind = kind, .times = 1 };
+    struct replay_count one = {
+        .payment = payment, .operation = operation, .kind = kind, .times = 1
+    };
 
     if (!r)
         return;
     one.first_ms = one.last_ms = env_now_ms(r->env);
-    if (replays_take(r, &one))
+    if (replays_count(r, &one))
         executor_post(r->executor, &r->call);
 }
 
 /* --- rows --- */
 
-static size_t part_of(const struct replays *r)
+static size_t part_size(const struct replays *r)
 {
     size_t left = r->writing->used - r->written;
 
@@ -136,8 +138,8 @@ static size_t part_of(const struct replays *r)
 static enum err write_part(struct tx *tx, struct unit *u)
 {
     struct replays *r = CONTAINER_OF(u, struct replays, unit);
-    const struct count *c = r->writing->counts + r->written;
-    size_t n = part_of(r);
+    const struct replay_count *c = r->writing->counts + r->written;
+    size_t n = part_size(r);
     struct val v[LIMIT_REPLAYS_STEP * COLUMNS];
 
     for (size_t i = 0; i < n; i++) {
@@ -153,9 +155,9 @@ static enum err write_part(struct tx *tx, struct unit *u)
     return tx_bulk(tx, STMT_replays_add, v, n, COLUMNS, NULL, NULL);
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_counts(const void *a, const void *b)
 {
-    const struct count *x = a, *y = b;
+    const struct replay_count *x = a, *y = b;
     int order = uuid_order(&x->payment, &y->payment);
 
     return order ? order : uuid_order(&x->operation, &y->operation);
@@ -163,7 +165,7 @@ static int by_key(const void *a, const void *b)
 
 /* --- on the executor --- */
 
-static void go_on_stopping(struct replays *r);
+static void replays_try_stop(struct replays *r);
 
 static void replays_arm(struct replays *r, int64_t due_ms)
 {
@@ -171,17 +173,17 @@ static void replays_arm(struct replays *r, int64_t due_ms)
     executor_arm(r->executor, &r->timer, due_ms);
 }
 
-static void put_back(struct replays *r)
+static void replays_recount(struct replays *r)
 {
     bool first = false;
 
     for (size_t i = r->written; i < r->writing->used; i++)
-        first |= replays_take(r, &r->writing->counts[i]);
+        first |= replays_count(r, &r->writing->counts[i]);
     if (first)
         replays_arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
 }
 
-static void part_is_written(struct unit *u);
+static void part_written(struct unit *u);
 
 static void post_part(struct replays *r)
 {
@@ -189,18 +191,18 @@ static void post_part(struct replays *r)
 
     r->busy = true;
     r->pausing = false;
-    r->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = part_is_written };
+    r->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = part_written };
     store_post(r->store, &r->unit);
 }
 
-static void pause_is_over(struct timer *t)
+static void pause_fired(struct timer *t)
 {
     post_part(CONTAINER_OF(t, struct replays, pause));
 }
 
-/* All of them in a row would have a core for a tenth of a second, and replays that just come wait.
- */
-static void post_rest(struct replays *r)
+/* Parts are written with pauses: all at once would take a core for a tenth of a second and delay the
+ * requests that replay keys. */
+static void post_next_part(struct replays *r)
 {
     if (r->stopping) {
         post_part(r);
@@ -210,33 +212,33 @@ static void post_rest(struct replays *r)
     executor_arm(r->executor, &r->pause, env_now_ms(r->env) + LIMIT_REPLAYS_PAUSE_MS);
 }
 
-/* UNCERTAIN: it may be there. Counted twice would be worse than not at all. */
-static void part_is_written(struct unit *u)
+/* UNCERTAIN: the part may be stored. Counting it twice would be worse than not at all. */
+static void part_written(struct unit *u)
 {
     struct replays *r = CONTAINER_OF(u, struct replays, unit);
     bool failed = u->err && u->err != ERR_UNCERTAIN;
 
     r->busy = false;
     if (!failed)
-        r->written += part_of(r);
+        r->written += part_size(r);
     if (failed && !r->stopping)
-        put_back(r);
+        replays_recount(r);
     else if (!failed && r->written < r->writing->used)
-        post_rest(r);
+        post_next_part(r);
     if (!r->busy && r->stopping)
-        go_on_stopping(r);
+        replays_try_stop(r);
 }
 
-static void tell_dropped(struct replays *r)
+static void log_dropped(struct replays *r)
 {
     if (r->writing->dropped)
         LOG(r->env->log, LOG_WARN, "More keys were replayed than are counted one by one",
             LOG_NUM("replays", r->writing->dropped), LOG_NUM("limit", LIMIT_REPLAYS));
 }
 
-static void change_places(struct replays *r)
+static void swap_tables(struct replays *r)
 {
-    struct table *full;
+    struct replay_table *full;
 
     r->writing->used = 0;
     r->writing->dropped = 0;
@@ -253,20 +255,19 @@ static void change_places(struct replays *r)
 static void write_counts(struct replays *r)
 {
     replays_arm(r, CLOCK_NEVER);
-    change_places(r);
-    tell_dropped(r);
-    qsort(r->writing->counts, r->writing->used, sizeof(struct count), by_key);
+    swap_tables(r);
+    log_dropped(r);
+    qsort(r->writing->counts, r->writing->used, sizeof(struct replay_count), compare_counts);
     if (r->writing->used)
         post_part(r);
 }
 
-static void time_is_over(struct timer *t)
+static void timer_fired(struct timer *t)
 {
     struct replays *r = CONTAINER_OF(t, struct replays, timer);
 
-    if (r->busy)
-        replays_arm(r,
-                    env_now_ms(r->env) + LIMIT_REPLAYS_MS); /* a store that slow; let it finish */
+    if (r->busy) /* the store is slow: let it finish */
+        replays_arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
     else
         write_counts(r);
 }
@@ -277,10 +278,10 @@ static void first_replay(struct task *t)
 
     replays_arm(r, env_now_ms(r->env) + LIMIT_REPLAYS_MS);
     if (r->stopping)
-        go_on_stopping(r);
+        replays_try_stop(r);
 }
 
-static bool is_called(struct replays *r)
+static bool table_is_called(struct replays *r)
 {
     bool called;
 
@@ -290,17 +291,17 @@ static bool is_called(struct replays *r)
     return called;
 }
 
-static void go_on_stopping(struct replays *r)
+static void replays_try_stop(struct replays *r)
 {
     if (!r->busy && r->armed)
         write_counts(r);
-    if (!r->busy && !r->armed && !is_called(r) && r->stopped) {
+    if (!r->busy && !r->armed && !table_is_called(r) && r->stopped) {
         void (*stopped)(void *) = r->stopped;
 
-        r->stopped = NULL; /* once */
+        r->stopped = NULL;
         stopped(r->stopped_ctx);
     }
-    /* else a unit or the task is on its way */
+    /* Otherwise a unit of work or the task is under way and calls this function again. */
 }
 
 void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx)
@@ -316,7 +317,7 @@ void replays_stop(struct replays *r, void (*stopped)(void *ctx), void *ctx)
         executor_arm(r->executor, &r->pause, CLOCK_NEVER);
         post_part(r);
     }
-    go_on_stopping(r);
+    replays_try_stop(r);
 }
 
 struct replays *replays_new(struct env *env, struct store *store, struct executor *executor)
@@ -330,8 +331,8 @@ struct replays *replays_new(struct env *env, struct store *store, struct executo
     r->filling = calloc(1, sizeof(*r->filling));
     r->writing = calloc(1, sizeof(*r->writing));
     r->call.run = first_replay;
-    r->timer = (struct timer){ .fire = time_is_over, .due_ms = CLOCK_NEVER };
-    r->pause = (struct timer){ .fire = pause_is_over, .due_ms = CLOCK_NEVER };
+    r->timer = (struct timer){ .fire = timer_fired, .due_ms = CLOCK_NEVER };
+    r->pause = (struct timer){ .fire = pause_fired, .due_ms = CLOCK_NEVER };
     if (r->filling && r->writing)
         return r;
     replays_free(r);

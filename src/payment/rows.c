@@ -1,3 +1,5 @@
+/* rows.c - payments, operations and refunds as rows, and the audit line of a money operation. A
+ * payment's row carries a version: an UPDATE that changes no row is an error, never a lost update. */
 #include "payment/rows.h"
 
 #include "base/limits.h"
@@ -7,22 +9,22 @@
 
 /* --- columns --- */
 
-/* Walks over a row's columns in the order of its statement. */
-struct columns {
+/* Reads a row's columns in the order of its statement. */
+struct column_reader {
     const struct row *row;
     struct arena *arena;
     int at;
     enum err err;
 };
 
-static const struct val *payment_rows_next(struct columns *c)
+static const struct val *column_next(struct column_reader *c)
 {
     return &c->row->col[c->at++];
 }
 
-static struct uuid take_uuid(struct columns *c, bool *ret_there)
+static struct uuid column_uuid(struct column_reader *c, bool *ret_there)
 {
-    const struct val *v = payment_rows_next(c);
+    const struct val *v = column_next(c);
     struct uuid id = { 0 };
     bool there = v->type == VAL_BLOB && uuid_of_bytes(v->s, &id);
 
@@ -33,9 +35,9 @@ static struct uuid take_uuid(struct columns *c, bool *ret_there)
     return id;
 }
 
-static struct str take_text(struct columns *c)
+static struct str column_text(struct column_reader *c)
 {
-    const struct val *v = payment_rows_next(c);
+    const struct val *v = column_next(c);
     struct str copy = { 0 };
 
     if (v->type != VAL_TEXT)
@@ -46,16 +48,16 @@ static struct str take_text(struct columns *c)
     return copy;
 }
 
-static int64_t take_int(struct columns *c, int64_t where_null)
+static int64_t column_int(struct column_reader *c, int64_t where_null)
 {
-    const struct val *v = payment_rows_next(c);
+    const struct val *v = column_next(c);
 
     return v->type == VAL_INT ? v->i : where_null;
 }
 
-static int take_word(struct columns *c, const char *const *words, size_t n)
+static int column_word(struct column_reader *c, const char *const *words, size_t n)
 {
-    const struct val *v = payment_rows_next(c);
+    const struct val *v = column_next(c);
 
     for (size_t i = 0; i < n; i++)
         if (str_eq(v->s, str_of(words[i])))
@@ -68,37 +70,37 @@ static int take_word(struct columns *c, const char *const *words, size_t n)
 
 enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret)
 {
-    struct columns c = { .row = row, .arena = a };
+    struct column_reader c = { .row = row, .arena = a };
     struct payment p = { 0 };
     int64_t minor;
 
-    p.id = take_uuid(&c, NULL);
-    if (!payment_context_parse(payment_rows_next(&c)->s, &p.context))
+    p.id = column_uuid(&c, NULL);
+    if (!payment_context_parse(column_next(&c)->s, &p.context))
         c.err = ERR_INTERNAL;
-    p.subject_id = take_uuid(&c, NULL);
-    p.user_id = take_uuid(&c, NULL);
-    minor = take_int(&c, 0);
-    p.captured = minor_of(payment_rows_next(&c));
-    p.refunded = minor_of(payment_rows_next(&c));
-    if (!money_stored(minor, payment_rows_next(&c)->s, &p.money) ||
-        !payment_status_parse(payment_rows_next(&c)->s, &p.status))
+    p.subject_id = column_uuid(&c, NULL);
+    p.user_id = column_uuid(&c, NULL);
+    minor = column_int(&c, 0);
+    p.captured = minor_of(column_next(&c));
+    p.refunded = minor_of(column_next(&c));
+    if (!money_stored(minor, column_next(&c)->s, &p.money) ||
+        !payment_status_parse(column_next(&c)->s, &p.status))
         c.err = ERR_INTERNAL;
-    p.description = take_text(&c);
-    p.gateway = take_text(&c);
-    p.gateway_transaction_id = take_text(&c);
-    p.failure_reason = take_text(&c);
-    p.idempotency_key = take_uuid(&c, NULL);
-    p.claim_id = take_uuid(&c, NULL);
-    p.version = take_int(&c, 0);
-    p.open_op = take_uuid(&c, &p.has_open_op);
-    p.given_up = take_int(&c, 0) != 0;
-    p.place_held = take_int(&c, 0) != 0;
-    p.action = take_text(&c);
-    p.checkout_session_id = take_text(&c);
-    p.disputed = take_int(&c, 0) != 0;
-    p.capture_before_ms = take_int(&c, 0);
-    p.created_ms = take_int(&c, 0);
-    p.updated_ms = take_int(&c, 0);
+    p.description = column_text(&c);
+    p.gateway = column_text(&c);
+    p.gateway_transaction_id = column_text(&c);
+    p.failure_reason = column_text(&c);
+    p.idempotency_key = column_uuid(&c, NULL);
+    p.claim_id = column_uuid(&c, NULL);
+    p.version = column_int(&c, 0);
+    p.open_op = column_uuid(&c, &p.has_open_op);
+    p.given_up = column_int(&c, 0) != 0;
+    p.place_held = column_int(&c, 0) != 0;
+    p.action = column_text(&c);
+    p.checkout_session_id = column_text(&c);
+    p.disputed = column_int(&c, 0) != 0;
+    p.capture_before_ms = column_int(&c, 0);
+    p.created_ms = column_int(&c, 0);
+    p.updated_ms = column_int(&c, 0);
     if (!c.err)
         *ret = p;
     return c.err;
@@ -140,7 +142,7 @@ enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms)
 {
     enum err e;
 
-    assert(payment_sums_fit(p->money, p->captured, p->refunded)); /* the table checks it, too */
+    assert(payment_sums_fit(p->money, p->captured, p->refunded)); /* also a CHECK of the table */
     e = TX_DO(tx, STMT_payment_store, 1, V_TEXT(str_of(payment_status_name(p->status))),
               v_minor(p->captured), v_minor(p->refunded), v_text(p->gateway_transaction_id),
               v_text(p->failure_reason), p->has_open_op ? v_uuid(&p->open_op) : V_NULL,
@@ -148,23 +150,22 @@ enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms)
               v_text(p->checkout_session_id), V_INT(p->disputed),
               p->capture_before_ms ? V_INT(p->capture_before_ms) : V_NULL, V_INT(now_ms),
               v_uuid(&p->id), V_INT(p->version));
-
-    if (!e) {
-        p->version++;
-        p->updated_ms = now_ms;
-    }
-    return e;
+    if (e)
+        return e;
+    p->version++;
+    p->updated_ms = now_ms;
+    return OK;
 }
 
-struct payment_rows_page {
+struct payment_page {
     struct arena *arena;
     struct payment *payments;
     size_t n, max;
 };
 
-static enum err add_to_page(void *ctx, const struct row *row)
+static enum err payment_page_add(void *ctx, const struct row *row)
 {
-    struct payment_rows_page *p = ctx;
+    struct payment_page *p = ctx;
 
     return p->n < p->max ? payment_of_row(p->arena, row, &p->payments[p->n++]) : OK;
 }
@@ -172,9 +173,7 @@ static enum err add_to_page(void *ctx, const struct row *row)
 enum err payments_list(struct tx *tx, struct arena *a, const struct payment_filter *f,
                        struct payment *ret_payments, size_t *ret_count)
 {
-    struct payment_rows_page page = { .arena = a,
-                                      .payments = ret_payments,
-                                      .max = (size_t)f->limit };
+    struct payment_page page = { .arena = a, .payments = ret_payments, .max = (size_t)f->limit };
     struct uuid last;
     struct str name = f->has_status ? str_of(payment_status_name(f->status)) : S("");
     struct val status = V_TEXT(name);
@@ -185,14 +184,14 @@ enum err payments_list(struct tx *tx, struct arena *a, const struct payment_filt
     before = v_uuid(f->has_before ? &f->before : &last);
     if (f->has_booking && f->has_user) {
         struct val v[] = { v_uuid(&f->booking), before, status, limit, v_uuid(&f->user) };
-        e = tx_each(tx, STMT_payments_by_both, v, COUNT(v), add_to_page, &page);
+        e = tx_each(tx, STMT_payments_by_both, v, COUNT(v), payment_page_add, &page);
     } else if (f->has_booking || f->has_user) {
         enum stmt by = f->has_booking ? STMT_payments_by_booking : STMT_payments_by_user;
         struct val v[] = { v_uuid(f->has_booking ? &f->booking : &f->user), before, status, limit };
-        e = tx_each(tx, by, v, COUNT(v), add_to_page, &page);
+        e = tx_each(tx, by, v, COUNT(v), payment_page_add, &page);
     } else {
         struct val v[] = { before, status, limit };
-        e = tx_each(tx, STMT_payments_all, v, COUNT(v), add_to_page, &page);
+        e = tx_each(tx, STMT_payments_all, v, COUNT(v), payment_page_add, &page);
     }
     *ret_count = page.n;
     return e;
@@ -202,7 +201,7 @@ enum err payments_list(struct tx *tx, struct arena *a, const struct payment_filt
 
 static const char *const op_names[OP_KINDS] = { "create", "capture", "refund", "void" };
 static const char *const op_keywords[OP_KINDS] = { "CREATE", "CAPTURE", "REFUND", "VOID" };
-static const char *const phases[] = { "send", "unknown", "done" };
+static const char *const op_phases[] = { "send", "unknown", "done" };
 
 const char *op_name(enum op_kind k)
 {
@@ -216,7 +215,7 @@ const char *op_keyword(enum op_kind k)
 
 enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct operation *ret_op)
 {
-    struct columns c = { .arena = a };
+    struct column_reader c = { .arena = a };
     struct operation o = { 0 };
     struct row row;
     enum err e = TX_ROW(tx, STMT_operation_get, &row, v_uuid(&id));
@@ -224,27 +223,27 @@ enum err operation_read(struct tx *tx, struct arena *a, struct uuid id, struct o
     if (e)
         return e;
     c.row = &row;
-    o.id = take_uuid(&c, NULL);
-    o.payment_id = take_uuid(&c, NULL);
-    o.kind = (enum op_kind)take_word(&c, op_names, OP_KINDS);
-    o.phase = (enum op_phase)take_word(&c, phases, COUNT(phases));
-    o.cause = take_text(&c);
-    o.gateway_key = take_text(&c);
-    o.amount = take_int(&c, -1);
-    o.refund_id = take_uuid(&c, &o.has_refund);
-    o.method = take_text(&c);
-    o.user = take_uuid(&c, &o.has_key);
-    o.key = take_uuid(&c, &o.has_key);
-    o.message_id = take_uuid(&c, NULL);
-    o.claimed_ms = take_int(&c, 0);
-    o.sent_ms = take_int(&c, 0);
-    o.sends = take_int(&c, 0);
-    o.asks = take_int(&c, 0);
-    o.intent_id = take_text(&c);
-    o.details = take_text(&c);
-    o.of_subject = take_int(&c, 0) != 0;
-    o.list_after = take_text(&c);
-    o.list_ms = take_int(&c, 0);
+    o.id = column_uuid(&c, NULL);
+    o.payment_id = column_uuid(&c, NULL);
+    o.kind = (enum op_kind)column_word(&c, op_names, OP_KINDS);
+    o.phase = (enum op_phase)column_word(&c, op_phases, COUNT(op_phases));
+    o.cause = column_text(&c);
+    o.gateway_key = column_text(&c);
+    o.amount = column_int(&c, -1);
+    o.refund_id = column_uuid(&c, &o.has_refund);
+    o.method = column_text(&c);
+    o.user = column_uuid(&c, &o.has_key);
+    o.key = column_uuid(&c, &o.has_key);
+    o.message_id = column_uuid(&c, NULL);
+    o.claimed_ms = column_int(&c, 0);
+    o.sent_ms = column_int(&c, 0);
+    o.sends = column_int(&c, 0);
+    o.asks = column_int(&c, 0);
+    o.intent_id = column_text(&c);
+    o.details = column_text(&c);
+    o.of_subject = column_int(&c, 0) != 0;
+    o.list_after = column_text(&c);
+    o.list_ms = column_int(&c, 0);
     if (!c.err)
         *ret_op = o;
     return c.err;
@@ -265,20 +264,20 @@ enum err operation_add(struct tx *tx, const struct operation *o)
 
 static enum err refund_of_row(struct arena *a, const struct row *row, struct refund *ret)
 {
-    struct columns c = { .row = row, .arena = a };
+    struct column_reader c = { .row = row, .arena = a };
     struct refund r = { 0 };
 
-    r.id = take_uuid(&c, NULL);
-    r.payment_id = take_uuid(&c, NULL);
-    r.amount = take_int(&c, 0);
-    if (!refund_status_parse(payment_rows_next(&c)->s, &r.status))
+    r.id = column_uuid(&c, NULL);
+    r.payment_id = column_uuid(&c, NULL);
+    r.amount = column_int(&c, 0);
+    if (!refund_status_parse(column_next(&c)->s, &r.status))
         c.err = ERR_INTERNAL;
-    r.reason = take_text(&c);
-    r.gateway_refund_id = take_text(&c);
-    r.failure_reason = take_text(&c);
-    r.automatic = take_int(&c, 0) != 0;
-    r.created_ms = take_int(&c, 0);
-    r.updated_ms = take_int(&c, 0);
+    r.reason = column_text(&c);
+    r.gateway_refund_id = column_text(&c);
+    r.failure_reason = column_text(&c);
+    r.automatic = column_int(&c, 0) != 0;
+    r.created_ms = column_int(&c, 0);
+    r.updated_ms = column_int(&c, 0);
     if (!c.err)
         *ret = r;
     return c.err;
@@ -334,7 +333,7 @@ struct refund_list {
     size_t n;
 };
 
-static enum err add_refund(void *ctx, const struct row *row)
+static enum err refund_list_add(void *ctx, const struct row *row)
 {
     struct refund_list *l = ctx;
 
@@ -351,7 +350,7 @@ enum err refunds_read(struct tx *tx, struct arena *a, struct uuid payment,
     l.refunds = arena_alloc(a, LIMIT_REFUNDS, sizeof(*l.refunds));
     if (!l.refunds)
         return ERR_NO_MEMORY;
-    e = tx_each(tx, STMT_refunds_of_payment, v, COUNT(v), add_refund, &l);
+    e = tx_each(tx, STMT_refunds_of_payment, v, COUNT(v), refund_list_add, &l);
     *ret_refunds = l.refunds;
     *ret_count = l.n;
     return e;

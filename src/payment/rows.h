@@ -11,22 +11,22 @@ struct operation {
     struct uuid id, payment_id, message_id;
     enum op_kind kind;
     enum op_phase phase;
-    struct str cause;       /* "client", or why we do it ourselves */
-    struct str gateway_key; /* what every call of it carries */
+    struct str cause;       /* "client", or the reason of our own operation */
+    struct str gateway_key; /* every submit carries it */
     int64_t amount;         /* -1: none */
     bool has_refund, has_key;
     struct uuid refund_id;
     struct str method;    /* may be empty */
     struct str intent_id; /* empty: the payment's own */
-    struct str details;   /* what its subject needs for the call, as JSON; may be empty */
-    bool of_subject;      /* its answer is the subject with the payment in it */
+    struct str details;   /* what the payable needs for the call, as JSON; may be empty */
+    bool of_subject;      /* the answer is the payable with the payment in it */
     struct uuid user, key;
     int64_t claimed_ms, sent_ms, sends, asks;
     struct str list_after; /* a search through the gateway's list stopped there; may be empty */
     int64_t list_ms;       /* when that search began */
 };
 
-/* The key that every call of an operation carries (D5): never the client's own. */
+/* The key that every submit of an operation carries (D5): never the client's own key. */
 enum { GATEWAY_KEY = 7 + UUID_TEXT + 1 + UUID_TEXT };
 void gateway_key(struct uuid payment, struct uuid operation, char ret_key[GATEWAY_KEY + 1]);
 
@@ -39,8 +39,8 @@ enum err operation_add(struct tx *tx, const struct operation *o);
 /* A row with all of a payment's columns, in their order. */
 enum err payment_of_row(struct arena *a, const struct row *row, struct payment *ret);
 enum err payment_add(struct tx *tx, const struct payment *p);
-/* Stores what may change, and raises p->version. STALE: somebody else was here (a bug, under the
- * lock). */
+/* Stores what may change, and raises p->version. STALE: another transaction has changed the row,
+ * which is a bug, because the caller holds its lock. */
 enum err payment_store(struct tx *tx, struct payment *p, int64_t now_ms);
 
 enum err refund_read(struct tx *tx, struct arena *a, struct uuid id, struct refund *ret_refund);
@@ -50,16 +50,16 @@ enum err refund_add(struct tx *tx, const struct refund *r);
 /* from: the status that was read. */
 enum err refund_store(struct tx *tx, const struct refund *r, enum refund_status from,
                       int64_t now_ms);
-/* What went back for good, what is reserved, and how many those are that may; automatic ones and
- * those that failed aside. */
+/* What was refunded, what is refunded or reserved, and how many refunds those are. Automatic and
+ * failed refunds do not count. */
 struct refund_sums {
     struct minor succeeded, reserved;
     int64_t count;
 };
 enum err refund_sums(struct tx *tx, struct uuid payment, struct refund_sums *ret_sums);
 
-/* The audit line of a money operation (O6). user NULL: nobody did it but the server itself, and
- * detail says why. key may be NULL. */
+/* The audit line of a money operation (O6). user NULL: the server did it on its own, and detail says
+ * why. key may be NULL. */
 enum err audit_money(struct tx *tx, const char *operation, const struct payment *p, int64_t amount,
                      bool success, struct str detail, const struct uuid *user,
                      const struct uuid *key, int64_t now_ms);

@@ -1,14 +1,20 @@
-/* settle.c - what the gateway said becomes the answer, in one commit: payment, key, domain event,
- * audit, and the end of the operation's message (I7).
+/* settle.c - the gateway's reply becomes the stored answer, in one commit: payment, key, domain
+ * event, audit line, and the end of the operation's message (I7).
  *
- *   conclude(kind): what the call says about this operation
- *      END_ANSWER   the payment as it is now is the answer; it is stored and replayed for ever
- *      END_PROBLEM  it is certain that this cannot be done: 422, stored and replayed too
- *      END_RELEASE  it is certain that nothing happened: 502, and the key is free again
- *      END_UNKNOWN  nobody knows yet: 502 or 504, the key resumes, and we ask again later (D6)
+ *   conclude_*(): what the reply proves about this operation
+ *      END_ANSWER   the payment as it is now is the answer; it is stored and replayed
+ *      END_PROBLEM  the operation is certainly impossible: 422, stored and replayed too
+ *      END_RELEASE  certainly nothing happened: 502, and the key is free again
+ *      END_UNKNOWN  the outcome is not known: 502 or 504; the same key resumes the operation, and
+ *                   the gateway is queried again later (D6)
  *
- * The payment is read again under its lock, and never compared with what the claim saw: a webhook
- * may have moved it meanwhile, and then that is the answer, whatever became of the call (M10). */
+ *   (1) The payment is read again under its lock and never compared with what the claim saw. If a
+ *       webhook has moved it meanwhile, that state is the answer, whatever the reply was (M10).
+ *   (2) The outcome of a call is never guessed: without a proof it is END_UNKNOWN.
+ *   (3) An operation that has ended leaves no open_op behind.
+ *
+ * A crash before the commit leaves the operation as it was; its message is leased again. After the
+ * commit the answer is stored, and the client's next request with the same key gets it. */
 #include "base/limits.h"
 #include "http/problem.h"
 #include "payment/attempts.h"
@@ -28,45 +34,47 @@
 
 enum settle_ending { END_ANSWER, END_PROBLEM, END_RELEASE, END_UNKNOWN };
 
-enum { ASK_ON_MOST = 5, PROBLEM_MAX = 4096 };
+enum { QUERIES_PACED_MAX = 5, PROBLEM_MAX = 4096 };
 
-struct settle_settling {
+struct settlement {
     struct tx *tx;
     struct op_run *r;
     struct payment p; /* under its lock */
     struct taking t;
-    bool mismatch; /* what the gateway says cannot be */
-    bool resend;   /* an own refund that surely was not done */
-    bool paid;     /* an own cancel that came too late: nothing was voided */
+    bool mismatch; /* the reply has another currency or more money than was asked for */
+    bool resend;   /* our own refund, proved not to have happened: it may be submitted again */
+    bool paid;     /* our own cancel came after the capture: nothing was voided */
 };
 
-/* --- what a call can prove --- */
+/* --- what a reply proves --- */
 
-/* Asked long enough after the last send, and it is not there: it never happened (D6). A search of
- * several asks is as old as the first of them: what came later may stand before it. */
-static bool surely_absent(const struct settle_settling *s)
+/* The gateway was queried long enough after the last submit and does not have the object, so it was
+ * never made (D6). A search that took several queries counts from the first of them: an object made
+ * later may stand before the place where the search began. */
+static bool proves_absent(const struct settlement *s)
 {
     return s->r->op.list_ms - s->r->op.sent_ms >= LIMIT_ABSENT_MS;
 }
 
-/* This is the only run there ever was: what it did not do, nobody did. A run that was leased again
- * may have had a predecessor which died after its call. */
-static bool is_first_run(const struct settle_settling *s)
+/* No earlier run can have called the gateway. A message that was leased again may have had a run
+ * that died after its call. */
+static bool is_first_run(const struct settlement *s)
 {
     const struct op_run *r = s->r;
 
     return !r->asked && r->fresh && r->job->message->attempt == 1 && !r->op.sends && !r->op.asks;
 }
 
-/* Nothing of this operation can have reached the gateway, now or before. */
-static bool surely_nothing(const struct settle_settling *s)
+/* Nothing of this operation can have reached the gateway, in this run or before. */
+static bool proves_nothing_sent(const struct settlement *s)
 {
     return s->r->call.answer == GATEWAY_RETRY_LATER && is_first_run(s);
 }
 
-/* The gateway will never do it, and has not done it before. A session's key gives the first answer
- * each time: what it refuses now was refused before. What it does not have it cannot cancel. */
-static bool surely_refused(const struct settle_settling *s)
+/* The gateway will never do it and has not done it before. The key of a Checkout session returns
+ * the first reply each time, so a rejection now was a rejection before. An intent that the gateway
+ * does not have cannot be cancelled. */
+static bool proves_refused(const struct settlement *s)
 {
     const struct op_run *r = s->r;
     bool is_session = r->op.kind == OP_CREATE && is_paid_on_page(&s->p);
@@ -76,9 +84,9 @@ static bool surely_refused(const struct settle_settling *s)
     return refused && (r->call.fact.kind == FACT_INTENT || is_session || is_first_run(s));
 }
 
-/* A decline without an intent says no more than that this try did nothing: behind one that may have
- * had its effect it counts only if it is that one's answer. */
-static bool surely_declined(const struct settle_settling *s)
+/* A decline without an intent proves only that this try did nothing. If an earlier try may have had
+ * an effect, the decline counts only where the gateway replays the earlier try's reply. */
+static bool proves_declined(const struct settlement *s)
 {
     const struct op_run *r = s->r;
     const struct gateway *g = gateways_named(r->p->gateways, s->p.gateway);
@@ -87,9 +95,9 @@ static bool surely_declined(const struct settle_settling *s)
            (r->call.fact.kind != FACT_NONE || is_first_run(s) || (!r->asked && g && g->replays));
 }
 
-/* Nobody else would end what an answer left open that does not fit: cancelled in its time, as if
- * its customer had never come back. */
-static enum err plan_end(struct settle_settling *s)
+/* The reply does not fit and left the intent open. It is cancelled when an abandoned payment would
+ * be, because no other job would do it. */
+static enum err settle_plan_cancel(struct settlement *s)
 {
     static const struct fact nothing_said = { 0 };
     int64_t due_ms = CLOCK_NEVER;
@@ -101,9 +109,9 @@ static enum err plan_end(struct settle_settling *s)
     return follow_abandon(s->tx, s->t.payments, &s->p, s->t.now_ms, due_ms);
 }
 
-/* Another currency, or more money than was asked for: nothing is applied, and a person is called
- * (D10). The operation ends all the same, or its payment would be locked for ever. */
-static enum err note_mismatch(struct settle_settling *s)
+/* Another currency, or more money than was asked for: nothing is applied and an error is logged
+ * (D10). The operation ends nevertheless, or its payment would stay locked for ever. */
+static enum err settle_note_mismatch(struct settlement *s)
 {
     const struct fact *f = &s->r->call.fact;
     char id[UUID_TEXT + 1];
@@ -117,13 +125,13 @@ static enum err note_mismatch(struct settle_settling *s)
                      LOG_TEXT("paymentId", str_of(id)), LOG_NUM("amount", f->amount),
                      LOG_TEXT("currency", str_of(f->currency)), LOG_TRACE(s->t.trace));
     if (s->r->op.kind == OP_CREATE && s->p.status == PAYMENT_PENDING)
-        e = plan_end(s);
+        e = settle_plan_cancel(s);
     return e ? e : payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
-/* A second intent of the payment. Captured before our cancel reached it, its money goes back by a
- * refund (D2): there may be no webhook that would say so. */
-static enum err take_other(struct settle_settling *s)
+/* A second intent of the payment. If it was captured before our cancel reached it, its money is
+ * refunded now (D2), because a webhook that reports the capture may never come. */
+static enum err settle_apply_other_intent(struct settlement *s)
 {
     const struct op_run *r = s->r;
     bool too_late = r->op.kind == OP_VOID && r->call.fact.state == INTENT_SUCCEEDED;
@@ -132,37 +140,34 @@ static enum err take_other(struct settle_settling *s)
                     : take_other_intent(s->tx, &s->t, &s->p, &r->call.fact);
 }
 
-static enum err settle_take(struct settle_settling *s)
+static enum err settle_apply_fact(struct settlement *s)
 {
     const struct op_run *r = s->r;
     enum verdict v = VERDICT_SAME;
     enum err e = OK;
 
     if (r->call.fact.kind == FACT_INTENT && r->op.intent_id.n)
-        e = take_other(s);
+        e = settle_apply_other_intent(s);
     else if (r->call.fact.kind == FACT_INTENT)
         e = take_intent(s->tx, &s->t, &s->p, &r->call.fact, &v);
     else if (r->call.fact.kind == FACT_REFUND)
         e = take_refund(s->tx, &s->t, &s->p, &r->call.fact, &v);
     else if (r->call.fact.kind == FACT_SESSION)
         e = take_session(s->tx, &s->t, &s->p, &r->call.fact, &v);
-    if (!e && v == VERDICT_MISMATCH)
-        e = note_mismatch(s);
-    return e;
+    return !e && v == VERDICT_MISMATCH ? settle_note_mismatch(s) : e;
 }
 
-/* --- each kind --- */
+/* --- each kind of operation --- */
 
-/* What the gateway's error said. */
-static struct str error_text(const struct settle_settling *s, struct str decline_code)
+static struct str settle_error_text(const struct settlement *s, struct str decline_code)
 {
     const struct gateway_call *c = &s->r->call;
 
     return failure_text(s->t.arena, decline_code, str_of(c->error_code), str_of(c->error_message));
 }
 
-/* The intent exists and waits for the client's own confirmation, or is being worked on. */
-static enum err keep_open_intent(struct settle_settling *s)
+/* Stores an intent that waits for the client's confirmation or is still processing. */
+static enum err settle_keep_open_intent(struct settlement *s)
 {
     const struct fact *f = &s->r->call.fact;
 
@@ -172,12 +177,12 @@ static enum err keep_open_intent(struct settle_settling *s)
     return take_open(s->tx, &s->t, &s->p, f);
 }
 
-/* Refused for good. Where an intent was made all the same, it must not stay alive. */
-static enum err refuse_create(struct settle_settling *s)
+/* The gateway rejected the payment for good. An intent that was made nevertheless is cancelled. */
+static enum err settle_reject_create(struct settlement *s)
 {
     const struct gateway_call *c = &s->r->call;
     bool made = c->fact.kind == FACT_INTENT && c->fact.intent_id.n;
-    enum err e = made ? settle_take(s) : OK;
+    enum err e = made ? settle_apply_fact(s) : OK;
 
     if (e || s->p.status != PAYMENT_PENDING)
         return e;
@@ -186,43 +191,43 @@ static enum err refuse_create(struct settle_settling *s)
         s->p.place_held = true;
         e = operation_start_own(s->tx, s->t.payments, &s->p, OP_VOID, 0, S("declined"));
     }
-    return e ? e : payment_fail(s->tx, &s->t, &s->p, error_text(s, S("")));
+    return e ? e : payment_fail(s->tx, &s->t, &s->p, settle_error_text(s, S("")));
 }
 
-static enum err conclude_create(struct settle_settling *s, enum settle_ending *ret)
+static enum err conclude_create(struct settlement *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     enum err e = OK;
 
     *ret = END_ANSWER;
-    if (s->p.status != PAYMENT_PENDING) /* a webhook was faster; a session is kept all the same */
-        return c->fact.kind == FACT_SESSION ? settle_take(s) : OK;
+    if (s->p.status != PAYMENT_PENDING) /* a webhook was faster; a session is stored anyway */
+        return c->fact.kind == FACT_SESSION ? settle_apply_fact(s) : OK;
     switch (c->answer) {
     case GATEWAY_OK:
     case GATEWAY_DECLINED:
-        if (c->fact.kind == FACT_NONE && !surely_declined(s))
+        if (c->fact.kind == FACT_NONE && !proves_declined(s))
             break;
-        e = settle_take(s);
+        e = settle_apply_fact(s);
         if (!e && c->fact.kind == FACT_NONE)
-            e = payment_fail(s->tx, &s->t, &s->p, error_text(s, c->fact.decline_code));
-        return e ? e : keep_open_intent(s);
+            e = payment_fail(s->tx, &s->t, &s->p, settle_error_text(s, c->fact.decline_code));
+        return e ? e : settle_keep_open_intent(s);
     case GATEWAY_REFUSED:
-        if (surely_refused(s))
-            return refuse_create(s);
+        if (proves_refused(s))
+            return settle_reject_create(s);
         break;
     case GATEWAY_ABSENT:
-        if (surely_absent(s))
+        if (proves_absent(s))
             return payment_fail(s->tx, &s->t, &s->p, S("gateway_timeout"));
         break;
     case GATEWAY_RETRY_LATER:
     case GATEWAY_UNCERTAIN: break;
     }
-    *ret = END_UNKNOWN; /* PENDING keeps its place, so that the same key can go on */
+    *ret = END_UNKNOWN; /* the payment stays PENDING and holds its place for the same key */
     return OK;
 }
 
-/* A void before anybody has paid closed the gateway's page, or found it gone. */
-static enum err conclude_page(struct settle_settling *s)
+/* A void before the customer has paid: the gateway's page was closed, or no longer exists. */
+static enum err conclude_closed_page(struct settlement *s)
 {
     const struct gateway_call *c = &s->r->call;
     bool closed = c->ask == GATEWAY_EXPIRE &&
@@ -234,15 +239,14 @@ static enum err conclude_page(struct settle_settling *s)
     return payment_fail(s->tx, &s->t, &s->p, S("requested_by_customer"));
 }
 
-/* A capture that its customer has to agree to (PayPay): it may still happen, however late. */
-static bool waits_for_customer(const struct gateway_call *c)
+/* A capture that the customer has to approve (PayPay) may still happen, however late. */
+static bool call_waits_for_customer(const struct gateway_call *c)
 {
     return c->fact.state == INTENT_AUTHORIZED && c->fact.action_type.n;
 }
 
-/* Captures and voids: the state of the intent decides, whoever brought it there. */
-static enum err conclude_by_state(struct settle_settling *s,
-                                  bool (*is_done)(const struct payment *),
+/* Captures and voids: the state of the intent decides, whatever brought it there. */
+static enum err conclude_by_state(struct settlement *s, bool (*is_done)(const struct payment *),
                                   bool (*is_hopeless)(const struct payment *),
                                   enum settle_ending *ret)
 {
@@ -253,17 +257,17 @@ static enum err conclude_by_state(struct settle_settling *s,
     if (is_done(&s->p))
         return OK;
     if (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED || c->answer == GATEWAY_DECLINED)
-        e = settle_take(s);
+        e = settle_apply_fact(s);
     if (!e)
-        e = conclude_page(s);
+        e = conclude_closed_page(s);
     if (e || is_done(&s->p))
         return e;
-    if (is_hopeless(&s->p) || surely_declined(s) || surely_refused(s))
-        *ret = END_PROBLEM; /* it went another way: lapsed, captured, voided; or it was refused */
-    else if (surely_nothing(s))
+    if (is_hopeless(&s->p) || proves_declined(s) || proves_refused(s))
+        *ret = END_PROBLEM; /* it lapsed, was captured or voided meanwhile, or was rejected */
+    else if (proves_nothing_sent(s))
         *ret = END_RELEASE;
     else if (s->r->asked && c->answer != GATEWAY_RETRY_LATER && c->answer != GATEWAY_UNCERTAIN &&
-             !waits_for_customer(c) && surely_absent(s))
+             !call_waits_for_customer(c) && proves_absent(s))
         *ret = END_RELEASE;
     else
         *ret = END_UNKNOWN;
@@ -275,14 +279,14 @@ static bool is_captured(const struct payment *p)
     return minor_known(p->captured);
 }
 
-static enum err conclude_capture(struct settle_settling *s, enum settle_ending *ret)
+static enum err conclude_capture(struct settlement *s, enum settle_ending *ret)
 {
     return conclude_by_state(s, is_captured, is_void, ret);
 }
 
-/* The gateway does not have it, and said so long enough: a wrong key of ours, or one of another
- * account, would have been noticed by then. */
-static bool surely_gone(const struct settle_settling *s)
+/* The gateway has said for long enough that it does not have the intent. A wrong API key, or one of
+ * another account, would have been noticed by then. */
+static bool proves_intent_gone(const struct settlement *s)
 {
     const struct gateway_call *c = &s->r->call;
 
@@ -290,9 +294,9 @@ static bool surely_gone(const struct settle_settling *s)
            (c->ask != GATEWAY_VOID || s->t.now_ms - s->r->op.claimed_ms >= LIMIT_ABSENT_MS);
 }
 
-/* Its end brought no state that the payment can take: there is no such intent, or it has other
- * money than was asked for. It ends all the same, and a person is called. */
-static enum err give_up(struct settle_settling *s, struct str why)
+/* The intent does not exist, or has other money than was asked for, so no fact can end the payment.
+ * It fails by our own decision, and an error is logged for the operator. */
+static enum err settle_give_up_payment(struct settlement *s, struct str why)
 {
     char id[UUID_TEXT + 1];
     enum err e;
@@ -308,35 +312,35 @@ static enum err give_up(struct settle_settling *s, struct str why)
     return e ? e : payment_fail(s->tx, &s->t, &s->p, why);
 }
 
-/* Our own cancel is about the intent, not about the payment, which may be FAILED long since. */
-static enum err conclude_own_void(struct settle_settling *s, enum settle_ending *ret)
+/* Our own cancel ends the intent. The payment itself may have been FAILED for a long time. */
+static enum err conclude_own_void(struct settlement *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     bool told =
         c->fact.kind == FACT_INTENT && (c->answer == GATEWAY_OK || c->answer == GATEWAY_REFUSED);
     bool ended = told && (c->fact.state == INTENT_CANCELED || c->fact.state == INTENT_SUCCEEDED);
-    bool gone = surely_gone(s);
-    enum err e = told ? settle_take(s) : OK;
+    bool gone = proves_intent_gone(s);
+    enum err e = told ? settle_apply_fact(s) : OK;
 
     s->paid = told && c->fact.state == INTENT_SUCCEEDED;
     *ret = gone || ended ? END_ANSWER : END_UNKNOWN;
     if (!e && gone && c->ask == GATEWAY_VOID)
-        e = give_up(s, S("gateway_has_no_intent"));
+        e = settle_give_up_payment(s, S("gateway_has_no_intent"));
     else if (!e && ended && s->mismatch)
-        e = give_up(s, S("gateway_mismatch"));
+        e = settle_give_up_payment(s, S("gateway_mismatch"));
     if (e || *ret != END_ANSWER || !s->p.place_held)
         return e;
-    s->p.place_held = false; /* whatever it was, it is not alive any more (D1) */
+    s->p.place_held = false; /* the intent can no longer be paid (D1) */
     return payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
-static enum err conclude_void(struct settle_settling *s, enum settle_ending *ret)
+static enum err conclude_void(struct settlement *s, enum settle_ending *ret)
 {
     return s->r->op.has_key ? conclude_by_state(s, is_void, is_captured, ret)
                             : conclude_own_void(s, ret);
 }
 
-static enum err conclude_refund(struct settle_settling *s, enum settle_ending *ret)
+static enum err conclude_refund(struct settlement *s, enum settle_ending *ret)
 {
     const struct gateway_call *c = &s->r->call;
     bool refused = c->answer == GATEWAY_DECLINED || c->answer == GATEWAY_REFUSED;
@@ -347,26 +351,26 @@ static enum err conclude_refund(struct settle_settling *s, enum settle_ending *r
     if (e || refund.gateway_refund_id.n)
         return e; /* a webhook was faster */
     if (c->answer == GATEWAY_OK)
-        return settle_take(s);
-    if (surely_declined(s) || surely_refused(s) || (refused && !s->r->op.has_key)) {
+        return settle_apply_fact(s);
+    if (proves_declined(s) || proves_refused(s) || (refused && !s->r->op.has_key)) {
         *ret = END_PROBLEM;
-        e = refund_fail(s->tx, &s->t, &refund, error_text(s, S("")));
+        e = refund_fail(s->tx, &s->t, &refund, settle_error_text(s, S("")));
         return e || !refund.automatic ? e : refund_again(s->tx, &s->t, &s->p, &refund);
     }
     if (s->r->op.has_key &&
-        (surely_nothing(s) || (c->answer == GATEWAY_ABSENT && surely_absent(s)))) {
+        (proves_nothing_sent(s) || (c->answer == GATEWAY_ABSENT && proves_absent(s)))) {
         *ret = END_RELEASE;
         return refund_fail(s->tx, &s->t, &refund, S("gateway_timeout"));
     }
     *ret = END_UNKNOWN;
-    if (!s->r->op.has_key && c->answer == GATEWAY_ABSENT && surely_absent(s))
-        s->resend = true; /* our own: now it may be sent again, with a new key */
+    if (!s->r->op.has_key && c->answer == GATEWAY_ABSENT && proves_absent(s))
+        s->resend = true; /* with a new gateway key */
     return OK;
 }
 
 /* --- the answer --- */
 
-static enum err settle_render(struct settle_settling *s, struct str *ret_body)
+static enum err settle_render(struct settlement *s, struct str *ret_body)
 {
     struct refund *refunds = NULL;
     size_t n = 0;
@@ -384,7 +388,7 @@ static enum err settle_render(struct settle_settling *s, struct str *ret_body)
     return subject_of(s->t.payments, &s->p)->render(s->tx, s->t.arena, &s->p, *ret_body, ret_body);
 }
 
-static enum err render_problem(struct settle_settling *s, struct str *ret_body)
+static enum err settle_render_problem(struct settlement *s, struct str *ret_body)
 {
     char members[128], id[UUID_TEXT + 1];
     const char *why = s->mismatch ? "The gateway's answer does not fit the payment."
@@ -414,8 +418,9 @@ static void settle_publish(void *ctx, int64_t arg)
     r->answer = NULL;
 }
 
-/* Everybody who waits for this key is told, once it is durable. */
-static void answer_later(struct settle_settling *s, enum err e, int status, struct str body)
+/* After the commit, all requests that wait for this key get the answer. */
+static void settle_answer_after_commit(struct settlement *s, enum err e, int status,
+                                       struct str body)
 {
     struct op_run *r = s->r;
 
@@ -430,7 +435,7 @@ static void answer_later(struct settle_settling *s, enum err e, int status, stru
 
 /* --- endings --- */
 
-static enum err end_operation(struct settle_settling *s, struct str result)
+static enum err end_operation(struct settlement *s, struct str result)
 {
     struct op_run *r = s->r;
 
@@ -439,7 +444,7 @@ static enum err end_operation(struct settle_settling *s, struct str result)
                  v_uuid(&r->op.id));
 }
 
-static enum err settle_audit(struct settle_settling *s, bool success, struct str detail)
+static enum err settle_audit(struct settlement *s, bool success, struct str detail)
 {
     const struct operation *op = &s->r->op;
     int64_t amount = op->amount > 0 ? op->amount : s->p.money.minor;
@@ -448,8 +453,8 @@ static enum err settle_audit(struct settle_settling *s, bool success, struct str
                        op->has_key ? &op->user : NULL, op->has_key ? &op->key : NULL, s->t.now_ms);
 }
 
-/* Of an operation of our own: nobody else hears of it. */
-static void tell_refusal(const struct settle_settling *s)
+/* No client waits for an operation of our own, so its rejection is logged. */
+static void settle_log_rejected(const struct settlement *s)
 {
     char id[UUID_TEXT + 1];
 
@@ -461,7 +466,7 @@ static void tell_refusal(const struct settle_settling *s)
                      LOG_TEXT("errorCode", str_of(s->r->call.error_code)), LOG_TRACE(s->t.trace));
 }
 
-static enum err end_answered(struct settle_settling *s, bool problem)
+static enum err end_answered(struct settlement *s, bool problem)
 {
     int status = problem ? 422 : s->r->op.kind == OP_CREATE ? 201 : 200;
     bool done = s->r->op.kind == OP_VOID ? !s->paid : s->p.status != PAYMENT_FAILED;
@@ -470,38 +475,40 @@ static enum err end_answered(struct settle_settling *s, bool problem)
     enum err e = OK;
 
     if (s->r->op.has_key)
-        e = problem ? render_problem(s, &body) : settle_render(s, &body);
+        e = problem ? settle_render_problem(s, &body) : settle_render(s, &body);
     if (!e)
         e = key_done(s->tx, &s->r->op, status, body);
     if (!e)
         e = end_operation(s, problem ? S("refused") : S("done"));
     if (!e)
         e = settle_audit(s, success, s->r->op.has_key ? s->p.failure_reason : s->r->op.cause);
+    if (e)
+        return e;
     if (problem && !s->r->op.has_key)
-        tell_refusal(s);
-    if (!e && !problem && s->r->op.kind == OP_CREATE)
+        settle_log_rejected(s);
+    if (!problem && s->r->op.kind == OP_CREATE)
         tx_after_commit(s->tx, operate_log_created, s->r, s->p.status);
-    if (!e)
-        answer_later(s, OK, status, body);
-    return e;
+    settle_answer_after_commit(s, OK, status, body);
+    return OK;
 }
 
-static enum err end_released(struct settle_settling *s)
+static enum err end_released(struct settlement *s)
 {
     enum err e;
 
-    assert(s->r->op.has_key); /* our own go on until they are answered */
+    assert(s->r->op.has_key); /* our own operations go on until they have an outcome */
     e = key_release(s->tx, &s->r->op);
     if (!e)
         e = end_operation(s, S("nothing happened"));
     if (!e)
         e = settle_audit(s, false, str_of(s->r->call.error_code));
-    if (!e)
-        answer_later(s, ERR_GATEWAY, 0, (struct str){ 0 });
-    return e;
+    if (e)
+        return e;
+    settle_answer_after_commit(s, ERR_GATEWAY, 0, (struct str){ 0 });
+    return OK;
 }
 
-static enum err store_unknown(struct settle_settling *s)
+static enum err store_unknown(struct settlement *s)
 {
     struct op_run *r = s->r;
     bool sent = !r->asked && r->call.sent;
@@ -515,26 +522,27 @@ static enum err store_unknown(struct settle_settling *s)
                  V_INT(r->op.list_ms), v_uuid(&r->op.id));
 }
 
-static enum err end_unknown(struct settle_settling *s)
+static enum err end_unknown(struct settlement *s)
 {
     struct op_run *r = s->r;
     bool late = r->call.timed_out || r->asked;
-    /* A long list is read on sooner, about each minute; many that do so ask for the same pages. */
-    bool soon = r->call.list_more && r->op.asks > ASK_ON_MOST;
+    /* The search through a long list continues about every minute. */
+    bool soon = r->call.list_more && r->op.asks > QUERIES_PACED_MAX;
     enum err e = store_unknown(s);
 
     r->job->again_ms = s->t.now_ms + retry_delay_ms(&retry_table[RETRY_OPERATION_QUERY],
-                                                    (soon ? ASK_ON_MOST : r->op.asks) + 1);
+                                                    (soon ? QUERIES_PACED_MAX : r->op.asks) + 1);
     if (!e)
         e = unknown_hasten(s->tx, r->p, s->t.now_ms);
-    if (!e)
-        answer_later(s, late ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0, (struct str){ 0 });
-    if (!e && r->op.has_key && r->answer)
+    if (e)
+        return e;
+    settle_answer_after_commit(s, late ? ERR_GATEWAY_TIMEOUT : ERR_GATEWAY, 0, (struct str){ 0 });
+    if (r->op.has_key && r->answer)
         r->answer->unknown = true;
-    return e;
+    return OK;
 }
 
-static enum err payment_settle_end(struct settle_settling *s, enum settle_ending ending)
+static enum err settle_end(struct settlement *s, enum settle_ending ending)
 {
     switch (ending) {
     case END_ANSWER: return end_answered(s, false);
@@ -545,9 +553,9 @@ static enum err payment_settle_end(struct settle_settling *s, enum settle_ending
     return ERR_INTERNAL;
 }
 
-/* open_op goes with the change that ends the operation, in one UPDATE where there is one. */
-static enum err close_operation(struct settle_settling *s, enum settle_ending ending,
-                                int64_t version)
+/* Clears or keeps open_op; saves the UPDATE if the change that ended the operation stored it. */
+static enum err settle_close_operation(struct settlement *s, enum settle_ending ending,
+                                       int64_t version)
 {
     bool open = ending == END_UNKNOWN;
     bool stored = s->p.version == version || s->p.has_open_op;
@@ -556,44 +564,44 @@ static enum err close_operation(struct settle_settling *s, enum settle_ending en
     return open == stored ? OK : payment_store(s->tx, &s->p, s->t.now_ms);
 }
 
-static bool is_open(const struct settle_settling *s)
+static bool settle_has_open_op(const struct settlement *s)
 {
     return s->p.has_open_op && uuid_eq(s->p.open_op, s->r->op.id);
 }
 
-static enum err settle_run(struct settle_settling *s)
+static enum err settle_run(struct settlement *s)
 {
-    static enum err (*const conclude[OP_KINDS])(struct settle_settling *, enum settle_ending *) = {
+    static enum err (*const conclude[OP_KINDS])(struct settlement *, enum settle_ending *) = {
         conclude_create, conclude_capture, conclude_refund, conclude_void
     };
     struct op_run *r = s->r;
     enum settle_ending ending = END_RELEASE;
     int64_t version = s->p.version;
-    bool was_open = is_open(s);
+    bool was_open = settle_has_open_op(s);
     enum err e;
 
     if (was_open)
         s->p.has_open_op = false;
     e = conclude[r->op.kind](s, &ending);
-    if (s->mismatch && (r->op.has_key || ending != END_UNKNOWN)) /* our own goes on until it ends */
+    if (s->mismatch && (r->op.has_key || ending != END_UNKNOWN)) /* our own operations go on */
         ending = END_PROBLEM;
     if (!e && was_open)
-        e = close_operation(s, ending, version);
+        e = settle_close_operation(s, ending, version);
     if (e)
         return e;
-    assert(ending == END_UNKNOWN || !is_open(s)); /* what has ended locks its payment no more */
-    return payment_settle_end(s, ending);
+    assert(ending == END_UNKNOWN || !settle_has_open_op(s)); /* invariant (3) */
+    return settle_end(s, ending);
 }
 
-/* Where there is nothing to call for: it has ended, there is no intent that could be cancelled, its
- * customer has paid meanwhile, or it is too late to send it. */
-static enum err settle_nothing(struct settle_settling *s)
+/* The gateway was not called: the operation has ended, there is no intent to cancel, the customer
+ * has paid meanwhile, or it is too late to submit it. */
+static enum err settle_nothing(struct settlement *s)
 {
     enum err e = OK;
 
     if (s->r->op.phase == PHASE_DONE)
         return OK;
-    if (s->r->op.has_key) { /* a session that could not be made in time: its key is free again */
+    if (s->r->op.has_key) { /* a Checkout session that could not be made in time */
         s->p.has_open_op = false;
         e = payment_store(s->tx, &s->p, s->t.now_ms);
         return e ? e : end_released(s);
@@ -608,7 +616,7 @@ static enum err settle_nothing(struct settle_settling *s)
 enum err operation_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct op_run *r = j->state;
-    struct settle_settling s = { .tx = tx, .r = r };
+    struct settlement s = { .tx = tx, .r = r };
     enum err e = fault_point(&r->p->runtime.env->faults, "op.settling");
 
     (void)ctx;

@@ -3,11 +3,14 @@
  *   fact --domain/payment_move--> APPLY ------> payments, payment_transactions, domain_events,
  *                            |                  what follows (confirm, abandon, lapse, cancel)
  *                            |--> SAME -------> payment_transactions only
- *                            |--> SUPERSEDED -> nothing: it is history
+ *                            |--> SUPERSEDED -> nothing: the payment is past this state
  *                            |--> STRAY ------> payment_transactions, and the money goes back (D2)
- *                            '--> MISMATCH ---> nothing: for the caller to refuse (D10)
+ *                            '--> MISMATCH ---> nothing: the caller rejects it (D10)
  *
- * Everything here is inside the caller's transaction and may be run again. */
+ *   (1) The caller holds the payment's lock. All writes are in the caller's transaction, which may
+ *       be run again; a crash before its commit leaves nothing.
+ *   (2) Money is captured once. What was captured is refunded and never FAILED.
+ *   (3) The pure rule is domain/payment.c; this file only stores what it decides. */
 #include "payment/transition.h"
 
 #include "base/buf.h"
@@ -39,8 +42,8 @@ static struct str transaction_status(enum intent_state s)
     return names[s];
 }
 
-static enum err transaction_move(struct tx *tx, const struct taking *t, const struct payment *p,
-                                 const struct fact *f)
+static enum err transaction_store_state(struct tx *tx, const struct taking *t,
+                                        const struct payment *p, const struct fact *f)
 {
     static const enum intent_state stamps[] = { INTENT_AUTHORIZED, INTENT_SUCCEEDED,
                                                 INTENT_DECLINED, INTENT_CANCELED };
@@ -61,8 +64,9 @@ static enum err transaction_move(struct tx *tx, const struct taking *t, const st
                  f->action_expires_ms ? V_INT(f->action_expires_ms) : V_NULL);
 }
 
-/* The slip that was paid is told behind its money: that it was there is kept all the same (E7). */
-static enum err learn_konbini(struct tx *tx, const struct taking *t, const struct fact *f)
+/* The event that describes a konbini slip may come after the slip's money: it is stored (E7). */
+static enum err transaction_store_konbini(struct tx *tx, const struct taking *t,
+                                          const struct fact *f)
 {
     if (!f->konbini_number.n && !f->konbini_store.n)
         return OK;
@@ -74,7 +78,7 @@ static enum err learn_konbini(struct tx *tx, const struct taking *t, const struc
 
 /* --- what the customer has to do --- */
 
-static struct str action_json(struct arena *a, const struct fact *f)
+static struct str transition_action_json(struct arena *a, const struct fact *f)
 {
     struct buf b;
 
@@ -113,34 +117,36 @@ struct str failure_text(struct arena *a, struct str decline_code, struct str cod
 
 /* --- applying --- */
 
-static bool brings_money(const struct fact *f)
+static bool fact_brings_money(const struct fact *f)
 {
     return f->state == INTENT_AUTHORIZED || f->state == INTENT_SUCCEEDED;
 }
 
-static void transition_remember(struct payment *p, const struct fact *f)
+static void transition_keep_intent(struct payment *p, const struct fact *f)
 {
-    if (f->intent_id.n && (!is_paid_on_page(p) || brings_money(f)))
+    if (f->intent_id.n && (!is_paid_on_page(p) || fact_brings_money(f)))
         p->gateway_transaction_id = f->intent_id;
     if (f->capture_before_ms)
         p->capture_before_ms = f->capture_before_ms;
 }
 
-/* What the customer has to do is stored. Unfinished for too long, it is cancelled: planned once. */
-static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct payment *p,
-                                  const struct fact *f)
+/* Stores what the customer has to do. The first time, also plans the cancel of a payment that stays
+ * unfinished for too long. */
+static enum err transition_wait_for_customer(struct tx *tx, const struct taking *t,
+                                             struct payment *p, const struct fact *f)
 {
     bool planned = p->action.n > 0;
     int64_t due_ms = CLOCK_NEVER;
-    enum err e = OK;
+    enum err e;
 
-    if (is_paid_on_page(p)) /* the page asks for it by itself; its session ends by itself */
+    if (is_paid_on_page(p)) /* the page shows it, and its session ends by itself */
         return OK;
-    if (f->action_type.n || f->client_secret.n) /* else it is being worked on */
-        p->action = action_json(t->arena, f);
-    if (!planned)
-        e = follow_poll(tx, t, p, f);
-    if (!planned && !e)
+    if (f->action_type.n || f->client_secret.n) /* otherwise the intent is processing */
+        p->action = transition_action_json(t->arena, f);
+    if (planned)
+        return OK;
+    e = follow_poll(tx, t, p, f);
+    if (!e)
         e = subject_of(t->payments, p)->ends(tx, t, p, f, &due_ms);
     return e || due_ms == CLOCK_NEVER ? e : follow_abandon(tx, t->payments, p, t->now_ms, due_ms);
 }
@@ -148,10 +154,10 @@ static enum err wait_for_customer(struct tx *tx, const struct taking *t, struct 
 static enum err enter_pending(struct tx *tx, const struct taking *t, struct payment *p,
                               const struct fact *f)
 {
-    if (f->state == INTENT_DECLINED) /* the customer confirms: another card may still do (D11) */
+    if (f->state == INTENT_DECLINED) /* the customer confirms and may try another card (D11) */
         p->failure_reason =
             failure_text(t->arena, f->decline_code, f->failure_code, f->failure_message);
-    return wait_for_customer(tx, t, p, f);
+    return transition_wait_for_customer(tx, t, p, f);
 }
 
 static enum err enter_authorized(struct tx *tx, const struct taking *t, struct payment *p)
@@ -168,7 +174,7 @@ static enum err enter_captured(struct tx *tx, struct payment *p, const struct mo
     int back;
     enum err e = refund_sums(tx, p->id, &sums);
 
-    assert(!minor_known(p->captured)); /* its money comes once */
+    assert(!minor_known(p->captured)); /* invariant (2) */
     if (e)
         return e;
     p->captured = m->captured;
@@ -176,15 +182,15 @@ static enum err enter_captured(struct tx *tx, struct payment *p, const struct mo
     p->action = (struct str){ 0 };
     p->place_held = false;
     back = minor_cmp(sums.succeeded, p->captured);
-    if (back <= 0) { /* refunds that were heard of before */
+    if (back <= 0) { /* counts the refunds that were reported before the capture */
         p->refunded = minor_or_none(sums.succeeded);
         p->status = back ? PAYMENT_CAPTURED : PAYMENT_REFUNDED;
     }
     return OK;
 }
 
-/* A decline leaves the intent alive at the gateway: somebody could still pay it. It is cancelled,
- * and until that is sure the place stays held (D1, D11). */
+/* A declined intent can still be paid at the gateway. It is cancelled, and until the cancel is
+ * confirmed the payment keeps its subject's place (D1, D11). */
 static enum err enter_failed(struct tx *tx, const struct taking *t, struct payment *p,
                              const struct fact *f)
 {
@@ -218,7 +224,7 @@ static enum err transition_enter(struct tx *tx, const struct taking *t, struct p
     return ERR_INTERNAL;
 }
 
-/* Counted with the commit, so once, whoever brought it and however often it is run (O2). */
+/* Counted after the commit, so once, however often the transaction is run (O2). */
 static void count_amount(struct tx *tx, const struct payment *p, const struct move *m)
 {
     bool captured = m->to == PAYMENT_CAPTURED;
@@ -236,24 +242,32 @@ static enum err transition_apply(struct tx *tx, const struct taking *t, struct p
     enum payment_status from = p->status;
     enum err e;
 
-    transition_remember(p, f);
+    transition_keep_intent(p, f);
     p->status = m->to;
     e = transition_enter(tx, t, p, f, m);
     if (!e)
         e = payment_store(tx, p, t->now_ms);
-    if (!e && from != m->to)
+    if (e)
+        return e;
+    if (from != m->to) {
         count_amount(tx, p, m);
-    if (!e && from != m->to)
         e = tell_move(tx, t, p, m);
-    if (!e && m->to == PAYMENT_CAPTURED)
+        if (e)
+            return e;
+    }
+    if (m->to == PAYMENT_CAPTURED) {
         e = take_receipt(tx, t, p);
-    return e ? e : subject_of(t->payments, p)->moved(tx, t, p, f);
+        if (e)
+            return e;
+    }
+    return subject_of(t->payments, p)->moved(tx, t, p, f);
 }
 
-static enum err apply_known(struct tx *tx, const struct taking *t, struct payment *p,
-                            const struct fact *f, const struct move *m, bool subject_open)
+static enum err transition_apply_and_check(struct tx *tx, const struct taking *t, struct payment *p,
+                                           const struct fact *f, const struct move *m,
+                                           bool subject_open)
 {
-    enum err e = transaction_move(tx, t, p, f);
+    enum err e = transaction_store_state(tx, t, p, f);
 
     if (!e)
         e = transition_apply(tx, t, p, f, m);
@@ -263,13 +277,13 @@ static enum err apply_known(struct tx *tx, const struct taking *t, struct paymen
     return subject_of(t->payments, p)->captured_late(tx, t, p);
 }
 
-/* --- money that nobody wants (D2) --- */
+/* --- money that cannot be kept goes back (D2) --- */
 
-/* Starts the operation that sends it back, told and audited; *ret_started false: it is on its way
- * already. intent_id empty: the payment's own. */
-static enum err send_back(struct tx *tx, const struct taking *t, const struct payment *p,
-                          const struct fact *f, struct str intent_id, struct str cause,
-                          const char *line, struct str detail, bool *ret_started)
+/* Starts our own void or refund, with a log line and an audit line. *ret_started false: it was
+ * started before. intent_id empty: the payment's own intent. */
+static enum err start_money_return(struct tx *tx, const struct taking *t, const struct payment *p,
+                                   const struct fact *f, struct str intent_id, struct str cause,
+                                   const char *line, struct str detail, bool *ret_started)
 {
     bool captured = f->state == INTENT_SUCCEEDED;
     enum op_kind kind = captured ? OP_REFUND : OP_VOID;
@@ -290,18 +304,18 @@ static enum err send_back(struct tx *tx, const struct taking *t, const struct pa
              : audit_money(tx, op_keyword(kind), p, amount, true, detail, NULL, NULL, t->now_ms);
 }
 
-static enum err give_back(struct tx *tx, const struct taking *t, struct payment *p,
-                          const struct fact *f)
+static enum err transition_return_money(struct tx *tx, const struct taking *t, struct payment *p,
+                                        const struct fact *f)
 {
     bool started, captured = f->state == INTENT_SUCCEEDED;
-    enum err e = send_back(tx, t, p, f, S(""), S("stray"),
-                           "Money landed where it cannot be taken; it goes back",
-                           S("money landed where it cannot be taken; it goes back"), &started);
+    enum err e = start_money_return(
+        tx, t, p, f, S(""), S("stray"), "Money landed where it cannot be taken; it goes back",
+        S("money landed where it cannot be taken; it goes back"), &started);
 
     if (e || !started)
         return e;
-    transition_remember(p, f);
-    p->place_held = p->place_held && !captured; /* a paid intent cannot be paid again */
+    transition_keep_intent(p, f);
+    p->place_held = p->place_held && !captured; /* a captured intent cannot be paid again */
     if (captured && p->status == PAYMENT_PENDING)
         e = payment_fail(tx, t, p, S("refunded_automatically"));
     else
@@ -314,7 +328,7 @@ static enum err give_back(struct tx *tx, const struct taking *t, struct payment 
 enum err take_other_intent(struct tx *tx, const struct taking *t, const struct payment *p,
                            const struct fact *f)
 {
-    return transaction_move(tx, t, p, f);
+    return transaction_store_state(tx, t, p, f);
 }
 
 enum err give_back_other(struct tx *tx, const struct taking *t, const struct payment *p,
@@ -322,30 +336,31 @@ enum err give_back_other(struct tx *tx, const struct taking *t, const struct pay
 {
     char cause[LIMIT_GATEWAY_ID + 8];
     bool started;
-    enum err e = transaction_move(tx, t, p, f);
+    enum err e = transaction_store_state(tx, t, p, f);
 
-    if (e || !brings_money(f))
+    if (e || !fact_brings_money(f))
         return e;
     snprintf(cause, sizeof(cause), "stray:%.*s", (int)f->intent_id.n, f->intent_id.p);
-    e = send_back(tx, t, p, f, f->intent_id, str_of(cause),
-                  "Money on a second intent of a payment; it goes back",
-                  S("money on a second intent of this payment; it goes back"), &started);
-    if (!e && started) /* paid twice: two of our intents for one payment */
-        tx_after_commit(
-            tx, metrics_add,
-            metrics_cell(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_PAYMENT)), 1);
-    if (e || !started || !subject_of(t->payments, p)->given_back)
+    e = start_money_return(tx, t, p, f, f->intent_id, str_of(cause),
+                           "Money on a second intent of a payment; it goes back",
+                           S("money on a second intent of this payment; it goes back"), &started);
+    if (e || !started)
         return e;
-    return subject_of(t->payments, p)->given_back(tx, t, p, f);
+    tx_after_commit(
+        tx, metrics_add,
+        metrics_cell(tx_env(tx)->metrics, COUNT_VIOLATION, AT(VIOLATION_SECOND_PAYMENT)), 1);
+    return subject_of(t->payments, p)->given_back
+               ? subject_of(t->payments, p)->given_back(tx, t, p, f)
+               : OK;
 }
 
-/* --- the whole --- */
+/* --- applying a fact about an intent --- */
 
-/* Cancelled is the end of an intent. That it had been authorised before is heard of late: then it
- * was a void, as it would have been in order (E7); where a try of it had failed, it stays FAILED.
- */
-static enum err recall_canceled(struct tx *tx, const struct payment *p, const struct fact *f,
-                                bool subject_open, struct move *m)
+/* "Authorized" arrives after "canceled", which ended the intent. In the right order this would have
+ * been a void, so the payment becomes REFUNDED (E7). If a try of the intent had failed, it stays
+ * FAILED. */
+static enum err transition_recall_canceled(struct tx *tx, const struct payment *p,
+                                           const struct fact *f, bool subject_open, struct move *m)
 {
     struct row row;
     enum err e;
@@ -366,19 +381,20 @@ static enum err recall_canceled(struct tx *tx, const struct payment *p, const st
     return OK;
 }
 
-/* Only where money is about to be taken does it matter whether its subject still wants it. */
-static enum err subject_is_open(struct tx *tx, const struct taking *t, const struct payment *p,
-                                const struct fact *f, bool *ret_open)
+/* Whether the subject still takes money is read only when the fact is about to bring money. */
+static enum err transition_subject_open(struct tx *tx, const struct taking *t,
+                                        const struct payment *p, const struct fact *f,
+                                        bool *ret_open)
 {
     *ret_open = true;
-    if (minor_known(p->captured) || !brings_money(f))
+    if (minor_known(p->captured) || !fact_brings_money(f))
         return OK;
     return subject_of(t->payments, p)->is_open(tx, p, ret_open);
 }
 
-/* A cancel that reached an intent whose payment already is FAILED frees its place (D1). */
-static enum err free_place(struct tx *tx, const struct taking *t, struct payment *p,
-                           const struct fact *f)
+/* The cancel of an intent whose payment is FAILED already: the place is free again (D1). */
+static enum err transition_free_place(struct tx *tx, const struct taking *t, struct payment *p,
+                                      const struct fact *f)
 {
     if (!p->place_held || f->state != INTENT_CANCELED)
         return OK;
@@ -386,8 +402,8 @@ static enum err free_place(struct tx *tx, const struct taking *t, struct payment
     return payment_store(tx, p, t->now_ms);
 }
 
-/* A try on the gateway's page that came to nothing, and ended with its session: the next session
- * goes on with the same payment (D18). */
+/* A try on the gateway's page that ended unpaid with its session. The payment stays PENDING for its
+ * next session (D18). */
 static bool is_lost_try(const struct payment *p, const struct fact *f)
 {
     return is_paid_on_page(p) && p->status == PAYMENT_PENDING && !p->gateway_transaction_id.n &&
@@ -406,28 +422,30 @@ enum err take_intent(struct tx *tx, const struct taking *t, struct payment *p, c
         .declined = p->status == PAYMENT_PENDING && p->failure_reason.n,
     };
     struct move m;
-    enum err e = subject_is_open(tx, t, p, f, &view.subject_open);
+    enum err e = transition_subject_open(tx, t, p, f, &view.subject_open);
 
     *ret_verdict = VERDICT_SAME;
-    if (!e && is_of_other_intent(p, f)) /* since it was asked for, another one has paid */
-        return give_back_other(tx, t, p, f);
-    if (!e && is_lost_try(p, f))
-        return transaction_move(tx, t, p, f);
     if (e)
         return e;
+    if (is_of_other_intent(p, f)) /* another intent has paid since the gateway was queried */
+        return give_back_other(tx, t, p, f);
+    if (is_lost_try(p, f))
+        return transaction_store_state(tx, t, p, f);
     m = payment_move(&view, f);
-    e = recall_canceled(tx, p, f, view.subject_open, &m);
+    e = transition_recall_canceled(tx, p, f, view.subject_open, &m);
     if (e)
         return e;
     *ret_verdict = m.verdict;
     switch (m.verdict) {
-    case VERDICT_APPLY: return apply_known(tx, t, p, f, &m, view.subject_open);
-    case VERDICT_SAME: e = transaction_move(tx, t, p, f); return e ? e : free_place(tx, t, p, f);
+    case VERDICT_APPLY: return transition_apply_and_check(tx, t, p, f, &m, view.subject_open);
+    case VERDICT_SAME:
+        e = transaction_store_state(tx, t, p, f);
+        return e ? e : transition_free_place(tx, t, p, f);
     case VERDICT_STRAY_AUTHORIZED:
     case VERDICT_STRAY_SUCCEEDED:
-        e = transaction_move(tx, t, p, f);
-        return e ? e : give_back(tx, t, p, f);
-    case VERDICT_SUPERSEDED: return learn_konbini(tx, t, f);
+        e = transaction_store_state(tx, t, p, f);
+        return e ? e : transition_return_money(tx, t, p, f);
+    case VERDICT_SUPERSEDED: return transaction_store_konbini(tx, t, f);
     case VERDICT_MISMATCH: return OK;
     }
     return ERR_INTERNAL;
@@ -437,8 +455,8 @@ enum err take_open(struct tx *tx, const struct taking *t, struct payment *p, con
 {
     enum err e;
 
-    transition_remember(p, f);
-    e = wait_for_customer(tx, t, p, f); /* or nobody would look at it again */
+    transition_keep_intent(p, f);
+    e = transition_wait_for_customer(tx, t, p, f); /* plans the poll and the cancel */
     return e ? e : payment_store(tx, p, t->now_ms);
 }
 
@@ -449,7 +467,7 @@ enum err payment_fail(struct tx *tx, const struct taking *t, struct payment *p, 
                                         .captured = MINOR_NONE };
     enum err e;
 
-    assert(!minor_known(p->captured)); /* what was taken is refunded, and never FAILED */
+    assert(!minor_known(p->captured)); /* invariant (2) */
     p->status = PAYMENT_FAILED;
     p->failure_reason = cut_utf8(reason, FAILURE_MAX);
     p->given_up = true;

@@ -21,7 +21,7 @@ enum err unknown_read_state(struct tx *tx, int64_t now_ms, struct unknown_state 
 
 /* --- shown --- */
 
-struct page {
+struct unknown_list {
     struct buf *out;
     int64_t now_ms;
     int limit, count;
@@ -29,9 +29,9 @@ struct page {
     struct uuid last;
 };
 
-static enum err add_one(void *ctx, const struct row *row)
+static enum err unknown_list_add(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct unknown_list *g = ctx;
     const struct val *c = row->col;
     struct buf *b = g->out;
     struct uuid id, payment;
@@ -70,12 +70,12 @@ enum err unknown_page(struct tx *tx, struct arena *a, int64_t now_ms, const stru
     const struct uuid *from = after ? after : &first;
     struct val v[] = { v_uuid(from), V_INT(limit + 1) };
     struct buf b;
-    struct page g = { .out = &b, .now_ms = now_ms, .limit = limit };
+    struct unknown_list g = { .out = &b, .now_ms = now_ms, .limit = limit };
     enum err e;
 
     buf_init(&b, PAGE_BYTES);
     buf_add(&b, S("{\"data\":["));
-    e = tx_each(tx, STMT_unknown_page, v, COUNT(v), add_one, &g);
+    e = tx_each(tx, STMT_unknown_page, v, COUNT(v), unknown_list_add, &g);
     buf_char(&b, ']');
     if (g.more)
         out_uuid(&b, "nextCursor", g.last);

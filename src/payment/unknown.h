@@ -1,13 +1,13 @@
-/* unknown.h - operations whose outcome nobody knows (P7). The resolver asks for them until it knows
- * (operation.c); here they are counted and shown. ops/unknown_watch.h reports those that take too
- * long. */
+/* unknown.h - operations with an unknown outcome (P7). Their job queries the gateway until the outcome
+ * is known (operation.c); here they are counted and listed. ops/unknown_watch.h reports those that
+ * take too long. */
 #pragma once
 
 #include "payment/payments.h"
 
 struct unknown_state {
-    int64_t count;     /* LIMIT_UNKNOWN_SEEN at most: more are not counted */
-    int64_t oldest_ms; /* how long ago the oldest was claimed; 0: there is none */
+    int64_t count;     /* LIMIT_UNKNOWN_SEEN at most */
+    int64_t oldest_ms; /* the age of the oldest claim; 0: there is none */
 };
 enum err unknown_read_state(struct tx *tx, int64_t now_ms, struct unknown_state *ret_state);
 
@@ -37,5 +37,5 @@ enum {
 
 /* The id of the message "payment.unknown" (ops/unknown_watch.h). */
 extern const struct uuid unknown_watch_id;
-/* With whatever a look should see: it comes within a minute. */
+/* The watch runs within a minute, and sees what this transaction has stored. */
 enum err unknown_hasten(struct tx *tx, struct payments *pp, int64_t now_ms);

@@ -1,3 +1,6 @@
+/* waiting.c - the waiting room: a hash table of requests by scope, behind one mutex that is held for
+ * a few memory accesses and never across I/O. A waiter is linked by its request's own memory; `prev`
+ * is NULL once it has been taken out, so it is either answered or leaves, never both. */
 #include "payment/waiting.h"
 
 #include "base/limits.h"
@@ -32,8 +35,7 @@ void waiting_free(struct waiting *r)
     free(r);
 }
 
-/* The end of the scope is a client's key: made by chance, and if it is not, only its owner waits.
- */
+/* FNV-1a. A client that picks colliding keys slows down only requests with those keys. */
 static struct waiter **waiting_bucket(struct waiting *r, const struct scope *s)
 {
     uint32_t h = 2166136261u;
@@ -63,7 +65,7 @@ bool waiting_enter(struct waiting *r, struct waiter *w)
     return room;
 }
 
-static void take_out(struct waiting *r, struct waiter *w)
+static void waiter_unlink(struct waiting *r, struct waiter *w)
 {
     *w->prev = w->next;
     if (w->next)
@@ -79,12 +81,12 @@ bool waiting_leave(struct waiting *r, struct waiter *w)
     pthread_mutex_lock(&r->lock);
     was_there = w->prev != NULL;
     if (was_there)
-        take_out(r, w);
+        waiter_unlink(r, w);
     pthread_mutex_unlock(&r->lock);
     return was_there;
 }
 
-static void come_back(struct task *t)
+static void waiter_answered(struct task *t)
 {
     struct waiter *w = CONTAINER_OF(t, struct waiter, task);
 
@@ -102,7 +104,7 @@ void waiting_answer(struct waiting *r, const struct scope *s, struct answer *a)
         next = w->next;
         if (memcmp(&w->scope, s, sizeof(*s)) != 0)
             continue;
-        take_out(r, w);
+        waiter_unlink(r, w);
         w->next = list;
         list = w;
     }
@@ -111,7 +113,7 @@ void waiting_answer(struct waiting *r, const struct scope *s, struct answer *a)
         next = list->next;
         list->answer = a;
         atomic_fetch_add(&a->refs, 1);
-        list->task = (struct task){ .run = come_back };
+        list->task = (struct task){ .run = waiter_answered };
         executor_post(list->executor, &list->task); /* from here on it is not ours */
     }
     answer_release(a);

@@ -1,9 +1,10 @@
-/* waiting.h - requests that wait for an answer which somebody else is working on (I4). Whoever
- * settles the operation answers all that wait for its key, after its commit, from any thread.
+/* waiting.h - requests that wait for the answer of an operation under way (I4). The settle of the
+ * operation answers all requests that wait for its key, after its commit, from any thread.
  *
- *   (1) A request enters BEFORE it looks the key up. So either it sees that the operation is done,
- *       or the one who settles it finds the request here. Nothing falls between.
- *   (2) Who is taken out to be answered comes back exactly once; who leaves by itself does not. */
+ *   (1) A request enters BEFORE it looks its key up. So either it sees that the operation is done, or
+ *       the settle finds the request here; no answer is missed.
+ *   (2) A waiter that is taken out to be answered gets exactly one callback; one that leaves by
+ *       itself gets none. */
 #pragma once
 
 #include "base/err.h"
@@ -13,15 +14,15 @@
 
 enum { SCOPE_BYTES = 33 };
 
-struct scope { /* whose key, for which operation (I1) */
+struct scope { /* user, kind of operation, key (I1) */
     unsigned char b[SCOPE_BYTES];
 };
 
-/* What everybody who waits is told. Shared; the last one frees it. */
+/* The answer for all waiting requests; counted references. */
 struct answer {
     _Atomic int refs;
     enum err err; /* OK: status and body */
-    bool unknown; /* with an err: whether it happened is not known yet */
+    bool unknown; /* with an err: the outcome is not known yet */
     int status;
     enum payment_status settled_as; /* the payment's status in the body */
     struct uuid payment;
@@ -32,11 +33,10 @@ struct answer {
 struct waiter {
     struct scope scope;
     struct executor *executor;
-    void (*answered)(
-        struct waiter *w); /* on the executor; w->answer is held until answer_release() */
+    void (*answered)(struct waiter *w); /* on the executor; releases w->answer */
     struct answer *answer;
 
-    struct waiter *next, **prev; /* the room's */
+    struct waiter *next, **prev; /* the waiting room's list */
     struct task task;
 };
 
@@ -46,10 +46,11 @@ struct waiting *waiting_new(void);
 void waiting_free(struct waiting *r);
 
 bool waiting_enter(struct waiting *r, struct waiter *w); /* false: the room is full */
-/* False: it is not there any more, its answer is on its way back. */
+/* False: it was taken out already, and its callback is under way. */
 bool waiting_leave(struct waiting *r, struct waiter *w);
 
 struct answer *answer_new(enum err e, int status, struct uuid payment, struct str body);
 void answer_release(struct answer *a);
-/* Gives it to all who wait for the scope, and takes the caller's hold on it. NULL is fine. */
+/* Posts the answer to all requests that wait for the scope, and takes the caller's reference. NULL is
+ * fine. */
 void waiting_answer(struct waiting *r, const struct scope *s, struct answer *a);

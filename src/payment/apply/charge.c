@@ -1,21 +1,22 @@
-/* charge.c - what a charge says of a payment's money: never how much of it there is, but its
- * fee, its receipt, and until when a hold can be captured (E3).
+/* charge.c - a charge's fee, its receipt, and until when a hold can be captured (E3). A charge never
+ * changes an amount of the payment.
  *
- *   charge --> fits? --> payment_transactions --> captured: the receipt is told and audited, once
- *                                |                  the payment is so, too; whichever comes last
- * (E7)
- *                                '--> a balance transaction that is new: its fee is asked for later
+ *   charge --> fits? --> payment_transactions --> charge and payment captured, whichever comes
+ *                                |                last (E7): receipt and audit line, once
+ *                                '--> new balance transaction: the caller queries its fee
  *
- * Fee and net are not in the event: it names the balance transaction by its id alone. */
+ * The event names the balance transaction by its id alone, without fee and net. Runs in the
+ * caller's transaction, under the payment's lock; a crash before the commit leaves nothing. */
 #include "notify/notification.h"
 #include "payment/follow.h"
 #include "payment/transition.h"
 
 #include <string.h>
 
-/* When the authorisation lapses stands on the charge: the webhook may be the first to say so. */
-static enum err learn_capture_before(struct tx *tx, const struct taking *t, struct payment *p,
-                                     const struct fact *f)
+/* The end of the authorization is a field of the charge, so its webhook may be the first to bring
+ * it. */
+static enum err charge_store_capture_before(struct tx *tx, const struct taking *t,
+                                            struct payment *p, const struct fact *f)
 {
     enum err e;
 
@@ -23,11 +24,13 @@ static enum err learn_capture_before(struct tx *tx, const struct taking *t, stru
         return OK;
     p->capture_before_ms = f->capture_before_ms;
     e = payment_store(tx, p, t->now_ms);
-    return !e && p->status == PAYMENT_AUTHORIZED ? follow_lapse(tx, t->payments, p, t->now_ms) : e;
+    if (e || p->status != PAYMENT_AUTHORIZED)
+        return e;
+    return follow_lapse(tx, t->payments, p, t->now_ms);
 }
 
-/* Its fee is asked for once: in the commit that first stores its balance transaction. */
-static enum err is_balance_new(struct tx *tx, const struct fact *f, bool *ret_new)
+/* The fee is queried once: after the commit that first stores the balance transaction. */
+static enum err charge_has_new_balance(struct tx *tx, const struct fact *f, bool *ret_new)
 {
     struct row row;
     enum err e;
@@ -57,8 +60,7 @@ static enum err charge_store(struct tx *tx, const struct taking *t, const struct
                  v_text(f->konbini_store));
 }
 
-/* The last of what a payment tells people. */
-static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
+static enum err receipt_send(struct tx *tx, const struct taking *t, const struct payment *p,
                              struct str charge_id, struct str url)
 {
     bool of_participant = p->context == CONTEXT_PARTICIPANT, is_new;
@@ -78,18 +80,17 @@ static enum err tell_receipt(struct tx *tx, const struct taking *t, const struct
     return audit_money(tx, "RECEIPT", p, p->captured.minor, true, charge_id, NULL, NULL, t->now_ms);
 }
 
-/* An authorisation has no receipt, and neither has money that is not this payment's, or goes back.
- * Without an address there is nothing to tell of yet. */
-static enum err fix_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
-                            const struct fact *f)
+/* An authorization has no receipt, nor has the money of another intent. A receipt without an
+ * address is not sent yet. */
+static enum err charge_send_receipt(struct tx *tx, const struct taking *t, const struct payment *p,
+                                    const struct fact *f)
 {
     if (!f->captured || !f->receipt_url.n || !minor_known(p->captured) ||
         !str_eq(p->gateway_transaction_id, f->intent_id))
         return OK;
-    return tell_receipt(tx, t, p, f->charge_id, f->receipt_url);
+    return receipt_send(tx, t, p, f->charge_id, f->receipt_url);
 }
 
-/* Its charge was captured with it, whatever the charge's own events said up to now. */
 enum err take_receipt(struct tx *tx, const struct taking *t, const struct payment *p)
 {
     struct row row;
@@ -97,13 +98,13 @@ enum err take_receipt(struct tx *tx, const struct taking *t, const struct paymen
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    return tell_receipt(tx, t, p, row.col[0].s, row.col[1].s);
+    return receipt_send(tx, t, p, row.col[0].s, row.col[1].s);
 }
 
 bool charge_fits(const struct payment *p, const struct fact *f)
 {
     if (is_of_other_intent(p, f))
-        return true; /* whatever it is, it is not counted here */
+        return true; /* the money of another intent is not counted here */
     if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
         return false;
     if (f->captured && p->context != CONTEXT_BOOKING)
@@ -118,11 +119,11 @@ enum err take_charge(struct tx *tx, const struct taking *t, struct payment *p, c
 
     *ret_ask_fee = false;
     if (f->charge_failed)
-        return OK; /* the intent's own event names it; it never replaces the charge that paid */
-    e = learn_capture_before(tx, t, p, f);
+        return OK; /* a failed charge never replaces the charge that paid */
+    e = charge_store_capture_before(tx, t, p, f);
     if (!e)
-        e = is_balance_new(tx, f, ret_ask_fee);
+        e = charge_has_new_balance(tx, f, ret_ask_fee);
     if (!e)
         e = charge_store(tx, t, p, f);
-    return e ? e : fix_receipt(tx, t, p, f);
+    return e ? e : charge_send_receipt(tx, t, p, f);
 }

@@ -1,18 +1,20 @@
-/* dispute.c - a customer's bank wants the money back (E9). It moves no payment: a flag, an
- * audit line and an alert; an operator decides.
+/* dispute.c - a customer's bank wants the money back (E9). A dispute moves no payment: it sets a
+ * flag, writes an audit line and logs an alert; an operator decides.
  *
- *   (1) A dispute only climbs: by the rank of its words, and its end is its end.
- *   (2) payments.disputed is counted from the rows, so no order of events matters.
- *   (3) A dispute of another intent's money, which was never this payment's, locks nothing. */
+ *   (1) A dispute's status only climbs, by the rank of its word; a closed dispute stays closed.
+ *   (2) payments.disputed is counted from the rows, so the order of events does not matter.
+ *   (3) A dispute about the money of another intent does not flag the payment.
+ *
+ * Runs in the caller's transaction, under the payment's lock. */
 #include "payment/transition.h"
 #include "store/tx_log.h"
 
 #include <stdio.h>
 
-enum { DETAIL_MAX = 600, ENDED = 9 };
+enum { DETAIL_MAX = 600, RANK_ENDED = 9 };
 
-/* Words that are not listed stand between the two pairs: new ones come every year. */
-static int rank_of(struct str status)
+/* A word that is not listed, such as a new one of the gateway, ranks between the two pairs. */
+static int dispute_rank(struct str status)
 {
     static const struct {
         const char *word;
@@ -36,7 +38,7 @@ struct dispute_known {
     bool same_word;
 };
 
-static enum err dispute_find(struct tx *tx, const struct payment *p, const struct fact *f,
+static enum err dispute_read(struct tx *tx, const struct payment *p, const struct fact *f,
                              struct dispute_known *ret_known)
 {
     struct uuid payment;
@@ -48,17 +50,18 @@ static enum err dispute_find(struct tx *tx, const struct payment *p, const struc
         return e == ERR_NOT_FOUND ? OK : e;
     if (!uuid_of_bytes(row.col[0].s, &payment))
         return ERR_INTERNAL;
-    *ret_known = (struct dispute_known){ .exists = true,
-                                         .of_other_payment = !uuid_eq(payment, p->id),
-                                         .closed = row.col[2].i != 0,
-                                         .rank = row.col[2].i ? ENDED : rank_of(row.col[1].s),
-                                         .same_word = str_eq(row.col[1].s, f->dispute_status) };
+    *ret_known =
+        (struct dispute_known){ .exists = true,
+                                .of_other_payment = !uuid_eq(payment, p->id),
+                                .closed = row.col[2].i != 0,
+                                .rank = row.col[2].i ? RANK_ENDED : dispute_rank(row.col[1].s),
+                                .same_word = str_eq(row.col[1].s, f->dispute_status) };
     return OK;
 }
 
-static enum verdict verdict_of(const struct dispute_known *k, const struct fact *f)
+static enum verdict dispute_verdict(const struct dispute_known *k, const struct fact *f)
 {
-    int rank = f->dispute_closed ? ENDED : rank_of(f->dispute_status);
+    int rank = f->dispute_closed ? RANK_ENDED : dispute_rank(f->dispute_status);
 
     if (!k->exists)
         return VERDICT_APPLY;
@@ -69,8 +72,8 @@ static enum verdict verdict_of(const struct dispute_known *k, const struct fact 
     return k->closed || rank < k->rank ? VERDICT_SUPERSEDED : VERDICT_APPLY;
 }
 
-static enum err apply_dispute_put(struct tx *tx, const struct taking *t, const struct payment *p,
-                                  const struct fact *f)
+static enum err dispute_store(struct tx *tx, const struct taking *t, const struct payment *p,
+                              const struct fact *f)
 {
     return TX_DO(tx, STMT_dispute_put, 1, V_TEXT(f->dispute_id), v_uuid(&p->id),
                  V_TEXT(f->dispute_status), V_INT(f->dispute_closed), V_INT(f->dispute_lost),
@@ -78,8 +81,8 @@ static enum err apply_dispute_put(struct tx *tx, const struct taking *t, const s
                  V_INT(t->now_ms));
 }
 
-static enum err dispute_flag(struct tx *tx, const struct taking *t, struct payment *p,
-                             const struct fact *f)
+static enum err dispute_update_flag(struct tx *tx, const struct taking *t, struct payment *p,
+                                    const struct fact *f)
 {
     struct row row;
     enum err e;
@@ -93,9 +96,9 @@ static enum err dispute_flag(struct tx *tx, const struct taking *t, struct payme
     return payment_store(tx, p, t->now_ms);
 }
 
-/* Once when it begins, once when it ends: what comes between is its row's alone. */
-static enum err dispute_tell(struct tx *tx, const struct taking *t, const struct payment *p,
-                             const struct fact *f)
+/* Logged and audited when the dispute begins and when it ends, not in between. */
+static enum err dispute_log(struct tx *tx, const struct taking *t, const struct payment *p,
+                            const struct fact *f)
 {
     const char *what = !f->dispute_closed ? "A payment is disputed"
                        : f->dispute_lost  ? "A dispute was lost"
@@ -116,15 +119,17 @@ enum err take_dispute(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, enum verdict *ret_verdict)
 {
     struct dispute_known k;
-    enum err e = dispute_find(tx, p, f, &k);
+    enum err e = dispute_read(tx, p, f, &k);
 
     if (e)
         return e;
-    *ret_verdict = verdict_of(&k, f);
+    *ret_verdict = dispute_verdict(&k, f);
     if (*ret_verdict != VERDICT_APPLY)
         return OK;
-    e = apply_dispute_put(tx, t, p, f);
+    e = dispute_store(tx, t, p, f);
     if (!e)
-        e = dispute_flag(tx, t, p, f);
-    return e || (k.exists && !f->dispute_closed) ? e : dispute_tell(tx, t, p, f);
+        e = dispute_update_flag(tx, t, p, f);
+    if (e || (k.exists && !f->dispute_closed))
+        return e;
+    return dispute_log(tx, t, p, f);
 }

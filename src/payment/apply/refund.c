@@ -1,5 +1,12 @@
-/* refund.c - what becomes of a refund, and of its payment with it (D12). Money is counted from
- * refund objects by id, never from the charge's own sums. */
+/* refund.c - a refund's new state, and what it does to its payment (D12).
+ *
+ *   (1) Refunded money is counted from refund objects by id, never from the charge's own sums.
+ *   (2) The payment is REFUNDED exactly when all that was captured has gone back.
+ *   (3) Refunds of money that never was this payment's are `automatic` and count for nothing.
+ *   (4) More money back than was captured is an error (CONSTRAINT), for a person to look at.
+ *
+ * Runs in the caller's transaction, under the payment's lock; a crash before the commit leaves
+ * nothing. */
 #include "base/text.h"
 #include "observe/metrics.h"
 #include "payment/emit.h"
@@ -9,7 +16,7 @@
 
 #include <string.h>
 
-/* By our own id, by the gateway's, or unknown: made at the gateway's own dashboard. */
+/* By our own id, else by the gateway's. NOT_FOUND: it was made at the gateway's dashboard. */
 static enum err refund_find(struct tx *tx, const struct taking *t, const struct fact *f,
                             struct refund *ret_refund)
 {
@@ -23,9 +30,10 @@ static enum err refund_find(struct tx *tx, const struct taking *t, const struct 
     return e;
 }
 
-/* Money of a second intent, or of a payment without any, never was this payment's (D2). */
-static enum err add_foreign(struct tx *tx, const struct taking *t, const struct payment *p,
-                            const struct fact *f)
+/* A refund that was made at the gateway. Money of a second intent, or of a payment that ended
+ * without money, never was this payment's (D2), so its refund is automatic. */
+static enum err refund_add_unknown(struct tx *tx, const struct taking *t, const struct payment *p,
+                                   const struct fact *f)
 {
     struct refund r = { .id = env_uuid(tx_env(tx)),
                         .payment_id = p->id,
@@ -40,9 +48,9 @@ static enum err add_foreign(struct tx *tx, const struct taking *t, const struct 
     return refund_add(tx, &r);
 }
 
-/* The booking was paid anew since: two payments cannot hold one place (D1). This one stays
- * REFUNDED, with the true sum, and the alert of the failed refund tells a person. */
-static enum err place_is_taken(struct tx *tx, const struct payment *p, bool *ret_taken)
+/* Another payment holds the place now, and two payments cannot hold one place (D1). Then this one
+ * stays REFUNDED with the true sum, and the failed refund's alert informs the operator. */
+static enum err refund_place_taken(struct tx *tx, const struct payment *p, bool *ret_taken)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_payment_of_place, &row,
@@ -52,16 +60,16 @@ static enum err place_is_taken(struct tx *tx, const struct payment *p, bool *ret
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* PostgreSQL: somebody on another node may have claimed the place without its commit being seen
- * here. The index waits for that one and then refuses us. It is no fault of the refund: tried
- * again, it sees that the place is taken. The row is read so that the statement has surely run. */
-static enum err take_place_back(struct tx *tx, const struct taking *t, struct payment *p)
+/* PostgreSQL: another transaction may have claimed the place and not committed yet. The unique index
+ * waits for that commit and then rejects this UPDATE; a retry sees that the place is taken. The row
+ * is read back so that the pipelined statement has surely run. */
+static enum err refund_reclaim_place(struct tx *tx, const struct taking *t, struct payment *p)
 {
     bool taken;
     enum err e = payment_store(tx, p, t->now_ms);
 
     if (!e)
-        e = place_is_taken(tx, p, &taken);
+        e = refund_place_taken(tx, p, &taken);
     return e == ERR_CONFLICT ? ERR_UNAVAILABLE : e;
 }
 
@@ -74,19 +82,19 @@ static enum err refund_recount(struct tx *tx, const struct taking *t, struct pay
     enum err e = refund_sums(tx, p->id, &sums);
 
     if (e == ERR_SUM_TOO_LARGE)
-        return ERR_CONSTRAINT; /* the same as below */
+        return ERR_CONSTRAINT; /* invariant (4) */
     if (e || !minor_known(p->captured))
         return e;
     back = minor_cmp(sums.succeeded, p->captured);
     if (back > 0)
-        return ERR_CONSTRAINT; /* more back than was taken: for a person to look at */
+        return ERR_CONSTRAINT; /* invariant (4) */
     if (was_refunded && back < 0)
-        e = place_is_taken(tx, p, &taken);
+        e = refund_place_taken(tx, p, &taken);
     if (e)
         return e;
-    p->refunded = minor_or_none(sums.succeeded); /* however it came to nothing (E7) */
+    p->refunded = minor_or_none(sums.succeeded); /* none where all refunds failed again (E7) */
     p->status = !back || taken ? PAYMENT_REFUNDED : PAYMENT_CAPTURED;
-    e = was_refunded && p->status == PAYMENT_CAPTURED ? take_place_back(tx, t, p)
+    e = was_refunded && p->status == PAYMENT_CAPTURED ? refund_reclaim_place(tx, t, p)
                                                       : payment_store(tx, p, t->now_ms);
     return e || !subject_of(t->payments, p)->refunded
                ? e
@@ -107,30 +115,33 @@ static enum err refund_alert(struct tx *tx, const struct taking *t, const struct
                        NULL, NULL, t->now_ms);
 }
 
-/* Whoever made it takes the money for gone: that it is not has to be said. */
-static enum err after_change(struct tx *tx, const struct taking *t, struct payment *p,
-                             const struct refund *r, enum refund_status from)
+static enum err refund_after_change(struct tx *tx, const struct taking *t, struct payment *p,
+                                    const struct refund *r, enum refund_status from)
 {
     bool failed = r->status == REFUND_FAILED || r->status == REFUND_CANCELED;
+    const char *alert = NULL;
     enum err e = r->automatic ? OK : refund_recount(tx, t, p);
 
-    if (!e && r->status == REFUND_SUCCEEDED &&
-        !r->automatic) /* what never was revenue is not (D22) */
-        tx_after_commit(
-            tx, metrics_add,
-            metrics_amount_cell(tx_env(tx)->metrics, p->money.currency, AMOUNT_REFUNDED),
-            r->amount);
-    if (!e && r->status == REFUND_SUCCEEDED)
+    if (!e && r->status == REFUND_SUCCEEDED) {
+        if (!r->automatic) /* automatic refunds never were revenue (D22) */
+            tx_after_commit(
+                tx, metrics_add,
+                metrics_amount_cell(tx_env(tx)->metrics, p->money.currency, AMOUNT_REFUNDED),
+                r->amount);
         e = tell_refund(tx, t, p, r);
-    if (!e && from == REFUND_SUCCEEDED)
-        e = refund_alert(tx, t, p, r, "A refund that had succeeded has failed");
-    else if (!e && from == REFUND_FAILED)
-        e = refund_alert(tx, t, p, r, "A refund that was taken for failed came about");
-    else if (!e && failed)
-        e = refund_alert(tx, t, p, r,
-                         r->automatic ? "Money that must go back could not be refunded"
-                                      : "A refund has failed: the money is still here");
-    return !e && failed && r->automatic ? refund_again(tx, t, p, r) : e;
+    }
+    if (from == REFUND_SUCCEEDED)
+        alert = "A refund that had succeeded has failed";
+    else if (from == REFUND_FAILED)
+        alert = "A refund that was taken for failed came about";
+    else if (failed)
+        alert = r->automatic ? "Money that must go back could not be refunded"
+                             : "A refund has failed: the money is still here";
+    if (!e && alert)
+        e = refund_alert(tx, t, p, r, alert);
+    if (e || !failed || !r->automatic)
+        return e;
+    return refund_again(tx, t, p, r);
 }
 
 enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, const struct fact *f,
@@ -142,10 +153,10 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
 
     *ret_verdict = VERDICT_APPLY;
     if (e == ERR_NOT_FOUND) {
-        e = add_foreign(tx, t, p, f);
+        e = refund_add_unknown(tx, t, p, f);
         if (!e)
             e = refund_read_by_gateway(tx, t->arena, f->refund_id, &r);
-        return e ? e : after_change(tx, t, p, &r, REFUND_PENDING);
+        return e ? e : refund_after_change(tx, t, p, &r, REFUND_PENDING);
     }
     if (e)
         return e;
@@ -154,8 +165,7 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
         return OK;
     }
     from = r.status;
-    /* What we gave up on ourselves, without a word of the gateway, may come about all the same
-     * (D6). */
+    /* A refund that we failed ourselves, without a refund object, may still succeed (D6). */
     if (from != f->refund && !refund_moves(from, f->refund) &&
         !(from == REFUND_FAILED && !r.gateway_refund_id.n)) {
         *ret_verdict = VERDICT_SUPERSEDED;
@@ -171,7 +181,7 @@ enum err take_refund(struct tx *tx, const struct taking *t, struct payment *p, c
     e = refund_store(tx, &r, from, t->now_ms);
     if (e || from == r.status)
         return e;
-    return after_change(tx, t, p, &r, from);
+    return refund_after_change(tx, t, p, &r, from);
 }
 
 enum err refund_fail(struct tx *tx, const struct taking *t, struct refund *r, struct str reason)

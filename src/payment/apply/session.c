@@ -1,17 +1,18 @@
 /* session.c - a session of the gateway's own page: identifiers, never money (E1).
  *
- *   open < expired < complete      a session's status only climbs, whoever brings the news, in
- *                                  whatever order (E6); what is known of it stays known
+ *   open < expired < complete      a session's status only climbs, in whatever order the facts
+ *                                  arrive (E6); a field that is known is not overwritten
  *
- * What the payment takes from it:
- *   its last session   the one that our own call made last; an event never says so. Sessions of
- *                      somebody else that name the payment are kept, and are no more than that
- *   its intent         only from its last session, once that is complete. Tries come and go with
- * their sessions, and a payment that took the first of them for its own would send the money of the
- *                      second one back
- *   the action         while its last session is open, and no longer
+ * What the payment takes from a session:
+ *   its last session   the one that our own call made last; an event never sets it. Sessions that
+ *                      another party made and that name the payment are only stored
+ *   its intent         only from its last session, once that is complete. Every try has an intent
+ *                      of its own: a payment that took the first one would refund the money of
+ *                      the second
+ *   the action         while its last session is open
  *
- * Everything here is under the payment's lock, inside the caller's transaction. */
+ * Runs in the caller's transaction, under the payment's lock; a crash before the commit leaves
+ * nothing. */
 #include "base/buf.h"
 #include "base/json/write.h"
 #include "observe/log.h"
@@ -19,14 +20,14 @@
 
 enum { ACTION_MAX = 8 * 1024 };
 
-struct apply_session_session {
+struct session_row {
     struct uuid payment;
     enum session_status status;
     struct str payment_status, intent_id, customer_id, url; /* empty: not known */
     int64_t expires_ms;                                     /* 0: not known */
 };
 
-static const char *const names[SESSION_STATUSES] = {
+static const char *const status_names[SESSION_STATUSES] = {
     [SESSION_OPEN] = "open",
     [SESSION_EXPIRED] = "expired",
     [SESSION_COMPLETE] = "complete",
@@ -34,22 +35,22 @@ static const char *const names[SESSION_STATUSES] = {
 
 /* --- its row --- */
 
-static bool parse_status(struct str name, enum session_status *ret)
+static bool session_status_parse(struct str name, enum session_status *ret)
 {
     for (int i = 0; i < SESSION_STATUSES; i++)
-        if (str_eq(name, str_of(names[i]))) {
+        if (str_eq(name, str_of(status_names[i]))) {
             *ret = (enum session_status)i;
             return true;
         }
     return false;
 }
 
-static struct str take_text(const struct val *v)
+static struct str text_or_empty(const struct val *v)
 {
     return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
 }
 
-static enum err read_session(struct tx *tx, struct str id, struct apply_session_session *ret)
+static enum err session_read(struct tx *tx, struct str id, struct session_row *ret)
 {
     struct row row;
     const struct val *v = row.col;
@@ -57,27 +58,27 @@ static enum err read_session(struct tx *tx, struct str id, struct apply_session_
 
     if (e)
         return e;
-    *ret = (struct apply_session_session){ .payment_status = take_text(&v[3]),
-                                           .intent_id = take_text(&v[4]),
-                                           .customer_id = take_text(&v[5]),
-                                           .url = take_text(&v[6]),
-                                           .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
-    return uuid_of_bytes(v[1].s, &ret->payment) && parse_status(v[2].s, &ret->status)
+    *ret = (struct session_row){ .payment_status = text_or_empty(&v[3]),
+                                 .intent_id = text_or_empty(&v[4]),
+                                 .customer_id = text_or_empty(&v[5]),
+                                 .url = text_or_empty(&v[6]),
+                                 .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
+    return uuid_of_bytes(v[1].s, &ret->payment) && session_status_parse(v[2].s, &ret->status)
                ? OK
                : ERR_INTERNAL;
 }
 
-static enum err write_session(struct tx *tx, const struct taking *t, struct str id,
-                              const struct apply_session_session *s)
+static enum err session_store(struct tx *tx, const struct taking *t, struct str id,
+                              const struct session_row *s)
 {
     return TX_DO(tx, STMT_session_put, -1, V_TEXT(id), v_uuid(&s->payment),
-                 V_TEXT(str_of(names[s->status])), v_text(s->payment_status), v_text(s->intent_id),
-                 v_text(s->customer_id), v_text(s->url),
+                 V_TEXT(str_of(status_names[s->status])), v_text(s->payment_status),
+                 v_text(s->intent_id), v_text(s->customer_id), v_text(s->url),
                  s->expires_ms ? V_INT(s->expires_ms) : V_NULL, V_INT(t->now_ms));
 }
 
-/* What is new is added; true: something was. "paid" is the end of what it says of its money. */
-static bool apply_session_learn(struct str *known, struct str said)
+/* Sets a text that was not known. True: it is new. */
+static bool learn_text(struct str *known, struct str said)
 {
     if (known->n || !said.n)
         return false;
@@ -85,7 +86,8 @@ static bool apply_session_learn(struct str *known, struct str said)
     return true;
 }
 
-static bool learn_payment_status(struct apply_session_session *s, struct str said)
+/* "paid" is final. */
+static bool learn_payment_status(struct session_row *s, struct str said)
 {
     if (!said.n || str_eq(s->payment_status, said) || str_eq(s->payment_status, S("paid")))
         return false;
@@ -93,17 +95,17 @@ static bool learn_payment_status(struct apply_session_session *s, struct str sai
     return true;
 }
 
-static bool learn_all(struct apply_session_session *s, const struct fact *f)
+static bool session_learn(struct session_row *s, const struct fact *f)
 {
     bool news = f->session > s->status;
 
     if (news)
         s->status = f->session;
-    if (f->session == s->status) /* what a lower status says of its money is old news */
+    if (f->session == s->status) /* a fact with a lower status is older than what is stored */
         news |= learn_payment_status(s, f->session_payment_status);
-    news |= apply_session_learn(&s->intent_id, f->intent_id);
-    news |= apply_session_learn(&s->customer_id, f->customer_id);
-    news |= apply_session_learn(&s->url, f->session_url);
+    news |= learn_text(&s->intent_id, f->intent_id);
+    news |= learn_text(&s->customer_id, f->customer_id);
+    news |= learn_text(&s->url, f->session_url);
     if (!s->expires_ms && f->session_expires_ms) {
         s->expires_ms = f->session_expires_ms;
         news = true;
@@ -113,19 +115,19 @@ static bool learn_all(struct apply_session_session *s, const struct fact *f)
 
 /* --- what the payment takes from it --- */
 
-static enum err last_is_complete(struct tx *tx, const struct payment *p, bool *ret_complete)
+static enum err last_session_is_complete(struct tx *tx, const struct payment *p, bool *ret_complete)
 {
-    struct apply_session_session last = { 0 };
-    enum err e = p->checkout_session_id.n ? read_session(tx, p->checkout_session_id, &last) : OK;
+    struct session_row last = { 0 };
+    enum err e = p->checkout_session_id.n ? session_read(tx, p->checkout_session_id, &last) : OK;
 
     *ret_complete = !e && last.status == SESSION_COMPLETE;
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* Only the answer to a call of ours says that we made it: anybody at the gateway can copy the
- * metadata. */
-static enum err choose_last(struct tx *tx, const struct taking *t, struct payment *p, struct str id,
-                            const struct apply_session_session *s, bool *ret_changed)
+/* Only the reply to our own call proves that we made the session: anybody with access to the gateway
+ * account can copy the metadata. */
+static enum err choose_last_session(struct tx *tx, const struct taking *t, struct payment *p,
+                                    struct str id, const struct session_row *s, bool *ret_changed)
 {
     bool ours = !t->event_id.n && s->status != SESSION_EXPIRED;
     bool own = s->status == SESSION_COMPLETE && s->intent_id.n &&
@@ -136,16 +138,16 @@ static enum err choose_last(struct tx *tx, const struct taking *t, struct paymen
     *ret_changed = false;
     if (!ours || str_eq(p->checkout_session_id, id))
         return OK;
-    e = last_is_complete(tx, p, &complete);
-    if (e || (complete && !own)) /* two were paid: the one whose money was taken */
+    e = last_session_is_complete(tx, p, &complete);
+    if (e || (complete && !own)) /* of two paid sessions, the one whose money was taken */
         return e;
     p->checkout_session_id = id;
     *ret_changed = true;
     return OK;
 }
 
-/* It ended before we knew that it was ours: as if we had known (E7). */
-static enum err fail_if_canceled(struct tx *tx, const struct taking *t, struct payment *p)
+/* The intent was cancelled before it was known as the payment's: the payment fails now (E7). */
+static enum err fail_if_intent_canceled(struct tx *tx, const struct taking *t, struct payment *p)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_transaction_canceled, &row, V_TEXT(p->gateway_transaction_id));
@@ -155,10 +157,9 @@ static enum err fail_if_canceled(struct tx *tx, const struct taking *t, struct p
     return p->status == PAYMENT_PENDING ? payment_fail(tx, t, p, row.col[1].s) : OK;
 }
 
-/* The intent's row is there from now on, so that what names only the intent finds its payment. */
+/* Stores the intent's row, so that events which name only the intent find the payment. */
 static enum err choose_intent(struct tx *tx, const struct taking *t, struct payment *p,
-                              struct str id, const struct apply_session_session *s,
-                              bool *ret_changed)
+                              struct str id, const struct session_row *s, bool *ret_changed)
 {
     struct fact made = { .kind = FACT_INTENT, .intent_id = s->intent_id, .state = INTENT_OPEN };
     struct taking quiet = *t;
@@ -172,10 +173,10 @@ static enum err choose_intent(struct tx *tx, const struct taking *t, struct paym
         return e;
     p->gateway_transaction_id = s->intent_id;
     *ret_changed = true;
-    return fail_if_canceled(tx, t, p);
+    return fail_if_intent_canceled(tx, t, p);
 }
 
-static struct str action_json(struct arena *a, const struct apply_session_session *s)
+static struct str session_action_json(struct arena *a, const struct session_row *s)
 {
     struct buf b;
 
@@ -191,14 +192,14 @@ static struct str action_json(struct arena *a, const struct apply_session_sessio
 }
 
 static enum err choose_action(const struct taking *t, struct payment *p, struct str id,
-                              const struct apply_session_session *s, bool *ret_changed)
+                              const struct session_row *s, bool *ret_changed)
 {
     struct str action = { 0 };
 
     if (!str_eq(p->checkout_session_id, id))
         return OK;
     if (p->status == PAYMENT_PENDING && s->status == SESSION_OPEN) {
-        action = action_json(t->arena, s);
+        action = session_action_json(t->arena, s);
         if (!action.p)
             return ERR_NO_MEMORY;
     }
@@ -207,11 +208,11 @@ static enum err choose_action(const struct taking *t, struct payment *p, struct 
     return OK;
 }
 
-static enum err tell_payment(struct tx *tx, const struct taking *t, struct payment *p,
-                             struct str id, const struct apply_session_session *s)
+static enum err session_update_payment(struct tx *tx, const struct taking *t, struct payment *p,
+                                       struct str id, const struct session_row *s)
 {
     bool changed = false, more = false;
-    enum err e = choose_last(tx, t, p, id, s, &changed);
+    enum err e = choose_last_session(tx, t, p, id, s, &changed);
 
     if (!e)
         e = choose_intent(tx, t, p, id, s, &more);
@@ -223,8 +224,8 @@ static enum err tell_payment(struct tx *tx, const struct taking *t, struct payme
 enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
                       const struct fact *f, enum verdict *ret_verdict)
 {
-    struct apply_session_session s = { .payment = p->id };
-    enum err e = read_session(tx, f->session_id, &s);
+    struct session_row s = { .payment = p->id };
+    enum err e = session_read(tx, f->session_id, &s);
     bool news = e == ERR_NOT_FOUND;
 
     *ret_verdict = VERDICT_SAME;
@@ -238,9 +239,9 @@ enum err take_session(struct tx *tx, const struct taking *t, struct payment *p,
     }
     if (f->session < s.status)
         *ret_verdict = VERDICT_SUPERSEDED;
-    news |= learn_all(&s, f);
+    news |= session_learn(&s, f);
     if (news && *ret_verdict == VERDICT_SAME)
         *ret_verdict = VERDICT_APPLY;
-    e = news ? write_session(tx, t, f->session_id, &s) : OK;
-    return e ? e : tell_payment(tx, t, p, f->session_id, &s);
+    e = news ? session_store(tx, t, f->session_id, &s) : OK;
+    return e ? e : session_update_payment(tx, t, p, f->session_id, &s);
 }

@@ -1,12 +1,11 @@
-/* scan.h - the parts of search.c, match.c and show.c. Only they
- * include this. */
+/* scan.h - what search.c, match.c and show.c share. Only they include this. */
 #pragma once
 
 #include "base/limits.h"
 #include "payment/rows.h"
 #include "payment/search/search.h"
 
-/* As what something was found; the names of the API. */
+/* How a payment was found; the API has a name for each. */
 enum match {
     MATCH_PAYMENT,
     MATCH_BOOKING,
@@ -20,42 +19,42 @@ enum match {
     MATCHES
 };
 
-enum { LANES = LIMIT_FIND_GATEWAYS, WALK_IDS = 20 * LIMIT_FIND_IDS };
+enum { SCANS = LIMIT_FIND_GATEWAYS, SEARCH_IDS = 20 * LIMIT_FIND_IDS };
 
-/* An index, and what is looked up in it. */
-struct lane {
+/* An index, and the key that is scanned in it. */
+struct index_scan {
     enum stmt rows, edge;
     struct val key[2];
     size_t keys;
     bool by_time; /* in the order of (created_at, id); else of the id */
 };
 
-struct walk {
+struct search {
     struct tx *tx;
     struct arena *arena;
     const struct payment_query *query;
     size_t limit;
 
-    struct lane lanes[LANES];
-    size_t lane_count;
-    struct uuid ids[WALK_IDS]; /* and these payments */
+    struct index_scan scans[SCANS];
+    size_t scan_count;
+    struct uuid ids[SEARCH_IDS]; /* and these payments */
     size_t id_count;
-    bool decided;                 /* all rows of the lanes fit */
+    bool decided;                 /* every row of the scans fits the query */
     struct payment_place at, low; /* at: exclusive; low: inclusive */
-    bool cut;                     /* something may stand below low */
+    bool cut;                     /* there may be rows below low */
     bool matched[MATCHES];
 
     struct payment *found;
     size_t count, room;
 };
 
-/* Whether the lane has any row at all. */
-enum err lane_has_any(struct walk *w, const struct lane *l, bool *ret_any);
+/* True if the scan has any row at all. */
+enum err scan_has_any(struct search *w, const struct index_scan *l, bool *ret_any);
 
-/* The lanes and ids of w->query->text. */
-enum err walk_match(struct walk *w);
+/* The scans and ids of w->query->text. */
+enum err search_match_text(struct search *w);
 
-/* AdminPayment: the Payment of the API, and what operators see beside it. refunded false: it is
+/* AdminPayment: the Payment of the API and what only operators see. refunded false: the payment is
  * known to have no refunds. */
 enum err payment_out(struct tx *tx, struct arena *a, const struct payment *p, bool refunded,
                      struct buf *b);

@@ -1,18 +1,16 @@
-/* search.h - payments as an operator looks for them (O8): by what they are, and by whatever
- * somebody has in his hand.
+/* search.h - the search for payments of operators (O8): by fields, and by any text that was pasted.
  *
- *   (1) Every walk goes along an index, newest first, and a page looks at LIMIT_FIND_LOOKED rows at
- *       most where the index does not decide; its cursor goes on from there. So a page may be short
- *       or empty while there is more.
- *   (2) What is looked for by its text is looked up by keys only; what nobody knows is an empty
- *       list.
- *   (3) Nothing is shown twice or left out because something was added meanwhile. */
+ *   (1) Every scan goes along an index, newest first. Where the index alone does not decide, a page
+ *       examines at most LIMIT_FIND_LOOKED rows, and its cursor continues there. So a page may be
+ *       short or empty while there is more.
+ *   (2) A text is looked up by keys only; an unknown text is an empty list.
+ *   (3) Nothing is shown twice or left out because a payment was added meanwhile. */
 #pragma once
 
 #include "payment/payments.h"
 
 struct payment_query {
-    struct str text; /* as typed; find_text_fits(). Empty: whatever */
+    struct str text; /* as typed; find_text_fits(). Empty: any */
     bool has_status, has_context, has_user, has_booking;
     enum payment_status status;
     enum payment_context context;
@@ -34,7 +32,7 @@ enum err payment_find(struct tx *tx, struct arena *a, const struct payment_query
 
 /* --- show.c --- */
 
-/* One with its operations, transactions, disputes, and what may be done to it. NOT_FOUND. */
+/* One payment with its operations, transactions, disputes, and what may be done to it. NOT_FOUND. */
 enum err payment_show(struct tx *tx, struct arena *a, const struct payables *payables,
                       struct uuid id, struct str *ret_json);
 /* {"data":[..]}: what a client's key did, the newest LIMIT_FIND_IDS. */

@@ -1,5 +1,5 @@
-/* show.c - a payment as an operator sees it (O8): all that belongs to it, what may be done
- * to it, and what a client's key did. */
+/* show.c - a payment as an operator sees it (O8): all that belongs to it, what may be done to it, and
+ * what a client's key did. */
 #include "base/json/write.h"
 #include "payment/allowed.h"
 #include "payment/search/scan.h"
@@ -29,7 +29,7 @@ static enum err out_open_operation(struct tx *tx, const struct payment *p, struc
     return OK;
 }
 
-/* Its object is left open. */
+/* Leaves the JSON object open. */
 static enum err begin_payment(struct tx *tx, struct arena *a, const struct payment *p,
                               bool refunded, struct buf *b)
 {
@@ -58,18 +58,18 @@ enum err payment_out(struct tx *tx, struct arena *a, const struct payment *p, bo
     enum err e = begin_payment(tx, a, p, refunded, b);
 
     buf_char(b, '}');
-    arena_rewind(a, mark); /* its text is in the buffer: a hundred of them need one's room */
+    arena_rewind(a, mark); /* the text is in the buffer now */
     return e;
 }
 
 /* --- what belongs to it --- */
 
-struct list {
+struct json_list {
     struct buf *out;
     bool begun;
 };
 
-static void next_object(struct list *l)
+static void json_list_next(struct json_list *l)
 {
     buf_add(l->out, l->begun ? S(",{") : S("{"));
     l->begun = true;
@@ -90,11 +90,11 @@ static void out_val_time(struct buf *b, const char *name, const struct val *v)
 
 static enum err out_operation(void *ctx, const struct row *row)
 {
-    struct list *l = ctx;
+    struct json_list *l = ctx;
     const struct val *v = row->col;
     struct buf *b = l->out;
 
-    next_object(l);
+    json_list_next(l);
     out_val_uuid(b, "id", &v[0]);
     out_val_text(b, "kind", &v[1]);
     out_val_text(b, "phase", &v[2]);
@@ -142,9 +142,9 @@ static const struct {
 
 static enum err out_transaction(void *ctx, const struct row *row)
 {
-    struct list *l = ctx;
+    struct json_list *l = ctx;
 
-    next_object(l);
+    json_list_next(l);
     for (size_t i = 0; i < COUNT(transaction_fields); i++)
         transaction_fields[i].out(l->out, transaction_fields[i].name, &row->col[i]);
     buf_char(l->out, '}');
@@ -153,11 +153,11 @@ static enum err out_transaction(void *ctx, const struct row *row)
 
 static enum err out_dispute(void *ctx, const struct row *row)
 {
-    struct list *l = ctx;
+    struct json_list *l = ctx;
     const struct val *v = row->col;
     struct buf *b = l->out;
 
-    next_object(l);
+    json_list_next(l);
     out_val_text(b, "id", &v[0]);
     out_val_text(b, "status", &v[1]);
     out_bool(b, "closed", v[2].i != 0);
@@ -170,28 +170,14 @@ static enum err out_dispute(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err out_list(struct tx *tx, const struct payment *p, struct buf *b, const char *name,
-                         enum stmt stmt, tx_each_fn each)
+static enum err out_list(struct tx *tx, struct buf *b, const char *name, enum stmt stmt,
+                         const struct val *v, size_t n, tx_each_fn each)
 {
-    struct val v[] = { v_uuid(&p->id), V_INT(LIMIT_SHOWN_ROWS) };
-    struct list l = { .out = b };
+    struct json_list l = { .out = b };
     enum err e;
 
     out_json(b, name, S("["));
-    e = tx_each(tx, stmt, v, COUNT(v), each, &l);
-    buf_char(b, ']');
-    return e;
-}
-
-static enum err out_operations(struct tx *tx, const struct payment *p, struct buf *b)
-{
-    static const struct uuid admin_token;
-    struct val v[] = { v_uuid(&admin_token), v_uuid(&p->id), V_INT(LIMIT_SHOWN_ROWS) };
-    struct list l = { .out = b };
-    enum err e;
-
-    out_json(b, "operations", S("["));
-    e = tx_each(tx, STMT_operations_shown, v, COUNT(v), out_operation, &l);
+    e = tx_each(tx, stmt, v, n, each, &l);
     buf_char(b, ']');
     return e;
 }
@@ -227,14 +213,16 @@ static enum err out_can(struct tx *tx, const struct payables *payables, const st
 static enum err write_shown(struct tx *tx, struct arena *a, const struct payables *payables,
                             const struct payment *p, struct buf *b)
 {
+    static const struct uuid admin_token;
+    struct val v[] = { v_uuid(&admin_token), v_uuid(&p->id), V_INT(LIMIT_SHOWN_ROWS) };
     enum err e = begin_payment(tx, a, p, true, b);
 
     if (!e)
-        e = out_operations(tx, p, b);
+        e = out_list(tx, b, "operations", STMT_operations_shown, v, 3, out_operation);
     if (!e)
-        e = out_list(tx, p, b, "transactions", STMT_transactions_shown, out_transaction);
+        e = out_list(tx, b, "transactions", STMT_transactions_shown, v + 1, 2, out_transaction);
     if (!e)
-        e = out_list(tx, p, b, "disputes", STMT_disputes_shown, out_dispute);
+        e = out_list(tx, b, "disputes", STMT_disputes_shown, v + 1, 2, out_dispute);
     if (!e)
         e = out_can(tx, payables, p, b);
     buf_char(b, '}');
@@ -258,20 +246,20 @@ enum err payment_show(struct tx *tx, struct arena *a, const struct payables *pay
 
 /* --- what a key did --- */
 
-struct use {
+struct key_use {
     struct uuid operation, user, payment;
     bool has_user, has_status;
     const char *kind, *state;
     int64_t status, claimed_ms, expires_ms; /* expires: 0: its record is gone */
 };
 
-struct uses {
-    struct use all[2 * LIMIT_FIND_IDS];
+struct key_uses {
+    struct key_use all[2 * LIMIT_FIND_IDS];
     size_t count;
     int64_t now_ms;
 };
 
-static const char *kind_of(struct str word)
+static const char *use_kind(struct str word)
 {
     for (int k = 0; k < OP_KINDS; k++)
         if (str_eq(word, str_of(op_name((enum op_kind)k))))
@@ -279,9 +267,8 @@ static const char *kind_of(struct str word)
     return "";
 }
 
-/* A record that has run out may still be there for an hour; a claim that runs never runs out (D5).
- */
-static const char *state_of(const struct val *state, int64_t expires_ms, int64_t now_ms)
+/* An expired record may exist for another hour; a running one never expires (D5). */
+static const char *use_state(const struct val *state, int64_t expires_ms, int64_t now_ms)
 {
     if (state->type != VAL_TEXT)
         return "expired";
@@ -290,21 +277,21 @@ static const char *state_of(const struct val *state, int64_t expires_ms, int64_t
     return expires_ms < now_ms ? "expired" : "done";
 }
 
-static enum err take_use(void *ctx, const struct row *row)
+static enum err key_uses_take(void *ctx, const struct row *row)
 {
-    struct uses *u = ctx;
+    struct key_uses *u = ctx;
     const struct val *v = row->col;
-    struct use *one;
+    struct key_use *one;
 
     if (u->count == COUNT(u->all))
         return ERR_INTERNAL;
     one = &u->all[u->count];
-    *one = (struct use){ .kind = kind_of(v[2].s),
-                         .has_status = v[4].type == VAL_INT,
-                         .status = v[4].i,
-                         .claimed_ms = v[6].i,
-                         .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
-    one->state = state_of(&v[3], one->expires_ms, u->now_ms);
+    *one = (struct key_use){ .kind = use_kind(v[2].s),
+                             .has_status = v[4].type == VAL_INT,
+                             .status = v[4].i,
+                             .claimed_ms = v[6].i,
+                             .expires_ms = v[7].type == VAL_INT ? v[7].i : 0 };
+    one->state = use_state(&v[3], one->expires_ms, u->now_ms);
     one->has_user = v[1].type == VAL_BLOB && uuid_of_bytes(v[1].s, &one->user);
     if (!uuid_of_bytes(v[0].s, &one->operation) || !uuid_of_bytes(v[5].s, &one->payment))
         return ERR_INTERNAL;
@@ -312,12 +299,13 @@ static enum err take_use(void *ctx, const struct row *row)
     return OK;
 }
 
-static int newest_use_first(const void *a, const void *b)
+static int compare_uses(const void *a, const void *b)
 {
-    return uuid_order(&((const struct use *)b)->operation, &((const struct use *)a)->operation);
+    return uuid_order(&((const struct key_use *)b)->operation,
+                      &((const struct key_use *)a)->operation);
 }
 
-static void out_use(struct buf *b, const struct use *u)
+static void out_use(struct buf *b, const struct key_use *u)
 {
     buf_char(b, '{');
     if (u->has_user)
@@ -336,12 +324,12 @@ static void out_use(struct buf *b, const struct use *u)
     buf_char(b, '}');
 }
 
-/* A checkout's first claim is found both ways. */
-static void write_uses(struct buf *b, struct uses *u)
+/* A checkout's first claim is found by both statements. */
+static void write_uses(struct buf *b, struct key_uses *u)
 {
     size_t shown = 0;
 
-    qsort(u->all, u->count, sizeof(u->all[0]), newest_use_first);
+    qsort(u->all, u->count, sizeof(u->all[0]), compare_uses);
     buf_add(b, S("{\"data\":["));
     for (size_t i = 0; i < u->count && shown < LIMIT_FIND_IDS; i++) {
         if (i && uuid_eq(u->all[i].operation, u->all[i - 1].operation))
@@ -357,16 +345,16 @@ enum err payment_key_uses(struct tx *tx, struct arena *a, struct uuid key, int64
                           struct str *ret_json)
 {
     struct val v[] = { v_uuid(&key), V_INT(LIMIT_FIND_IDS) };
-    struct uses *u = arena_alloc(a, 1, sizeof(*u));
+    struct key_uses *u = arena_alloc(a, 1, sizeof(*u));
     struct buf b;
     enum err e;
 
     if (!u)
         return ERR_NO_MEMORY;
-    *u = (struct uses){ .now_ms = now_ms };
-    e = tx_each(tx, STMT_key_uses_created, v, COUNT(v), take_use, u);
+    *u = (struct key_uses){ .now_ms = now_ms };
+    e = tx_each(tx, STMT_key_uses_created, v, COUNT(v), key_uses_take, u);
     if (!e)
-        e = tx_each(tx, STMT_key_uses_other, v, COUNT(v), take_use, u);
+        e = tx_each(tx, STMT_key_uses_other, v, COUNT(v), key_uses_take, u);
     if (e)
         return e;
     buf_init(&b, USES_BYTES);

@@ -1,3 +1,4 @@
+/* text.c - normalizes what a person types or pastes to find a payment; pure. */
 #include "payment/search/text.h"
 
 #include "base/buf.h"
@@ -25,8 +26,8 @@ bool find_text_fits(struct str typed)
 
 /* --- one character --- */
 
-/* The first one of well-formed UTF-8. */
-static uint32_t take_char(struct str *s, struct str *ret_bytes)
+/* Cuts the first character off well-formed UTF-8. */
+static uint32_t utf8_next(struct str *s, struct str *ret_bytes)
 {
     unsigned char c = (unsigned char)s->p[0];
     size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
@@ -70,7 +71,7 @@ static void add_plain(struct buf *b, uint32_t c, struct str bytes)
         buf_add(b, bytes);
 }
 
-/* --- all of it --- */
+/* --- the whole text --- */
 
 static struct str without_quotes(struct str s)
 {
@@ -95,7 +96,7 @@ struct str find_text_plain(struct arena *a, struct str typed)
     buf_init(&b, (size_t)CHAR_BYTES * LIMIT_FIND_TEXT + 1);
     while (typed.n) {
         struct str bytes;
-        uint32_t c = take_char(&typed, &bytes);
+        uint32_t c = utf8_next(&typed, &bytes);
 
         add_plain(&b, c, bytes);
     }

@@ -1,16 +1,16 @@
-/* text.h - what a person types or pastes to find a payment (O8), made plain. Pure. */
+/* text.h - normalizes what a person types or pastes to find a payment (O8). Pure. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/uuid.h"
 
-/* Fit to be looked for: UTF-8, at most LIMIT_FIND_TEXT characters, no NUL (PostgreSQL has no such
- * text). May be empty. */
+/* True for UTF-8 of at most LIMIT_FIND_TEXT characters without NUL, which PostgreSQL rejects. May be
+ * empty. */
 bool find_text_fits(struct str typed);
 
-/* Full-width letters and digits become ASCII, dashes '-'; marks that nobody sees (directions, zero
- * width, soft hyphen) go; so do blanks and a pair of quotes around it, and what makes a secret of a
- * Stripe id ("pi_1_secret_2"). Empty: nothing is left. .p NULL: no memory. */
+/* Full-width letters and digits become ASCII, dashes become '-'. Removed are invisible characters
+ * (directions, zero width, soft hyphen), blanks and a pair of quotes around the text, and the secret
+ * part of a Stripe client secret ("pi_1_secret_2"). Empty: nothing is left. .p NULL: no memory. */
 struct str find_text_plain(struct arena *a, struct str typed);
 
 /* A UUID in either case, with its dashes or without. */

@@ -74,7 +74,7 @@ static void choose(struct sim_node *n, enum unit_class where, size_t most, struc
     for (size_t i = 0; i < most && n->waiting[where].n; i++) {
         struct unit *u = next_unit(n, where);
 
-        if (unit_give_up(u, &n->env))
+        if (unit_expire(u, &n->env))
             sim_mark(n->sim, MARK_UNIT_TIMEOUT);
         else
             b->units[b->n++] = u;
@@ -236,7 +236,7 @@ void sim_node_refuse(struct sim_node *n)
 
     SIM_TRACE(n->sim, "node %d refuses a unit: %s", n->index, err_code(e));
     sim_mark(n->sim, MARK_UNIT_FAILED);
-    unit_give_back(next_unit(n, where), e);
+    unit_complete(next_unit(n, where), e);
 }
 
 void sim_node_checkpoint(struct sim_node *n)

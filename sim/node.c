@@ -137,7 +137,7 @@ void sim_node_give_up(struct sim_node *n, enum err e)
 {
     for (size_t i = 0; n->running && i < n->running->n; i++)
         if (!bag_has(&n->tasks, &n->running->units[i]->back)) /* told by an earlier commit of it */
-            unit_give_back(n->running->units[i], e);
+            unit_complete(n->running->units[i], e);
     n->running = NULL;
 }
 

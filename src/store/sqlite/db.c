@@ -31,7 +31,7 @@ static void sqlite_db_setup(void)
 
 void sqlite_setup(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* the library's configuration is global */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* not const: the library is global */
 
     pthread_once(&once, sqlite_db_setup);
 }

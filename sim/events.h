@@ -6,7 +6,7 @@
 /* How an event's job ends, where it does not simply succeed. */
 enum nature {
     PLAIN,
-    UNKNOWN_TYPE, /* nobody knows the type: ignored */
+    UNKNOWN_TYPE, /* no code handles the type: ignored */
     UNREADABLE,   /* no JSON: a dead letter when it is received */
     FAILS,        /* terminally */
     FAILS_FIRST,  /* retryably, a few times */
@@ -46,6 +46,6 @@ struct sim_client {
     struct sim_send *sends; /* under way */
 };
 
-struct event *sim_client_event_of(struct sim_client *c, struct str key); /* NULL: nobody sent it */
+struct event *sim_client_event_of(struct sim_client *c, struct str key); /* NULL: it was not sent */
 /* Acts as kill -9: nothing of the running batch reaches the disk, and no verdict is returned. */
 enum err sim_kill_node_in_job(struct sim_node *n);

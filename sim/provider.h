@@ -19,7 +19,7 @@ void *provider_state(
 bool provider_can_answer(const struct provider *b);
 void provider_answer(struct provider *b);
 bool provider_has_calls_of(const struct provider *b,
-                           const struct sim_node *n); /* with somebody waiting */
+                           const struct sim_node *n); /* with a job waiting */
 bool provider_has_unsettled(const struct provider *b,
                             const struct sim_node *n); /* answered, not settled */
 bool provider_is_awaited(const struct provider *b);

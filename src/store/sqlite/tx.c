@@ -130,7 +130,7 @@ enum err sqlite_prepare(struct sqlite_db *db, enum stmt stmt)
                             NULL);
     if (rc)
         return sqlite_failed(db, stmt_name(stmt), rc);
-    if (!p->s) /* an empty text: SQLite has no use for it, so nobody may ask for it */
+    if (!p->s) /* an empty text: the statement is only for PostgreSQL */
         return sqlite_failed(db, stmt_name(stmt), SQLITE_MISUSE);
     map_params(p);
     p->writes = !sqlite3_stmt_readonly(p->s);

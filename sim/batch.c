@@ -56,7 +56,7 @@ void sim_node_take_hint(struct sim_node *n)
 {
     n->hinted = false;
     if (sim_chance(n->sim, 3))
-        return; /* a hint is never the truth: it may be lost */
+        return; /* a hint may be lost */
     SIM_TRACE(n->sim, "node %d is hinted", n->index);
     queue_wake(n->queue);
 }
@@ -74,7 +74,7 @@ static void choose(struct sim_node *n, enum unit_class where, size_t most, struc
     for (size_t i = 0; i < most && n->waiting[where].n; i++) {
         struct unit *u = next_unit(n, where);
 
-        if (unit_give_up(u, &n->env))
+        if (unit_expire(u, &n->env))
             sim_mark(n->sim, MARK_UNIT_TIMEOUT);
         else
             b->units[b->n++] = u;
@@ -111,8 +111,8 @@ static void disarm_faults(struct sim *s)
     disk_full_for(s->disk, 0);
 }
 
-/* Two nodes: the database broke while they live on. PostgreSQL's driver would ask what became of
- * the commit; here it never learns it. */
+/* Two nodes: the database fails while the nodes live on. PostgreSQL's driver would ask what became of
+ * the commit; here it never learns that. */
 static void lose_database(struct sim_node *n, bool answered)
 {
     bool done = sim_database_restart(n);
@@ -175,8 +175,8 @@ static bool any_is_fine(const struct chosen *b)
     return false;
 }
 
-/* A batch may become two commits (who spoiled it gets one of its own), so its verdict is the worse
- * of two; what each unit was told is what counts. */
+/* A batch may become several commits (a unit that broke it gets one of its own), and its result is
+ * that of the worst. So the units' own verdicts are checked. */
 static void after_commit(struct sim_node *n, enum err e, bool was_full)
 {
     struct sim *s = n->sim;
@@ -236,7 +236,7 @@ void sim_node_refuse(struct sim_node *n)
 
     SIM_TRACE(n->sim, "node %d refuses a unit: %s", n->index, err_code(e));
     sim_mark(n->sim, MARK_UNIT_FAILED);
-    unit_give_back(next_unit(n, where), e);
+    unit_complete(next_unit(n, where), e);
 }
 
 void sim_node_checkpoint(struct sim_node *n)

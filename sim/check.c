@@ -1,3 +1,5 @@
+/* check.c - compares the tables before and after every commit; check.h has the invariants. It reads
+ * through a connection of its own (view.c) and uses no code that it checks. */
 #include "sim/check.h"
 
 #include "queue/queue.h"
@@ -15,7 +17,7 @@ struct ran {
     int64_t attempt;
 };
 
-struct ended {
+struct ended_message {
     struct uuid id;
 };
 
@@ -30,7 +32,7 @@ struct check {
     size_t ran_count;
     struct ran took[CHECK_TOOK]; /* and messages that were taken by their id */
     size_t took_count;
-    struct ended *ended; /* all messages that ended */
+    struct ended_message *ended; /* all messages that ended */
     size_t ended_count, ended_size;
 };
 
@@ -273,7 +275,7 @@ static bool is_same(const struct snapshot *a, const struct snapshot *b)
     return true;
 }
 
-static bool look(struct check *c)
+static bool take_snapshot(struct check *c)
 {
     struct sim *s = c->sim;
     struct snapshot old = c->last;
@@ -291,7 +293,7 @@ static bool look(struct check *c)
 
 bool check_commit(struct check *c)
 {
-    bool changed = look(c);
+    bool changed = take_snapshot(c);
 
     if (!changed)
         return false;

@@ -1,4 +1,4 @@
-/* check.h - what must hold, whatever the seed did (LESSONS.md, invariants 5 to 9 and 13).
+/* check.h - what must hold for every seed.
  *
  *   (1) An event that was ACKed is stored, exactly once, after any crash.
  *   (2) events = outcomes + dead letters + live messages, after every commit.
@@ -7,7 +7,7 @@
  *   (5) What ended never comes back, and its outcome is written with its end.
  *   (6) In a lane the first live message alone is ready, and messages end in order.
  *   (7) A batch that failed left nothing behind.
- *   (8) Once faults have stopped, all of it ends within a bound; then nobody asks for anything. */
+ *   (8) Once faults have stopped, everything ends within a bound; then the database is not queried. */
 #pragma once
 
 #include "base/str.h"
@@ -24,9 +24,9 @@ void check_close(struct check *c); /* before the disk goes */
 void check_begin(struct check *c, const struct sim_node *by); /* a batch begins */
 void check_ran(struct check *c, const struct message *m);     /* a job's effect is part of it */
 void check_took(struct check *c, const struct message *m); /* one is taken by its id, due or not */
-/* It ended: compares with what was before. After a crash, only when the next life has opened the
- * database: a commit that nobody was told about may be there or not until then. True: rows changed.
- */
+/* A batch ended: compares the tables with those before it. After a crash this is called once the next
+ * life has opened the database: until then a commit without a verdict may or may not be there. True:
+ * rows changed. */
 bool check_commit(struct check *c);
 void check_after_crash(struct check *c); /* the file is sound and holds what was ACKed */
 

@@ -1,10 +1,14 @@
+/* client.c - draws the events of a seed, sends them, and checks what became of them.
+ *
+ *   (1) An event that was ACKed is stored exactly once, and the ACK names its message.
+ *   (2) At rest each event has the outcome that its nature requires. */
 #include "sim/client.h"
 
 #include "sim/check.h"
-#include "sim/door.h"
 #include "sim/events.h"
 #include "sim/node.h"
 #include "sim/order.h"
+#include "sim/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +16,13 @@
 
 enum { RESEND_MS = 500 };
 
-struct send {
-    struct door door;   /* the real unit ... */
-    struct order order; /* ... or that of an order */
+struct sim_send {
+    struct sim_request request; /* the real unit ... */
+    struct order order;         /* ... or that of an order */
     struct sim_client *client;
     struct event *event;
     struct sim_node *node;
-    struct send *next;
+    struct sim_send *next;
 };
 
 /* --- the events --- */
@@ -50,7 +54,7 @@ static void write_body(struct event *e, size_t number, uint64_t lane)
                  e->id, type, 1760000000 + (int)number);
 }
 
-/* An order has no body that could be odd. */
+/* An order has no body that could be malformed. */
 static void draw_order(struct sim *s, struct event *e)
 {
     e->is_order = s->plan.order && sim_below(s, s->plan.order) == 0;
@@ -117,7 +121,7 @@ static bool wants_to_be_sent(const struct sim_client *c, const struct event *e)
            c->sim->mono_us / 1000 >= e->not_before_ms;
 }
 
-static struct sim_node *open_door(const struct sim_client *c)
+static struct sim_node *find_accepting_node(const struct sim_client *c)
 {
     struct sim *s = c->sim;
     int first = (int)sim_below(s, (uint64_t)s->node_count);
@@ -174,20 +178,20 @@ static void got_ack(struct sim_client *c, struct event *e, struct uuid named)
         sim_mark(s, MARK_UNREADABLE);
 }
 
-static void drop_send(struct sim_client *c, struct send *send)
+static void drop_send(struct sim_client *c, struct sim_send *send)
 {
-    struct send **at = &c->sends;
+    struct sim_send **at = &c->sends;
 
     while (*at != send)
         at = &(*at)->next;
     *at = send->next;
     send->event->in_flight--;
-    door_release(&send->door);
+    sim_request_release(&send->request);
     order_release(&send->order);
     free(send);
 }
 
-static void answered(struct send *send, enum err verdict, struct uuid message)
+static void answered(struct sim_send *send, enum err verdict, struct uuid message)
 {
     struct sim_client *c = send->client;
     struct event *e = send->event;
@@ -199,19 +203,19 @@ static void answered(struct send *send, enum err verdict, struct uuid message)
     drop_send(c, send);
 }
 
-static void door_answered(struct door *d)
+static void request_answered(struct sim_request *d)
 {
-    answered(CONTAINER_OF(d, struct send, door), d->receive.unit.err, d->receive.message_id);
+    answered(CONTAINER_OF(d, struct sim_send, request), d->receive.unit.err, d->receive.message_id);
 }
 
 static void order_answered(struct order *o)
 {
-    answered(CONTAINER_OF(o, struct send, order), o->unit.err, o->message_id);
+    answered(CONTAINER_OF(o, struct sim_send, order), o->unit.err, o->message_id);
 }
 
 void sim_client_node_died(struct sim_client *c, const struct sim_node *n)
 {
-    for (struct send *s = c->sends, *next; s; s = next) {
+    for (struct sim_send *s = c->sends, *next; s; s = next) {
         next = s->next;
         if (s->node == n)
             drop_send(c, s);
@@ -232,12 +236,12 @@ static void mark_send(struct sim_client *c, const struct event *e)
 void sim_client_send(struct sim_client *c)
 {
     struct event *e = pick_event(c);
-    struct sim_node *n = open_door(c);
-    struct send *send = calloc(1, sizeof(*send));
+    struct sim_node *n = find_accepting_node(c);
+    struct sim_send *send = calloc(1, sizeof(*send));
 
     if (!send)
         abort();
-    *send = (struct send){ .client = c, .event = e, .node = n, .next = c->sends };
+    *send = (struct sim_send){ .client = c, .event = e, .node = n, .next = c->sends };
     c->sends = send;
     SIM_TRACE(c->sim, "client sends %s to node %d", e->id, n->index);
     mark_send(c, e);
@@ -247,8 +251,8 @@ void sim_client_send(struct sim_client *c)
         order_post(&send->order, n, str_of(e->id), order_answered);
         return;
     }
-    door_post(&send->door, n, str_of(e->body), door_answered);
-    snprintf(e->key, sizeof(e->key), STR_FMT, STR_ARG(send->door.receive.event.id));
+    sim_request_post(&send->request, n, str_of(e->body), request_answered);
+    snprintf(e->key, sizeof(e->key), STR_FMT, STR_ARG(send->request.receive.event.id));
 }
 
 bool sim_client_is_done(const struct sim_client *c)
@@ -259,7 +263,7 @@ bool sim_client_is_done(const struct sim_client *c)
     return true;
 }
 
-/* --- what it holds us to --- */
+/* --- checks --- */
 
 void sim_client_check_acked(struct sim_client *c)
 {
@@ -274,8 +278,8 @@ static bool must_die(const struct event *e)
            e->nature == KILLS;
 }
 
-/* What stands in webhook_outcomes where the job did its work. The door makes no facts of the bodies
- * it is given, so no event is taken for a payment's. */
+/* The outcome in webhook_outcomes after a successful job. sim_request_post() stores no fact about a
+ * payment, so no event is applied to one. */
 static const char *outcome_when_done(const struct event *e)
 {
     if (e->is_order)
@@ -283,7 +287,8 @@ static const char *outcome_when_done(const struct event *e)
     return e->nature == UNKNOWN_TYPE ? "ignored" : "processed";
 }
 
-/* Faults may cost attempts, so an event that would be fine may die too; what must die, dies. */
+/* Faults may cost attempts, so an event that should succeed may become a dead letter too. One that
+ * must become a dead letter does. */
 static void check_end(struct sim_client *c, const struct event *e)
 {
     struct sim *s = c->sim;

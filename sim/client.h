@@ -1,6 +1,6 @@
-/* client.h - the provider: sends events, some of them twice, some of them odd, sends again what was
- * not ACKed, and keeps its own list of what was. And the saboteur: which events' jobs fail, and
- * which kill the node that runs them. */
+/* client.h - the sender of webhooks: sends events, some of them twice, some of them malformed, sends
+ * again those that were not ACKed, and keeps a list of those that were. It also draws which events'
+ * jobs fail and which kill the node that runs them (job_faults.c). */
 #pragma once
 
 #include "queue/queue.h"
@@ -14,11 +14,11 @@ void sim_client_free(struct sim_client *c);
 bool sim_client_can_send(const struct sim_client *c);
 void sim_client_send(struct sim_client *c);
 void sim_client_node_died(struct sim_client *c, const struct sim_node *n); /* no answers from it */
-bool sim_client_is_done(
-    const struct sim_client *c); /* everything was ACKed as often as it had to be */
+/* True: every event was ACKed as often as required. */
+bool sim_client_is_done(const struct sim_client *c);
 int sim_client_special(const struct sim_client *c); /* events that are meant to fail */
 
-/* The job that a node runs for the client's events: the real one, behind the saboteur. */
+/* The job that a node runs for the client's events: the real one with faults (job_faults.c). */
 struct job_kind sim_client_job_kind(struct sim_client *c, struct sim_node *n);
 
 void sim_client_check_acked(struct sim_client *c); /* each is stored, once */

@@ -1,3 +1,4 @@
+/* disk.c - the bytes of the simulated disk: writes, syncs and what a crash leaves of them. */
 #include "sim/disk.h"
 
 #include "sim/disk_file.h"

@@ -1,8 +1,8 @@
-/* disk.h - a disk that forgets. An SQLite VFS in memory that knows, for each file, which bytes were
- * synced and which were only written since. A crash keeps the first; of the second it keeps, drops
- * or tears each write, 512 bytes at a time, as the seed says.
+/* disk.h - a simulated disk that can lose writes. It is an SQLite VFS in memory that knows, for each
+ * file, which bytes were synced and which were only written since. A power cut keeps the synced
+ * bytes; it keeps, drops or tears each later write, in sectors of 512 bytes, as the seed decides.
  *
- *   (1) disk_crash() makes every open handle worthless: it can be closed, and changes nothing.
+ *   (1) disk_crash() makes every open handle stale: it can be closed, and changes nothing.
  *   (2) A dead disk (disk_die, or a countdown that ran out) fails every change until disk_crash().
  *   (3) Nothing here depends on time or on addresses. */
 #pragma once

@@ -398,7 +398,7 @@ static int on_sleep(sqlite3_vfs *v, int us)
 static int on_time(sqlite3_vfs *v, double *ret_days)
 {
     (void)v;
-    *ret_days = 2460000.5; /* nobody may ask SQLite for the time */
+    *ret_days = 2460000.5; /* no statement reads the time */
     return SQLITE_OK;
 }
 

@@ -1,5 +1,5 @@
-/* marks.h - which faults and which interesting places the seeds reached. A place that no seed of a
- * long run reaches is a hole in the simulator, and fails the run. */
+/* marks.h - which faults and which interesting cases the seeds reached. A mark that no seed of a long
+ * run reaches is a gap in the simulator, and fails the run. */
 #pragma once
 
 #include <stdint.h>

@@ -7,9 +7,9 @@
 
 #include "observe/log.h"
 #include "observe/metrics.h"
-#include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/provider.h"
 #include "store/sqlite/db.h"
 
 #include <assert.h>
@@ -19,23 +19,23 @@
 
 /* --- the executor: tasks and timers wait in bags --- */
 
-static struct sim_node *node_of_home(struct executor *h)
+static struct sim_node *node_of_executor(struct executor *h)
 {
     return CONTAINER_OF(h, struct sim_node, executor);
 }
 
-static void executor_take(struct executor *h, struct task *t)
+static void node_post_task(struct executor *h, struct task *t)
 {
-    struct sim_node *n = node_of_home(h);
+    struct sim_node *n = node_of_executor(h);
 
     if (bag_has(&n->tasks, t))
         sim_fail(n->sim, "a task was posted twice");
     bag_add(&n->tasks, t);
 }
 
-static void home_set_timer(struct executor *h, struct timer *t, int64_t due_ms)
+static void node_arm_timer(struct executor *h, struct timer *t, int64_t due_ms)
 {
-    struct sim_node *n = node_of_home(h);
+    struct sim_node *n = node_of_executor(h);
 
     bag_drop(&n->timers, t);
     t->due_ms = due_ms;
@@ -43,7 +43,8 @@ static void home_set_timer(struct executor *h, struct timer *t, int64_t due_ms)
         bag_add(&n->timers, t);
 }
 
-static const struct executor_ops home_ops = { .post = executor_take, .arm = home_set_timer };
+static const struct executor_ops node_executor_ops = { .post = node_post_task,
+                                                       .arm = node_arm_timer };
 
 /* --- the store: units wait in bags until the seed makes a batch of them --- */
 
@@ -52,7 +53,7 @@ static struct sim_node *node_of_store(struct store *s)
     return CONTAINER_OF(s, struct sim_node, store);
 }
 
-static void take_unit(struct store *s, struct unit *u)
+static void node_post_unit(struct store *s, struct unit *u)
 {
     struct sim_node *n = node_of_store(s);
 
@@ -69,12 +70,12 @@ static void hint_others(struct store *s)
             n->sim->nodes[i]->hinted = true;
 }
 
-static void free_nothing(struct store *s)
+static void node_store_free(struct store *s)
 {
     (void)s;
 }
 
-static struct store_health tell_health(struct store *s)
+static struct store_health node_store_health(struct store *s)
 {
     struct sim_node *n = node_of_store(s);
 
@@ -84,10 +85,10 @@ static struct store_health tell_health(struct store *s)
 }
 
 static const struct store_ops store_ops = {
-    .post = take_unit,
+    .post = node_post_unit,
     .hint = hint_others,
-    .free = free_nothing,
-    .health = tell_health,
+    .free = node_store_free,
+    .health = node_store_health,
 };
 
 /* --- life --- */
@@ -109,7 +110,7 @@ static void make_env(struct sim_node *n)
     struct log *log = n->env.log;
     struct metrics *metrics = n->env.metrics;
 
-    n->sim->calendar_ms = 0; /* a machine that starts has asked for the time */
+    n->sim->calendar_ms = 0; /* a machine that starts reads the right time */
     n->env = (struct env){
         .clock = { .wall_ms = virtual_wall, .mono_us = virtual_mono },
         .log = log,
@@ -129,7 +130,7 @@ struct sim_node *sim_node_new(struct sim *s, int index)
     n->index = index;
     n->env.log = log_new(&n->env.clock, -1, LOG_ERROR, false);
     n->env.metrics = metrics_new();
-    n->executor.ops = &home_ops;
+    n->executor.ops = &node_executor_ops;
     return n;
 }
 
@@ -137,11 +138,11 @@ void sim_node_give_up(struct sim_node *n, enum err e)
 {
     for (size_t i = 0; n->running && i < n->running->n; i++)
         if (!bag_has(&n->tasks, &n->running->units[i]->back)) /* told by an earlier commit of it */
-            unit_give_back(n->running->units[i], e);
+            unit_complete(n->running->units[i], e);
     n->running = NULL;
 }
 
-/* As a crash does: nothing is finished, nobody is told. */
+/* As a crash does: nothing is finished and no verdict is returned. */
 static void forget_all(struct sim_node *n)
 {
     n->tasks.n = n->timers.n = 0;
@@ -197,7 +198,7 @@ static void start_runner(struct sim_node *n)
 
     n->real = apply_event_kind(&n->apply, SIM_RETRIES, SIM_RETRY_FIRST_MS);
     n->kinds[0] = sim_client_job_kind(n->sim->client, n);
-    n->kinds[1] = bank_job_kind(n);
+    n->kinds[1] = provider_job_kind(n);
     n->queue = queue_new_runner(&o);
     assert(n->queue);
     queue_start(n->queue);
@@ -249,9 +250,9 @@ static void mark_what_is_lost(struct sim_node *n)
         sim_mark(n->sim, MARK_CRASH_WAITING);
     if (n->tasks.n)
         sim_mark(n->sim, MARK_CRASH_UNANSWERED);
-    if (bank_has_calls_of(n->sim->bank, n))
+    if (provider_has_calls_of(n->sim->provider, n))
         sim_mark(n->sim, MARK_CRASH_OUTSIDE);
-    if (bank_has_unsettled(n->sim->bank, n))
+    if (provider_has_unsettled(n->sim->provider, n))
         sim_mark(n->sim, MARK_CRASH_UNSETTLED);
     if (check_holds_lease(n->sim->check, n->env.node))
         sim_mark(n->sim, MARK_CRASH_LEASED);
@@ -270,7 +271,7 @@ void sim_node_crash(struct sim_node *n, const char *why)
     sqlite_db_abandon(n->db);
     n->db = NULL;
     if (s->node_count > 1) {
-        disk_forget_unsynced(s->disk); /* the server rolls back whose client is gone */
+        disk_forget_unsynced(s->disk); /* the server rolls back the transactions of a lost client */
         check_commit(s->check);
     } else {
         disk_goes_down(s);
@@ -283,7 +284,7 @@ static void has_stopped(void *ctx)
     struct sim_node *n = ctx;
 
     n->stopped = true;
-    if (bank_has_calls_of(n->sim->bank, n))
+    if (provider_has_calls_of(n->sim->provider, n))
         sim_fail(n->sim, "node %d has stopped with a call under way", n->index);
     SIM_TRACE(n->sim, "node %d has stopped", n->index);
     sim_mark(n->sim, MARK_STOP);
@@ -296,8 +297,8 @@ void sim_node_stop(struct sim_node *n)
     queue_stop(n->queue, has_stopped, n);
 }
 
-/* The runner is at rest: the rest of a graceful end. What the client still waits for is dropped by
- * closing its connection, as if the answer had been lost. */
+/* The rest of a graceful end, once the runner is at rest. Requests that the client still waits for
+ * are dropped, as if their answers had been lost. */
 void sim_node_leave(struct sim_node *n)
 {
     forget_all(n);

@@ -39,9 +39,9 @@ struct sim_node {
     struct queue *queue;
     struct apply_event apply;
     struct job_kind real;
-    struct job_kind kinds[2]; /* the real job behind one that may fail or crash; the bank's */
+    struct job_kind kinds[2]; /* the real job with faults; the job that calls the provider */
     struct bag tasks, timers, waiting[UNIT_READ + 1];
-    struct chosen *running; /* what the database has in hand */
+    struct chosen *running; /* the units of the commit under way */
     bool hinted;            /* another node told this one that work may be due */
     bool job_crash;         /* a job of the running batch killed the node */
     bool counted;           /* its runner has begun, and knows how many messages there are */
@@ -55,7 +55,7 @@ void sim_node_free(struct sim_node *n);
 void sim_node_boot(struct sim_node *n); /* it may crash at once, and stays down then */
 /* Forgets everything that was in memory. One node alone takes its disk along. */
 void sim_node_crash(struct sim_node *n, const char *why);
-/* Sends back what it has in hand and has not been told. */
+/* Returns the units of the running batch that have no verdict yet. */
 void sim_node_give_up(struct sim_node *n, enum err e);
 void sim_node_stop(struct sim_node *n);  /* graceful: sets `stopped` when nothing is under way */
 void sim_node_leave(struct sim_node *n); /* then this ends it */

@@ -1,15 +1,17 @@
+/* order.c - stores an order with its leased message and adopts it, or takes the message of a repeated
+ * order by its id. A crash of the node before the adoption leaves a lease that expires. */
 #include "sim/order.h"
 
-#include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/events.h"
 #include "sim/node.h"
+#include "sim/provider.h"
 
 #include <string.h>
 
 enum { ORDER_ARENA = 64 * 1024 };
 
-static enum err mark_new(void *ctx, const struct row *row)
+static enum err order_mark_new(void *ctx, const struct row *row)
 {
     struct order *o = ctx;
 
@@ -18,7 +20,7 @@ static enum err mark_new(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err note_known(void *ctx, const struct row *row)
+static enum err order_note_known(void *ctx, const struct row *row)
 {
     struct order *o = ctx;
 
@@ -36,27 +38,27 @@ static enum err store_order(struct tx *tx, struct order *o, int64_t now_ms)
     v[6] = V_BLOB(uuid_bytes(&o->new_id));
     v[7] = v[8] = V_TEXT(S("sim"));
     v[9] = V_BLOB(S("order"));
-    return tx_bulk(tx, STMT_webhook_event_add, v, 1, COUNT(v), mark_new, o);
+    return tx_bulk(tx, STMT_webhook_event_add, v, 1, COUNT(v), order_mark_new, o);
 }
 
-static enum err go_on(struct tx *tx, struct order *o, int64_t now_ms)
+static enum err order_take_message(struct tx *tx, struct order *o, int64_t now_ms)
 {
     struct val id = V_TEXT(o->id);
-    enum err e = tx_bulk(tx, STMT_webhook_event_find, &id, 1, 1, note_known, o);
+    enum err e = tx_bulk(tx, STMT_webhook_event_find, &id, 1, 1, order_note_known, o);
 
     if (!e)
         e = queue_take(o->node->queue, tx, &o->arena, o->message_id, now_ms, &o->leased);
     o->is_ours = !e;
     if (!e)
         check_took(o->node->sim->check, &o->leased);
-    return e == ERR_NOT_FOUND ? OK : e; /* somebody else goes on, or it has ended */
+    return e == ERR_NOT_FOUND ? OK : e; /* its message is leased already, or has ended */
 }
 
-static enum err run(struct tx *tx, struct unit *u)
+static enum err order_run(struct tx *tx, struct unit *u)
 {
     struct order *o = CONTAINER_OF(u, struct order, unit);
     int64_t now_ms = env_now_ms(tx_env(tx));
-    struct queue_new m = { .id = o->new_id, .kind = BANK_KIND, .ref = o->id };
+    struct queue_new m = { .id = o->new_id, .kind = CALL_KIND, .ref = o->id };
     enum err e;
 
     o->is_new = o->is_ours = false;
@@ -64,14 +66,14 @@ static enum err run(struct tx *tx, struct unit *u)
     if (e)
         return e;
     if (!o->is_new)
-        return go_on(tx, o, now_ms);
+        return order_take_message(tx, o, now_ms);
     o->message_id = o->new_id;
     e = queue_add_leased(o->node->queue, tx, now_ms, &m, &o->leased);
     o->is_ours = !e;
     return e;
 }
 
-static void adopt(struct order *o)
+static void order_adopt(struct order *o)
 {
     struct sim *s = o->node->sim;
     struct event *e = sim_client_event_of(s->client, o->id);
@@ -84,27 +86,28 @@ static void adopt(struct order *o)
         return;
     }
     sim_mark(s, o->node->stopping ? MARK_ADOPTED_STOPPING : MARK_ADOPTED);
-    queue_adopt(o->node->queue, &o->leased, bank_state(s->bank));
+    queue_adopt(o->node->queue, &o->leased, provider_state(s->provider));
 }
 
-static void done(struct unit *u)
+static void order_done(struct unit *u)
 {
     struct order *o = CONTAINER_OF(u, struct order, unit);
 
     if (!u->err && o->is_ours)
-        adopt(o);
+        order_adopt(o);
     o->answered(o);
 }
 
 void order_post(struct order *o, struct sim_node *n, struct str id,
                 void (*answered)(struct order *o))
 {
-    static const struct unit_kind kind = { "sim.order", UNIT_FRONT, run, NULL };
+    static const struct unit_kind kind = { "sim.order", UNIT_FRONT, order_run, NULL };
 
     *o = (struct order){ .node = n, .id = id, .new_id = env_uuid(&n->env), .answered = answered };
     arena_init(&o->arena, ORDER_ARENA);
-    o->unit =
-        (struct unit){ .kind = &kind, .executor = &n->executor, .done = done, .arena = &o->arena };
+    o->unit = (struct unit){
+        .kind = &kind, .executor = &n->executor, .done = order_done, .arena = &o->arena
+    };
     store_post(&n->store, &o->unit);
 }
 

@@ -1,5 +1,5 @@
-/* order.h - a door whose request goes on at once: one commit stores the order and adds its message
- * leased, then that is adopted. A repeated order goes on with the message if nobody has it. */
+/* order.h - a request whose job begins at once: one commit stores the order and adds its message
+ * leased, which is then adopted. A repeated order takes the message by its id, unless it is leased. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,7 +19,7 @@ struct order {
     void (*answered)(struct order *o); /* on the node's executor */
 };
 
-/* The id lives until the answer, or until order_release() if there is none. */
+/* The id must live until the answer, or until order_release() if there is none. */
 void order_post(struct order *o, struct sim_node *n, struct str id,
                 void (*answered)(struct order *o));
 void order_release(struct order *o);

@@ -1,14 +1,18 @@
-/* sim.c - the world's steps. At each step the seed picks one of the things that could happen next;
- * between steps it may let something go wrong. After plan.fault_steps nothing goes wrong any more,
- * and all that was sent has to come to rest within a bound. */
+/* sim.c - the world's steps.
+ *
+ *   (1) At each step the seed picks one of the things that could happen next; between steps it may
+ *       cause a fault.
+ *   (2) After plan.fault_steps there are no faults any more, and everything that was sent must end
+ *       within a bound of steps and virtual time.
+ *   (3) At rest, a single node sends its database nothing. */
 #include "sim/sim.h"
 
 #include "base/limits.h"
 #include "observe/metrics.h"
-#include "sim/bank.h"
 #include "sim/check.h"
 #include "sim/client.h"
 #include "sim/node.h"
+#include "sim/provider.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,12 +25,12 @@ enum {
     WALL_START_S = 1760000000,
     REST_STEPS = 60 * 1000,   /* to come to rest, at most */
     REST_MS = 120 * 1000,     /* the same in virtual time ... */
-    REST_MS_EACH = 60 * 1000, /* ... and so much for each event that is meant to fail */
-    IDLE_MS = 60 * 60 * 1000, /* then nobody asks for anything so long */
-    IDLE_MS_MANY = 60 * 1000, /* two nodes: so long, with one query in LIMIT_POLL_MS ... */
-    IDLE_EXTRA = 4,           /* ... and a recount */
+    REST_MS_EACH = 60 * 1000, /* ... and in addition for each event that is meant to fail */
+    IDLE_MS = 60 * 60 * 1000, /* how long the idle check lasts */
+    IDLE_MS_MANY = 60 * 1000, /* the same for two nodes, with one query in LIMIT_POLL_MS ... */
+    IDLE_EXTRA = 4,           /* ... and so many more, for recounts */
     IDLE_STRIDE_MS = 60 * 1000,
-    SETTLE_MS = 15 * 1000, /* until a node that was late has learned that it was */
+    SETTLE_MS = 15 * 1000, /* until a node whose lease was taken over has noticed it */
 };
 
 uint64_t sim_below(struct sim *s, uint64_t bound)
@@ -136,7 +140,8 @@ static void let_time_pass(struct sim *s)
     SIM_TRACE(s, "%lld ms pass", (long long)ms);
 }
 
-/* Wall time alone: leases and retry times are suddenly nearer. Back, only the calendar goes. */
+/* Forward, wall time jumps: leases and retry times are suddenly nearer. Backward, only the calendar
+ * is set. */
 static void jump_clock(struct sim *s)
 {
     int64_t ms = (int64_t)sim_below(s, JUMP_MS);
@@ -165,14 +170,14 @@ enum sim_move {
     MOVE_HINT,
     MOVE_BOOT,
     MOVE_SEND,
-    MOVE_BANK,
+    MOVE_PROVIDER,
     MOVE_TIME,
     MOVES
 };
 
 static const uint64_t weights[MOVES] = {
-    [MOVE_TASK] = 8, [MOVE_COMMIT] = 6, [MOVE_READ] = 4, [MOVE_TIMER] = 6, [MOVE_HINT] = 2,
-    [MOVE_BOOT] = 2, [MOVE_SEND] = 6,   [MOVE_BANK] = 4, [MOVE_TIME] = 2,
+    [MOVE_TASK] = 8, [MOVE_COMMIT] = 6, [MOVE_READ] = 4,     [MOVE_TIMER] = 6, [MOVE_HINT] = 2,
+    [MOVE_BOOT] = 2, [MOVE_SEND] = 6,   [MOVE_PROVIDER] = 4, [MOVE_TIME] = 2,
 };
 
 struct choice {
@@ -226,7 +231,7 @@ static void make_move(struct sim *s, struct choice c)
     case MOVE_HINT: sim_node_take_hint(c.node); return;
     case MOVE_BOOT: sim_node_boot(c.node); return;
     case MOVE_SEND: sim_client_send(s->client); return;
-    case MOVE_BANK: bank_answer(s->bank); return;
+    case MOVE_PROVIDER: provider_answer(s->provider); return;
     case MOVE_TIME:
     case MOVES: let_time_pass(s); return;
     }
@@ -287,7 +292,7 @@ static void step(struct sim *s)
     for (int i = 0; i < s->node_count; i++)
         offer_node(&c, s->nodes[i]);
     offer(&c, sim_client_can_send(s->client), MOVE_SEND, NULL);
-    offer(&c, bank_can_answer(s->bank), MOVE_BANK, NULL);
+    offer(&c, provider_can_answer(s->provider), MOVE_PROVIDER, NULL);
     offer(&c, !s->quiet || !c.n, MOVE_TIME, NULL); /* in quiet, time waits for work */
     make_move(s, pick(s, &c));
 }
@@ -302,11 +307,12 @@ static bool all_is_done(struct sim *s)
         if (!n->gone && (!n->up || n->stopping || !is_at_rest(n)))
             return false;
     }
-    return sim_client_is_done(s->client) && !bank_is_awaited(s->bank) && check_live(s->check) == 0;
+    return sim_client_is_done(s->client) && !provider_is_awaited(s->provider) &&
+           check_live(s->check) == 0;
 }
 
-/* The last fault: one of two never comes back. Its leases and what only it knew of are for the
- * other to find. */
+/* The last fault: one of two nodes never starts again. The other must find its leases and the work
+ * that only it knew of. */
 static void lose_one(struct sim *s)
 {
     struct sim_node *n = s->nodes[sim_below(s, (uint64_t)s->node_count)];
@@ -318,7 +324,7 @@ static void lose_one(struct sim *s)
         sim_node_crash(n, "for good");
     n->gone = true;
     for (int i = 0; i < s->node_count; i++)
-        s->nodes[i]->hinted = false; /* its last words are lost, too */
+        s->nodes[i]->hinted = false; /* hints that it sent are lost too */
 }
 
 static void come_to_rest(struct sim *s)
@@ -348,7 +354,7 @@ static void live_until(struct sim *s, int64_t wall_ms)
         step(s);
 }
 
-/* Q11: alone, an idle node asks its database nothing; with others, once in LIMIT_POLL_MS. */
+/* An idle node sends its database nothing; with other nodes, one query in LIMIT_POLL_MS (Q11). */
 static void stay_idle(struct sim *s)
 {
     bool many = s->node_count > 1;
@@ -378,7 +384,7 @@ static void open_world(struct sim *s)
     s->disk = disk_new(&s->rng);
     s->check = check_new(s);
     s->client = sim_client_new(s);
-    s->bank = bank_new(s);
+    s->provider = provider_new(s);
     for (int i = 0; i < s->node_count; i++) {
         s->nodes[i] = sim_node_new(s, i);
         sim_node_boot(s->nodes[i]);
@@ -397,7 +403,7 @@ static void close_world(struct sim *s)
         sim_node_free(s->nodes[i]);
     }
     sim_client_free(s->client);
-    bank_free(s->bank);
+    provider_free(s->provider);
     check_free(s->check);
     disk_free(s->disk);
 }
@@ -428,7 +434,7 @@ struct sim_result sim_run(uint64_t seed, bool print, struct marks *marks)
     if (!s.failed)
         stay_idle(&s);
     if (!s.failed)
-        bank_check_end(s.bank);
+        provider_check_end(s.provider);
     check_hash(s.check);
     r = (struct sim_result){ !s.failed, s.trace.hash, s.steps, commits_of(&s) };
     if (s.failed) {

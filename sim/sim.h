@@ -1,6 +1,6 @@
-/* sim.h - one simulated world: a disk, a clock, one or two nodes, a client, a checker, and the seed
- * that decides everything. What may go wrong, and how often, is drawn from the seed too (its plan),
- * so that some seeds are quiet and some are hell. */
+/* sim.h - one simulated world: a disk, a clock, one or two nodes, a client, a provider, a checker,
+ * and the seed that decides everything. Which faults occur, and how often, is drawn from the seed too
+ * (its plan), so that some seeds have few faults and some have many. */
 #pragma once
 
 #include "base/rng.h"
@@ -13,12 +13,12 @@
 
 enum { SIM_NODES = 2, SIM_RETRIES = 3, SIM_RETRY_FIRST_MS = 1000, SIM_RETRY_MAX_MS = 60 * 1000 };
 
-struct bank;
+struct provider;
 struct check;
 struct sim_client;
 struct sim_node;
 
-/* Chances are "one in n"; 0 is never. */
+/* Each uint64_t n is a probability of one in n; 0 is never. */
 struct plan {
     int nodes;
     int events, lanes;
@@ -39,9 +39,9 @@ struct plan {
     uint64_t ack_lost;
     uint64_t power; /* of the crashes, one in n is a power cut; the others are kill -9 */
     uint64_t duplicate, special; /* of the events */
-    uint64_t order;              /* of the events: it is an order, with a call to the bank ... */
-    uint64_t puts_off;           /* ... whose first settle puts it off */
-    uint64_t unadopted;          /* ... which nobody adopts at first */
+    uint64_t order;     /* of the events: it is an order, with a call to the provider ... */
+    uint64_t puts_off;  /* ... whose first settle puts it off */
+    uint64_t unadopted; /* ... whose first lease is not adopted */
     uint64_t request_lost, answer_lost; /* of the calls */
 };
 
@@ -53,12 +53,12 @@ struct sim {
     struct marks *marks;
     struct disk *disk;
     int64_t wall_ms, mono_us;
-    int64_t calendar_ms; /* 0, or how far the machines' calendar was set back: nobody may notice */
+    int64_t calendar_ms; /* 0, or how far the machines' calendar was set back, without any effect */
     int64_t steps, disturbed; /* how often something went wrong */
     struct sim_node *nodes[SIM_NODES];
     int node_count;
     struct sim_client *client;
-    struct bank *bank;
+    struct provider *provider;
     struct check *check;
     bool quiet; /* no faults any more */
     bool failed;

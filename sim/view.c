@@ -1,3 +1,4 @@
+/* view.c - reads the tables through SQLite alone, for the checker. */
 #include "sim/view.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,4 @@
-/* view.h - the checker's own eyes: a connection that only reads, beside the nodes' own. It shares
- * no code with what is checked. */
+/* view.h - the checker's connection, which only reads. It shares no code with what is checked. */
 #pragma once
 
 #include "base/str.h"

@@ -1,6 +1,6 @@
-/* export.c - the whole log, in parts (list.h). In the order of the chain, with its
- * hashes: a copy can be verified without us, and a row that comes late has its place behind the
- * others. */
+/* export.c - the whole log, in parts (list.h). It has the order of the chain and its hashes, so that
+ * a copy can be verified without this program. A row that is sealed late comes after the others. It
+ * only reads. */
 #include "audit/list.h"
 #include "audit/row.h"
 #include "base/csv.h"
@@ -15,7 +15,7 @@
 
 enum { COL_N = AUDIT_COLUMNS, COL_SEQ, COL_HASH, TEXT_MAX = 8 * 1024 * 1024 };
 
-struct part {
+struct export_part {
     struct buf out;
     enum audit_format format;
     struct audit_export_place *place;
@@ -122,9 +122,9 @@ static void csv_row(struct buf *b, const struct row *row, int64_t n, struct str 
     buf_add(b, S("\r\n"));
 }
 
-/* --- a part --- */
+/* --- one part --- */
 
-static void add_row(struct part *p, const struct row *row, int64_t n, struct str hash)
+static void add_row(struct export_part *p, const struct row *row, int64_t n, struct str hash)
 {
     if (p->format == AUDIT_CSV)
         csv_row(&p->out, row, n, hash);
@@ -133,10 +133,10 @@ static void add_row(struct part *p, const struct row *row, int64_t n, struct str
     p->full = p->out.n >= LIMIT_AUDIT_EXPORT_BYTES;
 }
 
-/* Also of a row that is gone: its seal is all that is left. */
+/* Also for a row that is gone: then only its seal is written. */
 static enum err add_sealed(void *ctx, const struct row *row)
 {
-    struct part *p = ctx;
+    struct export_part *p = ctx;
     struct row whole = *row;
     char hex[2 * AUDIT_HASH];
     const struct val *hash = &row->col[COL_HASH];
@@ -155,7 +155,7 @@ static enum err add_sealed(void *ctx, const struct row *row)
 
 static enum err add_unsealed(void *ctx, const struct row *row)
 {
-    struct part *p = ctx;
+    struct export_part *p = ctx;
 
     if (p->full)
         return OK;
@@ -166,7 +166,7 @@ static enum err add_unsealed(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err read_part(struct tx *tx, struct part *p, bool *ret_end)
+static enum err read_part(struct tx *tx, struct export_part *p, bool *ret_end)
 {
     bool unsealed = p->place->unsealed;
     struct val v[] = { V_INT(p->place->at), V_INT(LIMIT_AUDIT_EXPORT) };
@@ -189,7 +189,7 @@ static void csv_head(struct buf *b)
 enum err audit_export(struct tx *tx, struct arena *a, enum audit_format format,
                       const struct audit_export_place *from, struct audit_export *ret_part)
 {
-    struct part p = { .format = format, .place = &ret_part->next };
+    struct export_part p = { .format = format, .place = &ret_part->next };
     enum err e;
 
     ret_part->next = *from;

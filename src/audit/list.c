@@ -1,6 +1,6 @@
-/* list.c - see list.h. A page is a walk along the narrowest index; what that cannot
- * decide is compared here, row by row, LIMIT_AUDIT_LOOKED at most. There is no index by user: see
- * sql/sqlite/0012_audit_chain.sql. */
+/* list.c - pages of the audit log. A page is a scan along the most selective index; the rest of the
+ * filter is compared here, row by row, for at most LIMIT_AUDIT_LOOKED rows. There is no index by user:
+ * see sql/sqlite/0012_audit_chain.sql. It only reads. */
 #include "audit/list.h"
 
 #include "audit/row.h"
@@ -49,7 +49,8 @@ static bool is_zero(struct str id)
     return id.n == sizeof(zero) && memcmp(id.p, zero, sizeof(zero)) == 0;
 }
 
-/* The admin token is nobody in particular, and has a name all the same. */
+/* The admin token belongs to no person: its id is all zero, and it is shown under a name of its own.
+ */
 static struct str name_of(const struct row *row)
 {
     const struct val *user = &row->col[AUDIT_USER], *name = &row->col[COL_NAME];
@@ -96,25 +97,26 @@ struct audit_list_page {
     bool end;
 };
 
-static bool text_fits(struct str wanted, const struct val *v)
+static bool text_matches(struct str wanted, const struct val *v)
 {
     return !wanted.n || (v->type == VAL_TEXT && str_eq(wanted, v->s));
 }
 
-static bool id_fits(bool has, const struct uuid *wanted, const struct val *v)
+static bool id_matches(bool has, const struct uuid *wanted, const struct val *v)
 {
     return !has || (v->type == VAL_BLOB && str_eq(uuid_bytes(wanted), v->s));
 }
 
-static bool audit_list_fits(const struct audit_filter *f, const struct val *v)
+static bool row_matches(const struct audit_filter *f, const struct val *v)
 {
-    return text_fits(f->operation, &v[AUDIT_OPERATION]) &&
-           text_fits(f->subject, &v[AUDIT_SUBJECT]) && text_fits(f->result, &v[AUDIT_RESULT]) &&
-           id_fits(f->has_payment, &f->payment, &v[AUDIT_PAYMENT]) &&
-           id_fits(f->has_user, &f->user, &v[AUDIT_USER]);
+    return text_matches(f->operation, &v[AUDIT_OPERATION]) &&
+           text_matches(f->subject, &v[AUDIT_SUBJECT]) &&
+           text_matches(f->result, &v[AUDIT_RESULT]) &&
+           id_matches(f->has_payment, &f->payment, &v[AUDIT_PAYMENT]) &&
+           id_matches(f->has_user, &f->user, &v[AUDIT_USER]);
 }
 
-static enum err audit_list_look(void *ctx, const struct row *row)
+static enum err page_add_row(void *ctx, const struct row *row)
 {
     struct audit_list_page *p = ctx;
 
@@ -123,7 +125,7 @@ static enum err audit_list_look(void *ctx, const struct row *row)
         return OK;
     p->looked++;
     p->at = (struct audit_cursor){ row->col[AUDIT_AT].i, row->col[AUDIT_SEQ].i };
-    if (!audit_list_fits(p->filter, row->col))
+    if (!row_matches(p->filter, row->col))
         return OK;
     buf_add(&p->out, p->count++ ? S(",{") : S("{"));
     out_columns(&p->out, row);
@@ -132,7 +134,7 @@ static enum err audit_list_look(void *ctx, const struct row *row)
     return OK;
 }
 
-/* The narrowest index, and what is looked up in it. */
+/* The most selective index, and the key to look up in it. */
 static enum stmt audit_list_narrowest(const struct audit_filter *f, struct val *ret_key)
 {
     if (f->has_payment) {
@@ -151,7 +153,7 @@ static enum stmt audit_list_narrowest(const struct audit_filter *f, struct val *
     return f->operation.n ? STMT_audit_by_operation : STMT_audit_by_time;
 }
 
-/* Every row of the index fits: no more of them are read than are shown, and one. */
+/* True: every row of the index matches, so that one row more than the page is enough to read. */
 static bool index_decides(const struct audit_filter *f)
 {
     int criteria = (f->operation.n > 0) + (f->subject.n > 0) + (f->result.n > 0) + f->has_payment;
@@ -159,7 +161,7 @@ static bool index_decides(const struct audit_filter *f)
     return !f->has_user && criteria <= 1 && !str_eq(f->result, S("success"));
 }
 
-static enum err read_rows(struct tx *tx, struct audit_list_page *p)
+static enum err page_read_rows(struct tx *tx, struct audit_list_page *p)
 {
     struct val key;
     enum stmt stmt = audit_list_narrowest(p->filter, &key);
@@ -171,12 +173,13 @@ static enum err read_rows(struct tx *tx, struct audit_list_page *p)
     enum err e;
 
     p->rows = 0;
-    e = tx_each(tx, stmt, v + skip, COUNT(v) - skip, audit_list_look, p);
+    e = tx_each(tx, stmt, v + skip, COUNT(v) - skip, page_add_row, p);
     p->end = p->rows < wanted && p->looked - before == p->rows;
     return e;
 }
 
-static enum err read_window(struct tx *tx, struct audit_list_page *p, const struct audit_cursor *to)
+static enum err page_read_window(struct tx *tx, struct audit_list_page *p,
+                                 const struct audit_cursor *to)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&p->filter->user)),
                        V_INT(p->at.at_ms),
@@ -184,15 +187,15 @@ static enum err read_window(struct tx *tx, struct audit_list_page *p, const stru
                        V_INT(to->at_ms),
                        V_INT(to->seq),
                        V_INT(p->limit) };
-    enum err e = tx_each(tx, STMT_audit_by_user, v, COUNT(v), audit_list_look, p);
+    enum err e = tx_each(tx, STMT_audit_by_user, v, COUNT(v), page_add_row, p);
 
     if (p->rows < p->limit)
         p->at = *to;
     return e;
 }
 
-/* A person's rows are anywhere: the database walks over a window, one a page. */
-static enum err walk_for_user(struct tx *tx, struct audit_list_page *p)
+/* A user's rows may be anywhere: each page scans one window of the log. */
+static enum err page_read_for_user(struct tx *tx, struct audit_list_page *p)
 {
     struct audit_cursor to = { p->filter->from_ms, INT64_MIN };
     struct row row;
@@ -204,7 +207,7 @@ static enum err walk_for_user(struct tx *tx, struct audit_list_page *p)
         return e;
     if (!is_last)
         to = (struct audit_cursor){ row.col[0].i, row.col[1].i };
-    e = read_window(tx, p, &to);
+    e = page_read_window(tx, p, &to);
     p->end = is_last && p->rows < p->limit;
     return e;
 }
@@ -216,14 +219,14 @@ static bool is_by_user(const struct audit_filter *f)
     return f->has_user && audit_list_narrowest(f, &key) == STMT_audit_by_time;
 }
 
-static enum err audit_list_walk(struct tx *tx, struct audit_list_page *p)
+static enum err page_read(struct tx *tx, struct audit_list_page *p)
 {
     enum err e = OK;
 
     if (is_by_user(p->filter))
-        return walk_for_user(tx, p);
+        return page_read_for_user(tx, p);
     while (!e && !p->end && p->count < p->limit && p->looked < LIMIT_AUDIT_LOOKED)
-        e = read_rows(tx, p);
+        e = page_read_rows(tx, p);
     return e;
 }
 
@@ -238,7 +241,7 @@ enum err audit_page(struct tx *tx, struct arena *a, const struct audit_filter *f
                : (struct audit_cursor){ f->to_ms ? f->to_ms : INT64_MAX, f->to_ms ? 0 : INT64_MAX };
     buf_init(&p.out, JSON_MAX);
     buf_add(&p.out, S("{\"data\":["));
-    e = audit_list_walk(tx, &p);
+    e = page_read(tx, &p);
     if (p.end) {
         buf_add(&p.out, S("],\"nextCursor\":null}"));
     } else {

@@ -1,5 +1,5 @@
-/* list.h - looking at the audit log (O6): pages, newest first, and all of it in the chain's
- * order, for who keeps it elsewhere. */
+/* list.h - reads the audit log (O6): pages with the newest row first, and an export of the whole log
+ * in the order of the chain. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,15 +19,15 @@ struct audit_cursor { /* opaque to callers */
 enum { AUDIT_CURSOR_TEXT = 22 };
 bool audit_cursor_read(struct str text, struct audit_cursor *ret_cursor);
 
-/* {"data":[...],"nextCursor":...}. With a filter that fits little it may be short or empty while
- * nextCursor goes on. cursor NULL: from the newest on. */
+/* {"data":[...],"nextCursor":...}. With a filter that few rows match, a page may be short or empty
+ * although nextCursor is set. cursor NULL: starts at the newest row. */
 enum err audit_page(struct tx *tx, struct arena *a, const struct audit_filter *f,
                     const struct audit_cursor *cursor, int limit, struct str *ret_json);
 
 enum audit_format { AUDIT_JSONL, AUDIT_CSV };
 
-struct audit_export_place { /* all zero: at its beginning */
-    bool unsealed;          /* behind the chain */
+struct audit_export_place { /* all zero: the beginning */
+    bool unsealed;          /* past the chain: the rows that have no seal yet */
     int64_t at;             /* the last seal, or row */
 };
 enum { AUDIT_EXPORT_TEXT = 21 }; /* "s123" or "u456" */
@@ -39,7 +39,7 @@ struct audit_export {
     struct audit_export_place next;
     bool is_last;
 };
-/* A part of the export: rows in the order of their seals, then those that have none yet. The first
- * part of a CSV has the names of the columns. */
+/* One part of the export: rows in the order of their seals, then those without a seal. The first part
+ * of a CSV begins with the names of the columns. */
 enum err audit_export(struct tx *tx, struct arena *a, enum audit_format format,
                       const struct audit_export_place *from, struct audit_export *ret_part);

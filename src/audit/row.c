@@ -5,7 +5,7 @@
 
 enum { VERSION = 1, TAG_NULL = 0, TAG_INT = 1, TAG_TEXT = 2, TAG_BYTES = 3 };
 
-/* A digest that fails is a broken library: a wrong seal would be worse than none. */
+/* A digest fails only if the library is broken; a wrong seal would be worse than none. */
 static void audit_row_add(EVP_MD_CTX *c, const void *p, size_t n)
 {
     if (!EVP_DigestUpdate(c, p, n))

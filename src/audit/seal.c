@@ -1,3 +1,8 @@
+/* seal.c - one batch of seals, the job that runs batches, and the check that starts it. seal.h has
+ * the invariants and the picture.
+ *
+ * A scan is a pass over the log from `low` upwards, in several batches; `place` is where it is.
+ * `sure` is how far the present scan is certain to meet every row, and `low` follows it. */
 #include "audit/seal.h"
 
 #include "base/hex.h"
@@ -9,7 +14,7 @@
 enum { SEAL_COLUMNS = 3, WATCH_ARENA = 64 * 1024 };
 #define DAY_MS (24 * 3600 * INT64_C(1000))
 
-static const struct uuid only = QUEUE_STANDING_ID('s', 'e', 'a', 'l', 0, 1);
+static const struct uuid standing_id = QUEUE_STANDING_ID('s', 'e', 'a', 'l', 0, 1);
 
 struct chain {
     int64_t n, low, place, sure, mark_seq, mark_xid, mark_ms;
@@ -18,7 +23,8 @@ struct chain {
 
 struct audit_seal_marks { /* of one snapshot */
     int64_t seq;          /* the last row */
-    int64_t xmin, xmax;   /* PostgreSQL: all before xmin have ended; none from xmax on had begun */
+    /* PostgreSQL: every transaction before xmin has ended, none from xmax on had begun; else 0 */
+    int64_t xmin, xmax;
 };
 
 struct audit_seal_batch {
@@ -31,7 +37,7 @@ struct audit_seal_batch {
 
 /* --- the end of the chain --- */
 
-static bool take_hash(const struct val *v, unsigned char ret_hash[AUDIT_HASH])
+static bool copy_hash(const struct val *v, unsigned char ret_hash[AUDIT_HASH])
 {
     if (v->type != VAL_BLOB || v->s.n != AUDIT_HASH)
         return false;
@@ -54,7 +60,7 @@ static enum err read_last_seal(struct tx *tx, int64_t *ret_n, unsigned char ret_
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     *ret_n = row.col[0].i;
-    return take_hash(&row.col[1], ret_hash) ? OK : ERR_INTERNAL;
+    return copy_hash(&row.col[1], ret_hash) ? OK : ERR_INTERNAL;
 }
 
 static enum err read_chain(struct tx *tx, struct chain *c)
@@ -71,16 +77,16 @@ static enum err read_chain(struct tx *tx, struct chain *c)
                          .mark_seq = row.col[5].i,
                          .mark_xid = row.col[6].i,
                          .mark_ms = row.col[7].i };
-    return take_hash(&row.col[1], c->hash) ? OK : ERR_INTERNAL;
+    return copy_hash(&row.col[1], c->hash) ? OK : ERR_INTERNAL;
 }
 
-/* The row first: on PostgreSQL its lock is waited for, and a seal that was read before that would
- * be older than the row, as if the chain had been cut. Who made the row anew waits for nobody, and
- * of two of them one fails.
+/* Reads the chain's row first: on PostgreSQL this waits for its lock, and a seal that was read
+ * before would be older than the row, as if seals had been deleted. If the row is missing there is
+ * no lock to wait for; of two nodes that insert it one fails.
  *
- * Whoever cut seals off, or turned the chain's row back, is not helped by us: the longer of the two
- * goes on, so that what is gone stays a gap, and verifying names it. Where the last seal was made
- * anew the chain's own hash goes on, and the next seal will not fit it. */
+ * If seals were deleted or the chain's row was set back, the chain continues from the longer of the
+ * two. So the missing part stays a gap that verification reports. If the last seal was replaced, the
+ * chain continues from the hash in its row, and the next seal does not fit the replaced one. */
 static enum err hold_chain(struct tx *tx, struct chain *c, int64_t *ret_stored, bool *ret_parted)
 {
     unsigned char hash[AUDIT_HASH];
@@ -135,12 +141,14 @@ static enum err read_marks(struct tx *tx, struct audit_seal_marks *m)
     return e;
 }
 
-/* How far this walk can be sure of meeting everything. SQLite has one writer: what is not here now
- * comes behind. On PostgreSQL a number may be taken long before its row is seen, so an end that was
- * marked earlier is sure when all who had begun by then have ended. Somebody may have had a number
- * and no xid yet; within one INSERT these lie microseconds apart, and half a minute is waited for.
- * A mark from beyond the snapshot is another cluster's, whose dump this is. */
-static void begin_walk(struct chain *c, const struct audit_seal_marks *m, int64_t now_ms)
+/* Begins a scan: decides up to which row it is sure to meet every row. SQLite has one writer, so a
+ * row that comes later gets a higher number. On PostgreSQL a number may be assigned long before its
+ * row becomes visible. So the log's end is marked together with xmax, and the mark is sure once all
+ * transactions that had begun by then have ended (M14). A transaction could have a number and no
+ * transaction id yet; within one INSERT the two are microseconds apart, and LIMIT_AUDIT_SETTLE_MS is
+ * waited for. A mark above the snapshot's xmax comes from another cluster: this database was
+ * restored from its dump. */
+static void begin_scan(struct chain *c, const struct audit_seal_marks *m, int64_t now_ms)
 {
     bool foreign = c->mark_xid > m->xmax;
 
@@ -150,7 +158,7 @@ static void begin_walk(struct chain *c, const struct audit_seal_marks *m, int64_
     }
     if (!foreign && c->mark_xid &&
         (m->xmin < c->mark_xid || now_ms - c->mark_ms < LIMIT_AUDIT_SETTLE_MS))
-        return; /* not yet; the last walk's is still true */
+        return; /* not yet; the `sure` of the last scan still holds */
     if (!foreign)
         c->sure = c->mark_seq;
     c->mark_seq = m->seq;
@@ -158,8 +166,8 @@ static void begin_walk(struct chain *c, const struct audit_seal_marks *m, int64_
     c->mark_ms = now_ms;
 }
 
-/* What this walk has passed, as far as it is sure, nobody has to look at any more. */
-static void raise_low(struct chain *c, int64_t passed)
+/* Rows that the scan has passed, as far as it is sure, are never read again. */
+static void scan_raise_low(struct chain *c, int64_t passed)
 {
     int64_t low = passed < c->sure ? passed : c->sure;
 
@@ -167,14 +175,15 @@ static void raise_low(struct chain *c, int64_t passed)
         c->low = low;
 }
 
-/* The walk goes on behind what was sealed, or behind the window; at the end it begins anew. */
-static bool move_on(struct chain *c, const struct audit_seal_batch *b, int64_t window,
-                    const struct audit_seal_marks *m)
+/* Moves the scan behind the last sealed row, or behind the window; at the end a new scan begins at
+ * `low`. Returns whether there may be more rows. */
+static bool scan_move_on(struct chain *c, const struct audit_seal_batch *b, int64_t window,
+                         const struct audit_seal_marks *m)
 {
     bool more = b->count == LIMIT_AUDIT_SEAL || window < m->seq;
     int64_t passed = b->count == LIMIT_AUDIT_SEAL ? b->last_seq : window;
 
-    raise_low(c, more ? passed : INT64_MAX);
+    scan_raise_low(c, more ? passed : INT64_MAX);
     c->place = more ? passed : c->low;
     return more;
 }
@@ -217,16 +226,16 @@ enum err audit_seal_step(struct tx *tx, int64_t now_ms, struct audit_run *ret_ru
     enum err e = hold_chain(tx, &c, &stored, &parted);
 
     if (!e)
-        e = read_marks(tx, &m); /* before the rows: what comes in between is only found again */
+        e = read_marks(tx, &m); /* before the rows: a row that comes in between is met again */
     if (e)
         return e;
     place = c.place;
     if (place == c.low)
-        begin_walk(&c, &m, now_ms);
+        begin_scan(&c, &m, now_ms);
     e = seal_window(tx, &b, place, &window);
     if (e)
         return e;
-    *ret_more = move_on(&c, &b, window, &m);
+    *ret_more = scan_move_on(&c, &b, window, &m);
     *ret_run = (struct audit_run){ .sealed = (int64_t)b.count,
                                    .n = c.n,
                                    .parted = parted,
@@ -263,8 +272,8 @@ static enum err audit_seal_settle(struct tx *tx, struct job *j, void *ctx, struc
     return e;
 }
 
-/* So that the head can be kept where nobody who changes the database comes. */
-static void tell_head(struct env *env, struct audit_sealer *s)
+/* Logs the head of the chain, so that it can be kept outside of the database. */
+static void log_head(struct env *env, struct audit_sealer *s)
 {
     const struct audit_run *r = &s->run;
     char hex[2 * AUDIT_HASH + 1];
@@ -277,8 +286,8 @@ static void tell_head(struct env *env, struct audit_sealer *s)
     LOG(env->log, LOG_INFO, "audit sealed", LOG_NUM("n", r->n), LOG_TEXT("hash", str_of(hex)));
 }
 
-/* The rest is taken when the timer fires; nobody else finds the message due until then. */
-static void go_on(struct env *env, struct audit_sealer *s)
+/* If rows are left, the next batch starts when the timer fires; the message is not due before. */
+static void audit_seal_go_on(struct env *env, struct audit_sealer *s)
 {
     bool more = s->run.all_seq < 0;
 
@@ -298,12 +307,12 @@ static void audit_seal_ended(struct env *env, void *ctx, const struct message *m
         return;
     s->seen_seq = s->run.all_seq;
     s->seen_xmin = s->run.xmin;
-    go_on(env, s);
+    audit_seal_go_on(env, s);
     if (s->run.parted)
         LOG(env->log, LOG_ERROR,
             "the audit chain does not end where it was left: ichido audit verify says more",
             LOG_NUM("n", s->run.n));
-    tell_head(env, s);
+    log_head(env, s);
 }
 
 struct job_kind audit_seal_kind(struct audit_sealer *s)
@@ -321,15 +330,17 @@ struct job_kind audit_seal_kind(struct audit_sealer *s)
 
 enum err audit_seal_start(struct tx *tx, struct audit_sealer *s, int64_t now_ms)
 {
-    struct queue_new first = { .id = only, .kind = S("audit.seal"), .due_ms = now_ms + DAY_MS };
+    struct queue_new first = { .id = standing_id,
+                               .kind = S("audit.seal"),
+                               .due_ms = now_ms + DAY_MS };
 
     return queue_stand(s->runtime->queue, tx, now_ms, &first);
 }
 
-/* --- the watch --- */
+/* --- the check --- */
 
-/* Without a change of these nothing can have become ready: on SQLite no row came, on PostgreSQL
- * nobody of whom rows waited has ended. */
+/* Unless these marks changed, no row can have become ready to seal: on SQLite no row was added, on
+ * PostgreSQL no transaction that rows wait for has ended. */
 static bool is_as_seen(const struct audit_sealer *s, const struct audit_seal_marks *m)
 {
     return s->known_seq >= 0 && s->known_xmin == m->xmin && (m->xmax || s->known_seq == m->seq);
@@ -342,7 +353,7 @@ static enum err find_one(void *ctx, const struct row *row)
     return OK;
 }
 
-/* One window above `low` is enough: a walk that is further behind goes on by itself. */
+/* Searches one window above `low`: a scan that is further behind continues without a check. */
 static enum err find_unsealed(struct tx *tx, bool *ret_found)
 {
     struct val v[] = { V_INT(0), V_NULL, V_INT(1) };
@@ -359,7 +370,7 @@ static enum err find_unsealed(struct tx *tx, bool *ret_found)
     return tx_each(tx, STMT_audit_unsealed, v, COUNT(v), find_one, ret_found);
 }
 
-static enum err audit_seal_look(struct tx *tx, struct unit *u)
+static enum err audit_seal_check(struct tx *tx, struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
     struct audit_seal_marks m;
@@ -378,12 +389,12 @@ static enum err audit_seal_take(struct tx *tx, struct unit *u)
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
     struct queue *q = s->runtime->queue;
     int64_t now_ms = env_now_ms(tx_env(tx));
-    enum err e = queue_take(q, tx, u->arena, only, now_ms, &s->message);
+    enum err e = queue_take(q, tx, u->arena, standing_id, now_ms, &s->message);
 
     if (e != ERR_NOT_FOUND)
         return e;
-    e = audit_seal_start(tx, s, now_ms); /* it may be gone */
-    return e ? e : queue_take(q, tx, u->arena, only, now_ms, &s->message);
+    e = audit_seal_start(tx, s, now_ms); /* the message may be missing */
+    return e ? e : queue_take(q, tx, u->arena, standing_id, now_ms, &s->message);
 }
 
 static void audit_seal_taken(struct unit *u)
@@ -392,7 +403,7 @@ static void audit_seal_taken(struct unit *u)
 
     s->busy = false;
     if (u->err)
-        s->commits = -1; /* NOT_FOUND: somebody is at it; is all of it sealed next time? */
+        s->commits = -1; /* NOT_FOUND: another node has it; check again next time */
     else
         queue_adopt(s->runtime->queue, &s->message, NULL);
 }
@@ -415,13 +426,13 @@ static void post_take(struct audit_sealer *s)
     audit_seal_post(s, &kind, audit_seal_taken);
 }
 
-static void audit_seal_looked(struct unit *u)
+static void audit_seal_checked(struct unit *u)
 {
     struct audit_sealer *s = CONTAINER_OF(u, struct audit_sealer, unit);
 
     s->busy = false;
     if (u->err)
-        return; /* the next look finds it */
+        return; /* the next check tries again */
     s->commits = s->commits_now;
     if (s->found) {
         post_take(s);
@@ -433,7 +444,7 @@ static void audit_seal_looked(struct unit *u)
 
 static void audit_seal_fire(struct timer *t)
 {
-    static const struct unit_kind kind = { "audit.look", UNIT_READ, audit_seal_look, NULL };
+    static const struct unit_kind kind = { "audit.look", UNIT_READ, audit_seal_check, NULL };
     struct audit_sealer *s = CONTAINER_OF(t, struct audit_sealer, timer);
 
     if (!s->busy && s->goes_on) {
@@ -442,7 +453,7 @@ static void audit_seal_fire(struct timer *t)
         s->commits_now = store_health(s->runtime->store).commits;
         s->known_seq = s->seen_seq;
         s->known_xmin = s->seen_xmin;
-        audit_seal_post(s, &kind, audit_seal_looked);
+        audit_seal_post(s, &kind, audit_seal_checked);
     }
     executor_arm(s->executor, t, env_now_ms(s->runtime->env) + LIMIT_AUDIT_LOOK_MS);
 }

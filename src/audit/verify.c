@@ -1,6 +1,10 @@
-/* verify.c - see verify.h. Behind a row that does not fit the walk goes on with the
- * hash that is stored, so that one change is one problem. What is compared with the chain's own row
- * is read after that row: the sealer may go on meanwhile. */
+/* verify.c - one step of a verification. It only reads, and keeps its place in the cursor that the
+ * caller sends with the next step.
+ *
+ *   (1) After a row that does not match, the chain is followed with the stored hash, so that one
+ *       change is one problem.
+ *   (2) The chain's row is read before the seals that are compared with it: the sealer may add more
+ *       meanwhile. */
 #include "audit/verify.h"
 
 #include "auth/base64url.h"
@@ -25,7 +29,7 @@ struct problem {
     char detail[200];
 };
 
-struct misfit { /* a sealed row that is not what was sealed */
+struct misfit { /* a row that does not match its seal */
     size_t problem;
     unsigned char before[AUDIT_HASH], hash[AUDIT_HASH];
     struct val v[AUDIT_COLUMNS];
@@ -39,7 +43,7 @@ struct audit_verify_walk {
     unsigned char chain_hash[AUDIT_HASH]; /* of seal chain_n */
     size_t looked;
     int64_t verified, unsealed;
-    bool torn; /* the seal before is gone: the next row cannot be checked */
+    bool torn; /* the previous seal is gone, so the next row cannot be checked */
     struct problem *problems;
     size_t count;
     struct misfit *misfits;
@@ -94,8 +98,8 @@ bool audit_expect_read(struct str text, struct audit_expect *ret_expect)
 
 /* --- problems --- */
 
-static struct problem *audit_verify_found(struct audit_verify_walk *w, const char *kind, int64_t n,
-                                          int64_t seq)
+static struct problem *problem_add(struct audit_verify_walk *w, const char *kind, int64_t n,
+                                   int64_t seq)
 {
     struct problem *p = &w->problems[w->count++];
 
@@ -103,7 +107,7 @@ static struct problem *audit_verify_found(struct audit_verify_walk *w, const cha
     return p;
 }
 
-/* Room for what one row can bring. */
+/* True: there is no room for the four problems that one row can have. */
 static bool is_full(const struct audit_verify_walk *w)
 {
     return w->count + 4 > LIMIT_AUDIT_PROBLEMS;
@@ -119,23 +123,23 @@ static void check_gap(struct audit_verify_walk *w, int64_t n)
 
     if (n == first)
         return;
-    SAY(audit_verify_found(w, "chain_broken", first, 0), "seals %lld to %lld are gone",
-        (long long)first, (long long)n - 1);
+    SAY(problem_add(w, "chain_broken", first, 0), "seals %lld to %lld are gone", (long long)first,
+        (long long)n - 1);
     w->torn = true;
 }
 
 static void check_expected(struct audit_verify_walk *w, int64_t n, const unsigned char *hash)
 {
     if (n == w->expect->n && memcmp(hash, w->expect->hash, AUDIT_HASH) != 0)
-        SAY(audit_verify_found(w, "chain_broken", n, 0),
+        SAY(problem_add(w, "chain_broken", n, 0),
             "seal %lld is not the expected one: the chain up to it was made anew", (long long)n);
 }
 
-/* Seals can be made anew up to the end; the chain's own row still says what the end was. */
-static void check_left(struct audit_verify_walk *w, int64_t n, const unsigned char *hash)
+/* All seals could have been replaced; the chain's row still has the hash of the last one. */
+static void check_chain_end(struct audit_verify_walk *w, int64_t n, const unsigned char *hash)
 {
     if (n == w->chain_n && memcmp(hash, w->chain_hash, AUDIT_HASH) != 0)
-        SAY(audit_verify_found(w, "chain_broken", n, 0),
+        SAY(problem_add(w, "chain_broken", n, 0),
             "seal %lld is not the one that the chain's own row ends with", (long long)n);
 }
 
@@ -156,8 +160,7 @@ static void check_row(struct audit_verify_walk *w, const struct row *row, const 
     unsigned char is[AUDIT_HASH];
 
     if (row->col[AUDIT_SEQ].type == VAL_NULL) {
-        SAY(audit_verify_found(w, "missing", n, seq), "row %lld was sealed and is gone",
-            (long long)seq);
+        SAY(problem_add(w, "missing", n, seq), "row %lld was sealed and is gone", (long long)seq);
         return;
     }
     if (w->torn)
@@ -167,8 +170,8 @@ static void check_row(struct audit_verify_walk *w, const struct row *row, const 
         w->verified++;
         return;
     }
-    SAY(audit_verify_found(w, "changed", n, seq),
-        "row %lld, or its seal %lld, is not what was sealed", (long long)seq, (long long)n);
+    SAY(problem_add(w, "changed", n, seq), "row %lld, or its seal %lld, is not what was sealed",
+        (long long)seq, (long long)n);
     keep_misfit(w, row, hash);
 }
 
@@ -185,15 +188,16 @@ static enum err check_seal(void *ctx, const struct row *row)
     check_gap(w, row->col[COL_N].i);
     check_row(w, row, (const unsigned char *)hash->s.p);
     check_expected(w, row->col[COL_N].i, (const unsigned char *)hash->s.p);
-    check_left(w, row->col[COL_N].i, (const unsigned char *)hash->s.p);
+    check_chain_end(w, row->col[COL_N].i, (const unsigned char *)hash->s.p);
     w->torn = false;
     w->place.at = row->col[COL_N].i;
     memcpy(w->place.hash, hash->s.p, AUDIT_HASH);
     return OK;
 }
 
-/* What fits in another one's place was moved there: with its number, or without. */
-static bool audit_verify_fits(const struct misfit *place, const struct misfit *row)
+/* True: the content of `row`, with its own number or with that of `place`, is what was sealed as
+ * `place`: rows were reordered. */
+static bool misfit_matches(const struct misfit *place, const struct misfit *row)
 {
     struct val v[AUDIT_COLUMNS];
     unsigned char is[AUDIT_HASH];
@@ -208,13 +212,13 @@ static bool audit_verify_fits(const struct misfit *place, const struct misfit *r
     return false;
 }
 
-static void find_moved(struct audit_verify_walk *w)
+static void find_reordered(struct audit_verify_walk *w)
 {
     for (size_t i = 0; i < w->misfit_count; i++)
         for (size_t k = 0; k < w->misfit_count; k++) {
             struct problem *p = &w->problems[w->misfits[i].problem];
 
-            if (i == k || !audit_verify_fits(&w->misfits[i], &w->misfits[k]))
+            if (i == k || !misfit_matches(&w->misfits[i], &w->misfits[k]))
                 continue;
             p->kind = "reordered";
             SAY(p, "what was sealed as seal %lld stands in row %lld now", (long long)p->n,
@@ -222,14 +226,15 @@ static void find_moved(struct audit_verify_walk *w)
         }
 }
 
-/* Asked after the last seal was seen, and written in one commit with it: it cannot be behind. */
+/* The chain's row is read after the last seal, and both are written in one commit: so it must not end
+ * before that seal. */
 static enum err check_turned_back(struct tx *tx, struct audit_verify_walk *w)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_audit_chain_get, NULL, 0, &row);
 
     if (!e && row.col[0].i < w->place.at)
-        SAY(audit_verify_found(w, "chain_broken", w->place.at, 0),
+        SAY(problem_add(w, "chain_broken", w->place.at, 0),
             "the chain's own row ends at %lld, and there are seals up to %lld",
             (long long)row.col[0].i, (long long)w->place.at);
     return e == ERR_NOT_FOUND ? OK : e;
@@ -242,30 +247,30 @@ static enum err end_of_chain(struct tx *tx, struct audit_verify_walk *w)
     if (e)
         return e;
     if (w->chain_n > w->place.at)
-        SAY(audit_verify_found(w, "chain_broken", w->place.at + 1, 0),
-            "seals %lld to %lld are gone", (long long)w->place.at + 1, (long long)w->chain_n);
+        SAY(problem_add(w, "chain_broken", w->place.at + 1, 0), "seals %lld to %lld are gone",
+            (long long)w->place.at + 1, (long long)w->chain_n);
     if (w->expect->n > w->place.at && w->expect->n > w->chain_n)
-        SAY(audit_verify_found(w, "chain_broken", w->expect->n, 0),
+        SAY(problem_add(w, "chain_broken", w->expect->n, 0),
             "the chain ends at %lld, and seal %lld was expected: its tail is cut off",
             (long long)w->place.at, (long long)w->expect->n);
     w->place = (struct audit_place){ .rows = true, .at = INT64_MIN };
     return OK;
 }
 
-static enum err walk_chain(struct tx *tx, struct audit_verify_walk *w)
+static enum err verify_chain(struct tx *tx, struct audit_verify_walk *w)
 {
     struct val v[] = { V_INT(w->place.at), V_INT(LIMIT_AUDIT_VERIFY) };
     enum err e = tx_each(tx, STMT_audit_sealed, v, COUNT(v), check_seal, w);
 
     if (e)
         return e;
-    find_moved(w);
+    find_reordered(w);
     return w->looked < LIMIT_AUDIT_VERIFY && !is_full(w) ? end_of_chain(tx, w) : OK;
 }
 
 /* --- over the rows --- */
 
-static enum err check_sealed(void *ctx, const struct row *row)
+static enum err check_row_has_seal(void *ctx, const struct row *row)
 {
     struct audit_verify_walk *w = ctx;
     int64_t seq = row->col[0].i;
@@ -279,22 +284,22 @@ static enum err check_sealed(void *ctx, const struct row *row)
     if (seq > w->chain_low)
         w->unsealed++;
     else
-        SAY(audit_verify_found(w, "unsealed_old", 0, seq),
+        SAY(problem_add(w, "unsealed_old", 0, seq),
             "row %lld has no seal, though all up to row %lld were sealed", (long long)seq,
             (long long)w->chain_low);
     return OK;
 }
 
-static enum err walk_rows(struct tx *tx, struct audit_verify_walk *w, bool *ret_end)
+static enum err verify_rows(struct tx *tx, struct audit_verify_walk *w, bool *ret_end)
 {
     struct val v[] = { V_INT(w->place.at), V_INT(LIMIT_AUDIT_VERIFY) };
-    enum err e = tx_each(tx, STMT_audit_rows_sealed, v, COUNT(v), check_sealed, w);
+    enum err e = tx_each(tx, STMT_audit_rows_sealed, v, COUNT(v), check_row_has_seal, w);
 
     *ret_end = !e && w->looked < LIMIT_AUDIT_VERIFY && !is_full(w);
     return e;
 }
 
-/* --- as it is shown --- */
+/* --- the answer as JSON --- */
 
 static void out_or_null(struct buf *b, const char *name, int64_t v)
 {
@@ -371,7 +376,7 @@ static enum err read_chain(struct tx *tx, struct audit_verify_walk *w)
 
     if (e == ERR_NOT_FOUND) {
         if (!w->place.at && !w->place.rows)
-            SAY(audit_verify_found(w, "chain_broken", 0, 0),
+            SAY(problem_add(w, "chain_broken", 0, 0),
                 "the chain's own row is gone from audit_chain");
         return OK;
     }
@@ -398,6 +403,6 @@ enum err audit_verify_step(struct tx *tx, struct arena *a, const struct audit_pl
         return ERR_NO_MEMORY;
     e = read_chain(tx, &w);
     if (!e)
-        e = from->rows ? walk_rows(tx, &w, &end) : walk_chain(tx, &w);
+        e = from->rows ? verify_rows(tx, &w, &end) : verify_chain(tx, &w);
     return e ? e : audit_verify_show(tx, &w, end, ret_json);
 }

@@ -1,12 +1,13 @@
-/* deliver.c - one event to one subscriber, until it is taken or given up.
+/* deliver.c - the job that delivers one event to one subscriber.
  *
  *   read (event, subscriber) --> POST, signed --> 2xx: done
  *        |                                   |--> 410: the subscriber is disabled, done
  *        '--> no subscriber: done            '--> anything else: again by the schedule, about
  *                                                 three days in all; then a dead letter
  *
- * Killed between the POST and the settle, it is sent again with the same webhook-id: at least once
- * (D28). The lane stays parked behind it meanwhile, so the payment's events arrive in order. */
+ * After a crash between the POST and the settle, the event is sent again with the same webhook-id:
+ * delivery is at least once (D28). Its lane waits meanwhile, so the payment's events arrive in
+ * order. */
 #include "auth/standard_webhooks.h"
 #include "base/json/json.h"
 #include "base/limits.h"
@@ -22,9 +23,14 @@
 
 enum { WEBHOOK_ID = 2 * UUID_TEXT + 1 };
 
-enum deliver_outcome { OUTCOME_NOBODY, OUTCOME_TAKEN, OUTCOME_GONE, OUTCOME_FAILED };
+enum delivery_outcome_kind {
+    OUTCOME_NO_SUBSCRIBER,
+    OUTCOME_ACCEPTED,
+    OUTCOME_GONE,
+    OUTCOME_FAILED
+};
 
-struct deliver_delivery {
+struct delivery {
     struct job *job;
     struct deliveries *parts;
     struct uuid event, subscriber;
@@ -34,14 +40,12 @@ struct deliver_delivery {
     char id[WEBHOOK_ID + 1], at[24], signature[SIGNING_TEXT + 1];
     struct header headers[5];
     struct call call;
-    enum deliver_outcome outcome;
+    enum delivery_outcome_kind outcome;
     int64_t retry_after_ms;
     char trace[TRACE_TEXT + 1];
     struct span span;
     struct why why;
 };
-
-/* --- when again --- */
 
 int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
 {
@@ -51,15 +55,15 @@ int64_t delivery_delay_ms(int64_t attempt, int64_t retry_after_ms)
 
 /* --- the answer --- */
 
-/* The status counts even where the rest of the answer was lost. */
-static enum deliver_outcome outcome_of(const struct call *c)
+/* A status counts even if the rest of the answer was lost. */
+static enum delivery_outcome_kind delivery_outcome(const struct call *c)
 {
     if (c->status >= 200 && c->status < 300)
-        return OUTCOME_TAKEN;
+        return OUTCOME_ACCEPTED;
     return c->status == 410 ? OUTCOME_GONE : OUTCOME_FAILED;
 }
 
-static void tell_span(struct deliver_delivery *d)
+static void delivery_end_span(struct delivery *d)
 {
     char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
 
@@ -71,24 +75,24 @@ static void tell_span(struct deliver_delivery *d)
              SPAN_NUM("messaging.attempt", d->job->message->attempt));
 }
 
-static void deliver_answered(struct call *c)
+static void delivery_answered(struct call *c)
 {
-    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
+    struct delivery *d = CONTAINER_OF(c, struct delivery, call);
 
-    d->outcome = outcome_of(c);
+    d->outcome = delivery_outcome(c);
     d->retry_after_ms =
         retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&d->parts->env->clock));
     if (c->status)
         why_set(&d->why, "the subscriber answered %d", c->status);
     else
         why_set(&d->why, "the subscriber was not reached: %s", c->why);
-    tell_span(d);
+    delivery_end_span(d);
     job_outside_done(d->job, OK, NULL);
 }
 
 /* --- the call --- */
 
-static bool deliver_sign(struct deliver_delivery *d)
+static bool delivery_sign(struct delivery *d)
 {
     char event[UUID_TEXT + 1], subscriber[UUID_TEXT + 1];
 
@@ -100,9 +104,9 @@ static bool deliver_sign(struct deliver_delivery *d)
     return signing_sign(d->secret, str_of(d->id), str_of(d->at), d->body, d->signature);
 }
 
-static void deliver_push(struct deliver_delivery *d)
+static void delivery_post(struct delivery *d)
 {
-    if (!deliver_sign(d)) {
+    if (!delivery_sign(d)) {
         job_outside_done(d->job, ERR_INTERNAL, "the delivery could not be signed");
         return;
     }
@@ -120,15 +124,15 @@ static void deliver_push(struct deliver_delivery *d)
                              .answer_max = LIMIT_DELIVERY_ANSWER,
                              .arena = &d->arena,
                              .executor = d->parts->executor,
-                             .done = deliver_answered };
+                             .done = delivery_answered };
     client_call(d->parts->client, &d->call);
 }
 
-/* --- what is sent, and to whom --- */
+/* --- reading the event and the subscriber --- */
 
-static enum err read_both(struct tx *tx, struct unit *u)
+static enum err delivery_read(struct tx *tx, struct unit *u)
 {
-    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, unit);
+    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_delivery_read, &row, v_uuid(&d->subscriber), v_uuid(&d->event));
 
@@ -143,24 +147,24 @@ static enum err read_both(struct tx *tx, struct unit *u)
     return d->body.p && d->url.p && d->secret.p ? OK : ERR_NO_MEMORY;
 }
 
-static void was_read(struct unit *u)
+static void delivery_was_read(struct unit *u)
 {
-    struct deliver_delivery *d = CONTAINER_OF(u, struct deliver_delivery, unit);
+    struct delivery *d = CONTAINER_OF(u, struct delivery, unit);
 
     if (u->err == ERR_NOT_FOUND)
         job_outside_done(d->job, ERR_NOT_FOUND, "the event is not there any more");
     else if (u->err)
         job_outside_done(d->job, u->err, NULL);
     else if (d->url.n)
-        deliver_push(d);
+        delivery_post(d);
     else {
         why_set(&d->why, "the subscriber was removed or disabled");
         job_outside_done(d->job, OK, NULL);
     }
 }
 
-static bool read_message(const struct message *m, struct uuid *ret_event, struct uuid *ret_to,
-                         struct str *ret_trace)
+static bool delivery_parse(const struct message *m, struct uuid *ret_event, struct uuid *ret_to,
+                           struct str *ret_trace)
 {
     static const char *const paths[] = { "event", "subscriber", "trace" };
     struct json_value v[COUNT(paths)];
@@ -174,33 +178,33 @@ static bool read_message(const struct message *m, struct uuid *ret_event, struct
 
 /* --- the job --- */
 
-static void deliver_outside(struct job *j, void *ctx)
+static void delivery_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "event.read", UNIT_READ, read_both, NULL };
-    struct deliver_delivery *d = calloc(1, sizeof(*d));
+    static const struct unit_kind kind = { "event.read", UNIT_READ, delivery_read, NULL };
+    struct delivery *d = calloc(1, sizeof(*d));
     struct str trace = { 0 };
 
     if (!d) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = d; /* freed by deliver_release() */
+    j->state = d; /* freed by delivery_release() */
     d->job = j;
     d->parts = ctx;
     arena_init(&d->arena, LIMIT_DELIVERY_ARENA);
-    if (!read_message(j->message, &d->event, &d->subscriber, &trace)) {
+    if (!delivery_parse(j->message, &d->event, &d->subscriber, &trace)) {
         job_outside_done(j, ERR_VALIDATION, "the message names no event and subscriber");
         return;
     }
     d->span = span_begin(j->env, trace, SPAN_CLIENT, "Event.deliver");
     span_place(&d->span, trace, d->trace);
     d->unit = (struct unit){
-        .kind = &kind, .executor = d->parts->executor, .done = was_read, .arena = &d->arena
+        .kind = &kind, .executor = d->parts->executor, .done = delivery_was_read, .arena = &d->arena
     };
     store_post(d->parts->store, &d->unit);
 }
 
-static enum err deliver_disable(struct tx *tx, const struct deliver_delivery *d, int64_t now_ms)
+static enum err subscriber_disable(struct tx *tx, const struct delivery *d, int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
     struct row row;
@@ -213,16 +217,16 @@ static enum err deliver_disable(struct tx *tx, const struct deliver_delivery *d,
                  V_TEXT(str_of(id)), V_TEXT(S("success")), V_INT(1), V_TEXT(S("it answered 410")));
 }
 
-static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err delivery_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    const struct deliver_delivery *d = j->state;
+    const struct delivery *d = j->state;
     int64_t now_ms = env_now_ms(j->env), delay;
 
     (void)ctx;
     j->again_ms = 0;
     why_set(why, "%s", d->why.text);
     if (d->outcome == OUTCOME_GONE)
-        return deliver_disable(tx, d, now_ms);
+        return subscriber_disable(tx, d, now_ms);
     if (d->outcome != OUTCOME_FAILED)
         return OK;
     delay = delivery_delay_ms(j->message->attempt, d->retry_after_ms);
@@ -232,9 +236,9 @@ static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct w
     return OK;
 }
 
-static void deliver_release(struct job *j, void *ctx)
+static void delivery_release(struct job *j, void *ctx)
 {
-    struct deliver_delivery *d = j->state;
+    struct delivery *d = j->state;
 
     (void)ctx;
     if (!d)
@@ -244,8 +248,8 @@ static void deliver_release(struct job *j, void *ctx)
     j->state = NULL;
 }
 
-static void deliver_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                          const char *why)
+static void delivery_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                           const char *why)
 {
     static const struct {
         enum log_level level;
@@ -261,7 +265,7 @@ static void deliver_ended(struct env *env, void *ctx, const struct message *m, e
     struct str trace;
 
     (void)ctx;
-    if (read_message(m, &event, &subscriber, &trace))
+    if (delivery_parse(m, &event, &subscriber, &trace))
         uuid_text(subscriber, to);
     LOG(env->log, lines[end].level, lines[end].line, LOG_TEXT("eventId", m->ref),
         LOG_TEXT("subscriberId", str_of(to)), LOG_NUM("attempt", m->attempt),
@@ -274,10 +278,10 @@ struct job_kind delivery_kind(struct deliveries *d)
         .name = "event.deliver",
         .ctx = d,
         .retry = retry_table[RETRY_DELIVERY_JOB],
-        .outside = deliver_outside,
-        .settle = deliver_settle,
-        .release = deliver_release,
+        .outside = delivery_outside,
+        .settle = delivery_settle,
+        .release = delivery_release,
         .patient = true,
-        .ended = deliver_ended,
+        .ended = delivery_ended,
     };
 }

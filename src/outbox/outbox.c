@@ -1,3 +1,5 @@
+/* outbox.c - stores a domain event and one message for each subscriber of its type, all in the
+ * transaction of the change: a crash leaves all of them or none. outbox.h has the invariants. */
 #include "outbox/outbox.h"
 
 #include "base/buf.h"
@@ -36,17 +38,17 @@ bool outbox_types_have(struct str types, struct str type)
     return false;
 }
 
-/* --- who is told --- */
+/* --- subscribers --- */
 
-struct outbox_audience {
+struct outbox_subscribers {
     struct str type;
     struct uuid ids[LIMIT_SUBSCRIBERS];
     size_t n;
 };
 
-static enum err add_listener(void *ctx, const struct row *row)
+static enum err add_subscriber(void *ctx, const struct row *row)
 {
-    struct outbox_audience *a = ctx;
+    struct outbox_subscribers *a = ctx;
 
     if (a->n == LIMIT_SUBSCRIBERS || !outbox_types_have(row->col[1].s, a->type))
         return OK;
@@ -77,7 +79,7 @@ static struct str outbox_envelope(struct arena *a, const struct domain_event *e)
     return copy;
 }
 
-/* NOT_FOUND: it was told before. */
+/* NOT_FOUND: this change was emitted before. */
 static enum err add_event(struct tx *tx, struct arena *a, const struct domain_event *e)
 {
     struct str body = outbox_envelope(a, e);
@@ -115,7 +117,7 @@ static bool message_for(struct tx *tx, struct arena *a, const struct domain_even
 }
 
 static enum err add_messages(struct queue *q, struct tx *tx, struct arena *a,
-                             const struct domain_event *e, const struct outbox_audience *to)
+                             const struct domain_event *e, const struct outbox_subscribers *to)
 {
     struct queue_new *m = arena_alloc(a, to->n, sizeof(*m));
 
@@ -130,11 +132,11 @@ static enum err add_messages(struct queue *q, struct tx *tx, struct arena *a,
 enum err outbox_add(struct queue *q, struct tx *tx, struct arena *a, const struct domain_event *e)
 {
     struct val limit = V_INT(LIMIT_SUBSCRIBERS);
-    struct outbox_audience to = { .type = e->type };
+    struct outbox_subscribers to = { .type = e->type };
     enum err err = add_event(tx, a, e);
 
     if (err)
         return err == ERR_NOT_FOUND ? OK : err;
-    err = tx_each(tx, STMT_subscribers_listening, &limit, 1, add_listener, &to);
+    err = tx_each(tx, STMT_subscribers_listening, &limit, 1, add_subscriber, &to);
     return err || !to.n ? err : add_messages(q, tx, a, e, &to);
 }

@@ -1,11 +1,13 @@
-/* adopt.c - a message that was leased where it was added, or taken by its id, comes back and is
- * gone on with as if it had been fetched.
+/* adopt.c - adoption: a message that was leased when it was added (queue_add_leased), or was leased
+ * by its id (queue_take), is handed to the runner and goes on as if it had been fetched.
  *
- * Between its commit and its adoption such a lease is in nobody's hands: the runner does not renew
- * it, and a fetch takes our own leases for no news (message_next_due). If it is never adopted (no
- * memory, a request that died), somebody must look when it has run out, and alone on the database
- * there is only us. So commits count what was given, adoptions count what came, and where the two
- * differ one lease's time later, there is one fetch. Where nothing is lost, nothing is asked. */
+ * Between its commit and its adoption the runner does not know such a lease: it does not renew it,
+ * and message_next_due skips leases of this node. If the adoption never comes (out of memory, a
+ * request that ended), only a fetch after the lease's expiry finds the message, and on SQLite no
+ * other node makes one. So commits count `given`, adoptions count `adopted`, and if the two differ
+ * one lease time later, one fetch follows. If every lease was adopted, the database is not asked.
+ *
+ * A crash loses the list of adoptions; the leases expire and the messages are fetched. */
 #include "base/limits.h"
 #include "queue/runner.h"
 
@@ -14,7 +16,7 @@
 
 /* --- on any thread --- */
 
-static struct str adopt_keep(char **at, struct str s)
+static struct str copy_text(char **at, struct str s)
 {
     struct str kept = { *at, s.n };
 
@@ -34,18 +36,18 @@ static struct item *adoption_new(struct queue *q, const struct message *m, void 
     if (!b)
         return NULL;
     at = (char *)&b->items[1];
-    copy.kind = adopt_keep(&at, m->kind);
-    copy.ref = adopt_keep(&at, m->ref);
-    copy.body = adopt_keep(&at, m->body);
-    copy.last_error = adopt_keep(&at, m->last_error);
+    copy.kind = copy_text(&at, m->kind);
+    copy.ref = copy_text(&at, m->ref);
+    copy.body = copy_text(&at, m->body);
+    copy.last_error = copy_text(&at, m->last_error);
     b->left = 1;
     item_init(&b->items[0], q, b, &copy);
     b->items[0].job.state = state;
     return &b->items[0];
 }
 
-/* Nobody can be told but the kind itself; the lease runs out, and adoptions_watch() sees to it. */
-static void adopt_refuse(struct queue *q, const struct message *m, void *state)
+/* Releases the state only; the lease expires, and adoptions_watch() then causes a fetch. */
+static void adoption_reject(struct queue *q, const struct message *m, void *state)
 {
     struct job j = { .message = m, .env = q->o.env, .state = state };
     const struct job_kind *job = &slot_for(q, m->kind)->job;
@@ -59,7 +61,7 @@ void queue_adopt(struct queue *q, const struct message *m, void *state)
     struct item *it = adoption_new(q, m, state), *last;
 
     if (!it) {
-        adopt_refuse(q, m, state);
+        adoption_reject(q, m, state);
         return;
     }
     last = atomic_load(&q->adoptions);
@@ -72,8 +74,8 @@ void queue_adopt(struct queue *q, const struct message *m, void *state)
 
 /* --- on the executor --- */
 
-/* All of them, linked; the first that came is the first. */
-static struct item *take_all(struct queue *q)
+/* Takes the whole list and reverses it, so that the first adoption is first. */
+static struct item *adoptions_take(struct queue *q)
 {
     struct item *it = atomic_exchange(&q->adoptions, NULL), *first = NULL;
 
@@ -89,10 +91,10 @@ static struct item *take_all(struct queue *q)
 
 void adoptions_begin(struct queue *q)
 {
-    for (struct item *it = take_all(q), *next; it; it = next) {
+    for (struct item *it = adoptions_take(q), *next; it; it = next) {
         next = it->next;
         if (!q->held)
-            q->renewed_ms = now_of(q); /* its lease is young */
+            q->renewed_ms = now_of(q); /* its lease has just begun */
         item_link(it);
         item_begin(it);
     }
@@ -100,7 +102,7 @@ void adoptions_begin(struct queue *q)
 
 void adoptions_drop(struct queue *q)
 {
-    for (struct item *it = take_all(q), *next; it; it = next) {
+    for (struct item *it = adoptions_take(q), *next; it; it = next) {
         next = it->next;
         item_link(it);
         item_release(it);
@@ -113,7 +115,7 @@ static void watch_from(struct queue *q, int64_t now, int64_t given)
     q->watch_ms = now + LIMIT_LEASE_MS + 1;
 }
 
-/* Called when somebody began to be watched, and when a watch is over. */
+/* Called when a lease was given while no watch was running, and when a watch ends. */
 void adoptions_watch(struct queue *q, int64_t now)
 {
     struct reports *r = &q->reports;
@@ -126,7 +128,7 @@ void adoptions_watch(struct queue *q, int64_t now)
         given = atomic_load(&r->given);
     }
     if (given == q->watched_given)
-        q->watch_ms = CLOCK_NEVER; /* the next one that is given says so */
+        q->watch_ms = CLOCK_NEVER; /* the next given lease starts a new watch */
     else {
         atomic_store(&r->watched, true);
         watch_from(q, now, given);

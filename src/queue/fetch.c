@@ -1,4 +1,11 @@
-/* fetch.c - takes what is due, and learns in the same unit when the next one is. */
+/* fetch.c - one fetch: leases the messages that are due and, if it got fewer than it asked for,
+ * reads in the same unit when the next one is due.
+ *
+ *   (1) A fetch asks for at most fetch_room() messages, so that the slots are never exceeded.
+ *   (2) After NO_MEMORY it asks for half as many; after each success for twice as many.
+ *   (3) Rows that are due but locked by other nodes are tried again after a growing pause.
+ *
+ * A crash after the commit leaves leases without an owner alive; they expire. */
 #include "base/limits.h"
 #include "queue/runner.h"
 
@@ -38,8 +45,8 @@ static enum err fetch_run(struct tx *tx, struct unit *u)
     return e;
 }
 
-/* Due and yet not ours to take: other nodes have those rows locked this very moment. */
-static int64_t when_to_look_again(struct queue *q)
+/* contended: messages are due, but other nodes have their rows locked at this moment. */
+static int64_t next_fetch_ms(struct queue *q)
 {
     if (!q->contended) {
         q->contended_ms = 0;
@@ -55,12 +62,12 @@ static void fetch_failed(struct queue *q, enum err e)
     arena_release(&q->fetch_arena);
     q->lease.count = 0;
     if (e == ERR_NO_MEMORY)
-        q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: fewer at a time */
-    if (e == ERR_UNCERTAIN) /* it may have taken some: they come back when the lease ends */
+        q->most = q->most > 1 ? q->most / 2 : 1; /* large texts: lease fewer at a time */
+    if (e == ERR_UNCERTAIN) /* some may be leased: they are due again when the lease expires */
         queue_expect_expiry(q);
     q->full = false;
     q->next_ms = DUE_NOW;
-    queue_trouble(q, e);
+    queue_note_trouble(q, e);
 }
 
 static void fetch_done(struct unit *u)
@@ -71,11 +78,11 @@ static void fetch_done(struct unit *u)
     if (u->err) {
         fetch_failed(q, u->err);
     } else {
-        queue_well(q);
+        queue_note_success(q);
         q->most = q->most * 2 < LIMIT_STATEMENT_ROWS ? q->most * 2 : LIMIT_STATEMENT_ROWS;
         q->full = q->lease.count == q->lease.max;
         q->suspect = q->lease.suspect;
-        q->next_ms = least(q->next_ms, when_to_look_again(q));
+        q->next_ms = least(q->next_ms, next_fetch_ms(q));
         if (q->lease.count && !q->held)
             q->renewed_ms = now_of(q);
         q->commits += q->lease.count > 0;
@@ -87,18 +94,19 @@ static void fetch_done(struct unit *u)
     queue_pump(q);
 }
 
-static size_t up_to(size_t limit, size_t n)
+static size_t room_below(size_t limit, size_t n)
 {
     return n < limit ? limit - n : 0;
 }
 
-/* What is fetched may all work outside, or none of it. */
+/* The kinds of the messages are not known yet: all of them may work outside, or none. */
 size_t fetch_room(const struct queue *q)
 {
-    size_t outside = up_to(LIMIT_OUTSIDE, q->outside), inside = up_to(LIMIT_LEASED, held_inside(q));
+    size_t outside = room_below(LIMIT_OUTSIDE, q->outside),
+           inside = room_below(LIMIT_LEASED, held_inside(q));
 
     if (q->suspect)
-        inside = held_inside(q) ? 0 : 1; /* one: those behind it may be suspects as well */
+        inside = held_inside(q) ? 0 : 1; /* one: those behind it may be suspects too */
     else if (q->full && inside < LIMIT_LEASE_ROOM)
         inside = 0;
     return inside < outside ? inside : outside;
@@ -114,7 +122,7 @@ void fetch_begin(struct queue *q, int64_t now)
     static const struct unit_kind kind = { "queue.fetch", UNIT_BACK, fetch_run, NULL };
     int64_t reported;
 
-    reports_plan(&q->reports, CLOCK_NEVER); /* from here on every report counts */
+    reports_plan(&q->reports, CLOCK_NEVER); /* from now on every report is kept */
     reported = reports_take(&q->reports);
     q->next_ms = q->next_ms > now ? q->next_ms : CLOCK_NEVER;
     if (q->expiry_ms <= now)
@@ -124,7 +132,7 @@ void fetch_begin(struct queue *q, int64_t now)
     q->fetching = true;
     q->polled_ms = now;
     q->lease.max = fetch_room(q) < q->most ? fetch_room(q) : q->most;
-    q->lease.idle = !held_inside(q); /* and stays so: only a fetch brings more */
+    q->lease.idle = !held_inside(q); /* only a fetch adds such items, so it stays true */
     q->lease.is_resumed = kind_is_resumed;
     q->lease.is_resumed_ctx = q;
     q->fetch_unit = (struct unit){

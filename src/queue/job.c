@@ -1,20 +1,24 @@
 /* job.c - one message under way.
  *
- *   leased --run--> OK ------------------------------> gone, with its effect, in one commit
- *              |--> retryable, budget left --retry---> due again later, its lane parked behind it
- *              |--> anything else -------bury--------> dead letter; its lane goes on
- *              |--> STALE: somebody else has it -----> dropped, the effect was rolled back
- *              |--> UNCERTAIN -----------------------> dropped: the lease ends, the fence decides
- *              '--> the database failed us ----------> parked; the same unit is posted again
+ *   leased --run--> OK -------------------------------> deleted, with its effect, in one commit
+ *              |--> retryable err, budget left -retry-> due again later; its lane waits behind it
+ *              |--> any other err ----bury------------> dead letter; its lane goes on
+ *              |--> STALE: another worker has it -----> dropped; the effect was rolled back
+ *              |--> UNCERTAIN ------------------------> dropped: the lease expires, the fence decides
+ *              '--> the database failed --------------> parked; the same unit is posted again
  *
- *   leased --outside--> (executor, calls, other units; its lease renewed) --settle--> as from run,
+ *   leased --outside--> (executor: calls, other units; lease renewed) --settle--> as from run,
  *                  |--> failed: as when run fails                        '--> or put off, in the
- *                  '--> nothing to settle: put off, many at a time           effect's own commit
+ *                  '--> nothing to settle: put off, many at a time           commit of the effect
  *
- * The last line costs no attempt: the message did nothing wrong. But where the database goes on
- * with our other work and fails this one LIMIT_PARKS times, it is taken for a failed attempt: one
- * message must not hold up its lane for ever. What was done outside is not done again for it: only
- * settle is. */
+ *   (1) Parking costs no attempt, since the message did not cause the failure. But if commits of our
+ *       other work succeed in between, the LIMIT_PARKS-th parking counts as a failed attempt: one
+ *       message must not block its lane for ever.
+ *   (2) The outside part is not repeated for a parked message: only settle is.
+ *   (3) `release` of the kind is called exactly once for each item.
+ *
+ * A crash drops the items. Their rows stay leased and counted; they are fetched again when the lease
+ * expires, on SQLite at the next start. */
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -30,7 +34,7 @@ static struct item *item_of(struct unit *u)
 
 /* --- on a store thread --- */
 
-static enum err run_one(struct tx *tx, struct unit *u)
+static enum err item_run(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
     const struct message *m = &it->message;
@@ -46,7 +50,7 @@ static enum err run_one(struct tx *tx, struct unit *u)
     return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
 }
 
-static enum err settle_one(struct tx *tx, struct unit *u)
+static enum err item_settle(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
     const struct message *m = &it->message;
@@ -67,7 +71,7 @@ static enum err settle_one(struct tx *tx, struct unit *u)
     return queue_finish_rows(it->queue, tx, &m, 1, &it->stale);
 }
 
-static enum err run_many(struct tx *tx, struct unit **u, size_t n)
+static enum err items_run(struct tx *tx, struct unit **u, size_t n)
 {
     const struct message *m[LIMIT_BULK];
     const struct job_kind *job = &item_of(u[0])->slot->job;
@@ -87,7 +91,7 @@ static enum err run_many(struct tx *tx, struct unit **u, size_t n)
     return e ? e : queue_finish_rows(item_of(u[0])->queue, tx, m, n, &stale);
 }
 
-static enum err put_off_many(struct tx *tx, struct unit **u, size_t n)
+static enum err items_put_off(struct tx *tx, struct unit **u, size_t n)
 {
     const struct message *m[LIMIT_BULK];
     int64_t due_ms[LIMIT_BULK];
@@ -101,23 +105,23 @@ static enum err put_off_many(struct tx *tx, struct unit **u, size_t n)
         u[i]->err = OK;
     }
     e = queue_put_off_rows(item_of(u[0])->queue, tx, m, due_ms, n, &stale);
-    item_of(u[0])->stale = stale && n == 1; /* of many, each is tried alone */
+    item_of(u[0])->stale = stale && n == 1; /* if one of many is stale, each is run alone */
     return e;
 }
 
-static enum err put_off_one(struct tx *tx, struct unit *u)
+static enum err item_put_off(struct tx *tx, struct unit *u)
 {
-    return put_off_many(tx, &u, 1);
+    return items_put_off(tx, &u, 1);
 }
 
-static enum err retry_one(struct tx *tx, struct unit *u)
+static enum err item_retry(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
 
     return queue_retry(it->queue, tx, &it->message, it->retry_due_ms, str_of(it->why.text));
 }
 
-static enum err bury_one(struct tx *tx, struct unit *u)
+static enum err item_bury(struct tx *tx, struct unit *u)
 {
     struct item *it = item_of(u);
     const struct job_kind *job = &it->slot->job;
@@ -135,14 +139,14 @@ static enum err bury_one(struct tx *tx, struct unit *u)
 
 /* --- on the executor --- */
 
-static void came_back(struct unit *u);
+static void item_unit_done(struct unit *u);
 
-static void queue_job_post(struct item *it)
+static void item_post(struct item *it)
 {
-    static const struct unit_kind put_off = { "queue.put_off", UNIT_BACK, put_off_one,
-                                              put_off_many };
-    static const struct unit_kind retry = { "queue.retry", UNIT_BACK, retry_one, NULL };
-    static const struct unit_kind bury = { "queue.bury", UNIT_BACK, bury_one, NULL };
+    static const struct unit_kind put_off = { "queue.put_off", UNIT_BACK, item_put_off,
+                                              items_put_off };
+    static const struct unit_kind retry = { "queue.retry", UNIT_BACK, item_retry, NULL };
+    static const struct unit_kind bury = { "queue.bury", UNIT_BACK, item_bury, NULL };
     const struct unit_kind *kinds[] = { [ITEM_RUN] = &it->slot->unit,
                                         [ITEM_PUT_OFF] = &put_off,
                                         [ITEM_RETRY] = &retry,
@@ -152,12 +156,12 @@ static void queue_job_post(struct item *it)
     it->stale = it->trouble = it->parked = false;
     it->unit = (struct unit){ .kind = kinds[it->phase],
                               .executor = it->queue->o.executor,
-                              .done = came_back };
+                              .done = item_unit_done };
     it->queue->posted++;
     store_post(it->queue->o.store, &it->unit);
 }
 
-static void unlink_item(struct item *it)
+static void item_unlink(struct item *it)
 {
     struct queue *q = it->queue;
 
@@ -179,7 +183,7 @@ void item_release(struct item *it)
     struct batch *b = it->batch;
 
     assert(b->left > 0);
-    unlink_item(it);
+    item_unlink(it);
     if (job->release)
         job->release(&it->job, job->ctx);
     if (--b->left == 0) {
@@ -188,22 +192,22 @@ void item_release(struct item *it)
     }
 }
 
-/* The row stays behind with our lease on it. */
-static void queue_job_abandon(struct item *it)
+/* Drops the item; the row keeps our lease, which expires. */
+static void item_abandon(struct item *it)
 {
     queue_expect_expiry(it->queue);
     item_release(it);
 }
 
-/* As in metrics.h. */
+/* The order of the results of COUNT_JOB in metrics.h. */
 enum counted { COUNTED_DONE, COUNTED_RETRIED, COUNTED_DEAD, COUNTED_STALE, COUNTED_PUT_OFF };
 
-static void count_job(const struct item *it, enum counted result)
+static void item_count(const struct item *it, enum counted result)
 {
     metrics_count_at(it->queue->o.env->metrics, COUNT_JOB, AT((unsigned char)result), 1);
 }
 
-static void queue_job_ended(const struct item *it, enum job_end end)
+static void item_call_ended(const struct item *it, enum job_end end)
 {
     const struct job_kind *job = &it->slot->job;
 
@@ -211,7 +215,7 @@ static void queue_job_ended(const struct item *it, enum job_end end)
         job->ended(it->queue->o.env, job->ctx, &it->message, end, it->why.text);
 }
 
-static void log_item(const struct item *it, enum log_level level, const char *line)
+static void item_log(const struct item *it, enum log_level level, const char *line)
 {
     char id[UUID_TEXT + 1];
 
@@ -221,38 +225,38 @@ static void log_item(const struct item *it, enum log_level level, const char *li
         LOG_NUM("attempt", it->message.attempt), LOG_TEXT("error", str_of(it->why.text)));
 }
 
-static void queue_job_enter(struct item *it, enum item_phase phase)
+static void item_enter(struct item *it, enum item_phase phase)
 {
     it->phase = phase;
     it->parks = 0;
-    queue_job_post(it);
+    item_post(it);
 }
 
-static int64_t queue_job_later(int64_t ms, int64_t delay_ms)
+static int64_t time_after(int64_t ms, int64_t delay_ms)
 {
     int64_t at;
 
     return __builtin_add_overflow(ms, delay_ms, &at) ? CLOCK_NEVER : at;
 }
 
-/* This attempt is over; again: another one may go better. */
-static void after_failure(struct item *it, enum err e, bool again)
+/* This attempt failed. again: it is retried if the budget allows. */
+static void item_failed(struct item *it, enum err e, bool again)
 {
     int64_t delay = retry_delay_ms(&it->slot->job.retry, it->message.attempt);
 
     if (!it->why.text[0])
         why_set(&it->why, "%s: %s", err_code(e), err_words(e, LANG_EN));
-    it->retry_due_ms = queue_job_later(now_of(it->queue), delay);
-    queue_job_enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
+    it->retry_due_ms = time_after(now_of(it->queue), delay);
+    item_enter(it, again && delay >= 0 ? ITEM_RETRY : ITEM_BURY);
 }
 
-static bool database_failed(const struct item *it)
+static bool item_met_trouble(const struct item *it)
 {
     return it->trouble || (!it->ran && is_trouble(it->unit.err));
 }
 
-/* False: it was parked often enough, and the database works for others. */
-static bool queue_job_park(struct item *it)
+/* False: it was parked LIMIT_PARKS times while the database worked for our other units. */
+static bool item_park(struct item *it)
 {
     struct queue *q = it->queue;
     bool works = it->parks && q->commits != it->parked_commit;
@@ -262,7 +266,7 @@ static bool queue_job_park(struct item *it)
     if (works || !it->parks)
         it->parks++;
     if (!works)
-        queue_trouble(q, it->unit.err);
+        queue_note_trouble(q, it->unit.err);
     it->parked = true;
     it->parked_commit = q->commits;
     it->parked_until_ms =
@@ -272,19 +276,20 @@ static bool queue_job_park(struct item *it)
     return true;
 }
 
-/* Not even what follows could be written down. At last the lease ends, and the budget with it. */
-static void park_or_abandon(struct item *it)
+/* The retry or burial itself could not be stored. If it is not parked, the lease expires, and in the
+ * end the budget is spent. */
+static void item_park_or_abandon(struct item *it)
 {
-    if (!database_failed(it) || !queue_job_park(it))
-        queue_job_abandon(it);
+    if (!item_met_trouble(it) || !item_park(it))
+        item_abandon(it);
 }
 
-static void after_success(struct item *it)
+static void item_succeeded(struct item *it)
 {
     bool put_off = it->job.again_ms > 0;
 
-    count_job(it, put_off ? COUNTED_PUT_OFF : COUNTED_DONE);
-    queue_job_ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
+    item_count(it, put_off ? COUNTED_PUT_OFF : COUNTED_DONE);
+    item_call_ended(it, put_off ? JOB_PUT_OFF : JOB_DONE);
     item_release(it);
 }
 
@@ -293,43 +298,43 @@ static void after_run(struct item *it)
     enum err e = it->unit.err;
 
     if (!e) {
-        after_success(it);
-    } else if (database_failed(it)) {
-        if (!queue_job_park(it))
-            after_failure(it, e, true);
+        item_succeeded(it);
+    } else if (item_met_trouble(it)) {
+        if (!item_park(it))
+            item_failed(it, e, true);
     } else {
-        e = it->ran ? it->ran : e; /* or a statement of the job that failed only at the commit */
-        after_failure(it, e, err_is_retryable(e));
+        e = it->ran ? it->ran : e; /* ran is OK if a statement of the job failed at the commit */
+        item_failed(it, e, err_is_retryable(e));
     }
 }
 
 static void after_put_off(struct item *it)
 {
     if (it->unit.err)
-        park_or_abandon(it);
+        item_park_or_abandon(it);
     else
-        after_success(it);
+        item_succeeded(it);
 }
 
 static void after_retry(struct item *it)
 {
     if (it->unit.err) {
-        park_or_abandon(it);
+        item_park_or_abandon(it);
         return;
     }
-    count_job(it, COUNTED_RETRIED);
-    log_item(it, LOG_WARN, "A message failed and will be tried again");
-    queue_job_ended(it, JOB_RETRIED);
+    item_count(it, COUNTED_RETRIED);
+    item_log(it, LOG_WARN, "A message failed and will be tried again");
+    item_call_ended(it, JOB_RETRIED);
     item_release(it);
 }
 
-static void bury_again(struct item *it)
+static void item_bury_again(struct item *it)
 {
     if (it->plain) {
-        park_or_abandon(it);
-    } else if (!database_failed(it) || !queue_job_park(it)) {
-        it->plain = true; /* the kind's own hook must not keep it alive */
-        queue_job_enter(it, ITEM_BURY);
+        item_park_or_abandon(it);
+    } else if (!item_met_trouble(it) || !item_park(it)) {
+        it->plain = true; /* a failing hook of the kind must not prevent the burial */
+        item_enter(it, ITEM_BURY);
     }
 }
 
@@ -338,19 +343,19 @@ static void after_bury(struct item *it)
     struct queue *q = it->queue;
 
     if (it->unit.err) {
-        bury_again(it);
+        item_bury_again(it);
         return;
     }
-    count_job(it, COUNTED_DEAD);
+    item_count(it, COUNTED_DEAD);
     if (q->o.alert)
         q->o.alert(q->o.alert_ctx, &it->message, it->why.text);
     else
-        log_item(it, LOG_ERROR, "A message became a dead letter");
-    queue_job_ended(it, JOB_DEAD);
+        item_log(it, LOG_ERROR, "A message became a dead letter");
+    item_call_ended(it, JOB_DEAD);
     item_release(it);
 }
 
-static void came_back(struct unit *u)
+static void item_unit_done(struct unit *u)
 {
     static void (*const after[])(struct item *) = { [ITEM_RUN] = after_run,
                                                     [ITEM_PUT_OFF] = after_put_off,
@@ -362,29 +367,30 @@ static void came_back(struct unit *u)
     q->posted--;
     q->moved_since_count = true;
     q->commits += !u->err;
-    if (!database_failed(it))
-        queue_well(q);
+    if (!item_met_trouble(it))
+        queue_note_success(q);
     if (it->stale || (u->err == ERR_STALE && it->phase != ITEM_RUN)) {
-        count_job(it, COUNTED_STALE);
+        item_count(it, COUNTED_STALE);
         item_release(it);
     } else if (u->err == ERR_UNCERTAIN && !it->ran) {
-        queue_job_abandon(it);
+        item_abandon(it);
     } else {
         after[it->phase](it);
     }
     queue_pump(q);
 }
 
-/* Beyond its budget: it was leased so often and neither finished nor failed in an orderly way. */
-static void queue_job_spent(struct item *it)
+/* Its budget is spent by attempts that neither finished nor failed: they crashed or lost the lease.
+ */
+static void item_budget_spent(struct item *it)
 {
     why_set(&it->why, "given up: the server died or lost its lease in %lld attempts%s" STR_FMT,
             (long long)it->message.attempt - 1, it->message.last_error.n ? "; last error: " : "",
             STR_ARG(it->message.last_error));
-    queue_job_enter(it, ITEM_BURY);
+    item_enter(it, ITEM_BURY);
 }
 
-static void go_outside(struct item *it)
+static void item_begin_outside(struct item *it)
 {
     const struct job_kind *job = &it->slot->job;
 
@@ -393,7 +399,7 @@ static void go_outside(struct item *it)
     job->outside(&it->job, job->ctx);
 }
 
-static struct item *come_back_in(struct job *j)
+static struct item *item_end_outside(struct job *j)
 {
     struct item *it = CONTAINER_OF(j, struct item, job);
 
@@ -405,25 +411,25 @@ static struct item *come_back_in(struct job *j)
 
 void job_put_off(struct job *j, int64_t due_ms)
 {
-    struct item *it = come_back_in(j);
+    struct item *it = item_end_outside(j);
 
     assert(due_ms > 0);
     j->again_ms = due_ms;
-    queue_job_enter(it, ITEM_PUT_OFF);
+    item_enter(it, ITEM_PUT_OFF);
 }
 
 void job_outside_done(struct job *j, enum err e, const char *why)
 {
-    struct item *it = come_back_in(j);
+    struct item *it = item_end_outside(j);
 
     if (!e) {
         if (j->arena)
             it->mark = arena_mark(j->arena);
-        queue_job_enter(it, ITEM_RUN);
+        item_enter(it, ITEM_RUN);
         return;
     }
     why_set(&it->why, "%s", why ? why : "");
-    after_failure(it, e, err_is_retryable(e));
+    item_failed(it, e, err_is_retryable(e));
 }
 
 void job_without_outside(struct job *j, void *ctx)
@@ -436,14 +442,14 @@ void item_begin(struct item *it)
 {
     it->message.began_us = clock_mono_us(&it->queue->o.env->clock);
     if (!retry_may_run(&it->slot->job.retry, it->message.attempt)) {
-        queue_job_spent(it);
+        item_budget_spent(it);
     } else if (it->slot->unknown) {
         why_set(&it->why, "no worker here knows the kind " STR_FMT, STR_ARG(it->message.kind));
-        after_failure(it, ERR_UNAVAILABLE, true); /* a newer node may know it: never at once */
+        item_failed(it, ERR_UNAVAILABLE, true); /* a node of a newer version may know the kind */
     } else if (works_outside(it->slot)) {
-        go_outside(it);
+        item_begin_outside(it);
     } else {
-        queue_job_post(it);
+        item_post(it);
     }
 }
 
@@ -483,8 +489,8 @@ void items_take(struct queue *q)
     struct batch *b = calloc(1, sizeof(*b) + n * sizeof(b->items[0]));
 
     assert(n);
-    if (!b) { /* their leases expire; there is nothing better without memory */
-        queue_trouble(q, ERR_NO_MEMORY);
+    if (!b) { /* out of memory: the leases expire */
+        queue_note_trouble(q, ERR_NO_MEMORY);
         queue_expect_expiry(q);
         arena_release(&q->fetch_arena);
         return;
@@ -498,7 +504,7 @@ void items_take(struct queue *q)
     }
     for (size_t i = 0; i < n; i++)
         item_begin(&b->items[i]);
-} // NOLINT(clang-analyzer-unix.Malloc): the items hold it, the last one frees it
+} // NOLINT(clang-analyzer-unix.Malloc): the items hold the batch, the last one frees it
 
 int64_t items_unpark_at(const struct queue *q)
 {
@@ -514,7 +520,7 @@ void items_unpark(struct queue *q, int64_t now)
 {
     for (struct item *it = q->items; it; it = it->next)
         if (it->parked && now >= it->parked_until_ms)
-            queue_job_post(it);
+            item_post(it);
 }
 
 void items_drop(struct queue *q, bool only_parked)
@@ -532,8 +538,8 @@ static struct unit_kind unit_kind_of(const struct job_kind *job)
 
     assert(job->outside ? !!job->settle : !!job->run);
     if (job->outside)
-        return (struct unit_kind){ job->name, settles, settle_one, NULL };
-    return (struct unit_kind){ job->name, UNIT_BACK, run_one, job->run_many ? run_many : NULL };
+        return (struct unit_kind){ job->name, settles, item_settle, NULL };
+    return (struct unit_kind){ job->name, UNIT_BACK, item_run, job->run_many ? items_run : NULL };
 }
 
 bool slots_init(struct queue *q)

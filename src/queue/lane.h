@@ -5,5 +5,5 @@
 #include "base/uuid.h"
 
 int64_t lane_of(struct str text);
-/* From the ids that it is about, in this order; second may be NULL. */
+/* A lane made from one or two ids, in this order; second may be NULL. */
 int64_t lane_of_ids(struct uuid first, const struct uuid *second);

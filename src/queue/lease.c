@@ -1,4 +1,11 @@
-/* lease.c - taking messages that are due, keeping them, and looking at the queue as a whole. */
+/* lease.c - leases messages that are due, or one by its id; renews leases; reads the queue's state.
+ *
+ *   (1) Messages are leased in the order of their due time. The attempt that was read is part of the
+ *       condition of the update, so a message that another node took meanwhile is not taken.
+ *   (2) A suspect is leased alone: the lease stops before it, or takes it and no other.
+ *   (3) A renewal does not touch a message that was given back (owner NULL) and waits for no lock.
+ *
+ * A crash after the commit leaves leases that expire. */
 #include "base/limits.h"
 #include "queue/report.h"
 #include "queue/runner.h"
@@ -6,13 +13,13 @@
 #include <assert.h>
 #include <string.h>
 
-struct leased {
+struct lease_rows {
     struct arena *arena;
     struct message *messages;
     struct lease *lease;
 };
 
-static bool lease_copy(struct arena *a, const struct val *v, struct str *ret_text)
+static bool copy_text(struct arena *a, const struct val *v, struct str *ret_text)
 {
     if (v->type == VAL_NULL)
         return true;
@@ -33,8 +40,8 @@ static enum err read_message(struct arena *a, const struct row *row, struct mess
     if (c[1].s.n != sizeof(m->id.b))
         return ERR_INTERNAL;
     memcpy(m->id.b, c[1].s.p, sizeof(m->id.b));
-    if (!lease_copy(a, &c[2], &m->kind) || !lease_copy(a, &c[6], &m->ref) ||
-        !lease_copy(a, &c[7], &m->body) || !lease_copy(a, &c[8], &m->last_error))
+    if (!copy_text(a, &c[2], &m->kind) || !copy_text(a, &c[6], &m->ref) ||
+        !copy_text(a, &c[7], &m->body) || !copy_text(a, &c[8], &m->last_error))
         return ERR_NO_MEMORY;
     return OK;
 }
@@ -46,7 +53,7 @@ static bool is_suspect(const struct lease *l, const struct row *row)
     return had_owner && !(l->is_resumed && l->is_resumed(l->is_resumed_ctx, row->col[2].s));
 }
 
-/* False: this one, and all behind it, are for another time. */
+/* False: this message and all behind it are left for a later fetch. */
 static bool may_take(struct lease *l, bool suspect)
 {
     if (l->suspect)
@@ -55,9 +62,9 @@ static bool may_take(struct lease *l, bool suspect)
     return !suspect || (l->idle && !l->count);
 }
 
-static enum err keep_message(void *ctx, const struct row *row)
+static enum err lease_row(void *ctx, const struct row *row)
 {
-    struct leased *l = ctx;
+    struct lease_rows *l = ctx;
     enum err e;
 
     if (!may_take(l->lease, is_suspect(l->lease, row)))
@@ -67,8 +74,8 @@ static enum err keep_message(void *ctx, const struct row *row)
     return e;
 }
 
-static enum err lease_take(struct tx *tx, struct message *m, size_t n, struct uuid owner,
-                           int64_t due_ms)
+static enum err take_rows(struct tx *tx, struct message *m, size_t n, struct uuid owner,
+                          int64_t due_ms)
 {
     struct val v[LIMIT_STATEMENT_ROWS * 4];
 
@@ -84,16 +91,16 @@ static enum err lease_take(struct tx *tx, struct message *m, size_t n, struct uu
 
 enum err queue_lease(struct tx *tx, struct arena *a, struct lease *l, struct message *ret_messages)
 {
-    struct leased ctx = { .arena = a, .messages = ret_messages, .lease = l };
+    struct lease_rows ctx = { .arena = a, .messages = ret_messages, .lease = l };
     struct val due[] = { V_INT(l->now_ms), V_INT((int64_t)l->max) };
     enum err e;
 
     assert(l->max <= LIMIT_STATEMENT_ROWS);
     l->count = 0;
     l->suspect = false;
-    e = tx_each(tx, STMT_message_due, due, COUNT(due), keep_message, &ctx);
+    e = tx_each(tx, STMT_message_due, due, COUNT(due), lease_row, &ctx);
     if (!e)
-        e = lease_take(tx, ret_messages, l->count, l->owner, l->now_ms + LIMIT_LEASE_MS);
+        e = take_rows(tx, ret_messages, l->count, l->owner, l->now_ms + LIMIT_LEASE_MS);
     if (e)
         l->count = 0;
     return e;

@@ -1,10 +1,15 @@
 /* message.c - what a transaction may do to messages: add, finish, retry, put off, bury, revive.
  *
- * On PostgreSQL a lane is guarded by an advisory lock that is taken by a statement of its own, so
- * that the statement behind it has a snapshot that sees what the lock kept out. Without it a
- * message that is added while the lane's last one is being finished would wait for ever: the adder
- * still sees the old row, the finisher does not yet see the new one. SQLite has one writer and
- * needs no lock. */
+ *   (1) On PostgreSQL a lane is guarded by an advisory lock (M9). It is taken by a statement of its
+ *       own, so that the next statement's snapshot includes what other holders of the lock
+ *       committed. Without it a message that is added while the lane's last one is being finished
+ *       would never become ready: the adding transaction still sees the old row, the finishing one
+ *       does not yet see the new row. SQLite has one writer and needs no lock.
+ *   (2) Every change of a leased message matches its fence (seq, id, attempt). No row: STALE.
+ *   (3) Rows of several messages are changed in the order of seq, so that transactions on PostgreSQL
+ *       cannot deadlock.
+ *
+ * Everything here is part of the caller's transaction: a crash before its commit leaves nothing. */
 #include "base/limits.h"
 #include "domain/cause.h"
 #include "observe/metrics.h"
@@ -16,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text for a column: PostgreSQL takes UTF-8 only, and a message that was cut off may end within a
- * character. */
+/* Text for a column: PostgreSQL accepts only UTF-8, and an error text that was cut off may end inside
+ * a character. */
 static struct val text_or_null(struct str s)
 {
     for (int cut = 0; cut < 4 && s.n && !str_is_utf8(s); cut++)
@@ -34,27 +39,27 @@ static struct val text_or(struct str s, struct str otherwise)
     return v.type == VAL_NULL ? V_TEXT(otherwise) : v;
 }
 
-static int by_number(const void *a, const void *b)
+static int lane_order(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-/* Sorts, and drops repeats. */
+/* Sorts the lanes and removes repeated ones. */
 static size_t sort_lanes(int64_t *lanes, size_t n)
 {
     size_t kept = 0;
 
-    qsort(lanes, n, sizeof(*lanes), by_number);
+    qsort(lanes, n, sizeof(*lanes), lane_order);
     for (size_t i = 0; i < n; i++)
         if (!kept || lanes[kept - 1] != lanes[i])
             lanes[kept++] = lanes[i];
     return kept;
 }
 
-static enum err over_lanes(struct tx *tx, enum stmt stmt, const int64_t *lanes, size_t n,
-                           tx_each_fn each, void *ctx)
+static enum err for_lanes(struct tx *tx, enum stmt stmt, const int64_t *lanes, size_t n,
+                          tx_each_fn each, void *ctx)
 {
     struct val v[LIMIT_STATEMENT_ROWS];
 
@@ -72,13 +77,13 @@ enum err queue_lock_lanes(struct tx *tx, const int64_t *lanes, size_t n)
         return OK;
     memcpy(sorted, lanes, n * sizeof(*lanes));
     n = sort_lanes(sorted, n);
-    return over_lanes(tx, STMT_lane_lock, sorted, n, NULL, NULL);
+    return for_lanes(tx, STMT_lane_lock, sorted, n, NULL, NULL);
 }
 
 /* --- add --- */
 
-/* PostgreSQL's one statement does not see its own rows: within a call only the first of a lane may
- * become ready. */
+/* PostgreSQL's single statement does not see the rows that it inserts. So the caller says which
+ * message is the first of its lane within the call: only that one may become ready. */
 static bool first_of_lane(const struct queue_new *m, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -101,7 +106,7 @@ static void add_row(struct val *v, const struct queue_new *m, int64_t now_ms, bo
     v[7] = V_INT(first);
 }
 
-static enum err add_some(struct tx *tx, int64_t now_ms, const struct queue_new *m, size_t n)
+static enum err add_batch(struct tx *tx, int64_t now_ms, const struct queue_new *m, size_t n)
 {
     struct val v[LIMIT_BULK * ADD_COLUMNS];
     int64_t lanes[LIMIT_BULK];
@@ -124,7 +129,7 @@ enum err queue_add(struct queue *q, struct tx *tx, int64_t now_ms, const struct 
 
     for (size_t done = 0; done < n; done += LIMIT_BULK) {
         size_t some = n - done < LIMIT_BULK ? n - done : LIMIT_BULK;
-        enum err e = add_some(tx, now_ms, m + done, some);
+        enum err e = add_batch(tx, now_ms, m + done, some);
 
         if (e)
             return e;
@@ -164,7 +169,7 @@ enum err queue_add_leased(struct queue *q, struct tx *tx, int64_t now_ms, const 
 
 /* --- finish --- */
 
-static int by_seq(const void *a, const void *b)
+static int message_order(const void *a, const void *b)
 {
     const struct message *x = *(const struct message *const *)a;
     const struct message *y = *(const struct message *const *)b;
@@ -198,7 +203,7 @@ static size_t lanes_of(const struct message *const *m, size_t n, int64_t *lanes)
     return sort_lanes(lanes, count);
 }
 
-static void queue_message_fence(struct val v[3], const struct message *m)
+static void fence_values(struct val v[3], const struct message *m)
 {
     v[0] = V_INT(m->seq);
     v[1] = V_BLOB(uuid_bytes(&m->id));
@@ -213,9 +218,9 @@ static enum err delete_rows(struct tx *tx, const struct message *const *m, size_
 
     for (size_t i = 0; i < n; i++)
         sorted[i] = m[i];
-    qsort(sorted, n, sizeof(void *), by_seq); /* PostgreSQL: rows are locked in one order */
+    qsort(sorted, n, sizeof(void *), message_order); /* PostgreSQL: rows are locked in one order */
     for (size_t i = 0; i < n; i++)
-        queue_message_fence(v + i * 3, sorted[i]);
+        fence_values(v + i * 3, sorted[i]);
     *ret_deleted = 0;
     return tx_bulk(tx, STMT_message_finish, v, n, 3, count_row, ret_deleted);
 }
@@ -230,7 +235,7 @@ enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message 
     assert(n && n <= LIMIT_BULK);
     *ret_stale = false;
     lane_count = lanes_of(m, n, lanes);
-    e = over_lanes(tx, STMT_lane_lock, lanes, lane_count, NULL, NULL);
+    e = for_lanes(tx, STMT_lane_lock, lanes, lane_count, NULL, NULL);
     if (!e)
         e = delete_rows(tx, m, n, &deleted);
     if (e)
@@ -239,7 +244,7 @@ enum err queue_finish_rows(struct queue *q, struct tx *tx, const struct message 
         *ret_stale = true;
         return ERR_STALE;
     }
-    e = over_lanes(tx, STMT_lane_promote, lanes, lane_count, least_due, &due_ms);
+    e = for_lanes(tx, STMT_lane_promote, lanes, lane_count, least_due, &due_ms);
     if (e)
         return e;
     queue_tell_live(q, tx, -(int64_t)n);
@@ -262,8 +267,9 @@ enum err queue_finish(struct queue *q, struct tx *tx, const struct message *m)
 
 /* --- not finished --- */
 
-/* Q6: every attempt that failed, in the commit that says so. */
-static enum err keep_failure(struct tx *tx, const struct message *m, int64_t now_ms, struct str why)
+/* Records the failed attempt in the commit that decides it (Q6). */
+static enum err record_failure(struct tx *tx, const struct message *m, int64_t now_ms,
+                               struct str why)
 {
     return TX_DO(tx, STMT_message_failure_add, 1, V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt),
                  V_INT(now_ms), text_or(why, S("no reason given")));
@@ -277,13 +283,13 @@ enum err queue_retry(struct queue *q, struct tx *tx, const struct message *m, in
                        V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
 
     if (!e)
-        e = keep_failure(tx, m, now_ms, why);
+        e = record_failure(tx, m, now_ms, why);
     if (!e)
         queue_tell_due(q, tx, due_ms);
     return e;
 }
 
-static int by_seq_of_row(const void *a, const void *b)
+static int put_off_order(const void *a, const void *b)
 {
     const struct val *x = a, *y = b;
 
@@ -301,10 +307,10 @@ enum err queue_put_off_rows(struct queue *q, struct tx *tx, const struct message
     assert(n && n <= LIMIT_BULK);
     for (size_t i = 0; i < n; i++) {
         v[i * 4] = V_INT(due_ms[i]);
-        queue_message_fence(v + i * 4 + 1, m[i]);
+        fence_values(v + i * 4 + 1, m[i]);
         first_ms = due_ms[i] < first_ms ? due_ms[i] : first_ms;
     }
-    qsort(v, n, 4 * sizeof(*v), by_seq_of_row); /* as in delete_rows() */
+    qsort(v, n, 4 * sizeof(*v), put_off_order); /* as in delete_rows() */
     e = tx_bulk(tx, STMT_message_put_off, v, n, 4, count_row, &changed);
     *ret_stale = !e && changed != n;
     if (!e && !*ret_stale)
@@ -338,7 +344,8 @@ enum err queue_hasten(struct queue *q, struct tx *tx, struct uuid id, int64_t du
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static enum err audit_death(struct tx *tx, const struct message *m, int64_t now_ms, struct str why)
+static enum err audit_dead_letter(struct tx *tx, const struct message *m, int64_t now_ms,
+                                  struct str why)
 {
     char id[UUID_TEXT + 1], detail[512];
 
@@ -355,7 +362,8 @@ void queue_count_dead(struct tx *tx)
     tx_after_commit(tx, metrics_add, metrics_cell(tx_env(tx)->metrics, COUNT_DEAD, AT(0)), 1);
 }
 
-/* An alert that reached nobody raises none (ops/alert.h), here as in statements.h: dead_count. */
+/* A dead letter of an alert raises no other alert (ops/alert.h). The statement dead_count has the
+ * same rule. */
 static bool counts_when_dead(const struct message *m)
 {
     return !str_eq(m->kind, S("alert"));
@@ -370,9 +378,9 @@ enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int
                        V_INT(now_ms), V_INT(m->seq), V_BLOB(uuid_bytes(&m->id)), V_INT(m->attempt));
 
     if (!e)
-        e = keep_failure(tx, m, now_ms, why);
+        e = record_failure(tx, m, now_ms, why);
     if (!e)
-        e = audit_death(tx, m, now_ms, reason.s);
+        e = audit_dead_letter(tx, m, now_ms, reason.s);
     if (!e && q && q->o.buried)
         e = q->o.buried(tx, m);
     if (!e && counts_when_dead(m))
@@ -380,9 +388,9 @@ enum err queue_bury(struct queue *q, struct tx *tx, const struct message *m, int
     return e ? e : queue_finish(q, tx, m);
 }
 
-/* --- dead, and alive again --- */
+/* --- dead letters that become messages again, and standing messages --- */
 
-static bool first_letter_of_lane(const struct queue_letter *l, size_t i)
+static bool first_dead_of_lane(const struct queue_letter *l, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (l[i].has_lane && l[k].has_lane && l[k].lane == l[i].lane)
@@ -401,8 +409,8 @@ static enum err lock_lanes_of(struct tx *tx, const struct queue_letter *l, size_
     return queue_lock_lanes(tx, lanes, count);
 }
 
-static enum err over_letters(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
-                             size_t columns)
+static enum err for_dead_letters(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
+                                 size_t columns)
 {
     size_t changed = 0;
     enum err e = tx_bulk(tx, stmt, v, n, columns, count_row, &changed);
@@ -423,13 +431,13 @@ enum err queue_revive(struct queue *q, struct tx *tx, int64_t now_ms, const stru
         ids[i] = V_BLOB(uuid_bytes(&l[i].id));
         v[i * 3] = V_INT(now_ms);
         v[i * 3 + 1] = ids[i];
-        v[i * 3 + 2] = V_INT(first_letter_of_lane(l, i));
+        v[i * 3 + 2] = V_INT(first_dead_of_lane(l, i));
     }
     e = lock_lanes_of(tx, l, n);
     if (!e)
-        e = over_letters(tx, STMT_letters_revive, v, n, 3);
+        e = for_dead_letters(tx, STMT_letters_revive, v, n, 3);
     if (!e)
-        e = over_letters(tx, STMT_letters_delete, ids, n, 1);
+        e = for_dead_letters(tx, STMT_letters_delete, ids, n, 1);
     if (e)
         return e;
     queue_tell_live(q, tx, (int64_t)n);

@@ -1,16 +1,17 @@
-/* message_span.h - the span of one run of a message (O3). Its id is made of the message's own, so
- * that what the run starts can name it before anybody knows whether the run counts: a unit may be
- * run again, and only what became durable is told. */
+/* message_span.h - the trace span of one run of a message (O3). Its id is made from the message's id
+ * and attempt, so that spans which the run starts can name it as their parent before it ends. Only a
+ * run that became durable is reported; a unit may be run again. */
 #pragma once
 
 #include "observe/span.h"
 #include "queue/queue.h"
 
-/* traceparent: of whoever added the message. */
+/* traceparent: of the request or job that added the message. */
 struct span message_span(struct env *env, const struct message *m, struct str traceparent,
                          const char *name);
 
-/* The place of that span, for what the run starts; traceparent itself where it is not recorded. */
+/* The traceparent of that span, for what the run starts; `traceparent` itself if it is not sampled.
+ */
 void message_place(struct env *env, const struct message *m, struct str traceparent,
                    char text[TRACE_TEXT + 1]);
 

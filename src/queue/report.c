@@ -1,3 +1,5 @@
+/* report.c - the reports of commits to the runner; report.h has the invariants. Everything here is
+ * in memory: after a crash the runner's first fetch reads what is due. */
 #include "queue/report.h"
 
 #include "queue/runner.h"
@@ -78,7 +80,7 @@ static void change_is_durable(void *ctx, int64_t change)
     atomic_fetch_add(&q->reports.live, change);
 }
 
-/* Where there are many nodes somebody looks every LIMIT_POLL_MS anyway. */
+/* With several nodes a fetch every LIMIT_POLL_MS finds a lease that expired. */
 static void lease_is_durable(void *ctx, int64_t unused)
 {
     struct queue *q = ctx;

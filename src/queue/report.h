@@ -1,6 +1,6 @@
-/* report.h - what commits tell the runner: how many messages came or went, and when one is due.
- * Called on store threads, after the commit; the runner hears of it on the executor. Only queue/
- * includes this. */
+/* report.h - what commits report to the runner: how many messages were added or ended, and when one
+ * is due. Reports are made on store threads after the commit; the runner reads them on the executor.
+ * Only queue/ includes this. */
 #pragma once
 
 #include "base/executor.h"
@@ -10,18 +10,18 @@
 
 struct queue;
 
-#define DUE_NOW (INT64_MIN + 1) /* look at once */
-#define DUE_ANYWAY                                                                                 \
-    INT64_MIN /* planned: a fetch follows in any case, nobody needs to ask for it                  \
-               */
+#define DUE_NOW (INT64_MIN + 1) /* fetch at once */
+#define DUE_ANYWAY INT64_MIN    /* as planned_ms: a fetch follows anyway, every report is dropped */
 
-/* The one crossing between store threads and executor. No report is lost:
- *   (1) A report not before `planned` is dropped: the runner fetches at `planned` anyway.
- *   (2) While a fetch is under way `planned` is CLOCK_NEVER, so what commits behind the fetch's
- * back is kept in `reported`. (3) `woken` is true exactly while the task is in the executor's list.
- *   (4) A lease that was not fetched but given (queue_add_leased, queue_take) is in nobody's hands
- * until it is adopted. While `watched` is true the runner will look at the two numbers once more,
- * behind the time at which every lease that was given until now has run out. */
+/* The one crossing between store threads and the executor. No report is lost:
+ *
+ *   (1) A report not earlier than planned_ms is dropped: the runner fetches at planned_ms anyway.
+ *   (2) While a fetch is under way planned_ms is CLOCK_NEVER, so the due time of every commit that
+ *       the fetch may not have seen is kept in reported_ms.
+ *   (3) `woken` is true exactly while the task is in the executor's list.
+ *   (4) A lease that was given and not fetched (queue_add_leased, queue_take) is not renewed until
+ *       it is adopted. While `watched` is true the runner will compare `given` and `adopted` once
+ *       more, after every lease given until now has expired. */
 struct reports {
     struct executor *executor;
     struct task task;
@@ -31,15 +31,15 @@ struct reports {
 };
 
 void reports_init(struct reports *r, struct executor *executor, void (*run)(struct task *t));
-void reports_wake(struct reports *r); /* any thread: the task runs, soon */
+void reports_wake(struct reports *r); /* any thread: posts the task unless it is posted */
 /* On the executor. */
-int64_t reports_take(struct reports *r); /* the smallest since the last call, or CLOCK_NEVER */
+int64_t reports_take(struct reports *r); /* the earliest since the last call, or CLOCK_NEVER */
 void reports_plan(struct reports *r, int64_t ms);
-void reports_landed(struct reports *r); /* first thing that the task does */
-/* True: the task is not in the list and never will be again. False: it comes once more. */
+void reports_landed(struct reports *r); /* the task calls it first */
+/* True: the task is not in the list and is never posted again. False: it runs once more. */
 bool reports_close(struct reports *r);
 
-/* In a transaction: told once that is durable. q may be NULL: nobody listens. */
+/* In a transaction: reported once it is durable. q may be NULL: nothing is reported. */
 void queue_tell_due(struct queue *q, struct tx *tx, int64_t due_ms);
 void queue_tell_live(struct queue *q, struct tx *tx, int64_t change);
 void queue_tell_leased(struct queue *q, struct tx *tx);

@@ -1,19 +1,22 @@
-/* runner.c - the queue's heart: a state machine on its executor that fetches what is due, posts it,
- * and sleeps until the exact time of the next.
+/* runner.c - the runner: a state machine on its executor that fetches the messages that are due,
+ * posts them, and sleeps until exactly the next due time.
  *
  *     start --> fetch --> items (job.c) --> fetch when there is room and something is due
  *                 |
- *                 '-- short: the same unit reads when the next one is due; the timer waits for it
+ *                 '-- got fewer than asked: the same unit reads the next due time for the timer
  *
- *   (1) At most one fetch is under way. While it is, commits report into `reports`; before it, they
- *       were seen by it. So no message that is due is overlooked, and none is searched for.
- *   (2) Nothing is asked of the database while nothing is due. With other nodes (PostgreSQL) one
- *       fetch every LIMIT_POLL_MS covers lost hints.
- *   (3) Leases are renewed before anything else is tried, so that after a pause we do not take our
- *       own messages away from ourselves.
+ *   (1) At most one fetch is under way. Commits before it are seen by it; commits during it report
+ *       into `reports`. So no due message is missed, and none is searched for.
+ *   (2) While nothing is due the database is not asked. With other nodes (PostgreSQL) one fetch
+ *       every LIMIT_POLL_MS covers lost hints.
+ *   (3) Leases are renewed before anything else is tried, so that after a pause this node does not
+ *       fetch its own messages again.
  *   (4) No error of the database ends the runner: it waits 100 ms, then up to 2 s, and goes on.
- *   (5) A suspect (queue.h) that is next waits until nothing is under way, but for those that work
- *       outside; then it is fetched, and until it has ended nothing else is. */
+ *   (5) If a suspect (queue.h) is next, nothing is fetched until no item is under way, except those
+ *       that work outside. Then it is fetched, and nothing else until it has ended.
+ *
+ * All state is in memory and is rebuilt after a crash by the first fetch. On SQLite the start also
+ * releases the leases of the process that died; on PostgreSQL they expire. */
 #include "queue/runner.h"
 
 #include "base/limits.h"
@@ -28,7 +31,7 @@ bool is_trouble(enum err e)
     return e == ERR_INTERNAL || (e != ERR_STALE && e != ERR_UNCERTAIN && err_is_retryable(e));
 }
 
-void queue_trouble(struct queue *q, enum err e)
+void queue_note_trouble(struct queue *q, enum err e)
 {
     int64_t now = now_of(q);
 
@@ -42,7 +45,7 @@ void queue_trouble(struct queue *q, enum err e)
     q->trouble_until_ms = now + q->trouble_ms;
 }
 
-void queue_well(struct queue *q)
+void queue_note_success(struct queue *q)
 {
     if (!q->trouble_ms)
         return;
@@ -51,15 +54,15 @@ void queue_well(struct queue *q)
     q->trouble_until_ms = 0;
 }
 
-static void runner_heed(struct queue *q, enum err e)
+static void runner_note_result(struct queue *q, enum err e)
 {
     if (e)
-        queue_trouble(q, e);
+        queue_note_trouble(q, e);
     else
-        queue_well(q);
+        queue_note_success(q);
 }
 
-/* --- start, on SQLite: whose leases they were is dead; and how much there is --- */
+/* --- start on SQLite: releases the leases of earlier processes, and counts the messages --- */
 
 static enum err count_messages(struct tx *tx, int64_t *ret_count)
 {
@@ -81,7 +84,8 @@ static enum err start_run(struct tx *tx, struct unit *u)
     if (!e)
         e = count_messages(tx, &count);
     if (!e)
-        queue_tell_count(q, tx, count); /* in the writer's order with all other changes: exact */
+        queue_tell_count(q, tx,
+                         count); /* exact: ordered with all other changes by the one writer */
     return e;
 }
 
@@ -92,11 +96,11 @@ static void start_done(struct unit *u)
     q->starting = false;
     q->started = !u->err;
     q->next_ms = DUE_NOW;
-    runner_heed(q, u->err);
+    runner_note_result(q, u->err);
     queue_pump(q);
 }
 
-static void start_alone(struct queue *q)
+static void start_on_sqlite(struct queue *q)
 {
     static const struct unit_kind kind = { "queue.start", UNIT_BACK, start_run, NULL };
 
@@ -107,7 +111,7 @@ static void start_alone(struct queue *q)
 
 /* --- renew --- */
 
-static size_t next_of(const struct renewal *r)
+static size_t renewal_batch(const struct renewal *r)
 {
     return r->count - r->done < LIMIT_LEASED ? r->count - r->done : LIMIT_LEASED;
 }
@@ -116,10 +120,10 @@ static enum err renew_run(struct tx *tx, struct unit *u)
 {
     struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
 
-    return queue_renew(tx, r->pointers + r->done, next_of(r), r->due_ms);
+    return queue_renew(tx, r->pointers + r->done, renewal_batch(r), r->due_ms);
 }
 
-static void finish_move(struct queue *q)
+static void clock_move_finish(struct queue *q)
 {
     struct clock_move *m = q->moves;
 
@@ -128,7 +132,8 @@ static void finish_move(struct queue *q)
     q->next_ms = DUE_NOW;
     q->renewed_ms = now_of(q);
     q->trouble_until_ms = 0;
-    q->armed_ms = DUE_NOW; /* the same wall time is nearer now: arm it again */
+    q->armed_ms =
+        DUE_NOW; /* the same wall time is nearer now: forces the timer to be armed again */
     if (m->moved)
         m->moved(m->ctx);
     free(m);
@@ -136,7 +141,7 @@ static void finish_move(struct queue *q)
 
 static void renew_done(struct unit *u);
 
-static void renew_some(struct renewal *r)
+static void renewal_post(struct renewal *r)
 {
     static const struct unit_kind kind = { "queue.renew", UNIT_BACK, renew_run, NULL };
 
@@ -149,9 +154,9 @@ static void renew_done(struct unit *u)
     struct renewal *r = CONTAINER_OF(u, struct renewal, unit);
     struct queue *q = r->queue;
 
-    r->done += next_of(r);
+    r->done += renewal_batch(r);
     if (!u->err && r->done < r->count) {
-        renew_some(r);
+        renewal_post(r);
         return;
     }
     q->renewal = NULL;
@@ -159,10 +164,10 @@ static void renew_done(struct unit *u)
         q->renewed_ms = now_of(q);
         q->commits++;
     }
-    runner_heed(q, u->err);
+    runner_note_result(q, u->err);
     free(r);
     if (q->moves)
-        finish_move(q);
+        clock_move_finish(q);
     queue_pump(q);
 }
 
@@ -188,15 +193,15 @@ static void runner_renew(struct queue *q, int64_t due_ms)
     struct renewal *r = renewal_new(q);
 
     if (!r) {
-        queue_trouble(q, ERR_NO_MEMORY);
+        queue_note_trouble(q, ERR_NO_MEMORY);
         return;
     }
     q->renewal = r;
     r->due_ms = due_ms;
-    renew_some(r);
+    renewal_post(r);
 }
 
-/* --- the estimate, where others add and finish too --- */
+/* --- the estimated number of messages, with several nodes --- */
 
 static enum err count_run(struct tx *tx, struct unit *u)
 {
@@ -230,11 +235,11 @@ static void runner_recount(struct queue *q, int64_t now)
     store_post(q->o.store, &q->count_unit);
 }
 
-/* Where there are many nodes nothing needs to be known, and leases run out by themselves. */
+/* With several nodes a start needs no count, and the leases of dead nodes expire. */
 static void runner_start(struct queue *q, int64_t now)
 {
     if (!q->many_nodes) {
-        start_alone(q);
+        start_on_sqlite(q);
         return;
     }
     q->started = true;
@@ -268,18 +273,18 @@ static bool any_parked(const struct queue *q)
     return q->held > q->posted + q->away;
 }
 
-/* A move waits until no fetch and no renewal is under way: their times would be the old ones. */
-static bool move_clock(struct queue *q, int64_t now)
+/* A clock move waits until no fetch and no renewal is under way: they use times before the move. */
+static bool clock_move_begin(struct queue *q, int64_t now)
 {
     while (q->moves && !q->fetching && !q->renewal && !q->held)
-        finish_move(q);
+        clock_move_finish(q);
     if (!q->moves)
         return false;
     if (q->fetching || q->renewal)
         return true;
     runner_renew(q, now + q->moves->ms + LIMIT_LEASE_MS);
     if (!q->renewal)
-        finish_move(q); /* no memory: then our leases lapse, and the fence sorts it out */
+        clock_move_finish(q); /* out of memory: our leases may expire, and the fence decides */
     return true;
 }
 
@@ -310,7 +315,7 @@ static int64_t wake_at(const struct queue *q)
     int64_t at = CLOCK_NEVER;
 
     if (q->renewal || q->starting || q->moves)
-        return CLOCK_NEVER; /* what is under way will pump when it comes back */
+        return CLOCK_NEVER; /* the unit that is under way calls queue_pump() when it is done */
     if (q->held)
         at = least(at, q->renewed_ms + LIMIT_RENEW_MS);
     if (q->started && !q->fetching && fetch_room(q))
@@ -345,8 +350,7 @@ static void runner_plan(struct queue *q)
     else
         reports_plan(&q->reports, fetch_at(q));
     if (!q->fetching && !fetch_room(q))
-        q->next_ms =
-            DUE_NOW; /* what is reported meanwhile is dropped, so look when there is room */
+        q->next_ms = DUE_NOW; /* reports are dropped meanwhile, so fetch once there is room */
     runner_arm(q, at);
 }
 
@@ -355,26 +359,26 @@ static bool at_rest(const struct queue *q)
     return !q->posted && !q->away && !q->fetching && !q->renewal && !q->starting && !q->counting;
 }
 
-/* True: it has stopped, and may be gone. */
+/* True: it has stopped, and q may have been freed. */
 static bool try_to_stop(struct queue *q)
 {
     items_drop(q, true);
     while (q->moves && !q->renewal)
-        finish_move(q);
+        clock_move_finish(q);
     if (!at_rest(q) || q->closed)
         return q->closed;
     executor_arm(q->o.executor, &q->timer, CLOCK_NEVER);
     q->armed_ms = CLOCK_NEVER;
     if (!reports_close(&q->reports))
-        return false; /* the task comes once more */
+        return false; /* the task runs once more */
     q->closed = true;
     adoptions_drop(q);
     q->stopped(q->stopped_ctx);
     return true;
 }
 
-/* What is outside may take longer than a lease, and must be ours when it comes back. */
-static void keep_leases(struct queue *q, int64_t now)
+/* While stopping: outside parts may take longer than a lease, so leases are still renewed. */
+static void stopping_renew(struct queue *q, int64_t now)
 {
     int64_t at = q->renewed_ms + LIMIT_RENEW_MS;
 
@@ -393,10 +397,10 @@ void queue_pump(struct queue *q)
 
     if (q->stopping) {
         if (!try_to_stop(q))
-            keep_leases(q, now);
+            stopping_renew(q, now);
         return;
     }
-    if (!move_clock(q, now))
+    if (!clock_move_begin(q, now))
         runner_work(q, now_of(q));
     runner_plan(q);
 }
@@ -422,7 +426,7 @@ static void runner_woken(struct task *t)
     queue_pump(q);
 }
 
-/* --- from outside --- */
+/* --- interface --- */
 
 struct queue *queue_new_runner(const struct queue_options *o)
 {
@@ -482,7 +486,7 @@ void queue_clock_moved(struct queue *q, int64_t ms, void (*moved)(void *ctx), vo
     struct clock_move *m = calloc(1, sizeof(*m)), **end = &q->moves;
 
     if (!m)
-        abort(); /* a test clock that stands still would be silent */
+        abort(); /* a test clock that did not move would go unnoticed */
     *m = (struct clock_move){ .ms = ms, .moved = moved, .ctx = ctx };
     while (*end)
         end = &(*end)->next;

@@ -1,5 +1,5 @@
-/* runtime.h - what background work is given: this node's clock and random numbers, its store, its
- * queue, and the executor that its callbacks run on. */
+/* runtime.h - what background work needs: this node's environment, its store, its queue, and the
+ * executor that its callbacks run on. */
 #pragma once
 
 #include "base/env.h"

@@ -1,3 +1,9 @@
+/* backup.c - what both drivers' backups share: the temporary file and its final name.
+ *
+ *   (1) The copy is written under a temporary name and synced before it gets its own.
+ *   (2) link() gives it the name, so a file that appeared meanwhile is never replaced.
+ *
+ * A crash leaves a file named <to>.part-XXXXXX, which can be deleted. */
 #include "store/backup.h"
 
 #include <errno.h>
@@ -10,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err backup_cannot(const char *what, const char *path, struct why *why)
+static enum err backup_failed(const char *what, const char *path, struct why *why)
 {
     why_set(why, "%s %.150s: %s", what, path, strerror(errno));
     return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? ERR_STORE_FULL : ERR_UNAVAILABLE;
@@ -20,15 +26,15 @@ enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], struct why
 {
     int fd;
 
-    part[0] = '\0'; /* nothing to clean up */
+    part[0] = '\0'; /* backup_drop() has nothing to remove */
     if (access(b->to, F_OK) == 0)
         return why_err(why, ERR_CONFLICT, "%.150s is there already; name another file", b->to);
     if (strlen(b->to) + sizeof(".part-XXXXXX") > BACKUP_PATH)
         return why_err(why, ERR_VALIDATION, "the name is too long");
     snprintf(part, BACKUP_PATH, "%s.part-XXXXXX", b->to);
-    fd = mkostemp(part, O_CLOEXEC); /* 0600, and nobody else's */
+    fd = mkostemp(part, O_CLOEXEC); /* mode 0600 */
     if (fd < 0) {
-        enum err e = backup_cannot("cannot make", part, why);
+        enum err e = backup_failed("cannot make", part, why);
 
         part[0] = '\0';
         return e;
@@ -37,7 +43,7 @@ enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], struct why
     return OK;
 }
 
-/* What SQLite may have beside it goes too. */
+/* Removes also the files that SQLite may have made beside it. */
 void backup_drop(const char *part)
 {
     static const char *const beside[] = { "", "-wal", "-shm", "-journal" };
@@ -61,7 +67,7 @@ void backup_hold_signals(void)
     pthread_sigmask(SIG_BLOCK, &all, NULL);
 }
 
-bool backup_is_unwanted(void)
+bool backup_is_cancelled(void)
 {
     sigset_t pending;
 
@@ -83,7 +89,7 @@ static bool sync_path(const char *path, int flags)
     return fine;
 }
 
-static bool sync_folder_of(const char *path)
+static bool sync_parent_folder(const char *path)
 {
     char copy[BACKUP_PATH];
 
@@ -96,10 +102,10 @@ enum err backup_end(struct backup *b, const char *part, struct why *why)
     struct stat st;
 
     if (!sync_path(part, O_RDONLY) || stat(part, &st) < 0)
-        return backup_cannot("cannot write", part, why);
+        return backup_failed("cannot write", part, why);
     b->bytes = st.st_size;
-    if (link(part, b->to) < 0) /* unlike rename(), it takes nobody's name */
-        return backup_cannot("cannot make", b->to, why);
+    if (link(part, b->to) < 0) /* unlike rename(), it never replaces a file */
+        return backup_failed("cannot make", b->to, why);
     unlink(part);
-    return sync_folder_of(b->to) ? OK : backup_cannot("cannot write the folder of", b->to, why);
+    return sync_parent_folder(b->to) ? OK : backup_failed("cannot write the folder of", b->to, why);
 }

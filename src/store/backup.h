@@ -1,10 +1,10 @@
-/* backup.h - a copy of the database while a server uses it, and the proof that it can be used.
+/* backup.h - copies a database that a server is using, and checks that the copy can be used.
  *
- *   (1) The copy is the database of one moment, whatever is written meanwhile; nobody waits for it.
- *       SQLite: its write-ahead log cannot be emptied until the copy is made.
- *   (2) It gets its name when it is whole and on the disk. What stands there before is an error.
- *   (3) Checked means: it was opened (SQLite) or restored into a database of its own (PostgreSQL),
- *       and every table has as many rows as at that moment. */
+ *   (1) The copy is a snapshot: later writes are not in it, and no transaction waits for it. On
+ *       SQLite the write-ahead log cannot be emptied until the copy is made.
+ *   (2) The copy gets its name only when it is complete and synced. An existing file is an error.
+ *   (3) Checked means: it was opened (SQLite) or restored into a scratch database (PostgreSQL), and
+ *       every table has as many rows as in the snapshot. */
 #pragma once
 
 #include "base/err.h"
@@ -16,9 +16,9 @@
 
 struct backup {
     const char *from;  /* a SQLite file's path, or postgres://... */
-    const char *to;    /* a path: nothing may be there */
-    bool unchecked;    /* PostgreSQL: its user may not make databases */
-    const char *spare; /* PostgreSQL: the name of that database; nobody else has it */
+    const char *to;    /* a path; no file may exist there */
+    bool unchecked;    /* PostgreSQL: skip the check, as when its user may not create databases */
+    const char *spare; /* PostgreSQL: the name of the scratch database; it must not exist */
     void (*tell)(void *ctx, int64_t done, int64_t total); /* bytes; total 0: not known */
     void *ctx;
 
@@ -26,8 +26,8 @@ struct backup {
     int tables;
 };
 
-/* `why` says what to do, in one line. CONFLICT: the name is taken. UNPROCESSABLE: the copy
- * was not what it should be, and is gone; or, PostgreSQL, it could not be checked, and stays. */
+/* `why` says what to do, in one line. CONFLICT: the name is taken. UNPROCESSABLE: the copy failed
+ * its check and was removed; or, on PostgreSQL, it could not be checked and was kept. */
 enum err sqlite_backup(struct backup *b, struct why *why);
 enum err postgres_backup(struct backup *b, struct why *why);
 
@@ -40,13 +40,13 @@ struct backup_table {
     int64_t rows;
 };
 
-/* A file beside it that is made new, for us alone; empty where that failed. */
+/* Creates a temporary file (0600) beside b->to; `part` is its path, empty on failure. */
 enum err backup_begin(const struct backup *b, char part[BACKUP_PATH], struct why *why);
-void backup_drop(const char *part); /* empty: nothing to do */
-/* Its bytes are on the disk, and then it has its name. */
+void backup_drop(const char *part); /* removes it; empty: does nothing */
+/* Syncs the temporary file, then gives it its name. */
 enum err backup_end(struct backup *b, const char *part, struct why *why);
 
-/* For the caller, before any thread is there: who ends us (Ctrl-C) waits until what was made on the
- * way is gone again. For the two above: does somebody want that? */
+/* Called before any thread is started: blocks the signals that end the process (Ctrl-C), so that
+ * the backup can remove its temporary files first. */
 void backup_hold_signals(void);
-bool backup_is_unwanted(void);
+bool backup_is_cancelled(void); /* True: one of these signals is pending. */

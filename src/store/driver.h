@@ -1,4 +1,5 @@
-/* driver.h - what a database has to offer to be a store. Only store/ includes this. */
+/* driver.h - the interface between store/ and a database driver. Only store/ and the simulator
+ * include this. */
 #pragma once
 
 #include "base/arena.h"
@@ -59,12 +60,12 @@ enum err sqlite_store_open(const struct store_options *o, struct env *env, struc
 enum err postgres_store_open(const struct store_options *o, struct env *env,
                              struct store **ret_store, struct why *why);
 
-/* Begins a unit's run: rewinds its arena, forgets an earlier verdict. */
+/* Begins a unit's run: rewinds its arena and clears an earlier verdict. */
 void unit_begin(struct unit *u);
-/* Sends it back with its verdict. */
-void unit_give_back(struct unit *u, enum err verdict);
-/* True: it waited longer than LIMIT_STORE_WAIT_MS and was sent back with TIMEOUT. */
-bool unit_give_up(struct unit *u, struct env *env);
+/* Returns the unit to its executor with its verdict. */
+void unit_complete(struct unit *u, enum err verdict);
+/* True: it waited longer than LIMIT_STORE_WAIT_MS and was returned with TIMEOUT. */
+bool unit_expire(struct unit *u, struct env *env);
 
 struct migration {
     int number;

@@ -1,3 +1,5 @@
+/* look.c - inspects a database for `ichido doctor`. It has connections of its own and writes
+ * nothing, so it may run beside a server and a crash leaves nothing behind. */
 #include "store/look.h"
 
 #include "store/driver.h"
@@ -10,7 +12,7 @@
 
 enum { BUSY_MS = 5000 };
 
-static int64_t look_newest(const struct migration *m)
+static int64_t newest_migration(const struct migration *m)
 {
     int64_t n = 0;
 
@@ -21,8 +23,8 @@ static int64_t look_newest(const struct migration *m)
 
 /* --- SQLite --- */
 
-/* 0 where that table is not there: the file is new. */
-static int read_schema(sqlite3 *db, int64_t *ret)
+/* *ret is 0 where the table schema_migrations does not exist: the file is new. */
+static int sqlite_read_schema(sqlite3 *db, int64_t *ret)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(db, "SELECT count(*) FROM sqlite_schema", -1, &s, NULL);
@@ -46,13 +48,13 @@ enum err sqlite_look(const char *path, struct store_look *ret_look, struct why *
     sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
-    *ret_look = (struct store_look){ .newest = look_newest(sqlite_migrations) };
+    *ret_look = (struct store_look){ .newest = newest_migration(sqlite_migrations) };
     snprintf(ret_look->server, sizeof(ret_look->server), "SQLite %s", sqlite3_libversion());
     if (!rc) {
         sqlite3_busy_timeout(db, BUSY_MS);
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_exec(db, "PRAGMA query_only = 1", NULL, NULL, NULL);
-        rc = read_schema(db, &ret_look->schema);
+        rc = sqlite_read_schema(db, &ret_look->schema);
     }
     if (rc)
         why_set(why, "%.150s: %s", path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
@@ -70,7 +72,7 @@ static const char question[] =
     " (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
     " to_regclass('schema_migrations') IS NOT NULL";
 
-static void read_answer(const PGresult *r, int64_t now_ms, struct store_look *ret)
+static void postgres_read_settings(const PGresult *r, int64_t now_ms, struct store_look *ret)
 {
     static const char *const names[] = { "fsync", "full_page_writes", "synchronous_commit" };
     size_t n = 0;
@@ -82,7 +84,7 @@ static void read_answer(const PGresult *r, int64_t now_ms, struct store_look *re
     ret->ahead_ms = strtoll(PQgetvalue(r, 0, 4), NULL, 10) - now_ms;
 }
 
-static void read_number(PGconn *db, int64_t *ret)
+static void postgres_read_schema(PGconn *db, int64_t *ret)
 {
     PGresult *r = PQexec(db, "SELECT coalesce(max(number), 0) FROM schema_migrations");
 
@@ -91,15 +93,15 @@ static void read_number(PGconn *db, int64_t *ret)
     PQclear(r);
 }
 
-static bool look_ask(PGconn *db, struct clock *c, struct store_look *ret)
+static bool postgres_query_server(PGconn *db, struct clock *c, struct store_look *ret)
 {
     PGresult *r = PQexec(db, question);
     bool fine = PQresultStatus(r) == PGRES_TUPLES_OK;
 
     if (fine) {
-        read_answer(r, clock_wall_ms(c), ret);
+        postgres_read_settings(r, clock_wall_ms(c), ret);
         if (*PQgetvalue(r, 0, 5) == 't')
-            read_number(db, &ret->schema);
+            postgres_read_schema(db, &ret->schema);
     }
     PQclear(r);
     return fine;
@@ -111,8 +113,8 @@ enum err postgres_look(const char *url, struct clock *c, struct store_look *ret_
     PGconn *db = PQconnectdb(url);
     bool fine;
 
-    *ret_look = (struct store_look){ .newest = look_newest(postgres_migrations) };
-    fine = PQstatus(db) == CONNECTION_OK && look_ask(db, c, ret_look);
+    *ret_look = (struct store_look){ .newest = newest_migration(postgres_migrations) };
+    fine = PQstatus(db) == CONNECTION_OK && postgres_query_server(db, c, ret_look);
     if (!fine) {
         struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 

@@ -45,24 +45,24 @@ void unit_begin(struct unit *u)
     u->err = OK;
 }
 
-static void come_back(struct task *t)
+static void unit_run_done(struct task *t)
 {
     struct unit *u = CONTAINER_OF(t, struct unit, back);
 
     u->done(u);
 }
 
-void unit_give_back(struct unit *u, enum err verdict)
+void unit_complete(struct unit *u, enum err verdict)
 {
     u->err = verdict;
-    u->back = (struct task){ .run = come_back };
+    u->back = (struct task){ .run = unit_run_done };
     executor_post(u->executor, &u->back);
 }
 
-bool unit_give_up(struct unit *u, struct env *env)
+bool unit_expire(struct unit *u, struct env *env)
 {
     if (clock_mono_ms(&env->clock) - u->posted_ms <= env_patient_ms(env, LIMIT_STORE_WAIT_MS))
         return false;
-    unit_give_back(u, ERR_TIMEOUT);
+    unit_complete(u, ERR_TIMEOUT);
     return true;
 }

@@ -1,15 +1,15 @@
 /* store.h - rows and transactions, on SQLite or PostgreSQL.
  *
- * Work reaches the database as a unit: a plain function with blocking SQL that begins and commits
- * nothing itself. The store takes the units that wait, runs them in as few commits as it can, and
- * sends each one back with its verdict once that is durable.
+ * Work reaches the database as a unit of work (a "unit" below): a plain function with blocking SQL
+ * that begins and commits nothing itself. The store runs the waiting units in as few commits as it
+ * can, and returns each one with its verdict once that verdict is durable.
  *
- *   (1) OK means fsynced. Nothing is told before that.
- *   (2) A unit that fails is rolled back alone; its neighbours in the commit do not notice.
- *   (3) A unit may be run again (a neighbour spoiled the batch, PostgreSQL asked for it), so it
- * sets all of its outputs each time, and ids are made before it. What reaches beyond the
- *       transaction goes through tx_after_commit().
- *   (4) UNCERTAIN: the commit was sent and its answer lost, and asking did not help either. */
+ *   (1) OK means fsynced. No hook runs and no verdict is returned before that.
+ *   (2) A unit that fails is rolled back alone; its neighbours in the commit are not affected.
+ *   (3) A unit may be run again (a neighbour broke the batch, or PostgreSQL reported a conflict).
+ *       So it sets all of its outputs on each run, and ids are made before it. What reaches beyond
+ *       the transaction goes through tx_after_commit().
+ *   (4) UNCERTAIN: COMMIT was sent, its answer was lost, and asking the server did not help. */
 #pragma once
 
 #include "base/arena.h"
@@ -23,9 +23,9 @@ struct store;
 struct unit;
 
 enum unit_class {
-    UNIT_FRONT, /* somebody waits for it: ACK, claim, settle */
-    UNIT_BACK,  /* the queue's own work; gets what the front leaves, and always a share */
-    UNIT_READ,  /* writes nothing; runs beside the writer */
+    UNIT_FRONT, /* foreground: a request waits for it (ACK, claim, settle) */
+    UNIT_BACK,  /* background: gets the time that the foreground leaves, and always a share */
+    UNIT_READ,  /* writes nothing; on SQLite it runs beside the writer */
 };
 
 struct unit_kind {
@@ -41,13 +41,13 @@ struct unit_kind {
 struct unit {
     const struct unit_kind *kind;
     struct executor *executor;
-    void (*done)(
-        struct unit *u); /* on the executor, once, with err set; the unit is the caller's again */
+    /* Called on the executor, once, with err set; from then on the caller owns the unit again. */
+    void (*done)(struct unit *u);
     struct arena *arena; /* optional: rewound before each run */
     size_t bytes;        /* optional: what it sends; a bulk ends at LIMIT_BULK_BYTES */
     enum err err;
 
-    /* the store's */
+    /* private to the store */
     struct arena_mark mark;
     int64_t posted_ms; /* monotonic */
     struct unit *next;
@@ -55,20 +55,19 @@ struct unit {
 };
 
 struct store_options {
-    struct str url; /* sqlite:PATH or postgres://... */
-    struct str
-        owner;       /* SQLite: written into the lock file, so that the second server can name us */
-    int connections; /* PostgreSQL: size of the pool; SQLite: readers. 0: the default */
-    /* Called from any thread when a commit may have broken the disk's promise (fsync failed): stop
-     * answering and leave. It must not return. */
+    struct str url;   /* sqlite:PATH or postgres://... */
+    struct str owner; /* SQLite: written into the lock file, where a second server reads it */
+    int connections;  /* PostgreSQL: size of the pool; SQLite: readers. 0: the default */
+    /* Called from any thread when a commit may or may not be on the disk (fsync failed): the
+     * process must end without another answer. It must not return. */
     void (*fatal)(void *ctx, const char *why);
     void *fatal_ctx;
-    /* PostgreSQL: another node says that work may be due. From any thread; a hint, never the truth.
-     */
+    /* PostgreSQL: another node says that work may be due. From any thread. A hint may be lost,
+     * late or wrong. */
     void (*hint)(void *ctx);
     void *hint_ctx;
-    /* SQLite: the file of the pretend Stripe. It has the tables of sql/sandbox too, and a commit
-     * survives the death of the process, but not that of the machine. */
+    /* SQLite: the file of the sandbox. It has the tables of sql/sandbox too. A commit survives
+     * kill -9, but not a power cut. */
     bool sandbox;
 };
 
@@ -76,7 +75,7 @@ struct store_options {
 enum err store_open(const struct store_options *o, struct env *env, struct store **ret_store,
                     struct why *why);
 
-/* From any thread. Never fails: a unit that cannot be run comes back with its err. */
+/* From any thread. Cannot fail: a unit that cannot be run is returned with its err. */
 void store_post(struct store *s, struct unit *u);
 
 /* Tells other nodes, soon and once for many calls, that work is due. SQLite: nothing to do. */

@@ -1,3 +1,11 @@
+/* tx.c - what both drivers share of a transaction.
+ *
+ *   (1) tx_trouble() keeps the first failure that the database caused. Failures that the unit's own
+ *       values or rows caused, and errors that its callbacks return, do not count.
+ *   (2) Hooks are kept in the order in which they were registered, and run in it after the commit.
+ *
+ * All of it is in memory: a crash loses the hooks of a commit that is durable. Whatever a hook does
+ * must therefore also follow from the stored rows at the next start. */
 #include "store/driver.h"
 
 #include <assert.h>
@@ -7,63 +15,64 @@ enum { TX_SCRATCH = 16 * 1024 * 1024 };
 
 /* --- statements --- */
 
-/* What the unit's own values and rows brought about, however good the database is. */
-static bool is_the_units_own(enum err e)
+/* Errors that the unit's own values and rows cause, also on a healthy database. */
+static bool is_unit_error(enum err e)
 {
     return e == OK || e == ERR_NOT_FOUND || e == ERR_STALE || e == ERR_CONFLICT ||
            e == ERR_CONSTRAINT || e == ERR_SUM_TOO_LARGE || e == ERR_TOO_LARGE;
 }
 
-static enum err store_tx_note(struct tx *tx, enum err e)
+static enum err tx_note_error(struct tx *tx, enum err e)
 {
-    if (!tx->trouble && !is_the_units_own(e))
+    if (!tx->trouble && !is_unit_error(e))
         tx->trouble = e;
     return e;
 }
 
 enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n)
 {
-    return store_tx_note(tx, tx->ops->exec(tx, stmt, expected, v, n));
+    return tx_note_error(tx, tx->ops->exec(tx, stmt, expected, v, n));
 }
 
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row)
 {
-    return store_tx_note(tx, tx->ops->row(tx, stmt, v, n, ret_row));
+    return tx_note_error(tx, tx->ops->row(tx, stmt, v, n, ret_row));
 }
 
-/* Stands before the unit's own function: what that one says is no word of the database. */
-struct ear {
+/* Wraps the unit's callback and keeps its error apart: an error of the callback is not one of the
+ * database. */
+struct row_callback {
     tx_each_fn each;
     void *ctx;
-    enum err said;
+    enum err err;
 };
 
-static enum err store_tx_hear(void *ctx, const struct row *row)
+static enum err row_callback_run(void *ctx, const struct row *row)
 {
-    struct ear *ear = ctx;
+    struct row_callback *c = ctx;
 
-    ear->said = ear->each(ear->ctx, row);
-    return ear->said;
+    c->err = c->each(c->ctx, row);
+    return c->err;
 }
 
 enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, tx_each_fn each,
                  void *ctx)
 {
-    struct ear ear = { .each = each, .ctx = ctx };
-    enum err e = tx->ops->each(tx, stmt, v, n, each ? store_tx_hear : NULL, &ear);
+    struct row_callback c = { .each = each, .ctx = ctx };
+    enum err e = tx->ops->each(tx, stmt, v, n, each ? row_callback_run : NULL, &c);
 
-    return ear.said ? e : store_tx_note(tx, e);
+    return c.err ? e : tx_note_error(tx, e);
 }
 
 enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows, size_t columns,
                  tx_each_fn each, void *ctx)
 {
-    struct ear ear = { .each = each, .ctx = ctx };
+    struct row_callback c = { .each = each, .ctx = ctx };
     enum err e = OK;
 
     if (rows)
-        e = tx->ops->bulk(tx, stmt, v, rows, columns, each ? store_tx_hear : NULL, &ear);
-    return ear.said ? e : store_tx_note(tx, e);
+        e = tx->ops->bulk(tx, stmt, v, rows, columns, each ? row_callback_run : NULL, &c);
+    return c.err ? e : tx_note_error(tx, e);
 }
 
 enum err tx_trouble(const struct tx *tx)
@@ -76,7 +85,7 @@ void tx_unit_begins(struct tx *tx)
     tx->trouble = OK;
 }
 
-/* --- */
+/* --- the transaction and its hooks --- */
 
 struct env *tx_env(struct tx *tx)
 {
@@ -98,14 +107,14 @@ void tx_release(struct tx *tx)
     tx->hook_count = tx->hook_size = 0;
 }
 
-static void add_hook(struct tx *tx, struct tx_hook hook)
+static void tx_add_hook(struct tx *tx, struct tx_hook hook)
 {
     if (tx->hook_count == tx->hook_size) {
         size_t size = tx->hook_size ? tx->hook_size * 2 : 64;
         struct tx_hook *grown = realloc(tx->hooks, size * sizeof(*grown));
 
         if (!grown)
-            abort(); /* a lost wake-up would be silent; a crash is resumed from the store */
+            abort(); /* a lost wake-up would go unnoticed; a crash is resumed from the store */
         tx->hooks = grown;
         tx->hook_size = size;
     }
@@ -114,12 +123,12 @@ static void add_hook(struct tx *tx, struct tx_hook hook)
 
 void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg)
 {
-    add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = ctx, .arg = arg });
+    tx_add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = ctx, .arg = arg });
 }
 
 void tx_after_commit_own(struct tx *tx, void (*fn)(void *own, int64_t arg), void *own)
 {
-    add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = own, .owns_ctx = true });
+    tx_add_hook(tx, (struct tx_hook){ .fn = fn, .ctx = own, .owns_ctx = true });
 }
 
 void tx_drop_hooks(struct tx *tx, size_t keep)

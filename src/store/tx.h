@@ -25,7 +25,7 @@ struct val {
 enum { ROW_COLUMNS = 32, STATEMENT_PARAMS = 32 };
 
 struct row {
-    struct val col[ROW_COLUMNS]; /* bytes live until the unit's run ends */
+    struct val col[ROW_COLUMNS]; /* texts and blobs live until the unit's run ends */
     int count;
 };
 
@@ -34,22 +34,21 @@ struct row {
  * call or from the commit: never act on its success outside of the transaction. */
 enum err tx_do(struct tx *tx, enum stmt stmt, int64_t expected, const struct val *v, size_t n);
 
-/* The first row, or NOT_FOUND. On SQLite a statement that writes and returns nothing may be asked
- * the same way: OK if it changed a row, NOT_FOUND if not. (Its twin has RETURNING; on SQLite that
- * would cost a table for the returned rows.) */
+/* The first row, or NOT_FOUND. On SQLite a statement that writes and returns no columns may be run
+ * the same way: OK if it changed a row, NOT_FOUND if not. (PostgreSQL's text has RETURNING; on
+ * SQLite that would cost a table for the returned rows.) */
 enum err tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, struct row *ret_row);
 
-/* Every row in turn; an err from `each` ends it and is returned. `each` runs no statement. On
- * SQLite a statement that writes and returns nothing gives a row without columns for each that it
- * changed. */
+/* Calls `each` for every row; an err from it ends the loop and is returned. `each` runs no
+ * statement. On SQLite a statement that writes and returns no columns gives one row without columns
+ * for each row that it changed. */
 typedef enum err (*tx_each_fn)(void *ctx, const struct row *row);
 enum err tx_each(struct tx *tx, enum stmt stmt, const struct val *v, size_t n, tx_each_fn each,
                  void *ctx);
 
 /* One statement over many rows: v holds rows x columns values, row by row, and every column has one
- * type (or NULL). On SQLite the statement is the one for a single row, run for each in turn; on
- * PostgreSQL its twin takes one array a column (unnest). `each` (may be NULL) sees what it returns.
- */
+ * type (or NULL). SQLite's text handles a single row and is run for each in turn; PostgreSQL's text
+ * takes one array for each column (unnest). `each` (may be NULL) is called for every returned row. */
 enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows, size_t columns,
                  tx_each_fn each, void *ctx);
 
@@ -60,15 +59,16 @@ enum err tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows
     tx_row(tx, stmt, (const struct val[]){ __VA_ARGS__ },                                          \
            sizeof((const struct val[]){ __VA_ARGS__ }) / sizeof(struct val), ret_row)
 
-/* Calls fn(ctx, arg) once this transaction is durable, on a store thread; never if it rolls back.
- */
+/* Registers a hook: fn(ctx, arg) is called on a store thread once this transaction is durable, and
+ * never if it rolls back. */
 void tx_after_commit(struct tx *tx, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg);
 
-/* The same with memory of malloc(), which the transaction frees: after the call, or without one. */
+/* The same, with a context from malloc() that the transaction frees, whether fn was called or not.
+ */
 void tx_after_commit_own(struct tx *tx, void (*fn)(void *own, int64_t arg), void *own);
 
-/* The first failure in this run of the unit that was the database's own and not the unit's:
- * anything that a statement said other than NOT_FOUND, STALE, CONFLICT, CONSTRAINT and TOO_LARGE.
+/* The first failure in this run of the unit that the database caused and not the unit: any result
+ * of a statement other than NOT_FOUND, STALE, CONFLICT, CONSTRAINT, SUM_TOO_LARGE and TOO_LARGE.
  * OK: none so far; on PostgreSQL one may still come with the commit. */
 enum err tx_trouble(const struct tx *tx);
 

@@ -6,23 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct line {
+struct tx_log_line {
     struct log *log;
     enum log_level level;
     const char *message;
     size_t count;
-    struct log_field fields[]; /* and their texts behind them */
+    struct log_field fields[]; /* their texts follow them in the same allocation */
 };
 
-static void write_line(void *own, int64_t arg)
+static void tx_log_write(void *own, int64_t arg)
 {
-    const struct line *l = own;
+    const struct tx_log_line *l = own;
 
     (void)arg;
     log_write(l->log, l->level, l->message, l->fields, l->count);
 }
 
-static void keep_texts(struct line *l)
+static void tx_log_copy_texts(struct tx_log_line *l)
 {
     char *at = (char *)(l->fields + l->count);
 
@@ -40,7 +40,7 @@ void tx_log(struct tx *tx, enum log_level level, const char *message,
             const struct log_field *fields, size_t count)
 {
     size_t bytes = 0;
-    struct line *l;
+    struct tx_log_line *l;
 
     if (!log_wants(tx_env(tx)->log, level))
         return;
@@ -49,9 +49,10 @@ void tx_log(struct tx *tx, enum log_level level, const char *message,
     l = malloc(sizeof(*l) + count * sizeof(*fields) + bytes);
     if (!l)
         abort(); /* as tx_after_commit() */
-    *l =
-        (struct line){ .log = tx_env(tx)->log, .level = level, .message = message, .count = count };
+    *l = (struct tx_log_line){
+        .log = tx_env(tx)->log, .level = level, .message = message, .count = count
+    };
     memcpy(l->fields, fields, count * sizeof(*fields));
-    keep_texts(l);
-    tx_after_commit_own(tx, write_line, l);
+    tx_log_copy_texts(l);
+    tx_after_commit_own(tx, tx_log_write, l);
 }

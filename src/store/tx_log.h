@@ -1,7 +1,5 @@
-/* tx_log.h - a line about what a unit of work did. A unit may be run again, or come to nothing: a
- * line written meanwhile would be there twice, or would be wrong. These are written once it is
- * durable.
- */
+/* tx_log.h - log lines about what a unit of work did, written once it is durable. A unit may be run
+ * again or rolled back: a line written during the run would be repeated or wrong. */
 #pragma once
 
 #include "observe/log.h"

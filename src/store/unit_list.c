@@ -16,7 +16,7 @@ void unit_list_push(struct unit_list *l, struct unit *u)
 }
 
 /* Takes the unit that *at points to. */
-static struct unit *take_at(struct unit_list *l, struct unit **at)
+static struct unit *unit_list_take_at(struct unit_list *l, struct unit **at)
 {
     struct unit *u = *at;
 
@@ -32,7 +32,7 @@ size_t unit_list_take(struct unit_list *l, struct unit **units, size_t max)
     size_t n = 0;
 
     while (n < max && l->first)
-        units[n++] = take_at(l, &l->first);
+        units[n++] = unit_list_take_at(l, &l->first);
     return n;
 }
 
@@ -48,7 +48,7 @@ size_t unit_list_take_alike(struct unit_list *l, struct unit **at, struct unit *
             bytes += (*at)->bytes;
             if (n && bytes > LIMIT_BULK_BYTES)
                 break;
-            units[n++] = take_at(l, at);
+            units[n++] = unit_list_take_at(l, at);
         }
     return n;
 }

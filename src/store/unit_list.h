@@ -1,10 +1,10 @@
-/* unit_list.h - units that wait, in the order they came. It links the units themselves, so a push
- * cannot fail. Whoever owns the list locks it. */
+/* unit_list.h - waiting units of work, in the order of their arrival. The list links the units
+ * themselves, so a push cannot fail. The owner of the list locks it. */
 #pragma once
 
 #include "store/store.h"
 
-enum { UNIT_LIST_LOOK_AHEAD = 256 }; /* a long list of other kinds is not searched to its end */
+enum { UNIT_LIST_LOOK_AHEAD = 256 }; /* a search for units of one kind passes this many at most */
 
 struct unit_list {
     struct unit *first, **last;

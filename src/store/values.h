@@ -1,4 +1,4 @@
-/* values.h - parameters of statements made from the types of base/. */
+/* values.h - statement parameters made from the types of base/ and domain/, and back. */
 #pragma once
 
 #include "base/uuid.h"

@@ -1,11 +1,12 @@
-/* backup.c - pg_dump at a moment that our own transaction holds:
+/* backup.c - runs pg_dump on a snapshot that our own transaction holds:
  *
- *   BEGIN REPEATABLE READ, export it --> pg_dump --snapshot --> rows of each table at that moment
- *                                                                   |
- *   a database of its own, pg_restore, rows of each table <---------'  the same? --> its name
+ *   BEGIN REPEATABLE READ, export snapshot --> pg_dump --snapshot --> count rows of each table
+ *                                                                          |
+ *   a scratch database, pg_restore, count rows of each table <-------------'  equal? --> final name
  *
- * The two programs are PostgreSQL's own. They get the way to the server, and its password, in their
- * environment: everybody can read arguments. */
+ * pg_dump and pg_restore get the server's address and password in their environment, because any
+ * user of the machine can read a program's arguments. A crash may leave the temporary file of
+ * store/backup.c and the scratch database. */
 #include "store/backup.h"
 
 #include "base/limits.h"
@@ -20,20 +21,20 @@
 
 enum { SNAPSHOT = 64, VARIABLES = 40, VARIABLE = 2048, SQL_MAX = 512 };
 
-struct dumping {
+struct postgres_dump {
     struct backup *b;
     PGconn *db;
     char part[BACKUP_PATH], snapshot[SNAPSHOT];
     struct backup_table tables[BACKUP_TABLES];
     char environment[VARIABLES][VARIABLE];
-    char *names[VARIABLES + 1]; /* of the environment; ends with NULL */
-    bool kept;                  /* whole as far as anybody knows: it stays */
+    char *names[VARIABLES + 1]; /* pointers to the variables; ends with NULL */
+    bool kept;                  /* the copy is made but could not be checked: it is kept */
     struct why *why;
 };
 
 /* --- asking --- */
 
-static enum err backup_trouble(struct dumping *d, PGconn *db, const char *what)
+static enum err dump_failed(struct postgres_dump *d, PGconn *db, const char *what)
 {
     struct str words = str_of(PQerrorMessage(db)), line = str_cut(&words, '\n');
 
@@ -41,7 +42,7 @@ static enum err backup_trouble(struct dumping *d, PGconn *db, const char *what)
                    line.p);
 }
 
-static bool do_it(PGconn *db, const char *sql)
+static bool run_sql(PGconn *db, const char *sql)
 {
     PGresult *r = PQexec(db, sql);
     ExecStatusType s = PQresultStatus(r);
@@ -51,7 +52,7 @@ static bool do_it(PGconn *db, const char *sql)
 }
 
 /* The first value of the answer, in at most `size` bytes. */
-static bool backup_ask(PGconn *db, const char *sql, char *ret, size_t size)
+static bool query_text(PGconn *db, const char *sql, char *ret, size_t size)
 {
     PGresult *r = PQexec(db, sql);
     bool fine = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) > 0;
@@ -69,12 +70,12 @@ static bool count_rows(PGconn *db, const char *table, int64_t *ret)
 
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", name ? name : "");
     PQfreemem(name);
-    fine = backup_ask(db, sql, text, sizeof(text));
+    fine = query_text(db, sql, text, sizeof(text));
     *ret = fine ? strtoll(text, NULL, 10) : -1;
     return fine;
 }
 
-static enum err count_source(struct dumping *d)
+static enum err count_source(struct postgres_dump *d)
 {
     PGresult *r = PQexec(d->db, "SELECT tablename FROM pg_tables WHERE schemaname ="
                                 " current_schema() ORDER BY 1");
@@ -90,12 +91,12 @@ static enum err count_source(struct dumping *d)
         d->b->tables = i + 1;
     }
     PQclear(r);
-    return fine ? OK : backup_trouble(d, d->db, "cannot read the database");
+    return fine ? OK : dump_failed(d, d->db, "cannot read the database");
 }
 
 /* --- PostgreSQL's programs --- */
 
-static void add_variable(struct dumping *d, size_t *n, const char *name, const char *value)
+static void add_variable(struct postgres_dump *d, size_t *n, const char *name, const char *value)
 {
     if (*n == VARIABLES || snprintf(d->environment[*n], VARIABLE, "%s=%s", name, value) >= VARIABLE)
         return;
@@ -103,8 +104,8 @@ static void add_variable(struct dumping *d, size_t *n, const char *name, const c
     ++*n;
 }
 
-/* As libpq itself understood the url, with its defaults. */
-static enum err make_environment(struct dumping *d)
+/* The connection's parameters as libpq understood them, defaults included. */
+static enum err make_environment(struct postgres_dump *d)
 {
     PQconninfoOption *o = PQconninfo(d->db);
     const char *path = getenv("PATH");
@@ -120,8 +121,8 @@ static enum err make_environment(struct dumping *d)
     return OK;
 }
 
-/* Ctrl-C ends the program, and then us, who clean up first. */
-static int backup_spawn(struct dumping *d, char *const *arguments, pid_t *ret_child)
+/* The child has no blocked signals: Ctrl-C ends it, and then this process cleans up. */
+static int spawn_program(struct postgres_dump *d, char *const *arguments, pid_t *ret_child)
 {
     posix_spawnattr_t how;
     sigset_t none;
@@ -136,12 +137,12 @@ static int backup_spawn(struct dumping *d, char *const *arguments, pid_t *ret_ch
     return rc;
 }
 
-/* The program's own words go to our standard error. */
-static enum err run_program(struct dumping *d, char *const *arguments)
+/* The program writes its messages to our standard error. */
+static enum err run_program(struct postgres_dump *d, char *const *arguments)
 {
     int status = 0;
     pid_t child;
-    int rc = backup_spawn(d, arguments, &child);
+    int rc = spawn_program(d, arguments, &child);
 
     if (rc)
         return why_err(d->why, ERR_VALIDATION, "cannot run %s (%s): install postgresql-client",
@@ -158,7 +159,7 @@ static enum err run_program(struct dumping *d, char *const *arguments)
     return ERR_UNAVAILABLE;
 }
 
-static enum err backup_dump(struct dumping *d)
+static enum err run_pg_dump(struct postgres_dump *d)
 {
     char snapshot[SNAPSHOT + 16], file[BACKUP_PATH + 16];
 
@@ -169,25 +170,25 @@ static enum err backup_dump(struct dumping *d)
                                            snapshot, file, NULL });
 }
 
-static enum err backup_take(struct dumping *d)
+static enum err dump_snapshot(struct postgres_dump *d)
 {
     enum err e;
 
-    if (!backup_ask(d->db, "SELECT count(*) FROM schema_migrations", d->snapshot, SNAPSHOT))
-        return backup_trouble(d, d->db, "this is no database of Ichido");
-    if (!do_it(d->db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") ||
-        !backup_ask(d->db, "SELECT pg_export_snapshot()", d->snapshot, SNAPSHOT))
-        return backup_trouble(d, d->db, "cannot hold a moment");
-    e = backup_dump(d);
+    if (!query_text(d->db, "SELECT count(*) FROM schema_migrations", d->snapshot, SNAPSHOT))
+        return dump_failed(d, d->db, "this is no database of Ichido");
+    if (!run_sql(d->db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") ||
+        !query_text(d->db, "SELECT pg_export_snapshot()", d->snapshot, SNAPSHOT))
+        return dump_failed(d, d->db, "cannot hold a moment");
+    e = run_pg_dump(d);
     if (!e)
         e = count_source(d);
-    do_it(d->db, "ROLLBACK");
+    run_sql(d->db, "ROLLBACK");
     return e;
 }
 
-/* --- the proof --- */
+/* --- the check --- */
 
-static enum err backup_restore(struct dumping *d)
+static enum err run_pg_restore(struct postgres_dump *d)
 {
     char base[BACKUP_NAME + 16];
 
@@ -197,19 +198,19 @@ static enum err backup_restore(struct dumping *d)
                                            base, d->part, NULL });
 }
 
-static PGconn *connect_to_spare(struct dumping *d)
+static PGconn *connect_to_scratch(struct postgres_dump *d)
 {
-    const char *names[] = { "dbname", "dbname", NULL }; /* the url, then the name alone wins */
+    const char *names[] = { "dbname", "dbname",
+                            NULL }; /* the second overrides the url's database */
     const char *values[] = { d->b->from, d->b->spare, NULL };
 
     return PQconnectdbParams(names, values, 1);
 }
 
-static enum err backup_compare(struct dumping *d)
+static enum err compare_rows(struct postgres_dump *d)
 {
-    PGconn *db = connect_to_spare(d);
-    enum err e =
-        PQstatus(db) == CONNECTION_OK ? OK : backup_trouble(d, db, "cannot look at the copy");
+    PGconn *db = connect_to_scratch(d);
+    enum err e = PQstatus(db) == CONNECTION_OK ? OK : dump_failed(d, db, "cannot look at the copy");
 
     for (int i = 0; !e && i < d->b->tables; i++) {
         int64_t rows;
@@ -223,56 +224,56 @@ static enum err backup_compare(struct dumping *d)
     return e;
 }
 
-static enum err backup_check(struct dumping *d)
+static enum err dump_check(struct postgres_dump *d)
 {
     char sql[SQL_MAX];
     enum err e;
 
     snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'",
              d->b->spare);
-    if (!do_it(d->db, sql)) {
-        backup_trouble(d, d->db, "the copy is made but not checked (--no-check leaves that out)");
+    if (!run_sql(d->db, sql)) {
+        dump_failed(d, d->db, "the copy is made but not checked (--no-check leaves that out)");
         d->kept = true;
         return ERR_UNPROCESSABLE;
     }
-    e = backup_restore(d);
+    e = run_pg_restore(d);
     if (!e)
-        e = backup_compare(d);
+        e = compare_rows(d);
     snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", d->b->spare);
-    do_it(d->db, sql);
+    run_sql(d->db, sql);
     return e;
 }
 
-static enum err backup_run(struct dumping *d)
+static enum err dump_run(struct postgres_dump *d)
 {
-    enum err e = PQstatus(d->db) == CONNECTION_OK ? OK : backup_trouble(d, d->db, "cannot connect");
+    enum err e = PQstatus(d->db) == CONNECTION_OK ? OK : dump_failed(d, d->db, "cannot connect");
 
     if (!e)
         e = make_environment(d);
     if (!e)
         e = backup_begin(d->b, d->part, d->why);
     if (!e)
-        e = backup_take(d);
-    if (!e && backup_is_unwanted())
+        e = dump_snapshot(d);
+    if (!e && backup_is_cancelled())
         e = ERR_UNAVAILABLE;
-    return e || d->b->unchecked ? e : backup_check(d);
+    return e || d->b->unchecked ? e : dump_check(d);
 }
 
 enum err postgres_backup(struct backup *b, struct why *why)
 {
-    struct dumping *d = calloc(1, sizeof(*d));
+    struct postgres_dump *d = calloc(1, sizeof(*d));
     enum err e;
 
     if (!d)
         return ERR_NO_MEMORY;
-    *d = (struct dumping){ .b = b, .why = why, .db = PQconnectdb(b->from) };
-    e = backup_run(d);
+    *d = (struct postgres_dump){ .b = b, .why = why, .db = PQconnectdb(b->from) };
+    e = dump_run(d);
     if ((!e || d->kept) && backup_end(b, d->part, why))
         e = ERR_UNAVAILABLE;
     else if (e && !d->kept)
         backup_drop(d->part);
     PQfinish(d->db);
-    explicit_bzero(d, sizeof(*d)); /* a password is in the environment */
+    explicit_bzero(d, sizeof(*d)); /* the environment contains a password */
     free(d);
     return e;
 }

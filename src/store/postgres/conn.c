@@ -1,3 +1,10 @@
+/* conn.c - one connection to PostgreSQL: connecting, waiting with a deadline, the pipeline.
+ *
+ *   (1) libpq is in non-blocking mode; the only blocking call is poll(), until the deadline.
+ *   (2) `queue` holds one entry for each result that is still to come, in the order of sending.
+ *   (3) While output is flushed input is read too, or both sides could wait with full buffers.
+ *
+ * A crash leaves nothing: the server rolls back an open transaction. */
 #include "store/postgres/conn.h"
 
 #include <assert.h>
@@ -10,10 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void be_quiet(void *ctx, const char *message)
+static void ignore_notice(void *ctx, const char *message)
 {
     (void)ctx;
-    (void)message; /* notices; libpq would print them */
+    (void)message; /* libpq would print notices */
 }
 
 void pg_init(struct pg_conn *c, struct env *env, const char *url, _Atomic bool *unnamed)
@@ -38,8 +45,8 @@ void pg_close(struct pg_conn *c)
     c->first = c->count = c->sent_bytes = c->name_count = 0;
 }
 
-/* Another socket, dead already, takes the place of ours: an answer that is on its way can never be
- * read. Ours stays open until pg_close(), so that the server gets all that was sent. */
+/* Puts an unconnected socket in the place of ours, so that an answer that is under way can never be
+ * read. Our socket stays open until pg_close(), so that the server receives all that was sent. */
 void pg_cut(struct pg_conn *c)
 {
     int fd = c->db ? PQsocket(c->db) : -1, dead[2];
@@ -54,13 +61,13 @@ void pg_cut(struct pg_conn *c)
 
 /* --- waiting --- */
 
-static void begin_waiting(struct pg_conn *c, int64_t wait_ms)
+static void conn_start_deadline(struct pg_conn *c, int64_t wait_ms)
 {
     c->deadline_ms = clock_mono_ms(&c->env->clock) + wait_ms;
 }
 
-/* What the socket is ready for; 0: it is not, and time is up. */
-static short wait_for(struct pg_conn *c, short events)
+/* Returns what the socket is ready for; 0: nothing before the deadline. */
+static short conn_poll(struct pg_conn *c, short events)
 {
     struct pollfd p = { .fd = PQsocket(c->db), .events = events };
     int64_t left = c->deadline_ms - clock_mono_ms(&c->env->clock);
@@ -76,19 +83,19 @@ static short wait_for(struct pg_conn *c, short events)
     return p.revents;
 }
 
-static bool take_input(struct pg_conn *c)
+static bool conn_read(struct pg_conn *c)
 {
     PGnotify *stray;
 
     if (!PQconsumeInput(c->db))
         return false;
     while (!c->listens &&
-           (stray = PQnotifies(c->db))) /* of somebody who shares a pooler's session with us */
+           (stray = PQnotifies(c->db))) /* another client of the same pooled session listens */
         PQfreemem(stray);
     return true;
 }
 
-static bool push_out(struct pg_conn *c)
+static bool conn_flush(struct pg_conn *c)
 {
     for (;;) {
         int rest = PQflush(c->db);
@@ -96,18 +103,18 @@ static bool push_out(struct pg_conn *c)
 
         if (rest <= 0)
             return rest == 0;
-        ready = wait_for(c, POLLIN | POLLOUT);
+        ready = conn_poll(c, POLLIN | POLLOUT);
         if (!ready)
             return false;
-        if ((ready & POLLIN) && !take_input(c)) /* or both sides wait with full buffers */
+        if ((ready & POLLIN) && !conn_read(c)) /* or both sides could wait with full buffers */
             return false;
     }
 }
 
-static bool await_result(struct pg_conn *c)
+static bool conn_await_result(struct pg_conn *c)
 {
     while (PQisBusy(c->db))
-        if (!wait_for(c, POLLIN) || !take_input(c))
+        if (!conn_poll(c, POLLIN) || !conn_read(c))
             return false;
     return true;
 }
@@ -122,8 +129,9 @@ static const char *conn_option(const PQconninfoOption *options, const char *name
     return NULL;
 }
 
-/* libpq's first line, without the password in case it ever stands there. */
-static void say_why(struct pg_conn *c, const char *message)
+/* Sets c->why to the first line of libpq's message, or to "refused" if that contains the password.
+ */
+static void conn_explain(struct pg_conn *c, const char *message)
 {
     PQconninfoOption *options = PQconninfo(c->db);
     const char *password = conn_option(options, "password");
@@ -134,7 +142,7 @@ static void say_why(struct pg_conn *c, const char *message)
     snprintf(line, sizeof(line), "%.*s", (int)(end - message), message);
     if (password && strstr(line, password))
         snprintf(line, sizeof(line), "refused");
-    if (strstr(line, "connection to server")) /* it names host and port itself */
+    if (strstr(line, "connection to server")) /* the message names host and port itself */
         snprintf(c->why, sizeof(c->why), "database %.40s: %s", database ? database : "?", line);
     else
         snprintf(c->why, sizeof(c->why), "database %.40s on %.40s:%.8s: %s",
@@ -142,14 +150,14 @@ static void say_why(struct pg_conn *c, const char *message)
     PQconninfoFree(options);
 }
 
-static bool give_up(struct pg_conn *c, const char *why)
+static bool conn_give_up(struct pg_conn *c, const char *why)
 {
-    say_why(c, why ? why : PQerrorMessage(c->db));
+    conn_explain(c, why ? why : PQerrorMessage(c->db));
     pg_close(c);
     return false;
 }
 
-static PGconn *start_connecting(struct pg_conn *c)
+static PGconn *conn_start(struct pg_conn *c)
 {
     static const char *const names[] = { "fallback_application_name", "dbname", "client_encoding",
                                          NULL };
@@ -158,11 +166,9 @@ static PGconn *start_connecting(struct pg_conn *c)
     return PQconnectStartParams(names, values, 1);
 }
 
-/* libpq repeats the whole address, password and all, where it cannot read it: so it is checked here
- * and libpq's words are not. */
-/* A password with a bare '/' or '@' is cut there, and its rest becomes the port or the database's
- * name, which we would print. */
-static bool looks_cut(const PQconninfoOption *options)
+/* libpq cuts a password at an unescaped '/' or '@', and takes the rest of it for the port or the
+ * database's name, which we would print. */
+static bool url_looks_cut(const PQconninfoOption *options)
 {
     const char *port = conn_option(options, "port"), *database = conn_option(options, "dbname");
 
@@ -170,13 +176,15 @@ static bool looks_cut(const PQconninfoOption *options)
            (database && strchr(database, '@'));
 }
 
+/* Where libpq cannot parse the url its message repeats all of it, with the password. So the url is
+ * parsed here first, and libpq's message is not used. */
 bool pg_url_is_readable(struct pg_conn *c)
 {
     bool readable;
     char *error = NULL;
     PQconninfoOption *options = PQconninfoParse(c->url, &error);
 
-    readable = options && !looks_cut(options);
+    readable = options && !url_looks_cut(options);
     if (!readable)
         snprintf(c->why, sizeof(c->why),
                  "ICHIDO_DB is not an address that libpq can read; in a password, write / as %%2F, "
@@ -189,35 +197,35 @@ bool pg_url_is_readable(struct pg_conn *c)
 bool pg_open(struct pg_conn *c, int64_t wait_ms)
 {
     assert(!c->db);
-    begin_waiting(c, wait_ms);
-    c->db = start_connecting(c);
+    conn_start_deadline(c, wait_ms);
+    c->db = conn_start(c);
     if (!c->db) {
         snprintf(c->why, sizeof(c->why), "out of memory");
         return false;
     }
-    PQsetNoticeProcessor(c->db, be_quiet, NULL);
+    PQsetNoticeProcessor(c->db, ignore_notice, NULL);
     if (PQstatus(c->db) == CONNECTION_BAD)
-        return give_up(c, NULL);
+        return conn_give_up(c, NULL);
     for (PostgresPollingStatusType s = PGRES_POLLING_WRITING; s != PGRES_POLLING_OK;) {
-        if (!wait_for(c, s == PGRES_POLLING_READING ? POLLIN : POLLOUT))
-            return give_up(c, "no answer in time");
+        if (!conn_poll(c, s == PGRES_POLLING_READING ? POLLIN : POLLOUT))
+            return conn_give_up(c, "no answer in time");
         s = PQconnectPoll(c->db);
         if (s == PGRES_POLLING_FAILED)
-            return give_up(c, NULL);
+            return conn_give_up(c, NULL);
     }
-    return PQsetnonblocking(c->db, 1) == 0 || give_up(c, NULL);
+    return PQsetnonblocking(c->db, 1) == 0 || conn_give_up(c, NULL);
 }
 
-/* --- one question --- */
+/* --- one query --- */
 
-static PGresult *last_result(struct pg_conn *c)
+static PGresult *query_result(struct pg_conn *c)
 {
     PGresult *last = NULL;
 
     for (;;) {
         PGresult *r;
 
-        if (!await_result(c)) {
+        if (!conn_await_result(c)) {
             PQclear(last);
             return NULL;
         }
@@ -225,7 +233,7 @@ static PGresult *last_result(struct pg_conn *c)
         if (!r)
             return last;
         if (last && PQresultStatus(last) == PGRES_FATAL_ERROR) {
-            PQclear(r); /* the first failure is the one to tell */
+            PQclear(r); /* the first failure is reported */
             continue;
         }
         PQclear(last);
@@ -240,13 +248,13 @@ PGresult *pg_query(struct pg_conn *c, const char *sql, const struct pg_params *p
 
     if (PQpipelineStatus(c->db) != PQ_PIPELINE_OFF && !PQexitPipelineMode(c->db))
         return NULL;
-    begin_waiting(c, wait_ms);
+    conn_start_deadline(c, wait_ms);
     sent =
         p ? PQsendQueryParams(c->db, sql, p->count, p->types, p->values, p->lengths, p->formats, 0)
           : PQsendQuery(c->db, sql);
-    if (!sent || !push_out(c))
+    if (!sent || !conn_flush(c))
         return NULL;
-    r = last_result(c);
+    r = query_result(c);
     if (r && PQstatus(c->db) == CONNECTION_BAD) {
         PQclear(r);
         return NULL;
@@ -256,7 +264,7 @@ PGresult *pg_query(struct pg_conn *c, const char *sql, const struct pg_params *p
 
 /* --- the pipeline --- */
 
-static uint64_t conn_mix(uint64_t hash, const void *bytes, size_t n)
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
 
@@ -265,16 +273,16 @@ static uint64_t conn_mix(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* The name says what the statement is, text and types. Behind a pooler that mixes up sessions, one
- * of this name is this one, whichever version of us prepared it. */
-static uint64_t name_of(const char *sql, const struct pg_params *p)
+/* The name is a hash of the statement's text and types. So behind a pooler that shares sessions, a
+ * statement of this name is the same one, whichever version of this program prepared it. */
+static uint64_t statement_name(const char *sql, const struct pg_params *p)
 {
-    uint64_t hash = conn_mix(0xcbf29ce484222325, sql, strlen(sql));
+    uint64_t hash = hash_bytes(0xcbf29ce484222325, sql, strlen(sql));
 
-    return p ? conn_mix(hash, p->types, (size_t)p->count * sizeof(p->types[0])) : hash;
+    return p ? hash_bytes(hash, p->types, (size_t)p->count * sizeof(p->types[0])) : hash;
 }
 
-static bool is_prepared(const struct pg_conn *c, uint64_t name)
+static bool conn_is_prepared(const struct pg_conn *c, uint64_t name)
 {
     for (size_t i = 0; i < c->name_count; i++)
         if (c->names[i] == name)
@@ -282,7 +290,7 @@ static bool is_prepared(const struct pg_conn *c, uint64_t name)
     return false;
 }
 
-static void forget_name(struct pg_conn *c, uint64_t name)
+static void conn_forget_name(struct pg_conn *c, uint64_t name)
 {
     for (size_t i = 0; i < c->name_count; i++)
         if (c->names[i] == name) {
@@ -314,7 +322,7 @@ static bool send_named(struct pg_conn *c, uint64_t name, const char *sql, const 
     char text[32];
 
     snprintf(text, sizeof(text), "ichido_%016llx", (unsigned long long)name);
-    return (is_prepared(c, name) || conn_prepare(c, name, text, sql, p, what)) &&
+    return (conn_is_prepared(c, name) || conn_prepare(c, name, text, sql, p, what)) &&
            PQsendQueryPrepared(c->db, text, p->count, p->values, p->lengths, p->formats, 1);
 }
 
@@ -332,8 +340,8 @@ bool pg_send(struct pg_conn *c, const char *sql, const struct pg_params *p, stru
     if (PQpipelineStatus(c->db) == PQ_PIPELINE_OFF && !PQenterPipelineMode(c->db))
         return false;
     p = p ? p : &none;
-    name = name_of(sql, p);
-    if (atomic_load(c->unnamed) || (c->name_count == COUNT(c->names) && !is_prepared(c, name)))
+    name = statement_name(sql, p);
+    if (atomic_load(c->unnamed) || (c->name_count == COUNT(c->names) && !conn_is_prepared(c, name)))
         sent = send_unnamed(c, sql, p);
     else
         sent = send_named(c, name, sql, p, want.what);
@@ -354,26 +362,26 @@ static bool ends_with_sync(const struct pg_conn *c)
     return c->count && c->queue[(c->first + c->count - 1) % COUNT(c->queue)].want == PG_WANT_SYNC;
 }
 
-/* A sync and not only a flush: until it comes the server counts itself as busy, and its timeout for
- * idle transactions would not free our locks if we were gone. */
+/* A sync and not only a flush: until it arrives the server's session is not idle, and the timeout
+ * for idle transactions would not release our locks if this process died. */
 bool pg_flush(struct pg_conn *c)
 {
-    begin_waiting(c, env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
+    conn_start_deadline(c, env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
     if (!ends_with_sync(c)) {
         if (PQpipelineStatus(c->db) == PQ_PIPELINE_OFF || !PQpipelineSync(c->db))
             return false;
         conn_expect(c, (struct pg_expect){ .want = PG_WANT_SYNC, .what = "sync" });
     }
-    return push_out(c);
+    return conn_flush(c);
 }
 
-/* Between two statements' results libpq gives NULL; which ones is its own affair. */
-static PGresult *next_result(struct pg_conn *c)
+/* libpq returns NULL between the results of two statements, in some places more than once. */
+static PGresult *conn_next_result(struct pg_conn *c)
 {
     for (int nulls = 0; nulls < 3; nulls++) {
         PGresult *r;
 
-        if (!await_result(c))
+        if (!conn_await_result(c))
             return NULL;
         r = PQgetResult(c->db);
         if (r)
@@ -388,7 +396,7 @@ bool pg_take(struct pg_conn *c, struct pg_expect *ret_want, PGresult **ret_resul
     PGresult *r;
 
     assert(c->count);
-    r = next_result(c);
+    r = conn_next_result(c);
     if (!r)
         return false;
     want = c->queue[c->first];
@@ -396,7 +404,7 @@ bool pg_take(struct pg_conn *c, struct pg_expect *ret_want, PGresult **ret_resul
     if (!--c->count)
         c->sent_bytes = 0;
     if (want.want == PG_WANT_PREPARED && PQresultStatus(r) != PGRES_COMMAND_OK)
-        forget_name(c, want.name);
+        conn_forget_name(c, want.name);
     *ret_want = want;
     *ret_result = r;
     return true;

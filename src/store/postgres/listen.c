@@ -1,3 +1,10 @@
+/* listen.c - the thread pg-listen: receives hints from other nodes and sends ours.
+ *
+ *   (1) A node ignores its own notifications: the payload is the sender's node id.
+ *   (2) After each connect the node takes a hint for granted, since one may have been lost.
+ *   (3) It sends at most one NOTIFY in LIMIT_HINT_MS.
+ *
+ * A crash may lose a hint; the queue's fetch every LIMIT_POLL_MS covers that (M12). */
 #include "store/postgres/listen.h"
 
 #include "base/env.h"
@@ -22,8 +29,8 @@ struct pg_listener {
     char node[UUID_TEXT + 1];
     int wake; /* eventfd */
     _Atomic bool wanted, stopping;
-    int64_t told_ms, retry_ms, delay_ms;
-    bool complained;
+    int64_t sent_ms, retry_ms, delay_ms;
+    bool logged;
     pthread_t thread;
 };
 
@@ -37,26 +44,26 @@ static void listen_wake(struct pg_listener *l)
     (void)eventfd_write(l->wake, 1);
 }
 
-void pg_listener_tell(struct pg_listener *l)
+void pg_listener_notify(struct pg_listener *l)
 {
     if (!atomic_exchange(&l->wanted, true))
         listen_wake(l);
 }
 
-static void pass_on(struct pg_listener *l)
+static void listen_pass_hint(struct pg_listener *l)
 {
     if (l->hint)
         l->hint(l->hint_ctx);
 }
 
-static void complain_once(struct pg_listener *l)
+static void log_no_hints(struct pg_listener *l)
 {
-    if (!l->complained && l->env->log)
+    if (!l->logged && l->env->log)
         LOG(l->env->log, LOG_WARN, "store.no_hints", LOG_TEXT("why", str_of(l->conn.why)));
-    l->complained = true;
+    l->logged = true;
 }
 
-static bool listen_ask(struct pg_listener *l, const char *sql)
+static bool listen_query(struct pg_listener *l, const char *sql)
 {
     PGresult *r = pg_query(&l->conn, sql, NULL, env_patient_ms(l->env, LIMIT_DB_REPLY_MS));
     bool fine = r && PQresultStatus(r) != PGRES_FATAL_ERROR;
@@ -68,7 +75,7 @@ static bool listen_ask(struct pg_listener *l, const char *sql)
     return fine;
 }
 
-static void listen_lose(struct pg_listener *l)
+static void listen_disconnect(struct pg_listener *l)
 {
     pg_close(&l->conn);
     l->retry_ms = now_ms(l) + l->delay_ms;
@@ -76,61 +83,61 @@ static void listen_lose(struct pg_listener *l)
         l->delay_ms * 2 < LIMIT_DB_RETRY_MOST_MS ? l->delay_ms * 2 : LIMIT_DB_RETRY_MOST_MS;
 }
 
-static void connect_again(struct pg_listener *l)
+static void listen_connect(struct pg_listener *l)
 {
     if (now_ms(l) < l->retry_ms)
         return;
-    if (pg_connect(&l->conn) || !listen_ask(l, "LISTEN ichido_queue")) {
-        complain_once(l);
-        listen_lose(l);
+    if (pg_connect(&l->conn) || !listen_query(l, "LISTEN ichido_queue")) {
+        log_no_hints(l);
+        listen_disconnect(l);
         return;
     }
     l->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
-    l->complained = false;
-    pass_on(l); /* for what was said while we were deaf */
+    l->logged = false;
+    listen_pass_hint(l); /* hints sent while we were not connected are lost */
 }
 
-static void listen_tell(struct pg_listener *l)
+static void listen_send_hint(struct pg_listener *l)
 {
     char sql[80];
 
     atomic_store(&l->wanted, false);
     snprintf(sql, sizeof(sql), "NOTIFY ichido_queue, '%s'", l->node);
-    if (!listen_ask(l, sql))
-        listen_lose(l);
-    l->told_ms = now_ms(l);
+    if (!listen_query(l, sql))
+        listen_disconnect(l);
+    l->sent_ms = now_ms(l);
 }
 
-/* Milliseconds until there is something to do; -1: only when woken. */
-static int listen_patience(const struct pg_listener *l)
+/* Milliseconds until the next action; -1: none is planned. */
+static int listen_wait_ms(const struct pg_listener *l)
 {
     int64_t until;
 
     if (!l->conn.db)
         until = l->retry_ms;
     else if (atomic_load(&l->wanted))
-        until = l->told_ms + LIMIT_HINT_MS;
+        until = l->sent_ms + LIMIT_HINT_MS;
     else
         return -1;
     return until > now_ms(l) ? (int)(until - now_ms(l)) : 0;
 }
 
-static void wait_for_news(struct pg_listener *l)
+static void listen_wait(struct pg_listener *l)
 {
     struct pollfd p[2] = { { .fd = l->wake, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
     eventfd_t ignored;
 
     if (l->conn.db)
         p[1].fd = PQsocket(l->conn.db);
-    if (poll(p, 2, listen_patience(l)) <= 0)
+    if (poll(p, 2, listen_wait_ms(l)) <= 0)
         return;
     if (p[0].revents)
         (void)eventfd_read(l->wake, &ignored);
     if (p[1].revents && !PQconsumeInput(l->conn.db))
-        listen_lose(l);
+        listen_disconnect(l);
 }
 
-static void listen_hear(struct pg_listener *l)
+static void listen_receive(struct pg_listener *l)
 {
     bool others = false;
     PGnotify *n;
@@ -140,31 +147,31 @@ static void listen_hear(struct pg_listener *l)
         PQfreemem(n);
     }
     if (others)
-        pass_on(l);
+        listen_pass_hint(l);
 }
 
-static void *listen_on(void *arg)
+static void *listen_thread(void *arg)
 {
     struct pg_listener *l = arg;
 
     while (!atomic_load(&l->stopping)) {
         if (!l->conn.db)
-            connect_again(l);
-        else if (atomic_load(&l->wanted) && now_ms(l) >= l->told_ms + LIMIT_HINT_MS)
-            listen_tell(l);
-        /* Before the wait: a notification that came with a reply is in libpq's buffer already, so
-         * the socket would not report it. */
+            listen_connect(l);
+        else if (atomic_load(&l->wanted) && now_ms(l) >= l->sent_ms + LIMIT_HINT_MS)
+            listen_send_hint(l);
+        /* Before the wait: a notification that arrived with a reply is already in libpq's buffer, so
+         * poll() would not report it. */
         if (l->conn.db)
-            listen_hear(l);
-        wait_for_news(l);
+            listen_receive(l);
+        listen_wait(l);
     }
     pg_close(&l->conn);
     return NULL;
 }
 
-static bool postgres_listen_start(struct pg_listener *l)
+static bool listen_start(struct pg_listener *l)
 {
-    return thread_start(&l->thread, "pg-listen", listen_on, l);
+    return thread_start(&l->thread, "pg-listen", listen_thread, l);
 }
 
 struct pg_listener *pg_listener_new(struct env *env, const char *url, _Atomic bool *unnamed,
@@ -182,7 +189,7 @@ struct pg_listener *pg_listener_new(struct env *env, const char *url, _Atomic bo
     l->conn.listens = true;
     uuid_text(env->node, l->node);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->wake >= 0 && postgres_listen_start(l))
+    if (l->wake >= 0 && listen_start(l))
         return l;
     if (l->wake >= 0)
         close(l->wake);

@@ -1,7 +1,11 @@
-/* migrate.c - brings the tables up to date, a file and its number in one transaction. The
- * advisory lock belongs to that transaction and not to the session, so nodes that start together
- * take turns behind a pooler too; who comes second finds less left to do, or nothing. Between two
- * files the nodes that run already get at their tables (decision 0017). */
+/* migrate.c - applies the missing migrations, each with its row in schema_migrations in one
+ * transaction (decision 0017).
+ *
+ *   (1) An advisory lock of that transaction, not of the session, lets nodes that start together
+ *       take turns, also behind a pooler. The second node finds less to do, or nothing.
+ *   (2) Between two migrations no lock is held, so that running nodes can use their tables.
+ *
+ * After a crash the next start goes on with the next migration. */
 #include "observe/log.h"
 #include "store/driver.h"
 #include "store/postgres/server.h"
@@ -11,7 +15,7 @@
 
 static const char begin[] =
     "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
-    " SELECT pg_advisory_xact_lock(7598264213);" /* any number, as long as all nodes take it */
+    " SELECT pg_advisory_xact_lock(7598264213);" /* an arbitrary number, the same on all nodes */
     " CREATE TABLE IF NOT EXISTS schema_migrations"
     " (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL);"
     " SELECT coalesce(max(number), 0) FROM schema_migrations";
@@ -37,7 +41,7 @@ static enum err migrate_run(struct pg_conn *c, const char *sql, const struct pg_
     return e;
 }
 
-static enum err lock_and_look(struct pg_conn *c, int64_t *ret_number, struct why *why)
+static enum err lock_and_read_number(struct pg_conn *c, int64_t *ret_number, struct why *why)
 {
     PGresult *r = pg_query(c, begin, NULL, LIMIT_DB_MIGRATE_MS);
     enum err e = OK;
@@ -63,7 +67,7 @@ static enum err migrate_apply(struct pg_conn *c, const struct migration *m, stru
     return e;
 }
 
-static enum err too_new(int64_t applied, int known, struct why *why)
+static enum err database_is_newer(int64_t applied, int known, struct why *why)
 {
     return why_err(why, ERR_VALIDATION,
                    "the database is at migration %lld and this program knows only %d:"
@@ -71,8 +75,8 @@ static enum err too_new(int64_t applied, int known, struct why *why)
                    (long long)applied, known);
 }
 
-/* On an empty database nothing takes long. */
-static void migrate_tell(struct pg_conn *c, const struct migration *m, int64_t began)
+/* On an empty database every migration is fast, so nothing is logged. */
+static void log_migration(struct pg_conn *c, const struct migration *m, int64_t began)
 {
     if (began)
         LOG(c->env->log, LOG_INFO,
@@ -80,7 +84,7 @@ static void migrate_tell(struct pg_conn *c, const struct migration *m, int64_t b
             LOG_NUM("number", m->number), LOG_TEXT("name", str_of(m->name)));
 }
 
-/* The first that is missing, under the lock. *ret_next: there may be another one. */
+/* Applies the first missing migration, under the lock. *ret_next: there may be another one. */
 static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bool *ret_next,
                            struct why *why)
 {
@@ -91,16 +95,16 @@ static enum err apply_next(struct pg_conn *c, int64_t applied, int64_t began, bo
         known = m->number;
     *ret_next = m->number != 0;
     if (!m->number)
-        return applied > known ? too_new(applied, known, why) : OK;
-    migrate_tell(c, m, began);
+        return applied > known ? database_is_newer(applied, known, why) : OK;
+    log_migration(c, m, began);
     return migrate_apply(c, m, why);
 }
 
-/* *began: what was applied before the first of them; -1: this is the first. */
+/* *began: the last migration that was applied before this start; -1: not read yet. */
 static enum err migrate_once(struct pg_conn *c, int64_t *began, bool *ret_next, struct why *why)
 {
     int64_t applied = 0;
-    enum err e = lock_and_look(c, &applied, why);
+    enum err e = lock_and_read_number(c, &applied, why);
     struct why ignored;
 
     if (*began < 0)

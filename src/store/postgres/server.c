@@ -1,3 +1,8 @@
+/* server.c - see server.h.
+ *
+ *   (1) A server that could lose a confirmed commit is not used (fsync, full_page_writes and
+ *       synchronous_commit must not be off).
+ *   (2) "committed" counts only from the server in the same life; see read_fate(). */
 #include "store/postgres/server.h"
 
 #include "base/str.h"
@@ -11,8 +16,9 @@ enum { OLDEST_SERVER = 140000, CLOCK_TOLERANCE_MS = 50 };
 
 enum server_column { VERSION, FSYNC, PAGES, COMMIT, ENCODING, STANDBY, NOW, LIFE, COLUMNS };
 
-/* The server throws its statistics away when it starts after a crash, and only then: the time they
- * begin names one life of it. (pg_postmaster_start_time survives the crash of a backend.) */
+/* The server resets its statistics when it starts after a crash, and only then. So the time of that
+ * reset names one life of the server. (pg_postmaster_start_time does not change when a backend
+ * crashes.) */
 static const char question[] =
     "SELECT current_setting('server_version_num'), current_setting('fsync'),"
     " current_setting('full_page_writes'), current_setting('synchronous_commit'),"
@@ -20,40 +26,40 @@ static const char question[] =
     " (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
     " coalesce(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time())::text, '')";
 
-static bool server_says(const PGresult *r, enum server_column column, const char *word)
+static bool column_is(const PGresult *r, enum server_column column, const char *word)
 {
     return !strcmp(PQgetvalue(r, 0, (int)column), word);
 }
 
-static enum err server_refuse(struct pg_conn *c, const char *what, const char *do_this)
+static enum err server_reject(struct pg_conn *c, const char *what, const char *do_this)
 {
     snprintf(c->why, sizeof(c->why), "PostgreSQL has %.30s: %.150s", what, do_this);
     return ERR_VALIDATION;
 }
 
-static enum err judge_server(struct pg_conn *c, const PGresult *r)
+static enum err check_settings(struct pg_conn *c, const PGresult *r)
 {
     const char *lossy = "a crash could lose payments that were confirmed; turn it on";
 
     if (pg_number(PQgetvalue(r, 0, VERSION)) < OLDEST_SERVER)
-        return server_refuse(c, "an old version", "14 or newer is needed");
-    if (server_says(r, FSYNC, "off"))
-        return server_refuse(c, "fsync=off", lossy);
-    if (server_says(r, PAGES, "off"))
-        return server_refuse(c, "full_page_writes=off", lossy);
-    if (server_says(r, COMMIT, "off"))
-        return server_refuse(c, "synchronous_commit=off", lossy);
-    if (!server_says(r, ENCODING, "UTF8"))
-        return server_refuse(c, "a database that is not UTF8", "create it with ENCODING 'UTF8'");
-    if (server_says(r, STANDBY, "t")) {
+        return server_reject(c, "an old version", "14 or newer is needed");
+    if (column_is(r, FSYNC, "off"))
+        return server_reject(c, "fsync=off", lossy);
+    if (column_is(r, PAGES, "off"))
+        return server_reject(c, "full_page_writes=off", lossy);
+    if (column_is(r, COMMIT, "off"))
+        return server_reject(c, "synchronous_commit=off", lossy);
+    if (!column_is(r, ENCODING, "UTF8"))
+        return server_reject(c, "a database that is not UTF8", "create it with ENCODING 'UTF8'");
+    if (column_is(r, STANDBY, "t")) {
         snprintf(c->why, sizeof(c->why), "the server is a read-only standby");
         return ERR_UNAVAILABLE;
     }
     return OK;
 }
 
-/* Small differences are noise, and a clock that is nudged each time would be worse than one that is
- * a little off. */
+/* Small differences are measurement noise: they are ignored, so that the clock is not corrected each
+ * time. */
 void pg_follow_clock(struct clock *clock, int64_t server_ms, int64_t asked_us, int64_t answered_us)
 {
     int64_t trip_us = answered_us - asked_us;
@@ -61,7 +67,7 @@ void pg_follow_clock(struct clock *clock, int64_t server_ms, int64_t asked_us, i
     clock_follow(clock, server_ms, asked_us + trip_us / 2, CLOCK_TOLERANCE_MS + trip_us / 2000);
 }
 
-static enum err server_look(struct pg_conn *c)
+static enum err check_server(struct pg_conn *c)
 {
     int64_t asked_us = clock_mono_us(&c->env->clock);
     PGresult *r = pg_query(c, question, NULL, env_patient_ms(c->env, LIMIT_DB_REPLY_MS));
@@ -71,7 +77,7 @@ static enum err server_look(struct pg_conn *c)
         pg_follow_clock(&c->env->clock, pg_number(PQgetvalue(r, 0, NOW)), asked_us,
                         clock_mono_us(&c->env->clock));
         snprintf(c->life, sizeof(c->life), "%.39s", PQgetvalue(r, 0, LIFE));
-        e = judge_server(c, r);
+        e = check_settings(c, r);
     } else {
         const char *words = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
@@ -88,20 +94,19 @@ enum err pg_connect(struct pg_conn *c)
 
     if (!pg_open(c, env_patient_ms(c->env, LIMIT_DB_CONNECT_MS)))
         return ERR_UNAVAILABLE;
-    e = server_look(c);
+    e = check_server(c);
     if (e)
         pg_close(c);
     return e;
 }
 
-/* A transaction id that reached no disk is given out again after a crash. So "committed" by a
- * server in another life may speak of somebody else's; everything but "committed" can be believed.
- */
+/* After a crash the server assigns transaction ids again that never reached the disk. So "committed"
+ * from a server in a later life may describe another transaction; any other answer is reliable. */
 static enum pg_fate read_fate(const struct pg_conn *c, const PGresult *r, const char *life)
 {
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 
-    if (PQresultStatus(r) != PGRES_TUPLES_OK) /* 22023: an id it never gave out, in this life */
+    if (PQresultStatus(r) != PGRES_TUPLES_OK) /* 22023: this life never assigned the id */
         return state && !strcmp(state, "22023") ? PG_FATE_ABORTED : PG_FATE_UNKNOWN;
     if (PQgetisnull(r, 0, 0))
         return PG_FATE_ABORTED;

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The first row whose letters begin the state counts: exact states stand before their class. */
+/* The first row whose text is a prefix of the state counts: exact states stand before their class.
+ */
 static const struct {
     const char *begins;
     struct pg_meaning meaning;
@@ -27,7 +28,7 @@ static const struct {
       { PG_GONE, ERR_UNAVAILABLE } }, /* a newer node changed a table under a cached plan */
     { "25P03", { PG_GONE, ERR_UNAVAILABLE } }, /* idle in transaction for too long */
     { "57P", { PG_GONE, ERR_UNAVAILABLE } },   /* shutdown, crash, not yet started */
-    { "58", { PG_GONE, ERR_UNAVAILABLE } },    /* its disk fails it */
+    { "58", { PG_GONE, ERR_UNAVAILABLE } },    /* I/O error of the server */
     { "08", { PG_GONE, ERR_UNAVAILABLE } },
 };
 

@@ -1,16 +1,18 @@
-/* store.c - the pool: threads with a connection each, and the units that wait for them.
+/* store.c - the pool: workers with a thread and a connection each, and the units that wait.
  *
  *   postgres_store_post() -> front (and reads), back
  *   --> a worker: one unit or one bulk, one transaction --> executor
  *
- *   (1) Front units go first; every fourth pick looks at the back first, so neither starves.
- *   (2) While one worker runs a bulk, the next one of that kind grows; another worker joins only
- *       when it is half full, and half of the workers at most.
- *   (3) A worker without connection tries to get one, for ever and ever more slowly. While none has
- *       one, units that waited LIMIT_STORE_WAIT_MS go back UNAVAILABLE. Nothing here gives up.
- *   (4) A worker with nothing to do sleeps; nobody asks the server whether it is still there.
+ *   (1) Foreground units go first; every fourth pick looks at the background first, so neither
+ *       starves.
+ *   (2) While one worker runs a bulk, the next bulk of that kind grows. Another worker takes it only
+ *       when it is half full, and at most half of the workers run one kind.
+ *   (3) A worker without a connection keeps trying, at growing intervals. While no worker has one,
+ *       units that waited LIMIT_STORE_WAIT_MS end with UNAVAILABLE. The pool never gives up.
+ *   (4) A worker with nothing to do sleeps and sends the server nothing.
  *
- * One lock guards the lists. It is never held while SQL runs or a unit goes back. */
+ * One lock guards the lists. It is never held while SQL runs or a unit is returned. A crash loses
+ * the lists: no waiting unit had begun, and no verdict was returned. */
 #include "base/thread.h"
 #include "observe/log.h"
 #include "store/postgres/listen.h"
@@ -35,12 +37,12 @@ struct pg_store {
     int worker_count, started;
 
     pthread_mutex_t lock;
-    pthread_cond_t work; /* for workers with a connection */
-    pthread_cond_t heal; /* for those without */
+    pthread_cond_t work;    /* workers with a connection wait here */
+    pthread_cond_t connect; /* workers without one wait here */
     struct unit_list front, back;
     unsigned picks;
     int idle;
-    bool connecting; /* one of those without is trying, the others look after the units */
+    bool connecting; /* one worker is trying to connect; the others return late units */
     bool complained;
     bool stopping;
 };
@@ -57,7 +59,7 @@ static int store_waiting(const struct pg_store *s)
 
 /* --- picking; the lock is held --- */
 
-/* A second bulk of one kind only where the next one is half full already: it costs the server about
+/* A second bulk of one kind runs only if it is at least half full: a small one costs the server about
  * as much as a full one. */
 static bool has_room(const struct pg_store *s, const struct unit_list *l,
                      const struct unit_kind *kind)
@@ -71,10 +73,11 @@ static bool has_room(const struct pg_store *s, const struct unit_list *l,
     return !running || (running < s->worker_count / 2 && l->count >= LIMIT_BULK / 2);
 }
 
-/* The first unit that may be run now; NULL: none. */
-static struct unit **store_find(const struct pg_store *s, struct unit_list *l)
+/* The link to the first unit that may run now; NULL: none. */
+static struct unit **find_runnable(const struct pg_store *s, struct unit_list *l)
 {
-    const struct unit_kind *no_room = NULL; /* one is enough: there are few bulk kinds */
+    const struct unit_kind *no_room =
+        NULL; /* remembering one is enough: there are few bulk kinds */
     int looked = 0;
 
     for (struct unit **at = &l->first; *at && looked < UNIT_LIST_LOOK_AHEAD;
@@ -92,11 +95,11 @@ static size_t take_next(struct pg_store *s, struct unit **units)
 {
     bool back_first = s->picks % BACK_SHARE == BACK_SHARE - 1;
     struct unit_list *l = back_first ? &s->back : &s->front;
-    struct unit **at = store_find(s, l);
+    struct unit **at = find_runnable(s, l);
 
     if (!at) {
         l = back_first ? &s->front : &s->back;
-        at = store_find(s, l);
+        at = find_runnable(s, l);
     }
     if (!at)
         return 0;
@@ -106,11 +109,11 @@ static size_t take_next(struct pg_store *s, struct unit **units)
 
 static void wake_another(struct pg_store *s)
 {
-    if (s->idle && (store_find(s, &s->front) || store_find(s, &s->back)))
+    if (s->idle && (find_runnable(s, &s->front) || find_runnable(s, &s->back)))
         pthread_cond_signal(&s->work);
 }
 
-/* A worker with trouble leaves its kind to the others, or nobody might ever look at what waits. */
+/* A worker with trouble gives up its kind, so that another worker runs the waiting units of it. */
 static void stand_aside(struct pg_worker *w)
 {
     struct pg_store *s = w->store;
@@ -119,12 +122,12 @@ static void stand_aside(struct pg_worker *w)
     w->kind = NULL;
     wake_another(s);
     if (!atomic_load(&s->shared.connected))
-        pthread_cond_signal(&s->heal);
+        pthread_cond_signal(&s->connect);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Sleeps until there is something; 0: the store is stopping and nothing is left. */
-static size_t store_pick(struct pg_worker *w, struct unit **units)
+/* Sleeps until a unit may run; 0: the store is stopping and no unit is left. */
+static size_t pick_units(struct pg_worker *w, struct unit **units)
 {
     struct pg_store *s = w->store;
     size_t n;
@@ -144,27 +147,27 @@ static size_t store_pick(struct pg_worker *w, struct unit **units)
     return n;
 }
 
-/* Those who waited too long were told so and are gone; the others move up. */
-static size_t drop_late(struct pg_worker *w, struct unit **units, size_t n)
+/* Returns foreground units that waited too long; the result is how many are left. */
+static size_t drop_late_units(struct pg_worker *w, struct unit **units, size_t n)
 {
     size_t left = 0;
 
     if (n && units[0]->kind->where == UNIT_BACK)
         return n;
     for (size_t i = 0; i < n; i++)
-        if (!unit_give_up(units[i], w->shared->env))
+        if (!unit_expire(units[i], w->shared->env))
             units[left++] = units[i];
     return left;
 }
 
-/* --- healing --- */
+/* --- workers without a connection --- */
 
 static int64_t now_ms(const struct pg_store *s)
 {
     return clock_mono_ms(&s->base.env->clock);
 }
 
-static struct unit *take_late(struct pg_store *s, struct unit_list *l)
+static struct unit *take_late_unit(struct pg_store *s, struct unit_list *l)
 {
     bool late = l->first && (s->stopping || now_ms(s) - l->first->posted_ms > LIMIT_STORE_WAIT_MS);
     struct unit *u = NULL;
@@ -174,61 +177,61 @@ static struct unit *take_late(struct pg_store *s, struct unit_list *l)
     return u;
 }
 
-/* The lock is held, and given away while a unit goes back. */
-static void send_late_back(struct pg_store *s)
+/* The lock is held on entry and exit, and released while a unit is returned. */
+static void return_late(struct pg_store *s)
 {
     struct unit *u;
 
     if (atomic_load(&s->shared.connected))
         return;
-    while ((u = take_late(s, &s->front)) || (u = take_late(s, &s->back))) {
+    while ((u = take_late_unit(s, &s->front)) || (u = take_late_unit(s, &s->back))) {
         pthread_mutex_unlock(&s->lock);
-        unit_give_back(u, ERR_UNAVAILABLE);
+        unit_complete(u, ERR_UNAVAILABLE);
         pthread_mutex_lock(&s->lock);
     }
 }
 
-static int64_t late_at(const struct unit_list *l)
+static int64_t first_late_at(const struct unit_list *l)
 {
     return l->first ? l->first->posted_ms + LIMIT_STORE_WAIT_MS + 1 : CLOCK_NEVER;
 }
 
-static int64_t store_earliest(int64_t a, int64_t b)
+static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* Until the next try, or until a unit has waited too long. */
-static void store_rest(struct pg_store *s, const struct pg_worker *w)
+/* Waits until the next attempt to connect, or until a unit has waited too long. */
+static void wait_to_connect(struct pg_store *s, const struct pg_worker *w)
 {
     int64_t until = s->connecting ? CLOCK_NEVER : w->retry_ms;
     struct timespec t;
 
     if (!atomic_load(&s->shared.connected))
-        until = store_earliest(until, store_earliest(late_at(&s->front), late_at(&s->back)));
+        until = earlier(until, earlier(first_late_at(&s->front), first_late_at(&s->back)));
     if (until == CLOCK_NEVER) {
-        pthread_cond_wait(&s->heal, &s->lock);
+        pthread_cond_wait(&s->connect, &s->lock);
         return;
     }
     t = (struct timespec){ .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
-    pthread_cond_timedwait(&s->heal, &s->lock, &t);
+    pthread_cond_timedwait(&s->connect, &s->lock, &t);
 }
 
-static void say_lost(struct pg_store *s, const struct pg_worker *w)
+static void log_lost(struct pg_store *s, const struct pg_worker *w)
 {
     if (!s->complained && s->base.env->log)
         LOG(s->base.env->log, LOG_ERROR, "store.lost", LOG_TEXT("why", str_of(w->conn.why)));
     s->complained = true;
 }
 
-static void say_back(struct pg_store *s)
+static void log_back(struct pg_store *s)
 {
     if (s->complained && s->base.env->log)
         LOG(s->base.env->log, LOG_INFO, "store.back", LOG_NUM("waiting", store_waiting(s)));
     s->complained = false;
 }
 
-/* The lock is held, and given away while it tries. */
+/* The lock is held on entry and exit, and released during the attempt. */
 static void try_to_connect(struct pg_store *s, struct pg_worker *w)
 {
     enum err e;
@@ -240,13 +243,13 @@ static void try_to_connect(struct pg_store *s, struct pg_worker *w)
     s->connecting = false;
     if (!e) {
         w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
-        say_back(s);
+        log_back(s);
     } else {
-        say_lost(s, w);
+        log_lost(s, w);
         w->retry_ms = now_ms(s) + w->delay_ms;
-        w->delay_ms = store_earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS);
+        w->delay_ms = earlier(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS);
     }
-    pthread_cond_broadcast(&s->heal); /* it is the next one's turn */
+    pthread_cond_broadcast(&s->connect); /* the next worker may try */
 }
 
 /* False: the store is stopping, and this worker has no connection to help with. */
@@ -260,38 +263,38 @@ static bool get_connection(struct pg_worker *w)
     w->kind = NULL;
     wake_another(s);
     while (!w->conn.db && !s->stopping) {
-        send_late_back(s);
+        return_late(s);
         if (!s->connecting && now_ms(s) >= w->retry_ms)
             try_to_connect(s, w);
         else
-            store_rest(s, w);
+            wait_to_connect(s, w);
     }
     if (!w->conn.db)
-        send_late_back(s); /* stopping: whoever has a connection takes the rest, or nobody has */
+        return_late(s); /* stopping: no other worker may be left to return them */
     pthread_mutex_unlock(&s->lock);
     return w->conn.db != NULL;
 }
 
 /* --- threads --- */
 
-static void *store_work(void *arg)
+static void *worker_thread(void *arg)
 {
     struct pg_worker *w = arg;
     struct pg_store *s = w->store;
     struct unit *units[LIMIT_BULK];
     size_t n;
 
-    while (get_connection(w) && (n = store_pick(w, units))) {
-        n = drop_late(w, units, n);
+    while (get_connection(w) && (n = pick_units(w, units))) {
+        n = drop_late_units(w, units, n);
         if (n)
             pg_worker_run(w, units, n);
     }
     pg_worker_release(w);
     pthread_mutex_lock(&s->lock);
     w->kind = NULL;
-    send_late_back(s); /* the last one out leaves nobody behind */
+    return_late(s); /* the last worker to end returns what is left */
     pthread_cond_broadcast(&s->work);
-    pthread_cond_broadcast(&s->heal);
+    pthread_cond_broadcast(&s->connect);
     pthread_mutex_unlock(&s->lock);
     return NULL;
 }
@@ -301,7 +304,7 @@ static bool start_workers(struct pg_store *s)
     while (s->started < s->worker_count) {
         struct pg_worker *w = &s->workers[s->started];
 
-        if (!thread_start_nth(&w->thread, "store", s->started, store_work, w))
+        if (!thread_start_nth(&w->thread, "store", s->started, worker_thread, w))
             return false;
         s->started++;
     }
@@ -320,7 +323,7 @@ static void postgres_store_post(struct store *base, struct unit *u)
     if (s->idle && has_room(s, l, u->kind))
         pthread_cond_signal(&s->work);
     if (!atomic_load(&s->shared.connected))
-        pthread_cond_signal(&s->heal); /* it has to go back in time */
+        pthread_cond_signal(&s->connect); /* the unit must be returned in time */
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -329,7 +332,7 @@ static void postgres_store_hint(struct store *base)
     struct pg_store *s = pg_store_of(base);
 
     if (s->listener)
-        pg_listener_tell(s->listener);
+        pg_listener_notify(s->listener);
 }
 
 static struct store_health postgres_store_health(struct store *base)
@@ -352,7 +355,7 @@ static void stop_workers(struct pg_store *s)
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_cond_broadcast(&s->work);
-    pthread_cond_broadcast(&s->heal);
+    pthread_cond_broadcast(&s->connect);
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < s->started; i++)
         pthread_join(s->workers[i].thread, NULL);
@@ -368,7 +371,7 @@ static void free_store(struct store *base)
     assert(!store_waiting(s));
     pg_listener_free(s->listener);
     pthread_cond_destroy(&s->work);
-    pthread_cond_destroy(&s->heal);
+    pthread_cond_destroy(&s->connect);
     pthread_mutex_destroy(&s->lock);
     free(s->workers);
     free(s->shared.url);
@@ -392,7 +395,7 @@ static void init_locks(struct pg_store *s)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    pthread_cond_init(&s->heal, &monotonic);
+    pthread_cond_init(&s->connect, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }
 
@@ -424,7 +427,7 @@ static struct pg_store *new_store(const struct store_options *o, struct env *env
     return s;
 }
 
-/* A database that is being started beside us gets some time. */
+/* Waits up to LIMIT_DB_OPEN_MS for a database that is just starting. */
 static enum err first_connection(struct pg_store *s, struct why *why)
 {
     struct pg_worker *w = &s->workers[0];
@@ -437,7 +440,7 @@ static enum err first_connection(struct pg_store *s, struct why *why)
             break;
         e = OK;
         poll(NULL, 0, (int)w->delay_ms);
-        w->delay_ms = store_earliest(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS / 4);
+        w->delay_ms = earlier(w->delay_ms * 2, LIMIT_DB_RETRY_MOST_MS / 4);
     }
     w->delay_ms = LIMIT_DB_RETRY_FIRST_MS;
     if (e)

@@ -1,3 +1,11 @@
+/* tx.c - one transaction, pipelined; tx.h has the invariants.
+ *
+ *   begin: BEGIN and the opening query --> statements --> flush, check all results --> COMMIT
+ *                                              |                                         |
+ *                                              '-- failed: sync, ROLLBACK    answer lost: IN_DOUBT
+ *
+ * A crash before COMMIT was sent leaves nothing: the server rolls back. After that the commit may or
+ * may not have happened; a unit that is posted again collides with its own ids (M1). */
 #include "store/postgres/tx.h"
 
 #include "observe/log.h"
@@ -28,11 +36,12 @@ static enum err fail_with(struct pg_tx *x, enum pg_trouble trouble, enum err err
 
 static enum err postgres_tx_lost(struct pg_tx *x)
 {
-    x->err = OK; /* whatever was wrong before: it is worse now */
+    x->err = OK; /* a lost connection replaces an earlier failure */
     return fail_with(x, PG_GONE, ERR_UNAVAILABLE);
 }
 
-/* Words only where the statement itself is wrong: other messages may repeat what a row holds. */
+/* The server's message is logged only where the statement itself is wrong: other messages may repeat
+ * a row's values. */
 static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGresult *r,
                         enum err err)
 {
@@ -50,7 +59,7 @@ static void log_failure(struct pg_tx *x, const struct pg_expect *want, const PGr
             LOG_TEXT("constraint", str_of(PQresultErrorField(r, PG_DIAG_CONSTRAINT_NAME))));
 }
 
-static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
+static enum err check_error(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
 {
     struct pg_meaning m = pg_meaning(PQresultErrorField(r, PG_DIAG_SQLSTATE));
 
@@ -64,7 +73,7 @@ static enum err judge_error(struct pg_tx *x, const struct pg_expect *want, const
 
 enum opening { XID, NOW, FSYNC, PAGES };
 
-/* These two can be turned off while the server runs; we looked only when we connected. */
+/* Both settings can be turned off while the server runs; the check at connect is not enough. */
 static const char *why_unsafe(const PGresult *r)
 {
     if (!strcmp(PQgetvalue(r, 0, FSYNC), "off"))
@@ -74,7 +83,7 @@ static const char *why_unsafe(const PGresult *r)
     return NULL;
 }
 
-static enum err judge_opening(struct pg_tx *x, const PGresult *r)
+static enum err check_opening(struct pg_tx *x, const PGresult *r)
 {
     x->answered_us = clock_mono_us(&x->base.env->clock);
     x->server_ms = pg_number(PQgetvalue(r, 0, NOW));
@@ -85,7 +94,7 @@ static enum err judge_opening(struct pg_tx *x, const PGresult *r)
     return x->unsafe ? fail_with(x, PG_UNSAFE, ERR_UNAVAILABLE) : OK;
 }
 
-static enum err postgres_tx_judge(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
+static enum err check_result(struct pg_tx *x, const struct pg_expect *want, const PGresult *r)
 {
     switch (PQresultStatus(r)) {
     case PGRES_COMMAND_OK:
@@ -93,10 +102,10 @@ static enum err postgres_tx_judge(struct pg_tx *x, const struct pg_expect *want,
     case PGRES_EMPTY_QUERY: break; /* a statement that only SQLite needs */
     case PGRES_PIPELINE_SYNC:
     case PGRES_PIPELINE_ABORTED: return x->err; /* the failure before it was judged */
-    default: return judge_error(x, want, r);
+    default: return check_error(x, want, r);
     }
     if (want->want == PG_WANT_OPENING)
-        return judge_opening(x, r);
+        return check_opening(x, r);
     if (want->want == PG_WANT_COUNT && want->expected != pg_number(PQcmdTuples((PGresult *)r)))
         return fail_with(x, PG_FAILED, ERR_STALE);
     return OK;
@@ -104,8 +113,8 @@ static enum err postgres_tx_judge(struct pg_tx *x, const struct pg_expect *want,
 
 /* --- taking results --- */
 
-/* Takes all but `leave` results and judges them; ends at the first failure. */
-static enum err catch_up(struct pg_tx *x, size_t leave)
+/* Takes and checks all but `leave` results; stops at the first failure. */
+static enum err check_results(struct pg_tx *x, size_t leave)
 {
     struct pg_conn *c = x->conn;
 
@@ -116,7 +125,7 @@ static enum err catch_up(struct pg_tx *x, size_t leave)
 
         if (!pg_take(c, &want, &r))
             return postgres_tx_lost(x);
-        e = postgres_tx_judge(x, &want, r);
+        e = check_result(x, &want, r);
         PQclear(r);
         if (e)
             return e;
@@ -128,24 +137,24 @@ static enum err catch_up(struct pg_tx *x, size_t leave)
 
 static enum err round_trip(struct pg_tx *x)
 {
-    return pg_flush(x->conn) ? catch_up(x, 0) : postgres_tx_lost(x);
+    return pg_flush(x->conn) ? check_results(x, 0) : postgres_tx_lost(x);
 }
 
-/* Sends all, judges what came before, and hands out the last statement's own result. */
-static enum err postgres_tx_fetch(struct pg_tx *x, PGresult **ret_result)
+/* Sends everything, checks the earlier results, and returns the last statement's result. */
+static enum err fetch_result(struct pg_tx *x, PGresult **ret_result)
 {
     struct pg_expect want;
     PGresult *r;
     enum err e;
 
-    e = pg_flush(x->conn) ? catch_up(x, 2) : postgres_tx_lost(x); /* it and the sync */
+    e = pg_flush(x->conn) ? check_results(x, 2) : postgres_tx_lost(x); /* 2: it and the sync */
     if (e)
         return e;
     if (!pg_take(x->conn, &want, &r))
         return postgres_tx_lost(x);
-    e = postgres_tx_judge(x, &want, r);
+    e = check_result(x, &want, r);
     if (!e)
-        e = catch_up(x, 0);
+        e = check_results(x, 0);
     if (e)
         PQclear(r);
     else
@@ -181,15 +190,15 @@ static enum err postgres_tx_exec(struct tx *tx, enum stmt stmt, int64_t expected
     return e;
 }
 
-static enum err postgres_tx_ask(struct pg_tx *x, enum stmt stmt, const struct val *v, size_t n,
-                                PGresult **ret)
+static enum err tx_query(struct pg_tx *x, enum stmt stmt, const struct val *v, size_t n,
+                         PGresult **ret)
 {
     struct pg_params p;
     enum err e = x->err ? x->err : pg_params_of(&p, v, n);
 
     if (!e)
         e = send_stmt(x, stmt, &p, PG_WANT_ROWS, 0);
-    return e ? e : postgres_tx_fetch(x, ret);
+    return e ? e : fetch_result(x, ret);
 }
 
 static enum err postgres_tx_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
@@ -197,7 +206,7 @@ static enum err postgres_tx_row(struct tx *tx, enum stmt stmt, const struct val 
 {
     struct pg_tx *x = pg_tx_of(tx);
     PGresult *r;
-    enum err e = postgres_tx_ask(x, stmt, v, n, &r);
+    enum err e = tx_query(x, stmt, v, n, &r);
 
     if (e)
         return e;
@@ -206,7 +215,7 @@ static enum err postgres_tx_row(struct tx *tx, enum stmt stmt, const struct val 
     return e;
 }
 
-static enum err give_each(struct pg_tx *x, PGresult *r, tx_each_fn each, void *ctx)
+static enum err each_of_result(struct pg_tx *x, PGresult *r, tx_each_fn each, void *ctx)
 {
     int rows = PQntuples(r);
     enum err e = OK;
@@ -227,9 +236,9 @@ static enum err each_row(struct tx *tx, enum stmt stmt, const struct val *v, siz
 {
     struct pg_tx *x = pg_tx_of(tx);
     PGresult *r;
-    enum err e = postgres_tx_ask(x, stmt, v, n, &r);
+    enum err e = tx_query(x, stmt, v, n, &r);
 
-    return e ? e : give_each(x, r, each, ctx);
+    return e ? e : each_of_result(x, r, each, ctx);
 }
 
 static enum err postgres_tx_bulk(struct tx *tx, enum stmt stmt, const struct val *v, size_t rows,
@@ -247,8 +256,8 @@ static enum err postgres_tx_bulk(struct tx *tx, enum stmt stmt, const struct val
     if (!e && !each)
         return pg_is_full(x->conn) ? round_trip(x) : OK;
     if (!e)
-        e = postgres_tx_fetch(x, &r);
-    return e ? e : give_each(x, r, each, ctx);
+        e = fetch_result(x, &r);
+    return e ? e : each_of_result(x, r, each, ctx);
 }
 
 static const struct tx_ops ops = {
@@ -257,11 +266,11 @@ static const struct tx_ops ops = {
 
 /* --- begin and end --- */
 
-/* No state of the session: these end with the transaction, so it works behind a pooler. Plans are
- * made once and kept: one made while the queue was empty would walk the whole table when it is
- * full, so the planner is told to take the index (draining 60,000 messages: 8.7k/s without, 24k/s
- * with it). Where there is no index its cost looks huge, and the server would compile the statement
- * (40 to 120 ms): jit is off, and so are workers, which take as long to start. */
+/* All settings end with the transaction, so that it works behind a pooler. Plans are made once and
+ * kept: a plan from when the queue was empty would scan the whole table once it is full, so the
+ * planner must use the index (draining 60,000 messages: 8.7k/s without this, 24k/s with it). Where
+ * there is no index the estimated cost becomes huge, and the server would compile the statement (40
+ * to 120 ms), so jit is off; so are parallel workers, which take as long to start. */
 static void write_opening(char text[PG_OPENING], const struct env *env, const char *xid,
                           int lock_ms)
 {
@@ -304,8 +313,8 @@ static bool send_plain(struct pg_tx *x, const char *sql, enum pg_want wanted)
     return pg_send(x->conn, sql, NULL, (struct pg_expect){ .want = wanted, .what = sql });
 }
 
-/* A reader sees one moment, as on SQLite. A writer sees what others committed meanwhile: its
- * conditional UPDATEs and their row counts decide races. */
+/* A reader sees one snapshot, as on SQLite. A writer sees what other transactions committed
+ * meanwhile: its conditional UPDATEs and their row counts decide races. */
 static bool send_begin(struct pg_tx *x)
 {
     const char *begin = x->mode == PG_READS ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -345,8 +354,8 @@ static bool take_all(struct pg_conn *c)
     return true;
 }
 
-/* A sync ends what the server skips after a failure; only then does it hear ROLLBACK. */
-static bool roll_back(struct pg_tx *x)
+/* After a failure the server skips everything up to the next sync, so ROLLBACK is sent after one. */
+static bool send_rollback(struct pg_tx *x)
 {
     struct pg_conn *c = x->conn;
 
@@ -354,13 +363,13 @@ static bool roll_back(struct pg_tx *x)
            PQtransactionStatus(c->db) == PQTRANS_IDLE;
 }
 
-static enum pg_end postgres_tx_undo(struct pg_tx *x)
+static enum pg_end tx_roll_back(struct pg_tx *x)
 {
     if (x->trouble == PG_GONE) {
         pg_close(x->conn);
         return PG_LOST;
     }
-    if (!roll_back(x)) /* nothing was committed, so the verdict stands */
+    if (!send_rollback(x)) /* nothing was committed, so the verdict stays */
         pg_close(x->conn);
     return x->trouble == PG_FAILED || x->trouble == PG_UNSAFE ? PG_ROLLED_BACK : PG_RUN_AGAIN;
 }
@@ -384,7 +393,7 @@ static bool send_commit(struct pg_tx *x)
     return true;
 }
 
-/* A failure here may be that of an earlier statement; then the server skipped COMMIT. */
+/* A failure here may be that of an earlier statement; then the server has skipped COMMIT. */
 static enum pg_end read_commit(struct pg_tx *x)
 {
     for (;;) {
@@ -394,23 +403,23 @@ static enum pg_end read_commit(struct pg_tx *x)
 
         if (!pg_take(x->conn, &want, &r))
             return in_doubt(x);
-        done = !postgres_tx_judge(x, &want, r) && want.want == PG_WANT_COMMIT;
+        done = !check_result(x, &want, r) && want.want == PG_WANT_COMMIT;
         if (done && strcmp(PQcmdStatus(r), "COMMIT") != 0)
             (void)fail_with(x, PG_FAILED, ERR_INTERNAL);
         PQclear(r);
         if (x->trouble == PG_GONE)
             return in_doubt(x);
         if (x->err)
-            return postgres_tx_undo(x);
+            return tx_roll_back(x);
         if (done)
             break;
     }
     if (!take_all(x->conn))
-        pg_close(x->conn); /* committed all the same */
+        pg_close(x->conn); /* the transaction is committed nevertheless */
     return PG_COMMITTED;
 }
 
-static enum pg_end postgres_tx_commit(struct pg_tx *x)
+static enum pg_end tx_commit(struct pg_tx *x)
 {
     if (x->unchecked || (x->mode != PG_READS && !x->xid[0]))
         (void)round_trip(x);
@@ -419,17 +428,17 @@ static enum pg_end postgres_tx_commit(struct pg_tx *x)
         (void)postgres_tx_lost(x);
     }
     if (x->err)
-        return postgres_tx_undo(x);
+        return tx_roll_back(x);
     return send_commit(x) ? read_commit(x) : in_doubt(x);
 }
 
 enum pg_end pg_tx_end(struct pg_tx *x, enum err verdict)
 {
     if (!verdict && !x->err)
-        return postgres_tx_commit(x);
+        return tx_commit(x);
     if (!x->err)
         (void)fail_with(x, PG_FAILED, verdict);
     else if (verdict && x->trouble == PG_FAILED)
-        x->err = verdict; /* the unit's own word for it */
-    return postgres_tx_undo(x);
+        x->err = verdict; /* the unit translated the failure into its own error */
+    return tx_roll_back(x);
 }

@@ -1,15 +1,15 @@
 /* tx.h - one transaction on PostgreSQL, pipelined.
  *
- * BEGIN, the timeouts and some questions (our transaction id, the time, fsync) ride with the unit's
- * first statement. tx_do() is queued and looked at later; what returns rows is a round trip. So a
- * unit costs as many round trips as it has questions, and one for the commit.
+ * BEGIN, the timeouts and the opening query (our transaction id, the time, fsync) are sent with the
+ * unit's first statement. tx_do() is queued and checked later; a statement that returns rows is a
+ * round trip. So a unit costs one round trip for each of those and one for the commit.
  *
- *   (1) The first failure sticks: the server has given the transaction up, so no later success
- *       counts and a unit that says OK all the same is not believed.
- *   (2) COMMIT is sent only after every wanted row count was seen to be right and, where the unit
- *       writes, after our transaction id is known: then, if its answer is lost, we can ask.
- *   (3) COMMIT waits for the disk, whatever the server was told since we connected: a unit that
- *       writes turns synchronous_commit on for itself, and fails where fsync is off. */
+ *   (1) The first failure decides: the server has aborted the transaction, so no later success
+ *       counts, and OK from the unit is ignored.
+ *   (2) COMMIT is sent only after every expected row count was checked and, where the unit writes,
+ *       after our transaction id is known: if the answer is lost, the server can be asked (M6).
+ *   (3) COMMIT waits for the disk, even if the server's settings changed since we connected: a unit
+ *       that writes turns synchronous_commit on for its transaction, and fails where fsync is off. */
 #pragma once
 
 #include "store/driver.h"
@@ -18,15 +18,15 @@
 
 enum pg_end {
     PG_COMMITTED,
-    PG_ROLLED_BACK, /* for its own reasons; tx.err says which */
-    PG_RUN_AGAIN,   /* rolled back for reasons that may pass */
-    PG_LOST,        /* the connection; COMMIT was not sent */
-    PG_IN_DOUBT,    /* the connection; COMMIT may have been sent: ask about xid */
+    PG_ROLLED_BACK, /* the unit failed; pg_tx.err has the reason */
+    PG_RUN_AGAIN,   /* rolled back for a reason that may pass; pg_tx.err has it */
+    PG_LOST,        /* the connection is lost; COMMIT was not sent */
+    PG_IN_DOUBT,    /* the connection is lost; COMMIT may have been sent: ask about xid */
 };
 
 enum pg_mode {
     PG_WRITES,
-    PG_HURRIES, /* writes, and waits LIMIT_DB_HURRY_MS for a lock: others stand behind it */
+    PG_HURRIES, /* writes, and waits only LIMIT_DB_HURRY_MS for a lock: more units wait behind it */
     PG_READS,   /* takes no transaction id, writes nothing */
     PG_MODES
 };
@@ -37,12 +37,12 @@ struct pg_tx {
     struct tx base;
     struct pg_conn *conn;
     enum pg_mode mode;
-    bool unchecked;   /* a wanted row count is still on its way */
+    bool unchecked;   /* an expected row count was not checked yet */
     char xid[PG_XID]; /* "": not known */
     enum pg_trouble trouble;
     enum err err;       /* the first failure */
-    const char *unsafe; /* where trouble is UNSAFE: why, for the log */
-    /* The server's time, asked for with the opening; 0: no answer. */
+    const char *unsafe; /* where trouble is PG_UNSAFE: the reason, for the log */
+    /* The server's time, from the opening query; server_ms 0: no answer. */
     int64_t server_ms, asked_us, answered_us;
     char opening[PG_MODES][PG_OPENING];
 };
@@ -50,8 +50,8 @@ struct pg_tx {
 void pg_tx_init(struct pg_tx *x, struct env *env, struct pg_conn *conn);
 void pg_tx_release(struct pg_tx *x);
 
-/* Begins. Fails only later: its failure is that of the first statement. */
+/* Begins a transaction. A failure is reported by the unit's first statement. */
 void pg_tx_begin(struct pg_tx *x, enum pg_mode mode);
-/* Commits where the unit was `verdict` OK, rolls back otherwise. On ROLLED_BACK and RUN_AGAIN the
- * reason is in x->err. LOST and IN_DOUBT leave the connection closed. */
+/* Commits if `verdict` is OK, else rolls back. After ROLLED_BACK and RUN_AGAIN the reason is in
+ * x->err. LOST and IN_DOUBT leave the connection closed. */
 enum pg_end pg_tx_end(struct pg_tx *x, enum err verdict);

@@ -1,3 +1,4 @@
+/* value.c - parameters and rows in PostgreSQL's binary format (big-endian integers). */
 #include "store/postgres/value.h"
 
 #include "base/limits.h"
@@ -19,7 +20,7 @@ static void put_i64(char out[8], int64_t v)
 
 static int64_t get_int(const char *p, int bytes)
 {
-    uint64_t v = (p[0] & 0x80) ? UINT64_MAX : 0; /* the sign goes all the way up */
+    uint64_t v = (p[0] & 0x80) ? UINT64_MAX : 0; /* sign extension */
 
     for (int i = 0; i < bytes; i++)
         v = v << 8 | (unsigned char)p[i];
@@ -29,7 +30,7 @@ static int64_t get_int(const char *p, int bytes)
 static Oid type_of(enum val_type type)
 {
     switch (type) {
-    case VAL_NULL: return 0; /* the server knows from the place where it stands */
+    case VAL_NULL: return 0; /* the server infers the type from the statement */
     case VAL_INT: return PG_INT8;
     case VAL_TEXT: return PG_TEXT;
     case VAL_BLOB: return PG_BYTEA;
@@ -132,7 +133,7 @@ static enum err column_type(const struct val *v, size_t rows, size_t columns,
     return OK;
 }
 
-/* Nothing but NULLs: as text, since a binary array would have to name its elements' type. */
+/* A column of NULLs is sent as text, since a binary array must name its elements' type. */
 static void add_nulls(struct buf *b, size_t rows)
 {
     buf_char(b, '{');
@@ -179,7 +180,7 @@ enum err pg_params_bulk(struct pg_params *p, struct buf *bytes, const struct val
     }
     if (bytes->failed)
         return ERR_TOO_LARGE;
-    for (size_t i = 0; i < columns; i++) /* only now: the bytes may have moved while they grew */
+    for (size_t i = 0; i < columns; i++) /* only now: the buffer may have moved while it grew */
         p->values[i] = bytes->p + from[i];
     return OK;
 }

@@ -1,6 +1,6 @@
-/* value.h - parameters and rows in PostgreSQL's binary form. Every parameter is sent with
- * its type (int8, text, bytea, or an array of them), so that the server never guesses a smaller
- * one; a NULL is sent without one. */
+/* value.h - parameters and rows in PostgreSQL's binary format. Every parameter is sent with its
+ * type (int8, text, bytea, or an array of them), so that the server never infers a smaller one; a
+ * NULL is sent without a type. */
 #pragma once
 
 #include "base/arena.h"
@@ -44,7 +44,7 @@ enum err pg_params_bulk(struct pg_params *p, struct buf *bytes, const struct val
  * return (numeric, float: cast it). NO_MEMORY: the arena is full. */
 enum err pg_row(const PGresult *r, int row, struct arena *a, struct row *ret_row);
 
-/* What the server wrote as text; 0 where it is not a number. */
+/* A number that the server sent as text; 0 if it is not one. */
 int64_t pg_number(const char *text);
 
 size_t pg_params_bytes(const struct pg_params *p);

@@ -1,18 +1,18 @@
-/* worker.c - runs units until each has a verdict that is true.
+/* worker.c - runs units until each has a true verdict.
  *
  *   run -- committed -------------------------------------------> hooks, executor
- *    ^  -- rolled back for its own reasons ---------------------> executor (a bulk: each alone)
- *    +--- a neighbour was in the way (40001, 40P01; 55P03: a bulk: each alone)
+ *    ^  -- rolled back, the unit failed ------------------------> executor (a bulk: each alone)
+ *    +--- conflict with another transaction (40001, 40P01; 55P03: a bulk: each alone)
  *    +--- connection lost, COMMIT not sent
  *    |                   COMMIT sent --> ask pg_xact_status(xid) -- committed --> hooks, executor
  *    +---------------------------------------- aborted, too old       |
  *                                                                  no answer --> UNCERTAIN
  *
- * The way back up is taken LIMIT_RERUNS times. Running a unit again is harmless even where it was
- * committed after all: its ids were made before it, so it meets its own rows.
+ * A unit is run again at most LIMIT_RERUNS times. That is harmless even if it was committed after
+ * all: its ids were made before it, so it collides with its own rows (M1).
  *
- * Of a bulk that fell apart each unit is run alone, and waits only briefly for a lock: one that is
- * blocked is a TIMEOUT then, and those behind it are done. */
+ * The units of a bulk that failed are each run alone, and wait only briefly for a lock: a blocked
+ * unit ends with TIMEOUT, and the units behind it are run. A crash leaves no state here. */
 #include "store/postgres/worker.h"
 
 #include "observe/log.h"
@@ -61,7 +61,7 @@ static int64_t now_ms(const struct pg_worker *w)
     return clock_mono_ms(&w->shared->env->clock);
 }
 
-/* Longer each time, but not beyond `until`. False: that time has come. */
+/* Sleeps, twice as long each time, but not beyond until_ms. False: that time has come. */
 static bool worker_nap(struct pg_worker *w, int64_t until_ms, int *length_ms)
 {
     int64_t left = until_ms - now_ms(w);
@@ -86,14 +86,14 @@ static bool worker_reconnect(struct pg_worker *w)
     return false;
 }
 
-/* What became of the commit: COMMITTED, LOST (it did not happen) or still IN_DOUBT. */
-static enum pg_end find_out(struct pg_worker *w)
+/* Asks what became of the commit: COMMITTED, LOST (it did not happen) or still IN_DOUBT. */
+static enum pg_end find_commit_result(struct pg_worker *w)
 {
     int64_t until_ms = now_ms(w) + env_patient_ms(w->conn.env, LIMIT_DB_ASK_MS);
     int length_ms = FIRST_NAP_MS;
     char life[sizeof(w->conn.life)];
 
-    memcpy(life, w->conn.life, sizeof(life)); /* the next connect writes its own */
+    memcpy(life, w->conn.life, sizeof(life)); /* the next connect overwrites it */
     count_connected(w);
     w->shared->stand_aside(w);
     do {
@@ -111,7 +111,7 @@ static enum pg_end find_out(struct pg_worker *w)
     return PG_IN_DOUBT;
 }
 
-/* --- what a unit's opening told --- */
+/* --- what a unit's opening query reported --- */
 
 static void follow_clock(struct pg_worker *w)
 {
@@ -157,11 +157,11 @@ static enum pg_end run_once(struct pg_worker *w, struct unit **units, size_t n, 
     if (end == PG_COMMITTED && env->metrics && kind->where != UNIT_READ)
         metrics_time(env->metrics, TIME_COMMIT, clock_mono_us(&env->clock) - began_us);
     if (end == PG_IN_DOUBT)
-        end = find_out(w);
+        end = find_commit_result(w);
     return end;
 }
 
-/* OK: committed. Otherwise nothing was, unless it is UNCERTAIN. */
+/* OK: committed. Any other verdict except UNCERTAIN: nothing was committed. */
 static enum err run_until_decided(struct pg_worker *w, struct unit **units, size_t n,
                                   enum pg_mode mode)
 {
@@ -205,8 +205,8 @@ static void count_units(struct pg_worker *w, enum err verdict, size_t n, bool re
         metrics_count(s->env->metrics, COUNT_STORE_ERRORS, (int64_t)n);
 }
 
-/* Where the database itself fails, it would fail each of them as well. A unit may say the same
- * words for a reason of its own: what it needs is not there yet. */
+/* A failure of the database would repeat for each unit. A unit may also return UNAVAILABLE for a
+ * reason of its own, such as data that does not exist yet. */
 static bool would_help_alone(const struct pg_worker *w, enum err e)
 {
     if (e == ERR_UNAVAILABLE)
@@ -222,11 +222,12 @@ static enum err run_alone(struct pg_worker *w, struct unit *u, enum pg_mode mode
     count_units(w, verdict, 1, reads);
     if (!verdict)
         tx_run_hooks(&w->tx.base);
-    unit_give_back(u, verdict);
+    unit_complete(u, verdict);
     return verdict;
 }
 
-/* They began in time, so their age does not count; but somebody waits, so it ends. */
+/* The units began in time, so their age does not count; but requests wait for foreground units, so
+ * those left after LIMIT_DB_ALONE_MS end with TIMEOUT. */
 static void run_each_alone(struct pg_worker *w, struct unit **units, size_t n)
 {
     bool waits = units[0]->kind->where != UNIT_BACK;
@@ -239,9 +240,9 @@ static void run_each_alone(struct pg_worker *w, struct unit **units, size_t n)
             given_up = ERR_TIMEOUT;
         if (given_up) {
             count_units(w, given_up, 1, units[i]->kind->where == UNIT_READ);
-            unit_give_back(units[i], given_up);
+            unit_complete(units[i], given_up);
         } else if (run_alone(w, units[i], PG_HURRIES) == ERR_UNAVAILABLE && !w->conn.db) {
-            given_up = ERR_UNAVAILABLE; /* for the others the server is gone as well */
+            given_up = ERR_UNAVAILABLE; /* the server is not reachable for the others either */
         }
     }
 }
@@ -258,7 +259,7 @@ static void run_bulk(struct pg_worker *w, struct unit **units, size_t n)
     if (!verdict)
         tx_run_hooks(&w->tx.base);
     for (size_t i = 0; i < n; i++)
-        unit_give_back(units[i], verdict ? verdict : units[i]->err);
+        unit_complete(units[i], verdict ? verdict : units[i]->err);
 }
 
 void pg_worker_run(struct pg_worker *w, struct unit **units, size_t n)

@@ -1,4 +1,4 @@
-/* worker.h - one connection of the pool, and what it does with the units it is given. */
+/* worker.h - one connection of the pool: runs the units that the pool gives it. */
 #pragma once
 
 #include "store/driver.h"
@@ -12,11 +12,11 @@ struct pg_worker;
 struct pg_shared {
     struct env *env;
     char *url;
-    _Atomic bool unnamed;     /* M7: a pooler is in between, so no prepared statements */
-    _Atomic int connected;    /* workers with a connection, as far as they know */
-    _Atomic bool full;        /* the last commit failed for want of room */
+    _Atomic bool unnamed;     /* no prepared statements, for a pooler in transaction mode (M7) */
+    _Atomic int connected;    /* workers that have a connection, as far as they know */
+    _Atomic bool full;        /* the last commit failed with STORE_FULL */
     _Atomic bool unsafe;      /* the server does not fsync */
-    _Atomic int64_t clock_us; /* when its time was last looked at */
+    _Atomic int64_t clock_us; /* when our clock was last compared with the server's */
     _Atomic int64_t commits, units;
     /* The worker will be busy for a while: others may take units of the kind it runs. */
     void (*stand_aside)(struct pg_worker *w);
@@ -28,19 +28,19 @@ struct pg_worker {
     struct pg_tx tx;
     bool counted; /* in shared->connected */
 
-    /* the store's */
+    /* private to store.c */
     struct pg_store *store;
     pthread_t thread;
-    const struct unit_kind *kind; /* what it runs just now */
+    const struct unit_kind *kind; /* of the units that it runs now */
     int64_t retry_ms, delay_ms;
 };
 
 void pg_worker_init(struct pg_worker *w, struct pg_shared *shared);
 void pg_worker_release(struct pg_worker *w);
 
-/* One try. c->why says why not. */
+/* Tries once to connect. On failure w->conn.why has the reason. */
 enum err pg_worker_connect(struct pg_worker *w);
 
-/* Runs n units of one kind, in one transaction where the kind can do that, and sends each back. May
+/* Runs n units of one kind, in one transaction if n > 1, and returns each with its verdict. May
  * leave the worker without a connection. */
 void pg_worker_run(struct pg_worker *w, struct unit **units, size_t n);

@@ -1,8 +1,11 @@
-/* backup.c - SQLite's own online backup, page by page, out of one read transaction:
+/* backup.c - SQLite's online backup, page by page, out of one read transaction:
  *
- *   BEGIN, first read --> pages, some at a time --> rows of each table --> END
- *                                                     |
- *   the copy: integrity_check, rows of each table <---'  the same? --> fsync --> its name */
+ *   BEGIN, first read --> copy pages, some at a time --> count rows of each table --> ROLLBACK
+ *                                                          |
+ *   the copy: integrity_check, count rows of each table <--'  equal? --> fsync --> final name
+ *
+ * The read transaction keeps the server's WAL from being emptied, and blocks nothing else. A crash
+ * leaves the temporary file of store/backup.c. */
 #include "store/backup.h"
 
 #include "store/sqlite/db.h"
@@ -14,7 +17,7 @@
 
 enum { STEP_PAGES = 2048, BUSY_MS = 30 * 1000 };
 
-struct copying {
+struct sqlite_copy {
     struct backup *b;
     sqlite3 *from, *to;
     char part[BACKUP_PATH];
@@ -22,7 +25,7 @@ struct copying {
     struct why *why;
 };
 
-static enum err backup_trouble(struct copying *c, sqlite3 *db, int rc, const char *what)
+static enum err copy_failed(struct sqlite_copy *c, sqlite3 *db, int rc, const char *what)
 {
     why_set(c->why, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     switch (rc & 0xff) {
@@ -33,8 +36,8 @@ static enum err backup_trouble(struct copying *c, sqlite3 *db, int rc, const cha
     }
 }
 
-/* A number that a question answers. False: it has none. */
-static bool backup_ask(sqlite3 *db, const char *sql, int64_t *ret)
+/* Runs a query for one number. False: it failed or returned no row. */
+static bool query_int(sqlite3 *db, const char *sql, int64_t *ret)
 {
     sqlite3_stmt *s = NULL;
     bool fine =
@@ -49,13 +52,13 @@ static bool backup_ask(sqlite3 *db, const char *sql, int64_t *ret)
 static bool count_rows(sqlite3 *db, const char *table, int64_t *ret)
 {
     char *sql = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
-    bool fine = sql && backup_ask(db, sql, ret);
+    bool fine = sql && query_int(db, sql, ret);
 
     sqlite3_free(sql);
     return fine;
 }
 
-static enum err count_source(struct copying *c)
+static enum err count_source(struct sqlite_copy *c)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(c->from, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
@@ -72,37 +75,35 @@ static enum err count_source(struct copying *c)
         t++;
     }
     sqlite3_finalize(s);
-    return rc == SQLITE_DONE ? OK
-                             : backup_trouble(c, c->from, rc, "cannot count the database's rows");
+    return rc == SQLITE_DONE ? OK : copy_failed(c, c->from, rc, "cannot count the database's rows");
 }
 
-static enum err copy_pages(struct copying *c)
+static enum err copy_pages(struct sqlite_copy *c)
 {
     sqlite3_backup *k = sqlite3_backup_init(c->to, "main", c->from, "main");
     int rc = k ? SQLITE_OK : sqlite3_errcode(c->to);
     int64_t page = 4096;
 
-    backup_ask(c->from, "PRAGMA page_size", &page);
+    query_int(c->from, "PRAGMA page_size", &page);
     while (!rc) {
-        rc = backup_is_unwanted() ? SQLITE_INTERRUPT : sqlite3_backup_step(k, STEP_PAGES);
+        rc = backup_is_cancelled() ? SQLITE_INTERRUPT : sqlite3_backup_step(k, STEP_PAGES);
         if (c->b->tell && (rc == SQLITE_OK || rc == SQLITE_DONE))
             c->b->tell(c->b->ctx,
                        (sqlite3_backup_pagecount(k) - sqlite3_backup_remaining(k)) * page,
                        sqlite3_backup_pagecount(k) * page);
     }
     sqlite3_backup_finish(k);
-    return rc == SQLITE_DONE ? OK : backup_trouble(c, c->to, rc, "the copy failed");
+    return rc == SQLITE_DONE ? OK : copy_failed(c, c->to, rc, "the copy failed");
 }
 
-static enum err backup_take(struct copying *c)
+static enum err copy_snapshot(struct sqlite_copy *c)
 {
     int64_t n;
     enum err e;
 
     if (sqlite3_exec(c->from, "BEGIN", NULL, NULL, NULL) ||
-        !backup_ask(c->from, "SELECT count(*) FROM schema_migrations", &n)) /* the moment */
-        return backup_trouble(c, c->from, sqlite3_errcode(c->from),
-                              "this is no database of Ichido");
+        !query_int(c->from, "SELECT count(*) FROM schema_migrations", &n)) /* the snapshot */
+        return copy_failed(c, c->from, sqlite3_errcode(c->from), "this is no database of Ichido");
     e = copy_pages(c);
     if (!e)
         e = count_source(c);
@@ -112,38 +113,38 @@ static enum err backup_take(struct copying *c)
 
 /* --- the copy --- */
 
-static int keep_word(void *ctx, int n, char **values, char **names)
+static int copy_first_value(void *ctx, int n, char **values, char **names)
 {
     (void)n, (void)names;
     snprintf(ctx, 128, "%s", values[0] ? values[0] : "");
-    return 1; /* one is enough */
+    return 1; /* stop after the first row */
 }
 
-static enum err backup_wrong(struct copying *c, const char *what, const char *detail)
+static enum err copy_is_wrong(struct sqlite_copy *c, const char *what, const char *detail)
 {
     return why_err(c->why, ERR_UNPROCESSABLE, "the copy is not whole: %s %.120s", what, detail);
 }
 
-static enum err backup_check(struct copying *c)
+static enum err copy_check(struct sqlite_copy *c)
 {
     char word[128] = "";
 
-    sqlite3_exec(c->to, "PRAGMA integrity_check(1)", keep_word, word, NULL);
+    sqlite3_exec(c->to, "PRAGMA integrity_check(1)", copy_first_value, word, NULL);
     if (strcmp(word, "ok") != 0)
-        return backup_wrong(c, "integrity_check says", word);
+        return copy_is_wrong(c, "integrity_check says", word);
     for (int i = 0; i < c->b->tables; i++) {
         int64_t rows = -1;
 
         if (!count_rows(c->to, c->tables[i].name, &rows) || rows != c->tables[i].rows)
-            return backup_wrong(c, "rows are missing in", c->tables[i].name);
+            return copy_is_wrong(c, "rows are missing in", c->tables[i].name);
     }
     return OK;
 }
 
-/* --- both ends --- */
+/* --- the two connections --- */
 
-/* Without a checkpoint at the end: the log is the server's business. */
-static int open_source(struct copying *c)
+/* Closing it makes no checkpoint: only the server checkpoints its WAL. */
+static int open_source(struct sqlite_copy *c)
 {
     int rc =
         sqlite3_open_v2(c->b->from, &c->from, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
@@ -155,9 +156,9 @@ static int open_source(struct copying *c)
     return sqlite3_exec(c->from, "PRAGMA query_only = 1", NULL, NULL, NULL);
 }
 
-/* What is not on the disk at its end is no backup: it is synced once, whole. Not in WAL mode, so
- * that it is one file; a server turns that on again. */
-static int open_copy(struct copying *c)
+/* No journal and no syncs while pages are written: the whole file is synced once at the end. Not in
+ * WAL mode, so that the copy is a single file; a server that opens it turns WAL mode on again. */
+static int open_copy(struct sqlite_copy *c)
 {
     int rc = sqlite3_open_v2(c->part, &c->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
@@ -166,7 +167,7 @@ static int open_copy(struct copying *c)
                              NULL, NULL);
 }
 
-static int open_copy_again(struct copying *c)
+static int open_copy_again(struct sqlite_copy *c)
 {
     sqlite3_close(c->to);
     c->to = NULL;
@@ -175,33 +176,33 @@ static int open_copy_again(struct copying *c)
     return rc ? rc : sqlite3_exec(c->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
 }
 
-static enum err backup_run(struct copying *c)
+static enum err copy_run(struct sqlite_copy *c)
 {
     enum err e;
     int rc = open_source(c);
 
     if (rc)
-        return backup_trouble(c, c->from, rc, "cannot open the database");
+        return copy_failed(c, c->from, rc, "cannot open the database");
     e = backup_begin(c->b, c->part, c->why);
     if (e)
         return e;
     rc = open_copy(c);
-    e = rc ? backup_trouble(c, c->to, rc, "cannot write the copy") : backup_take(c);
+    e = rc ? copy_failed(c, c->to, rc, "cannot write the copy") : copy_snapshot(c);
     if (!e && (rc = open_copy_again(c)))
-        e = backup_trouble(c, c->to, rc, "cannot read the copy");
-    return e ? e : backup_check(c);
+        e = copy_failed(c, c->to, rc, "cannot read the copy");
+    return e ? e : copy_check(c);
 }
 
 enum err sqlite_backup(struct backup *b, struct why *why)
 {
-    struct copying *c = calloc(1, sizeof(*c));
+    struct sqlite_copy *c = calloc(1, sizeof(*c));
     enum err e;
 
     if (!c)
         return ERR_NO_MEMORY;
     sqlite_setup();
-    *c = (struct copying){ .b = b, .why = why };
-    e = backup_run(c);
+    *c = (struct sqlite_copy){ .b = b, .why = why };
+    e = copy_run(c);
     sqlite3_close(c->from);
     sqlite3_close(c->to);
     if (!e)

@@ -1,3 +1,11 @@
+/* batch.c - runs a batch of units in one transaction and commits it. batch.h has the invariants.
+ *
+ *   BEGIN IMMEDIATE --> SAVEPOINT, unit, RELEASE --> ... --> COMMIT --> hooks --> verdicts
+ *                          |   '-- failed: ROLLBACK TO
+ *                          '-- SQLite rolled back everything: set the unit aside, start over
+ *
+ * A crash before COMMIT reached the disk leaves nothing. A crash after it leaves a commit of which
+ * no unit heard: a unit that is posted again collides with its own ids. */
 #include "store/sqlite/batch.h"
 
 #include <assert.h>
@@ -34,7 +42,7 @@ static enum err batch_begin(struct sqlite_batch *b)
     return rc ? sqlite_failed(b->db, "begin", rc) : OK;
 }
 
-static void roll_back(struct sqlite_batch *b)
+static void batch_roll_back(struct sqlite_batch *b)
 {
     if (!sqlite3_get_autocommit(b->db->handle))
         sqlite_control(b->db, CONTROL_ROLLBACK);
@@ -42,9 +50,9 @@ static void roll_back(struct sqlite_batch *b)
     b->begun = false;
 }
 
-/* Refusals come before the frames are whole, so nothing happened. After any other failure (a write,
- * an fsync, memory for the index) the frames may be on the disk or not, and asking the same file
- * again proves nothing. */
+/* STORE_FULL, CONSTRAINT and BUSY are reported before the commit's frames are complete, so nothing
+ * was committed. After any other failure (a write, an fsync, memory for the index) the frames may or
+ * may not be on the disk, and reading the same file again proves neither. */
 static enum err batch_commit(struct sqlite_batch *b)
 {
     enum err e = fault_point(batch_faults(b), "store.commit");
@@ -63,9 +71,9 @@ static enum err batch_commit(struct sqlite_batch *b)
 
 /* --- running units --- */
 
-/* Keeps or drops what was done since the savepoint. False: SQLite dropped the whole transaction, or
- * has to. */
-static bool close_savepoint(struct sqlite_batch *b, enum err e, size_t hooks)
+/* Releases the savepoint, after rolling back to it if e is an error. False: SQLite rolled back the
+ * whole transaction, or it must be rolled back. */
+static bool batch_close_savepoint(struct sqlite_batch *b, enum err e, size_t hooks)
 {
     struct sqlite_db *db = b->db;
 
@@ -79,8 +87,8 @@ static bool close_savepoint(struct sqlite_batch *b, enum err e, size_t hooks)
     return sqlite_control(db, CONTROL_RELEASE) == SQLITE_OK;
 }
 
-/* False: the whole transaction is lost. */
-static bool run_one(struct sqlite_batch *b, struct unit *u)
+/* False: the whole transaction is rolled back or must be. */
+static bool batch_run_one(struct sqlite_batch *b, struct unit *u)
 {
     size_t hooks = b->db->tx.hook_count;
     enum err e;
@@ -92,11 +100,12 @@ static bool run_one(struct sqlite_batch *b, struct unit *u)
         return false;
     e = u->kind->run(&b->db->tx, u);
     u->err = e;
-    return close_savepoint(b, e, hooks);
+    return batch_close_savepoint(b, e, hooks);
 }
 
-/* Sets *ret_err to what run_many said; OK means that each has its verdict. */
-static bool run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum err *ret_err)
+/* Sets *ret_err to the result of run_many; OK means that each unit has its verdict. False: as
+ * above. */
+static bool batch_run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum err *ret_err)
 {
     size_t hooks = b->db->tx.hook_count;
 
@@ -108,10 +117,10 @@ static bool run_many(struct sqlite_batch *b, struct unit **units, size_t n, enum
     if (sqlite_control(b->db, CONTROL_SAVEPOINT))
         return false;
     *ret_err = units[0]->kind->run_many(&b->db->tx, units, n);
-    return close_savepoint(b, *ret_err, hooks);
+    return batch_close_savepoint(b, *ret_err, hooks);
 }
 
-/* Moves units of the same kind as the next one behind it; returns how many they are now. */
+/* Moves units of the next unit's kind directly behind it; returns how many of them stand together. */
 static size_t batch_gather(struct sqlite_batch *b)
 {
     struct unit **u = b->units + b->done;
@@ -131,15 +140,15 @@ static size_t batch_gather(struct sqlite_batch *b)
     return same;
 }
 
-/* The transaction is gone and `offender` (NULL: somebody of a bulk) was running. Everybody else
- * runs again. A disk that refuses does so to all of them, so the attempts are few. */
-static void start_over(struct sqlite_batch *b, struct unit *offender)
+/* The transaction is lost while `offender` was running (NULL: a bulk, so the unit is not known).
+ * All others run again, at most LIMIT_RERUNS times: a broken disk fails every unit. */
+static void batch_start_over(struct sqlite_batch *b, struct unit *offender)
 {
     enum err e = b->db->failure ? b->db->failure : ERR_UNAVAILABLE;
 
-    roll_back(b);
+    batch_roll_back(b);
     if (b->last_chance || b->reruns++ == LIMIT_RERUNS || b->db->broken) {
-        /* what one of them did wrong is no answer to the others */
+        /* an error of one unit is not the verdict of the others */
         b->failed = b->last_chance || err_is_retryable(e) ? e : ERR_UNAVAILABLE;
         return;
     }
@@ -154,14 +163,14 @@ static void start_over(struct sqlite_batch *b, struct unit *offender)
     b->done = 0;
 }
 
-static void run_next(struct sqlite_batch *b)
+static void batch_run_next(struct sqlite_batch *b)
 {
     struct unit **u = b->units + b->done;
     size_t n = batch_gather(b);
     enum err e = ERR_INTERNAL;
 
-    if (n > 1 && !run_many(b, u, n, &e)) {
-        start_over(b, NULL);
+    if (n > 1 && !batch_run_many(b, u, n, &e)) {
+        batch_start_over(b, NULL);
         return;
     }
     if (n > 1 && !e) {
@@ -169,8 +178,8 @@ static void run_next(struct sqlite_batch *b)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        if (!run_one(b, u[i])) {
-            start_over(b, u[i]);
+        if (!batch_run_one(b, u[i])) {
+            batch_start_over(b, u[i]);
             return;
         }
         b->done++;
@@ -186,7 +195,7 @@ void sqlite_batch_add(struct sqlite_batch *b, struct unit **units, size_t n)
         if (!b->begun)
             b->failed = batch_begin(b);
         if (!b->failed)
-            run_next(b);
+            batch_run_next(b);
     }
 }
 
@@ -211,11 +220,11 @@ static void batch_answer(struct sqlite_batch *b)
 {
     tx_run_hooks(&b->db->tx);
     for (size_t i = 0; i < b->count; i++)
-        unit_give_back(b->units[i], b->units[i]->err);
+        unit_complete(b->units[i], b->units[i]->err);
     b->count = b->done = 0;
 }
 
-static enum err finish_one_commit(struct sqlite_batch *b)
+static enum err batch_finish_commit(struct sqlite_batch *b)
 {
     const struct clock *clock = &b->db->tx.env->clock;
     int64_t began = clock_mono_us(clock);
@@ -224,13 +233,13 @@ static enum err finish_one_commit(struct sqlite_batch *b)
     if (!c.err && b->begun && !b->db->broken)
         c.err = batch_commit(b);
     if (b->db->broken)
-        roll_back(b);
+        batch_roll_back(b);
     if (b->db->broken || c.err == ERR_UNCERTAIN)
         return ERR_UNCERTAIN;
     c.us = clock_mono_us(clock) - began;
     c.wrote = !c.err && b->begun && b->db->wrote;
     if (c.err)
-        roll_back(b);
+        batch_roll_back(b);
     else
         fault_point(batch_faults(b), "store.committed");
     b->begun = false;
@@ -239,8 +248,8 @@ static enum err finish_one_commit(struct sqlite_batch *b)
     return c.err;
 }
 
-/* Who spoiled the batch, each in a commit of its own. */
-static enum err finish_aside(struct sqlite_batch *b)
+/* Runs the units that were set aside, each in a commit of its own. */
+static enum err batch_finish_aside(struct sqlite_batch *b)
 {
     enum err worst = OK;
 
@@ -250,7 +259,7 @@ static enum err finish_aside(struct sqlite_batch *b)
 
         b->failed = OK;
         sqlite_batch_add(b, &b->aside[i], 1);
-        e = finish_one_commit(b);
+        e = batch_finish_commit(b);
         worst = e ? e : worst;
     }
     b->aside_count = 0;
@@ -261,10 +270,10 @@ enum err sqlite_batch_finish(struct sqlite_batch *b)
 {
     enum err e, aside;
 
-    e = finish_one_commit(b);
+    e = batch_finish_commit(b);
     if (e == ERR_UNCERTAIN)
         return e;
-    aside = finish_aside(b);
+    aside = batch_finish_aside(b);
     sqlite_scratch_reset(b->db);
     return aside ? aside : e;
 }
@@ -290,13 +299,13 @@ enum err sqlite_db_read(struct sqlite_db *db, struct unit *u)
     unit_begin(u);
     e = rc ? sqlite_failed(db, "begin", rc) : u->kind->run(&db->tx, u);
     if (!sqlite3_get_autocommit(db->handle))
-        sqlite_control(db, CONTROL_ROLLBACK); /* there is nothing to commit */
+        sqlite_control(db, CONTROL_ROLLBACK); /* it only read */
     if (e)
         tx_drop_hooks(&db->tx, 0);
     sqlite_scratch_reset(db);
     if (db->broken)
-        return ERR_UNCERTAIN; /* nothing it said may be told */
+        return ERR_UNCERTAIN; /* its rows cannot be trusted, so no verdict is returned */
     tx_run_hooks(&db->tx);
-    unit_give_back(u, e);
+    unit_complete(u, e);
     return OK;
 }

@@ -1,3 +1,9 @@
+/* checkpoint.c - the checkpointer thread.
+ *
+ *   (1) Every LIMIT_WAL_STEP frames it copies the WAL and syncs the database file (M3).
+ *   (2) At LIMIT_WAL frames it does so twice, holds the writer between two batches, and copies the
+ *       rest. The writer's next commit then starts the WAL over.
+ *   (3) It keeps no state that matters: a crash leaves the WAL, and the next start copies it. */
 #include "store/sqlite/checkpoint.h"
 
 #include "base/thread.h"
@@ -7,7 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { CACHE_KB = 256 }; /* it reads one small table, once */
+enum { CACHE_KB = 256 }; /* this connection reads one small table, once */
 
 struct checkpointer {
     struct checkpoint_options options;
@@ -16,38 +22,38 @@ struct checkpointer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    int64_t frames, copied_at; /* in the WAL; and when it was copied last */
+    int64_t frames, copied_at; /* in the WAL now; and at the last copy */
     bool wanted, stopping;
 };
 
 /* SQLite syncs the database only when it has copied all of the WAL, which never happens while the
- * writer goes on. What is copied is therefore synced here, step by step: left to the end, 100 MB of
- * it would go to the disk at once, and the commits beside it wait up to 30 ms. */
-static enum err copy_some(struct checkpointer *c)
+ * writer goes on. So each step is synced here. Left to the end, 100 MB would go to the disk at once
+ * and concurrent commits would wait up to 30 ms. */
+static enum err checkpoint_step(struct checkpointer *c)
 {
     enum err e = sqlite_db_checkpoint(c->db);
 
     return e ? e : sqlite_sync_file(c->db);
 }
 
-/* Twice while the writer goes on, so that the part under the gate is small. When all is copied, the
- * writer's next commit starts the WAL over by itself. */
-static enum err copy_all(struct checkpointer *c)
+/* Copies twice while the writer goes on, so that little is left to copy while it is held. Once
+ * everything is copied, the writer's next commit starts the WAL over by itself. */
+static enum err checkpoint_whole(struct checkpointer *c)
 {
-    enum err e = copy_some(c);
+    enum err e = checkpoint_step(c);
 
     if (!e)
-        e = copy_some(c);
+        e = checkpoint_step(c);
     if (e)
         return e;
     c->options.hold(c->options.ctx);
     e = sqlite_db_checkpoint(c->db);
-    c->options.let_go(c->options.ctx);
+    c->options.resume(c->options.ctx);
     return e;
 }
 
-/* A full disk is met again at the next step, and commits see it too. A failed write or fsync is a
- * broken promise. */
+/* A full disk is only logged: the next step tries again, and commits report it too. After a failed
+ * write or fsync the file's contents are unknown, so the process ends. */
 static void checkpoint_judge(struct checkpointer *c, enum err e)
 {
     if (!e)
@@ -59,7 +65,7 @@ static void checkpoint_judge(struct checkpointer *c, enum err e)
         c->options.fatal(c->options.ctx, sqlite_db_error(c->db));
 }
 
-static void *checkpoint_work(void *arg)
+static void *checkpoint_thread(void *arg)
 {
     struct checkpointer *c = arg;
 
@@ -74,7 +80,7 @@ static void *checkpoint_work(void *arg)
         c->wanted = false;
         c->copied_at = frames = c->frames;
         pthread_mutex_unlock(&c->lock);
-        checkpoint_judge(c, frames >= LIMIT_WAL ? copy_all(c) : copy_some(c));
+        checkpoint_judge(c, frames >= LIMIT_WAL ? checkpoint_whole(c) : checkpoint_step(c));
         pthread_mutex_lock(&c->lock);
     }
     pthread_mutex_unlock(&c->lock);
@@ -105,11 +111,11 @@ enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
         return ERR_NO_MEMORY;
     c->options = *o;
     c->env = env;
-    c->wanted = true; /* what an earlier run left */
+    c->wanted = true; /* copies what an earlier process left */
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->more, NULL);
     e = sqlite_db_open(&open, env, &c->db, why);
-    if (!e && !thread_start(&c->thread, "checkpoint", checkpoint_work, c)) {
+    if (!e && !thread_start(&c->thread, "checkpoint", checkpoint_thread, c)) {
         why_set(why, "cannot start a thread");
         e = ERR_UNAVAILABLE;
     }

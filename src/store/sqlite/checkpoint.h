@@ -11,15 +11,15 @@ struct checkpointer;
 
 struct checkpoint_options {
     const char *path;
-    void (*hold)(void *ctx);   /* returns when no commit is under way, and none begins */
-    void (*let_go)(void *ctx); /* commits may begin again */
-    void (*fatal)(void *ctx, const char *why); /* the disk broke its promise */
+    void (*hold)(void *ctx);   /* returns when no commit is under way; none begins until resume */
+    void (*resume)(void *ctx); /* commits may begin again */
+    void (*fatal)(void *ctx, const char *why); /* a write or an fsync of the database failed */
     void *ctx;
 };
 
-/* Starts; what an earlier run left in the WAL is copied in the background. */
+/* Starts the thread, which first copies what an earlier process left in the WAL. */
 enum err checkpointer_new(const struct checkpoint_options *o, struct env *env,
                           struct checkpointer **ret_c, struct why *why);
-/* The writer, after each commit: that many frames are in the WAL now. */
+/* Called by the writer after each commit: the WAL has this many frames now. */
 void checkpointer_report(struct checkpointer *c, int64_t frames);
 void checkpointer_free(struct checkpointer *c); /* NULL is fine */

@@ -1,4 +1,7 @@
-/* db.c - opens, sets up, checkpoints and closes one connection. */
+/* db.c - opens, configures, checkpoints and closes one connection. db.h has the invariants.
+ *
+ * A crash leaves the WAL. The next open reads its complete commits and syncs the WAL before
+ * anything is answered, so what was read as committed stays committed. */
 #include "store/sqlite/db.h"
 
 #include "base/buf.h"
@@ -28,12 +31,12 @@ static void sqlite_db_setup(void)
 
 void sqlite_setup(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* the library is global: this is not const */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* not const: the library is global */
 
     pthread_once(&once, sqlite_db_setup);
 }
 
-/* --- why it cannot be opened --- */
+/* --- error messages of a failed open --- */
 
 static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc, struct why *why)
 {
@@ -50,7 +53,7 @@ static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc
     case SQLITE_READONLY:
         return why_err(why, ERR_STORE_FULL,
                        "%s cannot be written: the file or its file system is read-only", path);
-    case SQLITE_NOLFS: /* set_pragmas: not in WAL mode */
+    case SQLITE_NOLFS: /* db_set_pragmas: not in WAL mode */
         return why_err(why, ERR_VALIDATION,
                        "%s cannot have a write-ahead log there; use a local disk", path);
     case SQLITE_BUSY:
@@ -65,7 +68,7 @@ static enum err sqlite_db_explain(struct sqlite_db *db, const char *path, int rc
 
 /* --- opening --- */
 
-static void uri_part(struct buf *b, const char *path)
+static void uri_add_path(struct buf *b, const char *path)
 {
     for (const char *c = path; *c; c++)
         if (strchr("/-_.~", *c) || (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
@@ -75,24 +78,24 @@ static void uri_part(struct buf *b, const char *path)
             buf_fmt(b, "%%%02X", (unsigned)(unsigned char)*c);
 }
 
-/* The name as a URI, so that no character of it has a meaning of its own. */
+/* Writes the path as a URI, so that no character of it is special to SQLite. */
 static bool make_uri(const struct sqlite_options *o, struct buf *b)
 {
     const char *path = o->path;
 
-    while (path[0] == '/' && path[1] == '/') /* file://x would be a host */
+    while (path[0] == '/' && path[1] == '/') /* in file://x, x would be a host */
         path++;
     buf_add(b, S("file:"));
-    uri_part(b, path);
+    uri_add_path(b, path);
     if (o->mode_of) {
         buf_add(b, S("?modeof="));
-        uri_part(b, o->mode_of);
+        uri_add_path(b, o->mode_of);
     }
     buf_char(b, '\0');
     return !b->failed;
 }
 
-static int open_handle(struct sqlite_db *db, const struct sqlite_options *o)
+static int db_open_handle(struct sqlite_db *db, const struct sqlite_options *o)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI |
                 (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -106,7 +109,7 @@ static int open_handle(struct sqlite_db *db, const struct sqlite_options *o)
     return rc;
 }
 
-/* Untrusted files and odd SQL get as little as they can. */
+/* Limits what a manipulated database file could do. */
 static void sqlite_db_harden(sqlite3 *handle)
 {
     sqlite3_extended_result_codes(handle, 1);
@@ -117,7 +120,7 @@ static void sqlite_db_harden(sqlite3 *handle)
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 }
 
-static int on_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
+static int db_note_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
 {
     struct sqlite_db *db = ctx;
 
@@ -127,7 +130,7 @@ static int on_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
     return SQLITE_OK;
 }
 
-static int ask_int(struct sqlite_db *db, const char *sql, int *ret_value)
+static int db_query_int(struct sqlite_db *db, const char *sql, int *ret_value)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL);
@@ -145,7 +148,7 @@ static int sqlite_db_exec(struct sqlite_db *db, const char *sql)
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-static bool is_wal(struct sqlite_db *db)
+static bool db_is_wal(struct sqlite_db *db)
 {
     sqlite3_stmt *s = NULL;
     bool wal = !sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode", -1, &s, NULL) &&
@@ -156,9 +159,9 @@ static bool is_wal(struct sqlite_db *db)
     return wal;
 }
 
-/* The order matters: exclusive before the WAL is touched, the page size before the file exists. A
- * file that we may not write opens all the same, so that is asked for. */
-static int set_pragmas(struct sqlite_db *db, const struct sqlite_options *o)
+/* The order matters: locking_mode before the WAL is touched, page_size before the file exists. A
+ * file without write permission opens as read-only, so that is checked as well. */
+static int db_set_pragmas(struct sqlite_db *db, const struct sqlite_options *o)
 {
     char sql[256];
     int rc, tables;
@@ -179,16 +182,17 @@ static int set_pragmas(struct sqlite_db *db, const struct sqlite_options *o)
         rc = sqlite_db_exec(db, "PRAGMA wal_autocheckpoint = 0;");
     if (!rc && !o->read_only && sqlite3_db_readonly(db->handle, "main"))
         rc = SQLITE_READONLY;
-    if (!rc) /* a connection that has read nothing cannot checkpoint, and does not know its file */
-        rc = ask_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (!rc && !is_wal(db))
+    if (!rc) /* a connection that has read nothing cannot checkpoint (M3) */
+        rc = db_query_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (!rc && !db_is_wal(db))
         rc = SQLITE_NOLFS;
-    return rc ? rc : ask_int(db, "PRAGMA page_size", &db->page_size);
+    return rc ? rc : db_query_int(db, "PRAGMA page_size", &db->page_size);
 }
 
-/* A process that was killed between writing a commit and syncing it left it in the WAL, and we read
- * it as committed. Make that true before anybody is told of it: a power cut could still take it. */
-static int sync_wal(struct sqlite_db *db)
+/* A process that was killed between writing a commit and syncing it left it in the WAL, and this
+ * connection reads it as committed. A power cut could still lose it, so it is synced before any
+ * result is reported. */
+static int db_sync_wal(struct sqlite_db *db)
 {
     sqlite3_file *wal = NULL;
     int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
@@ -208,21 +212,21 @@ enum err sqlite_db_open(const struct sqlite_options *o, struct env *env, struct 
     tx_init(&db->tx, &sqlite_tx_ops, env);
     db->read_only = o->read_only;
     db->sandbox = o->sandbox;
-    rc = open_handle(db, o);
+    rc = db_open_handle(db, o);
     if (!rc) {
         sqlite_db_harden(db->handle);
-        rc = set_pragmas(db, o);
+        rc = db_set_pragmas(db, o);
     }
     if (!rc && !o->read_only)
-        rc = sync_wal(db);
+        rc = db_sync_wal(db);
     if (rc) {
         enum err e = sqlite_db_explain(db, o->path, rc, why);
 
         sqlite_db_abandon(db);
         return e;
     }
-    sqlite3_wal_hook(db->handle, on_commit, db);
-    arena_alloc(&db->tx.scratch, 1, 1); /* its first block stays, so that units need no malloc */
+    sqlite3_wal_hook(db->handle, db_note_commit, db);
+    arena_alloc(&db->tx.scratch, 1, 1); /* keeps the first block, so that units need no malloc */
     db->scratch = arena_mark(&db->tx.scratch);
     *ret_db = db;
     return OK;
@@ -276,7 +280,7 @@ int64_t sqlite_db_wal_bytes(const struct sqlite_db *db)
 
 /* --- checkpoint --- */
 
-/* Checkpoint by mode; the frames in the WAL and how many of them are in the database by now. */
+/* Returns the number of frames in the WAL, and how many of them are copied to the database. */
 static enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_frames,
                                        int *ret_copied)
 {
@@ -284,7 +288,7 @@ static enum err sqlite_checkpoint_mode(struct sqlite_db *db, int mode, int *ret_
 
     if (rc)
         return sqlite_failed(db, "checkpoint", rc);
-    assert(*ret_frames >= 0); /* -1: it looked at nothing */
+    assert(*ret_frames >= 0); /* -1: the checkpoint did nothing */
     return OK;
 }
 
@@ -295,7 +299,7 @@ enum err sqlite_db_checkpoint(struct sqlite_db *db)
     return sqlite_checkpoint_mode(db, SQLITE_CHECKPOINT_PASSIVE, &frames, &copied);
 }
 
-/* The file is never opened by hand: closing it would drop SQLite's POSIX locks. */
+/* Uses SQLite's own handle: closing a second descriptor would drop SQLite's POSIX locks. */
 enum err sqlite_sync_file(struct sqlite_db *db)
 {
     sqlite3_file *file = NULL;

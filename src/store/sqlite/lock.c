@@ -1,3 +1,4 @@
+/* lock.c - see lock.h. A crash leaves the lock file without a lock, and the next server takes it. */
 #include "store/sqlite/lock.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum err lock_refuse(const char *what, const char *path, struct why *why)
+static enum err lock_failed(const char *what, const char *path, struct why *why)
 {
     int code = errno;
 
@@ -17,7 +18,7 @@ static enum err lock_refuse(const char *what, const char *path, struct why *why)
     return code == ENOSPC || code == EROFS || code == EDQUOT ? ERR_STORE_FULL : ERR_UNAVAILABLE;
 }
 
-/* A power cut must not take a new directory away again, with all that was answered since. */
+/* Without this sync a power cut could lose a new directory, and with it every answered commit. */
 static void sync_parent(const char *dir)
 {
     const char *slash = strrchr(dir, '/');
@@ -31,7 +32,7 @@ static void sync_parent(const char *dir)
     free(parent);
 }
 
-/* Only the last directory is made: a longer missing path is a typing mistake. */
+/* Makes only the last directory: a longer missing path is taken for a typing mistake. */
 static enum err make_directory(const char *database, struct why *why)
 {
     const char *slash = strrchr(database, '/');
@@ -42,13 +43,14 @@ static enum err make_directory(const char *database, struct why *why)
         if (!mkdir(dir, 0700))
             sync_parent(dir);
         else if (errno != EEXIST)
-            e = lock_refuse("make the directory", dir, why);
+            e = lock_failed("make the directory", dir, why);
     }
     free(dir);
     return e;
 }
 
-static enum err name_the_owner(const struct sqlite_lock *l, const char *database, struct why *why)
+static enum err lock_report_owner(const struct sqlite_lock *l, const char *database,
+                                  struct why *why)
 {
     char owner[80] = "";
     ssize_t n = pread(l->fd, owner, sizeof(owner) - 1, 0);
@@ -62,10 +64,10 @@ static enum err name_the_owner(const struct sqlite_lock *l, const char *database
         database, *owner ? owner : "an unknown address", l->path);
 }
 
-static enum err write_owner(const struct sqlite_lock *l, struct str owner, struct why *why)
+static enum err lock_write_owner(const struct sqlite_lock *l, struct str owner, struct why *why)
 {
     if (ftruncate(l->fd, 0) || pwrite(l->fd, owner.p, owner.n, 0) != (ssize_t)owner.n)
-        return lock_refuse("write", l->path, why);
+        return lock_failed("write", l->path, why);
     return OK;
 }
 
@@ -83,12 +85,12 @@ enum err sqlite_lock_take(struct sqlite_lock *l, const char *database, struct st
     }
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (l->fd < 0)
-        e = lock_refuse("open", l->path, why);
+        e = lock_failed("open", l->path, why);
     else if (flock(l->fd, LOCK_EX | LOCK_NB))
-        e = errno == EWOULDBLOCK ? name_the_owner(l, database, why)
-                                 : lock_refuse("lock", l->path, why);
+        e = errno == EWOULDBLOCK ? lock_report_owner(l, database, why)
+                                 : lock_failed("lock", l->path, why);
     else
-        e = write_owner(l, owner, why);
+        e = lock_write_owner(l, owner, why);
     if (e)
         sqlite_lock_release(l);
     return e;

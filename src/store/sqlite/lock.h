@@ -1,6 +1,7 @@
-/* lock.h - one server a file. The lock is a flock on a file of its own, <database>.lock,
- * that also says who holds it; the kernel drops it when we die, however we die. The file itself
- * stays: removing it would let two servers lock two different files of one name. */
+/* lock.h - lets one server at a time use a database file (M4). The lock is a flock on a separate
+ * file, <database>.lock, which contains the server's address. The kernel releases it whenever the
+ * process ends. The file is never removed: otherwise two servers could lock two different files of
+ * the same name. */
 #pragma once
 
 #include "base/err.h"

@@ -1,5 +1,5 @@
-/* migrate.c - brings the tables up to date, forward only. Each migration and the line that
- * says so are one transaction: killed in between, the next start goes on where this one stopped. */
+/* migrate.c - applies the missing migrations, forward only. Each migration and its row in
+ * schema_migrations are one transaction: after a crash the next start goes on with the next one. */
 #include "store/sqlite/conn.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@ static int migrate_exec(struct sqlite_db *db, const char *sql)
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 }
 
-/* The largest number in the file that is below `end`, 0 for a new file. */
+/* The largest applied number below `end`; 0 for a new file. */
 static int migrate_applied(struct sqlite_db *db, int end, int *ret_number)
 {
     sqlite3_stmt *s = NULL;
@@ -32,7 +32,7 @@ static int migrate_applied(struct sqlite_db *db, int end, int *ret_number)
     return rc;
 }
 
-static int write_down(struct sqlite_db *db, const struct migration *m)
+static int migrate_record(struct sqlite_db *db, const struct migration *m)
 {
     sqlite3_stmt *s = NULL;
     int rc = sqlite3_prepare_v2(db->handle,
@@ -57,11 +57,11 @@ static int migrate_apply(struct sqlite_db *db, const struct migration *m)
     if (!rc)
         rc = migrate_exec(db, m->sql);
     if (!rc)
-        rc = write_down(db, m);
+        rc = migrate_record(db, m);
     return rc ? rc : migrate_exec(db, "COMMIT");
 }
 
-static enum err migrate_refuse(struct sqlite_db *db, const char *what, int rc, struct why *why)
+static enum err migrate_failed(struct sqlite_db *db, const char *what, int rc, struct why *why)
 {
     enum err e = sqlite_failed(db, what, rc);
 
@@ -71,20 +71,20 @@ static enum err migrate_refuse(struct sqlite_db *db, const char *what, int rc, s
     return e;
 }
 
-static enum err apply_all(struct sqlite_db *db, const struct migration *list, int end,
-                          struct why *why)
+static enum err migrate_apply_list(struct sqlite_db *db, const struct migration *list, int end,
+                                   struct why *why)
 {
     const struct migration *m = list;
     int number = 0, rc = migrate_applied(db, end, &number);
 
     if (rc)
-        return migrate_refuse(db, "schema_migrations", rc, why);
+        return migrate_failed(db, "schema_migrations", rc, why);
     for (; m->number; m++) {
         if (m->number <= number)
             continue;
         rc = migrate_apply(db, m);
         if (rc)
-            return migrate_refuse(db, m->name, rc, why);
+            return migrate_failed(db, m->name, rc, why);
         number = m->number;
     }
     if (m != list && number > m[-1].number)
@@ -94,17 +94,17 @@ static enum err apply_all(struct sqlite_db *db, const struct migration *list, in
     return OK;
 }
 
-/* The sandbox's own numbers stand above all others, so that both lists can grow. A server that is
- * shown the sandbox's file takes it for a newer one and refuses it. */
+/* The sandbox's numbers are above all others, so that both lists can grow. A server that is given
+ * the sandbox's file takes it for that of a newer version and rejects it. */
 enum err sqlite_db_migrate(struct sqlite_db *db, struct why *why)
 {
     int rc = migrate_exec(db, make_table);
     enum err e;
 
     if (rc)
-        return migrate_refuse(db, "schema_migrations", rc, why);
-    e = apply_all(db, sqlite_migrations, db->sandbox ? SANDBOX_MIGRATIONS : INT_MAX, why);
+        return migrate_failed(db, "schema_migrations", rc, why);
+    e = migrate_apply_list(db, sqlite_migrations, db->sandbox ? SANDBOX_MIGRATIONS : INT_MAX, why);
     if (e || !db->sandbox)
         return e;
-    return apply_all(db, sandbox_migrations, INT_MAX, why);
+    return migrate_apply_list(db, sandbox_migrations, INT_MAX, why);
 }

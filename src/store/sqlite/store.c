@@ -1,16 +1,17 @@
 /* store.c - the threads around SQLite.
  *
- *   post() -> front, back --> writer: takes what waits, one commit, answers all --> executor
- *          -> reads ---------> readers: each unit a read transaction of its own --> executor
+ *   post() -> front, back --> writer: runs what waits in one commit, then returns it --> executor
+ *          -> reads ---------> readers: one read transaction for each unit ------------> executor
  *                              checkpointer: copies the WAL, now and then holds the writer
  *
- *   (1) What arrives during one fsync is the next batch; nobody waits for a batch to fill.
- *   (2) Front units go first. Back units get the time that is left, and a quarter of the front's
- *       when more of those wait, so neither starves.
+ *   (1) The units that arrive during one fsync are the next batch; no unit waits for a batch to
+ *       fill.
+ *   (2) Foreground units go first. Background units get LIMIT_BACK_US of a commit, or a quarter of
+ *       the foreground's time while more foreground units wait, so neither starves.
  *   (3) A thread with nothing to do sleeps; there is no timer.
  *
- * One lock guards the lists and the counters. It is never held while SQL runs or a unit goes back.
- */
+ * One lock guards the lists and the counters. It is never held while SQL runs or a unit is
+ * returned. A crash loses the lists: no waiting unit had begun, and no verdict was returned. */
 #include "base/thread.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -31,13 +32,13 @@ struct sqlite_store {
     struct store store; /* first */
     char *path;
     struct sqlite_lock file_lock;
-    struct sqlite_db *db; /* the writer's */
+    struct sqlite_db *db; /* the writer's connection */
     struct checkpointer *checkpointer;
     struct sqlite_db *reader_dbs[LIMIT_READERS];
     pthread_t writer, readers[LIMIT_READERS];
-    int reader_count; /* those that run */
+    int reader_count; /* readers that were started */
     bool writer_runs;
-    int64_t back_us_each; /* the writer's guess */
+    int64_t back_us_each; /* estimated time of one background unit */
 
     pthread_mutex_t lock;
     pthread_cond_t to_write, to_read, at_rest;
@@ -59,27 +60,27 @@ static void store_fatal(void *ctx, const char *why)
     abort();
 }
 
-static bool nothing_to_write(const struct sqlite_store *s)
+static bool writer_is_idle(const struct sqlite_store *s)
 {
     return !s->front.first && !s->back.first;
 }
 
-/* False: stopping, and everything is done. */
-static bool wait_for_work(struct sqlite_store *s)
+/* Sleeps until a unit waits. False: the store is stopping and no unit is left. */
+static bool writer_wait(struct sqlite_store *s)
 {
     bool more;
 
     pthread_mutex_lock(&s->lock);
-    while (s->held || (nothing_to_write(s) && !s->stopping))
+    while (s->held || (writer_is_idle(s) && !s->stopping))
         pthread_cond_wait(&s->to_write, &s->lock);
-    more = !nothing_to_write(s);
+    more = !writer_is_idle(s);
     s->busy = more;
     pthread_mutex_unlock(&s->lock);
     return more;
 }
 
-/* Between two batches: this is where the checkpointer's gate is. */
-static void store_rest(struct sqlite_store *s)
+/* Between two batches: wakes a checkpointer that waits to hold the writer. */
+static void writer_rest(struct sqlite_store *s)
 {
     pthread_mutex_lock(&s->lock);
     s->busy = false;
@@ -88,7 +89,7 @@ static void store_rest(struct sqlite_store *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void store_hold(void *ctx)
+static void writer_hold(void *ctx)
 {
     struct sqlite_store *s = ctx;
 
@@ -99,7 +100,7 @@ static void store_hold(void *ctx)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void let_go(void *ctx)
+static void writer_resume(void *ctx)
 {
     struct sqlite_store *s = ctx;
 
@@ -109,13 +110,13 @@ static void let_go(void *ctx)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Who waited too long is sent back; returns how many are left. */
-static size_t drop_old(struct sqlite_store *s, struct unit **units, size_t n)
+/* Returns units that waited too long to their executors; the result is how many are left. */
+static size_t writer_drop_late(struct sqlite_store *s, struct unit **units, size_t n)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (!unit_give_up(units[i], s->store.env))
+        if (!unit_expire(units[i], s->store.env))
             units[kept++] = units[i];
     if (s->store.env->metrics)
         metrics_count(s->store.env->metrics, COUNT_STORE_ERRORS, (int64_t)(n - kept));
@@ -127,8 +128,8 @@ static int64_t now_us(const struct sqlite_store *s)
     return clock_mono_us(&s->store.env->clock);
 }
 
-/* Returns the time they took. */
-static int64_t run_front(struct sqlite_store *s, struct sqlite_batch *b)
+/* Runs waiting foreground units; returns the time they took in microseconds. */
+static int64_t writer_run_front(struct sqlite_store *s, struct sqlite_batch *b)
 {
     struct unit *units[LIMIT_BATCH];
     int64_t began = now_us(s);
@@ -137,15 +138,15 @@ static int64_t run_front(struct sqlite_store *s, struct sqlite_batch *b)
     pthread_mutex_lock(&s->lock);
     n = unit_list_take(&s->front, units, LIMIT_BATCH);
     pthread_mutex_unlock(&s->lock);
-    n = drop_old(s, units, n);
+    n = writer_drop_late(s, units, n);
     if (n)
         sqlite_batch_add(b, units, n);
     return now_us(s) - began;
 }
 
-/* As many back units as fit into the time that is left for them; at least one. */
-static size_t take_back(struct sqlite_store *s, struct unit **units, size_t room, int64_t front_us,
-                        int64_t spent_us)
+/* Takes as many background units as fit into their remaining time; at least one in each commit. */
+static size_t writer_take_back(struct sqlite_store *s, struct unit **units, size_t room,
+                               int64_t front_us, int64_t spent_us)
 {
     int64_t budget, fit;
     size_t n = 0;
@@ -166,13 +167,13 @@ static size_t take_back(struct sqlite_store *s, struct unit **units, size_t room
     return n;
 }
 
-static void run_back(struct sqlite_store *s, struct sqlite_batch *b, int64_t front_us)
+static void writer_run_back(struct sqlite_store *s, struct sqlite_batch *b, int64_t front_us)
 {
     struct unit *units[LIMIT_BULK];
     int64_t began = now_us(s), spent = 0;
 
     while (!b->failed && !s->db->broken && sqlite_batch_room(b)) {
-        size_t n = take_back(s, units, sqlite_batch_room(b), front_us, spent);
+        size_t n = writer_take_back(s, units, sqlite_batch_room(b), front_us, spent);
         int64_t before = spent;
 
         if (!n)
@@ -199,7 +200,7 @@ static void store_measure(struct sqlite_store *s, const struct sqlite_commit *c)
     metrics_set(m, GAUGE_WAL, (double)sqlite_db_wal_bytes(s->db));
 }
 
-static void say_writable(struct sqlite_store *s, bool writable)
+static void log_writable(struct sqlite_store *s, bool writable)
 {
     struct log *log = s->store.env->log;
 
@@ -209,7 +210,8 @@ static void say_writable(struct sqlite_store *s, bool writable)
         LOG(log, LOG_INFO, "store.writable_again", LOG_TEXT("path", str_of(s->path)));
 }
 
-/* A commit without a change proves nothing, so only one that reached the WAL heals. */
+/* A commit without a change proves nothing, so only one that reached the WAL makes the store
+ * writable again. */
 static void store_committed(void *ctx, const struct sqlite_commit *c)
 {
     struct sqlite_store *s = ctx;
@@ -224,36 +226,36 @@ static void store_committed(void *ctx, const struct sqlite_commit *c)
     s->health.wal_bytes = sqlite_db_wal_bytes(s->db);
     pthread_mutex_unlock(&s->lock);
     if (was != is)
-        say_writable(s, is);
+        log_writable(s, is);
     store_measure(s, c);
 }
 
-static void store_finish(struct sqlite_store *s, struct sqlite_batch *b)
+static void writer_commit(struct sqlite_store *s, struct sqlite_batch *b)
 {
     if (sqlite_batch_finish(b) == ERR_UNCERTAIN)
         store_fatal(s, s->db->error[0] ? s->db->error : "the commit's fate is not known");
     checkpointer_report(s->checkpointer, sqlite_db_wal_frames(s->db));
 }
 
-static void *write_units(void *arg)
+static void *writer_thread(void *arg)
 {
     struct sqlite_store *s = arg;
     struct sqlite_batch b;
 
-    while (wait_for_work(s)) {
+    while (writer_wait(s)) {
         sqlite_batch_init(&b, s->db);
         b.committed = store_committed;
         b.ctx = s;
-        run_back(s, &b, run_front(s, &b));
-        store_finish(s, &b);
-        store_rest(s);
+        writer_run_back(s, &b, writer_run_front(s, &b));
+        writer_commit(s, &b);
+        writer_rest(s);
     }
     return NULL;
 }
 
 /* --- readers --- */
 
-static struct unit *wait_for_read(struct sqlite_store *s)
+static struct unit *reader_wait(struct sqlite_store *s)
 {
     struct unit *u = NULL;
 
@@ -271,14 +273,14 @@ struct store_reader {
     struct sqlite_db *db;
 };
 
-static void *read_units(void *arg)
+static void *reader_thread(void *arg)
 {
     struct store_reader r = *(struct store_reader *)arg;
     struct unit *u;
 
     free(arg);
-    while ((u = wait_for_read(r.s))) {
-        if (unit_give_up(u, r.s->store.env))
+    while ((u = reader_wait(r.s))) {
+        if (unit_expire(u, r.s->store.env))
             continue;
         if (sqlite_db_read(r.db, u))
             store_fatal(r.s, sqlite_db_error(r.db));
@@ -288,7 +290,7 @@ static void *read_units(void *arg)
     return NULL;
 }
 
-/* --- the store's own face --- */
+/* --- the store's operations --- */
 
 static void sqlite_post(struct store *store, struct unit *u)
 {
@@ -309,7 +311,7 @@ static void sqlite_post(struct store *store, struct unit *u)
 
 static void sqlite_hint(struct store *store)
 {
-    (void)store; /* one node owns the file: there is nobody to tell */
+    (void)store; /* one node owns the file, so there is no other node to wake */
 }
 
 static struct store_health sqlite_health(struct store *store)
@@ -337,7 +339,7 @@ static void stop_threads(struct sqlite_store *s)
         pthread_join(s->readers[i], NULL);
 }
 
-/* Also undoes half an opening. The writer's connection goes last: closing it empties the WAL. */
+/* Also undoes a partial open. The writer's connection is closed last: that empties the WAL. */
 static void sqlite_free(struct store *store)
 {
     struct sqlite_store *s = (struct sqlite_store *)store;
@@ -365,7 +367,7 @@ static const struct store_ops ops = {
 
 /* --- opening --- */
 
-static enum err no_thread(struct why *why)
+static enum err thread_failed(struct why *why)
 {
     return why_err(why, ERR_UNAVAILABLE, "cannot start a thread");
 }
@@ -380,11 +382,11 @@ static enum err start_reader(struct sqlite_store *s, int i, struct why *why)
         return e;
     r = malloc(sizeof(*r));
     if (!r)
-        return no_thread(why);
+        return thread_failed(why);
     *r = (struct store_reader){ s, s->reader_dbs[i] };
-    if (!thread_start_nth(&s->readers[i], "reader", i, read_units, r)) {
+    if (!thread_start_nth(&s->readers[i], "reader", i, reader_thread, r)) {
         free(r);
-        return no_thread(why);
+        return thread_failed(why);
     }
     s->reader_count++;
     return OK;
@@ -392,9 +394,11 @@ static enum err start_reader(struct sqlite_store *s, int i, struct why *why)
 
 static enum err start_threads(struct sqlite_store *s, struct why *why)
 {
-    struct checkpoint_options c = {
-        .path = s->path, .hold = store_hold, .let_go = let_go, .fatal = store_fatal, .ctx = s
-    };
+    struct checkpoint_options c = { .path = s->path,
+                                    .hold = writer_hold,
+                                    .resume = writer_resume,
+                                    .fatal = store_fatal,
+                                    .ctx = s };
     int readers = s->store.options.connections;
     enum err e = checkpointer_new(&c, s->store.env, &s->checkpointer, why);
 
@@ -404,13 +408,13 @@ static enum err start_threads(struct sqlite_store *s, struct why *why)
         e = start_reader(s, i, why);
     if (e)
         return e;
-    if (!thread_start(&s->writer, "store", write_units, s))
-        return no_thread(why);
+    if (!thread_start(&s->writer, "store", writer_thread, s))
+        return thread_failed(why);
     s->writer_runs = true;
     return OK;
 }
 
-/* The lock file is 0600, and SQLite gives new files its permissions; older ones are narrowed. */
+/* SQLite gives new files the lock file's mode, 0600; older database files are set to it. */
 static enum err open_file(struct sqlite_store *s, struct why *why)
 {
     struct sqlite_options o = { .path = s->path, .sandbox = s->store.options.sandbox };

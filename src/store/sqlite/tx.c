@@ -1,5 +1,10 @@
-/* tx.c - what a unit may do, on SQLite. Values are bound without a copy, because they
- * outlive the call; rows are copied, because SQLite's bytes do not outlive the step. */
+/* tx.c - the operations of a transaction on SQLite, and what its result codes mean.
+ *
+ *   (1) Values are bound without a copy, because they outlive the call. Rows are copied to the
+ *       scratch arena, because SQLite's bytes do not outlive the step.
+ *   (2) After SQLite rolled back the transaction, no further statement is run: it would commit by
+ *       itself.
+ *   (3) A failed fsync or a damaged file marks the connection as broken, for good. */
 #include "observe/log.h"
 #include "store/sqlite/conn.h"
 
@@ -19,9 +24,10 @@ static int last_errno(const struct sqlite_db *db, int which_file)
     return code;
 }
 
-/* A write that was refused as a whole is a full disk by another name. (sqlite3_system_errno() is
- * not told about it. A connection of ours writes to one of the two files only.) */
-static bool sqlite_tx_refused(const struct sqlite_db *db)
+/* True: the system rejected the write as a whole (quota, read-only, file size), which is handled as
+ * a full disk. sqlite3_system_errno() does not report this code. A connection of ours writes either
+ * to the database file or to the WAL, never to both. */
+static bool write_was_rejected(const struct sqlite_db *db)
 {
     int code = last_errno(db, SQLITE_FCNTL_FILE_POINTER);
 
@@ -35,8 +41,8 @@ bool sqlite_disk_broke(const struct sqlite_db *db)
     return (db->code & 0xff) == SQLITE_IOERR && db->failure != ERR_STORE_FULL;
 }
 
-/* sum() says it itself. The sum of two columns becomes a REAL, which a column of a STRICT table does
- * not take. */
+/* sum() reports an overflow itself. The overflowing sum of two columns becomes a REAL, which a
+ * column of a STRICT table rejects. */
 static bool is_sum_too_large(const struct sqlite_db *db, int rc)
 {
     struct str words = str_of(sqlite3_errmsg(db->handle));
@@ -45,7 +51,7 @@ static bool is_sum_too_large(const struct sqlite_db *db, int rc)
            (rc == SQLITE_CONSTRAINT_DATATYPE && str_starts(words, S("cannot store REAL value")));
 }
 
-static enum err sqlite_tx_meaning(struct sqlite_db *db, int rc)
+static enum err err_of_code(struct sqlite_db *db, int rc)
 {
     if (is_sum_too_large(db, rc))
         return ERR_SUM_TOO_LARGE;
@@ -53,10 +59,10 @@ static enum err sqlite_tx_meaning(struct sqlite_db *db, int rc)
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
     case SQLITE_CONSTRAINT_ROWID: return ERR_CONFLICT;
-    case SQLITE_IOERR_WRITE: return sqlite_tx_refused(db) ? ERR_STORE_FULL : ERR_UNAVAILABLE;
+    case SQLITE_IOERR_WRITE: return write_was_rejected(db) ? ERR_STORE_FULL : ERR_UNAVAILABLE;
     case SQLITE_IOERR_NOMEM: return ERR_NO_MEMORY;
-    /* Also outside of a commit (a large transaction is written before it): a second fsync that goes
-     * well would prove nothing, so there must not be one. */
+    /* Also outside of a commit, since a large transaction is written before it. A second fsync that
+     * succeeds would prove nothing, so there must not be one. */
     case SQLITE_IOERR_FSYNC:
     case SQLITE_IOERR_DIR_FSYNC: db->broken = true; return ERR_UNAVAILABLE;
     default: break;
@@ -80,11 +86,11 @@ static enum err sqlite_tx_meaning(struct sqlite_db *db, int rc)
 
 enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc)
 {
-    enum err e = sqlite_tx_meaning(db, rc);
+    enum err e = err_of_code(db, rc);
 
     db->failure = e;
     db->code = rc;
-    if (e == ERR_CONFLICT) /* part of daily work: no words */
+    if (e == ERR_CONFLICT) /* expected in normal work: no message is kept */
         return e;
     snprintf(db->error, sizeof(db->error), "%s: %s", what, sqlite3_errmsg(db->handle));
     if ((e == ERR_CONSTRAINT || e == ERR_SUM_TOO_LARGE || e == ERR_INTERNAL) && db->tx.env->log)
@@ -95,7 +101,7 @@ enum err sqlite_failed(struct sqlite_db *db, const char *what, int rc)
 
 /* --- preparing and binding --- */
 
-static void map_places(struct sqlite_prepared *p)
+static void map_params(struct sqlite_prepared *p)
 {
     int n = sqlite3_bind_parameter_count(p->s);
 
@@ -124,9 +130,9 @@ enum err sqlite_prepare(struct sqlite_db *db, enum stmt stmt)
                             NULL);
     if (rc)
         return sqlite_failed(db, stmt_name(stmt), rc);
-    if (!p->s) /* an empty text: SQLite has no use for it, so nobody may ask for it */
+    if (!p->s) /* an empty text: the statement is only for PostgreSQL */
         return sqlite_failed(db, stmt_name(stmt), SQLITE_MISUSE);
-    map_places(p);
+    map_params(p);
     p->writes = !sqlite3_stmt_readonly(p->s);
     return OK;
 }
@@ -148,7 +154,7 @@ static enum err bind_all(struct sqlite_db *db, enum stmt stmt, const struct val 
 {
     struct sqlite_prepared *p = &db->statements[stmt];
 
-    assert(n >= p->params && n <= STATEMENT_PARAMS); /* what stays unbound would keep old bytes */
+    assert(n >= p->params && n <= STATEMENT_PARAMS); /* an unbound one would keep its old value */
     for (size_t i = 0; i < n; i++) {
         int rc = p->place[i] ? bind_one(p->s, p->place[i], &v[i]) : SQLITE_OK;
 
@@ -158,9 +164,9 @@ static enum err bind_all(struct sqlite_db *db, enum stmt stmt, const struct val 
     return OK;
 }
 
-/* A failed statement may have rolled the whole transaction back. Whatever the unit tries after that
- * would commit by itself, so it is refused; the batch notices and begins again. */
-static enum err sqlite_tx_start(struct sqlite_db *db, enum stmt stmt, const struct val *v, size_t n)
+/* A failed statement may have rolled back the whole transaction. Another statement of the unit would
+ * then commit by itself, so it is rejected; the batch notices and starts over. */
+static enum err statement_start(struct sqlite_db *db, enum stmt stmt, const struct val *v, size_t n)
 {
     enum err e;
 
@@ -203,8 +209,8 @@ static enum err copy_row(struct sqlite_db *db, sqlite3_stmt *s, struct row *ret_
     return OK;
 }
 
-/* Every row to `each`, until it ends or fails; the statement is free again afterwards. */
-static enum err sqlite_tx_walk(struct sqlite_db *db, enum stmt stmt, tx_each_fn each, void *ctx)
+/* Gives every row to `each` until the rows end or it fails; resets the statement. */
+static enum err statement_run(struct sqlite_db *db, enum stmt stmt, tx_each_fn each, void *ctx)
 {
     sqlite3_stmt *s = db->statements[stmt].s;
     enum err e = OK;
@@ -232,21 +238,21 @@ static enum err db_exec(struct tx *tx, enum stmt stmt, int64_t expected, const s
                         size_t n)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = sqlite_tx_start(db, stmt, v, n);
+    enum err e = statement_start(db, stmt, v, n);
 
     if (!e)
-        e = sqlite_tx_walk(db, stmt, NULL, NULL);
+        e = statement_run(db, stmt, NULL, NULL);
     if (!e && expected >= 0 && sqlite3_changes64(db->handle) != expected)
         e = ERR_STALE;
     return e;
 }
 
-/* Reading stops at the first row. Writing goes on to its end, so that nothing stays half done. */
+/* A statement that reads stops at the first row. One that writes is run to its end. */
 static enum err db_row(struct tx *tx, enum stmt stmt, const struct val *v, size_t n,
                        struct row *ret_row)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = sqlite_tx_start(db, stmt, v, n);
+    enum err e = statement_start(db, stmt, v, n);
     sqlite3_stmt *s = db->statements[stmt].s;
     int rc;
 
@@ -255,7 +261,7 @@ static enum err db_row(struct tx *tx, enum stmt stmt, const struct val *v, size_
     rc = sqlite3_step(s);
     if (rc == SQLITE_ROW)
         e = copy_row(db, s, ret_row);
-    else if (rc == SQLITE_DONE) /* without RETURNING: what it changed is the answer */
+    else if (rc == SQLITE_DONE) /* without RETURNING: OK if it changed a row */
         e = !sqlite3_column_count(s) && sqlite3_changes64(db->handle) ? OK : ERR_NOT_FOUND;
     while (rc == SQLITE_ROW && db->statements[stmt].writes)
         rc = sqlite3_step(s);
@@ -265,9 +271,9 @@ static enum err db_row(struct tx *tx, enum stmt stmt, const struct val *v, size_
     return e;
 }
 
-/* RETURNING makes SQLite keep the rows in a table of their own until the statement has ended, which
- * costs more than most writes. Where a count is enough: a row without columns for each change. */
-static enum err tell_changes(struct sqlite_db *db, tx_each_fn each, void *ctx)
+/* RETURNING makes SQLite keep the rows in a temporary table until the statement has ended, which
+ * costs more than most writes. Where a count is enough, `each` gets an empty row for each change. */
+static enum err each_change(struct sqlite_db *db, tx_each_fn each, void *ctx)
 {
     static const struct row changed = { 0 };
     enum err e = OK;
@@ -281,12 +287,12 @@ static enum err db_each(struct tx *tx, enum stmt stmt, const struct val *v, size
                         tx_each_fn each, void *ctx)
 {
     struct sqlite_db *db = (struct sqlite_db *)tx;
-    enum err e = sqlite_tx_start(db, stmt, v, n);
+    enum err e = statement_start(db, stmt, v, n);
 
     if (!e)
-        e = sqlite_tx_walk(db, stmt, each, ctx);
+        e = statement_run(db, stmt, each, ctx);
     if (!e && each && !sqlite3_column_count(db->statements[stmt].s))
-        e = tell_changes(db, each, ctx);
+        e = each_change(db, each, ctx);
     return e;
 }
 

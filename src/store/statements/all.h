@@ -15,12 +15,12 @@ SQL2(webhook_event_add, /* bulk, sorted by event id; returns the message_id of e
      " $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[])"
      " ON CONFLICT (stripe_event_id) DO NOTHING RETURNING message_id")
 
-SQL2(webhook_event_find, /* bulk; what became of events that are known */
+SQL2(webhook_event_find, /* bulk; the outcome of events that are known */
      "SELECT stripe_event_id, message_id FROM webhook_events WHERE stripe_event_id = $1",
      "SELECT stripe_event_id, message_id FROM webhook_events"
      " WHERE stripe_event_id = ANY ($1::text[])")
 
-SQL2(webhook_duplicate_add, /* bulk, sorted by event id, each of them once */
+SQL2(webhook_duplicate_add, /* bulk, sorted by event id, each id once */
      "INSERT INTO webhook_duplicates (stripe_event_id, times, last_at) VALUES ($1, $2, $3)"
      " ON CONFLICT (stripe_event_id) DO UPDATE SET times = webhook_duplicates.times + excluded.times,"
      " last_at = excluded.last_at",
@@ -29,7 +29,7 @@ SQL2(webhook_duplicate_add, /* bulk, sorted by event id, each of them once */
      " ON CONFLICT (stripe_event_id) DO UPDATE SET times = webhook_duplicates.times + excluded.times,"
      " last_at = excluded.last_at")
 
-SQL2(webhook_outcome_add, /* bulk; only a dead one may be told anew: no row is a second effect */
+SQL2(webhook_outcome_add, /* bulk; only a dead one may be replaced. No row: the event had an effect before */
      "INSERT INTO webhook_outcomes (message_id, outcome, detail, at, payment_id, event_id)"
      " VALUES ($1, $2, $3, $4, $5, $6)"
      " ON CONFLICT (message_id) DO UPDATE SET outcome = excluded.outcome, detail = excluded.detail,"
@@ -46,7 +46,7 @@ SQL2(webhook_outcome_add, /* bulk; only a dead one may be told anew: no row is a
 
 /* --- the queue --- */
 
-SQL2(lane_lock, /* bulk, sorted; its own statement, so that the next one sees what the lock kept out */
+SQL2(lane_lock, /* bulk, sorted; a statement of its own, so that the next one sees what others committed */
      "SELECT $1 WHERE 0",
      "SELECT pg_advisory_xact_lock(lane) FROM unnest($1::bigint[]) AS lane")
 
@@ -54,7 +54,7 @@ SQL2(message_add, /* bulk, under the lane's lock; $8: the first of its lane with
      "INSERT INTO message (id, kind, lane, due_at, added_at, ref, body, ready)"
      " VALUES ($1, $2, $3, $4, $5, $6, $7,"
      " $8 = 1 AND NOT EXISTS (SELECT 1 FROM message WHERE lane = $3))",
-     /* LIMIT 1 and not EXISTS: that might be planned as one hash over the whole table */
+     /* LIMIT 1 and not EXISTS, which may be planned as one hash over the whole table */
      "INSERT INTO message (id, kind, lane, due_at, added_at, ref, body, ready)"
      " SELECT n.id, n.kind, n.lane, n.due_at, n.added_at, n.ref, n.body, CASE WHEN n.first = 1 AND"
      " (SELECT m.seq FROM message m WHERE m.lane = n.lane ORDER BY m.seq LIMIT 1) IS NULL"
@@ -62,7 +62,7 @@ SQL2(message_add, /* bulk, under the lane's lock; $8: the first of its lane with
      " $5::bigint[], $6::text[], $7::text[], $8::bigint[]) WITH ORDINALITY"
      " AS n (id, kind, lane, due_at, added_at, ref, body, first, ord) ORDER BY n.ord")
 
-SQL(message_add_leased, /* born under way: no lane, attempt 1 */
+SQL(message_add_leased, /* leased from the start: no lane, attempt 1 */
     "INSERT INTO message (id, kind, due_at, added_at, ref, body, owner, ready, attempt)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 1) RETURNING seq")
 
@@ -73,8 +73,8 @@ SQL2(message_due, /* to be leased; on PostgreSQL the rows stay locked until the 
      " FROM message"
      " WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED")
 
-/* PostgreSQL, here and below: seq = ANY and not a join with unnest. The queue is planned for while it
- * is small and run when it is long; a join may then have become a walk over all of it. */
+/* PostgreSQL, here and below: seq = ANY and not a join with unnest. A plan is made while the queue is
+ * short and used when it is long; a join may have been planned as a scan of the whole table. */
 SQL2(message_take, /* bulk; the attempt that message_due saw is part of the condition */
      "UPDATE message SET due_at = $1, owner = $2, attempt = attempt + 1"
      " WHERE seq = $3 AND attempt = $4",
@@ -91,8 +91,8 @@ SQL2(message_take_one, /* due or not; no row: it is under way, waits for its lan
      " FOR UPDATE SKIP LOCKED)"
      " RETURNING seq, id, kind, lane, attempt, added_at, ref, body, last_error")
 
-SQL2(message_renew, /* bulk; a row in use is being finished or taken, one without owner was given back
-                       for a retry meanwhile: leave it */
+SQL2(message_renew, /* bulk; skips a locked row, which is being finished or taken, and one without an
+                       owner, which was given back for a retry meanwhile */
      "UPDATE message SET due_at = $1 WHERE seq = $2 AND id = $3 AND attempt = $4"
      " AND owner IS NOT NULL",
      "UPDATE message SET due_at = ($1::bigint[])[1] WHERE seq = ANY (ARRAY (SELECT seq FROM message"
@@ -118,8 +118,8 @@ SQL(message_retry, /* one row, or the fence did not hold */
     "UPDATE message SET due_at = $1, owner = NULL, last_error = $2"
     " WHERE seq = $3 AND id = $4 AND attempt = $5")
 
-SQL2(message_put_off, /* the same for those that went well; bulk, sorted by seq; a row for each whose
-                         fence held */
+SQL2(message_put_off, /* the same without a failure; bulk, sorted by seq; a row for each whose fence
+                         held */
      "UPDATE message SET due_at = $1, owner = NULL, last_error = NULL"
      " WHERE seq = $2 AND id = $3 AND attempt = $4",
      "UPDATE message SET due_at = ($1::bigint[])[array_position($2::bigint[], seq)], owner = NULL,"
@@ -127,11 +127,11 @@ SQL2(message_put_off, /* the same for those that went well; bulk, sorted by seq;
      " AND id = ($3::bytea[])[array_position($2::bigint[], seq)]"
      " AND attempt = ($4::bigint[])[array_position($2::bigint[], seq)] RETURNING seq")
 
-SQL(message_cancel, /* no row: it is under way, in a lane, or gone */
+SQL(message_cancel, /* no row: it is under way, in a lane, or has ended */
     "DELETE FROM message WHERE id = $1 AND lane IS NULL AND (owner IS NULL OR due_at <= $2)"
     " RETURNING seq")
 
-SQL(message_hasten, /* no row: it comes as soon anyway, is under way, or gone */
+SQL(message_hasten, /* no row: it is due as soon anyway, is under way, or has ended */
     "UPDATE message SET due_at = $1 WHERE id = $2 AND ready = 1 AND due_at > $1 AND owner IS NULL"
     " RETURNING seq")
 
@@ -142,23 +142,23 @@ SQL(message_bury, /* then message_finish */
     " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, cause = excluded.cause,"
     " attempts = excluded.attempts, died_at = excluded.died_at, seq = excluded.seq")
 
-SQL(dead_letter_add, /* what never was a message: it cannot be run at all */
+SQL(dead_letter_add, /* of something that never was a message, since it cannot be run */
     "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, cause, attempts, added_at, died_at)"
     " VALUES ($1, $2, NULL, $3, $4, $5, $6, 0, $7, $8)")
 
-SQL(message_standing, /* is it there, and its dead letter */
+SQL(message_standing, /* does it exist, and does a dead letter of it */
     "SELECT (SELECT count(*) FROM message WHERE id = $1),"
     " (SELECT count(*) FROM dead_letters WHERE id = $1)")
 
-SQL(message_release_all, /* SQLite at start: the owner of every lease is dead, unless it is $2: us */
+SQL(message_release_all, /* SQLite at start: the owner of every lease is dead, except $2, this process */
     "UPDATE message SET due_at = $1 WHERE ready = 1 AND due_at > $1 AND owner <> $2")
 
-SQL(message_next_due, /* our own leases are no news: we renew them */
+SQL(message_next_due, /* skips leases of this node, which it renews */
     "SELECT due_at FROM message WHERE ready = 1 AND (owner IS NULL OR owner <> $1)"
     " ORDER BY due_at, seq LIMIT 1")
 
-SQL2(message_count, /* PostgreSQL: from 100,000 on what the last ANALYZE found; a walk over millions of
-                       rows would take longer than a statement may */
+SQL2(message_count, /* PostgreSQL: from 100,000 on what the last ANALYZE found; a scan of millions of
+                       rows would exceed the statement timeout */
      "SELECT count(*) FROM message",
      "SELECT CASE WHEN n < 100000 THEN n ELSE greatest(n, (SELECT reltuples::bigint FROM pg_class"
      " WHERE oid = 'message'::regclass)) END"
@@ -167,7 +167,7 @@ SQL2(message_count, /* PostgreSQL: from 100,000 on what the last ANALYZE found; 
 SQL(queue_oldest_ready, /* the message that waits longest for its turn */
     "SELECT due_at FROM message WHERE ready = 1 AND due_at <= $1 ORDER BY due_at, seq LIMIT 1")
 
-/* An alert that reached nobody waits for nobody: as in alert_dead. */
+/* A dead letter of an alert is not counted, as in alert_dead. */
 SQL(dead_count, /* $1 at most: /readyz and /metrics ask often */
     "SELECT count(*) FROM (SELECT 1 FROM dead_letters WHERE kind <> 'alert' LIMIT $1) x")
 
@@ -194,7 +194,7 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
 
 #include "store/statements/payments.h" /* payment/: payments, operations, keys, refunds */
 
-#include "store/statements/search.h" /* payment/search/: payments that an operator looks for */
+#include "store/statements/search.h" /* payment/search/: payments that an operator searches */
 
 #include "store/statements/booking.h" /* booking/, outbox/: bookings, domain events, subscribers */
 
@@ -210,28 +210,28 @@ SQL2(node_seen_forget, /* a node has a new name at each start */
 
 #include "store/statements/transfer.h" /* gateway/ and transfer/: bank transfers */
 
-#include "store/statements/qstash.h" /* qstash/: parcels and their gates */
+#include "store/statements/qstash.h" /* qstash/: messages and their limiters */
 #include "store/statements/qstash_read.h" /* qstash/: the calls that read and clear */
 #include "store/statements/qstash_admin.h" /* qstash/: administration, schedules */
 
 #include "store/statements/remote.h" /* webhook/: events that come or go through a QStash */
 
-#include "store/statements/reconcile.h" /* reconcile/, webhook/: what is found out by asking */
+#include "store/statements/reconcile.h" /* reconcile/, webhook/: backfill, unknown outcomes, reconciliation */
 
-#include "store/statements/retention.h" /* ops/: what goes after some time */
+#include "store/statements/retention.h" /* ops/: what is deleted after some time */
 
 #include "store/statements/timeline.h" /* timeline/: a payment's timeline */
 
-#include "store/statements/audit.h" /* audit/: the log's chain, and looking at it */
+#include "store/statements/audit.h" /* audit/: the log's chain, and reading it */
 
-#include "store/statements/alert.h" /* ops/ and notify/: alerts, and how they are told */
+#include "store/statements/alert.h" /* ops/ and notify/: alerts, and how they are sent */
 
 #include "store/statements/operator.h" /* auth/: people who log in, and their sessions */
 
-#include "store/statements/overview.h" /* ops/, qstash/, api/: at a glance */
+#include "store/statements/overview.h" /* ops/, qstash/, api/: the overview */
 
 #include "store/statements/sandbox.h" /* sandbox/: only in the sandbox's own SQLite file */
 #include "store/statements/sandbox_events.h"
-#include "store/statements/sandbox_relay.h" /* sandbox/: who listens by the command line */
+#include "store/statements/sandbox_relay.h" /* sandbox/: command lines that listen for webhooks */
 #include "store/statements/sandbox_faults.h"
 #include "store/statements/sandbox_paypay.h" /* sandbox/: the same for its PayPay */

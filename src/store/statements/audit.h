@@ -1,4 +1,4 @@
-/* audit.h - audit/: the log's chain, and looking at the log (O6). */
+/* audit.h - audit/: the log's chain, and reading the log (O6). */
 
 #define AUDIT_COLUMNS                                                                              \
     "a.seq, a.at, a.operation, a.subject, a.result, a.times, a.detail, a.user_id, a.payment_id,"   \
@@ -6,7 +6,7 @@
 
 /* --- sealing --- */
 
-SQL2(audit_marks, /* how far rows go, who may still write below that, who has begun */
+SQL2(audit_marks, /* the last row; xmin and xmax of the snapshot (SQLite: 0) */
      "SELECT coalesce(max(seq), 0), 0, 0 FROM audit",
      "SELECT coalesce((SELECT max(seq) FROM audit), 0),"
      " pg_snapshot_xmin(pg_current_snapshot())::text::bigint,"
@@ -15,18 +15,19 @@ SQL2(audit_marks, /* how far rows go, who may still write below that, who has be
 SQL(audit_window, /* the end of the next $2 rows; NULL: there are none */
     "SELECT max(w.seq) FROM (SELECT seq FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2) AS w")
 
-/* PostgreSQL: only what nobody older can come before any more (M14). What is visible and yet from
- * beyond the snapshot was written by another cluster, whose dump this is: all of that has ended. */
-SQL2(audit_unsealed, /* of a window: it may hold only rows that are sealed */
+/* PostgreSQL: only rows before which no older transaction can still add one (M14). A visible row with
+ * a transaction id above the snapshot comes from the cluster of which this is a restored dump: its
+ * transaction has ended. */
+SQL2(audit_unsealed, /* of one window; no row: all of it is sealed */
      "SELECT " AUDIT_COLUMNS " FROM audit a WHERE a.seq > $1 AND a.seq <= $2 AND NOT EXISTS (SELECT"
      " 1 FROM audit_seals s WHERE s.audit_seq = a.seq) ORDER BY a.seq LIMIT $3",
-     /* the subquery with LIMIT and not EXISTS: that might be planned as one hash over all seals */
+     /* a subquery with LIMIT and not EXISTS, which may be planned as one hash over all seals */
      "SELECT " AUDIT_COLUMNS " FROM audit a WHERE a.seq > $1 AND a.seq <= $2 AND (SELECT s.n FROM"
      " audit_seals s WHERE s.audit_seq = a.seq LIMIT 1) IS NULL"
      " AND (a.xid < (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
      " OR a.xid >= (SELECT pg_snapshot_xmax(pg_current_snapshot()))) ORDER BY a.seq LIMIT $3")
 
-SQL2(audit_waiting, /* of the last $2 rows up to $1 those that audit_unsealed passes over */
+SQL2(audit_waiting, /* of the last $2 rows up to $1: those that audit_unsealed skips */
      "SELECT 0 * $1 * $2",
      "SELECT count(*) FROM (SELECT xid FROM audit WHERE seq <= $1 ORDER BY seq DESC LIMIT $2) AS w"
      " WHERE w.xid >= (SELECT pg_snapshot_xmin(pg_current_snapshot()))"
@@ -40,11 +41,11 @@ SQL2(audit_chain_hold,
 SQL(audit_chain_get,
     "SELECT n, hash, low, place, sure, mark_seq, mark_xid, mark_at FROM audit_chain WHERE id = 1")
 
-SQL(audit_chain_put, /* no row: another node was faster */
+SQL(audit_chain_put, /* no row: another node changed it first */
     "UPDATE audit_chain SET n = $1, hash = $2, low = $3, place = $4, sure = $5, mark_seq = $6,"
     " mark_xid = $7, mark_at = $8 WHERE id = 1 AND n = $9 AND place = $10")
 
-SQL(audit_chain_make, /* somebody deleted it */
+SQL(audit_chain_make, /* the chain's row was deleted */
     "INSERT INTO audit_chain (id, n, hash, low, place, sure, mark_seq, mark_xid, mark_at)"
     " VALUES (1, $1, $2, 0, 0, 0, 0, 0, 0)")
 
@@ -60,7 +61,7 @@ SQL2(audit_seal_add, /* bulk */
 SQL2(audit_sealed, /* in the chain's order; without columns of the row where that is gone */
      "SELECT " AUDIT_COLUMNS ", s.n, s.audit_seq, s.hash FROM audit_seals s"
      " LEFT JOIN audit a ON a.seq = s.audit_seq WHERE s.n > $1 ORDER BY s.n LIMIT $2",
-     /* LATERAL with LIMIT: a join might be planned as one walk over all rows */
+     /* LATERAL with LIMIT: a join may be planned as one scan of all rows */
      "SELECT " AUDIT_COLUMNS ", s.n, s.audit_seq, s.hash FROM (SELECT n, audit_seq, hash FROM"
      " audit_seals WHERE n > $1 ORDER BY n LIMIT $2) AS s LEFT JOIN LATERAL (SELECT * FROM audit r"
      " WHERE r.seq = s.audit_seq LIMIT 1) AS a ON true ORDER BY s.n")
@@ -69,7 +70,7 @@ SQL(audit_rows_sealed, /* each row, and its seal where it has one */
     "SELECT a.seq, (SELECT s.n FROM audit_seals s WHERE s.audit_seq = a.seq LIMIT 1) FROM audit a"
     " WHERE a.seq > $1 ORDER BY a.seq LIMIT $2")
 
-/* --- looking --- */
+/* --- reading --- */
 
 #define AUDIT_LOOK                                                                                 \
     "SELECT " AUDIT_COLUMNS ", (SELECT s.n FROM audit_seals s WHERE s.audit_seq = a.seq),"         \
@@ -78,15 +79,15 @@ SQL(audit_rows_sealed, /* each row, and its seal where it has one */
 
 SQL(audit_by_time,
     AUDIT_LOOK "(a.at, a.seq) < ($1, $2) AND a.at >= $3" AUDIT_NEWEST "$4")
-SQL(audit_time_window, /* the one behind the next $4 rows; no row: there are no more */
+SQL(audit_time_window, /* the row after the next $4; no row: there are no more */
     "SELECT at, seq FROM audit WHERE (at, seq) < ($1, $2) AND at >= $3"
     " ORDER BY at DESC, seq DESC LIMIT 1 OFFSET $4")
 SQL(audit_by_user, /* of one window: there is no index by user */
     AUDIT_LOOK "a.user_id = $1 AND (a.at, a.seq) < ($2, $3) AND (a.at, a.seq) >= ($4, $5)"
                AUDIT_NEWEST "$6")
-/* PostgreSQL, of what many rows have: said so that only its own index has the order. By time the walk
- * would be planned for a log in which the operation is everywhere, and would pass all of it for one
- * that is rare. */
+/* PostgreSQL, for values that many rows share: written so that only the value's own index has this
+ * order. Otherwise the planner may choose the index by time, for a common operation, and scan the
+ * whole log for a rare one. */
 SQL2(audit_by_operation,
      AUDIT_LOOK "a.operation = $1 AND (a.at, a.seq) < ($2, $3) AND a.at >= $4" AUDIT_NEWEST "$5",
      AUDIT_LOOK "(a.operation, a.at, a.seq) < ($1, $2, $3) AND (a.operation, a.at) >= ($1, $4)"

@@ -1,8 +1,7 @@
-/* booking.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* booking.h - part of all.h: read its rules there. No include guard: read many times.
  *
- * PostgreSQL: a booking is locked before a payment of it. Who holds the payment only reads the
- * booking, without a lock; so neither waits for the other. */
+ * PostgreSQL: a booking is locked before a payment of it. A transaction that has locked the
+ * payment only reads the booking, without a lock; so neither waits for the other. */
 
 #define BOOKING_COLUMNS                                                                            \
     "id, user_id, amount, currency, status, version, created_at, updated_at, sender_version"
@@ -14,7 +13,7 @@ SQL(booking_get, "SELECT " BOOKING_COLUMNS " FROM bookings WHERE id = $1")
 SQL2(booking_lock, "SELECT " BOOKING_COLUMNS " FROM bookings WHERE id = $1",
      "SELECT " BOOKING_COLUMNS " FROM bookings WHERE id = $1 FOR UPDATE")
 
-SQL(booking_add, /* no row: somebody was faster, and it can be read now */
+SQL(booking_add, /* no row: it exists by now, and can be read */
     "INSERT INTO bookings (" BOOKING_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)"
     " ON CONFLICT (id) DO NOTHING RETURNING 1")
 
@@ -37,7 +36,7 @@ SQL(booking_payment, /* the one that holds its place or its money */
 
 /* --- events that come in --- */
 
-SQL(inbound_event_add, /* no row: it came before */
+SQL(inbound_event_add, /* no row: it was received before */
     "INSERT INTO inbound_events (key, type, outcome, received_at) VALUES ($1, $2, $3, $4)"
     " ON CONFLICT (key) DO NOTHING RETURNING 1")
 
@@ -45,7 +44,7 @@ SQL(inbound_event_outcome, "UPDATE inbound_events SET outcome = $1 WHERE key = $
 
 /* --- events that go out --- */
 
-SQL2(domain_event_add, /* no row: this change was told before (E10) */
+SQL2(domain_event_add, /* no row: this change was emitted before (E10) */
      "INSERT INTO domain_events (id, type, aggregate_id, version, dedupe, body, occurred_at)"
      " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (aggregate_id, dedupe) DO NOTHING",
      "INSERT INTO domain_events (id, type, aggregate_id, version, dedupe, body, occurred_at)"

@@ -1,8 +1,7 @@
-/* campaign.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* campaign.h - part of all.h: read its rules there. No include guard: read many times.
  *
  * PostgreSQL locks rows in one order: payment, purchase, position, message, campaign, layer (M5).
- * Counters move by one UPDATE each; the CHECKs of their tables keep them between zero and all. */
+ * Each counter changes by one UPDATE; the CHECKs of their tables keep them between zero and all. */
 
 #define CAMPAIGN_COLUMNS                                                                           \
     "campaign_id, title, currency, status, winners, positions_total, positions_sold,"              \
@@ -11,7 +10,7 @@
 
 /* --- making one --- */
 
-SQL(campaign_add, /* no row: it is there, and can be read now */
+SQL(campaign_add, /* no row: it exists, and can be read now */
     "INSERT INTO campaigns (campaign_id, title, currency, status, winners, positions_total,"
     " request_hash, draw_seed, draw_commitment, created_by, created_at, updated_at)"
     " VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $9, $10, $10)"
@@ -45,7 +44,7 @@ SQL(campaign_layers,
 SQL(campaigns_first,
     "SELECT " CAMPAIGN_COLUMNS " FROM campaigns ORDER BY created_at DESC, campaign_id DESC LIMIT $1")
 
-SQL(campaigns_after, /* ids are the operator's own and say nothing of the time */
+SQL(campaigns_after, /* ids are chosen by the operator and are not ordered by time */
     "SELECT " CAMPAIGN_COLUMNS " FROM campaigns WHERE (created_at, campaign_id) <"
     " (SELECT created_at, campaign_id FROM campaigns WHERE campaign_id = $1)"
     " ORDER BY created_at DESC, campaign_id DESC LIMIT $2")
@@ -62,7 +61,7 @@ SQL(layer_count, /* only under its campaign's lock: campaign_count comes first *
     "UPDATE layers SET positions_sold = positions_sold + CAST($1 AS BIGINT) WHERE layer_id = $2"
     " AND campaign_id = $3")
 
-SQL2(campaign_count, /* no row: nothing more is sold there; what is released always is */
+SQL2(campaign_count, /* no row: nothing more is sold there; releasing always works */
      "UPDATE campaigns SET positions_sold = positions_sold + $1, updated_at = $2"
      " WHERE campaign_id = $3 AND ($1 < 0 OR status = 'active')",
      "UPDATE campaigns SET positions_sold = positions_sold + CAST($1 AS BIGINT), updated_at = $2"
@@ -89,7 +88,7 @@ SQL(campaign_cancel, /* no row: it is cancelled or drawn, or there is none */
     "UPDATE campaigns SET status = 'cancelled', cancelled_at = $1, updated_at = $1"
     " WHERE campaign_id = $2 AND status IN ('active', 'sold_out') RETURNING 1")
 
-SQL(campaign_purchases, /* with what their payments were a moment ago, without a lock */
+SQL(campaign_purchases, /* with the state of their payments, read without a lock */
     "SELECT u.purchase_id, u.payment_id, p.status FROM purchases u"
     " JOIN payments p ON p.id = u.payment_id"
     " WHERE u.campaign_id = $1 AND u.purchase_id > $2 ORDER BY u.purchase_id LIMIT $3")
@@ -127,7 +126,7 @@ SQL2(draw_entry_add, /* bulk */
      "INSERT INTO draw_entries (campaign_id, number, purchase_id, rank)"
      " SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[], $4::bigint[])")
 
-SQL(draw_people, /* who is told, some at a time */
+SQL(draw_people, /* the people to notify, some at a time */
     "SELECT d.number, d.purchase_id, d.rank, u.user_id, u.payment_id FROM draw_entries d"
     " JOIN purchases u ON u.purchase_id = d.purchase_id"
     " WHERE d.campaign_id = $1 AND d.number > $2 ORDER BY d.number LIMIT $3")

@@ -1,8 +1,7 @@
-/* collection.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* collection.h - part of all.h: read its rules there. No include guard: read many times.
  *
- * PostgreSQL locks: collection, participant. A payment is locked before its participant, but for one
- * that is being made; so who holds a participant only reads its payments. */
+ * PostgreSQL locks: collection, participant. A payment is locked before its participant, except one
+ * that is being created; so a transaction that has locked a participant only reads its payments. */
 
 #define COLLECTION_COLUMNS                                                                         \
     "collection_id, owner_id, title, description, currency, due_at, time_zone, created_at,"        \
@@ -33,7 +32,7 @@ SQL2(collection_hold, /* as it is, until the commit: a payment of it is being ma
      "SELECT 1 FROM collections WHERE collection_id = $1",
      "SELECT 1 FROM collections WHERE collection_id = $1 FOR SHARE")
 
-SQL(collection_add, /* no row: somebody was faster, and it can be read now */
+SQL(collection_add, /* no row: it exists by now, and can be read */
     "INSERT INTO collections (collection_id, owner_id, title, description, currency, due_at,"
     " time_zone, reminder_days, reminder_time, created_at, updated_at)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)"
@@ -48,7 +47,7 @@ SQL(collections_by_owner,
     "SELECT " COLLECTION_COLUMNS " FROM collections WHERE owner_id = $1 AND collection_id < $2"
     " ORDER BY collection_id DESC LIMIT $3")
 
-SQL(collections_all, /* of whomever */
+SQL(collections_all, /* of all organisers */
     "SELECT " COLLECTION_COLUMNS " FROM collections WHERE collection_id < $1"
     " ORDER BY collection_id DESC LIMIT $2")
 
@@ -73,12 +72,12 @@ SQL2(collection_planned, /* no row: the plan, or its next reminder, is another o
      " WHERE collection_id = $4 AND reminder_plan = $5 AND reminder_at IS NOT DISTINCT FROM $6"
      " RETURNING 1")
 
-SQL(collections_due, /* whatever their rule: so that the limit bounds what is looked at */
+SQL(collections_due, /* for any rule, so that the limit bounds how many rows are read */
     "SELECT " COLLECTION_COLUMNS " FROM collections WHERE due_at IS NOT NULL"
     " AND (due_at, collection_id) > ($1, $2) ORDER BY due_at, collection_id LIMIT $3")
 
-/* Whose money is held has done what there is to do. */
-SQL(reminder_people, /* who owed it at $4; with the page on which it can be paid, if one is open */
+/* A participant whose money is authorized has nothing left to do. */
+SQL(reminder_people, /* participants that owed it at $4; with the page on which it can be paid, if open */
     "SELECT p.participant_id, p.user_id, p.amount, s.url FROM participants p"
     " LEFT JOIN payments y ON y.context = 'participant' AND y.subject_id = p.participant_id"
     " AND y." LIVE " LEFT JOIN checkout_sessions s ON s.session_id = y.checkout_session_id"
@@ -136,7 +135,7 @@ SQL2(participant_put, /* bulk, sorted; a row each, but for those that another co
      " user_id = excluded.user_id, amount = excluded.amount, updated_at = excluded.updated_at"
      " WHERE participants.collection_id = excluded.collection_id RETURNING participant_id")
 
-SQL(participant_paid, /* what its payment is now: the only one that was ever captured (S1) */
+SQL(participant_paid, /* the state of its payment: the only one that was ever captured (S1) */
     "UPDATE participants SET status = 'paid', paid_amount = $1, refunded_amount = $2,"
     " paid_at = coalesce(paid_at, $3), updated_at = $3 WHERE participant_id = $4")
 

@@ -1,7 +1,7 @@
 /* dead_letter.h - part of all.h: read its rules there. No include guard: read many times.
  * Failed attempts, and what an operator does with dead letters (Q6).
  *
- * PostgreSQL: letters are locked in the order of their ids, before outcomes, lanes and messages. */
+ * PostgreSQL: dead letters are locked in the order of their ids, before outcomes, lanes and messages. */
 
 /* --- attempts --- */
 
@@ -12,13 +12,13 @@ SQL(message_failures_of, /* the newest */
     "SELECT attempt, at, error FROM message_failures WHERE message_id = $1"
     " ORDER BY seq DESC LIMIT $2")
 
-SQL2(message_failures_expire, /* looks at the $1 oldest and no further: seq grows with the time */
+SQL2(message_failures_expire, /* reads only the $1 oldest: seq grows with time */
      "DELETE FROM message_failures WHERE seq IN (SELECT seq FROM (SELECT seq, at FROM"
      " message_failures ORDER BY seq LIMIT $1) oldest WHERE at < $2) RETURNING 1",
      "DELETE FROM message_failures WHERE seq = ANY (ARRAY (SELECT seq FROM (SELECT seq, at FROM"
      " message_failures ORDER BY seq LIMIT $1) oldest WHERE at < $2)) RETURNING 1")
 
-/* --- whom a message is about, asked when it is buried --- */
+/* --- the payment that a message is about, read when it is buried --- */
 
 SQL(letter_payment, "UPDATE dead_letters SET payment_id = $1 WHERE id = $2")
 
@@ -29,8 +29,8 @@ SQL(payment_of_notification,
 
 /* --- pages: _down shows the newest first, _up is how they are worked on ---
  *
- * PostgreSQL compares whole index keys. With "kind = $1" it would find that the index by time gives the
- * same order, and walk over all other kinds to find a rare one. */
+ * PostgreSQL compares whole index keys. With "kind = $1" it may choose the index by time, which has the
+ * same order, and scan all other kinds to find a rare one. */
 
 #define LETTER_COLUMNS                                                                             \
     "SELECT id, kind, lane, ref, payment_id, reason, attempts, added_at, died_at,"                 \
@@ -90,7 +90,7 @@ SQL(letter_event, /* where it is about one of the provider's */
     "SELECT type, livemode, created_at, received_at FROM webhook_events"
     " WHERE stripe_event_id = $1")
 
-/* --- groups: a loose walk over (kind, cause), from ($1, $2) on, $3 of them at most ---
+/* --- groups: a loose index scan over (kind, cause), from ($1, $2) on, $3 of them at most ---
  *
  * Each step jumps to the next pair, however many letters have this one; of each but the last no more than
  * $7 are counted, between the times $5 and $6. $4: of this kind only; empty: of all. */
@@ -127,7 +127,7 @@ SQL(letter_name, "UPDATE dead_letters SET cause = $1 WHERE id = $2 AND cause = '
 
 /* --- acts --- */
 
-SQL2(letters_lock, /* bulk; those that are still there, ours until the commit */
+SQL2(letters_lock, /* bulk; those that still exist; locked until the commit */
      LETTER_COLUMNS "id = $1",
      LETTER_COLUMNS "id = ANY ($1::bytea[]) ORDER BY id FOR UPDATE")
 
@@ -139,7 +139,7 @@ SQL2(letters_retried, /* bulk; the id of each whose retry $3 begins the words of
      " AND substr(a.detail, 1, length(n.words)) = n.words LIMIT 1) IS NOT NULL")
 
 /* An event is added anew: how long it took from its reception to its effect counts from here, since
- * nobody worked at it in between. Other kinds keep their time: a send waits by it. */
+ * nothing was done in between. Other kinds keep their time, by which a send waits. */
 #define ADDED(now)                                                                                 \
     " CASE WHEN d.kind IN ('stripe.event', 'stripe.refetch', 'paypay.refetch') THEN " now          \
     " ELSE d.added_at END, "
@@ -180,10 +180,10 @@ SQL2(audit_letters, /* bulk */
      " WITH ORDINALITY AS n (at, operation, subject, detail, user_id, payment_id, ord)"
      " ORDER BY n.ord")
 
-SQL(letter_mend, /* what can be read now and could not when it came */
+SQL(letter_mend, /* fills what can be read now and could not be when it was stored */
     "UPDATE dead_letters SET body = $1, lane = $2, payment_id = $3 WHERE id = $4")
 
-SQL(webhook_event_stored, /* as an operator edited it, where one did */
+SQL(webhook_event_stored, /* with the body that an operator edited, if any */
     "SELECT coalesce((SELECT m.body FROM message_edits m WHERE m.message_id = e.message_id"
     " ORDER BY m.seq DESC LIMIT 1), e.body), e.trace, e.body FROM webhook_events e"
     " WHERE e.stripe_event_id = $1")

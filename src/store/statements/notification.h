@@ -1,21 +1,21 @@
-/* notification.h - part of all.h: read its rules there. No include guard: read many
- * times. What people are told, charges and disputes, and the history of events.
+/* notification.h - part of all.h: read its rules there. No include guard: read many times.
+ * Notifications, charges and disputes, and the history of events.
  *
- * PostgreSQL: a dispute is locked behind its payment; a notification by nobody else. */
+ * PostgreSQL: a dispute is locked behind its payment; a notification is locked by nothing else. */
 
-/* --- what people are told --- */
+/* --- notifications --- */
 
-/* The person's own language decides which words are kept; a participant's is that of its user. */
+/* The template is chosen by the person's language; a participant has the language of its user. */
 #define IN_JAPANESE "CASE WHEN l.language = 'ja' THEN "
 #define LANGUAGE_OF(user, participant, server)                                                     \
     " FROM (SELECT coalesce((SELECT c.language FROM contacts c WHERE c.user_id = coalesce(" user   \
     ", (SELECT p.user_id FROM participants p WHERE p.participant_id = " participant "))), " server \
     ") AS language) l"
 
-/* $13 NULL: this node tells, and adds the message that hands it on. Else others may: PostgreSQL has
- * nodes beside this one, and where one of them was seen telling since $13 the message comes with the
- * row, so that this costs no way there and back. SQLite has none. */
-SQL2(notification_add, /* no row: it was told before (E10). recorded_at NULL: a message hands it on */
+/* $13 NULL: this node has notification channels, and adds the message that delivers the notification
+ * itself. Else, on PostgreSQL, the statement adds the message if another node with channels was seen
+ * since $13, which saves a round trip. SQLite has no other nodes. */
+SQL2(notification_add, /* no row: it was emitted before (E10). recorded_at NULL: a message delivers it */
      "INSERT INTO notifications (id, dedupe, user_id, participant_id, payment_id, type, language,"
      " title, body, data, created_at, recorded_at, trace) SELECT $1, $2, $3, $4, $5, $6,"
      " l.language, " IN_JAPANESE "$7 ELSE $8 END, " IN_JAPANESE "$9 ELSE $10 END, $11, $12,"
@@ -48,7 +48,7 @@ SQL(transaction_balance, /* what is known of an intent's balance transaction, it
     "SELECT balance_transaction, fee FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1")
 
-SQL(transaction_receipt, /* only a charge itself tells the address */
+SQL(transaction_receipt, /* only a charge has the address */
     "SELECT stripe_charge_id, receipt_url FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1 AND stripe_charge_id IS NOT NULL"
     " AND receipt_url IS NOT NULL")
@@ -58,13 +58,13 @@ SQL(transaction_fee, /* no row: it is known, or another charge has paid since */
     " updated_at = $4 WHERE stripe_payment_intent_id = $5 AND stripe_charge_id = $6"
     " AND fee IS NULL")
 
-SQL(transaction_konbini, /* told late: only what is not known yet */
+SQL(transaction_konbini, /* reported late: fills only what is not known yet */
     "UPDATE payment_transactions SET konbini_number = coalesce(konbini_number, $1),"
     " konbini_store = coalesce(konbini_store, $2),"
     " konbini_expires_at = coalesce(konbini_expires_at, $3), updated_at = $4"
     " WHERE stripe_payment_intent_id = $5")
 
-SQL(refunds_that_stand, /* all that the gateway may have counted, ours of strays included */
+SQL(refunds_that_stand, /* all that the gateway may have counted, refunds of unmatched money included */
     "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM refunds WHERE payment_id = $1"
     " AND status NOT IN ('failed', 'canceled')")
 
@@ -85,8 +85,8 @@ SQL(disputes_that_count, /* open, or lost */
 
 /* --- history --- */
 
-/* What became of an event, in the words of the API: a dead letter has failed; what was kept and
- * never looked at is ignored. */
+/* What became of an event, in the words of the API: a dead letter has failed; an event
+ * that was stored and never applied is ignored. */
 #define WORD                                                                                       \
     " CASE WHEN o.outcome IS NULL THEN 'pending' WHEN o.outcome = 'dead' THEN 'failed'"            \
     " WHEN o.outcome IN ('processed', 'wrong_mode') THEN 'ignored' ELSE o.outcome END"
@@ -103,7 +103,7 @@ SQL(disputes_that_count, /* open, or lost */
 
 SQL(events_end, "SELECT coalesce(max(seq), 0) + 1 FROM webhook_events")
 
-SQL(events_page, /* newest first; $2 bounds what is looked at, so that a reader is soon done (M3) */
+SQL(events_page, /* newest first; $2 bounds the rows read, so that a reader ends soon (M3) */
     HISTORY_COLUMNS
     " FROM webhook_events e LEFT JOIN webhook_outcomes o ON o.message_id = e.message_id" DUPLICATES
     " WHERE e.seq < $1 AND e.seq >= $2" HISTORY_FILTER)

@@ -1,8 +1,8 @@
-/* operator.h - part of all.h: read its rules there. No include guard: read many
- * times. People who log in, and their sessions (A3).
+/* operator.h - part of all.h: read its rules there. No include guard: read many times.
+ * People who log in, and their sessions (A3).
  *
- * PostgreSQL: a person is locked before his sessions, so that a login and what ends his sessions
- * wait for each other: the second of them sees what the first did. */
+ * PostgreSQL: a person is locked before their sessions, so that a login and a statement that ends
+ * sessions wait for each other: the second sees what the first did. */
 
 #define OPERATOR_COLUMNS                                                                           \
     "id, name, role, password, disabled_at, created_at, updated_at, last_login_at"
@@ -26,11 +26,11 @@ SQL(operators_page, "SELECT " OPERATOR_COLUMNS " FROM operators WHERE id > $1 OR
 SQL(operator_put,
     "UPDATE operators SET role = $1, password = $2, disabled_at = $3, updated_at = $4 WHERE id = $5")
 
-SQL(operator_came, /* no row: he may not any more, or the password is another one now */
+SQL(operator_came, /* no row: the login is disabled, or the password was changed meanwhile */
     "UPDATE operators SET last_login_at = $1 WHERE id = $2 AND password = $3"
     " AND disabled_at IS NULL")
 
-SQL(operator_audit, /* user_id: who did it; all zero: the admin token; NULL: the command line */
+SQL(operator_audit, /* user_id: the person; all zero: the admin token; NULL: the command line */
     "INSERT INTO audit (at, operation, subject, result, times, detail, user_id)"
     " VALUES ($1, $2, $3, 'success', 1, $4, $5)")
 
@@ -40,7 +40,7 @@ SQL(session_add,
     "INSERT INTO operator_sessions (token, operator_id, name, role, created_at, seen_at, expires_at)"
     " VALUES ($1, $2, $3, $4, $5, $5, $6)")
 
-SQL(session_read, /* his name and role of now; o.id NULL: nobody's, or of the admin token */
+SQL(session_read, /* the person's present name and role; o.id NULL: no person's, or the admin token's */
     "SELECT s.token, s.operator_id, o.id, coalesce(o.name, s.name), coalesce(o.role, s.role),"
     " s.created_at, s.seen_at, s.expires_at FROM operator_sessions s"
     " LEFT JOIN operators o ON o.id = s.operator_id"

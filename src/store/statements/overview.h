@@ -1,6 +1,6 @@
 /* overview.h - part of all.h: read its rules there. No include guard: read many times.
- * What an operator sees at a glance (O8). Each is bounded: it reads so many rows at most, whatever
- * there is. */
+ * The overview (O8). Each statement is bounded: it reads a limited number of rows, however many
+ * exist. */
 
 SQL(today_payments, /* by currency: the newest $2 of those that were made since the id $1 */
     "SELECT p.currency, count(*), CAST(sum(coalesce(p.captured_amount, 0)) AS BIGINT),"
@@ -10,8 +10,8 @@ SQL(today_payments, /* by currency: the newest $2 of those that were made since 
 
 SQL(alerts_firing, "SELECT count(*) FROM alerts WHERE status = 'firing'")
 
-/* By kind, of the oldest $2: all that wait or are under way; those that are due and nobody has; the
- * first that is due. */
+/* By kind, of the oldest $2: all that wait or are under way; those that are due and not leased; the
+ * first due time. */
 SQL(messages_by_kind,
     "SELECT m.kind, count(*), CAST(sum(CASE WHEN m.ready = 1 AND m.due_at <= $1 THEN 1 ELSE 0 END)"
     " AS BIGINT), min(m.due_at) FROM (SELECT kind, ready, due_at FROM message ORDER BY seq LIMIT $2) m"
@@ -36,6 +36,6 @@ SQL(qstash_schedule_seen,
     "SELECT s.id, s.cron, (SELECT c.url FROM qstash_messages c WHERE c.id = s.template), s.paused,"
     " s.next_at, s.last_at, s.error FROM qstash_schedules s WHERE s.id = $1")
 
-SQL(audit_act, /* what a person did that is about no payment */
+SQL(audit_act, /* a person's act that concerns no payment */
     "INSERT INTO audit (at, operation, subject, result, times, detail, user_id)"
     " VALUES ($1, $2, $3, 'success', 1, $4, $5)")

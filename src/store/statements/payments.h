@@ -1,5 +1,4 @@
-/* payments.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* payments.h - part of all.h: read its rules there. No include guard: read many times.
  *
  * PostgreSQL locks rows in one order: key, booking, payment, refund, operation, message (M5). */
 
@@ -52,7 +51,7 @@ SQL(key_done,
     " WHERE user_id = $3 AND operation = $4 AND idempotency_key = $5 AND operation_id = $6"
     " AND state = 'running'")
 
-SQL(key_release, /* nothing happened: the same key may start afresh */
+SQL(key_release, /* nothing happened, so the same key may be used again */
     "DELETE FROM idempotency_records WHERE user_id = $1 AND operation = $2"
     " AND idempotency_key = $3 AND operation_id = $4 AND state = 'running'")
 
@@ -128,7 +127,7 @@ SQL(operation_own_find, /* one of a cause is enough, unless it was refused, or i
     " AND (phase <> 'done' OR result <> 'refused') AND NOT EXISTS (SELECT 1 FROM refunds r"
     " WHERE r.id = o.refund_id AND r.status IN ('failed', 'canceled'))")
 
-SQL(refund_cause, /* whose money, and why it goes back; no row: it was not made by an operation */
+SQL(refund_cause, /* the payment, and why the money goes back; no row: it was not made by an operation */
     "SELECT intent_id, cause FROM operations WHERE payment_id = $1 AND refund_id = $2")
 
 SQL(refund_tries, /* of a cause: so many, and so many of them have not failed */
@@ -143,7 +142,7 @@ SQL(operation_unknown,
     "UPDATE operations SET phase = 'unknown', sent_at = $1, sends = $2, asks = $3, result = $4,"
     " list_after = $5, list_at = $6 WHERE id = $7 AND phase <> 'done'")
 
-SQL(operation_resend, /* it will be sent (once more) from now on; what was looked for begins anew */
+SQL(operation_resend, /* it is submitted (again) from now on; its queries start from the beginning */
     "UPDATE operations SET phase = 'send', sent_at = $1, sends = $2, list_after = NULL"
     " WHERE id = $3 AND phase = 'unknown'")
 
@@ -169,7 +168,7 @@ SQL(refunds_of_payment,
     "SELECT " REFUND_COLUMNS " FROM (SELECT " REFUND_COLUMNS " FROM refunds WHERE payment_id = $1"
     " ORDER BY id DESC LIMIT $2) newest ORDER BY id")
 
-SQL(refund_sums, /* succeeded, all that still count, and how many those are; strays' ones aside */
+SQL(refund_sums, /* succeeded, all that still count, and their number; without those of unmatched money */
     "SELECT CAST(coalesce(sum(CASE WHEN status = 'succeeded' THEN amount ELSE 0 END), 0) AS BIGINT),"
     " CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE amount END), 0)"
     " AS BIGINT), CAST(coalesce(sum(CASE WHEN status IN ('failed', 'canceled') THEN 0 ELSE 1 END), 0)"
@@ -211,7 +210,7 @@ SQL(transaction_slip, /* a row: there is a slip, which may be paid until then */
     "SELECT konbini_expires_at FROM payment_transactions WHERE stripe_payment_intent_id = $1"
     " AND konbini_expires_at IS NOT NULL")
 
-SQL(transaction_canceled, /* a row: this intent is dead; 1: and all that we heard of it is its end */
+SQL(transaction_canceled, /* a row: this intent is canceled; 1: it never failed and was never authorized */
     "SELECT CASE WHEN failed_at IS NULL AND authorized_at IS NULL THEN 1 ELSE 0 END,"
     " coalesce(cancel_reason, 'canceled') FROM payment_transactions"
     " WHERE stripe_payment_intent_id = $1 AND status = 'canceled'")

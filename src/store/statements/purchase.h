@@ -1,10 +1,9 @@
-/* purchase.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* purchase.h - part of all.h: read its rules there. No include guard: read many times.
  *
  * PostgreSQL: a purchase's row changes only under the lock of its payment. Then come position,
- * user, campaign, layer, always in this order; a claim begins with its buyer and the position.
- * Campaign and layer are what everybody wants: they come last in what each payment does, and are
- * held for as short as can be (src/payment/README.md). */
+ * user, campaign, layer, always in this order; a claim locks its buyer and the position first.
+ * Campaign and layer are the most contended rows: each transaction locks them last, and as
+ * briefly as possible (src/payment/README.md). */
 
 /* For tx_row(): a row, if it changed one. */
 #define SQL_CHANGE(name, text) SQL2(name, text, text " RETURNING 1")
@@ -14,9 +13,9 @@
     " method_type, status, revenue, expires_at, created_at, completed_at, failed_at,"              \
     " cancelled_at, refunded_at"
 
-/* --- the position changes hands: each names who had it --- */
+/* --- positions: each statement names the present holder --- */
 
-SQL2(buyer_lock, /* its own statement, so that the next one sees what the lock kept out */
+SQL2(buyer_lock, /* a statement of its own, so that the next one sees what others committed */
      "SELECT $1 WHERE 0", "SELECT pg_advisory_xact_lock(2, hashtext(encode($1, 'hex')))")
 
 SQL(position_offer, /* with how many of its campaign $1 has reserved, as far as $2 */
@@ -42,7 +41,7 @@ SQL_CHANGE(position_sell,
            "UPDATE positions SET status = 'sold', sold_at = $1 WHERE position_id = $2"
            " AND purchase_id = $3 AND status = 'reserved'")
 
-SQL_CHANGE(position_take_back, /* it was released, and nobody else has it (E8) */
+SQL_CHANGE(position_take_back, /* it was released, and no other buyer has it (E8) */
            "UPDATE positions SET status = 'sold', user_id = $1, purchase_id = $2, reserved_at = $3,"
            " sold_at = $3 WHERE position_id = $4 AND status = 'available'")
 
@@ -65,7 +64,7 @@ SQL(purchases_of_user,
 SQL(purchases_all, "SELECT " PURCHASE_COLUMNS " FROM purchases WHERE purchase_id < $1"
                    " ORDER BY purchase_id DESC LIMIT $2")
 
-/* --- what somebody bought --- */
+/* --- what a user bought --- */
 
 SQL(user_bought, /* one purchase more, which brought $3 */
     "INSERT INTO users (user_id, currency, purchases, total_spent, created_at, updated_at)"

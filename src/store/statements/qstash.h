@@ -1,5 +1,5 @@
-/* The QStash API: parcels, where they are, their gates. What only its reading calls need stands in
- * qstash_read.h, what its administration needs in qstash_admin.h. */
+/* The QStash API: its messages, where each one is, and the limiters. Statements that only its reading
+ * calls use are in qstash_read.h, those of its administration in qstash_admin.h. */
 
 /* The columns of parcel_of_row(), in this order; the body stands behind them where it is asked for. */
 #define PARCEL_COLUMNS \
@@ -20,7 +20,7 @@ SQL2(qstash_message_add, /* bulk */
      " $13::bigint[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],"
      " $20::text[], $21::text[], $22::text[], $23::text[], $24::bytea[])")
 
-SQL2(qstash_live_add, /* bulk; the order of the rows is the order of the parcels */
+SQL2(qstash_live_add, /* bulk; the order of the rows is the order of the messages */
      "INSERT INTO qstash_live (id, place, due_at, queue_id, slot, counts, flow_key, bytes, host_hash,"
      " path_hash, caller_ip, schedule_id, topic)"
      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -85,13 +85,13 @@ SQL2(qstash_live_give_token, /* bulk: to the queue, with a token of its flow key
      "UPDATE qstash_live SET place = 0, token = 1 WHERE id = $1",
      "UPDATE qstash_live SET place = 0, token = 1 WHERE id = ANY ($1::bytea[])")
 
-/* --- the two gates; each is locked (queue_lock_lanes) before its row is read --- */
+/* --- the two limiters; each is locked (queue_lock_lanes) before its row is read --- */
 
-/* PostgreSQL is asked for an order that only the index has: by seq alone it would walk the primary key
+/* PostgreSQL is asked for an order that only the index has: by seq alone it would scan the primary key
  * (qstash_read.h). */
 #define IN_LINE "SELECT l.id, l.due_at, l.bytes," \
     " (SELECT c.host FROM qstash_messages c WHERE c.id = l.id) FROM qstash_live l"
-SQL2(qstash_queue_waiting, /* who is next in line: place 1 waits for a slot, place 3 has one */
+SQL2(qstash_queue_waiting, /* the next ones in line: place 1 waits for a slot, place 3 has one */
      IN_LINE " INDEXED BY qstash_live_queue WHERE l.queue_id = $1 AND l.place = $2 ORDER BY l.seq"
      " LIMIT $3",
      IN_LINE " WHERE l.queue_id = $1 AND (l.place, l.seq) > ($2, 0) AND l.place <= $2"
@@ -115,7 +115,7 @@ SQL(qstash_queue_save, "UPDATE qstash_queues SET running = $1, lag = $2 WHERE id
 SQL(qstash_flow_read,
     "SELECT parallelism, rate, period_s, paused, pinned_parallelism, pinned_rate, running, waiting,"
     " started, period_from, wake_at FROM qstash_flows WHERE key = $1")
-SQL(qstash_flow_configure, /* the latest parcel's words count, unless pinned */
+SQL(qstash_flow_configure, /* the latest message's settings count, unless pinned */
     "INSERT INTO qstash_flows (key, parallelism, rate, period_s, used_at) VALUES ($1, $2, $3, $4, $5)"
     " ON CONFLICT (key) DO UPDATE SET"
     " parallelism = CASE WHEN qstash_flows.pinned_parallelism = 1 THEN qstash_flows.parallelism"
@@ -134,13 +134,13 @@ SQL(qstash_dead_add,
     " flow_key, caller_ip, response_header, response_body)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING seq")
 
-SQL(qstash_letter_add, /* it may be there: the queue buried it, and then told us */
+SQL(qstash_letter_add, /* it may exist already: the queue buried the message and then reported it */
     "INSERT INTO dead_letters (id, kind, lane, ref, body, reason, cause, attempts, added_at, died_at)"
     " VALUES ($1, $2, NULL, $3, NULL, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET"
     " ref = excluded.ref, body = NULL, reason = excluded.reason, cause = excluded.cause,"
     " attempts = excluded.attempts")
 
-/* Under the keys' locks, so that between the two nobody claims one. */
+/* Under the keys' locks, so that no key is claimed between the two statements. */
 SQL2(qstash_dedup_known, /* bulk */
      "SELECT key, message_id, until FROM qstash_dedup WHERE key = $1",
      "SELECT key, message_id, until FROM qstash_dedup WHERE key = ANY ($1::bytea[])")
@@ -151,7 +151,7 @@ SQL2(qstash_dedup_put, /* bulk; no key twice */
      " SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[])"
      " ON CONFLICT (key) DO UPDATE SET message_id = excluded.message_id, until = excluded.until")
 
-SQL(qstash_queue_left, /* those that wait first, so that none of them is let in; no callbacks */
+SQL(qstash_queue_left, /* those that wait first, so that none of them starts; no callbacks */
     "SELECT id FROM qstash_live WHERE queue_id = $1 AND cancel = 0 AND counts = 1"
     " ORDER BY place DESC, seq DESC LIMIT $2")
 SQL(qstash_queue_gone, /* deleted, and nothing of it is left */

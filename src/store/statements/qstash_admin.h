@@ -1,6 +1,6 @@
 /* The administration of the QStash API: queues, URL groups, flow keys, signing keys, schedules. */
 
-/* --- queues: their gates stand in qstash.h --- */
+/* --- queues: their limiters are in qstash.h --- */
 
 SQL(qstash_queue_count, "SELECT count(*) FROM qstash_queues WHERE name IS NOT NULL")
 SQL(qstash_queues_all,
@@ -10,7 +10,7 @@ SQL(qstash_queue_show,
     "SELECT name, parallelism, paused, lag, created_at, updated_at FROM qstash_queues WHERE name = $1")
 SQL(qstash_queue_set, /* under its lock */
     "UPDATE qstash_queues SET parallelism = $1, paused = $2, updated_at = $3 WHERE id = $4")
-SQL(qstash_queue_unname, /* deleted: nobody finds it any more, and nothing leaves it */
+SQL(qstash_queue_unname, /* deleted: it can no longer be found, and none of its messages starts */
     "UPDATE qstash_queues SET name = NULL, paused = 1, updated_at = $1 WHERE id = $2")
 
 /* --- URL groups --- */
@@ -81,7 +81,7 @@ SQL2(qstash_templates, /* bulk */
 SQL2(qstash_templates_all, /* bulk; with their bodies */
      "SELECT " PARCEL_COLUMNS ", c.body FROM qstash_messages c WHERE c.id = $1",
      "SELECT " PARCEL_COLUMNS ", c.body FROM qstash_messages c WHERE c.id = ANY ($1::bytea[])")
-SQL2(qstash_last_states, /* bulk; how each parcel stands, by its newest line; none: it is forgotten */
+SQL2(qstash_last_states, /* bulk; the state of each message, by its newest log line; no row: it was deleted */
      "SELECT id, state FROM qstash_log WHERE id = $1 ORDER BY seq DESC LIMIT 1",
      "SELECT n.id, (SELECT l.state FROM qstash_log l WHERE l.id = n.id ORDER BY l.seq DESC LIMIT 1)"
      " FROM unnest($1::bytea[]) AS n (id)")

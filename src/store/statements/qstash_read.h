@@ -1,7 +1,7 @@
-/* qstash_read.h - part of all.h: read its rules there. No include guard: read many
- * times. The QStash API's calls that read and clear, and its retention.
+/* qstash_read.h - part of all.h: read its rules there. No include guard: read many times.
+ * The QStash API's calls that read and clear, and its retention.
  *
- * Walks (find.c): each goes along one index from where the last one ended, a page at a time; what
+ * Scans (find.c): each continues along one index where the last one ended, a page at a time; what
  * the index cannot decide is decided by qstash_facts. Columns: seq, id, then what is compared.
  *
  * "key = $1 ORDER BY seq LIMIT $2" has another plan: along the primary key past all the others, until
@@ -12,7 +12,7 @@
 
 #define NEWEST "9223372036854775807"
 
-/* --- live ones, the newest first: what waits behind others goes before them --- */
+/* --- live ones, the newest first: messages that wait behind others come before them --- */
 
 #define LIVE "SELECT seq, id FROM qstash_live"
 #define LIVE_SQLITE(index, key)                                                                    \
@@ -137,7 +137,7 @@ SQL(qstash_dead_show, /* by id: its content, and how it died */
     " (SELECT d.response_header FROM qstash_dead d WHERE d.id = c.id),"
     " (SELECT d.response_body FROM qstash_dead d WHERE d.id = c.id)"
     " FROM qstash_messages c WHERE c.id = $1")
-SQL(qstash_dead_need, /* by id: how much qstash_dead_show brings, and its gates */
+SQL(qstash_dead_need, /* by id: how many bytes qstash_dead_show returns, and its limiters */
     "SELECT (SELECT q.id FROM qstash_queues q WHERE q.name = c.queue), c.flow_key, coalesce(length(c.body), 0) + 2 * coalesce(length(c.header), 0)"
     " + coalesce((SELECT length(d.response_body) FROM qstash_dead d WHERE d.id = c.id), 0)"
     " FROM qstash_messages c WHERE c.id = $1")
@@ -149,7 +149,7 @@ SQL(qstash_dead_remove, "DELETE FROM qstash_dead WHERE seq = $1")
 
 #undef DEAD
 
-SQL(qstash_message_release, /* of a dead one that is none any more, once the log has no line of it */
+SQL(qstash_message_release, /* of one that is no longer a dead letter, once the log has no line of it */
     "DELETE FROM qstash_messages WHERE id = $1"
     " AND (SELECT l.seq FROM qstash_log l WHERE l.id = $1 ORDER BY l.seq LIMIT 1) IS NULL")
 
@@ -161,7 +161,7 @@ SQL(qstash_log_oldest, "SELECT seq, at, id, state FROM qstash_log ORDER BY seq L
 SQL2(qstash_log_forget, /* bulk */
      "DELETE FROM qstash_log WHERE seq = $1",
      "DELETE FROM qstash_log WHERE seq = ANY ($1::bigint[])")
-SQL2(qstash_messages_forget, /* bulk; whose last line goes. A dead one's content stays with it */
+SQL2(qstash_messages_forget, /* bulk; those whose last log line is deleted. A dead letter keeps its content */
      "DELETE FROM qstash_messages WHERE id = $1"
      " AND (SELECT l.seq FROM qstash_live l WHERE l.id = qstash_messages.id) IS NULL"
      " AND (SELECT d.seq FROM qstash_dead d WHERE d.id = qstash_messages.id) IS NULL",

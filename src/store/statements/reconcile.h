@@ -1,20 +1,20 @@
 /* reconcile.h - part of all.h: read its rules there. No include guard: read many times.
- * Webhooks that never came, outcomes that nobody knows, and the provider's books (E11, P7). */
+ * Backfill of missing events, unknown outcomes, and the provider's ledger (E11, P7). */
 
-/* --- healing --- */
+/* --- backfill --- */
 
 SQL(heal_get,
     "SELECT done_at, coalesce(until_at, 0), coalesce(after_id, '') FROM heal_cursor"
     " WHERE provider = $1")
 
-SQL(heal_put, /* whoever comes late only repeats what was done */
+SQL(heal_put, /* a late backfill only repeats work */
     "INSERT INTO heal_cursor (provider, done_at, until_at, after_id, updated_at)"
     " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (provider) DO UPDATE SET done_at = excluded.done_at,"
     " until_at = excluded.until_at, after_id = excluded.after_id, updated_at = excluded.updated_at")
 
 /* --- unknown outcomes --- */
 
-SQL(unknown_state, /* how many, $1 at most; since when the oldest is claimed. Ids grow with the time */
+SQL(unknown_state, /* how many, $1 at most; since when the oldest is claimed. Ids grow with time */
     "SELECT (SELECT count(*) FROM (SELECT 1 FROM operations WHERE phase = 'unknown' LIMIT $1) x),"
     " coalesce((SELECT claimed_at FROM operations WHERE phase = 'unknown' ORDER BY id LIMIT 1), 0)")
 
@@ -23,7 +23,7 @@ SQL(unknown_state, /* how many, $1 at most; since when the oldest is claimed. Id
     " o.result, p.amount, p.currency, p.gateway, p.gateway_transaction_id, p.status, p.context"    \
     " FROM operations o JOIN payments p ON p.id = o.payment_id WHERE o.phase = 'unknown'"
 
-SQL(unknown_untold, /* told long ago or never, and old enough */
+SQL(unknown_untold, /* reported long ago or never, and old enough */
     UNKNOWN_COLUMNS " AND o.told_at <= $1 AND o.claimed_at <= $2 ORDER BY o.told_at, o.id LIMIT $3")
 
 SQL(unknown_page, UNKNOWN_COLUMNS " AND o.id > $1 ORDER BY o.id LIMIT $2")
@@ -55,15 +55,15 @@ SQL(reconcile_last, "SELECT coalesce(max(day), '') FROM reconciliations")
 
 SQL2(reconcile_add, RECONCILE_ADD, RECONCILE_ADD " RETURNING 1") /* no row: it is being worked on */
 
-/* Nobody works on it, since its message is gone. Behind reconcile_add, which holds the row's lock: one
- * statement alone would not see the message of who held it before. */
+/* No node works on it, since its message is gone. Runs after reconcile_add, which holds the row's
+ * lock: a single statement would not see the message of the lock's previous holder. */
 #define RECONCILE_ABANDON                                                                          \
     "UPDATE reconciliations SET phase = 'done' WHERE day = $1 AND phase <> 'done'"                 \
     " AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = reconciliations.run_id)"
 
 SQL2(reconcile_abandon, RECONCILE_ABANDON, RECONCILE_ABANDON " RETURNING 1")
 
-SQL(reconcile_step, /* one row, or somebody else works on it: its place was another one */
+SQL(reconcile_step, /* one row, or another node works on it: its place was changed */
     "UPDATE reconciliations SET phase = $1, place = $2, theirs = theirs + $3, ours = ours + $4,"
     " checked = checked + $5, differences = differences + $6, healed = healed + $7,"
     " anew = anew + $8, failures = 0, error = NULL, updated_at = $9, ended_at = $10"
@@ -76,7 +76,7 @@ SQL(reconcile_error, /* where it stands is not changed by it */
 
 /* --- what it compares --- */
 
-/* $1 of tx_bulk is what it is found by. Refunds of strays never were the payment's money (D22). */
+/* $1 of tx_bulk is what it is found by. Refunds of unmatched money never were the payment's money (D22). */
 #define OUR_COLUMNS                                                                                \
     "SELECT p.id, p.gateway, coalesce(p.gateway_transaction_id, ''), p.context, p.status,"         \
     " p.amount, p.currency, coalesce(p.captured_amount, -1), coalesce(t.fee, -1),"                 \
@@ -100,7 +100,7 @@ SQL2(books_by_payment, /* bulk */
      OUR_COLUMNS OUR_PAYMENTS " WHERE p.id = $1",
      OUR_COLUMNS OUR_PAYMENTS " WHERE p.id = ANY ($1::bytea[])")
 
-SQL(books_of_day, /* ids grow with the time; the last column: the provider named it */
+SQL(books_of_day, /* ids grow with time; the last column: the provider named it */
     OUR_COLUMNS ", CASE WHEN s.payment_id IS NULL THEN 0 ELSE 1 END" OUR_PAYMENTS
     " LEFT JOIN reconciliation_seen s ON s.day = $1 AND s.payment_id = p.id"
     " WHERE p.id > $2 AND p.id < $3 ORDER BY p.id LIMIT $4")
@@ -145,7 +145,7 @@ SQL(reconcile_differences_read,
     "SELECT key, kind, gateway, payment_id, intent_id, currency, ours, theirs, state, at"
     " FROM reconciliation_differences WHERE day = $1 ORDER BY state DESC, key, kind LIMIT $2")
 
-/* --- what it forgets; some rows at a time, a row for each --- */
+/* --- retention: some rows at a time, a row for each --- */
 
 #define FORGET(table, column)                                                                      \
     "DELETE FROM " table " WHERE day = $1 AND " column " IN (SELECT " column " FROM " table        \

@@ -14,7 +14,7 @@ SQL(message_edit_first, "SELECT original FROM message_edits WHERE message_id = $
 SQL(message_edits_move, /* to the id that it has from now on */
     "UPDATE message_edits SET message_id = $1 WHERE message_id = $2")
 
-/* Neither it nor the message that asks the gateway for it is there: their ids differ in the last
+/* Neither the message nor the one that queries the gateway for it exists: their ids differ in the last
  * byte (refetch_id), so one seek finds both. */
 #define NONE_IN(table)                                                                             \
     "coalesce(substr((SELECT x.id FROM " table " x WHERE x.id > substr(m.message_id, 1, 15)"       \
@@ -55,7 +55,7 @@ SQL(redrive_move, /* under its lock */
     " due_at = $6, matched = $7, exact = $8, done = $9, refused = $10, refusals = $11,"
     " updated_at = $12, ended_at = $13 WHERE id = $14")
 
-SQL2(redrive_end, /* a row: it ran until now */
+SQL2(redrive_end, /* a row: it was running */
      "UPDATE redrives SET state = $1, updated_at = $2, ended_at = $2 WHERE id = $3"
      " AND state = 'running'",
      "UPDATE redrives SET state = $1, updated_at = $2, ended_at = $2 WHERE id = $3"
@@ -78,7 +78,7 @@ SQL(replay_source,
     " WHERE m.message_id = e.message_id ORDER BY m.seq DESC LIMIT 1), e.body), e.body"
     " FROM webhook_events e WHERE e.stripe_event_id = $1")
 SQL(replay_outcome, "SELECT outcome, payment_id FROM webhook_outcomes WHERE message_id = $1")
-SQL(replay_outcome_take, /* only a dead one is told anew */
+SQL(replay_outcome_take, /* only a dead one is replaced */
     "DELETE FROM webhook_outcomes WHERE message_id = $1 AND outcome = 'dead'")
 
 SQL(event_replay_add,

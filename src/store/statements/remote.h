@@ -1,7 +1,8 @@
 /* remote.h - part of all.h: read its rules there. No include guard: read many times.
  * Events that reach us, or leave us, through a QStash (Q4, Q5). */
 
-SQL2(event_lock, /* who applies, queues or buries an event past the queue holds this until its commit */
+SQL2(event_lock, /* held until the commit by a transaction that applies, queues or buries an event
+                    outside of its message */
      "SELECT $1 WHERE 0", "SELECT pg_advisory_xact_lock(3, hashtext($1))")
 
 SQL(event_names, "SELECT message_id, received_at FROM webhook_events WHERE stripe_event_id = $1")
@@ -9,7 +10,7 @@ SQL(event_names, "SELECT message_id, received_at FROM webhook_events WHERE strip
 SQL(event_whole, /* of Stripe's: of PayPay's only the name is taken from what came */
     "SELECT type, trace, body FROM webhook_events WHERE stripe_event_id = $1 AND provider = 'stripe'")
 
-SQL(event_standing, /* one statement, so one moment; $2: the message that asks the gateway (E2) */
+SQL(event_standing, /* one statement, so one snapshot; $2: the message that queries the gateway (E2) */
     "SELECT (SELECT outcome FROM webhook_outcomes WHERE message_id = $1),"
     " (SELECT count(*) FROM message WHERE id IN ($1, $2)),"
     " (SELECT count(*) FROM dead_letters WHERE id IN ($1, $2))")

@@ -284,7 +284,7 @@ SQL2(sandbox_event_list, /* newest first; $1: a type, or empty for all */
      "SELECT body FROM sandbox_events WHERE $1 = '' OR type = $1 ORDER BY seq DESC LIMIT $2", "")
 
 SQL2(sandbox_books, /* $1: a payment, or empty for all; $2: intents behind this id. What belongs to an
-                       intent shares the middle of its id, so both sums are short walks along a key */
+                       intent shares the middle of its id, so both sums are short scans along a key */
      "SELECT i.id, json_extract(i.metadata, '$.payment_id'), i.status, i.currency, i.amount,"
      " i.amount_capturable,"
      " (SELECT coalesce(sum(c.amount_captured), 0) FROM sandbox_charges c"

@@ -1,5 +1,5 @@
-/* sandbox_events.h - part of all.h: read its rules there. No include guard: read many
- * times. */
+/* sandbox_events.h - part of all.h: read its rules there. No include guard: read many times.
+ * */
 
 /* --- sandbox/stripe/event_list.c --- */
 

@@ -1,5 +1,5 @@
-/* sandbox_faults.h - part of all.h: read its rules there. No include guard: read many
- * times. */
+/* sandbox_faults.h - part of all.h: read its rules there. No include guard: read many times.
+ * */
 
 /* --- sandbox/fault/switches_kept.c --- */
 
@@ -19,7 +19,7 @@ SQL2(sandbox_switches, "SELECT name, body FROM sandbox_switches ORDER BY name", 
 
 /* --- sandbox/page/home.c --- */
 
-SQL2(sandbox_home_events, /* newest first: what was told, and how that goes */
+SQL2(sandbox_home_events, /* newest first: the events, and the state of their delivery */
      "SELECT e.id, e.type, e.created_at, json_extract(e.body, '$.data.object.id'),"
      " json_extract(e.body, '$.pending_webhooks') FROM sandbox_events e ORDER BY e.seq DESC LIMIT $1",
      "")
@@ -29,7 +29,7 @@ SQL2(sandbox_home_messages, /* of the newest events: those that are still on the
      " (SELECT id FROM sandbox_events ORDER BY seq DESC LIMIT $1)",
      "")
 
-SQL2(sandbox_home_dead, /* ... and those that were given up */
+SQL2(sandbox_home_dead, /* ... and those that became dead letters */
      "SELECT ref, attempts, reason FROM dead_letters WHERE kind = 'sandbox.webhook' AND ref IN"
      " (SELECT id FROM sandbox_events ORDER BY seq DESC LIMIT $1)",
      "")
@@ -54,7 +54,7 @@ SQL2(sandbox_home_codes, /* that can still be paid */
      " sandbox_paypay_codes WHERE status = 'open' AND expires_at > $1 ORDER BY created_at DESC LIMIT $2",
      "")
 
-SQL2(sandbox_home_sessions, /* a walk over the newest alone */
+SQL2(sandbox_home_sessions, /* scans only the newest */
      "SELECT id, created_at, amount, currency FROM (SELECT id, created_at, amount, currency, status"
      " FROM sandbox_sessions ORDER BY id DESC LIMIT $1) x WHERE status = 'open'",
      "")

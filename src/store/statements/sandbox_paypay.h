@@ -50,7 +50,7 @@ SQL2(sandbox_paypay_payment_of,
      " $1",
      "")
 
-SQL2(sandbox_paypay_similar, /* a payment of this user over this amount, after $3, that was not in vain */
+SQL2(sandbox_paypay_similar, /* a payment of this user over this amount, after $3, not failed or canceled */
      "SELECT id FROM sandbox_paypay_payments WHERE user_authorization = $1 AND amount = $2 AND"
      " accepted_at > $3 AND status NOT IN ('FAILED', 'CANCELED') LIMIT 1",
      "")

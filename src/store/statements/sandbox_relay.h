@@ -1,5 +1,5 @@
-/* sandbox_relay.h - part of all.h: read its rules there. No include guard: read many
- * times. */
+/* sandbox_relay.h - part of all.h: read its rules there. No include guard: read many times.
+ * */
 
 /* --- sandbox/relay/rows.c --- */
 
@@ -20,17 +20,17 @@ SQL2(relay_session_add,
      " ($1, $2, $3, $4, 0)",
      "")
 
-SQL2(relay_sessions, /* who is connected comes last */
+SQL2(relay_sessions, /* connected sessions come last */
      "SELECT id, created_at, until, last FROM sandbox_relay_sessions ORDER BY until IS NULL, until", "")
 
-SQL2(relay_sessions_left, /* at start: nobody can be connected */
+SQL2(relay_sessions_left, /* at start: no session can be connected */
      "UPDATE sandbox_relay_sessions SET until = $1, link = NULL WHERE until IS NULL", "")
 
 SQL2(relay_session_find, "SELECT secret, until FROM sandbox_relay_sessions WHERE id = $1", "")
 
 SQL2(relay_session_join, "UPDATE sandbox_relay_sessions SET until = NULL, link = $1 WHERE id = $2", "")
 
-SQL2(relay_session_leave, /* none: it is connected anew, or forgotten */
+SQL2(relay_session_leave, /* no row: it is connected again, or was deleted */
      "UPDATE sandbox_relay_sessions SET until = $1, link = NULL WHERE id = $2 AND link = $3", "")
 
 SQL2(relay_session_drop, "DELETE FROM sandbox_relay_sessions WHERE id = $1", "")
@@ -44,7 +44,7 @@ SQL2(relay_waiting_trim, "DELETE FROM sandbox_relay_waiting WHERE session = $1 A
 
 SQL2(relay_waiting_drop, "DELETE FROM sandbox_relay_waiting WHERE session = $1", "")
 
-SQL2(relay_waiting, /* what is next; an event that is forgotten is not */
+SQL2(relay_waiting, /* the next event; deleted ones are skipped */
      "SELECT w.seq, e.id, e.body FROM sandbox_relay_waiting w JOIN sandbox_events e ON e.id = w.event"
      " WHERE w.session = $1 AND w.seq > $2 ORDER BY w.seq LIMIT $3",
      "")

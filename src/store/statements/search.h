@@ -1,9 +1,8 @@
-/* search.h - part of all.h: read its rules there. No include guard: read many
- * times.
+/* search.h - part of all.h: read its rules there. No include guard: read many times.
  *
- * Finding payments (O8). A walk takes an index in its order, newest first; `edge` says where a
- * bounded number of its rows ends, `rows` reads what fits between two places. The filter is the
- * same everywhere: an empty value lets all pass. +created_at: no index may be chosen for it. */
+ * Searching payments (O8). A scan follows an index in its order, newest first; `edge` returns where
+ * a bounded number of its rows ends, `rows` reads the matching rows between two places. The filter
+ * is the same everywhere: an empty value matches all. +created_at: no index is chosen for it. */
 
 #define FOUND_COLUMNS                                                                              \
     "id, context, subject_id, user_id, amount, captured_amount, refunded_amount,"                  \
@@ -17,11 +16,11 @@
     " AND (booking_id = " booking " OR length(" booking ") = 0)"                                   \
     " AND +created_at >= " from " AND +created_at < " to
 
-/* Whoever plans by statistics takes the way of the primary key where most payments have this user,
- * key or gateway, and walks the whole table for one that is rare. So SQLite is told the index, and
- * PostgreSQL orders by all of its columns: no other index is in that order. There an end by all
- * columns would not end the walk (only the first of them counts), so a number of rows does, the
- * last parameter, and what stands behind the end is dropped. */
+/* A planner with statistics chooses the primary key where most payments have this user, key or
+ * gateway, and scans the whole table for a rare one. So SQLite is told the index, and PostgreSQL
+ * orders by all of its columns, an order that no other index has. There a bound on all columns would
+ * not end the scan (only the first column counts), so the last parameter limits the number of rows,
+ * and rows beyond the bound are dropped. */
 #define FOUND_IS_1(column, index)                                                                  \
     " FROM payments INDEXED BY " index " WHERE " column " = $1 AND id < $2 AND id >= $3"
 #define FOUND_RUN_1(columns, column, end)                                                          \
@@ -84,7 +83,7 @@ SQL(found_one,
     "SELECT " FOUND_COLUMNS " FROM payments WHERE id = $1"
     FOUND_FILTER("$2", "$3", "$4", "$5", "$6", "$7", "$8"))
 
-/* --- whose is it: ids of payments below $2, the newest $3 of them --- */
+/* --- which payment is it: ids of payments below $2, the newest $3 of them --- */
 
 SQL(find_by_id, "SELECT id FROM payments WHERE id = $1 AND id < $2 LIMIT $3")
 SQL(find_by_purchase,
@@ -105,7 +104,7 @@ SQL2(find_by_operation_key,
 SQL(find_by_intent,
     "SELECT payment_id FROM payment_transactions WHERE stripe_payment_intent_id = $1"
     " AND payment_id < $2 LIMIT $3")
-SQL(find_by_own_intent, /* of which nothing was heard yet but that it is there */
+SQL(find_by_own_intent, /* of which only the existence was reported yet */
     "SELECT id FROM payments WHERE gateway_transaction_id = $1"
     " AND status IN ('PENDING', 'FAILED') AND id < $2 LIMIT $3")
 SQL(find_by_charge,

@@ -1,8 +1,8 @@
-/* send.h - part of all.h: read its rules there. No include guard: read many
- * times. How people are reached (N1), and what was sent to them.
+/* send.h - part of all.h: read its rules there. No include guard: read many times.
+ * Contacts of people (N1), and what was sent to them.
  *
- * PostgreSQL: a contact is locked before its devices, those by their tokens; a send by nobody else
- * but its own job and who forgets its person. */
+ * PostgreSQL: a contact is locked before its devices, those by their tokens; a send only by its own
+ * job and by the statements that forget its person. */
 
 /* --- contacts --- */
 
@@ -21,7 +21,7 @@ SQL(contact_put,
 
 SQL(contact_remove, "DELETE FROM contacts WHERE user_id = $1 RETURNING 1")
 
-SQL2(devices_of, /* by bytes, as the program sorts them: all lock them in one order */
+SQL2(devices_of, /* by bytes, as the program sorts them: every transaction locks them in one order */
      "SELECT token FROM devices WHERE user_id = $1 ORDER BY token",
      "SELECT token FROM devices WHERE user_id = $1 ORDER BY token COLLATE \"C\"")
 
@@ -30,7 +30,7 @@ SQL2(devices_of_many, /* bulk */
      "SELECT user_id, token FROM devices WHERE user_id = ANY ($1::bytea[])"
      " ORDER BY token COLLATE \"C\"")
 
-SQL2(device_put, /* bulk, sorted by token; who named it last has it */
+SQL2(device_put, /* bulk, sorted by token; it belongs to the user that registered it last */
      "INSERT INTO devices (token, user_id, created_at) VALUES ($1, $2, $3)"
      " ON CONFLICT (token) DO UPDATE SET user_id = excluded.user_id,"
      " created_at = excluded.created_at WHERE devices.user_id <> excluded.user_id",
@@ -43,20 +43,20 @@ SQL2(device_drop, /* bulk, sorted by token, of one user */
      "DELETE FROM devices WHERE token = $1 AND user_id = $2",
      "DELETE FROM devices WHERE token = ANY ($1::text[]) AND user_id = ($2::bytea[])[1]")
 
-SQL(device_gone, "DELETE FROM devices WHERE token = $1") /* whoever has it now */
+SQL(device_gone, "DELETE FROM devices WHERE token = $1") /* of any user */
 
 SQL(devices_forget, "DELETE FROM devices WHERE user_id = $1")
 
-/* --- who tells --- */
+/* --- nodes with notification channels --- */
 
 SQL(teller_seen, "INSERT INTO tellers (node, seen_at) VALUES ($1, $2)"
                  " ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at")
 
-SQL(tellers_forget, "DELETE FROM tellers WHERE seen_at <= $1") /* a node that starts has a new name */
+SQL(tellers_forget, "DELETE FROM tellers WHERE seen_at <= $1") /* a node has a new id at each start */
 
 /* --- what is sent --- */
 
-SQL2(notify_read, /* bulk: whom it is for. No contact: no user_id of one */
+SQL2(notify_read, /* bulk: the recipients. No contact: its user_id is NULL */
      "SELECT n.id, coalesce(n.user_id, p.user_id), c.user_id, c.channels, c.email, p.email"
      " FROM notifications n LEFT JOIN participants p ON p.participant_id = n.participant_id"
      " LEFT JOIN contacts c ON c.user_id = coalesce(n.user_id, p.user_id) WHERE n.id = $1",
@@ -81,21 +81,21 @@ SQL(send_read,
     " s.updated_at FROM sends s JOIN notifications n ON n.id = s.notification_id"
     " LEFT JOIN participants p ON p.participant_id = n.participant_id WHERE s.id = $1")
 
-SQL(send_mark, /* one row: it is sent by nobody else, and nobody called it off */
+SQL(send_mark, /* one row, or another job sends it, or it was cancelled */
     "UPDATE sends SET status = 'sending', tries = CASE WHEN status = 'failed' THEN 1"
     " ELSE tries + 1 END, why = NULL, updated_at = $1 WHERE id = $2 AND status = $3")
 
 SQL(send_end, "UPDATE sends SET status = $1, why = $2, updated_at = $3 WHERE id = $4 AND status = $5")
 
-SQL(send_revive, /* called back from the dead letters where it cannot be sent */
+SQL(send_revive, /* retried from the dead letters after it could not be sent */
     "UPDATE sends SET status = 'waiting', tries = 0, why = NULL, updated_at = $1 WHERE id = $2"
     " AND status = 'failed'")
 
-SQL(sends_told, /* one of this notification and channel was told, or may have been */
+SQL(sends_told, /* one of this notification and channel was sent, or may have been */
     "SELECT count(*) FROM sends WHERE notification_id = $1 AND channel = $2"
     " AND status IN ('sent', 'unknown', 'sending')")
 
-SQL2(send_skip, /* the address goes with it */
+SQL2(send_skip, /* deletes the address too */
      "UPDATE sends SET status = 'skipped', target = hex(id), why = $1, updated_at = $2 WHERE id = $3"
      " AND status IN ('waiting', 'failed', 'sending')",
      "UPDATE sends SET status = 'skipped', target = upper(encode(id, 'hex')), why = $1,"
@@ -117,12 +117,12 @@ SQL2(send_skip, /* the address goes with it */
 #define PG_SOME(FROM) FORGET("upper(encode(id, 'hex'))") " = ANY (ARRAY (SELECT s.id" FROM         \
     STILL_THERE("upper(encode(s.id, 'hex'))") ")) RETURNING 1"
 
-SQL2(sends_forget, /* some at a time, the newest first: what waits is not sent; no address stays */
+SQL2(sends_forget, /* some at a time, the newest first: waiting ones are not sent, addresses are deleted */
      SOME(" FROM sends s WHERE s.user_id = $2"),
      PG_SOME(" FROM sends s WHERE s.user_id = $2 AND"))
 
-/* The same of what his organisers had him told. OFFSET 0: by his index, also where the planner would
- * rather walk over everybody's ids. */
+/* The same for sends that organisers caused. OFFSET 0: uses the person's index also where the planner
+ * would prefer a scan of all ids. */
 SQL2(sends_forget_participant,
      SOME(OF_PARTICIPANT),
      PG_SOME(" FROM (SELECT s.*" OF_PARTICIPANT " OFFSET 0) s WHERE"))
@@ -133,7 +133,7 @@ SQL2(sends_forget_participant,
 #undef SOME
 #undef PG_SOME
 
-SQL2(sends_moved, /* bulk: participants whose address is another now; what waits is looked at later */
+SQL2(sends_moved, /* bulk: participants whose address changed; waiting sends are checked later */
      "UPDATE sends SET target = 'moved ' || hex(id) WHERE channel = 'mail' AND target = $2"
      " AND status IN ('sent', 'failed', 'unknown')"
      " AND notification_id IN (SELECT n.id FROM notifications n WHERE n.participant_id = $1)",
@@ -143,7 +143,7 @@ SQL2(sends_moved, /* bulk: participants whose address is another now; what waits
      " WHERE sends.notification_id = n.id AND sends.channel = 'mail' AND sends.target = m.email"
      " AND sends.status IN ('sent', 'failed', 'unknown')")
 
-SQL2(sends_of_many, /* bulk: for who looks at what people were told */
+SQL2(sends_of_many, /* bulk: for views of what was sent */
      "SELECT notification_id, channel, target, status, tries, why, created_at, updated_at FROM sends"
      " WHERE notification_id = $1 ORDER BY channel, id",
      "SELECT notification_id, channel, target, status, tries, why, created_at, updated_at FROM sends"

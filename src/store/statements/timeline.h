@@ -1,16 +1,16 @@
-/* timeline.h - part of all.h: read its rules there. No include guard: read many
- * times. What one payment's timeline reads (O7), and what is kept for it alone.
+/* timeline.h - part of all.h: read its rules there. No include guard: read many times.
+ * What one payment's timeline reads (O7), and what is stored only for it.
  *
- * PostgreSQL: rows of replays are taken in the order of their keys, behind everything else. Pages are
- * sorted by times without an index of their own: by an indexed one the planner may walk a whole table to
+ * PostgreSQL: rows of replays are locked in the order of their keys, after everything else. Pages are
+ * sorted by times without an index of their own: by an indexed one the planner may scan a whole table to
  * find the few rows of a payment. */
 
-/* --- tries towards a gateway --- */
+/* --- tries of gateway calls --- */
 
 #define ATTEMPT_COLUMNS                                                                            \
     "payment_id, at, operation_id, n, took_ms, ask, outcome, retried, status, detail, times"
 
-SQL2(attempts_add, /* bulk; a unit that ran before has them already */
+SQL2(attempts_add, /* bulk; a unit that was run before has stored them already */
      "INSERT INTO gateway_attempts (" ATTEMPT_COLUMNS ")"
      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
      "INSERT INTO gateway_attempts (" ATTEMPT_COLUMNS ") SELECT * FROM unnest($1::bytea[],"
@@ -22,16 +22,16 @@ SQL(attempts_of, /* the newest */
     " FROM gateway_attempts WHERE payment_id = $1"
     " ORDER BY at DESC, operation_id DESC, n DESC LIMIT $2")
 
-SQL(attempts_walk, /* payments' ids grow with the time */
+SQL(attempts_walk, /* payments' ids grow with time */
     "SELECT payment_id, at FROM gateway_attempts WHERE payment_id > $1"
     " ORDER BY payment_id, at, operation_id, n LIMIT $2")
 
-SQL(attempts_forget, /* of the payments that were looked at */
+SQL(attempts_forget, /* of the payments that attempts_walk returned */
     "DELETE FROM gateway_attempts WHERE payment_id > $1 AND payment_id <= $2 AND at < $3")
 
 #undef ATTEMPT_COLUMNS
 
-/* --- the same key again --- */
+/* --- replays of a key --- */
 
 SQL2(replays_add, /* bulk, sorted by payment and operation */
      "INSERT INTO replays (payment_id, operation_id, operation, times, first_at, last_at)"
@@ -52,7 +52,7 @@ SQL2(replays_forget, /* some at a time */
      "DELETE FROM replays WHERE ctid = ANY (ARRAY (SELECT ctid FROM replays WHERE last_at < $1"
      " ORDER BY last_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1")
 
-/* --- what others keep, of one payment, the newest --- */
+/* --- rows of other modules about one payment, the newest --- */
 
 SQL(timeline_person, "SELECT name FROM operators WHERE id = $1")
 

@@ -1,5 +1,5 @@
 /* transfer.h - part of all.h: read its rules there. No include guard: read many times.
- * Bank transfers (G4): what waits for money, what the bank says came in, what goes back.
+ * Bank transfers (G4): transfers that wait for money, deposits that the bank reports, and returns.
  *
  * PostgreSQL locks: lines, payments (in the order of their ids), transfers, returns. */
 
@@ -12,7 +12,7 @@
 #define RETURN_COLUMNS                                                                             \
     "id, kind, payment_id, line_id, amount, currency, state, paid_on, note, created_at, updated_at"
 
-/* --- the gateway's books --- */
+/* --- the gateway's ledger --- */
 
 SQL2(transfer_add, /* no row: the payment has one, or the reference is taken */
      "INSERT INTO bank_transfers (payment_id, reference, amount, currency, account, expires_at,"
@@ -28,7 +28,7 @@ SQL2(transfer_lock, "SELECT " TRANSFER_COLUMNS " FROM bank_transfers WHERE payme
 
 SQL(transfer_of_reference, "SELECT payment_id FROM bank_transfers WHERE reference = $1")
 
-SQL(transfer_cancel, /* none: its money came, or it was cancelled before */
+SQL(transfer_cancel, /* no row: its money arrived, or it was cancelled before */
     "UPDATE bank_transfers SET state = 'canceled', cancel_reason = $1, updated_at = $2"
     " WHERE payment_id = $3 AND state = 'open'")
 
@@ -36,7 +36,7 @@ SQL(transfer_receive, /* under the payment's lock */
     "UPDATE bank_transfers SET state = $1, received = amount, received_on = $2, line_id = $3,"
     " updated_at = $4 WHERE payment_id = $5 AND received = 0")
 
-SQL(transfer_explain, /* the bank's word of what an operator had said */
+SQL(transfer_explain, /* the bank confirms what an operator had confirmed */
     "UPDATE bank_transfers SET line_id = $1, updated_at = $2 WHERE payment_id = $3"
     " AND received > 0 AND line_id IS NULL")
 
@@ -49,16 +49,16 @@ SQL(transfers_all,
 SQL(transfers_by_reference, /* one at most */
     "SELECT " TRANSFER_COLUMNS " FROM bank_transfers WHERE reference = $1")
 
-/* --- whom a line may have meant --- */
+/* --- payments that a line may be for --- */
 
-SQL(transfers_of_amount, /* the newest that wait for as much */
+SQL(transfers_of_amount, /* the newest that wait for this amount */
     "SELECT " TRANSFER_COLUMNS " FROM bank_transfers WHERE state = 'open' AND currency = $1"
     " AND amount = $2 ORDER BY payment_id DESC LIMIT $3")
 
 /* Both look at the newest $2 and no further: a page asks this for each of its lines. CROSS JOIN:
  * SQLite would begin with all payments, or with all that are open. */
 
-SQL(users_of_payer, /* whose payments the same name has paid before */
+SQL(users_of_payer, /* users whose payments were paid under the same name before */
     "SELECT DISTINCT p.user_id FROM (SELECT payment_id FROM bank_lines WHERE payer = $1"
     " AND payment_id IS NOT NULL ORDER BY id DESC LIMIT $2) l CROSS JOIN payments p"
     " WHERE p.id = l.payment_id LIMIT $3")
@@ -82,7 +82,7 @@ SQL2(import_add, /* no row: the file is known */
 
 SQL(import_of_hash, "SELECT id, finished_at FROM bank_imports WHERE file_hash = $1")
 
-SQL(import_count, /* the last of a step: two that take one file wait for each other here */
+SQL(import_count, /* the last statement of a step: two imports of one file wait for each other here */
     "UPDATE bank_imports SET lines = lines + $1, matched = matched + $2,"
     " finished_at = coalesce(finished_at, $3) WHERE id = $4")
 
@@ -104,7 +104,7 @@ SQL2(line_add, /* no row: it is known */
      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12, $13)"
      " ON CONFLICT (identity) DO NOTHING RETURNING 1")
 
-SQL(line_known, "SELECT import_id FROM bank_lines WHERE identity = $1") /* which brought it */
+SQL(line_known, "SELECT import_id FROM bank_lines WHERE identity = $1") /* the import that added it */
 
 SQL(line_get, "SELECT " LINE_COLUMNS " FROM bank_lines WHERE id = $1")
 
@@ -148,7 +148,7 @@ SQL(returns_all, RETURN_PAGE "r.id < $1 ORDER BY r.id DESC LIMIT $2")
 
 /* --- audit --- */
 
-SQL(audit_bank, /* what an operator did that is about no payment */
+SQL(audit_bank, /* an operator's act that concerns no payment */
     "INSERT INTO audit (at, operation, subject, result, times, detail, user_id, amount)"
     " VALUES ($1, $2, $3, 'success', 1, $4, $5, $6)")
 

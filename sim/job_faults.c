@@ -1,5 +1,4 @@
-/* saboteur.c - stands before the real job and does what the event's nature says. */
-
+/* job_faults.c - wraps the real job: it fails, or kills the node, as the event's nature says. */
 #include "sim/check.h"
 #include "sim/events.h"
 #include "sim/node.h"
@@ -12,22 +11,22 @@ struct event *sim_client_event_of(struct sim_client *c, struct str key)
     return NULL;
 }
 
-enum err saboteur_kill(struct sim_node *n)
+enum err sim_kill_node_in_job(struct sim_node *n)
 {
     n->job_crash = true;
     disk_die(n->sim->disk);
     return ERR_INTERNAL;
 }
 
-static enum err sabotage(struct sim_node *n, const struct event *e, const struct message *m,
-                         struct why *why)
+static enum err fault_of_event(struct sim_node *n, const struct event *e, const struct message *m,
+                               struct why *why)
 {
     switch (e->nature) {
     case FAILS: why_set(why, "sabotage"); return ERR_VALIDATION;
     case FAILS_FIRST: return m->attempt <= e->fails ? ERR_UNAVAILABLE : OK;
     case FAILS_ALWAYS: return ERR_TIMEOUT;
-    case KILLS: return saboteur_kill(n);
-    case KILLS_ONCE: return m->attempt == 1 ? saboteur_kill(n) : OK;
+    case KILLS: return sim_kill_node_in_job(n);
+    case KILLS_ONCE: return m->attempt == 1 ? sim_kill_node_in_job(n) : OK;
     case PLAIN:
     case UNKNOWN_TYPE:
     case UNREADABLE:
@@ -36,7 +35,7 @@ static enum err sabotage(struct sim_node *n, const struct event *e, const struct
     return OK;
 }
 
-static enum err run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
+static enum err faulty_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct sim_node *n = ctx;
     struct event *e = sim_client_event_of(n->sim->client, m->ref);
@@ -49,14 +48,15 @@ static enum err run(struct tx *tx, const struct message *m, void *ctx, struct wh
     SIM_TRACE(n->sim, "node %d runs %s, attempt %lld", n->index, e->id, (long long)m->attempt);
     if (m->attempt > SIM_RETRIES + 1)
         sim_fail(n->sim, "%s runs beyond its budget", e->id);
-    failed = sabotage(n, e, m, why);
+    failed = fault_of_event(n, e, m, why);
     if (failed)
         return failed;
     check_ran(n->sim->check, m);
     return n->real.run(tx, m, n->real.ctx, why);
 }
 
-static enum err run_many(struct tx *tx, const struct message *const *m, size_t count, void *ctx)
+static enum err faulty_run_many(struct tx *tx, const struct message *const *m, size_t count,
+                                void *ctx)
 {
     struct sim_node *n = ctx;
 
@@ -72,7 +72,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t c
     return n->real.run_many(tx, m, count, n->real.ctx);
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err faulty_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     struct sim_node *n = ctx;
 
@@ -86,8 +86,8 @@ static enum mark mark_of_death(const struct event *e, const struct message *m)
     return m->attempt > SIM_RETRIES ? MARK_DEAD_BUDGET : MARK_DEAD_TERMINAL;
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void faulty_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                         const char *why)
 {
     struct sim_node *n = ctx;
     struct event *e = sim_client_event_of(n->sim->client, m->ref);
@@ -104,9 +104,9 @@ struct job_kind sim_client_job_kind(struct sim_client *c, struct sim_node *n)
 
     (void)c;
     k.ctx = n;
-    k.run = run;
-    k.run_many = n->real.run_many ? run_many : NULL;
-    k.buried = n->real.buried ? buried : NULL;
-    k.ended = ended;
+    k.run = faulty_run;
+    k.run_many = n->real.run_many ? faulty_run_many : NULL;
+    k.buried = n->real.buried ? faulty_buried : NULL;
+    k.ended = faulty_ended;
     return k;
 }

@@ -1,21 +1,21 @@
-#include "sim/door.h"
+#include "sim/request.h"
 
 #include "event/apply_event.h"
 #include "sim/node.h"
 
 #include <assert.h>
 
-enum { DOOR_ARENA = 64 * 1024 };
+enum { REQUEST_ARENA = 64 * 1024 };
 
-static void stored(struct unit *u)
+static void request_stored(struct unit *u)
 {
-    struct door *d = CONTAINER_OF(u, struct door, receive.unit);
+    struct sim_request *d = CONTAINER_OF(u, struct sim_request, receive.unit);
 
     d->answered(d);
 }
 
-/* As stripe.c does it. */
-static struct str job_of(struct door *d)
+/* The body of the job's message, made as webhook/stripe.c makes it. */
+static struct str job_of(struct sim_request *d)
 {
     const struct stripe_event *e = &d->receive.event;
     struct event_job job = { .type = e->type,
@@ -28,13 +28,14 @@ static struct str job_of(struct door *d)
     return event_job_write(&d->arena, &job);
 }
 
-void door_post(struct door *d, struct sim_node *n, struct str body, void (*answered)(struct door *))
+void sim_request_post(struct sim_request *d, struct sim_node *n, struct str body,
+                      void (*answered)(struct sim_request *))
 {
     struct receive *r = &d->receive;
     struct trace trace = trace_new(&n->env.rng);
     enum err e;
 
-    arena_init(&d->arena, DOOR_ARENA);
+    arena_init(&d->arena, REQUEST_ARENA);
     d->answered = answered;
     *r = (struct receive){ .queue = n->queue,
                            .body = body,
@@ -45,11 +46,12 @@ void door_post(struct door *d, struct sim_node *n, struct str body, void (*answe
     e = stripe_event_read(&d->arena, body, &r->event);
     assert(!e);
     r->job = job_of(d);
-    r->unit = (struct unit){ .kind = &receive_kind, .executor = &n->executor, .done = stored };
+    r->unit =
+        (struct unit){ .kind = &receive_kind, .executor = &n->executor, .done = request_stored };
     store_post(&n->store, &r->unit);
 }
 
-void door_release(struct door *d)
+void sim_request_release(struct sim_request *d)
 {
     arena_release(&d->arena);
 }

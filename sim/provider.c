@@ -1,4 +1,11 @@
-#include "sim/bank.h"
+/* provider.c - the provider and the job that calls it.
+ *
+ *   (1) An event is called at most once in an attempt, and not beyond its budget.
+ *   (2) A job settles only after an answer to a call of its node.
+ *   (3) Every job state is released exactly once, also after a crash.
+ *
+ * A node's crash releases its jobs, but their calls stay under way and may be executed. */
+#include "sim/provider.h"
 
 #include "base/limits.h"
 #include "sim/check.h"
@@ -11,29 +18,29 @@
 enum { QUICK_MS = 2000, SLOW_MS = 40 * 1000, PUT_OFF_MS = 5000, MOST_ATTEMPTS = 64 };
 
 /* What a job's state points to, from its adoption or its outside part until its release. */
-struct token {
+struct call_token {
     const struct sim_node *node; /* NULL: not called yet */
     bool answered;
-    struct token *next;
+    struct call_token *next;
 };
 
-struct call {
+struct provider_call {
     struct sim_node *node;
-    struct job *job; /* NULL: nobody waits for it any more */
+    struct job *job; /* NULL: its node has crashed, and no job waits for the answer */
     struct event *event;
     int64_t attempt;
     int64_t began_ms, due_ms; /* monotonic */
 };
 
-struct bank {
+struct provider {
     struct sim *sim;
     struct bag calls;
-    struct token *tokens;
+    struct call_token *tokens;
 };
 
-struct bank *bank_new(struct sim *s)
+struct provider *provider_new(struct sim *s)
 {
-    struct bank *b = calloc(1, sizeof(*b));
+    struct provider *b = calloc(1, sizeof(*b));
 
     if (!b)
         abort();
@@ -41,7 +48,7 @@ struct bank *bank_new(struct sim *s)
     return b;
 }
 
-void bank_free(struct bank *b)
+void provider_free(struct provider *b)
 {
     if (!b)
         return;
@@ -51,9 +58,9 @@ void bank_free(struct bank *b)
     free(b);
 }
 
-void *bank_state(struct bank *b)
+void *provider_state(struct provider *b)
 {
-    struct token *t = calloc(1, sizeof(*t));
+    struct call_token *t = calloc(1, sizeof(*t));
 
     if (!t)
         abort();
@@ -62,14 +69,14 @@ void *bank_state(struct bank *b)
     return t;
 }
 
-static int64_t mono_ms(const struct bank *b)
+static int64_t mono_ms(const struct provider *b)
 {
     return b->sim->mono_us / 1000;
 }
 
 /* --- the provider --- */
 
-static enum err lose_something(struct bank *b, struct event *e)
+static enum err lose_request_or_answer(struct provider *b, struct event *e)
 {
     if (sim_chance(b->sim, b->sim->plan.request_lost))
         return ERR_GATEWAY;
@@ -80,11 +87,11 @@ static enum err lose_something(struct bank *b, struct event *e)
     return ERR_GATEWAY_TIMEOUT;
 }
 
-static enum err do_order(struct bank *b, struct event *e, int64_t attempt)
+static enum err answer_order(struct provider *b, struct event *e, int64_t attempt)
 {
     switch (e->nature) {
     case FAILS: return ERR_VALIDATION;
-    case FAILS_FIRST: return attempt <= e->fails ? ERR_GATEWAY : lose_something(b, e);
+    case FAILS_FIRST: return attempt <= e->fails ? ERR_GATEWAY : lose_request_or_answer(b, e);
     case FAILS_ALWAYS: e->charged = true; return ERR_GATEWAY_TIMEOUT;
     case KILLS:
     case KILLS_ONCE:
@@ -93,15 +100,15 @@ static enum err do_order(struct bank *b, struct event *e, int64_t attempt)
     case UNREADABLE:
     case NATURES: break;
     }
-    return lose_something(b, e);
+    return lose_request_or_answer(b, e);
 }
 
-static void end_call(struct bank *b, const struct call *c)
+static void end_call(struct provider *b, const struct provider_call *c)
 {
-    enum err e = do_order(b, c->event, c->attempt);
-    struct token *t;
+    enum err e = answer_order(b, c->event, c->attempt);
+    struct call_token *t;
 
-    SIM_TRACE(b->sim, "the bank answers %s, attempt %lld: %s%s", c->event->id,
+    SIM_TRACE(b->sim, "the provider answers %s, attempt %lld: %s%s", c->event->id,
               (long long)c->attempt, err_code(e), c->job ? "" : ", and nobody hears it");
     if (!c->job)
         return;
@@ -111,15 +118,15 @@ static void end_call(struct bank *b, const struct call *c)
         sim_mark(b->sim, MARK_STOP_OUTSIDE);
     t = c->job->state;
     t->answered = !e;
-    job_outside_done(c->job, e, e ? "the bank" : NULL);
+    job_outside_done(c->job, e, e ? "the provider" : NULL);
 }
 
-static bool is_due(const struct bank *b, size_t i)
+static bool is_due(const struct provider *b, size_t i)
 {
-    return ((const struct call *)b->calls.p[i])->due_ms <= mono_ms(b);
+    return ((const struct provider_call *)b->calls.p[i])->due_ms <= mono_ms(b);
 }
 
-bool bank_can_answer(const struct bank *b)
+bool provider_can_answer(const struct provider *b)
 {
     for (size_t i = 0; i < b->calls.n; i++)
         if (is_due(b, i))
@@ -127,10 +134,10 @@ bool bank_can_answer(const struct bank *b)
     return false;
 }
 
-void bank_answer(struct bank *b)
+void provider_answer(struct provider *b)
 {
     size_t i = sim_below(b->sim, b->calls.n);
-    struct call *c;
+    struct provider_call *c;
 
     while (!is_due(b, i))
         i = (i + 1) % b->calls.n;
@@ -140,10 +147,10 @@ void bank_answer(struct bank *b)
     free(c);
 }
 
-bool bank_has_calls_of(const struct bank *b, const struct sim_node *n)
+bool provider_has_calls_of(const struct provider *b, const struct sim_node *n)
 {
     for (size_t i = 0; i < b->calls.n; i++) {
-        const struct call *c = b->calls.p[i];
+        const struct provider_call *c = b->calls.p[i];
 
         if (c->job && c->node == n)
             return true;
@@ -151,20 +158,20 @@ bool bank_has_calls_of(const struct bank *b, const struct sim_node *n)
     return false;
 }
 
-bool bank_has_unsettled(const struct bank *b, const struct sim_node *n)
+bool provider_has_unsettled(const struct provider *b, const struct sim_node *n)
 {
-    for (const struct token *t = b->tokens; t; t = t->next)
+    for (const struct call_token *t = b->tokens; t; t = t->next)
         if (t->answered && t->node == n)
             return true;
     return false;
 }
 
-bool bank_is_awaited(const struct bank *b)
+bool provider_is_awaited(const struct provider *b)
 {
     return b->tokens;
 }
 
-void bank_check_end(struct bank *b)
+void provider_check_end(struct provider *b)
 {
     if (b->tokens)
         sim_fail(b->sim, "a job has ended and was not released");
@@ -172,7 +179,7 @@ void bank_check_end(struct bank *b)
 
 /* --- the job --- */
 
-static struct event *ordered(struct sim_node *n, const struct message *m)
+static struct event *order_event_of(struct sim_node *n, const struct message *m)
 {
     struct event *e = sim_client_event_of(n->sim->client, m->ref);
 
@@ -188,11 +195,11 @@ static int64_t draw_ms(struct sim *s)
     return (int64_t)sim_below(s, slow ? SLOW_MS : QUICK_MS);
 }
 
-static void note_call(struct sim_node *n, struct event *e, int64_t attempt)
+static void check_call(struct sim_node *n, struct event *e, int64_t attempt)
 {
     uint64_t bit = UINT64_C(1) << (attempt % MOST_ATTEMPTS);
 
-    SIM_TRACE(n->sim, "node %d calls the bank for %s, attempt %lld", n->index, e->id,
+    SIM_TRACE(n->sim, "node %d calls the provider for %s, attempt %lld", n->index, e->id,
               (long long)attempt);
     if (e->called & bit)
         sim_fail(n->sim, "%s is called twice in attempt %lld", e->id, (long long)attempt);
@@ -203,20 +210,22 @@ static void note_call(struct sim_node *n, struct event *e, int64_t attempt)
         sim_mark(n->sim, MARK_CALL_REPEATED);
 }
 
-static void outside(struct job *j, void *ctx)
+static void call_outside(struct job *j, void *ctx)
 {
     struct sim_node *n = ctx;
-    struct bank *b = n->sim->bank;
-    struct event *e = ordered(n, j->message);
-    struct call *c = calloc(1, sizeof(*c));
-    struct token *t = j->state ? j->state : bank_state(b);
+    struct provider *b = n->sim->provider;
+    struct event *e = order_event_of(n, j->message);
+    struct provider_call *c = calloc(1, sizeof(*c));
+    struct call_token *t = j->state ? j->state : provider_state(b);
 
     if (!c)
         abort();
     j->state = t;
     t->node = n;
-    note_call(n, e, j->message->attempt);
-    *c = (struct call){ n, j, e, j->message->attempt, mono_ms(b), mono_ms(b) + draw_ms(n->sim) };
+    check_call(n, e, j->message->attempt);
+    *c = (struct provider_call){ n,          j,
+                                 e,          j->message->attempt,
+                                 mono_ms(b), mono_ms(b) + draw_ms(n->sim) };
     if (sim_below(n->sim, 6)) {
         bag_add(&b->calls, c);
         return;
@@ -239,22 +248,22 @@ static enum err write_outcome(struct tx *tx, const struct message *m, struct str
     int rows = 0;
     enum err e = tx_bulk(tx, STMT_webhook_outcome_add, v, 1, COUNT(v), count_row, &rows);
 
-    return e || rows ? e : ERR_CONFLICT; /* who was late; the fence says the same */
+    return e || rows ? e : ERR_CONFLICT; /* another attempt was first; the fence fails as well */
 }
 
-static enum err settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err call_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct sim_node *n = ctx;
     const struct message *m = j->message;
-    const struct token *t = j->state;
-    struct event *e = ordered(n, m);
+    const struct call_token *t = j->state;
+    struct event *e = order_event_of(n, m);
 
     (void)why;
     SIM_TRACE(n->sim, "node %d settles %s, attempt %lld", n->index, e->id, (long long)m->attempt);
     if (!t || !t->answered || !e->charged)
         sim_fail(n->sim, "%s is settled without an answer", e->id);
     if (e->nature == KILLS || (e->nature == KILLS_ONCE && m->attempt == 1))
-        return saboteur_kill(n);
+        return sim_kill_node_in_job(n);
     if (e->puts_off && m->attempt == 1) {
         j->again_ms = env_now_ms(&n->env) + PUT_OFF_MS;
         return OK;
@@ -263,14 +272,14 @@ static enum err settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
     return write_outcome(tx, m, S("applied"));
 }
 
-static enum err buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
+static enum err call_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     (void)ctx, (void)why;
     return write_outcome(tx, m, S("dead"));
 }
 
-static void ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                  const char *why)
+static void call_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                       const char *why)
 {
     struct sim_node *n = ctx;
 
@@ -283,17 +292,17 @@ static void ended(struct env *env, void *ctx, const struct message *m, enum job_
         sim_mark(n->sim, MARK_CALL_RESUMED);
 }
 
-static void release(struct job *j, void *ctx)
+static void call_release(struct job *j, void *ctx)
 {
     struct sim_node *n = ctx;
-    struct bank *b = n->sim->bank;
-    struct token **at = &b->tokens;
+    struct provider *b = n->sim->provider;
+    struct call_token **at = &b->tokens;
 
     for (size_t i = 0; i < b->calls.n; i++) {
-        struct call *c = b->calls.p[i];
+        struct provider_call *c = b->calls.p[i];
 
         if (c->job == j)
-            c->job = NULL; /* the node died; its call is on the wire */
+            c->job = NULL; /* the node crashed; its call is still under way */
     }
     if (!j->state)
         return;
@@ -307,16 +316,16 @@ static void release(struct job *j, void *ctx)
     free(j->state);
 }
 
-struct job_kind bank_job_kind(struct sim_node *n)
+struct job_kind provider_job_kind(struct sim_node *n)
 {
     return (struct job_kind){
         .name = "call",
         .ctx = n,
-        .outside = outside,
-        .settle = settle,
-        .release = release,
-        .buried = buried,
-        .ended = ended,
+        .outside = call_outside,
+        .settle = call_settle,
+        .release = call_release,
+        .buried = call_buried,
+        .ended = call_ended,
         .retry = { .retries = SIM_RETRIES, .first_ms = SIM_RETRY_FIRST_MS, .factor = 2 },
     };
 }

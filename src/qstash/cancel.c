@@ -1,45 +1,53 @@
-/* cancel.c - a parcel that is not wanted any more. What waits is gone at once. What is under way is
- * marked: its attempt ends as it ends, and no other follows. */
+/* cancel.c - cancels messages, and those that a deleted queue left.
+ *
+ *   (1) A message that waits ends at once. One with an attempt under way is marked: the attempt
+ *       ends as it will, and no other follows.
+ *   (2) The limiters of all messages of a unit are locked before any of them is written.
+ *
+ * Sweeping a deleted queue is a chain of jobs, a step and the next job in one commit; a crash
+ * leaves the job of the next step. */
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "qstash/rows.h"
 #include "store/values.h"
 
 #include <assert.h>
 
-struct doomed {
-    struct parcel parcel; /* what live_read_to_leave() reads of it */
+struct canceled {
+    struct parcel parcel; /* as much as live_read_to_leave() reads */
     struct live live;
 };
 
-static enum err cancel_note(struct tx *tx, struct uuid id, enum qstash_state state, int64_t now_ms)
+static enum err cancel_log(struct tx *tx, struct uuid id, enum qstash_state state, int64_t now_ms)
 {
     return log_add(tx, &(struct log_entry){ .id = id, .at_ms = now_ms, .state = state });
 }
 
-static enum err end_now(struct qstash *q, struct tx *tx, const struct doomed *d, int64_t now_ms)
+static enum err cancel_end(struct qstash *q, struct tx *tx, const struct canceled *d,
+                           int64_t now_ms)
 {
-    enum err e = cancel_note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+    enum err e = cancel_log(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
 
     if (!e)
-        e = cancel_note(tx, d->parcel.id, QSTASH_CANCELED, now_ms);
+        e = cancel_log(tx, d->parcel.id, QSTASH_CANCELED, now_ms);
     return e ? e : parcel_leave(q, tx, &d->parcel, &d->live);
 }
 
-static enum err cancel_mark(struct tx *tx, const struct doomed *d, int64_t now_ms)
+static enum err cancel_mark(struct tx *tx, const struct canceled *d, int64_t now_ms)
 {
     enum err e;
 
     if (d->live.cancel)
         return OK;
-    e = cancel_note(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
+    e = cancel_log(tx, d->parcel.id, QSTASH_CANCEL_REQUESTED, now_ms);
     return e ? e : TX_DO(tx, STMT_qstash_live_cancel, -1, v_uuid(&d->parcel.id));
 }
 
-/* As it is now: the one before it may have made room for it. NOT_FOUND: it has ended. */
+/* Reads it again: the end of the one before may have started it. NOT_FOUND: it has ended. */
 static enum err cancel_one(struct qstash *q, struct tx *tx, struct arena *a, struct uuid id,
                            int64_t now_ms)
 {
-    struct doomed d;
+    struct canceled d;
     enum err e = live_read_to_leave(tx, a, id, &d.live, &d.parcel);
 
     if (e)
@@ -48,11 +56,12 @@ static enum err cancel_one(struct qstash *q, struct tx *tx, struct arena *a, str
         e = queue_cancel(q->queue, tx, id, now_ms);
     if (e == ERR_NOT_FOUND)
         return cancel_mark(tx, &d, now_ms);
-    return e ? e : end_now(q, tx, &d, now_ms);
+    return e ? e : cancel_end(q, tx, &d, now_ms);
 }
 
-/* Every gate that one of them stands at, before the first of them is written. */
-static enum err lock_gates(struct tx *tx, struct arena *a, const struct uuid *ids, size_t n)
+/* Locks the limiters of all messages (2). */
+static enum err cancel_lock_limiters(struct tx *tx, struct arena *a, const struct uuid *ids,
+                                     size_t n)
 {
     int64_t lanes[2 * LIMIT_QSTASH_CANCEL];
     struct arena_mark mark = arena_mark(a);
@@ -76,7 +85,7 @@ static enum err cancel_all(struct qstash *q, struct tx *tx, struct arena *a, con
 {
     int64_t now_ms = env_now_ms(q->env);
     struct arena_mark mark = arena_mark(a);
-    enum err e = lock_gates(tx, a, ids, n);
+    enum err e = cancel_lock_limiters(tx, a, ids, n);
 
     *ret_count = 0;
     for (size_t i = 0; i < n && !e; i++) {
@@ -91,24 +100,21 @@ static enum err cancel_all(struct qstash *q, struct tx *tx, struct arena *a, con
 enum err parcels_cancel(struct qstash *q, struct tx *tx, const struct uuid *ids, size_t n,
                         int64_t *ret_count)
 {
-    struct arena a; /* of one at a time */
-    enum err e;
+    CLEANUP(arena_release) struct arena a; /* of one at a time */
 
     assert(n <= LIMIT_QSTASH_CANCEL);
     arena_init(&a, 16 * 1024);
-    e = cancel_all(q, tx, &a, ids, n, ret_count);
-    arena_release(&a);
-    return e;
+    return cancel_all(q, tx, &a, ids, n, ret_count);
 }
 
-/* --- what a deleted queue left --- */
+/* --- the messages of a deleted queue --- */
 
 struct leftovers {
     struct uuid ids[LIMIT_QSTASH_CANCEL];
     size_t n;
 };
 
-static enum err add_leftover(void *ctx, const struct row *row)
+static enum err leftovers_add(void *ctx, const struct row *row)
 {
     struct leftovers *l = ctx;
 
@@ -118,16 +124,16 @@ static enum err add_leftover(void *ctx, const struct row *row)
     return OK;
 }
 
-/* Each time something goes wrong (a crash is that, too) it takes half as many. */
-static int64_t step_of(int64_t attempt)
+/* Each further attempt of the job, also after a crash, takes half as many. */
+static int64_t sweep_step_size(int64_t attempt)
 {
     int64_t most = attempt < 8 ? LIMIT_QSTASH_CANCEL >> (attempt - 1) : 1;
 
     return most ? most : 1;
 }
 
-/* A step at a time. Callbacks tell of what has happened: they go out, and with the last one its
- * queue's row goes (gates_save()). */
+/* One step. Callbacks report what has happened, so they are still delivered; the last one deletes
+ * the row of the queue (gates_save()). */
 static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
@@ -142,7 +148,8 @@ static enum err sweep_run(struct tx *tx, const struct message *m, void *ctx, str
     if (!str_to_i64(m->ref, &queue_id))
         return ERR_VALIDATION;
     e = tx_each(tx, STMT_qstash_queue_left,
-                (struct val[]){ V_INT(queue_id), V_INT(step_of(m->attempt)) }, 2, add_leftover, &l);
+                (struct val[]){ V_INT(queue_id), V_INT(sweep_step_size(m->attempt)) }, 2,
+                leftovers_add, &l);
     if (!e && !l.n)
         return TX_DO(tx, STMT_qstash_queue_gone, -1, V_INT(queue_id));
     if (!e)

@@ -1,7 +1,8 @@
-/* endpoint.c - every path under /v2/: the token, the route, the answer.
+/* endpoint.c - all paths under /v2/: token, route, answers.
  *
- * The path is walked raw. A destination stands in it as it is ("/v2/publish/https://h/a?b=c"), so
- * nothing may be decoded, merged or tidied before the route is known. */
+ * Routes are matched against the raw path. It may contain a destination as it is
+ * ("/v2/publish/https://h/a?b=c"), so nothing may be decoded, merged or normalized before the route
+ * is known. */
 #include "qstash/endpoint.h"
 
 #include "base/limits.h"
@@ -15,23 +16,23 @@
 
 /* --- answers --- */
 
-static void visit_json(struct visit *v, int status, struct str json)
+static void reply_json(struct qstash_request *v, int status, struct str json)
 {
     reply_send(v->r, status, S("application/json"), json);
 }
 
-void visit_buf(struct visit *v, int status, struct buf *b)
+void qstash_reply(struct qstash_request *v, int status, struct buf *b)
 {
     if (b->failed)
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
     else
-        visit_json(v, status, buf_str(b));
+        reply_json(v, status, buf_str(b));
     buf_release(b);
 }
 
-void visit_done(struct visit *v)
+void qstash_reply_empty(struct qstash_request *v)
 {
-    visit_json(v, 200, S("{}"));
+    reply_json(v, 200, S("{}"));
 }
 
 static void write_error(struct buf *out, struct str words)
@@ -47,17 +48,17 @@ void qstash_problem(struct buf *out, enum err e, const char *words)
     write_error(out, str_of(words));
 }
 
-static void send_error(struct visit *v, int status, struct str words)
+static void send_error(struct qstash_request *v, int status, struct str words)
 {
     struct buf b;
 
     buf_init(&b, 8 * 1024);
     write_error(&b, words);
-    visit_json(v, status, buf_str(&b));
+    reply_json(v, status, buf_str(&b));
     buf_release(&b);
 }
 
-void visit_error(struct visit *v, int status, const char *format, ...)
+void qstash_reply_error(struct qstash_request *v, int status, const char *format, ...)
 {
     char words[512];
     va_list args;
@@ -68,7 +69,7 @@ void visit_error(struct visit *v, int status, const char *format, ...)
     send_error(v, status, str_of(words));
 }
 
-void visit_err(struct visit *v, enum err e)
+void qstash_reply_err(struct qstash_request *v, enum err e)
 {
     int status = err_status(e);
 
@@ -82,7 +83,7 @@ void visit_err(struct visit *v, enum err e)
 
 /* --- the query --- */
 
-struct str visit_query(struct visit *v, struct str key)
+struct str qstash_request_query(struct qstash_request *v, struct str key)
 {
     struct str rest = v->query;
 
@@ -95,29 +96,29 @@ struct str visit_query(struct visit *v, struct str key)
     return (struct str){ 0 };
 }
 
-/* --- who --- */
+/* --- the token --- */
 
-static struct str token_of(struct visit *v)
+static struct str token_of(struct qstash_request *v)
 {
     struct str header = request_header(v->r, S("Authorization"), NULL);
     struct str scheme = str_cut(&header, ' ');
 
     return str_eq_nocase(scheme, S("Bearer")) ? str_trim(header)
-                                              : visit_query(v, S("qstash_token"));
+                                              : qstash_request_query(v, S("qstash_token"));
 }
 
-static bool is_known(struct visit *v)
+static bool token_is_valid(struct qstash_request *v)
 {
     struct str token = token_of(v), ours = v->q->token;
 
     return ours.n && token.n == ours.n && !CRYPTO_memcmp(token.p, ours.p, ours.n);
 }
 
-/* --- where --- */
+/* --- the route --- */
 
 static const struct {
     const char *method, *path;
-    visit_fn handle;
+    qstash_handler handle;
 } routes[] = {
     { "POST", "publish/*", qstash_publish },
     { "PUT", "publish/*", qstash_publish },
@@ -168,7 +169,7 @@ static const struct {
     { "POST", "keys/rotate", qstash_keys_rotate },
 };
 
-/* The server has not looked: neither database takes other text. */
+/* Parameters of raw routes are unchecked, and neither database accepts other text. */
 static bool is_text(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -177,14 +178,14 @@ static bool is_text(struct str s)
     return str_is_utf8(s);
 }
 
-static bool take_param(struct visit *v, size_t at, struct str segment)
+static bool route_take_param(struct qstash_request *v, size_t at, struct str segment)
 {
     v->param[at] = percent_decode(&v->r->arena, segment);
     return segment.n && v->param[at].p && is_text(v->param[at]);
 }
 
-/* The first segment in any case: some SDKs write /v2/Schedules. */
-static bool endpoint_matches(struct visit *v, struct str pattern, struct str path)
+/* The first segment matches in any case: some SDKs write /v2/Schedules. */
+static bool route_matches(struct qstash_request *v, struct str pattern, struct str path)
 {
     size_t params = 0;
     bool first = true;
@@ -198,29 +199,29 @@ static bool endpoint_matches(struct visit *v, struct str pattern, struct str pat
         }
         struct str have = str_cut(&path, '/');
 
-        if (str_eq(want, S("{}")) ? !take_param(v, params++, have)
+        if (str_eq(want, S("{}")) ? !route_take_param(v, params++, have)
             : first               ? !str_eq_nocase(want, have)
                                   : !str_eq(want, have))
             return false;
         first = false;
     }
-    return !path.n; /* one '/' at the end was eaten with the segment before it */
+    return !path.n; /* one '/' at the end was cut off with the segment before it */
 }
 
-/* "https:" or "http:" where a name could stand: then it is all a destination. */
+/* Whether a parameter is really the beginning of a destination. */
 static bool is_address(struct str s)
 {
     return str_starts(s, S("http:")) || str_starts(s, S("https:")) || str_starts(s, S("http%3A")) ||
            str_starts(s, S("https%3A"));
 }
 
-static visit_fn endpoint_find(struct visit *v, struct str path, bool *ret_other_method)
+static qstash_handler route_find(struct qstash_request *v, struct str path, bool *ret_other_method)
 {
     *ret_other_method = false;
     for (size_t i = 0; i < COUNT(routes); i++) {
         struct str pattern = str_of(routes[i].path);
 
-        if (!endpoint_matches(v, pattern, path) ||
+        if (!route_matches(v, pattern, path) ||
             (!str_ends(pattern, S("*")) && is_address(v->param[0])))
             continue;
         if (str_eq(v->r->method, str_of(routes[i].method)))
@@ -230,9 +231,9 @@ static visit_fn endpoint_find(struct visit *v, struct str path, bool *ret_other_
     return NULL;
 }
 
-/* "/v2/a/b" gives "a/b". The route is a raw one: path and query are slices of the target, side by
- * side. */
-static struct str endpoint_below(struct str path)
+/* "/v2/a/b" gives "a/b", as a slice: on a raw route, path and query are neighbours in the
+ * target. */
+static struct str path_after_prefix(struct str path)
 {
     size_t n = sizeof("/v2/") - 1;
 
@@ -242,26 +243,26 @@ static struct str endpoint_below(struct str path)
 
 void qstash_handle(struct request *r, void *qstash)
 {
-    struct visit *v = arena_alloc(&r->arena, 1, sizeof(*v));
+    struct qstash_request *v = arena_alloc(&r->arena, 1, sizeof(*v));
     bool other_method;
     struct str path;
-    visit_fn handle;
+    qstash_handler handle;
 
     if (!v) {
         reply_problem(r, ERR_NO_MEMORY, NULL);
         return;
     }
-    *v = (struct visit){ .q = qstash, .r = r, .query = r->query };
-    path = endpoint_below(r->path);
-    if (!is_known(v)) {
-        visit_error(v, 401, "unauthorized: the bearer token is missing or wrong");
+    *v = (struct qstash_request){ .q = qstash, .r = r, .query = r->query };
+    path = path_after_prefix(r->path);
+    if (!token_is_valid(v)) {
+        qstash_reply_error(v, 401, "unauthorized: the bearer token is missing or wrong");
         return;
     }
-    handle = endpoint_find(v, path, &other_method);
+    handle = route_find(v, path, &other_method);
     if (handle)
         handle(v);
     else if (other_method)
-        visit_error(v, 405, "this path does not take " STR_FMT, STR_ARG(r->method));
+        qstash_reply_error(v, 405, "this path does not take " STR_FMT, STR_ARG(r->method));
     else
-        visit_error(v, 404, "there is no such endpoint here");
+        qstash_reply_error(v, 404, "there is no such endpoint here");
 }

@@ -1,3 +1,5 @@
+/* filter.c - reads a filter from a query or a JSON body, and matches contents against it. Both
+ * forms are first collected as texts for each key, and then checked together. */
 #include "qstash/filter.h"
 
 #include "base/json/json.h"
@@ -19,7 +21,7 @@ enum key {
     KEY_COUNT,
     KEY_CURSOR,
     KEY_IDS,
-    KEY_TOKEN, /* was looked at by the door */
+    KEY_TOKEN, /* checked by endpoint.c */
     KEYS,
 };
 
@@ -53,7 +55,7 @@ static const struct filter_known {
     { "qstash_token", KEY_TOKEN, ANY },
 };
 
-static const struct filter_known *known_of(enum selection_of of, struct str name)
+static const struct filter_known *key_find(enum selection_of of, struct str name)
 {
     for (size_t i = 0; i < COUNT(keys); i++)
         if ((keys[i].of & of) && str_eq(str_of(keys[i].name), name))
@@ -61,7 +63,7 @@ static const struct filter_known *known_of(enum selection_of of, struct str name
     return NULL;
 }
 
-/* --- values, as they are given --- */
+/* --- values as given --- */
 
 struct filter_reading {
     struct arena *arena;
@@ -76,7 +78,7 @@ static enum err filter_refuse(struct filter_reading *r, const char *name, const 
     return why_err(r->why, ERR_VALIDATION, "invalid filter: %s %s", name, words);
 }
 
-static size_t most_of(int key)
+static size_t key_most_values(int key)
 {
     return key == KEY_IDS ? LIMIT_QSTASH_IDS : LIMIT_QSTASH_VALUES;
 }
@@ -86,7 +88,7 @@ static enum err filter_push(struct filter_reading *r, const struct filter_known 
 {
     struct filter_texts *t = &r->given[k->key];
 
-    if (t->n == most_of(k->key))
+    if (t->n == key_most_values(k->key))
         return filter_refuse(r, k->name, "has too many values");
     if (t->n == t->room) {
         size_t room = t->room ? 4 * t->room : 8;
@@ -103,34 +105,35 @@ static enum err filter_push(struct filter_reading *r, const struct filter_known 
     return OK;
 }
 
-/* Where a comma divides values: in an address it may be a part of it. */
-static bool begins_another(int key, struct str rest)
+/* Whether a comma before rest separates two values: an address may contain commas. */
+static bool comma_separates(int key, struct str rest)
 {
     if (key == FILTER_URL)
         return str_starts(rest, S("http://")) || str_starts(rest, S("https://"));
     return key != FILTER_PATH || str_starts(rest, S("/"));
 }
 
-static bool is_single(int key)
+static bool key_is_single(int key)
 {
     return key >= KEY_FROM && key <= KEY_CURSOR;
 }
 
-static size_t end_of_first(int key, struct str values)
+static size_t first_value_size(int key, struct str values)
 {
-    for (size_t i = 0; i < values.n && !is_single(key); i++)
+    for (size_t i = 0; i < values.n && !key_is_single(key); i++)
         if (values.p[i] == ',' &&
-            begins_another(key, (struct str){ values.p + i + 1, values.n - i - 1 }))
+            comma_separates(key, (struct str){ values.p + i + 1, values.n - i - 1 }))
             return i;
     return values.n;
 }
 
-static enum err add_split(struct filter_reading *r, const struct filter_known *k, struct str values)
+static enum err filter_add_split(struct filter_reading *r, const struct filter_known *k,
+                                 struct str values)
 {
     enum err e = OK;
 
     for (;;) {
-        size_t n = end_of_first(k->key, values);
+        size_t n = first_value_size(k->key, values);
         struct str one = str_trim((struct str){ values.p, n });
 
         if (!one.n)
@@ -149,7 +152,7 @@ static enum err filter_add(struct filter_reading *r, const struct filter_known *
         return OK;
     if (!str_is_utf8(value) || (value.n && memchr(value.p, '\0', value.n)))
         return filter_refuse(r, k->name, "is not text");
-    if (is_single(k->key) && r->given[k->key].n)
+    if (key_is_single(k->key) && r->given[k->key].n)
         return filter_refuse(r, k->name, "is given twice");
     /* A flow key may have a comma itself; names have none. */
     if (k->key == FILTER_FLOW && value.n && memchr(value.p, ',', value.n)) {
@@ -158,7 +161,7 @@ static enum err filter_add(struct filter_reading *r, const struct filter_known *
         if (e)
             return e;
     }
-    return add_split(r, k, value);
+    return filter_add_split(r, k, value);
 }
 
 static enum err filter_unknown(struct filter_reading *r, struct str name)
@@ -169,7 +172,7 @@ static enum err filter_unknown(struct filter_reading *r, struct str name)
 
 /* --- from the query --- */
 
-/* As forms encode: a plus is a blank. */
+/* Form encoding: a plus is a blank. */
 static struct str form_decode(struct arena *a, struct str raw)
 {
     char *p;
@@ -183,14 +186,14 @@ static struct str form_decode(struct arena *a, struct str raw)
     return p ? percent_decode(a, (struct str){ p, raw.n }) : (struct str){ 0 };
 }
 
-static enum err read_query(struct filter_reading *r, struct str query)
+static enum err filter_read_query(struct filter_reading *r, struct str query)
 {
     enum err e = OK;
 
     while (query.n && !e) {
         struct str pair = str_cut(&query, '&'), raw = str_cut(&pair, '=');
         struct str name = form_decode(r->arena, raw), value = form_decode(r->arena, pair);
-        const struct filter_known *k = known_of(r->of, name);
+        const struct filter_known *k = key_find(r->of, name);
 
         if (!raw.n && !pair.n)
             continue;
@@ -204,9 +207,10 @@ static enum err read_query(struct filter_reading *r, struct str query)
     return e;
 }
 
-/* --- from the body: {"messageIds":["msg_..."]}, and whatever else a query may have --- */
+/* --- from the body: {"messageIds":["msg_..."]}, and all keys of a query --- */
 
-static enum err add_item(struct filter_reading *r, const struct filter_known *k, const cJSON *item)
+static enum err filter_add_item(struct filter_reading *r, const struct filter_known *k,
+                                const cJSON *item)
 {
     char digits[32], *kept;
 
@@ -216,15 +220,15 @@ static enum err add_item(struct filter_reading *r, const struct filter_known *k,
     }
     if (!cJSON_IsNumber(item))
         return filter_refuse(r, k->name, "must be a text, a number, or a list of them");
-    /* json_parse() keeps the text of those that are not whole, or large. */
+    /* json_parse() keeps the text of numbers that are large or not whole. */
     snprintf(digits, sizeof(digits), "%.0f", item->valuedouble);
     kept = arena_cstr(r->arena, str_of(item->valuestring ? item->valuestring : digits));
     return kept ? filter_add(r, k, str_of(kept)) : ERR_NO_MEMORY;
 }
 
-static enum err add_member(struct filter_reading *r, const cJSON *member)
+static enum err filter_add_member(struct filter_reading *r, const cJSON *member)
 {
-    const struct filter_known *k = known_of(r->of, str_of(member->string));
+    const struct filter_known *k = key_find(r->of, str_of(member->string));
     const cJSON *item;
     enum err e = OK;
 
@@ -233,15 +237,15 @@ static enum err add_member(struct filter_reading *r, const cJSON *member)
     if (k->key == KEY_CURSOR && cJSON_IsNull(member))
         return OK;
     if (!cJSON_IsArray(member))
-        return add_item(r, k, member);
+        return filter_add_item(r, k, member);
     r->seen[k->key] = true;
     if (!member->child && k->key != KEY_IDS)
         return filter_refuse(r, k->name, "has no value");
-    cJSON_ArrayForEach(item, member) if (!e) e = add_item(r, k, item);
+    cJSON_ArrayForEach(item, member) if (!e) e = filter_add_item(r, k, item);
     return e;
 }
 
-static enum err read_body(struct filter_reading *r, struct str body)
+static enum err filter_read_body(struct filter_reading *r, struct str body)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;
     struct json_fault fault = { 0 };
@@ -253,18 +257,18 @@ static enum err read_body(struct filter_reading *r, struct str body)
     e = json_parse(body, &tree, &fault);
     if (e == ERR_VALIDATION)
         why_set(r->why, "invalid JSON in the body, at byte %zu: %s", fault.offset, fault.why);
-    if (!e && !cJSON_IsObject(tree)) {
-        why_set(r->why, "the body must be a JSON object");
-        e = ERR_VALIDATION;
-    }
-    cJSON_ArrayForEach(member, tree) if (!e) e = add_member(r, member);
+    if (e)
+        return e;
+    if (!cJSON_IsObject(tree))
+        return why_err(r->why, ERR_VALIDATION, "the body must be a JSON object");
+    cJSON_ArrayForEach(member, tree) if (!e) e = filter_add_member(r, member);
     return e;
 }
 
-/* --- what they mean --- */
+/* --- their meaning --- */
 
-static enum err number_of(struct filter_reading *r, int key, const char *name, int64_t least,
-                          int64_t *ret_number)
+static enum err filter_read_number(struct filter_reading *r, int key, const char *name,
+                                   int64_t least, int64_t *ret_number)
 {
     if (!r->given[key].n)
         return OK;
@@ -273,21 +277,21 @@ static enum err number_of(struct filter_reading *r, int key, const char *name, i
     return OK;
 }
 
-static enum err read_numbers(struct filter_reading *r, struct selection *s)
+static enum err selection_read_numbers(struct filter_reading *r, struct selection *s)
 {
     struct filter *f = &s->filter;
     enum err e;
 
     f->has_dates = r->given[KEY_FROM].n || r->given[KEY_TO].n;
     f->to_ms = INT64_MAX;
-    e = number_of(r, KEY_FROM, "fromDate", 0, &f->from_ms);
+    e = filter_read_number(r, KEY_FROM, "fromDate", 0, &f->from_ms);
     if (!e)
-        e = number_of(r, KEY_TO, "toDate", 0, &f->to_ms);
-    return e ? e : number_of(r, KEY_COUNT, "count", 1, &s->count);
+        e = filter_read_number(r, KEY_TO, "toDate", 0, &f->to_ms);
+    return e ? e : filter_read_number(r, KEY_COUNT, "count", 1, &s->count);
 }
 
-/* What is no id of ours is nobody's: it is left out, and what is left decides. */
-static enum err read_ids(struct filter_reading *r, struct filter *f)
+/* Invalid ids match nothing and are left out. */
+static enum err filter_read_ids(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_ID];
 
@@ -302,7 +306,7 @@ static enum err read_ids(struct filter_reading *r, struct filter *f)
     return OK;
 }
 
-static enum err read_statuses(struct filter_reading *r, struct filter *f)
+static enum err filter_read_statuses(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_STATUS];
 
@@ -317,7 +321,7 @@ static enum err read_statuses(struct filter_reading *r, struct filter *f)
     return OK;
 }
 
-static unsigned bits_of(struct str word)
+static unsigned state_bits(struct str word)
 {
     if (str_eq_nocase(word, S("IN_PROGRESS")))
         return 1u << QSTASH_ACTIVE | 1u << QSTASH_RETRY | 1u << QSTASH_ERROR;
@@ -329,12 +333,12 @@ static unsigned bits_of(struct str word)
     return 0;
 }
 
-static enum err read_states(struct filter_reading *r, struct filter *f)
+static enum err filter_read_states(struct filter_reading *r, struct filter *f)
 {
     const struct filter_texts *t = &r->given[KEY_STATE];
 
     for (size_t i = 0; i < t->n; i++) {
-        unsigned bits = bits_of(t->v[i]);
+        unsigned bits = state_bits(t->v[i]);
 
         if (!bits)
             return filter_refuse(r, "state", "is not a state of a message");
@@ -343,9 +347,9 @@ static enum err read_states(struct filter_reading *r, struct filter *f)
     return OK;
 }
 
-static enum err take_all(struct filter_reading *r, struct selection *s)
+static enum err selection_fill(struct filter_reading *r, struct selection *s)
 {
-    enum err e = read_numbers(r, s);
+    enum err e = selection_read_numbers(r, s);
 
     for (int i = 0; i < FILTER_TEXTS; i++)
         s->filter.text[i] = r->given[i];
@@ -354,10 +358,10 @@ static enum err take_all(struct filter_reading *r, struct selection *s)
     if (r->given[KEY_CURSOR].n)
         s->cursor = r->given[KEY_CURSOR].v[0];
     if (!e)
-        e = read_ids(r, &s->filter);
+        e = filter_read_ids(r, &s->filter);
     if (!e)
-        e = read_statuses(r, &s->filter);
-    return e ? e : read_states(r, &s->filter);
+        e = filter_read_statuses(r, &s->filter);
+    return e ? e : filter_read_states(r, &s->filter);
 }
 
 enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
@@ -365,18 +369,19 @@ enum err selection_read(struct arena *a, enum selection_of of, struct str query,
 {
     struct filter_reading r = { .arena = a, .of = of, .why = why };
     struct selection s = { 0 };
-    enum err e = read_query(&r, query);
+    enum err e = filter_read_query(&r, query);
 
     if (!e)
-        e = read_body(&r, body);
+        e = filter_read_body(&r, body);
     if (!e)
-        e = take_all(&r, &s);
-    if (!e)
-        *ret_selection = s;
-    return e;
+        e = selection_fill(&r, &s);
+    if (e)
+        return e;
+    *ret_selection = s;
+    return OK;
 }
 
-/* --- does it fit --- */
+/* --- matching --- */
 
 static bool has_text(const struct filter_texts *t, struct str text)
 {

@@ -1,10 +1,11 @@
-/* filter.h - which parcels, dead letters or lines a call is about: the query of a bulk call, or its
- * body as JSON, read by one set of rules for all of them (sections 5.1, 14 and 15.1 of the
- * reference).
+/* filter.h - which messages, dead messages or log lines a call is about: its query or its JSON
+ * body, read by one set of rules (sections 5.1, 14 and 15.1 of the reference).
  *
- *   (1) A key given several times, or with commas, means any of its values; different keys mean
- * all. (2) An unknown key, an empty value, a bad number: 400. A slip must not become "all of them".
- *   (3) Nothing but `count` and `cursor` means all. */
+ *   (1) A key given several times, or with commas, matches any of its values; different keys must
+ *       all match.
+ *   (2) An unknown key, an empty value or a bad number is a 400, so that a typing error never
+ *       selects everything.
+ *   (3) No key besides `count` and `cursor` selects everything. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,7 +14,7 @@
 #include "base/why.h"
 #include "qstash/message.h"
 
-/* Texts of a parcel's content, in the order of qstash_facts. */
+/* Texts of a message's content, in the order of qstash_facts. */
 enum filter_key {
     FILTER_URL,
     FILTER_HOST,
@@ -35,7 +36,7 @@ struct filter_texts {
 struct filter {
     struct filter_texts text[FILTER_TEXTS]; /* n 0: any */
 
-    bool has_ids; /* of messages; without one that can be read nothing fits */
+    bool has_ids; /* of messages; if none of them is valid, nothing matches */
     struct uuid *ids;
     size_t id_count;
 
@@ -45,12 +46,12 @@ struct filter {
     unsigned states; /* of a line: bits 1 << enum qstash_state; 0: any */
 
     bool has_dates;
-    int64_t from_ms, to_ms; /* both are within */
+    int64_t from_ms, to_ms; /* both included */
 };
 
 struct selection {
     struct filter filter;
-    bool by_ids;             /* messageIds, dlqIds: these and no others */
+    bool by_ids;             /* messageIds or dlqIds: exactly these */
     struct filter_texts ids; /* may be none */
     int64_t count;           /* 0: not given */
     struct str cursor;       /* empty: from the beginning */
@@ -58,13 +59,13 @@ struct selection {
 
 enum selection_of { SELECT_LIVE = 1, SELECT_DEAD = 2, SELECT_LOG = 4 };
 
-/* query is raw; body may be empty. Texts are slices, or in the arena. VALIDATION: 400, and why. */
+/* query is raw; body may be empty. Texts are slices or in the arena. VALIDATION: 400 with why. */
 enum err selection_read(struct arena *a, enum selection_of of, struct str query, struct str body,
                         struct selection *ret_selection, struct why *why);
 
-/* --- does it fit --- */
+/* --- matching --- */
 
-struct filter_facts { /* the content, as far as filters look at it */
+struct filter_facts { /* the part of a content that filters check */
     int64_t created_ms;
     struct str text[FILTER_TEXTS]; /* label: "a,b" */
 };

@@ -1,5 +1,5 @@
-/* find.c - see find.h: which index is walked, what fits, where the next page begins. scans.c has
- * the walks themselves. */
+/* find.c - a search: which index is scanned, which rows match, where the next page begins. scans.c
+ * has the scans. */
 #include "qstash/find.h"
 
 #include "base/limits.h"
@@ -10,41 +10,41 @@
 #include <string.h>
 
 enum {
-    FEW = 20,            /* a driver with so few rows need not be compared */
-    SLACK_MS = 5 * 1000, /* of the log's times against the order of its lines */
+    FEW = 20,            /* a driver with so few rows is taken at once */
+    SLACK_MS = 5 * 1000, /* by which the times in the log may differ from its order */
 };
 
 /* --- which driver --- */
 
-static size_t qstash_find_cost(const struct walks_page *p)
+static size_t page_cost(const struct scan_page *p)
 {
-    return p->whole ? p->n : WALKS_PAGE + 1;
+    return p->whole ? p->n : SCAN_PAGE_ROWS + 1;
 }
 
-/* Each is tried for a page: the one that ends soonest is the one to take. */
-static enum err qstash_find_choose(struct tx *tx, struct find *f)
+/* Reads one page of each driver and takes the one with the fewest rows. */
+static enum err find_choose_driver(struct tx *tx, struct find *f)
 {
     size_t best = SIZE_MAX;
-    int count = 0, only = walks_last(f->in);
+    int count = 0, only = scan_last_driver(f->in);
 
-    for (int i = 0; i < walks_last(f->in); i++)
-        if (walks_may_drive(f, i)) {
+    for (int i = 0; i < scan_last_driver(f->in); i++)
+        if (scan_may_drive(f, i)) {
             count++;
             only = i;
         }
     f->driver = only;
-    for (int i = 0; i < walks_last(f->in) && count > 1 && best > FEW; i++) {
+    for (int i = 0; i < scan_last_driver(f->in) && count > 1 && best > FEW; i++) {
         struct arena_mark mark = arena_mark(f->arena);
-        struct walks_page p;
+        struct scan_page p;
         enum err e;
 
-        if (!walks_may_drive(f, i))
+        if (!scan_may_drive(f, i))
             continue;
-        e = walks_page(tx, f, i, &p);
+        e = scan_page(tx, f, i, &p);
         if (e)
             return e;
-        if (qstash_find_cost(&p) < best) {
-            best = qstash_find_cost(&p);
+        if (page_cost(&p) < best) {
+            best = page_cost(&p);
             f->driver = i;
         }
         arena_rewind(f->arena, mark);
@@ -53,10 +53,10 @@ static enum err qstash_find_choose(struct tx *tx, struct find *f)
     return OK;
 }
 
-/* --- the log by time: seq grows with it, nearly --- */
+/* --- the log by time: seq nearly grows with it --- */
 
-/* The line with that seq, or the nearest below it. *ret_seq 0: there is none. */
-static enum err line_near(struct tx *tx, int64_t seq, int64_t *ret_seq, int64_t *ret_ms)
+/* The line with this seq, or the nearest one below. *ret_seq 0: there is none. */
+static enum err log_line_near(struct tx *tx, int64_t seq, int64_t *ret_seq, int64_t *ret_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_log_near, &row, V_INT(seq));
@@ -66,19 +66,19 @@ static enum err line_near(struct tx *tx, int64_t seq, int64_t *ret_seq, int64_t 
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* Halves the log until it knows where the lines of that time end. */
-static enum err qstash_find_seek(struct tx *tx, struct find *f)
+/* Binary search for the last line before the filter's end. */
+static enum err find_seek_log(struct tx *tx, struct find *f)
 {
     int64_t until = f->filter->to_ms, low = 0, high, seq, ms;
     enum err e;
 
     if (f->in != FIND_LOG || until > INT64_MAX - SLACK_MS || f->at.seq != INT64_MAX)
         return OK;
-    e = line_near(tx, INT64_MAX, &high, &ms);
+    e = log_line_near(tx, INT64_MAX, &high, &ms);
     while (!e && low < high) {
         int64_t middle = low + (high - low + 1) / 2;
 
-        e = line_near(tx, middle, &seq, &ms);
+        e = log_line_near(tx, middle, &seq, &ms);
         if (seq && ms > until + SLACK_MS)
             high = seq - 1;
         else
@@ -88,14 +88,14 @@ static enum err qstash_find_seek(struct tx *tx, struct find *f)
     return e;
 }
 
-static bool is_past(const struct find *f, const struct found *x)
+static bool find_is_past(const struct find *f, const struct found *x)
 {
     return f->in == FIND_LOG && f->filter->from_ms && x->at_ms < f->filter->from_ms - SLACK_MS;
 }
 
-/* --- what fits --- */
+/* --- which rows match --- */
 
-static bool fits_row(const struct find *f, const struct found *x)
+static bool row_matches(const struct find *f, const struct found *x)
 {
     const struct filter *filter = f->filter;
 
@@ -106,14 +106,14 @@ static bool fits_row(const struct find *f, const struct found *x)
                                : filter_fits_state(filter, x->number));
 }
 
-static bool needs_facts(const struct find *f)
+static bool find_needs_content(const struct find *f)
 {
     return filter_has_texts(f->filter) || (f->in == FIND_LIVE && f->filter->has_dates);
 }
 
 enum row_verdict { NO, ASKED, YES };
 
-struct judging {
+struct row_check {
     const struct find *find;
     const struct found *rows;
     size_t n;
@@ -121,9 +121,9 @@ struct judging {
     size_t bytes;
 };
 
-static enum err qstash_find_judge(void *ctx, const struct row *row)
+static enum err row_check_content(void *ctx, const struct row *row)
 {
-    struct judging *j = ctx;
+    struct row_check *j = ctx;
     struct filter_facts facts = { .created_ms = row->col[1].i };
     const struct filter *f = j->find->filter;
     bool fits;
@@ -140,7 +140,7 @@ static enum err qstash_find_judge(void *ctx, const struct row *row)
     return OK;
 }
 
-static bool came_before(const struct val *ids, size_t n, struct str id)
+static bool ids_have(const struct val *ids, size_t n, struct str id)
 {
     for (size_t i = 0; i < n; i++)
         if (str_eq(ids[i].s, id))
@@ -148,37 +148,37 @@ static bool came_before(const struct val *ids, size_t n, struct str id)
     return false;
 }
 
-/* LIMIT_STATEMENT_ROWS of them at most. A row whose content is gone does not fit. */
-static enum err judge_rows(struct tx *tx, const struct find *f, const struct found *rows, size_t n,
-                           enum row_verdict *verdicts, size_t *ret_bytes)
+/* n <= LIMIT_STATEMENT_ROWS. A row without a content does not match. */
+static enum err find_check_rows(struct tx *tx, const struct find *f, const struct found *rows,
+                                size_t n, enum row_verdict *verdicts, size_t *ret_bytes)
 {
-    struct judging j = { .find = f, .rows = rows, .n = n, .verdicts = verdicts };
+    struct row_check j = { .find = f, .rows = rows, .n = n, .verdicts = verdicts };
     struct val ids[LIMIT_STATEMENT_ROWS];
-    bool ask = needs_facts(f);
+    bool ask = find_needs_content(f);
     size_t asked = 0;
     enum err e = OK;
 
     for (size_t i = 0; i < n; i++) {
-        verdicts[i] = !fits_row(f, &rows[i]) ? NO : ask ? ASKED : YES;
-        if (verdicts[i] == ASKED && !came_before(ids, asked, uuid_bytes(&rows[i].id)))
+        verdicts[i] = !row_matches(f, &rows[i]) ? NO : ask ? ASKED : YES;
+        if (verdicts[i] == ASKED && !ids_have(ids, asked, uuid_bytes(&rows[i].id)))
             ids[asked++] = v_uuid(&rows[i].id);
     }
     if (asked)
-        e = tx_bulk(tx, STMT_qstash_facts, ids, asked, 1, qstash_find_judge, &j);
+        e = tx_bulk(tx, STMT_qstash_facts, ids, asked, 1, row_check_content, &j);
     *ret_bytes = j.bytes;
     return e;
 }
 
-/* --- the walk --- */
+/* --- the scan --- */
 
 /* True: enough was found. */
-static bool qstash_find_take(struct find *f, const struct found *rows, size_t n,
-                             const enum row_verdict *verdicts)
+static bool find_take_rows(struct find *f, const struct found *rows, size_t n,
+                           const enum row_verdict *verdicts)
 {
     for (size_t i = 0; i < n; i++) {
         f->looked++;
         f->at = rows[i].spot;
-        if (is_past(f, &rows[i])) {
+        if (find_is_past(f, &rows[i])) {
             f->end = true;
             return true;
         }
@@ -190,8 +190,8 @@ static bool qstash_find_take(struct find *f, const struct found *rows, size_t n,
     return false;
 }
 
-static enum err take_page(struct tx *tx, struct find *f, const struct walks_page *p, size_t *bytes,
-                          bool *ret_enough)
+static enum err find_take_page(struct tx *tx, struct find *f, const struct scan_page *p,
+                               size_t *bytes, bool *ret_enough)
 {
     enum row_verdict verdicts[LIMIT_STATEMENT_ROWS];
     enum err e = OK;
@@ -201,10 +201,10 @@ static enum err take_page(struct tx *tx, struct find *f, const struct walks_page
         size_t n = p->n - from, read = 0;
 
         n = n < LIMIT_STATEMENT_ROWS ? n : LIMIT_STATEMENT_ROWS;
-        e = judge_rows(tx, f, p->rows + from, n, verdicts, &read);
+        e = find_check_rows(tx, f, p->rows + from, n, verdicts, &read);
         *bytes += read;
         if (!e)
-            *ret_enough = qstash_find_take(f, p->rows + from, n, verdicts) ||
+            *ret_enough = find_take_rows(f, p->rows + from, n, verdicts) ||
                           f->looked >= f->budget || *bytes > LIMIT_QSTASH_PAGE_BYTES / 2;
     }
     if (!e && p->whole && (!p->n || !spot_compare(&f->at, &p->rows[p->n - 1].spot)))
@@ -222,18 +222,18 @@ enum err find_next(struct tx *tx, struct find *f)
     f->looked = 0;
     f->end = false;
     if (!f->chosen) {
-        e = qstash_find_choose(tx, f);
-        f->by_time = f->in == FIND_DEAD && walks_are_by_time(f->in, f->driver);
+        e = find_choose_driver(tx, f);
+        f->by_time = f->in == FIND_DEAD && scan_is_by_time(f->in, f->driver);
         if (!e)
-            e = qstash_find_seek(tx, f);
+            e = find_seek_log(tx, f);
     }
     while (!e && !f->end && !enough) {
         struct arena_mark mark = arena_mark(f->arena);
-        struct walks_page p;
+        struct scan_page p;
 
-        e = walks_page(tx, f, f->driver, &p);
+        e = scan_page(tx, f, f->driver, &p);
         if (!e)
-            e = take_page(tx, f, &p, &bytes, &enough);
+            e = find_take_page(tx, f, &p, &bytes, &enough);
         arena_rewind(f->arena, mark);
     }
     return e;
@@ -242,7 +242,7 @@ enum err find_next(struct tx *tx, struct find *f)
 void find_begin(struct find *f, enum find_in in, const struct filter *filter)
 {
     *f = (struct find){ .in = in, .filter = filter };
-    if (walks_go_down(in)) {
+    if (scan_is_descending(in)) {
         f->at = (struct spot){ .major = INT64_MAX, .seq = INT64_MAX };
         memset(f->at.id.b, 0xff, sizeof(f->at.id.b));
     }

@@ -1,12 +1,14 @@
-/* forget.c - what is old goes, some at a time: every hour, and without a pause while there is more.
+/* forget.c - retention: deletes old rows, some at a time, every hour, and without a pause while
+ * there are more.
  *
- *   lines of the log      LIMIT_QSTASH_LOG_DAYS     seq grows with the time: the oldest come first
- *   contents              with the line that says how they ended; of dead ones with those
- *   dead ones             LIMIT_QSTASH_DEAD_DAYS    with their letters and labels
- *   deduplication         when its window is over
- *   flow keys             LIMIT_QSTASH_FLOW_DAYS    that nobody used, paused or pinned
+ *   old_lines of the log      LIMIT_QSTASH_LOG_DAYS     seq grows with time: the oldest come first
+ *   contents              with the line that reports their end; of dead messages with those
+ *   dead messages         LIMIT_QSTASH_DEAD_DAYS    with their dead letters and labels
+ *   deduplication keys    when their window is over
+ *   flow keys             LIMIT_QSTASH_FLOW_DAYS    without use, unless paused or pinned
  *
- * A content without a line, alive or a schedule's template, is never met here. */
+ * The contents of live messages and the templates of schedules have no such line, so they stay.
+ * Each run is one commit; a crash leaves the rest to the next run. */
 #include "qstash/forget.h"
 
 #include "base/limits.h"
@@ -22,9 +24,9 @@ static int64_t days_ago(int64_t now_ms, int days)
     return now_ms - days * INT64_C(24) * HOUR_MS;
 }
 
-/* --- the log, and with it the contents --- */
+/* --- the log and the contents --- */
 
-struct lines {
+struct old_lines {
     int64_t before_ms;
     struct val seqs[LIMIT_QSTASH_FORGET], ids[LIMIT_QSTASH_FORGET];
     size_t n, ended;
@@ -35,9 +37,9 @@ static bool is_end(int64_t state)
     return state == QSTASH_DELIVERED || state == QSTASH_FAILED || state == QSTASH_CANCELED;
 }
 
-static enum err add_line(void *ctx, const struct row *row)
+static enum err old_lines_add(void *ctx, const struct row *row)
 {
-    struct lines *l = ctx;
+    struct old_lines *l = ctx;
     const struct val *c = row->col;
 
     if (c[1].i >= l->before_ms || l->n == LIMIT_QSTASH_FORGET)
@@ -50,9 +52,9 @@ static enum err add_line(void *ctx, const struct row *row)
 
 static enum err forget_lines(struct tx *tx, int64_t now_ms, bool *more)
 {
-    struct lines l = { .before_ms = days_ago(now_ms, LIMIT_QSTASH_LOG_DAYS) };
+    struct old_lines l = { .before_ms = days_ago(now_ms, LIMIT_QSTASH_LOG_DAYS) };
     struct val limit = V_INT(LIMIT_QSTASH_FORGET);
-    enum err e = tx_each(tx, STMT_qstash_log_oldest, &limit, 1, add_line, &l);
+    enum err e = tx_each(tx, STMT_qstash_log_oldest, &limit, 1, old_lines_add, &l);
 
     if (!e && l.n)
         e = tx_bulk(tx, STMT_qstash_log_forget, l.seqs, l.n, 1, NULL, NULL);
@@ -62,16 +64,16 @@ static enum err forget_lines(struct tx *tx, int64_t now_ms, bool *more)
     return e;
 }
 
-/* --- dead ones --- */
+/* --- dead messages --- */
 
-struct corpses {
+struct dead_ids {
     struct uuid ids[DEAD_STEP];
     size_t n;
 };
 
-static enum err add_corpse(void *ctx, const struct row *row)
+static enum err dead_ids_add(void *ctx, const struct row *row)
 {
-    struct corpses *c = ctx;
+    struct dead_ids *c = ctx;
 
     if (c->n == DEAD_STEP || !uuid_of_bytes(row->col[0].s, &c->ids[c->n]))
         return ERR_INTERNAL;
@@ -83,8 +85,8 @@ static enum err forget_dead(struct tx *tx, struct qstash *q, int64_t now_ms, boo
 {
     struct val v[] = { V_INT(days_ago(now_ms, LIMIT_QSTASH_DEAD_DAYS)), V_INT(DEAD_STEP) };
     struct val ids[DEAD_STEP];
-    struct corpses c = { .n = 0 };
-    enum err e = tx_each(tx, STMT_qstash_dead_oldest, v, COUNT(v), add_corpse, &c);
+    struct dead_ids c = { .n = 0 };
+    enum err e = tx_each(tx, STMT_qstash_dead_oldest, v, COUNT(v), dead_ids_add, &c);
 
     for (size_t i = 0; i < c.n; i++)
         ids[i] = v_uuid(&c.ids[i]);
@@ -92,7 +94,7 @@ static enum err forget_dead(struct tx *tx, struct qstash *q, int64_t now_ms, boo
         e = tx_bulk(tx, STMT_letters_lock, ids, c.n, 1, NULL, NULL);
     for (size_t i = 0; i < c.n && !e; i++) {
         e = qstash_dead_forget(tx, q, c.ids[i]);
-        e = e == ERR_NOT_FOUND ? OK : e; /* somebody had it meanwhile */
+        e = e == ERR_NOT_FOUND ? OK : e; /* another call took it meanwhile */
     }
     if (!e && c.n)
         e = tx_bulk(tx, STMT_letters_delete, ids, c.n, 1, NULL, NULL);
@@ -123,14 +125,14 @@ static enum err forget_dedup(struct tx *tx, int64_t now_ms, bool *more)
 
 /* --- flow keys --- */
 
-struct idle {
+struct idle_keys {
     struct str keys[FLOW_STEP]; /* live until the unit's run ends */
     size_t n;
 };
 
-static enum err add_idle(void *ctx, const struct row *row)
+static enum err idle_keys_add(void *ctx, const struct row *row)
 {
-    struct idle *l = ctx;
+    struct idle_keys *l = ctx;
 
     if (l->n == FLOW_STEP)
         return ERR_INTERNAL;
@@ -138,7 +140,7 @@ static enum err add_idle(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err lock_keys(struct tx *tx, const struct idle *l)
+static enum err idle_keys_lock(struct tx *tx, const struct idle_keys *l)
 {
     int64_t lanes[2 * FLOW_STEP];
     size_t n = 0;
@@ -148,17 +150,17 @@ static enum err lock_keys(struct tx *tx, const struct idle *l)
     return queue_lock_lanes(tx, lanes, n);
 }
 
-/* One that delayed parcels count on stays, and is in use as of now: so the next step comes to those
- * behind it, and it is not looked at again before its time. */
+/* A flow key that delayed messages need stays and counts as used now, so that the next step reaches
+ * the keys after it. */
 static enum err forget_flows(struct tx *tx, int64_t now_ms, bool *more)
 {
     struct val before = V_INT(days_ago(now_ms, LIMIT_QSTASH_FLOW_DAYS));
     struct val v[] = { before, V_INT(FLOW_STEP) };
-    struct idle l = { .n = 0 };
-    enum err e = tx_each(tx, STMT_qstash_flows_idle, v, COUNT(v), add_idle, &l);
+    struct idle_keys l = { .n = 0 };
+    enum err e = tx_each(tx, STMT_qstash_flows_idle, v, COUNT(v), idle_keys_add, &l);
 
     if (!e)
-        e = lock_keys(tx, &l);
+        e = idle_keys_lock(tx, &l);
     for (size_t i = 0; i < l.n && !e; i++) {
         e = TX_DO(tx, STMT_qstash_flow_forget, -1, V_TEXT(l.keys[i]), before);
         if (!e)
@@ -168,9 +170,9 @@ static enum err forget_flows(struct tx *tx, int64_t now_ms, bool *more)
     return e;
 }
 
-/* --- the job: one message for ever, put off each time (see keys_expire_kind() in payment/keys.c) --- */
+/* --- the job: one entry of the queue, put off each time (as keys_expire_kind()) --- */
 
-static enum err qstash_forget_forget(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err forget_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct qstash *q = ctx;
     int64_t now_ms = env_now_ms(q->env);
@@ -195,7 +197,7 @@ struct job_kind qstash_forget_kind(struct qstash *q)
         .ctx = q,
         .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
-        .settle = qstash_forget_forget,
+        .settle = forget_settle,
         .patient = true,
     };
 }

@@ -1,3 +1,4 @@
+/* header_json.c - headers between the wire (Latin-1 or UTF-8 bytes) and stored JSON (UTF-8). */
 #include "qstash/header_json.h"
 
 #include "base/json/escape.h"
@@ -35,7 +36,7 @@ struct str header_text(struct arena *a, struct str wire)
     return (struct str){ p, n };
 }
 
-/* U+0080 to U+00FF begin with C2 or C3, and nothing else does. */
+/* In UTF-8 exactly U+0080 to U+00FF begin with C2 or C3. */
 static bool is_latin1(struct str text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -44,7 +45,7 @@ static bool is_latin1(struct str text)
     return true;
 }
 
-/* The wire's form of a text: Latin-1 where every character has a place there, else UTF-8 as it is. */
+/* A text as bytes of the wire: Latin-1 if it has every character, else UTF-8. */
 static struct str header_wire(struct arena *a, struct str text)
 {
     size_t n = 0;
@@ -162,7 +163,7 @@ static bool header_json_refuse(struct header_json_reader *r, enum err e)
     return false;
 }
 
-/* How far the string goes, which begins behind its quote; json.n: it does not end, or is none. */
+/* The size of a string without its quotes; json begins after the first. json.n: it is invalid. */
 static size_t string_size(struct str json, bool *ret_escape)
 {
     const char *why;
@@ -225,7 +226,7 @@ static bool read_member(struct header_json_reader *r, struct header *headers, si
     return header_json_take(r, ']') || header_json_refuse(r, ERR_INTERNAL);
 }
 
-/* At least as many as there are values: each has two quotes of its own. */
+/* An upper bound of the number of values: each has two quotes of its own. */
 static size_t most_values(struct str json)
 {
     size_t quotes = 0;

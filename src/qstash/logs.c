@@ -1,10 +1,10 @@
-/* logs.c - GET /v2/events and /v2/logs: what became of messages, the newest first. */
+/* logs.c - GET /v2/events and /v2/logs: the events of messages, the newest first. */
 #include "base/limits.h"
 #include "qstash/page.h"
 #include "qstash/render.h"
 #include "store/values.h"
 
-struct content { /* of a message that lines of this unit are about */
+struct content { /* of a message; the lines of one unit share it */
     struct content *next;
     struct uuid id;
     bool gone;
@@ -88,8 +88,8 @@ static enum err logs_entry(struct tx *tx, struct page_step *s, const struct foun
     return OK;
 }
 
-/* The same list has two names, and its array too. */
-static bool is_called_logs(const struct visit *v)
+/* The list has two paths, and under /logs its array has a second name. */
+static bool is_called_logs(const struct qstash_request *v)
 {
     struct str path = v->r->target;
 
@@ -97,7 +97,7 @@ static bool is_called_logs(const struct visit *v)
     return str_ends(path, S("/logs")) || str_ends(path, S("/logs/"));
 }
 
-void qstash_logs(struct visit *v)
+void qstash_logs(struct qstash_request *v)
 {
     struct page rules = { .in = FIND_LOG,
                           .of = SELECT_LOG,

@@ -1,4 +1,4 @@
-/* message.c - a parcel's address, its ids on the wire, the text of its message. */
+/* message.c - a message's address, its ids on the wire, the text of its job. */
 #include "qstash/message.h"
 
 #include "base/hex.h"
@@ -31,7 +31,7 @@ static struct str until_any(struct str s, const char *stops)
     return s;
 }
 
-static struct str qstash_message_behind(struct str s, size_t n)
+static struct str str_behind(struct str s, size_t n)
 {
     return (struct str){ s.p + n, s.n - n };
 }
@@ -44,17 +44,17 @@ static bool is_scheme(struct str url, struct str scheme)
 bool parcel_set_url(struct parcel *p, struct str url)
 {
     size_t scheme = is_scheme(url, S("https://")) ? 8 : is_scheme(url, S("http://")) ? 7 : 0;
-    struct str rest = qstash_message_behind(url, scheme);
+    struct str rest = str_behind(url, scheme);
 
     if (!scheme)
         return false;
     p->url = url;
     p->host = until_any(rest, "/?#");
-    rest = qstash_message_behind(rest, p->host.n);
+    rest = str_behind(rest, p->host.n);
     p->path = until_any(rest, "?#");
     for (size_t at = p->host.n; at-- > 0;)
-        if (p->host.p[at] == '@') { /* user and password are no part of the authority's name */
-            p->host = qstash_message_behind(p->host, at + 1);
+        if (p->host.p[at] == '@') { /* user and password are not part of the host */
+            p->host = str_behind(p->host, at + 1);
             break;
         }
     return p->host.n > 0 && p->host.p[0] != ':';
@@ -82,7 +82,7 @@ bool message_id_parse(struct str text, struct uuid *ret_id)
     return true;
 }
 
-/* --- the message's text: "p 120 example.com:80" --- */
+/* --- the text of a job: "p 120 example.com:80" --- */
 
 bool job_text_read(struct str body, struct job_text *ret_text)
 {

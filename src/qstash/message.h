@@ -1,11 +1,11 @@
-/* message.h - one message of the QStash API: what is delivered, to whom and how. (A "message" is the
- * queue's own; a parcel that is due has one, with the same id.)
+/* message.h - one message of the QStash API: what is delivered, to whom and how. A message that is
+ * due has a job: an entry of our queue (struct message, queue/queue.h) with the same id.
  *
- * The parcel as published never changes. What moves is its row in qstash_live, and there are two
- * gates it may have to pass: its queue (in order, so many at a time, held from the first try to the
- * end, callbacks included) and its flow key (so many attempts at a time, so many starts a period).
- * A parcel that waits at a gate has no message: whoever makes room gives it one, in the same
- * commit. Nobody searches. */
+ * The content as published never changes. What changes is its row in qstash_live. A message may
+ * have to pass two limiters: its queue (in order, so many at a time; the slot is held from the
+ * first attempt to the end, callbacks included) and its flow key (so many attempts at a time, so
+ * many starts a period). A message that waits at a limiter has no job: the commit that makes room
+ * adds one, and nothing polls. */
 #pragma once
 
 #include "base/arena.h"
@@ -27,7 +27,8 @@ enum qstash_state {
 };
 const char *qstash_state_word(enum qstash_state s); /* "CREATED"; NULL for a number that is none */
 
-/* Where a live parcel is. */
+/* Where a live message is: it has a job, or waits for a slot, for a token, or for the end of a
+ * pause. */
 enum place { PLACE_GIVEN, PLACE_QUEUE, PLACE_FLOW, PLACE_HELD };
 
 struct flow_limits {
@@ -38,15 +39,15 @@ struct flow_limits {
 struct parcel {
     struct uuid id;
     bool has_webhook_id, has_source;
-    struct uuid webhook_id; /* of the parcel that this one repeats */
-    struct uuid source;     /* whose callback this is */
+    struct uuid webhook_id; /* of the message that this one repeats */
+    struct uuid source;     /* the message whose callback this is */
     int64_t created_ms, not_before_ms;
     struct str method, url;
     struct str host, path; /* of the url: authority, and path without query; parcel_set_url() */
     struct str header;     /* {"Name":["value"]}, UTF-8; empty: none */
     struct str body;
     int64_t retries;
-    struct str retry_delay; /* an expression, checked; empty: the default backoff */
+    struct str retry_delay; /* a checked expression; empty: the default backoff */
     int64_t timeout_ms;     /* 0: LIMIT_QSTASH_ATTEMPT_MS */
     struct str callbacks;   /* JSON of qstash/deliver/callback.h; empty: none */
     struct str labels;      /* "a,b" */
@@ -56,7 +57,7 @@ struct parcel {
     struct str schedule_id, topic, endpoint;
     struct str caller_ip;
 
-    /* A callback takes part in its source's queue without waiting: it holds a slot. 0: none. */
+    /* The queue in which a callback holds a slot beside its source, without waiting. 0: none. */
     int64_t holds_queue_id;
 };
 
@@ -65,12 +66,12 @@ bool parcel_set_url(struct parcel *p, struct str url);
 
 /* --- as rows --- */
 
-/* The parcel as published. NOT_FOUND. Texts go to the arena; with_body false: body.n is 0. */
+/* The content as published. NOT_FOUND. Texts go to the arena; with_body false: body.n is 0. */
 enum err parcel_read(struct tx *tx, struct arena *a, struct uuid id, bool with_body,
                      struct parcel *ret_parcel);
 /* From the columns of PARCEL_COLUMNS, beginning at row->col[at]. */
 enum err parcel_of_row(struct arena *a, const struct row *row, int at, struct parcel *ret_parcel);
-enum { PARCEL_COLUMN_COUNT = 23 }; /* without the body, which stands behind them where asked for */
+enum { PARCEL_COLUMN_COUNT = 23 }; /* without the body, which follows them if it is read */
 
 struct live {
     int64_t seq, due_ms, retried, queue_id, bytes;
@@ -93,14 +94,14 @@ struct log_entry {
 };
 enum err log_add(struct tx *tx, const struct log_entry *e);
 
-/* --- qstash/publish/store_message.c: a parcel comes into being --- */
+/* --- qstash/publish/store_message.c: storing a new message --- */
 
-/* Stores it, with its line in the log, and gives it to the queue or leaves it at a gate. Its queue
- * and flow key come into being with it. In one unit, any number of times. UNPROCESSABLE: there are
- * LIMIT_QSTASH_QUEUES, and its own would be one more; nothing was written. */
+/* Stores it with its line in the log and with a job, or lets it wait at a limiter. Creates its
+ * queue and flow key if need be. A unit may store any number. UNPROCESSABLE: its queue would be one
+ * more than LIMIT_QSTASH_QUEUES; nothing was written. */
 #define QUEUES_FULL "there are 10000 queues already, which is the limit"
 enum err parcel_post(struct qstash *q, struct tx *tx, const struct parcel *p);
-/* n of them without queue and flow key, in few statements. n <= LIMIT_BULK. */
+/* n plain messages in few statements. n <= LIMIT_BULK. */
 enum err parcels_post_plain(struct qstash *q, struct tx *tx, const struct parcel *const *p,
                             size_t n);
 static inline bool parcel_is_plain(const struct parcel *p)
@@ -112,15 +113,15 @@ static inline bool parcel_is_plain(const struct parcel *p)
 
 enum begin_verdict {
     BEGIN_GO,       /* the attempt is in the log; call */
-    BEGIN_WAIT,     /* a gate is closed: parcel_park() in the unit that ends the message */
-    BEGIN_CANCELED, /* parcel_end_canceled() in the unit that ends the message */
-    BEGIN_GONE,     /* it has ended: the message ends without a word */
+    BEGIN_WAIT,     /* no room at a limiter: parcel_park() in the unit that ends the job */
+    BEGIN_CANCELED, /* parcel_end_canceled() in the unit that ends the job */
+    BEGIN_GONE,     /* the message has ended: the job just ends */
 };
-/* Before the call. */
+/* In a unit before the call. */
 enum err parcel_begin(struct qstash *q, struct tx *tx, struct arena *a, const struct message *m,
                       struct parcel *ret_parcel, struct live *ret_live,
                       enum begin_verdict *ret_verdict);
-/* The same for n plain ones at once: id and arena are given, the rest is filled. */
+/* The same for n plain messages at once: id and arena are given, the rest is filled. */
 struct begun {
     struct uuid id;
     struct arena *arena;
@@ -129,50 +130,50 @@ struct begun {
     enum begin_verdict verdict;
 };
 enum err parcels_begin_plain(struct qstash *q, struct tx *tx, struct begun *b, size_t n);
-/* In the unit that finishes the message. *ret_again_ms > 0: the gate has opened meanwhile; put the
- * message off until then instead of finishing it. */
+/* In the unit that finishes the job. *ret_again_ms > 0: there is room meanwhile; put the job off
+ * until then instead of finishing it. */
 enum err parcel_park(struct qstash *q, struct tx *tx, const struct message *m,
                      const struct parcel *p, int64_t *ret_again_ms);
-/* In the unit that puts the message off: the destination is not called for now. What it has of its
- * flow key goes to others; its queue's slot stays its own, since those behind it have to wait. */
+/* In the unit that puts the job off: the destination is not called for now. The message gives back
+ * its flow key's token but keeps its queue's slot, since the messages behind it have to wait. */
 enum err parcel_yield(struct qstash *q, struct tx *tx, const struct message *m);
 
-/* In the unit that finishes the message: it was cancelled while an attempt was under way. */
+/* In the unit that finishes the job: the message was cancelled during an attempt. */
 enum err parcel_end_canceled(struct qstash *q, struct tx *tx, const struct message *m,
                              const struct parcel *p);
 
 struct attempt {                         /* one call, as it ended */
     int status;                          /* 0: no answer */
     bool delivered, fatal;               /* fatal: 489 and its header; no retry */
-    struct str error;                    /* empty where there was an answer that says it all */
+    struct str error;                    /* empty: the whole answer arrived */
     struct str response_header;          /* {"Name":["value"]} */
     struct str response_body;            /* LIMIT_QSTASH_ANSWER at most */
     int64_t next_delay_ms;               /* until the next try, if there is one */
-    struct uuid callback_id, failure_id; /* for the callbacks' parcels, made before the unit */
+    struct uuid callback_id, failure_id; /* ids of the callbacks, made before the unit */
 };
 enum settled { SETTLED_DELIVERED, SETTLED_RETRY, SETTLED_FAILED, SETTLED_CANCELED, SETTLED_GONE };
-/* In the unit that ends the attempt: log, callbacks, gates, dead letter. *ret_again_ms > 0: the
- * next try; else the message is finished. */
+/* In the unit that ends the attempt: log, callbacks, limiters, dead letter. *ret_again_ms > 0: when
+ * the job runs again; else the job is finished. */
 enum err parcel_settle(struct qstash *q, struct tx *tx, struct arena *a, const struct message *m,
                        const struct parcel *p, const struct attempt *at, enum settled *ret_settled,
                        int64_t *ret_again_ms);
-/* The queue gave it up (it was buried): the same as a last attempt without an answer. */
+/* The job was buried: the same as a last attempt without an answer. */
 enum err parcel_give_up(struct qstash *q, struct tx *tx, struct uuid id, struct str why);
 
-/* Cancels up to n parcels (LIMIT_QSTASH_CANCEL at most). Those under way are only marked: the
- * attempt ends, no other follows. *ret_count: how many were pending. */
+/* Cancels up to n messages (LIMIT_QSTASH_CANCEL at most). One with an attempt under way is only
+ * marked: no other attempt follows. *ret_count: how many were pending. */
 enum err parcels_cancel(struct qstash *q, struct tx *tx, const struct uuid *ids, size_t n,
                         int64_t *ret_count);
 
-/* --- the message of a parcel --- */
+/* --- its job --- */
 
 #define QSTASH_DELIVER_KIND S("qstash.deliver")
 #define QSTASH_WINDOW_KIND S("qstash.window")
 #define QSTASH_SWEEP_KIND S("qstash.sweep")
 
-/* What is known of it before anything is read: enough to decide whether to go on. */
+/* What the job's body says: enough to decide about the call before anything is read. */
 struct job_text {
-    bool gated; /* has a queue or a flow key */
+    bool gated; /* the message has a queue or a flow key */
     int64_t bytes;
     struct str host;
 };

@@ -1,9 +1,9 @@
-/* messages.c - one message as it was published, and cancelling: one, these, what a filter fits,
- * all.
+/* messages.c - the API calls under /v2/messages: one message as published, and cancelling one, some
+ * by id, those that match a filter, or all.
  *
- * A filter's cancel is a chain of units: one that reads and finds the next ones, one that cancels
- * them, and so on. It goes from the newest to the oldest, so that it comes to an end while others
- * publish, and nobody who waits is let in because the one before him was cancelled first. */
+ * A bulk cancel is a chain of units of work: one finds the next messages, another cancels them, and
+ * so on. It goes from the newest to the oldest, so that it ends while others publish, and so that
+ * it starts none of the messages that wait. A crash leaves the committed units. */
 #include "base/limits.h"
 #include "qstash/call.h"
 #include "qstash/find.h"
@@ -12,12 +12,12 @@
 
 /* --- GET /v2/messages/{id} --- */
 
-static enum err not_here(struct call *c)
+static enum err message_not_found(struct api_call *c)
 {
-    return call_refuse(c, 404, "message not found");
+    return api_call_refuse(c, 404, "message not found");
 }
 
-static enum err messages_get(struct tx *tx, struct call *c)
+static enum err message_get(struct tx *tx, struct api_call *c)
 {
     struct arena a;
     struct parcel p;
@@ -28,7 +28,7 @@ static enum err messages_get(struct tx *tx, struct call *c)
     if (message_id_parse(c->v->param[0], &id))
         e = TX_ROW(tx, STMT_qstash_message_show, &row, v_uuid(&id));
     if (e)
-        return e == ERR_NOT_FOUND ? not_here(c) : e;
+        return e == ERR_NOT_FOUND ? message_not_found(c) : e;
     arena_init(&a, LIMIT_REQUEST_ARENA);
     e = parcel_of_row(&a, &row, 0, &p);
     p.body = row.col[PARCEL_COLUMN_COUNT].s;
@@ -40,14 +40,14 @@ static enum err messages_get(struct tx *tx, struct call *c)
     return e;
 }
 
-void qstash_message_get(struct visit *v)
+void qstash_message_get(struct qstash_request *v)
 {
-    call_read(v, messages_get);
+    api_call_read(v, message_get);
 }
 
 /* --- DELETE /v2/messages/{id} --- */
 
-static enum err cancel_one(struct tx *tx, struct call *c)
+static enum err message_cancel(struct tx *tx, struct api_call *c)
 {
     struct uuid id;
     int64_t count = 0;
@@ -56,26 +56,26 @@ static enum err cancel_one(struct tx *tx, struct call *c)
     if (message_id_parse(c->v->param[0], &id))
         e = parcels_cancel(c->v->q, tx, &id, 1, &count);
     if (!e && !count)
-        e = not_here(c);
+        e = message_not_found(c);
     buf_add(&c->out, S("{\"cancelled\":1}"));
     return e;
 }
 
-void qstash_message_cancel(struct visit *v)
+void qstash_message_cancel(struct qstash_request *v)
 {
-    call_write(v, cancel_one);
+    api_call_write(v, message_cancel);
 }
 
 /* --- DELETE /v2/messages --- */
 
-/* What SDKs send where nobody said how many: then it is all that fit. */
+/* What the SDKs send if the caller gives no count: then all that match are cancelled. */
 enum { COUNT_OF_THE_SDK = 100 };
 
-struct clearing {
+struct bulk_cancel {
     struct unit unit;
-    struct visit *v;
+    struct qstash_request *v;
     struct selection selection;
-    struct find find, next; /* as of the last unit, and what the present one made of it */
+    struct find find, next; /* after the last unit; in the present one */
     struct found found[LIMIT_QSTASH_CANCEL];
 
     struct uuid ids[LIMIT_QSTASH_CANCEL]; /* to be cancelled now */
@@ -83,8 +83,8 @@ struct clearing {
     int64_t cancelled, in_unit, left;
 };
 
-static void messages_post(struct clearing *c, const struct unit_kind *kind,
-                          void (*done)(struct unit *u))
+static void bulk_post(struct bulk_cancel *c, const struct unit_kind *kind,
+                      void (*done)(struct unit *u))
 {
     c->unit = (struct unit){
         .kind = kind, .executor = c->v->r->executor, .done = done, .arena = &c->v->r->arena
@@ -92,47 +92,47 @@ static void messages_post(struct clearing *c, const struct unit_kind *kind,
     store_post(c->v->q->store, &c->unit);
 }
 
-static void messages_answer(struct clearing *c)
+static void bulk_answer(struct bulk_cancel *c)
 {
     struct buf b;
 
     buf_init(&b, 64);
     buf_fmt(&b, "{\"cancelled\":%lld}", (long long)c->cancelled);
-    visit_buf(c->v, 200, &b);
+    qstash_reply(c->v, 200, &b);
 }
 
-static void go_on(struct clearing *c);
+static void bulk_continue(struct bulk_cancel *c);
 
-static enum err cancel_ids(struct tx *tx, struct unit *u)
+static enum err bulk_cancel_unit(struct tx *tx, struct unit *u)
 {
-    struct clearing *c = CONTAINER_OF(u, struct clearing, unit);
+    struct bulk_cancel *c = CONTAINER_OF(u, struct bulk_cancel, unit);
 
     return parcels_cancel(c->v->q, tx, c->ids, c->count, &c->in_unit);
 }
 
-static void were_cancelled(struct unit *u)
+static void bulk_canceled(struct unit *u)
 {
-    struct clearing *c = CONTAINER_OF(u, struct clearing, unit);
+    struct bulk_cancel *c = CONTAINER_OF(u, struct bulk_cancel, unit);
 
     if (u->err) {
-        visit_err(c->v, u->err);
+        qstash_reply_err(c->v, u->err);
         return;
     }
     c->cancelled += c->in_unit;
     c->left -= c->in_unit;
-    go_on(c);
+    bulk_continue(c);
 }
 
-static void cancel_them(struct clearing *c)
+static void bulk_cancel_found(struct bulk_cancel *c)
 {
-    static const struct unit_kind kind = { "qstash.cancel", UNIT_FRONT, cancel_ids, NULL };
+    static const struct unit_kind kind = { "qstash.cancel", UNIT_FRONT, bulk_cancel_unit, NULL };
 
-    messages_post(c, &kind, were_cancelled);
+    bulk_post(c, &kind, bulk_canceled);
 }
 
-static enum err messages_look(struct tx *tx, struct unit *u)
+static enum err bulk_find_unit(struct tx *tx, struct unit *u)
 {
-    struct clearing *c = CONTAINER_OF(u, struct clearing, unit);
+    struct bulk_cancel *c = CONTAINER_OF(u, struct bulk_cancel, unit);
 
     c->next = c->find;
     c->next.arena = &c->v->r->arena;
@@ -142,12 +142,12 @@ static enum err messages_look(struct tx *tx, struct unit *u)
     return find_next(tx, &c->next);
 }
 
-static void was_looked(struct unit *u)
+static void bulk_found(struct unit *u)
 {
-    struct clearing *c = CONTAINER_OF(u, struct clearing, unit);
+    struct bulk_cancel *c = CONTAINER_OF(u, struct bulk_cancel, unit);
 
     if (u->err) {
-        visit_err(c->v, u->err);
+        qstash_reply_err(c->v, u->err);
         return;
     }
     c->find = c->next;
@@ -155,22 +155,22 @@ static void was_looked(struct unit *u)
     for (size_t i = 0; i < c->count; i++)
         c->ids[i] = c->found[i].id;
     if (c->count)
-        cancel_them(c);
+        bulk_cancel_found(c);
     else
-        go_on(c);
+        bulk_continue(c);
 }
 
-static void go_on_by_filter(struct clearing *c)
+static void bulk_continue_by_filter(struct bulk_cancel *c)
 {
-    static const struct unit_kind kind = { "qstash.cancel.look", UNIT_READ, messages_look, NULL };
+    static const struct unit_kind kind = { "qstash.cancel.look", UNIT_READ, bulk_find_unit, NULL };
 
     if (c->find.end || c->left <= 0)
-        messages_answer(c);
+        bulk_answer(c);
     else
-        messages_post(c, &kind, was_looked);
+        bulk_post(c, &kind, bulk_found);
 }
 
-static bool is_named_before(const struct clearing *c)
+static bool bulk_has_id(const struct bulk_cancel *c)
 {
     for (size_t i = 0; i < c->count; i++)
         if (uuid_eq(c->ids[i], c->ids[c->count]))
@@ -178,49 +178,49 @@ static bool is_named_before(const struct clearing *c)
     return false;
 }
 
-static void go_on_by_ids(struct clearing *c)
+static void bulk_continue_by_ids(struct bulk_cancel *c)
 {
     const struct filter_texts *ids = &c->selection.ids;
 
     c->count = 0;
     for (; c->next_id < ids->n && c->count < LIMIT_QSTASH_CANCEL; c->next_id++)
-        if (message_id_parse(ids->v[c->next_id], &c->ids[c->count]) && !is_named_before(c))
+        if (message_id_parse(ids->v[c->next_id], &c->ids[c->count]) && !bulk_has_id(c))
             c->count++;
     if (c->count)
-        cancel_them(c);
+        bulk_cancel_found(c);
     else
-        messages_answer(c);
+        bulk_answer(c);
 }
 
-static void go_on(struct clearing *c)
+static void bulk_continue(struct bulk_cancel *c)
 {
     if (c->selection.by_ids)
-        go_on_by_ids(c);
+        bulk_continue_by_ids(c);
     else
-        go_on_by_filter(c);
+        bulk_continue_by_filter(c);
 }
 
-void qstash_messages_cancel(struct visit *v)
+void qstash_messages_cancel(struct qstash_request *v)
 {
-    struct clearing *c = arena_alloc(&v->r->arena, 1, sizeof(*c));
+    struct bulk_cancel *c = arena_alloc(&v->r->arena, 1, sizeof(*c));
     struct why why = { 0 };
     enum err e = ERR_NO_MEMORY;
 
-    if (!visit_body_is_json(v))
+    if (!qstash_request_is_json(v))
         return;
     if (c)
         e = selection_read(&v->r->arena, SELECT_LIVE, v->query, v->r->body, &c->selection, &why);
     if (e == ERR_VALIDATION) {
-        visit_error(v, 400, "%s", why.text);
+        qstash_reply_error(v, 400, "%s", why.text);
         return;
     }
     if (e) {
-        visit_err(v, e);
+        qstash_reply_err(v, e);
         return;
     }
     c->v = v;
     c->left = c->selection.count && c->selection.count != COUNT_OF_THE_SDK ? c->selection.count
                                                                            : INT64_MAX;
     find_begin(&c->find, FIND_LIVE, &c->selection.filter);
-    go_on(c);
+    bulk_continue(c);
 }

@@ -1,3 +1,5 @@
+/* operator_view.c - queues and schedules as rows of the admin API: read-only, of one statement
+ * each. */
 #include "qstash/operator_view.h"
 
 #include "base/json/write.h"
@@ -13,24 +15,24 @@ bool qstash_name_can_be(struct str name)
 
 /* --- queues --- */
 
-struct seen {
+struct view_rows {
     struct buf *out;
     struct arena *arena;
     struct str last;
     int count;
 };
 
-static void operator_view_begin(struct seen *s)
+static void view_rows_begin(struct view_rows *s)
 {
     buf_add(s->out, s->count++ ? S(",{") : S("{"));
 }
 
 static enum err add_queue(void *ctx, const struct row *row)
 {
-    struct seen *s = ctx;
+    struct view_rows *s = ctx;
     const struct val *c = row->col;
 
-    operator_view_begin(s);
+    view_rows_begin(s);
     out_text(s->out, "name", c[0].s);
     out_int(s->out, "parallelism", c[1].i);
     out_bool(s->out, "paused", c[2].i);
@@ -43,14 +45,14 @@ static enum err add_queue(void *ctx, const struct row *row)
 enum err qstash_queues_seen(struct tx *tx, struct buf *out)
 {
     struct val v[] = { V_INT(LIMIT_QSTASH_QUEUES) };
-    struct seen s = { .out = out };
+    struct view_rows s = { .out = out };
 
     return tx_each(tx, STMT_qstash_queues_seen, v, COUNT(v), add_queue, &s);
 }
 
 enum err qstash_queue_seen(struct tx *tx, struct str name, struct buf *out)
 {
-    struct seen s = { .out = out };
+    struct view_rows s = { .out = out };
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_queue_seen, &row, V_TEXT(name));
 
@@ -59,7 +61,7 @@ enum err qstash_queue_seen(struct tx *tx, struct str name, struct buf *out)
 
 /* --- schedules --- */
 
-/* Who made it may have put a password or a token into its destination. */
+/* A destination may contain a password or a token, so it is masked. */
 static void out_destination(struct buf *b, struct str url)
 {
     struct buf shown;
@@ -78,10 +80,10 @@ static void out_val_time(struct buf *b, const char *name, const struct val *v)
 
 static enum err add_schedule(void *ctx, const struct row *row)
 {
-    struct seen *s = ctx;
+    struct view_rows *s = ctx;
     const struct val *c = row->col;
 
-    operator_view_begin(s);
+    view_rows_begin(s);
     out_text(s->out, "id", c[0].s);
     out_text(s->out, "source", S("qstash"));
     out_text(s->out, "cron", c[1].s);
@@ -102,7 +104,7 @@ enum err qstash_schedules_seen(struct tx *tx, struct arena *a, struct str after,
                                struct buf *out, int *ret_count, struct str *ret_last)
 {
     struct val v[] = { V_TEXT(after), V_INT(limit) };
-    struct seen s = { .out = out, .arena = a };
+    struct view_rows s = { .out = out, .arena = a };
     enum err e = tx_each(tx, STMT_qstash_schedules_seen, v, COUNT(v), add_schedule, &s);
 
     *ret_count = s.count;
@@ -112,7 +114,7 @@ enum err qstash_schedules_seen(struct tx *tx, struct arena *a, struct str after,
 
 enum err qstash_schedule_seen(struct tx *tx, struct str id, struct buf *out)
 {
-    struct seen s = { .out = out };
+    struct view_rows s = { .out = out };
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_schedule_seen, &row, V_TEXT(id));
 

@@ -1,3 +1,5 @@
+/* page.c - fills a page of a long list in one or more units of work, and answers. A unit may run
+ * more than once: it starts from what the unit before it left (mark, find). */
 #include "qstash/page.h"
 
 #include "base/json/write.h"
@@ -9,15 +11,15 @@ enum { UNIT_BYTES = 16 * 1024 * 1024 };
 
 /* --- a unit --- */
 
-static void end_at(struct page_step *s, const struct spot *at, bool more)
+static void page_end(struct page_step *s, const struct spot *at, bool more)
 {
     s->over = true;
     s->more = more;
     s->at = *at;
 }
 
-/* One more is looked for than may be shown: without it this is the last page. */
-static enum err qstash_page_show(struct tx *tx, struct page *p)
+/* The search looks for one more than may be shown, to know whether this is the last page. */
+static enum err page_show(struct tx *tx, struct page *p)
 {
     struct page_step *s = &p->step;
     const struct find *f = &p->next;
@@ -43,12 +45,12 @@ static enum err qstash_page_show(struct tx *tx, struct page *p)
         s->at = f->found[i].spot;
     }
     if (f->end)
-        end_at(s, &f->at, false);
+        page_end(s, &f->at, false);
     s->at = f->at;
     return OK;
 }
 
-static enum err qstash_page_run(struct tx *tx, struct unit *u)
+static enum err page_run(struct tx *tx, struct unit *u)
 {
     struct page *p = CONTAINER_OF(u, struct page, unit);
     enum err e;
@@ -65,16 +67,16 @@ static enum err qstash_page_run(struct tx *tx, struct unit *u)
     e = find_next(tx, &p->next);
     arena_init(&p->step.arena, UNIT_BYTES);
     if (!e)
-        e = qstash_page_show(tx, p);
+        e = page_show(tx, p);
     arena_release(&p->step.arena);
     return e;
 }
 
 /* --- on the executor --- */
 
-static void qstash_page_answer(struct page *p, bool more)
+static void page_send(struct page *p, bool more)
 {
-    struct visit *v = p->v;
+    struct qstash_request *v = p->v;
     char cursor[FIND_CURSOR];
     struct buf b;
 
@@ -93,17 +95,17 @@ static void qstash_page_answer(struct page *p, bool more)
     buf_char(&b, '}');
     b.failed |= p->out.failed;
     buf_release(&p->out);
-    visit_buf(v, 200, &b);
+    qstash_reply(v, 200, &b);
 }
 
-static void qstash_page_done(struct unit *u)
+static void page_run_done(struct unit *u)
 {
     struct page *p = CONTAINER_OF(u, struct page, unit);
     const struct page_step *s = &p->step;
 
     if (u->err) {
         buf_release(&p->out);
-        visit_err(p->v, u->err);
+        qstash_reply_err(p->v, u->err);
         return;
     }
     p->find = p->next;
@@ -112,44 +114,44 @@ static void qstash_page_done(struct unit *u)
     p->looked += p->next.looked;
     p->mark = p->out.n;
     if (s->over || p->looked >= LIMIT_QSTASH_LOOKED_CALL)
-        qstash_page_answer(p, s->more || !s->over);
+        page_send(p, s->more || !s->over);
     else
         store_post(p->v->q->store, &p->unit);
 }
 
 /* --- the call --- */
 
-ANSWERS static bool take_query(struct visit *v, struct page *p)
+ANSWERS static bool page_take_query(struct qstash_request *v, struct page *p)
 {
     struct why why = { 0 };
     enum err e =
         selection_read(&v->r->arena, p->of, v->query, (struct str){ 0 }, &p->selection, &why);
 
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", why.text);
+        qstash_reply_error(v, 400, "%s", why.text);
     else if (e)
-        visit_err(v, e);
+        qstash_reply_err(v, e);
     if (e)
         return false;
     find_begin(&p->find, p->in, &p->selection.filter);
     if (!p->selection.cursor.n || find_cursor_read(&p->find, p->selection.cursor))
         return true;
-    visit_error(v, 400, "invalid cursor");
+    qstash_reply_error(v, 400, "invalid cursor");
     return false;
 }
 
-void page_answer(struct visit *v, const struct page *rules)
+void page_answer(struct qstash_request *v, const struct page *rules)
 {
-    static const struct unit_kind kind = { "qstash.page", UNIT_READ, qstash_page_run, NULL };
+    static const struct unit_kind kind = { "qstash.page", UNIT_READ, page_run, NULL };
     struct page *p = arena_alloc(&v->r->arena, 1, sizeof(*p));
 
     if (!p) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return;
     }
     *p = *rules;
     p->v = v;
-    if (!take_query(v, p))
+    if (!page_take_query(v, p))
         return;
     if (p->these && p->selection.by_ids) {
         p->these(v, &p->selection);
@@ -159,7 +161,7 @@ void page_answer(struct visit *v, const struct page *rules)
     p->left = p->left < p->most ? p->left : p->most;
     buf_init(&p->out, LIMIT_REPLY);
     p->unit = (struct unit){
-        .kind = &kind, .executor = v->r->executor, .done = qstash_page_done, .arena = &v->r->arena
+        .kind = &kind, .executor = v->r->executor, .done = page_run_done, .arena = &v->r->arena
     };
     store_post(v->q->store, &p->unit);
 }

@@ -1,3 +1,4 @@
+/* redact.c - which parts of a message are hidden, and the text that is shown instead. */
 #include "qstash/redact.h"
 
 #include "base/hex.h"
@@ -5,8 +6,8 @@
 #include <openssl/sha.h>
 #include <string.h>
 
-/* "header[Name]" and "headers[Name]" give the name; empty: it is another field. */
-static struct str name_in(struct str field)
+/* The name in "header[Name]" or "headers[Name]"; empty for other fields. */
+static struct str field_header_name(struct str field)
 {
     struct str word = str_cut(&field, '[');
     struct str name = str_cut(&field, ']');
@@ -16,7 +17,7 @@ static struct str name_in(struct str field)
     return str_trim(name);
 }
 
-static bool is_all_headers(struct str field)
+static bool field_is_all_headers(struct str field)
 {
     return str_eq_nocase(field, S("header")) || str_eq_nocase(field, S("headers"));
 }
@@ -31,9 +32,9 @@ bool redact_read(struct str fields, struct redact *ret_redact)
 
         if (str_eq_nocase(field, S("body")))
             ret_redact->body = true;
-        else if (is_all_headers(field))
+        else if (field_is_all_headers(field))
             ret_redact->headers = true;
-        else if (!name_in(field).n || !str_ends(field, S("]")))
+        else if (!field_header_name(field).n || !str_ends(field, S("]")))
             return false;
     }
     return true;
@@ -53,7 +54,7 @@ bool redact_hides(const struct redact *r, struct str header_name)
     struct str rest = r->fields;
 
     while (rest.n && !r->headers)
-        if (str_eq_nocase(name_in(str_trim(str_cut(&rest, ','))), header_name))
+        if (str_eq_nocase(field_header_name(str_trim(str_cut(&rest, ','))), header_name))
             return header_name.n > 0;
     return r->headers;
 }

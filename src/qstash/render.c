@@ -1,3 +1,4 @@
+/* render.c - messages, dead messages and lines of the log as members of JSON objects. */
 #include "qstash/render.h"
 
 #include "base/json/json.h"
@@ -15,8 +16,7 @@ void render_text(struct buf *b, const char *name, struct str s)
         out_text(b, name, s);
 }
 
-/* empty: left out */
-static void render_base64(struct buf *b, const char *name, struct str bytes)
+void render_base64(struct buf *b, const char *name, struct str bytes)
 {
     size_t size = (bytes.n + 2) / 3 * 4;
 
@@ -24,14 +24,14 @@ static void render_base64(struct buf *b, const char *name, struct str bytes)
         return;
     out_name(b, name);
     buf_char(b, '"');
-    if (buf_reserve(b, size + 1)) { /* it writes a NUL behind it */
+    if (buf_reserve(b, size + 1)) { /* EVP_EncodeBlock() adds a NUL */
         EVP_EncodeBlock((unsigned char *)b->p + b->n, (const unsigned char *)bytes.p, (int)bytes.n);
         b->n += size;
     }
     buf_char(b, '"');
 }
 
-/* As text where it is UTF-8, else base64 under the other name; empty: left out. */
+/* As text if it is UTF-8, else base64 under the other name; empty: left out. */
 static void render_bytes(struct buf *b, const char *name, const char *base64_name, struct str bytes)
 {
     if (str_is_utf8(bytes))
@@ -220,7 +220,7 @@ void render_dead(struct buf *b, const struct parcel *p, const struct dead *d)
 
 /* --- the log --- */
 
-/* In base64, hidden or not: that is what its readers decode. */
+/* Always base64, hidden or not: readers of the log decode it. */
 static void logged_body_out(struct buf *b, const struct parcel *p, const struct redact *hide)
 {
     char text[REDACTED];

@@ -1,14 +1,14 @@
-/* render.h - parcels, dead letters and lines of the log as the API shows them (sections 5, 11, 14
- * and 15.1 of the reference). Each writes members of an object that the caller has begun, with the
- * comma before them where they are not the first, and leaves out what there is none of. What
- * readers may not see is hidden; names of headers are in their canonical case. */
+/* render.h - messages, dead messages and log lines as the API shows them (sections 5, 11, 14 and
+ * 15.1 of the reference). Each function writes members into an open object, with a comma before
+ * them if they are not the first, and leaves out empty ones. What redact.h hides is hidden; names
+ * of headers are in canonical case. */
 #pragma once
 
 #include "base/buf.h"
 #include "qstash/message.h"
 #include "qstash/redact.h"
 
-/* --- whole things --- */
+/* --- whole objects --- */
 
 /* A message (GET /v2/messages/{id}); p has its body. */
 void render_message(struct buf *b, const struct parcel *p);
@@ -18,16 +18,17 @@ struct dead { /* a row of qstash_dead */
     int status; /* 0: there was no answer */
     struct str response_header, response_body;
 };
-/* The same with how it died. */
+/* The same with its last answer. */
 void render_dead(struct buf *b, const struct parcel *p, const struct dead *d);
 
-/* A line of the log. p NULL: its content is gone. */
+/* A line of the log. p NULL: the content was deleted. */
 void render_log(struct buf *b, const struct log_entry *e, const struct parcel *p);
 
-/* --- parts; a schedule has them too --- */
+/* --- parts, also for schedules --- */
 
-void render_text(struct buf *b, const char *name, struct str s); /* empty: left out */
-/* {"Name":["value"]} as it is stored. hide may be NULL. */
+void render_text(struct buf *b, const char *name, struct str s);       /* empty: left out */
+void render_base64(struct buf *b, const char *name, struct str bytes); /* empty: left out */
+/* json as stored: {"Name":["value"]}. hide may be NULL. */
 void render_header(struct buf *b, const char *name, struct str json, const struct redact *hide);
 
 void render_body(struct buf *b, const struct parcel *p, const struct redact *hide);

@@ -1,4 +1,4 @@
-/* rows.c - parcels, their place and their log as rows. */
+/* rows.c - messages, their state and their log as rows. */
 #include "qstash/rows.h"
 
 #include "base/json/json.h"
@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-/* --- a parcel --- */
+/* --- the content --- */
 
-static bool qstash_rows_keep(struct arena *a, const struct val *v, struct str *ret_text)
+bool text_keep(struct arena *a, const struct val *v, struct str *ret_text)
 {
     *ret_text = (struct str){ 0 };
     if (v->type == VAL_NULL || !v->s.n)
@@ -18,13 +18,13 @@ static bool qstash_rows_keep(struct arena *a, const struct val *v, struct str *r
     return ret_text->p;
 }
 
-static void read_limit(const struct json_value *v, int64_t *ret_limit)
+static void flow_limit_read(const struct json_value *v, int64_t *ret_limit)
 {
     if (v->type == JSON_NUMBER)
         str_to_i64(v->raw, ret_limit);
 }
 
-static void read_flow(struct str json, struct flow_limits *ret_flow)
+static void flow_limits_read(struct str json, struct flow_limits *ret_flow)
 {
     static const char *const paths[] = { "parallelism", "rate", "period" };
     struct json_value v[COUNT(paths)];
@@ -32,9 +32,9 @@ static void read_flow(struct str json, struct flow_limits *ret_flow)
     *ret_flow = (struct flow_limits){ .period_s = 1 };
     if (!json.n || json_pick(json, paths, COUNT(paths), v, NULL))
         return;
-    read_limit(&v[0], &ret_flow->parallelism);
-    read_limit(&v[1], &ret_flow->rate);
-    read_limit(&v[2], &ret_flow->period_s);
+    flow_limit_read(&v[0], &ret_flow->parallelism);
+    flow_limit_read(&v[1], &ret_flow->rate);
+    flow_limit_read(&v[2], &ret_flow->period_s);
 }
 
 enum err parcel_of_row(struct arena *a, const struct row *row, int at, struct parcel *ret_parcel)
@@ -50,17 +50,17 @@ enum err parcel_of_row(struct arena *a, const struct row *row, int at, struct pa
     p.has_source = uuid_of_bytes(c[2].s, &p.source);
     if (!uuid_of_bytes(c[0].s, &p.id))
         return ERR_INTERNAL;
-    fits = qstash_rows_keep(a, &c[5], &p.method) && qstash_rows_keep(a, &c[6], &p.url) &&
-           qstash_rows_keep(a, &c[7], &p.host) && qstash_rows_keep(a, &c[8], &p.path) &&
-           qstash_rows_keep(a, &c[9], &p.header) && qstash_rows_keep(a, &c[11], &p.retry_delay) &&
-           qstash_rows_keep(a, &c[13], &p.callbacks) && qstash_rows_keep(a, &c[14], &p.labels) &&
-           qstash_rows_keep(a, &c[15], &p.redact) && qstash_rows_keep(a, &c[16], &p.queue) &&
-           qstash_rows_keep(a, &c[17], &p.flow_key) && qstash_rows_keep(a, &c[18], &flow) &&
-           qstash_rows_keep(a, &c[19], &p.schedule_id) && qstash_rows_keep(a, &c[20], &p.topic) &&
-           qstash_rows_keep(a, &c[21], &p.endpoint) && qstash_rows_keep(a, &c[22], &p.caller_ip);
+    fits = text_keep(a, &c[5], &p.method) && text_keep(a, &c[6], &p.url) &&
+           text_keep(a, &c[7], &p.host) && text_keep(a, &c[8], &p.path) &&
+           text_keep(a, &c[9], &p.header) && text_keep(a, &c[11], &p.retry_delay) &&
+           text_keep(a, &c[13], &p.callbacks) && text_keep(a, &c[14], &p.labels) &&
+           text_keep(a, &c[15], &p.redact) && text_keep(a, &c[16], &p.queue) &&
+           text_keep(a, &c[17], &p.flow_key) && text_keep(a, &c[18], &flow) &&
+           text_keep(a, &c[19], &p.schedule_id) && text_keep(a, &c[20], &p.topic) &&
+           text_keep(a, &c[21], &p.endpoint) && text_keep(a, &c[22], &p.caller_ip);
     if (!fits)
         return ERR_NO_MEMORY;
-    read_flow(flow, &p.flow);
+    flow_limits_read(flow, &p.flow);
     *ret_parcel = p;
     return OK;
 }
@@ -74,12 +74,14 @@ enum err parcel_read(struct tx *tx, struct arena *a, struct uuid id, bool with_b
 
     if (!e)
         e = parcel_of_row(a, &row, 0, ret_parcel);
-    if (!e && with_body && !qstash_rows_keep(a, &row.col[PARCEL_COLUMN_COUNT], &ret_parcel->body))
-        e = ERR_NO_MEMORY;
-    return e;
+    if (e)
+        return e;
+    return !with_body || text_keep(a, &row.col[PARCEL_COLUMN_COUNT], &ret_parcel->body)
+               ? OK
+               : ERR_NO_MEMORY;
 }
 
-static size_t put_limit(char *p, size_t room, const char *name, int64_t value, bool first)
+static size_t flow_limit_put(char *p, size_t room, const char *name, int64_t value, bool first)
 {
     int n =
         value ? snprintf(p, room, "%s\"%s\":%lld", first ? "" : ",", name, (long long)value) : 0;
@@ -92,9 +94,9 @@ static struct str flow_json(const struct flow_limits *f, char text[FLOW_JSON])
     size_t n = 1;
 
     text[0] = '{';
-    n += put_limit(text + n, FLOW_JSON - n, "parallelism", f->parallelism, n == 1);
-    n += put_limit(text + n, FLOW_JSON - n, "rate", f->rate, n == 1);
-    n += put_limit(text + n, FLOW_JSON - n, "period", f->period_s, n == 1);
+    n += flow_limit_put(text + n, FLOW_JSON - n, "parallelism", f->parallelism, n == 1);
+    n += flow_limit_put(text + n, FLOW_JSON - n, "rate", f->rate, n == 1);
+    n += flow_limit_put(text + n, FLOW_JSON - n, "period", f->period_s, n == 1);
     text[n++] = '}';
     return (struct str){ text, n };
 }
@@ -168,7 +170,7 @@ enum err labels_remove(struct tx *tx, const struct parcel *p, int64_t dead_seq)
     return e;
 }
 
-/* --- where it is --- */
+/* --- the live row --- */
 
 enum { LIVE_COLUMNS = 11 };
 
@@ -186,7 +188,7 @@ static enum err live_of_row(struct arena *a, const struct row *row, struct live 
                                .counts = c[7].i,
                                .token = c[9].i,
                                .bytes = c[10].i };
-    return qstash_rows_keep(a, &c[8], &ret_live->flow_key) ? OK : ERR_NO_MEMORY;
+    return text_keep(a, &c[8], &ret_live->flow_key) ? OK : ERR_NO_MEMORY;
 }
 
 enum err live_read(struct tx *tx, struct arena *a, struct uuid id, struct live *ret_live)
@@ -206,10 +208,10 @@ enum err live_read_to_leave(struct tx *tx, struct arena *a, struct uuid id, stru
 
     if (!e)
         e = live_of_row(a, &row, ret_live);
-    if (!e && !qstash_rows_keep(a, &row.col[LIVE_COLUMNS], &p.labels))
-        e = ERR_NO_MEMORY;
     if (e)
         return e;
+    if (!text_keep(a, &row.col[LIVE_COLUMNS], &p.labels))
+        return ERR_NO_MEMORY;
     p.flow_key = ret_live->flow_key;
     *ret_parcel = p;
     return OK;

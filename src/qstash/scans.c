@@ -1,9 +1,9 @@
-/* scans.c - see scans.h.
+/* scans.c - index scans, merged into pages.
  *
- *   drivers: which index     walks: one for each value     page: their rows, merged and cut
+ *   driver: which index     scans: one for each value     page: their rows, merged and cut
  *
- * A page takes a few rows of each walk. A walk that was not read to its end says nothing about what
- * lies behind its last row, so the page ends at the first of those: the rest is read again. */
+ * A page takes a few rows of each scan. The rows after the last one of an unfinished scan are
+ * unknown, so the page ends at the first such row (the horizon), and the rest is read again. */
 #include "qstash/scans.h"
 
 #include "base/limits.h"
@@ -14,15 +14,15 @@
 #include <string.h>
 
 enum {
-    PAGE_LEAST = 8,      /* rows of each walk, at least */
-    WALKS = 1000,        /* more of them, and another key drives */
+    PAGE_LEAST = 8,      /* rows of each scan, at least */
+    SCANS_MOST = 1000,   /* with more, another key is the driver */
     PLACES = 4,          /* enum place */
-    SLACK_MS = 5 * 1000, /* between an id's time and its parcel's */
+    SLACK_MS = 5 * 1000, /* between the time in an id and that of its message */
 };
 
 /* --- drivers --- */
 
-enum scans_order { BY_SEQ, BY_ID, BY_PAIR }; /* of a walk's rows: seq; id; (major, seq) */
+enum scans_order { BY_SEQ, BY_ID, BY_PAIR }; /* of the rows: by seq; id; (major, seq) */
 
 enum keyed {
     KEYED_TEXT,
@@ -33,18 +33,18 @@ enum keyed {
     KEYED_QUEUE,    /* the queue of that name, and each place */
     KEYED_IDS,      /* of messages */
     KEYED_STATUSES, /* numbers */
-    KEYED_TIME,     /* not at all: its range is in its order */
-    KEYED_NOT,      /* all there is */
+    KEYED_TIME,     /* no key: the range is in the order */
+    KEYED_NOT,      /* no key: all rows */
 };
 
 struct driver {
     enum stmt stmt;
     enum scans_order order;
     enum keyed keyed;
-    enum filter_key key; /* where it has one */
+    enum filter_key key; /* if it has one */
 };
 
-/* In this order where they seem equal. */
+/* The first of several equal ones is taken. */
 static const struct driver live_drivers[] = {
     { STMT_qstash_live_of_address, BY_SEQ, KEYED_ADDRESS, FILTER_URL },
     { STMT_qstash_live_of_schedule, BY_SEQ, KEYED_TEXT, FILTER_SCHEDULE },
@@ -89,22 +89,22 @@ static const struct {
     [FIND_LOG] = { log_drivers, COUNT(log_drivers), true },
 };
 
-int walks_last(enum find_in in)
+int scan_last_driver(enum find_in in)
 {
     return drivers[in].n - 1;
 }
 
-bool walks_go_down(enum find_in in)
+bool scan_is_descending(enum find_in in)
 {
     return drivers[in].down;
 }
 
-bool walks_are_by_time(enum find_in in, int driver)
+bool scan_is_by_time(enum find_in in, int driver)
 {
     return drivers[in].all[driver].keyed == KEYED_TIME;
 }
 
-static bool is_keyed(const struct driver *d, const struct filter *f)
+static bool driver_has_key(const struct driver *d, const struct filter *f)
 {
     switch (d->keyed) {
     case KEYED_TEXT:
@@ -114,7 +114,7 @@ static bool is_keyed(const struct driver *d, const struct filter *f)
     case KEYED_QUEUE: return f->text[d->key].n;
     case KEYED_PAIR:
         return f->text[FILTER_HOST].n && f->text[FILTER_PATH].n &&
-               f->text[FILTER_HOST].n * f->text[FILTER_PATH].n <= WALKS;
+               f->text[FILTER_HOST].n * f->text[FILTER_PATH].n <= SCANS_MOST;
     case KEYED_IDS: return f->has_ids;
     case KEYED_STATUSES: return f->status_count;
     case KEYED_TIME: return f->has_dates;
@@ -123,25 +123,25 @@ static bool is_keyed(const struct driver *d, const struct filter *f)
     abort();
 }
 
-bool walks_may_drive(const struct find *f, int i)
+bool scan_may_drive(const struct find *f, int i)
 {
     const struct driver *d = &drivers[f->in].all[i];
     bool by_time = f->in == FIND_DEAD && d->keyed == KEYED_TIME;
 
     if (f->in == FIND_DEAD && f->at.seq && by_time != f->by_time)
-        return false; /* the cursor is of the other order */
-    return by_time && f->by_time ? true : is_keyed(d, f->filter);
+        return false; /* the cursor has the other order */
+    return by_time && f->by_time ? true : driver_has_key(d, f->filter);
 }
 
-/* --- walks --- */
+/* --- the scans of a driver --- */
 
-struct walks {
+struct scan_set {
     struct val (*keys)[2];
     size_t n, room;
     int key_count; /* of each */
 };
 
-static bool add_walk(struct walks *w, struct val first, struct val second)
+static bool scan_set_add(struct scan_set *w, struct val first, struct val second)
 {
     if (w->n == w->room)
         return false;
@@ -155,15 +155,16 @@ static struct val hash_of(struct str text)
     return V_INT(lane_of(text));
 }
 
-static bool add_places(struct walks *w, struct val key)
+static bool scan_set_add_places(struct scan_set *w, struct val key)
 {
     for (int place = 0; place < PLACES; place++)
-        if (!add_walk(w, key, V_INT(place)))
+        if (!scan_set_add(w, key, V_INT(place)))
             return false;
     return true;
 }
 
-static enum err add_queues(struct tx *tx, struct walks *w, const struct filter_texts *names)
+static enum err scan_set_add_queues(struct tx *tx, struct scan_set *w,
+                                    const struct filter_texts *names)
 {
     for (size_t i = 0; i < names->n; i++) {
         struct row row;
@@ -171,73 +172,75 @@ static enum err add_queues(struct tx *tx, struct walks *w, const struct filter_t
 
         if (e && e != ERR_NOT_FOUND)
             return e;
-        if (!e && !add_places(w, V_INT(row.col[0].i)))
+        if (!e && !scan_set_add_places(w, V_INT(row.col[0].i)))
             return ERR_NO_MEMORY;
     }
     return OK;
 }
 
-/* A path of "/" is also that of an address without one. */
-static bool add_paths(struct walks *w, const struct val *host, const struct filter_texts *paths)
+/* An address without a path matches "/" too. */
+static bool scan_set_add_paths(struct scan_set *w, const struct val *host,
+                               const struct filter_texts *paths)
 {
     for (size_t i = 0; i < paths->n; i++) {
         struct val hash = hash_of(paths->v[i]), none = hash_of(S(""));
         bool root = str_eq(paths->v[i], S("/"));
 
-        if (!add_walk(w, host ? *host : hash, hash) ||
-            (root && !add_walk(w, host ? *host : none, none)))
+        if (!scan_set_add(w, host ? *host : hash, hash) ||
+            (root && !scan_set_add(w, host ? *host : none, none)))
             return false;
     }
     return true;
 }
 
-static bool add_pairs(struct walks *w, const struct filter *f)
+static bool scan_set_add_pairs(struct scan_set *w, const struct filter *f)
 {
     for (size_t i = 0; i < f->text[FILTER_HOST].n; i++) {
         struct val host = hash_of(f->text[FILTER_HOST].v[i]);
 
-        if (!add_paths(w, &host, &f->text[FILTER_PATH]))
+        if (!scan_set_add_paths(w, &host, &f->text[FILTER_PATH]))
             return false;
     }
     return true;
 }
 
-static bool add_address(struct walks *w, struct str url)
+static bool scan_set_add_address(struct scan_set *w, struct str url)
 {
     struct parcel p = { 0 };
 
-    return !parcel_set_url(&p, url) || add_walk(w, hash_of(p.host), hash_of(p.path));
+    return !parcel_set_url(&p, url) || scan_set_add(w, hash_of(p.host), hash_of(p.path));
 }
 
-static bool add_texts(struct walks *w, const struct driver *d, const struct filter_texts *t)
+static bool scan_set_add_texts(struct scan_set *w, const struct driver *d,
+                               const struct filter_texts *t)
 {
     bool fits = true;
 
     if (d->key == FILTER_PATH)
-        return add_paths(w, NULL, t);
+        return scan_set_add_paths(w, NULL, t);
     for (size_t i = 0; i < t->n && fits; i++) {
         struct val text = V_TEXT(t->v[i]);
 
-        fits = d->keyed == KEYED_ADDRESS  ? add_address(w, t->v[i])
-               : d->keyed == KEYED_PLACES ? add_places(w, text)
-               : d->keyed == KEYED_HASH   ? add_walk(w, hash_of(t->v[i]), V_NULL)
-                                          : add_walk(w, text, V_NULL);
+        fits = d->keyed == KEYED_ADDRESS  ? scan_set_add_address(w, t->v[i])
+               : d->keyed == KEYED_PLACES ? scan_set_add_places(w, text)
+               : d->keyed == KEYED_HASH   ? scan_set_add(w, hash_of(t->v[i]), V_NULL)
+                                          : scan_set_add(w, text, V_NULL);
     }
     return fits;
 }
 
-static bool add_numbers(struct walks *w, const struct filter *f, bool ids)
+static bool scan_set_add_numbers(struct scan_set *w, const struct filter *f, bool ids)
 {
     bool fits = true;
 
     for (size_t i = 0; ids && i < f->id_count && fits; i++)
-        fits = add_walk(w, v_uuid(&f->ids[i]), V_NULL);
+        fits = scan_set_add(w, v_uuid(&f->ids[i]), V_NULL);
     for (size_t i = 0; !ids && i < f->status_count && fits; i++)
-        fits = add_walk(w, V_INT(f->status[i]), V_NULL);
+        fits = scan_set_add(w, V_INT(f->status[i]), V_NULL);
     return fits;
 }
 
-static int keys_of(enum keyed k)
+static int key_count_of(enum keyed k)
 {
     switch (k) {
     case KEYED_TIME:
@@ -254,29 +257,30 @@ static int keys_of(enum keyed k)
     abort();
 }
 
-static enum err walks_of(struct tx *tx, struct find *f, const struct driver *d, struct walks *w)
+static enum err scan_set_init(struct tx *tx, struct find *f, const struct driver *d,
+                              struct scan_set *w)
 {
     bool fits;
 
-    *w = (struct walks){ .room = 2 * WALKS, .key_count = keys_of(d->keyed) };
+    *w = (struct scan_set){ .room = 2 * SCANS_MOST, .key_count = key_count_of(d->keyed) };
     w->keys = arena_alloc(f->arena, w->room, sizeof(w->keys[0]));
     if (!w->keys)
         return ERR_NO_MEMORY;
     switch (d->keyed) {
-    case KEYED_QUEUE: return add_queues(tx, w, &f->filter->text[d->key]);
-    case KEYED_PAIR: fits = add_pairs(w, f->filter); break;
-    case KEYED_IDS: fits = add_numbers(w, f->filter, true); break;
-    case KEYED_STATUSES: fits = add_numbers(w, f->filter, false); break;
+    case KEYED_QUEUE: return scan_set_add_queues(tx, w, &f->filter->text[d->key]);
+    case KEYED_PAIR: fits = scan_set_add_pairs(w, f->filter); break;
+    case KEYED_IDS: fits = scan_set_add_numbers(w, f->filter, true); break;
+    case KEYED_STATUSES: fits = scan_set_add_numbers(w, f->filter, false); break;
     case KEYED_TIME:
-    case KEYED_NOT: fits = add_walk(w, V_NULL, V_NULL); break;
-    default: fits = add_texts(w, d, &f->filter->text[d->key]);
+    case KEYED_NOT: fits = scan_set_add(w, V_NULL, V_NULL); break;
+    default: fits = scan_set_add_texts(w, d, &f->filter->text[d->key]);
     }
     return fits ? OK : ERR_NO_MEMORY;
 }
 
-/* --- a page of them --- */
+/* --- a page --- */
 
-struct scans_page {
+struct page_reader {
     struct find *find;
     const struct driver *driver;
     struct found *rows;
@@ -293,7 +297,7 @@ static int64_t time_of_id(struct uuid id)
     return ms;
 }
 
-/* The first id that could have been made then. */
+/* The smallest id of that time. */
 static struct uuid id_of_time(int64_t ms)
 {
     struct uuid id = { 0 };
@@ -317,19 +321,19 @@ int spot_compare(const struct spot *a, const struct spot *b)
     return memcmp(a->id.b, b->id.b, sizeof(a->id.b));
 }
 
-static int scans_up(const void *a, const void *b)
+static int found_ascending(const void *a, const void *b)
 {
     return spot_compare(&((const struct found *)a)->spot, &((const struct found *)b)->spot);
 }
 
-static int scans_down(const void *a, const void *b)
+static int found_descending(const void *a, const void *b)
 {
-    return scans_up(b, a);
+    return found_ascending(b, a);
 }
 
-static enum err add_row(void *ctx, const struct row *row)
+static enum err page_add_row(void *ctx, const struct row *row)
 {
-    struct scans_page *p = ctx;
+    struct page_reader *p = ctx;
     const struct val *c = row->col;
     struct found x = { .seq = c[0].i };
 
@@ -347,10 +351,10 @@ static enum err add_row(void *ctx, const struct row *row)
     return OK;
 }
 
-/* The parameters of a walk: its keys, where it begins, how many, where it ends. Dates are known
- * better than by the id that was made at about that time, so a range of ids is a little wider. */
-static size_t scans_params(struct find *f, const struct driver *d, const struct val *keys,
-                           int key_count, struct uuid ids[2], int64_t limit, struct val v[8])
+/* The parameters of a scan: its keys, where it begins, how many rows, where it ends. The time in an
+ * id is only close to that of its message, so a range of ids is a little wider. */
+static size_t scan_params(struct find *f, const struct driver *d, const struct val *keys,
+                          int key_count, struct uuid ids[2], int64_t limit, struct val v[8])
 {
     const struct filter *filter = f->filter;
     size_t n = 0;
@@ -379,18 +383,18 @@ static size_t scans_params(struct find *f, const struct driver *d, const struct 
     return n;
 }
 
-static enum err read_walk(struct tx *tx, struct scans_page *p, const struct walks *w, size_t at,
-                          size_t limit)
+static enum err page_read_scan(struct tx *tx, struct page_reader *p, const struct scan_set *w,
+                               size_t at, size_t limit)
 {
     struct uuid ids[2];
     struct val v[8];
-    size_t n = scans_params(p->find, p->driver, w->keys[at], w->key_count, ids, (int64_t)limit, v);
+    size_t n = scan_params(p->find, p->driver, w->keys[at], w->key_count, ids, (int64_t)limit, v);
 
-    return tx_each(tx, p->driver->stmt, v, n, add_row, p);
+    return tx_each(tx, p->driver->stmt, v, n, page_add_row, p);
 }
 
-/* Behind the horizon a walk may have rows that were not read. */
-static void cut_at(struct scans_page *p, const struct spot *horizon)
+/* Drops the rows after the horizon, where a scan may have rows that were not read. */
+static void page_cut_at(struct page_reader *p, const struct spot *horizon)
 {
     int sign = drivers[p->find->in].down ? -1 : 1;
 
@@ -398,7 +402,7 @@ static void cut_at(struct scans_page *p, const struct spot *horizon)
         p->n--;
 }
 
-static void drop_repeats(struct scans_page *p)
+static void page_drop_repeats(struct page_reader *p)
 {
     size_t kept = 0;
 
@@ -408,9 +412,9 @@ static void drop_repeats(struct scans_page *p)
     p->n = kept;
 }
 
-/* The horizon is the first of the last rows of those walks that may go on. */
-static enum err read_walks(struct tx *tx, struct scans_page *p, const struct walks *w, size_t each,
-                           struct spot *ret_horizon)
+/* The horizon is the first among the last rows of the unfinished scans. */
+static enum err page_read_scans(struct tx *tx, struct page_reader *p, const struct scan_set *w,
+                                size_t each, struct spot *ret_horizon)
 {
     int sign = drivers[p->find->in].down ? -1 : 1;
 
@@ -418,7 +422,7 @@ static enum err read_walks(struct tx *tx, struct scans_page *p, const struct wal
     for (size_t i = 0; i < w->n; i++) {
         size_t before = p->n;
         const struct spot *last;
-        enum err e = read_walk(tx, p, w, i, each);
+        enum err e = page_read_scan(tx, p, w, i, each);
 
         if (e)
             return e;
@@ -432,27 +436,28 @@ static enum err read_walks(struct tx *tx, struct scans_page *p, const struct wal
     return OK;
 }
 
-enum err walks_page(struct tx *tx, struct find *f, int driver, struct walks_page *ret_page)
+enum err scan_page(struct tx *tx, struct find *f, int driver, struct scan_page *ret_page)
 {
-    struct scans_page page = { .find = f, .driver = &drivers[f->in].all[driver] }, *p = &page;
+    struct page_reader page = { .find = f, .driver = &drivers[f->in].all[driver] }, *p = &page;
     struct spot horizon = { 0 };
-    struct walks w;
+    struct scan_set w;
     size_t each;
     enum err e;
 
-    e = walks_of(tx, f, p->driver, &w);
+    e = scan_set_init(tx, f, p->driver, &w);
     if (e)
         return e;
-    each = w.n && WALKS_PAGE / w.n > PAGE_LEAST ? WALKS_PAGE / w.n : PAGE_LEAST;
+    each = w.n && SCAN_PAGE_ROWS / w.n > PAGE_LEAST ? SCAN_PAGE_ROWS / w.n : PAGE_LEAST;
     p->room = w.n * each;
     p->rows = arena_alloc(f->arena, p->room ? p->room : 1, sizeof(*p->rows));
     if (!p->rows)
         return ERR_NO_MEMORY;
-    e = read_walks(tx, p, &w, each, &horizon);
-    qsort(p->rows, p->n, sizeof(*p->rows), drivers[f->in].down ? scans_down : scans_up);
+    e = page_read_scans(tx, p, &w, each, &horizon);
+    qsort(p->rows, p->n, sizeof(*p->rows),
+          drivers[f->in].down ? found_descending : found_ascending);
     if (!p->whole)
-        cut_at(p, &horizon);
-    drop_repeats(p);
-    *ret_page = (struct walks_page){ .rows = p->rows, .n = p->n, .whole = p->whole };
+        page_cut_at(p, &horizon);
+    page_drop_repeats(p);
+    *ret_page = (struct scan_page){ .rows = p->rows, .n = p->n, .whole = p->whole };
     return e;
 }

@@ -1,7 +1,7 @@
-/* flow_control.c - the calls under /v2/flowControl: what a flow key lets through, and what the operator
- * says instead of its publishers. A key comes into being with its first message (qstash/publish/store_message.c), so one
- * that is not there is a 404. Each change is made under the gate's lock and ends with
- * gates_settle(), which lets in whoever may go now. */
+/* flow_control.c - the API calls under /v2/flowControl: what a flow key lets through, and what an
+ * operator pins against the values that publishers send. A key is created with its first message
+ * (qstash/publish/store_message.c), so an unknown one is a 404. Each change is made under the
+ * limiter's lock and ends with gates_settle(), which starts the messages that now have room. */
 #include "base/limits.h"
 #include "qstash/call.h"
 #include "qstash/rows.h"
@@ -9,30 +9,30 @@
 
 #include <string.h>
 
-struct flow { /* all of a row; the gate has what moves */
+struct flow { /* a whole row */
     struct gates gates;
     bool pinned_parallelism, pinned_rate;
 };
 
-struct pins { /* of a call; 0 and false: not said */
+struct pins { /* what a call pins or unpins; 0 and false: not given */
     int64_t parallelism, rate, period_s;
     bool free_parallelism, free_rate;
 };
 
-static enum err not_here(struct call *c)
+static enum err flow_not_found(struct api_call *c)
 {
-    return call_refuse(c, 404, "flow control key not found: " STR_FMT, STR_ARG(c->v->param[0]));
+    return api_call_refuse(c, 404, "flow control key not found: " STR_FMT, STR_ARG(c->v->param[0]));
 }
 
 /* --- GET --- */
 
-static const char *flow_control_word(bool b)
+static const char *bool_word(bool b)
 {
     return b ? "true" : "false";
 }
 
-/* From the columns of qstash_flow_read. A period that is over counts no more. */
-static void flow_control_show(struct buf *out, struct str key, const struct val *c, int64_t now_ms)
+/* From the columns of qstash_flow_read. Starts of a past period do not count. */
+static void flow_write(struct buf *out, struct str key, const struct val *c, int64_t now_ms)
 {
     int64_t rate = c[1].i, period_s = c[2].i, from_ms = c[9].i;
     int64_t started = rate && now_ms < from_ms + period_s * 1000 ? c[8].i : 0;
@@ -46,97 +46,97 @@ static void flow_control_show(struct buf *out, struct str key, const struct val 
             (long long)rate, (long long)started, (long long)(rate ? period_s : 0),
             (long long)(rate ? from_ms / 1000 : 0));
     buf_fmt(out, ",\"isPaused\":%s,\"isPinnedParallelism\":%s,\"isPinnedRate\":%s}",
-            flow_control_word(c[3].i), flow_control_word(c[4].i), flow_control_word(c[5].i));
+            bool_word(c[3].i), bool_word(c[4].i), bool_word(c[5].i));
 }
 
-static enum err flow_control_get(struct tx *tx, struct call *c)
+static enum err flow_get(struct tx *tx, struct api_call *c)
 {
-    struct visit *v = c->v;
+    struct qstash_request *v = c->v;
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_flow_read, &row, V_TEXT(v->param[0]));
 
     if (e == ERR_NOT_FOUND)
-        return not_here(c);
+        return flow_not_found(c);
     if (!e)
-        flow_control_show(&c->out, v->param[0], row.col, env_now_ms(v->q->env));
+        flow_write(&c->out, v->param[0], row.col, env_now_ms(v->q->env));
     return e;
 }
 
-static bool is_text(struct str s) /* that both databases take */
+static bool is_text(struct str s) /* text that both databases accept */
 {
     return str_is_utf8(s) && (!s.n || !memchr(s.p, '\0', s.n));
 }
 
-/* False: it cannot be one, and the answer was sent. */
-ANSWERS static bool has_key(struct visit *v)
+/* False: it is not a valid key, and the answer was sent. */
+ANSWERS static bool flow_check_key(struct qstash_request *v)
 {
     struct str key = v->param[0];
 
     if (key.n && key.n <= LIMIT_QSTASH_KEY && is_text(key))
         return true;
-    visit_error(v, 400, "invalid flow control key");
+    qstash_reply_error(v, 400, "invalid flow control key");
     return false;
 }
 
-void qstash_flow_get(struct visit *v)
+void qstash_flow_get(struct qstash_request *v)
 {
-    if (has_key(v))
-        call_read(v, flow_control_get);
+    if (flow_check_key(v))
+        api_call_read(v, flow_get);
 }
 
-static enum err flow_control_add(void *ctx, const struct row *row)
+static enum err flow_add_row(void *ctx, const struct row *row)
 {
-    struct call *c = ctx;
+    struct api_call *c = ctx;
 
     if (c->out.n > 1)
         buf_char(&c->out, ',');
-    flow_control_show(&c->out, row->col[11].s, row->col, env_now_ms(c->v->q->env));
+    flow_write(&c->out, row->col[11].s, row->col, env_now_ms(c->v->q->env));
     return OK;
 }
 
-static enum err flow_control_list(struct tx *tx, struct call *c)
+static enum err flow_list(struct tx *tx, struct api_call *c)
 {
     const struct str *search = c->v->more;
     struct val v[] = { V_TEXT(*search), V_INT(LIMIT_QSTASH_FLOWS_LISTED) };
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_flows_all, v, COUNT(v), flow_control_add, c);
+    e = tx_each(tx, STMT_qstash_flows_all, v, COUNT(v), flow_add_row, c);
     buf_char(&c->out, ']');
     return e;
 }
 
-void qstash_flow_list(struct visit *v)
+void qstash_flow_list(struct qstash_request *v)
 {
     struct str *search = arena_alloc(&v->r->arena, 1, sizeof(*search));
 
     if (!search) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return;
     }
-    *search = visit_query(v, S("search"));
+    *search = qstash_request_query(v, S("search"));
     if (!is_text(*search)) {
-        visit_error(v, 400, "search is not text");
+        qstash_reply_error(v, 400, "search is not text");
         return;
     }
     v->more = search;
-    call_read(v, flow_control_list);
+    api_call_read(v, flow_list);
 }
 
-/* The node's own: what all of its deliveries may be at a time. */
-void qstash_global_parallelism(struct visit *v)
+/* Of this node: how many deliveries may run at a time, and how many do. */
+void qstash_global_parallelism(struct qstash_request *v)
 {
     struct buf b;
 
     buf_init(&b, 1024);
     buf_fmt(&b, "{\"parallelismMax\":%d,\"parallelismCount\":%d}", LIMIT_QSTASH_CALLS,
             atomic_load(&v->q->in_flight));
-    visit_buf(v, 200, &b);
+    qstash_reply(v, 200, &b);
 }
 
 /* --- changes --- */
 
-static enum err flow_control_lock(struct tx *tx, struct call *c, struct flow *ret_flow)
+static enum err flow_lock(struct tx *tx, struct api_call *c, struct flow *ret_flow)
 {
     struct str key = c->v->param[0];
     struct row row;
@@ -145,13 +145,13 @@ static enum err flow_control_lock(struct tx *tx, struct call *c, struct flow *re
     if (!e)
         e = TX_ROW(tx, STMT_qstash_flow_read, &row, V_TEXT(key));
     if (e)
-        return e == ERR_NOT_FOUND ? not_here(c) : e;
+        return e == ERR_NOT_FOUND ? flow_not_found(c) : e;
     ret_flow->pinned_parallelism = row.col[4].i;
     ret_flow->pinned_rate = row.col[5].i;
     return OK;
 }
 
-static enum err flow_control_save(struct tx *tx, struct call *c, struct flow *f)
+static enum err flow_save(struct tx *tx, struct api_call *c, struct flow *f)
 {
     struct qstash *q = c->v->q;
     struct flow_gate *g = &f->gates.flow;
@@ -162,71 +162,70 @@ static enum err flow_control_save(struct tx *tx, struct call *c, struct flow *f)
     return e ? e : gates_settle(q, tx, &f->gates, env_now_ms(q->env));
 }
 
-static void begin_period(struct flow_gate *g, int64_t now_ms)
+static void flow_begin_period(struct flow_gate *g, int64_t now_ms)
 {
     g->started = 0;
     g->period_from_ms = now_ms;
 }
 
-static enum err pause_flow(struct tx *tx, struct call *c)
+static enum err flow_set_paused(struct tx *tx, struct api_call *c, bool paused)
 {
     struct flow f;
-    enum err e = flow_control_lock(tx, c, &f);
+    enum err e = flow_lock(tx, c, &f);
 
     if (e)
         return e;
-    f.gates.flow.paused = true;
-    return flow_control_save(tx, c, &f);
+    f.gates.flow.paused = paused;
+    return flow_save(tx, c, &f);
 }
 
-void qstash_flow_pause(struct visit *v)
+static enum err flow_pause(struct tx *tx, struct api_call *c)
 {
-    if (has_key(v))
-        call_write(v, pause_flow);
+    return flow_set_paused(tx, c, true);
 }
 
-static enum err resume_flow(struct tx *tx, struct call *c)
+void qstash_flow_pause(struct qstash_request *v)
+{
+    if (flow_check_key(v))
+        api_call_write(v, flow_pause);
+}
+
+static enum err flow_resume(struct tx *tx, struct api_call *c)
+{
+    return flow_set_paused(tx, c, false);
+}
+
+void qstash_flow_resume(struct qstash_request *v)
+{
+    if (flow_check_key(v))
+        api_call_write(v, flow_resume);
+}
+
+static enum err flow_reset_rate(struct tx *tx, struct api_call *c)
 {
     struct flow f;
-    enum err e = flow_control_lock(tx, c, &f);
+    enum err e = flow_lock(tx, c, &f);
 
     if (e)
         return e;
-    f.gates.flow.paused = false;
-    return flow_control_save(tx, c, &f);
+    flow_begin_period(&f.gates.flow, env_now_ms(c->v->q->env));
+    return flow_save(tx, c, &f);
 }
 
-void qstash_flow_resume(struct visit *v)
+void qstash_flow_reset_rate(struct qstash_request *v)
 {
-    if (has_key(v))
-        call_write(v, resume_flow);
-}
-
-static enum err reset_rate(struct tx *tx, struct call *c)
-{
-    struct flow f;
-    enum err e = flow_control_lock(tx, c, &f);
-
-    if (e)
-        return e;
-    begin_period(&f.gates.flow, env_now_ms(c->v->q->env));
-    return flow_control_save(tx, c, &f);
-}
-
-void qstash_flow_reset_rate(struct visit *v)
-{
-    if (has_key(v))
-        call_write(v, reset_rate);
+    if (flow_check_key(v))
+        api_call_write(v, flow_reset_rate);
 }
 
 /* --- pin, unpin --- */
 
-static enum err flow_control_pin(struct tx *tx, struct call *c)
+static enum err flow_pin(struct tx *tx, struct api_call *c)
 {
     const struct pins *p = c->v->more;
     struct flow f;
     struct flow_gate *g = &f.gates.flow;
-    enum err e = flow_control_lock(tx, c, &f);
+    enum err e = flow_lock(tx, c, &f);
 
     if (e)
         return e;
@@ -238,66 +237,67 @@ static enum err flow_control_pin(struct tx *tx, struct call *c)
         g->limits.rate = p->rate;
         g->limits.period_s = p->period_s ? p->period_s : 1;
         f.pinned_rate = true;
-        begin_period(g, env_now_ms(c->v->q->env));
+        flow_begin_period(g, env_now_ms(c->v->q->env));
     }
-    return flow_control_save(tx, c, &f);
+    return flow_save(tx, c, &f);
 }
 
-/* The values stay until the next message says something else. */
-static enum err flow_control_unpin(struct tx *tx, struct call *c)
+/* The values stay until the next message brings others. */
+static enum err flow_unpin(struct tx *tx, struct api_call *c)
 {
     const struct pins *p = c->v->more;
     struct flow f;
-    enum err e = flow_control_lock(tx, c, &f);
+    enum err e = flow_lock(tx, c, &f);
 
     if (e)
         return e;
     f.pinned_parallelism &= !p->free_parallelism;
     f.pinned_rate &= !p->free_rate;
-    return flow_control_save(tx, c, &f);
+    return flow_save(tx, c, &f);
 }
 
-/* Each of them returns false when the answer was sent. */
+/* Each reader returns false if the answer was sent. */
 
-ANSWERS static bool read_number(struct visit *v, const char *key, int64_t most, int64_t *ret_value)
+ANSWERS static bool read_number(struct qstash_request *v, const char *key, int64_t most,
+                                int64_t *ret_value)
 {
-    struct str text = visit_query(v, str_of(key));
+    struct str text = qstash_request_query(v, str_of(key));
 
     *ret_value = 0;
     if (!text.n || (str_to_i64(text, ret_value) && *ret_value >= 1 && *ret_value <= most))
         return true;
-    visit_error(v, 400, "%s must be a whole number from 1 to %lld", key, (long long)most);
+    qstash_reply_error(v, 400, "%s must be a whole number from 1 to %lld", key, (long long)most);
     return false;
 }
 
-ANSWERS static bool read_flag(struct visit *v, const char *key, bool *ret_value)
+ANSWERS static bool read_flag(struct qstash_request *v, const char *key, bool *ret_value)
 {
-    struct str text = visit_query(v, str_of(key));
+    struct str text = qstash_request_query(v, str_of(key));
 
     *ret_value = str_eq_nocase(text, S("true"));
     if (*ret_value || !text.n || str_eq_nocase(text, S("false")))
         return true;
-    visit_error(v, 400, "%s must be true or false", key);
+    qstash_reply_error(v, 400, "%s must be true or false", key);
     return false;
 }
 
 /* NULL: the answer was sent. */
-ANSWERS static struct pins *pins_new(struct visit *v)
+ANSWERS static struct pins *pins_new(struct qstash_request *v)
 {
     struct pins *p;
 
-    if (!has_key(v))
+    if (!flow_check_key(v))
         return NULL;
     p = arena_alloc(&v->r->arena, 1, sizeof(*p));
     if (!p) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return NULL;
     }
     v->more = p;
     return p;
 }
 
-void qstash_flow_pin(struct visit *v)
+void qstash_flow_pin(struct qstash_request *v)
 {
     struct pins *p = pins_new(v);
 
@@ -306,14 +306,14 @@ void qstash_flow_pin(struct visit *v)
         !read_number(v, "period", LIMIT_QSTASH_PERIOD_S, &p->period_s))
         return;
     if (!p->parallelism && !p->rate)
-        visit_error(v, 400, "say what to pin: parallelism, rate, or rate and period");
+        qstash_reply_error(v, 400, "say what to pin: parallelism, rate, or rate and period");
     else if (p->period_s && !p->rate)
-        visit_error(v, 400, "a period is pinned together with a rate");
+        qstash_reply_error(v, 400, "a period is pinned together with a rate");
     else
-        call_write(v, flow_control_pin);
+        api_call_write(v, flow_pin);
 }
 
-void qstash_flow_unpin(struct visit *v)
+void qstash_flow_unpin(struct qstash_request *v)
 {
     struct pins *p = pins_new(v);
 
@@ -321,7 +321,7 @@ void qstash_flow_unpin(struct visit *v)
         !read_flag(v, "rate", &p->free_rate))
         return;
     if (!p->free_parallelism && !p->free_rate)
-        visit_error(v, 400, "say what to unpin: parallelism=true, rate=true, or both");
+        qstash_reply_error(v, 400, "say what to unpin: parallelism=true, rate=true, or both");
     else
-        call_write(v, flow_control_unpin);
+        api_call_write(v, flow_unpin);
 }

@@ -1,5 +1,6 @@
-/* groups.c - the calls under /v2/topics. A change reads the list under the group's lock and writes
- * all of it anew: it is short, and its order is the order of its rows. */
+/* groups.c - the API calls under /v2/topics. A change reads the whole list under the group's lock
+ * and writes all of it again: it is short, and the order of its rows is the order of the
+ * members. */
 #include "qstash/admin/groups.h"
 
 #include "base/limits.h"
@@ -12,7 +13,7 @@
 
 /* --- the list --- */
 
-static bool is_same(const struct member *a, const struct member *b)
+static bool member_is_same(const struct member *a, const struct member *b)
 {
     return (b->url.n && str_eq(a->url, b->url)) || (b->name.n && str_eq(a->name, b->name));
 }
@@ -22,7 +23,7 @@ void members_drop(struct members *m, struct member one)
     size_t kept = 0;
 
     for (size_t i = 0; i < m->n; i++)
-        if (!is_same(&m->all[i], &one))
+        if (!member_is_same(&m->all[i], &one))
             m->all[kept++] = m->all[i];
     m->n = kept;
 }
@@ -31,7 +32,7 @@ bool members_put(struct members *m, struct member one)
 {
     size_t at = 0;
 
-    while (at < m->n && !is_same(&m->all[at], &one))
+    while (at < m->n && !member_is_same(&m->all[at], &one))
         at++;
     if (at == LIMIT_QSTASH_ENDPOINTS)
         return false;
@@ -39,9 +40,9 @@ bool members_put(struct members *m, struct member one)
         m->all[m->n++] = one;
         return true;
     }
-    /* its url may be that of one, its name that of another: they become one */
+    /* its url may belong to one member and its name to another: they become one */
     for (size_t i = m->n; i-- > at + 1;)
-        if (is_same(&m->all[i], &one)) {
+        if (member_is_same(&m->all[i], &one)) {
             for (size_t k = i + 1; k < m->n; k++)
                 m->all[k - 1] = m->all[k];
             m->n--;
@@ -52,14 +53,14 @@ bool members_put(struct members *m, struct member one)
 
 /* --- rows --- */
 
-struct admin_groups_reading {
+struct members_reader {
     struct arena *arena;
     struct members members;
 };
 
-static enum err add_member(void *ctx, const struct row *row)
+static enum err members_add_row(void *ctx, const struct row *row)
 {
-    struct admin_groups_reading *r = ctx;
+    struct members_reader *r = ctx;
     struct member *m = &r->members.all[r->members.n];
 
     if (r->members.n == LIMIT_QSTASH_ENDPOINTS)
@@ -70,17 +71,17 @@ static enum err add_member(void *ctx, const struct row *row)
     return m->url.p && (m->name.p || !row->col[1].s.n) ? OK : ERR_NO_MEMORY;
 }
 
-static enum err read_members(struct tx *tx, struct arena *a, struct str name,
+static enum err members_read(struct tx *tx, struct arena *a, struct str name,
                              struct members *ret_members)
 {
-    struct admin_groups_reading r = { .arena = a };
+    struct members_reader r = { .arena = a };
     struct val v = V_TEXT(name);
     enum err e;
 
     r.members.all = arena_alloc(a, LIMIT_QSTASH_ENDPOINTS, sizeof(*r.members.all));
     if (!r.members.all)
         return ERR_NO_MEMORY;
-    e = tx_each(tx, STMT_qstash_members, &v, 1, add_member, &r);
+    e = tx_each(tx, STMT_qstash_members, &v, 1, members_add_row, &r);
     *ret_members = r.members;
     return e;
 }
@@ -89,14 +90,14 @@ enum err group_members(struct tx *tx, struct arena *a, struct str name, struct m
                        size_t *ret_n)
 {
     struct members m = { 0 };
-    enum err e = read_members(tx, a, name, &m);
+    enum err e = members_read(tx, a, name, &m);
 
     *ret = m.all;
     *ret_n = m.n;
     return e || m.n ? e : ERR_NOT_FOUND;
 }
 
-static enum err write_members(struct tx *tx, struct str name, const struct members *m)
+static enum err members_write(struct tx *tx, struct str name, const struct members *m)
 {
     struct val v[LIMIT_QSTASH_ENDPOINTS * 3];
     enum err e = TX_DO(tx, STMT_qstash_members_remove, -1, V_TEXT(name));
@@ -111,7 +112,7 @@ static enum err write_members(struct tx *tx, struct str name, const struct membe
     return tx_bulk(tx, STMT_qstash_member_add, v, m->n, 3, NULL, NULL);
 }
 
-static enum err admin_groups_lock(struct tx *tx, struct str name)
+static enum err group_lock(struct tx *tx, struct str name)
 {
     char text[LIMIT_QSTASH_NAME + 16];
     int64_t lane;
@@ -121,37 +122,36 @@ static enum err admin_groups_lock(struct tx *tx, struct str name)
     return queue_lock_lanes(tx, &lane, 1);
 }
 
-static enum err admin_groups_forget(struct tx *tx, struct str name)
+static enum err group_forget(struct tx *tx, struct str name)
 {
     enum err e = TX_DO(tx, STMT_qstash_members_remove, -1, V_TEXT(name));
 
     return e ? e : TX_DO(tx, STMT_qstash_group_remove, -1, V_TEXT(name));
 }
 
-/* --- what came in --- */
+/* --- the body --- */
 
-static struct str text_of(const cJSON *object, const char *field)
+static struct str field_text(const cJSON *object, const char *field)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
 
     return cJSON_IsString(item) ? str_of(item->valuestring) : (struct str){ 0 };
 }
 
-static bool is_text_or_nothing(const cJSON *object, const char *field)
+static bool field_is_text(const cJSON *object, const char *field)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
 
     return !item || cJSON_IsNull(item) || cJSON_IsString(item);
 }
 
-/* NULL, or why it cannot be a member. To be removed it needs only one of the two. */
-static const char *fault_of(const struct visit *v, const cJSON *item, bool removing,
-                            struct member *ret_member)
+/* NULL, or why it cannot be a member. For a removal one of the two is enough. */
+static const char *member_fault(const struct qstash_request *v, const cJSON *item, bool removing,
+                                struct member *ret_member)
 {
-    struct member m = { text_of(item, "url"), text_of(item, "name") };
+    struct member m = { field_text(item, "url"), field_text(item, "name") };
 
-    if (!cJSON_IsObject(item) || !is_text_or_nothing(item, "url") ||
-        !is_text_or_nothing(item, "name"))
+    if (!cJSON_IsObject(item) || !field_is_text(item, "url") || !field_is_text(item, "name"))
         return "must be an object with the texts url and name";
     if (m.name.n && !input_name_is_valid(m.name))
         return "has an invalid name: it may have A-Z a-z 0-9 . _ -";
@@ -163,7 +163,7 @@ static const char *fault_of(const struct visit *v, const cJSON *item, bool remov
     return m.url.n ? input_url_fault(m.url, v->q->allow_private) : "needs a url";
 }
 
-static bool admin_groups_keep(struct arena *a, struct member *m)
+static bool member_keep(struct arena *a, struct member *m)
 {
     if (m->url.n)
         m->url = arena_str(a, m->url);
@@ -173,7 +173,7 @@ static bool admin_groups_keep(struct arena *a, struct member *m)
 }
 
 /* False: the answer was sent. */
-ANSWERS static bool read_list(struct visit *v, const cJSON *list, bool removing)
+ANSWERS static bool members_read_list(struct qstash_request *v, const cJSON *list, bool removing)
 {
     struct members *m = arena_alloc(&v->r->arena, 1, sizeof(*m));
     int at = 0;
@@ -183,98 +183,99 @@ ANSWERS static bool read_list(struct visit *v, const cJSON *list, bool removing)
     v->more = m;
     for (const cJSON *item = list->child; m && m->all && item; item = item->next, at++) {
         struct member *one = &m->all[m->n++];
-        const char *fault = fault_of(v, item, removing, one);
+        const char *fault = member_fault(v, item, removing, one);
 
         if (fault) {
-            visit_error(v, 400, "endpoints[%d] %s", at, fault);
+            qstash_reply_error(v, 400, "endpoints[%d] %s", at, fault);
             return false;
         }
-        if (!admin_groups_keep(&v->r->arena, one))
+        if (!member_keep(&v->r->arena, one))
             m = NULL;
     }
     if (m && m->all)
         return true;
-    visit_err(v, ERR_NO_MEMORY); /* m is gone with the request */
+    qstash_reply_err(v, ERR_NO_MEMORY); /* this may free the request, and m with it */
     return false;
 }
 
-ANSWERS static bool read_body(struct visit *v, bool removing)
+ANSWERS static bool members_read_body(struct qstash_request *v, bool removing)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
     const cJSON *list;
 
-    if (!visit_name(v, v->param[0], "url group name"))
+    if (!qstash_request_name(v, v->param[0], "url group name"))
         return false;
-    body = visit_object(v);
+    body = qstash_request_object(v);
     if (!body)
         return false;
     list = cJSON_GetObjectItemCaseSensitive(body, "endpoints");
     if (!cJSON_IsArray(list) || !list->child) {
-        visit_error(v, 400, "endpoints must be an array with at least one endpoint");
+        qstash_reply_error(v, 400, "endpoints must be an array with at least one endpoint");
         return false;
     }
     if (cJSON_GetArraySize(list) > LIMIT_QSTASH_ENDPOINTS) {
-        visit_error(v, 412, "a url group can have %d endpoints at most", LIMIT_QSTASH_ENDPOINTS);
+        qstash_reply_error(v, 412, "a url group can have %d endpoints at most",
+                           LIMIT_QSTASH_ENDPOINTS);
         return false;
     }
-    return read_list(v, list, removing);
+    return members_read_list(v, list, removing);
 }
 
 /* --- POST /v2/topics/{}/endpoints --- */
 
-static enum err check_room(struct tx *tx, struct call *c)
+static enum err group_check_limit(struct tx *tx, struct api_call *c)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_qstash_group_count, NULL, 0, &row);
 
     if (e || row.col[0].i < LIMIT_QSTASH_GROUPS)
         return e;
-    return call_refuse(c, 412, "there are %d url groups already, which is the limit",
-                       LIMIT_QSTASH_GROUPS);
+    return api_call_refuse(c, 412, "there are %d url groups already, which is the limit",
+                           LIMIT_QSTASH_GROUPS);
 }
 
-static enum err admin_groups_add(struct tx *tx, struct call *c)
+static enum err group_add(struct tx *tx, struct api_call *c)
 {
     const struct members *given = c->v->more;
     struct str name = c->v->param[0];
     int64_t now_ms = env_now_ms(c->v->q->env);
     struct members m = { 0 };
-    enum err e = admin_groups_lock(tx, name);
+    enum err e = group_lock(tx, name);
 
     if (!e)
-        e = read_members(tx, c->unit.arena, name, &m);
+        e = members_read(tx, c->unit.arena, name, &m);
     if (!e && !m.n)
-        e = check_room(tx, c);
+        e = group_check_limit(tx, c);
     if (e)
         return e;
     for (size_t i = 0; i < given->n; i++)
         if (!members_put(&m, given->all[i]))
-            return call_refuse(c, 412, "a url group can have %d endpoints at most",
-                               LIMIT_QSTASH_ENDPOINTS);
+            return api_call_refuse(c, 412, "a url group can have %d endpoints at most",
+                                   LIMIT_QSTASH_ENDPOINTS);
     e = TX_DO(tx, STMT_qstash_group_put, 1, V_TEXT(name), V_INT(now_ms), V_INT(now_ms));
-    return e ? e : write_members(tx, name, &m);
+    return e ? e : members_write(tx, name, &m);
 }
 
-void qstash_group_add(struct visit *v)
+void qstash_group_add(struct qstash_request *v)
 {
-    if (read_body(v, false))
-        call_write(v, admin_groups_add);
+    if (members_read_body(v, false))
+        api_call_write(v, group_add);
 }
 
 /* --- DELETE --- */
 
-/* Asked for again it is as well: the SDK repeats a call whose answer was lost. */
-static enum err admin_groups_drop(struct tx *tx, struct call *c)
+/* Removing what is not there succeeds: the SDK repeats a call whose answer was lost. */
+static enum err group_remove(struct tx *tx, struct api_call *c)
 {
     const struct members *given = c->v->more;
     struct str name = c->v->param[0];
     int64_t now_ms = env_now_ms(c->v->q->env);
     struct members m = { 0 };
     size_t before;
-    enum err e = admin_groups_lock(tx, name);
+    enum err e = group_lock(tx, name);
 
     if (!e)
-        e = read_members(tx, c->unit.arena, name, &m);
+        e = members_read(tx, c->unit.arena, name, &m);
     if (e)
         return e;
     before = m.n;
@@ -283,38 +284,38 @@ static enum err admin_groups_drop(struct tx *tx, struct call *c)
     if (m.n == before)
         return OK;
     if (!m.n)
-        return admin_groups_forget(tx, name);
+        return group_forget(tx, name);
     e = TX_DO(tx, STMT_qstash_group_put, 1, V_TEXT(name), V_INT(now_ms), V_INT(now_ms));
-    return e ? e : write_members(tx, name, &m);
+    return e ? e : members_write(tx, name, &m);
 }
 
-void qstash_group_remove(struct visit *v)
+void qstash_group_remove(struct qstash_request *v)
 {
-    if (read_body(v, true))
-        call_write(v, admin_groups_drop);
+    if (members_read_body(v, true))
+        api_call_write(v, group_remove);
 }
 
-static enum err delete_group(struct tx *tx, struct call *c)
+static enum err group_delete(struct tx *tx, struct api_call *c)
 {
-    enum err e = admin_groups_lock(tx, c->v->param[0]);
+    enum err e = group_lock(tx, c->v->param[0]);
 
-    return e ? e : admin_groups_forget(tx, c->v->param[0]);
+    return e ? e : group_forget(tx, c->v->param[0]);
 }
 
-void qstash_group_delete(struct visit *v)
+void qstash_group_delete(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "url group name"))
-        call_write(v, delete_group);
+    if (qstash_request_name(v, v->param[0], "url group name"))
+        api_call_write(v, group_delete);
 }
 
 /* --- GET --- */
 
-struct showing {
+struct group_writer {
     struct buf *out;
     char last[LIMIT_QSTASH_NAME + 1]; /* the group that is open; empty: none yet */
 };
 
-static void open_group(struct showing *s, const struct val *c)
+static void group_writer_open(struct group_writer *s, const struct val *c)
 {
     bool first = !s->last[0];
 
@@ -326,16 +327,16 @@ static void open_group(struct showing *s, const struct val *c)
             (long long)c[2].i);
 }
 
-/* A row for each member, those of a group in a row. */
-static enum err admin_groups_show(void *ctx, const struct row *row)
+/* A row for each member; the members of a group follow each other. */
+static enum err group_writer_row(void *ctx, const struct row *row)
 {
     const struct val *c = row->col;
-    struct showing *s = ctx;
+    struct group_writer *s = ctx;
 
     if (str_eq(c[0].s, str_of(s->last)))
         buf_char(s->out, ',');
     else
-        open_group(s, c);
+        group_writer_open(s, c);
     buf_char(s->out, '{');
     if (c[4].s.n) {
         buf_add(s->out, S("\"name\":"));
@@ -348,36 +349,36 @@ static enum err admin_groups_show(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err admin_groups_list(struct tx *tx, struct call *c)
+static enum err groups_list(struct tx *tx, struct api_call *c)
 {
-    struct showing s = { .out = &c->out };
+    struct group_writer s = { .out = &c->out };
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_groups_all, NULL, 0, admin_groups_show, &s);
+    e = tx_each(tx, STMT_qstash_groups_all, NULL, 0, group_writer_row, &s);
     buf_add(&c->out, s.last[0] ? S("]}]") : S("]"));
     return e;
 }
 
-void qstash_group_list(struct visit *v)
+void qstash_group_list(struct qstash_request *v)
 {
-    call_read(v, admin_groups_list);
+    api_call_read(v, groups_list);
 }
 
-static enum err admin_groups_get(struct tx *tx, struct call *c)
+static enum err groups_get(struct tx *tx, struct api_call *c)
 {
-    struct showing s = { .out = &c->out };
+    struct group_writer s = { .out = &c->out };
     struct val name = V_TEXT(c->v->param[0]);
-    enum err e = tx_each(tx, STMT_qstash_group_show, &name, 1, admin_groups_show, &s);
+    enum err e = tx_each(tx, STMT_qstash_group_show, &name, 1, group_writer_row, &s);
 
     if (!e && !s.last[0])
-        return call_refuse(c, 404, "url group not found: " STR_FMT, STR_ARG(name.s));
+        return api_call_refuse(c, 404, "url group not found: " STR_FMT, STR_ARG(name.s));
     buf_add(&c->out, S("]}"));
     return e;
 }
 
-void qstash_group_get(struct visit *v)
+void qstash_group_get(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "url group name"))
-        call_read(v, admin_groups_get);
+    if (qstash_request_name(v, v->param[0], "url group name"))
+        api_call_read(v, groups_get);
 }

@@ -1,9 +1,11 @@
-/* keys.c - GET /v2/keys, and their rotation: current := next, next := a new one.
+/* keys.c - GET /v2/keys, and the rotation of the keys: current := next, next := a new one.
  *
- * A receiver that knows (current, next) understands both the deliveries before and after one
- * rotation. After two it knows neither key any more, so a second one within the hour has to be
- * asked for expressly. The settings say what the keys are at first; a rotation is durable and
- * outlives the program, until the settings are changed: then they win. */
+ *   (1) A receiver that has (current, next) accepts the deliveries before and after one rotation.
+ *       After two it has neither key, so a second rotation within the hour must be forced.
+ *   (2) The settings give the first keys. A rotation is durable and outlives the program, until the
+ *       settings are changed: then the settings win.
+ *
+ * A crash leaves the last committed pair, which every node reads again before it signs. */
 #include "qstash/admin/keys.h"
 
 #include "auth/base64url.h"
@@ -26,14 +28,14 @@ struct keys_row {
     int64_t rotated_ms;                      /* 0: never */
 };
 
-static enum err admin_keys_lock(struct tx *tx)
+static enum err keys_lock(struct tx *tx)
 {
     int64_t lane = lane_of(S("qstash.keys"));
 
     return queue_lock_lanes(tx, &lane, 1);
 }
 
-static enum err read_row(struct tx *tx, struct keys_row *ret_row)
+static enum err keys_read(struct tx *tx, struct keys_row *ret_row)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_qstash_keys_read, NULL, 0, &row);
@@ -44,14 +46,14 @@ static enum err read_row(struct tx *tx, struct keys_row *ret_row)
     return e;
 }
 
-static enum err tell_holder(struct qstash *q, const struct keys_row *row)
+static enum err keys_set_copy(struct qstash *q, const struct keys_row *row)
 {
     return upstash_keys_set(q->keys, row->current, row->next) ? OK : ERR_INTERNAL;
 }
 
-/* --- at start, and from other nodes --- */
+/* --- loading: at start, and after a rotation by another node --- */
 
-static bool hash_settings(const struct qstash *q, unsigned char ret_digest[DIGEST])
+static bool keys_hash_settings(const struct qstash *q, unsigned char ret_digest[DIGEST])
 {
     char text[2 * LIMIT_SIGNING_KEY + 2];
     int n = snprintf(text, sizeof(text), STR_FMT "\n" STR_FMT, STR_ARG(q->current_key),
@@ -64,28 +66,30 @@ static bool hash_settings(const struct qstash *q, unsigned char ret_digest[DIGES
     return hashed;
 }
 
-/* The holder may know before the commit: if that fails, whoever signs next begins anew. */
-static enum err admin_keys_begin(struct tx *tx, struct qstash *q)
+/* Sets the node's copy before the commit: if that fails, the next unit that signs loads it
+ * again. */
+static enum err keys_load(struct tx *tx, struct qstash *q)
 {
     unsigned char digest[DIGEST];
     struct str hash = { (const char *)digest, DIGEST };
     struct keys_row row;
-    enum err e = read_row(tx, &row);
+    enum err e = keys_read(tx, &row);
 
     if (e && e != ERR_NOT_FOUND)
         return e;
-    if (!q->current_key.n) /* the door is closed; what was published before is still signed */
-        return e ? OK : tell_holder(q, &row);
-    if (!hash_settings(q, digest))
+    if (!q->current_key
+             .n) /* the API is off; messages that were published before are still signed */
+        return e ? OK : keys_set_copy(q, &row);
+    if (!keys_hash_settings(q, digest))
         return ERR_INTERNAL;
     if (!e && str_eq(row.from_settings, hash))
-        return tell_holder(q, &row);
+        return keys_set_copy(q, &row);
     row = (struct keys_row){ .current = q->current_key, .next = q->next_key };
     e = TX_DO(tx, STMT_qstash_keys_put, 1, V_TEXT(row.current), V_TEXT(row.next), V_BLOB(hash));
-    return e ? e : tell_holder(q, &row);
+    return e ? e : keys_set_copy(q, &row);
 }
 
-static void have_begun(void *ctx, int64_t now_ms)
+static void keys_loaded(void *ctx, int64_t now_ms)
 {
     struct qstash *q = ctx;
 
@@ -95,12 +99,12 @@ static void have_begun(void *ctx, int64_t now_ms)
 
 enum err keys_begin(struct tx *tx, struct qstash *q)
 {
-    enum err e = admin_keys_lock(tx);
+    enum err e = keys_lock(tx);
 
     if (!e)
-        e = admin_keys_begin(tx, q);
+        e = keys_load(tx, q);
     if (!e)
-        tx_after_commit(tx, have_begun, q, clock_mono_ms(&q->env->clock));
+        tx_after_commit(tx, keys_loaded, q, clock_mono_ms(&q->env->clock));
     return e;
 }
 
@@ -122,18 +126,19 @@ enum err keys_follow(struct qstash *q, struct tx *tx)
     if (now_ms - atomic_load(&q->keys_read_ms) < LIMIT_QSTASH_KEYS_MS ||
         !store_health(q->store).many_nodes)
         return OK;
-    e = read_row(tx, &row);
+    e = keys_read(tx, &row);
     if (!e)
-        e = tell_holder(q, &row);
+        e = keys_set_copy(q, &row);
     if (e && e != ERR_NOT_FOUND)
         return e;
-    atomic_store(&q->keys_read_ms, now_ms); /* behind it: who comes meanwhile reads as well */
+    atomic_store(&q->keys_read_ms,
+                 now_ms); /* after the read: a unit that runs meanwhile reads too */
     return OK;
 }
 
 /* --- GET /v2/keys --- */
 
-static void admin_keys_show(struct buf *out, struct str current, struct str next)
+static void keys_write(struct buf *out, struct str current, struct str next)
 {
     buf_add(out, S("{\"current\":"));
     buf_json(out, current);
@@ -142,32 +147,32 @@ static void admin_keys_show(struct buf *out, struct str current, struct str next
     buf_char(out, '}');
 }
 
-static enum err admin_keys_get(struct tx *tx, struct call *c)
+static enum err keys_get(struct tx *tx, struct api_call *c)
 {
     struct keys_row row;
-    enum err e = read_row(tx, &row);
+    enum err e = keys_read(tx, &row);
 
     if (e == ERR_NOT_FOUND)
-        return call_refuse(c, 404, "there are no signing keys");
+        return api_call_refuse(c, 404, "there are no signing keys");
     if (!e)
-        admin_keys_show(&c->out, row.current, row.next);
+        keys_write(&c->out, row.current, row.next);
     return e;
 }
 
-static enum err begin_and_get(struct tx *tx, struct call *c)
+static enum err keys_begin_and_get(struct tx *tx, struct api_call *c)
 {
     enum err e = keys_begin(tx, c->v->q);
 
-    return e ? e : admin_keys_get(tx, c);
+    return e ? e : keys_get(tx, c);
 }
 
-void qstash_keys_get(struct visit *v)
+void qstash_keys_get(struct qstash_request *v)
 {
     reply_header(v->r, S("Cache-Control"), S("no-store"));
     if (atomic_load(&v->q->keys_begun))
-        call_read(v, admin_keys_get);
+        api_call_read(v, keys_get);
     else
-        call_write(v, begin_and_get);
+        api_call_write(v, keys_begin_and_get);
 }
 
 /* --- POST /v2/keys/rotate --- */
@@ -175,19 +180,19 @@ void qstash_keys_get(struct visit *v)
 struct rotation {
     bool force;
     char fresh[KEY_TEXT + 1];
-    struct str current; /* out: in the request's arena, like all that a unit leaves */
+    struct str current; /* set by the unit, in the request's arena */
 };
 
-static enum err refuse_hurry(struct call *c, int64_t ago_ms)
+static enum err rotation_too_soon(struct api_call *c, int64_t ago_ms)
 {
-    return call_refuse(
+    return api_call_refuse(
         c, 409,
         "the keys were rotated %lld minutes ago: a receiver that was not given the new"
         " ones since would lose both of its keys; with ?force=true it is done anyway",
         (long long)(ago_ms / 60000));
 }
 
-static enum err admin_keys_rotate(struct tx *tx, struct call *c)
+static enum err keys_rotate(struct tx *tx, struct api_call *c)
 {
     struct rotation *r = c->v->more;
     int64_t now_ms = env_now_ms(c->v->q->env);
@@ -196,33 +201,33 @@ static enum err admin_keys_rotate(struct tx *tx, struct call *c)
     enum err e = keys_follow(c->v->q, tx);
 
     if (!e)
-        e = admin_keys_lock(tx);
+        e = keys_lock(tx);
     if (!e)
-        e = read_row(tx, &row);
+        e = keys_read(tx, &row);
     if (e == ERR_NOT_FOUND)
-        return call_refuse(c, 404, "there are no signing keys");
+        return api_call_refuse(c, 404, "there are no signing keys");
     if (e)
         return e;
     if (row.rotated_ms && now_ms - row.rotated_ms < LIMIT_QSTASH_ROTATE_MS && !r->force)
-        return refuse_hurry(c, now_ms - row.rotated_ms);
+        return rotation_too_soon(c, now_ms - row.rotated_ms);
     r->current = arena_str(c->unit.arena, row.next);
     if (!r->current.p)
         return ERR_NO_MEMORY;
-    admin_keys_show(&c->out, r->current, fresh);
+    keys_write(&c->out, r->current, fresh);
     e = TX_DO(tx, STMT_qstash_keys_rotate, 1, V_TEXT(r->current), V_TEXT(fresh), V_INT(now_ms));
     return e ? e
              : TX_DO(tx, STMT_audit_add, 1, V_INT(now_ms), V_TEXT(S("QSTASH_KEYS_ROTATE")),
                      V_TEXT(S("qstash")), V_TEXT(S("success")), V_INT(1), V_NULL);
 }
 
-static void admin_keys_rotated(struct call *c)
+static void keys_rotated(struct api_call *c)
 {
     const struct rotation *r = c->v->more;
 
     upstash_keys_set(c->v->q->keys, r->current, str_of(r->fresh)); /* both are short enough */
 }
 
-static void make_key(struct rng *rng, char ret_key[KEY_TEXT + 1])
+static void key_make(struct rng *rng, char ret_key[KEY_TEXT + 1])
 {
     unsigned char bytes[KEY_BYTES];
 
@@ -232,17 +237,17 @@ static void make_key(struct rng *rng, char ret_key[KEY_TEXT + 1])
     OPENSSL_cleanse(bytes, sizeof(bytes));
 }
 
-void qstash_keys_rotate(struct visit *v)
+void qstash_keys_rotate(struct qstash_request *v)
 {
     struct rotation *r = arena_alloc(&v->r->arena, 1, sizeof(*r));
 
     if (!r) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return;
     }
-    r->force = str_eq(visit_query(v, S("force")), S("true"));
-    make_key(&v->q->env->rng, r->fresh);
+    r->force = str_eq(qstash_request_query(v, S("force")), S("true"));
+    key_make(&v->q->env->rng, r->fresh);
     v->more = r;
     reply_header(v->r, S("Cache-Control"), S("no-store"));
-    call_write_then(v, admin_keys_rotate, admin_keys_rotated);
+    api_call_write_then(v, keys_rotate, keys_rotated);
 }

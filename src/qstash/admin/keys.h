@@ -1,15 +1,14 @@
-/* keys.h - the two keys that sign deliveries (protocols/qstash.md 9.1). Signing uses `current`; a
- * receiver takes both. They stand in qstash_keys, and what this node signs with in auth/upstash.h.
- */
+/* keys.h - the two keys that sign deliveries. Signing uses `current`; a receiver accepts both. They
+ * are stored in qstash_keys; the copy that this node signs with is in auth/upstash.h. */
 #pragma once
 
 #include "qstash/qstash.h"
 
-/* In the unit before a call, on whatever thread: the node knows its keys from here on. Where others
- * may have rotated them since, they are read again, at most once in LIMIT_QSTASH_KEYS_MS, so that
- * nothing is signed with keys that were given up longer ago than that. */
+/* Called in the unit before a delivery, on any thread; loads the keys if need be. If other nodes
+ * may have rotated them, they are read again, at most once in LIMIT_QSTASH_KEYS_MS, so that nothing
+ * is signed with keys that were replaced longer ago than that. */
 enum err keys_follow(struct qstash *q, struct tx *tx);
 
-/* Once on a node, at start or when they are first needed: the keys as they stand, or as the
- * settings have them, where those say something new. */
+/* Once on each node, at start or when they are first needed: loads the stored keys, or stores those
+ * of the settings if the settings have changed. */
 enum err keys_begin(struct tx *tx, struct qstash *q);

@@ -1,8 +1,9 @@
-/* queues.c - POST /v2/queues and what can be done with one queue.
+/* queues.c - the API calls under /v2/queues.
  *
- * Whatever lets more through than before lets them through in the same commit: each change is made
- * under the gate's lock and ends with gates_settle(). A queue that is deleted gives up its name at
- * once, so that the next enqueue makes a new one; a qstash.sweep cancels what it left. */
+ *   (1) Each change is made under the limiter's lock and ends with gates_settle(), so the commit
+ *       that makes room also starts the messages that wait for it.
+ *   (2) A deleted queue loses its name in the same commit, so that the next enqueue creates a new
+ *       one. A job qstash.sweep cancels the messages that it left, also after a crash. */
 #include "base/limits.h"
 #include "qstash/call.h"
 #include "qstash/operator_view.h"
@@ -10,7 +11,7 @@
 
 #include <stdio.h>
 
-struct queues_wish { /* for one queue */
+struct queue_order { /* what POST /v2/queues asks for */
     struct str name;
     int64_t parallelism;
     bool paused;
@@ -18,9 +19,9 @@ struct queues_wish { /* for one queue */
 
 /* --- a row --- */
 
-static enum err not_here(struct call *c, struct str name)
+static enum err queues_not_found(struct api_call *c, struct str name)
 {
-    return call_refuse(c, 404, "queue not found: " STR_FMT, STR_ARG(name));
+    return api_call_refuse(c, 404, "queue not found: " STR_FMT, STR_ARG(name));
 }
 
 static enum err queues_find(struct tx *tx, struct str name, int64_t *ret_id)
@@ -32,7 +33,7 @@ static enum err queues_find(struct tx *tx, struct str name, int64_t *ret_id)
     return e;
 }
 
-/* Until we have its lock somebody may delete it, and somebody make it anew. */
+/* Before we have its lock, the queue may be deleted and created again. */
 static enum err queues_lock(struct tx *tx, struct str name, struct gates *ret_gates)
 {
     for (int tries = 0; tries < QUEUE_TRIES; tries++) {
@@ -61,9 +62,9 @@ static enum err queues_set(struct qstash *q, struct tx *tx, struct gates *g, int
 
 /* --- POST /v2/queues --- */
 
-static enum err queues_upsert(struct tx *tx, struct call *c)
+static enum err queues_upsert(struct tx *tx, struct api_call *c)
 {
-    const struct queues_wish *w = c->v->more;
+    const struct queue_order *w = c->v->more;
     struct gates g;
     int64_t id;
     enum err e = queues_find(tx, w->name, &id);
@@ -71,14 +72,15 @@ static enum err queues_upsert(struct tx *tx, struct call *c)
     if (e == ERR_NOT_FOUND)
         e = queue_make(tx, w->name, env_now_ms(c->v->q->env));
     if (e == ERR_UNPROCESSABLE)
-        return call_refuse(c, 412, "%s", QUEUES_FULL);
+        return api_call_refuse(c, 412, "%s", QUEUES_FULL);
     if (!e)
         e = queues_lock(tx, w->name, &g);
     return e ? e : queues_set(c->v->q, tx, &g, w->parallelism, w->paused);
 }
 
 /* False: the answer was sent. */
-ANSWERS static bool read_parallelism(struct visit *v, const cJSON *body, int64_t *ret_parallelism)
+ANSWERS static bool queue_order_parallelism(struct qstash_request *v, const cJSON *body,
+                                            int64_t *ret_parallelism)
 {
     const cJSON *given = cJSON_GetObjectItemCaseSensitive(body, "parallelism");
     struct json_problems unused;
@@ -92,54 +94,56 @@ ANSWERS static bool read_parallelism(struct visit *v, const cJSON *body, int64_t
         json_get_int(body, "parallelism", true, INT64_MIN, INT64_MAX, ret_parallelism, &unused);
     json_problems_release(&unused);
     if (!is_number || *ret_parallelism < 1)
-        visit_error(v, 400, "parallelism must be a whole number of at least 1");
+        qstash_reply_error(v, 400, "parallelism must be a whole number of at least 1");
     else if (*ret_parallelism > LIMIT_QSTASH_PARALLELISM)
-        visit_error(v, 412, "parallelism can be %d at most", LIMIT_QSTASH_PARALLELISM);
+        qstash_reply_error(v, 412, "parallelism can be %d at most", LIMIT_QSTASH_PARALLELISM);
     else
         return true;
     return false;
 }
 
-ANSWERS static bool read_wish(struct visit *v, const cJSON *body, struct queues_wish *w)
+ANSWERS static bool queue_order_read(struct qstash_request *v, const cJSON *body,
+                                     struct queue_order *w)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(body, "queueName");
     const cJSON *paused = cJSON_GetObjectItemCaseSensitive(body, "paused");
     struct str text = cJSON_IsString(name) ? str_of(name->valuestring) : (struct str){ 0 };
 
-    if (!visit_name(v, text, "queueName") || !read_parallelism(v, body, &w->parallelism))
+    if (!qstash_request_name(v, text, "queueName") ||
+        !queue_order_parallelism(v, body, &w->parallelism))
         return false;
     if (paused && !cJSON_IsBool(paused) && !cJSON_IsNull(paused)) {
-        visit_error(v, 400, "paused must be true or false");
+        qstash_reply_error(v, 400, "paused must be true or false");
         return false;
     }
     w->paused = cJSON_IsTrue(paused);
     w->name = arena_str(&v->r->arena, text);
     if (w->name.p)
         return true;
-    visit_err(v, ERR_NO_MEMORY);
+    qstash_reply_err(v, ERR_NO_MEMORY);
     return false;
 }
 
-void qstash_queue_upsert(struct visit *v)
+void qstash_queue_upsert(struct qstash_request *v)
 {
-    CLEANUP(json_freep) cJSON *body = visit_object(v);
-    struct queues_wish *w = body ? arena_alloc(&v->r->arena, 1, sizeof(*w)) : NULL;
+    CLEANUP(json_freep) cJSON *body = qstash_request_object(v);
+    struct queue_order *w = body ? arena_alloc(&v->r->arena, 1, sizeof(*w)) : NULL;
 
     if (!body)
         return;
     if (!w) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return;
     }
-    if (!read_wish(v, body, w))
+    if (!queue_order_read(v, body, w))
         return;
     v->more = w;
-    call_write(v, queues_upsert);
+    api_call_write(v, queues_upsert);
 }
 
 /* --- GET --- */
 
-static enum err queues_add(void *ctx, const struct row *row)
+static enum err queues_write(void *ctx, const struct row *row)
 {
     const struct val *c = row->col;
     struct buf *out = ctx;
@@ -154,41 +158,41 @@ static enum err queues_add(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err queues_list(struct tx *tx, struct call *c)
+static enum err queues_list(struct tx *tx, struct api_call *c)
 {
     enum err e;
 
     buf_char(&c->out, '[');
-    e = tx_each(tx, STMT_qstash_queues_all, NULL, 0, queues_add, &c->out);
+    e = tx_each(tx, STMT_qstash_queues_all, NULL, 0, queues_write, &c->out);
     buf_char(&c->out, ']');
     return e;
 }
 
-void qstash_queue_list(struct visit *v)
+void qstash_queue_list(struct qstash_request *v)
 {
-    call_read(v, queues_list);
+    api_call_read(v, queues_list);
 }
 
-static enum err queues_get(struct tx *tx, struct call *c)
+static enum err queues_get(struct tx *tx, struct api_call *c)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_queue_show, &row, V_TEXT(c->v->param[0]));
 
     if (e == ERR_NOT_FOUND)
-        return not_here(c, c->v->param[0]);
-    return e ? e : queues_add(&c->out, &row);
+        return queues_not_found(c, c->v->param[0]);
+    return e ? e : queues_write(&c->out, &row);
 }
 
-void qstash_queue_get(struct visit *v)
+void qstash_queue_get(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "queue name"))
-        call_read(v, queues_get);
+    if (qstash_request_name(v, v->param[0], "queue name"))
+        api_call_read(v, queues_get);
 }
 
 /* --- DELETE --- */
 
-/* Paused as well: what is cancelled one by one must not let in those behind it. */
-static enum err remove_queue(struct tx *tx, struct call *c)
+/* The queue is paused too: cancelling its messages one by one must not start those behind them. */
+static enum err queues_delete(struct tx *tx, struct api_call *c)
 {
     struct qstash *q = c->v->q;
     struct queue_new sweep = { .id = env_uuid(q->env), .kind = QSTASH_SWEEP_KIND };
@@ -206,10 +210,10 @@ static enum err remove_queue(struct tx *tx, struct call *c)
     return e ? e : queue_add(q->queue, tx, now_ms, &sweep, 1);
 }
 
-void qstash_queue_delete(struct visit *v)
+void qstash_queue_delete(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "queue name"))
-        call_write(v, remove_queue);
+    if (qstash_request_name(v, v->param[0], "queue name"))
+        api_call_write(v, queues_delete);
 }
 
 /* --- pause, resume --- */
@@ -224,31 +228,31 @@ enum err qstash_queue_hold(struct qstash *q, struct tx *tx, struct str name, boo
     return queues_set(q, tx, &g, g.queue.parallelism, paused);
 }
 
-static enum err set_paused(struct tx *tx, struct call *c, bool paused)
+static enum err queues_set_paused(struct tx *tx, struct api_call *c, bool paused)
 {
     enum err e = qstash_queue_hold(c->v->q, tx, c->v->param[0], paused);
 
-    return e == ERR_NOT_FOUND ? not_here(c, c->v->param[0]) : e;
+    return e == ERR_NOT_FOUND ? queues_not_found(c, c->v->param[0]) : e;
 }
 
-static enum err pause_queue(struct tx *tx, struct call *c)
+static enum err queues_pause(struct tx *tx, struct api_call *c)
 {
-    return set_paused(tx, c, true);
+    return queues_set_paused(tx, c, true);
 }
 
-static enum err resume_queue(struct tx *tx, struct call *c)
+static enum err queues_resume(struct tx *tx, struct api_call *c)
 {
-    return set_paused(tx, c, false);
+    return queues_set_paused(tx, c, false);
 }
 
-void qstash_queue_pause(struct visit *v)
+void qstash_queue_pause(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "queue name"))
-        call_write(v, pause_queue);
+    if (qstash_request_name(v, v->param[0], "queue name"))
+        api_call_write(v, queues_pause);
 }
 
-void qstash_queue_resume(struct visit *v)
+void qstash_queue_resume(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "queue name"))
-        call_write(v, resume_queue);
+    if (qstash_request_name(v, v->param[0], "queue name"))
+        api_call_write(v, queues_resume);
 }

@@ -1,3 +1,5 @@
+/* attempt.c - the headers of one attempt with both signatures, and what the destination's answer
+ * means: delivered, refused for good, or when to try again. */
 #include "qstash/deliver/attempt.h"
 
 #include "auth/standard_webhooks.h"
@@ -12,14 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- signed in two ways --- */
+/* --- the Standard Webhooks signature --- */
 
 enum { SECRET_PREFIX = 6, SECRET_TEXT = SECRET_PREFIX + (SIGNING_KEY_MAX + 2) / 3 * 4 };
 
-/* Standard Webhooks wants 24 to 64 bytes. HMAC itself fills a short key up with zeros and hashes
- * one of more than 64 bytes; doing so here changes no signature, and so the secret is always that
- * of the whole key. */
-static bool fit_key(struct str key, unsigned char ret_bytes[SIGNING_KEY_MAX], size_t *ret_n)
+/* Standard Webhooks wants keys of 24 to 64 bytes. HMAC itself pads a short key with zeros and
+ * hashes one of more than 64 bytes; doing so here changes no signature. */
+static bool standard_key(struct str key, unsigned char ret_bytes[SIGNING_KEY_MAX], size_t *ret_n)
 {
     unsigned int n = 0;
 
@@ -41,7 +42,7 @@ static bool sign_standard(struct str key, struct str id, struct str at, struct s
     unsigned char bytes[SIGNING_KEY_MAX];
     char secret[SECRET_TEXT + 1] = "whsec_";
     size_t n;
-    bool fine = fit_key(key, bytes, &n);
+    bool fine = standard_key(key, bytes, &n);
 
     if (fine) {
         EVP_EncodeBlock((unsigned char *)secret + SECRET_PREFIX, bytes, (int)n);
@@ -61,10 +62,10 @@ struct attempt_list {
     enum err err;
 };
 
-enum { OURS = 12 }; /* headers that are not the publisher's */
+enum { OURS = 12 }; /* at most so many headers are not the publisher's */
 
-/* Empty: left out. */
-static void attempt_add(struct attempt_list *l, struct str name, struct str value)
+/* An empty value is left out. */
+static void attempt_list_add(struct attempt_list *l, struct str name, struct str value)
 {
     if (!value.n || l->err)
         return;
@@ -75,32 +76,32 @@ static void attempt_add(struct attempt_list *l, struct str name, struct str valu
     l->all[l->n++] = (struct header){ name, value };
 }
 
-static void add_copy(struct attempt_list *l, struct str name, const char *value)
+static void attempt_list_add_copy(struct attempt_list *l, struct str name, const char *value)
 {
     struct str copy = arena_str(l->arena, str_of(value));
 
     if (!copy.p)
         l->err = l->err ? l->err : ERR_NO_MEMORY;
-    attempt_add(l, name, copy);
+    attempt_list_add(l, name, copy);
 }
 
-static void add_number(struct attempt_list *l, struct str name, int64_t value)
+static void attempt_list_add_number(struct attempt_list *l, struct str name, int64_t value)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%lld", (long long)value);
-    add_copy(l, name, text);
+    attempt_list_add_copy(l, name, text);
 }
 
-static void add_id(struct attempt_list *l, struct str name, struct uuid id)
+static void attempt_list_add_id(struct attempt_list *l, struct str name, struct uuid id)
 {
     char text[MESSAGE_ID_TEXT + 1];
 
     message_id_text(id, text);
-    add_copy(l, name, text);
+    attempt_list_add_copy(l, name, text);
 }
 
-static bool attempt_has(const struct attempt_list *l, struct str name)
+static bool attempt_list_has(const struct attempt_list *l, struct str name)
 {
     for (size_t i = 0; i < l->n; i++)
         if (str_eq_nocase(l->all[i].name, name))
@@ -108,7 +109,7 @@ static bool attempt_has(const struct attempt_list *l, struct str name)
     return false;
 }
 
-/* Those that may not be forwarded were left out when it was published (qstash/publish/input_forward.c). */
+/* Headers that are never forwarded were left out at publishing (qstash/publish/input_forward.c). */
 static void add_forwarded(struct attempt_list *l, const struct parcel *p)
 {
     struct header *given;
@@ -124,7 +125,7 @@ static void add_forwarded(struct attempt_list *l, const struct parcel *p)
         return;
     }
     if (n)
-        memcpy(l->all, given, n * sizeof(*given)); /* an empty value is sent as one */
+        memcpy(l->all, given, n * sizeof(*given)); /* a forwarded header may be empty */
     l->n = n;
 }
 
@@ -135,12 +136,12 @@ static void add_upstash(struct attempt_list *l, const struct parcel *p, const st
 
     if (!signature.p && !l->err)
         l->err = ERR_INTERNAL;
-    add_id(l, S("Upstash-Message-Id"), p->id);
-    add_number(l, S("Upstash-Retried"), s->retried);
-    attempt_add(l, S("Upstash-Signature"), signature);
-    attempt_add(l, S("Upstash-Schedule-Id"), p->schedule_id);
-    attempt_add(l, S("Upstash-Topic-Name"), p->topic);
-    attempt_add(l, S("Upstash-Caller-Ip"), p->caller_ip);
+    attempt_list_add_id(l, S("Upstash-Message-Id"), p->id);
+    attempt_list_add_number(l, S("Upstash-Retried"), s->retried);
+    attempt_list_add(l, S("Upstash-Signature"), signature);
+    attempt_list_add(l, S("Upstash-Schedule-Id"), p->schedule_id);
+    attempt_list_add(l, S("Upstash-Topic-Name"), p->topic);
+    attempt_list_add(l, S("Upstash-Caller-Ip"), p->caller_ip);
 }
 
 static void add_standard(struct attempt_list *l, const struct parcel *p, const struct stamp *s)
@@ -153,9 +154,9 @@ static void add_standard(struct attempt_list *l, const struct parcel *p, const s
         l->err = l->err ? l->err : ERR_INTERNAL;
         return;
     }
-    add_copy(l, S("webhook-id"), id);
-    add_copy(l, S("webhook-timestamp"), at);
-    add_copy(l, S("webhook-signature"), signature);
+    attempt_list_add_copy(l, S("webhook-id"), id);
+    attempt_list_add_copy(l, S("webhook-timestamp"), at);
+    attempt_list_add_copy(l, S("webhook-signature"), signature);
 }
 
 enum err attempt_headers(struct arena *a, const struct parcel *p, const struct stamp *s,
@@ -164,8 +165,8 @@ enum err attempt_headers(struct arena *a, const struct parcel *p, const struct s
     struct attempt_list l = { .arena = a };
 
     add_forwarded(&l, p);
-    if (!l.err && !attempt_has(&l, S("User-Agent")))
-        attempt_add(&l, S("User-Agent"), S("Upstash-QStash"));
+    if (!l.err && !attempt_list_has(&l, S("User-Agent")))
+        attempt_list_add(&l, S("User-Agent"), S("Upstash-QStash"));
     if (!l.err)
         add_upstash(&l, p, s);
     if (!l.err)
@@ -188,8 +189,8 @@ static struct str header_json(struct arena *a, const struct header *h, size_t n)
     return out_done(&b, a);
 }
 
-/* As text, and in the case in which readers look for them. As many as fit. */
-static struct str keep_headers(const struct call *c)
+/* As text, with names in canonical case; as many as fit. */
+static struct str answer_header_json(const struct call *c)
 {
     size_t n = 0;
     struct header *h = arena_alloc(c->arena, c->answer_header_count, sizeof(*h));
@@ -208,7 +209,7 @@ static struct str keep_headers(const struct call *c)
     return json;
 }
 
-static bool is_fatal(const struct call *c)
+static bool answer_is_fatal(const struct call *c)
 {
     return c->status == 489 &&
            str_eq_nocase(call_header(c, S("Upstash-NonRetryable-Error")), S("true"));
@@ -230,16 +231,16 @@ static int64_t next_delay_ms(const struct call *c, const struct parcel *p, int64
     return ms < 0 ? backoff_delay_ms(retried + 1) : ms;
 }
 
-/* The status counts even where the rest of the answer was lost. */
+/* The status decides even if the rest of the answer was lost. */
 void attempt_read(const struct call *c, const struct parcel *p, int64_t retried, int64_t wall_ms,
                   struct attempt *ret_attempt)
 {
     *ret_attempt = (struct attempt){
         .status = c->status,
         .delivered = c->status >= 200 && c->status < 300,
-        .fatal = is_fatal(c),
+        .fatal = answer_is_fatal(c),
         .error = c->result == CALL_ANSWERED ? (struct str){ 0 } : str_of(c->why),
-        .response_header = c->answer_header_count ? keep_headers(c) : (struct str){ 0 },
+        .response_header = c->answer_header_count ? answer_header_json(c) : (struct str){ 0 },
         .response_body = c->answer,
         .next_delay_ms = next_delay_ms(c, p, retried, wall_ms),
     };

@@ -1,13 +1,14 @@
+/* callback.c - makes the message that reports an attempt of another one (section 8 of the
+ * reference): its options from the source's configuration, its body from the attempt. */
 #include "qstash/deliver/callback.h"
 
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
 #include "qstash/header_json.h"
+#include "qstash/render.h"
 
-#include <openssl/evp.h>
-
-/* --- what was asked for --- */
+/* --- its options --- */
 
 enum { URL, METHOD, RETRIES, RETRY_DELAY, TIMEOUT, HEADER, FIELDS };
 
@@ -41,7 +42,7 @@ static void read_number(const struct json_value *v, int64_t *ret_number)
         str_to_i64(v->raw, ret_number);
 }
 
-static enum err make_header(struct arena *a, struct str forwarded, struct str *ret_json)
+static enum err callback_header(struct arena *a, struct str forwarded, struct str *ret_json)
 {
     struct header *given, *all;
     size_t count, n = 0;
@@ -56,7 +57,7 @@ static enum err make_header(struct arena *a, struct str forwarded, struct str *r
     all[n++] = (struct header){ S("Content-Type"), S("application/json") };
     for (size_t i = 0; i < count; i++) {
         if (str_eq_nocase(given[i].name, S("Content-Type")))
-            continue; /* the body is what it is */
+            continue; /* the body is always JSON */
         all[n] = (struct header){ given[i].name, header_text(a, given[i].value) };
         if (!all[n++].value.p)
             return ERR_NO_MEMORY;
@@ -67,7 +68,8 @@ static enum err make_header(struct arena *a, struct str forwarded, struct str *r
     return ret_json->p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err read_options(struct arena *a, const struct json_value v[FIELDS], struct parcel *p)
+static enum err callback_options(struct arena *a, const struct json_value v[FIELDS],
+                                 struct parcel *p)
 {
     struct str url, header = v[HEADER].type == JSON_OBJECT ? v[HEADER].raw : (struct str){ 0 };
     enum err e = read_text(a, &v[URL], (struct str){ 0 }, &url);
@@ -77,33 +79,22 @@ static enum err read_options(struct arena *a, const struct json_value v[FIELDS],
     if (!e)
         e = read_text(a, &v[RETRY_DELAY], (struct str){ 0 }, &p->retry_delay);
     if (!e)
-        e = make_header(a, header, &p->header);
+        e = callback_header(a, header, &p->header);
     if (e)
         return e;
     read_number(&v[RETRIES], &p->retries);
     read_number(&v[TIMEOUT], &p->timeout_ms);
-    return parcel_set_url(p, url) ? OK : ERR_INTERNAL; /* it was checked when it was stored */
+    return parcel_set_url(p, url) ? OK : ERR_INTERNAL; /* it was checked before it was stored */
 }
 
-/* --- what is told (section 8 of the reference) --- */
+/* --- its body --- */
 
 static void put_base64(struct buf *b, const char *name, struct str bytes)
 {
-    size_t size = (bytes.n + 2) / 3 * 4;
-
-    out_name(b, name);
-    buf_char(b, '"');
-    if (bytes.n && buf_reserve(b, size + 1)) { /* it writes a NUL behind it */
-        EVP_EncodeBlock((unsigned char *)b->p + b->n, (const unsigned char *)bytes.p, (int)bytes.n);
-        b->n += size;
-    }
-    buf_char(b, '"');
-}
-
-static void put_text(struct buf *b, const char *name, struct str text)
-{
-    if (text.n)
-        out_text(b, name, text);
+    if (bytes.n)
+        render_base64(b, name, bytes);
+    else
+        out_json(b, name, S("\"\"")); /* out_text() would write null */
 }
 
 static void put_header(struct buf *b, const char *name, struct str json)
@@ -112,7 +103,7 @@ static void put_header(struct buf *b, const char *name, struct str json)
     buf_add(b, json.n ? json : S("{}"));
 }
 
-static void put_answer(struct buf *b, const struct attempt *at)
+static void put_attempt(struct buf *b, const struct attempt *at)
 {
     buf_fmt(b, "{\"status\":%d", at->status);
     put_header(b, "header", at->response_header);
@@ -125,28 +116,28 @@ static void put_source(struct buf *b, const struct parcel *p)
 
     message_id_text(p->id, id);
     out_text(b, "sourceMessageId", str_of(id));
-    put_text(b, "topicName", p->topic);
-    put_text(b, "endpointName", p->endpoint);
+    render_text(b, "topicName", p->topic);
+    render_text(b, "endpointName", p->endpoint);
     out_text(b, "url", p->url);
     out_text(b, "method", p->method);
     put_header(b, "sourceHeader", p->header);
     put_base64(b, "sourceBody", p->body);
     out_int(b, "notBefore", p->not_before_ms);
     out_int(b, "createdAt", p->created_ms);
-    put_text(b, "scheduleId", p->schedule_id);
-    put_text(b, "callerIP", p->caller_ip);
+    render_text(b, "scheduleId", p->schedule_id);
+    render_text(b, "callerIP", p->caller_ip);
 }
 
-static enum err make_body(struct arena *a, const struct parcel *p, const struct attempt *at,
-                          int64_t retried, struct str dlq_id, struct str *ret_body)
+static enum err callback_body(struct arena *a, const struct parcel *p, const struct attempt *at,
+                              int64_t retried, struct str dlq_id, struct str *ret_body)
 {
     struct buf b;
 
     buf_init(&b, LIMIT_QSTASH_ARENA);
-    put_answer(&b, at);
+    put_attempt(&b, at);
     out_int(&b, "retried", retried);
     out_int(&b, "maxRetries", p->retries);
-    put_text(&b, "dlqId", dlq_id);
+    render_text(&b, "dlqId", dlq_id);
     put_source(&b, p);
     buf_char(&b, '}');
     *ret_body = out_done(&b, a);
@@ -165,12 +156,12 @@ enum err callback_make(struct arena *a, const struct parcel *source, const struc
     enum err e = callback_pick(source, failure, v);
 
     if (!e)
-        e = read_options(a, v, &p);
+        e = callback_options(a, v, &p);
     if (!e)
-        e = make_body(a, source, at, retried, failure ? dlq_id : (struct str){ 0 }, &p.body);
+        e = callback_body(a, source, at, retried, failure ? dlq_id : (struct str){ 0 }, &p.body);
     if (e)
         return e;
-    if (source->redact.n) /* what is hidden of the source stands in this body */
+    if (source->redact.n) /* this body contains what the source hides */
         p.redact = S("body");
     *ret_parcel = p;
     return OK;

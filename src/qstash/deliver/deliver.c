@@ -1,18 +1,18 @@
-/* deliver.c - the job that brings one parcel to its destination, once for each attempt.
+/* deliver.c - the job that delivers one message to its destination: one run for each attempt.
  *
  *   enter --> begin (unit) --> call --> settle (unit): delivered, again later, dead, cancelled
- *     |            |--> a gate is closed: it waits there, and its message ends
- *     |            '--> cancelled, or it has ended: its message ends
- *     '--> not now: its message is put off; nothing else knows of it
+ *     |            |--> a limiter has no room: the message waits there, and its job ends
+ *     |            '--> cancelled, or already ended: the job ends
+ *     '--> not now: the job is put off, and nothing else changes
  *
- * (1) enter asks destinations.h, with what the message's own text says: nothing was read so far.
- * (2) begin writes ACTIVE before the call, so a call that nobody remembers cannot happen.
- * (3) Only settle ends an attempt. Killed before it, the attempt is made again, with the same
- *     message id and the same count; the destination sees it twice: at least once.
+ * (1) enter asks destinations.h with only what the job's own text says: nothing was read so far.
+ * (2) begin commits ACTIVE before the call, so there is no call without a line in the log.
+ * (3) Only settle ends an attempt. If the node is killed before it, the attempt is made again with
+ *     the same message id and the same count: the destination may see an attempt twice.
  *
- * What is put off, what a crash cut short and what the database refused all count as attempts of
- * the *message*; the parcel counts its own. So the message's budget is practically endless, and a
- * parcel ends only by its destination's answers. */
+ * A run that is put off, cut short by a crash or refused by the database counts as an attempt of
+ * the *job*; the message counts its own. So the job's budget is practically endless, and a message
+ * ends only by its destination's answers. */
 #include "auth/upstash.h"
 #include "base/limits.h"
 #include "observe/log.h"
@@ -25,86 +25,86 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 
-enum { AGAIN_MS = 1000 }; /* where it was our own trouble */
+enum { AGAIN_MS = 1000 }; /* after a failure on our side */
 
 enum course { COURSE_PUT_OFF, COURSE_WAIT, COURSE_CANCELED, COURSE_GONE, COURSE_CALLED };
 
-struct deliver_delivery {
+struct delivery_job {
     struct job *job;
     struct qstash *q;
     struct job_text text;
     struct stay stay;
     struct unit unit;
-    struct arena arena; /* of what was read, of what is sent, and of the answer */
+    struct arena arena; /* the message, the request and its answer */
     struct begun begun;
     struct call call;
-    bool flies;
+    bool in_flight; /* it is counted in qstash.in_flight */
 
     enum course course; /* what settle has to do */
     int64_t put_off_ms;
     struct attempt attempt;
 
-    /* of settle */
+    /* set by settle */
     enum settled settled;
     bool is_durable;
 };
 
 /* --- the answer --- */
 
-static void deliver_over(struct deliver_delivery *d, enum course course)
+static void delivery_end(struct delivery_job *d, enum course course)
 {
     d->course = course;
     job_outside_done(d->job, OK, NULL);
 }
 
-/* Only who passed a gate has something to give back. */
-static void put_off_until(struct deliver_delivery *d, int64_t ms)
+/* Only a message with a limiter has something to give back, and that takes a unit of work. */
+static void delivery_put_off_until(struct delivery_job *d, int64_t ms)
 {
     metrics_count_as(d->q->env->metrics, COUNT_DELIVERY, S("put_off"), 1);
     d->put_off_ms = ms;
     if (d->text.gated)
-        deliver_over(d, COURSE_PUT_OFF);
+        delivery_end(d, COURSE_PUT_OFF);
     else
         job_put_off(d->job, ms);
 }
 
-static void put_off_for(struct deliver_delivery *d, int64_t ms)
+static void delivery_put_off_for(struct delivery_job *d, int64_t ms)
 {
-    put_off_until(d, env_now_ms(d->q->env) + ms);
+    delivery_put_off_until(d, env_now_ms(d->q->env) + ms);
 }
 
-static void deliver_land(struct deliver_delivery *d)
+static void delivery_landed(struct delivery_job *d)
 {
-    if (d->flies)
+    if (d->in_flight)
         atomic_fetch_sub(&d->q->in_flight, 1);
-    d->flies = false;
+    d->in_flight = false;
 }
 
 static void deliver_answered(struct call *c)
 {
-    struct deliver_delivery *d = CONTAINER_OF(c, struct deliver_delivery, call);
+    struct delivery_job *d = CONTAINER_OF(c, struct delivery_job, call);
     struct qstash *q = d->q;
 
-    deliver_land(d);
+    delivery_landed(d);
     fault_point(&q->env->faults, "qstash.answered");
     destinations_leave(q->destinations, &d->stay,
                        c->status ? STAY_ANSWERED
                        : c->ours ? STAY_UNUSED
                                  : STAY_SILENT);
-    if (c->ours) { /* no attempt of the parcel's: the same one is made again */
-        put_off_for(d, AGAIN_MS);
+    if (c->ours) { /* our own failure is no attempt of the message: the same one is made again */
+        delivery_put_off_for(d, AGAIN_MS);
         return;
     }
     attempt_read(c, &d->begun.parcel, d->begun.live.retried, clock_wall_ms(&q->env->clock),
                  &d->attempt);
     d->attempt.callback_id = env_uuid(q->env);
     d->attempt.failure_id = env_uuid(q->env);
-    deliver_over(d, COURSE_CALLED);
+    delivery_end(d, COURSE_CALLED);
 }
 
 /* --- the call --- */
 
-static enum err make_headers(struct deliver_delivery *d)
+static enum err delivery_headers(struct delivery_job *d)
 {
     struct upstash_pair keys;
     struct stamp stamp = { .wall_ms = clock_wall_ms(&d->q->env->clock),
@@ -123,7 +123,7 @@ static enum err make_headers(struct deliver_delivery *d)
     return e;
 }
 
-static void deliver_push(struct deliver_delivery *d)
+static void deliver_call(struct delivery_job *d)
 {
     const struct parcel *p = &d->begun.parcel;
     enum err e;
@@ -138,27 +138,27 @@ static void deliver_push(struct deliver_delivery *d)
                              .arena = &d->arena,
                              .executor = d->q->executor,
                              .done = deliver_answered };
-    e = make_headers(d);
+    e = delivery_headers(d);
     if (e) {
         destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
         job_outside_done(d->job, e, e == ERR_UNAVAILABLE ? "there is no key to sign with" : NULL);
         return;
     }
-    d->flies = true;
+    d->in_flight = true;
     atomic_fetch_add(&d->q->in_flight, 1);
     client_call(d->q->client, &d->call);
 }
 
-/* --- what is sent --- */
+/* --- begin --- */
 
-static struct deliver_delivery *delivery_of(struct unit *u)
+static struct delivery_job *delivery_of(struct unit *u)
 {
-    return CONTAINER_OF(u, struct deliver_delivery, unit);
+    return CONTAINER_OF(u, struct delivery_job, unit);
 }
 
 static enum err begin_gated(struct tx *tx, struct unit *u)
 {
-    struct deliver_delivery *d = delivery_of(u);
+    struct delivery_job *d = delivery_of(u);
     struct begun *b = &d->begun;
     enum err e = keys_follow(d->q, tx);
 
@@ -169,7 +169,7 @@ static enum err begin_gated(struct tx *tx, struct unit *u)
 
 static enum err begin_plain(struct tx *tx, struct unit *u)
 {
-    struct deliver_delivery *d = delivery_of(u);
+    struct delivery_job *d = delivery_of(u);
     enum err e = keys_follow(d->q, tx);
 
     return e ? e : parcels_begin_plain(d->q, tx, &d->begun, 1);
@@ -193,42 +193,42 @@ static enum err begin_many(struct tx *tx, struct unit **u, size_t n)
     return e;
 }
 
-static void has_begun(struct unit *u)
+static void deliver_begun(struct unit *u)
 {
     static const enum course courses[] = {
         [BEGIN_WAIT] = COURSE_WAIT, [BEGIN_CANCELED] = COURSE_CANCELED, [BEGIN_GONE] = COURSE_GONE
     };
-    struct deliver_delivery *d = delivery_of(u);
+    struct delivery_job *d = delivery_of(u);
 
     if (!u->err && d->begun.verdict == BEGIN_GO) {
-        deliver_push(d);
+        deliver_call(d);
         return;
     }
     destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
-    if (u->err && err_is_retryable(u->err)) /* the database's trouble is not the message's */
-        put_off_for(d, AGAIN_MS);
+    if (u->err && err_is_retryable(u->err)) /* the database failed, not the message */
+        delivery_put_off_for(d, AGAIN_MS);
     else if (u->err)
         job_outside_done(d->job, u->err, NULL);
     else
-        deliver_over(d, courses[d->begun.verdict]);
+        delivery_end(d, courses[d->begun.verdict]);
 }
 
-/* --- may it go? --- */
+/* --- enter --- */
 
 static void deliver_decided(struct stay *s)
 {
     static const struct unit_kind plain = { "qstash.begin", UNIT_BACK, begin_plain, begin_many };
     static const struct unit_kind gated = { "qstash.begin_gated", UNIT_BACK, begin_gated, NULL };
-    struct deliver_delivery *d = CONTAINER_OF(s, struct deliver_delivery, stay);
+    struct delivery_job *d = CONTAINER_OF(s, struct delivery_job, stay);
 
     if (s->put_off_ms) {
-        put_off_until(d, s->put_off_ms);
+        delivery_put_off_until(d, s->put_off_ms);
         return;
     }
     d->begun = (struct begun){ .id = d->job->message->id, .arena = &d->arena };
     d->unit = (struct unit){ .kind = d->text.gated ? &gated : &plain,
                              .executor = d->q->executor,
-                             .done = has_begun,
+                             .done = deliver_begun,
                              .arena = &d->arena,
                              .bytes = s->bytes };
     store_post(d->q->store, &d->unit);
@@ -236,7 +236,7 @@ static void deliver_decided(struct stay *s)
 
 static void deliver_outside(struct job *j, void *ctx)
 {
-    struct deliver_delivery *d = calloc(1, sizeof(*d));
+    struct delivery_job *d = calloc(1, sizeof(*d));
 
     if (!d) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -257,11 +257,11 @@ static void deliver_outside(struct job *j, void *ctx)
     destinations_enter(d->q->destinations, d->text.host, &d->stay);
 }
 
-/* --- the end of it --- */
+/* --- settle --- */
 
 static void is_durable(void *ctx, int64_t arg)
 {
-    struct deliver_delivery *d = ctx;
+    struct delivery_job *d = ctx;
 
     (void)arg;
     d->is_durable = true;
@@ -269,7 +269,7 @@ static void is_durable(void *ctx, int64_t arg)
 
 static enum err deliver_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct deliver_delivery *d = j->state;
+    struct delivery_job *d = j->state;
     const struct parcel *p = &d->begun.parcel;
     struct qstash *q = ctx;
 
@@ -293,12 +293,12 @@ static enum err deliver_buried(struct tx *tx, const struct message *m, void *ctx
     return parcel_give_up(ctx, tx, m->id, str_of(why));
 }
 
-/* --- what is told: never more of an address than its host, since the rest may hold secrets --- */
+/* --- log lines: of an address only its host, since the rest may hold secrets --- */
 
 static const struct {
     enum log_level level;
     const char *line, *count;
-} tellings[] = {
+} end_lines[] = {
     [SETTLED_DELIVERED] = { LOG_DEBUG, "A message was delivered", "delivered" },
     [SETTLED_RETRY] = { LOG_INFO, "A delivery failed and will be tried again", "retried" },
     [SETTLED_FAILED] = { LOG_ERROR, "A message became a dead letter", "dead" },
@@ -306,16 +306,16 @@ static const struct {
                            "canceled" },
 };
 
-static void deliver_tell(const struct deliver_delivery *d)
+static void delivery_log(const struct delivery_job *d)
 {
     struct env *env = d->q->env;
     char id[MESSAGE_ID_TEXT + 1];
 
     if (d->course != COURSE_CALLED || d->settled == SETTLED_GONE)
         return;
-    metrics_count_as(env->metrics, COUNT_DELIVERY, str_of(tellings[d->settled].count), 1);
+    metrics_count_as(env->metrics, COUNT_DELIVERY, str_of(end_lines[d->settled].count), 1);
     message_id_text(d->begun.id, id);
-    LOG(env->log, tellings[d->settled].level, tellings[d->settled].line,
+    LOG(env->log, end_lines[d->settled].level, end_lines[d->settled].line,
         LOG_TEXT("messageId", str_of(id)), LOG_TEXT("host", d->begun.parcel.host),
         LOG_NUM("retried", d->begun.live.retried), LOG_NUM("status", d->attempt.status),
         d->attempt.error.n ? LOG_TEXT("why", d->attempt.error) : (struct log_field){ 0 });
@@ -323,14 +323,14 @@ static void deliver_tell(const struct deliver_delivery *d)
 
 static void deliver_release(struct job *j, void *ctx)
 {
-    struct deliver_delivery *d = j->state;
+    struct delivery_job *d = j->state;
 
     (void)ctx;
     if (!d)
         return;
     if (d->is_durable)
-        deliver_tell(d);
-    deliver_land(d); /* the queue is freed while it is under way */
+        delivery_log(d);
+    delivery_landed(d); /* the queue may be freed during the call */
     destinations_leave(d->q->destinations, &d->stay, STAY_UNUSED);
     arena_release(&d->arena);
     free(d);

@@ -1,3 +1,9 @@
+/* destinations.c - places, pace and circuit breaker of each host, in a hash table of this node.
+ *
+ *   (1) A destination is in the idle list exactly while it has no stay; only idle ones are
+ *       forgotten.
+ *   (2) d->stays counts those that wait or have a place, d->bytes only those that have a place.
+ *   (3) A stay that began in another epoch of the breaker says nothing about it. */
 #include "qstash/deliver/destinations.h"
 
 #include "base/limits.h"
@@ -10,36 +16,36 @@
 
 enum {
     BUCKETS = 1024,
-    GUESS_US = 250 * 1000, /* how long a call takes, before one has ended */
-    AVERAGE_OF = 16,       /* calls that the average follows */
-    BEHIND_MS = 5,         /* between those that wait for a breaker: 200 a second come back */
-    COST_FACTOR = 20,      /* a pause is at most so many times what the call took */
+    GUESS_US = 250 * 1000, /* the duration of a call, before one has ended */
+    AVERAGE_OF = 16,       /* weight of the moving average, in calls */
+    BEHIND_MS = 5,         /* between deliveries put off by a breaker: 200 a second come back */
+    COST_FACTOR = 20,      /* a pause is at most so many times the duration of the call */
     PAUSE_LEAST_MS = 20,
-    FEW = 4,
+    FEW = 4, /* places that a destination may always take */
 };
 
-/* How fast stays end, and when the next one's turn is. */
+/* How fast stays end, and when the turn of the next one is. */
 struct pace {
-    int64_t average_us; /* of a stay; 0: none has ended yet */
+    int64_t average_us; /* duration of a stay; 0: none has ended yet */
     int64_t moved_us;   /* when one ended, or the first began */
-    int64_t line_us;    /* wall time: the last turn that was given to somebody */
+    int64_t line_us;    /* wall time: the last turn that was given away */
 };
 
 struct destination {
     struct destination *next;                  /* in its bucket */
-    struct destination *idle_prev, *idle_next; /* where nobody is; the longest unused first */
-    int places, waiting;                       /* taken, and stays that wait for one */
-    struct stay *first, *last;                 /* who waits */
+    struct destination *idle_prev, *idle_next; /* without a stay; the longest unused first */
+    int places, waiting;                       /* places taken, and stays that wait for one */
+    struct stay *first, *last;                 /* those that wait */
     struct pace pace;
 
     /* the breaker */
     bool is_open, is_probed;
     int silent;       /* calls in a row without an answer */
-    int epoch;        /* changes with the breaker: who began before says nothing about it now */
+    int epoch;        /* counts the changes of the breaker (3) */
     int pauses;       /* since it opened */
     int64_t took_us;  /* the last call without an answer */
-    int64_t until_ms; /* nobody goes before that */
-    int64_t behind;   /* how many were put off to come after it */
+    int64_t until_ms; /* no delivery starts before that */
+    int64_t behind;   /* how many were put off until after that */
 
     size_t name_size;
     char name[];
@@ -56,17 +62,17 @@ struct destinations {
 
 /* --- the table --- */
 
-static uint32_t destinations_lower(unsigned char c)
+static uint32_t ascii_lower(unsigned char c)
 {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
 static struct destination **bucket_of(struct destinations *d, struct str name)
 {
-    uint32_t hash = 2166136261U; /* FNV-1a: a bad spread only makes a list longer */
+    uint32_t hash = 2166136261U; /* FNV-1a; collisions only make a bucket longer */
 
     for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ destinations_lower((unsigned char)name.p[i])) * 16777619U;
+        hash = (hash ^ ascii_lower((unsigned char)name.p[i])) * 16777619U;
     return &d->buckets[hash % BUCKETS];
 }
 
@@ -75,7 +81,7 @@ static struct str name_of(const struct destination *h)
     return (struct str){ h->name, h->name_size };
 }
 
-static bool is_idle(const struct destination *h)
+static bool destination_is_idle(const struct destination *h)
 {
     return !h->places && !h->waiting;
 }
@@ -103,7 +109,7 @@ static void idle_remove(struct destinations *d, struct destination *h)
         d->idle_last = h->idle_prev;
 }
 
-static void destinations_forget(struct destinations *d, struct destination *h)
+static void destination_forget(struct destinations *d, struct destination *h)
 {
     struct destination **at = bucket_of(d, name_of(h));
 
@@ -116,13 +122,13 @@ static void destinations_forget(struct destinations *d, struct destination *h)
     free(h);
 }
 
-/* NULL: no memory, or somebody is at every one of them. */
-static struct destination *destinations_make(struct destinations *d, struct str name)
+/* NULL: no memory, or there are LIMIT_QSTASH_DESTINATIONS and none is idle. */
+static struct destination *destination_make(struct destinations *d, struct str name)
 {
     struct destination **bucket = bucket_of(d, name), *h;
 
     if (d->count == LIMIT_QSTASH_DESTINATIONS && d->idle_first)
-        destinations_forget(d, d->idle_first);
+        destination_forget(d, d->idle_first);
     if (d->count == LIMIT_QSTASH_DESTINATIONS)
         return NULL;
     h = calloc(1, sizeof(*h) + name.n);
@@ -137,22 +143,22 @@ static struct destination *destinations_make(struct destinations *d, struct str 
     return h;
 }
 
-static struct destination *find_or_make(struct destinations *d, struct str name)
+static struct destination *destination_find_or_make(struct destinations *d, struct str name)
 {
     for (struct destination *h = *bucket_of(d, name); h; h = h->next)
         if (str_eq_nocase(name, name_of(h)))
             return h;
-    return destinations_make(d, name);
+    return destination_make(d, name);
 }
 
 /* --- when a turn is expected --- */
 
-static int64_t destinations_most(int64_t a, int64_t b)
+static int64_t max_i64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static int64_t destinations_least(int64_t a, int64_t b)
+static int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -162,48 +168,47 @@ static int64_t longest_pause_ms(const struct destination *h)
     return retry_delay_ms(&retry_table[RETRY_QSTASH_HOST], h->pauses + 1);
 }
 
-/* How long a stay takes. Where none of those under way has ended for longer than usual, the usual
- * is over. */
+/* The average duration of a stay, or the time for which none of those under way has ended, if that
+ * is longer. */
 static int64_t expected_us(struct destinations *d, const struct pace *p, int under_way)
 {
     int64_t quiet_us = under_way ? clock_mono_us(&d->env->clock) - p->moved_us : 0;
 
-    return destinations_most(p->average_us ? p->average_us : GUESS_US, quiet_us);
+    return max_i64(p->average_us ? p->average_us : GUESS_US, quiet_us);
 }
 
 static int64_t step_us(struct destinations *d, const struct destination *h)
 {
-    return destinations_most(1, expected_us(d, &h->pace, h->places) / LIMIT_QSTASH_PER_HOST);
+    return max_i64(1, expected_us(d, &h->pace, h->places) / LIMIT_QSTASH_PER_HOST);
 }
 
-/* Behind all who have a turn, and behind those who wait here. Beyond the horizon nobody knows:
- * there they share the second half of the time up to it. */
+/* The turn after all that were given away and after those that wait here. Turns beyond the horizon
+ * are guesses: they start again from its middle. */
 static int64_t turn_ms(struct destinations *d, struct pace *p, int64_t step, int64_t waiting)
 {
     int64_t now_us = env_now_ms(d->env) * 1000, far_us = (int64_t)LIMIT_QSTASH_HORIZON_MS * 1000;
 
-    p->line_us = destinations_most(p->line_us, now_us + step * waiting) + step;
+    p->line_us = max_i64(p->line_us, now_us + step * waiting) + step;
     if (p->line_us > now_us + far_us)
         p->line_us = now_us + far_us / 2;
-    return destinations_most(p->line_us / 1000, now_us / 1000 + 1);
+    return max_i64(p->line_us / 1000, now_us / 1000 + 1);
 }
 
-static int64_t turn_in_house_ms(struct destinations *d, const struct stay *s)
+static int64_t node_turn_ms(struct destinations *d, const struct stay *s)
 {
-    int64_t share =
-        destinations_most((int64_t)s->bytes, LIMIT_QSTASH_FLIGHT_BYTES / LIMIT_QSTASH_UNDER_WAY);
+    int64_t share = max_i64((int64_t)s->bytes, LIMIT_QSTASH_FLIGHT_BYTES / LIMIT_QSTASH_UNDER_WAY);
     int64_t step = expected_us(d, &d->pace, d->stays) * share / LIMIT_QSTASH_FLIGHT_BYTES;
 
     return turn_ms(d, &d->pace, step, 0);
 }
 
-static int64_t turn_at_ms(struct destinations *d, struct destination *h)
+static int64_t destination_turn_ms(struct destinations *d, struct destination *h)
 {
     if (!h->is_open)
         return turn_ms(d, &h->pace, step_us(d, h), h->waiting);
-    if (h->is_probed && h->until_ms <= env_now_ms(d->env)) /* it takes longer than the last one */
+    if (h->is_probed && h->until_ms <= env_now_ms(d->env)) /* the probe is slow */
         h->until_ms = env_now_ms(d->env) + longest_pause_ms(h);
-    return destinations_most(h->until_ms, env_now_ms(d->env) + 1) +
+    return max_i64(h->until_ms, env_now_ms(d->env) + 1) +
            h->behind++ * BEHIND_MS % LIMIT_QSTASH_HORIZON_MS;
 }
 
@@ -221,17 +226,17 @@ static void pace_end(struct pace *p, int64_t now_us, int64_t took_us)
 
 /* --- the breaker --- */
 
-/* Doubled from try to try, but a call that fails at once costs nobody anything: then the pause is
- * short, so that what waits for a host that is down comes to its end in its own time. */
+/* The pause doubles from probe to probe. But a call that fails at once is cheap: then the pause is
+ * short, so that messages for a host that is down use up their attempts on schedule. */
 static int64_t pause_ms(struct destinations *d, const struct destination *h, int64_t took_us)
 {
-    int64_t ms = destinations_least(
-        longest_pause_ms(h), destinations_most(took_us * COST_FACTOR / 1000, PAUSE_LEAST_MS));
+    int64_t ms =
+        min_i64(longest_pause_ms(h), max_i64(took_us * COST_FACTOR / 1000, PAUSE_LEAST_MS));
 
     return ms - ms / 4 + (int64_t)rng_below(&d->env->rng, (uint64_t)ms / 2 + 1);
 }
 
-static void wait_longer(struct destinations *d, struct destination *h, int64_t took_us)
+static void breaker_pause(struct destinations *d, struct destination *h, int64_t took_us)
 {
     h->took_us = took_us;
     h->until_ms = env_now_ms(d->env) + pause_ms(d, h, took_us);
@@ -240,43 +245,43 @@ static void wait_longer(struct destinations *d, struct destination *h, int64_t t
     h->is_probed = false;
 }
 
-/* Those that come meanwhile are put off as if it failed like the last one. */
-static void begin_probe(struct destinations *d, struct destination *h)
+/* Deliveries that enter during the probe are put off as if it failed like the last call. */
+static void breaker_probe_begin(struct destinations *d, struct destination *h)
 {
     h->is_probed = true;
     h->until_ms = env_now_ms(d->env) + h->took_us / 1000 + pause_ms(d, h, h->took_us);
 }
 
-/* Nobody was called: the next one is let through. */
-static void end_probe(struct destinations *d, struct destination *h)
+/* The probe made no call: the next delivery becomes the probe. */
+static void breaker_probe_end(struct destinations *d, struct destination *h)
 {
     h->is_probed = false;
     h->until_ms = env_now_ms(d->env);
 }
 
-static void open_breaker(struct destinations *d, struct destination *h, int64_t took_us)
+static void breaker_open(struct destinations *d, struct destination *h, int64_t took_us)
 {
     h->is_open = true;
     h->epoch++;
     h->pauses = 0;
-    wait_longer(d, h, took_us);
+    breaker_pause(d, h, took_us);
     LOG(d->env->log, LOG_WARN, "A destination does not answer; deliveries to it are put off",
         LOG_TEXT("host", name_of(h)), LOG_NUM("calls", h->silent));
 }
 
-static void note_silence(struct destinations *d, struct destination *h, const struct stay *s,
-                         int64_t took_us)
+static void breaker_note_silence(struct destinations *d, struct destination *h,
+                                 const struct stay *s, int64_t took_us)
 {
     if (s->epoch != h->epoch)
         return;
     h->silent++;
     if (h->is_open)
-        wait_longer(d, h, took_us);
+        breaker_pause(d, h, took_us);
     else if (h->silent >= LIMIT_QSTASH_SILENT)
-        open_breaker(d, h, took_us);
+        breaker_open(d, h, took_us);
 }
 
-static void note_answer(struct destinations *d, struct destination *h)
+static void breaker_note_answer(struct destinations *d, struct destination *h)
 {
     h->silent = 0;
     if (!h->is_open)
@@ -289,20 +294,20 @@ static void note_answer(struct destinations *d, struct destination *h)
 
 /* --- coming and going --- */
 
-static void destinations_decide(struct stay *s, int64_t put_off_ms)
+static void stay_decide(struct stay *s, int64_t put_off_ms)
 {
     s->put_off_ms = put_off_ms;
     s->decided(s);
 }
 
-static bool has_bytes(const struct destinations *d, const struct stay *s)
+static bool stay_fits(const struct destinations *d, const struct stay *s)
 {
     return !d->bytes || d->bytes + s->bytes <= LIMIT_QSTASH_FLIGHT_BYTES;
 }
 
-static void destinations_arrive(struct destinations *d, struct destination *h, struct stay *s)
+static void stay_enter(struct destinations *d, struct destination *h, struct stay *s)
 {
-    if (is_idle(h)) {
+    if (destination_is_idle(h)) {
         idle_remove(d, h);
         pace_begin(d, &h->pace);
     }
@@ -312,31 +317,31 @@ static void destinations_arrive(struct destinations *d, struct destination *h, s
     d->stays++;
 }
 
-static void destinations_depart(struct destinations *d, struct stay *s)
+static void stay_leave(struct destinations *d, struct stay *s)
 {
     struct destination *h = s->at;
 
     s->state = STAY_OUT;
     s->at = NULL;
     d->stays--;
-    if (is_idle(h))
+    if (destination_is_idle(h))
         idle_add(d, h);
 }
 
-static void let_go(struct destinations *d, struct destination *h, struct stay *s)
+static void stay_start(struct destinations *d, struct destination *h, struct stay *s)
 {
     s->since_us = clock_mono_us(&d->env->clock);
     s->state = STAY_GOES;
     s->epoch = h->epoch;
     s->is_probe = h->is_open;
     if (s->is_probe)
-        begin_probe(d, h);
+        breaker_probe_begin(d, h);
     h->places++;
     d->bytes += s->bytes;
-    destinations_decide(s, 0);
+    stay_decide(s, 0);
 }
 
-static void wait_here(struct destination *h, struct stay *s)
+static void stay_wait(struct destination *h, struct stay *s)
 {
     s->state = STAY_WAITS;
     s->next = NULL;
@@ -349,7 +354,7 @@ static void wait_here(struct destination *h, struct stay *s)
     h->waiting++;
 }
 
-static void stop_waiting(struct destination *h, struct stay *s)
+static void stay_stop_waiting(struct destination *h, struct stay *s)
 {
     if (s->prev)
         s->prev->next = s->next;
@@ -362,98 +367,98 @@ static void stop_waiting(struct destination *h, struct stay *s)
     h->waiting--;
 }
 
-/* Places came free, or the breaker opened. Who finds no room for its bytes waits for the next one
- * to leave, if there is one. */
+/* Places came free, or the breaker opened. A stay without room for its bytes waits until another
+ * one leaves this destination, if there is one. */
 static void serve_waiting(struct destinations *d, struct destination *h)
 {
     while (h->first && (h->is_open || h->places < LIMIT_QSTASH_PER_HOST)) {
         struct stay *s = h->first;
-        bool fits = has_bytes(d, s);
+        bool fits = stay_fits(d, s);
 
         if (!h->is_open && !fits && h->places)
             return;
-        stop_waiting(h, s);
+        stay_stop_waiting(h, s);
         if (!h->is_open && fits) {
-            let_go(d, h, s);
+            stay_start(d, h, s);
             continue;
         }
-        destinations_depart(d, s);
-        destinations_decide(s, h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
+        stay_leave(d, s);
+        stay_decide(s, h->is_open ? destination_turn_ms(d, h) : node_turn_ms(d, s));
     }
 }
 
 /* --- entering --- */
 
-/* Others may come later: nobody takes more than what he leaves, and of the last quarter everybody
- * has only a few. */
-static bool has_share(const struct destinations *d, const struct destination *h)
+/* Other destinations may come later: none takes more places of the node than it leaves free, and of
+ * the last quarter each takes only a few (FEW). */
+static bool destination_has_share(const struct destinations *d, const struct destination *h)
 {
     int left = LIMIT_QSTASH_UNDER_WAY - d->stays, mine = h->places + h->waiting;
 
     return left > 0 && (mine < FEW || mine < left - LIMIT_QSTASH_UNDER_WAY / 4);
 }
 
-static bool is_line(struct destinations *d, struct destination *h)
+static bool destination_has_line(struct destinations *d, struct destination *h)
 {
     if (!h->waiting && h->places < LIMIT_QSTASH_PER_HOST / 2)
-        h->pace.line_us = 0; /* it has become faster than the line thought */
+        h->pace.line_us = 0; /* it has become faster than the turns assumed */
     return h->pace.line_us > env_now_ms(d->env) * 1000;
 }
 
-static bool may_go(struct destinations *d, struct destination *h, const struct stay *s)
+static bool stay_may_start(struct destinations *d, struct destination *h, const struct stay *s)
 {
     if (h->is_open)
         return !h->is_probed && env_now_ms(d->env) >= h->until_ms;
-    return h->places < LIMIT_QSTASH_PER_HOST && !h->waiting && !(s->fresh && is_line(d, h));
+    return h->places < LIMIT_QSTASH_PER_HOST && !h->waiting &&
+           !(s->fresh && destination_has_line(d, h));
 }
 
-static bool may_wait(struct destinations *d, struct destination *h, const struct stay *s)
+static bool stay_may_wait(struct destinations *d, struct destination *h, const struct stay *s)
 {
     return !h->is_open && h->places && h->waiting < LIMIT_QSTASH_WAITING &&
-           !(s->fresh && is_line(d, h)) &&
+           !(s->fresh && destination_has_line(d, h)) &&
            step_us(d, h) * (h->waiting + 1) <= LIMIT_QSTASH_WAIT_MS * 1000;
 }
 
 void destinations_enter(struct destinations *d, struct str host, struct stay *s)
 {
-    struct destination *h = find_or_make(d, host);
-    bool fits = has_bytes(d, s);
+    struct destination *h = destination_find_or_make(d, host);
+    bool fits = stay_fits(d, s);
 
     s->state = STAY_OUT;
     s->at = NULL;
-    if (!h || (!has_share(d, h) && is_idle(h))) {
-        destinations_decide(s, turn_in_house_ms(d, s));
-    } else if (!has_share(d, h)) {
-        destinations_decide(s, turn_at_ms(d, h));
-    } else if (fits && may_go(d, h, s)) {
-        destinations_arrive(d, h, s);
-        let_go(d, h, s);
-    } else if (may_wait(d, h, s)) {
-        destinations_arrive(d, h, s);
-        wait_here(h, s);
+    if (!h || (!destination_has_share(d, h) && destination_is_idle(h))) {
+        stay_decide(s, node_turn_ms(d, s));
+    } else if (!destination_has_share(d, h)) {
+        stay_decide(s, destination_turn_ms(d, h));
+    } else if (fits && stay_may_start(d, h, s)) {
+        stay_enter(d, h, s);
+        stay_start(d, h, s);
+    } else if (stay_may_wait(d, h, s)) {
+        stay_enter(d, h, s);
+        stay_wait(h, s);
     } else {
-        destinations_decide(s, fits || h->is_open ? turn_at_ms(d, h) : turn_in_house_ms(d, s));
+        stay_decide(s, fits || h->is_open ? destination_turn_ms(d, h) : node_turn_ms(d, s));
     }
 }
 
 /* --- leaving --- */
 
-static void give_place_back(struct destinations *d, struct destination *h, const struct stay *s,
-                            enum stay_end end)
+static void stay_release_place(struct destinations *d, struct destination *h, const struct stay *s,
+                               enum stay_end end)
 {
-    int64_t now_us = clock_mono_us(&d->env->clock),
-            took_us = destinations_most(now_us - s->since_us, 1);
+    int64_t now_us = clock_mono_us(&d->env->clock), took_us = max_i64(now_us - s->since_us, 1);
 
     h->places--;
     d->bytes -= s->bytes;
     pace_end(&h->pace, now_us, took_us);
     pace_end(&d->pace, now_us, took_us);
     if (end == STAY_ANSWERED)
-        note_answer(d, h);
+        breaker_note_answer(d, h);
     else if (end == STAY_SILENT)
-        note_silence(d, h, s, took_us);
+        breaker_note_silence(d, h, s, took_us);
     else if (s->is_probe && s->epoch == h->epoch)
-        end_probe(d, h);
+        breaker_probe_end(d, h);
 }
 
 void destinations_leave(struct destinations *d, struct stay *s, enum stay_end end)
@@ -463,10 +468,10 @@ void destinations_leave(struct destinations *d, struct stay *s, enum stay_end en
     if (s->state == STAY_OUT)
         return;
     if (s->state == STAY_WAITS)
-        stop_waiting(h, s);
+        stay_stop_waiting(h, s);
     else
-        give_place_back(d, h, s, end);
-    destinations_depart(d, s);
+        stay_release_place(d, h, s, end);
+    stay_leave(d, s);
     serve_waiting(d, h);
 }
 

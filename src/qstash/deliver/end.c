@@ -3,11 +3,15 @@
  *   begin --> call --> 2xx              --> DELIVERED, gone
  *     |           |--> 489 and its header --> FAILED: a dead letter
  *     |           '--> anything else    --> ERROR, then RETRY, or FAILED where none is left
- *     '--> a gate is closed: it waits there, and its message ends
+ *     '--> a limiter has no room: the message waits there, and its job ends
  *
- * Each arrow is one commit with everything that belongs to it: the log, the callbacks (parcels of
- * their own), the gates, the dead letter, and the message. Killed between call and commit, the
- * attempt is made again, under the same id and the same count. */
+ * (1) Each arrow is one commit with all that belongs to it: the log, the callbacks (messages of
+ *     their own), the limiters, the dead letter and the job.
+ * (2) On PostgreSQL the limiters are locked before any row is written that other units write too.
+ *
+ * If the node is killed between call and commit, the attempt is made again under the same id and
+ * the same count. */
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "domain/cause.h"
 #include "qstash/deliver/callback.h"
@@ -19,22 +23,22 @@
 
 /* --- before the call --- */
 
-/* A callback belongs to an attempt that was made: it goes out of a paused queue too. */
-static bool is_held(const struct gates *g, const struct live *l)
+/* A callback reports an attempt that was made, so it leaves a paused queue too. */
+static bool live_is_paused(const struct gates *g, const struct live *l)
 {
     return g->queue.id && g->queue.paused && l->counts;
 }
 
-static bool may_go(struct gates *g, const struct live *l, int64_t now_ms)
+static bool live_may_start(struct gates *g, const struct live *l, int64_t now_ms)
 {
-    if (is_held(g, l))
+    if (live_is_paused(g, l))
         return false;
     if (!g->flow.key.n || l->token)
         return true;
     return !g->flow.waiting && flow_room(&g->flow, now_ms) > 0;
 }
 
-static enum err take_token(struct tx *tx, struct gates *g, struct live *l, struct uuid id)
+static enum err live_take_token(struct tx *tx, struct gates *g, struct live *l, struct uuid id)
 {
     if (!g->flow.key.n || l->token)
         return OK;
@@ -44,8 +48,8 @@ static enum err take_token(struct tx *tx, struct gates *g, struct live *l, struc
     return TX_DO(tx, STMT_qstash_live_token, 1, V_INT(1), v_uuid(&id));
 }
 
-static enum err pass_gates(struct qstash *q, struct tx *tx, struct uuid id, struct live *l,
-                           bool *ret_pass)
+static enum err live_pass_limiters(struct qstash *q, struct tx *tx, struct uuid id, struct live *l,
+                                   bool *ret_pass)
 {
     int64_t now_ms = env_now_ms(q->env);
     struct gates g;
@@ -54,10 +58,10 @@ static enum err pass_gates(struct qstash *q, struct tx *tx, struct uuid id, stru
     *ret_pass = true;
     if (e || (!g.queue.id && !g.flow.key.n))
         return e;
-    *ret_pass = may_go(&g, l, now_ms);
+    *ret_pass = live_may_start(&g, l, now_ms);
     if (!*ret_pass)
         return OK;
-    e = take_token(tx, &g, l, id);
+    e = live_take_token(tx, &g, l, id);
     return e || !g.flow.key.n ? e : gates_settle(q, tx, &g, now_ms);
 }
 
@@ -76,7 +80,7 @@ enum err parcel_begin(struct qstash *q, struct tx *tx, struct arena *a, const st
     *ret_verdict = BEGIN_CANCELED;
     if (ret_live->cancel)
         return OK;
-    e = pass_gates(q, tx, m->id, ret_live, &pass);
+    e = live_pass_limiters(q, tx, m->id, ret_live, &pass);
     *ret_verdict = pass ? BEGIN_GO : BEGIN_WAIT;
     if (e || !pass)
         return e;
@@ -84,14 +88,14 @@ enum err parcel_begin(struct qstash *q, struct tx *tx, struct arena *a, const st
                            .id = m->id, .at_ms = env_now_ms(q->env), .state = QSTASH_ACTIVE });
 }
 
-struct many {
+struct begin_batch {
     struct begun *all;
     size_t n;
 };
 
-static enum err begin_row(void *ctx, const struct row *row)
+static enum err begin_batch_row(void *ctx, const struct row *row)
 {
-    struct many *m = ctx;
+    struct begin_batch *m = ctx;
     const struct val *body = &row->col[PARCEL_COLUMN_COUNT], *state = body + 1;
 
     for (size_t i = 0; i < m->n; i++) {
@@ -116,7 +120,7 @@ static enum err begin_row(void *ctx, const struct row *row)
 enum err parcels_begin_plain(struct qstash *q, struct tx *tx, struct begun *b, size_t n)
 {
     struct val ids[LIMIT_BULK], lines[LIMIT_BULK * LOG_VALUES];
-    struct many m = { .all = b, .n = n };
+    struct begin_batch m = { .all = b, .n = n };
     int64_t now_ms = env_now_ms(q->env);
     size_t count = 0;
     enum err e;
@@ -125,7 +129,7 @@ enum err parcels_begin_plain(struct qstash *q, struct tx *tx, struct begun *b, s
         b[i].verdict = BEGIN_GONE;
         ids[i] = v_uuid(&b[i].id);
     }
-    e = tx_bulk(tx, STMT_qstash_begin_many, ids, n, 1, begin_row, &m);
+    e = tx_bulk(tx, STMT_qstash_begin_many, ids, n, 1, begin_batch_row, &m);
     for (size_t i = 0; i < n && !e; i++) {
         struct log_entry line = { .at_ms = now_ms, .state = QSTASH_ACTIVE };
 
@@ -137,15 +141,10 @@ enum err parcels_begin_plain(struct qstash *q, struct tx *tx, struct begun *b, s
     return e || !count ? e : tx_bulk(tx, STMT_qstash_log_add, lines, count, LOG_VALUES, NULL, NULL);
 }
 
-/* --- behind it --- */
+/* --- what every end writes --- */
 
-static struct str deliver_end_cut(struct str s, size_t most)
-{
-    return (struct str){ s.p, s.n < most ? s.n : most };
-}
-
-static enum err deliver_end_note(struct tx *tx, const struct parcel *p, const struct attempt *at,
-                                 enum qstash_state state, int64_t now_ms, int64_t next_ms)
+static enum err end_log(struct tx *tx, const struct parcel *p, const struct attempt *at,
+                        enum qstash_state state, int64_t now_ms, int64_t next_ms)
 {
     struct log_entry line = { .id = p->id, .at_ms = now_ms, .state = state, .next_ms = next_ms };
 
@@ -154,15 +153,17 @@ static enum err deliver_end_note(struct tx *tx, const struct parcel *p, const st
         line.status = at->status;
         line.error = at->error;
         line.response_header = at->response_header;
-        line.response_body = deliver_end_cut(at->response_body, LIMIT_QSTASH_LOGGED);
+        line.response_body = at->response_body;
+        if (line.response_body.n > LIMIT_QSTASH_LOGGED)
+            line.response_body.n = LIMIT_QSTASH_LOGGED;
     }
     return log_add(tx, &line);
 }
 
-/* Callbacks are parcels like any other; in a queue the next one waits for them too. */
-static enum err call_back(struct qstash *q, struct tx *tx, struct arena *a, const struct parcel *p,
-                          const struct live *l, const struct attempt *at, bool failure,
-                          struct str dlq_id)
+/* In a queue the next message waits for the callbacks of this one too: they share its slot. */
+static enum err end_call_back(struct qstash *q, struct tx *tx, struct arena *a,
+                              const struct parcel *p, const struct live *l,
+                              const struct attempt *at, bool failure, struct str dlq_id)
 {
     struct parcel back;
     enum err e = callback_make(a, p, at, l->retried, failure, dlq_id, &back);
@@ -175,7 +176,6 @@ static enum err call_back(struct qstash *q, struct tx *tx, struct arena *a, cons
     return parcel_post(q, tx, &back);
 }
 
-/* It has ended: nothing of it moves any more, and what it held is free. */
 enum err parcel_leave(struct qstash *q, struct tx *tx, const struct parcel *p, const struct live *l)
 {
     struct gates g;
@@ -193,8 +193,8 @@ enum err parcel_leave(struct qstash *q, struct tx *tx, const struct parcel *p, c
 
 /* --- dead letters --- */
 
-static enum err add_letter(struct tx *tx, const struct parcel *p, struct str reason, int64_t tries,
-                           int64_t now_ms)
+static enum err end_add_dead_letter(struct tx *tx, const struct parcel *p, struct str reason,
+                                    int64_t tries, int64_t now_ms)
 {
     char ref[MESSAGE_ID_TEXT + 1], cause[CAUSE_TEXT + 1];
     enum err e;
@@ -208,8 +208,8 @@ static enum err add_letter(struct tx *tx, const struct parcel *p, struct str rea
                      V_TEXT(str_of(ref)), V_TEXT(S("failure")), V_INT(1), V_TEXT(reason));
 }
 
-static enum err add_dead(struct tx *tx, const struct parcel *p, const struct live *l,
-                         const struct attempt *at, int64_t now_ms, char dlq_id[48])
+static enum err end_add_dead_row(struct tx *tx, const struct parcel *p, const struct live *l,
+                                 const struct attempt *at, int64_t now_ms, char ret_dlq_id[48])
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_dead_add, &row, v_uuid(&p->id), V_INT(now_ms),
@@ -218,12 +218,13 @@ static enum err add_dead(struct tx *tx, const struct parcel *p, const struct liv
                         v_text(p->flow_key), V_TEXT(p->caller_ip), v_text(at->response_header),
                         at->response_body.n ? V_BLOB(at->response_body) : V_NULL);
 
-    if (!e)
-        snprintf(dlq_id, 48, "%lld-%lld", (long long)now_ms, (long long)row.col[0].i);
-    return e ? e : labels_add(tx, p, row.col[0].i);
+    if (e)
+        return e;
+    snprintf(ret_dlq_id, 48, "%lld-%lld", (long long)now_ms, (long long)row.col[0].i);
+    return labels_add(tx, p, row.col[0].i);
 }
 
-static void reason_of(const struct attempt *at, char reason[256])
+static void end_reason(const struct attempt *at, char reason[256])
 {
     if (at->status)
         snprintf(reason, 256, "%s answered %d",
@@ -233,42 +234,41 @@ static void reason_of(const struct attempt *at, char reason[256])
         snprintf(reason, 256, "the destination was not reached: " STR_FMT, STR_ARG(at->error));
 }
 
-static enum err deliver_end_fail(struct qstash *q, struct tx *tx, struct arena *a,
-                                 const struct parcel *p, const struct live *l,
-                                 const struct attempt *at)
+static enum err end_failed(struct qstash *q, struct tx *tx, struct arena *a, const struct parcel *p,
+                           const struct live *l, const struct attempt *at)
 {
     int64_t now_ms = env_now_ms(q->env);
     char dlq_id[48] = "", reason[256];
     enum err e;
 
-    reason_of(at, reason);
-    e = deliver_end_note(tx, p, at, QSTASH_FAILED, now_ms, 0);
+    end_reason(at, reason);
+    e = end_log(tx, p, at, QSTASH_FAILED, now_ms, 0);
     if (!e)
-        e = add_letter(tx, p, str_of(reason), l->retried + 1, now_ms);
+        e = end_add_dead_letter(tx, p, str_of(reason), l->retried + 1, now_ms);
     if (!e)
-        e = add_dead(tx, p, l, at, now_ms, dlq_id);
+        e = end_add_dead_row(tx, p, l, at, now_ms, dlq_id);
     if (!e)
-        e = call_back(q, tx, a, p, l, at, true, str_of(dlq_id));
+        e = end_call_back(q, tx, a, p, l, at, true, str_of(dlq_id));
     return e ? e : parcel_leave(q, tx, p, l);
 }
 
 /* --- the ends --- */
 
-static enum err deliver_end_delivered(struct qstash *q, struct tx *tx, struct arena *a,
-                                      const struct parcel *p, const struct live *l,
-                                      const struct attempt *at)
+static enum err end_delivered(struct qstash *q, struct tx *tx, struct arena *a,
+                              const struct parcel *p, const struct live *l,
+                              const struct attempt *at)
 {
-    enum err e = deliver_end_note(tx, p, at, QSTASH_DELIVERED, env_now_ms(q->env), 0);
+    enum err e = end_log(tx, p, at, QSTASH_DELIVERED, env_now_ms(q->env), 0);
 
     if (!e)
-        e = call_back(q, tx, a, p, l, at, false, (struct str){ 0 });
+        e = end_call_back(q, tx, a, p, l, at, false, (struct str){ 0 });
     return e ? e : parcel_leave(q, tx, p, l);
 }
 
-static enum err deliver_end_cancel(struct qstash *q, struct tx *tx, const struct parcel *p,
-                                   const struct live *l)
+static enum err end_canceled(struct qstash *q, struct tx *tx, const struct parcel *p,
+                             const struct live *l)
 {
-    enum err e = deliver_end_note(tx, p, NULL, QSTASH_CANCELED, env_now_ms(q->env), 0);
+    enum err e = end_log(tx, p, NULL, QSTASH_CANCELED, env_now_ms(q->env), 0);
 
     return e ? e : parcel_leave(q, tx, p, l);
 }
@@ -276,22 +276,22 @@ static enum err deliver_end_cancel(struct qstash *q, struct tx *tx, const struct
 enum err parcel_end_canceled(struct qstash *q, struct tx *tx, const struct message *m,
                              const struct parcel *p)
 {
-    struct arena a;
+    CLEANUP(arena_release) struct arena a;
     struct live l;
     enum err e;
 
     arena_init(&a, 4 * 1024);
     e = live_read(tx, &a, m->id, &l);
     if (!e)
-        e = deliver_end_cancel(q, tx, p, &l);
-    arena_release(&a);
+        e = end_canceled(q, tx, p, &l);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
 /* --- not now --- */
 
-/* Both gates are locked before anything else is: callbacks take the queue's alone. */
-static enum err read_locked(struct tx *tx, struct arena *a, struct uuid id, struct live *ret_live)
+/* Locks both limiters at once (2), because storing a callback locks only the queue. */
+static enum err live_read_locked(struct tx *tx, struct arena *a, struct uuid id,
+                                 struct live *ret_live)
 {
     enum err e = live_read(tx, a, id, ret_live);
 
@@ -301,10 +301,10 @@ static enum err read_locked(struct tx *tx, struct arena *a, struct uuid id, stru
     return e ? e : live_read(tx, a, id, ret_live);
 }
 
-static enum err deliver_end_park(struct qstash *q, struct tx *tx, struct gates *g,
-                                 const struct live *l, struct uuid id, int64_t now_ms)
+static enum err live_park(struct qstash *q, struct tx *tx, struct gates *g, const struct live *l,
+                          struct uuid id, int64_t now_ms)
 {
-    bool held = is_held(g, l);
+    bool held = live_is_paused(g, l);
     enum err e = TX_DO(tx, STMT_qstash_live_move, 1, V_INT(held ? PLACE_HELD : PLACE_FLOW),
                        V_INT(now_ms), v_uuid(&id));
 
@@ -312,45 +312,46 @@ static enum err deliver_end_park(struct qstash *q, struct tx *tx, struct gates *
     g->flow.waiting += !held;
     if (e)
         return e;
-    /* Its message is still there, so it must not be given another one by this very commit. */
+    /* Its present job ends with this commit, which must not start it again. */
     return held ? gates_settle(q, tx, g, now_ms) : gates_save(q, tx, g, now_ms);
 }
 
-static enum err park_or_go(struct qstash *q, struct tx *tx, const struct live *l, struct uuid id,
-                           int64_t *ret_again_ms)
+static enum err live_park_or_start(struct qstash *q, struct tx *tx, const struct live *l,
+                                   struct uuid id, int64_t *ret_again_ms)
 {
     int64_t now_ms = env_now_ms(q->env);
     struct gates g;
     enum err e = gates_lock(tx, l->queue_id, l->flow_key, &g);
 
-    if (!e) /* first those that wait: a period may be over, and they came before it */
+    if (!e) /* a new period may have begun: messages that wait came before this one */
         e = gates_settle(q, tx, &g, now_ms);
-    if (!e && !may_go(&g, l, now_ms))
-        return deliver_end_park(q, tx, &g, l, id, now_ms);
-    *ret_again_ms = e ? 0 : now_ms;
-    return e;
+    if (e)
+        return e;
+    if (!live_may_start(&g, l, now_ms))
+        return live_park(q, tx, &g, l, id, now_ms);
+    *ret_again_ms = now_ms;
+    return OK;
 }
 
 enum err parcel_park(struct qstash *q, struct tx *tx, const struct message *m,
                      const struct parcel *p, int64_t *ret_again_ms)
 {
-    struct arena a;
+    CLEANUP(arena_release) struct arena a;
     struct live l;
     enum err e;
 
     *ret_again_ms = 0;
     arena_init(&a, 4 * 1024);
-    e = read_locked(tx, &a, m->id, &l);
+    e = live_read_locked(tx, &a, m->id, &l);
     if (!e)
-        e = l.cancel ? deliver_end_cancel(q, tx, p, &l)
-                     : park_or_go(q, tx, &l, m->id, ret_again_ms);
-    arena_release(&a);
+        e = l.cancel ? end_canceled(q, tx, p, &l)
+                     : live_park_or_start(q, tx, &l, m->id, ret_again_ms);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* A start that did not happen is given back too, if it was of this period. */
-static enum err give_token_back(struct qstash *q, struct tx *tx, const struct live *l,
-                                const struct message *m)
+/* A start that did not happen does not count for the rate, if it was in the present period. */
+static enum err live_return_token(struct qstash *q, struct tx *tx, const struct live *l,
+                                  const struct message *m)
 {
     struct gates g;
     enum err e = gates_lock(tx, l->queue_id, l->flow_key, &g);
@@ -366,25 +367,24 @@ static enum err give_token_back(struct qstash *q, struct tx *tx, const struct li
 
 enum err parcel_yield(struct qstash *q, struct tx *tx, const struct message *m)
 {
-    struct arena a;
+    CLEANUP(arena_release) struct arena a;
     struct live l;
     enum err e;
 
     arena_init(&a, 4 * 1024);
-    e = read_locked(tx, &a, m->id, &l);
+    e = live_read_locked(tx, &a, m->id, &l);
     if (!e && l.token)
-        e = give_token_back(q, tx, &l, m);
-    arena_release(&a);
+        e = live_return_token(q, tx, &l, m);
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
 /* --- the end of an attempt --- */
 
-static enum err deliver_end_retry(struct qstash *q, struct tx *tx, const struct parcel *p,
-                                  const struct live *l, int64_t next_ms)
+static enum err end_retry(struct qstash *q, struct tx *tx, const struct parcel *p,
+                          const struct live *l, int64_t next_ms)
 {
     struct gates g;
-    enum err e = deliver_end_note(tx, p, NULL, QSTASH_RETRY, env_now_ms(q->env), next_ms);
+    enum err e = end_log(tx, p, NULL, QSTASH_RETRY, env_now_ms(q->env), next_ms);
 
     if (!e && l->token)
         e = gates_lock(tx, l->queue_id, p->flow_key, &g);
@@ -396,7 +396,8 @@ static enum err deliver_end_retry(struct qstash *q, struct tx *tx, const struct 
     return gates_settle(q, tx, &g, env_now_ms(q->env));
 }
 
-static enum settled end_of(const struct parcel *p, const struct live *l, const struct attempt *at)
+static enum settled settled_of(const struct parcel *p, const struct live *l,
+                               const struct attempt *at)
 {
     if (at->delivered)
         return SETTLED_DELIVERED;
@@ -411,28 +412,28 @@ enum err parcel_settle(struct qstash *q, struct tx *tx, struct arena *a, const s
 {
     int64_t now_ms = env_now_ms(q->env);
     struct live l;
-    enum err e = read_locked(tx, a, m->id, &l);
+    enum err e = live_read_locked(tx, a, m->id, &l);
 
     *ret_again_ms = 0;
     *ret_settled = SETTLED_GONE;
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    *ret_settled = end_of(p, &l, at);
+    *ret_settled = settled_of(p, &l, at);
     if (*ret_settled == SETTLED_DELIVERED)
-        return deliver_end_delivered(q, tx, a, p, &l, at);
-    e = deliver_end_note(tx, p, at, QSTASH_ERROR, now_ms, 0);
+        return end_delivered(q, tx, a, p, &l, at);
+    e = end_log(tx, p, at, QSTASH_ERROR, now_ms, 0);
     if (!e)
-        e = call_back(q, tx, a, p, &l, at, false, (struct str){ 0 });
+        e = end_call_back(q, tx, a, p, &l, at, false, (struct str){ 0 });
     if (e)
         return e;
     if (*ret_settled == SETTLED_FAILED) {
         queue_count_dead(tx);
-        return deliver_end_fail(q, tx, a, p, &l, at);
+        return end_failed(q, tx, a, p, &l, at);
     }
     if (*ret_settled == SETTLED_CANCELED)
-        return deliver_end_cancel(q, tx, p, &l);
+        return end_canceled(q, tx, p, &l);
     *ret_again_ms = now_ms + at->next_delay_ms + !at->next_delay_ms;
-    return deliver_end_retry(q, tx, p, &l, *ret_again_ms);
+    return end_retry(q, tx, p, &l, *ret_again_ms);
 }
 
 enum err parcel_give_up(struct qstash *q, struct tx *tx, struct uuid id, struct str why)
@@ -440,19 +441,18 @@ enum err parcel_give_up(struct qstash *q, struct tx *tx, struct uuid id, struct 
     struct attempt at = { .error = why,
                           .callback_id = env_uuid(q->env),
                           .failure_id = env_uuid(q->env) };
+    CLEANUP(arena_release) struct arena a;
     struct parcel p;
-    struct arena a;
     struct live l;
     enum err e;
 
     arena_init(&a, 4 * LIMIT_QSTASH_BODY);
-    e = read_locked(tx, &a, id, &l);
+    e = live_read_locked(tx, &a, id, &l);
     if (!e)
         e = parcel_read(tx, &a, id, true, &p);
     if (!e)
-        e = deliver_end_note(tx, &p, &at, QSTASH_ERROR, env_now_ms(q->env), 0);
+        e = end_log(tx, &p, &at, QSTASH_ERROR, env_now_ms(q->env), 0);
     if (!e)
-        e = deliver_end_fail(q, tx, &a, &p, &l, &at);
-    arena_release(&a);
+        e = end_failed(q, tx, &a, &p, &l, &at);
     return e == ERR_NOT_FOUND ? OK : e;
 }

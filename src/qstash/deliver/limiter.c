@@ -1,12 +1,17 @@
-/* limiter.c - the two gates of a parcel, and who is let in next.
+/* limiter.c - the two limiters of a message, and which waiting message starts next.
  *
- *   queue   running < parallelism, not paused     a slot is held until the parcel has ended
+ *   queue   running < parallelism, not paused     a slot is held until the message has ended
  *   flow    running < parallelism, started < rate, not paused; a token is held during one attempt
  *
- * (1) Each gate is a row, changed only under its lock (queue_lock_lanes; SQLite has one writer).
- * (2) running is the number of slots (tokens) that stand in qstash_live: who crashes keeps his.
- * (3) Whoever makes room gives it away in the same commit, to the one that came first. Nobody
- *     waits while there is room, except for a period to begin: then one qstash.window is due. */
+ * (1) Each limiter is a row that changes only under its lock (queue_lock_lanes(); SQLite has one
+ *     writer anyway).
+ * (2) running is the number of slots (tokens) stored in qstash_live, so a message keeps its slot
+ *     when its node crashes.
+ * (3) The commit that makes room also gives it to the message that has waited longest. No message
+ *     waits while there is room. If all wait for the next period, one job qstash.window is due
+ *     then.
+ *
+ * A crash leaves the rows of the last commit, which satisfy all three. */
 #include "base/limits.h"
 #include "qstash/rows.h"
 #include "queue/lane.h"
@@ -15,7 +20,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-enum { GIVE = 50 }; /* at a time */
+enum { START_BATCH = 50 }; /* messages that one statement starts */
 
 /* --- locks and rows --- */
 
@@ -35,7 +40,7 @@ static int64_t flow_lane(struct str key)
     return lane_of((struct str){ text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1 });
 }
 
-static enum err read_queue(struct tx *tx, int64_t id, struct queue_gate *ret_gate)
+static enum err queue_limiter_read(struct tx *tx, int64_t id, struct queue_gate *ret_gate)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_queue_read, &row, V_INT(id));
@@ -51,7 +56,7 @@ static enum err read_queue(struct tx *tx, int64_t id, struct queue_gate *ret_gat
     return OK;
 }
 
-static enum err read_flow(struct tx *tx, struct str key, struct flow_gate *ret_gate)
+static enum err flow_limiter_read(struct tx *tx, struct str key, struct flow_gate *ret_gate)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_flow_read, &row, V_TEXT(key));
@@ -95,9 +100,9 @@ enum err gates_read(struct tx *tx, int64_t queue_id, struct str flow_key, struct
 
     *ret_gates = (struct gates){ 0 };
     if (queue_id)
-        e = read_queue(tx, queue_id, &ret_gates->queue);
+        e = queue_limiter_read(tx, queue_id, &ret_gates->queue);
     if (!e && flow_key.n)
-        e = read_flow(tx, flow_key, &ret_gates->flow);
+        e = flow_limiter_read(tx, flow_key, &ret_gates->flow);
     return e;
 }
 
@@ -175,13 +180,13 @@ void gates_leave(struct gates *g, const struct live *l, bool ended)
     g->queue.lag -= l->counts;
 }
 
-/* --- giving --- */
+/* --- starting messages that wait: each gets a job --- */
 
-struct limiter_line { /* who is next; each becomes a message */
-    struct uuid id[GIVE];
-    int64_t due_ms[GIVE];
-    struct str body[GIVE];
-    char text[GIVE][JOB_TEXT];
+struct start_batch {
+    struct uuid id[START_BATCH];
+    int64_t due_ms[START_BATCH];
+    struct str body[START_BATCH];
+    char text[START_BATCH][JOB_TEXT];
     size_t n;
 };
 
@@ -193,12 +198,12 @@ struct str job_text(bool gated, int64_t bytes, struct str host, char text[JOB_TE
     return (struct str){ text, n < JOB_TEXT ? (size_t)n : JOB_TEXT - 1 };
 }
 
-static enum err add_to_line(void *ctx, const struct row *row)
+static enum err start_batch_add(void *ctx, const struct row *row)
 {
-    struct limiter_line *l = ctx;
+    struct start_batch *l = ctx;
     size_t i = l->n;
 
-    if (i == GIVE || !uuid_of_bytes(row->col[0].s, &l->id[i]))
+    if (i == START_BATCH || !uuid_of_bytes(row->col[0].s, &l->id[i]))
         return ERR_INTERNAL;
     l->due_ms[i] = row->col[1].i;
     l->body[i] = job_text(true, row->col[2].i, row->col[3].s, l->text[i]);
@@ -206,11 +211,11 @@ static enum err add_to_line(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err limiter_give(struct qstash *q, struct tx *tx, enum stmt stmt,
-                             struct limiter_line *l, int64_t now_ms)
+static enum err start_batch_store(struct qstash *q, struct tx *tx, enum stmt stmt,
+                                  struct start_batch *l, int64_t now_ms)
 {
-    struct queue_new m[GIVE];
-    struct val v[GIVE];
+    struct queue_new m[START_BATCH];
+    struct val v[START_BATCH];
     enum err e;
 
     for (size_t i = 0; i < l->n; i++) {
@@ -224,19 +229,20 @@ static enum err limiter_give(struct qstash *q, struct tx *tx, enum stmt stmt,
     return e ? e : queue_add(q->queue, tx, now_ms, m, l->n);
 }
 
-static enum err give_queue(struct qstash *q, struct tx *tx, struct queue_gate *g, int64_t now_ms)
+static enum err limiter_start_queue(struct qstash *q, struct tx *tx, struct queue_gate *g,
+                                    int64_t now_ms)
 {
-    struct limiter_line l;
+    struct start_batch l;
     int64_t room;
 
-    while ((room = limiter_lesser(queue_room(g), GIVE)) > 0) {
+    while ((room = limiter_lesser(queue_room(g), START_BATCH)) > 0) {
         struct val v[] = { V_INT(g->id), V_INT(PLACE_QUEUE), V_INT(room) };
         enum err e;
 
         l.n = 0;
-        e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), add_to_line, &l);
+        e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), start_batch_add, &l);
         if (!e && l.n)
-            e = limiter_give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
+            e = start_batch_store(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
         if (e || !l.n)
             return e;
         g->running += (int64_t)l.n;
@@ -246,47 +252,52 @@ static enum err give_queue(struct qstash *q, struct tx *tx, struct queue_gate *g
     return OK;
 }
 
-/* Those that were held between two tries have their slots already. */
-static enum err give_held(struct qstash *q, struct tx *tx, const struct queue_gate *g,
-                          int64_t now_ms)
+/* Messages that a pause stopped between two attempts still have their slots. */
+static enum err limiter_start_paused(struct qstash *q, struct tx *tx, const struct queue_gate *g,
+                                     int64_t now_ms)
 {
-    struct val v[] = { V_INT(g->id), V_INT(PLACE_HELD), V_INT(GIVE) };
-    struct limiter_line l;
-    enum err e = OK;
+    struct val v[] = { V_INT(g->id), V_INT(PLACE_HELD), V_INT(START_BATCH) };
+    struct start_batch l;
 
+    if (g->paused)
+        return OK;
     do {
-        l.n = 0;
-        if (!g->paused)
-            e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), add_to_line, &l);
-        if (!e && l.n)
-            e = limiter_give(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
-    } while (!e && l.n == GIVE);
-    return e;
-}
-
-/* With a rate of thousands the rest comes with the next wake-up, so that a unit stays short. */
-enum { GIVE_MOST = 400 };
-
-static enum err give_flow(struct qstash *q, struct tx *tx, struct flow_gate *f, int64_t now_ms)
-{
-    struct limiter_line l;
-
-    for (int64_t given = 0, room; f->waiting > 0 && given < GIVE_MOST; given += (int64_t)l.n) {
         enum err e;
 
-        room = limiter_lesser(flow_room(f, now_ms), GIVE);
+        l.n = 0;
+        e = tx_each(tx, STMT_qstash_queue_waiting, v, COUNT(v), start_batch_add, &l);
+        if (!e && l.n)
+            e = start_batch_store(q, tx, STMT_qstash_live_give_slot, &l, now_ms);
+        if (e)
+            return e;
+    } while (l.n == START_BATCH);
+    return OK;
+}
+
+/* A rate may allow thousands: the rest starts with the next wake-up, so that a unit stays short. */
+enum { START_MOST = 400 };
+
+static enum err limiter_start_flow(struct qstash *q, struct tx *tx, struct flow_gate *f,
+                                   int64_t now_ms)
+{
+    struct start_batch l;
+
+    for (int64_t given = 0, room; f->waiting > 0 && given < START_MOST; given += (int64_t)l.n) {
+        enum err e;
+
+        room = limiter_lesser(flow_room(f, now_ms), START_BATCH);
         l.n = 0;
         if (room) {
             struct val v[] = { V_TEXT(f->key), V_INT(room) };
 
-            e = tx_each(tx, STMT_qstash_flow_waiting, v, COUNT(v), add_to_line, &l);
+            e = tx_each(tx, STMT_qstash_flow_waiting, v, COUNT(v), start_batch_add, &l);
             if (!e && l.n)
-                e = limiter_give(q, tx, STMT_qstash_live_give_token, &l, now_ms);
+                e = start_batch_store(q, tx, STMT_qstash_live_give_token, &l, now_ms);
             if (e)
                 return e;
         }
         if ((int64_t)l.n < room)
-            f->waiting = (int64_t)l.n; /* the rows know better than the count */
+            f->waiting = (int64_t)l.n; /* the rows are right, not the stored count */
         if (!l.n)
             break;
         f->running += (int64_t)l.n;
@@ -298,30 +309,30 @@ static enum err give_flow(struct qstash *q, struct tx *tx, struct flow_gate *f, 
 
 /* --- the next period --- */
 
-static bool needs_wake(struct flow_gate *f, int64_t now_ms, int64_t *ret_ms)
+static bool flow_needs_wake(struct flow_gate *f, int64_t now_ms, int64_t *ret_ms)
 {
     if (!f->waiting || f->paused)
         return false;
     *ret_ms = now_ms;
     if (flow_room(f, now_ms))
-        return true; /* GIVE_MOST was reached */
+        return true; /* START_MOST was reached */
     *ret_ms = f->period_from_ms + f->limits.period_s * 1000;
     return f->limits.rate && f->started >= f->limits.rate;
 }
 
-/* What should have come long ago is not counted on. */
-static bool is_planned(const struct flow_gate *f, int64_t at, int64_t now_ms)
+/* A wake-up that is long overdue does not count: another one is planned. */
+static bool flow_wake_is_planned(const struct flow_gate *f, int64_t at, int64_t now_ms)
 {
     return f->wake_ms && f->wake_ms <= at && f->wake_ms > now_ms - LIMIT_QSTASH_WINDOW_LATE_MS;
 }
 
-static enum err plan_wake(struct qstash *q, struct tx *tx, struct flow_gate *f, int64_t now_ms)
+static enum err flow_plan_wake(struct qstash *q, struct tx *tx, struct flow_gate *f, int64_t now_ms)
 {
     struct queue_new m = { .kind = QSTASH_WINDOW_KIND, .ref = f->key };
     char text[24];
     int64_t at;
 
-    if (!needs_wake(f, now_ms, &at) || is_planned(f, at, now_ms))
+    if (!flow_needs_wake(f, now_ms, &at) || flow_wake_is_planned(f, at, now_ms))
         return OK;
     snprintf(text, sizeof(text), "%lld", (long long)at);
     f->wake_ms = m.due_ms = at;
@@ -330,8 +341,8 @@ static enum err plan_wake(struct qstash *q, struct tx *tx, struct flow_gate *f, 
     return queue_add(q->queue, tx, now_ms, &m, 1);
 }
 
-/* The row of a deleted queue goes with the last that was in it. */
-static enum err save_queue(struct tx *tx, const struct queue_gate *g)
+/* The row of a deleted queue is deleted with the last message that was in it. */
+static enum err queue_limiter_save(struct tx *tx, const struct queue_gate *g)
 {
     enum err e =
         TX_DO(tx, STMT_qstash_queue_save, 1, V_INT(g->running), V_INT(g->lag), V_INT(g->id));
@@ -346,12 +357,12 @@ enum err gates_save(struct qstash *q, struct tx *tx, struct gates *g, int64_t no
     struct flow_gate *f = &g->flow;
     enum err e = OK;
 
-    /* (2): nothing gives back a slot or a token that it does not have. */
+    /* No message gives back a slot or a token that it does not have (2). */
     assert(g->queue.running >= 0 && g->queue.lag >= 0 && f->running >= 0);
     if (f->key.n)
-        e = plan_wake(q, tx, f, now_ms);
+        e = flow_plan_wake(q, tx, f, now_ms);
     if (!e && g->queue.id)
-        e = save_queue(tx, &g->queue);
+        e = queue_limiter_save(tx, &g->queue);
     if (!e && f->key.n)
         e = TX_DO(tx, STMT_qstash_flow_save, 1, V_INT(f->running), V_INT(f->waiting),
                   V_INT(f->started), V_INT(f->period_from_ms),
@@ -363,21 +374,21 @@ enum err gates_settle(struct qstash *q, struct tx *tx, struct gates *g, int64_t 
 {
     enum err e = OK;
 
-    if (g->queue.id)
-        e = give_held(q, tx, &g->queue, now_ms);
-    if (!e && g->queue.id)
-        e = give_queue(q, tx, &g->queue, now_ms);
+    if (g->queue.id) {
+        e = limiter_start_paused(q, tx, &g->queue, now_ms);
+        if (!e)
+            e = limiter_start_queue(q, tx, &g->queue, now_ms);
+    }
     if (!e && g->flow.key.n)
-        e = give_flow(q, tx, &g->flow, now_ms);
+        e = limiter_start_flow(q, tx, &g->flow, now_ms);
     return e ? e : gates_save(q, tx, g, now_ms);
 }
 
 /* --- qstash.window --- */
 
-/* The one that is planned makes way for the next, also where by this node's clock it came too
- * early. One that was not counted on any more leaves the plan alone, or there would be two for
- * ever. */
-static bool is_the_planned_one(const struct message *m, const struct flow_gate *f)
+/* The planned wake-up is over when its job runs, even if it ran too early by this node's clock. A
+ * late job that was replaced meanwhile leaves the plan as it is, or there would always be two. */
+static bool window_is_planned(const struct message *m, const struct flow_gate *f)
 {
     int64_t at;
 
@@ -394,7 +405,7 @@ static enum err window_run(struct tx *tx, const struct message *m, void *ctx, st
     (void)why;
     if (e || !g.flow.key.n)
         return e;
-    if (is_the_planned_one(m, &g.flow))
+    if (window_is_planned(m, &g.flow))
         g.flow.wake_ms = 0;
     return gates_settle(q, tx, &g, now_ms);
 }

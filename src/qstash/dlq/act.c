@@ -1,8 +1,9 @@
-/* act.c - see act.h.
+/* act.c - the chain of units of work that deletes or retries dead messages.
  *
  *   choose --> act --> act (bodies that did not fit) --> choose --> ... --> answer
  *
- * What was chosen may be gone when it is acted on: somebody else had it, and it is left out. */
+ * A chosen message may be gone when its turn comes, since another call took it: it is left out. A
+ * crash leaves the committed units, and the caller has no answer. */
 #include "qstash/dlq/act.h"
 
 #include "base/limits.h"
@@ -13,11 +14,11 @@
 
 #include <stdlib.h>
 
-enum { USUAL = 100 }; /* where the call does not say how many */
+enum { USUAL = 100 }; /* how many, if the call does not say */
 
-/* --- by their names --- */
+/* --- by dlqId --- */
 
-static int by_seq(const void *a, const void *b)
+static int dead_name_compare(const void *a, const void *b)
 {
     const struct dead_name *x = a, *y = b;
 
@@ -35,23 +36,23 @@ enum err dead_names_read(struct arena *a, const struct filter_texts *texts,
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < texts->n; i++)
         n += dlq_id_parse(texts->v[i], &names[n].died_ms, &names[n].seq);
-    qsort(names, n, sizeof(*names), by_seq);
+    qsort(names, n, sizeof(*names), dead_name_compare);
     for (size_t i = 0; i < n; i++)
-        if (!kept || by_seq(&names[i], &names[kept - 1]))
+        if (!kept || dead_name_compare(&names[i], &names[kept - 1]))
             names[kept++] = names[i];
     *ret_names = names;
     *ret_count = kept;
     return OK;
 }
 
-struct naming {
+struct dead_names {
     struct dead_name *names;
     size_t n;
 };
 
-static enum err name_row(void *ctx, const struct row *row)
+static enum err dead_names_add_row(void *ctx, const struct row *row)
 {
-    struct naming *x = ctx;
+    struct dead_names *x = ctx;
 
     for (size_t i = 0; i < x->n; i++) {
         struct dead_name *name = &x->names[i];
@@ -66,21 +67,21 @@ static enum err name_row(void *ctx, const struct row *row)
 
 enum err dead_names_find(struct tx *tx, struct dead_name *names, size_t n)
 {
-    struct naming x = { names, n };
+    struct dead_names x = { names, n };
     struct val v[LIMIT_STATEMENT_ROWS];
 
     for (size_t i = 0; i < n; i++) {
         names[i].there = false;
         v[i] = V_INT(names[i].seq);
     }
-    return n ? tx_bulk(tx, STMT_qstash_dead_at, v, n, 1, name_row, &x) : OK;
+    return n ? tx_bulk(tx, STMT_qstash_dead_at, v, n, 1, dead_names_add_row, &x) : OK;
 }
 
 /* --- an act --- */
 
-struct dlq_act_act {
+struct dlq_act {
     struct unit unit;
-    struct visit *v;
+    struct qstash_request *v;
     enum dlq_verb verb;
     bool one; /* named by the path */
 
@@ -91,13 +92,13 @@ struct dlq_act_act {
 
     struct found found[LIMIT_QSTASH_DEAD_STEP + 1];
     struct dlq_unit now; /* those that were chosen */
-    bool more;           /* behind them there is another */
+    bool more;           /* there are more after them */
 
     int64_t left, looked, count;
     struct buf out; /* the responses */
 };
 
-static void dlq_act_post(struct dlq_act_act *x, const struct unit_kind *kind,
+static void dlq_act_post(struct dlq_act *x, const struct unit_kind *kind,
                          void (*done)(struct unit *u))
 {
     x->unit = (struct unit){
@@ -108,18 +109,18 @@ static void dlq_act_post(struct dlq_act_act *x, const struct unit_kind *kind,
 
 /* --- the answer --- */
 
-static void dlq_act_fail(struct dlq_act_act *x, enum err e)
+static void dlq_act_fail(struct dlq_act *x, enum err e)
 {
     buf_release(&x->out);
     if (e == ERR_VALIDATION && x->now.why.text[0])
-        visit_error(x->v, 400, "%s", x->now.why.text);
+        qstash_reply_error(x->v, 400, "%s", x->now.why.text);
     else if (e == ERR_UNPROCESSABLE)
-        visit_error(x->v, 412, "%s", QUEUES_FULL);
+        qstash_reply_error(x->v, 412, "%s", QUEUES_FULL);
     else
-        visit_err(x->v, e);
+        qstash_reply_err(x->v, e);
 }
 
-static void add_cursor(struct dlq_act_act *x, struct buf *b, bool more)
+static void dlq_act_add_cursor(struct dlq_act *x, struct buf *b, bool more)
 {
     char cursor[FIND_CURSOR];
 
@@ -129,10 +130,10 @@ static void add_cursor(struct dlq_act_act *x, struct buf *b, bool more)
     buf_fmt(b, ",\"cursor\":\"%s\"", cursor);
 }
 
-static void answer_retried(struct dlq_act_act *x, struct buf *b, bool more)
+static void dlq_act_write_retried(struct dlq_act *x, struct buf *b, bool more)
 {
     buf_char(b, '{');
-    if (x->one && !x->out.failed) { /* as a publish is answered, too */
+    if (x->one && !x->out.failed) { /* also in the form of the answer to a publish */
         struct str first = buf_str(&x->out);
 
         buf_add(b, (struct str){ first.p + 1, first.n - 2 });
@@ -141,45 +142,45 @@ static void answer_retried(struct dlq_act_act *x, struct buf *b, bool more)
     buf_add(b, S("\"responses\":["));
     buf_add(b, buf_str(&x->out));
     buf_char(b, ']');
-    add_cursor(x, b, more);
+    dlq_act_add_cursor(x, b, more);
     buf_char(b, '}');
 }
 
-static void dlq_act_answer(struct dlq_act_act *x, bool more)
+static void dlq_act_answer(struct dlq_act *x, bool more)
 {
-    struct visit *v = x->v;
+    struct qstash_request *v = x->v;
     struct buf b;
 
     if (x->one && !x->count) {
         buf_release(&x->out);
-        visit_error(v, 404, "dlq message not found");
+        qstash_reply_error(v, 404, "dlq message not found");
         return;
     }
     buf_init(&b, LIMIT_REPLY);
     if (x->verb == DLQ_RETRY) {
-        answer_retried(x, &b, more);
+        dlq_act_write_retried(x, &b, more);
     } else {
         buf_fmt(&b, "{\"deleted\":%lld", (long long)x->count);
-        add_cursor(x, &b, more);
+        dlq_act_add_cursor(x, &b, more);
         buf_char(&b, '}');
     }
     b.failed |= x->out.failed;
     buf_release(&x->out);
-    visit_buf(v, x->verb == DLQ_RETRY ? 201 : 200, &b);
+    qstash_reply(v, x->verb == DLQ_RETRY ? 201 : 200, &b);
 }
 
 /* --- acting --- */
 
-static enum err run_act(struct tx *tx, struct unit *u)
+static enum err dlq_act_unit(struct tx *tx, struct unit *u)
 {
-    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
+    struct dlq_act *x = CONTAINER_OF(u, struct dlq_act, unit);
 
     return dlq_unit_run(tx, &x->now);
 }
 
-static void go_on(struct dlq_act_act *x);
+static void dlq_act_continue(struct dlq_act *x);
 
-static void add_response(struct dlq_act_act *x, struct uuid id)
+static void dlq_act_add_response(struct dlq_act *x, struct uuid id)
 {
     char text[MESSAGE_ID_TEXT + 1];
 
@@ -189,7 +190,7 @@ static void add_response(struct dlq_act_act *x, struct uuid id)
 
 static void dlq_act_acted(struct unit *u)
 {
-    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
+    struct dlq_act *x = CONTAINER_OF(u, struct dlq_act, unit);
 
     if (u->err) {
         dlq_act_fail(x, u->err);
@@ -201,34 +202,34 @@ static void dlq_act_acted(struct unit *u)
         x->count++;
         x->left--;
         if (x->verb == DLQ_RETRY)
-            add_response(x, x->now.new_ids[x->now.from]);
+            dlq_act_add_response(x, x->now.new_ids[x->now.from]);
     }
-    go_on(x);
+    dlq_act_continue(x);
 }
 
-static void dlq_act_run(struct dlq_act_act *x)
+static void dlq_act_run(struct dlq_act *x)
 {
-    static const struct unit_kind kind = { "qstash.dlq.act", UNIT_FRONT, run_act, NULL };
+    static const struct unit_kind kind = { "qstash.dlq.act", UNIT_FRONT, dlq_act_unit, NULL };
 
     dlq_act_post(x, &kind, dlq_act_acted);
 }
 
 /* --- choosing --- */
 
-static size_t names_now(const struct dlq_act_act *x)
+static size_t dlq_act_name_count(const struct dlq_act *x)
 {
     size_t n = x->name_count - x->next_name;
 
     return n < LIMIT_QSTASH_DEAD_STEP ? n : LIMIT_QSTASH_DEAD_STEP;
 }
 
-static enum err choose_by_name(struct tx *tx, struct dlq_act_act *x)
+static enum err dlq_act_choose_by_id(struct tx *tx, struct dlq_act *x)
 {
-    return dead_names_find(tx, x->names + x->next_name, names_now(x));
+    return dead_names_find(tx, x->names + x->next_name, dlq_act_name_count(x));
 }
 
-/* One more than may be acted on: without it there are no more. */
-static enum err choose_by_filter(struct tx *tx, struct dlq_act_act *x)
+/* Looks for one more than may be acted on, to know whether there are more. */
+static enum err dlq_act_choose_by_filter(struct tx *tx, struct dlq_act *x)
 {
     int64_t most = x->left < LIMIT_QSTASH_DEAD_STEP ? x->left : LIMIT_QSTASH_DEAD_STEP;
 
@@ -240,31 +241,31 @@ static enum err choose_by_filter(struct tx *tx, struct dlq_act_act *x)
     return find_next(tx, &x->next);
 }
 
-static enum err run_choose(struct tx *tx, struct unit *u)
+static enum err dlq_act_choose_unit(struct tx *tx, struct unit *u)
 {
-    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
+    struct dlq_act *x = CONTAINER_OF(u, struct dlq_act, unit);
 
-    return x->names ? choose_by_name(tx, x) : choose_by_filter(tx, x);
+    return x->names ? dlq_act_choose_by_id(tx, x) : dlq_act_choose_by_filter(tx, x);
 }
 
-static void choose_id(struct dlq_act_act *x, struct uuid id)
+static void dlq_act_choose_id(struct dlq_act *x, struct uuid id)
 {
     x->now.ids[x->now.count] = id;
     x->now.new_ids[x->now.count++] = env_uuid(x->v->q->env);
 }
 
-static void take_names(struct dlq_act_act *x)
+static void dlq_act_take_names(struct dlq_act *x)
 {
-    const struct dead_name *name = x->names + x->next_name, *end = name + names_now(x);
+    const struct dead_name *name = x->names + x->next_name, *end = name + dlq_act_name_count(x);
 
-    x->next_name += names_now(x);
+    x->next_name += dlq_act_name_count(x);
     x->more = x->next_name < x->name_count;
     for (; name < end; name++)
         if (name->there)
-            choose_id(x, name->id);
+            dlq_act_choose_id(x, name->id);
 }
 
-static void take_found(struct dlq_act_act *x)
+static void dlq_act_take_found(struct dlq_act *x)
 {
     size_t n = x->next.count, most = x->next.max - 1;
 
@@ -274,12 +275,12 @@ static void take_found(struct dlq_act_act *x)
     if (n > most)
         x->find.at = x->found[most - 1].spot;
     for (size_t i = 0; i < n && i < most; i++)
-        choose_id(x, x->found[i].id);
+        dlq_act_choose_id(x, x->found[i].id);
 }
 
 static void dlq_act_chose(struct unit *u)
 {
-    struct dlq_act_act *x = CONTAINER_OF(u, struct dlq_act_act, unit);
+    struct dlq_act *x = CONTAINER_OF(u, struct dlq_act, unit);
 
     if (u->err) {
         dlq_act_fail(x, u->err);
@@ -287,20 +288,21 @@ static void dlq_act_chose(struct unit *u)
     }
     x->now.count = x->now.from = 0;
     if (x->names)
-        take_names(x);
+        dlq_act_take_names(x);
     else
-        take_found(x);
-    go_on(x);
+        dlq_act_take_found(x);
+    dlq_act_continue(x);
 }
 
-static void dlq_act_choose(struct dlq_act_act *x)
+static void dlq_act_choose(struct dlq_act *x)
 {
-    static const struct unit_kind kind = { "qstash.dlq.choose", UNIT_READ, run_choose, NULL };
+    static const struct unit_kind kind = { "qstash.dlq.choose", UNIT_READ, dlq_act_choose_unit,
+                                           NULL };
 
     dlq_act_post(x, &kind, dlq_act_chose);
 }
 
-static void go_on(struct dlq_act_act *x)
+static void dlq_act_continue(struct dlq_act *x)
 {
     if (x->now.from < x->now.count)
         dlq_act_run(x);
@@ -312,8 +314,8 @@ static void go_on(struct dlq_act_act *x)
 
 /* --- the calls --- */
 
-/* Only its options: what else the request has is about the request. */
-static enum err take_options(struct dlq_act_act *x)
+/* Only the Upstash-* headers: all others are about this request. */
+static enum err dlq_act_take_options(struct dlq_act *x)
 {
     const struct request *r = x->v->r;
     struct header *headers = arena_alloc(&x->v->r->arena, r->header_count + 1, sizeof(*headers));
@@ -330,13 +332,13 @@ static enum err take_options(struct dlq_act_act *x)
     return dlq_unit_check(&x->now);
 }
 
-ANSWERS static struct dlq_act_act *act_new(struct visit *v, enum dlq_verb verb)
+ANSWERS static struct dlq_act *dlq_act_new(struct qstash_request *v, enum dlq_verb verb)
 {
-    struct dlq_act_act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
+    struct dlq_act *x = arena_alloc(&v->r->arena, 1, sizeof(*x));
     enum err e = OK;
 
     if (!x) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return NULL;
     }
     x->now.v = x->v = v;
@@ -344,14 +346,14 @@ ANSWERS static struct dlq_act_act *act_new(struct visit *v, enum dlq_verb verb)
     x->more = true;
     buf_init(&x->out, LIMIT_REPLY);
     if (verb == DLQ_RETRY)
-        e = take_options(x);
+        e = dlq_act_take_options(x);
     if (e)
         dlq_act_fail(x, e);
     return e ? NULL : x;
 }
 
-/* What is deleted is gone: "all" has to be said, by a count. */
-static enum err check_is_said(struct dlq_act_act *x)
+/* A deletion cannot be undone: "all" must be said, by a count. */
+static enum err dlq_act_check_delete(struct dlq_act *x)
 {
     const struct selection *s = &x->selection;
     const struct filter *f = &s->filter;
@@ -364,14 +366,14 @@ static enum err check_is_said(struct dlq_act_act *x)
                    " count=100 for the oldest hundred of all");
 }
 
-ANSWERS static bool take_selection(struct dlq_act_act *x)
+ANSWERS static bool dlq_act_take_selection(struct dlq_act *x)
 {
-    struct visit *v = x->v;
+    struct qstash_request *v = x->v;
     struct selection *s = &x->selection;
     enum err e = selection_read(&v->r->arena, SELECT_DEAD, v->query, v->r->body, s, &x->now.why);
 
     if (!e)
-        e = check_is_said(x);
+        e = dlq_act_check_delete(x);
     if (!e && s->by_ids)
         e = dead_names_read(&v->r->arena, &s->ids, &x->names, &x->name_count);
     if (e) {
@@ -386,24 +388,24 @@ ANSWERS static bool take_selection(struct dlq_act_act *x)
     find_begin(&x->find, FIND_DEAD, &s->filter);
     if (!s->cursor.n || find_cursor_read(&x->find, s->cursor))
         return true;
-    visit_error(v, 400, "invalid cursor");
+    qstash_reply_error(v, 400, "invalid cursor");
     return false;
 }
 
-void dlq_act_many(struct visit *v, enum dlq_verb verb)
+void dlq_act_many(struct qstash_request *v, enum dlq_verb verb)
 {
-    struct dlq_act_act *x = act_new(v, verb);
+    struct dlq_act *x = dlq_act_new(v, verb);
 
-    if (!x || !take_selection(x))
+    if (!x || !dlq_act_take_selection(x))
         return;
     if (x->names)
         x->more = x->name_count > 0;
-    go_on(x);
+    dlq_act_continue(x);
 }
 
-void dlq_act_one(struct visit *v, enum dlq_verb verb)
+void dlq_act_one(struct qstash_request *v, enum dlq_verb verb)
 {
-    struct dlq_act_act *x = act_new(v, verb);
+    struct dlq_act *x = dlq_act_new(v, verb);
     struct filter_texts texts = { .v = &v->param[0], .n = 1 };
     enum err e;
 
@@ -416,5 +418,5 @@ void dlq_act_one(struct visit *v, enum dlq_verb verb)
     if (e)
         dlq_act_fail(x, e);
     else
-        go_on(x);
+        dlq_act_continue(x);
 }

@@ -1,5 +1,9 @@
+/* dead_letter.c - dead messages as rows: reading, retrying (also with an edited body) and deleting
+ * them. Each function is part of a unit of work of its caller, who deletes the dead letter in the
+ * same commit. */
 #include "qstash/dlq/dead_letter.h"
 
+#include "base/json/json.h"
 #include "qstash/redact.h"
 #include "qstash/rows.h"
 #include "store/values.h"
@@ -23,8 +27,8 @@ bool dlq_id_parse(struct str text, int64_t *ret_died_ms, int64_t *ret_seq)
 
 /* --- rows --- */
 
-static enum err read_all(struct tx *tx, struct arena *a, struct uuid id, struct parcel *ret_parcel,
-                         struct dead *ret_dead)
+static enum err dead_read_with_body(struct tx *tx, struct arena *a, struct uuid id,
+                                    struct parcel *ret_parcel, struct dead *ret_dead)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_qstash_dead_show, &row, v_uuid(&id));
@@ -51,14 +55,14 @@ enum err dead_read(struct tx *tx, struct arena *a, struct uuid id, bool with_bod
     enum err e;
 
     if (with_body)
-        return read_all(tx, a, id, ret_parcel, ret_dead);
+        return dead_read_with_body(tx, a, id, ret_parcel, ret_dead);
     e = TX_ROW(tx, STMT_qstash_dead_find, &row, v_uuid(&id));
     if (e)
         return e;
     *ret_dead =
         (struct dead){ .seq = row.col[0].i, .died_ms = row.col[2].i, .status = (int)row.col[3].i };
     e = parcel_read(tx, a, id, false, ret_parcel);
-    if (e == ERR_NOT_FOUND) { /* never; but what cannot be shown must not be there for ever */
+    if (e == ERR_NOT_FOUND) { /* never; but a row without content must still be deletable */
         *ret_parcel = (struct parcel){ .id = id };
         e = OK;
     }
@@ -80,7 +84,7 @@ enum err dead_repost(struct qstash *q, struct tx *tx, const struct parcel *p, st
     again.not_before_ms = not_before_ms;
     again.holds_queue_id = 0;
     e = parcel_post(q, tx, &again);
-    /* Behind it: one that is refused stays dead, with its edits. */
+    /* After it: a message that is refused stays dead and keeps its edits. */
     return e ? e : TX_DO(tx, STMT_message_edits_move, -1, v_uuid(&new_id), v_uuid(&p->id));
 }
 
@@ -93,10 +97,10 @@ enum err dead_remove(struct tx *tx, const struct parcel *p, const struct dead *d
     return e ? e : TX_DO(tx, STMT_qstash_message_release, -1, v_uuid(&p->id));
 }
 
-enum { TEXTS = 4 * 1024 * 1024, OTHER_TEXTS = 4096 }; /* of one parcel */
+enum { TEXTS = 4 * 1024 * 1024, OTHER_TEXTS = 4096 }; /* of one message */
 
-/* A queue that is not there has no gate yet; the one that is made is nobody else's. */
-static void need_of_row(const struct row *row, struct dead_need *n)
+/* A missing queue needs no lock: no other unit sees the one that a retry creates. */
+static void dead_need_of_row(const struct row *row, struct dead_need *n)
 {
     const struct val *c = row->col;
     struct live at = { 0 };
@@ -116,7 +120,7 @@ enum err qstash_dead_need(struct tx *tx, struct uuid id, struct dead_need *ret_n
     enum err e = TX_ROW(tx, STMT_qstash_dead_need, &row, v_uuid(&id));
 
     if (!e)
-        need_of_row(&row, ret_need);
+        dead_need_of_row(&row, ret_need);
     return e;
 }
 
@@ -124,21 +128,19 @@ enum err qstash_dead_edit(struct tx *tx, struct qstash *q, struct uuid id, struc
                           const struct str *body)
 {
     int64_t now_ms = env_now_ms(q->env);
+    CLEANUP(arena_release) struct arena a;
     struct parcel p;
     struct dead d;
-    struct arena a;
     enum err e;
 
     arena_init(&a, TEXTS);
     e = dead_read(tx, &a, id, true, &p, &d);
-    if (!e && body)
+    if (e)
+        return e;
+    if (body)
         p.body = *body;
-    if (!e)
-        e = dead_repost(q, tx, &p, new_id, now_ms, now_ms);
-    if (!e)
-        e = dead_remove(tx, &p, &d);
-    arena_release(&a);
-    return e;
+    e = dead_repost(q, tx, &p, new_id, now_ms, now_ms);
+    return e ? e : dead_remove(tx, &p, &d);
 }
 
 enum err qstash_dead_retry(struct tx *tx, struct qstash *q, struct uuid id, struct uuid new_id)
@@ -148,33 +150,29 @@ enum err qstash_dead_retry(struct tx *tx, struct qstash *q, struct uuid id, stru
 
 enum err qstash_dead_body(struct tx *tx, struct uuid id, struct str *ret_body, bool *ret_hidden)
 {
+    CLEANUP(arena_release) struct arena a;
     struct parcel p;
     struct dead d;
-    struct arena a;
     enum err e;
 
     arena_init(&a, TEXTS);
     e = dead_read(tx, &a, id, true, &p, &d);
-    if (!e) {
-        *ret_body = p.body;
-        *ret_hidden = redact_of(p.redact).body;
-    }
-    arena_release(&a);
-    return e;
+    if (e)
+        return e;
+    *ret_body = p.body;
+    *ret_hidden = redact_of(p.redact).body;
+    return OK;
 }
 
 enum err qstash_dead_forget(struct tx *tx, struct qstash *q, struct uuid id)
 {
+    CLEANUP(arena_release) struct arena a;
     struct parcel p;
     struct dead d;
-    struct arena a;
     enum err e;
 
     (void)q;
     arena_init(&a, TEXTS);
     e = dead_read(tx, &a, id, false, &p, &d);
-    if (!e)
-        e = dead_remove(tx, &p, &d);
-    arena_release(&a);
-    return e;
+    return e ? e : dead_remove(tx, &p, &d);
 }

@@ -1,5 +1,5 @@
-/* dlq.c - the dead letter queue as the API has it: list, get, delete, retry. act.c does the
- * work of the last two. */
+/* dlq.c - the API calls under /v2/dlq: list, get, delete, retry. act.c does the work of the last
+ * two. */
 #include "base/limits.h"
 #include "qstash/call.h"
 #include "qstash/dlq/act.h"
@@ -29,7 +29,7 @@ struct these {
     size_t n;
 };
 
-static enum err show_all(struct tx *tx, struct call *c, const struct these *t)
+static enum err dlq_show_all(struct tx *tx, struct api_call *c, const struct these *t)
 {
     size_t total = 0, bytes;
     bool first = true;
@@ -48,35 +48,36 @@ static enum err show_all(struct tx *tx, struct call *c, const struct these *t)
         arena_release(&a);
         total += e ? 0 : bytes;
         if (total > LIMIT_QSTASH_PAGE_BYTES)
-            e = call_refuse(c, 400, "the answer would be too large: ask for fewer dlqIds");
+            e = api_call_refuse(c, 400, "the answer would be too large: ask for fewer dlqIds");
     }
     return e;
 }
 
-static enum err list_these(struct tx *tx, struct call *c)
+static enum err dlq_list_ids(struct tx *tx, struct api_call *c)
 {
     struct these *t = c->v->more;
     enum err e = dead_names_find(tx, t->names, t->n);
 
     buf_add(&c->out, S("{\"messages\":["));
     if (!e)
-        e = show_all(tx, c, t);
+        e = dlq_show_all(tx, c, t);
     buf_add(&c->out, S("]}"));
     return e;
 }
 
-static void answer_these(struct visit *v, const struct selection *s)
+static void dlq_answer_ids(struct qstash_request *v, const struct selection *s)
 {
     struct these *t = arena_alloc(&v->r->arena, 1, sizeof(*t));
     enum err e = t ? dead_names_read(&v->r->arena, &s->ids, &t->names, &t->n) : ERR_NO_MEMORY;
 
     if (e) {
-        visit_err(v, e);
+        qstash_reply_err(v, e);
     } else if (t->n > LIMIT_QSTASH_PAGE) {
-        visit_error(v, 400, "invalid filter: more than %d dlqIds in one list", LIMIT_QSTASH_PAGE);
+        qstash_reply_error(v, 400, "invalid filter: more than %d dlqIds in one list",
+                           LIMIT_QSTASH_PAGE);
     } else {
         v->more = t;
-        call_read(v, list_these);
+        api_call_read(v, dlq_list_ids);
     }
 }
 
@@ -92,7 +93,7 @@ static enum err dlq_entry(struct tx *tx, struct page_step *s, const struct found
     return e;
 }
 
-void qstash_dlq_list(struct visit *v)
+void qstash_dlq_list(struct qstash_request *v)
 {
     const struct page rules = { .in = FIND_DEAD,
                                 .of = SELECT_DEAD,
@@ -100,14 +101,14 @@ void qstash_dlq_list(struct visit *v)
                                 .usual = LIMIT_QSTASH_PAGE,
                                 .key = "messages",
                                 .entry = dlq_entry,
-                                .these = answer_these };
+                                .these = dlq_answer_ids };
 
     page_answer(v, &rules);
 }
 
 /* --- GET /v2/dlq/{dlqId} --- */
 
-static enum err dlq_get(struct tx *tx, struct call *c)
+static enum err dlq_get(struct tx *tx, struct api_call *c)
 {
     struct dead_name name = { 0 };
     struct arena a;
@@ -117,7 +118,7 @@ static enum err dlq_get(struct tx *tx, struct call *c)
     if (dlq_id_parse(c->v->param[0], &name.died_ms, &name.seq))
         e = dead_names_find(tx, &name, 1);
     if (!e && !name.there)
-        e = call_refuse(c, 404, "dlq message not found");
+        e = api_call_refuse(c, 404, "dlq message not found");
     if (e)
         return e;
     arena_init(&a, LIMIT_REQUEST_ARENA);
@@ -126,31 +127,31 @@ static enum err dlq_get(struct tx *tx, struct call *c)
     return e;
 }
 
-void qstash_dlq_get(struct visit *v)
+void qstash_dlq_get(struct qstash_request *v)
 {
-    call_read(v, dlq_get);
+    api_call_read(v, dlq_get);
 }
 
-/* --- the acts --- */
+/* --- DELETE /v2/dlq, POST /v2/dlq/retry --- */
 
-void qstash_dlq_delete(struct visit *v)
+void qstash_dlq_delete(struct qstash_request *v)
 {
     dlq_act_one(v, DLQ_DELETE);
 }
 
-void qstash_dlq_delete_many(struct visit *v)
+void qstash_dlq_delete_many(struct qstash_request *v)
 {
-    if (visit_body_is_json(v))
+    if (qstash_request_is_json(v))
         dlq_act_many(v, DLQ_DELETE);
 }
 
-void qstash_dlq_retry(struct visit *v)
+void qstash_dlq_retry(struct qstash_request *v)
 {
-    if (visit_body_is_json(v))
+    if (qstash_request_is_json(v))
         dlq_act_many(v, DLQ_RETRY);
 }
 
-void qstash_dlq_retry_one(struct visit *v)
+void qstash_dlq_retry_one(struct qstash_request *v)
 {
     dlq_act_one(v, DLQ_RETRY);
 }

@@ -1,7 +1,9 @@
-/* show.c - a dead parcel among all dead letters, as an operator sees it (Q6). The names are
- * those of the API; other than there, answers are cut, and nobody sees what lets somebody in or
- * what is a card's (A6): so of what is no plain text only its length and its hash are shown. */
+/* show.c - a dead message among all dead letters, as an operator sees it (Q6). The names are those
+ * of the API. Unlike there, answers are cut, and nothing that grants access and no card data is
+ * shown
+ * (A6): of bytes that are not plain text, only the length and the hash appear. */
 #include "base/hex.h"
+#include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
 #include "base/url_mask.h"
@@ -12,13 +14,13 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
-/* "iin":1, is "iin":"[redacted]", then. */
+/* "iin":1, becomes "iin":"[redacted]", at most REDACTED_GROWS times as long. */
 enum { TRIES_SHOWN = 100, TEXTS = 4 * 1024 * 1024, REDACTED_GROWS = 3 };
 
 /* --- bytes --- */
 
-/* As JSON this is twice as long at most; a control character would be six times as long, and NUL is
- * refused by readers like ours. */
+/* Plain text grows at most twice as long as JSON; a control character would be six times as long,
+ * and strict readers like ours reject NUL. */
 static bool is_plain(struct str bytes)
 {
     for (size_t i = 0; i < bytes.n; i++) {
@@ -30,7 +32,7 @@ static bool is_plain(struct str bytes)
     return str_is_utf8(bytes);
 }
 
-/* A text ends between two characters. */
+/* Cuts between two characters. */
 static struct str dlq_show_cut(struct str bytes)
 {
     struct str s = { bytes.p, LIMIT_QSTASH_SHOWN };
@@ -42,7 +44,7 @@ static struct str dlq_show_cut(struct str bytes)
     return s;
 }
 
-/* Nobody can tell what of it is a card's. */
+/* Card data in binary content cannot be recognized, so none of it is shown. */
 static void binary_out(struct buf *b, const char *name, struct str bytes)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -57,7 +59,7 @@ static void binary_out(struct buf *b, const char *name, struct str bytes)
     buf_char(b, '}');
 }
 
-/* What was sent through us may be a provider's event as well (A6). */
+/* A message may carry a provider's event, so card data is masked here too (A6). */
 static void bytes_out(struct buf *b, const char *name, const char *binary_name, struct str bytes,
                       struct str (*shorten)(struct str))
 {
@@ -121,15 +123,15 @@ static void payload_out(struct buf *b, const struct parcel *p)
 
 /* --- its attempts --- */
 
-struct dlq_show_tries {
+struct attempts_shown {
     int64_t seqs[TRIES_SHOWN]; /* of their lines, the newest first */
     size_t n, rows;
     int64_t before;
 };
 
-static enum err keep_try(void *ctx, const struct row *row)
+static enum err attempts_add_row(void *ctx, const struct row *row)
 {
-    struct dlq_show_tries *t = ctx;
+    struct attempts_shown *t = ctx;
 
     t->rows++;
     t->before = row->col[0].i;
@@ -138,18 +140,18 @@ static enum err keep_try(void *ctx, const struct row *row)
     return OK;
 }
 
-/* An attempt that failed is one line ERROR, and others that say less. */
-static enum err find_tries(struct tx *tx, struct uuid id, struct dlq_show_tries *t)
+/* A failed attempt is one line ERROR, among others that say less. */
+static enum err attempts_find(struct tx *tx, struct uuid id, struct attempts_shown *t)
 {
     size_t looked = 0;
     enum err e;
 
-    *t = (struct dlq_show_tries){ .before = INT64_MAX };
+    *t = (struct attempts_shown){ .before = INT64_MAX };
     do {
         struct val v[] = { v_uuid(&id), V_INT(t->before), V_INT(LIMIT_STATEMENT_ROWS) };
 
         t->rows = 0;
-        e = tx_each(tx, STMT_qstash_log_of_id, v, COUNT(v), keep_try, t);
+        e = tx_each(tx, STMT_qstash_log_of_id, v, COUNT(v), attempts_add_row, t);
         looked += t->rows;
     } while (!e && t->rows == LIMIT_STATEMENT_ROWS && t->n < TRIES_SHOWN &&
              looked < LIMIT_QSTASH_LOOKED);
@@ -164,7 +166,7 @@ static void error_out(struct buf *b, struct str error, int status)
     out_text(b, "error", error.n ? error : str_of(words));
 }
 
-static void try_out(struct buf *b, int64_t number, const struct log_entry *line)
+static void attempt_out(struct buf *b, int64_t number, const struct log_entry *line)
 {
     if (b->n && b->p[b->n - 1] == '}')
         buf_char(b, ',');
@@ -178,7 +180,7 @@ static void try_out(struct buf *b, int64_t number, const struct log_entry *line)
     buf_char(b, '}');
 }
 
-static enum err read_line(struct tx *tx, int64_t seq, struct log_entry *ret_line)
+static enum err attempt_read_line(struct tx *tx, int64_t seq, struct log_entry *ret_line)
 {
     struct row row;
     const struct val *c = row.col;
@@ -194,35 +196,35 @@ static enum err read_line(struct tx *tx, int64_t seq, struct log_entry *ret_line
     return OK;
 }
 
-static void last_out(struct buf *b, const struct dead_letter *d, const struct dead *dead)
+static void last_attempt_out(struct buf *b, const struct dead_letter *d, const struct dead *dead)
 {
     struct log_entry line = { .at_ms = d->died_ms,
                               .status = dead->status,
                               .error = dead->status ? (struct str){ 0 } : d->reason,
                               .response_body = dead->response_body };
 
-    try_out(b, d->attempts, &line);
+    attempt_out(b, d->attempts, &line);
 }
 
-static enum err tries_out(struct tx *tx, struct buf *b, const struct dead_letter *d,
-                          const struct dead *dead)
+static enum err attempts_out(struct tx *tx, struct buf *b, const struct dead_letter *d,
+                             const struct dead *dead)
 {
-    struct dlq_show_tries t;
-    enum err e = find_tries(tx, d->id, &t);
+    struct attempts_shown t;
+    enum err e = attempts_find(tx, d->id, &t);
 
     out_name(b, "failures");
     buf_char(b, '[');
     for (size_t i = t.n; i-- > 0 && !e;) {
         struct log_entry line;
 
-        e = read_line(tx, t.seqs[i], &line);
+        e = attempt_read_line(tx, t.seqs[i], &line);
         if (!e)
-            try_out(b, d->attempts - (int64_t)i, &line);
-        else if (e == ERR_NOT_FOUND) /* forgotten meanwhile */
+            attempt_out(b, d->attempts - (int64_t)i, &line);
+        else if (e == ERR_NOT_FOUND) /* deleted meanwhile */
             e = OK;
     }
     if (!e && !t.n)
-        last_out(b, d, dead);
+        last_attempt_out(b, d, dead);
     buf_char(b, ']');
     return e;
 }
@@ -230,18 +232,16 @@ static enum err tries_out(struct tx *tx, struct buf *b, const struct dead_letter
 enum err qstash_dead_show(struct tx *tx, struct qstash *q, const struct dead_letter *d,
                           struct buf *b)
 {
+    CLEANUP(arena_release) struct arena a;
     struct parcel p;
     struct dead dead;
-    struct arena a;
     enum err e;
 
     (void)q;
     arena_init(&a, TEXTS);
     e = dead_read(tx, &a, d->id, true, &p, &dead);
-    if (!e) {
-        payload_out(b, &p);
-        e = tries_out(tx, b, d, &dead);
-    }
-    arena_release(&a);
-    return e;
+    if (e)
+        return e;
+    payload_out(b, &p);
+    return attempts_out(tx, b, d, &dead);
 }

@@ -1,7 +1,9 @@
-/* unit.c - see unit.h. On PostgreSQL locks are taken as dlq/act.c takes them: the
- * letters first, then the gates, then the rest. */
+/* unit.c - one unit of work that deletes or retries dead messages. On PostgreSQL it takes its locks
+ * in the order of the folder dlq/ beside payment/ (dlq/act.c): dead letters, then limiters, then
+ * the rest. */
 #include "qstash/dlq/unit.h"
 
+#include "base/json/json.h"
 #include "qstash/dlq/dead_letter.h"
 #include "qstash/rows.h"
 #include "store/values.h"
@@ -10,17 +12,17 @@
 
 enum { TEXTS = 16 * 1024 * 1024, DETAIL = 160, AUDIT_COLUMNS = 6 };
 
-struct corpse { /* while the unit runs */
+struct dead_message { /* while the unit runs */
     struct parcel parcel;
     struct dead dead;
     bool there;
     char id[MESSAGE_ID_TEXT + 1], detail[DETAIL];
 };
 
-/* --- which are there --- */
+/* --- which exist --- */
 
-/* Whoever acts on them holds their letters first, so that the second one finds them gone. */
-static enum err lock_letters(struct tx *tx, const struct dlq_unit *x)
+/* Every unit locks the dead letters first, so that the second of two finds them gone. */
+static enum err dlq_unit_lock_letters(struct tx *tx, const struct dlq_unit *x)
 {
     struct val v[LIMIT_QSTASH_DEAD_STEP];
     size_t n = 0;
@@ -30,13 +32,14 @@ static enum err lock_letters(struct tx *tx, const struct dlq_unit *x)
     return tx_bulk(tx, STMT_letters_lock, v, n, 1, NULL, NULL);
 }
 
-/* Sets x->upto: so many bodies fit into one unit. */
-static enum err read_all(struct tx *tx, struct dlq_unit *x, struct arena *a, struct corpse *all)
+/* Sets x->upto: the bodies up to there fit into one unit. */
+static enum err dlq_unit_read(struct tx *tx, struct dlq_unit *x, struct arena *a,
+                              struct dead_message *all)
 {
     size_t bytes = 0, i;
 
     for (i = x->from; i < x->count && bytes < LIMIT_QSTASH_STEP_BYTES; i++) {
-        struct corpse *c = &all[i];
+        struct dead_message *c = &all[i];
         enum err e;
 
         e = dead_read(tx, a, x->ids[i], x->verb == DLQ_RETRY, &c->parcel, &c->dead);
@@ -50,8 +53,9 @@ static enum err read_all(struct tx *tx, struct dlq_unit *x, struct arena *a, str
     return OK;
 }
 
-/* The gates of queues that are there; one that is made is nobody else's yet. */
-static enum err lock_gates(struct tx *tx, struct dlq_unit *x, const struct corpse *all)
+/* The limiters that exist. A queue that this unit creates needs no lock: no other unit sees it. */
+static enum err dlq_unit_lock_limiters(struct tx *tx, struct dlq_unit *x,
+                                       const struct dead_message *all)
 {
     int64_t lanes[2 * LIMIT_QSTASH_DEAD_STEP];
     size_t n = 0;
@@ -74,8 +78,8 @@ static enum err lock_gates(struct tx *tx, struct dlq_unit *x, const struct corps
     return n ? queue_lock_lanes(tx, lanes, n) : OK;
 }
 
-static enum err put_options(struct dlq_unit *x, struct arena *a, struct parcel *p, int64_t now_ms,
-                            int64_t *ret_not_before_ms)
+static enum err dlq_unit_apply_options(struct dlq_unit *x, struct arena *a, struct parcel *p,
+                                       int64_t now_ms, int64_t *ret_not_before_ms)
 {
     struct input_source source = input_source_of(x->v);
     struct input in = { .parcel = *p };
@@ -95,15 +99,15 @@ static enum err put_options(struct dlq_unit *x, struct arena *a, struct parcel *
     return OK;
 }
 
-static enum err act_on(struct tx *tx, struct dlq_unit *x, struct arena *a, size_t i,
-                       struct corpse *c, int64_t now_ms)
+static enum err dlq_unit_act_on(struct tx *tx, struct dlq_unit *x, struct arena *a, size_t i,
+                                struct dead_message *c, int64_t now_ms)
 {
     struct parcel as_it_was = c->parcel;
     int64_t not_before_ms;
     enum err e = OK;
 
     if (x->verb == DLQ_RETRY) {
-        e = put_options(x, a, &c->parcel, now_ms, &not_before_ms);
+        e = dlq_unit_apply_options(x, a, &c->parcel, now_ms, &not_before_ms);
         if (!e)
             e = dead_repost(x->v->q, tx, &c->parcel, x->new_ids[i], now_ms, not_before_ms);
     }
@@ -113,8 +117,8 @@ static enum err act_on(struct tx *tx, struct dlq_unit *x, struct arena *a, size_
     return e;
 }
 
-static void audit_row(const struct dlq_unit *x, size_t i, struct corpse *c, int64_t now_ms,
-                      struct val v[AUDIT_COLUMNS])
+static void dlq_unit_audit_row(const struct dlq_unit *x, size_t i, struct dead_message *c,
+                               int64_t now_ms, struct val v[AUDIT_COLUMNS])
 {
     char new_id[MESSAGE_ID_TEXT + 1] = "";
 
@@ -131,9 +135,9 @@ static void audit_row(const struct dlq_unit *x, size_t i, struct corpse *c, int6
     v[4] = v[5] = V_NULL;
 }
 
-/* Their letters go, and what was known of their failures; the audit keeps a line. */
-static enum err remove_letters(struct tx *tx, const struct dlq_unit *x, struct corpse *all,
-                               int64_t now_ms)
+/* Deletes the dead letters and their failures, and adds a line to the audit log for each. */
+static enum err dlq_unit_remove_letters(struct tx *tx, const struct dlq_unit *x,
+                                        struct dead_message *all, int64_t now_ms)
 {
     struct val ids[LIMIT_QSTASH_DEAD_STEP], lines[LIMIT_QSTASH_DEAD_STEP * AUDIT_COLUMNS];
     size_t n = 0;
@@ -141,7 +145,7 @@ static enum err remove_letters(struct tx *tx, const struct dlq_unit *x, struct c
 
     for (size_t i = x->from; i < x->upto; i++)
         if (x->did[i]) {
-            audit_row(x, i, &all[i], now_ms, lines + n * AUDIT_COLUMNS);
+            dlq_unit_audit_row(x, i, &all[i], now_ms, lines + n * AUDIT_COLUMNS);
             ids[n++] = v_uuid(&x->ids[i]);
         }
     if (!n)
@@ -152,28 +156,32 @@ static enum err remove_letters(struct tx *tx, const struct dlq_unit *x, struct c
     return e ? e : tx_bulk(tx, STMT_audit_letters, lines, n, AUDIT_COLUMNS, NULL, NULL);
 }
 
-static enum err act_in(struct tx *tx, struct dlq_unit *x, struct arena *a, struct corpse *all)
+static enum err dlq_unit_act(struct tx *tx, struct dlq_unit *x, struct arena *a,
+                             struct dead_message *all)
 {
     int64_t now_ms = env_now_ms(x->v->q->env);
-    enum err e = lock_letters(tx, x);
+    enum err e = dlq_unit_lock_letters(tx, x);
 
     if (!e)
-        e = read_all(tx, x, a, all);
+        e = dlq_unit_read(tx, x, a, all);
     if (!e && x->verb == DLQ_RETRY)
-        e = lock_gates(tx, x, all);
-    for (size_t i = x->from; i < x->upto && !e; i++)
-        if (all[i].there)
-            e = act_on(tx, x, a, i, &all[i], now_ms);
-    return e ? e : remove_letters(tx, x, all, now_ms);
+        e = dlq_unit_lock_limiters(tx, x, all);
+    if (e)
+        return e;
+    for (size_t i = x->from; i < x->upto; i++) {
+        e = all[i].there ? dlq_unit_act_on(tx, x, a, i, &all[i], now_ms) : OK;
+        if (e)
+            return e;
+    }
+    return dlq_unit_remove_letters(tx, x, all, now_ms);
 }
 
 /* --- the unit --- */
 
 enum err dlq_unit_run(struct tx *tx, struct dlq_unit *x)
 {
-    struct corpse *all;
-    struct arena a;
-    enum err e;
+    CLEANUP(arena_release) struct arena a;
+    struct dead_message *all;
 
     x->upto = x->from;
     x->why.text[0] = '\0';
@@ -181,9 +189,7 @@ enum err dlq_unit_run(struct tx *tx, struct dlq_unit *x)
         x->did[i] = false;
     arena_init(&a, TEXTS);
     all = arena_alloc(&a, LIMIT_QSTASH_DEAD_STEP, sizeof(*all));
-    e = all ? act_in(tx, x, &a, all) : ERR_NO_MEMORY;
-    arena_release(&a);
-    return e;
+    return all ? dlq_unit_act(tx, x, &a, all) : ERR_NO_MEMORY;
 }
 
 enum err dlq_unit_check(struct dlq_unit *x)
@@ -191,5 +197,6 @@ enum err dlq_unit_check(struct dlq_unit *x)
     struct parcel any = { .method = S("POST"), .flow_key = S("any") };
     int64_t not_before_ms;
 
-    return put_options(x, &x->v->r->arena, &any, env_now_ms(x->v->q->env), &not_before_ms);
+    return dlq_unit_apply_options(x, &x->v->r->arena, &any, env_now_ms(x->v->q->env),
+                                  &not_before_ms);
 }

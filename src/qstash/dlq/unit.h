@@ -1,6 +1,6 @@
-/* unit.h - one unit of an act on dead parcels: those that are still there are deleted, or
- * retried as new parcels, with their letters, their labels and a line of the audit. Only act.c
- * includes this. */
+/* unit.h - one unit of work on dead messages: those that still exist are deleted, or retried as new
+ * messages, with their dead letters, labels and a line of the audit log. Only act.c includes
+ * this. */
 #pragma once
 
 #include "base/limits.h"
@@ -9,7 +9,7 @@
 #include "qstash/publish/input.h"
 
 struct dlq_unit {
-    struct visit *v;
+    struct qstash_request *v;
     enum dlq_verb verb;
     const struct header *headers; /* options that override what is stored */
     size_t header_count;
@@ -19,11 +19,11 @@ struct dlq_unit {
     size_t from, count;                          /* which of them */
 
     /* what it did */
-    size_t upto; /* so far: bodies have a limit, the next unit goes on from here */
+    size_t upto; /* the next unit goes on from here: one unit takes only so many bytes of bodies */
     bool did[LIMIT_QSTASH_DEAD_STEP];
     struct why why; /* of VALIDATION: the options */
 };
 
 enum err dlq_unit_run(struct tx *tx, struct dlq_unit *x);
-/* What is wrong with the options is wrong whatever they are put on. VALIDATION: why. */
+/* Checks the options, which do not depend on the messages. VALIDATION: why. */
 enum err dlq_unit_check(struct dlq_unit *x);

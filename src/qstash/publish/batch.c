@@ -1,14 +1,14 @@
-/* batch.c - POST /v2/batch: many parcels in one call. Each item is judged by itself: a bad one
- * becomes {"error":"..."} in the answer, the others go out.
+/* batch.c - POST /v2/batch: many messages in one call. Each item is checked by itself: a bad one
+ * becomes {"error":"..."} in the answer, and the others are published.
  *
  *   read all -> [ fill a chunk -> its unit -> its part of the answer ]* -> answer
  *
- * A chunk is a unit of work: LIMIT_BULK items and LIMIT_BULK_BYTES at most, or one item that names
- * a group (which may be several: fan_out.h). Chunks follow each other, so items are taken in their
- * order, and one that repeats an item before it is found out. Where the store fails, what was
- * stored before stays and is answered; all items from there on get the error; but if nothing is
- * stored yet, the call as a whole fails.
- */
+ * A chunk is a unit of work: at most LIMIT_BULK items and LIMIT_BULK_BYTES, or one item that names
+ * a group (which may take several units: fan_out.h). Chunks run one after the other, so:
+ *   (1) Items are stored in their order, and an item that repeats an earlier one is recognized.
+ *   (2) If the store fails, the chunks before stay and are answered, and all other items get the
+ *       error. If nothing is stored yet, the whole call fails.
+ * A crash leaves the committed chunks without an answer; deduplication tells a repeat apart. */
 #include "base/limits.h"
 #include "qstash/endpoint.h"
 #include "qstash/publish/batch_item.h"
@@ -23,9 +23,9 @@ struct batch_slot { /* an item of the chunk */
     bool good;
 };
 
-struct batch { /* one call, in the request's arena */
+struct batch { /* one API call, in the request's arena */
     struct unit unit;
-    struct visit *v;
+    struct qstash_request *v;
     struct input_source common;
     struct batch_item *items;
     size_t count, next;       /* those before next are in the answer or in the chunk */
@@ -39,7 +39,7 @@ struct batch { /* one call, in the request's arena */
     struct buf out;
 };
 
-static void go_on(struct batch *b);
+static void batch_continue(struct batch *b);
 
 /* --- the unit --- */
 
@@ -69,15 +69,15 @@ static void batch_release(struct batch *b)
     arena_release(&b->arena);
 }
 
-static void add_comma(struct batch *b)
+static void batch_add_comma(struct batch *b)
 {
-    if (b->out.n && b->out.p[b->out.n - 1] != '[') /* empty: there was no memory for its '[' */
+    if (b->out.n && b->out.p[b->out.n - 1] != '[') /* empty if there was no memory for the '[' */
         buf_char(&b->out, ',');
 }
 
-static void add_error(struct batch *b, struct str words)
+static void batch_add_error(struct batch *b, struct str words)
 {
-    add_comma(b);
+    batch_add_comma(b);
     buf_add(&b->out, S("{\"error\":"));
     buf_json(&b->out, words);
     buf_char(&b->out, '}');
@@ -89,100 +89,100 @@ static void batch_answer(struct batch *b)
 
     buf_char(&out, ']');
     batch_release(b);
-    visit_buf(b->v, 200, &out);
+    qstash_reply(b->v, 200, &out);
 }
 
-static void give_up(struct batch *b, enum err e)
+static void batch_fail(struct batch *b, enum err e)
 {
     batch_release(b);
     buf_release(&b->out);
-    visit_err(b->v, e);
+    qstash_reply_err(b->v, e);
 }
 
-static void add_slot(struct batch *b, const struct batch_slot *s)
+static void batch_add_slot(struct batch *b, const struct batch_slot *s)
 {
     if (!s->good) {
-        add_error(b, str_of(s->in.why.text));
+        batch_add_error(b, str_of(s->in.why.text));
         return;
     }
     if (s->posting.refused) {
-        add_error(b, S(QUEUES_FULL));
+        batch_add_error(b, S(QUEUES_FULL));
         return;
     }
-    add_comma(b);
+    batch_add_comma(b);
     posting_write(&b->out, &s->posting, false);
 }
 
-static void add_group(struct batch *b, enum err e)
+static void batch_add_group(struct batch *b, enum err e)
 {
     if (e == ERR_NOT_FOUND) {
-        add_error(b, S("url group not found; a url begins with http:// or https://"));
+        batch_add_error(b, S("url group not found; a url begins with http:// or https://"));
         return;
     }
     if (!b->mailing.done && b->mailing.all[0].refused) {
-        add_error(b, S(QUEUES_FULL));
+        batch_add_error(b, S(QUEUES_FULL));
         return;
     }
-    add_comma(b);
+    batch_add_comma(b);
     mailing_write(&b->out, &b->mailing, e);
 }
 
-/* The chunk's items and all behind it. Of a group, some members may have been stored. */
-static void fail_rest(struct batch *b, enum err e, struct str words)
+/* Answers the chunk's items and all after them. Some members of a group may be stored. */
+static void batch_fail_rest(struct batch *b, enum err e, struct str words)
 {
     bool some = b->to_group && b->mailing.done;
 
     if (some)
-        add_group(b, e);
+        batch_add_group(b, e);
     for (size_t i = 0; i < b->slot_count && !some; i++)
-        add_error(b, b->slots[i].good ? words : str_of(b->slots[i].in.why.text));
+        batch_add_error(b, b->slots[i].good ? words : str_of(b->slots[i].in.why.text));
     for (size_t i = b->next; i < b->count; i++)
-        add_error(b, words);
+        batch_add_error(b, words);
     batch_answer(b);
 }
 
-static bool group_goes_on(struct batch *b)
+static bool batch_group_continues(struct batch *b)
 {
     struct mailing *m = &b->mailing;
 
     return b->to_group && (m->done || !m->all[0].refused) && mailing_goes_on(m);
 }
 
-static void chunk_done(struct unit *u)
+static void batch_chunk_done(struct unit *u)
 {
     struct batch *b = CONTAINER_OF(u, struct batch, unit);
     enum err e = u->err == ERR_CONFLICT ? OK : u->err; /* see postings_store() */
 
     if (e && !(b->to_group && e == ERR_NOT_FOUND)) {
         if (b->stored)
-            fail_rest(b, e, str_of(err_words(e, LANG_EN)));
+            batch_fail_rest(b, e, str_of(err_words(e, LANG_EN)));
         else
-            give_up(b, e);
+            batch_fail(b, e);
         return;
     }
     b->stored |= !e;
-    if (!e && group_goes_on(b)) {
+    if (!e && batch_group_continues(b)) {
         store_post(b->v->q->store, &b->unit);
         return;
     }
     if (b->to_group)
-        add_group(b, e);
+        batch_add_group(b, e);
     for (size_t i = 0; !b->to_group && i < b->slot_count; i++)
-        add_slot(b, &b->slots[i]);
-    go_on(b);
+        batch_add_slot(b, &b->slots[i]);
+    batch_continue(b);
 }
 
 /* --- the chunk --- */
 
-static void set_posting(struct batch *b, struct batch_slot *s)
+static void slot_init(struct batch *b, struct batch_slot *s)
 {
     s->posting.parcel = s->in.parcel;
     posting_init(&s->posting, &s->in, env_uuid(b->v->q->env), b->common.now_ms);
     b->unit.bytes += s->in.parcel.body.n + s->in.parcel.header.n + 2 * s->in.parcel.url.n;
 }
 
-/* What is wrong with the item goes to its slot; what is wrong with us is returned. */
-static enum err read_item(struct batch *b, struct batch_slot *s)
+/* A fault of the item goes into its slot; only our own failures are returned. */
+static enum err slot_read(struct batch *b, struct batch_slot *s)
 {
     enum err e = batch_item_input(&b->arena, &b->items[b->next], &b->common, &s->in);
 
@@ -194,27 +194,27 @@ static enum err read_item(struct batch *b, struct batch_slot *s)
     return e == ERR_VALIDATION || e == ERR_TOO_LARGE ? OK : e;
 }
 
-/* Sets *ret_more: whether another one may follow it. */
-static enum err take_item(struct batch *b, bool *ret_more)
+/* *ret_more: another item may follow in this chunk. */
+static enum err batch_take_item(struct batch *b, bool *ret_more)
 {
     struct batch_slot *s = &b->slots[b->slot_count];
-    enum err e = read_item(b, s);
+    enum err e = slot_read(b, s);
     bool to_group = s->good && s->in.group.n;
 
     *ret_more = !to_group;
     if (e || (to_group && b->slot_count))
-        return e; /* it begins the next one */
+        return e; /* the group begins the next chunk */
     if (to_group && !mailing_init(&b->mailing, b->v->q->env, &b->arena, &s->in, b->common.now_ms))
         return ERR_NO_MEMORY;
     b->to_group = to_group;
     if (s->good && !to_group)
-        set_posting(b, s);
+        slot_init(b, s);
     b->next++;
     b->slot_count++;
     return OK;
 }
 
-static enum err fill_chunk(struct batch *b)
+static enum err batch_fill_chunk(struct batch *b)
 {
     bool more = true;
     enum err e = OK;
@@ -225,11 +225,11 @@ static enum err fill_chunk(struct batch *b)
     b->slot_count = 0;
     while (!e && more && b->slot_count < LIMIT_BULK && b->next < b->count &&
            b->unit.bytes < LIMIT_BULK_BYTES)
-        e = take_item(b, &more);
+        e = batch_take_item(b, &more);
     return e;
 }
 
-static bool has_good(const struct batch *b)
+static bool batch_has_good(const struct batch *b)
 {
     for (size_t i = 0; i < b->slot_count; i++)
         if (b->slots[i].good)
@@ -237,7 +237,7 @@ static bool has_good(const struct batch *b)
     return false;
 }
 
-static void go_on(struct batch *b)
+static void batch_continue(struct batch *b)
 {
     while (b->next < b->count) {
         enum err e;
@@ -245,28 +245,28 @@ static void go_on(struct batch *b)
         b->slot_count = 0;
         if (b->out.n > LIMIT_QSTASH_BATCH_ANSWER) {
             b->to_group = false;
-            fail_rest(b, OK, S("the batch makes too many messages"));
+            batch_fail_rest(b, OK, S("the batch makes too many messages"));
             return;
         }
-        e = fill_chunk(b);
+        e = batch_fill_chunk(b);
         if (e) {
             b->unit.err = e;
-            chunk_done(&b->unit);
+            batch_chunk_done(&b->unit);
             return;
         }
-        if (has_good(b)) {
+        if (batch_has_good(b)) {
             store_post(b->v->q->store, &b->unit);
             return;
         }
         for (size_t i = 0; i < b->slot_count; i++)
-            add_slot(b, &b->slots[i]);
+            batch_add_slot(b, &b->slots[i]);
     }
     batch_answer(b);
 }
 
 /* --- the call --- */
 
-static struct batch *batch_new(struct visit *v)
+static struct batch *batch_new(struct qstash_request *v)
 {
     static const struct unit_kind kind = { "qstash.batch", UNIT_FRONT, batch_run, NULL };
     struct batch *b = arena_alloc(&v->r->arena, 1, sizeof(*b));
@@ -278,7 +278,7 @@ static struct batch *batch_new(struct visit *v)
         return NULL;
     b->v = v;
     b->unit = (struct unit){
-        .kind = &kind, .executor = v->r->executor, .done = chunk_done, .arena = &b->arena
+        .kind = &kind, .executor = v->r->executor, .done = batch_chunk_done, .arena = &b->arena
     };
     b->common = (struct input_source){ .caller_ip = request_client_ip(v->r),
                                        .now_ms = env_now_ms(v->q->env),
@@ -286,11 +286,11 @@ static struct batch *batch_new(struct visit *v)
     arena_init(&b->list, LIMIT_QSTASH_BATCH);
     arena_init(&b->arena, 2 * LIMIT_QSTASH_BATCH);
     buf_init(&b->out, LIMIT_REPLY);
-    buf_char(&b->out, '['); /* a failed buffer fails the answer */
+    buf_char(&b->out, '['); /* if this fails, so does the answer */
     return b;
 }
 
-void qstash_batch(struct visit *v)
+void qstash_batch(struct qstash_request *v)
 {
     struct batch *b = batch_new(v);
     struct json_fault fault;
@@ -298,7 +298,7 @@ void qstash_batch(struct visit *v)
         b ? batch_items_read(&b->list, v->r->body, &b->items, &b->count, &fault) : ERR_NO_MEMORY;
 
     if (!e) {
-        go_on(b);
+        batch_continue(b);
         return;
     }
     if (b) {
@@ -306,8 +306,8 @@ void qstash_batch(struct visit *v)
         buf_release(&b->out);
     }
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "the body must be an array of items; at byte %zu: %s", fault.offset,
-                    fault.why);
+        qstash_reply_error(v, 400, "the body must be an array of items; at byte %zu: %s",
+                           fault.offset, fault.why);
     else
-        visit_err(v, e);
+        qstash_reply_err(v, e);
 }

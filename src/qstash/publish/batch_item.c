@@ -1,16 +1,12 @@
-/* batch_item.c - cuts a batch into its items by counting brackets, lets the strict scanner judge
- * each, and reads what it passed. So a large batch needs no tree, and the scanner's limits on depth
- * and number are those of one item. */
+/* batch_item.c - cuts a batch into items by counting brackets, checks each with the strict JSON
+ * scanner, and reads the ones that passed. So a large batch needs no tree, and the scanner's limits
+ * on depth and number apply to each item. */
 #include "qstash/publish/batch_item.h"
 
 #include "base/limits.h"
+#include "qstash/publish/input_reader.h"
 
 #include <string.h>
-
-static struct str batch_item_behind(struct str s, size_t n)
-{
-    return (struct str){ s.p + n, s.n - n };
-}
 
 static bool is_blank(char c)
 {
@@ -20,13 +16,13 @@ static bool is_blank(char c)
 static struct str skip_blanks(struct str s)
 {
     while (s.n && is_blank(s.p[0]))
-        s = batch_item_behind(s, 1);
+        s = str_behind(s, 1);
     return s;
 }
 
 /* --- cutting --- */
 
-/* s begins with a quote; how many bytes there are until behind the next one. */
+/* The size of the string that s begins with, both quotes included. */
 static size_t string_size(struct str s)
 {
     size_t n = 1;
@@ -36,7 +32,7 @@ static size_t string_size(struct str s)
     return n < s.n ? n + 1 : s.n;
 }
 
-/* Up to the comma or bracket that ends a value; whether it is one the scanner will say. */
+/* Cuts off everything up to the comma or bracket that ends a value. The scanner checks it later. */
 static struct str cut_value(struct str *s)
 {
     struct str value = *s;
@@ -49,19 +45,19 @@ static struct str cut_value(struct str *s)
         if (!depth && (c == ',' || c == ']' || c == '}'))
             break;
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        n += c == '"' ? string_size(batch_item_behind(*s, n)) : 1;
+        n += c == '"' ? string_size(str_behind(*s, n)) : 1;
     }
     value.n = n;
-    *s = batch_item_behind(*s, n);
+    *s = str_behind(*s, n);
     return value;
 }
 
-static bool batch_item_take(struct str *s, char c)
+static bool take_char(struct str *s, char c)
 {
     *s = skip_blanks(*s);
     if (!s->n || s->p[0] != c)
         return false;
-    *s = batch_item_behind(*s, 1);
+    *s = str_behind(*s, 1);
     return true;
 }
 
@@ -137,7 +133,7 @@ static enum err add_all(struct batch_item_list *l, struct str *rest)
         e = batch_item_add(l, value);
         if (e)
             return e;
-    } while (batch_item_take(rest, ','));
+    } while (take_char(rest, ','));
     return OK;
 }
 
@@ -148,13 +144,13 @@ enum err batch_items_read(struct arena *a, struct str text, struct batch_item **
     struct str rest = text;
     enum err e;
 
-    if (!batch_item_take(&rest, '['))
+    if (!take_char(&rest, '['))
         return batch_item_refuse(&l, rest, "an array was expected");
-    if (!batch_item_take(&rest, ']')) {
+    if (!take_char(&rest, ']')) {
         e = add_all(&l, &rest);
         if (e)
             return e;
-        if (!batch_item_take(&rest, ']'))
+        if (!take_char(&rest, ']'))
             return batch_item_refuse(&l, rest, "the array does not end");
     }
     rest = skip_blanks(rest);
@@ -172,7 +168,7 @@ static enum err refuse_item(struct input *in, const char *why)
     return why_err(&in->why, ERR_VALIDATION, "%s", why);
 }
 
-static enum err text_of(struct arena *a, const struct json_value *v, struct str *ret_text)
+static enum err string_text(struct arena *a, const struct json_value *v, struct str *ret_text)
 {
     *ret_text = v->raw;
     return v->has_escape ? json_unescape(a, v, ret_text) : OK;
@@ -183,18 +179,18 @@ static bool is_absent(const struct json_value *v)
     return v->type == JSON_ABSENT || v->type == JSON_NULL;
 }
 
-/* The string that s begins with. */
+/* Cuts off and decodes the string that s begins with. */
 static enum err take_string(struct arena *a, struct str *s, struct str *ret_text)
 {
     size_t n = string_size(*s);
     struct json_value v = { .type = JSON_STRING, .raw = { s->p + 1, n - 2 } };
 
     v.has_escape = v.raw.n && memchr(v.raw.p, '\\', v.raw.n);
-    *s = batch_item_behind(*s, n);
-    return text_of(a, &v, ret_text);
+    *s = str_behind(*s, n);
+    return string_text(a, &v, ret_text);
 }
 
-/* A number and a word stand for themselves; null is as if it were not there. */
+/* A number or a word is taken as its text; null counts as absent. */
 static enum err take_value(struct arena *a, struct str *s, struct input *in, struct str *ret_text)
 {
     struct str value;
@@ -210,7 +206,7 @@ static enum err take_value(struct arena *a, struct str *s, struct input *in, str
     return OK;
 }
 
-/* json is an object that the scanner has passed. */
+/* json is an object that has passed the scanner. */
 static enum err read_headers(struct arena *a, struct str json, struct input *in,
                              struct header **ret_headers, size_t *ret_count)
 {
@@ -218,14 +214,14 @@ static enum err read_headers(struct arena *a, struct str json, struct input *in,
     enum err e = h ? OK : ERR_NO_MEMORY;
     size_t n = 0, bytes = 0;
 
-    json = batch_item_behind(json, 1);
-    while (!e && !batch_item_take(&json, '}')) {
-        batch_item_take(&json, ',');
+    json = str_behind(json, 1);
+    while (!e && !take_char(&json, '}')) {
+        take_char(&json, ',');
         json = skip_blanks(json);
         if (n == LIMIT_HEADER_COUNT || bytes > LIMIT_HEADERS)
             return refuse_item(in, "there are too many headers");
         e = take_string(a, &json, &h[n].name);
-        batch_item_take(&json, ':');
+        take_char(&json, ':');
         json = skip_blanks(json);
         if (!e)
             e = take_value(a, &json, in, &h[n].value);
@@ -261,13 +257,13 @@ enum err batch_item_input(struct arena *a, const struct batch_item *item,
 
     s.is_text = true;
     if (!e)
-        e = text_of(a, &item->destination, &s.destination);
+        e = string_text(a, &item->destination, &s.destination);
     if (!e && item->headers.type == JSON_OBJECT)
         e = read_headers(a, item->headers.raw, ret_input, &headers, &s.header_count);
     if (!e && item->body.type == JSON_STRING)
-        e = text_of(a, &item->body, &s.body);
+        e = string_text(a, &item->body, &s.body);
     if (!e && item->queue.type == JSON_STRING)
-        e = text_of(a, &item->queue, &s.queue);
+        e = string_text(a, &item->queue, &s.queue);
     s.headers = headers;
     return e ? e : input_read(a, &s, ret_input);
 }

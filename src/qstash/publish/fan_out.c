@@ -1,3 +1,6 @@
+/* fan_out.c - a publish to a URL group. The first unit of work reads the members; each unit stores
+ * as many messages as fit into LIMIT_QSTASH_STEP_BYTES. A crash leaves the messages of the
+ * committed units; the others were never stored. */
 #include "qstash/publish/fan_out.h"
 
 #include "base/buf.h"
@@ -17,7 +20,7 @@ bool mailing_init(struct mailing *m, struct env *env, struct arena *a, const str
 
 /* --- units --- */
 
-static bool fan_out_address(struct posting *p, const struct input *in, const struct member *m)
+static bool posting_address(struct posting *p, const struct input *in, const struct member *m)
 {
     p->parcel = in->parcel;
     p->parcel.topic = in->group;
@@ -25,7 +28,7 @@ static bool fan_out_address(struct posting *p, const struct input *in, const str
     return parcel_set_url(&p->parcel, m->url);
 }
 
-static enum err address_all(struct tx *tx, struct arena *a, struct mailing *m)
+static enum err mailing_address(struct tx *tx, struct arena *a, struct mailing *m)
 {
     struct member *members;
     enum err e = group_members(tx, a, m->in->group, &members, &m->count);
@@ -36,8 +39,8 @@ static enum err address_all(struct tx *tx, struct arena *a, struct mailing *m)
     if (!m->all)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < m->count; i++) {
-        if (!fan_out_address(&m->all[i], m->in, &members[i]))
-            return ERR_INTERNAL; /* it was checked when it came in */
+        if (!posting_address(&m->all[i], m->in, &members[i]))
+            return ERR_INTERNAL; /* it was checked when it was added */
         posting_init(&m->all[i], m->in, m->ids[i], m->now_ms);
     }
     return OK;
@@ -64,7 +67,7 @@ enum err mailing_run(struct qstash *q, struct tx *tx, struct arena *a, struct ma
     enum err e = fault_point(&tx_env(tx)->faults, "qstash.group");
 
     if (!e && !m->done)
-        e = address_all(tx, a, m);
+        e = mailing_address(tx, a, m);
     return e ? e : mailing_store(q, tx, m);
 }
 
@@ -76,7 +79,7 @@ bool mailing_goes_on(struct mailing *m)
 
 /* --- the answer --- */
 
-static void write_failure(struct buf *b, const struct posting *p, const char *words)
+static void posting_write_failure(struct buf *b, const struct posting *p, const char *words)
 {
     buf_add(b, S("{\"error\":"));
     buf_json(b, str_of(words));
@@ -94,9 +97,9 @@ void mailing_write(struct buf *b, const struct mailing *m, enum err e)
         if (i)
             buf_char(b, ',');
         if (i >= m->done)
-            write_failure(b, p, err_words(e, LANG_EN));
+            posting_write_failure(b, p, err_words(e, LANG_EN));
         else if (p->refused)
-            write_failure(b, p, QUEUES_FULL);
+            posting_write_failure(b, p, QUEUES_FULL);
         else
             posting_write(b, p, true);
     }

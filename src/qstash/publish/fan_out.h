@@ -1,6 +1,6 @@
-/* fan_out.h - a publish to a URL group: a parcel for each member that it has at that moment, in as
- * few units as their bodies allow. A megabyte for a hundred members is a hundred megabytes; in one
- * unit, nobody else would write for half a second. */
+/* fan_out.h - a publish to a URL group: a message for each present member, in as few units of work
+ * as the bodies allow. A body of 1 MB for a hundred members is 100 MB; stored in one unit, it would
+ * block all other writers for half a second. */
 #pragma once
 
 #include "base/why.h"
@@ -12,29 +12,29 @@ struct mailing {
     int64_t now_ms;
     struct posting *all; /* in the order of the members; read by the first unit */
     size_t count;
-    size_t done; /* so many of them are stored */
-    size_t upto; /* set by each unit: so many will be */
+    size_t done; /* so many are stored */
+    size_t upto; /* set by each unit: so many are stored once it commits */
 };
 
 /* False: the arena is full. in and the arena outlive the mailing. */
 bool mailing_init(struct mailing *m, struct env *env, struct arena *a, const struct input *in,
                   int64_t now_ms);
-/* In a unit, whose arena it is: the next ones. NOT_FOUND: there is no such group. CONFLICT: as with
+/* Stores the next ones; a is the unit's arena. NOT_FOUND: there is no such group. CONFLICT: as with
  * postings_store(). */
 enum err mailing_run(struct qstash *q, struct tx *tx, struct arena *a, struct mailing *m);
-/* Behind a unit that went well. True: another one has to follow. */
+/* After a unit that committed. True: another unit must follow. */
 bool mailing_goes_on(struct mailing *m);
 
-/* Of all and count are given, and nothing else: the next ones. */
+/* The same where only all, count and done are set. */
 enum err mailing_store(struct qstash *q, struct tx *tx, struct mailing *m);
 
-/* [{...},{...}]; those that were not stored say why: e is what the last unit said. */
+/* [{...},{...}]; those that were not stored report e, the error of the last unit. */
 void mailing_write(struct buf *b, const struct mailing *m, enum err e);
 
-/* --- fan_out_rest.c: where nobody waits for it --- */
+/* --- fan_out_rest.c: the fan-out of a schedule, where no request waits --- */
 
-/* In the unit that stored the first ones: a message of the schedules' kind that goes on with the
- * others. It is told from a wake-up by mailing_is_rest(), and run by mailing_go_on(). */
+/* In the unit that stored the first ones: adds a job of the schedules' kind that stores the others.
+ * mailing_is_rest() tells it from a wake-up of a schedule; mailing_go_on() runs it. */
 enum err mailing_leave_rest(struct qstash *q, struct tx *tx, const struct mailing *m);
 bool mailing_is_rest(const struct message *m);
 enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, struct why *why);

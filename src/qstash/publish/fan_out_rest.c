@@ -1,15 +1,16 @@
-/* fan_out_rest.c - the rest of a mailing that a schedule began, some at a time. Who is left stands
- * in a message, line by line: the id that was made for it, its url, its name. All else is as in the
- * first one that was stored: a content never changes, while schedule and group may be others by
- * now. */
+/* fan_out_rest.c - the rest of a fan-out that a schedule began, one job after the other. The job's
+ * body has a line for each message that is left: its id, url and member name. Everything else is
+ * copied from the first message that was stored, because a stored content never changes, while the
+ * schedule and the group may have changed. A crash leaves the job of the last commit. */
 #include "base/buf.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "qstash/publish/fan_out.h"
 #include "qstash/schedule/schedules.h"
 
 enum { REST_TEXT = LIMIT_QSTASH_ENDPOINTS * (LIMIT_QSTASH_MEMBER_URL + LIMIT_QSTASH_NAME + 64) };
 
-static void write_line(struct buf *b, const struct parcel *p)
+static void rest_write_line(struct buf *b, const struct parcel *p)
 {
     char id[MESSAGE_ID_TEXT + 1];
 
@@ -22,8 +23,8 @@ static void write_line(struct buf *b, const struct parcel *p)
     buf_char(b, '\n');
 }
 
-static enum err fan_out_rest_leave(struct qstash *q, struct tx *tx, const struct mailing *m,
-                                   struct str model)
+static enum err rest_add_job(struct qstash *q, struct tx *tx, const struct mailing *m,
+                             struct str model)
 {
     int64_t now_ms = env_now_ms(q->env);
     struct queue_new next = {
@@ -34,7 +35,7 @@ static enum err fan_out_rest_leave(struct qstash *q, struct tx *tx, const struct
 
     buf_init(&b, REST_TEXT);
     for (size_t i = m->done; i < m->count; i++)
-        write_line(&b, &m->all[i].parcel);
+        rest_write_line(&b, &m->all[i].parcel);
     next.body = buf_str(&b);
     e = b.failed ? ERR_NO_MEMORY : queue_add(q->queue, tx, now_ms, &next, 1);
     buf_release(&b);
@@ -46,12 +47,12 @@ enum err mailing_leave_rest(struct qstash *q, struct tx *tx, const struct mailin
     char model[MESSAGE_ID_TEXT + 1];
 
     message_id_text(m->all[0].parcel.id, model);
-    return fan_out_rest_leave(q, tx, m, str_of(model));
+    return rest_add_job(q, tx, m, str_of(model));
 }
 
-/* --- going on --- */
+/* --- the job --- */
 
-static enum err read_rest(struct arena *a, struct str lines, const struct parcel *model,
+static enum err rest_read(struct arena *a, struct str lines, const struct parcel *model,
                           struct mailing *m)
 {
     m->all = arena_alloc(a, LIMIT_QSTASH_ENDPOINTS, sizeof(*m->all));
@@ -69,27 +70,28 @@ static enum err read_rest(struct arena *a, struct str lines, const struct parcel
     return m->count && !lines.n ? OK : ERR_VALIDATION;
 }
 
-static enum err go_on(struct qstash *q, struct tx *tx, struct arena *a, const struct message *msg,
-                      struct why *why)
+static enum err rest_store(struct qstash *q, struct tx *tx, struct arena *a,
+                           const struct message *msg, struct why *why)
 {
     struct mailing m = { .count = 0 };
     struct parcel model;
     struct uuid id;
-    enum err e = message_id_parse(msg->ref, &id) ? OK : ERR_VALIDATION;
+    enum err e;
 
-    if (!e)
-        e = parcel_read(tx, a, id, true, &model);
+    if (!message_id_parse(msg->ref, &id))
+        return ERR_VALIDATION;
+    e = parcel_read(tx, a, id, true, &model);
     if (e == ERR_NOT_FOUND)
         why_set(why, "what it should send is not stored any more");
     if (!e)
-        e = read_rest(a, msg->body, &model, &m);
+        e = rest_read(a, msg->body, &model, &m);
     if (!e)
         e = mailing_store(q, tx, &m);
-    if (!e && m.all[0].refused) {
-        why_set(why, "%s", QUEUES_FULL);
-        e = ERR_UNPROCESSABLE;
-    }
-    return e || !mailing_goes_on(&m) ? e : fan_out_rest_leave(q, tx, &m, msg->ref);
+    if (e)
+        return e;
+    if (m.all[0].refused)
+        return why_err(why, ERR_UNPROCESSABLE, "%s", QUEUES_FULL);
+    return mailing_goes_on(&m) ? rest_add_job(q, tx, &m, msg->ref) : OK;
 }
 
 bool mailing_is_rest(const struct message *m)
@@ -99,11 +101,8 @@ bool mailing_is_rest(const struct message *m)
 
 enum err mailing_go_on(struct qstash *q, struct tx *tx, const struct message *m, struct why *why)
 {
-    struct arena a;
-    enum err e;
+    CLEANUP(arena_release) struct arena a;
 
     arena_init(&a, 4 * LIMIT_QSTASH_BODY);
-    e = go_on(q, tx, &a, m, why);
-    arena_release(&a);
-    return e;
+    return rest_store(q, tx, &a, m, why);
 }

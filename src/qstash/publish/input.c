@@ -1,5 +1,5 @@
-/* input.c - a request becomes a parcel: destination and query first, then the headers, then what
- * the query said in their place, and last what only all of it together can tell. */
+/* input.c - a request becomes a message: first destination and query, then the headers, then the
+ * options of the query that no header gave, and last the checks that need all of them. */
 #include "qstash/publish/input.h"
 
 #include "base/limits.h"
@@ -53,7 +53,7 @@ static bool take_content_type(struct reading *r, const struct header *h)
     return input_text(r, h->name, h->value, &r->content_type);
 }
 
-/* Most headers are none of ours, and are not looked at twice. */
+/* Most headers are not ours, so the prefix is checked before anything else. */
 static bool take_header(struct reading *r, const struct header *h)
 {
     static const struct str prefix = { "upstash-", 8 };
@@ -61,9 +61,9 @@ static bool take_header(struct reading *r, const struct header *h)
 
     if (str_eq_nocase(h->name, S("content-type")))
         return take_content_type(r, h);
-    if (h->name.n <= prefix.n || !str_eq_nocase((struct str){ h->name.p, prefix.n }, prefix))
+    if (h->name.n <= prefix.n || !starts_nocase(h->name, prefix))
         return true;
-    option = (struct str){ h->name.p + prefix.n, h->name.n - prefix.n };
+    option = str_behind(h->name, prefix.n);
     return input_text(r, h->name, h->value, &text) && input_option(r, h->name, option, text);
 }
 
@@ -135,14 +135,14 @@ enum err input_override(struct arena *a, const struct input_source *s, struct in
     return r.err;
 }
 
-struct input_source input_source_of(const struct visit *v)
+struct input_source input_source_of(const struct qstash_request *v)
 {
     const struct request *r = v->r;
 
     return (struct input_source){
         .destination = v->rest,
         .query = v->query,
-        .has_query = v->query.p > v->rest.p + v->rest.n, /* one byte of the target between them */
+        .has_query = v->query.p > v->rest.p + v->rest.n, /* the '?' lies between them */
         .headers = r->headers,
         .header_count = r->header_count,
         .body = r->body,

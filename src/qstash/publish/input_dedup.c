@@ -1,6 +1,6 @@
-/* input_dedup.c - when two parcels are the same one: by the id that their publisher gave, or by
- * destination, body, Content-Type and all headers that are sent along. The key is a hash, so any id
- * fits and nothing of it stands in the database.
+/* input_dedup.c - which messages count as the same one: by the id that the publisher gave, or by
+ * destination, body, Content-Type and all forwarded headers. The key is a hash, so an id of any
+ * length fits, and neither id nor content is stored with it.
  *
  *   by id        base = H("id", id)                    key = base; of a group's member H(base, url)
  *   by content   base = H("content", group, headers, body)                     key = H(base, url)
@@ -15,10 +15,10 @@
 static void input_dedup_must(int worked)
 {
     if (!worked)
-        abort(); /* only without memory; another key would let a duplicate in */
+        abort(); /* out of memory; a wrong key would let a duplicate in */
 }
 
-/* With its length before it, so that no two lists of parts are the same bytes. */
+/* Hashes the length first, so that no two lists of parts are the same bytes. */
 static void hash_part(EVP_MD_CTX *md, struct str s)
 {
     unsigned char n[8];
@@ -41,7 +41,7 @@ static void hash_content(EVP_MD_CTX *md, struct reading *r)
 {
     struct header_list *l = &r->forward;
 
-    if (l->n) /* their order says nothing, and proxies change it */
+    if (l->n) /* their order means nothing, and proxies change it */
         qsort(l->all, l->n, sizeof(*l->all), by_name_then_value);
     hash_part(md, S("content"));
     hash_part(md, r->in->group);

@@ -1,4 +1,5 @@
-/* input_forward.c - the headers that go along with a parcel and with its callbacks, as JSON. */
+/* input_forward.c - the headers that are forwarded with a message and with its callbacks, as JSON;
+ * and the configuration of the callbacks. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* --- which never go along --- */
+/* --- headers that are never forwarded --- */
 
 static bool is_in(struct str name, const char *const *names, size_t n)
 {
@@ -17,7 +18,7 @@ static bool is_in(struct str name, const char *const *names, size_t n)
     return false;
 }
 
-/* They speak of one connection, or are ours to say. */
+/* They belong to one connection, or are set by us. */
 static bool is_reserved(struct str name)
 {
     static const char *const names[] = {
@@ -49,7 +50,7 @@ static bool is_reserved(struct str name)
     return is_in(name, names, COUNT(names));
 }
 
-/* What the publisher's client adds by itself. */
+/* Headers that the publisher's HTTP client adds by itself. */
 static bool is_noise(struct str name)
 {
     static const char *const names[] = { "accept",          "accept-language", "sec-fetch-mode",
@@ -115,7 +116,7 @@ static bool is_named_in(struct str list, struct str name)
     return false;
 }
 
-/* "Connection: x-hop" makes x-hop a matter of that connection. */
+/* "Connection: x-hop" says that x-hop belongs to that connection. */
 static bool is_of_connection(const struct reading *r, struct str name)
 {
     for (size_t i = 0; i < r->s->header_count; i++)
@@ -125,7 +126,7 @@ static bool is_of_connection(const struct reading *r, struct str name)
     return false;
 }
 
-/* The token that let the publisher in is a secret between him and us. */
+/* The publisher's token for this API must not reach the destination. */
 static bool is_our_token(const struct header *h)
 {
     struct str rest = h->value;
@@ -140,9 +141,9 @@ bool input_forward_all(struct reading *r)
 
     for (size_t i = 0; i < r->s->header_count; i++) {
         const struct header *h = &r->s->headers[i];
-        struct str prefix = { h->name.p, h->name.n < 8 ? h->name.n : 8 }, text;
+        struct str text;
 
-        if (str_eq_nocase(prefix, S("upstash-")) || is_noise(h->name) || is_our_token(h) ||
+        if (starts_nocase(h->name, S("upstash-")) || is_noise(h->name) || is_our_token(h) ||
             is_of_connection(r, h->name) || list_has(&r->forward, explicit, h->name))
             continue;
         if (!input_text(r, h->name, h->value, &text) ||
@@ -154,7 +155,7 @@ bool input_forward_all(struct reading *r)
 
 /* --- as JSON --- */
 
-/* What is there already stays, unless it is given anew. */
+/* Keeps the message's headers that are not given again. */
 static bool merge_known(struct reading *r)
 {
     size_t fresh = r->forward.n, count;
@@ -214,7 +215,7 @@ static void write_callback(struct buf *b, const struct callback_input *c)
     buf_char(b, '}');
 }
 
-/* One that is asked for replaces one that is there. */
+/* A callback that is given replaces the stored one. */
 static void add_side(struct buf *b, const char *name, const struct callback_input *c,
                      struct str known)
 {

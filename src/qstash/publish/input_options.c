@@ -1,6 +1,6 @@
-/* input_options.c - the Upstash-* headers, one reader each. A header that is not known is not
- * looked at: other programs of the vendor have more of them; but one that asks for a workflow is
- * refused, since it would be run by half. */
+/* input_options.c - the Upstash-* headers, with a reader for each. Unknown ones are ignored,
+ * because the vendor's other products have more of them. One that asks for a workflow is rejected,
+ * since a workflow would only be executed in part. */
 #include "base/limits.h"
 #include "base/time/zone.h"
 #include "domain/cron.h"
@@ -10,17 +10,7 @@
 
 #include <string.h>
 
-static struct str input_options_behind(struct str s, size_t n)
-{
-    return (struct str){ s.p + n, s.n - n };
-}
-
-static bool starts_nocase(struct str s, struct str prefix)
-{
-    return s.n >= prefix.n && str_eq_nocase((struct str){ s.p, prefix.n }, prefix);
-}
-
-/* --- values that several have --- */
+/* --- values that several options have --- */
 
 static bool read_method(struct reading *r, struct str name, struct str v, struct str *ret_method)
 {
@@ -93,7 +83,7 @@ static bool read_name(struct reading *r, struct str name, struct str v, struct s
                         STR_ARG(name), LIMIT_QSTASH_NAME);
 }
 
-/* --- the message's own --- */
+/* --- options of the message --- */
 
 static bool take_method(struct reading *r, struct str name, struct str v)
 {
@@ -206,7 +196,7 @@ static bool is_redact_field(struct str f)
         return true;
     if (!str_starts(f, S("header")))
         return false;
-    f = input_options_behind(f, str_starts(f, S("headers")) ? 7 : 6);
+    f = str_behind(f, str_starts(f, S("headers")) ? 7 : 6);
     return !f.n || (f.n > 2 && f.p[0] == '[' && f.p[f.n - 1] == ']');
 }
 
@@ -228,7 +218,7 @@ static bool take_queue(struct reading *r, struct str name, struct str v)
 
     if (!read_name(r, name, v, &queue))
         return false;
-    if (!r->s->queue.n) /* that of the path wins */
+    if (!r->s->queue.n) /* the queue of the path wins */
         r->in->parcel.queue = queue;
     return true;
 }
@@ -271,7 +261,7 @@ static bool refuse_workflow(struct reading *r, struct str name, struct str v)
     return input_refuse(r, STR_FMT ": workflows are not offered here", STR_ARG(name));
 }
 
-/* --- a callback's --- */
+/* --- options of a callback --- */
 
 static bool take_side_method(struct reading *r, struct str name, struct str v, int side)
 {
@@ -300,7 +290,7 @@ static bool refuse_side_delay(struct reading *r, struct str name, struct str v, 
     return input_refuse(r, STR_FMT ": a callback cannot be delayed", STR_ARG(name));
 }
 
-/* --- which is which --- */
+/* --- the tables --- */
 
 static const struct {
     const char *name;
@@ -336,9 +326,8 @@ static const struct {
     { "retry-delay", take_side_retry_delay },
 };
 
-/* False in *ret_ours: it is given in a header already, which wins over the query. */
-static bool input_options_claim(struct reading *r, struct str name, int side, size_t i,
-                                bool *ret_ours)
+/* Marks an option as given. *ret_ours false: a header gave it, which wins over the query. */
+static bool option_mark(struct reading *r, struct str name, int side, size_t i, bool *ret_ours)
 {
     uint32_t *seen = r->from_query ? &r->queried[side] : &r->given[side], bit = 1U << i;
 
@@ -349,29 +338,29 @@ static bool input_options_claim(struct reading *r, struct str name, int side, si
     return true;
 }
 
-static bool main_option(struct reading *r, struct str name, struct str option, struct str v)
+static bool read_main_option(struct reading *r, struct str name, struct str option, struct str v)
 {
     bool ours;
 
     for (size_t i = 0; i < COUNT(options); i++)
         if (str_eq_nocase(option, str_of(options[i].name)))
-            return !v.n || (input_options_claim(r, name, SIDE_MAIN, i, &ours) &&
+            return !v.n || (option_mark(r, name, SIDE_MAIN, i, &ours) &&
                             (!ours || options[i].take(r, name, v)));
     return true;
 }
 
-static bool side_option(struct reading *r, struct str name, struct str option, struct str v,
-                        int side)
+static bool read_side_option(struct reading *r, struct str name, struct str option, struct str v,
+                             int side)
 {
     bool ours;
 
     if (starts_nocase(option, S("forward-")))
-        return input_forward(r, &r->callback[side].forward, input_options_behind(option, 8), v);
+        return input_forward(r, &r->callback[side].forward, str_behind(option, 8), v);
     if (starts_nocase(option, S("workflow-")) || str_eq_nocase(option, S("feature-set")))
         return refuse_workflow(r, name, v);
     for (size_t i = 0; i < COUNT(side_options); i++)
         if (str_eq_nocase(option, str_of(side_options[i].name)))
-            return !v.n || (input_options_claim(r, name, side, i, &ours) &&
+            return !v.n || (option_mark(r, name, side, i, &ours) &&
                             (!ours || side_options[i].take(r, name, v, side)));
     return true;
 }
@@ -379,14 +368,14 @@ static bool side_option(struct reading *r, struct str name, struct str option, s
 bool input_option(struct reading *r, struct str name, struct str option, struct str value)
 {
     if (starts_nocase(option, S("forward-")))
-        return input_forward(r, &r->forward, input_options_behind(option, 8), value);
+        return input_forward(r, &r->forward, str_behind(option, 8), value);
     if (starts_nocase(option, S("callback-")))
-        return side_option(r, name, input_options_behind(option, 9), value, SIDE_CALLBACK);
+        return read_side_option(r, name, str_behind(option, 9), value, SIDE_CALLBACK);
     if (starts_nocase(option, S("failure-callback-")))
-        return side_option(r, name, input_options_behind(option, 17), value, SIDE_FAILURE);
+        return read_side_option(r, name, str_behind(option, 17), value, SIDE_FAILURE);
     if (starts_nocase(option, S("workflow-")))
         return refuse_workflow(r, name, value);
-    return main_option(r, name, option, value);
+    return read_main_option(r, name, option, value);
 }
 
 /* --- the flow key's limits --- */

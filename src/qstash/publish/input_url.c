@@ -1,5 +1,5 @@
-/* input_url.c - where a parcel goes: the destination of the path with the query that belongs to it,
- * or the name of a group; and which addresses are taken at all. */
+/* input_url.c - where a message goes: the destination in the path with its query, or the name of a
+ * URL group; and which addresses are allowed. */
 #include "base/limits.h"
 #include "http/client/ssrf.h"
 #include "http/message/target.h"
@@ -10,16 +10,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-static struct str input_url_behind(struct str s, size_t n)
-{
-    return (struct str){ s.p + n, s.n - n };
-}
-
-static bool starts_nocase(struct str s, struct str prefix)
-{
-    return s.n >= prefix.n && str_eq_nocase((struct str){ s.p, prefix.n }, prefix);
-}
-
 /* --- names --- */
 
 static bool is_alnum(char c)
@@ -27,7 +17,6 @@ static bool is_alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Letters, digits and . _ - */
 static bool is_name_byte(char c)
 {
     return is_alnum(c) || c == '.' || c == '_' || c == '-';
@@ -69,8 +58,9 @@ static bool is_public6(struct str address, bool *ret_valid)
     return *ret_valid && ssrf_is_public((struct sockaddr *)&in6);
 }
 
-/* Every way to write an IPv4 address that a resolver understands: 127.1, 0x7f000001, 2130706433. A
- * name is for the client to judge when it knows the address; but localhost has only one. */
+/* Covers every spelling of an IPv4 address that a resolver understands: 127.1, 0x7f000001,
+ * 2130706433. Other names are checked by the client once they are resolved (http/client/ssrf.c),
+ * but localhost can be rejected here. */
 static bool is_public_name(struct str name)
 {
     struct sockaddr_in in4 = { .sin_family = AF_INET };
@@ -94,13 +84,13 @@ static const char *host_fault(struct str host, bool allow_private)
     if (host.n > LIMIT_QSTASH_HOST)
         return "its host is too long";
     if (is6)
-        rest = input_url_behind(rest, 1);
+        rest = str_behind(rest, 1);
     name = str_cut(&rest, is6 ? ']' : ':');
     if (is6) {
         public = is_public6(name, &valid);
         if (!valid || name.n + 2 + rest.n != host.n || (rest.n && rest.p[0] != ':'))
             return "its host is no IPv6 address";
-        rest = rest.n ? input_url_behind(rest, 1) : rest;
+        rest = rest.n ? str_behind(rest, 1) : rest;
     } else {
         valid = is_host_name(name);
         if (!valid)
@@ -144,8 +134,8 @@ bool input_url(struct reading *r, const char *what, struct str url)
 
 /* --- the query --- */
 
-/* False: broken, or (r->err) the arena is full. */
-static bool input_url_decode(struct reading *r, struct str raw, struct str *ret_text)
+/* False: broken percent-encoding, or (with r->err set) the arena is full. */
+static bool decode_text(struct reading *r, struct str raw, struct str *ret_text)
 {
     size_t used = r->a->used;
 
@@ -160,13 +150,13 @@ static bool refuse_broken(struct reading *r, const char *words)
     return r->err ? false : input_refuse(r, "%s", words);
 }
 
-/* An option in the query is ours, whatever its spelling; all else is the destination's, and may be
- * broken. */
-static bool is_ours(struct reading *r, struct str pair, struct str *ret_name)
+/* Whether a pair of the query is an option for us, in any encoding. All other pairs belong to the
+ * destination and may be broken. */
+static bool pair_is_option(struct reading *r, struct str pair, struct str *ret_name)
 {
     struct str name = str_cut(&pair, '=');
 
-    if (!input_url_decode(r, name, ret_name))
+    if (!decode_text(r, name, ret_name))
         *ret_name = name;
     return starts_nocase(*ret_name, S("upstash-")) || str_eq_nocase(*ret_name, S("qstash_token"));
 }
@@ -184,7 +174,7 @@ static struct str plus_to_blank(struct arena *a, struct str s)
     return (struct str){ p, s.n };
 }
 
-/* Kept for later: a header of the same name wins. */
+/* Keeps an option for after the headers, since a header of the same name wins. */
 static bool keep_option(struct reading *r, struct str name, struct str pair)
 {
     struct header_list *l = &r->queried_options;
@@ -194,7 +184,7 @@ static bool keep_option(struct reading *r, struct str name, struct str pair)
     pair = plus_to_blank(r->a, pair);
     if (!pair.p)
         return input_no_memory(r);
-    if (!input_url_decode(r, pair, &value))
+    if (!decode_text(r, pair, &value))
         return refuse_broken(r, "the query has broken percent-encoding");
     if (!header_name_is_valid(name) || memchr(name.p, '%', name.n) || !str_is_utf8(value))
         return input_refuse(r, "the query has an option that is no header");
@@ -209,16 +199,16 @@ static bool keep_option(struct reading *r, struct str name, struct str pair)
     return true;
 }
 
-static bool has_ours(struct str query)
+static bool query_may_have_options(struct str query)
 {
     for (size_t i = 0; i < query.n; i++)
-        if (query.p[i] == '%' || starts_nocase(input_url_behind(query, i), S("upstash-")) ||
-            starts_nocase(input_url_behind(query, i), S("qstash_token")))
+        if (query.p[i] == '%' || starts_nocase(str_behind(query, i), S("upstash-")) ||
+            starts_nocase(str_behind(query, i), S("qstash_token")))
             return true;
     return false;
 }
 
-/* *ret_left gets what is the destination's, byte for byte. */
+/* *ret_left gets the destination's part of the query, byte for byte. */
 static bool split_query(struct reading *r, struct str *ret_left)
 {
     struct str rest = r->s->query, name;
@@ -226,7 +216,7 @@ static bool split_query(struct reading *r, struct str *ret_left)
     size_t n = 0;
 
     *ret_left = rest;
-    if (!has_ours(rest))
+    if (!query_may_have_options(rest))
         return true;
     p = arena_alloc(r->a, rest.n + 1, 1);
     if (!p)
@@ -236,7 +226,7 @@ static bool split_query(struct reading *r, struct str *ret_left)
 
         more = rest.n && memchr(rest.p, '&', rest.n);
         pair = str_cut(&rest, '&');
-        if (is_ours(r, pair, &name) && !r->err) {
+        if (pair_is_option(r, pair, &name) && !r->err) {
             if (!str_eq_nocase(name, S("qstash_token")) && !keep_option(r, name, pair))
                 return false;
             continue;
@@ -254,24 +244,24 @@ static bool split_query(struct reading *r, struct str *ret_left)
 
 /* --- the destination --- */
 
-/* Takes c, or its encoded form; says which. */
+/* Takes c or its encoded form; sets *encodes for the latter. */
 static bool take_mark(struct str *s, char c, struct str encoded, bool *encodes)
 {
     if (s->n && s->p[0] == c) {
-        *s = input_url_behind(*s, 1);
+        *s = str_behind(*s, 1);
         return true;
     }
     if (!starts_nocase(*s, encoded))
         return false;
-    *s = input_url_behind(*s, encoded.n);
+    *s = str_behind(*s, encoded.n);
     *encodes = true;
     return true;
 }
 
 struct scheme {
-    size_t letters; /* 4 or 5; 0: it has none */
+    size_t letters; /* 4 or 5; 0: there is no scheme */
     int slashes;
-    bool encoded; /* all of the destination is */
+    bool encoded; /* the whole destination is percent-encoded */
 };
 
 static struct scheme scheme_of(struct str d)
@@ -280,7 +270,7 @@ static struct scheme scheme_of(struct str d)
                                    : starts_nocase(d, S("http")) ? 4
                                                                  : 0 };
 
-    d = input_url_behind(d, s.letters);
+    d = str_behind(d, s.letters);
     if (!s.letters || !take_mark(&d, ':', S("%3a"), &s.encoded))
         return (struct scheme){ 0 };
     while (s.slashes < 2 && take_mark(&d, '/', S("%2f"), &s.encoded))
@@ -288,12 +278,12 @@ static struct scheme scheme_of(struct str d)
     return s;
 }
 
-/* "https%3A%2F%2Fhost" is decoded once; "https:/host" gets the slash back that a proxy took. */
-static bool input_url_repair(struct reading *r, const struct scheme *s, struct str *d)
+/* "https%3A%2F%2Fhost" is decoded once; "https:/host" gets back the slash that a proxy removed. */
+static bool repair_scheme(struct reading *r, const struct scheme *s, struct str *d)
 {
     char *p;
 
-    if (s->encoded && !input_url_decode(r, *d, d))
+    if (s->encoded && !decode_text(r, *d, d))
         return refuse_broken(r, "invalid destination url: broken percent-encoding");
     if (s->slashes != 1)
         return true;
@@ -307,8 +297,8 @@ static bool input_url_repair(struct reading *r, const struct scheme *s, struct s
     return true;
 }
 
-/* Without a copy where the two stand side by side, as they came. */
-static bool input_url_join(struct reading *r, struct str d, struct str left, struct str *ret_url)
+/* Copies nothing if the two are still side by side in the request's target. */
+static bool join_query(struct reading *r, struct str d, struct str left, struct str *ret_url)
 {
     bool all = left.p == r->s->query.p && left.n == r->s->query.n;
     char *p;
@@ -334,7 +324,7 @@ static bool read_url(struct reading *r, const struct scheme *s, struct str left)
 {
     struct str d = r->s->destination, url;
 
-    if (!input_url_repair(r, s, &d) || !input_url_join(r, d, left, &url) ||
+    if (!repair_scheme(r, s, &d) || !join_query(r, d, left, &url) ||
         !input_url(r, "destination", url))
         return false;
     parcel_set_url(&r->in->parcel, url);
@@ -345,7 +335,7 @@ static bool read_group(struct reading *r)
 {
     struct str d;
 
-    if (!input_url_decode(r, r->s->destination, &d))
+    if (!decode_text(r, r->s->destination, &d))
         return refuse_broken(r, "invalid destination url: broken percent-encoding");
     if (d.n > 1 && str_ends(d, S("/")))
         d.n--;

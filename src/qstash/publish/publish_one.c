@@ -1,8 +1,12 @@
-/* publish_one.c - n parcels in one unit, each of which may have a queue, a flow key and a claim.
+/* publish_one.c - stores n messages in one unit, each with an optional queue, flow key and
+ * deduplication key.
  *
- * PostgreSQL: units that take several locks take them in one order, or two of them wait for each
- * other. So first the queues' rows by name (they may have to be made), then the lanes of all gates
- * and claims at once, sorted; everything else happens under those. */
+ * (1) On PostgreSQL all units take their locks in one order, or two could deadlock: first the rows
+ *     of the queues by name, which may have to be created, then the lanes of all limiters and
+ *     deduplication keys at once, sorted. Everything else happens under these locks.
+ * (2) Of several messages with one deduplication key only the first is stored, inside a unit and
+ *     between units.
+ * A crash before the commit leaves nothing. */
 #include "qstash/publish/publish_one.h"
 
 #include "base/buf.h"
@@ -25,12 +29,12 @@ void posting_init(struct posting *p, const struct input *in, struct uuid id, int
 
 /* --- locks --- */
 
-/* Of one group there are more than of a batch; but they share their gates. */
+/* A group may have more messages than a chunk of a batch, but they share their limiters. */
 enum { MOST = LIMIT_QSTASH_ENDPOINTS > LIMIT_BULK ? LIMIT_QSTASH_ENDPOINTS : LIMIT_BULK };
 _Static_assert(LIMIT_BULK * 3 <= LIMIT_STATEMENT_ROWS, "a chunk's lanes fit");
 _Static_assert(LIMIT_QSTASH_ENDPOINTS + 2 <= LIMIT_STATEMENT_ROWS, "a group's lanes fit");
 
-static int by_queue(const void *a, const void *b)
+static int posting_by_queue(const void *a, const void *b)
 {
     const struct posting *x = *(const struct posting *const *)a,
                          *y = *(const struct posting *const *)b;
@@ -38,7 +42,7 @@ static int by_queue(const void *a, const void *b)
     return str_cmp(x->parcel.queue, y->parcel.queue);
 }
 
-static int64_t lane_of_key(const unsigned char key[DEDUP_KEY])
+static int64_t dedup_lane(const unsigned char key[DEDUP_KEY])
 {
     uint64_t bits = 0;
 
@@ -47,10 +51,10 @@ static int64_t lane_of_key(const unsigned char key[DEDUP_KEY])
     return (int64_t)(bits >> 1);
 }
 
-/* sorted is by queue. Those whose queue may not be made are refused, the others have its id in the
- * same place of ret_ids. */
-static enum err find_queues(struct tx *tx, struct posting *const *sorted, size_t n,
-                            int64_t *ret_ids)
+/* sorted is by queue. Refuses those whose queue may not be created; ret_ids[i] is the queue of
+ * sorted[i], 0 for none. */
+static enum err postings_find_queues(struct tx *tx, struct posting *const *sorted, size_t n,
+                                     int64_t *ret_ids)
 {
     enum err e = OK;
 
@@ -70,9 +74,9 @@ static enum err find_queues(struct tx *tx, struct posting *const *sorted, size_t
     return OK;
 }
 
-/* Those of one queue and one flow key in a row have the same lanes. */
-static size_t find_lanes(struct posting *const *sorted, const int64_t *queue_ids, size_t n,
-                         int64_t *ret_lanes)
+/* Neighbours with the same queue and flow key have the same lanes, which are added once. */
+static size_t postings_find_lanes(struct posting *const *sorted, const int64_t *queue_ids, size_t n,
+                                  int64_t *ret_lanes)
 {
     struct live before = { 0 };
     size_t count = 0;
@@ -83,7 +87,7 @@ static size_t find_lanes(struct posting *const *sorted, const int64_t *queue_ids
         if (sorted[i]->refused)
             continue;
         if (sorted[i]->has_key)
-            ret_lanes[count++] = lane_of_key(sorted[i]->key);
+            ret_lanes[count++] = dedup_lane(sorted[i]->key);
         if (at.queue_id != before.queue_id || !str_eq(at.flow_key, before.flow_key))
             count += gate_lanes(&at, ret_lanes + count);
         before = at;
@@ -91,8 +95,8 @@ static size_t find_lanes(struct posting *const *sorted, const int64_t *queue_ids
     return count;
 }
 
-/* One without a claim takes its own locks in the right order. */
-static enum err lock_all(struct tx *tx, struct posting *const *p, size_t n)
+/* parcel_post() locks a single message without a deduplication key in the right order itself. */
+static enum err postings_lock(struct tx *tx, struct posting *const *p, size_t n)
 {
     struct posting *sorted[MOST];
     int64_t ids[MOST], lanes[LIMIT_STATEMENT_ROWS];
@@ -101,14 +105,14 @@ static enum err lock_all(struct tx *tx, struct posting *const *p, size_t n)
     if (n == 1 && !p[0]->has_key)
         return OK;
     memcpy(sorted, p, n * sizeof(void *));
-    qsort(sorted, n, sizeof(void *), by_queue);
-    e = find_queues(tx, sorted, n, ids);
-    return e ? e : queue_lock_lanes(tx, lanes, find_lanes(sorted, ids, n, lanes));
+    qsort(sorted, n, sizeof(void *), posting_by_queue);
+    e = postings_find_queues(tx, sorted, n, ids);
+    return e ? e : queue_lock_lanes(tx, lanes, postings_find_lanes(sorted, ids, n, lanes));
 }
 
 /* --- storing --- */
 
-/* Who has the key of a posting: the first of this unit, unless somebody had it before. */
+/* The owner of a deduplication key: the first message of this unit, unless it was taken before. */
 struct claim {
     struct posting *posting, *first; /* of this unit */
     bool taken;
@@ -119,7 +123,7 @@ struct claims {
     size_t n;
 };
 
-static void sort_out(struct claims *c, struct posting *const *p, size_t n)
+static void claims_init(struct claims *c, struct posting *const *p, size_t n)
 {
     c->n = 0;
     for (size_t i = 0; i < n; i++) {
@@ -134,13 +138,13 @@ static void sort_out(struct claims *c, struct posting *const *p, size_t n)
     }
 }
 
-static struct val v_key(const struct posting *p)
+static struct val dedup_key_value(const struct posting *p)
 {
     return V_BLOB(((struct str){ (const char *)p->key, DEDUP_KEY }));
 }
 
-/* It may be this very one, of a run before that was committed though its answer was lost. */
-static enum err note_known(void *ctx, const struct row *row)
+/* The known id may be our own, of an earlier run of this unit whose COMMIT was not answered. */
+static enum err claims_note_known(void *ctx, const struct row *row)
 {
     struct claims *c = ctx;
     struct uuid id;
@@ -161,7 +165,7 @@ static enum err note_known(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err put_claims(struct qstash *q, struct tx *tx, const struct claims *c)
+static enum err claims_put(struct qstash *q, struct tx *tx, const struct claims *c)
 {
     struct val v[MOST * 3];
     size_t n = 0;
@@ -171,7 +175,7 @@ static enum err put_claims(struct qstash *q, struct tx *tx, const struct claims 
 
         if (c->all[i].first != p || c->all[i].taken)
             continue;
-        v[n * 3] = v_key(p);
+        v[n * 3] = dedup_key_value(p);
         v[n * 3 + 1] = V_BLOB(uuid_bytes(&p->parcel.id));
         v[n * 3 + 2] = V_INT(p->parcel.created_ms + q->dedup_ms);
         n++;
@@ -179,8 +183,8 @@ static enum err put_claims(struct qstash *q, struct tx *tx, const struct claims 
     return tx_bulk(tx, STMT_qstash_dedup_put, v, n, 3, NULL, NULL);
 }
 
-/* Under the locks of all keys. Those that are not new have their answers then. */
-static enum err claim_all(struct qstash *q, struct tx *tx, struct claims *c)
+/* Under the locks of all keys. Sets the answers of those that are not new. */
+static enum err claims_take(struct qstash *q, struct tx *tx, struct claims *c)
 {
     struct val keys[MOST];
     size_t n = 0;
@@ -188,12 +192,12 @@ static enum err claim_all(struct qstash *q, struct tx *tx, struct claims *c)
 
     for (size_t i = 0; i < c->n; i++)
         if (c->all[i].first == c->all[i].posting)
-            keys[n++] = v_key(c->all[i].posting);
+            keys[n++] = dedup_key_value(c->all[i].posting);
     if (!n)
         return OK;
-    e = tx_bulk(tx, STMT_qstash_dedup_known, keys, n, 1, note_known, c);
+    e = tx_bulk(tx, STMT_qstash_dedup_known, keys, n, 1, claims_note_known, c);
     if (!e)
-        e = put_claims(q, tx, c);
+        e = claims_put(q, tx, c);
     for (size_t i = 0; i < c->n && !e; i++) {
         const struct claim *one = &c->all[i];
 
@@ -205,8 +209,8 @@ static enum err claim_all(struct qstash *q, struct tx *tx, struct claims *c)
     return e;
 }
 
-/* c goes along with p, in the same order. */
-static bool is_new(const struct claims *c, size_t *at, const struct posting *p)
+/* Called for each p in the order of claims_init(); *at is the next claim. */
+static bool posting_is_new(const struct claims *c, size_t *at, const struct posting *p)
 {
     const struct claim *one;
 
@@ -216,8 +220,8 @@ static bool is_new(const struct claims *c, size_t *at, const struct posting *p)
     return one->first == p && !one->taken;
 }
 
-/* How many of them one statement takes: a group has the same body many times. */
-static size_t chunk_of(const struct parcel *const *p, size_t n)
+/* How many one statement stores: the members of a group have the same body. */
+static size_t chunk_size(const struct parcel *const *p, size_t n)
 {
     size_t count = 0, bytes = 0;
 
@@ -230,13 +234,13 @@ static size_t chunk_of(const struct parcel *const *p, size_t n)
     return count;
 }
 
-static enum err store_plain(struct qstash *q, struct tx *tx, const struct parcel *const *p,
-                            size_t n)
+static enum err postings_store_plain(struct qstash *q, struct tx *tx, const struct parcel *const *p,
+                                     size_t n)
 {
     enum err e = OK;
 
     for (size_t done = 0, count; done < n && !e; done += count) {
-        count = chunk_of(p + done, n - done);
+        count = chunk_size(p + done, n - done);
         e = parcels_post_plain(q, tx, p + done, count);
     }
     return e;
@@ -254,23 +258,24 @@ enum err postings_store(struct qstash *q, struct tx *tx, struct posting *const *
         p[i]->refused = p[i]->duplicate = false;
         p[i]->answer = p[i]->parcel.id;
     }
-    e = lock_all(tx, p, n);
-    sort_out(&claims, p, n);
+    e = postings_lock(tx, p, n);
+    claims_init(&claims, p, n);
     if (!e)
-        e = claim_all(q, tx, &claims);
+        e = claims_take(q, tx, &claims);
     for (size_t i = 0; i < n && !e; i++) {
-        if (!is_new(&claims, &at, p[i]))
+        if (!posting_is_new(&claims, &at, p[i]))
             continue;
         if (parcel_is_plain(&p[i]->parcel))
             plain[plain_count++] = &p[i]->parcel;
         else
             e = parcel_post(q, tx, &p[i]->parcel);
     }
-    if (e == ERR_UNPROCESSABLE && n == 1 && !p[0]->has_key) { /* find_queues() did not see it */
+    /* postings_lock() has not created the queue of a single message. */
+    if (e == ERR_UNPROCESSABLE && n == 1 && !p[0]->has_key) {
         p[0]->refused = true;
         return OK;
     }
-    return e ? e : store_plain(q, tx, plain, plain_count);
+    return e ? e : postings_store_plain(q, tx, plain, plain_count);
 }
 
 /* --- the answer --- */

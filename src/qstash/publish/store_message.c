@@ -1,5 +1,5 @@
-/* store_message.c - a parcel comes into being: its content, its place, its first line in the log, and the
- * message that brings it to the worker, or its place in the line at a gate. */
+/* store_message.c - stores new messages: content, live row, first line of the log, and the job that
+ * delivers it, or its place among those that wait at a limiter. All of it is one commit. */
 #include "base/limits.h"
 #include "qstash/rows.h"
 #include "queue/lane.h"
@@ -9,13 +9,14 @@
 
 enum { LIVE_VALUES = 13 };
 
-struct standing { /* where a new parcel stands */
+struct new_state { /* the state of a new message */
     enum place place;
     int64_t queue_id;
     bool slot, counts;
 };
 
-static void live_values(const struct parcel *p, const struct standing *s, struct val v[LIVE_VALUES])
+static void live_values(const struct parcel *p, const struct new_state *s,
+                        struct val v[LIVE_VALUES])
 {
     v[0] = v_uuid(&p->id);
     v[1] = V_INT(s->place);
@@ -32,7 +33,7 @@ static void live_values(const struct parcel *p, const struct standing *s, struct
     v[12] = v_text(p->topic);
 }
 
-/* --- many plain ones --- */
+/* --- many plain messages --- */
 
 static enum err add_contents(struct tx *tx, const struct parcel *const *p, size_t n)
 {
@@ -44,7 +45,7 @@ static enum err add_contents(struct tx *tx, const struct parcel *const *p, size_
     return tx_bulk(tx, STMT_qstash_message_add, v, n, PARCEL_VALUES, NULL, NULL);
 }
 
-static enum err add_first_lines(struct tx *tx, const struct parcel *const *p, size_t n)
+static enum err add_log_lines(struct tx *tx, const struct parcel *const *p, size_t n)
 {
     struct val v[LIMIT_BULK * LOG_VALUES];
 
@@ -52,12 +53,12 @@ static enum err add_first_lines(struct tx *tx, const struct parcel *const *p, si
         struct log_entry first = { .at_ms = p[i]->created_ms, .state = QSTASH_CREATED };
 
         log_values(&first, v + i * LOG_VALUES);
-        v[i * LOG_VALUES + 1] = v_uuid(&p[i]->id); /* borrowed: not the entry's copy */
+        v[i * LOG_VALUES + 1] = v_uuid(&p[i]->id); /* borrowed: first ends with the loop */
     }
     return tx_bulk(tx, STMT_qstash_log_add, v, n, LOG_VALUES, NULL, NULL);
 }
 
-static enum err give_all(struct qstash *q, struct tx *tx, const struct parcel *const *p, size_t n,
+static enum err add_jobs(struct qstash *q, struct tx *tx, const struct parcel *const *p, size_t n,
                          bool gated)
 {
     struct queue_new m[LIMIT_BULK];
@@ -73,7 +74,7 @@ static enum err give_all(struct qstash *q, struct tx *tx, const struct parcel *c
 }
 
 static enum err add_rows(struct tx *tx, const struct parcel *const *p, size_t n,
-                         const struct standing *s)
+                         const struct new_state *s)
 {
     struct val v[LIMIT_BULK * LIVE_VALUES];
     enum err e;
@@ -84,25 +85,25 @@ static enum err add_rows(struct tx *tx, const struct parcel *const *p, size_t n,
         live_values(p[i], s, v + i * LIVE_VALUES);
     if (!e)
         e = tx_bulk(tx, STMT_qstash_live_add, v, n, LIVE_VALUES, NULL, NULL);
-    return e ? e : add_first_lines(tx, p, n);
+    return e ? e : add_log_lines(tx, p, n);
 }
 
 enum err parcels_post_plain(struct qstash *q, struct tx *tx, const struct parcel *const *p,
                             size_t n)
 {
-    const struct standing given = { .place = PLACE_GIVEN };
+    const struct new_state given = { .place = PLACE_GIVEN };
     enum err e;
 
     for (size_t i = 0; i < n; i++)
         assert(parcel_is_plain(p[i]));
     e = add_rows(tx, p, n, &given);
-    return e ? e : give_all(q, tx, p, n, false);
+    return e ? e : add_jobs(q, tx, p, n, false);
 }
 
-/* --- one, with its gates --- */
+/* --- one message with its limiters --- */
 
-/* Where its queue puts it. A callback does not wait: its source's slot is still its own. */
-static void enter_queue(struct queue_gate *g, const struct parcel *p, struct standing *s)
+/* A callback does not wait in its queue: it shares the slot of its source. */
+static void enter_queue(struct queue_gate *g, const struct parcel *p, struct new_state *s)
 {
     if (!g->id)
         return;
@@ -114,8 +115,8 @@ static void enter_queue(struct queue_gate *g, const struct parcel *p, struct sta
     g->lag += s->counts;
 }
 
-/* Behind others that wait it waits at once, instead of being tried first. */
-static void enter_flow(struct flow_gate *f, const struct parcel *p, struct standing *s)
+/* It waits at once if others wait for the flow key, instead of getting a job first. */
+static void enter_flow(struct flow_gate *f, const struct parcel *p, struct new_state *s)
 {
     if (!f->key.n || s->place != PLACE_GIVEN || !f->waiting || p->not_before_ms > p->created_ms)
         return;
@@ -123,14 +124,14 @@ static void enter_flow(struct flow_gate *f, const struct parcel *p, struct stand
     f->waiting++;
 }
 
-static enum err try_gates(struct tx *tx, const struct parcel *p, struct gates *ret_gates)
+static enum err limiters_try(struct tx *tx, const struct parcel *p, struct gates *ret_gates)
 {
     int64_t queue_id = p->holds_queue_id;
     enum err e = OK;
 
     if (!queue_id && p->queue.n)
         e = queue_id_of(tx, p->queue, p->created_ms, &queue_id);
-    if (!e) /* before the rows: whoever has a gate's lock may write its row */
+    if (!e) /* before the rows, which only the owner of the lock may write */
         e = gates_take(tx, queue_id, p->flow_key);
     if (!e && p->flow_key.n)
         e = TX_DO(tx, STMT_qstash_flow_configure, -1, V_TEXT(p->flow_key),
@@ -139,14 +140,13 @@ static enum err try_gates(struct tx *tx, const struct parcel *p, struct gates *r
     return e ? e : gates_read(tx, queue_id, p->flow_key, ret_gates);
 }
 
-/* Until we have its lock a queue may be deleted (PostgreSQL): then its name is that of a new one.
- */
-static enum err open_gates(struct tx *tx, const struct parcel *p, struct gates *ret_gates)
+/* On PostgreSQL a queue may be deleted before we have its lock: then its name means a new queue. */
+static enum err limiters_of_new(struct tx *tx, const struct parcel *p, struct gates *ret_gates)
 {
     bool by_name = p->queue.n && !p->holds_queue_id;
 
     for (int tries = 0; tries < QUEUE_TRIES; tries++) {
-        enum err e = try_gates(tx, p, ret_gates);
+        enum err e = limiters_try(tx, p, ret_gates);
 
         if (e || !by_name || (ret_gates->queue.id && !ret_gates->queue.deleted))
             return e;
@@ -156,13 +156,13 @@ static enum err open_gates(struct tx *tx, const struct parcel *p, struct gates *
 
 enum err parcel_post(struct qstash *q, struct tx *tx, const struct parcel *p)
 {
-    struct standing s = { .place = PLACE_GIVEN };
+    struct new_state s = { .place = PLACE_GIVEN };
     struct gates g;
     enum err e;
 
     if (parcel_is_plain(p))
         return parcels_post_plain(q, tx, &p, 1);
-    e = open_gates(tx, p, &g);
+    e = limiters_of_new(tx, p, &g);
     if (e)
         return e;
     enter_queue(&g.queue, p, &s);
@@ -171,6 +171,6 @@ enum err parcel_post(struct qstash *q, struct tx *tx, const struct parcel *p)
     if (!e)
         e = labels_add(tx, p, 0);
     if (!e && s.place == PLACE_GIVEN)
-        e = give_all(q, tx, &p, 1, g.queue.id || g.flow.key.n);
+        e = add_jobs(q, tx, &p, 1, g.queue.id || g.flow.key.n);
     return e ? e : gates_settle(q, tx, &g, p->created_ms);
 }

@@ -1,10 +1,11 @@
-/* job.c - a schedule's wake-up: the parcels of one firing, and the next wake-up. (What a
- * firing to a group could not do in one unit follows in messages of the same kind: qstash/publish/fan_out.h.)
+/* job.c - a schedule's wake-up: the messages of one firing, and the next wake-up, in one commit.
+ * The rest of a large fan-out follows in jobs of the same kind (qstash/publish/fan_out.h).
  *
- * What goes wrong with one firing (its URL group is gone; there are too many queues) is written
- * down as the schedule's error, and it goes on. Where the next time cannot be told (its time zone
- * is not here any more), it is looked for every hour. Even a wake-up that becomes a dead letter is
- * followed by the next one. */
+ *   (1) A fault of one firing (its URL group is gone; there are too many queues) is stored as the
+ *       schedule's error, and the schedule goes on.
+ *   (2) If the next time cannot be computed (the time zone is not known here), it is tried again
+ *       every hour.
+ *   (3) Even a wake-up that becomes a dead letter is followed by the next one. */
 #include "base/buf.h"
 #include "base/limits.h"
 #include "observe/log.h"
@@ -21,12 +22,12 @@ struct firing {
     struct buf ids;
     int64_t now_ms;
     struct schedule schedule;
-    struct why error; /* why nothing was made; empty: it was */
+    struct why error; /* why nothing was stored; empty: it was */
 };
 
-/* --- the parcels --- */
+/* --- the messages --- */
 
-static void note_id(struct firing *f, struct uuid id)
+static void firing_note_id(struct firing *f, struct uuid id)
 {
     char text[MESSAGE_ID_TEXT + 1];
 
@@ -34,14 +35,14 @@ static void note_id(struct firing *f, struct uuid id)
     buf_fmt(&f->ids, "%s\"%s\"", f->ids.n > 1 ? "," : "", text);
 }
 
-static enum err queues_full(struct firing *f)
+static enum err firing_queues_full(struct firing *f)
 {
     why_set(&f->error, "%s", QUEUES_FULL);
     return OK;
 }
 
-/* The members that it has now. Without any, that is the schedule's error. */
-static enum err fire_group(struct firing *f, const struct parcel *model)
+/* To the present members of the group. A missing group is the schedule's error. */
+static enum err firing_store_group(struct firing *f, const struct parcel *model)
 {
     struct input in = { .parcel = *model, .group = model->url, .delay_ms = f->schedule.delay_ms };
     struct mailing m;
@@ -54,13 +55,13 @@ static enum err fire_group(struct firing *f, const struct parcel *model)
         return OK;
     }
     if (!e && m.all[0].refused)
-        return queues_full(f);
+        return firing_queues_full(f);
     for (size_t i = 0; i < m.count && !e; i++)
-        note_id(f, m.all[i].parcel.id);
+        firing_note_id(f, m.all[i].parcel.id);
     return e || !mailing_goes_on(&m) ? e : mailing_leave_rest(f->q, f->tx, &m);
 }
 
-static enum err fire_one(struct firing *f, const struct parcel *model)
+static enum err firing_store_one(struct firing *f, const struct parcel *model)
 {
     struct parcel p = *model;
     enum err e;
@@ -70,11 +71,11 @@ static enum err fire_one(struct firing *f, const struct parcel *model)
     p.not_before_ms = f->now_ms + f->schedule.delay_ms;
     e = parcel_post(f->q, f->tx, &p);
     if (!e)
-        note_id(f, p.id);
-    return e == ERR_UNPROCESSABLE ? queues_full(f) : e;
+        firing_note_id(f, p.id);
+    return e == ERR_UNPROCESSABLE ? firing_queues_full(f) : e;
 }
 
-static enum err schedule_job_fire(struct firing *f)
+static enum err firing_store(struct firing *f)
 {
     struct parcel model;
     enum err e = parcel_read(f->tx, &f->arena, f->schedule.template_id, true, &model);
@@ -82,25 +83,24 @@ static enum err schedule_job_fire(struct firing *f)
     if (e)
         return e == ERR_NOT_FOUND ? ERR_INTERNAL : e;
     buf_char(&f->ids, '[');
-    e = model.host.n ? fire_one(f, &model) : fire_group(f, &model);
+    e = model.host.n ? firing_store_one(f, &model) : firing_store_group(f, &model);
     buf_char(&f->ids, ']');
     return !e && f->ids.failed ? ERR_NO_MEMORY : e;
 }
 
 /* --- the wake-up --- */
 
-static int64_t schedule_job_later(int64_t a, int64_t b)
+static int64_t later_of(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* The next time goes to the schedule. Not known: an hour from now it is looked for again. */
-static enum err plan_next(struct firing *f)
+/* Sets the schedule's next time. If it cannot be computed, a wake-up tries again in an hour. */
+static enum err firing_plan_next(struct firing *f)
 {
     struct schedule *s = &f->schedule;
     int64_t next_ms = 0;
-    enum err e =
-        schedule_next(s->cron, schedule_job_later(f->now_ms, s->next_ms), &next_ms, &f->error);
+    enum err e = schedule_next(s->cron, later_of(f->now_ms, s->next_ms), &next_ms, &f->error);
     bool look = e == ERR_NOT_FOUND || e == ERR_VALIDATION;
 
     if (e && !look)
@@ -111,7 +111,7 @@ static enum err plan_next(struct firing *f)
     return schedule_plan(f->q, f->tx, s, look, f->now_ms);
 }
 
-static enum err schedule_job_save(struct firing *f, bool fired)
+static enum err firing_save(struct firing *f, bool fired)
 {
     struct schedule *s = &f->schedule;
 
@@ -127,23 +127,22 @@ static enum err schedule_job_save(struct firing *f, bool fired)
                  v_text(str_of(f->error.text)), V_TEXT(s->id));
 }
 
-static enum err schedule_job_wake(struct firing *f, const struct wakeup *w)
+static enum err firing_run(struct firing *f, const struct wakeup *w)
 {
     struct schedule *s = &f->schedule;
     bool fires = !w->look && !s->paused, fired;
-    enum err e = fires ? schedule_job_fire(f) : OK;
+    enum err e = fires ? firing_store(f) : OK;
 
     if (s->paused && s->error.n)
         why_set(&f->error, STR_FMT, STR_ARG(s->error));
     fired = fires && !f->error.text[0];
     if (!e && w->next_ms == s->next_ms)
-        e = plan_next(f);
-    return e ? e : schedule_job_save(f, fired);
+        e = firing_plan_next(f);
+    return e ? e : firing_save(f, fired);
 }
 
-/* OK without an id in f->schedule: there is nothing to wake. */
-static enum err schedule_job_find(struct firing *f, const struct message *m,
-                                  struct wakeup *ret_wakeup)
+/* OK with an empty f->schedule.id: the wake-up is outdated. */
+static enum err firing_read(struct firing *f, const struct message *m, struct wakeup *ret_wakeup)
 {
     enum err e;
 
@@ -159,14 +158,14 @@ static enum err schedule_job_find(struct firing *f, const struct message *m,
     return e;
 }
 
-static void schedule_job_begin(struct firing *f, struct qstash *q, struct tx *tx)
+static void firing_init(struct firing *f, struct qstash *q, struct tx *tx)
 {
     *f = (struct firing){ .q = q, .tx = tx, .now_ms = env_now_ms(q->env) };
     arena_init(&f->arena, JOB_ARENA);
     buf_init(&f->ids, IDS_TEXT);
 }
 
-static void schedule_job_end(struct firing *f)
+static void firing_release(struct firing *f)
 {
     buf_release(&f->ids);
     arena_release(&f->arena);
@@ -181,17 +180,17 @@ static enum err schedule_job_run(struct tx *tx, const struct message *m, void *c
 
     if (mailing_is_rest(m))
         return mailing_go_on(q, tx, m, why);
-    schedule_job_begin(&f, q, tx);
-    e = schedule_job_find(&f, m, &w);
+    firing_init(&f, q, tx);
+    e = firing_read(&f, m, &w);
     if (!e && f.schedule.id.n)
-        e = schedule_job_wake(&f, &w);
+        e = firing_run(&f, &w);
     if (!e)
         e = fault_point_at(&q->env->faults, "schedule", m->ref);
-    schedule_job_end(&f);
+    firing_release(&f);
     return e;
 }
 
-/* The wake-up is a dead letter: the schedule says why, and goes on. */
+/* The wake-up became a dead letter: the schedule stores the reason and goes on. */
 static enum err schedule_job_buried(struct tx *tx, const struct message *m, void *ctx,
                                     const char *why)
 {
@@ -199,16 +198,16 @@ static enum err schedule_job_buried(struct tx *tx, const struct message *m, void
     struct wakeup w;
     enum err e;
 
-    schedule_job_begin(&f, ctx, tx);
-    e = schedule_job_find(&f, m, &w);
+    firing_init(&f, ctx, tx);
+    e = firing_read(&f, m, &w);
     if (!e && f.schedule.id.n && w.next_ms == f.schedule.next_ms) {
-        e = plan_next(&f);
+        e = firing_plan_next(&f);
         if (!f.error.text[0])
             why_set(&f.error, "%s", why);
         if (!e)
-            e = schedule_job_save(&f, false);
+            e = firing_save(&f, false);
     }
-    schedule_job_end(&f);
+    firing_release(&f);
     return e == ERR_VALIDATION ? OK : e;
 }
 

@@ -1,4 +1,6 @@
 /* rows.c - schedules as rows, and their wake-ups. */
+#include "qstash/rows.h"
+
 #include "base/limits.h"
 #include "base/time/zone.h"
 #include "domain/cron.h"
@@ -24,15 +26,9 @@ enum err schedule_lock(struct tx *tx, struct str id)
     return queue_lock_lanes(tx, &lane, 1);
 }
 
-static int64_t schedule_rows_number(const struct val *v)
+static int64_t number_or_zero(const struct val *v)
 {
     return v->type == VAL_NULL ? 0 : v->i;
-}
-
-static bool schedule_rows_keep(struct arena *a, const struct val *v, struct str *ret_text)
-{
-    *ret_text = v->s.n ? arena_str(a, v->s) : (struct str){ 0 };
-    return ret_text->p || !v->s.n;
 }
 
 enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule *ret)
@@ -44,13 +40,12 @@ enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule
                               .delay_ms = c[4].i,
                               .paused = c[5].i,
                               .created_ms = c[6].i,
-                              .next_ms = schedule_rows_number(&c[7]),
-                              .last_ms = schedule_rows_number(&c[8]) };
+                              .next_ms = number_or_zero(&c[7]),
+                              .last_ms = number_or_zero(&c[8]) };
     if (!uuid_of_bytes(c[2].s, &ret->template_id))
         return ERR_INTERNAL;
-    fits = schedule_rows_keep(a, &c[0], &ret->id) && schedule_rows_keep(a, &c[3], &ret->cron) &&
-           schedule_rows_keep(a, &c[9], &ret->last_ids) &&
-           schedule_rows_keep(a, &c[10], &ret->error);
+    fits = text_keep(a, &c[0], &ret->id) && text_keep(a, &c[3], &ret->cron) &&
+           text_keep(a, &c[9], &ret->last_ids) && text_keep(a, &c[10], &ret->error);
     return fits ? OK : ERR_NO_MEMORY;
 }
 
@@ -62,7 +57,7 @@ enum err schedule_read(struct tx *tx, struct arena *a, struct str id, struct sch
     return e ? e : schedule_of_row(a, &row, ret);
 }
 
-/* --- when --- */
+/* --- the next time --- */
 
 enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, struct why *why)
 {
@@ -81,11 +76,11 @@ enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, struc
     return OK;
 }
 
-/* --- wake-ups: "version time", and "look" behind it where it fires nothing --- */
+/* --- wake-ups: "version time", followed by " look" if it fires nothing --- */
 
 enum { WAKEUP_TEXT = 64 };
 
-/* Known from the schedule, so that it can be taken away without having been written down. */
+/* The id follows from the schedule, so that the wake-up can be removed without storing its id. */
 static bool wakeup_id(const struct schedule *s, struct uuid *ret_id)
 {
     char text[LIMIT_QSTASH_NAME + 64];

@@ -1,4 +1,5 @@
-/* schedules.c - the calls that make, change and end schedules; view.c shows them. */
+/* schedules.c - the API calls that create, change and delete schedules; view.c shows them. Each is
+ * one unit of work under the schedule's lock, so a schedule and its wake-up change together. */
 #include "qstash/schedule/schedules.h"
 
 #include "base/hex.h"
@@ -16,30 +17,30 @@
 
 enum { ID_TEXT = 4 + 32 };
 
-struct draft { /* what the call asks for, checked */
+struct draft { /* a checked request */
     struct input in;
     struct parcel model;
     struct schedule schedule;
     char id[ID_TEXT + 1];
 };
 
-static enum err not_here(struct call *c)
+static enum err schedule_not_found(struct api_call *c)
 {
-    return call_refuse(c, 404, "schedule not found: " STR_FMT, STR_ARG(c->v->param[0]));
+    return api_call_refuse(c, 404, "schedule not found: " STR_FMT, STR_ARG(c->v->param[0]));
 }
 
-static enum err check_room(struct tx *tx, struct call *c)
+static enum err schedule_check_limit(struct tx *tx, struct api_call *c)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_qstash_schedule_count, NULL, 0, &row);
 
     if (e || row.col[0].i < LIMIT_QSTASH_SCHEDULES)
         return e;
-    return call_refuse(c, 412, "there are %d schedules already, which is the limit",
-                       LIMIT_QSTASH_SCHEDULES);
+    return api_call_refuse(c, 412, "there are %d schedules already, which is the limit",
+                           LIMIT_QSTASH_SCHEDULES);
 }
 
-static enum err check_group(struct tx *tx, struct call *c, struct str group)
+static enum err schedule_check_group(struct tx *tx, struct api_call *c, struct str group)
 {
     struct member *m;
     size_t n;
@@ -47,12 +48,12 @@ static enum err check_group(struct tx *tx, struct call *c, struct str group)
 
     if (e != ERR_NOT_FOUND)
         return e;
-    return call_refuse(c, 404,
-                       "url group " STR_FMT " not found; a url begins with http:// or https://",
-                       STR_ARG(group));
+    return api_call_refuse(c, 404,
+                           "url group " STR_FMT " not found; a url begins with http:// or https://",
+                           STR_ARG(group));
 }
 
-static enum err add_template(struct tx *tx, const struct parcel *p)
+static enum err schedule_add_template(struct tx *tx, const struct parcel *p)
 {
     struct val v[PARCEL_VALUES];
     char flow[FLOW_JSON];
@@ -61,17 +62,17 @@ static enum err add_template(struct tx *tx, const struct parcel *p)
     return tx_bulk(tx, STMT_qstash_message_add, v, 1, PARCEL_VALUES, NULL, NULL);
 }
 
-static enum err forget_old(struct qstash *q, struct tx *tx, const struct schedule *old,
-                           int64_t now_ms)
+static enum err schedule_forget_old(struct qstash *q, struct tx *tx, const struct schedule *old,
+                                    int64_t now_ms)
 {
     enum err e = TX_DO(tx, STMT_qstash_template_remove, -1, v_uuid(&old->template_id));
 
     return e ? e : schedule_unplan(q, tx, old, now_ms);
 }
 
-/* What it overwrites lives on in its id, the time it was made, whether it is paused, and what it
- * fired last. */
-static enum err schedules_put(struct tx *tx, struct call *c)
+/* Overwriting a schedule keeps its id, when it was created, whether it is paused, and its last
+ * firing. */
+static enum err schedule_put(struct tx *tx, struct api_call *c)
 {
     const struct draft *d = c->v->more;
     struct qstash *q = c->v->q;
@@ -79,17 +80,17 @@ static enum err schedules_put(struct tx *tx, struct call *c)
     enum err e = schedule_lock(tx, s.id), known;
 
     if (!e)
-        e = check_group(tx, c, d->in.group);
+        e = schedule_check_group(tx, c, d->in.group);
     if (e)
         return e;
     known = schedule_read(tx, c->unit.arena, s.id, &old);
     if (known && known != ERR_NOT_FOUND)
         return known;
-    e = known ? check_room(tx, c) : forget_old(q, tx, &old, s.created_ms);
+    e = known ? schedule_check_limit(tx, c) : schedule_forget_old(q, tx, &old, s.created_ms);
     if (old.version >= s.version)
         s.version = old.version + 1;
     if (!e)
-        e = add_template(tx, &d->model);
+        e = schedule_add_template(tx, &d->model);
     if (!e)
         e = TX_DO(tx, STMT_qstash_schedule_put, 1, V_TEXT(s.id), V_INT(s.version),
                   v_uuid(&s.template_id), V_TEXT(s.cron), V_INT(s.delay_ms), V_INT(s.created_ms),
@@ -102,28 +103,28 @@ static enum err schedules_put(struct tx *tx, struct call *c)
 }
 
 /* False: the answer was sent. */
-ANSWERS static bool draft_when(struct visit *v, struct draft *d, int64_t now_ms)
+ANSWERS static bool draft_set_next(struct qstash_request *v, struct draft *d, int64_t now_ms)
 {
     struct why why;
     enum err e;
 
     if (!d->in.cron.n) {
-        visit_error(v, 400, "a schedule needs the header Upstash-Cron");
+        qstash_reply_error(v, 400, "a schedule needs the header Upstash-Cron");
         return false;
     }
     e = schedule_next(d->in.cron, now_ms, &d->schedule.next_ms, &why);
     if (e == ERR_NOT_FOUND || e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", why.text);
+        qstash_reply_error(v, 400, "%s", why.text);
     else if (e)
-        visit_err(v, e);
+        qstash_reply_err(v, e);
     else if (d->schedule.next_ms == CLOCK_NEVER)
-        visit_error(v, 400, "invalid cron: it never fires");
+        qstash_reply_error(v, 400, "invalid cron: it never fires");
     else
         return true;
     return false;
 }
 
-static void draft_fill(struct visit *v, struct draft *d, int64_t now_ms)
+static void draft_fill(struct qstash_request *v, struct draft *d, int64_t now_ms)
 {
     struct uuid id = env_uuid(v->q->env);
     struct schedule *s = &d->schedule;
@@ -147,44 +148,44 @@ static void draft_fill(struct visit *v, struct draft *d, int64_t now_ms)
     }
 }
 
-ANSWERS static bool draft_read(struct visit *v, struct draft *d)
+ANSWERS static bool draft_read(struct qstash_request *v, struct draft *d)
 {
     struct input_source source = input_source_of(v);
     enum err e = input_read(&v->r->arena, &source, &d->in);
 
     if (e == ERR_VALIDATION)
-        visit_error(v, 400, "%s", d->in.why.text);
+        qstash_reply_error(v, 400, "%s", d->in.why.text);
     else if (e)
-        visit_err(v, e);
+        qstash_reply_err(v, e);
     else if (d->in.not_before_ms)
-        visit_error(v, 400,
-                    "a schedule has no Upstash-Not-Before; Upstash-Delay delays each message");
+        qstash_reply_error(
+            v, 400, "a schedule has no Upstash-Not-Before; Upstash-Delay delays each message");
     else if (d->in.dedup != DEDUP_NONE)
-        visit_error(v, 400, "a schedule's messages are not deduplicated");
+        qstash_reply_error(v, 400, "a schedule's messages are not deduplicated");
     else
-        return draft_when(v, d, source.now_ms);
+        return draft_set_next(v, d, source.now_ms);
     return false;
 }
 
-void qstash_schedule_create(struct visit *v)
+void qstash_schedule_create(struct qstash_request *v)
 {
     struct draft *d = arena_alloc(&v->r->arena, 1, sizeof(*d));
 
     if (!d) {
-        visit_err(v, ERR_NO_MEMORY);
+        qstash_reply_err(v, ERR_NO_MEMORY);
         return;
     }
     if (!draft_read(v, d))
         return;
     draft_fill(v, d, env_now_ms(v->q->env));
     v->more = d;
-    call_write(v, schedules_put);
+    api_call_write(v, schedule_put);
 }
 
 /* --- DELETE --- */
 
-/* What it has made goes on. */
-static enum err remove_schedule(struct tx *tx, struct call *c)
+/* The messages of earlier firings stay. */
+static enum err schedule_delete(struct tx *tx, struct api_call *c)
 {
     struct qstash *q = c->v->q;
     struct schedule s;
@@ -193,18 +194,18 @@ static enum err remove_schedule(struct tx *tx, struct call *c)
     if (!e)
         e = schedule_read(tx, c->unit.arena, c->v->param[0], &s);
     if (e)
-        return e == ERR_NOT_FOUND ? not_here(c) : e;
-    e = forget_old(q, tx, &s, env_now_ms(q->env));
+        return e == ERR_NOT_FOUND ? schedule_not_found(c) : e;
+    e = schedule_forget_old(q, tx, &s, env_now_ms(q->env));
     return e ? e : TX_DO(tx, STMT_qstash_schedule_remove, 1, V_TEXT(s.id));
 }
 
-void qstash_schedule_delete(struct visit *v)
+void qstash_schedule_delete(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "schedule id"))
-        call_write(v, remove_schedule);
+    if (qstash_request_name(v, v->param[0], "schedule id"))
+        api_call_write(v, schedule_delete);
 }
 
-/* --- pause, resume: its wake-ups go on, and fire nothing --- */
+/* --- pause, resume: the wake-ups go on but fire nothing --- */
 
 enum err qstash_schedule_hold(struct tx *tx, struct arena *a, struct str id, bool paused)
 {
@@ -216,31 +217,31 @@ enum err qstash_schedule_hold(struct tx *tx, struct arena *a, struct str id, boo
     return e ? e : TX_DO(tx, STMT_qstash_schedule_pause, 1, V_INT(paused), V_TEXT(s.id));
 }
 
-static enum err set_paused(struct tx *tx, struct call *c, bool paused)
+static enum err schedule_set_paused(struct tx *tx, struct api_call *c, bool paused)
 {
     enum err e = qstash_schedule_hold(tx, c->unit.arena, c->v->param[0], paused);
 
-    return e == ERR_NOT_FOUND ? not_here(c) : e;
+    return e == ERR_NOT_FOUND ? schedule_not_found(c) : e;
 }
 
-static enum err pause_schedule(struct tx *tx, struct call *c)
+static enum err schedule_pause(struct tx *tx, struct api_call *c)
 {
-    return set_paused(tx, c, true);
+    return schedule_set_paused(tx, c, true);
 }
 
-static enum err resume_schedule(struct tx *tx, struct call *c)
+static enum err schedule_resume(struct tx *tx, struct api_call *c)
 {
-    return set_paused(tx, c, false);
+    return schedule_set_paused(tx, c, false);
 }
 
-void qstash_schedule_pause(struct visit *v)
+void qstash_schedule_pause(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "schedule id"))
-        call_write(v, pause_schedule);
+    if (qstash_request_name(v, v->param[0], "schedule id"))
+        api_call_write(v, schedule_pause);
 }
 
-void qstash_schedule_resume(struct visit *v)
+void qstash_schedule_resume(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "schedule id"))
-        call_write(v, resume_schedule);
+    if (qstash_request_name(v, v->param[0], "schedule id"))
+        api_call_write(v, schedule_resume);
 }

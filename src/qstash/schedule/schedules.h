@@ -1,11 +1,12 @@
-/* schedules.h - parcels by cron. A schedule is a row with a template: a content row that is copied
- * at each trigger and never sent itself. There is one wake-up for it in the queue, a message that
- * is due at next_ms; its run makes the parcels and adds the next wake-up, all in one commit.
+/* schedules.h - messages by cron. A schedule is a row with a template: a content row that is copied
+ * at each firing and never sent itself. Each schedule has one wake-up: a job that is due at
+ * next_ms. Its run stores the messages and adds the next wake-up, all in one commit.
  *
- *   (1) A wake-up is for a version and a time. Another version: the schedule was overwritten since,
- *       or deleted, and nothing happens. Another time (a dead wake-up that an operator revived):
- *       the parcels are made, but no further wake-up, so there is never more than one.
- *   (2) However late it is, it fires once; the next time is the first one after now. */
+ *   (1) A wake-up carries a version and a time. If the version differs, the schedule was
+ *       overwritten or deleted, and nothing happens. If the time differs (an operator retried a
+ *       dead wake-up), the messages are stored but no wake-up is added, so there is never more than
+ *       one.
+ *   (2) However late it runs, it fires once; the next time is the first one after now. */
 #pragma once
 
 #include "base/why.h"
@@ -23,23 +24,23 @@ struct schedule {
     struct str last_ids, error; /* ["msg_..."] */
 };
 
-/* PostgreSQL: before anything else of a unit that changes it. */
+/* PostgreSQL: must come first in a unit that changes the schedule. */
 enum err schedule_lock(struct tx *tx, struct str id);
 /* NOT_FOUND. Texts go to the arena. */
 enum err schedule_read(struct tx *tx, struct arena *a, struct str id, struct schedule *ret);
 enum err schedule_of_row(struct arena *a, const struct row *row, struct schedule *ret);
 
-/* The first firing after after_ms; CLOCK_NEVER: there is none. NOT_FOUND, VALIDATION: the zone or
- * the text is not known here (any more), why has the words. Others: try again. */
+/* The first firing after after_ms; CLOCK_NEVER: there is none. NOT_FOUND, VALIDATION: this machine
+ * does not know the time zone, or the text is invalid; why says which. Other errors: try again. */
 enum err schedule_next(struct str cron, int64_t after_ms, int64_t *ret_ms, struct why *why);
 
-/* The wake-up for s->next_ms, if there is one. look: only to find out when it fires next. */
+/* Adds the wake-up for s->next_ms, if there is one. look: it only computes the next time. */
 enum err schedule_plan(struct qstash *q, struct tx *tx, const struct schedule *s, bool look,
                        int64_t now_ms);
-/* Takes that wake-up away. One that is under way finds another version, or nothing. */
+/* Removes that wake-up. One that is running finds another version, or no schedule. */
 enum err schedule_unplan(struct qstash *q, struct tx *tx, const struct schedule *s, int64_t now_ms);
 
-struct wakeup { /* as said by the message's body */
+struct wakeup { /* the body of its job */
     int64_t version, next_ms;
     bool look;
 };

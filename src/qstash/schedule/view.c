@@ -1,5 +1,5 @@
-/* view.c - schedules as the API shows them. They are read a page at a time, each with its
- * template and with how the parcels of its last firing stand. */
+/* view.c - schedules as the API shows them. They are read in pages, each schedule with its template
+ * and with the states of the messages of its last firing. */
 #include "base/json/json.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -16,9 +16,9 @@ enum {
     PAGE_ARENA = PAGE * (LIMIT_QSTASH_BODY + 256 * 1024),
 };
 
-struct made { /* a parcel of the last firing */
+struct made { /* a message of the last firing */
     struct uuid id;
-    enum qstash_state state; /* 0: not known any more */
+    enum qstash_state state; /* 0: the log has forgotten it */
 };
 
 struct shown {
@@ -28,28 +28,28 @@ struct shown {
     size_t from, to; /* of the page's made */
 };
 
-struct schedule_view_page {
+struct view_page {
     struct arena *arena;
     struct shown all[PAGE];
     size_t n;
     struct made *made;
-    size_t made_n, asked; /* asked: where the statement that runs begins */
+    size_t made_n, asked; /* asked: where the present statement begins */
 };
 
 /* --- reading --- */
 
-static enum err add_schedule(void *ctx, const struct row *row)
+static enum err view_add_schedule(void *ctx, const struct row *row)
 {
-    struct schedule_view_page *p = ctx;
+    struct view_page *p = ctx;
 
     if (p->n == PAGE)
         return ERR_INTERNAL;
     return schedule_of_row(p->arena, row, &p->all[p->n++].schedule);
 }
 
-static enum err add_model(void *ctx, const struct row *row)
+static enum err view_add_model(void *ctx, const struct row *row)
 {
-    struct schedule_view_page *p = ctx;
+    struct view_page *p = ctx;
 
     for (size_t i = 0; i < p->n; i++) {
         struct shown *s = &p->all[i];
@@ -68,18 +68,18 @@ static enum err add_model(void *ctx, const struct row *row)
     return ERR_INTERNAL;
 }
 
-static enum err read_models(struct tx *tx, struct schedule_view_page *p, bool with_bodies)
+static enum err view_read_models(struct tx *tx, struct view_page *p, bool with_bodies)
 {
     struct val v[PAGE];
 
     for (size_t i = 0; i < p->n; i++)
         v[i] = v_uuid(&p->all[i].schedule.template_id);
     return tx_bulk(tx, with_bodies ? STMT_qstash_templates_all : STMT_qstash_templates, v, p->n, 1,
-                   add_model, p);
+                   view_add_model, p);
 }
 
 /* ["msg_...","msg_..."], as job.c wrote it: no escapes, no blanks. */
-static void note_ids(struct schedule_view_page *p, struct shown *s)
+static void view_note_ids(struct view_page *p, struct shown *s)
 {
     struct str rest = s->schedule.last_ids, id;
 
@@ -93,9 +93,9 @@ static void note_ids(struct schedule_view_page *p, struct shown *s)
     s->to = p->made_n;
 }
 
-static enum err add_state(void *ctx, const struct row *row)
+static enum err view_add_state(void *ctx, const struct row *row)
 {
-    struct schedule_view_page *p = ctx;
+    struct view_page *p = ctx;
 
     for (size_t i = p->asked; i < p->made_n; i++)
         if (str_eq(row->col[0].s, uuid_bytes(&p->made[i].id))) {
@@ -105,7 +105,7 @@ static enum err add_state(void *ctx, const struct row *row)
     return ERR_INTERNAL;
 }
 
-static enum err read_states(struct tx *tx, struct schedule_view_page *p)
+static enum err view_read_states(struct tx *tx, struct view_page *p)
 {
     struct val v[LIMIT_STATEMENT_ROWS];
     enum err e = OK;
@@ -114,22 +114,22 @@ static enum err read_states(struct tx *tx, struct schedule_view_page *p)
     if (!p->made)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < p->n; i++)
-        note_ids(p, &p->all[i]);
+        view_note_ids(p, &p->all[i]);
     for (p->asked = 0; p->asked < p->made_n && !e; p->asked += LIMIT_STATEMENT_ROWS) {
         size_t n = p->made_n - p->asked;
 
         n = n < LIMIT_STATEMENT_ROWS ? n : LIMIT_STATEMENT_ROWS;
         for (size_t i = 0; i < n; i++)
             v[i] = v_uuid(&p->made[p->asked + i].id);
-        e = tx_bulk(tx, STMT_qstash_last_states, v, n, 1, add_state, p);
+        e = tx_bulk(tx, STMT_qstash_last_states, v, n, 1, view_add_state, p);
     }
     return e;
 }
 
 /* --- showing --- */
 
-/* NULL: not known any more. */
-static const char *word_of(enum qstash_state s)
+/* NULL: the log has forgotten it. */
+static const char *state_shown(enum qstash_state s)
 {
     if (s == QSTASH_DELIVERED)
         return "SUCCESS";
@@ -138,7 +138,7 @@ static const char *word_of(enum qstash_state s)
     return s ? "IN_PROGRESS" : NULL;
 }
 
-static void states_out(struct buf *b, const struct schedule_view_page *p, const struct shown *s)
+static void states_out(struct buf *b, const struct view_page *p, const struct shown *s)
 {
     char id[MESSAGE_ID_TEXT + 1];
     const char *glue = "";
@@ -146,7 +146,7 @@ static void states_out(struct buf *b, const struct schedule_view_page *p, const 
     out_name(b, "lastScheduleStates");
     buf_char(b, '{');
     for (size_t i = s->from; i < s->to; i++) {
-        const char *word = word_of(p->made[i].state);
+        const char *word = state_shown(p->made[i].state);
 
         if (!word)
             continue;
@@ -176,8 +176,7 @@ static void model_out(struct buf *b, const struct parcel *p)
     render_caller(b, p);
 }
 
-static void schedule_out(struct buf *b, const struct schedule_view_page *p,
-                         const struct shown *shown)
+static void schedule_out(struct buf *b, const struct view_page *p, const struct shown *shown)
 {
     const struct schedule *s = &shown->schedule;
 
@@ -199,15 +198,14 @@ static void schedule_out(struct buf *b, const struct schedule_view_page *p,
     buf_char(b, '}');
 }
 
-/* Models and states for the schedules of the page, then all of it. ERR_STALE: one was overwritten
- * meanwhile; read it again. */
-static enum err page_out(struct tx *tx, struct schedule_view_page *p, struct buf *b,
-                         bool with_bodies)
+/* Reads templates and states for the schedules of the page, and writes all of it. ERR_STALE: one
+ * was overwritten meanwhile; read the page again. */
+static enum err view_page_out(struct tx *tx, struct view_page *p, struct buf *b, bool with_bodies)
 {
-    enum err e = read_models(tx, p, with_bodies);
+    enum err e = view_read_models(tx, p, with_bodies);
 
     if (!e)
-        e = read_states(tx, p);
+        e = view_read_states(tx, p);
     for (size_t i = 0; i < p->n && !e; i++)
         if (!p->all[i].found)
             e = ERR_STALE;
@@ -223,25 +221,25 @@ static enum err page_out(struct tx *tx, struct schedule_view_page *p, struct buf
 
 enum { TRIES = 3 };
 
-static enum err read_page(struct tx *tx, struct schedule_view_page *p, struct str after)
+static enum err view_read_page(struct tx *tx, struct view_page *p, struct str after)
 {
     struct val v[] = { V_TEXT(after), V_INT(PAGE) };
 
-    return tx_each(tx, STMT_qstash_schedules_page, v, COUNT(v), add_schedule, p);
+    return tx_each(tx, STMT_qstash_schedules_page, v, COUNT(v), view_add_schedule, p);
 }
 
-/* One page behind `last`, which moves on. A list that has grown long goes on without bodies. */
-static enum err list_page(struct tx *tx, struct arena *a, struct buf *b,
-                          char last[LIMIT_QSTASH_NAME + 1], bool *ret_more)
+/* The page after `last`, which moves on. A long list continues without bodies. */
+static enum err view_list_page(struct tx *tx, struct arena *a, struct buf *b,
+                               char last[LIMIT_QSTASH_NAME + 1], bool *ret_more)
 {
-    struct schedule_view_page p;
+    struct view_page p;
     enum err e = ERR_STALE;
 
     for (int tries = 0; tries < TRIES && e == ERR_STALE; tries++) {
-        p = (struct schedule_view_page){ .arena = a };
-        e = read_page(tx, &p, str_of(last));
+        p = (struct view_page){ .arena = a };
+        e = view_read_page(tx, &p, str_of(last));
         if (!e && p.n)
-            e = page_out(tx, &p, b, b->n < LIMIT_QSTASH_LIST_BODIES);
+            e = view_page_out(tx, &p, b, b->n < LIMIT_QSTASH_LIST_BODIES);
     }
     *ret_more = p.n == PAGE && !b->failed;
     if (!e && p.n)
@@ -249,7 +247,7 @@ static enum err list_page(struct tx *tx, struct arena *a, struct buf *b,
     return e == ERR_STALE ? ERR_TIMEOUT : e;
 }
 
-static enum err schedule_view_list(struct tx *tx, struct call *c)
+static enum err schedules_list(struct tx *tx, struct api_call *c)
 {
     char last[LIMIT_QSTASH_NAME + 1] = "";
     struct arena pages;
@@ -259,37 +257,37 @@ static enum err schedule_view_list(struct tx *tx, struct call *c)
     buf_char(&c->out, '[');
     arena_init(&pages, PAGE_ARENA);
     while (!e && more) {
-        e = list_page(tx, &pages, &c->out, last, &more);
+        e = view_list_page(tx, &pages, &c->out, last, &more);
         arena_release(&pages);
     }
     buf_char(&c->out, ']');
     return e;
 }
 
-void qstash_schedule_list(struct visit *v)
+void qstash_schedule_list(struct qstash_request *v)
 {
-    call_read(v, schedule_view_list);
+    api_call_read(v, schedules_list);
 }
 
-static enum err schedule_view_get(struct tx *tx, struct call *c)
+static enum err schedules_get(struct tx *tx, struct api_call *c)
 {
     struct str id = c->v->param[0];
     enum err e = ERR_STALE;
 
     for (int tries = 0; tries < TRIES && e == ERR_STALE; tries++) {
-        struct schedule_view_page p = { .arena = c->unit.arena, .n = 1 };
+        struct view_page p = { .arena = c->unit.arena, .n = 1 };
 
         e = schedule_read(tx, p.arena, id, &p.all[0].schedule);
         if (!e)
-            e = page_out(tx, &p, &c->out, true);
+            e = view_page_out(tx, &p, &c->out, true);
     }
     if (e == ERR_NOT_FOUND)
-        return call_refuse(c, 404, "schedule not found: " STR_FMT, STR_ARG(id));
+        return api_call_refuse(c, 404, "schedule not found: " STR_FMT, STR_ARG(id));
     return e == ERR_STALE ? ERR_TIMEOUT : e;
 }
 
-void qstash_schedule_get(struct visit *v)
+void qstash_schedule_get(struct qstash_request *v)
 {
-    if (visit_name(v, v->param[0], "schedule id"))
-        call_read(v, schedule_view_get);
+    if (qstash_request_name(v, v->param[0], "schedule id"))
+        api_call_read(v, schedules_get);
 }

@@ -1,4 +1,4 @@
-/* check.h - what must hold, whatever the seed did (LESSONS.md, invariants 5 to 9 and 13).
+/* check.h - what must hold, whatever the seed did.
  *
  *   (1) An event that was ACKed is stored, exactly once, after any crash.
  *   (2) events = outcomes + dead letters + live messages, after every commit.

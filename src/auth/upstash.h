@@ -1,6 +1,6 @@
-/* upstash.h - Upstash-Signature: the JWT with which a QStash says that a delivery is its own, for
- * this address and this body (protocols/qstash.md 9). HS256; the key is the whole text of a signing
- * key, sig_ included. Both directions: as a queue we sign, as a worker we verify. */
+/* upstash.h - Upstash-Signature: the JWT with which a QStash says that a delivery is its own.
+ * HS256, iss `Upstash`, sub the destination, body the SHA-256 of the body. The HMAC key is the whole
+ * text of a signing key, sig_ included. As a queue we sign, as a worker we verify. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,6 +1,6 @@
-/* keys.h - the two keys that sign deliveries (protocols/qstash.md 9.1). Signing uses `current`; a
- * receiver takes both. They stand in qstash_keys, and what this node signs with in auth/upstash.h.
- */
+/* keys.h - the two keys that sign deliveries. Signing uses `current`. A receiver accepts both keys,
+ * so it keeps working over one rotation. They stand in qstash_keys, and what this node signs with in
+ * auth/upstash.h. */
 #pragma once
 
 #include "qstash/qstash.h"

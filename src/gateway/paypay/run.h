@@ -1,5 +1,5 @@
-/* run.h - one ask under way: paypay.c sends its steps, flow.c says which comes next,
- * lookup.c what a look at the payment means. Only paypay*.c include this. */
+/* run.h - one ask under way: paypay.c sends its steps, flow.c decides the next step, and lookup.c
+ * interprets the state of the payment. Only files of this folder include it. */
 #pragma once
 
 #include "gateway/paypay/answer.h"

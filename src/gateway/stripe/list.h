@@ -17,7 +17,7 @@ struct stripe_lister;
 struct stripe_lister_options {
     struct env *env;
     struct client *client; /* borrowed */
-    struct str base;       /* as of stripe_options */
+    struct str base;       /* as in stripe_options */
     struct str secret_key;
 };
 
@@ -28,7 +28,7 @@ void stripe_lister_free(struct stripe_lister *l); /* NULL is fine */
 struct stripe_page {
     /* in: all of it lives until done */
     struct str path;     /* "/v1/events?created[gte]=5", with its question mark */
-    struct str after;    /* the last id of the page before; empty: the first page */
+    struct str after;    /* the last id of the previous page; empty: the first page */
     struct arena *arena; /* room for an answer, LIMIT_GATEWAY_ANSWER, at least twice */
     struct executor *executor;
     void (*done)(
@@ -52,5 +52,5 @@ struct stripe_page {
 
 void stripe_page_read(struct stripe_lister *l, struct stripe_page *p);
 
-/* Only the text of an answer: VALIDATION with `why`, or the page's out fields. */
+/* Parses the text of an answer. VALIDATION with `why`, or sets the page's out fields. */
 enum err stripe_page_parse(struct stripe_page *p, struct str text);

@@ -12,7 +12,7 @@ struct person {
     struct str name;
     bool viewer;                                   /* else an operator */
     struct str password;                           /* its text: password.h */
-    int64_t disabled_ms;                           /* 0: he may log in */
+    int64_t disabled_ms;                           /* 0: not disabled */
     int64_t created_ms, updated_ms, last_login_ms; /* the last: 0: never */
 };
 
@@ -41,10 +41,10 @@ enum err operator_change(struct tx *tx, struct arena *a, struct uuid id,
                          const struct operator_change *c, const struct operator_by *by,
                          int64_t now_ms, struct person *ret);
 
-struct operator_own { /* a person changes his own password, from one of his sessions */
+struct operator_own { /* a person changes the own password, from one session */
     struct uuid id;
-    struct str was, password; /* texts: what he was compared with, and the new one */
-    struct str session;       /* what that is stored under: it goes on, his others end */
+    struct str was, password; /* texts: the old one, which was verified, and the new one */
+    struct str session;       /* the hash of that session: it stays, the others end */
 };
 /* STALE: the password was changed meanwhile, or the person was disabled or removed. */
 enum err operator_own_password(struct tx *tx, struct arena *a, const struct operator_own *own,

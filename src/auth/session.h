@@ -45,7 +45,7 @@ enum err session_add(struct tx *tx, const struct session *s);
 /* NOT_FOUND: it was gone already. */
 enum err session_leave(struct tx *tx, const struct session *s);
 
-/* The session whose cookie is about to be overwritten: nobody could end it any more. */
+/* The session whose cookie a login overwrites: it is ended, since no cookie could end it later. */
 struct session_before {
     bool any;
     unsigned char person[SESSION_HASH], admin[SESSION_HASH]; /* it is stored under one of them */

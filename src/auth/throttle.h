@@ -26,6 +26,7 @@ void throttle_free(struct throttle *t);         /* NULL is fine */
  * IPv6 addresses of one /64 are one. */
 int64_t throttle_begin(struct throttle *t, struct str address, struct str name, int64_t now_ms,
                        struct throttle_try *ret_try);
-void throttle_won(struct throttle *t, const struct throttle_try *y);  /* forgets his failures */
-void throttle_undo(struct throttle *t, const struct throttle_try *y); /* neither: we could not tell
+void throttle_won(struct throttle *t, const struct throttle_try *y); /* forgets the failures */
+void throttle_undo(struct throttle *t,
+                   const struct throttle_try *y); /* neither: the password could not be checked
                                                                        */

@@ -267,9 +267,13 @@ enum err fact_read(struct arena *a, struct str text, struct fact *ret_fact)
     struct fact f = { 0 };
     enum err e = json_pick(text, names, AT_COUNT, r.v, NULL);
 
-    if (!e)
-        e = fact_length(r.v) == text.n ? fact_read_members(&r, &f) : ERR_VALIDATION;
-    if (!e)
-        *ret_fact = f;
-    return e;
+    if (e)
+        return e;
+    if (fact_length(r.v) != text.n)
+        return ERR_VALIDATION;
+    e = fact_read_members(&r, &f);
+    if (e)
+        return e;
+    *ret_fact = f;
+    return OK;
 }

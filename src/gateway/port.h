@@ -1,5 +1,5 @@
-/* port.h - what a payment needs of a gateway (G1). The words of Stripe and PayPay stop at their
- * adapters: in goes one of these asks, out comes one of these answers and a fact.
+/* port.h - what a payment needs of a gateway (G1). Only their adapters know the terms of Stripe and
+ * PayPay: a call takes one of these asks, and gives one of these answers and a fact.
  *
  *   (1) Every ask that moves money carries a key derived from our operation, the same on each try.
  *   (2) UNCERTAIN is an answer: it may have happened. Ask with GATEWAY_FETCH, never guess.
@@ -94,16 +94,16 @@ struct gateway_call {
     struct str description;                                      /* may be empty */
     struct str return_url;                                       /* may be empty */
     struct str intent_id, refund_id;
-    struct str action;  /* VOID: what the customer was told to do, as it is stored; may be empty */
-    struct uuid refund; /* REFUND: ours, for its metadata */
-    struct str reason;  /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
-    int64_t since_ms;   /* FETCH without intent_id: not made before the first send, ... */
-    int64_t until_ms;   /* ... nor long after the last one; 0: not known */
-    int64_t budget_ms;  /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
-    int64_t try_ms;     /* one of them; 0: LIMIT_GATEWAY_CALL_MS. Set by guard.c */
-    char trace[56];     /* traceparent to send; "" : none. With env, its span's own */
-    struct env *env;    /* for a span of the call (O3); NULL: none */
-    const char *span_name;      /* NULL: "Gateway.call" */
+    struct str action;     /* VOID: the customer's action as it is stored; may be empty */
+    struct uuid refund;    /* REFUND: ours, for its metadata */
+    struct str reason;     /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
+    int64_t since_ms;      /* FETCH without intent_id: not made before the first send, ... */
+    int64_t until_ms;      /* ... nor long after the last one; 0: not known */
+    int64_t budget_ms;     /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
+    int64_t try_ms;        /* one of them; 0: LIMIT_GATEWAY_CALL_MS. Set by guard.c */
+    char trace[56];        /* traceparent to send; "" : none. With env, its span's own */
+    struct env *env;       /* for a span of the call (O3); NULL: none */
+    const char *span_name; /* NULL: "Gateway.call" */
     struct gateway_tries *seen; /* each try is added here, in the arena; NULL: not wanted */
     struct arena *arena;        /* the answer's texts */
     struct executor *executor;

@@ -1,4 +1,4 @@
-/* flow.c - which step follows, and what all of them together mean.
+/* flow.c - decides the next step of an ask, and its answer.
  *
  *   AUTHORIZE  a code                 code --lost, exists already--> code under the next id
  *              an authorization       look --there--> that is the answer
@@ -11,11 +11,11 @@
  *   REFUND     look (PayPay's own id; ours among its refunds? then it is done) --> refund
  *   FETCH      look, under the id that is known or under each that may be
  *
- * A look asks for the payment of a code first, and for any other behind that: what answers says
- * which of them it is.
+ * A look fetches the payment of a code first, and then any other payment: the one that exists shows
+ * which kind it is.
  *
- * A code whose reply was lost was never shown to anybody, and nobody can pay it: with no intent
- * stored, an unpaid code is as good as none. */
+ * A code whose reply was lost was never shown, so it cannot be paid: without a stored intent an unpaid
+ * code counts as none. */
 #include "base/limits.h"
 #include "gateway/paypay/run.h"
 
@@ -209,7 +209,7 @@ static void paypay_flow_duplicate(struct paypay_run *r)
 
 static void not_so(struct paypay_run *r)
 {
-    if (r->ask.step == STEP_DELETE) { /* somebody was faster, and paid it */
+    if (r->ask.step == STEP_DELETE) { /* the customer paid it first */
         r->deleted = true;
         paypay_look(r);
         return;

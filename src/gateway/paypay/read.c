@@ -184,7 +184,7 @@ static const struct {
     [PAYPAY_REAUTHORIZING] = { "REAUTHORIZING", INTENT_AUTHORIZED },
     [PAYPAY_COMPLETED] = { "COMPLETED", INTENT_SUCCEEDED },
     [PAYPAY_REFUNDED] = { "REFUNDED", INTENT_SUCCEEDED },
-    [PAYPAY_FAILED] = { "FAILED", INTENT_CANCELED }, /* and nobody can try it again */
+    [PAYPAY_FAILED] = { "FAILED", INTENT_CANCELED }, /* final: it cannot be tried again */
     [PAYPAY_CANCELED] = { "CANCELED", INTENT_CANCELED },
     [PAYPAY_EXPIRED] = { "EXPIRED", INTENT_CANCELED },
 };
@@ -347,7 +347,7 @@ enum err paypay_read_code(struct arena *a, const cJSON *data, struct fact *ret_f
     f.action_expires_ms = paypay_time_ms(paypay_read_member(data, "expiryDate"));
     f.action_details = details_of(&r, data);
     if (!f.action_url.n)
-        paypay_read_refuse(&r, ERR_VALIDATION); /* nobody could pay it */
+        paypay_read_refuse(&r, ERR_VALIDATION); /* without its address it cannot be paid */
     if (!r.err)
         *ret_fact = f;
     return r.err;

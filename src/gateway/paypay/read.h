@@ -11,7 +11,7 @@
 #include "domain/payment.h"
 
 enum paypay_status {
-    PAYPAY_CREATED, /* nobody has paid yet */
+    PAYPAY_CREATED, /* not paid yet */
     PAYPAY_AUTHORIZED,
     PAYPAY_REAUTHORIZING,
     PAYPAY_COMPLETED,
@@ -25,7 +25,7 @@ enum paypay_status {
 struct paypay_payment {
     enum paypay_status status;
     struct fact fact;     /* FACT_INTENT */
-    struct str paypay_id; /* PayPay's own paymentId; empty: not told */
+    struct str paypay_id; /* PayPay's own paymentId; empty: unknown */
     bool has_capture;     /* the one that was looked for is done */
     bool has_refund;      /* the one that was looked for is there, and is `refund` */
     struct fact refund;   /* FACT_REFUND */

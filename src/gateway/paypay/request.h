@@ -11,7 +11,7 @@ enum paypay_step {
     STEP_PAY,  /* by the customer's authorization, without the customer */
     STEP_CAPTURE,
     STEP_REVERT, /* an authorization */
-    STEP_DELETE, /* a code that nobody has paid, by PayPay's id */
+    STEP_DELETE, /* an unpaid code, by PayPay's id */
     STEP_CANCEL, /* a payment, by our id */
     STEP_REFUND,
     STEP_LOOK_CODE,    /* the payment of a code */

@@ -304,7 +304,7 @@ static struct stripe_verdict judge_error(struct gateway_call *c, int status, con
         if (status >= 400 && status < 500)
             return judge_refusal(c, error);
         if (status < 500)
-            return uncertain; /* a redirect, say: nobody that we know answers so */
+            return uncertain; /* Stripe sends no redirects and the like */
     }
     return (struct stripe_verdict){ GATEWAY_UNCERTAIN, .again = true, .maybe = true };
 }

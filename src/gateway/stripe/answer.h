@@ -8,8 +8,8 @@
 struct stripe_verdict {
     enum gateway_answer answer; /* if no further try follows */
     bool again;                 /* another try may end better */
-    bool maybe;                 /* this one may have had its effect, though it was not told */
-    bool look;                  /* it will not be done; what the session is now tells a GET */
+    bool maybe;                 /* this try may have had its effect */
+    bool look;                  /* it was refused; a GET shows the state of the session */
     struct str more;            /* a list: what is looked for may stand behind this id */
 };
 

@@ -1,9 +1,9 @@
-/* list.h - Stripe's lists, page by page, with the very bytes of each object. Nothing is
- * asked for here that moves money, so a page may be read at any time and as often as one likes.
+/* list.h - Stripe's lists, page by page, with the original bytes of each object. Nothing here moves
+ * money, so a page may be read at any time and any number of times.
  *
- *   (1) A page is whole or an error: HTML, half a JSON, another shape, a redirect, an answer that
- * is too long or too late tell nothing, and nothing is to be done with them. (2) The newest come
- * first; `last_id` of a page is `after` of the next. */
+ *   (1) A page is whole or an error: HTML, incomplete JSON, another shape, a redirect, or an answer
+ *       that is too long or too late proves nothing and changes nothing.
+ *   (2) The newest objects come first; `last_id` of a page is `after` of the next. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
-/* read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook door
- * events. Strings, expanded objects and null are all taken where Stripe may send them.
+/* read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook
+ * endpoint events. Ids, expanded objects and null are accepted where Stripe may send them.
  *
  * An unknown status is VALIDATION: a guess could lose money. An object without currency or received
  * amount gives a fact with an empty currency: it fits no payment (D10), but its payment is known. */

@@ -1,5 +1,5 @@
-/* replay.c - removes the outcome of an event and gives its message to the caller, under the event's
- * lock. Both are part of the redrive's commit: a crash leaves the event with its outcome. */
+/* replay.c - reads an event's state and outcome under its lock, and gives the caller the message that
+ * applies the event again. It is part of the redrive's commit: a crash leaves the event as it was. */
 #include "webhook/replay.h"
 
 #include "base/limits.h"
@@ -61,7 +61,8 @@ static enum err paypay_message(struct arena *a, const struct replay_source *s, s
                                : e;
 }
 
-/* The payment's changes stay (outcome.h). STALE: another replay was faster. */
+/* The first outcome stays (event/outcome.h); only the outcome "dead" is removed, since nothing became
+ * of the event. STALE: the outcome is gone. */
 static enum err take_outcome(struct tx *tx, struct uuid message, struct replay_found *f)
 {
     struct row row;

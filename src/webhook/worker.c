@@ -9,7 +9,7 @@
  *   (2) A new event is stored only in the commit that applies or buries it. If it were stored with
  *       a 503, Stripe's endpoint would take its webhook for a duplicate and never apply it.
  *   (3) A crash before the commit changes nothing: the QStash delivers again. After it, the next
- *       delivery finds the event's outcome and is answered 204.
+ *       delivery finds the state that was committed.
  */
 #include "webhook/worker.h"
 
